@@ -1,11 +1,10 @@
 //! Connections, from the first to the last.
 
 use std::future::Future;
-use std::io::{ErrorKind, IoSlice};
+use std::io::ErrorKind;
 use std::net::SocketAddr;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use dsokr_basis::Ranks;
@@ -13,10 +12,9 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
-use tokio::time::Sleep;
+use tokio_io_timeout::TimeoutStream;
 
 use super::host::is_loopback;
 use super::{Server, together};
@@ -123,80 +121,6 @@ fn signals() -> std::io::Result<impl Future<Output = ()>> {
     Ok(async { drop(tokio::signal::ctrl_c().await) })
 }
 
-/// A connection whose client must read: it fails once the system has not taken a whole answer for so long.
-struct Connection {
-    stream: TcpStream,
-    limit: Duration,
-    /// The end of the time for an answer that had to wait.
-    late: Option<Pin<Box<Sleep>>>,
-}
-
-impl Connection {
-    /// A write, or an error in the place of one that waits too long.
-    fn in_time<T>(
-        &mut self,
-        context: &mut Context<'_>,
-        written: Poll<std::io::Result<T>>,
-    ) -> Poll<std::io::Result<T>> {
-        if written.is_pending() {
-            let limit = self.limit;
-            let late = self.late.get_or_insert_with(|| Box::pin(tokio::time::sleep(limit)));
-            return late.as_mut().poll(context).map(|()| Err(ErrorKind::TimedOut.into()));
-        }
-        written
-    }
-}
-
-impl AsyncRead for Connection {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
-    }
-}
-
-impl AsyncWrite for Connection {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<std::io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.in_time(context, written)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        parts: &[IoSlice<'_>],
-    ) -> Poll<std::io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(context, parts);
-        self.in_time(context, written)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    /// Is called when all of an answer is written.
-    fn poll_flush(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<std::io::Result<()>> {
-        self.late = None;
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
-    }
-}
-
 /// Serves connections by HTTP/1.1 until `stop` is ready; then what has begun is finished, and idle connections
 /// are closed.
 pub async fn run(listener: TcpListener, server: &Server, stop: impl Future<Output = ()>) {
@@ -233,7 +157,10 @@ pub async fn run(listener: TcpListener, server: &Server, stop: impl Future<Outpu
         // answers are small, and wait for nothing
         let _ = stream.set_nodelay(true);
         let service = TowerToHyperService::new(router.clone());
-        let stream = TokioIo::new(Connection { stream, limit: limits.answer, late: None });
+        // a client that reads nothing of an answer is given up
+        let mut stream = TimeoutStream::new(stream);
+        stream.set_write_timeout(Some(limits.answer));
+        let stream = TokioIo::new(Box::pin(stream));
         let served = graceful.watch(http.serve_connection(stream, service));
         tokio::spawn(async move {
             // what a client breaks off or sends in a wrong form is no event

@@ -96,7 +96,7 @@ pub struct Limits {
     pub read: Duration,
     /// How long a request may take, with its body; default: 60 s.
     pub request: Duration,
-    /// How long the client may take to read an answer; default: 60 s.
+    /// How long the client may read nothing of an answer; default: 60 s.
     pub answer: Duration,
     /// How long a server that is stopped waits for what has begun; default: 60 s.
     pub stop: Duration,

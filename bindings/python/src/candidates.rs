@@ -228,13 +228,12 @@ impl Candidates {
     fn lists(&self, lists: &[Vec<String>]) -> Result<PerQuery, Failure> {
         let mut indices = Vec::with_capacity(lists.len());
         for (query, list) in lists.iter().enumerate() {
-            let index = |id: &String| {
-                let unknown = || {
-                    let message =
-                        format!("the list of query {query} has {id:?}, which is no candidate");
-                    Failure::argument("lists", message)
-                };
-                Ok(self.inner.find(id).ok_or_else(unknown)? as u32)
+            let index = |id: &String| match self.inner.find(id) {
+                Some(index) => Ok(index as u32),
+                None => {
+                    let found = format!("the list of query {query} has {id:?}");
+                    Err(Failure::argument("lists", found + ", which is no candidate"))
+                }
             };
             indices.push(list.iter().map(index).collect::<Result<Vec<_>, Failure>>()?);
         }

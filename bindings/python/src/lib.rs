@@ -34,7 +34,7 @@ mod _dsokr {
     #[pymodule_export]
     use crate::molecules::{canonical_smiles, drawing, molecule_features, molecule_graphs};
     #[pymodule_export]
-    use crate::ranks::{Ranks, rank_scores, rank_scores_wide};
+    use crate::ranks::{Ranks, rank_scores};
     #[pymodule_export]
     use crate::rows::Rows;
     #[cfg(feature = "run")]

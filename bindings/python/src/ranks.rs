@@ -134,24 +134,27 @@ impl Ranks {
     }
 }
 
-/// Ranks of the gold columns of a matrix of scores, one row a query; higher is better.
-#[pyfunction]
-pub fn rank_scores(py: Python, scores: MatrixView<f32>, gold: VectorView<i64>) -> PyResult<Ranks> {
-    let (values, shape) = numbers(&scores, "scores")?;
-    let gold = gold.as_array().to_vec();
-    work(py, || count(values, shape, &gold))
+/// Scores in single or double precision.
+#[derive(FromPyObject)]
+pub enum Scores<'py> {
+    Single(MatrixView<'py, f32>),
+    Double(MatrixView<'py, f64>),
 }
 
-/// As `rank_scores`, of scores in double precision.
+/// Ranks of the gold columns of a matrix of scores, one row a query; higher is better.
 #[pyfunction]
-pub fn rank_scores_wide(
-    py: Python,
-    scores: MatrixView<f64>,
-    gold: VectorView<i64>,
-) -> PyResult<Ranks> {
-    let (values, shape) = numbers(&scores, "scores")?;
+pub fn rank_scores(py: Python, scores: Scores, gold: VectorView<i64>) -> PyResult<Ranks> {
     let gold = gold.as_array().to_vec();
-    work(py, || count(values, shape, &gold))
+    match &scores {
+        Scores::Single(scores) => {
+            let (values, shape) = numbers(scores, "scores")?;
+            work(py, || count(values, shape, &gold))
+        }
+        Scores::Double(scores) => {
+            let (values, shape) = numbers(scores, "scores")?;
+            work(py, || count(values, shape, &gold))
+        }
+    }
 }
 
 fn count<T>(values: &[T], [queries, candidates]: [usize; 2], gold: &[i64]) -> Result<Ranks, Failure>

@@ -194,19 +194,8 @@ impl Rows {
     fn toarray<'py>(&self, py: Python<'py>) -> PyResult<Matrix<'py, f32>> {
         let (rows, width) = self.shape();
         let values = work(py, || {
-            let mut values = vec![0.0f32; rows * width];
-            let mut out = values.chunks_exact_mut(width);
-            match features::read(self.source(), 0..rows)? {
-                Block::Dense(block) => return Ok(block.values().to_vec()),
-                Block::Bits(block) => (0..rows).zip(&mut out).for_each(|(row, out)| {
-                    block.ones(row).for_each(|column| out[column] = 1.0);
-                }),
-                Block::Sparse(block) => (0..rows).zip(&mut out).for_each(|(row, out)| {
-                    let (columns, values) = block.row(row);
-                    columns.iter().zip(values).for_each(|(&at, &value)| out[at as usize] = value);
-                }),
-            }
-            Ok::<_, Error>(values)
+            let block = features::read(self.source(), 0..rows)?;
+            Ok::<_, Error>((0..rows).flat_map(|row| block.dense_row(row)).collect())
         })?;
         matrix(py, values, rows, width)
     }
@@ -221,18 +210,13 @@ impl Rows {
             let block = features::read(self.source(), 0..self.len())?;
             for row in 0..self.len() {
                 match &block {
-                    Block::Dense(block) => {
-                        let row = &block.values()[row * block.width()..(row + 1) * block.width()];
-                        let entries = (0i64..).zip(row).filter(|(_, value)| **value != 0.0);
-                        entries.for_each(|(column, value)| {
-                            columns.push(column);
-                            values.push(*value);
-                        });
+                    Block::Dense(_) | Block::Bits(_) => {
+                        let entries = (0i64..).zip(block.dense_row(row));
+                        let (own, numbers): (Vec<i64>, Vec<f32>) =
+                            entries.filter(|&(_, value)| value != 0.0).unzip();
+                        columns.extend(own);
+                        values.extend(numbers);
                     }
-                    Block::Bits(block) => block.ones(row).for_each(|column| {
-                        columns.push(column as i64);
-                        values.push(1.0);
-                    }),
                     Block::Sparse(block) => {
                         let (own, counts) = block.row(row);
                         columns.extend(own.iter().map(|&column| i64::from(column)));

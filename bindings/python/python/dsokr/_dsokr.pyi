@@ -6,7 +6,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, SupportsFloat, SupportsIndex, final
 
-__all__ = ["Basis", "Candidates", "Evaluation", "Graph", "GraphVocabulary", "KernelMachine", "Ranks", "Rows", "Runs", "canonical_smiles", "compare_runs", "drawing", "edit_distances", "kernel_matrix", "leverage_scores", "molecule_features", "molecule_graphs", "quickstart", "rank_ensemble", "rank_scores", "rank_scores_wide", "sketch_matrix", "train"]
+__all__ = ["Basis", "Candidates", "Evaluation", "Graph", "GraphVocabulary", "KernelMachine", "Ranks", "Rows", "Runs", "canonical_smiles", "compare_runs", "drawing", "edit_distances", "kernel_matrix", "leverage_scores", "molecule_features", "molecule_graphs", "quickstart", "rank_ensemble", "rank_scores", "sketch_matrix", "train"]
 
 @final
 class Basis:
@@ -442,14 +442,9 @@ def rank_ensemble(members: SupportsGetItem[int, tuple[Candidates, NDArray[float3
     Ranks of the gold candidates under several models of the same queries and candidates.
     """
 
-def rank_scores(scores: NDArray[float32], gold: NDArray[int64]) -> Ranks:
+def rank_scores(scores: NDArray[float32] | NDArray[float64], gold: NDArray[int64]) -> Ranks:
     """
     Ranks of the gold columns of a matrix of scores, one row a query; higher is better.
-    """
-
-def rank_scores_wide(scores: NDArray[float64], gold: NDArray[int64]) -> Ranks:
-    """
-    As `rank_scores`, of scores in double precision.
     """
 
 def sketch_matrix(sketch: str, size: SupportsIndex, n: SupportsIndex, seed: SupportsIndex, scores: SupportsGetItem[int, SupportsFloat | SupportsIndex] | None) -> NDArray[float64]:

@@ -95,6 +95,5 @@ def rank_scores(scores: Any, gold: Any) -> Ranks:
     """
     array = as_array(scores, "scores")
     columns = as_vector(gold, "gold", np.int64)
-    if array.dtype == np.float32:
-        return Ranks(_dsokr.rank_scores(as_matrix(array, "scores"), columns))
-    return Ranks(_dsokr.rank_scores_wide(as_matrix(array, "scores", np.float64), columns))
+    kind = np.float32 if array.dtype == np.float32 else np.float64
+    return Ranks(_dsokr.rank_scores(as_matrix(array, "scores", kind), columns))
