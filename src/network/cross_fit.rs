@@ -49,7 +49,7 @@ impl<R: Recipe> CrossFit<'_, R> {
             let inputs = preparation.inputs(&train_split.select(&rest)?)?;
             let targets = self.targets.select(&rest);
             let offset = targets.mean();
-            let model = new_model(recipe, config, basis, preparation, &offset, device, false)?;
+            let model = new_model(recipe, config, preparation, &offset, device, false)?;
             let task = Task {
                 config: &config.training,
                 seed: config.seed,

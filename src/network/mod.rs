@@ -7,8 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use burn::tensor::Device;
+use dsokr_basis::Kernel;
 use dsokr_basis::random::generator;
-use dsokr_basis::{Basis, Kernel};
+use dsokr_decode::CandidateBlocks;
 use dsokr_nn::{Encoder, Model, is_cpu_engine, parameters};
 use tracing::info;
 
@@ -17,7 +18,6 @@ use crate::folds::{held_out_folds, rest};
 use crate::learner::{Fit, Fitted, Learner, Predictor, StoredRun, Task};
 use crate::memory::{self, Need};
 use crate::run_dir::{Folder, HeldOut, PreparationFiles};
-use crate::run_files::BASIS;
 use crate::targets::TrainingOutputs;
 use crate::{Error, Prepare, Recipe, Start};
 use dsokr_data::{InputKind, Split};
@@ -85,12 +85,11 @@ impl<R: Recipe> Learner for R {
     }
 
     fn load(&self, run: &StoredRun) -> Result<Box<dyn Predictor>, Error> {
-        let basis = Basis::load(&run.path.join(BASIS))?;
         let preparation = R::Preparation::load(&self.preparation(), run.path)?;
         let prepared = PreparationFiles::new(preparation.files()?)?;
         let best = Folder::open(run.path, run.space.into(), &prepared).best()?;
-        let offset = vec![0.0; basis.rank()];
-        let model = new_model(self, run.config, &basis, &preparation, &offset, run.device, true)?;
+        let offset = vec![0.0; run.candidates.dim()];
+        let model = new_model(self, run.config, &preparation, &offset, run.device, true)?;
         let model = parameters::restore(model, best)?;
         let batch = run.config.evaluation.batch;
         let preparation = Arc::new(preparation);
@@ -182,7 +181,7 @@ impl<R: Recipe> Fit for Prepared<'_, R> {
         memory::check(&self.training_needs(inputs.len(), basis.rank()), task.force)?;
         let restored = self.outputs.resumed().is_some_and(Folder::has_checkpoint);
         let offset = targets.mean();
-        let model = new_model(recipe, config, basis, preparation, &offset, &device, restored)?;
+        let model = new_model(recipe, config, preparation, &offset, &device, restored)?;
         check_groups(config, &model)?;
         info!(parameters = burn::module::Module::num_params(&model.encoder), "model made");
 
@@ -251,7 +250,6 @@ impl<R: Recipe> Fit for Prepared<'_, R> {
 fn new_model<R: Recipe>(
     recipe: &R,
     config: &Checked,
-    basis: &Basis,
     preparation: &R::Preparation,
     offset: &[f32],
     device: &Device,
@@ -263,7 +261,7 @@ fn new_model<R: Recipe>(
         true => recipe.uninitialised(preparation, start)?,
         false => recipe.encoder(preparation, start)?,
     };
-    let (found, expected) = (encoder.dimension(), basis.rank());
+    let (found, expected) = (encoder.dimension(), offset.len());
     if found != expected {
         return Err(Error::Dimension { found, expected });
     }

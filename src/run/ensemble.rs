@@ -38,12 +38,22 @@ impl EnsembleRun {
     /// # Errors
     /// As [`Run::open`].
     pub fn open(paths: &[PathBuf], device: &Device) -> Result<Self, Error> {
+        let configs = paths.iter().map(|path| Folder::config(path));
+        Self::open_all(paths, configs.collect::<Result<_, _>>()?, device)
+    }
+
+    /// As [`open`](Self::open), of runs with these configurations.
+    pub(super) fn open_all(
+        paths: &[PathBuf],
+        configs: Vec<Checked>,
+        device: &Device,
+    ) -> Result<Self, Error> {
         let mut opened = Vec::new();
         let mut rule = Combination::Mean { weights: None, standardise: true };
-        for path in paths {
-            let config = Folder::config(path)?;
+        for (path, config) in paths.iter().zip(configs) {
             if config.ensemble.is_none() {
-                opened.push((path.display().to_string(), Run::open_on(path, device)?));
+                let run = Run::open_with(path, config, candidates::open(path)?, device)?;
+                opened.push((path.display().to_string(), run));
                 continue;
             }
             if let [_] = paths {

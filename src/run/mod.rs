@@ -7,6 +7,7 @@ mod growth;
 mod output;
 mod outputs;
 mod query_answers;
+mod query_request;
 mod search;
 mod shards;
 mod shared;
@@ -20,6 +21,7 @@ pub use crate::run_dir::{
 pub use ensemble::EnsembleRun;
 pub use growth::{AddedCandidates, add_candidates};
 pub use output::{OutputFolder, check_output};
-pub use query_answers::{QueryAnswers, QueryRequest};
+pub use query_answers::QueryAnswers;
+pub use query_request::QueryRequest;
 pub use shards::{WrittenShards, shard_candidates};
 pub use trained::Run;

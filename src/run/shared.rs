@@ -25,20 +25,19 @@ impl EnsembleRun {
         shards: Option<&Path>,
         device: &Device,
     ) -> Result<Self, Error> {
-        let alone = match paths {
-            [path] if Folder::config(path)?.ensemble.is_none() => Some(path),
-            _ => None,
-        };
-        let opened = match (alone, shards) {
-            (Some(path), shards) => shards::open(path, shards)?.map(|shards| (path, shards)),
-            (None, None) => None,
-            (None, Some(folder)) => {
+        let configs = paths.iter().map(|path| Folder::config(path));
+        let mut configs = configs.collect::<Result<Vec<_>, Error>>()?;
+        let shards = match (paths, configs.as_slice(), shards) {
+            ([path], [config], shards) if config.ensemble.is_none() => shards::open(path, shards)?,
+            (_, _, None) => None,
+            (_, _, Some(folder)) => {
                 let allowed = "absent: the candidates of several models are not in shards";
                 return Err(Error::value("--shards", folder.display(), allowed));
             }
         };
-        let Some((path, shards)) = opened else { return Self::open(paths, device) };
-        let run = Run::open_sharded(path, &shards, device)?;
+        let Some(shards) = shards else { return Self::open_all(paths, configs, device) };
+        let (path, config) = (&paths[0], configs.remove(0));
+        let run = Run::open_sharded(path, config, &shards, device)?;
         if run.config.decoding.expected_f1.is_some() {
             let allowed = "absent: the label sets of candidates in shards are not read";
             return Err(Error::value("decoding.expected_f1", "given", allowed));

@@ -98,11 +98,12 @@ impl Run {
     /// for their dimension.
     pub(super) fn open_sharded(
         path: &Path,
+        config: Checked,
         shards: &Shards,
         device: &Device,
     ) -> Result<Self, Error> {
         let first = shards.some([0])?.into();
-        Self::read(path, Folder::config(path)?, (shards.stored(), first), device)
+        Self::read(path, config, (shards.stored(), first), device)
     }
 
     /// Reads all but the candidates, which are of a file.
