@@ -1,7 +1,7 @@
 use std::path::Path;
 
-use dsokr_nn::pretrained::{Pretrained, PretrainedConfig, SentenceLayers};
-use dsokr_nn::{PartSize, TokenIds, Transformer, parameters};
+use dsokr_nn::pretrained::{Pretrained, PretrainedConfig};
+use dsokr_nn::{PartSize, TokenIds, Transformer};
 use tracing::info;
 
 use super::{check_precision, sizes};
@@ -53,11 +53,7 @@ impl Recipe for PretrainedConfig {
         folder: &Path,
         unit_length: bool,
     ) -> Result<(), Error> {
-        inputs.model().write(folder, &parameters::collect(encoder.body()))?;
-        let (max_length, pooling) = (self.max_length, self.pooling);
-        let head = &parameters::collect(encoder.head());
-        let layers = SentenceLayers { max_length, pooling, head, unit_length };
-        Ok(layers.write(folder, inputs.model().architecture().width)?)
+        Ok(inputs.model().export(folder, encoder, self.max_length, unit_length)?)
     }
 }
 

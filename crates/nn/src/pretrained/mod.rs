@@ -25,5 +25,5 @@ mod write;
 
 pub use encoder::PretrainedConfig;
 pub use folder::{COMPANIONS, Pretrained};
-pub use sentence::{SentenceLayers, is_exported};
+pub use sentence::is_exported;
 pub use tokenizer::Tokenizer;

@@ -5,11 +5,11 @@ use std::path::Path;
 use dsokr_basis::store::Tensor;
 use serde_json::{Value, json};
 
-use super::folder::COMPANIONS;
+use super::folder::{COMPANIONS, Pretrained};
 use super::layout::transposed;
 use super::write::{CONFIG, TOKENIZER, WEIGHTS, create, write_bytes, write_weights};
-use crate::parameters::{Parameters, check};
-use crate::{Error, Pooling};
+use crate::parameters::{check_finite, collect};
+use crate::{Error, Pooling, Transformer};
 
 /// Kind in the metadata of the head's file.
 const KIND: &str = "sentence-head";
@@ -20,39 +20,31 @@ const MODULES: &str = "modules.json";
 const POOLING: &str = "1_Pooling";
 const HEAD: &str = "2_Dense";
 
-/// The layers that sentence-transformers applies after a body: `z = pooled W + b`.
-#[derive(Clone, Copy, Debug)]
-pub struct SentenceLayers<'a> {
-    /// Longest text in tokens, special ones included.
-    pub max_length: usize,
-    /// Which token vectors the head reads.
-    pub pooling: Pooling,
-    /// The head: `weight` `[d, p]` and `bias` `[p]`.
-    pub head: &'a Parameters,
-    /// Whether z is scaled to unit length.
-    pub unit_length: bool,
-}
-
-impl SentenceLayers<'_> {
-    /// Writes the layers beside the body that [`Pretrained::write`](super::Pretrained::write) has
-    /// written, as sentence-transformers saves its modules `Transformer`, `Pooling`, `Dense` and
-    /// `Normalize`: `SentenceTransformer(folder).encode(texts)` then returns z.
+impl Pretrained {
+    /// [Writes](Self::write) the body of an encoder, and pooling and head beside it, as sentence-transformers saves
+    /// its modules `Transformer`, `Pooling`, `Dense` and `Normalize`: `SentenceTransformer(folder).encode(texts)`
+    /// then returns z of texts of at most `max_length` tokens, scaled to unit length where `unit_length` says so.
     ///
-    /// The files are `sentence_bert_config.json`, `config_sentence_transformers.json`,
+    /// The files of the layers are `sentence_bert_config.json`, `config_sentence_transformers.json`,
     /// `1_Pooling/config.json`, `2_Dense/config.json`, `2_Dense/model.safetensors` and, written last,
     /// `modules.json`.
     ///
     /// # Errors
-    /// [`Error::Names`], [`Error::Shape`] or [`Error::NotFinite`] for a head that is no linear layer of
-    /// `width` inputs, before anything is written; [`Error::File`] for a file that cannot be written.
-    pub fn write(&self, folder: &Path, width: usize) -> Result<(), Error> {
-        let outputs = self.head.get("bias").map_or(0, |bias| bias.values.len());
-        let shapes = [("weight", vec![width, outputs]), ("bias", vec![outputs])];
-        check(self.head, &shapes.map(|(name, shape)| (name.to_owned(), shape)).into())?;
-
-        let is = |pooling| self.pooling == pooling;
+    /// As [`write`](Self::write); [`Error::NotFinite`] for the head.
+    pub fn export(
+        &self,
+        folder: &Path,
+        encoder: &Transformer,
+        max_length: usize,
+        unit_length: bool,
+    ) -> Result<(), Error> {
+        let layer = collect(encoder.head());
+        check_finite(&layer)?;
+        self.write(folder, &collect(encoder.body()))?;
+        let [width, outputs] = encoder.head().weight.dims();
+        let is = |pooling| encoder.pooling() == pooling;
         let (pooling, head) = (folder.join(POOLING), folder.join(HEAD));
-        let own = json!({ "max_seq_length": self.max_length, "do_lower_case": false });
+        let own = json!({ "max_seq_length": max_length, "do_lower_case": false });
         write_json(folder, BERT, &own)?;
         // candidates are ranked by inner products
         let ranking =
@@ -66,18 +58,18 @@ impl SentenceLayers<'_> {
             "pooling_mode_mean_sqrt_len_tokens": false,
         });
         write_json(&pooling, CONFIG, &modes)?;
-        let layer = json!({
+        let sizes = json!({
             "in_features": width,
             "out_features": outputs,
             "bias": true,
             "activation_function": "torch.nn.modules.linear.Identity",
         });
-        write_json(&head, CONFIG, &layer)?;
+        write_json(&head, CONFIG, &sizes)?;
         // PyTorch's linear layers are `[out, in]`
-        let weight = transposed(&self.head["weight"].values, outputs);
+        let weight = transposed(&layer["weight"].values, outputs);
         let tensors = [
             Tensor::f32("linear.weight", &[outputs, width], &weight),
-            Tensor::f32("linear.bias", &[outputs], &self.head["bias"].values),
+            Tensor::f32("linear.bias", &[outputs], &layer["bias"].values),
         ];
         write_weights(&head, KIND, &tensors)?;
         let modules = [
@@ -86,7 +78,7 @@ impl SentenceLayers<'_> {
             (HEAD, "Dense"),
             ("3_Normalize", "Normalize"),
         ];
-        let modules = &modules[..if self.unit_length { 4 } else { 3 }];
+        let modules = &modules[..if unit_length { 4 } else { 3 }];
         let entry = |(at, (path, class)): (usize, &(&str, &str))| {
             let class = format!("sentence_transformers.models.{class}");
             json!({ "idx": at, "name": at.to_string(), "path": path, "type": class })
@@ -95,8 +87,7 @@ impl SentenceLayers<'_> {
     }
 }
 
-/// Whether [`Pretrained::write`](super::Pretrained::write) or [`SentenceLayers::write`] gives a file, or a folder,
-/// this name.
+/// Whether [`Pretrained::export`] gives a file, or a folder, this name.
 pub fn is_exported(name: &str) -> bool {
     let body = [CONFIG, TOKENIZER, WEIGHTS];
     let layers = [BERT, SENTENCES, MODULES, POOLING, HEAD];

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use dsokr_basis::store::{self, Tensor, write_atomically};
-use serde_json::{Map, Value};
 
 use super::Pretrained;
 use super::layout::layout;
@@ -52,20 +51,24 @@ impl Pretrained {
             }
             pooler = weights::pooler(&Tensors::open(file)?)?;
         }
-        self.write_description(folder, &self.config.of_written_body())?;
+        for (name, bytes) in &self.companions {
+            write_bytes(&folder.join(name), bytes)?;
+        }
+        write_bytes(&folder.join(TOKENIZER), self.tokenizer.to_json().as_bytes())?;
+        let path = folder.join(CONFIG);
+        let config = serde_json::to_vec_pretty(&self.config.of_written_body());
+        write_bytes(&path, &config.map_err(|e| Error::file(&path, e))?)?;
 
         let mut parts = Vec::new();
         for piece in &pieces {
-            let values = &body[&piece.path].values;
-            parts.extend(piece.names.iter().zip(piece.split(values)));
+            for (name, values) in piece.names.iter().zip(piece.split(&body[&piece.path].values)) {
+                parts.push((name, piece.file_shape(), values));
+            }
         }
-        let shapes = pieces.iter().flat_map(|piece| piece.names.iter().map(|_| piece.file_shape()));
-        let tensors = parts.iter().zip(shapes);
-        let tensors = tensors.map(|((name, values), shape)| Tensor::f32(name, &shape, values));
+        let tensors = parts.iter().map(|(name, shape, values)| Tensor::f32(name, shape, values));
         let pooler =
             pooler.iter().map(|(name, tensor)| Tensor::f32(name, &tensor.shape, &tensor.values));
-        let tensors: Vec<Tensor> = tensors.chain(pooler).collect();
-        write_weights(folder, KIND, &tensors)
+        write_weights(folder, KIND, &tensors.chain(pooler).collect::<Vec<_>>())
     }
 
     /// Name and text of the small files: config.json, tokenizer.json and those of the tokenizer's
@@ -83,16 +86,6 @@ impl Pretrained {
             files.extend(String::from_utf8(bytes.clone()).map(|text| (*name, text)));
         }
         Ok(files)
-    }
-
-    fn write_description(&self, folder: &Path, config: &Map<String, Value>) -> Result<(), Error> {
-        for (name, bytes) in &self.companions {
-            write_bytes(&folder.join(name), bytes)?;
-        }
-        write_bytes(&folder.join(TOKENIZER), self.tokenizer.to_json().as_bytes())?;
-        let path = folder.join(CONFIG);
-        let config = serde_json::to_vec_pretty(config).map_err(|e| Error::file(&path, e))?;
-        write_bytes(&path, &config)
     }
 }
 

@@ -126,6 +126,11 @@ impl Transformer {
         &self.body
     }
 
+    /// Which token vectors the head reads.
+    pub fn pooling(&self) -> Pooling {
+        self.pooling
+    }
+
     /// The head, a linear layer onto the coordinates.
     pub fn head(&self) -> &Linear {
         &self.head
