@@ -8,7 +8,7 @@ use crate::{Encoder, Pass, parameters};
 /// Checks an encoder on a device with autodiff, with two or more different inputs.
 ///
 /// - The output has shape `[batch, p]` and is finite.
-/// - Evaluation repeats itself bit for bit, and row i depends on input i alone: on its own, in
+/// - Evaluation repeats itself bit for bit, and row i depends only on input i: on its own, in
 ///   reverse order and in a larger batch it agrees to 1e-5 of the largest coordinate.
 /// - A training pass is a function of its key.
 /// - The gradient of a sum of squares reaches every trainable parameter and is finite.

@@ -7,7 +7,7 @@
 //!
 //! | encoder | inputs |
 //! |---|---|
-//! | [`NgramBag`] | TF-IDF n-grams; a linear path beside an MLP |
+//! | [`NgramBag`] | TF-IDF n-grams; a linear path and an MLP |
 //! | [`Mlp`] | dense features |
 //! | [`Transformer`] | tokens; trained from scratch, or [`pretrained`] (BERT family) |
 //!

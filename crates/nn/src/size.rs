@@ -2,8 +2,7 @@
 
 use std::borrow::Cow;
 
-/// What a part of a model takes. The numbers are no integers because settings may ask for more than an
-/// integer holds.
+/// The size of a part of a model. The numbers are `f64`, because configured sizes may overflow an integer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PartSize {
     /// The keys of the settings that determine it.

@@ -3,7 +3,7 @@
 use dsokr_basis::random::generator;
 use rand::seq::SliceRandom;
 
-/// Batches of epoch `epoch`: a function of (seed, epoch, lengths, size) alone, so that a resumed run
+/// Batches of epoch `epoch`: a function of only (seed, epoch, lengths, size), so that a resumed run
 /// makes the same ones.
 ///
 /// The pairs are shuffled, cut into groups of 50 batches, and sorted by length inside a group, so

@@ -77,7 +77,10 @@ impl<'a> Objective<'a> {
                 let (targets, residuals) = batch();
                 (z - targets).square().sum() + residuals.iter().sum::<f32>()
             }
-            Self::Distance(loss) => distance(*loss, z, batch()),
+            Self::Distance(loss) => {
+                let (targets, residuals) = batch();
+                distance(*loss, z, targets, residuals)
+            }
             Self::Contrastive => contrastive(z, batch().0, scale()),
             Self::Softmax(classes) => {
                 let Classes { targets, class } = &**classes;
@@ -95,7 +98,8 @@ impl<'a> Objective<'a> {
 fn distance(
     loss: &dyn DistanceLoss,
     z: Tensor<2>,
-    (targets, residuals): (Tensor<2>, Vec<f32>),
+    targets: Tensor<2>,
+    residuals: Vec<f32>,
 ) -> Tensor<1> {
     let (n, device) = (residuals.len(), z.device());
     let column =

@@ -37,8 +37,8 @@ const LOGGED: u64 = 2_000;
 ///
 /// The [`Ranks`] of the scope share it: all call this function with the same task. Each encodes its share of
 /// every batch, the gradients are added up in the order of ranks, and every rank makes the same step. The
-/// parameters differ from those of one rank by rounding alone. The same number of ranks gives the same bits. Rank 0
-/// alone validates, and alone calls `sink` and returns the best parameters. A training over several ranks has
+/// parameters differ from those of one rank only by rounding. The same number of ranks gives the same bits. Only
+/// rank 0 validates, calls `sink` and returns the best parameters. A training over several ranks has
 /// no contrastive loss, and no gradients by rows.
 ///
 /// # Errors

@@ -3,7 +3,7 @@ use burn::tensor::Tensor;
 
 use crate::{Encoder, NgramBag, Pass};
 
-/// A bag of n-grams beside another encoder of the same text: the sum of their coordinates.
+/// A bag of n-grams and a different encoder of the same text: the sum of their coordinates.
 #[derive(Module, Debug)]
 pub struct BagBeside<E: Module> {
     /// The bag.

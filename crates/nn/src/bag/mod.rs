@@ -1,5 +1,5 @@
 //! The n-gram bag: a text becomes a sparse TF-IDF row ([`TfIdf`]), the row a weighted sum of embeddings
-//! ([`fused::bag`](crate::fused::bag)), and a linear path beside an MLP maps the sum to coordinates.
+//! ([`fused::bag`](crate::fused::bag)), and a linear path and an MLP map the sum to coordinates.
 
 mod beside;
 mod encoder;

@@ -40,7 +40,7 @@ impl UninitBuffer {
     }
 }
 
-/// A pointer to memory of which tasks write disjoint parts.
+/// A pointer to memory. Tasks write disjoint parts of it.
 pub struct Shared<T>(pub *mut T);
 
 impl<T> Clone for Shared<T> {

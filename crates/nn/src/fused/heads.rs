@@ -13,7 +13,7 @@ use super::sequences::Sequences;
 use super::simd::{exp, largest, masked, simd, sum};
 use crate::{Dropout, Precision};
 
-/// The arguments of attention beside its tensors.
+/// The arguments of attention that are not tensors.
 #[derive(Clone, Debug)]
 pub struct Setting {
     /// The texts' rows.
@@ -120,7 +120,7 @@ impl<'a> Heads<'a> {
     }
 
     /// The result `[rows, d]`, and the log-sum-exp of each query's scores, head by head, which the
-    /// backward pass needs beside the inputs.
+    /// backward pass needs with the inputs.
     pub fn forward(&self) -> (FlexTensor, Vec<f32>) {
         let (d, width, scale, dropout) = (self.d, self.width(), self.scale(), self.setting.dropout);
         let mut result = UninitBuffer::new(self.rows * d);

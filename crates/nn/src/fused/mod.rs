@@ -9,7 +9,7 @@
 //! | [`linear_gelu`] | `dropout(gelu(x w + b))`, with the exact (erf) GELU |
 //! | [`residual_norm`] | `layer_norm(x + dropout(r + bias)) ∘ gamma + beta` |
 //! | [`attention`] | softmax attention of every token to the tokens of its text |
-//! | [`attention_first`] | the same for each text's first token alone |
+//! | [`attention_first`] | the same for only the first token of each text |
 //! | [`bag`] | weighted sums of table rows |
 //!
 //! Token vectors are rows of one matrix; [`Sequences`] assigns them to texts. Dropout is a function of a
@@ -176,7 +176,7 @@ pub fn attention(
     }
 }
 
-/// [`attention`] of each text's first token alone: `q` `[texts, d]`, and keys and values side by side
+/// [`attention`] of only the first token of each text: `q` `[texts, d]`, and keys and values side by side
 /// in `kv` `[n, 2d]`; returns `[texts, d]`. Probabilities are numbered text by text, head by head.
 ///
 /// # Panics

@@ -99,7 +99,7 @@ impl Product<'_> {
 mod tests {
     use super::*;
 
-    /// Numbers of either sign and several magnitudes that are no bfloat16 numbers.
+    /// Numbers of either sign and several magnitudes that are not bfloat16 numbers.
     fn numbers(n: usize, seed: u32) -> Vec<f32> {
         let hash = |i: usize| (i as u32 + seed).wrapping_mul(0x9e37_79b9) >> 8;
         (0..n).map(|i| (hash(i) % 4001) as f32 / 2000.3 - 1.0).collect()

@@ -106,7 +106,7 @@ impl Pretrained {
     ///
     /// # Errors
     /// [`Error::Setting`] for a length beyond the table of positions, or without room for a token
-    /// beside the special ones.
+    /// with the special ones.
     pub fn check(&self, max_length: usize) -> Result<(), Error> {
         let longest = self.architecture().longest();
         if max_length > longest {

@@ -21,7 +21,7 @@ const POOLING: &str = "1_Pooling";
 const HEAD: &str = "2_Dense";
 
 impl Pretrained {
-    /// [Writes](Self::write) the body of an encoder, and pooling and head beside it, as sentence-transformers saves
+    /// [Writes](Self::write) the body of an encoder, and pooling and head in the same folder, as sentence-transformers saves
     /// its modules `Transformer`, `Pooling`, `Dense` and `Normalize`: `SentenceTransformer(folder).encode(texts)`
     /// then returns z of texts of at most `max_length` tokens, scaled to unit length where `unit_length` says so.
     ///

@@ -145,7 +145,7 @@ impl Tokenizer {
     /// and whether tokens were lost. An empty text has only the special tokens.
     ///
     /// # Errors
-    /// A `max_length` without room for a token beside the special ones; [`Error::Tokenizer`].
+    /// A `max_length` without room for a token with the special ones; [`Error::Tokenizer`].
     pub fn encode(&self, text: &str, max_length: usize) -> Result<(Vec<u32>, bool), Error> {
         let fail = |e: tokenizers::Error| Error::Tokenizer(e.to_string());
         let room = self.room(max_length)?;

@@ -30,7 +30,7 @@ pub(super) fn check(path: &Path, json: &str) -> Result<(), Error> {
     })
 }
 
-/// Refuses a merge of two tokens, the second without the prefix of those within a word, that is no token.
+/// Refuses a merge of two tokens, the second without the prefix of those within a word, that is not a token.
 fn check_merges(model: &Value) -> Result<(), String> {
     let (Some(tokens), Some(merges)) = (model["vocab"].as_object(), model["merges"].as_array())
     else {

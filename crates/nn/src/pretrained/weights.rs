@@ -39,7 +39,7 @@ pub(super) fn body(
                 let message = format!("`{full}` occurs under its old and its new name");
                 return Err(Error::file(&tensors.path, message));
             }
-        } else if is_unused(name.as_deref().unwrap_or_else(|| beside(full, prefix))) {
+        } else if is_unused(name.as_deref().unwrap_or_else(|| outside(full, prefix))) {
             unused.push(full.clone());
         } else {
             unknown.0.push((full.clone(), tensor.shape.clone()));
@@ -95,8 +95,8 @@ fn prefix(tensors: &Tensors) -> Result<&str, Error> {
     }
 }
 
-/// The name of a tensor beside the body, without the outer part of the body's `prefix`.
-fn beside<'n>(full: &'n str, prefix: &str) -> &'n str {
+/// The name of a tensor outside of the body, without the outer part of the body's `prefix`.
+fn outside<'n>(full: &'n str, prefix: &str) -> &'n str {
     let outer = prefix.trim_end_matches('.').rsplit_once('.').map_or("", |(outer, _)| outer);
     full.strip_prefix(outer).map_or(full, |name| name.strip_prefix('.').unwrap_or(name))
 }

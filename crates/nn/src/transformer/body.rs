@@ -85,7 +85,7 @@ impl Body {
         };
         let tokens = bag(self.tokens.val(), rows(ids), false);
         let places = bag(self.positions.val(), rows(places), false);
-        let x = self.norm.forward(tokens, (places, kind), epsilon, None);
+        let x = self.norm.forward(tokens, places, kind, epsilon, None);
         let mask = pass.dropout(0, p).map(|mask| mask.after_rows(pass.offset().lengths, width));
         masked(x, mask)
     }
@@ -120,7 +120,7 @@ impl Body {
         })
     }
 
-    /// Applies all layers to vectors `[n, d]`, the last one to each text's first token alone:
+    /// Applies all layers to vectors `[n, d]`, the last one to only the first token of each text:
     /// `[texts, d]`.
     pub fn layers_first(&self, x: Tensor<2>, sequences: &Arc<Sequences>, pass: Pass) -> Tensor<2> {
         let last = self.layers.len() - 1;

@@ -37,7 +37,7 @@ impl Affine {
         linear(x, self.weight.val(), self.bias.val(), precision)
     }
 
-    /// [`forward`](Self::forward) for the outputs `from..to` alone.
+    /// [`forward`](Self::forward) for only the outputs `from..to`.
     fn part(&self, x: Tensor<2>, from: usize, to: usize, precision: Precision) -> Tensor<2> {
         let weight = self.weight.val();
         let inputs = weight.dims()[0];
@@ -62,7 +62,8 @@ impl Norm {
     pub(super) fn forward(
         &self,
         x: Tensor<2>,
-        (r, bias): (Tensor<2>, Tensor<1>),
+        r: Tensor<2>,
+        bias: Tensor<1>,
         epsilon: f64,
         dropout: Option<Dropout>,
     ) -> Tensor<2> {
@@ -170,11 +171,11 @@ impl Layer {
             let mask = pass.dropout(site(index, place), probability);
             mask.map(|mask| mask.after_rows(preceding, width))
         };
-        let y = (self.output.product(context, precision), self.output.bias.val());
-        let x = self.attention_norm.forward(x, y, epsilon, mask(1, dropout, width));
+        let (y, bias) = (self.output.product(context, precision), self.output.bias.val());
+        let x = self.attention_norm.forward(x, y, bias, epsilon, mask(1, dropout, width));
         let inner = self.inner(x.clone(), mask(2, inner_dropout, feed_forward), precision);
-        let y = (self.down.product(inner, precision), self.down.bias.val());
-        self.feed_forward_norm.forward(x, y, epsilon, mask(3, dropout, width))
+        let (y, bias) = (self.down.product(inner, precision), self.down.bias.val());
+        self.feed_forward_norm.forward(x, y, bias, epsilon, mask(3, dropout, width))
     }
 
     /// `dropout(gelu(up(x)))`.
