@@ -63,15 +63,11 @@ pub enum Error {
         /// Index of the first such element, row-major.
         element: usize,
     },
-    /// Texts without any n-gram or token to learn from.
-    #[error("the {texts} training texts give no {unit}: {hint}")]
+    /// Texts without any token to learn from.
+    #[error("the {texts} training texts give no token: the texts are empty")]
     EmptyVocabulary {
         /// Number of training texts.
         texts: usize,
-        /// "n-gram" or "token".
-        unit: &'static str,
-        /// What to change.
-        hint: &'static str,
     },
     /// The tokenizer could not be trained or applied.
     #[error("tokenizer: {0}")]
@@ -93,6 +89,16 @@ impl Error {
     ) -> Self {
         Self::Setting { key, found: found.to_string(), allowed: allowed.into() }
     }
+}
+
+/// `Ok` when a setting `holds`.
+pub(crate) fn check(
+    holds: bool,
+    key: &'static str,
+    found: impl fmt::Display,
+    allowed: impl Into<String>,
+) -> Result<(), Error> {
+    if holds { Ok(()) } else { Err(Error::setting(key, found, allowed)) }
 }
 
 /// Names and shapes of tensors; displayed as their number and the first five.

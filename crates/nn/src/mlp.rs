@@ -5,6 +5,7 @@ use rand::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::error::check;
 use crate::pass::{check_dropout, dropout};
 use crate::{Encoder, Error, PartSize, Pass, init, size};
 
@@ -31,10 +32,8 @@ impl MlpConfig {
     /// # Errors
     /// A hidden layer of width 0, or a dropout outside `[0, 1)`.
     pub fn validate(&self) -> Result<(), Error> {
-        if self.hidden.contains(&0) {
-            let hidden = format!("{:?}", self.hidden);
-            return Err(Error::setting("hidden", hidden, "every width at least 1"));
-        }
+        let hidden = format!("{:?}", self.hidden);
+        check(!self.hidden.contains(&0), "hidden", hidden, "every width at least 1")?;
         check_dropout("dropout", self.dropout)
     }
 

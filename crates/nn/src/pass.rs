@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use crate::Error;
 use crate::cpu::is_cpu_engine;
+use crate::error::check;
 
 /// The mode of a forward pass: dropout acts in training only.
 ///
@@ -174,10 +175,7 @@ fn numbers(n: usize, device: &Device) -> Tensor<1, Int> {
 
 /// Checks a dropout probability.
 pub(crate) fn check_dropout(key: &'static str, probability: f32) -> Result<(), Error> {
-    if (0.0..1.0).contains(&probability) {
-        return Ok(());
-    }
-    Err(Error::setting(key, probability, "a number in [0, 1)"))
+    check((0.0..1.0).contains(&probability), key, probability, "a number in [0, 1)")
 }
 
 /// Drops elements of `x` with probability `p` in a training pass; see [`Pass::dropout`]. The first dimension

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{NgramConfig, NgramKind, SparseRow};
+use crate::error::check;
 use crate::fused::{SparseBatch, bag};
 use crate::pass::check_dropout;
 use crate::{Encoder, Error, Mlp, MlpConfig, PartSize, Pass, RowGradient, init};
@@ -60,13 +61,9 @@ impl NgramBagConfig {
     /// # Errors
     /// No block of n-grams, a block out of range, a width of 0 or a rate outside `[0, 1)`.
     pub fn validate(&self) -> Result<(), Error> {
-        if self.ngrams.is_empty() {
-            return Err(Error::setting("ngrams", "[]", "at least one block of n-grams"));
-        }
+        check(!self.ngrams.is_empty(), "ngrams", "[]", "at least one block of n-grams")?;
         self.ngrams.iter().try_for_each(NgramConfig::validate)?;
-        if self.embedding == 0 {
-            return Err(Error::setting("embedding", 0, "at least 1"));
-        }
+        check(self.embedding > 0, "embedding", 0, "at least 1")?;
         check_dropout("ngram_dropout", self.ngram_dropout)?;
         self.mlp().validate()
     }

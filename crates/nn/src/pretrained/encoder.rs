@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Pretrained;
+use crate::error::check;
 use crate::pass::check_dropout;
 use crate::transformer::{Architecture, Body};
 use crate::{Error, PartSize, Pooling, Precision, Transformer};
@@ -57,9 +58,7 @@ impl PretrainedConfig {
     /// # Errors
     /// An empty folder or a dropout outside `[0, 1)`.
     pub fn validate(&self) -> Result<(), Error> {
-        if self.folder.is_empty() {
-            return Err(Error::setting("folder", "\"\"", "a folder with a model's files"));
-        }
+        check(!self.folder.is_empty(), "folder", "\"\"", "a folder with a model's files")?;
         self.dropout.map_or(Ok(()), |dropout| check_dropout("dropout", dropout))
     }
 
@@ -70,11 +69,8 @@ impl PretrainedConfig {
     pub fn check(&self, model: &Pretrained) -> Result<(), Error> {
         model.check(self.max_length)?;
         let layers = model.architecture().layers;
-        if self.freeze > layers {
-            let allowed = format!("at most {layers}, the model's layers");
-            return Err(Error::setting("freeze", self.freeze, allowed));
-        }
-        Ok(())
+        let allowed = format!("at most {layers}, the model's layers");
+        check(self.freeze <= layers, "freeze", self.freeze, allowed)
     }
 
     /// Its size with `coordinates` coordinates, on texts of `length` tokens.

@@ -8,6 +8,7 @@ use super::config::Config;
 use super::tensors::{Tensors, weight_file};
 use super::{Tokenizer, weights};
 use crate::Error;
+use crate::error::check;
 use crate::parameters::{Parameters, restore};
 use crate::transformer::{Architecture, Body};
 
@@ -109,10 +110,8 @@ impl Pretrained {
     /// with the special ones.
     pub fn check(&self, max_length: usize) -> Result<(), Error> {
         let longest = self.architecture().longest();
-        if max_length > longest {
-            let allowed = format!("at most {longest}, the positions of {}", self.folder.display());
-            return Err(Error::setting("max_length", max_length, allowed));
-        }
+        let allowed = format!("at most {longest}, the positions of {}", self.folder.display());
+        check(max_length <= longest, "max_length", max_length, allowed)?;
         self.tokenizer.room(max_length).map(|_| ())
     }
 

@@ -1,3 +1,4 @@
+use crate::error::check;
 use crate::pass::check_dropout;
 use crate::{Error, PartSize, Precision, fused, size};
 
@@ -54,17 +55,13 @@ impl Architecture {
             ("heads", self.heads),
             ("feed_forward", self.feed_forward),
         ];
-        if let Some((key, _)) = sizes.into_iter().find(|(_, size)| *size == 0) {
-            return Err(Error::setting(key, 0, "at least 1"));
+        for (key, size) in sizes {
+            check(size > 0, key, size, "at least 1")?;
         }
-        if !self.width.is_multiple_of(self.heads) {
-            let allowed = format!("a divisor of width = {}", self.width);
-            return Err(Error::setting("heads", self.heads, allowed));
-        }
-        if self.positions <= self.first_position {
-            let allowed = format!("at least {}", self.first_position + 1);
-            return Err(Error::setting("max_length", self.positions, allowed));
-        }
+        let allowed = format!("a divisor of width = {}", self.width);
+        check(self.width.is_multiple_of(self.heads), "heads", self.heads, allowed)?;
+        let (positions, first) = (self.positions, self.first_position);
+        check(positions > first, "max_length", positions, format!("at least {}", first + 1))?;
         check_dropout("dropout", self.dropout)?;
         check_dropout("attention_dropout", self.attention_dropout)?;
         check_dropout("inner_dropout", self.inner_dropout)

@@ -13,6 +13,7 @@ use tokenizers::{
 };
 
 use crate::Error;
+use crate::error::check;
 
 /// The unit that a text is split into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -48,11 +49,8 @@ impl TokensConfig {
     /// # Errors
     /// A vocabulary without room for more than the special tokens.
     pub fn validate(&self) -> Result<(), Error> {
-        if self.vocabulary > SPECIAL.len() {
-            return Ok(());
-        }
         let allowed = format!("at least {}", SPECIAL.len() + 1);
-        Err(Error::setting("tokens.vocabulary", self.vocabulary, allowed))
+        check(self.vocabulary > SPECIAL.len(), "tokens.vocabulary", self.vocabulary, allowed)
     }
 }
 
@@ -106,14 +104,12 @@ impl Tokens {
         let mut trainer = TrainerWrapper::BpeTrainer(trainer);
         tokenizer.train(&mut trainer, texts.iter().copied()).map_err(fail)?;
         let tokens = Self { tokenizer };
-        if tokens.vocabulary() > config.vocabulary {
-            // the trainer adds the whole alphabet, even beyond the limit
-            let allowed = format!("at least {}, the characters of the texts", tokens.vocabulary());
-            return Err(Error::setting("tokens.vocabulary", config.vocabulary, allowed));
-        }
-        if tokens.vocabulary() <= SPECIAL.len() {
-            let hint = "the texts are empty";
-            return Err(Error::EmptyVocabulary { texts: texts.len(), unit: "token", hint });
+        // the trainer adds the whole alphabet, even beyond the limit
+        let (size, most) = (tokens.vocabulary(), config.vocabulary);
+        let allowed = format!("at least {size}, the characters of the texts");
+        check(size <= most, "tokens.vocabulary", most, allowed)?;
+        if size <= SPECIAL.len() {
+            return Err(Error::EmptyVocabulary { texts: texts.len() });
         }
         Ok(tokens)
     }
