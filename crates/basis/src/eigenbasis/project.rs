@@ -157,44 +157,52 @@ impl Basis {
         rows: &dyn RowSource,
         range: Range<usize>,
     ) -> Result<Projection, Error> {
-        self.check_rows(rows.kind(), rows.width())?;
         let rank = self.rank();
-        let mut projection = Projection {
-            rank,
-            coordinates: vec![0.0; range.len() * rank],
-            squared_norms: vec![0.0; range.len()],
-            residuals: vec![0.0; range.len()],
-        };
-        let cancellation = Cancellation::current();
-        let tasks = (
-            projection.coordinates.par_chunks_mut(ROWS * rank),
-            projection.squared_norms.par_chunks_mut(ROWS),
-            projection.residuals.par_chunks_mut(ROWS),
-        );
-        tasks.into_par_iter().enumerate().try_for_each(
-            |(task, (coordinates, squared_norms, residuals))| {
-                cancellation.check()?;
-                let start = range.start + task * ROWS;
-                let block = features::read(rows, start..start + residuals.len())?;
-                self.kernel.check(&block).map_err(|error| error.at_rows(|row| start + row))?;
-                let diagonal = self.coordinates(block, coordinates)?;
+        let mut coordinates = vec![0.0f32; range.len() * rank];
+        let parts =
+            self.each_block(rows, range, &mut coordinates, |start, coordinates, mut norms| {
+                norms.resize(coordinates.len() / rank, f64::NAN);
+                let mut residuals = vec![0.0; norms.len()];
                 for (at, coordinates) in coordinates.chunks_exact(rank).enumerate() {
                     let projected = simd::squared_norm(coordinates);
-                    let squared_norm = diagonal.get(at).copied().unwrap_or(f64::NAN);
+                    let squared_norm = norms[at];
                     let both = [projected, squared_norm];
                     if let Some(&value) = both.iter().find(|value| !value.is_finite()) {
                         return Err(Error::overflow(format!(" in row {}", start + at), value));
                     }
-                    squared_norms[at] = squared_norm;
                     // A tempered output is orthogonal to the span, or lies in it but for rounding errors.
                     if self.tempered.is_none() || projected == 0.0 {
                         residuals[at] = (squared_norm - projected).max(0.0);
                     }
                 }
-                Ok(())
-            },
-        )?;
-        Ok(projection)
+                Ok((norms, residuals))
+            })?;
+        let (squared_norms, residuals): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+        let (squared_norms, residuals) = (squared_norms.concat(), residuals.concat());
+        Ok(Projection { rank, coordinates, squared_norms, residuals })
+    }
+
+    /// Fills in the coordinates of the rows of `range`, p numbers a row, a block in a task. `found` is given the first
+    /// row of a block, its coordinates and k(y, y) of each of its rows; what it returns comes in the order of the
+    /// blocks.
+    fn each_block<T: Number, R: Send>(
+        &self,
+        rows: &dyn RowSource,
+        range: Range<usize>,
+        out: &mut [T],
+        found: impl Fn(usize, &[T], Vec<f64>) -> Result<R, Error> + Sync,
+    ) -> Result<Vec<R>, Error> {
+        self.check_rows(rows.kind(), rows.width())?;
+        let (rank, cancellation) = (self.rank(), Cancellation::current());
+        let blocks = out.par_chunks_mut(ROWS * rank).enumerate().map(|(task, out)| {
+            cancellation.check()?;
+            let start = range.start + task * ROWS;
+            let block = features::read(rows, start..start + out.len() / rank)?;
+            self.kernel.check(&block).map_err(|error| error.at_rows(|row| start + row))?;
+            let norms = self.coordinates(block, out)?;
+            found(start, out, norms)
+        });
+        blocks.collect()
     }
 
     /// Coordinates of one block, on one thread, p numbers a row, and k(y, y) of each row.
@@ -302,15 +310,8 @@ impl Basis {
         range: Range<usize>,
     ) -> Result<Vec<f64>, Error> {
         let rank = self.rank();
-        self.check_rows(rows.kind(), rows.width())?;
         let mut out = vec![0.0f64; range.len() * rank];
-        let cancellation = Cancellation::current();
-        out.par_chunks_mut(ROWS * rank).enumerate().try_for_each(|(task, out)| {
-            cancellation.check()?;
-            let start = range.start + task * ROWS;
-            let block = features::read(rows, start..start + out.len() / rank)?;
-            self.kernel.check(&block).map_err(|error| error.at_rows(|row| start + row))?;
-            self.coordinates(block, out)?;
+        self.each_block(rows, range, &mut out, |start, out, _| {
             match out.iter().position(|value| !value.is_finite()) {
                 Some(at) => Err(Error::overflow(format!(" in row {}", start + at / rank), out[at])),
                 None => Ok(()),
