@@ -169,7 +169,7 @@ pub struct CrossFitted {
     /// To the inputs of this part, `[pairs × p]`.
     pub answers: Vec<f32>,
     /// Leave-one-out answers to the rest, `[pairs × p]`.
-    pub left_out: Vec<f32>,
+    pub leave_one_out: Vec<f32>,
 }
 
 /// A fitted [`Learner`]: it maps inputs to coordinates. After the fit nothing depends on the type

@@ -1,6 +1,6 @@
 use dsokr_basis::Kernel;
 use dsokr_basis::features::NgramConfig;
-use dsokr_machines::{Combination, LARGEST_LAMBDA, Solver};
+use dsokr_machines::{KernelWeighting, LARGEST_LAMBDA, Solver};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -71,7 +71,7 @@ pub enum MachineInputsConfig {
     Kernels {
         /// `uniform`, their mean, or `alignf`, the weights best aligned with the output kernel on the
         /// training pairs (Cortes, Mohri and Rostamizadeh 2012).
-        combination: Combination,
+        combination: KernelWeighting,
     },
 }
 

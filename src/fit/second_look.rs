@@ -144,8 +144,8 @@ pub(super) fn fit(
         None => None,
     };
     for (held, part) in held.iter().zip(parts) {
-        let left_out = Queries::new(p, &part.left_out)?.normalised();
-        let seen = Queries::new(p, &left_out)?;
+        let leave_one_out = Queries::new(p, &part.leave_one_out)?.normalised();
+        let seen = Queries::new(p, &leave_one_out)?;
         let among = match candidates.hubs() {
             Some((hubs, weight)) => {
                 let neighbours = hubs.neighbours().min(seen.len());
@@ -156,7 +156,7 @@ pub(super) fn fit(
         };
         let rest = rest(held, ids.len());
         let known = rest.iter().flat_map(|pair| &outputs[pair * p..][..p]).copied().collect();
-        let neighbourhood = Neighbourhood::new(p, left_out, known, settings.neighbours)?;
+        let neighbourhood = Neighbourhood::new(p, leave_one_out, known, settings.neighbours)?;
         let own_words = words
             .zip(all_words.as_ref())
             .map(|(words, all)| Ok::<_, Error>(words.fit(rest.into_iter())?.with_rows_of(all)));

@@ -31,17 +31,17 @@ pub(super) fn cross_fit(
         let scaled = scaling.as_ref().map(|scaling| scaling.rows(&known)).transpose()?;
         let rows = scaled.as_ref().map_or(&known as &dyn RowSource, |rows| rows);
         let prepared = settings.solver.prepare(training(rows), seed, LastSystem::default())?;
-        let (mut model, left_out) = prepared.fit(&targets, settings.first_lambda(), true)?;
+        let (mut model, leave_one_out) = prepared.fit(&targets, settings.first_lambda(), true)?;
         if let Some(scaling) = scaling {
             model = model.with_scaling(scaling)?;
         }
-        let Some(left_out) = left_out else {
+        let Some(leave_one_out) = leave_one_out else {
             let allowed = "absent, beside this solver: it has no leave-one-out answers";
             return Err(Error::value("decoding.second_look", "given", allowed));
         };
         let answers = model.predict(&Selected::new(features, held))?;
         tracing::info!(pairs = rest.len(), answered = held.len(), "fitted without a part");
-        fitted.push(CrossFitted { answers, left_out });
+        fitted.push(CrossFitted { answers, leave_one_out });
     }
     Ok(fitted)
 }

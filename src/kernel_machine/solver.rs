@@ -160,12 +160,12 @@ impl LambdaSearch<'_> {
         lambda: f64,
         leave_one_out: bool,
     ) -> Result<(KernelModel, Option<Vec<f32>>), Error> {
-        let (model, left_out) = self.prepared.fit(self.targets, lambda, leave_one_out)?;
+        let (model, held_out) = self.prepared.fit(self.targets, lambda, leave_one_out)?;
         let model = match self.scaling {
             Some(scaling) => model.with_scaling(scaling.clone())?,
             None => model,
         };
-        Ok((model, left_out))
+        Ok((model, held_out))
     }
 
     /// As [`fit`](Self::fit), of ridge regression.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use dsokr_basis::{Basis, Kernel, Sketch, SketchKind, SketchOptions};
 use dsokr_decode::CandidateParts;
 use dsokr_machines::{
-    InputSketch, KernelModel, OutputSpace, Points, Precision, RidgeModel, RidgeProblem, Targets,
+    InputSketch, KernelModel, OutputSpace, Points, Arithmetic, RidgeModel, RidgeProblem, Targets,
     fit, fit_sketched,
 };
 use pyo3::prelude::*;
@@ -53,7 +53,7 @@ impl Ridge {
         let Self { kernel, sketch, lambda, seed } = self;
         let rows = rows.source();
         Ok(match sketch {
-            None => fit(kernel, rows, targets, lambda, Precision::Double)?.model,
+            None => fit(kernel, rows, targets, lambda, Arithmetic::Double)?.model,
             Some(sketch) => {
                 let problem = RidgeProblem { kernel, rows, targets, lambda, seed };
                 fit_sketched(problem, &sketch)?.model

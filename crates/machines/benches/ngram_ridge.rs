@@ -19,7 +19,7 @@ use std::time::Instant;
 use dsokr_basis::features::{MappedRows, NgramConfig, NgramKind, TfIdf, distinct};
 use dsokr_basis::{Basis, Features, Kernel, RowSource, SketchKind, SketchOptions, Tempering};
 use dsokr_decode::{CandidateParts, Candidates, Hubs, Metrics, MissingGold, Pool, Queries};
-use dsokr_machines::{Precision, Targets, fit};
+use dsokr_machines::{Arithmetic, Targets, fit};
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -119,7 +119,7 @@ fn main() -> Result<(), Failure> {
     let targets = Targets::from_projection(&basis.project(&train_rows)?)?;
     let basis_s = start.elapsed().as_secs_f64() - tf_idf_s;
     let lambda = RIDGE / chosen.len() as f64;
-    let fitted = fit(Kernel::Linear, &x, &targets, lambda, Precision::Single)?;
+    let fitted = fit(Kernel::Linear, &x, &targets, lambda, Arithmetic::Single)?;
 
     let rank = basis.rank();
     let groups = distinct(&outputs.select(&pool)?)?;

@@ -1,6 +1,6 @@
 //! What a fit takes, counted from its settings before any memory is taken.
 
-use crate::{Precision, Solver};
+use crate::{Arithmetic, Solver};
 
 /// Memory and work of a fit. The numbers are no integers because settings may ask for more than an integer
 /// holds.
@@ -29,8 +29,8 @@ impl Solver {
         match self {
             Self::ClosedForm(options) => {
                 let number = match options.precision {
-                    Precision::Single => 4.0,
-                    Precision::Double => 8.0,
+                    Arithmetic::Single => 4.0,
+                    Arithmetic::Double => 8.0,
                 };
                 Cost {
                     bytes: 0.6 * number * n * n + 24.0 * n * p + spectrum(n),

@@ -42,12 +42,13 @@ pub use lipschitz::{
 };
 pub use loss::{Loss, Pinball};
 pub use ridge::{
-    Averaged, Combination, ConjugateGradients, Fitted, Ideal, InputSketch, LastSystem, OutputSpace,
-    Points, RidgeModel, RidgeProblem, RidgeSystem, Scaling, SketchedFit, Spectrum, TrainingInputs,
-    alignf, combine, fit, fit_averaged, fit_conjugate_gradients, fit_gram, fit_sketched,
+    Averaged, ConjugateGradients, Fitted, Ideal, InputSketch, KernelWeighting, LastSystem,
+    OutputSpace, Points, RidgeModel, RidgeProblem, RidgeSystem, Scaling, SketchedFit, Spectrum,
+    TrainingInputs, alignf, combine, fit, fit_averaged, fit_conjugate_gradients, fit_gram,
+    fit_sketched,
 };
 pub use solver::{ClosedForm, Lipschitz, PreparedSolver, Sketched, Solver};
 pub use summary::{
-    Convergence, Inputs, LipschitzSummary, Precision, RidgeSummary, Solution, Summary,
+    Arithmetic, Convergence, Inputs, LipschitzSummary, RidgeSummary, Solution, Summary,
 };
 pub use targets::Targets;

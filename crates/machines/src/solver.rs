@@ -11,7 +11,7 @@ use crate::ridge::{
     fit_averaged, fit_conjugate_gradients, fit_sketched,
 };
 use crate::targets::check;
-use crate::{Error, KernelModel, LipschitzModel, Precision, Targets};
+use crate::{Arithmetic, Error, KernelModel, LipschitzModel, Targets};
 
 /// How a kernel machine is fitted.
 ///
@@ -52,7 +52,7 @@ impl Default for Solver {
 pub struct ClosedForm {
     /// The numbers that the system is solved in (default: double).
     #[serde(default)]
-    pub precision: Precision,
+    pub precision: Arithmetic,
 }
 
 /// Ridge regression in the span of a sketch of the inputs.
@@ -223,8 +223,8 @@ impl<'a> PreparedSolver<'a> {
         if let Solver::ClosedForm(ClosedForm { precision }) = self.solver {
             check(self.inputs.len(), targets, lambda)?;
             let fitted = self.systems.get(&self.inputs, lambda, precision)?.fit(targets)?;
-            let left_out = leave_one_out.then(|| fitted.leave_one_out(targets)).transpose()?;
-            return Ok((KernelModel::Ridge(fitted.model), left_out));
+            let held_out = leave_one_out.then(|| fitted.leave_one_out(targets)).transpose()?;
+            return Ok((KernelModel::Ridge(fitted.model), held_out));
         }
         let TrainingInputs::Rows(rows, kernel) = &self.inputs else {
             return Err(self.solver.unfit(OF_GRAM));
@@ -237,8 +237,8 @@ impl<'a> PreparedSolver<'a> {
             }
             (Solver::Sketched(options), _) => {
                 let fitted = fit_sketched(problem, &options.sketch)?;
-                let left_out = leave_one_out.then(|| fitted.leave_one_out(rows, targets));
-                return Ok((KernelModel::Ridge(fitted.model), left_out.transpose()?));
+                let held_out = leave_one_out.then(|| fitted.leave_one_out(rows, targets));
+                return Ok((KernelModel::Ridge(fitted.model), held_out.transpose()?));
             }
             (Solver::ConjugateGradients(options), _) => {
                 KernelModel::Ridge(fit_conjugate_gradients(problem, options)?)

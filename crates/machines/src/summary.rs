@@ -6,7 +6,7 @@ use crate::loss::Loss;
 /// The numbers that a system is solved in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Precision {
+pub enum Arithmetic {
     /// `f32`: half the memory and time. For condition numbers up to about 1e5, which a large nλ
     /// ensures; see [`RidgeSummary::condition`].
     Single,
@@ -67,7 +67,7 @@ pub struct RidgeSummary {
     /// What was added to the diagonal for the system to be numerically positive definite.
     pub jitter: f64,
     /// The numbers that it was solved in.
-    pub precision: Precision,
+    pub precision: Arithmetic,
     /// How far conjugate gradients came; none for a system that was factored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub convergence: Option<Convergence>,

@@ -24,7 +24,7 @@ const CONSTANT: f64 = 1e-24;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
-pub enum Combination {
+pub enum KernelWeighting {
     /// `1/K` each. Kernels should be of one scale: normalised to a unit diagonal, say.
     Uniform,
     /// [`alignf`].
@@ -32,7 +32,7 @@ pub enum Combination {
     Alignf,
 }
 
-impl Combination {
+impl KernelWeighting {
     /// The weights of training Gram matrices.
     ///
     /// # Errors

@@ -15,7 +15,7 @@ use super::model::{Expansion, RidgeModel, Weights};
 use super::problem::{InputSketch, RidgeProblem};
 use super::sketched_inputs::{SketchedInputs, blocks, factored};
 use crate::linear::{Factor, PANEL, Panels, check_finite, product, row_major};
-use crate::summary::{Convergence, Inputs, Precision, RidgeSummary, Solution, Summary};
+use crate::summary::{Arithmetic, Convergence, Inputs, RidgeSummary, Solution, Summary};
 use crate::targets::check;
 use crate::{Error, Targets};
 
@@ -143,7 +143,7 @@ pub fn fit_conjugate_gradients(
         inputs: Inputs::Sketched,
         condition: system.sampled.condition()?,
         jitter: system.jitter,
-        precision: Precision::Double,
+        precision: Arithmetic::Double,
         convergence: Some(convergence),
     });
     let summary = Summary { rows: n, unknowns, width, lambda, solution };

@@ -8,7 +8,7 @@ use faer::MatRef;
 
 use super::system::{Fitted, RidgeSystem};
 use super::training_inputs::TrainingInputs;
-use crate::summary::Precision;
+use crate::summary::Arithmetic;
 use crate::targets::check;
 use crate::{Error, Targets};
 
@@ -24,12 +24,12 @@ use crate::{Error, Targets};
 ///
 /// ```
 /// use dsokr_basis::{Features, Kernel, features::{BitRows, DenseRows}};
-/// use dsokr_machines::{OutputSpace, Precision, fit};
+/// use dsokr_machines::{OutputSpace, Arithmetic, fit};
 ///
 /// let x = Features::Dense(DenseRows::new(1, vec![0.0, 1.0, 2.0, 3.0])?);
 /// let y = Features::Bits(BitRows::from_indices(2, [vec![0], vec![0], vec![1], vec![1]])?);
 /// let (space, targets) = OutputSpace::training(Kernel::Linear, &y)?;
-/// let fitted = fit(Kernel::Gaussian { gamma: 0.5 }, &x, &targets, 1e-3, Precision::Double)?;
+/// let fitted = fit(Kernel::Gaussian { gamma: 0.5 }, &x, &targets, 1e-3, Arithmetic::Double)?;
 /// let z = fitted.model.predict(&Features::Dense(DenseRows::new(1, vec![0.5])?))?;
 /// assert!(z[0] > 0.9 && z[1] < 0.1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -44,7 +44,7 @@ pub fn fit(
     rows: &dyn RowSource,
     targets: &Targets,
     lambda: f64,
-    precision: Precision,
+    precision: Arithmetic,
 ) -> Result<Fitted, Error> {
     check(rows.len(), targets, lambda)?;
     Arc::new(RidgeSystem::new(&TrainingInputs::rows(kernel, rows), lambda, precision)?).fit(targets)
@@ -60,7 +60,7 @@ pub fn fit_gram(
     gram: MatRef<f64>,
     targets: &Targets,
     lambda: f64,
-    precision: Precision,
+    precision: Arithmetic,
 ) -> Result<Fitted, Error> {
     check(gram.nrows(), targets, lambda)?;
     Arc::new(RidgeSystem::new(&TrainingInputs::Gram(gram), lambda, precision)?).fit(targets)

@@ -21,7 +21,7 @@ mod spectrum;
 mod system;
 mod training_inputs;
 
-pub use alignment::{Combination, Ideal, alignf, combine};
+pub use alignment::{Ideal, KernelWeighting, alignf, combine};
 pub use averaged::{Averaged, fit_averaged};
 pub use conjugate::{ConjugateGradients, fit_conjugate_gradients};
 pub use fit::{fit, fit_gram};

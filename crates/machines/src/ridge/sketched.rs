@@ -12,7 +12,7 @@ use super::problem::{InputSketch, RidgeProblem};
 use super::row_range::RowRange;
 use super::sketched_inputs::{SketchedInputs, blocks, factored};
 use crate::linear::{Factor, Panels, row_major};
-use crate::summary::{Inputs, Precision, RidgeSummary, Solution, Summary};
+use crate::summary::{Arithmetic, Inputs, RidgeSummary, Solution, Summary};
 use crate::targets::check;
 use crate::{Error, Targets};
 
@@ -95,7 +95,7 @@ pub(super) fn solve(
         inputs: Inputs::Sketched,
         condition: factor.condition()?,
         jitter,
-        precision: Precision::Double,
+        precision: Arithmetic::Double,
         convergence: None,
     };
     Ok(Solved { inputs, factor, weights, solution })

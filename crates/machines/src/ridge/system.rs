@@ -11,7 +11,7 @@ use super::gram::single;
 use super::model::{Expansion, RidgeModel, Weights};
 use super::training_inputs::TrainingInputs;
 use crate::linear::{Factor, Panels, Scalar, row_major};
-use crate::summary::{Inputs, Precision, RidgeSummary, Solution, Summary};
+use crate::summary::{Arithmetic, Inputs, RidgeSummary, Solution, Summary};
 use crate::targets::check;
 use crate::{Error, Targets};
 
@@ -25,7 +25,7 @@ pub struct RidgeSystem {
     map: Expansion,
     inputs: usize,
     lambda: f64,
-    precision: Precision,
+    precision: Arithmetic,
     factor: Box<dyn Solve>,
     /// That of `(K + nλI)⁻¹`, computed when first used.
     diagonal: OnceLock<Vec<f64>>,
@@ -68,7 +68,7 @@ impl RidgeSystem {
     /// values that overflow; [`Error::Basis`] for a λ too small for the precision, and for a precomputed kernel of
     /// zeros; [`Error::NotSymmetric`] beyond 1e-8 of the largest value; [`Error::NotSemidefinite`] for an eigenvalue
     /// below −1e-8 of the trace.
-    pub fn new(inputs: &TrainingInputs, lambda: f64, precision: Precision) -> Result<Self, Error> {
+    pub fn new(inputs: &TrainingInputs, lambda: f64, precision: Arithmetic) -> Result<Self, Error> {
         Error::check_lambda(lambda)?;
         let map = match inputs {
             TrainingInputs::Gram(gram) => Expansion::Precomputed { inputs: gram.nrows() },
@@ -82,11 +82,11 @@ impl RidgeSystem {
             }
         };
         match (precision, inputs) {
-            (Precision::Double, _) => Self::factored(inputs.gram()?, lambda, precision, map),
-            (Precision::Single, TrainingInputs::Gram(_)) => {
+            (Arithmetic::Double, _) => Self::factored(inputs.gram()?, lambda, precision, map),
+            (Arithmetic::Single, TrainingInputs::Gram(_)) => {
                 Self::factored(inputs.gram()?.single(), lambda, precision, map)
             }
-            (Precision::Single, TrainingInputs::Rows(rows, kernel)) => {
+            (Arithmetic::Single, TrainingInputs::Rows(rows, kernel)) => {
                 Self::factored(single(kernel.as_ref(), *rows)?, lambda, precision, map)
             }
         }
@@ -95,7 +95,7 @@ impl RidgeSystem {
     fn factored<T: Scalar>(
         mut gram: Panels<T>,
         lambda: f64,
-        precision: Precision,
+        precision: Arithmetic,
         map: Expansion,
     ) -> Result<Self, Error>
     where
@@ -147,7 +147,7 @@ impl RidgeSystem {
         &self,
         inputs: &TrainingInputs,
         lambda: f64,
-        precision: Precision,
+        precision: Arithmetic,
     ) -> Result<bool, Error> {
         let (Expansion::Kernel { kernel: own, anchors }, TrainingInputs::Rows(rows, kernel)) =
             (&self.map, inputs)
@@ -212,7 +212,7 @@ impl LastSystem {
         &self,
         inputs: &TrainingInputs,
         lambda: f64,
-        precision: Precision,
+        precision: Arithmetic,
     ) -> Result<Arc<RidgeSystem>, Error> {
         let new = || Ok(Arc::new(RidgeSystem::new(inputs, lambda, precision)?));
         if matches!(inputs, TrainingInputs::Gram(_)) {

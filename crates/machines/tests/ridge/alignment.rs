@@ -2,7 +2,9 @@
 
 use dsokr_basis::random::{generator, unit};
 use dsokr_basis::{Basis, Kernel, Mat, SketchKind, SketchOptions};
-use dsokr_machines::{Combination, Error, Ideal, Precision, Targets, alignf, combine, fit_gram};
+use dsokr_machines::{
+    Arithmetic, Error, Ideal, KernelWeighting, Targets, alignf, combine, fit_gram,
+};
 
 use crate::naive::*;
 
@@ -61,7 +63,7 @@ fn weights_have_the_largest_centred_alignment() {
     let combined = aligned(&found);
     let length: f64 = found.iter().map(|w| w * w).sum();
     assert!((length - 1.0).abs() < 1e-12 && found.iter().all(|&w| w >= 0.0));
-    let uniform = Combination::Uniform.weights(&grams, &ideal).unwrap();
+    let uniform = KernelWeighting::Uniform.weights(&grams, &ideal).unwrap();
     assert_eq!(uniform, [0.2; 5]);
     assert!(combined > aligned(&uniform) + 0.01);
     // no step that keeps the weights above 0 gains
@@ -80,7 +82,7 @@ fn weights_have_the_largest_centred_alignment() {
             assert!(other_alignment < combined + 1e-10, "{other:?}: {other_alignment}");
         }
     }
-    assert_eq!(Combination::Alignf.weights(&grams, &ideal).unwrap(), found);
+    assert_eq!(KernelWeighting::Alignf.weights(&grams, &ideal).unwrap(), found);
 }
 
 /// The linear kernel of all coordinates of the outputs is their kernel.
@@ -116,7 +118,7 @@ fn kernels_that_are_none_are_named() {
     let refused = |bad: &Mat<f64>| {
         let error = alignf(&[good.as_ref(), bad.as_ref()], &ideal).unwrap_err();
         let both = [good.as_ref(), bad.as_ref()];
-        let uniform = Combination::Uniform.weights(&both, &ideal);
+        let uniform = KernelWeighting::Uniform.weights(&both, &ideal);
         if let Error::Kernel { kernel: 1, source } = error {
             assert!(matches!(uniform, Err(Error::Kernel { kernel: 1, .. })));
             return *source;
@@ -137,7 +139,7 @@ fn kernels_that_are_none_are_named() {
     let zero = Mat::<f64>::zeros(N, N);
     assert!(refused(&zero).to_string().starts_with("the kernel matrix is zero"));
     let targets = Targets::new(1, [1.0; N]).unwrap();
-    let fitted = fit_gram(zero.as_ref(), &targets, 1.0, Precision::Double);
+    let fitted = fit_gram(zero.as_ref(), &targets, 1.0, Arithmetic::Double);
     assert!(matches!(fitted, Err(Error::Basis(dsokr_basis::Error::Numeric(_)))));
     let small = good.as_ref().submatrix(0, 0, N - 1, N - 1).to_owned();
     assert!(matches!(refused(&small), Error::Length { found: 149, expected: 150, .. }));

@@ -1,7 +1,9 @@
 //! Cancelled fits.
 
 use dsokr_basis::{Cancellation, Error as Cause, SketchKind};
-use dsokr_machines::{Error, InputSketch, OutputSpace, Precision, RidgeProblem, fit, fit_sketched};
+use dsokr_machines::{
+    Arithmetic, Error, InputSketch, OutputSpace, RidgeProblem, fit, fit_sketched,
+};
 
 use crate::naive::*;
 
@@ -14,7 +16,7 @@ fn fits_and_predictions_end() {
     let problem = Problem::new(30, 4);
     let (x, y) = (problem.inputs(), problem.outputs());
     let (_, targets) = OutputSpace::training(kernel_y(), &y).unwrap();
-    let double = Precision::Double;
+    let double = Arithmetic::Double;
     let fitted = fit(kernel_x(), &x, &targets, 1e-2, double).unwrap();
     let sketch = InputSketch { size: 5, method: SketchKind::Gaussian };
     let cancellation = Cancellation::default();

@@ -8,7 +8,8 @@ use dsokr_decode::{
     CandidateParts, Candidates, HitsAt, Metrics, MissingGold, PerQuery, Pool, Queries, Rank,
 };
 use dsokr_machines::{
-    Combination, Ideal, OutputSpace, Precision, Spectrum, TrainingInputs, alignf, combine, fit_gram,
+    Arithmetic, Ideal, KernelWeighting, OutputSpace, Spectrum, TrainingInputs, alignf, combine,
+    fit_gram,
 };
 
 use crate::naive::*;
@@ -101,7 +102,7 @@ impl Metabolites {
         let errors = spectrum.errors(&grid, &space).unwrap();
         let best = (0..grid.len()).min_by(|&a, &b| errors[a].total_cmp(&errors[b])).unwrap();
         let lambda = grid[best];
-        let model = fit_gram(gram.as_ref(), &targets, lambda, Precision::Double).unwrap().model;
+        let model = fit_gram(gram.as_ref(), &targets, lambda, Arithmetic::Double).unwrap().model;
 
         let new = sum(TRAIN..TRAIN + TEST);
         let z = model.predict_gram(new.as_ref()).unwrap();
@@ -139,7 +140,7 @@ fn aligned_kernels_identify_metabolites_among_those_of_their_mass() {
         // not 0: its diagonal is like that of the outputs' kernel
         let least = found[..3].iter().copied().fold(f64::INFINITY, f64::min);
         assert!(found[3] < least, "{:?}", found);
-        let uniform = Combination::Uniform.weights(&grams, &ideal).unwrap();
+        let uniform = KernelWeighting::Uniform.weights(&grams, &ideal).unwrap();
         let (aligned, uniform) = (set.ranks(&found), set.ranks(&uniform));
         let metrics = |ranks: &[Option<Rank>]| Metrics::from_ranks(ranks, LISTED, 0).unwrap();
         let (aligned, uniform, chance) =

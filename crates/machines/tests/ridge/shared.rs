@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dsokr_basis::{Basis, Features, Kernel, SketchKind, SketchOptions};
-use dsokr_machines::{Fitted, LastSystem, OutputSpace, Precision, TrainingInputs, fit};
+use dsokr_machines::{Arithmetic, Fitted, LastSystem, OutputSpace, TrainingInputs, fit};
 
 use crate::naive::*;
 
@@ -15,15 +15,15 @@ fn a_kept_system_is_taken_for_the_same_rows_kernel_lambda_and_precision() {
         TrainingInputs::rows(kernel, rows)
     }
     let last = LastSystem::default();
-    let first = last.get(&inputs(kernel_x(), &x), 1e-2, Precision::Double).unwrap();
+    let first = last.get(&inputs(kernel_x(), &x), 1e-2, Arithmetic::Double).unwrap();
     // a kernel of equal parameters is the same kernel
-    let again = last.get(&inputs(kernel_x(), &x), 1e-2, Precision::Double).unwrap();
+    let again = last.get(&inputs(kernel_x(), &x), 1e-2, Arithmetic::Double).unwrap();
     assert!(Arc::ptr_eq(&first, &again));
     let different = [
-        (kernel_x(), &x, 1e-3, Precision::Double),
-        (kernel_x(), &x, 1e-3, Precision::Single),
-        (kernel_x(), &others, 1e-3, Precision::Single),
-        (kernel_y(), &others, 1e-3, Precision::Single),
+        (kernel_x(), &x, 1e-3, Arithmetic::Double),
+        (kernel_x(), &x, 1e-3, Arithmetic::Single),
+        (kernel_x(), &others, 1e-3, Arithmetic::Single),
+        (kernel_y(), &others, 1e-3, Arithmetic::Single),
     ];
     let mut before = first;
     for (kernel, rows, lambda, precision) in different {
@@ -44,7 +44,7 @@ fn targets_of_different_widths_are_fitted_as_alone() {
     let options = SketchOptions::new(&SketchKind::Gaussian, 5);
     let basis = Basis::fit(kernel_y(), &y, &options).unwrap();
     let (_, narrow) = OutputSpace::basis(basis, None, &y).unwrap();
-    for precision in [Precision::Single, Precision::Double] {
+    for precision in [Arithmetic::Single, Arithmetic::Double] {
         for targets in [&narrow, &wide, &narrow] {
             let system = last.get(&inputs, 1e-2, precision).unwrap();
             let (shared, alone) = (
