@@ -88,17 +88,17 @@ impl DataConfig {
 
     /// The folder of the files; empty where there are none.
     pub fn folder(&self) -> &str {
-        self.pairs().folder()
+        self.pairs().facts().folder
     }
 
     /// What inputs are.
     pub fn inputs(&self) -> InputKind {
-        self.pairs().inputs()
+        self.pairs().facts().inputs
     }
 
     /// The column of the texts; none where inputs are not texts, or the files have no columns.
     pub fn text_column(&self) -> Option<&str> {
-        self.pairs().texts().map(|texts| texts.column.as_str())
+        self.pairs().facts().texts.map(|texts| texts.column.as_str())
     }
 
     /// The same with the queries' ids in the column `column` of the tables of pairs.
@@ -121,12 +121,12 @@ impl DataConfig {
 
     /// Files of kernels as inputs.
     pub fn kernel_files(&self) -> &[String] {
-        self.pairs().kernel_files()
+        self.pairs().facts().kernel_files
     }
 
     /// Whether there is a test split.
     pub fn has_test(&self) -> bool {
-        self.pairs().has_test()
+        self.pairs().facts().has_test
     }
 
     /// Checks every value that the types leave open.
@@ -145,7 +145,7 @@ impl DataConfig {
             let holds = !licence.trim().is_empty() && !licence.contains(char::is_control);
             check(holds, "data.licence", format!("{licence:?}"), "one line of text, or absent")?;
         }
-        let holds = self.pairs().skips_rows() || self.on_bad_row == OnBadRow::Stop;
+        let holds = self.pairs().facts().skips_rows || self.on_bad_row == OnBadRow::Stop;
         let allowed = "\"stop\": rows are skipped where data.source is \"tables\" or \"pool\"";
         check(holds, "data.on_bad_row", "\"skip\"", allowed)?;
         self.pairs().validate()

@@ -5,9 +5,10 @@ use dsokr_basis::{Features, RowSource};
 use crate::{Error, KernelRows};
 
 /// What inputs are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InputKind {
     /// Texts.
+    #[default]
     Texts,
     /// Feature vectors.
     Vectors,

@@ -57,7 +57,7 @@ impl<'a> OutputSource<'a> {
     /// The columns that are read of the table of outputs, beside the ids.
     pub(crate) fn columns(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let candidate = self.candidate.map(|candidate| &candidate.column[..]);
-        let kernels: Vec<_> = self.kernels().iter().map(|&one| one.kind().column()).collect();
+        let kernels: Vec<_> = self.kernels().iter().map(|&one| one.kind().facts().column).collect();
         [self.label, candidate].into_iter().chain(kernels).flatten()
     }
 
@@ -65,7 +65,7 @@ impl<'a> OutputSource<'a> {
     pub(crate) fn read(&self, path: &Path, on_bad_row: OnBadRow) -> Result<Table, Error> {
         let columns: Vec<&str> = std::iter::once(self.id).chain(self.columns()).collect();
         let kernels = self.kernels();
-        let following = kernels.iter().find(|features| features.kind().follows_rows());
+        let following = kernels.iter().find(|features| features.kind().facts().follow_rows);
         let features = following.unwrap_or(&kernels[0]);
         let read = |on_bad_row| Table::read_rows(path, &columns, on_bad_row);
         let table = features.good_rows(self.id, on_bad_row, read)?;
@@ -82,7 +82,12 @@ impl<'a> OutputSource<'a> {
         for (at, features) in self.summands.iter().enumerate() {
             let key = format!("output.kernels[{at}].features");
             let allowed = "\"file\", \"ngrams\" or \"substructures\", for several kernels";
-            check(features.kind().is_summand(), &format!("{key}.kind"), features.name(), allowed)?;
+            check(
+                features.kind().facts().can_be_summed,
+                &format!("{key}.kind"),
+                features.name(),
+                allowed,
+            )?;
             features.kind().validate(&key)?;
         }
         if let Some(column) = self.features.truth() {

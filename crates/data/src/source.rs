@@ -37,7 +37,7 @@ impl Source<'_> {
             dataset.train = dataset.train.drawn(limit, self.seed)?;
         }
         if self.outputs.only_training {
-            let unpaired = self.data.pairs().splits().is_some_and(|splits| splits.unpaired);
+            let unpaired = self.data.pairs().facts().splits.is_some_and(|splits| splits.unpaired);
             dataset.only_training(unpaired)?;
         }
         if self.data.corrupted > 0.0 {
@@ -61,7 +61,7 @@ impl Source<'_> {
     /// # Errors
     /// As [`Source::load`].
     pub fn read_training(&self, root: &DataRoot) -> Result<Split, Error> {
-        match self.data.pairs().files() {
+        match self.data.pairs().facts().files {
             Some(files) => self.read_queries(&root.file(files.train), Some(root)),
             None => Ok(self.load(root)?.train),
         }
@@ -83,7 +83,7 @@ impl Source<'_> {
     /// # Errors
     /// [`Error::Value`] for one that should be a SMILES and is not.
     pub fn query(&self, text: &str) -> Result<String, Error> {
-        match self.data.pairs().texts() {
+        match self.data.pairs().facts().texts {
             Some(texts) => texts.query(text, self.seed),
             None => Ok(text.to_owned()),
         }
@@ -101,7 +101,7 @@ impl Source<'_> {
         files: &[PathBuf],
         fitted: &FittedFeatures,
     ) -> Result<(Outputs, Table), Error> {
-        let id = self.data.pairs().id(&self.outputs);
+        let id = self.data.pairs().facts().id.unwrap_or(self.outputs.id);
         let config = OutputSource { id, candidate: None, ..self.outputs.clone() };
         let table = config.read(path, self.data.on_bad_row)?;
         let files = OutputFiles::Given(files);

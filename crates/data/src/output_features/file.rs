@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{FittedRows, OutputFiles, OutputKind, OutputTable};
+use super::{FeatureFacts, FittedRows, OutputFiles, OutputKind, OutputTable};
 use crate::feature_file::{follow, read_features, read_packed};
 use crate::fitted::FittedColumns;
 use crate::memory::matrix;
@@ -24,12 +24,8 @@ pub struct FeatureFileConfig {
 }
 
 impl OutputKind for FeatureFileConfig {
-    fn follows_rows(&self) -> bool {
-        true
-    }
-
-    fn is_summand(&self) -> bool {
-        true
+    fn facts(&self) -> FeatureFacts<'_> {
+        FeatureFacts { follow_rows: true, can_be_summed: true, ..Default::default() }
     }
 
     fn validate(&self, key: &str) -> Result<(), Error> {
@@ -58,6 +54,10 @@ impl OutputKind for FeatureFileConfig {
 pub struct OwnVectors {}
 
 impl OutputKind for OwnVectors {
+    fn facts(&self) -> FeatureFacts<'_> {
+        FeatureFacts::default()
+    }
+
     /// Those of further outputs lie in a file beside their table.
     fn read(&self, from: &mut OutputTable) -> Result<FittedRows, Error> {
         match from.files {

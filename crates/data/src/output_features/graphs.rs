@@ -9,7 +9,7 @@ use dsokr_molecule::kernels::{GraphKernel, GraphVocabulary};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{FittedRows, OutputKind, OutputTable, sparse};
+use super::{FeatureFacts, FittedRows, OutputKind, OutputTable, sparse};
 use crate::error::CANDIDATES;
 use crate::fitted::FittedColumns;
 use crate::memory::{A_BYTE_OF_NUMBERS, size};
@@ -29,6 +29,10 @@ pub struct GraphFeatures {
 }
 
 impl OutputKind for GraphFeatures {
+    fn facts(&self) -> FeatureFacts<'_> {
+        FeatureFacts::default()
+    }
+
     fn validate(&self, key: &str) -> Result<(), Error> {
         check_inside(&format!("{key}.file"), &self.file)?;
         validate(&self.graph, key)

@@ -5,7 +5,7 @@ use dsokr_basis::features::LabelVocabulary;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{FittedRows, OutputKind, OutputTable};
+use super::{FeatureFacts, FittedRows, OutputKind, OutputTable};
 use crate::fitted::FittedColumns;
 use crate::table::Table;
 use crate::{Error, Truth};
@@ -59,12 +59,8 @@ impl LabelFeatures {
 }
 
 impl OutputKind for LabelFeatures {
-    fn column(&self) -> Option<&str> {
-        Some(&self.column)
-    }
-
-    fn is_compared(&self) -> bool {
-        true
+    fn facts(&self) -> FeatureFacts<'_> {
+        FeatureFacts { column: Some(&self.column), is_compared: true, ..Default::default() }
     }
 
     fn truth(&self, table: &Table) -> Result<Option<Truth>, Error> {

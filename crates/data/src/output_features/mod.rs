@@ -65,25 +65,8 @@ kinds! {
 
 /// A kind of features: what its keys say, and how rows and outputs are read.
 pub(crate) trait OutputKind {
-    /// The column that features are computed from.
-    fn column(&self) -> Option<&str> {
-        None
-    }
-
-    /// Whether the features are the rows of a matrix that follows the table of outputs.
-    fn follows_rows(&self) -> bool {
-        false
-    }
-
-    /// Whether they can be those of one of several kernels.
-    fn is_summand(&self) -> bool {
-        false
-    }
-
-    /// Whether predictions are compared by the column, since figures say more than ranks do.
-    fn is_compared(&self) -> bool {
-        false
-    }
+    /// What its keys say.
+    fn facts(&self) -> FeatureFacts<'_>;
 
     /// Checks the values under a key.
     fn validate(&self, _: &str) -> Result<(), Error> {
@@ -112,6 +95,19 @@ pub(crate) trait OutputKind {
 
     /// Reads the rows.
     fn read(&self, from: &mut OutputTable) -> Result<FittedRows, Error>;
+}
+
+/// What keys of every kind of features say.
+#[derive(Default)]
+pub(crate) struct FeatureFacts<'a> {
+    /// The column that features are computed from.
+    pub column: Option<&'a str>,
+    /// Whether predictions are compared by the column, since figures say more than ranks do.
+    pub is_compared: bool,
+    /// Whether they are the rows of a matrix that follows the table of outputs.
+    pub follow_rows: bool,
+    /// Whether they can be those of one of several kernels.
+    pub can_be_summed: bool,
 }
 
 /// Rows of features, and what their columns are.
@@ -185,7 +181,8 @@ impl Default for OutputFeatures {
 impl OutputFeatures {
     /// The column that predictions are compared by, where figures say more than ranks do.
     pub fn truth(&self) -> Option<&str> {
-        self.kind().column().filter(|_| self.kind().is_compared())
+        let facts = self.kind().facts();
+        facts.column.filter(|_| facts.is_compared)
     }
 
     /// What candidates with these labels are, where figures say more than ranks do.
@@ -232,14 +229,14 @@ impl OutputFeatures {
         on_bad_row: OnBadRow,
         read: impl FnOnce(OnBadRow) -> Result<Table, Error>,
     ) -> Result<Table, Error> {
-        if self.kind().follows_rows() {
+        if self.kind().facts().follow_rows {
             return read(OnBadRow::Stop).map_err(|error| on_bad_row.refusal(error));
         }
         let table = read(on_bad_row)?;
         if on_bad_row == OnBadRow::Stop {
             return Ok(table);
         }
-        let outputs = match self.kind().column() {
+        let outputs = match self.kind().facts().column {
             Some(column) if table.has(column) => self.kind().bad_rows(&table)?,
             Some(_) | None => Vec::new(),
         };

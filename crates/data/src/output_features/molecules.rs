@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::graphs::{graph_rows, validate};
-use super::{FittedRows, OutputKind, OutputTable};
+use super::{FeatureFacts, FittedRows, OutputKind, OutputTable};
 use crate::structure::{self, Structure};
 use crate::table::Table;
 use crate::{Error, Truth};
@@ -28,12 +28,8 @@ impl MoleculeGraphFeatures {
 }
 
 impl OutputKind for MoleculeGraphFeatures {
-    fn column(&self) -> Option<&str> {
-        Some(&self.column)
-    }
-
-    fn is_compared(&self) -> bool {
-        true
+    fn facts(&self) -> FeatureFacts<'_> {
+        FeatureFacts { column: Some(&self.column), is_compared: true, ..Default::default() }
     }
 
     fn validate(&self, key: &str) -> Result<(), Error> {

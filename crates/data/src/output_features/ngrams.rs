@@ -4,7 +4,7 @@ use dsokr_basis::features::{NgramOptions, NgramVocabulary};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{FittedRows, OutputKind, OutputTable, sparse};
+use super::{FeatureFacts, FittedRows, OutputKind, OutputTable, sparse};
 use crate::Error;
 use crate::error::check;
 use crate::fitted::FittedColumns;
@@ -28,12 +28,8 @@ pub struct NgramFeatures {
 }
 
 impl OutputKind for NgramFeatures {
-    fn column(&self) -> Option<&str> {
-        Some(&self.column)
-    }
-
-    fn is_summand(&self) -> bool {
-        true
+    fn facts(&self) -> FeatureFacts<'_> {
+        FeatureFacts { column: Some(&self.column), can_be_summed: true, ..Default::default() }
     }
 
     fn validate(&self, key: &str) -> Result<(), Error> {

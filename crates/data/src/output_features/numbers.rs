@@ -4,7 +4,7 @@ use dsokr_basis::features::DenseRows;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{FittedRows, OutputKind, OutputTable, bad, own};
+use super::{FeatureFacts, FittedRows, OutputKind, OutputTable, bad, own};
 use crate::Error;
 use crate::table::Table;
 
@@ -39,8 +39,8 @@ impl NumberFeatures {
 }
 
 impl OutputKind for NumberFeatures {
-    fn column(&self) -> Option<&str> {
-        Some(&self.column)
+    fn facts(&self) -> FeatureFacts<'_> {
+        FeatureFacts { column: Some(&self.column), ..Default::default() }
     }
 
     fn bad_rows(&self, table: &Table) -> Result<Vec<(usize, Error)>, Error> {

@@ -5,7 +5,7 @@ use dsokr_basis::features::{hamming_one_hot, kemeny_signs};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{FittedRows, OutputKind, OutputTable, bad, own};
+use super::{FeatureFacts, FittedRows, OutputKind, OutputTable, bad, own};
 use crate::table::Table;
 use crate::{Error, Truth};
 
@@ -62,12 +62,8 @@ impl RankingFeatures {
 }
 
 impl OutputKind for RankingFeatures {
-    fn column(&self) -> Option<&str> {
-        Some(&self.column)
-    }
-
-    fn is_compared(&self) -> bool {
-        true
+    fn facts(&self) -> FeatureFacts<'_> {
+        FeatureFacts { column: Some(&self.column), is_compared: true, ..Default::default() }
     }
 
     fn bad_rows(&self, table: &Table) -> Result<Vec<(usize, Error)>, Error> {

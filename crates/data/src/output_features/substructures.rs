@@ -6,7 +6,7 @@ use dsokr_molecule::{Molecule, MoleculeFeatures, Substructures};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{FittedRows, OutputKind, OutputTable, sparse};
+use super::{FeatureFacts, FittedRows, OutputKind, OutputTable, sparse};
 use crate::fitted::FittedColumns;
 use crate::table::Table;
 use crate::{Error, structure};
@@ -32,12 +32,8 @@ pub struct SubstructureFeatures {
 }
 
 impl OutputKind for SubstructureFeatures {
-    fn column(&self) -> Option<&str> {
-        Some(&self.column)
-    }
-
-    fn is_summand(&self) -> bool {
-        true
+    fn facts(&self) -> FeatureFacts<'_> {
+        FeatureFacts { column: Some(&self.column), can_be_summed: true, ..Default::default() }
     }
 
     fn validate(&self, key: &str) -> Result<(), Error> {

@@ -26,49 +26,8 @@ use crate::{DataRoot, Dataset, Error, InputKind, Split, SplitName, check_inside}
 
 /// A kind of pairs: what its keys say, and how they are read.
 pub(crate) trait Pairs {
-    /// The folder of the files; empty where there are none.
-    fn folder(&self) -> &str {
-        ""
-    }
-
-    /// The files of splits, where each has its own.
-    fn files(&self) -> Option<SplitFiles<'_>> {
-        None
-    }
-
-    /// Which rows of the one file belong to which split.
-    fn splits(&self) -> Option<&SplitsConfig> {
-        None
-    }
-
-    /// What inputs are.
-    fn inputs(&self) -> InputKind;
-
-    /// The texts of a column, where inputs are texts and the files have columns.
-    fn texts(&self) -> Option<&TextConfig> {
-        None
-    }
-
-    /// Files of kernels as inputs.
-    fn kernel_files(&self) -> &[String] {
-        &[]
-    }
-
-    /// Whether there is a test split.
-    fn has_test(&self) -> bool {
-        self.files().is_some_and(|files| files.test.is_some())
-            || self.splits().is_some_and(|splits| splits.test > 0)
-    }
-
-    /// Whether rows that cannot be read may be skipped.
-    fn skips_rows(&self) -> bool {
-        false
-    }
-
-    /// Column of the ids in a table of further outputs.
-    fn id<'a>(&'a self, outputs: &OutputSource<'a>) -> &'a str {
-        outputs.id
-    }
+    /// What its keys say.
+    fn facts(&self) -> PairFacts<'_>;
 
     /// Checks every value that the types leave open.
     fn validate(&self) -> Result<(), Error>;
@@ -84,12 +43,33 @@ pub(crate) trait Pairs {
 
     /// Reads a split without its outputs; none if there is no such split.
     fn split(&self, name: SplitName, wanted: &Wanted) -> Result<Option<Split>, Error> {
-        let file = self.files().and_then(|files| files.of(name));
+        let file = self.facts().files.and_then(|files| files.of(name));
         file.map(|file| self.queries(&wanted.root()?.file(file), wanted)).transpose()
     }
 
     /// Reads a file of queries without their outputs.
     fn queries(&self, path: &Path, wanted: &Wanted) -> Result<Split, Error>;
+}
+
+/// What keys of every kind of pairs say.
+#[derive(Default)]
+pub(crate) struct PairFacts<'a> {
+    /// The folder of the files; empty where there are none.
+    pub folder: &'a str,
+    /// The files of splits, where each has its own.
+    pub files: Option<SplitFiles<'a>>,
+    /// Which rows of the one file belong to which split.
+    pub splits: Option<&'a SplitsConfig>,
+    pub has_test: bool,
+    pub inputs: InputKind,
+    /// The texts of a column, where inputs are texts and the files have columns.
+    pub texts: Option<&'a TextConfig>,
+    /// Files of kernels as inputs.
+    pub kernel_files: &'a [String],
+    /// Whether rows that cannot be read may be skipped.
+    pub skips_rows: bool,
+    /// Column of the ids in a table of further outputs, where `output.id` does not say it.
+    pub id: Option<&'a str>,
 }
 
 /// What the reading of pairs needs to know beside their own keys.

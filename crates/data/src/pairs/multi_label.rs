@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::rows::{PairedRows, RowInputs, SplitsConfig};
-use super::{Pairs, Wanted};
+use super::{PairFacts, Pairs, Wanted};
 use crate::error::{check, extension_of};
 use crate::memory::{A_BYTE_OF_NUMBERS, size};
 use crate::multi_label::{read_arff, read_libsvm};
@@ -69,20 +69,15 @@ impl MultiLabelConfig {
 }
 
 impl Pairs for MultiLabelConfig {
-    fn folder(&self) -> &str {
-        &self.folder
-    }
-
-    fn splits(&self) -> Option<&SplitsConfig> {
-        Some(&self.splits)
-    }
-
-    fn inputs(&self) -> InputKind {
-        InputKind::Vectors
-    }
-
-    fn id<'a>(&'a self, _: &OutputSource<'a>) -> &'a str {
-        "id"
+    fn facts(&self) -> PairFacts<'_> {
+        PairFacts {
+            folder: &self.folder,
+            splits: Some(&self.splits),
+            has_test: self.splits.test > 0,
+            inputs: InputKind::Vectors,
+            id: Some("id"),
+            ..PairFacts::default()
+        }
     }
 
     fn validate(&self) -> Result<(), Error> {

@@ -8,11 +8,11 @@ use dsokr_basis::features::DenseRows;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Pairs, SplitFiles, Wanted};
+use super::{PairFacts, Pairs, SplitFiles, Wanted};
 use crate::memory::size;
 use crate::output_source::OutputSource;
 use crate::table::{Official, read_official};
-use crate::{DataRoot, Dataset, Error, FittedFeatures, InputKind, Inputs, Outputs, Split};
+use crate::{DataRoot, Dataset, Error, FittedFeatures, Inputs, Outputs, Split};
 
 /// A file of the official ChEBI-20 layout (.txt) for each split.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -40,22 +40,21 @@ fn validation() -> String {
     "val.txt".into()
 }
 
-impl Pairs for OfficialConfig {
-    fn folder(&self) -> &str {
-        &self.folder
-    }
-
-    fn files(&self) -> Option<SplitFiles<'_>> {
+impl OfficialConfig {
+    fn files(&self) -> SplitFiles<'_> {
         let Self { train, validation, test, .. } = self;
-        Some(SplitFiles { train, validation, test: test.as_deref() })
+        SplitFiles { train, validation, test: test.as_deref() }
     }
+}
 
-    fn inputs(&self) -> InputKind {
-        InputKind::Texts
+impl Pairs for OfficialConfig {
+    fn facts(&self) -> PairFacts<'_> {
+        let (files, has_test) = (Some(self.files()), self.test.is_some());
+        PairFacts { folder: &self.folder, files, has_test, ..PairFacts::default() }
     }
 
     fn validate(&self) -> Result<(), Error> {
-        self.files().map_or(Ok(()), |files| files.validate(&self.folder))
+        self.files().validate(&self.folder)
     }
 
     fn validate_outputs(&self, outputs: &OutputSource) -> Result<(), Error> {
@@ -63,7 +62,7 @@ impl Pairs for OfficialConfig {
     }
 
     fn memory(&self, root: &DataRoot) -> Vec<(&'static str, f64)> {
-        self.files().map_or_else(Vec::new, |files| files.memory(root, size))
+        self.files().memory(root, size)
     }
 
     /// The outputs are all rows of all files, each id once.

@@ -6,13 +6,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::rows::{PairedRows, RowInputs, SplitsConfig};
-use super::{Pairs, Wanted};
+use super::{PairFacts, Pairs, Wanted};
 use crate::error::extension_of;
 use crate::memory::size;
 use crate::output_source::OutputSource;
 use crate::table::{OnBadRow, Table};
 use crate::texts::TextConfig;
-use crate::{DataRoot, Dataset, Error, InputKind, Split, SplitName, check_inside};
+use crate::{DataRoot, Dataset, Error, Split, SplitName, check_inside};
 
 /// A file whose rows are pairs and outputs at once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -62,28 +62,16 @@ impl PoolConfig {
 }
 
 impl Pairs for PoolConfig {
-    fn folder(&self) -> &str {
-        &self.folder
-    }
-
-    fn splits(&self) -> Option<&SplitsConfig> {
-        Some(&self.splits)
-    }
-
-    fn inputs(&self) -> InputKind {
-        InputKind::Texts
-    }
-
-    fn texts(&self) -> Option<&TextConfig> {
-        Some(&self.inputs)
-    }
-
-    fn skips_rows(&self) -> bool {
-        true
-    }
-
-    fn id<'a>(&'a self, _: &OutputSource<'a>) -> &'a str {
-        &self.id
+    fn facts(&self) -> PairFacts<'_> {
+        PairFacts {
+            folder: &self.folder,
+            splits: Some(&self.splits),
+            has_test: self.splits.test > 0,
+            texts: Some(&self.inputs),
+            skips_rows: true,
+            id: Some(&self.id),
+            ..PairFacts::default()
+        }
     }
 
     fn validate(&self) -> Result<(), Error> {

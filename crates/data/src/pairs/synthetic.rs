@@ -22,7 +22,7 @@ use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Pairs, Wanted};
+use super::{PairFacts, Pairs, Wanted};
 use crate::error::check;
 use crate::output_source::OutputSource;
 use crate::{
@@ -104,12 +104,9 @@ struct GenerativeModel<'a> {
 }
 
 impl Pairs for SyntheticConfig {
-    fn inputs(&self) -> InputKind {
-        InputKind::Vectors
-    }
-
-    fn has_test(&self) -> bool {
-        self.test > 0
+    fn facts(&self) -> PairFacts<'_> {
+        let (has_test, inputs) = (self.test > 0, InputKind::Vectors);
+        PairFacts { has_test, inputs, ..PairFacts::default() }
     }
 
     fn validate(&self) -> Result<(), Error> {

@@ -7,9 +7,9 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::inputs::{InputFiles, InputsConfig};
+use super::inputs::{InputFiles, InputsConfig, KernelInputsConfig};
 use super::row_index::RowIndex;
-use super::{Pairs, SplitFiles, Wanted};
+use super::{PairFacts, Pairs, SplitFiles, Wanted};
 use crate::memory::size;
 use crate::output_features::OutputFiles;
 use crate::output_source::OutputSource;
@@ -54,38 +54,33 @@ fn validation() -> String {
     "validation.tsv".into()
 }
 
-impl Pairs for TablesConfig {
-    fn folder(&self) -> &str {
-        &self.folder
-    }
-
-    fn files(&self) -> Option<SplitFiles<'_>> {
+impl TablesConfig {
+    fn files(&self) -> SplitFiles<'_> {
         let Self { train, validation, test, .. } = self;
-        Some(SplitFiles { train, validation, test: test.as_deref() })
+        SplitFiles { train, validation, test: test.as_deref() }
     }
+}
 
-    fn inputs(&self) -> InputKind {
+impl Pairs for TablesConfig {
+    fn facts(&self) -> PairFacts<'_> {
+        let facts = PairFacts {
+            folder: &self.folder,
+            files: Some(self.files()),
+            has_test: self.test.is_some(),
+            skips_rows: true,
+            ..PairFacts::default()
+        };
         match &self.inputs {
-            InputsConfig::Text(_) => InputKind::Texts,
-            InputsConfig::Features(_) => InputKind::Vectors,
-            InputsConfig::Kernels(_) => InputKind::Kernels,
+            InputsConfig::Text(text) => PairFacts { texts: Some(text), ..facts },
+            InputsConfig::Features(_) => PairFacts { inputs: InputKind::Vectors, ..facts },
+            InputsConfig::Kernels(KernelInputsConfig { files, .. }) => {
+                PairFacts { inputs: InputKind::Kernels, kernel_files: files, ..facts }
+            }
         }
     }
 
-    fn texts(&self) -> Option<&TextConfig> {
-        if let InputsConfig::Text(text) = &self.inputs { Some(text) } else { None }
-    }
-
-    fn kernel_files(&self) -> &[String] {
-        if let InputsConfig::Kernels(kernels) = &self.inputs { &kernels.files } else { &[] }
-    }
-
-    fn skips_rows(&self) -> bool {
-        true
-    }
-
     fn validate(&self) -> Result<(), Error> {
-        self.files().map_or(Ok(()), |files| files.validate(&self.folder))?;
+        self.files().validate(&self.folder)?;
         self.inputs.validate()
     }
 
@@ -95,8 +90,7 @@ impl Pairs for TablesConfig {
     }
 
     fn memory(&self, root: &DataRoot) -> Vec<(&'static str, f64)> {
-        let files = self.files().map_or_else(Vec::new, |files| files.memory(root, size));
-        [files, self.inputs.memory(root)].concat()
+        [self.files().memory(root, size), self.inputs.memory(root)].concat()
     }
 
     fn load(&self, wanted: &Wanted) -> Result<Dataset, Error> {
