@@ -6,7 +6,8 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use dsokr_molecule::graph::{Graph, TuFiles, parse_json_lines};
+use dsokr_fuzz::{file, folder};
+use dsokr_molecule::graph::{Graph, parse_json_lines, read_tudataset};
 use dsokr_molecule::kernels::GraphKernel;
 use libfuzzer_sys::fuzz_target;
 
@@ -24,18 +25,18 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     }
     let mut parts = bytes.split(|&byte| byte == 0);
-    let mut part = || parts.next().unwrap_or_default();
-    let (edges, graph_indicator) = (part(), part());
-    let mut optional = |bit: u8| (files >> bit & 1 == 1).then(&mut part);
-    let files = TuFiles {
-        edges,
-        graph_indicator,
-        node_labels: optional(1),
-        edge_labels: optional(2),
-        graph_labels: optional(3),
-    };
-    if let Ok(graphs) = files.parse(path, "DS") {
-        let labelled = files.graph_labels.is_some();
+    for (name, bit) in
+        [("A", 0), ("graph_indicator", 0), ("node_labels", 1), ("edge_labels", 2), ("graph_labels", 3)]
+    {
+        let name = format!("DS_{name}.txt");
+        if files >> bit & 1 == 1 {
+            file(&name, parts.next().unwrap_or_default());
+        } else {
+            let _ = std::fs::remove_file(folder().join(name));
+        }
+    }
+    if let Ok(graphs) = read_tudataset(folder(), "DS") {
+        let labelled = files >> 3 & 1 == 1;
         assert!(graphs.iter().all(|graph| graph.class.is_some() == labelled));
         graphs.iter().for_each(|graph| check(&graph.graph));
     }

@@ -106,7 +106,6 @@ fn parse(text: &[u8], path: &Path, line: usize) -> Result<NamedGraph, Error> {
 
 impl NamedGraph {
     /// A label of a node or an edge as the file writes it.
-    #[must_use]
     pub fn written(&self, label: u64) -> String {
         self.texts.get(&label).cloned().unwrap_or_else(|| label.to_string())
     }
@@ -122,30 +121,23 @@ impl NamedGraph {
     /// assert_eq!(parse_json_lines(text.as_bytes(), Path::new("graphs"))?[0].json_line(), text);
     /// # Ok::<(), dsokr_molecule::Error>(())
     /// ```
-    #[must_use]
     pub fn json_line(&self) -> String {
         let label = |&label: &u64| match self.texts.get(&label) {
             Some(text) => Label::Text(text.clone()),
             None => Label::Number(label),
         };
-        let edge = |(a, b, own): (usize, usize, u64)| (a, b, label(&own));
+        let edge = |(a, b, own): (usize, usize, u64)| Edge(a, b, label(&own));
         let nodes = self.graph.labels().iter().map(label).collect();
-        let line = Line { nodes, edges: self.graph.edges().map(edge).collect() };
+        let line = Row { id: None, nodes, edges: self.graph.edges().map(edge).collect() };
         // texts and numbers can always be written
         serde_json::to_string(&line).unwrap_or_default()
     }
 }
 
-/// What [`NamedGraph::json_line`] writes.
-#[derive(Serialize)]
-struct Line {
-    nodes: Vec<Label>,
-    edges: Vec<(usize, usize, Label)>,
-}
-
-#[derive(serde::Deserialize)]
+/// A line.
+#[derive(Serialize, serde::Deserialize)]
 struct Row {
-    #[serde(default)]
+    #[serde(default, skip_serializing)]
     id: Option<Id>,
     #[serde(alias = "atoms")]
     nodes: Vec<Label>,
@@ -172,6 +164,7 @@ impl Label {
     }
 }
 
+#[derive(Serialize)]
 struct Edge(usize, usize, Label);
 
 /// Reads a text or a whole number, each in its way; `what` says what it stands for.

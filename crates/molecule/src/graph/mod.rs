@@ -11,7 +11,7 @@ use crate::refinement::graph_hash;
 use crate::{Element, Error, Molecule};
 
 pub use json_lines::{parse_json_lines, read_json_lines};
-pub use tudataset::{TuFiles, read_tudataset};
+pub use tudataset::read_tudataset;
 
 /// The most nodes of a graph that is read from a file.
 pub const MAX_NODES: usize = 100_000;
@@ -67,7 +67,6 @@ pub struct Graph {
 
 /// The label of a name: its 64-bit hash (FNV-1a), the same on every machine. Whole numbers that are
 /// labels stand for themselves.
-#[must_use]
 pub fn label(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
@@ -124,25 +123,21 @@ impl Graph {
     }
 
     /// Number of nodes.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.labels.len()
     }
 
     /// Whether there is no node.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.labels.is_empty()
     }
 
     /// Labels of the nodes.
-    #[must_use]
     pub fn labels(&self) -> &[u64] {
         &self.labels
     }
 
     /// Number of edges.
-    #[must_use]
     pub fn edge_count(&self) -> usize {
         self.arcs.len() / 2
     }
@@ -159,14 +154,12 @@ impl Graph {
     ///
     /// # Panics
     /// If `node` is not below [`len`](Self::len).
-    #[must_use]
     pub fn arcs(&self, node: usize) -> &[Arc] {
         &self.arcs[self.offsets[node]..self.offsets[node + 1]]
     }
 
     /// A hash that isomorphic graphs share: that of the labels after as many rounds of colour refinement
     /// (Weisfeiler and Leman) as there are nodes. Graphs that refinement distinguishes differ in it, up to collisions of 64 bits.
-    #[must_use]
     pub fn invariant(&self) -> u64 {
         let arcs = |node| self.arcs(node).iter().map(|arc| (arc.label, arc.node)).collect();
         graph_hash(self.labels.clone(), arcs)
@@ -185,7 +178,6 @@ impl Graph {
     /// assert_eq!(part, Graph::new(vec![7, 8], &[(0, 1, 2)])?);
     /// # Ok::<(), dsokr_molecule::Error>(())
     /// ```
-    #[must_use]
     pub fn induced(&self, keep: &[bool]) -> Self {
         let stays = |node: usize| keep.get(node).copied().unwrap_or(false);
         let mut new_index = vec![0; self.len()];
@@ -204,9 +196,13 @@ impl Graph {
     }
 
     /// The same graph with all edges labelled 0.
-    #[must_use]
-    pub fn without_edge_labels(mut self) -> Self {
-        self.arcs.iter_mut().for_each(|arc| arc.label = 0);
+    pub fn without_edge_labels(self) -> Self {
+        self.with_edge_labels(|_| 0)
+    }
+
+    /// The same graph with a label in the place of each of an edge.
+    pub(crate) fn with_edge_labels(mut self, label: impl Fn(u64) -> u64) -> Self {
+        self.arcs.iter_mut().for_each(|arc| arc.label = label(arc.label));
         self
     }
 }

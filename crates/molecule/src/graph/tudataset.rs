@@ -34,92 +34,77 @@ const SHOWN: usize = 60;
 /// # Errors
 /// [`Error::Io`] from reading a file; [`Error::File`], with the line, for what it must not hold.
 pub fn read_tudataset(folder: &Path, name: &str) -> Result<Vec<NamedGraph>, Error> {
-    let path = |file| file_of(folder, name, file);
-    let needed = |file| read_bytes(&path(file)).map_err(|e| Error::io(&path(file), e));
-    let optional = |file| match needed(file) {
-        Ok(bytes) => Ok(Some(bytes)),
-        Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    };
-    let (node_labels, edge_labels) = (optional("node_labels")?, optional("edge_labels")?);
-    let graph_labels = optional("graph_labels")?;
-    let files = TuFiles {
-        edges: &needed("A")?,
-        graph_indicator: &needed("graph_indicator")?,
-        node_labels: node_labels.as_deref(),
-        edge_labels: edge_labels.as_deref(),
-        graph_labels: graph_labels.as_deref(),
-    };
-    files.parse(folder, name)
-}
-
-/// The contents of a data set's files.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct TuFiles<'t> {
-    /// `DS_A.txt`.
-    pub edges: &'t [u8],
-    /// `DS_graph_indicator.txt`.
-    pub graph_indicator: &'t [u8],
-    /// `DS_node_labels.txt`.
-    pub node_labels: Option<&'t [u8]>,
-    /// `DS_edge_labels.txt`.
-    pub edge_labels: Option<&'t [u8]>,
-    /// `DS_graph_labels.txt`.
-    pub graph_labels: Option<&'t [u8]>,
-}
-
-impl TuFiles<'_> {
-    /// As [`read_tudataset`], of contents; `folder` and `name` are what errors name.
-    ///
-    /// ```
-    /// use std::path::Path;
-    /// use dsokr_molecule::graph::{Graph, TuFiles};
-    ///
-    /// let files = TuFiles {
-    ///     edges: b"1, 2\n2, 1\n",
-    ///     graph_indicator: b"1\n1\n2\n",
-    ///     node_labels: Some(b"6\n8\n6\n"),
-    ///     ..TuFiles::default()
-    /// };
-    /// let graphs = files.parse(Path::new("."), "DS")?;
-    /// assert_eq!(graphs[0].graph, Graph::new(vec![6, 8], &[(0, 1, 0)])?);
-    /// assert_eq!(graphs[1].id, "2");
-    /// # Ok::<(), dsokr_molecule::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As [`read_tudataset`].
-    pub fn parse(&self, folder: &Path, name: &str) -> Result<Vec<NamedGraph>, Error> {
-        let path = |file| file_of(folder, name, file);
-        let classes = match self.graph_labels {
-            Some(text) => Some(labels(text, &path("graph_labels"))?),
-            None => None,
-        };
-        let nodes = Nodes::parse(self, &path, classes.as_ref().map(Vec::len))?;
-        let edges = edges(self, &path, &nodes)?;
-        let mut graphs = Vec::with_capacity(nodes.labels_of.len());
-        let mut rest = edges.as_slice();
-        for (index, labels) in nodes.labels_of.into_iter().enumerate() {
-            let (own, others) = rest.split_at(rest.partition_point(|edge| edge.graph == index));
-            rest = others;
-            let line = own.get(MAX_EDGES).map_or(0, |edge| edge.line);
-            check_size(&path("A"), line, "edges", own.len(), MAX_EDGES)?;
-            let ends =
-                |edge: &Edge| (nodes.place[edge.low], nodes.place[edge.high], edge.label as u64);
-            let list: Vec<_> = own.iter().map(ends).collect();
-            // the checks of `edges` leave nothing to refuse
-            let graph =
-                Graph::new(labels, &list).map_err(|e| Error::file(&path("A"), e.to_string()))?;
-            let class = classes.as_ref().and_then(|classes| classes.get(index).copied());
-            let (id, texts) = ((index + 1).to_string(), BTreeMap::new());
-            graphs.push(NamedGraph { id, graph, class, texts });
-        }
-        Ok(graphs)
+    let files = Files { folder, name };
+    let text = files.text("A")?;
+    let classes = files.labels("graph_labels")?;
+    let nodes = Nodes::read(&files, classes.as_ref().map(Vec::len))?;
+    let edges = edges(&files, &lines(&text), &nodes)?;
+    let (path, mut graphs) = (files.path("A"), Vec::with_capacity(nodes.labels_of.len()));
+    let mut rest = edges.as_slice();
+    for (index, labels) in nodes.labels_of.into_iter().enumerate() {
+        let (own, others) = rest.split_at(rest.partition_point(|edge| edge.graph == index));
+        rest = others;
+        let line = own.get(MAX_EDGES).map_or(0, |edge| edge.line);
+        check_size(&path, line, "edges", own.len(), MAX_EDGES)?;
+        let ends = |edge: &Edge| (nodes.place[edge.low], nodes.place[edge.high], edge.label as u64);
+        let list: Vec<_> = own.iter().map(ends).collect();
+        // the checks of `edges` leave nothing to refuse
+        let graph = Graph::new(labels, &list).map_err(|e| Error::file(&path, e.to_string()))?;
+        let class = classes.as_ref().and_then(|classes| classes.get(index).copied());
+        let (id, texts) = ((index + 1).to_string(), BTreeMap::new());
+        graphs.push(NamedGraph { id, graph, class, texts });
     }
+    Ok(graphs)
 }
 
-fn file_of(folder: &Path, name: &str, file: &str) -> PathBuf {
-    folder.join(format!("{name}_{file}.txt"))
+/// The files of a data set.
+struct Files<'a> {
+    folder: &'a Path,
+    name: &'a str,
+}
+
+impl Files<'_> {
+    fn path(&self, file: &str) -> PathBuf {
+        self.folder.join(format!("{}_{file}.txt", self.name))
+    }
+
+    fn text(&self, file: &str) -> Result<String, Error> {
+        let path = self.path(file);
+        let text = read_bytes(&path).map_err(|error| Error::io(&path, error))?;
+        String::from_utf8(text).map_err(|error| {
+            let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+            let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
+            Error::line(&path, line, "not UTF-8 text")
+        })
+    }
+
+    /// One whole number a line; none without the file.
+    fn labels(&self, file: &str) -> Result<Option<Vec<i64>>, Error> {
+        let text = match self.text(file) {
+            Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+                return Ok(None);
+            }
+            text => text?,
+        };
+        let label = |(at, text)| {
+            number(text).ok_or_else(|| bad_number(&self.path(file), at + 1, text, "a whole number"))
+        };
+        lines(&text).into_iter().enumerate().map(label).collect::<Result<_, _>>().map(Some)
+    }
+
+    /// The labels of the lines of another file, 0 without a file of labels.
+    fn labels_of(&self, file: &str, labels: &str, lines: usize) -> Result<Vec<i64>, Error> {
+        let found = self.labels(labels)?.unwrap_or_else(|| vec![0; lines]);
+        if found.len() == lines {
+            return Ok(found);
+        }
+        let (found, other) = (found.len(), self.path(file));
+        let message = format!(
+            "{found} lines, but {} has {lines}; both files must have the same number",
+            other.display(),
+        );
+        Err(Error::file(&self.path(labels), message))
+    }
 }
 
 /// The nodes of all graphs; nodes and graphs are numbered from 0 here.
@@ -133,26 +118,19 @@ struct Nodes {
 }
 
 impl Nodes {
-    fn parse(
-        files: &TuFiles,
-        path: &impl Fn(&'static str) -> PathBuf,
-        graphs: Option<usize>,
-    ) -> Result<Self, Error> {
-        let indicator = path("graph_indicator");
-        let lines = lines(files.graph_indicator, &indicator)?;
+    fn read(files: &Files, graphs: Option<usize>) -> Result<Self, Error> {
+        let indicator = files.path("graph_indicator");
+        let text = files.text("graph_indicator")?;
+        let lines = lines(&text);
         if lines.is_empty() {
             return Err(empty(&indicator));
         }
-        let labels = match files.node_labels {
-            Some(text) => labels(text, &path("node_labels"))?,
-            None => vec![0; lines.len()],
-        };
-        same_length(&path("node_labels"), labels.len(), &indicator, lines.len())?;
+        let labels = files.labels_of("graph_indicator", "node_labels", lines.len())?;
         // every graph has a node, unless the graph labels say how many graphs there are
         let most = graphs.unwrap_or(lines.len());
         let allowed = || match graphs {
             Some(graphs) => {
-                format!("1 to {graphs}, the lines of {}", path("graph_labels").display())
+                format!("1 to {graphs}, the lines of {}", files.path("graph_labels").display())
             }
             None => format!("1 to {most}, the number of nodes"),
         };
@@ -198,21 +176,12 @@ struct Edge {
 }
 
 /// Every edge once, in the order of the graphs.
-fn edges(
-    files: &TuFiles,
-    path: &impl Fn(&'static str) -> PathBuf,
-    nodes: &Nodes,
-) -> Result<Vec<Edge>, Error> {
-    let file = path("A");
-    let lines = lines(files.edges, &file)?;
-    let labels = match files.edge_labels {
-        Some(text) => labels(text, &path("edge_labels"))?,
-        None => vec![0; lines.len()],
-    };
-    same_length(&path("edge_labels"), labels.len(), &file, lines.len())?;
+fn edges(files: &Files, lines: &[&str], nodes: &Nodes) -> Result<Vec<Edge>, Error> {
+    let file = files.path("A");
+    let labels = files.labels_of("A", "edge_labels", lines.len())?;
     let count = nodes.graph.len();
     let mut edges = Vec::with_capacity(lines.len());
-    for (at, (text, label)) in lines.into_iter().zip(labels).enumerate() {
+    for (at, (text, label)) in lines.iter().zip(labels).enumerate() {
         let line = at + 1;
         let node = |text| number(text).filter(|node| (1..=count).contains(node));
         let ends = text.split_once(',').and_then(|(a, b)| Some((node(a)?, node(b)?)));
@@ -257,30 +226,16 @@ fn edges(
                 "label {}, but line {} has label {} for the same edge in the other direction",
                 second.label, first.line, first.label,
             );
-            return Err(Error::line(&path("edge_labels"), second.line, message));
+            return Err(Error::line(&files.path("edge_labels"), second.line, message));
         }
     }
     edges.dedup_by_key(|edge| (edge.low, edge.high));
     Ok(edges)
 }
 
-/// The lines of a file, without the blank ones at its end.
-fn lines<'t>(text: &'t [u8], path: &Path) -> Result<Vec<&'t str>, Error> {
-    let text = std::str::from_utf8(text).map_err(|error| {
-        let before = &text[..error.valid_up_to()];
-        let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
-        Error::line(path, line, "not UTF-8 text")
-    })?;
-    Ok(text.trim_end().lines().map(str::trim).collect())
-}
-
-/// One whole number a line.
-fn labels(text: &[u8], path: &Path) -> Result<Vec<i64>, Error> {
-    let lines = lines(text, path)?;
-    let label = |(at, text): (usize, &&str)| {
-        number(text).ok_or_else(|| bad_number(path, at + 1, text, "a whole number"))
-    };
-    lines.iter().enumerate().map(label).collect()
+/// The lines of a text, without the blank ones at its end.
+fn lines(text: &str) -> Vec<&str> {
+    text.trim_end().lines().map(str::trim).collect()
 }
 
 fn number<N: std::str::FromStr>(text: &str) -> Option<N> {
@@ -290,15 +245,4 @@ fn number<N: std::str::FromStr>(text: &str) -> Option<N> {
 fn bad_number(path: &Path, line: usize, found: &str, allowed: &str) -> Error {
     let found: String = found.chars().take(SHOWN).collect();
     Error::line(path, line, format!("{found:?}; allowed: {allowed}"))
-}
-
-fn same_length(path: &Path, found: usize, other: &Path, expected: usize) -> Result<(), Error> {
-    if found == expected {
-        return Ok(());
-    }
-    let message = format!(
-        "{found} lines, but {} has {expected}; both files must have the same number",
-        other.display(),
-    );
-    Err(Error::file(path, message))
 }
