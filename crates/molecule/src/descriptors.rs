@@ -1,7 +1,6 @@
 //! Configurations by name: R and S, E and Z.
 
 use crate::molecule::{Atom, Element, Molecule};
-use crate::stereo::Geometry;
 
 /// What the configurations of a molecule are called.
 pub(crate) struct Descriptors {
@@ -24,25 +23,11 @@ impl Descriptors {
         let from_top = |ligand: usize| usize::MAX - 1 - ranks[ligand];
         let centers = molecule.centers.iter();
         let centers = centers.map(|center| (center.atom, center.clockwise_by(from_top)));
-        let geometry = |geometry: &Geometry| {
-            let mut together = geometry.together;
-            for (at, &end) in geometry.ends.iter().enumerate() {
-                let partner = geometry.ends[1 - at];
-                let others = molecule.neighbors(end).iter().map(|n| n.atom);
-                let mut others =
-                    others.filter(|&atom| atom != partner && atom != geometry.references[at]);
-                if let Some(other) = others.next() {
-                    match ranks[other].cmp(&ranks[geometry.references[at]]) {
-                        std::cmp::Ordering::Greater => together = !together,
-                        std::cmp::Ordering::Equal => return (geometry.bond, None),
-                        std::cmp::Ordering::Less => {}
-                    }
-                }
-            }
-            (geometry.bond, Some(together))
-        };
-        let geometries = molecule.geometries.iter().map(geometry).collect();
-        Self { centers: centers.collect(), geometries }
+        let neighbors = |atom: usize| molecule.neighbors(atom).iter().map(|n| n.atom);
+        let geometries = molecule.geometries.iter();
+        let geometries =
+            geometries.map(|geometry| (geometry.bond, geometry.together_by(neighbors, from_top)));
+        Self { centers: centers.collect(), geometries: geometries.collect() }
     }
 }
 

@@ -120,7 +120,6 @@ impl Error {
     }
 
     /// Byte offset of the place in a SMILES that is wrong, from 0; `None` for other errors.
-    #[must_use]
     pub fn position(&self) -> Option<usize> {
         match self {
             Self::Smiles { position, .. } => Some(*position),

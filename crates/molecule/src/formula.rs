@@ -25,7 +25,6 @@ const WEIGHTS: [f64; 118] = [
 
 impl Element {
     /// The element of a symbol as in the periodic table (`Cl`); none for other texts.
-    #[must_use]
     pub fn from_symbol(symbol: &str) -> Option<Self> {
         chematic_core::Element::from_symbol(symbol).map(|element| Self(element.atomic_number()))
     }
@@ -37,9 +36,18 @@ impl Element {
     }
 }
 
+/// A charge as formulas and SMILES write it, empty for 0.
+pub(crate) fn signed(charge: i32) -> String {
+    match charge {
+        0 => String::new(),
+        1 => "+".to_owned(),
+        -1 => "-".to_owned(),
+        charge => format!("{charge:+}"),
+    }
+}
+
 impl Molecule {
     /// Number of atoms of each element, folded hydrogens among them.
-    #[must_use]
     pub fn composition(&self) -> BTreeMap<Element, usize> {
         let mut counts = BTreeMap::new();
         for atom in self.atoms() {
@@ -60,7 +68,6 @@ impl Molecule {
     /// assert_eq!(Molecule::parse("CC(=O)Oc1ccccc1C(=O)O")?.formula(), "C9H8O4");
     /// # Ok::<(), dsokr_molecule::Error>(())
     /// ```
-    #[must_use]
     pub fn formula(&self) -> String {
         let counts = self.composition();
         let organic = counts.contains_key(&Element::C);
@@ -79,13 +86,7 @@ impl Molecule {
                 let _ = write!(formula, "{count}");
             }
         }
-        match self.charge() {
-            0 => {}
-            1 => formula.push('+'),
-            -1 => formula.push('-'),
-            charge => drop(write!(formula, "{charge:+}")),
-        }
-        formula
+        formula + &signed(self.charge())
     }
 
     /// Molar mass in g/mol: the sum of standard atomic weights, of an isotope its mass number. Wildcards weigh
@@ -97,7 +98,6 @@ impl Molecule {
     /// assert!((Molecule::parse("O")?.molar_mass() - 18.015).abs() < 1e-9);
     /// # Ok::<(), dsokr_molecule::Error>(())
     /// ```
-    #[must_use]
     pub fn molar_mass(&self) -> f64 {
         let heavy = self.atoms().iter().map(|atom| match atom.isotope {
             Some(mass) => f64::from(mass),

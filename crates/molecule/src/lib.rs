@@ -38,13 +38,14 @@ mod refinement;
 mod ring_systems;
 mod smiles;
 mod stereo;
+mod union;
 
 pub use drawing::{svg_column, svg_pair, svg_text};
 pub use error::Error;
 pub use facts::Fact;
 pub use features::{
-    Chains, Components, Composition, Configurations, GraphCounts, HashedFeatures, MoleculeFeatures,
-    Morgan, Rings, Substructures,
+    Chains, Components, Composition, GraphCounts, HashedFeatures, MoleculeFeatures, Morgan, Rings,
+    Stereo, Substructures,
 };
 pub use groups::{FunctionalGroup, functional_groups};
 pub use molecule::{Atom, Bond, BondOrder, Element, Molecule, Neighbor, Ring};

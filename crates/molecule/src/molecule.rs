@@ -33,19 +33,16 @@ impl Element {
     pub const I: Self = Self(53);
 
     /// Atomic number, 0 for the wildcard.
-    #[must_use]
     pub fn atomic_number(self) -> u8 {
         self.0
     }
 
     /// Symbol as in the periodic table (`Cl`), `*` for the wildcard.
-    #[must_use]
     pub fn symbol(self) -> &'static str {
         chematic_core::Element::from_atomic_number(self.0).map_or("*", |e| e.symbol())
     }
 
     /// Fluorine, chlorine, bromine or iodine.
-    #[must_use]
     pub fn is_halogen(self) -> bool {
         matches!(self, Self::F | Self::CL | Self::BR | Self::I)
     }
@@ -86,7 +83,6 @@ pub enum BondOrder {
 
 impl BondOrder {
     /// 1 to 4; a dative bond counts 1.
-    #[must_use]
     pub fn multiplicity(self) -> u8 {
         match self {
             Self::Single | Self::Dative => 1,
@@ -156,51 +152,35 @@ pub struct Molecule {
     pub(crate) centers: Vec<Center>,
     /// Double bonds whose geometry is known.
     pub(crate) geometries: Vec<Geometry>,
-    /// Neighbours of atom i are `neighbors[offsets[i]..offsets[i + 1]]`.
-    offsets: Vec<usize>,
-    neighbors: Vec<Neighbor>,
+    /// Those of each atom.
+    neighbors: Vec<Vec<Neighbor>>,
 }
 
 impl Molecule {
     /// Assembles the graph, without configurations; `bonds` and `rings` must point into `atoms`.
     pub(crate) fn assemble(atoms: Vec<Atom>, bonds: Vec<Bond>, rings: Vec<Ring>) -> Self {
-        let mut offsets = vec![0; atoms.len() + 1];
-        for bond in &bonds {
-            for atom in bond.atoms {
-                offsets[atom + 1] += 1;
-            }
-        }
-        for i in 0..atoms.len() {
-            offsets[i + 1] += offsets[i];
-        }
-        let mut next = offsets.clone();
-        let mut neighbors = vec![Neighbor { atom: 0, bond: 0 }; 2 * bonds.len()];
+        let mut neighbors = vec![Vec::new(); atoms.len()];
         for (index, bond) in bonds.iter().enumerate() {
             let [a, b] = bond.atoms;
-            for (from, to) in [(a, b), (b, a)] {
-                neighbors[next[from]] = Neighbor { atom: to, bond: index };
-                next[from] += 1;
-            }
+            neighbors[a].push(Neighbor { atom: b, bond: index });
+            neighbors[b].push(Neighbor { atom: a, bond: index });
         }
         let (centers, geometries) = (Vec::new(), Vec::new());
-        Self { atoms, bonds, rings, centers, geometries, offsets, neighbors }
+        Self { atoms, bonds, rings, centers, geometries, neighbors }
     }
 
     /// All atoms but the hydrogens folded into them.
-    #[must_use]
     pub fn atoms(&self) -> &[Atom] {
         &self.atoms
     }
 
     /// All bonds between [`atoms`](Self::atoms).
-    #[must_use]
     pub fn bonds(&self) -> &[Bond] {
         &self.bonds
     }
 
     /// The smallest set of smallest rings: |bonds| − |atoms| + |components| of them, minus those that
     /// only coordinative bonds to metals close (as in RDKit).
-    #[must_use]
     pub fn rings(&self) -> &[Ring] {
         &self.rings
     }
@@ -209,28 +189,42 @@ impl Molecule {
     ///
     /// # Panics
     /// If `atom` is not an index into [`atoms`](Self::atoms).
-    #[must_use]
     pub fn neighbors(&self, atom: usize) -> &[Neighbor] {
-        &self.neighbors[self.offsets[atom]..self.offsets[atom + 1]]
+        &self.neighbors[atom]
     }
 
     /// Number of bonds of an atom, those to folded hydrogens not counted.
     ///
     /// # Panics
     /// If `atom` is not an index into [`atoms`](Self::atoms).
-    #[must_use]
     pub fn degree(&self, atom: usize) -> usize {
         self.neighbors(atom).len()
     }
 
+    /// The bond between two atoms, if there is one.
+    pub(crate) fn bond_between(&self, a: usize, b: usize) -> Option<usize> {
+        self.neighbors(a).iter().find(|n| n.atom == b).map(|n| n.bond)
+    }
+
+    /// The bonds of a ring.
+    pub(crate) fn ring_bonds<'a>(&'a self, ring: &'a Ring) -> impl Iterator<Item = usize> + 'a {
+        let onward = ring.atoms.iter().cycle().skip(1);
+        ring.atoms.iter().zip(onward).filter_map(|(&a, &b)| self.bond_between(a, b))
+    }
+
+    /// Whether each atom is in a ring.
+    pub(crate) fn in_ring(&self) -> Vec<bool> {
+        let mut in_ring = vec![false; self.atoms.len()];
+        self.rings.iter().flat_map(|ring| &ring.atoms).for_each(|&atom| in_ring[atom] = true);
+        in_ring
+    }
+
     /// Sum of the formal charges.
-    #[must_use]
     pub fn charge(&self) -> i32 {
         self.atoms.iter().map(|a| i32::from(a.charge)).sum()
     }
 
     /// Number of atoms of one element; hydrogens are those folded in and those that are atoms.
-    #[must_use]
     pub fn count(&self, element: Element) -> usize {
         let own = self.atoms.iter().filter(|a| a.element == element).count();
         if element == Element::H {
@@ -242,7 +236,6 @@ impl Molecule {
 
     /// For each atom the number of its connected component, numbered from 0 in the order of their
     /// first atoms.
-    #[must_use]
     pub fn components(&self) -> Vec<usize> {
         const NONE: usize = usize::MAX;
         let mut label = vec![NONE; self.atoms.len()];
@@ -265,5 +258,17 @@ impl Molecule {
             components += 1;
         }
         label
+    }
+
+    /// The atoms of each component, ascending.
+    pub(crate) fn parts(&self) -> Vec<Vec<usize>> {
+        let mut parts: Vec<Vec<usize>> = Vec::new();
+        for (atom, part) in self.components().into_iter().enumerate() {
+            if part == parts.len() {
+                parts.push(Vec::new());
+            }
+            parts[part].push(atom);
+        }
+        parts
     }
 }

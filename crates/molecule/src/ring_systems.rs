@@ -1,6 +1,7 @@
 //! Fused ring systems.
 
 use crate::molecule::Molecule;
+use crate::union::Union;
 
 /// Rings that share bonds with one another, as one unit. Rings that share a single atom (spiro)
 /// are separate systems.
@@ -24,7 +25,6 @@ impl RingSystem {
     /// assert_eq!(names, ["ring of 5 atoms with N", "aromatic ring of 6 atoms with N"]);
     /// # Ok::<(), dsokr_molecule::Error>(())
     /// ```
-    #[must_use]
     pub fn name(&self, molecule: &Molecule) -> String {
         let rings = || self.rings.iter().map(|&ring| &molecule.rings()[ring]);
         let mut sizes: Vec<usize> = rings().map(|ring| ring.atoms.len()).collect();
@@ -58,46 +58,29 @@ impl RingSystem {
 /// assert_eq!(systems[0].atoms.len(), 9);
 /// # Ok::<(), dsokr_molecule::Error>(())
 /// ```
-#[must_use]
 pub fn ring_systems(molecule: &Molecule) -> Vec<RingSystem> {
-    let mut of_bond = vec![None; molecule.bonds().len()];
-    let mut systems: Vec<RingSystem> = Vec::new();
-    for (index, ring) in molecule.rings().iter().enumerate() {
-        let bonds: Vec<usize> = (0..ring.atoms.len())
-            .filter_map(|i| {
-                let (a, b) = (ring.atoms[i], ring.atoms[(i + 1) % ring.atoms.len()]);
-                let mut neighbors = molecule.neighbors(a).iter();
-                neighbors.find(|n| n.atom == b).map(|n| n.bond)
-            })
-            .collect();
-        let mut merged: Vec<usize> = bonds.iter().filter_map(|&b| of_bond[b]).collect();
-        merged.sort_unstable();
-        merged.dedup();
-        let target = merged.first().copied().unwrap_or(systems.len());
-        if target == systems.len() {
-            systems.push(RingSystem { atoms: Vec::new(), rings: Vec::new() });
-        }
-        for &other in merged.iter().skip(1) {
-            let absorbed = std::mem::take(&mut systems[other].rings);
-            systems[target].rings.extend(absorbed);
-            let atoms = std::mem::take(&mut systems[other].atoms);
-            systems[target].atoms.extend(atoms);
-            for slot in of_bond.iter_mut().filter(|s| **s == Some(other)) {
-                *slot = Some(target);
-            }
-        }
-        systems[target].rings.push(index);
-        systems[target].atoms.extend(&ring.atoms);
-        for bond in bonds {
-            of_bond[bond] = Some(target);
+    let rings = molecule.rings();
+    let mut sets = Union::new(rings.len());
+    let mut first_of_bond = vec![None; molecule.bonds().len()];
+    for (number, ring) in rings.iter().enumerate() {
+        for bond in molecule.ring_bonds(ring) {
+            sets.merge(*first_of_bond[bond].get_or_insert(number), number);
         }
     }
-    systems.retain(|s| !s.rings.is_empty());
+    let mut numbers = vec![None; rings.len()];
+    let mut systems: Vec<RingSystem> = Vec::new();
+    for (number, ring) in rings.iter().enumerate() {
+        let system = *numbers[sets.root(number)].get_or_insert(systems.len());
+        if system == systems.len() {
+            systems.push(RingSystem { atoms: Vec::new(), rings: Vec::new() });
+        }
+        systems[system].rings.push(number);
+        systems[system].atoms.extend(&ring.atoms);
+    }
     for system in &mut systems {
-        system.rings.sort_unstable();
         system.atoms.sort_unstable();
         system.atoms.dedup();
     }
-    systems.sort_by_key(|s| s.atoms.first().copied());
+    systems.sort_by_key(|system| system.atoms.first().copied());
     systems
 }

@@ -1,5 +1,7 @@
 //! Configurations: which way ligands are arranged round an atom or a double bond.
 
+use std::cmp::Ordering;
+
 /// Stands for the hydrogen among the ligands of a [`Center`].
 pub(crate) const HYDROGEN: usize = usize::MAX;
 
@@ -44,4 +46,28 @@ pub(crate) struct Geometry {
     pub(crate) references: [usize; 2],
     /// Whether the two references lie on the same side.
     pub(crate) together: bool,
+}
+
+impl Geometry {
+    /// Whether the neighbours of lowest `rank` at both ends lie on the same side; `None` when two at one end have
+    /// the same rank.
+    pub(crate) fn together_by<N: Iterator<Item = usize>>(
+        &self,
+        neighbors: impl Fn(usize) -> N,
+        rank: impl Fn(usize) -> usize,
+    ) -> Option<bool> {
+        let mut together = self.together;
+        for ((end, partner), reference) in
+            self.ends.into_iter().zip([self.ends[1], self.ends[0]]).zip(self.references)
+        {
+            for other in neighbors(end).filter(|&other| other != partner && other != reference) {
+                match rank(other).cmp(&rank(reference)) {
+                    Ordering::Less => together = !together,
+                    Ordering::Equal => return None,
+                    Ordering::Greater => {}
+                }
+            }
+        }
+        Some(together)
+    }
 }

@@ -45,7 +45,6 @@ impl Molecule {
     /// assert_eq!(Molecule::parse("C1=CC=CC=C1")?.canonical_smiles(), "c1ccccc1");
     /// # Ok::<(), dsokr_molecule::Error>(())
     /// ```
-    #[must_use]
     pub fn canonical_smiles(&self) -> String {
         let parts = self.parts().into_iter().map(|atoms| {
             let structure = Structure::new(self, atoms);
@@ -69,7 +68,6 @@ impl Molecule {
     /// assert_eq!(Molecule::parse(&text)?.canonical_smiles(), phenol.canonical_smiles());
     /// # Ok::<(), dsokr_molecule::Error>(())
     /// ```
-    #[must_use]
     pub fn random_smiles(&self, random: &mut impl Rng) -> String {
         let mut parts = self.parts();
         shuffle(&mut parts, random);
@@ -80,13 +78,5 @@ impl Molecule {
             write(self, &structure, &ranks)
         });
         written.collect::<Vec<_>>().join(".")
-    }
-
-    /// The atoms of each connected component.
-    fn parts(&self) -> Vec<Vec<usize>> {
-        let components = self.components();
-        let mut parts = vec![Vec::new(); components.iter().max().map_or(0, |last| last + 1)];
-        components.iter().zip(0..).for_each(|(&part, atom)| parts[part].push(atom));
-        parts
     }
 }

@@ -10,6 +10,7 @@ use std::cmp::Ordering;
 
 use super::partition::Partition;
 use super::structure::Structure;
+use crate::union::Union;
 
 struct Node {
     partition: Partition,
@@ -126,25 +127,14 @@ impl Node {
 
     /// Whether automorphisms that fix the path map the atom onto one that is explored.
     fn reaches_explored(&self, atom: u32, automorphisms: &[Vec<(u32, u32)>], path: &[u32]) -> bool {
-        let mut parent: Vec<u32> = (0..).take(self.partition.order.len()).collect();
-        fn root(parent: &mut [u32], mut atom: u32) -> u32 {
-            while parent[atom as usize] != atom {
-                parent[atom as usize] = parent[parent[atom as usize] as usize];
-                atom = parent[atom as usize];
-            }
-            atom
-        }
+        let mut sets = Union::new(self.partition.order.len());
         for automorphism in automorphisms {
-            if automorphism.iter().any(|(from, _)| path.contains(from)) {
-                continue;
-            }
-            for &(from, to) in automorphism {
-                let (a, b) = (root(&mut parent, from), root(&mut parent, to));
-                parent[a as usize] = b;
+            if !automorphism.iter().any(|(from, _)| path.contains(from)) {
+                automorphism.iter().for_each(|&(from, to)| sets.merge(from as usize, to as usize));
             }
         }
-        let own = root(&mut parent, atom);
-        self.explored.iter().any(|&other| root(&mut parent, other) == own)
+        let own = sets.root(atom as usize);
+        self.explored.iter().any(|&other| sets.root(other as usize) == own)
     }
 }
 

@@ -121,7 +121,7 @@ impl Structure {
             }
         }
         for geometry in &self.geometries {
-            if let Some(together) = self.together_by(geometry, rank) {
+            if let Some(together) = geometry.together_by(|end| self.neighbors(end), rank) {
                 for end in geometry.ends {
                     says[end] += if together { 3 } else { 64 };
                 }
@@ -130,27 +130,13 @@ impl Structure {
         says
     }
 
-    /// Whether the substituents of lowest rank at both ends lie on the same side.
-    fn together_by(&self, geometry: &Geometry, rank: impl Fn(usize) -> usize) -> Option<bool> {
-        let [a, b] = geometry.ends;
-        let mut together = geometry.together;
-        for (end, partner, reference) in
-            [(a, b, geometry.references[0]), (b, a, geometry.references[1])]
-        {
-            for other in self.others(end, partner) {
-                if other != reference && rank(other) == rank(reference) {
-                    return None;
-                }
-                together ^= rank(other) < rank(reference);
-            }
-        }
-        Some(together)
-    }
-
     /// Neighbours of one end of a double bond but the other end.
     pub(super) fn others(&self, end: usize, partner: usize) -> impl Iterator<Item = usize> + '_ {
-        let nodes = self.arcs[end].iter().map(|arc| arc.node as usize);
-        nodes.filter(move |&node| node != partner)
+        self.neighbors(end).filter(move |&node| node != partner)
+    }
+
+    fn neighbors(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
+        self.arcs[node].iter().map(|arc| arc.node as usize)
     }
 }
 

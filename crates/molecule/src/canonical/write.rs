@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::marks::marks;
 use super::structure::Structure;
 use super::tree::Tree;
+use crate::formula::signed;
 use crate::molecule::{Atom, Bond, BondOrder, Element, Molecule};
 use crate::stereo::HYDROGEN;
 
@@ -118,8 +119,9 @@ fn push_label(label: usize, text: &mut String) {
 
 /// The bond symbol between two atoms, read from the first; empty where the text implies it.
 fn symbol(molecule: &Molecule, from: usize, to: usize) -> &'static str {
-    let neighbor = molecule.neighbors(from).iter().find(|neighbor| neighbor.atom == to);
-    let Some(bond) = neighbor.map(|neighbor| &molecule.bonds()[neighbor.bond]) else { return "" };
+    let Some(bond) = molecule.bond_between(from, to).map(|bond| &molecule.bonds()[bond]) else {
+        return "";
+    };
     let [a, b] = bond.atoms.map(|atom| &molecule.atoms()[atom]);
     let wildcard = [a, b].iter().any(|atom| atom.element == Element::WILDCARD);
     let both = a.aromatic && b.aromatic;
@@ -163,14 +165,7 @@ fn push_atom(molecule: &Molecule, index: usize, clockwise: Option<bool>, text: &
             let _ = write!(text, "H{count}");
         }
     }
-    match atom.charge {
-        0 => {}
-        1 => text.push('+'),
-        -1 => text.push('-'),
-        charge => {
-            let _ = write!(text, "{charge:+}");
-        }
-    }
+    text.push_str(&signed(atom.charge.into()));
     text.push(']');
 }
 

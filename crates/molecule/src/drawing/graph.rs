@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{MIDDLE, Point, escape, layout::layout, opened, svg_text};
+use super::{MIDDLE, Point, blank, layout::layout, opened, svg_text, text};
 use crate::graph::NamedGraph;
 
 /// The most nodes of a graph that is drawn.
@@ -33,7 +33,6 @@ impl NamedGraph {
     /// assert!(svg.contains(">red</text>") && svg.contains(">strong</text>"));
     /// # Ok::<(), dsokr_molecule::Error>(())
     /// ```
-    #[must_use]
     pub fn svg(&self) -> String {
         let graph = &self.graph;
         if graph.is_empty() || graph.len() > MOST {
@@ -56,15 +55,8 @@ impl NamedGraph {
             if !label.is_empty() {
                 let middle = [(x1 + x2) / 2.0, (y1 + y2) / 2.0];
                 let half = [(label.chars().count() as f64 + 0.5) * HALF_LETTER, FONT / 2.0];
-                let _ = writeln!(
-                    svg,
-                    "  <rect x=\"{:.2}\" y=\"{:.2}\" width=\"{:.2}\" height=\"{:.2}\" fill=\"white\"/>",
-                    middle[0] - half[0],
-                    middle[1] - half[1],
-                    2.0 * half[0],
-                    2.0 * half[1],
-                );
-                text(&mut svg, middle, &label);
+                blank(&mut svg, middle, half);
+                write_label(&mut svg, middle, &label);
             }
         }
         for (&[x, y], label) in points.iter().zip(&labels) {
@@ -74,7 +66,7 @@ impl NamedGraph {
                  stroke=\"black\" stroke-width=\"1.2\"/>"
             );
             if !label.is_empty() {
-                text(&mut svg, [x, y], label);
+                write_label(&mut svg, [x, y], label);
             }
         }
         svg + "</svg>\n"
@@ -91,14 +83,8 @@ impl NamedGraph {
 }
 
 /// Writes a label with its middle at a point.
-fn text(svg: &mut String, [x, y]: Point, label: &str) {
-    let y = y + MIDDLE * FONT;
-    let _ = writeln!(
-        svg,
-        "  <text x=\"{x:.2}\" y=\"{y:.2}\" font-family=\"sans-serif\" font-size=\"{FONT}\" \
-         text-anchor=\"middle\">{}</text>",
-        escape(label)
-    );
+fn write_label(svg: &mut String, [x, y]: Point, label: &str) {
+    text(svg, [x, y + MIDDLE * FONT], FONT, "", label);
 }
 
 /// Points with the length of an edge as unit, so far apart that circles of a radius do not meet.

@@ -66,12 +66,8 @@ fn circle(graph: &Graph) -> Vec<Point> {
             }
         }
     }
-    let step = std::f64::consts::TAU / graph.len().max(1) as f64;
-    let point = |place: Option<usize>| {
-        let (sin, cos) = (place.unwrap_or_default() as f64 * step).sin_cos();
-        [cos / step, sin / step]
-    };
-    places.into_iter().map(point).collect()
+    let point = super::circle(graph.len(), 1.0);
+    places.into_iter().map(|place| point(place.unwrap_or_default())).collect()
 }
 
 /// The points turned so that they spread most from left to right.

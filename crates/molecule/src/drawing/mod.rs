@@ -5,6 +5,8 @@ mod layout;
 mod mol_block;
 mod molecule;
 
+use std::fmt::Write;
+
 /// A place in pixels, to the right and down.
 type Point = [f64; 2];
 
@@ -35,7 +37,6 @@ const LETTER: f64 = 10.0;
 /// assert!(svg.contains("GED &lt; 2"));
 /// # Ok::<(), dsokr_molecule::Error>(())
 /// ```
-#[must_use]
 pub fn svg_pair(left: (&str, &str), right: (&str, &str)) -> String {
     let drawings = [left, right];
     let sizes = drawings.each_ref().map(|(svg, _)| (length(svg, "width"), length(svg, "height")));
@@ -46,11 +47,7 @@ pub fn svg_pair(left: (&str, &str), right: (&str, &str)) -> String {
         sizes[side].0.max(LETTER * (letters + 2.0)) + BETWEEN
     });
     let width = widths[0] + widths[1];
-    let total = height + CAPTION;
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{total}\" \
-         viewBox=\"0 0 {width} {total}\">\n"
-    );
+    let mut svg = document(width, height + CAPTION);
     let mut x = 0.0;
     for (((drawing, caption), (own_width, own_height)), cell) in
         drawings.iter().zip(sizes).zip(widths)
@@ -80,7 +77,6 @@ const LINE_HEIGHT: f64 = 18.0;
 /// let svg = dsokr_molecule::svg_text("an alcohol with < 3 carbons");
 /// assert!(svg.contains("&lt; 3 carbons"));
 /// ```
-#[must_use]
 pub fn svg_text(text: &str) -> String {
     let mut lines: Vec<String> = vec![String::new()];
     for word in text.split_whitespace() {
@@ -95,10 +91,7 @@ pub fn svg_text(text: &str) -> String {
     }
     let letters = lines.iter().map(|line| line.chars().count()).max().unwrap_or(0) as f64;
     let (width, height) = (LETTER * (letters + 2.0), LINE_HEIGHT * (lines.len() as f64 + 1.0));
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
-         viewBox=\"0 0 {width} {height}\">\n"
-    );
+    let mut svg = document(width, height);
     for (at, line) in (1..).map(f64::from).zip(&lines) {
         svg.push_str(&format!(
             "<text x=\"{LETTER}\" y=\"{}\" font-family=\"sans-serif\" font-size=\"14\">{}</text>\n",
@@ -111,14 +104,11 @@ pub fn svg_text(text: &str) -> String {
 }
 
 /// SVG documents one below the other, as one document.
-#[must_use]
 pub fn svg_column(documents: &[String]) -> String {
     let width = documents.iter().map(|svg| length(svg, "width")).fold(0.0, f64::max);
     let height: f64 = documents.iter().map(|svg| length(svg, "height")).sum();
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
-         viewBox=\"0 0 {width} {height}\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
-    );
+    let mut svg = document(width, height);
+    svg.push_str("<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n");
     let mut y = 0.0;
     for document in documents {
         svg.push_str(&document.replacen("<svg", &format!("<svg y=\"{y}\""), 1));
@@ -126,6 +116,23 @@ pub fn svg_column(documents: &[String]) -> String {
     }
     svg.push_str("</svg>\n");
     svg
+}
+
+/// The opening tag of an SVG document of a size.
+fn document(width: f64, height: f64) -> String {
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
+         viewBox=\"0 0 {width} {height}\">\n"
+    )
+}
+
+/// Points at equal distances on a circle, neighbours about a `step` apart.
+fn circle(count: usize, step: f64) -> impl Fn(usize) -> Point {
+    let angle = std::f64::consts::TAU / count.max(1) as f64;
+    move |place| {
+        let (sin, cos) = (place as f64 * angle).sin_cos();
+        [step * cos / angle, step * sin / angle]
+    }
 }
 
 /// An SVG document around some points, at least one, without its end: the opening tag, and white ground
@@ -144,6 +151,27 @@ fn opened(points: &[Point], padding: f64) -> String {
          viewBox=\"{x:.2} {y:.2} {width:.2} {height:.2}\">\n  <rect x=\"{x:.2}\" y=\"{y:.2}\" \
          width=\"{width:.2}\" height=\"{height:.2}\" fill=\"white\"/>\n"
     )
+}
+
+/// A white rectangle around a point, for a label.
+fn blank(svg: &mut String, [x, y]: Point, [half_width, half_height]: [f64; 2]) {
+    let (left, top) = (x - half_width, y - half_height);
+    let (width, height) = (2.0 * half_width, 2.0 * half_height);
+    // writing to a string cannot fail
+    let _ = writeln!(
+        svg,
+        "  <rect x=\"{left:.2}\" y=\"{top:.2}\" width=\"{width:.2}\" height=\"{height:.2}\" fill=\"white\"/>"
+    );
+}
+
+/// A text whose baseline has its middle at a point, with further `attributes`.
+fn text(svg: &mut String, [x, y]: Point, size: f64, attributes: &str, text: &str) {
+    let _ = writeln!(
+        svg,
+        "  <text x=\"{x:.2}\" y=\"{y:.2}\" font-family=\"sans-serif\" font-size=\"{size}\" \
+         text-anchor=\"middle\"{attributes}>{}</text>",
+        escape(text)
+    );
 }
 
 /// A length attribute of the outermost element, in pixels.

@@ -22,7 +22,6 @@ impl Molecule {
     /// assert!(block.contains("M  CHG  1   2   1\n") && block.ends_with("M  END\n"));
     /// # Ok::<(), dsokr_molecule::Error>(())
     /// ```
-    #[must_use]
     pub fn mol_block(&self, title: &str) -> String {
         let (molecule, points) = placed(self);
         let (atoms, bonds) = (molecule.atoms(), molecule.bonds());

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use super::{MIDDLE, Point, opened};
+use super::{MIDDLE, Point, blank, circle, opened, text};
 use crate::molecule::{Atom, Bond, BondOrder, Element, Molecule};
 
 /// Length of a bond, and space around a drawing.
@@ -32,7 +32,6 @@ impl Molecule {
     /// assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
     /// # Ok::<(), dsokr_molecule::Error>(())
     /// ```
-    #[must_use]
     pub fn svg(&self) -> String {
         let (molecule, points) = placed(self);
         draw(&molecule, &points)
@@ -60,20 +59,9 @@ fn coordinates(text: &str, atoms: usize) -> Vec<Point> {
         Some(points) => {
             points.into_iter().map(|[x, y]| [x * BOND / UNIT, -y * BOND / UNIT]).collect()
         }
-        None => circle(atoms),
+        // a molecule that has no layout
+        None => (0..atoms).map(circle(atoms, BOND)).collect(),
     }
-}
-
-/// Atoms at equal distances on a circle, for molecules that have no layout.
-fn circle(atoms: usize) -> Vec<Point> {
-    let step = std::f64::consts::TAU / atoms.max(1) as f64;
-    let radius = BOND / step;
-    (0..atoms)
-        .map(|atom| {
-            let (sin, cos) = (atom as f64 * step).sin_cos();
-            [radius * cos, radius * sin]
-        })
-        .collect()
 }
 
 fn draw(molecule: &Molecule, points: &[Point]) -> String {
@@ -88,18 +76,8 @@ fn draw(molecule: &Molecule, points: &[Point]) -> String {
         }
         let half_width = HALF_WIDTH.max(HALF_LETTER * label.chars().count() as f64);
         let color = color(molecule.atoms()[index].element);
-        // Writing to a `String` cannot fail.
-        let _ = write!(
-            svg,
-            "  <rect x=\"{:.2}\" y=\"{:.2}\" width=\"{:.2}\" height=\"{:.2}\" fill=\"white\"/>\n  \
-             <text x=\"{x:.2}\" y=\"{:.2}\" font-family=\"sans-serif\" font-size=\"{FONT}\" \
-             text-anchor=\"middle\" fill=\"{color}\">{label}</text>\n",
-            x - half_width,
-            y - HALF_HEIGHT,
-            2.0 * half_width,
-            2.0 * HALF_HEIGHT,
-            y + MIDDLE * FONT,
-        );
+        blank(&mut svg, [x, y], [half_width, HALF_HEIGHT]);
+        text(&mut svg, [x, y + MIDDLE * FONT], FONT, &format!(" fill=\"{color}\""), &label);
     }
     svg.push_str("</svg>\n");
     svg

@@ -61,7 +61,6 @@ struct Known {
 
 impl Fact {
     /// Which of the facts hold of a molecule; none where the search for a part is given up, after 2²⁰ steps.
-    #[must_use]
     pub fn which(facts: &[Self], molecule: Molecule) -> Vec<Option<bool>> {
         let known = Known {
             groups: functional_groups(&molecule),

@@ -132,12 +132,8 @@ impl Part {
 impl Whole {
     pub fn of(molecule: Molecule) -> Self {
         let mut ring_bonds = vec![false; molecule.bonds().len()];
-        for ring in molecule.rings() {
-            for (&from, &to) in ring.atoms.iter().zip(ring.atoms.iter().cycle().skip(1)) {
-                let neighbors = molecule.neighbors(from).iter();
-                neighbors.filter(|n| n.atom == to).for_each(|n| ring_bonds[n.bond] = true);
-            }
-        }
+        let rings = molecule.rings().iter();
+        rings.flat_map(|ring| molecule.ring_bonds(ring)).for_each(|bond| ring_bonds[bond] = true);
         let mut atoms = BTreeMap::new();
         for atom in molecule.atoms().iter().filter(|atom| atom.element != Element::WILDCARD) {
             *atoms.entry((atom.element, atom.aromatic)).or_insert(0) += 1;

@@ -92,9 +92,8 @@ struct Forest<'a> {
 
 impl<'a> Forest<'a> {
     fn of(molecule: &'a Molecule) -> Self {
-        let mut chain: Vec<bool> =
-            molecule.atoms().iter().map(|atom| atom.element == Element::C).collect();
-        molecule.rings().iter().flat_map(|ring| &ring.atoms).for_each(|&atom| chain[atom] = false);
+        let atoms = molecule.atoms().iter().zip(molecule.in_ring());
+        let chain = atoms.map(|(atom, in_ring)| atom.element == Element::C && !in_ring).collect();
         Self { molecule, chain }
     }
 

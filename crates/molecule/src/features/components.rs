@@ -57,7 +57,7 @@ impl HashedFeatures for Components {
     fn codes(&self, molecule: &Molecule) -> BTreeMap<u32, u32> {
         let mut counts = BTreeMap::new();
         let mut count = |words: &[u64]| *counts.entry(code_of(words)).or_insert(0) += 1;
-        let components = components(molecule);
+        let components = molecule.parts();
         count(&[NUMBER, components.len() as u64]);
         let element = |atom: usize| u64::from(molecule.atoms()[atom].element.atomic_number());
         let state = |atom: usize| state(&molecule.atoms()[atom]);
@@ -85,18 +85,6 @@ const CHARGE: u64 = 1;
 const BARE: u64 = 2;
 const FULL: u64 = 3;
 const ISOTOPE: u64 = 4;
-
-/// The atoms of each component, ascending.
-fn components(molecule: &Molecule) -> Vec<Vec<usize>> {
-    let mut components: Vec<Vec<usize>> = Vec::new();
-    for (atom, component) in molecule.components().into_iter().enumerate() {
-        if component == components.len() {
-            components.push(Vec::new());
-        }
-        components[component].push(atom);
-    }
-    components
-}
 
 /// An atom with its charge, hydrogens and isotope.
 fn state(atom: &Atom) -> u64 {

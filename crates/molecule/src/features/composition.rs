@@ -44,7 +44,6 @@ impl Composition {
     /// functional groups in the order of [`FunctionalGroup::ALL`], counted as by [`functional_groups`];
     /// `charge positive` and `charge negative`, the sums of formal charges of either sign; `rings`, of the
     /// smallest set; and `stereo centers` and `stereo double bonds`, those with a configuration.
-    #[must_use]
     pub fn columns() -> Vec<String> {
         let elements =
             (0..ELEMENTS as u8).map(|number| format!("atom {}", Element(number).symbol()));

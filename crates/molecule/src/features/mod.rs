@@ -26,7 +26,7 @@ pub use featurizer::{HashedFeatures, MoleculeFeatures};
 pub use graph::GraphCounts;
 pub use morgan::Morgan;
 pub use rings::Rings;
-pub use stereo::Configurations;
+pub use stereo::Stereo;
 
 macro_rules! substructures {
     ($($(#[$what:meta])* $name:ident($features:ty),)*) => {
@@ -52,7 +52,8 @@ substructures! {
     Morgan(Morgan),
     /// Stereo centres that are R or S and double bonds that are E or Z, with the surroundings of atoms that
     /// hold them, folded into columns.
-    Configurations(Configurations),
+    #[serde(rename = "configurations")]
+    Stereo(Stereo),
     /// Lengths of carbon chains and what stands where on them, folded into columns.
     Chains(Chains),
     /// Ring systems, whole, and what stands where on them, folded into columns.

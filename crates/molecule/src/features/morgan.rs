@@ -146,8 +146,7 @@ pub(super) fn combine(hash: u32, value: u32) -> u32 {
 }
 
 pub(super) fn atom_codes(molecule: &Molecule) -> Vec<u32> {
-    let mut in_ring = vec![false; molecule.atoms().len()];
-    molecule.rings().iter().flat_map(|ring| &ring.atoms).for_each(|&atom| in_ring[atom] = true);
+    let in_ring = molecule.in_ring();
     let atoms = molecule.atoms().iter().enumerate();
     atoms
         .map(|(index, atom)| {

@@ -19,10 +19,10 @@ use crate::molecule::Molecule;
 /// and masses; a few configurations need more.
 ///
 /// ```
-/// use dsokr_molecule::{Configurations, HashedFeatures, Molecule};
+/// use dsokr_molecule::{Stereo, HashedFeatures, Molecule};
 ///
 /// let codes = |smiles| Ok::<_, dsokr_molecule::Error>(
-///     Configurations::default().codes(&Molecule::parse(smiles)?)
+///     Stereo::default().codes(&Molecule::parse(smiles)?)
 /// );
 /// assert_ne!(codes("C[C@H](N)C(=O)O")?, codes("C[C@@H](N)C(=O)O")?);
 /// assert!(codes("CC(N)C(=O)O")?.is_empty());
@@ -32,20 +32,20 @@ use crate::molecule::Molecule;
 /// [`Morgan`]: crate::Morgan
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Configurations {
+pub struct Stereo {
     /// Bonds from an atom to the rim of its surroundings.
     pub radius: usize,
     /// Number of columns.
     pub width: usize,
 }
 
-impl Default for Configurations {
+impl Default for Stereo {
     fn default() -> Self {
         Self { radius: 2, width: 2048 }
     }
 }
 
-impl HashedFeatures for Configurations {
+impl HashedFeatures for Stereo {
     const NAME: &'static str = "configurations";
 
     fn width(&self) -> usize {

@@ -8,10 +8,15 @@
 //! Qin, Zhang 2020, "Speeding up GED verification for graph similarity search").
 
 use super::instance::{Instance, Side};
+use crate::graph::Arc;
 
 /// Edge codes are counted in at most so many classes, by remainder. Codes that share a class count as
 /// equal in the bound alone, which stays one: it only keeps more edges than there are.
 const CLASSES: usize = 1024;
+
+fn class(code: u64) -> usize {
+    code as usize % CLASSES
+}
 
 /// Number of edges to open nodes, by node and class of edge codes, and of all classes.
 struct Open {
@@ -25,7 +30,8 @@ impl Open {
         let classes = CLASSES.min(codes + 1);
         let mut by_class = vec![0; side.len() * classes];
         for node in 0..side.len() {
-            side.arcs(node).iter().for_each(|arc| by_class[node * classes + arc.1 % CLASSES] += 1);
+            let class = |arc: &Arc| node * classes + class(arc.label);
+            side.arcs(node).iter().for_each(|arc| by_class[class(arc)] += 1);
         }
         let all = (0..side.len()).map(|node| side.arcs(node).len() as u32).collect();
         Self { classes, by_class, all }
@@ -35,11 +41,11 @@ impl Open {
         &self.by_class[node * self.classes..][..self.classes]
     }
 
-    /// An edge of the node is no longer open (`change` −1), or open again (+1).
-    fn change(&mut self, node: usize, code: usize, change: i32) {
-        let count = &mut self.by_class[node * self.classes + code % CLASSES];
+    /// The edge at the node that an arc leads to is no longer open (`change` −1), or open again (+1).
+    fn change(&mut self, arc: &Arc, change: i32) {
+        let count = &mut self.by_class[arc.node * self.classes + class(arc.label)];
         *count = count.wrapping_add_signed(change);
-        self.all[node] = self.all[node].wrapping_add_signed(change);
+        self.all[arc.node] = self.all[arc.node].wrapping_add_signed(change);
     }
 }
 
@@ -69,7 +75,7 @@ impl<'a> Costs<'a> {
         let (rows, n) = (small.len(), large.len());
         let distinct = |node| {
             let arcs = small.arcs(node).iter();
-            let mut classes: Vec<usize> = arcs.map(|arc| arc.1 % CLASSES).collect();
+            let mut classes: Vec<usize> = arcs.map(|arc| class(arc.label)).collect();
             classes.sort_unstable();
             classes.dedup();
             classes
@@ -90,7 +96,7 @@ impl<'a> Costs<'a> {
         for row in 0..rows {
             for column in 0..n {
                 let at = row * n + column;
-                costs.exact[at] = 2 * i32::from(small.labels[row] != large.labels[column]);
+                costs.exact[at] = 2 * i32::from(small.labels()[row] != large.labels()[column]);
                 costs.all[at] = costs.exact[at] + costs.open(row, column);
             }
         }
@@ -133,18 +139,18 @@ impl<'a> Costs<'a> {
         self.taken[v] = true;
         self.count(u, v, -1);
         let (small, large) = (&self.instance.small, &self.instance.large);
-        for &(row, code) in small.arcs(u) {
+        for &Arc { node: row, label: code } in small.arcs(u) {
             if self.settled[row] {
                 continue;
             }
             self.touched[row] = true;
             for &column in columns {
-                let broken = large.edge(v, column) != code;
+                let broken = large.edge(v, column) != code as usize;
                 let exact = self.exact[row * n + column] + 2 * i32::from(broken);
                 self.set(row * n + column, exact, exact + self.open(row, column));
             }
         }
-        for &(column, _) in large.arcs(v) {
+        for &Arc { node: column, .. } in large.arcs(v) {
             if self.taken[column] {
                 continue;
             }
@@ -157,7 +163,7 @@ impl<'a> Costs<'a> {
             let at = blanks * n + column;
             self.set(at, self.exact[at] + 2, self.all[at] + 1);
         }
-        small.arcs(u).iter().for_each(|&(row, _)| self.touched[row] = false);
+        small.arcs(u).iter().for_each(|arc| self.touched[arc.node] = false);
     }
 
     /// Takes the last [`settle`](Self::settle) back, which was that of u and v.
@@ -177,8 +183,8 @@ impl<'a> Costs<'a> {
     /// Counts the edges at u and v as open or not.
     fn count(&mut self, u: usize, v: usize, change: i32) {
         let instance = self.instance;
-        instance.small.arcs(u).iter().for_each(|&(row, code)| self.small.change(row, code, change));
-        instance.large.arcs(v).iter().for_each(|&(to, code)| self.large.change(to, code, change));
+        instance.small.arcs(u).iter().for_each(|arc| self.small.change(arc, change));
+        instance.large.arcs(v).iter().for_each(|arc| self.large.change(arc, change));
     }
 
     fn set(&mut self, at: usize, exact: i32, all: i32) {

@@ -1,42 +1,35 @@
 //! Two graphs as the search sees them: small codes in place of edge labels, looked up in one step.
 
-use crate::graph::Graph;
+use crate::graph::{Arc, Graph};
 
-/// One of the two graphs.
+/// One of the two graphs, whose edges are labelled with their codes.
 pub(super) struct Side {
-    pub(super) labels: Vec<u64>,
-    /// Neighbours and edge codes of node i are `arcs[offsets[i]..offsets[i + 1]]`.
-    offsets: Vec<usize>,
-    arcs: Vec<(usize, usize)>,
+    graph: Graph,
     /// Edge code of every pair of nodes, 0 where there is no edge.
     dense: Vec<u32>,
 }
 
 impl Side {
     fn new(graph: &Graph, labels: &[u64]) -> Self {
-        let n = graph.len();
-        let (mut offsets, mut arcs, mut dense) = (vec![0], Vec::new(), vec![0; n * n]);
+        let code = |label| labels.partition_point(|&other| other < label) as u64 + 1;
+        let (graph, n) = (graph.clone().with_edge_labels(code), graph.len());
+        let mut dense = vec![0; n * n];
         for node in 0..n {
-            for arc in graph.arcs(node) {
-                let code = labels.partition_point(|&label| label < arc.label) + 1;
-                arcs.push((arc.node, code));
-                dense[node * n + arc.node] = code as u32;
-            }
-            offsets.push(arcs.len());
+            graph.arcs(node).iter().for_each(|arc| dense[node * n + arc.node] = arc.label as u32);
         }
-        Self { labels: graph.labels().to_vec(), offsets, arcs, dense }
+        Self { graph, dense }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.labels.len()
+        self.graph.len()
     }
 
-    pub(super) fn arcs(&self, node: usize) -> &[(usize, usize)] {
-        &self.arcs[self.offsets[node]..self.offsets[node + 1]]
+    pub(super) fn labels(&self) -> &[u64] {
+        self.graph.labels()
     }
 
-    pub(super) fn edge_count(&self) -> usize {
-        self.arcs.len() / 2
+    pub(super) fn arcs(&self, node: usize) -> &[Arc] {
+        self.graph.arcs(node)
     }
 
     /// Code of the edge between two nodes, 0 if there is none.
@@ -48,9 +41,10 @@ impl Side {
     /// other nodes.
     pub(super) fn twins(&self) -> Vec<usize> {
         let alike = |a: usize, b: usize| {
-            let others =
-                |node: usize, twin: usize| self.arcs(node).iter().filter(move |arc| arc.0 != twin);
-            self.labels[a] == self.labels[b]
+            let others = |node: usize, twin: usize| {
+                self.arcs(node).iter().filter(move |arc| arc.node != twin)
+            };
+            self.labels()[a] == self.labels()[b]
                 && self.arcs(a).len() == self.arcs(b).len()
                 && others(a, b).eq(others(b, a))
         };
@@ -97,22 +91,20 @@ impl Instance {
     /// What the assignment `columns` of all rows costs.
     pub(super) fn cost(&self, columns: &[usize]) -> usize {
         let (small, large) = (&self.small, &self.large);
-        let renamed = (0..small.len()).filter(|&u| small.labels[u] != large.labels[columns[u]]);
+        let renamed = (0..small.len()).filter(|&u| small.labels()[u] != large.labels()[columns[u]]);
         let nodes = large.len() - small.len() + renamed.count();
         let saved: usize = (0..small.len()).map(|u| self.saved(columns, u, columns[u])).sum();
-        nodes + small.edge_count() + large.edge_count() - saved / 2
+        nodes + small.graph.edge_count() + large.graph.edge_count() - saved / 2
     }
 
     /// What the edges at node u save against deleting and inserting them, if u goes to `column` and
     /// its neighbours go where `columns` says: 2 for an edge that is kept, 1 for one relabelled.
     pub(super) fn saved(&self, columns: &[usize], u: usize, column: usize) -> usize {
-        let worth =
-            |&(neighbour, code): &(usize, usize)| match self.large.edge(column, columns[neighbour])
-            {
-                0 => 0,
-                found if found == code => 2,
-                _ => 1,
-            };
+        let worth = |arc: &Arc| match self.large.edge(column, columns[arc.node]) {
+            0 => 0,
+            found if found == arc.label as usize => 2,
+            _ => 1,
+        };
         self.small.arcs(u).iter().map(worth).sum()
     }
 }

@@ -17,13 +17,11 @@ impl Limit {
 
     /// At most so many states, which are partial assignments that a bound is computed for. There is
     /// always one, that of no node assigned.
-    #[must_use]
     pub fn states(self, states: u64) -> Self {
         Self { states: Some(states), ..self }
     }
 
     /// At most about so long for a pair.
-    #[must_use]
     pub fn time(self, time: Duration) -> Self {
         Self { time: Some(time), ..self }
     }

@@ -59,7 +59,6 @@ pub struct EditDistance {
 
 impl EditDistance {
     /// The distance, where it is known: `lower = upper`.
-    #[must_use]
     pub fn exact(&self) -> Option<usize> {
         (self.lower == self.upper).then_some(self.upper)
     }
@@ -83,7 +82,6 @@ impl EditDistance {
 /// assert_eq!(edit_distance(&a, &b, &Limit::NONE).exact(), Some(0));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[must_use]
 pub fn edit_distance(a: &Graph, b: &Graph, limit: &Limit) -> EditDistance {
     let (nodes, edges) = (a.len().max(b.len()), a.edge_count() + b.edge_count());
     if nodes > MAX_SEARCHED || edges.saturating_mul(nodes) > MAX_SEARCHED_EDGES {
@@ -104,7 +102,6 @@ pub fn edit_distance(a: &Graph, b: &Graph, limit: &Limit) -> EditDistance {
 
 /// The [edit distances](edit_distance) of many pairs, in parallel on the current rayon pool, in the
 /// order of the pairs. The limit holds for each pair.
-#[must_use]
 pub fn edit_distances(pairs: &[(&Graph, &Graph)], limit: &Limit) -> Vec<EditDistance> {
     // one at a time: hard pairs take a thousand times as long as easy ones
     pairs.par_iter().with_max_len(1).map(|(a, b)| edit_distance(a, b, limit)).collect()

@@ -237,7 +237,7 @@ fn change(instance: &Instance, columns: &mut [usize], row: usize, other: usize) 
 /// twice, but exchanging them keeps what it costs.
 fn part(instance: &Instance, columns: &[usize], row: usize, other: usize) -> i64 {
     let own = |row: usize| {
-        let label = instance.small.labels[row] != instance.large.labels[columns[row]];
+        let label = instance.small.labels()[row] != instance.large.labels()[columns[row]];
         i64::from(label) - instance.saved(columns, row, columns[row]) as i64
     };
     own(row) + if other < instance.small.len() { own(other) } else { 0 }

@@ -5,7 +5,7 @@ mod rules;
 use std::collections::BTreeMap;
 
 use self::rules::View;
-use crate::molecule::{BondOrder, Element, Molecule};
+use crate::molecule::{Element, Molecule};
 
 macro_rules! functional_groups {
     ($($(#[$what:meta])* $group:ident,)*) => {
@@ -23,7 +23,6 @@ macro_rules! functional_groups {
             pub const ALL: &'static [Self] = &[$(Self::$group,)*];
 
             /// Its name in words, such as `carboxylic acid`.
-            #[must_use]
             pub fn name(self) -> String {
                 let mut name = String::new();
                 for letter in format!("{self:?}").chars() {
@@ -186,21 +185,21 @@ functional_groups! {
 /// assert_eq!(FunctionalGroup::NOxide.name(), "n-oxide");
 /// # Ok::<(), dsokr_molecule::Error>(())
 /// ```
-#[must_use]
 pub fn functional_groups(molecule: &Molecule) -> BTreeMap<FunctionalGroup, usize> {
     let view = View { molecule };
     let mut counts = BTreeMap::new();
+    let mut count = |group: FunctionalGroup| *counts.entry(group).or_insert(0) += 1;
     for (index, atom) in molecule.atoms().iter().enumerate() {
         let group = match atom.element {
             Element::C => {
                 if view.is_trifluoromethyl(index) {
-                    *counts.entry(FunctionalGroup::Trifluoromethyl).or_insert(0) += 1;
+                    count(FunctionalGroup::Trifluoromethyl);
                 }
                 view.of_carbon(index)
             }
             Element::O => {
                 if view.is_methoxy(index) {
-                    *counts.entry(FunctionalGroup::Methoxy).or_insert(0) += 1;
+                    count(FunctionalGroup::Methoxy);
                 }
                 view.of_oxygen(index)
             }
@@ -216,35 +215,8 @@ pub fn functional_groups(molecule: &Molecule) -> BTreeMap<FunctionalGroup, usize
             },
             _ => None,
         };
-        if let Some(group) = group {
-            *counts.entry(group).or_insert(0) += 1;
-        }
+        group.into_iter().for_each(&mut count);
     }
-    for bond in molecule.bonds() {
-        let [a, b] = bond.atoms;
-        let elements = bond.atoms.map(|i| molecule.atoms()[i].element);
-        let group = match (elements, bond.order) {
-            ([Element::C, Element::C], BondOrder::Double) if !bond.aromatic => {
-                FunctionalGroup::Alkene
-            }
-            ([Element::C, Element::C], BondOrder::Triple) => FunctionalGroup::Alkyne,
-            ([Element::O, Element::O], BondOrder::Single) => FunctionalGroup::Peroxide,
-            ([Element::S, Element::S], BondOrder::Single) if !bond.aromatic => {
-                FunctionalGroup::Disulfide
-            }
-            ([Element::N, Element::N], BondOrder::Single)
-                if !bond.aromatic && [a, b].iter().all(|&n| view.is_plain(n)) =>
-            {
-                FunctionalGroup::Hydrazine
-            }
-            ([Element::N, Element::N], BondOrder::Double)
-                if !bond.aromatic && view.is_azo([a, b]) =>
-            {
-                FunctionalGroup::Azo
-            }
-            _ => continue,
-        };
-        *counts.entry(group).or_insert(0) += 1;
-    }
+    molecule.bonds().iter().filter_map(|bond| view.of_bond(bond)).for_each(count);
     counts
 }

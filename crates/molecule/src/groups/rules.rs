@@ -1,7 +1,7 @@
 //! The group of an atom, by its neighbours.
 
-use super::FunctionalGroup;
-use crate::molecule::{Atom, BondOrder, Element, Molecule, Neighbor};
+use super::FunctionalGroup as G;
+use crate::molecule::{Atom, Bond, BondOrder, Element, Molecule, Neighbor};
 
 /// What the rules ask about an atom.
 pub(super) struct View<'a> {
@@ -13,48 +13,47 @@ impl View<'_> {
         &self.molecule.atoms()[atom]
     }
 
-    fn order(&self, neighbor: &Neighbor) -> BondOrder {
-        self.molecule.bonds()[neighbor.bond].order
+    /// The neighbours of an atom, with the orders of the bonds to them.
+    fn around(&self, atom: usize) -> impl Iterator<Item = (usize, BondOrder)> + '_ {
+        let neighbors = self.molecule.neighbors(atom).iter();
+        neighbors.map(|n| (n.atom, self.molecule.bonds()[n.bond].order))
     }
 
     /// Neighbours of one element over bonds of one order.
     fn bound(&self, atom: usize, element: Element, order: BondOrder) -> Vec<usize> {
-        let neighbors = self.molecule.neighbors(atom).iter();
-        neighbors
-            .filter(|n| self.atom(n.atom).element == element && self.order(n) == order)
-            .map(|n| n.atom)
-            .collect()
+        let bound = |&(other, bond): &(usize, BondOrder)| {
+            self.atom(other).element == element && bond == order
+        };
+        self.around(atom).filter(bound).map(|(other, _)| other).collect()
     }
 
     fn neighbors_of(&self, atom: usize, element: Element) -> usize {
-        let neighbors = self.molecule.neighbors(atom).iter();
-        neighbors.filter(|n| self.atom(n.atom).element == element).count()
+        self.around(atom).filter(|&(other, _)| self.atom(other).element == element).count()
     }
 
     fn multiple_bonds(&self, atom: usize) -> usize {
-        let neighbors = self.molecule.neighbors(atom).iter();
-        neighbors.filter(|n| self.order(n).multiplicity() > 1).count()
+        self.around(atom).filter(|(_, order)| order.multiplicity() > 1).count()
     }
 
     fn valence(&self, atom: usize) -> u8 {
-        let neighbors = self.molecule.neighbors(atom).iter();
-        let bonds: u8 = neighbors.map(|n| self.order(n).multiplicity()).sum();
+        let bonds: u8 = self.around(atom).map(|(_, order)| order.multiplicity()).sum();
         bonds + self.atom(atom).hydrogens
     }
 
     /// No charge, no aromaticity, single bonds only.
-    pub(super) fn is_plain(&self, atom: usize) -> bool {
+    fn is_plain(&self, atom: usize) -> bool {
         self.atom(atom).charge == 0
             && !self.atom(atom).aromatic
-            && self.molecule.neighbors(atom).iter().all(|n| self.order(n) == BondOrder::Single)
+            && self.around(atom).all(|(_, order)| order == BondOrder::Single)
     }
 
     /// A carbon with a double bond to O, S or N outside aromatic rings.
     fn is_acyl(&self, atom: usize) -> bool {
         self.atom(atom).element == Element::C
             && self.molecule.neighbors(atom).iter().any(|n| {
-                self.order(n) == BondOrder::Double
-                    && !self.molecule.bonds()[n.bond].aromatic
+                let bond = &self.molecule.bonds()[n.bond];
+                bond.order == BondOrder::Double
+                    && !bond.aromatic
                     && matches!(self.atom(n.atom).element, Element::O | Element::S | Element::N)
             })
     }
@@ -65,8 +64,7 @@ impl View<'_> {
     }
 
     fn share_ring(&self, a: usize, b: usize) -> bool {
-        let mut rings = self.molecule.rings().iter();
-        rings.any(|r| r.atoms.contains(&a) && r.atoms.contains(&b))
+        self.molecule.rings().iter().any(|r| r.atoms.contains(&a) && r.atoms.contains(&b))
     }
 
     pub(super) fn is_trifluoromethyl(&self, atom: usize) -> bool {
@@ -81,7 +79,7 @@ impl View<'_> {
     }
 
     /// N⁺ between two nitrogens, one of them at the end: in a protonated triazole, none is.
-    pub(super) fn is_azide_middle(&self, atom: usize) -> bool {
+    fn is_azide_middle(&self, atom: usize) -> bool {
         let neighbors = self.molecule.neighbors(atom);
         let ends =
             |n: &Neighbor| self.molecule.degree(n.atom) == 1 && self.atom(n.atom).hydrogens == 0;
@@ -92,14 +90,13 @@ impl View<'_> {
     }
 
     /// N=N between two carbons.
-    pub(super) fn is_azo(&self, nitrogens: [usize; 2]) -> bool {
+    fn is_azo(&self, nitrogens: [usize; 2]) -> bool {
         nitrogens.iter().all(|&nitrogen| {
             self.molecule.degree(nitrogen) == 2 && self.neighbors_of(nitrogen, Element::C) == 1
         })
     }
 
-    pub(super) fn of_carbon(&self, carbon: usize) -> Option<FunctionalGroup> {
-        use FunctionalGroup as G;
+    pub(super) fn of_carbon(&self, carbon: usize) -> Option<G> {
         let double_o = self.bound(carbon, Element::O, BondOrder::Double);
         if double_o.is_empty() {
             return self.of_carbon_without_oxo(carbon);
@@ -110,10 +107,10 @@ impl View<'_> {
         let oxygens = self.bound(carbon, Element::O, BondOrder::Single);
         let nitrogens = self.bound(carbon, Element::N, BondOrder::Single);
         let sulfurs = self.bound(carbon, Element::S, BondOrder::Single);
-        let halogens = self.molecule.neighbors(carbon).iter();
-        let halogens = halogens.filter(|n| self.atom(n.atom).element.is_halogen()).count();
+        let has_halogen =
+            self.around(carbon).any(|(other, _)| self.atom(other).element.is_halogen());
         match (&oxygens[..], &nitrogens[..]) {
-            _ if halogens > 0 => Some(G::AcylHalide),
+            _ if has_halogen => Some(G::AcylHalide),
             ([], []) if !sulfurs.is_empty() => match sulfurs[..] {
                 [sulfur] if self.neighbors_of(sulfur, Element::C) == 2 => Some(G::Thioester),
                 _ => None,
@@ -156,12 +153,11 @@ impl View<'_> {
     }
 
     fn carbonyl_neighbors(&self, atom: usize) -> usize {
-        let neighbors = self.molecule.neighbors(atom).iter();
-        neighbors.filter(|n| self.is_carbonyl(n.atom) && !self.atom(n.atom).aromatic).count()
+        let carbonyl = |&(other, _): &_| self.is_carbonyl(other) && !self.atom(other).aromatic;
+        self.around(atom).filter(carbonyl).count()
     }
 
-    fn of_carbon_without_oxo(&self, carbon: usize) -> Option<FunctionalGroup> {
-        use FunctionalGroup as G;
+    fn of_carbon_without_oxo(&self, carbon: usize) -> Option<G> {
         if let [nitrogen] = self.bound(carbon, Element::N, BondOrder::Triple)[..] {
             // else an isonitrile, a cyanide ion or the oxide of a nitrile
             let neutral = [carbon, nitrogen].iter().all(|&atom| self.atom(atom).charge == 0);
@@ -192,8 +188,7 @@ impl View<'_> {
         }
     }
 
-    pub(super) fn of_oxygen(&self, oxygen: usize) -> Option<FunctionalGroup> {
-        use FunctionalGroup as G;
+    pub(super) fn of_oxygen(&self, oxygen: usize) -> Option<G> {
         if self.atom(oxygen).aromatic {
             return None;
         }
@@ -217,12 +212,10 @@ impl View<'_> {
     }
 
     fn in_ring_of(&self, atom: usize, size: usize) -> bool {
-        let mut rings = self.molecule.rings().iter();
-        rings.any(|r| r.atoms.len() == size && r.atoms.contains(&atom))
+        self.molecule.rings().iter().any(|r| r.atoms.len() == size && r.atoms.contains(&atom))
     }
 
-    fn of_hydroxy(&self, carbon: usize) -> Option<FunctionalGroup> {
-        use FunctionalGroup as G;
+    fn of_hydroxy(&self, carbon: usize) -> Option<G> {
         if self.atom(carbon).aromatic {
             return Some(G::Phenol);
         }
@@ -246,8 +239,7 @@ impl View<'_> {
         }
     }
 
-    pub(super) fn of_nitrogen(&self, nitrogen: usize) -> Option<FunctionalGroup> {
-        use FunctionalGroup as G;
+    pub(super) fn of_nitrogen(&self, nitrogen: usize) -> Option<G> {
         let oxides = self.bound(nitrogen, Element::O, BondOrder::Single);
         let oxides = oxides.iter().filter(|&&o| self.atom(o).charge == -1).count();
         let double_o = self.bound(nitrogen, Element::O, BondOrder::Double).len();
@@ -269,7 +261,7 @@ impl View<'_> {
             return Some(G::Azide);
         }
         let neighbors = self.molecule.neighbors(nitrogen);
-        let single = neighbors.iter().all(|n| self.order(n) == BondOrder::Single);
+        let single = self.around(nitrogen).all(|(_, order)| order == BondOrder::Single);
         if !single || self.atom(nitrogen).aromatic || neighbors.is_empty() {
             return None;
         }
@@ -304,8 +296,7 @@ impl View<'_> {
         }
     }
 
-    pub(super) fn of_sulfur(&self, sulfur: usize) -> Option<FunctionalGroup> {
-        use FunctionalGroup as G;
+    pub(super) fn of_sulfur(&self, sulfur: usize) -> Option<G> {
         let oxo = self.bound(sulfur, Element::O, BondOrder::Double).len();
         let oxygens = self.bound(sulfur, Element::O, BondOrder::Single);
         let nitrogens = self.neighbors_of(sulfur, Element::N);
@@ -331,11 +322,30 @@ impl View<'_> {
         }
     }
 
-    pub(super) fn of_phosphorus(&self, phosphorus: usize) -> Option<FunctionalGroup> {
+    pub(super) fn of_phosphorus(&self, phosphorus: usize) -> Option<G> {
         let oxygens = self.neighbors_of(phosphorus, Element::O);
         match (oxygens, self.neighbors_of(phosphorus, Element::C)) {
-            (4.., _) => Some(FunctionalGroup::Phosphate),
-            (3, 1) => Some(FunctionalGroup::Phosphonate),
+            (4.., _) => Some(G::Phosphate),
+            (3, 1) => Some(G::Phosphonate),
+            _ => None,
+        }
+    }
+
+    pub(super) fn of_bond(&self, bond: &Bond) -> Option<G> {
+        use BondOrder::{Double, Single, Triple};
+        let elements = bond.atoms.map(|atom| self.atom(atom).element);
+        match (elements, bond.order) {
+            ([Element::C, Element::C], Double) if !bond.aromatic => Some(G::Alkene),
+            ([Element::C, Element::C], Triple) => Some(G::Alkyne),
+            ([Element::O, Element::O], Single) => Some(G::Peroxide),
+            ([Element::S, Element::S], Single) if !bond.aromatic => Some(G::Disulfide),
+            ([Element::N, Element::N], Single) => {
+                let plain = !bond.aromatic && bond.atoms.iter().all(|&n| self.is_plain(n));
+                plain.then_some(G::Hydrazine)
+            }
+            ([Element::N, Element::N], Double) => {
+                (!bond.aromatic && self.is_azo(bond.atoms)).then_some(G::Azo)
+            }
             _ => None,
         }
     }

@@ -74,6 +74,12 @@ pub(super) fn merged(a: Vec<(u64, f64)>, b: Vec<(u64, f64)>) -> Vec<(u64, f64)> 
     all
 }
 
+/// Scales values to norm 1; an empty list stays as it is.
+pub(super) fn normalise(values: &mut [(u64, f64)]) {
+    let norm = values.iter().map(|(_, value)| value * value).sum::<f64>().sqrt();
+    values.iter_mut().for_each(|(_, value)| *value /= norm);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -161,7 +161,6 @@ fn weisfeiler_lehman() -> Box<GraphKernel> {
 
 impl GraphKernel {
     /// The name in configuration files.
-    #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
             Self::VertexHistogram { .. } => "vertex-histogram",

@@ -7,7 +7,7 @@
 
 use std::f64::consts::SQRT_2;
 
-use super::counts::{Counts, merged};
+use super::counts::{Counts, merged, normalise};
 use super::distances::Distances;
 use super::edge_word;
 use crate::graph::Graph;
@@ -81,8 +81,7 @@ impl Pairs {
             let mut values =
                 merged(weighted(&mut block.equal, equal), weighted(&mut block.unequal, SQRT_2));
             if self.normalised {
-                let norm = values.iter().map(|(_, value)| value * value).sum::<f64>().sqrt();
-                values.iter_mut().for_each(|(_, value)| *value /= norm);
+                normalise(&mut values);
             }
             counts.add_values(values);
         }

@@ -2,7 +2,7 @@
 //! does not see, another one does.
 
 use super::GraphKernel;
-use super::counts::Counts;
+use super::counts::{Counts, normalise};
 use crate::graph::Graph;
 use crate::refinement::mix;
 
@@ -12,9 +12,7 @@ pub(super) fn count(graph: &Graph, of: &[GraphKernel], prefix: u64, counts: &mut
         let mut own = Counts::default();
         kernel.count(graph, mix(prefix, number as u64), &mut own);
         let mut values = own.finish();
-        let norm = values.iter().map(|(_, value)| value * value).sum::<f64>().sqrt();
-        // a graph without features has an empty list and no norm to be divided by
-        values.iter_mut().for_each(|(_, value)| *value /= norm);
+        normalise(&mut values);
         counts.add_values(values);
     }
 }

@@ -62,15 +62,13 @@ impl GraphVocabulary {
         graphs: &[G],
     ) -> Result<(Self, SparseRows), Error> {
         kernel.validate()?;
-        let counted: Vec<Counted> =
-            graphs.par_chunks(CHUNK).map(|graphs| Counted::new(&kernel, graphs)).collect();
-        let features = counted
-            .par_iter()
-            .map(|chunk| distinct(chunk.features.clone()))
-            .reduce(Vec::new, union);
+        let counted: Vec<Rows<u64>> =
+            graphs.par_chunks(CHUNK).map(|graphs| Rows::count(&kernel, graphs)).collect();
+        let features =
+            counted.par_iter().map(|chunk| distinct(chunk.columns.clone())).reduce(Vec::new, union);
         let vocabulary = Self::checked(kernel, features, graphs.len())?;
         let rows =
-            vocabulary.assemble(counted.into_par_iter().map(|chunk| vocabulary.parts(chunk)))?;
+            vocabulary.assemble(counted.into_par_iter().map(|chunk| vocabulary.numbered(chunk)))?;
         Ok((vocabulary, rows))
     }
 
@@ -107,19 +105,16 @@ impl GraphVocabulary {
     }
 
     /// The kernel.
-    #[must_use]
     pub fn kernel(&self) -> &GraphKernel {
         &self.kernel
     }
 
     /// The features, in the order of their columns.
-    #[must_use]
     pub fn features(&self) -> &[u64] {
         &self.features
     }
 
     /// The width of the rows: one column a feature and one for all others.
-    #[must_use]
     pub fn width(&self) -> usize {
         self.features.len() + 1
     }
@@ -131,43 +126,39 @@ impl GraphVocabulary {
     /// # Errors
     /// [`Error::Rows`], which a fitted vocabulary does not cause.
     pub fn rows<G: Borrow<Graph> + Sync>(&self, graphs: &[G]) -> Result<SparseRows, Error> {
-        let parts = |graphs| self.parts(Counted::new(&self.kernel, graphs));
+        let parts = |graphs| self.numbered(Rows::count(&self.kernel, graphs));
         self.assemble(graphs.par_chunks(CHUNK).map(parts))
     }
 
-    /// Columns and values of a chunk of graphs.
-    fn parts(&self, chunk: Counted) -> Parts {
-        let mut parts = Parts::default();
+    /// The rows of a chunk of graphs, with the numbers of columns in the place of features.
+    fn numbered(&self, chunk: Rows<u64>) -> Rows<u32> {
+        let mut rows = Rows::default();
         let mut start = 0;
         for end in chunk.ends {
             let mut outside = 0.0f64;
             for (&feature, &value) in
-                chunk.features[start..end].iter().zip(&chunk.values[start..end])
+                chunk.columns[start..end].iter().zip(&chunk.values[start..end])
             {
                 match self.directory.position(&self.features, feature) {
-                    Some(column) => {
-                        parts.columns.push(column as u32); // `checked` has checked it
-                        parts.values.push(value);
-                    }
+                    Some(column) => rows.push(column as u32, value), // `checked` has checked it
                     None => outside += f64::from(value) * f64::from(value),
                 }
             }
             if outside > 0.0 {
-                parts.columns.push(self.features.len() as u32);
-                parts.values.push(outside.sqrt() as f32);
+                rows.push(self.features.len() as u32, outside.sqrt() as f32);
             }
-            parts.ends.push(parts.columns.len());
+            rows.ends.push(rows.columns.len());
             start = end;
         }
-        parts
+        rows
     }
 
     /// One chunk after the other.
     fn assemble(
         &self,
-        parts: impl IndexedParallelIterator<Item = Parts>,
+        parts: impl IndexedParallelIterator<Item = Rows<u32>>,
     ) -> Result<SparseRows, Error> {
-        let parts: Vec<Parts> = parts.collect();
+        let parts: Vec<Rows<u32>> = parts.collect();
         let entries = parts.iter().map(|part| part.columns.len()).sum();
         let (mut columns, mut values) = (Vec::with_capacity(entries), Vec::with_capacity(entries));
         let mut offsets = vec![0];
@@ -180,35 +171,32 @@ impl GraphVocabulary {
     }
 }
 
-/// The features of a chunk of graphs, one graph after the other.
-struct Counted {
-    /// Where each graph's features end.
+/// The rows of a chunk of graphs, whose columns are features or their numbers.
+#[derive(Default)]
+struct Rows<C> {
+    /// Where each row ends.
     ends: Vec<usize>,
-    features: Vec<u64>,
+    columns: Vec<C>,
     values: Vec<f32>,
 }
 
-impl Counted {
-    fn new(kernel: &GraphKernel, graphs: &[impl Borrow<Graph>]) -> Self {
-        let mut counts = Counts::default();
-        let (mut ends, mut features, mut values) = (Vec::new(), Vec::new(), Vec::new());
-        for graph in graphs {
-            for (feature, value) in kernel.counted(graph.borrow(), &mut counts) {
-                features.push(feature);
-                values.push(value as f32);
-            }
-            ends.push(features.len());
-        }
-        Self { ends, features, values }
+impl<C> Rows<C> {
+    fn push(&mut self, column: C, value: f32) {
+        self.columns.push(column);
+        self.values.push(value);
     }
 }
 
-/// The rows of a chunk of graphs.
-#[derive(Default)]
-struct Parts {
-    ends: Vec<usize>,
-    columns: Vec<u32>,
-    values: Vec<f32>,
+impl Rows<u64> {
+    fn count(kernel: &GraphKernel, graphs: &[impl Borrow<Graph>]) -> Self {
+        let (mut counts, mut rows) = (Counts::default(), Self::default());
+        for graph in graphs {
+            let features = kernel.counted(graph.borrow(), &mut counts).into_iter();
+            features.for_each(|(feature, value)| rows.push(feature, value as f32));
+            rows.ends.push(rows.columns.len());
+        }
+        rows
+    }
 }
 
 /// Where features with the same leading bits start, so that looking one up costs one or two reads

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use dsokr_basis::random::generator;
 use dsokr_molecule::{
-    Chains, Components, Composition, Configurations, HashedFeatures, Molecule, MoleculeFeatures,
-    Morgan, Rings, Substructures,
+    Chains, Components, Composition, HashedFeatures, Molecule, MoleculeFeatures, Morgan, Rings,
+    Stereo, Substructures,
 };
 
 use crate::support::{chebi, parse, quickstart};
@@ -17,7 +17,7 @@ fn all(molecule: &Molecule) -> [Codes; 4] {
         Chains::default().codes(molecule),
         Rings::default().codes(molecule),
         Components::default().codes(molecule),
-        Configurations::default().codes(molecule),
+        Stereo::default().codes(molecule),
     ]
 }
 
@@ -49,7 +49,7 @@ fn mirror_images_differ_in_configurations_alone() {
         assert_eq!(Chains::default().codes(&one), Chains::default().codes(&other));
         assert_eq!(Components::default().codes(&one), Components::default().codes(&other));
         let count = |codes: &Codes| codes.values().sum::<u32>();
-        let at_centers = Configurations { radius: 0, ..Configurations::default() };
+        let at_centers = Stereo { radius: 0, ..Stereo::default() };
         let (left, right) = (at_centers.codes(&one), at_centers.codes(&other));
         assert_eq!(count(&left), count(&right), "{smiles}");
         asymmetric += usize::from(left != right);
@@ -110,7 +110,7 @@ fn widths_fold_and_none_is_refused() {
     assert!(Chains { width: 0 }.counts(&molecules).is_err());
     assert!(Rings { width: 0 }.counts(&molecules).is_err());
     assert!(Components { width: 0 }.counts(&molecules).is_err());
-    assert!(Configurations { width: 0, radius: 1 }.counts(&molecules).is_err());
+    assert!(Stereo { width: 0, radius: 1 }.counts(&molecules).is_err());
 }
 
 #[test]
