@@ -72,10 +72,7 @@ impl Inputs {
     /// # Errors
     /// [`Error::Value`] where inputs are not texts.
     pub fn texts(&self) -> Result<&[String], Error> {
-        match self {
-            Self::Texts(texts) => Ok(texts),
-            Self::Vectors(_) | Self::Kernels(_) => Err(self.unfit("texts")),
-        }
+        if let Self::Texts(texts) = self { Ok(texts) } else { Err(self.unfit("texts")) }
     }
 
     /// The vectors, a row each.
@@ -83,10 +80,7 @@ impl Inputs {
     /// # Errors
     /// [`Error::Value`] where inputs are not vectors.
     pub fn vectors(&self) -> Result<&Features, Error> {
-        match self {
-            Self::Vectors(rows) => Ok(rows),
-            Self::Texts(_) | Self::Kernels(_) => Err(self.unfit("feature vectors")),
-        }
+        if let Self::Vectors(rows) = self { Ok(rows) } else { Err(self.unfit("feature vectors")) }
     }
 
     /// The values of kernels with the training inputs.
@@ -94,10 +88,7 @@ impl Inputs {
     /// # Errors
     /// [`Error::Value`] where inputs are not values of kernels.
     pub fn kernels(&self) -> Result<&KernelRows, Error> {
-        match self {
-            Self::Kernels(rows) => Ok(rows),
-            Self::Texts(_) | Self::Vectors(_) => Err(self.unfit("values of kernels")),
-        }
+        if let Self::Kernels(rows) = self { Ok(rows) } else { Err(self.unfit("values of kernels")) }
     }
 
     fn unfit(&self, read: &str) -> Error {

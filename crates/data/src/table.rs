@@ -95,15 +95,6 @@ impl Table {
         Self::collect(open(path, format, names.clone(), on_bad_row)?, names, |_, values| values)
     }
 
-    /// Reads a table whose rows a matrix follows, so that none may be skipped.
-    pub(crate) fn read_followed(
-        path: &Path,
-        columns: &[&str],
-        on_bad_row: OnBadRow,
-    ) -> Result<Table, Error> {
-        Self::read(path, columns).map_err(|error| on_bad_row.refusal(error))
-    }
-
     /// Reads a file with one text a line and nothing else: the column `text`, and the column `id`, which
     /// holds the numbers of the lines, from 1.
     ///

@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use super::{MultiLabel, each_line, number};
+use super::{MultiLabel, Rows, each_line, number};
 use crate::Error;
 
 /// An attribute that numbers can be read for.
@@ -41,7 +41,9 @@ pub fn read_arff(path: &Path, labels: usize) -> Result<MultiLabel, Error> {
                 let allowed = format!("1 to {}", attributes.len().saturating_sub(1));
                 return Err(Error::value("number of labels", labels, allowed));
             }
-            "@data" => rows = Some(Rows::new(attributes.len() - labels)),
+            "@data" => {
+                rows = Some(Rows { width: attributes.len() - labels, ..Rows::default() });
+            }
             _ => {
                 let allowed = "@relation, @attribute, @data";
                 return Err(wrong(format!("{keyword:?}, allowed: {allowed}")));
@@ -50,28 +52,11 @@ pub fn read_arff(path: &Path, labels: usize) -> Result<MultiLabel, Error> {
         Ok(())
     })?;
     let rows = rows.ok_or_else(|| Error::line(path, 1, "no line @data in the file"))?;
-    if rows.inputs.is_empty() {
-        return Err(Error::rows(path, dsokr_basis::Error::no_rows()));
-    }
     let names = attributes.into_iter().skip(rows.width).map(|label| label.name);
-    let (inputs, labels) =
-        super::rows(path, (rows.width, rows.inputs, rows.dense), (labels, rows.labels))?;
-    Ok(MultiLabel { inputs, labels, names: names.collect() })
-}
-
-struct Rows {
-    /// Number of input columns, which come before the labels.
-    width: usize,
-    inputs: Vec<Vec<(u32, f32)>>,
-    labels: Vec<Vec<u32>>,
-    dense: bool,
+    rows.named(path, labels, names)
 }
 
 impl Rows {
-    fn new(width: usize) -> Self {
-        Self { width, inputs: Vec::new(), labels: Vec::new(), dense: false }
-    }
-
     fn push(
         &mut self,
         text: &str,

@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use super::{MultiLabel, each_line, number};
+use super::{MultiLabel, Rows, each_line, number};
 use crate::Error;
 
 /// The largest index of a feature that is taken; a wider file is more likely a spelling mistake than data.
@@ -19,8 +19,7 @@ const MOST_LABELS: usize = 1 << 22;
 /// [`Error::Io`]; [`Error::Line`] with the line and what is wrong with it; `NoRows` and `ZeroWidth` of
 /// the crate `dsokr-basis` for a file without rows, features or labels.
 pub fn read_libsvm(path: &Path, labels: Option<usize>) -> Result<MultiLabel, Error> {
-    let (mut inputs, mut sets) = (Vec::new(), Vec::new());
-    let (mut widest, mut most) = (0, 0);
+    let (mut rows, mut most) = (Rows::default(), 0);
     each_line(path, |line, text| {
         let text = text.split('#').next().unwrap_or("");
         if text.trim().is_empty() {
@@ -51,21 +50,17 @@ pub fn read_libsvm(path: &Path, labels: Option<usize>) -> Result<MultiLabel, Err
             let (at, value) =
                 pair.ok_or_else(|| wrong(format!("{word:?}, allowed: feature:value")))?;
             let column = index(at, 1, WIDEST, "feature")?;
-            widest = widest.max(column + 1);
+            rows.width = rows.width.max(column + 1);
             row.push((column as u32, number(value).map_err(wrong)?));
         }
         row.sort_by_key(|entry| entry.0);
         if let Some(pair) = row.windows(2).find(|pair| pair[0].0 == pair[1].0) {
             return Err(wrong(format!("feature {} twice", pair[0].0 + 1)));
         }
-        inputs.push(row);
-        sets.push(set);
+        rows.inputs.push(row);
+        rows.labels.push(set);
         Ok(())
     })?;
-    if inputs.is_empty() {
-        return Err(Error::rows(path, dsokr_basis::Error::no_rows()));
-    }
     let count = labels.unwrap_or(most);
-    let (inputs, labels) = super::rows(path, (widest, inputs, false), (count, sets))?;
-    Ok(MultiLabel { inputs, labels, names: (0..count).map(|label| label.to_string()).collect() })
+    rows.named(path, count, (0..count).map(|label| label.to_string()))
 }

@@ -73,38 +73,55 @@ fn number(text: &str) -> Result<f32, String> {
     number.ok_or_else(|| format!("{text:?}, allowed: a finite number"))
 }
 
-/// The bits of the labels of each row, and rows of (column, value) pairs as feature rows, in which zeros
-/// are not stored.
-///
-/// # Errors
-/// [`Error::File`] for more rows, columns and labels than there is memory for: a short file may name many.
-fn rows(
-    path: &Path,
-    (width, inputs, dense): (usize, Vec<Vec<(u32, f32)>>, bool),
-    (count, labels): (usize, Vec<Vec<u32>>),
-) -> Result<(Features, BitRows), Error> {
-    let len = inputs.len() as f64;
-    let columns = if dense { 4.0 * width as f64 } else { 0.0 };
-    let bits = (count as f64 / 64.0).ceil() * 8.0;
-    let bytes = len * (columns + bits) + A_NAME * count as f64;
-    if let Some(limit) = available().filter(|limit| bytes > limit.bytes) {
-        let bytes = Bytes(bytes);
-        let message = format!(
-            "{len} rows of {width} features and {count} labels need about {bytes}, available is {limit}"
-        );
-        return Err(Error::file(path, message));
-    }
-    Ok((features(width, inputs, dense)?, BitRows::from_indices(count, labels)?))
+/// The rows of a file while they are read: inputs as (column, value), by column, and numbers of labels.
+#[derive(Default)]
+struct Rows {
+    /// Number of columns of inputs.
+    width: usize,
+    inputs: Vec<Vec<(u32, f32)>>,
+    /// Whether inputs become dense rows.
+    dense: bool,
+    labels: Vec<Vec<u32>>,
 }
 
-fn features(width: usize, rows: Vec<Vec<(u32, f32)>>, dense: bool) -> Result<Features, Error> {
-    if dense {
-        let mut values = vec![0.0; rows.len() * width];
-        for (row, entries) in values.chunks_exact_mut(width.max(1)).zip(&rows) {
-            entries.iter().for_each(|&(column, value)| row[column as usize] = value);
+impl Rows {
+    /// The rows with `count` labels of these names; zeros are not stored in sparse rows.
+    ///
+    /// # Errors
+    /// `NoRows` of the crate `dsokr-basis`; [`Error::File`] for more rows, columns and labels than there is memory
+    /// for: a short file may name many.
+    fn named(
+        self,
+        path: &Path,
+        count: usize,
+        names: impl Iterator<Item = String>,
+    ) -> Result<MultiLabel, Error> {
+        let Self { width, inputs, dense, labels } = self;
+        if inputs.is_empty() {
+            return Err(Error::rows(path, dsokr_basis::Error::no_rows()));
         }
-        return Ok(DenseRows::new(width, values)?.into());
+        let len = inputs.len() as f64;
+        let columns = if dense { 4.0 * width as f64 } else { 0.0 };
+        let bits = (count as f64 / 64.0).ceil() * 8.0;
+        let bytes = len * (columns + bits) + A_NAME * count as f64;
+        if let Some(limit) = available().filter(|limit| bytes > limit.bytes) {
+            let bytes = Bytes(bytes);
+            let message = format!(
+                "{len} rows of {width} features and {count} labels need about {bytes}, available is {limit}"
+            );
+            return Err(Error::file(path, message));
+        }
+        let inputs = if dense {
+            let mut values = vec![0.0; inputs.len() * width];
+            for (row, entries) in values.chunks_exact_mut(width.max(1)).zip(&inputs) {
+                entries.iter().for_each(|&(column, value)| row[column as usize] = value);
+            }
+            DenseRows::new(width, values)?.into()
+        } else {
+            let stored = |row: Vec<(u32, f32)>| row.into_iter().filter(|entry| entry.1 != 0.0);
+            SparseRows::from_rows(width, inputs.into_iter().map(stored))?.into()
+        };
+        let (labels, names) = (BitRows::from_indices(count, labels)?, names.collect());
+        Ok(MultiLabel { inputs, labels, names })
     }
-    let stored = rows.into_iter().map(|row| row.into_iter().filter(|entry| entry.1 != 0.0));
-    Ok(SparseRows::from_rows(width, stored)?.into())
 }

@@ -118,16 +118,3 @@ fn of_label(label: &str) -> Result<NamedGraph, Error> {
     let mut graphs = parse_json_lines(label.as_bytes(), Path::new(CANDIDATES))?;
     graphs.pop().ok_or_else(|| Error::label(label, "a graph".into()))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn labels_hold_the_graph() {
-        let line = r#"{"nodes":[18446744073709551615,"red",0],"edges":[[0,2,"7"],[1,2,0]]}"#;
-        let graph = of_label(line).unwrap();
-        assert_eq!(of_label(&graph.json_line()).unwrap(), graph);
-        assert!(of_label("{}").unwrap_err().to_string().contains("candidates.safetensors"));
-    }
-}

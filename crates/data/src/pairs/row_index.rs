@@ -13,13 +13,13 @@ pub(super) struct RowIndex {
 }
 
 impl RowIndex {
-    /// Reads the table, whose ids may not repeat.
+    /// Reads the table, whose ids may not repeat, and of which no row is skipped.
     pub(super) fn read(
         path: PathBuf,
         id: &str,
         on_bad_row: OnBadRow,
     ) -> Result<(Self, Table), Error> {
-        let table = Table::read_followed(&path, &[id], on_bad_row)?;
+        let table = Table::read(&path, &[id]).map_err(|error| on_bad_row.refusal(error))?;
         let rows = unique_ids(&table, id)?;
         let rows = rows.into_iter().map(|(id, row)| (id.to_owned(), row)).collect();
         Ok((Self { path, rows }, table))
