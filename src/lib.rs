@@ -115,7 +115,7 @@ pub use learner::{
 pub use metric::{Metric, RESAMPLES, intervals};
 pub use molecules::{EXAMPLES, MoleculeScores, drawing};
 pub use network::Network;
-pub use quantiles::{Coverage, QuantileScores, Quantiles};
+pub use quantiles::{Coverage, QuantileScores};
 pub use rankings::RankingScores;
 pub use recipe::{Prepare, Recipe, Start};
 pub use run::{EnsembleRun, Run};

@@ -6,22 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// Predicted quantiles of each query.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Quantiles {
-    /// The levels τ.
-    pub levels: Vec<f64>,
-    /// Their quantiles `[queries × levels]`.
-    pub values: Vec<f32>,
-}
-
-impl Quantiles {
-    /// The number of a candidate.
-    pub fn number(&self, candidates: &Candidates, candidate: usize) -> Result<f32, Error> {
-        number(&self.levels, candidates, candidates.class_of(candidate))
-    }
-}
-
 /// Metrics of predicted quantiles.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct QuantileScores {

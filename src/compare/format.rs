@@ -2,12 +2,17 @@
 
 use std::str::FromStr;
 
+use serde::Deserialize;
+use serde::de::IntoDeserializer;
+use serde::de::value::Error as ValueError;
+
 use super::{MetricComparison, RunComparison, RunValue};
 use crate::Error;
 use crate::table::{Table, interval, places};
 
 /// How a comparison is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Format {
     /// Columns aligned by spaces.
     Text,
@@ -21,24 +26,11 @@ pub enum Format {
     Json,
 }
 
-/// All formats with their names.
-const FORMATS: [(&str, Format); 5] = [
-    ("text", Format::Text),
-    ("markdown", Format::Markdown),
-    ("latex", Format::Latex),
-    ("csv", Format::Csv),
-    ("json", Format::Json),
-];
-
 impl FromStr for Format {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let named = FORMATS.iter().find(|(name, _)| *name == text).map(|(_, format)| *format);
-        named.ok_or_else(|| {
-            let names = FORMATS.map(|(name, _)| name).join(", ");
-            format!("{text:?}: allowed is one of {names}")
-        })
+        Self::deserialize(text.into_deserializer()).map_err(|error: ValueError| error.to_string())
     }
 }
 

@@ -1,12 +1,11 @@
 //! Pretrained encoders from the Hugging Face Hub.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use dsokr_nn::pretrained::{COMPANIONS, Pretrained};
 
-use super::table::{RemoteFile, Unpack};
+use super::table::RemoteFile;
 use super::{Network, Progress, failed, io};
 use crate::Error;
 
@@ -73,8 +72,7 @@ impl<'a> Model<'a> {
             let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
             !part.is_empty() && !part.starts_with('.') && part.chars().all(plain)
         };
-        let parts: Vec<&str> = own.split('/').collect();
-        if parts.len() > 2 || !parts.iter().all(|own| part(own)) || !part(revision) {
+        if own.split('/').count() > 2 || !own.split('/').all(part) || !part(revision) {
             let allowed = "hub:NAME, hub:OWNER/NAME or hub:OWNER/NAME@REVISION";
             return Err(Error::value("encoder.folder", format!("\"hub:{name}\""), allowed));
         }
@@ -185,12 +183,9 @@ impl<'a> Model<'a> {
             name: file.into(),
             url,
             sha256,
-            git: None,
-            bytes: None,
             most_bytes: MOST_BYTES,
-            unpack: Unpack::Plain,
             to: Some(file.into()),
-            entries: BTreeMap::new(),
+            ..RemoteFile::default()
         };
         let mut shown = 0;
         let mut progress = |progress: Progress| {

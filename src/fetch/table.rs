@@ -35,7 +35,7 @@ pub struct DataSet {
 }
 
 /// A file that is published.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RemoteFile {
     /// The name of the download, also in the folder of `--from`.
@@ -71,10 +71,11 @@ fn most() -> u64 {
 }
 
 /// How a download is packed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unpack {
     /// Not at all.
+    #[default]
     Plain,
     /// One file, compressed by gzip.
     Gzip,

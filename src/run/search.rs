@@ -1,14 +1,14 @@
 use std::ops::Range;
 
 use dsokr_data::Split;
-use dsokr_decode::{CandidateBlocks, Combination, Pool, Standings};
+use dsokr_decode::{CandidateBlocks, Candidates, Combination, Pool, Standings};
 
 use super::{EnsembleRun, QueryAnswers, Run};
 use crate::answer::{Answer, Quantile};
 use crate::evaluation::Models;
 use crate::query_texts::QueryTexts;
 use crate::ranking::{Found, Ranking};
-use crate::{Error, Quantiles};
+use crate::{Error, quantiles};
 
 impl EnsembleRun {
     /// The answer to a text: the `top` best candidates, and what else the configuration predicts.
@@ -62,19 +62,29 @@ impl EnsembleRun {
         let ranking = models.ranking(QueryTexts::of(asked.split()), &asked.answers)?;
         let found = ranking.distinct(&self.rule, asked.pool(), places, wanted)?;
         let mut answers = run.resolved(&ranking, asked.pool(), found)?;
-        if let Some(Quantiles { levels, values }) = self.quantiles(asked) {
-            for (answer, values) in answers.iter_mut().zip(values.chunks(levels.len())) {
-                answer.quantiles = Quantile::all(&levels, values);
-            }
+        for (answer, quantiles) in answers.iter_mut().zip(self.quantiles(asked)) {
+            answer.quantiles = quantiles;
         }
         Ok(answers)
     }
 
-    /// The predicted quantiles; none for several members.
-    pub fn quantiles(&self, asked: &QueryAnswers) -> Option<Quantiles> {
-        let levels = self.config().encoder.abilities().levels?;
-        let [values] = asked.answers.as_slice() else { return None };
-        Some(Quantiles { levels: levels.to_vec(), values: values.clone() })
+    /// The predicted quantiles of each query; none for several members, or a model without them.
+    pub fn quantiles(&self, asked: &QueryAnswers) -> Vec<Vec<Quantile>> {
+        match (self.config().encoder.abilities().levels, asked.answers.as_slice()) {
+            (Some(levels), [z]) => {
+                z.chunks(levels.len()).map(|z| Quantile::all(levels, z)).collect()
+            }
+            (Some(_) | None, _) => Vec::new(),
+        }
+    }
+
+    /// The number of a candidate of a run whose outputs are numbers.
+    ///
+    /// # Errors
+    /// Coordinates that cannot be read.
+    pub fn number(&self, candidates: &Candidates, candidate: usize) -> Result<f32, Error> {
+        let levels = self.config().encoder.abilities().levels.unwrap_or_default();
+        quantiles::number(levels, candidates, candidates.class_of(candidate))
     }
 }
 

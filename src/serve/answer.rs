@@ -276,7 +276,7 @@ impl Endpoint for RankRequest {
         let queries = self.given().queries(limits)?;
         if self.ids.len() != queries.len() {
             let found = format!("{} lists", self.ids.len());
-            let allowed = format!("a list for each of the {} queries", queries.len());
+            let allowed = format!("a list for each query: {}", queries.len());
             return Err(Problem::value("ids", found, allowed));
         }
         limits.check_all("ids", self.ids.iter().map(Vec::len).sum())?;

@@ -172,18 +172,12 @@ impl Model {
 
     /// The training texts.
     pub(super) fn training(&self) -> Result<&Training, &String> {
-        let read = || {
-            let pairs = self.run().read_training(None).map_err(|error| error.to_string())?;
-            Training::new(pairs)
-        };
+        let read = || Training::new(self.run().read_training(None).map_err(text)?);
         self.training.get_or_init(read).as_ref()
     }
 
     fn validation(&self) -> Result<&Split, &String> {
-        let read = || {
-            let split = self.run().read_split(SplitName::Validation, None);
-            split.map_err(|error| error.to_string())
-        };
+        let read = || self.run().read_split(SplitName::Validation, None).map_err(text);
         self.validation.get_or_init(read).as_ref()
     }
 
@@ -193,8 +187,8 @@ impl Model {
                 return Err("the predicted quantiles say it".to_owned());
             }
             let read = |run: &Run| run.read_split(SplitName::Validation, None);
-            let asked = self.runs.ask(read, None).map_err(|error| error.to_string())?;
-            self.runs.gap_reliability(&asked, BINS).map_err(|error| error.to_string())
+            let asked = self.runs.ask(read, None).map_err(text)?;
+            self.runs.gap_reliability(&asked, BINS).map_err(text)
         };
         self.reliability.get_or_init(compute).as_ref()
     }
@@ -250,6 +244,10 @@ impl Model {
             )
         })
     }
+}
+
+fn text(error: Error) -> String {
+    error.to_string()
 }
 
 /// The files of a run that answers come from: name, length and date of each.

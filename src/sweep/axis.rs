@@ -1,5 +1,6 @@
 //! The values of one key that a sweep tries.
 
+use std::collections::BTreeSet;
 use std::str::FromStr;
 
 use dsokr_basis::random::generator;
@@ -152,14 +153,11 @@ fn check(axes: &[Axis]) -> Result<(), Error> {
     }
 }
 
-fn distinct(settings: Vec<Setting>) -> Vec<Setting> {
-    let mut seen = Vec::new();
-    for setting in settings {
-        if !seen.contains(&setting) {
-            seen.push(setting);
-        }
-    }
-    seen
+/// The settings without those that came before.
+fn distinct(mut settings: Vec<Setting>) -> Vec<Setting> {
+    let mut seen = BTreeSet::new();
+    settings.retain(|setting| seen.insert(setting.clone()));
+    settings
 }
 
 impl AxisValues {

@@ -7,10 +7,10 @@ use dsokr::data::{Inputs, Truth};
 use dsokr::decode::report::{
     QueryRow, ReliabilityBin, hits_curve, query_rows, rank_histogram, reliability, worst,
 };
-use dsokr::decode::{Candidates, Decoded, Rank};
+use dsokr::decode::{Decoded, Rank};
 use dsokr::run::{EnsembleRun, LearningCurve, OutputFolder, QueryAnswers};
 use dsokr::table::Table;
-use dsokr::{EXAMPLES, Error, Evaluation, LabelScores, Quantiles, RESAMPLES, drawing};
+use dsokr::{EXAMPLES, Error, Evaluation, LabelScores, RESAMPLES, drawing};
 
 use crate::plot;
 
@@ -83,8 +83,19 @@ fn fill(folder: &Path, found: &Evaluated, metrics: &impl serde::Serialize) -> Re
     let Evaluation { scores, golds, outputs, named, .. } = evaluation;
     let candidates = named.as_ref().unwrap_or(&runs.members()[0].candidates);
     let (ids, inputs) = (asked.split().query_ids(), &asked.split().inputs);
-    if let Some(quantiles) = runs.quantiles(asked) {
-        put("quantiles.tsv", &predicted(&quantiles, (&ids, golds), candidates)?)?;
+    let quantiles = runs.quantiles(asked);
+    if let Some(first) = quantiles.first() {
+        let levels = first.iter().map(|own| format!("quantile {}", own.level));
+        let names = ["query", "number"].map(String::from).into_iter().chain(levels);
+        let mut table = Table::new(names, 1);
+        for ((id, gold), own) in ids.iter().zip(golds).zip(&quantiles) {
+            let gold = candidates.find(gold);
+            let number = gold.map(|gold| runs.number(candidates, gold)).transpose()?;
+            let number = number.map(|number| number.to_string()).unwrap_or_default();
+            let values = own.iter().map(|own| own.value.to_string());
+            table.push([id.clone(), number].into_iter().chain(values));
+        }
+        put("quantiles.tsv", &table.tsv())?;
     }
     if let Some(scores) = &scores.quantiles {
         plot::coverage(&folder.join("reliability.svg"), &scores.coverage)?;
@@ -156,24 +167,4 @@ fn farthest(distances: &[f64]) -> Vec<usize> {
     queries.sort_by(|&a, &b| distances[b].total_cmp(&distances[a]));
     queries.truncate(WORST);
     queries
-}
-
-/// The quantiles of each query, and its true number if it is known.
-fn predicted(
-    quantiles: &Quantiles,
-    (ids, golds): (&[String], &[String]),
-    candidates: &Candidates,
-) -> Result<String, Error> {
-    let levels = quantiles.levels.iter().map(|level| format!("quantile {level}"));
-    let names = ["query", "number"].map(String::from).into_iter().chain(levels);
-    let mut table = Table::new(names, 1);
-    let values = quantiles.values.chunks(quantiles.levels.len());
-    for ((id, gold), values) in ids.iter().zip(golds).zip(values) {
-        let gold = candidates.find(gold);
-        let number = gold.map(|gold| quantiles.number(candidates, gold)).transpose()?;
-        let own = [id.clone(), number.map(|number| number.to_string()).unwrap_or_default()];
-        let values = values.iter().map(f32::to_string);
-        table.push(own.into_iter().chain(values));
-    }
-    Ok(table.tsv())
 }

@@ -176,18 +176,14 @@ fn table(found: &Found) -> String {
     text + &format!("plot: {}\n", found.plot.display())
 }
 
-/// The best of several curves, at its recommended size.
+/// The best of several curves, at its recommended size; of equal ones the first.
 fn best(curves: &[Curve]) -> String {
-    let figure = |curve: &Curve| curve.best().map(|point| point.deciding().mean);
-    let better = |a: &Curve, b: &Curve| match (figure(a), figure(b)) {
-        (Some(a_mean), Some(b_mean)) if a.larger_is_better => a_mean.total_cmp(&b_mean),
-        (Some(a_mean), Some(b_mean)) => b_mean.total_cmp(&a_mean),
-        (a, b) => a.is_some().cmp(&b.is_some()),
-    };
-    let Some(curve) = curves.iter().reduce(|a, b| if better(b, a).is_gt() { b } else { a }) else {
-        return String::new();
-    };
-    let mean = figure(curve).unwrap_or(f64::NAN);
+    let mean = |curve: &Curve| curve.best().map(|point| point.deciding().mean);
+    let known = curves.iter().filter_map(|curve| Some((curve, mean(curve)?)));
+    let score = |(curve, mean): &(&Curve, f64)| if curve.larger_is_better { *mean } else { -mean };
+    let known: Vec<(&Curve, f64)> = known.collect();
+    let best = known.iter().rev().max_by(|a, b| score(a).total_cmp(&score(b)));
+    let Some((curve, mean)) = best else { return String::new() };
     let Curve { name, metric, recommended, method, power, .. } = curve;
     format!(
         "best: {name}, m = {recommended}: {metric} {mean:.4}; \

@@ -256,7 +256,11 @@ mod tests {
 
     #[test]
     fn places_are_within_the_axis() {
-        let ruler = Axis::share("a").over([0.0, 1.0].into_iter(), 0.1, (0.0, -50.0));
+        let ruler = Axis { most: Some(1.0), ..Axis::linear("a") }.over(
+            [0.0, 1.0].into_iter(),
+            0.1,
+            (0.0, -50.0),
+        );
         assert_eq!(ruler.place(1.0), -50.0);
         assert_eq!(ruler.place(9.0), -50.0);
         assert!(ruler.place(0.0) < 0.0);
