@@ -138,7 +138,8 @@ impl Table {
     pub fn get(&self, name: &str) -> Result<&DataSet, Error> {
         let names = || self.0.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
         self.0.get(name).ok_or_else(|| {
-            let allowed = format!("{}, or a name of the file --table", names());
+            let allowed =
+                format!("{}, or a name of the file that the argument table names", names());
             Error::value("the data set", format!("{name:?}"), allowed)
         })
     }

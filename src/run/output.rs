@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use dsokr_basis::store::replace_folder;
 
@@ -10,20 +10,18 @@ use crate::Error;
 use crate::run_dir::{io, run_of};
 
 /// Refuses a path for results, of the option `key`, that is a run directory or lies in one, whose files it may
-/// replace.
+/// replace. None is allowed.
 ///
 /// # Errors
 /// [`Error::Value`] of `key`.
-pub fn check_output(key: &str, path: &Path) -> Result<(), Error> {
-    match run_of(path) {
-        None => Ok(()),
-        Some(run) => {
-            let run = run.display();
-            let allowed =
-                format!("a path outside of {run}, a run directory, whose files it may replace");
-            Err(Error::value(key, path.display(), allowed))
-        }
-    }
+pub fn check_output<'a>(key: &str, path: impl Into<Option<&'a PathBuf>>) -> Result<(), Error> {
+    let path: Option<&PathBuf> = path.into();
+    let Some((path, run)) = path.and_then(|path| Some((path, run_of(path)?))) else {
+        return Ok(());
+    };
+    let run = run.display();
+    let allowed = format!("a path outside of {run}, a run directory, whose files it may replace");
+    Err(Error::value(key, path.display(), allowed))
 }
 
 /// A folder for results of one kind. An earlier one of that kind is replaced as a whole.
@@ -43,7 +41,7 @@ impl OutputFolder<'_> {
     /// # Errors
     /// [`Error::Value`] of the option; what the file system reports.
     pub fn check(&self, folder: &Path) -> Result<(), Error> {
-        check_output(self.key, folder)?;
+        check_output(self.key, &folder.to_path_buf())?;
         self.check_contents(folder)
     }
 

@@ -28,7 +28,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// [`Ranks`](dsokr_basis::Ranks), which all call this, the first listens and is the one to stop.
 ///
 /// # Errors
-/// [`Error::Value`] of `--port` or `--host` for an address that cannot be listened at; errors of `listening`;
+/// [`Error::Value`] of the argument port or host for an address that cannot be listened at; errors of `listening`;
 /// [`dsokr_basis::Error::Ranks`] for a rank that cannot be reached.
 pub fn block_on(
     server: &Server,
@@ -69,14 +69,18 @@ fn listen(
         let listener = TcpListener::bind(address).await.map_err(|e| match e.kind() {
             ErrorKind::AddrInUse => {
                 let found = format!("{} of {}, in use", address.port(), address.ip());
-                Error::value("--port", found, "a free port, or 0, which finds one")
+                Error::value("the argument port", found, "a free port, or 0, which finds one")
             }
             ErrorKind::PermissionDenied => {
                 let found = format!("{} ({e})", address.port());
-                Error::value("--port", found, "1024 to 65535, or 0, which finds a free one")
+                Error::value(
+                    "the argument port",
+                    found,
+                    "1024 to 65535, or 0, which finds a free one",
+                )
             }
             _ => Error::value(
-                "--host",
+                "the argument host",
                 format!("{} ({e})", address.ip()),
                 "an address of this machine",
             ),

@@ -21,7 +21,7 @@ pub(super) fn check_name(name: &str) -> Result<(), Error> {
         true => Ok(()),
         false => {
             let allowed = "a name or an address without a port, such as search.example.org";
-            Err(Error::value("--allow-host", format!("{name:?}"), allowed))
+            Err(Error::value("the argument allow-host", format!("{name:?}"), allowed))
         }
     }
 }
@@ -47,7 +47,7 @@ pub(super) async fn check(State(server): State<Server>, request: Request, next: 
     let found = found.map_or("no single name".into(), |host| format!("{host:?}"));
     let names = server.0.limits.hosts.iter().map(|name| format!(", {name}"));
     let allowed = format!(
-        "localhost, 127.0.0.1, [::1]{}; `dsokr serve --allow-host NAME` adds a name",
+        "localhost, 127.0.0.1, [::1]{}; the argument allow-host of the server adds a name",
         names.collect::<String>()
     );
     let error = Error::value("Host", found, allowed);

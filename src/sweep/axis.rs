@@ -105,12 +105,12 @@ pub fn grid(axes: &[Axis]) -> Result<Vec<Setting>, Error> {
     let mut settings: Vec<Setting> = vec![Vec::new()];
     for Axis { key, values } in axes {
         let AxisValues::List(values) = values else {
-            let allowed = "a list of values: a range needs --random N";
-            return Err(Error::value("--grid", format!("a range of {key}"), allowed));
+            let allowed = "a list of values: a range needs the argument random";
+            return Err(Error::value("the argument grid", format!("a range of {key}"), allowed));
         };
         if settings.len().saturating_mul(values.len()) > MOST {
             let found = format!("{} × {} settings", settings.len(), values.len());
-            return Err(Error::value("--grid", found, format!("at most {MOST}")));
+            return Err(Error::value("the argument grid", found, format!("at most {MOST}")));
         }
         let extended = settings.iter().flat_map(|setting| {
             values.iter().map(|value| {
@@ -133,7 +133,7 @@ pub fn grid(axes: &[Axis]) -> Result<Vec<Setting>, Error> {
 pub fn random(axes: &[Axis], count: usize, seed: u64) -> Result<Vec<Setting>, Error> {
     check(axes)?;
     if !(1..=MOST).contains(&count) {
-        return Err(Error::value("--random", count, format!("1 to {MOST}")));
+        return Err(Error::value("the argument random", count, format!("1 to {MOST}")));
     }
     let setting = |at: usize| {
         let mut random = generator(seed, "sweep", at as u64);
@@ -145,11 +145,17 @@ pub fn random(axes: &[Axis], count: usize, seed: u64) -> Result<Vec<Setting>, Er
 fn check(axes: &[Axis]) -> Result<(), Error> {
     let keys: Vec<&str> = axes.iter().map(|axis| axis.key.as_str()).collect();
     if keys.is_empty() {
-        return Err(Error::value("--grid", "absent", "at least one key with its values"));
+        return Err(Error::value(
+            "the argument grid",
+            "absent",
+            "at least one key with its values",
+        ));
     }
     match (1..keys.len()).find(|&at| keys[..at].contains(&keys[at])) {
         None => Ok(()),
-        Some(at) => Err(Error::value("--grid", format!("{} twice", keys[at]), "each key once")),
+        Some(at) => {
+            Err(Error::value("the argument grid", format!("{} twice", keys[at]), "each key once"))
+        }
     }
 }
 
@@ -221,7 +227,7 @@ mod tests {
             .collect();
         assert_eq!(text, ["1x", "1y", "2x", "2y"]);
         assert!(grid(&[]).is_err());
-        assert!(grid(&[axis("a=1..2")]).unwrap_err().to_string().contains("--random"));
+        assert!(grid(&[axis("a=1..2")]).unwrap_err().to_string().contains("the argument random"));
         assert!(grid(&[axis("a=1"), axis("a=2")]).unwrap_err().to_string().contains("a twice"));
 
         let axes = [axis("rate=1e-4..1e-2:log"), axis("size=1..3"), axis("name=p,q")];

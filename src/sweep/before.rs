@@ -23,7 +23,7 @@ impl SweepRequest<'_> {
         if before.keys != keys {
             let (found, given) = (before.keys.join(", "), keys.join(", "));
             let message = format!(
-                "the folder has a sweep over {found}, not {given}: choose a different one with --out"
+                "the folder has a sweep over {found}, not {given}: choose a different one with the argument out"
             );
             return Err(refused(message));
         }
@@ -38,7 +38,7 @@ impl SweepRequest<'_> {
             if Folder::config(&out)? != config {
                 let message = format!(
                     "the folder has a sweep of a different configuration, as {} says: choose a different one \
-                     with --out",
+                     with the argument out",
                     out.join("config.toml").display()
                 );
                 return Err(refused(message));

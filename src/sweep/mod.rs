@@ -147,7 +147,8 @@ impl SweepRequest<'_> {
         for change in own.chain(["evaluation.split=validation".to_owned()]) {
             let found = change.clone();
             let parsed = change.parse::<Override>();
-            overrides.push(parsed.map_err(|allowed| Error::value("--grid", found, allowed))?);
+            overrides
+                .push(parsed.map_err(|allowed| Error::value("the argument grid", found, allowed))?);
         }
         Config::load_with(self.config, &overrides)
     }

@@ -24,9 +24,7 @@ struct Printed<'a> {
 /// One line of JSON.
 pub fn json_line(id: Option<&str>, query: Option<&str>, answer: &Answer) -> Result<String, Error> {
     let Answer { hits: candidates, exact, quantiles, .. } = answer;
-    let printed = Printed { id, query, quantiles, exact, candidates };
-    let json = serde_json::to_string(&printed).map_err(|e| Error::Serialise(e.to_string()))?;
-    Ok(json + "\n")
+    crate::json_line(&Printed { id, query, quantiles, exact, candidates })
 }
 
 /// A table for people.

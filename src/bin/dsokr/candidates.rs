@@ -96,9 +96,7 @@ fn shard(arguments: &Shard) -> Result<(), Error> {
 
 fn add(arguments: &Add) -> Result<(), Error> {
     let Add { run, file, features, dry_run, .. } = arguments;
-    if let Some(out) = &arguments.out {
-        check_output("--out", out)?;
-    }
+    check_output("--out", &arguments.out)?;
     // on disk before anything is added, and in its place afterwards
     let prepared =
         |added: &AddedCandidates| arguments.out.as_ref().map(|out| table(added, out)).transpose();

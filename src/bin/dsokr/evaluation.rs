@@ -156,9 +156,7 @@ impl Shown {
         if let Some(folder) = &self.report {
             report::FOLDER.check(folder)?;
         }
-        if let Some(file) = &self.draw {
-            check_output("--draw", file)?;
-        }
+        check_output("--draw", &self.draw)?;
         let (evaluation, decoded) = runs.evaluate(asked)?;
         let first = Ranks::current().is_first();
         if let Some(file) = self.draw.as_ref().filter(|_| first) {
@@ -279,17 +277,14 @@ fn draw(
     inputs: &Inputs,
     outputs: Option<&(Truth, Truth)>,
 ) -> Result<(), Error> {
-    let wrong = |key: &str, found: String, allowed: String| {
-        Err(Error::Value { key: key.into(), found, allowed })
-    };
     let drawn = outputs.map(|outputs| drawing(inputs, outputs, count)).transpose()?.flatten();
     let (Some(svg), Some((truth, _))) = (drawn, outputs) else {
-        let allowed = "absent: no true molecules or graphs are known".into();
-        return wrong("--draw", file.display().to_string(), allowed);
+        let allowed = "absent: no true molecules or graphs are known";
+        return Err(Error::value("--draw", file.display(), allowed));
     };
     if !(1..=truth.len()).contains(&count) {
         let allowed = format!("1 to {}, the number of queries", truth.len());
-        return wrong("--examples", count.to_string(), allowed);
+        return Err(Error::value("--examples", count, allowed));
     }
     Ok(write_atomically(file, |out| out.write_all(svg.as_bytes()))?)
 }

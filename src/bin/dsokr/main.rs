@@ -156,10 +156,11 @@ fn main() -> ExitCode {
     }
 }
 
-/// Writes a line to standard error, if anybody reads it.
+/// Writes a line to standard error, if anybody reads it. What the library calls an argument is a flag here.
 fn print_error(line: std::fmt::Arguments) {
     use std::io::Write;
-    drop(writeln!(std::io::stderr(), "{}", visible(&line.to_string())));
+    let line = line.to_string().replace("the argument ", "--");
+    drop(writeln!(std::io::stderr(), "{}", visible(&line)));
 }
 
 /// A text whose control characters, which terminals obey, are escaped as JSON escapes them, so that JSON stays what
@@ -175,8 +176,12 @@ fn visible(text: &str) -> Cow<'_, str> {
 
 /// Writes a result as exactly one JSON object, on one line.
 fn print_json(result: &impl serde::Serialize) -> Result<(), Error> {
-    let json = serde_json::to_string(result).map_err(|e| Error::Serialise(e.to_string()))?;
-    print(&format!("{json}\n"))
+    print(&json_line(result)?)
+}
+
+/// A value as JSON, on one line.
+fn json_line(value: &impl serde::Serialize) -> Result<String, Error> {
+    Ok(serde_json::to_string(value).map_err(|e| Error::Serialise(e.to_string()))? + "\n")
 }
 
 /// Writes a result to standard output; a closed pipe is not an error.

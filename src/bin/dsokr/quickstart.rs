@@ -1,6 +1,5 @@
 use std::path::{Path, PathBuf};
 
-use dsokr::device::Processor;
 use dsokr::{Error, quickstart};
 
 use crate::train;
@@ -20,20 +19,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<(), Error> {
-    let Arguments { out, json } = arguments;
-    let config = quickstart::write(Path::new("."))?;
-    let arguments = train::Arguments {
-        config,
-        out: out.clone(),
-        resume: false,
-        seeds: None,
-        overrides: Vec::new(),
-        on_bad_row: None,
-        data: None,
-        device: Processor::Cpu,
-        plan: false,
-        force: false,
-        json: *json,
-    };
-    train::run(&arguments, quiet)
+    let (config, out, json) =
+        (quickstart::write(Path::new("."))?, arguments.out.clone(), arguments.json);
+    train::run(&train::Arguments { config, out, json, ..train::Arguments::default() }, quiet)
 }

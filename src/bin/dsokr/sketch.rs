@@ -74,11 +74,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         if let Some((first, _)) = configs.first()
             && first.evaluation.metric != config.evaluation.metric
         {
-            return Err(Error::Value {
-                key: "evaluation.metric".into(),
-                found: format!("{} in {}", config.evaluation.metric, path.display()),
-                allowed: format!("{}, as in the first configuration", first.evaluation.metric),
-            });
+            let found = format!("{} in {}", config.evaluation.metric, path.display());
+            let allowed = format!("{}, as in the first configuration", first.evaluation.metric);
+            return Err(Error::value("evaluation.metric", found, allowed));
         }
         let root = config.data_root(arguments.data.as_deref())?;
         configs.push((config, root));
@@ -108,12 +106,9 @@ fn study(
         powers => powers.to_vec(),
     };
     if powers.len() > 1 && !config.encoder.abilities().closed_form {
-        return Err(Error::Value {
-            key: "--powers".into(),
-            found: format!("{powers:?}"),
-            allowed: "one power: they are compared by fitted models, for encoder.kind = \"kernel-machine\""
-                .into(),
-        });
+        let allowed =
+            "one power: they are compared by fitted models, for encoder.kind = \"kernel-machine\"";
+        return Err(Error::value("--powers", format!("{powers:?}"), allowed));
     }
     found.leverage.push(study.leverage(arguments.lambda)?);
     for power in &powers {
@@ -160,14 +155,10 @@ fn table(found: &Found) -> String {
     }
     for Leverage { name, lambda, dimension, scores, pilot } in &found.leverage {
         let at = |place: usize| scores.get(place - 1).map_or("-".into(), |s| format!("{s:.4}"));
+        let [a, b, c, d, e] = [1, 50, 100, 200, 400].map(at);
         text += &format!(
             "{name}: leverage scores at λ = {lambda} ({pilot} columns): effective dimension \
-             {dimension:.1}; 1st {}, 50th {}, 100th {}, 200th {}, 400th {}\n",
-            at(1),
-            at(50),
-            at(100),
-            at(200),
-            at(400)
+             {dimension:.1}; 1st {a}, 50th {b}, 100th {c}, 200th {d}, 400th {e}\n"
         );
     }
     if found.curves.len() > 1 {

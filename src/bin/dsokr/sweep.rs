@@ -46,9 +46,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<(), Error> {
-    if let Some(out) = &arguments.out {
-        check_output("--out", out)?;
-    }
+    check_output("--out", &arguments.out)?;
     let request = SweepRequest {
         config: &arguments.config,
         overrides: &arguments.overrides,

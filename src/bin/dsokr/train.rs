@@ -12,7 +12,7 @@ use dsokr::{Error, Request};
 use crate::{plot, print, print_json, progress};
 
 /// Trains the model of a configuration, writes a run directory, and evaluates the best checkpoint.
-#[derive(clap::Args)]
+#[derive(Default, clap::Args)]
 #[cfg_attr(
     feature = "mpi",
     doc = "\nmpirun -np P dsokr train CONFIG divides each batch of a neural encoder, or the \
@@ -87,9 +87,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<(), Error> {
             let (found, allowed) = (ranks.size(), "1 for several seeds");
             return Err(Error::value("number of processes", found, allowed));
         }
-        if let Some(out) = &arguments.out {
-            check_output("--out", out)?;
-        }
+        check_output("--out", &arguments.out)?;
         let repeats = request.repeat(seeds, &mut progress)?;
         progress::clear();
         if arguments.json {

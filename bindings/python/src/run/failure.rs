@@ -1,89 +1,62 @@
 //! Errors of runs as the package's exceptions.
 
-use dsokr::{Error, data, nn, train};
+use std::path::Path;
+
+use dsokr::{Error, basis, data, decode, machines, nn, train};
 
 use crate::errors::Failure;
 
+/// What the command takes for a wrong request is a wrong argument.
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let message = with_arguments(&error.to_string());
-        kind(error).saying(message)
+        match file(&error) {
+            Some(path) => Self::file(path, message),
+            None if error.is_request() => Self::Argument(message),
+            None => Self::Other(message),
+        }
     }
 }
 
-/// The failure without its message.
-fn kind(error: Error) -> Failure {
-    let argument = Failure::Argument(String::new());
-    let failed = Failure::Other(String::new());
+/// The file that an error is about.
+fn file(error: &Error) -> Option<&Path> {
+    use basis::Error as Basis;
     match error {
         Error::NotFound { path, .. }
         | Error::Io { path, .. }
         | Error::RunExists { path }
         | Error::Run { path, .. }
-        | Error::DataChanged { path } => Failure::file(&path, ""),
-        Error::Config { .. }
-        | Error::Value { .. }
-        | Error::Changed { .. }
-        | Error::Device { .. }
-        | Error::Kernel { .. }
-        | Error::Memory { .. }
-        | Error::NotPretrained => argument,
-        Error::Data(error) => of_data(error),
-        Error::Member { source, .. } => kind(*source),
-        Error::Train(error) => of_training(error),
-        Error::Basis(error) => error.into(),
-        Error::Decode(error) => error.into(),
-        Error::Machine(error) => error.into(),
-        Error::Nn(error) => of_encoder(error),
-        // encoders of other programs, and kinds of errors to come
-        _ => failed,
+        | Error::DataChanged { path }
+        | Error::Basis(Basis::Io { path, .. } | Basis::File { path, .. })
+        | Error::Data(
+            data::Error::Io { path, .. }
+            | data::Error::NotFound { path, .. }
+            | data::Error::File { path, .. }
+            | data::Error::Column { path, .. }
+            | data::Error::Line { path, .. }
+            | data::Error::Basis(Basis::Io { path, .. } | Basis::File { path, .. }),
+        )
+        | Error::Decode(
+            decode::Error::Io { path, .. }
+            | decode::Error::File { path, .. }
+            | decode::Error::Basis(Basis::Io { path, .. } | Basis::File { path, .. }),
+        )
+        | Error::Machine(
+            machines::Error::File { path, .. }
+            | machines::Error::Basis(Basis::Io { path, .. } | Basis::File { path, .. }),
+        )
+        | Error::Nn(nn::Error::File { path, .. } | nn::Error::FileValue { path, .. })
+        | Error::Train(train::Error::File { path, .. }) => Some(path),
+        Error::Member { source, .. } => file(source),
+        // arguments, what has failed, and kinds of errors to come
+        _ => None,
     }
 }
 
-fn of_data(error: data::Error) -> Failure {
-    use data::Error;
-    match error {
-        Error::Io { path, .. }
-        | Error::NotFound { path, .. }
-        | Error::File { path, .. }
-        | Error::Column { path, .. }
-        | Error::Line { path, .. } => Failure::file(&path, ""),
-        Error::Basis(error) => error.into(),
-        Error::Molecule(error) => error.into(),
-        Error::Value { .. } | Error::Rows { .. } => Failure::Argument(String::new()),
-        // kinds of errors to come
-        _ => Failure::Other(String::new()),
-    }
-}
-
-fn of_encoder(error: nn::Error) -> Failure {
-    use nn::Error;
-    match error {
-        Error::File { path, .. } | Error::FileValue { path, .. } => Failure::file(&path, ""),
-        Error::Basis(error) => error.into(),
-        Error::Setting { .. } | Error::EmptyVocabulary { .. } | Error::Tokenizer(_) => {
-            Failure::Argument(String::new())
-        }
-        // parameters that do not fit, and kinds of errors to come
-        _ => Failure::Other(String::new()),
-    }
-}
-
-fn of_training(error: train::Error) -> Failure {
-    use train::Error;
-    match error {
-        Error::Value { .. } => Failure::Argument(String::new()),
-        Error::File { path, .. } => Failure::file(&path, ""),
-        Error::Basis(error) => error.into(),
-        Error::Nn(error) => of_encoder(error),
-        // a training that diverged or was interrupted, and kinds of errors to come
-        _ => Failure::Other(String::new()),
-    }
-}
-
-/// The message with the arguments of Python's functions in the place of the command's flags, which have
-/// the same names.
+/// The message with the arguments of Python's functions in the place of those of the library and of the command's
+/// flags, which have the same names.
 fn with_arguments(message: &str) -> String {
+    let message = message.replace("the argument ", "--");
     let mut parts = message.split("--");
     let mut text = parts.next().unwrap_or_default().to_owned();
     for part in parts {

@@ -77,7 +77,7 @@ impl Panel {
     fn draw(&self, drawing: &mut Drawing, left: f64, width: f64) {
         let top = MARGIN + TICK / 2.0;
         let bottom = top + HEIGHT;
-        let y = self.y.over(self.heights(), 0.05, (bottom, -HEIGHT));
+        let y = self.y.over(self.corners().map(|at| at.1), 0.05, (bottom, -HEIGHT));
         let y_ticks = y.ticks(5);
         let widest = y_ticks.iter().map(|(_, label)| font::width(label, TICK)).fold(0.0, f64::max);
         let start = left + MARGIN + LABEL + 4.0 + widest + 5.0;
@@ -88,7 +88,7 @@ impl Panel {
             (false, true) => 0.08,
             (false, false) => 0.03,
         };
-        let x = self.x.over(self.positions(), padding, (start, end - start));
+        let x = self.x.over(self.corners().map(|at| at.0), padding, (start, end - start));
         for (value, label) in &y_ticks {
             let at = y.place(*value);
             drawing.line(&[(start, at), (end, at)], Stroke::new(LIGHT, 0.5));
@@ -142,21 +142,13 @@ impl Panel {
         }
     }
 
-    fn positions(&self) -> impl Iterator<Item = f64> + '_ {
+    /// Points that the axes reach.
+    fn corners(&self) -> impl Iterator<Item = Point> + '_ {
         self.series.iter().flat_map(|series| {
-            let line = series.line.iter().chain(&series.points).map(|point| point.0);
-            let bars = series.bars.iter().flat_map(|bar| [bar.0, bar.1]);
-            let intervals = series.band.iter().chain(&series.errors).map(|interval| interval.x);
-            line.chain(bars).chain(intervals)
-        })
-    }
-
-    fn heights(&self) -> impl Iterator<Item = f64> + '_ {
-        self.series.iter().flat_map(|series| {
-            let line = series.line.iter().chain(&series.points).map(|point| point.1);
-            let bars = series.bars.iter().flat_map(|bar| [0.0, bar.2]);
+            let points = series.line.iter().chain(&series.points).copied();
+            let bars = series.bars.iter().flat_map(|bar| [(bar.0, 0.0), (bar.1, bar.2)]);
             let intervals = series.band.iter().chain(&series.errors);
-            line.chain(bars).chain(intervals.flat_map(|interval| [interval.low, interval.high]))
+            points.chain(bars).chain(intervals.flat_map(|at| [(at.x, at.low), (at.x, at.high)]))
         })
     }
 
