@@ -13,6 +13,7 @@ use std::time::Instant;
 
 use burn::tensor::Device;
 use dsokr_basis::Ranks;
+use dsokr_decode::Candidates;
 use dsokr_machines::{LastSystem, Scaling};
 use tracing::info;
 
@@ -23,7 +24,7 @@ use crate::evaluator::Evaluator;
 use crate::exact::{ExactDecoder, label_names};
 use crate::learner::Task;
 use crate::run_dir::{Draft, Folder, Report, RunLock, save_data_folder};
-use crate::targets::TrainingOutputs;
+use crate::targets::{OutputTargets, TrainingOutputs};
 use crate::{Error, hubs, memory, scaling};
 use dsokr_data::{DataRoot, Dataset};
 use dsokr_train::Observer;
@@ -142,15 +143,8 @@ fn run_as(
     memory::check(&needs, request.force)?;
     let targets = ranks.scope(|| prepared.targets(&outputs))?;
     let candidates = ranks.scope(|| targets.space.candidates(&dataset.outputs))?;
-    info!(
-        kernel = config.output.kernel_name(),
-        rank = targets.space.width(),
-        sketched = targets.space.basis().is_some(),
-        candidates = candidates.len(),
-        distinct = candidates.distinct(),
-        seconds = started.elapsed().as_secs_f64(),
-        "targets made"
-    );
+    let seconds = started.elapsed().as_secs_f64();
+    announce(config, &targets, &candidates, seconds);
 
     let words = match &config.decoding.second_look {
         Some(look) => PairWords::read(look, root, &dataset, &candidates)?,
@@ -253,6 +247,19 @@ fn load(request: &Request) -> Result<(Dataset, Option<Scaling>), Error> {
         "data loaded"
     );
     Ok((dataset, scaling))
+}
+
+/// Logs what was made of the outputs.
+fn announce(config: &Checked, targets: &OutputTargets, candidates: &Candidates, seconds: f64) {
+    info!(
+        kernel = config.output.kernel_name(),
+        rank = targets.space.width(),
+        sketched = targets.space.basis().is_some(),
+        candidates = candidates.len(),
+        distinct = candidates.distinct(),
+        seconds,
+        "targets made"
+    );
 }
 
 /// Checks settings that depend on the number of training pairs.

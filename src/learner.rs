@@ -144,6 +144,14 @@ impl<T: Learner> EncoderSettings for T {
 }
 
 impl EncoderTable {
+    /// The table that describes a learner of a kind that is built in, or has been [`register`]ed.
+    ///
+    /// # Errors
+    /// [`Error::Value`] for a learner without a kind; settings that cannot be written as TOML.
+    pub fn of<T: Learner + Serialize>(learner: T) -> Result<Self, Error> {
+        Self::with_kind(learner)
+    }
+
     /// The learner that the table describes.
     pub(crate) fn learner(&self) -> &dyn Learner {
         let learner = self.any_learner().downcast_ref::<Arc<dyn Learner>>();

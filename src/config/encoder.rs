@@ -166,6 +166,20 @@ impl EncoderTable {
         Ok(Self { kind: kind.into(), settings, learner, keys })
     }
 
+    /// The table of settings whose kind has been registered, or is built in.
+    pub(crate) fn with_kind<T>(settings: T) -> Result<Self, Error>
+    where
+        T: EncoderSettings + Serialize + 'static,
+    {
+        let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let known = BUILT_IN.iter().copied().chain(registered);
+        let kind = known.into_iter().find(|kind| (kind.id)() == TypeId::of::<T>());
+        let allowed = "settings of a kind that is built in or registered";
+        let name = std::any::type_name::<T>();
+        let kind = kind.ok_or_else(|| Error::value("encoder.kind", name, allowed))?;
+        Self::new(kind.name, settings)
+    }
+
     /// The settings, if they are a `T`.
     pub fn get<T: Any>(&self) -> Option<&T> {
         let settings: &dyn Any = self.settings.as_ref();

@@ -152,6 +152,12 @@ fn linear() -> Kernel {
 }
 
 impl KernelMachineConfig {
+    /// Ridge regression in closed form with the linear kernel, onto all coordinates.
+    pub fn new(inputs: MachineInputsConfig, lambda: Lambda) -> Self {
+        let (kernel, solver, answers) = (linear(), Solver::default(), AnswersConfig::default());
+        Self { inputs, kernel, solver, lambda, answers }
+    }
+
     /// The first λ, by which machines are fitted whose answers choose something else.
     pub(crate) fn first_lambda(&self) -> f64 {
         self.lambda.values().first().copied().unwrap_or(f64::NAN)

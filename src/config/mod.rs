@@ -8,6 +8,7 @@ mod embedding;
 mod encoder;
 mod ensemble;
 mod evaluation;
+mod in_memory;
 mod kernel;
 mod kernel_machine;
 mod keys;

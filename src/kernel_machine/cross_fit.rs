@@ -4,10 +4,9 @@ use dsokr_basis::RowSource;
 use dsokr_data::Selected;
 use dsokr_machines::{LastSystem, TrainingInputs};
 
-use super::inputs::MachineRows;
+use super::PreparedMachine;
 use super::solver::scaling;
 use crate::Error;
-use crate::config::KernelMachineConfig;
 use crate::folds::rest;
 use crate::learner::CrossFitted;
 use crate::targets::{OutputTargets, TargetValues};
@@ -15,11 +14,12 @@ use crate::targets::{OutputTargets, TargetValues};
 /// The answers of a machine without each part of the pairs, by the first λ. Inputs are prepared with all
 /// training inputs, as for leave-one-out answers; columns are scaled by the other pairs only.
 pub(super) fn cross_fit(
-    settings: &KernelMachineConfig,
-    rows: &MachineRows,
+    machine: &PreparedMachine,
     targets: &OutputTargets,
-    (seed, without): (u64, &[Vec<usize>]),
+    without: &[Vec<usize>],
 ) -> Result<Vec<CrossFitted>, Error> {
+    let PreparedMachine { settings, outputs, rows, .. } = machine;
+    let seed = outputs.config().seed;
     let TargetValues::Points(targets) = &targets.values else { return Err(targets.unexpected()) };
     let features = rows.features()?;
     let mut fitted = Vec::new();

@@ -182,13 +182,7 @@ impl Fit for PreparedMachine<'_> {
         targets: &OutputTargets,
         parts: &[Vec<usize>],
     ) -> Result<Option<Vec<CrossFitted>>, Error> {
-        cross_fit::cross_fit(
-            self.settings,
-            &self.rows,
-            targets,
-            (self.outputs.config().seed, parts),
-        )
-        .map(Some)
+        cross_fit::cross_fit(self, targets, parts).map(Some)
     }
 }
 

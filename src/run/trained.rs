@@ -15,7 +15,7 @@ use crate::exact::{ExactDecoder, load_labels, save_labels};
 use crate::learner::{Predictor, StoredRun};
 use crate::lexicon::MoleculeLexicon;
 use crate::run_dir::{Folder, PreparationFiles, candidates, held_out};
-use crate::run_files::{BASIS, SECOND_LOOK};
+use crate::run_files::{BASIS, CANDIDATES, SECOND_LOOK};
 use crate::scores::Evaluation;
 use crate::targets::OutputSpace;
 use crate::{Error, scaling};
@@ -91,7 +91,7 @@ impl Run {
     ) -> Result<Self, Error> {
         let stored = Arc::new(stored);
         let candidates = Candidates::read(&stored)?;
-        Self::read(path, config, (&stored, candidates), device)
+        Self::read(path, config, &stored, candidates, device)
     }
 
     /// Reads the run directory of one model whose candidates are in shards. Its own are the first of them alone,
@@ -103,14 +103,15 @@ impl Run {
         device: &Device,
     ) -> Result<Self, Error> {
         let first = shards.some([0])?.into();
-        Self::read(path, config, (shards.stored(), first), device)
+        Self::read(path, config, shards.stored(), first, device)
     }
 
     /// Reads all but the candidates, which are of a file.
     fn read(
         path: &Path,
         config: Checked,
-        (stored, candidates): (&Stored, Candidates),
+        stored: &Stored,
+        candidates: Candidates,
         device: &Device,
     ) -> Result<Self, Error> {
         let space = OutputSpace::load(path, &config, false)?;
@@ -218,14 +219,15 @@ impl Run {
             ));
         };
         let prepared = PreparationFiles::new(self.predictor.preparation()?)?;
-        // the empty fingerprint belongs to no data, so `--resume` refuses the directory
+        let (config, space) = (&self.config, basis.fingerprint());
         let save = |here: &Path| {
             basis.save(&here.join(BASIS))?;
             scaling::save(self.scaling.as_ref(), here)?;
-            save_labels(here, &self.labels)
+            save_labels(here, &self.labels)?;
+            // the empty fingerprint belongs to no data, so `--resume` refuses the directory
+            candidates::save(&here.join(CANDIDATES), &self.candidates, &space, "")
         };
-        let (config, candidates, space) = (&self.config, &self.candidates, basis.fingerprint());
-        let mut folder = Folder::create(path, config, candidates, &prepared, space, "", save)?;
+        let mut folder = Folder::create(path, config, &prepared, space.clone(), save)?;
         // whole or not at all
         self.predictor.save(&mut folder).inspect_err(|_| {
             let _ = std::fs::remove_dir_all(path);

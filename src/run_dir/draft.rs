@@ -4,10 +4,10 @@ use dsokr_data::{DataRoot, Dataset};
 use dsokr_decode::Candidates;
 use dsokr_machines::Scaling;
 
-use super::{Folder, PreparationFiles, save_data_folder};
+use super::{Folder, PreparationFiles, candidates, save_data_folder};
 use crate::config::Checked;
 use crate::exact::save_labels;
-use crate::run_files::FEATURES;
+use crate::run_files::{CANDIDATES, FEATURES};
 use crate::targets::OutputTargets;
 use crate::{Error, scaling};
 
@@ -34,7 +34,7 @@ pub(crate) struct Draft<'a> {
 impl Draft<'_> {
     /// Makes the run directory, or opens that of a resumed run, with the files of the preparation of inputs.
     pub fn open(&self, files: Vec<(&'static str, String)>) -> Result<Folder, Error> {
-        let Self { path, config, candidates, data, .. } = *self;
+        let Self { path, config, .. } = *self;
         let (files, space) = (PreparationFiles::new(files)?, self.targets.space.fingerprint());
         let folder = match (self.writes, self.resumed) {
             (false, _) => return Ok(Folder::open(path, space, &files)),
@@ -45,9 +45,10 @@ impl Draft<'_> {
                     self.dataset.outputs.features.save(&here.join(FEATURES))?;
                     scaling::save(self.scaling, here)?;
                     save_data_folder(here, self.root)?;
-                    save_labels(here, self.labels)
+                    save_labels(here, self.labels)?;
+                    candidates::save(&here.join(CANDIDATES), self.candidates, &space, self.data)
                 };
-                Folder::create(path, config, candidates, &files, space, data, save)?
+                Folder::create(path, config, &files, space.clone(), save)?
             }
         };
         Ok(folder.logging(&config.logging))

@@ -52,22 +52,19 @@ enum Events {
 
 impl Folder {
     /// Creates a run directory at `path`, complete or not at all: it is filled under a temporary
-    /// name beside its place and renamed. `space` is the fingerprint of the coordinates, `data`
-    /// that of the training data; `save` writes the files of the coordinates.
+    /// name beside its place and renamed. `space` is the fingerprint of the coordinates; `save` writes the files of
+    /// outputs and candidates.
     pub(crate) fn create(
         path: &Path,
         config: &Checked,
-        candidates: &Candidates,
         prepared: &PreparationFiles,
         space: String,
-        data: &str,
         save: impl FnOnce(&Path) -> Result<(), Error>,
     ) -> Result<Self, Error> {
         let lock = create_whole(path, |here| {
             write_config(here, config)?;
             write_card(here, config, None)?;
             save(here)?;
-            super::candidates::save(&here.join(super::candidates::FILE), candidates, &space, data)?;
             prepared.save(here)?;
             fingerprints::save(here)?;
             let inner = here.join(CHECKPOINTS);

@@ -19,6 +19,7 @@ tolerance = 1e-9
 
 mod custom;
 mod floors;
+mod in_memory;
 mod pages;
 mod ranks;
 mod recipe;

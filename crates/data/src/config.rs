@@ -16,8 +16,8 @@ pub use crate::output_features::{
 pub use crate::output_source::{CandidateConfig, OutputSource};
 use crate::pairs::Pairs;
 pub use crate::pairs::{
-    FeatureInputsConfig, InputsConfig, KernelInputsConfig, MultiLabelConfig, NoiseConfig,
-    OfficialConfig, PoolConfig, RowOrder, SplitsConfig, SyntheticConfig, SyntheticMap,
+    FeatureInputsConfig, InputsConfig, KernelInputsConfig, MemoryConfig, MultiLabelConfig,
+    NoiseConfig, OfficialConfig, PoolConfig, RowOrder, SplitsConfig, SyntheticConfig, SyntheticMap,
     TablesConfig,
 };
 pub use crate::table::OnBadRow;
@@ -58,6 +58,8 @@ kinds! {
         Tables(TablesConfig) = "tables",
         /// One table or text file that all pairs are drawn from: the output of a pair is the row itself.
         Pool(PoolConfig) = "pool",
+        /// No files: a program holds texts and outputs in memory (`Config::in_memory`).
+        Memory(MemoryConfig) = "memory",
         /// One multi-label file, whose rows hold a vector and a set of labels each.
         MultiLabel(MultiLabelConfig) = "multi-label",
         /// Files of the official ChEBI-20 release, which hold texts and vectors of the outputs.

@@ -115,6 +115,14 @@ impl Table {
         })
     }
 
+    /// A table of columns in memory, all of one length.
+    pub(crate) fn in_memory<const N: usize>(columns: [(&str, Vec<String>); N]) -> Self {
+        let lines = (1..=columns.first().map_or(0, |(_, values)| values.len())).collect();
+        let (names, columns) =
+            columns.into_iter().map(|(name, values)| (name.to_owned(), values)).unzip();
+        Self { path: "memory".into(), names, columns, lines, bad: BadRows::default() }
+    }
+
     /// A table of the columns `names`, whose values `values` gives for each row and its line.
     fn collect(
         mut rows: Rows<File>,

@@ -50,6 +50,11 @@ fn yes() -> bool {
 }
 
 impl NgramConfig {
+    /// All n-grams of these lengths, lower-cased.
+    pub fn new(kind: NgramKind, min: usize, max: usize) -> Self {
+        Self { kind, min, max, lowercase: true, min_texts: 1, buckets: 0 }
+    }
+
     /// Checks lengths.
     ///
     /// # Errors

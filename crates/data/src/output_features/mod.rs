@@ -179,6 +179,11 @@ impl Default for OutputFeatures {
 }
 
 impl OutputFeatures {
+    /// The column that they are read from; none of features in files of their own.
+    pub fn column(&self) -> Option<&str> {
+        self.kind().facts().column
+    }
+
     /// The column that predictions are compared by, where figures say more than ranks do.
     pub fn truth(&self) -> Option<&str> {
         let facts = self.kind().facts();

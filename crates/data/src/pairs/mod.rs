@@ -1,6 +1,7 @@
 //! Where pairs come from, one kind a file.
 
 mod inputs;
+mod memory;
 mod multi_label;
 mod official;
 mod pool;
@@ -12,6 +13,7 @@ mod tables;
 use std::path::Path;
 
 pub use inputs::{FeatureInputsConfig, InputsConfig, KernelInputsConfig};
+pub use memory::MemoryConfig;
 pub use multi_label::MultiLabelConfig;
 pub use official::OfficialConfig;
 pub use pool::PoolConfig;

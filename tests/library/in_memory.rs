@@ -1,0 +1,69 @@
+//! Texts and outputs that a program holds in memory.
+
+use std::fs;
+
+use dsokr::basis::Kernel;
+use dsokr::basis::features::{NgramConfig, NgramKind};
+use dsokr::config::{KernelConfig, KernelMachineConfig, Lambda, MachineInputsConfig, NgramWeights};
+use dsokr::data::SplitName;
+use dsokr::data::config::{LabelFeatures, NumberFeatures, OutputFeatures};
+use dsokr::decode::Pool;
+use dsokr::{Config, EncoderTable, Error, Run, fit};
+
+use crate::Folder;
+
+fn config(texts: Vec<String>, outputs: Vec<String>) -> Result<Config, Error> {
+    let blocks = vec![NgramConfig::new(NgramKind::Words, 1, 1)];
+    let inputs = MachineInputsConfig::Ngrams { blocks, weights: NgramWeights::TfIdf };
+    let machine = KernelMachineConfig::new(inputs, Lambda::One(1e-4));
+    let features =
+        OutputFeatures::Labels(LabelFeatures { column: "labels".into(), separator: ',' });
+    let kernel = KernelConfig::Fixed(Kernel::Tanimoto);
+    Config::in_memory(texts, outputs, features, kernel, EncoderTable::of(machine)?)
+}
+
+#[test]
+fn pairs_in_memory_are_learned_searched_and_evaluated_on_a_file() {
+    let folder = Folder::new();
+    let names = ["red", "green", "blue", "round", "flat", "long"];
+    let (mut texts, mut sets) = (Vec::new(), Vec::new());
+    for pair in 0..60 {
+        let [a, b] = [names[pair % 3], names[3 + pair / 3 % 3]];
+        texts.push(format!("something {a} that is {b}"));
+        sets.push(format!("{a},{b}"));
+    }
+    let mut config = config(texts, sets).unwrap();
+    config.sketch.size = 9;
+    let config = config.validate().unwrap();
+    let trained = fit(&config, folder.path("run")).unwrap();
+    let metrics = &trained.report.metrics;
+    assert_eq!((metrics.queries, metrics.hits_1), (6, 1.0));
+
+    let run = Run::open(&trained.path).unwrap();
+    assert_eq!(run.config.to_toml().unwrap(), config.to_toml().unwrap());
+    let answer = run.search("a round thing, and it is blue", 2).unwrap();
+    assert_eq!(answer.hits[0].label, "blue,round");
+    // the pairs themselves are gone, and a file stands for them
+    let error = run.read_split(SplitName::Validation, None).unwrap_err().to_string();
+    assert!(error.contains("data.source") && error.contains("file of queries"), "{error}");
+    let file = folder.path("queries.tsv");
+    fs::write(&file, "id\tdescription\tlabels\n3\tflat and red\tred,flat\n").unwrap();
+    let queries = run.read_queries(&file, None, None).unwrap();
+    let found = run.evaluate(&queries, Pool::Shared);
+    assert_eq!(found.unwrap().ranks.len(), 1);
+}
+
+#[test]
+fn pairs_that_cannot_be_are_refused() {
+    let lines = |count: usize| vec![String::from("a"); count];
+    for (texts, outputs, message) in
+        [(3, 2, "3 texts and 2 outputs"), (0, 0, "0 texts"), (1, 1, "at least two")]
+    {
+        let error = config(lines(texts), lines(outputs)).unwrap_err().to_string();
+        assert!(error.contains(message), "{error}");
+    }
+    let mut other = config(lines(2), lines(2)).unwrap();
+    other.output.features = OutputFeatures::Numbers(NumberFeatures { column: "labels".into() });
+    let error = fit(&other.validate().unwrap(), Folder::new().path("run")).err().unwrap();
+    assert!(error.to_string().contains("\"a\""), "{error}");
+}
