@@ -101,8 +101,7 @@ pub(super) fn tokenise(
 fn check(config: &TokenInputsConfig) -> Result<(), Error> {
     config.tokens.validate()?;
     if config.max_length == 0 {
-        let (key, found, allowed) = ("encoder.max_length", "0", "at least 1");
-        return Err(Error::Value { key: key.into(), found: found.into(), allowed: allowed.into() });
+        return Err(Error::value("encoder.max_length", 0, "at least 1"));
     }
     Ok(())
 }

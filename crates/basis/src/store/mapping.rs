@@ -7,20 +7,25 @@ use safetensors::{Dtype, SafeTensors};
 
 use crate::Error;
 
-/// A memory-mapped safetensors file whose header has been parsed; nothing else is verified.
-pub(crate) struct Mapping {
+/// A memory-mapped safetensors file whose header has been parsed; nothing else is verified. The file must not be
+/// changed while it is open.
+pub struct Mapping {
     pub(crate) path: PathBuf,
     map: memmap2::Mmap,
     pub(crate) metadata: BTreeMap<String, String>,
-    pub(crate) entries: BTreeMap<String, Entry>,
+    /// Tensors by name.
+    pub entries: BTreeMap<String, Entry>,
 }
 
 /// Where a tensor lies in the file.
 #[derive(Clone)]
-pub(crate) struct Entry {
-    pub(crate) dtype: Dtype,
-    pub(crate) shape: Vec<usize>,
-    pub(crate) bytes: Range<usize>,
+pub struct Entry {
+    /// The type of its elements.
+    pub dtype: Dtype,
+    /// Its shape.
+    pub shape: Vec<usize>,
+    /// Where its elements lie in the file.
+    pub bytes: Range<usize>,
 }
 
 /// How a part of a file is read.
@@ -33,7 +38,11 @@ pub(crate) enum Advice {
 }
 
 impl Mapping {
-    pub(crate) fn open(path: &Path) -> Result<Self, Error> {
+    /// Maps a file, any file: no dsokr header is needed.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or whose header is damaged.
+    pub fn open(path: &Path) -> Result<Self, Error> {
         let failed = |source: std::io::Error| match source.kind() {
             std::io::ErrorKind::NotFound => Error::file(path, "no such file"),
             std::io::ErrorKind::InvalidInput => Error::file(path, source),
@@ -84,7 +93,7 @@ impl Mapping {
     }
 
     /// The bytes of the file in `range`, which lies within an entry.
-    pub(crate) fn bytes(&self, range: Range<usize>) -> &[u8] {
+    pub fn bytes(&self, range: Range<usize>) -> &[u8] {
         self.map.get(range).unwrap_or(&[])
     }
 

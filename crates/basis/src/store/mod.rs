@@ -25,7 +25,8 @@ pub use atomic::{Prepared, create_folder, prepare, sync_folder, write_atomically
 pub use element::Element;
 pub use folder::{new_folder, replace_folder};
 pub use input::{BYTE_ORDER_MARK, LONGEST_TEXT, open_input, read_bytes, read_text};
-pub(crate) use mapping::{Entry, Mapping, elements};
+pub(crate) use mapping::elements;
+pub use mapping::{Entry, Mapping};
 pub use read::{Checked, Stored};
 pub use temporary::{remove_abandoned, remove_partial};
 pub use write::{Contents, Filling, Tensor};

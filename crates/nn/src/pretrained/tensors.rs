@@ -1,14 +1,13 @@
 //! Tensors by name, from safetensors or PyTorch files, whole or in shards.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dsokr_basis::store::open_input;
+use dsokr_basis::store::{Entry, Mapping};
 use half::{bf16, f16};
 use pytorch_reader::{DType, PytorchReader};
-use safetensors::{Dtype, SafeTensors};
+use safetensors::Dtype;
 use serde_json::Value;
 
 use super::config::{Keys, read_object};
@@ -46,7 +45,7 @@ pub(super) struct Tensor {
 }
 
 enum Source {
-    Mapped { map: Arc<memmap2::Mmap>, bytes: Range<usize>, dtype: Dtype },
+    Mapped(Arc<Mapping>, Entry),
     PyTorch(pytorch_reader::Tensor),
 }
 
@@ -92,25 +91,13 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, Error> {
 fn open(path: &Path) -> Result<Vec<Tensor>, Error> {
     let file: Arc<Path> = path.into();
     if path.extension().is_some_and(|extension| extension == "safetensors") {
-        let opened = open_input(path).map_err(|e| Error::file(path, e))?;
-        // SAFETY: the documentation of `Pretrained` demands that nothing writes to or truncates the file
-        // while it is mapped, which cannot be enforced. Every bit pattern of the elements is a number.
-        let map = unsafe { memmap2::Mmap::map(&opened) }.map_err(|e| Error::file(path, e))?;
-        let (header, metadata) = SafeTensors::read_metadata(&map).map_err(|e| {
-            Error::file(path, format!("not a safetensors file, or a truncated one: {e}"))
-        })?;
-        let start = header + size_of::<u64>();
-        let map = Arc::new(map);
-        let tensor = |(name, info): (String, &safetensors::tensor::TensorInfo)| {
-            let (low, high) = info.data_offsets;
-            let source = Source::Mapped {
-                map: Arc::clone(&map),
-                bytes: start + low..start + high,
-                dtype: info.dtype,
-            };
-            Tensor { path: Arc::clone(&file), name, shape: info.shape.clone(), source }
+        let mapping = Arc::new(Mapping::open(path)?);
+        let tensor = |(name, entry): (&String, &Entry)| {
+            let (shape, source) =
+                (entry.shape.clone(), Source::Mapped(mapping.clone(), entry.clone()));
+            Tensor { path: Arc::clone(&file), name: name.clone(), shape, source }
         };
-        return Ok(metadata.tensors().into_iter().map(tensor).collect());
+        return Ok(mapping.entries.iter().map(tensor).collect());
     }
     let reader = PytorchReader::new(path).map_err(|e| {
         Error::file(path, format!("not a file of PyTorch's tensors, or a truncated one: {e}"))
@@ -143,9 +130,9 @@ impl Tensor {
             Err(Error::file(&self.path, format!("`{}` is {dtype}: F32, F16 or BF16", self.name)))
         };
         match &self.source {
-            Source::Mapped { map, bytes, dtype } => {
-                let bytes = map.get(bytes.clone()).unwrap_or(&[]);
-                match dtype {
+            Source::Mapped(mapping, entry) => {
+                let bytes = mapping.bytes(entry.bytes.clone());
+                match entry.dtype {
                     Dtype::F32 => Ok(decode(bytes, f32::from_le_bytes)),
                     Dtype::F16 => Ok(decode(bytes, |b| f16::from_le_bytes(b).to_f32())),
                     Dtype::BF16 => Ok(decode(bytes, |b| bf16::from_le_bytes(b).to_f32())),
