@@ -26,7 +26,8 @@ pub trait Encoder: Module + ModuleDisplay {
         1
     }
 
-    /// Number of entries of an input that dropout counts one by one (default: none).
+    /// Number of entries of an input, such as tokens, that [`entry_dropout`](Pass::entry_dropout) counts one by one
+    /// (default: none).
     fn entries(&self, input: &Self::Input) -> usize {
         let _ = input;
         0

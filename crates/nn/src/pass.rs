@@ -75,6 +75,13 @@ impl Pass {
         }
     }
 
+    /// As [`dropout`](Self::dropout), of the [entries](crate::Encoder::entries) of the inputs with `width` elements
+    /// each: a part of a batch has the masks of the whole batch.
+    pub fn entry_dropout(self, site: u64, probability: f32, width: usize) -> Option<Dropout> {
+        let mask = self.dropout(site, probability);
+        mask.map(|mask| mask.after_rows(self.offset().entries, width))
+    }
+
     /// What precedes the inputs of this pass in their batch: nothing, unless they are a part of it.
     pub(crate) fn offset(self) -> BatchOffset {
         match self {

@@ -175,8 +175,7 @@ impl NgramBag {
             indices: Vec::with_capacity(entries),
             values: Vec::with_capacity(entries),
         };
-        let mask = pass.dropout(NGRAM_SITE, self.ngram_dropout);
-        let mask = mask.map(|mask| mask.after(pass.offset().entries));
+        let mask = pass.entry_dropout(NGRAM_SITE, self.ngram_dropout, 1);
         let mut element = 0u32;
         all.starts.push(0);
         for row in batch {
