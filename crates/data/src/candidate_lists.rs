@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use dsokr_basis::store::{BYTE_ORDER_MARK, open_input};
-use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 
 use crate::Error;
 
@@ -43,12 +43,12 @@ pub fn read_candidate_lists(path: &Path, queries: &[String]) -> Result<Candidate
     let mut reader = serde_json::Deserializer::from_reader(file);
     let wanted = queries.iter().map(String::as_str).collect();
     let mut found = Lists { wanted, lists: HashMap::new(), ids: HashMap::new(), unused: 0 };
-    (&mut found).deserialize(&mut reader).and_then(|()| reader.end()).map_err(
-        |error| match error.io_error_kind() {
-            Some(kind) => io(kind.into()),
-            None => Error::line(path, error.line(), error.to_string()),
-        },
-    )?;
+    reader.deserialize_map(&mut found).and_then(|()| reader.end()).map_err(|error| match error
+        .io_error_kind()
+    {
+        Some(kind) => io(kind.into()),
+        None => Error::line(path, error.line(), error.to_string()),
+    })?;
     let list = |query: &String| {
         let message = || format!("no list of candidates for query {query:?}");
         let list = found.lists.get(query).cloned();
@@ -66,14 +66,6 @@ struct Lists<'a> {
     lists: HashMap<String, Vec<u32>>,
     ids: HashMap<String, u32>,
     unused: usize,
-}
-
-impl<'de> DeserializeSeed<'de> for &mut Lists<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_map(self)
-    }
 }
 
 impl<'de> Visitor<'de> for &mut Lists<'_> {

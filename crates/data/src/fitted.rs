@@ -45,7 +45,9 @@ impl FittedColumns {
     pub fn counts(
         mut self,
         mut rows: SparseRows,
-        (log, exact, min_outputs): (bool, bool, usize),
+        log: bool,
+        exact: bool,
+        min_outputs: usize,
         fitted: Option<&Self>,
     ) -> Result<(Self, SparseRows), Error> {
         if exact {

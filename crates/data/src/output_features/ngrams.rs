@@ -47,7 +47,7 @@ impl OutputKind for NgramFeatures {
         };
         let terms = vocabulary.ngrams().map(str::to_owned).collect();
         let columns = FittedColumns { terms, ..FittedColumns::default() };
-        let how = (self.log, false, self.min_outputs);
-        columns.counts(vocabulary.rows(texts)?, how, from.fitted).map(sparse)
+        let rows = vocabulary.rows(texts)?;
+        columns.counts(rows, self.log, false, self.min_outputs, from.fitted).map(sparse)
     }
 }

@@ -63,6 +63,6 @@ impl OutputKind for SubstructureFeatures {
             None => self.of.fit(molecules)?,
         };
         let columns = FittedColumns { features, ..FittedColumns::default() };
-        columns.counts(rows, (self.log, self.exact, self.min_outputs), from.fitted).map(sparse)
+        columns.counts(rows, self.log, self.exact, self.min_outputs, from.fitted).map(sparse)
     }
 }

@@ -5,11 +5,12 @@ use faer::Mat;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::Wanted;
 use super::row_index::RowIndex;
 use crate::error::check;
 use crate::feature_file::{follow, read_features};
 use crate::memory::{matrix, size};
-use crate::table::{OnBadRow, Table};
+use crate::table::Table;
 use crate::texts::TextConfig;
 use crate::{DataRoot, Error, Inputs, KernelRows, check_inside, read_matrix, tagged};
 
@@ -102,25 +103,34 @@ impl InputsConfig {
         }
     }
 
+    /// The column of a table of pairs that the inputs are in, or that names them; `id` is that of the outputs' ids.
+    pub(super) fn column<'a>(&'a self, id: &'a str) -> &'a str {
+        match self {
+            Self::Text(text) => &text.column,
+            Self::Features(_) => id,
+            Self::Kernels(kernels) => &kernels.column,
+        }
+    }
+
     /// Reads the files, if there are any; `training` finds the rows of the training inputs, for kernels alone.
-    pub(super) fn files(
+    pub(super) fn source(
         &self,
-        root: &DataRoot,
-        on_bad_row: OnBadRow,
+        wanted: &Wanted,
         training: impl FnOnce(&RowIndex) -> Result<Vec<usize>, Error>,
-    ) -> Result<Option<InputFiles>, Error> {
-        let index = |table: &str, id| RowIndex::read(root.file(table), id, on_bad_row);
+    ) -> Result<InputSource<'_>, Error> {
+        let index =
+            |table: &str, id| RowIndex::read(wanted.root()?.file(table), id, wanted.on_bad_row);
         Ok(match self {
-            Self::Text(_) => None,
+            Self::Text(config) => InputSource::Texts(config, wanted.seed),
             Self::Features(config) => {
                 let (index, table) = index(&config.table, &config.id)?;
-                let path = root.file(&config.file);
+                let path = wanted.root()?.file(&config.file);
                 let rows = follow(read_features(&path, config.key.as_deref())?, &path, &table)?;
-                Some(InputFiles { index, rows: InputRows::Vectors(rows) })
+                InputSource::Vectors(index, rows)
             }
             Self::Kernels(config) => {
                 let (index, table) = index(&config.table, &config.id)?;
-                let n = table.len();
+                let (root, n) = (wanted.root()?, table.len());
                 let read = |name: &String| {
                     let path = root.file(name);
                     let matrix = read_matrix(&path)?;
@@ -132,34 +142,33 @@ impl InputsConfig {
                 };
                 let matrices = config.files.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
                 let training = training(&index)?;
-                Some(InputFiles { index, rows: InputRows::Kernels { matrices, training } })
+                InputSource::Kernels { index, matrices, training }
             }
         })
     }
 }
 
-/// Inputs that lie in files of their own, by ids.
-pub(super) struct InputFiles {
-    index: RowIndex,
-    rows: InputRows,
-}
-
-enum InputRows {
-    Vectors(Box<dyn RowSource>),
+/// The inputs of pairs in tables.
+pub(super) enum InputSource<'a> {
+    /// The column itself, with the seed of further SMILES.
+    Texts(&'a TextConfig, u64),
+    Vectors(RowIndex, Box<dyn RowSource>),
     /// Kernels of all inputs, and which of them are those of training pairs.
     Kernels {
+        index: RowIndex,
         matrices: Vec<Mat<f64>>,
         training: Vec<usize>,
     },
 }
 
-impl InputFiles {
-    /// The inputs that a table's column names.
+impl InputSource<'_> {
+    /// The inputs that are in a table's column, or that it names.
     pub(super) fn of(&self, table: &Table, column: &str) -> Result<Inputs, Error> {
-        let rows = self.index.of(table, column)?;
-        Ok(match &self.rows {
-            InputRows::Vectors(all) => Inputs::Vectors(all.select(&rows)?),
-            InputRows::Kernels { matrices, training } => {
+        Ok(match self {
+            Self::Texts(config, seed) => Inputs::Texts(config.read(table, *seed)?),
+            Self::Vectors(index, all) => Inputs::Vectors(all.select(&index.of(table, column)?)?),
+            Self::Kernels { index, matrices, training } => {
+                let rows = index.of(table, column)?;
                 let values = |matrix: &Mat<f64>| {
                     let value = |i: usize, j: usize| matrix[(rows[i], training[j])];
                     Mat::from_fn(rows.len(), training.len(), value)

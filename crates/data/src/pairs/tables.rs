@@ -7,15 +7,14 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::inputs::{InputFiles, InputsConfig, KernelInputsConfig};
+use super::inputs::{InputSource, InputsConfig, KernelInputsConfig};
 use super::row_index::RowIndex;
 use super::{PairFacts, Pairs, SplitFiles, Wanted};
 use crate::memory::size;
 use crate::output_features::OutputFiles;
 use crate::output_source::OutputSource;
 use crate::table::{Table, skipped_rows};
-use crate::texts::TextConfig;
-use crate::{DataRoot, Dataset, Error, InputKind, Inputs, Outputs, Split};
+use crate::{DataRoot, Dataset, Error, InputKind, Outputs, Split};
 
 /// A table for each split.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -102,14 +101,13 @@ impl Pairs for TablesConfig {
         let table = wanted.outputs.read(&root.file(name), wanted.on_bad_row)?;
         let files = OutputFiles::Configured(root);
         let outputs = Outputs::from_table(&table, wanted.outputs.id, wanted.outputs, files, None)?;
-        let index: HashMap<&str, usize> =
-            outputs.ids.iter().enumerate().map(|(i, id)| (id.as_str(), i)).collect();
+        let index: Index = outputs.ids.iter().enumerate().map(|(i, id)| (id.as_str(), i)).collect();
         let train = train.with_outputs(&index)?;
-        let files = self.inputs.files(root, wanted.on_bad_row, |index| train.rows(index))?;
+        let inputs = self.inputs.source(wanted, |index| train.rows(index))?;
         let read = [&table, &train.table, &validation.table].into_iter();
         let skipped = skipped_rows(read.chain(test.as_ref().map(|test| &test.table)), root);
         let held_out = |pairs: PairTable| {
-            let mut split = pairs.queries(&index, files.as_ref())?;
+            let mut split = pairs.queries(&index, &inputs)?;
             // the outputs' own, so that it need not stand in the table of pairs too
             split.truth = outputs.truth_of(&split.outputs);
             Ok::<_, Error>(split)
@@ -117,7 +115,7 @@ impl Pairs for TablesConfig {
         Ok(Dataset {
             validation: held_out(validation)?,
             test: test.map(held_out).transpose()?,
-            train: train.join(&index, files.as_ref())?,
+            train: train.join(&index, &inputs)?,
             outputs,
             skipped,
         })
@@ -125,18 +123,15 @@ impl Pairs for TablesConfig {
 
     fn queries(&self, path: &Path, wanted: &Wanted) -> Result<Split, Error> {
         let pairs = PairTable::read(path, self, wanted)?;
-        let files = match &self.inputs {
-            InputsConfig::Text(_) => None,
-            InputsConfig::Features(_) | InputsConfig::Kernels(_) => {
-                let root = wanted.root()?;
-                self.inputs.files(root, wanted.on_bad_row, |index| {
-                    PairTable::read(&root.file(&self.train), self, wanted)?.rows(index)
-                })?
-            }
-        };
-        pairs.queries(&HashMap::new(), files.as_ref())
+        let inputs = self.inputs.source(wanted, |index| {
+            PairTable::read(&wanted.root()?.file(&self.train), self, wanted)?.rows(index)
+        })?;
+        pairs.queries(&HashMap::new(), &inputs)
     }
 }
+
+/// The place of each output, by id.
+type Index<'o> = HashMap<&'o str, usize>;
 
 /// A table of pairs as it was read.
 struct PairTable<'a> {
@@ -145,29 +140,20 @@ struct PairTable<'a> {
     id: &'a str,
     /// Column of the texts, or of the ids of inputs that lie in files of their own.
     input: &'a str,
-    /// How the texts are read; none if inputs lie in files of their own.
-    texts: Option<&'a TextConfig>,
-    seed: u64,
     /// Column of the queries' ids, where there is one.
     query: Option<&'a str>,
 }
 
 impl<'a> PairTable<'a> {
     fn read(path: &Path, tables: &'a TablesConfig, wanted: &Wanted) -> Result<Self, Error> {
-        let id = tables.id.as_str();
-        let (input, texts) = match &tables.inputs {
-            InputsConfig::Text(text) => (text.column.as_str(), Some(text)),
-            InputsConfig::Features(_) => (id, None),
-            InputsConfig::Kernels(kernels) => (kernels.column.as_str(), None),
-        };
-        let query = tables.query.as_deref();
-        let mut columns = vec![id, input];
-        columns.extend(query);
+        let (id, query) = (tables.id.as_str(), tables.query.as_deref());
+        let input = tables.inputs.column(id);
+        let columns: Vec<&str> = [id, input].into_iter().chain(query).collect();
         let mut table = Table::read_rows(path, &columns, wanted.on_bad_row)?;
-        if let Some(texts) = texts {
+        if let InputsConfig::Text(texts) = &tables.inputs {
             table = texts.good_rows(table, wanted.on_bad_row)?;
         }
-        Ok(Self { table, id, input, query, texts, seed: wanted.seed })
+        Ok(Self { table, id, input, query })
     }
 
     /// The rows of the inputs in the files that hold them.
@@ -176,7 +162,7 @@ impl<'a> PairTable<'a> {
     }
 
     /// The pairs whose outputs are in the index; all others are bad rows.
-    fn with_outputs(self, index: &HashMap<&str, usize>) -> Result<Self, Error> {
+    fn with_outputs(self, index: &Index) -> Result<Self, Error> {
         let ids = self.table.column(self.id)?.iter().enumerate();
         let unknown = ids.filter(|(_, id)| !index.contains_key(id.as_str())).map(|(row, id)| {
             let message =
@@ -187,31 +173,19 @@ impl<'a> PairTable<'a> {
         Ok(Self { table: self.table.without(unknown)?, ..self })
     }
 
-    fn join(
-        self,
-        index: &HashMap<&str, usize>,
-        files: Option<&InputFiles>,
-    ) -> Result<Split, Error> {
+    fn join(self, index: &Index, inputs: &InputSource) -> Result<Split, Error> {
         self.table.log_skipped();
         let ids = self.table.column(self.id)?.to_vec();
         let outputs = ids.iter().map(|id| index.get(id.as_str()).copied()).collect();
-        let inputs = match (files, self.texts) {
-            (Some(files), _) => files.of(&self.table, self.input)?,
-            (None, Some(config)) => Inputs::Texts(config.read(&self.table, self.seed)?),
-            (None, None) => Inputs::Texts(Vec::new()),
-        };
+        let inputs = inputs.of(&self.table, self.input)?;
         let queries = self.query.map(|column| self.table.column(column).map(<[_]>::to_vec));
         Ok(Split { queries: queries.transpose()?, ..Split::new(ids, inputs, outputs) })
     }
 
     /// The pairs as queries: rows with the same query id are one, with several right outputs.
-    fn queries(
-        self,
-        index: &HashMap<&str, usize>,
-        files: Option<&InputFiles>,
-    ) -> Result<Split, Error> {
-        let Some(rows) = self.rows_of_queries()? else { return self.join(index, files) };
-        let split = self.join(index, files)?;
+    fn queries(self, index: &Index, inputs: &InputSource) -> Result<Split, Error> {
+        let Some(rows) = self.rows_of_queries()? else { return self.join(index, inputs) };
+        let split = self.join(index, inputs)?;
         let firsts: Vec<usize> = rows.iter().map(|rows| rows[0]).collect();
         let golds =
             |rows: &Vec<usize>| rows[1..].iter().map(|&row| split.ids[row].clone()).collect();

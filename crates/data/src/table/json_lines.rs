@@ -12,32 +12,26 @@ use serde_json::value::RawValue;
 use crate::Error;
 use crate::error::{list, shorten};
 
-/// An object with its keys in order, so that one given twice is seen, and its values as written,
+/// Reads an object with its keys in order, so that one given twice is seen, and its values as written,
 /// so that a number keeps its digits.
-struct Object<'l>(Vec<(Cow<'l, str>, &'l RawValue)>);
+struct Entries;
 
 #[derive(Deserialize)]
 struct Key<'l>(#[serde(borrow)] Cow<'l, str>);
 
-impl<'de> Deserialize<'de> for Object<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Entries;
-        impl<'de> Visitor<'de> for Entries {
-            type Value = Object<'de>;
+impl<'de> Visitor<'de> for Entries {
+    type Value = Vec<(Cow<'de, str>, &'de RawValue)>;
 
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("a JSON object")
-            }
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a JSON object")
+    }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut entries = Vec::new();
-                while let Some((Key(key), value)) = map.next_entry()? {
-                    entries.push((key, value));
-                }
-                Ok(Object(entries))
-            }
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut entries = Vec::new();
+        while let Some((Key(key), value)) = map.next_entry()? {
+            entries.push((key, value));
         }
-        deserializer.deserialize_map(Entries)
+        Ok(entries)
     }
 }
 
@@ -49,7 +43,9 @@ pub(super) fn values(
     names: &[String],
 ) -> Result<Vec<String>, Error> {
     let mut values = Vec::with_capacity(names.len());
-    let Object(entries) = serde_json::from_str(text).map_err(|error| {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let read = reader.deserialize_map(Entries).and_then(|read| reader.end().map(|()| read));
+    let entries = read.map_err(|error| {
         if error.classify() == Category::Data {
             let found = shorten(text.trim());
             let message = format!("found {found}; each line must be one JSON object");

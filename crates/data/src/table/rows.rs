@@ -37,6 +37,9 @@ impl TextFormat {
     }
 }
 
+/// The line on which a row starts, from 1, and its fields.
+type Row<F> = (usize, Vec<F>);
+
 /// Reads some columns of each row, as texts. Of [`TextFormat::Lines`] there is one, the line.
 pub(super) struct Rows<R> {
     pub(super) path: PathBuf,
@@ -105,9 +108,9 @@ impl<R: Read> Rows<R> {
         self.lines.is_ready()
     }
 
-    /// The next row with the line on which it starts, from 1; `None` at the end. After an error that
+    /// The next row; `None` at the end. After an error that
     /// [`skip`](Self::skip) takes, the next call returns the row behind it.
-    pub(super) fn next(&mut self) -> Result<Option<(usize, Vec<String>)>, Error> {
+    pub(super) fn next(&mut self) -> Result<Option<Row<String>>, Error> {
         let Self { path, lines, format, columns, header, positions, torn, .. } = self;
         let Some((line, fields)) = fields(path, lines, *format, columns, torn)? else {
             return Ok(None);
@@ -142,7 +145,7 @@ fn fields<'l, R: Read>(
     format: TextFormat,
     columns: &[String],
     torn: &mut bool,
-) -> Result<Option<(usize, Vec<Cow<'l, str>>)>, Error> {
+) -> Result<Option<Row<Cow<'l, str>>>, Error> {
     let mut record = Record::default();
     let read = match format {
         TextFormat::Commas => lines.next(|line| record.add(line)),

@@ -62,7 +62,7 @@ impl HashedFeatures for Morgan {
     fn codes(&self, molecule: &Molecule) -> BTreeMap<u32, u32> {
         let bonds = molecule.bonds().iter().map(bond_code).collect::<Vec<_>>();
         let all = vec![true; molecule.atoms().len()];
-        surroundings(molecule, self.radius, (atom_codes(molecule), &bonds), all)
+        surroundings(molecule, self.radius, atom_codes(molecule), &bonds, all)
     }
 }
 
@@ -91,7 +91,8 @@ impl Morgan {
 pub(super) fn surroundings(
     molecule: &Molecule,
     radius: usize,
-    (mut codes, bonds): (Vec<u32>, &[u32]),
+    mut codes: Vec<u32>,
+    bonds: &[u32],
     mut marked: Vec<bool>,
 ) -> BTreeMap<u32, u32> {
     let mut counts = BTreeMap::new();

@@ -69,6 +69,6 @@ impl HashedFeatures for Stereo {
                 marked[end] = true;
             }
         }
-        surroundings(molecule, self.radius, (atoms, &bonds), marked)
+        surroundings(molecule, self.radius, atoms, &bonds, marked)
     }
 }
