@@ -28,7 +28,7 @@ const CHUNK: usize = 256;
 ///
 /// let kernel = GraphKernel::VertexHistogram { edge_labels: false };
 /// let graphs = [Graph::new(vec![6, 6, 8], &[])?, Graph::new(vec![6], &[])?];
-/// let vocabulary = GraphVocabulary::fit(kernel, &graphs)?;
+/// let (vocabulary, _) = GraphVocabulary::fit_rows(kernel, &graphs)?;
 /// assert_eq!(vocabulary.width(), 3);
 /// let other = [Graph::new(vec![6, 7, 7, 7, 7, 9, 9, 9], &[])?];
 /// let row = vocabulary.rows(&other)?;
@@ -45,18 +45,10 @@ pub struct GraphVocabulary {
 }
 
 impl GraphVocabulary {
-    /// The features that occur in `graphs`.
-    ///
-    /// # Errors
-    /// As [`GraphKernel::validate`]; [`Error::Vocabulary`] when no graph has a node.
-    pub fn fit(kernel: GraphKernel, graphs: &[Graph]) -> Result<Self, Error> {
-        Ok(Self::fit_rows(kernel, graphs)?.0)
-    }
-
     /// The features that occur in `graphs`, and the rows of those graphs, counted once.
     ///
     /// # Errors
-    /// As [`fit`](Self::fit).
+    /// As [`GraphKernel::validate`]; [`Error::Vocabulary`] when no graph has a node.
     pub fn fit_rows<G: Borrow<Graph> + Sync>(
         kernel: GraphKernel,
         graphs: &[G],
@@ -102,11 +94,6 @@ impl GraphVocabulary {
         }
         let directory = Directory::new(&features);
         Ok(Self { kernel, features, directory })
-    }
-
-    /// The kernel.
-    pub fn kernel(&self) -> &GraphKernel {
-        &self.kernel
     }
 
     /// The features, in the order of their columns.

@@ -9,8 +9,6 @@ mod checks;
 mod configuration;
 mod scan;
 
-use std::str::FromStr;
-
 use chematic_core::{AtomIdx, BondIdx, BondOrder as Order, KekuleResult, kekulize};
 use chematic_perception::{
     apply_aromaticity_rdkit_parity_shared, find_sssr_shared, rdkit_canonical_kekule,
@@ -54,14 +52,6 @@ impl Molecule {
             Err(_) if !has_aromatic(&parsed) => convert(&parsed, &KekuleResult::default(), &places),
             Err(reason) => Err(no_kekule(&reason)),
         }
-    }
-}
-
-impl FromStr for Molecule {
-    type Err = Error;
-
-    fn from_str(smiles: &str) -> Result<Self, Error> {
-        Self::parse(smiles)
     }
 }
 

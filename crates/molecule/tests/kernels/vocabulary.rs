@@ -30,7 +30,6 @@ proptest! {
                 one.install(|| GraphVocabulary::fit_rows(kernel.clone(), &list).unwrap());
             prop_assert_eq!(&alone_rows, &rows);
             prop_assert_eq!(&alone, &vocabulary);
-            prop_assert_eq!(&GraphVocabulary::fit(kernel.clone(), &list).unwrap(), &vocabulary);
             prop_assert_eq!(&vocabulary.rows(&list).unwrap(), &rows);
             // the rows are the features, each in the column of its place in the vocabulary
             for (number, graph) in list.iter().enumerate() {
@@ -48,7 +47,7 @@ proptest! {
 
 #[test]
 fn what_was_not_fitted_is_in_the_last_column() {
-    let vocabulary = GraphVocabulary::fit(histogram(), &[nodes(&[6, 8])]).unwrap();
+    let vocabulary = GraphVocabulary::fit_rows(histogram(), &[nodes(&[6, 8])]).unwrap().0;
     assert_eq!(vocabulary.width(), 3);
     let rows = vocabulary.rows(&[nodes(&[6, 6]), nodes(&[7, 7, 7, 9, 9, 9, 9]), nodes(&[])]);
     let rows = rows.unwrap();
@@ -61,7 +60,7 @@ fn what_was_not_fitted_is_in_the_last_column() {
 fn a_vocabulary_is_made_again_from_its_features() {
     let list = [nodes(&[6, 8, 1, 2, 3]), Graph::new(vec![9, 6], &[(0, 1, 2)]).unwrap()];
     for kernel in all_kernels() {
-        let vocabulary = GraphVocabulary::fit(kernel.clone(), &list).unwrap();
+        let vocabulary = GraphVocabulary::fit_rows(kernel.clone(), &list).unwrap().0;
         let again = GraphVocabulary::from_features(kernel, vocabulary.features().to_vec());
         assert_eq!(again.unwrap(), vocabulary);
     }
@@ -74,13 +73,12 @@ fn a_vocabulary_is_made_again_from_its_features() {
 #[test]
 fn graphs_without_nodes_give_no_vocabulary() {
     for graphs in [vec![], vec![nodes(&[]), nodes(&[])]] {
-        let error = GraphVocabulary::fit(histogram(), &graphs).unwrap_err();
+        let error = GraphVocabulary::fit_rows(histogram(), &graphs).unwrap_err();
         let found = graphs.len();
         let said = format!("none of the {found} graphs has a feature");
         assert!(error.to_string().ends_with(&said), "{error}");
-        assert!(GraphVocabulary::fit_rows(histogram(), &graphs).is_err());
     }
     let wl = kernel(r#"{"name": "weisfeiler-lehman", "iterations": 1000}"#);
-    let error = GraphVocabulary::fit(wl, &[nodes(&[6])]).unwrap_err();
+    let error = GraphVocabulary::fit_rows(wl, &[nodes(&[6])]).unwrap_err();
     assert!(error.to_string().contains("iterations = 1000; allowed: 0 to 100"), "{error}");
 }
