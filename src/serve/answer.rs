@@ -211,18 +211,13 @@ fn groups(molecule: &Molecule) -> Vec<String> {
 
 /// What is known of a candidate.
 fn properties(model: &Model, id: &str, label: &str) -> Properties {
-    let molecule = match model.outputs {
-        Outputs::Molecules => Molecule::parse(label).ok().map(|molecule| MoleculeProperties {
-            formula: molecule.formula(),
-            mass: molecule.molar_mass(),
-            groups: groups(&molecule),
-        }),
-        Outputs::Graphs
-        | Outputs::Labels
-        | Outputs::Rankings
-        | Outputs::Numbers
-        | Outputs::Other => None,
-    };
+    let molecule = Some(label).filter(|_| model.outputs == Outputs::Molecules);
+    let molecule = molecule.and_then(|label| Molecule::parse(label).ok());
+    let molecule = molecule.map(|molecule| MoleculeProperties {
+        formula: molecule.formula(),
+        mass: molecule.molar_mass(),
+        groups: groups(&molecule),
+    });
     let cids = model.runs.config().output.id.eq_ignore_ascii_case("cid");
     let is_cid = cids && id.len() <= 10 && id.bytes().all(|digit| digit.is_ascii_digit());
     let link = is_cid.then(|| format!("https://pubchem.ncbi.nlm.nih.gov/compound/{id}"));

@@ -59,7 +59,7 @@ pub struct Sweep {
 }
 
 /// The run of a setting.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SweepRun {
     /// The values of the keys, in their order.
     pub setting: Vec<String>,
@@ -162,20 +162,19 @@ impl SweepRun {
         report: Result<Report, String>,
     ) -> Self {
         let setting = setting.iter().map(|(_, value)| value.clone()).collect();
-        let report = match report {
-            Ok(report) => report,
-            Err(failure) => {
-                let (metrics, failure) = (BTreeMap::new(), Some(failure));
-                return Self { setting, path, value: None, ci95: None, metrics, failure };
+        let mut run = Self { setting, path, ..Self::default() };
+        match report {
+            Err(failure) => run.failure = Some(failure),
+            Ok(report) => {
+                let known = Metric::known_of(&report.metrics);
+                run.metrics = known.map(|(own, value)| (own.name().to_owned(), value)).collect();
+                // a metric that is not known otherwise still chooses
+                let value = metric.value(&report.metrics);
+                run.value = Some(value).filter(|value| value.is_finite());
+                run.ci95 = report.intervals.get(metric.name()).copied();
             }
-        };
-        let metrics = Metric::known_of(&report.metrics);
-        let metrics: BTreeMap<_, _> =
-            metrics.map(|(metric, value)| (metric.name().to_owned(), value)).collect();
-        // a metric that is not known otherwise still chooses
-        let value = Some(metric.value(&report.metrics)).filter(|value| value.is_finite());
-        let ci95 = report.intervals.get(metric.name()).copied();
-        Self { setting, path, value, ci95, metrics, failure: None }
+        }
+        run
     }
 
     /// Larger for a better run.

@@ -10,6 +10,9 @@ use crate::arrays::{MatrixView, Number, Table, Typed, Vector, VectorView, number
 use crate::errors::{Failure, json};
 use crate::work::work;
 
+/// Expected ranks and reciprocals, candidates above and tied ones.
+type Arrays<'py> = (Vector<'py, f64>, Vector<'py, f64>, Vector<'py, i64>, Vector<'py, i64>);
+
 /// Where the gold candidate of each query stands, ties included.
 #[pyclass(frozen, module = "dsokr._dsokr")]
 pub struct Ranks {
@@ -37,28 +40,16 @@ impl Ranks {
 
 #[pymethods]
 impl Ranks {
-    /// E[rank] of each query, from 1; infinite without a gold candidate.
+    /// Of each query E[rank], from 1 and infinite without a gold candidate; E[1/rank], else 0; the candidates with a
+    /// higher score than the gold one, else −1; and those with its score, itself included, else 0.
     #[getter]
-    fn ranks<'py>(&self, py: Python<'py>) -> Vector<'py, f64> {
-        self.each(py, f64::INFINITY, Rank::expected_rank)
-    }
-
-    /// E[1/rank] of each query; 0 without a gold candidate.
-    #[getter]
-    fn reciprocals<'py>(&self, py: Python<'py>) -> Vector<'py, f64> {
-        self.each(py, 0.0, Rank::expected_reciprocal)
-    }
-
-    /// Candidates with a higher score than the gold one; −1 without a gold candidate.
-    #[getter]
-    fn above<'py>(&self, py: Python<'py>) -> Vector<'py, i64> {
-        self.each(py, -1, |rank| rank.above() as i64)
-    }
-
-    /// Candidates with the score of the gold one, itself included; 0 without a gold candidate.
-    #[getter]
-    fn tied<'py>(&self, py: Python<'py>) -> Vector<'py, i64> {
-        self.each(py, 0, |rank| rank.tied() as i64)
+    fn arrays<'py>(&self, py: Python<'py>) -> Arrays<'py> {
+        (
+            self.each(py, f64::INFINITY, Rank::expected_rank),
+            self.each(py, 0.0, Rank::expected_reciprocal),
+            self.each(py, -1, |rank| rank.above() as i64),
+            self.each(py, 0, |rank| rank.tied() as i64),
+        )
     }
 
     /// P(rank ≤ k) of each query.

@@ -4,6 +4,6 @@ use dsokr::Error;
 #[derive(clap::Args)]
 pub struct Arguments {}
 
-pub fn run() -> Result<(), Error> {
+pub fn run(_: &Arguments) -> Result<(), Error> {
     crate::print(&dsokr::config::reference())
 }

@@ -1,4 +1,5 @@
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use dsokr::Error;
@@ -6,7 +7,7 @@ use dsokr::fetch::{Fetch, FetchedFile, Network, Progress, Table};
 use dsokr::run::check_output;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::{print, print_json};
+use crate::{print, print_json, progress};
 
 /// Downloads a data set to the data root, where the published configurations find it.
 ///
@@ -52,7 +53,7 @@ fn seconds(text: &str) -> Result<f64, String> {
     parsed.ok_or_else(|| format!("{text:?}: allowed are 0.001 to 86400 seconds"))
 }
 
-pub fn run(arguments: &Arguments, quiet: bool) -> Result<(), Error> {
+pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let table = Table::with(arguments.table.as_deref())?;
     let Some(name) = &arguments.name else {
         if arguments.json {
@@ -71,7 +72,11 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<(), Error> {
         pause: Duration::from_secs(1).min(Duration::from_secs_f64(arguments.timeout)),
     };
     tracing::info!("{}; licence: {}", set.title, set.licence);
-    let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::new(0) };
+    let bar = if progress::QUIET.load(Ordering::Relaxed) {
+        ProgressBar::hidden()
+    } else {
+        ProgressBar::new(0)
+    };
     let style = "{bar:30} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left, {msg}";
     if let Ok(style) = ProgressStyle::with_template(style) {
         bar.set_style(style);

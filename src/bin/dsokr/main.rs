@@ -32,6 +32,7 @@ mod train;
 use std::borrow::Cow;
 use std::io::IsTerminal;
 use std::process::ExitCode;
+use std::sync::atomic::Ordering;
 
 use clap::{Parser, Subcommand};
 use dsokr::Error;
@@ -49,37 +50,48 @@ struct Cli {
     quiet: bool,
 }
 
-#[derive(Subcommand)]
-enum Command {
-    Quickstart(quickstart::Arguments),
-    Train(train::Arguments),
-    Evaluate(evaluate::Arguments),
-    Compare(compare::Arguments),
-    Search(search::Arguments),
-    Candidates(candidates::Arguments),
-    #[cfg(feature = "serve")]
-    Serve(serve::Arguments),
-    Predict(predict::Arguments),
-    Embed(embed::Arguments),
-    Rank(rank::Arguments),
-    Sketch(sketch::Arguments),
-    Sweep(sweep::Arguments),
-    Export(export::Arguments),
-    #[cfg(feature = "fetch")]
-    Fetch(fetch::Arguments),
-    ConfigReference(config_reference::Arguments),
+/// The subcommands: variant, module, and whether several processes can share the work.
+macro_rules! commands {
+    ($($(#[$when:meta])? $name:ident $module:ident $shared:literal;)*) => {
+        #[derive(Subcommand)]
+        enum Command {
+            $($(#[$when])? $name($module::Arguments),)*
+        }
+
+        impl Command {
+            fn shares_work(&self) -> bool {
+                match self {
+                    $($(#[$when])? Self::$name(_) => $shared,)*
+                }
+            }
+
+            fn run(&self) -> Result<(), Error> {
+                match self {
+                    $($(#[$when])? Self::$name(arguments) => $module::run(arguments),)*
+                }
+            }
+        }
+    };
 }
 
-impl Command {
-    /// Whether several processes can share the work.
-    fn shares_work(&self) -> bool {
-        match self {
-            Self::Train(_) | Self::Evaluate(_) | Self::Search(_) | Self::Sketch(_) => true,
-            #[cfg(feature = "serve")]
-            Self::Serve(_) => true,
-            _ => false,
-        }
-    }
+commands! {
+    Quickstart quickstart false;
+    Train train true;
+    Evaluate evaluate true;
+    Compare compare false;
+    Search search true;
+    Candidates candidates false;
+    #[cfg(feature = "serve")]
+    Serve serve true;
+    Predict predict false;
+    Embed embed false;
+    Rank rank false;
+    Sketch sketch true;
+    Sweep sweep false;
+    Export export false;
+    #[cfg(feature = "fetch")]
+    Fetch fetch false;
+    ConfigReference config_reference false;
 }
 
 fn main() -> ExitCode {
@@ -118,28 +130,13 @@ fn main() -> ExitCode {
         .with_target(false)
         .with_timer(tracing_subscriber::fmt::time::uptime())
         .init();
-    let work = || match &cli.command {
-        _ if ranks.size() > 1 && !cli.command.shares_work() => {
+    progress::QUIET.store(cli.quiet, Ordering::Relaxed);
+    let work = || match ranks.size() > 1 && !cli.command.shares_work() {
+        true => {
             let (found, allowed) = (ranks.size(), "1 for this command");
             Err(Error::value("number of processes", found, allowed))
         }
-        Command::Quickstart(arguments) => quickstart::run(arguments, cli.quiet),
-        Command::Train(arguments) => train::run(arguments, cli.quiet),
-        Command::Evaluate(arguments) => evaluate::run(arguments),
-        Command::Compare(arguments) => compare::run(arguments),
-        Command::Search(arguments) => search::run(arguments),
-        Command::Candidates(arguments) => candidates::run(arguments),
-        #[cfg(feature = "serve")]
-        Command::Serve(arguments) => serve::run(arguments),
-        Command::Predict(arguments) => predict::run(arguments),
-        Command::Embed(arguments) => embed::run(arguments),
-        Command::Rank(arguments) => rank::run(arguments),
-        Command::Sketch(arguments) => sketch::run(arguments),
-        Command::Sweep(arguments) => sweep::run(arguments, cli.quiet),
-        Command::Export(arguments) => export::run(arguments),
-        #[cfg(feature = "fetch")]
-        Command::Fetch(arguments) => fetch::run(arguments, cli.quiet),
-        Command::ConfigReference(_) => config_reference::run(),
+        false => cli.command.run(),
     };
     match ranks.scope(|| progress::INTERRUPT.scope(work)) {
         Ok(()) => ExitCode::SUCCESS,

@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{LazyLock, OnceLock};
 use std::time::Duration;
 
-use dsokr::basis::Cancellation;
+use dsokr::basis::{Cancellation, Ranks};
 use dsokr::train::{Event, Observer};
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 use tracing::info;
@@ -12,6 +12,8 @@ static BAR: OnceLock<ProgressBar> = OnceLock::new();
 /// What the first signal cancels.
 pub static INTERRUPT: LazyLock<Cancellation> = LazyLock::new(Cancellation::default);
 static LISTENING: AtomicBool = AtomicBool::new(false);
+/// Whether warnings only are printed on standard error.
+pub static QUIET: AtomicBool = AtomicBool::new(false);
 /// Whether there is a training state to save before the process ends.
 static TRAINING: AtomicBool = AtomicBool::new(false);
 
@@ -49,7 +51,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    pub fn new(quiet: bool) -> Self {
+    pub fn new() -> Self {
         if !LISTENING.swap(true, Ordering::Relaxed) {
             // the handler is for SIGHUP too, except under nohup, which has it ignored
             #[cfg(unix)]
@@ -72,7 +74,7 @@ impl Progress {
                 unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
             }
         }
-        Self { quiet }
+        Self { quiet: QUIET.load(Ordering::Relaxed) || !Ranks::current().is_first() }
     }
 }
 

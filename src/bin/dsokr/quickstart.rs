@@ -18,8 +18,8 @@ pub struct Arguments {
     json: bool,
 }
 
-pub fn run(arguments: &Arguments, quiet: bool) -> Result<(), Error> {
+pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let (config, out, json) =
         (quickstart::write(Path::new("."))?, arguments.out.clone(), arguments.json);
-    train::run(&train::Arguments { config, out, json, ..train::Arguments::default() }, quiet)
+    train::run(&train::Arguments { config, out, json, ..train::Arguments::default() })
 }

@@ -45,7 +45,7 @@ pub struct Arguments {
     json: bool,
 }
 
-pub fn run(arguments: &Arguments, quiet: bool) -> Result<(), Error> {
+pub fn run(arguments: &Arguments) -> Result<(), Error> {
     check_output("--out", &arguments.out)?;
     let request = SweepRequest {
         config: &arguments.config,
@@ -57,7 +57,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<(), Error> {
         processor: arguments.device,
         force: arguments.force,
     };
-    let sweep = request.run(&mut progress::Progress::new(quiet))?;
+    let sweep = request.run(&mut progress::Progress::new())?;
     progress::clear();
     plot::sweep(&sweep.path.join("sweep.svg"), &sweep)?;
     if arguments.json {

@@ -60,7 +60,7 @@ fn on_bad_row(text: &str) -> Result<Override, String> {
     format!("data.on_bad_row={text}").parse()
 }
 
-pub fn run(arguments: &Arguments, quiet: bool) -> Result<(), Error> {
+pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let overrides: Vec<Override> =
         arguments.overrides.iter().chain(&arguments.on_bad_row).cloned().collect();
     let config: Checked = Config::load_with(&arguments.config, &overrides)?;
@@ -81,7 +81,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<(), Error> {
         };
     }
     let ranks = Ranks::current();
-    let mut progress = progress::Progress::new(quiet || !ranks.is_first());
+    let mut progress = progress::Progress::new();
     if let Some(seeds) = &arguments.seeds {
         if ranks.size() > 1 {
             let (found, allowed) = (ranks.size(), "1 for several seeds");

@@ -117,39 +117,9 @@ class Evaluation:
         """
         The metrics as a table.
         """
-    @property
-    def best(self, /) -> list[tuple[str, str, float] | None]:
-        """
-        Id, label and score of each query's best candidate.
-        """
-    @property
-    def chance(self, /) -> str:
-        """
-        The metrics of a random order of the candidates, as JSON.
-        """
-    @property
-    def golds(self, /) -> list[str]:
-        """
-        The id of each query's gold.
-        """
     def intervals(self, /) -> str:
         """
         95 % intervals of all metrics, as JSON.
-        """
-    @property
-    def members(self, /) -> str:
-        """
-        Names and metrics of the members of an ensemble, as JSON.
-        """
-    @property
-    def metrics(self, /) -> str:
-        """
-        The metrics as JSON.
-        """
-    @property
-    def queries(self, /) -> list[str]:
-        """
-        Names of the queries.
         """
     @property
     def ranks(self, /) -> Ranks:
@@ -157,9 +127,15 @@ class Evaluation:
         The ranks of the gold candidates.
         """
     @property
-    def texts(self, /) -> list[str]:
+    def rows(self, /) -> list[tuple[str, str | None, str, tuple[str, str, float] | None]]:
         """
-        Texts of the queries; none of other inputs.
+        For each query its name, its text where it has one, the id of its gold, and its best candidate.
+        """
+    @property
+    def scores(self, /) -> str:
+        """
+        The metrics, those of a random order of the candidates, and names and metrics of the members of an
+        ensemble, as JSON.
         """
 
 @final
@@ -257,9 +233,10 @@ class Ranks:
     """
     def __len__(self, /) -> int: ...
     @property
-    def above(self, /) -> NDArray[int64]:
+    def arrays(self, /) -> tuple[NDArray[float64], NDArray[float64], NDArray[int64], NDArray[int64]]:
         """
-        Candidates with a higher score than the gold one; −1 without a gold candidate.
+        Of each query E[rank], from 1 and infinite without a gold candidate; E[1/rank], else 0; the candidates with a
+        higher score than the gold one, else −1; and those with its score, itself included, else 0.
         """
     def chance(self, /) -> Ranks:
         """
@@ -276,21 +253,6 @@ class Ranks:
     def metrics(self, /, k: SupportsGetItem[int, SupportsIndex], resamples: SupportsIndex | None, seed: SupportsIndex) -> dict[str, Any]:
         """
         Metrics by name, with 95 % bootstrap intervals unless `resamples` is none.
-        """
-    @property
-    def ranks(self, /) -> NDArray[float64]:
-        """
-        E[rank] of each query, from 1; infinite without a gold candidate.
-        """
-    @property
-    def reciprocals(self, /) -> NDArray[float64]:
-        """
-        E[1/rank] of each query; 0 without a gold candidate.
-        """
-    @property
-    def tied(self, /) -> NDArray[int64]:
-        """
-        Candidates with the score of the gold one, itself included; 0 without a gold candidate.
         """
 
 @final
@@ -358,9 +320,9 @@ class Runs:
         The candidates of the first member.
         """
     @property
-    def config(self, /) -> str:
+    def description(self, /) -> str:
         """
-        The configuration of the first member, as JSON.
+        Names of the members, the rule that combines them, and the configuration of the first one, as JSON.
         """
     def embed(self, /, queries: Rows | SupportsGetItem[int, str], scaled: bool) -> NDArray[float32]:
         """
@@ -370,21 +332,11 @@ class Runs:
         """
         Ranks the queries of a split or a file, with the coordinates that are given or predicted ones.
         """
-    @property
-    def names(self, /) -> list[str]:
-        """
-        Names of the members.
-        """
     @staticmethod
     def open(paths: SupportsGetItem[int, str | PathLike[str]], device: str, rule: str | None, fit_weights: bool, data: str | PathLike[str] | None) -> Runs:
         """
         Reads run directories; `rule` is a table of a configuration as JSON. With `fit_weights` the
         weights are fitted on the validation split.
-        """
-    @property
-    def rule(self, /) -> str:
-        """
-        The rule that combines the members, as JSON.
         """
     def search(self, /, queries: Rows | SupportsGetItem[int, str], k: SupportsIndex) -> list[tuple[list[tuple[str, str, float]], tuple[str, float] | None, list[tuple[float, float]]]]:
         """

@@ -23,19 +23,27 @@ class Evaluation:
         self._inner = inner
 
     @cached_property
+    def _scores(self) -> list[Any]:
+        return json.loads(self._inner.scores)
+
+    @cached_property
+    def _queries(self) -> list[tuple[str, str | None, str, tuple[str, str, float] | None]]:
+        return self._inner.rows
+
+    @property
     def metrics(self) -> dict[str, Any]:
         """All metrics by name, as ``dsokr evaluate --json`` prints them."""
-        return json.loads(self._inner.metrics)
+        return self._scores[0]
 
-    @cached_property
+    @property
     def chance(self) -> dict[str, Any]:
         """The metrics of a random order of the candidates."""
-        return json.loads(self._inner.chance)
+        return self._scores[1]
 
-    @cached_property
+    @property
     def members(self) -> dict[str, dict[str, Any]]:
         """The metrics of each member of an ensemble; empty of one model."""
-        return dict(json.loads(self._inner.members))
+        return dict(self._scores[2])
 
     @cached_property
     def intervals(self) -> dict[str, list[float]]:
@@ -50,22 +58,22 @@ class Evaluation:
     @property
     def queries(self) -> list[str]:
         """Names of the queries: ids of their own, else those of their outputs."""
-        return self._inner.queries
+        return [name for name, *_ in self._queries]
 
     @property
     def texts(self) -> list[str]:
         """Texts of the queries; empty where a model reads something else."""
-        return self._inner.texts
+        return [text for _, text, *_ in self._queries if text is not None]
 
     @property
     def golds(self) -> list[str]:
         """The id of each query's right output, of several the one that counts."""
-        return self._inner.golds
+        return [gold for _, _, gold, _ in self._queries]
 
     @property
     def best(self) -> list[Hit | None]:
         """The best candidate of each query."""
-        return [hit and Hit(*hit) for hit in self._inner.best]
+        return [hit and Hit(*hit) for *_, hit in self._queries]
 
     def to_pandas(self) -> Any:
         """A pandas frame of the metrics: a row for each member of an ensemble, for the whole, and for chance."""
@@ -78,7 +86,7 @@ class Evaluation:
         """A pandas frame with a row a query: its text, its right output with the expected rank, and the best candidate."""
         import pandas
 
-        best = self._inner.best
+        best = self.best
         columns = {
             "query": self.queries,
             "text": self.texts or None,
@@ -100,7 +108,7 @@ class Evaluation:
         return table(["metric", "value", "95 % interval", "chance"], rows)
 
     def __len__(self) -> int:
-        return len(self.queries)
+        return len(self._queries)
 
     def __str__(self) -> str:
         return str(self._inner)

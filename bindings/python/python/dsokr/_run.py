@@ -122,7 +122,7 @@ class _Runs:
     @property
     def config(self) -> dict[str, Any]:
         """The configuration with all defaults; of an ensemble that of its first member."""
-        return json.loads(self._inner.config)
+        return json.loads(self._inner.description)[2]
 
     @cached_property
     def candidates(self) -> Candidates:
@@ -232,12 +232,12 @@ class Ensemble(_Runs):
     @property
     def names(self) -> list[str]:
         """Names of the members."""
-        return self._inner.names
+        return json.loads(self._inner.description)[0]
 
     @property
     def rule(self) -> dict[str, Any]:
         """How the members are combined, with fitted weights."""
-        return json.loads(self._inner.rule)
+        return json.loads(self._inner.description)[1]
 
     @property
     def metrics(self) -> dict[str, Any]:

@@ -24,24 +24,28 @@ class Ranks:
         self._inner = inner
 
     @property
+    def _arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        return self._inner.arrays
+
+    @property
     def ranks(self) -> np.ndarray:
         """Expected rank, from 1, (q,) float64; infinite where the gold candidate is missing."""
-        return self._inner.ranks
+        return self._arrays[0]
 
     @property
     def reciprocals(self) -> np.ndarray:
         """Expected reciprocal rank, (q,) float64."""
-        return self._inner.reciprocals
+        return self._arrays[1]
 
     @property
     def above(self) -> np.ndarray:
         """b, (q,) int64; −1 where the gold candidate is missing."""
-        return self._inner.above
+        return self._arrays[2]
 
     @property
     def tied(self) -> np.ndarray:
         """t, (q,) int64, at least 1; 0 where the gold candidate is missing."""
-        return self._inner.tied
+        return self._arrays[3]
 
     def hits(self, k: int) -> np.ndarray:
         """The probability that the rank is at most k, (q,) float64."""

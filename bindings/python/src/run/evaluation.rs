@@ -10,6 +10,12 @@ use crate::errors::json;
 use crate::ranks::Ranks;
 use crate::work::work;
 
+/// Id, label and score of a candidate.
+type Best = (String, String, f32);
+
+/// Name, text, gold and best candidate of a query.
+type Row = (String, Option<String>, String, Option<Best>);
+
 /// The evaluation of a model or an ensemble on queries.
 #[pyclass(frozen, module = "dsokr._dsokr")]
 pub struct Evaluation {
@@ -19,7 +25,7 @@ pub struct Evaluation {
     /// Their texts; none of other inputs.
     texts: Vec<String>,
     /// Id, label and score of each query's best candidate.
-    best: Vec<Option<(String, String, f32)>>,
+    best: Vec<Option<Best>>,
     chance: Scores,
     /// Name and metrics of each member, if there are several.
     members: Vec<(String, Scores)>,
@@ -62,22 +68,11 @@ impl Evaluation {
 
 #[pymethods]
 impl Evaluation {
-    /// The metrics as JSON.
+    /// The metrics, those of a random order of the candidates, and names and metrics of the members of an
+    /// ensemble, as JSON.
     #[getter]
-    fn metrics(&self) -> PyResult<String> {
-        json(&self.inner.scores)
-    }
-
-    /// The metrics of a random order of the candidates, as JSON.
-    #[getter]
-    fn chance(&self) -> PyResult<String> {
-        json(&self.chance)
-    }
-
-    /// Names and metrics of the members of an ensemble, as JSON.
-    #[getter]
-    fn members(&self) -> PyResult<String> {
-        json(&self.members)
+    fn scores(&self) -> PyResult<String> {
+        json(&(&self.inner.scores, &self.chance, &self.members))
     }
 
     /// 95 % intervals of all metrics, as JSON.
@@ -92,28 +87,13 @@ impl Evaluation {
         Ranks::new(self.inner.ranks.clone(), found.candidates, found.duplicate_candidates)
     }
 
-    /// Names of the queries.
+    /// For each query its name, its text where it has one, the id of its gold, and its best candidate.
     #[getter]
-    fn queries(&self) -> Vec<String> {
-        self.queries.clone()
-    }
-
-    /// Texts of the queries; none of other inputs.
-    #[getter]
-    fn texts(&self) -> Vec<String> {
-        self.texts.clone()
-    }
-
-    /// The id of each query's gold.
-    #[getter]
-    fn golds(&self) -> Vec<String> {
-        self.inner.golds.clone()
-    }
-
-    /// Id, label and score of each query's best candidate.
-    #[getter]
-    fn best(&self) -> Vec<Option<(String, String, f32)>> {
-        self.best.clone()
+    fn rows(&self) -> Vec<Row> {
+        let (golds, best) = (self.inner.golds.iter().cloned(), self.best.iter().cloned());
+        let texts = self.texts.iter().cloned().map(Some).chain(std::iter::repeat(None));
+        let rows = self.queries.iter().cloned().zip(texts).zip(golds.zip(best));
+        rows.map(|((name, text), (gold, best))| (name, text, gold, best)).collect()
     }
 
     /// The metrics as a table.

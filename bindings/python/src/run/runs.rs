@@ -59,23 +59,12 @@ impl Runs {
         Ok(Self { inner: inner? })
     }
 
-    /// Names of the members.
+    /// Names of the members, the rule that combines them, and the configuration of the first one, as JSON.
     #[getter]
-    fn names(&self) -> Vec<String> {
-        self.inner.names().to_vec()
-    }
-
-    /// The rule that combines the members, as JSON.
-    #[getter]
-    fn rule(&self) -> PyResult<String> {
-        json(&self.inner.rule)
-    }
-
-    /// The configuration of the first member, as JSON.
-    #[getter]
-    fn config(&self) -> PyResult<String> {
+    fn description(&self) -> PyResult<String> {
         let config: &Config = self.inner.config();
-        json(&toml::Table::try_from(config).map_err(|error| Failure::Other(error.to_string()))?)
+        let config = toml::Table::try_from(config).map_err(|e| Failure::Other(e.to_string()))?;
+        json(&(self.inner.names(), &self.inner.rule, config))
     }
 
     /// The candidates of the first member.

@@ -56,7 +56,7 @@ impl Axis {
         values: impl Iterator<Item = f64>,
         padding: f64,
         (start, length): (f64, f64),
-    ) -> Ruler {
+    ) -> Ruler<'_> {
         let scale = self.scale;
         let shown = |value: &f64| value.is_finite() && (scale == Scale::Linear || *value > 0.0);
         let ends = values.filter(shown).map(|value| to_scale(scale, value));
@@ -80,8 +80,7 @@ impl Axis {
         let low_end = if zero == Some(low) { low } else { low - free };
         let most = self.most.map_or(f64::INFINITY, |most| to_scale(scale, most));
         let high_end = (high + free).min(most.max(high));
-        let (whole, names) = (self.whole, self.names.clone());
-        Ruler { scale, whole, names, low: low_end, high: high_end, start, length }
+        Ruler { axis: self, low: low_end, high: high_end, start, length }
     }
 }
 
@@ -94,10 +93,8 @@ fn to_scale(scale: Scale, value: f64) -> f64 {
 
 /// An axis where it is drawn.
 #[derive(Clone, Debug)]
-pub struct Ruler {
-    scale: Scale,
-    whole: bool,
-    names: Vec<String>,
+pub struct Ruler<'a> {
+    axis: &'a Axis,
     /// Ends, as logarithms on a logarithmic axis.
     low: f64,
     high: f64,
@@ -106,10 +103,10 @@ pub struct Ruler {
     length: f64,
 }
 
-impl Ruler {
+impl Ruler<'_> {
     /// Where a value lies, in points; outside values lie at the end.
     pub fn place(&self, value: f64) -> f64 {
-        let value = match self.scale {
+        let value = match self.axis.scale {
             Scale::Logarithmic if value <= 0.0 => self.low,
             scale => to_scale(scale, value),
         };
@@ -119,10 +116,10 @@ impl Ruler {
 
     /// Ticks with their labels, about `count`.
     pub fn ticks(&self, count: usize) -> Vec<(f64, String)> {
-        if !self.names.is_empty() {
-            return (0..).map(f64::from).zip(self.names.iter().cloned()).collect();
+        if !self.axis.names.is_empty() {
+            return (0..).map(f64::from).zip(self.axis.names.iter().cloned()).collect();
         }
-        match self.scale {
+        match self.axis.scale {
             Scale::Linear => self.linear_ticks(self.low, self.high, count),
             Scale::Logarithmic => self.decades(count),
         }
@@ -133,7 +130,7 @@ impl Ruler {
         let power = 10f64.powf(raw.log10().floor());
         let step = [1.0, 2.0, 5.0, 10.0].map(|part| part * power);
         let step = step.into_iter().find(|step| *step >= raw * 0.999).unwrap_or(10.0 * power);
-        let step = if self.whole { step.max(1.0) } else { step };
+        let step = if self.axis.whole { step.max(1.0) } else { step };
         let first = (low / step - 1e-9).ceil() as i64;
         let last = (high / step + 1e-9).floor() as i64;
         let places = (-(step.log10() + 1e-9).floor()).max(0.0) as usize;
@@ -153,7 +150,7 @@ impl Ruler {
                 .flat_map(|decade| parts.iter().map(move |part| part * 10f64.powi(decade)));
             let (low, high) = (self.low - 1e-9, self.high + 1e-9);
             let inside = all.filter(|value| (low..=high).contains(&value.log10()));
-            let whole = |value: &f64| !self.whole || *value >= 1.0;
+            let whole = |value: &f64| !self.axis.whole || *value >= 1.0;
             inside.filter(whole).map(|value| (value, short(value))).collect()
         };
         let decades = within(&[1.0]);
@@ -187,12 +184,9 @@ fn scientific(value: f64) -> String {
     if mantissa == 0.0 {
         return "0".into();
     }
-    let raised = |character| match character {
-        '-' => '⁻',
-        '1' => '¹',
-        '2' => '²',
-        '3' => '³',
-        digit => digit.to_digit(10).and_then(|d| char::from_u32(0x2070 + d)).unwrap_or(digit),
+    let raised = |character: char| match character.to_digit(10) {
+        Some(digit) => ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'][digit as usize],
+        None => '⁻',
     };
     let exponent: String = exponent.chars().map(raised).collect();
     let mantissa = mantissa.to_string().replace('-', "−");
@@ -256,11 +250,8 @@ mod tests {
 
     #[test]
     fn places_are_within_the_axis() {
-        let ruler = Axis { most: Some(1.0), ..Axis::linear("a") }.over(
-            [0.0, 1.0].into_iter(),
-            0.1,
-            (0.0, -50.0),
-        );
+        let axis = Axis { most: Some(1.0), ..Axis::linear("a") };
+        let ruler = axis.over([0.0, 1.0].into_iter(), 0.1, (0.0, -50.0));
         assert_eq!(ruler.place(1.0), -50.0);
         assert_eq!(ruler.place(9.0), -50.0);
         assert!(ruler.place(0.0) < 0.0);
