@@ -87,13 +87,15 @@ impl Names<'_> {
             let (all, at) = self.place(number as usize)?;
             Ok::<_, Error>(all.id(at).to_owned())
         };
-        let mut ids = candidates.iter().map(id).collect::<Result<Vec<_>, Error>>()?;
+        let ids = candidates.iter().map(id).collect::<Result<Vec<_>, Error>>()?;
         let (all, at) = self.place(candidates.first().map_or(0, |&first| first as usize))?;
         let label = match (all.label(at), levels) {
             ("", Some(levels)) => quantiles::number(levels, all, all.class_of(at))?.to_string(),
             (label, _) => label.to_owned(),
         };
         let (rank, tied) = (above as usize + 1, tied as usize);
-        Ok(Hit { rank, id: ids.remove(0), label, score, gap, tied, duplicates: ids })
+        let mut ids = ids.into_iter();
+        let (id, duplicates) = (ids.next().unwrap_or_default(), ids.collect());
+        Ok(Hit { rank, id, label, score, gap, tied, duplicates })
     }
 }

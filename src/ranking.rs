@@ -12,7 +12,7 @@ use crate::Error;
 use crate::answer::Names;
 use crate::golds::RankedGolds;
 
-/// The most hits of all queries that are kept to find ties among them.
+/// The most hits of all queries that are kept to find ties among them, unless a fourth of them are asked for.
 const HITS: usize = 1 << 18;
 
 /// What ranks queries: the members of an ensemble among all candidates, or one run among candidates in shards.
@@ -99,7 +99,7 @@ impl Ranking<'_> {
         wanted: Option<&[bool]>,
     ) -> Result<Found<'_>, Error> {
         if wanted.is_none()
-            && let Some((mut found, names)) = self.first(rule, pool, places.end)?
+            && let Some((mut found, names)) = self.first(rule, pool, &places)?
         {
             for own in &mut found {
                 own.hits.truncate(places.end);
@@ -119,17 +119,18 @@ impl Ranking<'_> {
         Ok((found, names))
     }
 
-    /// The first `count` distinct candidates of each query, from the best candidates; none where so few do not say
-    /// how many tie with the last one, or are too many to keep.
+    /// The distinct candidates of each query up to the last of `places`, from the best candidates; none where so few
+    /// do not say how many tie with the last one, or are too many to keep.
     fn first(
         &self,
         rule: &Combination,
         pool: Pool,
-        count: usize,
+        places: &Range<usize>,
     ) -> Result<Option<Found<'_>>, Error> {
-        let all = self.candidates();
+        let (all, count, queries) = (self.candidates(), places.end, self.queries().len());
+        let most = queries.saturating_mul(places.len()).saturating_mul(4).max(HITS);
         for more in [2, 16].map(|times| count.saturating_add(1).saturating_mul(times).min(all)) {
-            if self.queries().len().saturating_mul(more) > HITS {
+            if queries.saturating_mul(more) > most {
                 return Ok(None);
             }
             let hits = match self {
