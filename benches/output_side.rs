@@ -72,7 +72,7 @@ fn basis() -> Result<serde_json::Value, Failure> {
     let seconds = median(|| {
         let basis =
             Basis::fit(Kernel::Cosine, &rows, &SketchOptions::new(SketchKind::Gaussian, m))?;
-        p = basis.project(&rows)?.rank;
+        p = basis.project(&rows)?.dimension;
         Ok(())
     })?;
     Ok(json!({"n": n, "m": m, "p": p, "fit_and_project_s": seconds}))
@@ -100,7 +100,7 @@ fn decode_chebi() -> Result<serde_json::Value, Failure> {
     let rows = all.select(&(0..9244).collect::<Vec<_>>())?;
     let options = SketchOptions::new(SketchKind::Gaussian, 100);
     let projected = Basis::fit(Kernel::Cosine, &rows, &options)?.project(&all)?;
-    let p = projected.rank;
+    let p = projected.dimension;
     let gold: Vec<Option<u32>> =
         (0..projected.len() as u32).step_by(10).take(3_300).map(Some).collect();
     let noise = normals(gold.len() * p, "noise");
@@ -223,7 +223,7 @@ fn stream_basis() -> Result<serde_json::Value, Failure> {
     let start = Instant::now();
     let basis = Basis::fit(Kernel::Cosine, &rows, &SketchOptions::new(SketchKind::Gaussian, 100))?;
     let fit_s = start.elapsed().as_secs_f64();
-    Ok(json!({"n": rows.rows, "d": rows.width, "m": 100, "p": basis.rank(), "fit_s": fit_s,
+    Ok(json!({"n": rows.rows, "d": rows.width, "m": 100, "p": basis.dimension(), "fit_s": fit_s,
               "peak_mib_before": before, "peak_mib": peak_mib()}))
 }
 

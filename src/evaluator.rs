@@ -131,7 +131,7 @@ impl<'a> Evaluator<'a> {
         let Projection { coordinates, .. } = basis.project_shared(&outputs)?;
         // candidates may have the leading coordinates alone
         let p = self.decoder.candidates.dim();
-        let mut rows = coordinates.chunks_exact(basis.rank());
+        let mut rows = coordinates.chunks_exact(basis.dimension());
         let mut z = vec![0.0; split.ids.len() * p];
         for (z, output) in z.chunks_exact_mut(p).zip(&split.outputs) {
             if let Some(row) = output.and_then(|_| rows.next()) {

@@ -236,7 +236,7 @@ impl PreparedMachine<'_> {
                     key: "encoder.answers.ranks".into(),
                     chosen: curve.chosen.rank as f64,
                     tried,
-                    bounds: [1.0, basis.rank() as f64],
+                    bounds: [1.0, basis.dimension() as f64],
                 };
                 let choices = vec![lambda(curve.chosen.lambda), rank];
                 (KernelModel::Ridge(model), None, Some(curve), choices)

@@ -37,14 +37,14 @@ pub(super) fn weighted_basis(
     let projections: Vec<Projection> =
         bases.iter().zip(PartRows::all(&rows)).map(project).collect::<Result<_, _>>()?;
     let answers = answers(settings, inputs, outputs, &projections)?;
-    let width: usize = projections.iter().map(|part| part.rank).sum();
+    let width: usize = projections.iter().map(|part| part.dimension).sum();
     let unit = Queries::new(width, &answers)?.normalised();
 
     let pairs = drawn_pairs(outputs.len(), config.seed);
     let ids: Vec<String> = pairs.iter().map(|&pair| dataset.train.ids[pair].clone()).collect();
     let (mut queries, mut candidates, mut start) = (Vec::new(), Vec::new(), 0);
     for (at, basis) in bases.iter().enumerate() {
-        let own = |&pair: &usize| &unit[pair * width + start..][..basis.rank()];
+        let own = |&pair: &usize| &unit[pair * width + start..][..basis.dimension()];
         let z: Vec<f32> = pairs.iter().flat_map(own).copied().collect();
         let placed = summand_candidates(basis, at, &dataset.outputs)?;
         candidates.push(match &config.decoding.hubs {
@@ -52,7 +52,7 @@ pub(super) fn weighted_basis(
             None => placed,
         });
         queries.push(z);
-        start += basis.rank();
+        start += basis.dimension();
     }
     let names: Vec<String> = (0..bases.len()).map(|at| format!("output.kernels[{at}]")).collect();
     let mut members = Vec::new();
@@ -94,7 +94,7 @@ fn answers(
     outputs: &TrainingOutputs,
     projections: &[Projection],
 ) -> Result<Vec<f32>, Error> {
-    let width = projections.iter().map(|part| part.rank).sum();
+    let width = projections.iter().map(|part| part.dimension).sum();
     let row = |row: usize| projections.iter().flat_map(move |part| part.row(row));
     let values = (0..outputs.len()).flat_map(row).copied().map(f64::from);
     let targets = Targets::new(width, values.collect::<Vec<f64>>())?;

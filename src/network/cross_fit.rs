@@ -34,7 +34,7 @@ impl<R: Recipe> CrossFit<'_, R> {
     pub(super) fn answers(&self, observer: &mut dyn Observer) -> Result<HeldOut, Error> {
         let Self { recipe, config, basis, preparation, device, .. } = *self;
         let train_split = &self.dataset.train;
-        let (n, p) = (train_split.ids.len(), basis.rank());
+        let (n, p) = (train_split.ids.len(), basis.dimension());
         let folds = held_out_folds(config, n)?;
         let count = folds.len();
         let mut found: Vec<(usize, Vec<f32>)> = Vec::new();

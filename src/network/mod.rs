@@ -178,7 +178,7 @@ impl<R: Recipe> Fit for Prepared<'_, R> {
             None => Cow::Borrowed(targets),
         };
         let targets = &*targets;
-        memory::check(&self.training_needs(inputs.len(), basis.rank()), task.force)?;
+        memory::check(&self.training_needs(inputs.len(), basis.dimension()), task.force)?;
         let restored = self.outputs.resumed().is_some_and(Folder::has_checkpoint);
         let offset = targets.mean();
         let model = new_model(recipe, config, preparation, &offset, &device, restored)?;

@@ -131,7 +131,7 @@ impl<'a> Study<'a> {
                 let kernel = Some(outputs.kernel()?);
                 let basis = fit_basis(&config, kernel, &outputs.rows(), size, seed)?;
                 let targets = basis.project_shared(&outputs.rows())?;
-                draw.rank += basis.rank() as f64 / draws as f64;
+                draw.rank += basis.dimension() as f64 / draws as f64;
                 draw.residual += targets.residuals.iter().sum::<f64>() / (n * draws as f64);
                 length = targets.squared_norms.iter().sum::<f64>() / n;
                 if at == 0 {

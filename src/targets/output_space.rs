@@ -25,8 +25,8 @@ impl OutputSpace {
     /// Number of coordinates of a point.
     pub fn width(&self) -> usize {
         match self {
-            Self::Basis(basis) => basis.rank(),
-            Self::Machine(space) => space.rank(),
+            Self::Basis(basis) => basis.dimension(),
+            Self::Machine(space) => space.dimension(),
             Self::Quantiles(levels) => levels.len(),
         }
     }
@@ -43,7 +43,7 @@ impl OutputSpace {
     /// The point from which candidates' coordinates count; none where they are not points of a basis.
     pub(crate) fn origin(&self) -> Option<Cow<'_, [f64]>> {
         match self {
-            Self::Basis(basis) => Some(vec![0.0; basis.rank()].into()),
+            Self::Basis(basis) => Some(vec![0.0; basis.dimension()].into()),
             Self::Machine(space) => space.as_basis().map(|_| space.centre().into()),
             Self::Quantiles(_) => None,
         }
@@ -71,8 +71,8 @@ impl OutputSpace {
         let (dim, coordinates, constants) = match self {
             Self::Basis(basis) => return Ok(CandidateParts::in_basis(basis, rows)?),
             Self::Machine(space) => {
-                let Points { rank, coordinates, constants } = space.points(rows)?;
-                (rank, coordinates, constants)
+                let Points { dimension, coordinates, constants } = space.points(rows)?;
+                (dimension, coordinates, constants)
             }
             Self::Quantiles(levels) => {
                 let (coordinates, constants) = quantiles::candidates(levels, &numbers(rows)?);
@@ -131,8 +131,8 @@ pub(crate) fn summand_candidates(
 ) -> Result<Candidates, Error> {
     candidates_at(outputs, |rows| {
         let parts = PartRows::all(rows);
-        let Projection { rank, coordinates, .. } = basis.project_shared(&parts[place])?;
-        Ok(CandidateParts { dim: rank, coordinates, ..CandidateParts::default() })
+        let Projection { dimension, coordinates, .. } = basis.project_shared(&parts[place])?;
+        Ok(CandidateParts { dim: dimension, coordinates, ..CandidateParts::default() })
     })
 }
 

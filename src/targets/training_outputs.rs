@@ -167,7 +167,7 @@ impl<'a> TrainingOutputs<'a> {
         let several = self.config.output.kernel.is_none();
         let kernel = if several { None } else { Some(self.kernel()?) };
         let fitted = fit_basis(self.config, kernel, &self.selected(all), size, seed)?;
-        let (rank, size) = (fitted.rank(), fitted.options().size);
+        let (rank, size) = (fitted.dimension(), fitted.options().size);
         if rank < size && self.config.output.kernels.is_empty() {
             warn!(
                 rank,

@@ -145,7 +145,7 @@ fn an_own_kernel_is_learnt_and_decoded() {
     let encoder = config.init(2, &targets.mean(), &mut generator(0, "own kernel", 0), &device);
     let metrics = |model: &Model<_>| -> Result<Metrics, dsokr::Error> {
         let z = embed(model, &points, 64)?;
-        let queries = Queries::named(&ids, basis.rank(), &z)?;
+        let queries = Queries::named(&ids, basis.dimension(), &z)?;
         let gold = Pool::Shared.gold(&ids, &ids, &candidates, MissingGold::Error)?;
         let ranks = Pool::Shared.rank(&queries, &gold, &candidates)?;
         Ok(Pool::Shared.metrics(&ranks, &candidates)?)

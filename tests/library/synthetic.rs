@@ -104,7 +104,7 @@ fn inputs_have_the_covariance_and_outputs_the_rank_that_are_asked_for() {
         &SketchOptions::new(&all, 50).with_tolerance(1e-9),
     )
     .unwrap();
-    assert_eq!(basis.rank(), 4);
+    assert_eq!(basis.dimension(), 4);
 
     // Noise alone, in decaying directions: its power is the trace of E.
     let noise = CONFIG
@@ -129,7 +129,7 @@ fn by_hand(config: &Checked, run: &std::path::Path) -> f64 {
         let y = &y[output.unwrap() * 20..][..20];
         answer.iter().zip(y).map(|(a, y)| f64::from(a - y).powi(2)).sum::<f64>()
     };
-    let errors = z.chunks_exact(basis.rank()).zip(&test.outputs).map(one);
+    let errors = z.chunks_exact(basis.dimension()).zip(&test.outputs).map(one);
     errors.sum::<f64>() / test.ids.len() as f64
 }
 

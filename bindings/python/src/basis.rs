@@ -71,7 +71,7 @@ impl Basis {
         let rows = rows.get();
         let projected = work(py, || self.inner.project(rows.source()).map_err(named));
         let projected = projected?;
-        let (n, rank) = (projected.len(), projected.rank);
+        let (n, rank) = (projected.len(), projected.dimension);
         Ok((
             matrix(py, projected.coordinates, n, rank)?,
             vector(py, projected.squared_norms),
@@ -93,7 +93,7 @@ impl Basis {
     /// p, the number of coordinates.
     #[getter]
     fn rank(&self) -> usize {
-        self.inner.rank()
+        self.inner.dimension()
     }
 
     /// The p eigenvalues, descending.

@@ -148,7 +148,7 @@ impl KernelMachine {
         let rows = outputs.get();
         let inner = work(py, || {
             placed(rows.source(), ids, labels, |rows| {
-                let Points { rank: dim, coordinates, constants } = space.points(rows)?;
+                let Points { dimension: dim, coordinates, constants } = space.points(rows)?;
                 Ok(CandidateParts { dim, coordinates, constants, ..CandidateParts::default() })
             })
         });

@@ -53,7 +53,7 @@ fn scores_of(
     let uniform = SketchKind::Subsampling { replacement: false };
     let drawn = Sketch::draw(&uniform, pilot, rows.len(), seed)?;
     let basis = Basis::from_sketch(kernel, rows, &drawn, SketchOptions::TOLERANCE)?;
-    let rank = basis.rank();
+    let rank = basis.dimension();
 
     let (n, ranks) = (rows.len(), Ranks::current());
     let project = |start: usize| {

@@ -13,10 +13,10 @@
 //! let rows = Features::Dense(DenseRows::new(2, vec![1.0, 0.0, 0.6, 0.8, 0.0, 2.0])?);
 //! let basis = Basis::fit(Kernel::Cosine, &rows, &SketchOptions::new(SketchKind::Gaussian, 3))?;
 //! let targets = basis.project(&rows)?;
-//! let product: f32 = (0..basis.rank())
+//! let product: f32 = (0..basis.dimension())
 //!     .map(|j| targets.row(0)[j] * targets.row(1)[j])
 //!     .sum();
-//! assert_eq!(basis.rank(), 2);
+//! assert_eq!(basis.dimension(), 2);
 //! assert!((product - 0.6).abs() < 1e-6);
 //! # Ok::<(), dsokr_basis::Error>(())
 //! ```

@@ -81,7 +81,7 @@ impl<'a> ExactSearch<'a> {
     /// is not that of the encoding; [`Error::OutOfRange`] for a number of items that is not searched
     /// exactly and for set sizes beyond the number of labels.
     pub fn in_basis(basis: &'a Basis, encoding: Encoding) -> Result<Self, Error> {
-        Self { space: Space::Basis(basis), encoding }.checked(basis.rank())
+        Self { space: Space::Basis(basis), encoding }.checked(basis.dimension())
     }
 
     /// For predictions α(x), one coefficient for each row of `outputs`, as a kernel machine gives
@@ -153,9 +153,9 @@ impl<'a> ExactSearch<'a> {
     /// w of a prediction.
     fn direction(&self, z: &[f32]) -> Result<Direction, Error> {
         match &self.space {
-            Space::Basis(basis) if z.len() < basis.rank() => {
+            Space::Basis(basis) if z.len() < basis.dimension() => {
                 let mut padded = z.to_vec();
-                padded.resize(basis.rank(), 0.0);
+                padded.resize(basis.dimension(), 0.0);
                 direction::direction(basis, &padded)
             }
             Space::Basis(basis) => direction::direction(basis, z),

@@ -125,7 +125,7 @@ fn run(
     let points = space.points(&sets)?;
     let ids: Vec<String> = (0..sets.len()).map(|row| row.to_string()).collect();
     let class = (0..sets.len() as u32).collect();
-    let (labels, rank) = (vec![String::new(); sets.len()], points.rank);
+    let (labels, rank) = (vec![String::new(); sets.len()], points.dimension);
     let candidates = Candidates::new(CandidateParts {
         ids,
         labels,

@@ -121,7 +121,7 @@ fn main() -> Result<(), Failure> {
     let lambda = RIDGE / chosen.len() as f64;
     let fitted = fit(Kernel::Linear, &x, &targets, lambda, Arithmetic::Single)?;
 
-    let rank = basis.rank();
+    let rank = basis.dimension();
     let groups = distinct(&outputs.select(&pool)?)?;
     let own: Vec<usize> = groups.representative.iter().map(|&at| pool[at]).collect();
     let points = basis.project(&outputs.select(&own)?)?;

@@ -59,7 +59,7 @@ impl Targets {
     /// As [`new`](Self::new) and [`with_residuals`](Self::with_residuals).
     pub fn from_projection(projection: &Projection) -> Result<Self, Error> {
         let values: Vec<f64> = projection.coordinates.iter().map(|&value| value.into()).collect();
-        Self::new(projection.rank, values)?.with_residuals(projection.residuals.clone())
+        Self::new(projection.dimension, values)?.with_residuals(projection.residuals.clone())
     }
 
     /// The same targets with `r(y)` of each row, which losses of a distance add to it; 0 otherwise.

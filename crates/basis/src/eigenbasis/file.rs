@@ -107,23 +107,23 @@ impl Basis {
             let expected = "eigenvalues above 0, descending".to_owned();
             return Err(stored.bad_shape(&name("spectrum"), &[spectrum.len()], expected));
         }
-        let rank = spectrum.len();
+        let dimension = spectrum.len();
         let has = |name: &str| stored.names().any(|found| found == name);
         let map = if let Some(sum) = sum {
-            let turn = stored.shaped(&name("turn"), &[rank, sum.coordinates()])?;
+            let turn = stored.shaped(&name("turn"), &[dimension, sum.coordinates()])?;
             Projector::Sum { sum, turn }
         } else if has(&name("matrix")) {
             check_width(width)?;
-            let matrix = stored.shaped(&name("matrix"), &[rank, width])?;
+            let matrix = stored.shaped(&name("matrix"), &[dimension, width])?;
             let zero = match stored.version() >= ZERO_ROW && has(&name("zero")) {
-                true => stored.shaped(&name("zero"), &[rank])?,
+                true => stored.shaped(&name("zero"), &[dimension])?,
                 false => Vec::new(),
             };
             Projector::linear(matrix, zero, width, kind)
         } else {
             let anchors = Features::from_stored(stored, &name("anchors"), kind, width)?;
             let count = crate::RowSource::len(&anchors);
-            let weights = stored.shaped(&name("weights"), &[count, rank])?;
+            let weights = stored.shaped(&name("weights"), &[count, dimension])?;
             Projector::Anchored { weights, anchors }
         };
         let tempered = read_tempered(stored, prefix, &spectrum)?;
@@ -211,22 +211,22 @@ impl Basis {
     }
 
     fn tensors(&self) -> Vec<Tensor<'_>> {
-        let rank = self.rank();
-        let mut tensors = vec![Tensor::f64("spectrum", &[rank], &self.spectrum)];
+        let dimension = self.dimension();
+        let mut tensors = vec![Tensor::f64("spectrum", &[dimension], &self.spectrum)];
         match &self.map {
             Projector::Linear { matrix, zero, .. } => {
-                tensors.push(Tensor::f32("matrix", &[rank, self.width], matrix));
+                tensors.push(Tensor::f32("matrix", &[dimension, self.width], matrix));
                 if !zero.is_empty() {
-                    tensors.push(Tensor::f32("zero", &[rank], zero));
+                    tensors.push(Tensor::f32("zero", &[dimension], zero));
                 }
             }
             Projector::Anchored { weights, anchors } => {
-                let count = weights.len() / rank;
-                tensors.push(Tensor::f64("weights", &[count, rank], weights));
+                let count = weights.len() / dimension;
+                tensors.push(Tensor::f64("weights", &[count, dimension], weights));
                 tensors.extend(anchors.tensors("anchors"));
             }
             Projector::Sum { sum, turn } => {
-                tensors.push(Tensor::f32("turn", &[rank, sum.coordinates()], turn));
+                tensors.push(Tensor::f32("turn", &[dimension, sum.coordinates()], turn));
                 for (at, part) in sum.parts().iter().enumerate() {
                     let own = part.basis.tensors().into_iter();
                     tensors.extend(
@@ -236,7 +236,7 @@ impl Basis {
             }
         }
         if let Some(offset) = self.offset() {
-            tensors.push(Tensor::f64("offset", &[rank], offset));
+            tensors.push(Tensor::f64("offset", &[dimension], offset));
         }
         tensors
     }
@@ -279,12 +279,16 @@ fn read_tempered(
     if tempering.validate().is_err() || tempering.changes_nothing() {
         return Err(stored.bad_metadata(&key, "a tempering with a power from 0 to 1"));
     }
-    let (rank, mut offset) = (spectrum.len(), Vec::new());
+    let (dimension, mut offset) = (spectrum.len(), Vec::new());
     if tempering.centred {
         let name = format!("{prefix}offset");
-        offset = stored.shaped::<f64>(&name, &[rank])?;
+        offset = stored.shaped::<f64>(&name, &[dimension])?;
         if offset.iter().any(|value| !value.is_finite()) {
-            return Err(stored.bad_shape(&name, &[rank], format!("[{rank}], finite numbers")));
+            return Err(stored.bad_shape(
+                &name,
+                &[dimension],
+                format!("[{dimension}], finite numbers"),
+            ));
         }
     }
     let rows = stored.parsed(&format!("{prefix}{TEMPERED_ROWS}"), "a number of rows")?;

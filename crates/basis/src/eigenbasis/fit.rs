@@ -96,12 +96,12 @@ fn fit_linear(
 impl Projector {
     /// From M, p × d row-major, and ψ̃(0).
     pub(super) fn linear(matrix: Vec<f32>, zero: Vec<f32>, width: usize, kind: RowKind) -> Self {
-        let rank = matrix.len() / width;
+        let dimension = matrix.len() / width;
         let transposed = match kind {
             RowKind::Dense => Vec::new(),
-            RowKind::Bits | RowKind::Sparse => {
-                (0..matrix.len()).map(|at| matrix[at % rank * width + at / rank]).collect()
-            }
+            RowKind::Bits | RowKind::Sparse => (0..matrix.len())
+                .map(|at| matrix[at % dimension * width + at / dimension])
+                .collect(),
         };
         Self::Linear { matrix, transposed, zero }
     }
@@ -118,7 +118,7 @@ fn sketched_features(
     let (m, d) = (sketch.m(), rows.width());
     let (cancellation, ranks) = (Cancellation::current(), Ranks::current());
     let dense = rows.kind() == RowKind::Dense;
-    // the elements that this rank adds up
+    // the elements that this process adds up
     let share = match dense {
         true => ranks.part(m * d),
         false => {
@@ -206,7 +206,7 @@ fn wave(ranks: &Ranks, bytes: usize) -> Result<usize, Error> {
     Ok(ranks.broadcast_number(own as u64)? as usize * ranks.size())
 }
 
-/// The factors of all ranks, those of each rank as one block of sparse rows.
+/// The factors of all processes, those of each as one block of sparse rows.
 fn gather(
     ranks: &Ranks,
     own: &[(Vec<f32>, Block)],
@@ -309,7 +309,7 @@ fn fit_anchored(
             .collect::<Result<_, Error>>()?;
         let parts = ranks.divide(parts, m * m)?;
         for at in 0..wave.len() {
-            // none of a rank without elements
+            // none of a process without elements
             if let Some(part) = parts[at % ranks.size()].get(at / ranks.size()) {
                 half.iter_mut().zip(part).for_each(|(half, part)| *half += part);
             }
@@ -318,12 +318,13 @@ fn fit_anchored(
     let half = ranks.join(half)?;
     let half = MatRef::from_column_major_slice(&half, m, m);
     let Eigen { values, vectors } = leading(half + half.transpose(), tolerance)?;
-    let rank = values.len();
-    let mut weights = vec![0.0; anchors.len() * rank];
+    let dimension = values.len();
+    let mut weights = vec![0.0; anchors.len() * dimension];
     for (at, mixing) in mixing.iter().enumerate() {
         // A column of Ω W_I is the p weights of one anchor.
         let columns = multiply(vectors.transpose(), mixing.as_ref());
-        let out = weights[starts[at] * rank..starts[at + 1] * rank].chunks_exact_mut(rank);
+        let out =
+            weights[starts[at] * dimension..starts[at + 1] * dimension].chunks_exact_mut(dimension);
         for (out, column) in out.zip(columns.col_iter()) {
             for ((out, &weight), value) in out.iter_mut().zip(column.iter()).zip(&values) {
                 *out = weight / value.sqrt();

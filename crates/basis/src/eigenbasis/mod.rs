@@ -129,7 +129,7 @@ impl Basis {
     }
 
     /// p, the number of coordinates: eigenvalues above `σ_1 · tolerance`.
-    pub fn rank(&self) -> usize {
+    pub fn dimension(&self) -> usize {
         self.spectrum.len()
     }
 
@@ -162,7 +162,7 @@ impl Basis {
     /// copied, else `Ω R Φ` (p × d), borrowed. For a tempered basis, that times `Λ^{−α/2} Vᵀ`. For a
     /// [sum](Self::sum) the p × P matrix that turns the coordinates of its bases, one behind the other.
     pub fn matrix(&self) -> Matrix<'_> {
-        let rows = self.rank();
+        let rows = self.dimension();
         match &self.map {
             Projector::Linear { matrix, .. } => {
                 Matrix { values: Cow::Borrowed(matrix), rows, columns: self.width }
@@ -199,8 +199,8 @@ impl Basis {
     /// # Errors
     /// [`Error::Shape`] when z is not p numbers.
     pub fn feature_direction(&self, z: &[f32]) -> Result<Option<Vec<f32>>, Error> {
-        if z.len() != self.rank() {
-            return Err(Error::width(z.len(), self.rank()));
+        if z.len() != self.dimension() {
+            return Err(Error::width(z.len(), self.dimension()));
         }
         let (Projector::Linear { matrix, .. }, None) = (&self.map, &self.tempered) else {
             return Ok(None);

@@ -105,24 +105,24 @@ impl Number for f64 {
 /// `transposed` is Mᵀ, which bits and sparse rows are multiplied with.
 pub(super) fn project<T: Number>(matrix: &[f32], transposed: &[f32], rows: &Block, out: &mut [T]) {
     let width = rows.width();
-    let rank = matrix.len() / width;
+    let dimension = matrix.len() / width;
     if let Block::Dense(rows) = rows {
         return turn(matrix, width, &T::numbers(rows.values()), out);
     }
     out.fill(T::default());
-    for (row, out) in out.chunks_exact_mut(rank).enumerate() {
+    for (row, out) in out.chunks_exact_mut(dimension).enumerate() {
         rows.entries(row, 0..width, |column, value| {
-            T::add_scaled(out, value, &transposed[column * rank..(column + 1) * rank]);
+            T::add_scaled(out, value, &transposed[column * dimension..(column + 1) * dimension]);
         });
     }
 }
 
 /// `out = X Mᵀ` for rows of `width` numbers, p numbers a row; `matrix` is M, p × width row-major.
 pub(super) fn turn<T: Number>(matrix: &[f32], width: usize, rows: &[T], out: &mut [T]) {
-    let (rank, len) = (matrix.len() / width, rows.len() / width);
+    let (dimension, len) = (matrix.len() / width, rows.len() / width);
     let matrix = T::numbers(matrix);
-    let out = MatMut::from_column_major_slice_mut(out, rank, len);
-    let matrix = MatRef::from_row_major_slice(&matrix, rank, width);
+    let out = MatMut::from_column_major_slice_mut(out, dimension, len);
+    let matrix = MatRef::from_row_major_slice(&matrix, dimension, width);
     let rows = MatRef::from_column_major_slice(rows, width, len);
     matmul(out, Accum::Replace, matrix, rows, T::of(1.0), Par::Seq);
 }

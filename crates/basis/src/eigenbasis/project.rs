@@ -21,7 +21,7 @@ const ANCHORS: usize = 1024;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Projection {
     /// p, the number of coordinates.
-    pub rank: usize,
+    pub dimension: usize,
     /// `ψ̃(y)` of each output, n × p row-major.
     pub coordinates: Vec<f32>,
     /// `k(y, y)` of each output, of the tempered kernel where the basis is tempered.
@@ -46,8 +46,8 @@ impl Projection {
 
     /// The mean of the coordinates over the outputs, p numbers: where an encoder best starts.
     pub fn mean(&self) -> Vec<f32> {
-        let mut sum = vec![0.0f64; self.rank];
-        for row in self.coordinates.chunks_exact(self.rank.max(1)) {
+        let mut sum = vec![0.0f64; self.dimension];
+        for row in self.coordinates.chunks_exact(self.dimension.max(1)) {
             sum.iter_mut().zip(row).for_each(|(sum, &value)| *sum += f64::from(value));
         }
         let count = self.len().max(1) as f64;
@@ -61,11 +61,11 @@ impl Projection {
     pub fn select(&self, rows: &[usize]) -> Self {
         let pick = |all: &[f64]| rows.iter().map(|&row| all[row]).collect();
         let coordinates = rows.iter().flat_map(|&row| {
-            let start = row * self.rank;
-            &self.coordinates[start..start + self.rank]
+            let start = row * self.dimension;
+            &self.coordinates[start..start + self.dimension]
         });
         Self {
-            rank: self.rank,
+            dimension: self.dimension,
             coordinates: coordinates.copied().collect(),
             squared_norms: pick(&self.squared_norms),
             residuals: pick(&self.residuals),
@@ -74,8 +74,8 @@ impl Projection {
 
     /// `ψ̃` of one output: p coordinates, none when there is no such output.
     pub fn row(&self, row: usize) -> &[f32] {
-        let start = row.saturating_mul(self.rank);
-        self.coordinates.get(start..start.saturating_add(self.rank)).unwrap_or(&[])
+        let start = row.saturating_mul(self.dimension);
+        self.coordinates.get(start..start.saturating_add(self.dimension)).unwrap_or(&[])
     }
 }
 
@@ -99,7 +99,7 @@ impl Basis {
         let ranks = Ranks::current();
         let own = self.project_range(rows, ranks.part_in_blocks(rows.len(), ROWS))?;
         Ok(Projection {
-            rank: own.rank,
+            dimension: own.dimension,
             coordinates: ranks.join(own.coordinates)?,
             squared_norms: ranks.join(own.squared_norms)?,
             residuals: ranks.join(own.residuals)?,
@@ -126,7 +126,11 @@ impl Basis {
             let within: f64 = terms.map(|(&t, scale)| scale * f64::from(t) * f64::from(t)).sum();
             if *squared_norm > 0.0 { (1.0 - within / squared_norm).clamp(0.0, 1.0) } else { 1.0 }
         };
-        Ok(coordinates.chunks_exact(self.rank().max(1)).zip(&squared_norms).map(share).collect())
+        Ok(coordinates
+            .chunks_exact(self.dimension().max(1))
+            .zip(&squared_norms)
+            .map(share)
+            .collect())
     }
 
     /// Coordinates of the given outputs, `block_rows` at a time, in order.
@@ -157,13 +161,13 @@ impl Basis {
         rows: &dyn RowSource,
         range: Range<usize>,
     ) -> Result<Projection, Error> {
-        let rank = self.rank();
-        let mut coordinates = vec![0.0f32; range.len() * rank];
+        let dimension = self.dimension();
+        let mut coordinates = vec![0.0f32; range.len() * dimension];
         let parts =
             self.each_block(rows, range, &mut coordinates, |start, coordinates, mut norms| {
-                norms.resize(coordinates.len() / rank, f64::NAN);
+                norms.resize(coordinates.len() / dimension, f64::NAN);
                 let mut residuals = vec![0.0; norms.len()];
-                for (at, coordinates) in coordinates.chunks_exact(rank).enumerate() {
+                for (at, coordinates) in coordinates.chunks_exact(dimension).enumerate() {
                     let projected = simd::squared_norm(coordinates);
                     let squared_norm = norms[at];
                     let both = [projected, squared_norm];
@@ -179,7 +183,7 @@ impl Basis {
             })?;
         let (squared_norms, residuals): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
         let (squared_norms, residuals) = (squared_norms.concat(), residuals.concat());
-        Ok(Projection { rank, coordinates, squared_norms, residuals })
+        Ok(Projection { dimension, coordinates, squared_norms, residuals })
     }
 
     /// Fills in the coordinates of the rows of `range`, p numbers a row, a block in a task. `found` is given the first
@@ -193,11 +197,11 @@ impl Basis {
         found: impl Fn(usize, &[T], Vec<f64>) -> Result<R, Error> + Sync,
     ) -> Result<Vec<R>, Error> {
         self.check_rows(rows.kind(), rows.width())?;
-        let (rank, cancellation) = (self.rank(), Cancellation::current());
-        let blocks = out.par_chunks_mut(ROWS * rank).enumerate().map(|(task, out)| {
+        let (dimension, cancellation) = (self.dimension(), Cancellation::current());
+        let blocks = out.par_chunks_mut(ROWS * dimension).enumerate().map(|(task, out)| {
             cancellation.check()?;
             let start = range.start + task * ROWS;
-            let block = features::read(rows, start..start + out.len() / rank)?;
+            let block = features::read(rows, start..start + out.len() / dimension)?;
             self.kernel.check(&block).map_err(|error| error.at_rows(|row| start + row))?;
             let norms = self.coordinates(block, out)?;
             found(start, out, norms)
@@ -211,7 +215,7 @@ impl Basis {
         rows: Block,
         out: &mut [T],
     ) -> Result<Vec<f64>, Error> {
-        let rank = self.rank();
+        let dimension = self.dimension();
         let mut norms = match (&self.tempered, &self.map) {
             (Some(_), _) | (None, Projector::Sum { .. }) => vec![0.0; rows.len()],
             (None, Projector::Linear { .. } | Projector::Anchored { .. }) => {
@@ -226,11 +230,13 @@ impl Basis {
                 };
                 let (scales, rows) = T::scaled(self.kernel.as_ref(), rows);
                 number::project(matrix, transposed, &rows, out);
-                for (out, scale) in out.chunks_exact_mut(rank).zip(scales) {
+                for (out, scale) in out.chunks_exact_mut(dimension).zip(scales) {
                     out.iter_mut().for_each(|value| *value *= scale);
                 }
                 let zero = T::numbers(zero);
-                zeros.iter().for_each(|row| out[row * rank..][..rank].copy_from_slice(&zero));
+                zeros
+                    .iter()
+                    .for_each(|row| out[row * dimension..][..dimension].copy_from_slice(&zero));
             }
             Projector::Sum { sum, turn } => {
                 let squared = sum.project(turn, &rows, out)?;
@@ -253,7 +259,7 @@ impl Basis {
     /// Centres and scales coordinates where the basis is tempered, which gives k(y, y) of each row.
     fn finish<T: Number>(&self, out: &mut [T], norms: &mut [f64], noise: f64) {
         if let Some(tempered) = &self.tempered {
-            let rows = out.chunks_exact_mut(self.rank()).zip(norms);
+            let rows = out.chunks_exact_mut(self.dimension()).zip(norms);
             rows.for_each(|(out, norm)| *norm = tempered.finish(out, noise));
         }
     }
@@ -266,13 +272,13 @@ impl Basis {
         rows: &Block,
         out: &mut [f64],
     ) -> Result<(), Error> {
-        let rank = self.rank();
+        let dimension = self.dimension();
         for start in (0..anchors.len()).step_by(ANCHORS) {
             let end = anchors.len().min(start + ANCHORS);
             let gram = self.kernel.block(&anchors.block(start..end)?, rows)?;
-            let weights = &weights[start * rank..end * rank];
-            let weights = MatRef::from_column_major_slice(weights, rank, end - start);
-            let out = MatMut::from_column_major_slice_mut(out, rank, rows.len());
+            let weights = &weights[start * dimension..end * dimension];
+            let weights = MatRef::from_column_major_slice(weights, dimension, end - start);
+            let out = MatMut::from_column_major_slice_mut(out, dimension, rows.len());
             matmul(out, Accum::Add, weights, gram.as_ref(), 1.0, Par::Seq);
         }
         Ok(())
@@ -292,15 +298,15 @@ impl Basis {
         rows: &dyn RowSource,
         range: Range<usize>,
     ) -> Result<Mat<f64>, Error> {
-        let rank = self.rank();
+        let dimension = self.dimension();
         if let (Projector::Linear { .. }, None) = (&self.map, &self.tempered) {
             let projection = self.project_range(rows, range)?;
-            return Ok(Mat::from_fn(rank, projection.len(), |j, i| {
-                projection.coordinates[i * rank + j].into()
+            return Ok(Mat::from_fn(dimension, projection.len(), |j, i| {
+                projection.coordinates[i * dimension + j].into()
             }));
         }
         let out = self.wide(rows, range.clone())?;
-        Ok(MatRef::from_column_major_slice(&out, rank, range.len()).to_owned())
+        Ok(MatRef::from_column_major_slice(&out, dimension, range.len()).to_owned())
     }
 
     /// Coordinates of the rows of `range` in `f64`, p numbers a row.
@@ -309,11 +315,13 @@ impl Basis {
         rows: &dyn RowSource,
         range: Range<usize>,
     ) -> Result<Vec<f64>, Error> {
-        let rank = self.rank();
-        let mut out = vec![0.0f64; range.len() * rank];
+        let dimension = self.dimension();
+        let mut out = vec![0.0f64; range.len() * dimension];
         self.each_block(rows, range, &mut out, |start, out, _| {
             match out.iter().position(|value| !value.is_finite()) {
-                Some(at) => Err(Error::overflow(format!(" in row {}", start + at / rank), out[at])),
+                Some(at) => {
+                    Err(Error::overflow(format!(" in row {}", start + at / dimension), out[at]))
+                }
                 None => Ok(()),
             }
         })?;

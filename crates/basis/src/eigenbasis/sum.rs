@@ -73,7 +73,7 @@ impl Summand {
         match &basis.tempered {
             None => Ok(basis.kernel.diagonal(&rows)),
             Some(_) => {
-                let mut coordinates = vec![0.0f64; rows.len() * basis.rank()];
+                let mut coordinates = vec![0.0f64; rows.len() * basis.dimension()];
                 basis.coordinates(rows, &mut coordinates)
             }
         }
@@ -92,7 +92,7 @@ impl SumKernel {
 
     /// P, the coordinates of all parts together.
     pub(super) fn coordinates(&self) -> usize {
-        self.parts.iter().map(|part| part.basis.rank()).sum()
+        self.parts.iter().map(|part| part.basis.dimension()).sum()
     }
 
     /// The coordinates `√w_i ψ̃_i(y)` of all parts, one part behind the other, times the p × P matrix
@@ -107,15 +107,15 @@ impl SumKernel {
         let (mut joined, mut norms) = (vec![T::default(); rows.len() * all], vec![0.0; rows.len()]);
         let mut start = 0;
         for part in &self.parts {
-            let (rank, scale) = (part.basis.rank(), T::of(part.weight.sqrt()));
-            let mut own = vec![T::default(); rows.len() * rank];
+            let (dimension, scale) = (part.basis.dimension(), T::of(part.weight.sqrt()));
+            let mut own = vec![T::default(); rows.len() * dimension];
             let squared = part.basis.coordinates(part.rows(rows)?, &mut own)?;
             norms.iter_mut().zip(squared).for_each(|(norm, own)| *norm += part.weight * own);
-            for (out, own) in joined.chunks_exact_mut(all).zip(own.chunks_exact(rank)) {
-                let out = out[start..start + rank].iter_mut();
+            for (out, own) in joined.chunks_exact_mut(all).zip(own.chunks_exact(dimension)) {
+                let out = out[start..start + dimension].iter_mut();
                 out.zip(own).for_each(|(out, &value)| *out = value * scale);
             }
-            start += rank;
+            start += dimension;
         }
         match turn {
             [] => out.copy_from_slice(&joined),

@@ -20,7 +20,7 @@ const SAME: f64 = 1e-22;
 impl Basis {
     /// The same span under a [`Tempering`], whose covariance is that of the training outputs.
     ///
-    /// The result is a basis as any other: its [`rank`](Self::rank) q counts the axes of C above the
+    /// The result is a basis as any other: its [`dimension`](Self::dimension) q counts the axes of C above the
     /// relative tolerance of the basis's [options](Self::options) (at most p), its [`spectrum`](Self::spectrum) is Λ,
     /// and a projection costs what it did: `Λ^{−α/2} Vᵀ` is multiplied into the frozen matrix. Its
     /// kernel is `k_α`, which lives in the span, so that [`residuals`](super::Projection::residuals)
@@ -80,7 +80,7 @@ impl Basis {
         }
         // G = Λ^{−α/2} Vᵀ, q × p
         let scale = |j: usize| values[j].powf(-0.5 * tempering.power);
-        let turn = Mat::from_fn(values.len(), self.rank(), |j, i| scale(j) * vectors[(i, j)]);
+        let turn = Mat::from_fn(values.len(), self.dimension(), |j, i| scale(j) * vectors[(i, j)]);
         let along = |row: faer::RowRef<f64>| row.iter().zip(&mean).map(|(g, m)| g * m).sum();
         let offset = match tempering.centred {
             true => turn.row_iter().map(along).collect(),
@@ -97,12 +97,12 @@ impl Basis {
         turn: &Mat<f64>,
         tempered: Option<Tempered>,
     ) -> Self {
-        let (rank, turned) = (self.rank(), spectrum.len());
+        let (dimension, turned) = (self.dimension(), spectrum.len());
         self.map = match self.map {
             Projector::Linear { matrix, zero, .. } => {
-                let zero = if zero.is_empty() { zero } else { times(turn, &zero, rank, 1) };
+                let zero = if zero.is_empty() { zero } else { times(turn, &zero, dimension, 1) };
                 Projector::linear(
-                    times(turn, &matrix, rank, self.width),
+                    times(turn, &matrix, dimension, self.width),
                     zero,
                     self.width,
                     self.kind,
@@ -114,17 +114,17 @@ impl Basis {
                         .row_iter()
                         .flat_map(|row| row.iter().map(|&v| v as f32).collect::<Vec<_>>())
                         .collect(),
-                    false => times(turn, &before, rank, sum.coordinates()),
+                    false => times(turn, &before, dimension, sum.coordinates()),
                 };
                 Projector::Sum { sum, turn }
             }
             Projector::Anchored { weights, anchors } => {
-                let mut product = vec![0.0; weights.len() / rank * turned];
-                let parts = weights.par_chunks(TILE * rank);
+                let mut product = vec![0.0; weights.len() / dimension * turned];
+                let parts = weights.par_chunks(TILE * dimension);
                 product.par_chunks_mut(TILE * turned).zip(parts).for_each(|(out, part)| {
-                    let count = part.len() / rank;
+                    let count = part.len() / dimension;
                     let out = MatMut::from_column_major_slice_mut(out, turned, count);
-                    let part = MatRef::from_column_major_slice(part, rank, count);
+                    let part = MatRef::from_column_major_slice(part, dimension, count);
                     matmul(out, Accum::Replace, turn.as_ref(), part, 1.0, Par::Seq);
                 });
                 Projector::Anchored { weights: product, anchors }
@@ -145,35 +145,35 @@ impl Basis {
         outputs: &dyn RowSource,
         centred: bool,
     ) -> Result<(Vec<f64>, Mat<f64>), Error> {
-        let (rank, count, ranks) = (self.rank(), outputs.len(), Ranks::current());
-        let mut shift = vec![0.0; rank];
-        let mut sum = vec![0.0; rank];
-        let mut products = Mat::<f64>::zeros(rank, rank);
+        let (dimension, count, ranks) = (self.dimension(), outputs.len(), Ranks::current());
+        let mut shift = vec![0.0; dimension];
+        let mut sum = vec![0.0; dimension];
+        let mut products = Mat::<f64>::zeros(dimension, dimension);
         let (place, size) = (ranks.rank(), ranks.size());
-        // a block of each rank at once, and every rank adds up its tiles
+        // a block of each process at once, and every process adds up its tiles
         for start in (0..count).step_by(ROWS * size) {
             let own = count.min(start + ROWS * place);
             let own = self.wide(outputs, own..count.min(own + ROWS))?;
             for (at, mut block) in ranks.gather_numbers(&own)?.into_iter().enumerate() {
-                let len = block.len() / rank;
+                let len = block.len() / dimension;
                 if centred && start + at == 0 {
                     add_rows(&mut shift, &block);
                     shift.iter_mut().for_each(|value| *value /= len as f64);
                 }
                 if centred {
-                    for row in block.chunks_exact_mut(rank) {
+                    for row in block.chunks_exact_mut(dimension) {
                         row.iter_mut().zip(&shift).for_each(|(value, shift)| *value -= shift);
                     }
                     add_rows(&mut sum, &block);
                 }
-                let block = MatRef::from_column_major_slice(&block, rank, len);
+                let block = MatRef::from_column_major_slice(&block, dimension, len);
                 // The lower half, each column in the order of the rows whoever sums it.
                 let tiles = products.par_col_chunks_mut(TILE).enumerate();
                 tiles.filter(|(tile, _)| tile % size == place).for_each(|(tile, out)| {
                     let (first, width) = (tile * TILE, out.ncols());
-                    let lower = block.subrows(first, rank - first);
+                    let lower = block.subrows(first, dimension - first);
                     let own = block.subrows(first, width).transpose();
-                    let out = out.subrows_mut(first, rank - first);
+                    let out = out.subrows_mut(first, dimension - first);
                     matmul(out, Accum::Add, lower, own, 1.0, Par::Seq);
                 });
             }
@@ -181,7 +181,7 @@ impl Basis {
         ranks.sum_matrix(&mut products)?;
         let n = count as f64;
         let difference: Vec<f64> = sum.iter().map(|sum| sum / n).collect();
-        let covariance = Mat::from_fn(rank, rank, |i, j| {
+        let covariance = Mat::from_fn(dimension, dimension, |i, j| {
             products[(i.max(j), i.min(j))] / n - difference[i] * difference[j]
         });
         let mean = shift.iter().zip(&difference).map(|(shift, d)| shift + d).collect();

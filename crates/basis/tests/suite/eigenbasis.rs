@@ -61,7 +61,7 @@ fn agrees_with_the_dense_implementation() {
                 Sketch::fit(&SketchOptions::new(&kind, 6).with_seed(9), kernel.clone(), &rows)
                     .unwrap();
             let (spectrum, expected) = textbook(&kernel, &rows, &from_faer(&drawn.dense()));
-            assert_eq!(basis.rank(), spectrum.len(), "{what}");
+            assert_eq!(basis.dimension(), spectrum.len(), "{what}");
             for (found, expected) in basis.spectrum().iter().zip(&spectrum) {
                 let allowed = 1e-5 * expected + 1e-6 * spectrum[0];
                 assert!((found - expected).abs() < allowed, "{what}: {found}, {expected}");
@@ -183,7 +183,7 @@ fn basis_is_orthonormal_in_the_rkhs() {
                 Basis::fit(kernel.clone(), &rows, &SketchOptions::new(&kind, 8).with_seed(2))
                     .unwrap();
             let matrix = basis.matrix();
-            assert_eq!(matrix.rows, basis.rank());
+            assert_eq!(matrix.rows, basis.dimension());
             let mut matrix: Rows = matrix
                 .values
                 .chunks(matrix.columns)
@@ -199,11 +199,11 @@ fn basis_is_orthonormal_in_the_rkhs() {
                     product(&product(&matrix, &k), &transpose(&matrix))
                 }
             };
-            let identity: Rows = (0..basis.rank())
-                .map(|i| (0..basis.rank()).map(|j| f64::from(i == j)).collect())
+            let identity: Rows = (0..basis.dimension())
+                .map(|i| (0..basis.dimension()).map(|j| f64::from(i == j)).collect())
                 .collect();
             // The f32 copy of anchored weights is exact to 6e-8 / √(σ_p / σ_1).
-            let condition = (basis.spectrum()[0] / basis.spectrum()[basis.rank() - 1]).sqrt();
+            let condition = (basis.spectrum()[0] / basis.spectrum()[basis.dimension() - 1]).sqrt();
             assert_close(&gram, &identity, 1e-6 + 1e-6 * condition, &what);
             assert!(condition < 1e3, "{what}: the bound above says little at {condition}");
         }
@@ -219,7 +219,7 @@ fn cut_off_is_relative() {
         let rows = Features::Dense(DenseRows::new(9, values).unwrap());
         Basis::fit(Kernel::Linear, &rows, &SketchOptions::new(SketchKind::Gaussian, 20))
             .unwrap()
-            .rank()
+            .dimension()
     };
     assert_eq!([rank(1e-12), rank(1e-4), rank(1.0), rank(1e9)], [9; 4]);
     let loose = Basis::fit(
@@ -228,7 +228,7 @@ fn cut_off_is_relative() {
         &SketchOptions::new(SketchKind::Gaussian, 20).with_tolerance(0.5),
     )
     .unwrap();
-    assert!(loose.rank() < 9);
+    assert!(loose.dimension() < 9);
     assert!(loose.spectrum().iter().all(|&value| value > 0.5 * loose.spectrum()[0]));
     for tolerance in [0.0, -1.0, 1.0, 1e-15, f64::NAN] {
         let error = Basis::fit(
@@ -252,7 +252,7 @@ fn a_constant_kernel_has_rank_one() {
     {
         for kind in kinds() {
             let basis = Basis::fit(kernel.clone(), &rows, &SketchOptions::new(&kind, 5)).unwrap();
-            assert_eq!(basis.rank(), 1, "{kernel:?}, {kind:?}: {:?}", basis.spectrum());
+            assert_eq!(basis.dimension(), 1, "{kernel:?}, {kind:?}: {:?}", basis.spectrum());
             if matches!(kernel, Kernel::Gaussian { .. } | Kernel::Tanimoto) {
                 break; // One anchored fit over all rows is enough.
             }
@@ -280,7 +280,7 @@ fn the_rank_is_that_of_the_features() {
             for m in [50, 150] {
                 let basis =
                     Basis::fit(kernel.clone(), &rows, &SketchOptions::new(&kind, m)).unwrap();
-                assert_eq!(basis.rank(), rank, "{kernel:?}, {kind:?}: {:?}", basis.spectrum());
+                assert_eq!(basis.dimension(), rank, "{kernel:?}, {kind:?}: {:?}", basis.spectrum());
             }
         }
     }
@@ -294,7 +294,7 @@ fn a_zero_kernel_is_an_error() {
     assert!(matches!(error, Error::ZeroKernel { .. }), "{error}");
     for kernel in [Kernel::Cosine, Kernel::Tanimoto, Kernel::GaussianTanimoto { gamma: 1.0 }] {
         let projected = fit(kernel).unwrap().project(&rows).unwrap();
-        assert_eq!((projected.rank, &projected.squared_norms[..]), (1, &[1.0; 10][..]));
+        assert_eq!((projected.dimension, &projected.squared_norms[..]), (1, &[1.0; 10][..]));
         assert!(projected.coordinates.iter().all(|value| (value.abs() - 1.0).abs() < 1e-6));
     }
 }
@@ -487,7 +487,8 @@ fn the_direction_of_coordinates_has_their_products() {
         )
         .unwrap();
         let mut random = generator(9, "test direction", 0);
-        let z: Vec<f32> = (0..basis.rank()).map(|_| (unit(&mut random) - 0.5) as f32).collect();
+        let z: Vec<f32> =
+            (0..basis.dimension()).map(|_| (unit(&mut random) - 0.5) as f32).collect();
         let error = basis.feature_direction(&z[1..]).unwrap_err();
         assert!(error.to_string().contains("rows of width"), "{what}: {error}");
         let direction = basis.feature_direction(&z).unwrap();

@@ -113,7 +113,7 @@ fn a_file_that_contradicts_itself_is_an_error() {
         Basis::load(&path)
     };
     let good = [Tensor::f64("spectrum", &[2], &spectrum), Tensor::f32("matrix", &[2, 3], &matrix)];
-    assert_eq!(load(&metadata(), &good).unwrap().rank(), 2);
+    assert_eq!(load(&metadata(), &good).unwrap().dimension(), 2);
 
     for (key, value) in [
         ("kernel", "{}"),

@@ -62,7 +62,7 @@ fn an_outlier_stands_out() {
             .map(|seed| {
                 Basis::fit(Kernel::Cosine, &rows, &SketchOptions::new(kind, 8).with_seed(seed))
                     .unwrap()
-                    .rank()
+                    .dimension()
             })
             .sum()
     };

@@ -24,7 +24,7 @@ fn check(kernel: &Kernel, rows: &MappedRows, sketch: &SketchKind, m: usize, unex
     let train = rows.select(&train).unwrap();
     let basis = Basis::fit(kernel.clone(), &train, &SketchOptions::new(sketch, m)).unwrap();
     // Equal fingerprints among the anchors cost a little of the rank.
-    assert!(basis.rank() > 19 * m / 20, "rank {}", basis.rank());
+    assert!(basis.dimension() > 19 * m / 20, "rank {}", basis.dimension());
     let projection = basis.project(&train).unwrap();
     let mean = projection.residuals.iter().sum::<f64>() / 3000.0;
     assert!(mean < unexplained, "{sketch:?}: mean residual {mean}");
@@ -62,7 +62,7 @@ fn full_rank_cosine_on_mol2vec_is_exact() {
     let train = rows.select(&few).unwrap();
     let basis = Basis::fit(Kernel::Cosine, &train, &SketchOptions::new(SketchKind::Gaussian, 1200))
         .unwrap();
-    assert!(basis.rank() <= 300);
+    assert!(basis.dimension() <= 300);
     let few: Vec<usize> = (0..1200).step_by(30).collect();
     let few = train.select(&few).unwrap();
     let projection = basis.project(&few).unwrap();

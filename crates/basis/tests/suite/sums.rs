@@ -64,7 +64,7 @@ fn a_sum_is_the_concatenation_of_its_parts() {
         assert!((found.squared_norms[i] - own).abs() < 1e-5, "{i}");
     }
     let wide = sum.project_wide(&rows, 0..N).unwrap();
-    for (i, row) in found.coordinates.chunks_exact(found.rank).enumerate() {
+    for (i, row) in found.coordinates.chunks_exact(found.dimension).enumerate() {
         let same = row.iter().enumerate().all(|(j, &v)| (f64::from(v) - wide[(j, i)]).abs() < 1e-5);
         assert!(same, "{i}");
     }
@@ -76,7 +76,7 @@ fn few_coordinates_are_the_leading_principal_axes() {
     let rows = joined(&sources);
     let whole = Basis::sum(weighted(bases(&sources), &WEIGHTS), 100, &rows).unwrap();
     let few = Basis::sum(weighted(bases(&sources), &WEIGHTS), 5, &rows).unwrap();
-    assert_eq!(few.rank(), 5);
+    assert_eq!(few.dimension(), 5);
     for (few, whole) in few.spectrum().iter().zip(whole.spectrum()) {
         assert!((few - whole).abs() < 1e-9 * whole, "{few}, {whole}");
     }

@@ -154,5 +154,5 @@ fn what_cannot_be_tempered_is_refused() {
     let error = temper(zero, &dense(2, &[0.0; 8])).unwrap_err();
     assert!(error.to_string().contains("of 4 outputs do not vary"), "{error}");
     // Not centred, rows that are all the same have a direction.
-    assert_eq!(temper(zero, &dense(2, &same)).unwrap().rank(), 1);
+    assert_eq!(temper(zero, &dense(2, &same)).unwrap().dimension(), 1);
 }

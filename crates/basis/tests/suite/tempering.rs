@@ -185,7 +185,7 @@ fn what_a_sketch_spans_is_tempered() {
                 let what = format!("{}, {sketch:?}, {tempering:?}", describe(&kernel, &rows));
                 let tempered = basis.clone().tempered(&tempering, &rows).unwrap();
                 let points = along_axes(&z, &z, &tempering);
-                assert_eq!(tempered.rank(), points[0].len(), "{what}");
+                assert_eq!(tempered.dimension(), points[0].len(), "{what}");
                 let found = products(&tempered.project(&rows).unwrap());
                 let expected = product(&points, &transpose(&points));
                 let scale = (0..60).map(|i| expected[i][i]).fold(1.0, f64::max);
@@ -226,11 +226,11 @@ fn a_power_of_one_whitens() {
         let basis = basis.tempered(&tempering, &rows).unwrap();
         let z = coordinates(&basis.project(&rows).unwrap());
         let what = describe(&kernel, &rows);
-        assert_close(&vec![mean(&z)], &vec![vec![0.0; basis.rank()]], 1e-5, &what);
+        assert_close(&vec![mean(&z)], &vec![vec![0.0; basis.dimension()]], 1e-5, &what);
         let mut covariance = product(&transpose(&z), &z);
         covariance.iter_mut().flatten().for_each(|value| *value /= 60.0);
-        let identity: Rows = (0..basis.rank())
-            .map(|i| (0..basis.rank()).map(|j| f64::from(i == j)).collect())
+        let identity: Rows = (0..basis.dimension())
+            .map(|i| (0..basis.dimension()).map(|j| f64::from(i == j)).collect())
             .collect();
         assert_close(&covariance, &identity, 1e-4, &what);
     }

@@ -86,10 +86,11 @@ impl CandidateParts {
     /// # Errors
     /// As [`Basis::project_shared`].
     pub fn in_basis(basis: &Basis, rows: &dyn RowSource) -> Result<Self, dsokr_basis::Error> {
-        let Projection { rank, coordinates, squared_norms, .. } = basis.project_shared(rows)?;
+        let Projection { dimension, coordinates, squared_norms, .. } =
+            basis.project_shared(rows)?;
         let shift = if basis.is_normalised() { 0.5 } else { 0.0 };
         let constants = squared_norms.iter().map(|k| (shift - 0.5 * k) as f32).collect();
-        Ok(Self { dim: rank, coordinates, constants, ..Self::default() })
+        Ok(Self { dim: dimension, coordinates, constants, ..Self::default() })
     }
 }
 

@@ -103,7 +103,7 @@ fn coordinates_in_a_basis_give_the_best_of_all_structures() {
         let search = ExactSearch::in_basis(&basis, encoding.clone()).unwrap();
         let projected = basis.project(&all).unwrap();
         // All coordinates, and the leading ones.
-        for dim in [basis.rank(), basis.rank() - 1] {
+        for dim in [basis.dimension(), basis.dimension() - 1] {
             let z = reals(20 * dim, 100 + at as u64);
             let found = search.best(&Queries::new(dim, &z).unwrap()).unwrap();
             for (found, z) in found.iter().zip(z.chunks(dim)) {

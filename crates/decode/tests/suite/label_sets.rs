@@ -44,7 +44,7 @@ fn the_best_set_is_that_of_all_sets() {
         )
         .unwrap();
         let z: Vec<f32> =
-            (0..basis.rank()).map(|_| (3.0 * unit(&mut random) - 1.2) as f32).collect();
+            (0..basis.dimension()).map(|_| (3.0 * unit(&mut random) - 1.2) as f32).collect();
         let every = basis.project(&bits(0..1 << LABELS)).unwrap();
         let score = |mask: usize| -> f64 {
             let pairs = every.row(mask).iter().zip(&z);
@@ -89,7 +89,7 @@ fn what_has_no_best_set_is_refused() {
     let fit =
         |kernel| Basis::fit(kernel, &rows, &SketchOptions::new(SketchKind::Gaussian, 4)).unwrap();
     let basis = fit(Kernel::Cosine);
-    let z = vec![1.0; basis.rank()];
+    let z = vec![1.0; basis.dimension()];
     assert_eq!(
         message(best_labels(&basis, &z, 0..=8)),
         "sets of 0..=8 labels, allowed: sizes within 0..=7, at least one"
@@ -97,18 +97,18 @@ fn what_has_no_best_set_is_refused() {
     #[expect(clippy::reversed_empty_ranges)]
     let none = best_labels(&basis, &z, 3..=2);
     assert!(message(none).starts_with("sets of 3..=2 labels"));
-    let infinite = vec![f32::INFINITY; basis.rank()];
+    let infinite = vec![f32::INFINITY; basis.dimension()];
     assert!(matches!(best_labels(&basis, &infinite, 0..=7), Err(Error::NotFinite { .. })));
     // Tempered scores are no sums over labels.
     let tempered =
         basis.tempered(&Tempering { power: 0.5, ..Tempering::default() }, &rows).unwrap();
-    let z = vec![1.0; tempered.rank()];
+    let z = vec![1.0; tempered.dimension()];
     assert!(matches!(best_labels(&tempered, &z, 0..=7), Err(Error::Unsupported(_))));
     let basis = fit(Kernel::Tanimoto);
-    let z = vec![1.0; basis.rank()];
+    let z = vec![1.0; basis.dimension()];
     assert!(matches!(best_labels(&basis, &z, 0..=7), Err(Error::Unsupported(_))));
     let dense = Features::Dense(DenseRows::new(2, vec![1.0, 0.0, 0.0, 1.0, 1.0, 1.0]).unwrap());
     let basis =
         Basis::fit(Kernel::Linear, &dense, &SketchOptions::new(SketchKind::Gaussian, 2)).unwrap();
-    assert!(best_labels(&basis, &vec![0.0; basis.rank()], 0..=2).unwrap().labels.is_empty());
+    assert!(best_labels(&basis, &vec![0.0; basis.dimension()], 0..=2).unwrap().labels.is_empty());
 }

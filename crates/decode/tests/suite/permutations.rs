@@ -156,7 +156,7 @@ fn fitted(kernel: Kernel, embed: fn(&[Vec<u32>]) -> Features) -> (Basis, Vec<f32
     )
     .unwrap();
     let mut random = generator(5, "test prediction", 0);
-    let z = (0..basis.rank()).map(|_| (unit(&mut random) - 0.5) as f32).collect();
+    let z = (0..basis.dimension()).map(|_| (unit(&mut random) - 0.5) as f32).collect();
     (basis, z, embed(&all))
 }
 

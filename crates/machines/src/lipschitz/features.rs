@@ -49,7 +49,7 @@ impl InputFeatures {
         if inputs.is_empty() {
             return Err(Error::none("rows"));
         }
-        let (n, p) = (inputs.len(), basis.rank());
+        let (n, p) = (inputs.len(), basis.dimension());
         let part = n.div_ceil(PARTS).max(ROWS);
         let mut rows = Mat::<f64>::zeros(p, n);
         basis.project_blocks(inputs, PROJECTED, |range, block| {
@@ -80,7 +80,7 @@ impl InputFeatures {
     }
 
     /// p, the number of features.
-    pub(super) fn rank(&self) -> usize {
+    pub(super) fn dimension(&self) -> usize {
         self.rows.nrows()
     }
 
@@ -105,7 +105,7 @@ impl InputFeatures {
             let alpha = MatRef::from_column_major_slice(alpha, d, len);
             (multiply(rows, alpha.transpose()), sums)
         };
-        let mut gradient = Mat::<f64>::zeros(self.rank(), d);
+        let mut gradient = Mat::<f64>::zeros(self.dimension(), d);
         let mut totals = [0.0; 2];
         // as many sums at a time as there are threads, added in the order of the parts
         let mut parts: Vec<_> = alpha.chunks_mut(self.part * d).enumerate().collect();

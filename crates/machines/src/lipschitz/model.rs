@@ -154,7 +154,7 @@ impl LipschitzModel {
         if rows.kind() != kind {
             return self.predict(&read(rows, 0..rows.len())?.into_kind(kind)?);
         }
-        let (p, d) = (self.basis.rank(), self.width());
+        let (p, d) = (self.basis.dimension(), self.width());
         let weights = MatRef::from_row_major_slice(&self.weights, p, d);
         let mut predicted = Vec::with_capacity(rows.len().saturating_mul(d));
         self.basis.project_blocks(rows, ROWS, |range, block| {
@@ -196,7 +196,7 @@ impl LipschitzModel {
         ];
         let mut metadata = belongs.clone();
         metadata.extend(entries.map(|(key, value)| (key.to_owned(), value)));
-        let (p, d) = (self.basis.rank(), self.width());
+        let (p, d) = (self.basis.dimension(), self.width());
         let tensors = [
             Tensor::f64("weights", &[p, d], &self.weights),
             Tensor::f64("offset", &[d], &self.offset),
@@ -228,7 +228,7 @@ impl LipschitzModel {
         let summary = stored.json("summary")?;
         let (shape, weights) = stored.f64("weights", 2)?;
         let (_, offset) = stored.f64("offset", 1)?;
-        let expected = [basis.rank(), offset.len()];
+        let expected = [basis.dimension(), offset.len()];
         if shape != expected || offset.is_empty() {
             return bad(format!("weights have shape {shape:?}, expected {expected:?}"));
         }

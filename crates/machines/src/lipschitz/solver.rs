@@ -76,7 +76,7 @@ pub(crate) fn solve(
         Some(root) => multiply(c, root.transpose()),
         None => c.to_owned(),
     };
-    let (p, r) = (features.rank(), output.values().len());
+    let (p, r) = (features.dimension(), output.values().len());
     let values = targets.values()?;
     let mut smoothing = Smoothing::new(loss, values);
     // α⁰ of a loss with kinks; the others have none.

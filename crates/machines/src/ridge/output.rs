@@ -36,7 +36,7 @@ pub struct OutputSpace {
 
 #[derive(Clone, Debug)]
 enum SpaceKind {
-    Basis { basis: Box<Basis>, rank: usize },
+    Basis { basis: Box<Basis>, dimension: usize },
     Training { kernel: Arc<dyn OutputKernel>, outputs: Features },
 }
 
@@ -44,7 +44,7 @@ enum SpaceKind {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Points {
     /// p, the numbers of a point.
-    pub rank: usize,
+    pub dimension: usize,
     /// `ψ̃(c) − μ` of each, row-major; μ is the mean over the training outputs.
     pub coordinates: Vec<f32>,
     /// `b(c) = −½ k(c, c)`, shifted by ½ for normalised kernels, where it then vanishes. k is the
@@ -53,30 +53,30 @@ pub struct Points {
 }
 
 impl OutputSpace {
-    /// The coordinates of a basis that was fitted on the training outputs; the leading `rank` of
+    /// The coordinates of a basis that was fitted on the training outputs; the leading `dimension` of
     /// them, all where none is given. Also the training outputs' targets. The [`Ranks`] of the scope share
     /// the work, as in [`points`](Self::points).
     ///
     /// # Errors
-    /// [`Error::Value`] for a rank of 0 or above that of the basis; those of [`Basis::project`].
+    /// [`Error::Value`] for a dimension of 0 or above that of the basis; those of [`Basis::project`].
     pub fn basis(
         basis: Basis,
-        rank: Option<usize>,
+        dimension: Option<usize>,
         outputs: &dyn RowSource,
     ) -> Result<(Self, Targets), Error> {
-        let rank = rank.unwrap_or(basis.rank());
-        Error::check_range("number of coordinates", rank, 1, basis.rank())?;
+        let dimension = dimension.unwrap_or(basis.dimension());
+        Error::check_range("number of coordinates", dimension, 1, basis.dimension())?;
         let mut space = Self {
-            map: SpaceKind::Basis { basis: Box::new(basis), rank },
-            centre: vec![0.0; rank],
+            map: SpaceKind::Basis { basis: Box::new(basis), dimension },
+            centre: vec![0.0; dimension],
         };
         let ranks = Ranks::current();
         let own = space.wide(outputs, ranks.part_in_blocks(outputs.len(), ROWS))?;
-        let own = own.subrows(0, rank);
+        let own = own.subrows(0, dimension);
         let own = own.col_iter().flat_map(|column| column.iter().copied()).collect();
         let values: Vec<f64> = ranks.join(own)?;
-        space.centre = mean(MatRef::from_column_major_slice(&values, rank, outputs.len()));
-        Ok((space, Targets::from_coordinates(rank, values)))
+        space.centre = mean(MatRef::from_column_major_slice(&values, dimension, outputs.len()));
+        Ok((space, Targets::from_coordinates(dimension, values)))
     }
 
     /// The identity on the distinct rows of the training outputs, and the targets: IOKR.
@@ -97,11 +97,11 @@ impl OutputSpace {
         let rows = outputs.select(&classes.representative)?;
         kernel.check(&rows)?;
         // The mean over the training outputs, each as often as it occurs.
-        let (rank, count) = (rows.len(), classes.class.len() as f64);
+        let (dimension, count) = (rows.len(), classes.class.len() as f64);
         let weights: Vec<f64> = classes.multiplicity().iter().map(|&m| m as f64 / count).collect();
-        let mut centre = vec![0.0; rank];
+        let mut centre = vec![0.0; dimension];
         let cancellation = Cancellation::current();
-        for range in blocks(0..rank) {
+        for range in blocks(0..dimension) {
             cancellation.check()?;
             let columns = kernel.block(&rows, &rows.block(range.clone())?)?;
             for (column, weight) in columns.col_iter().zip(&weights[range]) {
@@ -110,13 +110,13 @@ impl OutputSpace {
             }
         }
         let map = SpaceKind::Training { kernel, outputs: rows };
-        Ok((Self { map, centre }, Targets::from_classes(rank, classes.class)))
+        Ok((Self { map, centre }, Targets::from_classes(dimension, classes.class)))
     }
 
     /// p, the number of coordinates.
-    pub fn rank(&self) -> usize {
+    pub fn dimension(&self) -> usize {
         match &self.map {
-            SpaceKind::Basis { rank, .. } => *rank,
+            SpaceKind::Basis { dimension, .. } => *dimension,
             SpaceKind::Training { outputs, .. } => outputs.len(),
         }
     }
@@ -162,11 +162,11 @@ impl OutputSpace {
     /// Rows of another kind or width, values that the kernel has no meaning for, and errors
     /// from reading the rows.
     pub fn points(&self, candidates: &dyn RowSource) -> Result<Points, Error> {
-        let rank = self.rank();
-        let mut points = Points { rank, coordinates: Vec::new(), constants: Vec::new() };
+        let dimension = self.dimension();
+        let mut points = Points { dimension, coordinates: Vec::new(), constants: Vec::new() };
         let ranks = Ranks::current();
         let own = ranks.part_in_blocks(candidates.len(), ROWS);
-        points.coordinates.reserve(own.len() * rank);
+        points.coordinates.reserve(own.len() * dimension);
         let normalised = match &self.map {
             SpaceKind::Basis { basis, .. } => basis.is_normalised(),
             SpaceKind::Training { kernel, .. } => kernel.is_normalised(),
@@ -183,14 +183,14 @@ impl OutputSpace {
             };
             points.constants.extend(diagonal.iter().map(|k| (shift - 0.5 * k) as f32));
             // The leading coordinates, where not all are used.
-            for column in columns.subrows(0, rank).col_iter() {
+            for column in columns.subrows(0, dimension).col_iter() {
                 let centred = column.iter().zip(&self.centre).map(|(value, mean)| value - mean);
                 points.coordinates.extend(centred.map(|value| value as f32));
             }
         }
-        let Points { rank, coordinates, constants } = points;
+        let Points { dimension, coordinates, constants } = points;
         let (coordinates, constants) = (ranks.join(coordinates)?, ranks.join(constants)?);
-        Ok(Points { rank, coordinates, constants })
+        Ok(Points { dimension, coordinates, constants })
     }
 
     /// The squared distance in the output kernel's feature space of each prediction from its target,
@@ -201,7 +201,7 @@ impl OutputSpace {
     /// # Errors
     /// [`Error::Length`] for residuals of another length.
     pub fn squared_lengths(&self, residuals: MatRef<f64>) -> Result<Vec<f64>, Error> {
-        Error::check_length("coordinates", residuals.nrows(), self.rank())?;
+        Error::check_length("coordinates", residuals.nrows(), self.dimension())?;
         match &self.map {
             SpaceKind::Basis { .. } => {
                 Ok(residuals.col_iter().map(|column| column.squared_norm_l2()).collect())
@@ -255,7 +255,7 @@ impl OutputSpace {
     }
 
     fn parts(&self) -> (BTreeMap<String, String>, Vec<Tensor<'_>>) {
-        let mut tensors = vec![Tensor::f64("centre", &[self.rank()], &self.centre)];
+        let mut tensors = vec![Tensor::f64("centre", &[self.dimension()], &self.centre)];
         let mut metadata = BTreeMap::new();
         match &self.map {
             SpaceKind::Basis { basis, .. } => {
@@ -278,17 +278,17 @@ impl OutputSpace {
         let stored = Stored::open(path, KIND, VERSION)?;
         let bad = |message: String| Err(Error::file(path, message));
         let centre = stored.f64("centre", 1)?.1.into_owned();
-        let rank = centre.len();
+        let dimension = centre.len();
         let map = match (stored.metadata("basis"), basis) {
             (Ok(expected), Some(basis)) => {
-                let (given, most) = (basis.fingerprint(), basis.rank());
-                if given != expected || rank == 0 || rank > most {
+                let (given, most) = (basis.fingerprint(), basis.dimension());
+                if given != expected || dimension == 0 || dimension > most {
                     return bad(format!(
-                        "made with the basis {expected} in {rank} coordinates; the basis given is \
+                        "made with the basis {expected} in {dimension} coordinates; the basis given is \
                          {given} with {most}"
                     ));
                 }
-                SpaceKind::Basis { basis: Box::new(basis), rank }
+                SpaceKind::Basis { basis: Box::new(basis), dimension }
             }
             (Ok(expected), None) => {
                 return bad(format!("it needs the basis {expected}, none was given"));
@@ -296,8 +296,8 @@ impl OutputSpace {
             (Err(_), _) => {
                 let kernel = named::read(&stored, "")?;
                 let outputs = file::rows(&stored, "outputs", &kernel)?;
-                if outputs.len() != rank {
-                    return bad(format!("{} outputs, {rank} coordinates", outputs.len()));
+                if outputs.len() != dimension {
+                    return bad(format!("{} outputs, {dimension} coordinates", outputs.len()));
                 }
                 SpaceKind::Training { kernel: Arc::new(kernel), outputs }
             }

@@ -110,7 +110,7 @@ fn coordinates_give_the_scores_of_the_published_algorithms() {
 
         let unlabelled = coordinates(&unlabelled);
         let embedding =
-            OutputEmbedding::learn(basis.rank(), &predicted[0], &unlabelled, c, p).unwrap();
+            OutputEmbedding::learn(basis.dimension(), &predicted[0], &unlabelled, c, p).unwrap();
         let h = embedding.project(&predicted[1]).unwrap();
         let points = embedding.project(&coordinates(&candidates)).unwrap();
         for (i, h) in h.chunks(p).enumerate() {

@@ -34,7 +34,7 @@ fn residuals_outside_of_the_basis_belong_to_the_loss() {
     let projection = outputs.project(&y).unwrap();
     let targets = Targets::from_projection(&projection).unwrap();
     assert!(projection.residuals.iter().sum::<f64>() / 200.0 > 0.05);
-    let p = outputs.rank();
+    let p = outputs.dimension();
     for loss in [
         Loss::from(Huber { kappa: 0.3 }),
         Loss::from(EpsilonInsensitive { epsilon: 0.4 }),
@@ -107,7 +107,7 @@ fn robust_losses_withstand_wrong_outputs() {
             .unwrap();
     let targets = Targets::from_projection(&outputs.project(&noisy).unwrap()).unwrap();
     let truth = outputs.project(&clean).unwrap();
-    let p = outputs.rank();
+    let p = outputs.dimension();
     // Each loss at its own best λ: slopes of different sizes need different ones.
     let error = |loss: Loss| {
         let of = |lambda: f64| {

@@ -113,7 +113,7 @@ fn spaces() {
     let outputs = problem.outputs();
     let basis =
         dsokr_basis::Basis::fit(kernel_y(), &outputs, &SketchOptions::new(&EVERY, 4)).unwrap();
-    let rank = basis.rank();
+    let rank = basis.dimension();
     for asked in [0, rank + 1] {
         let error = OutputSpace::basis(basis.clone(), Some(asked), &outputs).unwrap_err();
         let expected = format!("number of coordinates is {asked}, allowed: 1..={rank}");

@@ -76,7 +76,10 @@ fn a_space_of_a_basis_needs_that_basis() {
     let (space, _) = OutputSpace::basis(basis(0), Some(3), &outputs).unwrap();
     space.save(&path).unwrap();
     let read = OutputSpace::load(&path, Some(basis(0))).unwrap();
-    assert_eq!((read.rank(), read.points(&outputs).unwrap()), (3, space.points(&outputs).unwrap()));
+    assert_eq!(
+        (read.dimension(), read.points(&outputs).unwrap()),
+        (3, space.points(&outputs).unwrap())
+    );
     for given in [None, Some(basis(1))] {
         let error = OutputSpace::load(&path, given).unwrap_err();
         assert!(

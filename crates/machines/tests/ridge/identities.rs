@@ -17,12 +17,12 @@ fn iokr_equals_the_formula() {
     for n in [70, 300] {
         let (problem, queries) = (Problem::new(n, 1), Problem::new(9, 2));
         let (space, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
-        assert!(space.rank() < n, "equal outputs share a coordinate");
+        assert!(space.dimension() < n, "equal outputs share a coordinate");
         let fitted =
             fit(kernel_x(), &problem.inputs(), &targets, 1e-3, Arithmetic::Double).unwrap();
         let z = fitted.model.predict(&queries.inputs()).unwrap();
         let points = space.points(&queries.outputs()).unwrap();
-        let found = scores(space.rank(), &z, &points);
+        let found = scores(space.dimension(), &z, &points);
         let expected = iokr(&problem, 1e-3, &queries.x, &queries.y);
         assert_close(&centred(&found), &centred(&expected), 1e-5, "IOKR");
     }
@@ -37,7 +37,7 @@ fn sisokr_with_every_row_on_both_sides_is_iokr() {
     let fitted =
         fit_sketched(kernel_x(), &problem.inputs(), &targets, &EVERY, n, 5, lambda).unwrap();
     let z = fitted.model.predict(&queries.inputs()).unwrap();
-    let found = scores(space.rank(), &z, &space.points(&problem.outputs()).unwrap());
+    let found = scores(space.dimension(), &z, &space.points(&problem.outputs()).unwrap());
     let expected = iokr(&problem, lambda, &queries.x, &problem.y);
     assert_close(&centred(&found), &centred(&expected), 1e-4, "SISOKR, m = n");
 }
@@ -61,7 +61,7 @@ fn sisokr_equals_proposition_4_2() {
             fit_sketched(kernel_x(), &problem.inputs(), &targets, &input_sketch, 12, 2, lambda)
                 .unwrap();
         let z = fitted.model.predict(&queries.inputs()).unwrap();
-        let found = scores(space.rank(), &z, &space.points(&problem.outputs()).unwrap());
+        let found = scores(space.dimension(), &z, &space.points(&problem.outputs()).unwrap());
 
         let dense = |sketch: Sketch| -> Rows {
             let r = sketch.dense();
@@ -98,9 +98,9 @@ fn isokr_predicts_in_the_coordinates_of_the_basis() {
         Basis::fit(kernel_y(), &problem.outputs(), &SketchOptions::new(&sketch, 8).with_seed(3))
             .unwrap();
     let projected = basis.project(&problem.outputs()).unwrap();
-    let rank = projected.rank;
+    let rank = projected.dimension;
     let (space, targets) = OutputSpace::basis(basis.clone(), None, &problem.outputs()).unwrap();
-    assert_eq!(space.rank(), rank);
+    assert_eq!(space.dimension(), rank);
     let fitted = fit(kernel_x(), &problem.inputs(), &targets, lambda, Arithmetic::Double).unwrap();
     let z = wide(rank, &fitted.model.predict(&queries.inputs()).unwrap());
     let k = gaussian(GAMMA_X, &problem.x, &problem.x);
@@ -149,7 +149,7 @@ fn candidates_of_a_kernel_that_is_not_normalised_have_constants() {
     let fitted = fit(kernel_x(), &problem.inputs(), &targets, 1e-3, Arithmetic::Double).unwrap();
     let z = fitted.model.predict(&problem.inputs()).unwrap();
     let points = space.points(&problem.outputs()).unwrap();
-    let found = scores(space.rank(), &z, &points);
+    let found = scores(space.dimension(), &z, &points);
     let k = gaussian(GAMMA_X, &problem.x, &problem.x);
     let alpha = solve(&add(&k, 40.0 * 1e-3, &identity(40)), &k);
     let predicted = product(&transpose(&alpha), &problem.y);
@@ -181,14 +181,14 @@ fn candidates_of_a_tempered_basis_have_the_constants_of_its_own_kernel() {
                 Basis::fit(kernel.clone(), &outputs, &SketchOptions::new(&EVERY, 40)).unwrap();
             let basis = basis.tempered(&tempering, &outputs).unwrap();
             let projected = basis.project(&outputs).unwrap();
-            let u = wide(projected.rank, &projected.coordinates);
+            let u = wide(projected.dimension, &projected.coordinates);
             for rank in [None, Some(3)] {
                 let (space, targets) = OutputSpace::basis(basis.clone(), rank, &outputs).unwrap();
                 let x = problem.inputs();
                 let fitted = fit(kernel_x(), &x, &targets, 1e-3, Arithmetic::Double).unwrap();
                 let z = fitted.model.predict(&x).unwrap();
                 let points = space.points(&outputs).unwrap();
-                let found = scores(space.rank(), &z, &points);
+                let found = scores(space.dimension(), &z, &points);
                 let what = format!("{kernel:?}, {tempering:?}, {rank:?}");
                 // −½ of the squared distance, with what lies outside of the coordinates
                 let distance = |z: &Vec<f64>, (u, residual): (&Vec<f64>, &f64)| -> f64 {
@@ -197,7 +197,7 @@ fn candidates_of_a_tempered_basis_have_the_constants_of_its_own_kernel() {
                     -0.5 * (inside + residual)
                 };
                 let outputs = || u.iter().zip(&projected.residuals);
-                let expected: Rows = wide(space.rank(), &z)
+                let expected: Rows = wide(space.dimension(), &z)
                     .iter()
                     .map(|z| outputs().map(|output| distance(z, output)).collect())
                     .collect();
@@ -231,7 +231,7 @@ fn a_nearly_constant_output_kernel_still_tells_candidates_apart() {
             fit(kernel_x(), &problem.inputs(), &targets, lambda, Arithmetic::Double).unwrap();
         let z = fitted.model.predict(&problem.inputs()).unwrap();
         let points = space.points(&problem.outputs()).unwrap();
-        let found = centred(&scores(space.rank(), &z, &points));
+        let found = centred(&scores(space.dimension(), &z, &points));
         assert_close(&found, &expected, 1e-3 * largest, "flat kernel");
     }
 }
@@ -377,7 +377,7 @@ fn a_mapped_model_answers_with_the_mapped_coordinates() {
     let basis =
         Basis::fit(kernel_y(), &problem.outputs(), &SketchOptions::new(&EVERY, 20)).unwrap();
     let (space, targets) = OutputSpace::basis(basis, None, &problem.outputs()).unwrap();
-    let p = space.rank();
+    let p = space.dimension();
     let matrix = faer::Mat::from_fn(3, p, |i, j| ((i * p + j) % 5) as f64 - 2.0);
     for precision in [Arithmetic::Double, Arithmetic::Single] {
         let fitted = fit(kernel_x(), &problem.inputs(), &targets, 1e-2, precision).unwrap();

@@ -113,7 +113,7 @@ impl Metabolites {
         let candidates = Candidates::new(CandidateParts {
             ids: ids.clone(),
             class: found.class,
-            dim: points.rank,
+            dim: points.dimension,
             coordinates: points.coordinates,
             constants: points.constants,
             ..CandidateParts::default()
@@ -123,7 +123,7 @@ impl Metabolites {
         let pool = Pool::PerQuery(&lists);
         let gold = &ids[TRAIN..TRAIN + TEST];
         let rows = pool.gold(gold, gold, &candidates, MissingGold::Error).unwrap();
-        pool.rank(&Queries::named(gold, points.rank, &z).unwrap(), &rows, &candidates).unwrap()
+        pool.rank(&Queries::named(gold, points.dimension, &z).unwrap(), &rows, &candidates).unwrap()
     }
 }
 

@@ -159,7 +159,7 @@ pub fn iokr(problem: &Problem, lambda: f64, queries: &Rows, candidates: &Rows) -
 
 /// Scores of predictions and points as `dsokr-decode` computes them.
 pub fn scores(rank: usize, z: &[f32], points: &dsokr_machines::Points) -> Rows {
-    assert_eq!(rank, points.rank);
+    assert_eq!(rank, points.dimension);
     let wide = |row: &[f32]| row.iter().map(|&value| f64::from(value)).collect::<Vec<f64>>();
     let queries: Rows = z.chunks_exact(rank).map(wide).collect();
     let candidates: Rows = points.coordinates.chunks_exact(rank).map(wide).collect();
