@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use burn::tensor::Device;
-use dsokr_basis::Ranks;
+use dsokr_basis::Processes;
 use dsokr_decode::Candidates;
 use dsokr_machines::{LastSystem, Scaling};
 use tracing::info;
@@ -84,7 +84,7 @@ impl<'a> Request<'a> {
 
     /// Runs it; `observer` is called on every event.
     ///
-    /// The [`Ranks`] of the scope share the training of one neural encoder or kernel machine
+    /// The [`Processes`] of the scope share the training of one neural encoder or kernel machine
     /// ([`Learner::shares_training`](crate::Learner::shares_training)): all of them call this function with
     /// the same configuration and the same data, rank 0 alone writes the run directory, and all return its
     /// report. The run directory must be on a file system that all of them read.
@@ -103,13 +103,13 @@ fn run(
     observer: &mut dyn Observer,
 ) -> Result<Trained, Error> {
     // what is not given to them by name, each rank does alone
-    let ranks = Ranks::current();
-    Ranks::alone().scope(|| run_as(request, &ranks, shared, observer))
+    let ranks = Processes::current();
+    Processes::alone().scope(|| run_as(request, &ranks, shared, observer))
 }
 
 fn run_as(
     request: &Request,
-    ranks: &Ranks,
+    ranks: &Processes,
     shared: Option<&LastSystem>,
     observer: &mut dyn Observer,
 ) -> Result<Trained, Error> {
@@ -212,7 +212,7 @@ fn run_as(
 fn lock(
     resumed: Option<&Path>,
     config: &Checked,
-    ranks: &Ranks,
+    ranks: &Processes,
 ) -> Result<(Vec<Change>, Option<RunLock>), Error> {
     let locked = resumed.filter(|_| ranks.is_first()).map(|path| {
         let locked = (changes::changes(path, config)?, RunLock::take(path)?);

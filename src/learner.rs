@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use burn::tensor::Device;
-use dsokr_basis::Ranks;
+use dsokr_basis::Processes;
 use dsokr_basis::store::read_text;
 use dsokr_decode::Candidates;
 use serde::Serialize;
@@ -249,7 +249,7 @@ pub struct Task<'a> {
     /// Whether it may take more memory than is available.
     pub(crate) force: bool,
     /// Those that share the fit.
-    pub(crate) ranks: &'a Ranks,
+    pub(crate) ranks: &'a Processes,
     /// The run directory that is to be made or resumed.
     pub(crate) draft: &'a Draft<'a>,
     pub(crate) folder: Option<Folder>,

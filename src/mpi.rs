@@ -1,6 +1,6 @@
 //! Ranks that MPI connects: a job of `mpirun` or `srun` (feature `mpi`).
 //!
-//! MPI moves bytes; what is added up is added up by [`Ranks`], in the order of ranks.
+//! MPI moves bytes; what is added up is added up by [`Processes`], in the order of ranks.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use ::mpi::point_to_point::{Destination, Source};
 use ::mpi::request::{RequestCollection, multiple_scope};
 use ::mpi::topology::{Communicator, SimpleCommunicator};
 use ::mpi::traits::CommunicatorCollectives;
-use dsokr_basis::ranks::Exchange;
-use dsokr_basis::{Error, Ranks};
+use dsokr_basis::processes::Exchange;
+use dsokr_basis::{Error, Processes};
 
 /// What launchers tell the processes that they start: Open MPI's, PMIx (Slurm), and PMI (MPICH, Slurm).
 const LAUNCHED: [&str; 3] = ["OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK"];
@@ -25,7 +25,7 @@ const LOOK: Duration = Duration::from_millis(1);
 const PAUSES: (Duration, Duration) = (Duration::from_micros(20), Duration::from_micros(200));
 
 /// The job that this process is a rank of. MPI is called on the thread that has joined it, and on that of
-/// [`Ranks::background`] while the first waits for it.
+/// [`Processes::background`] while the first waits for it.
 pub struct Job {
     _universe: Universe,
     /// Whether the MPI library allows threads to take turns.
@@ -57,8 +57,8 @@ impl Job {
     }
 
     /// The processes of the job.
-    pub fn ranks(&self) -> Ranks {
-        Ranks::new(World { turns: self.turns, pauses: false })
+    pub fn ranks(&self) -> Processes {
+        Processes::new(World { turns: self.turns, pauses: false })
     }
 
     /// Ends all processes of the job with an exit code.
@@ -121,7 +121,7 @@ impl Exchange for World {
             && i32::try_from(most).is_err()
         {
             let message = format!("it exchanges {most} bytes at once; at most {} go", i32::MAX);
-            return Err(Error::Ranks { rank, message });
+            return Err(Error::Process { rank, message });
         }
         let mut given: Vec<Vec<u8>> =
             given_sizes.iter().map(|&size| vec![0; size as usize]).collect();

@@ -24,7 +24,7 @@ pub struct Abilities<'a> {
     /// Whether its fit is in closed form, on the CPU alone (default: false); then `dsokr sketch` fits it for every
     /// sketch size.
     pub closed_form: bool,
-    /// Whether several processes can share its fit, the [`Ranks`](dsokr_basis::Ranks) of the scope (default:
+    /// Whether several processes can share its fit, the [`Processes`](dsokr_basis::Processes) of the scope (default:
     /// false). All of them make the targets and fit; rank 0 alone writes, and what the fit returns to the others is
     /// not used.
     pub shares_training: bool,

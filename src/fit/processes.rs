@@ -1,6 +1,6 @@
 //! What the processes of one fit agree on.
 
-use dsokr_basis::Ranks;
+use dsokr_basis::Processes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -8,7 +8,7 @@ use crate::Error;
 use crate::config::Checked;
 
 /// Refuses what several processes cannot share, and ranks whose configuration or version differ.
-pub(super) fn check_shared(config: &Checked, ranks: &Ranks) -> Result<(), Error> {
+pub(super) fn check_shared(config: &Checked, ranks: &Processes) -> Result<(), Error> {
     ranks.check_same("version", env!("CARGO_PKG_VERSION"))?;
     ranks.check_same("configuration's fingerprint", &config.fingerprint()?)?;
     let found = ranks.size();
@@ -27,7 +27,7 @@ pub(super) fn check_shared(config: &Checked, ranks: &Ranks) -> Result<(), Error>
 
 /// A result of rank 0, on all ranks; `work` makes it there, and an error of it is that of all.
 pub(super) fn of_first<T: Serialize + DeserializeOwned>(
-    ranks: &Ranks,
+    ranks: &Processes,
     work: impl FnOnce() -> Result<T, Error>,
 ) -> Result<T, Error> {
     if ranks.size() == 1 {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
-use dsokr_basis::Ranks;
+use dsokr_basis::Processes;
 use dsokr_basis::store::{Contents, Tensor};
 use dsokr_decode::{CandidateBlocks, Combination, Decoded, PerQuery, Pool, Shards};
 
@@ -159,7 +159,7 @@ impl EnsembleRun {
             let answers = answers.collect::<Result<Vec<_>, Error>>()?;
             Ok(QueryAnswers { splits, lists, answers })
         };
-        let ranks = Ranks::current();
+        let ranks = Processes::current();
         let asked = ranks.agree::<_, Error>(ask())?;
         if ranks.size() > 1 {
             // ranks that differ in a bit would count other candidates as above or tied

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dsokr_basis::Ranks;
+use dsokr_basis::Processes;
 use dsokr_decode::{Candidates, Precision, ShardSet, Shards};
 
 use super::OutputFolder;
@@ -91,7 +91,7 @@ pub(super) fn open(run: &Path, folder: Option<&Path>) -> Result<Option<Shards>, 
     let folder = match folder {
         Some(folder) => folder.to_path_buf(),
         None => {
-            let (ranks, own) = (Ranks::current(), run.join(FOLDER));
+            let (ranks, own) = (Processes::current(), run.join(FOLDER));
             if ranks.size() == 1 {
                 return Ok(None);
             }

@@ -13,7 +13,7 @@ use crate::molecules::{are_smiles, labels_looked_at};
 use crate::run_dir::Folder;
 
 impl EnsembleRun {
-    /// As [`open`](Self::open), for several [`Ranks`](dsokr_basis::Ranks), which share the candidates of a run of one model if they are
+    /// As [`open`](Self::open), for several [`Processes`](dsokr_basis::Processes), which share the candidates of a run of one model if they are
     /// in shards ([`shard_candidates`](super::shard_candidates)): in the folder `shards`, by default that of the
     /// run directory. Each rank then opens its own shards; the [`candidates`](Run::candidates) of the run are one of
     /// them alone, and answers come with those that they name. One rank uses shards that are named alone.

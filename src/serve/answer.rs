@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use dsokr_basis::{Cancellation, Ranks};
+use dsokr_basis::{Cancellation, Processes};
 use dsokr_data::Truth;
 use dsokr_decode::report::ReliabilityBin;
 use dsokr_decode::{CandidateBlocks, Candidates, Decoded};
@@ -150,7 +150,7 @@ fn explained(
 
 /// The training texts nearest to a text, which the first of several ranks has found.
 fn nearest(model: &Model, text: &str) -> Result<Vec<Nearest>, Problem> {
-    let ranks = Ranks::current();
+    let ranks = Processes::current();
     let training = ranks.is_first().then(|| model.training());
     let found = match training {
         Some(Ok(training)) => training.nearest(text, NEAREST),

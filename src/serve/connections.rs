@@ -7,7 +7,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use dsokr_basis::Ranks;
+use dsokr_basis::Processes;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
@@ -25,18 +25,18 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves at an address until the process gets SIGINT (Ctrl-C) or SIGTERM. `listening` is called with the address
 /// once connections are accepted, where the port is known that took the place of 0. Of several
-/// [`Ranks`](dsokr_basis::Ranks), which all call this, the first listens and is the one to stop.
+/// [`Processes`](dsokr_basis::Processes), which all call this, the first listens and is the one to stop.
 ///
 /// # Errors
 /// [`Error::Value`] of the argument port or host for an address that cannot be listened at; errors of `listening`;
-/// [`dsokr_basis::Error::Ranks`] for a rank that cannot be reached.
+/// [`dsokr_basis::Error::Process`] for a rank that cannot be reached.
 pub fn block_on(
     server: &Server,
     address: SocketAddr,
     listening: impl FnOnce(SocketAddr) -> Result<(), Error> + Send + 'static,
 ) -> Result<(), Error> {
     let workers = &server.0.workers;
-    match (workers.are_ranks(), Ranks::current().is_first()) {
+    match (workers.are_ranks(), Processes::current().is_first()) {
         (false, _) => listen(server, address, listening),
         (true, false) => together::follow(server),
         (true, true) => {

@@ -60,7 +60,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::routing::{get, post};
 
-use dsokr_basis::Ranks;
+use dsokr_basis::Processes;
 
 use crate::Error;
 
@@ -155,7 +155,7 @@ impl Server {
     /// A server of at least one model; the first is that of requests that name none. A thread of its own
     /// begins to read what explains answers and what filters compare; requests that need it wait up to
     /// [`Limits::read`], others do not. Of several
-    /// [`Ranks`] the first listens ([`block_on`]), and all answer; they read it before.
+    /// [`Processes`] the first listens ([`block_on`]), and all answer; they read it before.
     ///
     /// # Errors
     /// [`Error::Value`] for no models, for two of one name, and for one of [`Limits::hosts`] that is no name.
@@ -172,7 +172,7 @@ impl Server {
         limits.hosts.iter().try_for_each(|name| host::check_name(name))?;
         let models: Vec<Arc<Model>> = models.into_iter().map(Arc::new).collect();
         let openapi = api::description(&limits)?;
-        let workers = match Ranks::current().size() {
+        let workers = match Processes::current().size() {
             1 => {
                 let warm = models.clone();
                 std::thread::spawn(move || read(&warm));

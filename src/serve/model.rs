@@ -62,7 +62,7 @@ impl Model {
         Self::open_shared(folder, None, device)
     }
 
-    /// The same for several [`Ranks`](dsokr_basis::Ranks), with the candidates in shards if they are; see
+    /// The same for several [`Processes`](dsokr_basis::Processes), with the candidates in shards if they are; see
     /// [`EnsembleRun::open_shared`].
     ///
     /// # Errors

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use dsokr_basis::Ranks;
+use dsokr_basis::Processes;
 use serde::{Deserialize, Serialize};
 
 use super::Server;
@@ -36,7 +36,7 @@ const STOP: &str = "stop";
 
 /// Passes something to the other ranks, which wait for it. A rank that is alone passes nothing.
 pub(super) fn pass(name: &str, passed: &impl Serialize) -> Result<(), Error> {
-    let ranks = Ranks::current();
+    let ranks = Processes::current();
     if ranks.size() > 1 {
         let json = serde_json::to_vec(&BTreeMap::from([(name, passed)]));
         let json = json.map_err(|e| Error::Serialise(e.to_string()))?;
@@ -68,13 +68,13 @@ pub(super) fn follow(server: &Server) -> Result<(), Error> {
         // SAFETY: signal(2) with valid arguments; no other thread sets the actions of these signals
         unsafe { libc::signal(signal, libc::SIG_IGN) };
     }
-    let ranks = Ranks::current();
+    let ranks = Processes::current();
     loop {
         ranks.wait()?;
         let passed = ranks.broadcast(Vec::new)?;
         let passed = serde_json::from_slice(&passed).map_err(|e| {
             let message = format!("it passes on what is no request: {e}");
-            Error::from(dsokr_basis::Error::Ranks { rank: 0, message })
+            Error::from(dsokr_basis::Error::Process { rank: 0, message })
         })?;
         match passed {
             Passed::Search(request) => compute(server, &request),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
 use dsokr::basis::Cancellation;
-use dsokr::basis::ranks::{Ranks, threads};
+use dsokr::basis::processes::{Processes, threads};
 use dsokr::config::Checked;
 use dsokr::data::{DataRoot, SplitName};
 use dsokr::decode::report::ReliabilityBin;
@@ -176,7 +176,7 @@ fn a_training_that_one_rank_stops_is_resumed_by_another_number_of_ranks() {
     let out = folder.path("stopped");
     let stopped = threads(3, || {
         let cancellation = Cancellation::default();
-        let step = if Ranks::current().rank() == 1 { 21 } else { u64::MAX };
+        let step = if Processes::current().rank() == 1 { 21 } else { u64::MAX };
         let request = Request { out: Some(out.clone()), ..Request::new(&config)? };
         let mut observer = StopAfter(step, cancellation.clone());
         cancellation.scope(|| request.run(&mut observer)).map(|_| ())
@@ -311,7 +311,7 @@ fn what_is_not_shared_is_refused_by_all_ranks() {
     let other = checked(&folder, &CONFIG.replacen("seed = 5", "seed = 6", 1));
     let config = checked(&folder, CONFIG);
     let found = threads(2, || {
-        let config = if Ranks::current().rank() == 1 { &other } else { &config };
+        let config = if Processes::current().rank() == 1 { &other } else { &config };
         let request = Request { out: Some(folder.path("run")), ..Request::new(config)? };
         request.run(&mut ()).map(|trained| trained.report)
     });
@@ -338,7 +338,7 @@ fn an_error_of_rank_0_after_the_fit_is_that_of_all_ranks() {
     let folder = Folder::new();
     let (config, out) = (checked(&folder, CONFIG), folder.path("run"));
     let found = threads(3, || {
-        let ranks = Ranks::current();
+        let ranks = Processes::current();
         let request = Request { out: Some(out.clone()), ..Request::new(&config)? };
         let error = request.run(&mut Block(&out)).err().map(|error| error.to_string());
         // in step they meet in the same exchange

@@ -73,7 +73,7 @@ pub enum Error {
     Unsupported(String),
     /// A rank of a job of several processes that cannot be reached, or whose work is not that of the others.
     #[error("rank {rank}: {message}")]
-    Ranks {
+    Process {
         /// Its number, from 0.
         rank: usize,
         /// What is wrong with it.

@@ -13,7 +13,7 @@ use crate::eigenbasis::cholesky;
 use crate::features::RowSource;
 use crate::features::product::widen;
 use crate::kernel::IntoKernel;
-use crate::{Basis, Error, OutputKernel, Ranks, Sketch, SketchKind, SketchOptions};
+use crate::{Basis, Error, OutputKernel, Processes, Sketch, SketchKind, SketchOptions};
 
 /// Rows in a block of B.
 const ROWS: usize = 1024;
@@ -23,7 +23,7 @@ const ROWS: usize = 1024;
 /// B (n × s) with `B Bᵀ = K_{·S} K_{SS}⁺ K_{S·} ≈ K` comes from s = `pilot` columns S, which `seed` samples
 /// uniformly without replacement: its rows are the coordinates in the basis of a sub-sampling
 /// sketch. With s = n the scores are exact, `(K (K + nλI)⁻¹)_ii`, up to `f32` coordinates (about
-/// `1e-7 · k(y,y) / nλ`). Two passes over the rows; O(s²) memory beside a block. The [`Ranks`] of the scope
+/// `1e-7 · k(y,y) / nλ`). Two passes over the rows; O(s²) memory beside a block. The [`Processes`] of the scope
 /// share the work, as in [`Basis::fit`].
 ///
 /// # Errors
@@ -55,7 +55,7 @@ fn scores_of(
     let basis = Basis::from_sketch(kernel, rows, &drawn, SketchOptions::TOLERANCE)?;
     let rank = basis.dimension();
 
-    let (n, ranks) = (rows.len(), Ranks::current());
+    let (n, ranks) = (rows.len(), Processes::current());
     let project = |start: usize| {
         let start = n.min(start);
         let projection = basis.project_range(rows, start..n.min(start + ROWS))?;

@@ -36,8 +36,8 @@ pub mod kernel;
 pub mod leverage;
 pub mod loss;
 pub mod memory;
+pub mod processes;
 pub mod random;
-pub mod ranks;
 pub mod sketch;
 pub mod store;
 
@@ -47,7 +47,7 @@ pub use error::Error;
 pub use faer::Mat;
 pub use features::{Block, Features, RowSource};
 pub use kernel::{Kernel, OutputKernel};
-pub use ranks::Ranks;
+pub use processes::Processes;
 pub use row_kind::RowKind;
 pub use sketch::{Sketch, SketchKind, SketchOptions};
 

@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use dsokr_basis::Ranks;
+use dsokr_basis::Processes;
 
 use crate::Error;
 use crate::codes::RowCodes;
@@ -47,9 +47,9 @@ pub trait CandidateBlocks: Sync {
         Ok(None)
     }
 
-    /// The rows that this process scores: of several [`Ranks`] its part, so that each row is scored by one of them.
+    /// The rows that this process scores: of several [`Processes`] its part, so that each row is scored by one of them.
     fn scored(&self) -> Vec<Range<usize>> {
-        vec![Ranks::current().part(self.rows())]
+        vec![Processes::current().part(self.rows())]
     }
 
     /// The rows of a range, always the same for the same range, from any thread.

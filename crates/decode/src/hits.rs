@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use dsokr_basis::Ranks;
+use dsokr_basis::Processes;
 use rayon::prelude::*;
 
 use crate::scoring::{self, Blocking, Gold, QueryTile, TopK, check_gold, descending, scan};
@@ -170,7 +170,7 @@ pub(crate) fn decode_in(
         let golds = Gold::of(queries, &tiles, blocking.queries, gold, candidates)?;
         Ok((tiles, golds))
     });
-    let (tiles, golds) = Ranks::current().agree(prepared)?;
+    let (tiles, golds) = Processes::current().agree(prepared)?;
     let lists = TopK::new(queries.len(), k.min(candidates.rows()), None);
     let count = |tile: &QueryTile| golds.counter(tile);
     let keep = |tile: &QueryTile| lists.tile(tile);

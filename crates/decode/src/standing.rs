@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use dsokr_basis::Ranks;
+use dsokr_basis::Processes;
 
 use crate::classes::Classes;
 use crate::hits::check_k;
@@ -89,9 +89,9 @@ impl Ladder {
         }
     }
 
-    /// Adds up what each of several [`Ranks`] has counted.
+    /// Adds up what each of several [`Processes`] has counted.
     fn merge(ladders: &mut [Self]) -> Result<(), Error> {
-        let ranks = Ranks::current();
+        let ranks = Processes::current();
         if ranks.size() == 1 {
             return Ok(());
         }
@@ -175,7 +175,7 @@ pub(crate) fn find(
     for start in (0..queries.len()).step_by(size) {
         let queries = &queries.part(start..(start + size).min(queries.len()));
         let tiles = QueryTile::all_to_compare(queries, candidates, blocking);
-        let tiles = Ranks::current().agree(tiles)?;
+        let tiles = Processes::current().agree(tiles)?;
         let first = TopK::new(queries.len(), all.min(2), None);
         let chosen = TopK::new(queries.len(), last, wanted);
         let both = |tile: &QueryTile| (first.tile(tile), chosen.tile(tile));

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use dsokr_basis::Ranks;
+use dsokr_basis::Processes;
 
 /// A rank's share of a part of a batch: the shares follow one another and have similar sums of lengths.
-pub(super) fn share(lengths: &[usize], ranks: &Ranks) -> Range<usize> {
+pub(super) fn share(lengths: &[usize], ranks: &Processes) -> Range<usize> {
     let total: usize = lengths.iter().sum();
     // the first place at which a rank's part of the sum is reached
     let bound = |rank: usize| {
@@ -27,7 +27,7 @@ pub(super) fn share(lengths: &[usize], ranks: &Ranks) -> Range<usize> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use dsokr_basis::ranks::threads;
+    use dsokr_basis::processes::threads;
     use dsokr_nn::Model;
     use dsokr_nn::parameters::collect;
 
@@ -40,7 +40,7 @@ mod tests {
         for size in 1..6 {
             for n in [0, 1, 2, 3, 7, 64] {
                 let lengths: Vec<usize> = (0..n).map(|i| 1 + i * i).collect();
-                let shares = threads(size, || share(&lengths, &Ranks::current()));
+                let shares = threads(size, || share(&lengths, &Processes::current()));
                 let all: Vec<usize> = shares.iter().cloned().flatten().collect();
                 assert_eq!(all, (0..n).collect::<Vec<_>>());
                 let of = |share: &Range<usize>| lengths[share.clone()].iter().sum::<usize>();
@@ -49,7 +49,7 @@ mod tests {
             }
         }
         // lengths may all be zero
-        let shares = threads(2, || share(&[0, 0, 0], &Ranks::current()));
+        let shares = threads(2, || share(&[0, 0, 0], &Processes::current()));
         assert_eq!(shares.into_iter().flatten().count(), 3);
     }
 
@@ -66,7 +66,7 @@ mod tests {
                 model = model.with_temperature(temperature, &problem.device);
             }
             let validate = &|_: &_| {
-                assert_eq!(Ranks::current().size(), 1);
+                assert_eq!(Processes::current().size(), 1);
                 Ok(Validation { metrics: 0.0, score: 0.0 })
             };
             let task = problem.validated(validate);

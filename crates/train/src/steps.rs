@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 
 use burn::optim::ModuleOptimizer;
 use dsokr_basis::random::generator;
-use dsokr_basis::{Cancellation, Ranks};
+use dsokr_basis::{Cancellation, Processes};
 use dsokr_nn::parameters::{self, Parameters};
 use dsokr_nn::{Encoder, Model, in_pool};
 
@@ -35,7 +35,7 @@ const LOGGED: u64 = 2_000;
 /// Everything random in step s is derived from (seed, s): a training that is resumed from any of
 /// its checkpoints ends with the same parameters bit for bit, on the same machine.
 ///
-/// The [`Ranks`] of the scope share it: all call this function with the same task. Each encodes its share of
+/// The [`Processes`] of the scope share it: all call this function with the same task. Each encodes its share of
 /// every batch, the gradients are added up in the order of ranks, and every rank makes the same step. The
 /// parameters differ from those of one rank only by rounding. The same number of ranks gives the same bits. Only
 /// rank 0 validates, calls `sink` and returns the best parameters. A training over several ranks has
@@ -45,7 +45,7 @@ const LOGGED: u64 = 2_000;
 /// [`Error::Value`] for a loss with a temperature and a model without; [`Error::Diverged`] for a
 /// loss, a parameter or a prediction that is not finite; [`Error::Interrupted`] when the training has
 /// been [cancelled](Cancellation), after the step at hand, once the state has been stored; errors of
-/// `validate` and of the sink; [`dsokr_basis::Error::Ranks`] for a rank that cannot be reached or differs in
+/// `validate` and of the sink; [`dsokr_basis::Error::Process`] for a rank that cannot be reached or differs in
 /// its parameters. The best parameters so far are stored before an error returns.
 pub fn train<E: Encoder, M: Display + 'static>(
     task: &Task<E, M>,
@@ -65,7 +65,7 @@ pub fn train<E: Encoder, M: Display + 'static>(
         let allowed = "a loss without a temperature, or a model with one";
         return Err(Error::value("training.loss.name", "a loss with a temperature", allowed));
     }
-    let ranks = Ranks::current();
+    let ranks = Processes::current();
     if let (true, LossConfig::Contrastive(_)) = (ranks.size() > 1, &config.loss) {
         let allowed = "a loss that compares no pairs of a batch, with several processes";
         return Err(Error::value("training.loss.name", "contrastive", allowed));
@@ -154,7 +154,7 @@ struct Training<'a, E: Encoder, M> {
     sink: &'a mut dyn CheckpointSink<M>,
     observer: &'a mut dyn Observer,
     cancellation: Cancellation,
-    ranks: Ranks,
+    ranks: Processes,
     /// What several ranks sum their gradients by.
     sums: Option<Sums>,
     /// Whether a rank of several has been cancelled, as all of them know since the last step.
@@ -241,7 +241,7 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
             self.state.stale = self.ranks.broadcast_number(0u64)? as usize;
             return Ok(());
         }
-        let validated = Ranks::alone().scope(|| (self.task.validate)(model));
+        let validated = Processes::alone().scope(|| (self.task.validate)(model));
         let Validation { metrics, score } = validated.map_err(|error| match error {
             Error::NotFinite => self.diverged("a prediction is not finite"),
             other => other,

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use burn::module::{Module, ParamId};
 use burn::optim::GradientsParams;
-use dsokr_basis::Ranks;
-use dsokr_basis::ranks::Background;
+use dsokr_basis::Processes;
+use dsokr_basis::processes::Background;
 use dsokr_nn::parameters::visit;
 use dsokr_nn::{Encoder, GradientHooks, Model};
 
@@ -37,7 +37,7 @@ pub(super) struct BatchGradients {
 /// A bucket of gradients is exchanged as soon as the backward pass has its last one and all earlier buckets have been
 /// started. What a bucket holds is known before the step, so nothing depends on what arrives first.
 pub(super) struct Sums {
-    pub(super) ranks: Ranks,
+    pub(super) ranks: Processes,
     plan: Arc<Plan>,
     hooks: GradientHooks,
     background: Option<Background>,
@@ -47,7 +47,7 @@ pub(super) struct Sums {
 
 impl Sums {
     /// For the parameters of a model that is trained on inputs of these lengths.
-    pub(super) fn new<M: Module>(ranks: &Ranks, model: &M, lengths: Vec<usize>) -> Self {
+    pub(super) fn new<M: Module>(ranks: &Processes, model: &M, lengths: Vec<usize>) -> Self {
         let plan = Arc::new(Plan::from_model(model));
         // a single bucket is complete when the backward pass ends
         let background = if plan.buckets.len() > 1 { ranks.background() } else { None };
@@ -248,8 +248,8 @@ impl Step<'_> {
 mod tests {
     use burn::optim::GradientsAccumulator;
     use burn::tensor::Device;
+    use dsokr_basis::processes::threads;
     use dsokr_basis::random::generator;
-    use dsokr_basis::ranks::threads;
     use rand::Rng;
 
     use super::*;
@@ -275,7 +275,7 @@ mod tests {
         batch: &[usize],
         objective: &Objective,
     ) -> Vec<Option<Vec<u32>>> {
-        let ranks = Ranks::current();
+        let ranks = Processes::current();
         let (mut keys, mut sum) = (generator(0, "dropout", 0), GradientsAccumulator::new());
         for part in parts(task.config, batch) {
             let key = keys.next_u64();
@@ -310,7 +310,7 @@ mod tests {
                 let problem = Problem::new(config, inputs.to_vec(), &targets);
                 let (task, model) = (problem.task(), Model::new(init(&problem.device)));
                 let objective = Objective::from_task(&task, 2).unwrap();
-                let sums = Sums::new(&Ranks::current(), &model, vec![1; inputs.len()]);
+                let sums = Sums::new(&Processes::current(), &model, vec![1; inputs.len()]);
                 assert!(sums.plan.buckets.len() > 2 && sums.background.is_some());
                 let (mut keys, step) = (generator(0, "dropout", 0), Some(sums.begin(false)));
                 let found = gradients(&task, &model, &batch, &objective, &mut keys, step).unwrap();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use dsokr::basis::Ranks;
+use dsokr::basis::Processes;
 use dsokr::basis::store::write_atomically;
 use dsokr::data::config::OnBadRow;
 use dsokr::data::{Inputs, SplitName, Truth};
@@ -158,7 +158,7 @@ impl Shown {
         }
         check_output("--draw", &self.draw)?;
         let (evaluation, decoded) = runs.evaluate(asked)?;
-        let first = Ranks::current().is_first();
+        let first = Processes::current().is_first();
         if let Some(file) = self.draw.as_ref().filter(|_| first) {
             draw(file, self.examples, &asked.split().inputs, evaluation.outputs.as_ref())?;
         }

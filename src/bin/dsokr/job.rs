@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dsokr::mpi::Job;
-use dsokr::{Error, basis::Ranks};
+use dsokr::{Error, basis::Processes};
 
 use crate::{print_error, progress};
 
@@ -12,7 +12,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Ends all ranks of the job with the error of one.
 pub fn fail(job: &Job, error: &Error, code: u8) -> ! {
-    let ranks: Ranks = job.ranks();
+    let ranks: Processes = job.ranks();
     if !ranks.is_first() {
         std::thread::sleep(PATIENCE);
     }

@@ -36,7 +36,7 @@ use std::sync::atomic::Ordering;
 
 use clap::{Parser, Subcommand};
 use dsokr::Error;
-use dsokr::basis::Ranks;
+use dsokr::basis::Processes;
 use tracing_subscriber::EnvFilter;
 
 /// Deep Sketched Output Kernel Regression: trains models that predict structured objects.
@@ -106,9 +106,9 @@ fn main() -> ExitCode {
         }
     };
     #[cfg(feature = "mpi")]
-    let ranks = job.as_ref().map_or_else(Ranks::alone, dsokr::mpi::Job::ranks);
+    let ranks = job.as_ref().map_or_else(Processes::alone, dsokr::mpi::Job::ranks);
     #[cfg(not(feature = "mpi"))]
-    let ranks = Ranks::alone();
+    let ranks = Processes::alone();
     // other crates log warnings alone: GPU engines log every kernel that they tune
     let level = match (ranks.is_first(), cli.quiet) {
         (true, false) => "warn,dsokr=info,dsokr_train=info",
@@ -190,7 +190,7 @@ fn print(text: &str) -> Result<(), Error> {
 /// processes the first one writes.
 fn print_part(text: &str) -> Result<bool, Error> {
     use std::io::Write;
-    if !Ranks::current().is_first() {
+    if !Processes::current().is_first() {
         return Ok(true);
     }
     let mut out = std::io::stdout().lock();

@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{LazyLock, OnceLock};
 use std::time::Duration;
 
-use dsokr::basis::{Cancellation, Ranks};
+use dsokr::basis::{Cancellation, Processes};
 use dsokr::train::{Event, Observer};
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 use tracing::info;
@@ -74,7 +74,7 @@ impl Progress {
                 unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
             }
         }
-        Self { quiet: QUIET.load(Ordering::Relaxed) || !Ranks::current().is_first() }
+        Self { quiet: QUIET.load(Ordering::Relaxed) || !Processes::current().is_first() }
     }
 }
 

@@ -2,7 +2,7 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use dsokr::Error;
-use dsokr::basis::Ranks;
+use dsokr::basis::Processes;
 use dsokr::data::table::{TextFormat, TextReader};
 use dsokr::device::Processor;
 use dsokr::run::EnsembleRun;
@@ -43,7 +43,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let run = EnsembleRun::open_shared(runs, arguments.shards.as_deref(), &device)?;
     match &arguments.text {
         Some(text) => print(&answer(arguments, &run, text)?),
-        None if std::io::stdin().is_terminal() && Ranks::current().size() == 1 => {
+        None if std::io::stdin().is_terminal() && Processes::current().size() == 1 => {
             prompt(arguments, &run)
         }
         None => lines(arguments, &run),
@@ -88,7 +88,7 @@ fn prompt(arguments: &Arguments, run: &EnsembleRun) -> Result<(), Error> {
 
 /// Answers each line of standard input.
 fn lines(arguments: &Arguments, run: &EnsembleRun) -> Result<(), Error> {
-    let ranks = Ranks::current();
+    let ranks = Processes::current();
     // rank 0 reads for all
     let mut texts = match ranks.is_first() {
         true => {

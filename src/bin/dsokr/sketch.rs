@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
 use dsokr::Error;
-use dsokr::basis::Ranks;
+use dsokr::basis::Processes;
 use dsokr::config::{Checked, Config, Override};
 use dsokr::data::DataRoot;
 use dsokr::run::check_output;
@@ -86,7 +86,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     for (config, root) in &configs {
         study(arguments, config, root, &mut found)?;
     }
-    if Ranks::current().is_first() {
+    if Processes::current().is_first() {
         plot::sketch_sizes(&arguments.plot, &found.curves, &found.leverage)?;
     }
     if arguments.json { print_json(&found) } else { print(&table(&found)) }

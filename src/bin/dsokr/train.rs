@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use dsokr::basis::Ranks;
+use dsokr::basis::Processes;
 use dsokr::config::{Checked, Config, Override};
 use dsokr::data::InputKind;
 use dsokr::data::config::OnBadRow;
@@ -80,7 +80,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
             false => print(&plans.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")),
         };
     }
-    let ranks = Ranks::current();
+    let ranks = Processes::current();
     let mut progress = progress::Progress::new();
     if let Some(seeds) = &arguments.seeds {
         if ranks.size() > 1 {

@@ -10,7 +10,7 @@ use super::{Basis, Projector};
 use crate::features::{self, Block, Features, RowKind, RowSource, SparseBlock, product};
 use crate::kernel::zero_rows;
 use crate::sketch::{COLUMNS, Columns};
-use crate::{Cancellation, Error, Kernel, OutputKernel, Ranks, Sketch, SketchOptions};
+use crate::{Cancellation, Error, Kernel, OutputKernel, Processes, Sketch, SketchOptions};
 
 /// Largest `m · d` for which `R Φ` is formed (512 MiB in `f64`); beyond it anchors are kept instead.
 const LINEAR_ELEMENTS: usize = 1 << 26;
@@ -116,7 +116,7 @@ fn sketched_features(
     sketch: &Sketch,
 ) -> Result<(Vec<f64>, Vec<f64>), Error> {
     let (m, d) = (sketch.m(), rows.width());
-    let (cancellation, ranks) = (Cancellation::current(), Ranks::current());
+    let (cancellation, ranks) = (Cancellation::current(), Processes::current());
     let dense = rows.kind() == RowKind::Dense;
     // the elements that this process adds up
     let share = match dense {
@@ -200,7 +200,7 @@ fn sum_of_columns(values: &[f32], m: usize, columns: &[usize]) -> Vec<f64> {
 }
 
 /// Blocks of all ranks that are computed between two sums; a block takes so many bytes.
-fn wave(ranks: &Ranks, bytes: usize) -> Result<usize, Error> {
+fn wave(ranks: &Processes, bytes: usize) -> Result<usize, Error> {
     let own = rayon::current_num_threads().max(WAVE_BYTES / bytes);
     // ranks may have different numbers of threads
     Ok(ranks.broadcast_number(own as u64)? as usize * ranks.size())
@@ -208,7 +208,7 @@ fn wave(ranks: &Ranks, bytes: usize) -> Result<usize, Error> {
 
 /// The factors of all processes, those of each as one block of sparse rows.
 fn gather(
-    ranks: &Ranks,
+    ranks: &Processes,
     own: &[(Vec<f32>, Block)],
     width: usize,
 ) -> Result<Vec<(Vec<f32>, Block<'static>)>, Error> {
@@ -283,7 +283,7 @@ fn fit_anchored(
     let part = |block: usize| anchors.block(starts[block]..starts[block + 1]);
 
     // K̃ = S + Sᵀ, S = Σ_I W_I (½ K_II W_Iᵀ + Σ_{J>I} K_IJ W_Jᵀ): each K_IJ is formed once.
-    let (cancellation, ranks) = (Cancellation::current(), Ranks::current());
+    let (cancellation, ranks) = (Cancellation::current(), Processes::current());
     let mut half = vec![0.0; ranks.part(m * m).len()];
     let wave = wave(&ranks, size_of::<f64>() * m * m)?;
     let order: Vec<usize> = (0..mixing.len()).collect();

@@ -9,7 +9,7 @@ use super::tempering::{DOUBLE, SINGLE};
 use super::{Basis, Projector};
 use crate::features::{self, Block, Features, RowSource, simd};
 use crate::kernel::zero_rows;
-use crate::{Cancellation, Error, Ranks};
+use crate::{Cancellation, Error, Processes};
 
 /// Rows projected by one task.
 const ROWS: usize = 256;
@@ -90,13 +90,13 @@ impl Basis {
         self.project_range(rows, 0..rows.len())
     }
 
-    /// As [`project`](Self::project); each of the [`Ranks`] of the scope computes its part and gives it to
+    /// As [`project`](Self::project); each of the [`Processes`] of the scope computes its part and gives it to
     /// the others. All of them call it with the same rows, and get what one process gets, bit for bit.
     ///
     /// # Errors
-    /// As [`project`](Self::project), for rows of its part; as [`Ranks::gather`].
+    /// As [`project`](Self::project), for rows of its part; as [`Processes::gather`].
     pub fn project_shared(&self, rows: &dyn RowSource) -> Result<Projection, Error> {
-        let ranks = Ranks::current();
+        let ranks = Processes::current();
         let own = self.project_range(rows, ranks.part_in_blocks(rows.len(), ROWS))?;
         Ok(Projection {
             dimension: own.dimension,

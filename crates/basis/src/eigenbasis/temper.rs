@@ -6,7 +6,7 @@ use super::eigen::{Eigen, leading, multiply};
 use super::tempering::Tempered;
 use super::{Basis, Projector, Tempering};
 use crate::features::{RowSource, product};
-use crate::{Error, Ranks};
+use crate::{Error, Processes};
 
 /// Outputs whose coordinates are held at once.
 const ROWS: usize = 2048;
@@ -30,7 +30,7 @@ impl Basis {
     ///
     /// `outputs` are usually those of the fit, but any will do that the basis can project, such as
     /// all candidates. They are projected once, block by block; what is kept of them is p × p. The result
-    /// depends on their order up to rounding, and not on the number of threads. The [`Ranks`] of the scope
+    /// depends on their order up to rounding, and not on the number of threads. The [`Processes`] of the scope
     /// share the work, as in [`Basis::fit`]. A tempering that changes nothing returns the basis as it is, bit
     /// for bit, without reading the outputs.
     ///
@@ -145,7 +145,7 @@ impl Basis {
         outputs: &dyn RowSource,
         centred: bool,
     ) -> Result<(Vec<f64>, Mat<f64>), Error> {
-        let (dimension, count, ranks) = (self.dimension(), outputs.len(), Ranks::current());
+        let (dimension, count, ranks) = (self.dimension(), outputs.len(), Processes::current());
         let mut shift = vec![0.0; dimension];
         let mut sum = vec![0.0; dimension];
         let mut products = Mat::<f64>::zeros(dimension, dimension);

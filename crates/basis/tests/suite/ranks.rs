@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use dsokr_basis::features::{JoinedRows, SparseRows};
 use dsokr_basis::leverage;
+use dsokr_basis::processes::{same_on_threads, threads};
 use dsokr_basis::random::generator;
-use dsokr_basis::ranks::{same_on_threads, threads};
 use dsokr_basis::{
     Basis, Block, Error, Features, Kernel, Projection, RowKind, RowSource, SketchKind,
     SketchOptions, Tempering,
@@ -173,6 +173,6 @@ fn a_row_that_a_kernel_refuses_is_named_by_the_rank_that_reads_it() {
     let rows = Features::Sparse(SparseRows::from_rows(4, (0..1100).map(row)).unwrap());
     let options = SketchOptions::new(SketchKind::Gaussian, 2);
     let refused = threads(2, || Basis::fit(Kernel::NGram, &rows, &options).map(|_| ()));
-    assert!(matches!(refused[0], Err(Error::Ranks { rank: 1, .. })));
+    assert!(matches!(refused[0], Err(Error::Process { rank: 1, .. })));
     assert!(matches!(refused[1], Err(Error::Row { row: 1090, .. })), "{refused:?}");
 }

@@ -81,7 +81,7 @@ pub struct CandidateParts {
 
 impl CandidateParts {
     /// The points of rows in a basis, without ids, labels and classes: coordinates `ψ̃(c)` and constants
-    /// `b(c) = −½ k(c, c)`, shifted by ½ for normalised kernels, where they then vanish. The [`Ranks`](dsokr_basis::Ranks) of the scope share the work.
+    /// `b(c) = −½ k(c, c)`, shifted by ½ for normalised kernels, where they then vanish. The [`Processes`](dsokr_basis::Processes) of the scope share the work.
     ///
     /// # Errors
     /// As [`Basis::project_shared`].

@@ -3,7 +3,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use dsokr_basis::ranks::part;
+use dsokr_basis::processes::part;
 use dsokr_basis::store::{Array, Contents, Stored, Tensor};
 
 use super::Candidates;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use dsokr_basis::Ranks;
+use dsokr_basis::Processes;
 use rayon::prelude::*;
 
 use super::fold::Step;
@@ -116,7 +116,7 @@ impl Sources<'_> {
         start: impl Fn(&QueryTile) -> R + Sync,
     ) -> Result<(), Error> {
         let tiles = &self.members[0].tiles;
-        let parts = vec![Ranks::current().part(classes.rows())];
+        let parts = vec![Processes::current().part(classes.rows())];
         let open = |span: Range<usize>, _| {
             let members = self.members.iter();
             let blocks = members.map(|source| source.block(&source.rows[span.clone()]));
@@ -179,7 +179,7 @@ pub(super) fn decode(sweep: &Sweep, k: usize) -> Result<Vec<Decoded>, Error> {
         .par_iter()
         .enumerate()
         .map(|(at, tile)| GoldTile::new(queries, tile, gold, |rows| sources.score(at, rows)));
-    let golds: Vec<GoldTile<f64>> = Ranks::current().agree(golds.collect::<Result<_, _>>())?;
+    let golds: Vec<GoldTile<f64>> = Processes::current().agree(golds.collect::<Result<_, _>>())?;
     let golds = Gold::new(golds, blocking.queries, gold.len());
     let classes = &*refinement.classes;
     let lists = TopK::new(gold.len(), k.min(classes.rows()), None);

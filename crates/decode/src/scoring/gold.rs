@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use dsokr_basis::Ranks;
+use dsokr_basis::Processes;
 use rayon::prelude::*;
 
 use super::listed::gather;
@@ -65,7 +65,7 @@ impl<S: Score> Gold<S> {
         self.tiles[query / self.per_tile].bars[query % self.per_tile]
     }
 
-    /// The ranks of the gold candidates among `pool` candidates, of which each of several [`Ranks`] has
+    /// The ranks of the gold candidates among `pool` candidates, of which each of several [`Processes`] has
     /// counted its part.
     pub(crate) fn ranks(
         &self,
@@ -73,7 +73,7 @@ impl<S: Score> Gold<S> {
         pool: u64,
     ) -> Result<Vec<Option<Rank>>, Error> {
         let mut counts: Vec<u64> = self.tally.iter().flatten().map(|n| n.load(Relaxed)).collect();
-        Ranks::current().sum(&mut counts)?;
+        Processes::current().sum(&mut counts)?;
         let rank = |(gold, &[above, tied]): (&Option<u32>, &[u64; 2])| {
             gold.map(|_| Rank::new(above, tied, pool)).transpose()
         };

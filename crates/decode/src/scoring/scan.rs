@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use dsokr_basis::{Cancellation, Ranks};
+use dsokr_basis::{Cancellation, Processes};
 use rayon::prelude::*;
 
 use super::pass::{Buffers, Pass, Span};
@@ -11,7 +11,7 @@ use super::tile::{Blocking, QueryTile};
 use crate::{CandidateBlocks, Error, Queries};
 
 /// Visits all scores: every candidate is fetched by spans, every span meets every tile of queries. Of several
-/// [`Ranks`] each visits the scores of its part of the candidates, and an error of one is that of all.
+/// [`Processes`] each visits the scores of its part of the candidates, and an error of one is that of all.
 ///
 /// `start` makes what takes in the scores of a tile with a span, on the threads of the current rayon pool, in no
 /// particular order.
@@ -67,7 +67,7 @@ pub(crate) fn each_span<T, B: Default>(
             visit(&span, tile, buffers)
         })
     });
-    Ranks::current().agree(scanned)
+    Processes::current().agree(scanned)
 }
 
 /// Spans of candidate rows, each with the tiles of queries that it meets at once.

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-use dsokr_basis::Ranks;
+use dsokr_basis::Processes;
 use rayon::prelude::*;
 
 use super::pass::Pass;
@@ -45,7 +45,7 @@ impl<'w> TopK<'w> {
         TopTile { lists: &lists[tile.queries.clone()], lanes: tile.lanes, wanted: *wanted }
     }
 
-    /// The rows of all queries with their scores, best first, of which each of several [`Ranks`] has found those of
+    /// The rows of all queries with their scores, best first, of which each of several [`Processes`] has found those of
     /// its part.
     pub(crate) fn finish(self) -> Result<Vec<Vec<(usize, f64)>>, Error> {
         Shortlist::merge(&self.lists)?;
@@ -172,9 +172,9 @@ impl Shortlist {
         bar
     }
 
-    /// Offers the rows that each of several [`Ranks`] has found in its part to all of them.
+    /// Offers the rows that each of several [`Processes`] has found in its part to all of them.
     pub(crate) fn merge(lists: &[Self]) -> Result<(), Error> {
-        let ranks = Ranks::current();
+        let ranks = Processes::current();
         if ranks.size() == 1 {
             return Ok(());
         }

@@ -34,7 +34,7 @@ impl Shards {
     /// Ranks the gold rows and finds the k best candidates of every query; k may be 0.
     ///
     /// # Errors
-    /// As [`rank`](crate::rank) and [`top_k`](crate::top_k); [`dsokr_basis::Error::Ranks`] for those of other ranks.
+    /// As [`rank`](crate::rank) and [`top_k`](crate::top_k); [`dsokr_basis::Error::Process`] for those of other ranks.
     pub fn decode(
         &self,
         queries: &Queries,
@@ -55,7 +55,7 @@ impl Shards {
     /// The k best candidates of every query, best first, ties in the order of the candidates.
     ///
     /// # Errors
-    /// As [`top_k`](crate::top_k); [`dsokr_basis::Error::Ranks`] for those of other ranks.
+    /// As [`top_k`](crate::top_k); [`dsokr_basis::Error::Process`] for those of other ranks.
     pub fn top_k(&self, queries: &Queries, k: usize) -> Result<Vec<Vec<Hit>>, Error> {
         check_k(k, self.len() as u64)?;
         let decoded = self.decode(queries, &vec![None; queries.len()], k)?;
@@ -104,7 +104,7 @@ impl Shards {
     /// [`held`](Self::held).
     ///
     /// # Errors
-    /// [`Error::Length`] unless `wanted` has an entry a candidate; [`dsokr_basis::Error::Ranks`] for a rank that
+    /// [`Error::Length`] unless `wanted` has an entry a candidate; [`dsokr_basis::Error::Process`] for a rank that
     /// cannot be reached.
     pub fn count_wanted(&self, wanted: &[bool]) -> Result<usize, Error> {
         let each = self.each_shard(wanted)?;

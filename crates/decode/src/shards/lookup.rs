@@ -55,7 +55,7 @@ impl Shards {
     /// Where candidates are, by id; none for an id that is no candidate's.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Ranks`] for a rank that cannot be reached.
+    /// [`dsokr_basis::Error::Process`] for a rank that cannot be reached.
     pub fn find<S: AsRef<str>>(&self, ids: &[S]) -> Result<Vec<Option<Place>>, Error> {
         let mut found = Vec::<u64>::new();
         for own in self.answering() {
@@ -79,7 +79,7 @@ impl Shards {
     /// Some candidates, by number, with ids, labels, coordinates and constants; at least one, and each once.
     ///
     /// # Errors
-    /// [`Error::TooFew`] for none; those of damaged files; [`dsokr_basis::Error::Ranks`] for those of other ranks.
+    /// [`Error::TooFew`] for none; those of damaged files; [`dsokr_basis::Error::Process`] for those of other ranks.
     pub fn some(&self, numbers: impl IntoIterator<Item = usize>) -> Result<SomeCandidates, Error> {
         let wanted: BTreeSet<usize> = numbers.into_iter().collect();
         let ranks = self.ranks()?;

@@ -1,4 +1,4 @@
-//! Candidates in shards: each of several [`Ranks`] holds some, and all of them answer together.
+//! Candidates in shards: each of several [`Processes`] holds some, and all of them answer together.
 
 mod decode;
 mod given;
@@ -9,8 +9,8 @@ use std::fs;
 use std::ops::Range;
 use std::path::Path;
 
-use dsokr_basis::Ranks;
-use dsokr_basis::ranks::part;
+use dsokr_basis::Processes;
+use dsokr_basis::processes::part;
 use dsokr_basis::store::Stored;
 use rayon::prelude::*;
 
@@ -22,7 +22,7 @@ pub use lookup::{Place, SomeCandidates};
 /// Metadata key of the fingerprint of the candidates that a shard is of.
 const FINGERPRINT: &str = "candidates.checksum";
 
-/// Candidates in the files that [`write`](Self::write) writes, of which each of several [`Ranks`] opens its own.
+/// Candidates in the files that [`write`](Self::write) writes, of which each of several [`Processes`] opens its own.
 ///
 /// All ranks call the same methods in the same order. Candidates and rows are numbered as in the whole set, and
 /// ranks, ties, hits and scores are those that [`Pool::Shared`](crate::Pool) gives for it, bit for bit, unless its
@@ -149,10 +149,10 @@ impl Shards {
     /// # Errors
     /// [`Error::File`] for a folder without shards or with shards of several numbers; a shard that is missing,
     /// damaged (but for its coordinates, which are verified when they are first used), or of other candidates;
-    /// [`dsokr_basis::Error::Ranks`] for ranks that find other numbers of shards or other candidates.
+    /// [`dsokr_basis::Error::Process`] for ranks that find other numbers of shards or other candidates.
     pub fn open(folder: &Path, fingerprint: &str) -> Result<Self, Error> {
         let of = count(folder)?;
-        let ranks = Ranks::current();
+        let ranks = Processes::current();
         ranks.check_same("number of shards", &of.to_string())?;
         ranks.check_same("fingerprint of the candidates", fingerprint)?;
         let open = |(at, share, sharing): (usize, usize, usize)| {
@@ -225,8 +225,8 @@ impl Shards {
     }
 
     /// The ranks, which must be those that have opened the shards: others hold other parts.
-    fn ranks(&self) -> Result<Ranks, Error> {
-        let ranks = Ranks::current();
+    fn ranks(&self) -> Result<Processes, Error> {
+        let ranks = Processes::current();
         let (found, expected) = ((ranks.rank(), ranks.size()), self.opened_by);
         match found == expected {
             true => Ok(ranks),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use dsokr_basis::ranks::{Ranks, threads};
+use dsokr_basis::processes::{Processes, threads};
 use dsokr_decode::{
     CandidateBlocks, Candidates, CodedBlock, Combination, Decoded, Ensemble, Error, Hit, Member,
     Pool, Queries, Rank, ScoreBlock, rank, top_k, top_rows,
@@ -93,7 +93,7 @@ impl CandidateBlocks for Damaged<'_> {
 /// What each of three ranks says of some work of which one part fails on rank 2.
 fn check_errors<T>(work: impl Fn(bool) -> Result<T, Error> + Sync, expected: &str) {
     let found = threads(3, || {
-        let ranks = Ranks::current();
+        let ranks = Processes::current();
         let error = work(ranks.rank() == 2).err().map(|error| error.to_string());
         // in step they meet in the same exchange
         (error.unwrap_or_default(), ranks.check_same("next step", "the same").is_ok())

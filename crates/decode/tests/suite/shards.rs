@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use dsokr_basis::ranks::{Ranks, threads};
+use dsokr_basis::processes::{Processes, threads};
 use dsokr_decode::{
     CandidateBlocks, CandidateParts, Candidates, Combination, Decoded, Ensemble, Error, Member,
     MissingGold, Pool, Precision, Queries, ShardSet, Shards,
@@ -127,9 +127,9 @@ fn shards_that_are_not_those_of_the_candidates_are_refused() {
     let empty = tempfile::tempdir().unwrap();
     write(&all, empty.path(), 2, Precision::F32);
     let found = threads(2, || {
-        let own = if Ranks::current().rank() == 1 { "those" } else { "these" };
+        let own = if Processes::current().rank() == 1 { "those" } else { "these" };
         let candidates = Shards::open(folder.path(), own).err().map(|error| error.to_string());
-        let own = if Ranks::current().rank() == 1 { empty.path() } else { folder.path() };
+        let own = if Processes::current().rank() == 1 { empty.path() } else { folder.path() };
         (candidates, Shards::open(own, "these").err().map(|error| error.to_string()))
     });
     let fingerprints =
@@ -182,7 +182,7 @@ fn damaged_coordinates_and_scores_that_overflow_are_errors_of_all_ranks() {
     // elsewhere than on the ranks that have opened them
     let alone = threads(2, || {
         let shards = Shards::open(folder.path(), "these")?;
-        Ranks::alone().scope(|| shards.some([0]).map(|_| ()))
+        Processes::alone().scope(|| shards.some([0]).map(|_| ()))
     });
     let expected = "rank 0 of 1 asks shards that rank 1 of 2 has opened";
     assert_eq!(message(alone.into_iter().nth(1).unwrap()), expected);

@@ -1,6 +1,6 @@
 use std::ops::Range;
 
-use dsokr_basis::Ranks;
+use dsokr_basis::Processes;
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatRef, Par};
 use rayon::prelude::*;
@@ -105,7 +105,7 @@ impl<T: Scalar> Panels<T> {
 
 impl Panels<f64> {
     /// Replaces it by the sum of those of all ranks.
-    pub(crate) fn sum(&mut self, ranks: &Ranks) -> Result<(), Error> {
+    pub(crate) fn sum(&mut self, ranks: &Processes) -> Result<(), Error> {
         self.panels.iter_mut().try_for_each(|panel| Ok(ranks.sum_matrix(panel)?))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use dsokr_basis::features::read;
 use dsokr_basis::kernel::IntoKernel;
 use dsokr_basis::random::generator;
-use dsokr_basis::{Cancellation, Ranks, RowSource, Sketch, SketchKind};
+use dsokr_basis::{Cancellation, Processes, RowSource, Sketch, SketchKind};
 use faer::{Accum, ColMut, ColRef, Mat, MatRef};
 use rand_chacha::rand_core::Rng;
 use schemars::JsonSchema;
@@ -105,7 +105,7 @@ impl ConjugateGradients {
 /// is for some thousands of anchors and more, n many times s, and few coordinates. It is also for anchors
 /// that are nearly dependent: the system of `fit_sketched` has the square of the condition number of
 /// `K̃`, and what is solved here has not. The numbers do not depend on the number of threads, nor on what
-/// is kept. The [`Ranks`] of the scope share the sums of each iteration, as in
+/// is kept. The [`Processes`] of the scope share the sums of each iteration, as in
 /// [`fit_sketched`](crate::fit_sketched).
 ///
 /// Where `K̃` is numerically singular, 1e-14 of its mean diagonal is added to it, or ten times as much
@@ -184,7 +184,7 @@ impl<'a> System<'a> {
         let mut sides = Mat::<f64>::zeros(size, targets.width());
         let mut sampled = Panels::zeros(size);
         let scale = (n as f64 / sample.len() as f64).sqrt();
-        let ranks = Ranks::current();
+        let ranks = Processes::current();
         let own = ranks.part(n);
         let mut sample = sample.iter().copied().skip_while(|&row| row < own.start).peekable();
         let (mut kept, mut bytes) = (Vec::new(), 0usize);
@@ -226,7 +226,7 @@ impl<'a> System<'a> {
         let mut unknowns = inner.clone();
         self.penalty.whiten_transposed(unknowns.as_mut())?;
         let mut out = Mat::zeros(x.nrows(), x.ncols());
-        let (cancellation, ranks) = (Cancellation::current(), Ranks::current());
+        let (cancellation, ranks) = (Cancellation::current(), Processes::current());
         let own = ranks.part(self.rows.len());
         for (at, range) in blocks(own, self.inputs.len()).enumerate() {
             cancellation.check()?;

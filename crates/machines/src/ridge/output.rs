@@ -7,7 +7,7 @@ use dsokr_basis::eigenbasis::multiply;
 use dsokr_basis::features::{distinct, read};
 use dsokr_basis::kernel::{IntoKernel, named};
 use dsokr_basis::store::{self, Stored, Tensor};
-use dsokr_basis::{Basis, Cancellation, Features, OutputKernel, Ranks, RowKind, RowSource};
+use dsokr_basis::{Basis, Cancellation, Features, OutputKernel, Processes, RowKind, RowSource};
 use faer::{Mat, MatRef};
 
 use super::file;
@@ -54,7 +54,7 @@ pub struct Points {
 
 impl OutputSpace {
     /// The coordinates of a basis that was fitted on the training outputs; the leading `dimension` of
-    /// them, all where none is given. Also the training outputs' targets. The [`Ranks`] of the scope share
+    /// them, all where none is given. Also the training outputs' targets. The [`Processes`] of the scope share
     /// the work, as in [`points`](Self::points).
     ///
     /// # Errors
@@ -70,7 +70,7 @@ impl OutputSpace {
             map: SpaceKind::Basis { basis: Box::new(basis), dimension },
             centre: vec![0.0; dimension],
         };
-        let ranks = Ranks::current();
+        let ranks = Processes::current();
         let own = space.wide(outputs, ranks.part_in_blocks(outputs.len(), ROWS))?;
         let own = own.subrows(0, dimension);
         let own = own.col_iter().flat_map(|column| column.iter().copied()).collect();
@@ -155,7 +155,7 @@ impl OutputSpace {
     /// Points are centred at the mean of the training outputs, in `f64` and before they are rounded:
     /// the score of every candidate of a query moves by the same amount, and where the kernel is
     /// nearly constant (a Gaussian much wider than outputs are apart), what is left is what tells
-    /// candidates apart. Equal rows get equal points. The [`Ranks`] of the scope share the work: all of them
+    /// candidates apart. Equal rows get equal points. The [`Processes`] of the scope share the work: all of them
     /// call it with the same candidates, and get what one process gets.
     ///
     /// # Errors
@@ -164,7 +164,7 @@ impl OutputSpace {
     pub fn points(&self, candidates: &dyn RowSource) -> Result<Points, Error> {
         let dimension = self.dimension();
         let mut points = Points { dimension, coordinates: Vec::new(), constants: Vec::new() };
-        let ranks = Ranks::current();
+        let ranks = Processes::current();
         let own = ranks.part_in_blocks(candidates.len(), ROWS);
         points.coordinates.reserve(own.len() * dimension);
         let normalised = match &self.map {

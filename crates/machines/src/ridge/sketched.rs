@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use dsokr_basis::features::read;
 use dsokr_basis::kernel::IntoKernel;
-use dsokr_basis::{Ranks, RowSource};
+use dsokr_basis::{Processes, RowSource};
 use faer::Mat;
 
 use super::model::{Expansion, RidgeModel, Weights};
@@ -35,7 +35,7 @@ pub struct SketchedFit {
 /// the kernel, n m²/2 + m³/3 multiplications, n m + 2m² for each coordinate. The numbers do not
 /// depend on the number of threads.
 ///
-/// The [`Ranks`] of the scope share the sums. All of them call this function with the same problem, and each
+/// The [`Processes`] of the scope share the sums. All of them call this function with the same problem, and each
 /// reads its part of the rows. All ranks get the same model. It differs from that of one process by rounding alone.
 ///
 /// Where the sketched inputs are numerically dependent, 1e-14 of the mean diagonal is added, or ten
@@ -76,7 +76,7 @@ pub(super) fn solve(
     let n = rows.len();
     check(n, targets, lambda)?;
     let inputs = SketchedInputs::draw(kernel, rows, sketch, seed)?;
-    let (ridge, ranks) = (n as f64 * lambda, Ranks::current());
+    let (ridge, ranks) = (n as f64 * lambda, Processes::current());
     let mut system = Panels::zeros(inputs.len());
     let mut sides = Mat::<f64>::zeros(inputs.len(), targets.width());
     for range in blocks(ranks.part(n), inputs.len()) {
@@ -119,7 +119,7 @@ impl SketchedFit {
         Error::check_length("rows", rows.len(), n)?;
         Error::check_length("rows of targets", targets.len(), n)?;
         Error::check_length("coordinates", targets.width(), width)?;
-        let ranks = Ranks::current();
+        let ranks = Processes::current();
         let own = ranks.part(n);
         let targets = targets.dense::<f64>(own.clone());
         let mut out = self.model.predict(&RowRange { of: rows, range: own.clone() })?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use dsokr_basis::kernel::IntoKernel;
 use dsokr_basis::{
-    Block, Cancellation, Features, OutputKernel, Ranks, RowSource, Sketch, SketchOptions,
+    Block, Cancellation, Features, OutputKernel, Processes, RowSource, Sketch, SketchOptions,
 };
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, Par};
@@ -97,7 +97,7 @@ impl SketchedInputs {
                 Ok(self.kernel.block(&low, &high)?)
             });
         };
-        let (mut penalty, ranks) = (Panels::zeros(m), Ranks::current());
+        let (mut penalty, ranks) = (Panels::zeros(m), Processes::current());
         for start in ranks.part_in_blocks(self.anchors.len(), ANCHORS).step_by(ANCHORS) {
             let range = start..self.anchors.len().min(start + ANCHORS);
             let features = self.features(&self.anchors.block(range.clone())?)?;

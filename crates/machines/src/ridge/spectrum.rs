@@ -3,7 +3,7 @@
 use dsokr_basis::eigenbasis::{Eigen, leading};
 use dsokr_basis::features::read;
 use dsokr_basis::kernel::IntoKernel;
-use dsokr_basis::{Ranks, RowSource};
+use dsokr_basis::{Processes, RowSource};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
@@ -30,7 +30,7 @@ const TOLERANCE: f64 = 1e-14;
 pub struct Spectrum {
     /// n, the number of training rows.
     rows: usize,
-    /// Whether each of several [`Ranks`] has its part of the rows, or all of them.
+    /// Whether each of several [`Processes`] has its part of the rows, or all of them.
     divided: bool,
     /// U, rows × r.
     vectors: Mat<f64>,
@@ -58,7 +58,7 @@ impl Spectrum {
 
     /// Of inputs projected on the span of a sketch, as [`fit_sketched`](crate::fit_sketched) draws
     /// it: `P K P`, from one eigendecomposition of an m × m matrix, n m² multiplications and n × m
-    /// numbers. The [`Ranks`] of the scope each have their part of the rows; what is computed from it then is
+    /// numbers. The [`Processes`] of the scope each have their part of the rows; what is computed from it then is
     /// computed by all of them.
     ///
     /// # Errors
@@ -79,7 +79,7 @@ impl Spectrum {
         for (j, value) in penalty.values.iter().enumerate() {
             whitened.col_mut(j).iter_mut().for_each(|element| *element /= value.sqrt());
         }
-        let (r, ranks) = (whitened.ncols(), Ranks::current());
+        let (r, ranks) = (whitened.ncols(), Processes::current());
         let own = ranks.part(n);
         let mut features = Mat::<f64>::zeros(own.len(), r);
         for range in blocks(own.clone(), inputs.len()) {
@@ -121,7 +121,7 @@ impl Spectrum {
         let cells = (0..n).flat_map(|i| (0..p).map(move |j| (i, j)));
         let own: Vec<f32> = cells.map(|at| (self.targets[at] - residuals[at]) as f32).collect();
         match self.divided {
-            true => Ok(Ranks::current().join(own)?),
+            true => Ok(Processes::current().join(own)?),
             false => Ok(own),
         }
     }
@@ -141,7 +141,7 @@ impl Spectrum {
             let lengths = space.squared_lengths(residuals.transpose())?;
             let mut sum = [lengths.iter().sum::<f64>()];
             if self.divided {
-                Ranks::current().sum(&mut sum)?;
+                Processes::current().sum(&mut sum)?;
             }
             Ok(sum[0] / self.rows as f64)
         };

@@ -1,6 +1,6 @@
 //! Fits that several ranks share. They are threads of this process here.
 
-use dsokr_basis::ranks::same_on_threads;
+use dsokr_basis::processes::same_on_threads;
 use dsokr_basis::{Basis, Features, SketchKind, SketchOptions};
 use dsokr_machines::{ConjugateGradients, Error, InputSketch, OutputSpace, Points, Targets};
 

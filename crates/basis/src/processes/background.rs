@@ -2,16 +2,16 @@ use std::rc::Rc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Builder;
 
-use super::{Exchange, Ranks};
+use super::{Exchange, Processes};
 use crate::Error;
 
 /// Sums over all ranks that a thread of its own takes, one after another, while this one computes.
 ///
 /// ```
-/// use dsokr_basis::ranks::{Ranks, threads};
+/// use dsokr_basis::processes::{Ranks, threads};
 ///
 /// let sums = threads(2, || {
-///     let ranks = Ranks::current();
+///     let ranks = Processes::current();
 ///     let Some(background) = ranks.background() else { return Ok(Vec::new()) };
 ///     background.starter().send(vec![1.0, ranks.rank() as f32]).ok();
 ///     background.receive()
@@ -27,7 +27,7 @@ pub struct Background {
     sums: Receiver<Result<Vec<f32>, Error>>,
 }
 
-impl Ranks {
+impl Processes {
     /// Sums in the background; `None` alone, and where one thread alone may exchange. All ranks start the same sums in
     /// the same order, and give one another nothing else from the start of a sum until they have it.
     pub fn background(&self) -> Option<Background> {
@@ -50,7 +50,7 @@ impl Ranks {
 }
 
 impl Background {
-    /// Where values are given whose [sum](Ranks::sum) is taken, from any thread.
+    /// Where values are given whose [sum](Processes::sum) is taken, from any thread.
     pub fn starter(&self) -> Sender<Vec<f32>> {
         self.started.clone()
     }
@@ -58,9 +58,9 @@ impl Background {
     /// The next sum, in the order in which they were started; waits for it.
     ///
     /// # Errors
-    /// As [`Ranks::sum`].
+    /// As [`Processes::sum`].
     pub fn receive(&self) -> Result<Vec<f32>, Error> {
-        let ended = || Error::Ranks {
+        let ended = || Error::Process {
             rank: self.rank,
             message: "its thread that takes sums has ended".into(),
         };

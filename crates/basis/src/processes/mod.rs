@@ -1,6 +1,6 @@
 //! Processes that work on one task together, and what they exchange.
 //!
-//! A [`Scope`](Ranks::scope) says with whom the work within it is shared; without one, a process works
+//! A [`Scope`](Processes::scope) says with whom the work within it is shared; without one, a process works
 //! alone. Everything here comes down to one operation, [`Exchange::exchange`], which moves bytes and adds
 //! nothing up. Sums are taken here, in the order of ranks: they depend on the number of ranks and on
 //! nothing else, so the same job gives the same bits.
@@ -25,7 +25,7 @@ pub use threads::{same_on_threads, threads};
 const BUCKET: usize = 1 << 20;
 
 thread_local! {
-    static CURRENT: RefCell<Ranks> = const { RefCell::new(Ranks(None)) };
+    static CURRENT: RefCell<Processes> = const { RefCell::new(Processes(None)) };
 }
 
 /// A way to move bytes between P ranks, numbered from 0.
@@ -41,7 +41,7 @@ pub trait Exchange {
     /// Gives `parts[i]` to rank i, this rank included, and returns what each rank gives to this one.
     ///
     /// # Errors
-    /// [`Error::Ranks`] for a rank that cannot be reached.
+    /// [`Error::Process`] for a rank that cannot be reached.
     fn exchange(&self, parts: &[&[u8]]) -> Result<Vec<Vec<u8>>, Error>;
 
     /// The same exchange for a different thread, which waits without keeping a processor busy. The two are never called
@@ -53,7 +53,7 @@ pub trait Exchange {
     /// On rank 0: ends the [`wait`](Self::wait) of all others. Nothing by default.
     ///
     /// # Errors
-    /// [`Error::Ranks`] for a rank that cannot be reached.
+    /// [`Error::Process`] for a rank that cannot be reached.
     fn wake(&self) -> Result<(), Error> {
         Ok(())
     }
@@ -62,7 +62,7 @@ pub trait Exchange {
     /// default: the exchange that follows waits.
     ///
     /// # Errors
-    /// [`Error::Ranks`] for a rank that cannot be reached.
+    /// [`Error::Process`] for a rank that cannot be reached.
     fn wait(&self) -> Result<(), Error> {
         Ok(())
     }
@@ -71,10 +71,10 @@ pub trait Exchange {
 /// The processes that share the work of a scope.
 ///
 /// ```
-/// use dsokr_basis::ranks::{Ranks, threads};
+/// use dsokr_basis::processes::{Ranks, threads};
 ///
 /// let sums = threads(3, || {
-///     let ranks = Ranks::current();
+///     let ranks = Processes::current();
 ///     let mut values = [1.0f32, ranks.rank() as f32];
 ///     ranks.sum(&mut values)?;
 ///     Ok::<_, dsokr_basis::Error>(values)
@@ -82,13 +82,13 @@ pub trait Exchange {
 /// for values in sums {
 ///     assert_eq!(values?, [3.0, 0.0 + 1.0 + 2.0]);
 /// }
-/// assert_eq!(Ranks::current().size(), 1);
+/// assert_eq!(Processes::current().size(), 1);
 /// # Ok::<(), dsokr_basis::Error>(())
 /// ```
 #[derive(Clone, Default)]
-pub struct Ranks(Option<Rc<dyn Exchange>>);
+pub struct Processes(Option<Rc<dyn Exchange>>);
 
-impl Ranks {
+impl Processes {
     /// The ranks that an exchange connects.
     pub fn new(exchange: impl Exchange + 'static) -> Self {
         Self(Some(Rc::new(exchange)))
@@ -108,7 +108,7 @@ impl Ranks {
     /// the calling thread; other threads that `work` starts work alone.
     pub fn scope<T>(&self, work: impl FnOnce() -> T) -> T {
         /// Ends the scope, also after a panic.
-        struct Outer(Ranks);
+        struct Outer(Processes);
         impl Drop for Outer {
             fn drop(&mut self) {
                 CURRENT.set(std::mem::take(&mut self.0));
@@ -163,7 +163,7 @@ impl Ranks {
     /// What every rank gives, in the order of ranks.
     ///
     /// # Errors
-    /// [`Error::Ranks`] for a rank that cannot be reached.
+    /// [`Error::Process`] for a rank that cannot be reached.
     pub fn gather(&self, own: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
         match &self.0 {
             Some(exchange) => exchange.exchange(&vec![own; exchange.size()]),
@@ -255,7 +255,7 @@ impl Ranks {
                 if part.len() != own * size_of::<T>() {
                     let message =
                         format!("it gives {} bytes of a sum of {own} numbers", part.len());
-                    return Err(Error::Ranks { rank, message });
+                    return Err(Error::Process { rank, message });
                 }
                 let part = part.chunks_exact(size_of::<T>()).map(pod_read_unaligned::<T>);
                 match rank {
@@ -291,7 +291,7 @@ impl Ranks {
     /// wait for it in the next exchange. Alone it changes nothing.
     ///
     /// # Errors
-    /// Its own; [`Error::Ranks`] with the first rank that has failed; as [`gather`](Self::gather).
+    /// Its own; [`Error::Process`] with the first rank that has failed; as [`gather`](Self::gather).
     pub fn agree<T, E: From<Error> + Display>(&self, own: Result<T, E>) -> Result<T, E> {
         if self.size() == 1 {
             return own;
@@ -301,7 +301,7 @@ impl Ranks {
         match all.iter().position(|message| !message.is_empty()) {
             Some(rank) if own.is_ok() => {
                 let message = String::from_utf8_lossy(&all[rank]).into_owned();
-                Err(Error::Ranks { rank, message }.into())
+                Err(Error::Process { rank, message }.into())
             }
             Some(_) | None => own,
         }
@@ -310,19 +310,19 @@ impl Ranks {
     /// Refuses a text that is not the same on every rank, such as a version; `what` names it.
     ///
     /// # Errors
-    /// [`Error::Ranks`] with the first rank that differs from rank 0 and both texts.
+    /// [`Error::Process`] with the first rank that differs from rank 0 and both texts.
     pub fn check_same(&self, what: &str, own: &str) -> Result<(), Error> {
         let all = self.gather(own.as_bytes())?;
         let Some(rank) = all.iter().position(|text| *text != all[0]) else { return Ok(()) };
         let [own, first] = [&all[rank], &all[0]].map(|text| String::from_utf8_lossy(text));
-        Err(Error::Ranks {
+        Err(Error::Process {
             rank,
             message: format!("its {what} is {own}, that of rank 0 is {first}"),
         })
     }
 }
 
-impl std::fmt::Debug for Ranks {
+impl std::fmt::Debug for Processes {
     fn fmt(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
         write!(formatter, "rank {} of {}", self.rank(), self.size())
     }

@@ -6,7 +6,7 @@ fn sums_are_taken_in_the_order_of_ranks_and_are_the_same_everywhere() {
         for n in [0, 1, 2, 5, BUCKET + 3] {
             let value = |rank: usize, i: usize| (i % 1000) as f32 * 0.1 + 1e7 * rank as f32;
             let sums = threads(size, || {
-                let ranks = Ranks::current();
+                let ranks = Processes::current();
                 let mut own: Vec<f32> = (0..n).map(|i| value(ranks.rank(), i)).collect();
                 ranks.sum(&mut own).map(|()| own)
             });
@@ -24,7 +24,7 @@ fn sums_in_the_background_are_those_in_the_foreground() {
     let lists = |rank: usize| (0..5).map(move |k| vec![0.1 * (rank + k) as f32; 7 * k]);
     for size in [2, 5] {
         let found = threads(size, || {
-            let ranks = Ranks::current();
+            let ranks = Processes::current();
             let background = ranks.background().unwrap();
             let start = background.starter();
             lists(ranks.rank()).for_each(|list| start.send(list).unwrap());
@@ -35,14 +35,14 @@ fn sums_in_the_background_are_those_in_the_foreground() {
         });
         assert!(found.iter().all(|(sums, expected)| sums.is_some() && sums == expected));
     }
-    assert!(Ranks::alone().background().is_none());
+    assert!(Processes::alone().background().is_none());
 }
 
 #[test]
 fn parts_cover_everything_once() {
     for size in 1..6 {
         for n in [0, 1, 4, 5, 100] {
-            let parts = threads(size, || Ranks::current().part(n));
+            let parts = threads(size, || Processes::current().part(n));
             let all: Vec<usize> = parts.into_iter().flatten().collect();
             assert_eq!(all, (0..n).collect::<Vec<_>>());
         }
@@ -52,21 +52,23 @@ fn parts_cover_everything_once() {
 #[test]
 fn the_rank_that_differs_is_named() {
     let found = threads(3, || {
-        let ranks = Ranks::current();
+        let ranks = Processes::current();
         let text = if ranks.rank() == 2 { "0.2" } else { "0.1" };
         ranks.check_same("version", text).map_err(|error| error.to_string())
     });
     let expected = Err("rank 2: its version is 0.2, that of rank 0 is 0.1".to_string());
     assert_eq!(found, vec![expected; 3]);
     assert!(
-        threads(3, || Ranks::current().check_same("version", "0.1").is_ok()).iter().all(|ok| *ok)
+        threads(3, || Processes::current().check_same("version", "0.1").is_ok())
+            .iter()
+            .all(|ok| *ok)
     );
 }
 
 #[test]
 fn an_error_of_one_rank_is_that_of_all() {
     let found = threads(3, || {
-        let ranks = Ranks::current();
+        let ranks = Processes::current();
         let own = match ranks.rank() {
             1 => Err(Error::Numeric("it overflows".into())),
             rank => Ok(rank),
@@ -82,8 +84,8 @@ fn an_error_of_one_rank_is_that_of_all() {
 
 #[test]
 fn a_rank_that_has_ended_is_named() {
-    let found = threads(2, || match Ranks::current().rank() {
-        0 => Ranks::current().gather(&[1]).err().map(|error| error.to_string()),
+    let found = threads(2, || match Processes::current().rank() {
+        0 => Processes::current().gather(&[1]).err().map(|error| error.to_string()),
         _ => None,
     });
     assert_eq!(found[0].as_deref(), Some("rank 1: it has ended"));
@@ -92,12 +94,12 @@ fn a_rank_that_has_ended_is_named() {
 #[test]
 fn rank_0_gives_its_value_to_all() {
     let found = threads(3, || {
-        let ranks = Ranks::current();
+        let ranks = Processes::current();
         let number = ranks.broadcast_number(10.5 * (1 + ranks.rank()) as f64);
         (number.ok(), ranks.broadcast(|| b"text".to_vec()).ok())
     });
     assert_eq!(found, vec![(Some(10.5), Some(b"text".to_vec())); 3]);
-    let alone = Ranks::alone();
+    let alone = Processes::alone();
     assert_eq!((alone.rank(), alone.size(), alone.part(7)), (0, 1, 0..7));
     assert_eq!(alone.broadcast_number(3u64).ok(), Some(3));
 }

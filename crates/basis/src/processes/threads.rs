@@ -1,7 +1,7 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
-use super::{Exchange, Ranks};
+use super::{Exchange, Processes};
 use crate::Error;
 
 /// Ranks that are threads of one process.
@@ -22,7 +22,7 @@ impl Exchange for Threads {
     }
 
     fn exchange(&self, parts: &[&[u8]]) -> Result<Vec<Vec<u8>>, Error> {
-        let ended = |rank: usize| Error::Ranks { rank, message: "it has ended".into() };
+        let ended = |rank: usize| Error::Process { rank, message: "it has ended".into() };
         for (rank, (to, part)) in self.to.iter().zip(parts).enumerate() {
             to.send(part.to_vec()).map_err(|_| ended(rank))?;
         }
@@ -60,7 +60,7 @@ pub fn threads<T: Send>(size: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
                     let ends = ends[rank].lock().ok().and_then(|mut ends| ends.take());
                     let (to, from) = ends.unwrap_or_default();
                     let from = Arc::new(Mutex::new(from));
-                    Ranks::new(Threads { rank, to, from }).scope(work)
+                    Processes::new(Threads { rank, to, from }).scope(work)
                 })
             })
             .collect();
