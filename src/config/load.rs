@@ -45,15 +45,28 @@ impl Config {
     pub fn load_with(path: impl AsRef<Path>, overrides: &[Override]) -> Result<Checked, Error> {
         read(path.as_ref(), overrides)
     }
+
+    /// Overrides and checks a configuration whose TOML is in memory. Its name is `configuration` if it has none.
+    ///
+    /// # Errors
+    /// As [`load_with`](Self::load_with).
+    pub fn parse(text: &str, overrides: &[Override]) -> Result<Checked, Error> {
+        let checked = parse(text, Path::new("configuration"), overrides)?;
+        Ok(Checked { file: None, ..checked })
+    }
 }
 
 /// [`Config::load_with`], compiled in this crate once and not again in every program that calls it.
 fn read(path: &Path, overrides: &[Override]) -> Result<Checked, Error> {
     let text = read_text(path).map_err(|e| Error::reading(path, &e))?;
+    parse(&text, path, overrides)
+}
+
+fn parse(text: &str, path: &Path, overrides: &[Override]) -> Result<Checked, Error> {
     let fail = |message: String| Error::Config { path: path.to_path_buf(), message };
     let mut table: toml::Table = text.parse().map_err(|e: toml::de::Error| fail(e.to_string()))?;
     // once as it stands, since only then does an error know its line
-    let mut config: Config = toml::from_str(&text).map_err(|e| fail(in_words(&e)))?;
+    let mut config: Config = toml::from_str(text).map_err(|e| fail(in_words(&e)))?;
     no_arrays(&table, &config).map_err(&fail)?;
     if !overrides.is_empty() {
         for change in overrides {

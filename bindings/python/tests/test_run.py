@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -47,6 +48,25 @@ def model(folder, config, lines):
 @pytest.fixture(scope="module")
 def other(folder, config):
     return dsokr.train(config, set={"training.epochs": 1}, out=folder / "b")
+
+
+def test_a_configuration_may_be_a_dict(config, model, tmp_path):
+    tables = pytest.importorskip("tomllib").loads(Path(config).read_text())
+    tables["name"] = "quickstart"
+    data = Path(config).parent.parent / "datasets/quickstart"
+    run = dsokr.train(tables, set=SHORT, out=tmp_path / "run", seed=1, data=_root(tmp_path, data))
+    own, other = ({**it.metrics, "date": None} for it in (run, model))
+    assert own == other
+    with pytest.raises(dsokr.ConfigError, match="unknown field `colour`"):
+        dsokr.train({**tables, "colour": 1}, out=tmp_path / "none")
+
+
+def _root(folder, data):
+    """A data root with the quickstart set, where a configuration without a file finds it."""
+    root = folder / "data/datasets"
+    root.mkdir(parents=True)
+    (root / "quickstart").symlink_to(data)
+    return root.parent
 
 
 def command(*arguments):

@@ -404,8 +404,8 @@ def sketch_matrix(sketch: str, size: SupportsIndex, n: SupportsIndex, seed: Supp
     R of a sketch, m × n; `scores` are those of a leverage sketch.
     """
 
-def train(config: str | PathLike[str], overrides: SupportsGetItem[int, str], out: str | PathLike[str] | None, resume: bool, data: str | PathLike[str] | None, device: str, force: bool, listener: Callable[[str], object] | None) -> tuple[Path, list[str]]:
+def train(config: str | PathLike[str], text: str | None, overrides: SupportsGetItem[int, str], out: str | PathLike[str] | None, resume: bool, data: str | PathLike[str] | None, device: str, force: bool, listener: Callable[[str], object] | None) -> tuple[Path, list[str]]:
     """
-    Trains the model of a configuration; `overrides` are `section.key=value`, and `listener` hears the
+    Trains the model of a configuration, of a file or, with `text`, of this TOML; `overrides` are `section.key=value`, and `listener` hears the
     lines of the log as JSON. Returns the run directory and the advice on the configuration.
     """

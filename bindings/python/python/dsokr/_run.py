@@ -25,7 +25,7 @@ PathLike = str | os.PathLike[str]
 
 
 def train(
-    config: PathLike,
+    config: PathLike | Mapping[str, Any],
     *,
     set: Mapping[str, Any] | None = None,
     out: PathLike | None = None,
@@ -38,6 +38,7 @@ def train(
 ) -> Model | Ensemble:
     """Trains the model of a configuration, writes its run directory, and returns it.
 
+    ``config`` is the configuration's file, or its tables as a dict, such as ``{"data": {"folder": …}, "output": …}``.
     ``set`` has values of the configuration by key, such as ``{"training.epochs": 20}``, and ``seed`` is that of its
     key "seed". ``out`` is the run directory (default: runs/NAME, or the first free one of runs/NAME-2, -3, …); with
     ``resume`` it may exist, and training goes on from its last checkpoint. ``data`` is the data root (default: the
@@ -51,8 +52,13 @@ def train(
     changes = dict(set or {})
     if seed is not None:
         changes["seed"] = whole(seed, "seed", 0, 2**63 - 1)
+    text = None
+    if isinstance(config, Mapping):
+        text = "".join(f"{key} = {to_toml(value, key)}\n" for key, value in config.items())
+        config = ""
     path, advice = _dsokr.train(
         Path(config),
+        text,
         [f"{key}={to_toml(value, f'set[{key!r}]')}" for key, value in changes.items()],
         None if out is None else Path(out),
         bool(resume),

@@ -20,13 +20,14 @@ use crate::work::{Teller, heard, work};
 pub use evaluation::{Evaluation, compare_runs};
 pub use runs::Runs;
 
-/// Trains the model of a configuration; `overrides` are `section.key=value`, and `listener` hears the
+/// Trains the model of a configuration, of a file or, with `text`, of this TOML; `overrides` are `section.key=value`, and `listener` hears the
 /// lines of the log as JSON. Returns the run directory and the advice on the configuration.
 #[pyfunction]
 #[expect(clippy::too_many_arguments)]
 pub fn train(
     py: Python,
     config: PathBuf,
+    text: Option<String>,
     overrides: Vec<String>,
     out: Option<PathBuf>,
     resume: bool,
@@ -40,7 +41,10 @@ pub fn train(
     let overrides = overrides.iter().map(parse).collect::<Result<Vec<Override>, _>>()?;
     let processor = processor(device)?;
     let trained = heard(py, listener.as_ref(), |teller| {
-        let config = Config::load_with(&config, &overrides)?;
+        let config = match &text {
+            Some(text) => Config::parse(text, &overrides)?,
+            None => Config::load_with(&config, &overrides)?,
+        };
         let root = config.data_root(data.as_deref())?;
         let request = Request { config: &config, root, out, resume, processor, force };
         request.run(&mut Progress(teller))
