@@ -8,7 +8,7 @@ use crate::Error;
 /// Sums over all ranks that a thread of its own takes, one after another, while this one computes.
 ///
 /// ```
-/// use dsokr_basis::processes::{Ranks, threads};
+/// use dsokr_basis::processes::{Processes, threads};
 ///
 /// let sums = threads(2, || {
 ///     let ranks = Processes::current();

@@ -71,7 +71,7 @@ pub trait Exchange {
 /// The processes that share the work of a scope.
 ///
 /// ```
-/// use dsokr_basis::processes::{Ranks, threads};
+/// use dsokr_basis::processes::{Processes, threads};
 ///
 /// let sums = threads(3, || {
 ///     let ranks = Processes::current();
