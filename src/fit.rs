@@ -85,7 +85,7 @@ impl<'a> Request<'a> {
     /// Runs it; `observer` is called on every event.
     ///
     /// The [`Processes`] of the scope share the training of one neural encoder or kernel machine
-    /// ([`Learner::shares_training`](crate::Learner::shares_training)): all of them call this function with
+    /// ([`Abilities::shares_training`](crate::Abilities::shares_training)): all of them call this function with
     /// the same configuration and the same data, rank 0 alone writes the run directory, and all return its
     /// report. The run directory must be on a file system that all of them read.
     ///
