@@ -147,7 +147,7 @@ mod tests {
         for clip in [0.0, 0.05] {
             let optimizer = OptimizerName::Sgd;
             let config = TrainingConfig { clip, optimizer, ..TrainingConfig::default() };
-            let problem = Problem::new(config, rows(6), &vec![1.0; 12]);
+            let problem = Problem::new(config, rows(6), &[1.0; 12]);
             let bag = bag(false, &problem.device);
             let step = |bag| {
                 let model = Model::new(bag);
