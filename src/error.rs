@@ -47,7 +47,7 @@ pub enum Error {
     #[error(transparent)]
     Data(dsokr_data::Error),
     /// A run directory that exists already.
-    #[error("{path} exists: continue it with --resume, or choose a different folder with --out", path = path.display())]
+    #[error("{path} exists: continue it with the argument resume, or choose a different folder with the argument out", path = path.display())]
     RunExists {
         /// The folder.
         path: PathBuf,
@@ -112,7 +112,7 @@ pub enum Error {
     #[error(transparent)]
     Nn(dsokr_nn::Error),
     /// A device that this program or this machine does not have.
-    #[error("--device {device}: {message}")]
+    #[error("the argument device {device}: {message}")]
     Device {
         /// Its name.
         device: String,
@@ -133,7 +133,7 @@ pub enum Error {
     /// A run that needs more memory than there is.
     #[error(
         "{keys}: {what} need about {part}, the run {total} beside what it holds; available is {limit}; \
-         allowed are smaller sizes, or --force"
+         allowed are smaller sizes, or the argument force"
     )]
     Memory {
         /// The keys of the largest part.

@@ -73,8 +73,9 @@ fn parse(text: &str, path: &Path, overrides: &[Override]) -> Result<Checked, Err
             set(&mut table, change).map_err(&fail)?;
         }
         let read = table.clone().try_into();
-        config =
-            read.map_err(|e: toml::de::Error| fail(format!("with --set: {}", in_words(&e))))?;
+        config = read.map_err(|e: toml::de::Error| {
+            fail(format!("with the argument set: {}", in_words(&e)))
+        })?;
         no_arrays(&table, &config).map_err(&fail)?;
     }
     if config.name.is_empty() {
@@ -144,7 +145,7 @@ fn set(table: &mut toml::Table, change: &Override) -> Result<(), String> {
     for section in sections {
         let next = here.entry(section.clone()).or_insert_with(|| toml::Table::new().into());
         here = next.as_table_mut().ok_or_else(|| {
-            format!("--set {}: {section} is a value, not a table", change.path.join("."))
+            format!("the argument set {}: {section} is a value, not a table", change.path.join("."))
         })?;
     }
     here.insert(last.clone(), change.value.clone());

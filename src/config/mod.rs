@@ -270,7 +270,7 @@ impl Checked {
                 }
                 Err(_) => {
                     let hint = format!(
-                        ", the folder of the data that the run was trained on; --data DIR stands \
+                        ", the folder of the data that the run was trained on; the argument data DIR stands \
                          for DIR/{folder}"
                     );
                     Err(Error::NotFound { path: known.clone(), hint })

@@ -65,7 +65,9 @@ pub(super) fn changes(path: &Path, config: &Checked) -> Result<Vec<Change>, Erro
             (true, false, _) => {
                 ", and the run is complete: a training goes on if training.epochs is raised".into()
             }
-            (true, true, false) => format!("; --set {key}=VALUE beside --resume changes it"),
+            (true, true, false) => {
+                format!("; the argument set {key}=VALUE with the argument resume changes it")
+            }
             (false, ..) => String::new(),
         };
         let show =

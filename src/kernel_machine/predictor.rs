@@ -26,7 +26,7 @@ impl KernelMachine {
         let Some(file) = KernelModel::open(run.path)? else {
             let lipschitz = settings.is_lipschitz();
             let name = if lipschitz { "machine.safetensors" } else { "ridge.safetensors" };
-            let message = "no model has been fitted yet: fit it with --resume";
+            let message = "no model has been fitted yet: fit it with the argument resume";
             return Err(Error::Run { path: run.path.join(name), message: message.into() });
         };
         let inputs = MachineInputs::load(settings, run.path)?;

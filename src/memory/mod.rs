@@ -76,7 +76,10 @@ mod tests {
         assert!(check(&needs, true).is_ok());
         if available().is_some() {
             let message = check(&needs, false).unwrap_err().to_string();
-            assert!(message.starts_with("b: ") && message.contains("--force"), "{message}");
+            assert!(
+                message.starts_with("b: ") && message.contains("the argument force"),
+                "{message}"
+            );
         }
     }
 }

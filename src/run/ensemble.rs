@@ -277,6 +277,6 @@ fn read_rule(path: &Path) -> Result<Combination, Error> {
     let file = path.join(RULE);
     read_json(&file)?.ok_or_else(|| Error::Run {
         path: file,
-        message: "the ensemble is not complete: go on with --resume".into(),
+        message: "the ensemble is not complete: go on with the argument resume".into(),
     })
 }

@@ -23,7 +23,7 @@ fn output(folder: &Path) -> OutputFolder<'static> {
         true => |name| [POINTS, VECTORS, CONSTANTS, TABLE].contains(&name) || is_exported(name),
         false => |_| false,
     };
-    OutputFolder { key: "--out", holds: "an earlier export only", is_own }
+    OutputFolder { key: "the argument out", holds: "an earlier export only", is_own }
 }
 
 impl Run {

@@ -75,7 +75,7 @@ pub fn add_candidates<T>(
     }
     let _lock = if dry { None } else { RunLock::take(run)? };
     if Folder::finished(run)?.is_none() {
-        let message = "not complete: train it to its end first (--resume)";
+        let message = "not complete: train it to its end first (the argument resume)";
         return Err(Error::Run { path: run.into(), message: message.into() });
     }
     let places: Vec<PathBuf> = match config.ensemble {

@@ -42,7 +42,7 @@ impl Run {
         let Some(centre) = self.space.as_ref().and_then(OutputSpace::origin) else {
             let found = "a run without a sketch of its outputs, or of quantiles";
             let allowed = "a run whose predictions are points of the outputs' feature space";
-            return Err(Error::value("--outputs", found, allowed));
+            return Err(Error::value("the argument outputs", found, allowed));
         };
         let column = column.unwrap_or(&self.config.output.id);
         let table = Table::read(table, &[column])?;

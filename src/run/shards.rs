@@ -14,7 +14,7 @@ use crate::run_dir::{Folder, candidates, io};
 use crate::run_files::SHARDS as FOLDER;
 
 const OUTPUT: OutputFolder =
-    OutputFolder { key: "--out", holds: "shards only", is_own: Shards::is_file };
+    OutputFolder { key: "the argument out", holds: "shards only", is_own: Shards::is_file };
 
 /// The shards that [`shard_candidates`] has written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,13 +51,13 @@ pub fn shard_candidates(
         return refused("a run with decoding.second_look: allowed is one without");
     }
     if Folder::finished(run)?.is_none() {
-        return refused("not complete: train it to its end first (--resume)");
+        return refused("not complete: train it to its end first (the argument resume)");
     }
     let stored = Arc::new(candidates::open(run)?);
     let all = Candidates::read(&stored)?;
     if !(1..=all.distinct()).contains(&parts) {
         let allowed = format!("1 to {}, the distinct candidates", all.distinct());
-        return Err(Error::value("--parts", parts, allowed));
+        return Err(Error::value("the argument parts", parts, allowed));
     }
     let own = run.join(FOLDER);
     let folder = match out {

@@ -32,7 +32,7 @@ impl EnsembleRun {
             (_, _, None) => None,
             (_, _, Some(folder)) => {
                 let allowed = "absent: the candidates of several models are not in shards";
-                return Err(Error::value("--shards", folder.display(), allowed));
+                return Err(Error::value("the argument shards", folder.display(), allowed));
             }
         };
         let Some(shards) = shards else { return Self::open_all(paths, configs, device) };

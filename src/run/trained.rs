@@ -328,7 +328,8 @@ impl Run {
 
     fn not_found(&self, path: PathBuf) -> Error {
         let folder = self.config.data.folder();
-        let hint = format!(", a file of the run's data; --data DIR stands for DIR/{folder}");
+        let hint =
+            format!(", a file of the run's data; the argument data DIR stands for DIR/{folder}");
         Error::NotFound { path, hint }
     }
 

@@ -26,7 +26,11 @@ impl EnsembleRun {
             let texts = QueryTexts::of(asked.split());
             let Ranking::Whole(ensemble) = models.ranking(texts, &asked.answers)? else {
                 let allowed = "several runs, or an ensemble";
-                return Err(Error::value("--fit-weights", "a run of one model", allowed));
+                return Err(Error::value(
+                    "the argument fit-weights",
+                    "a run of one model",
+                    allowed,
+                ));
             };
             let missing = self.config().evaluation.missing_gold;
             let gold = ensemble.gold(pool, &asked.split().ids, missing)?;

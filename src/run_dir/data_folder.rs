@@ -61,7 +61,7 @@ pub(crate) fn load_data_folder(run: &Path) -> Result<Option<PathBuf>, Error> {
             path: file,
             message: format!(
                 "damaged or changed: the fingerprint of the folder is {found}, the file says {expected}; \
-                 --data names a different folder"
+                 the argument data names a different folder"
             ),
         }),
     }

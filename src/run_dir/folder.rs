@@ -255,7 +255,8 @@ impl Folder {
     pub(crate) fn best(&self) -> Result<Parameters, Error> {
         let file = self.encoder_file();
         if !file.exists() {
-            let message = "no model has been evaluated yet: train it, or go on with --resume";
+            let message =
+                "no model has been evaluated yet: train it, or go on with the argument resume";
             return Err(Error::Run { path: file, message: message.into() });
         }
         let stored = Stored::open(&file, ENCODER_KIND, ENCODER_VERSION)?;

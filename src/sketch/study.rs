@@ -70,7 +70,7 @@ impl<'a> Study<'a> {
             all.iter().find(|kind| kind.name() == *name).cloned().ok_or_else(|| {
                 let allowed: Vec<_> = all.iter().map(SketchKind::name).collect();
                 let allowed = allowed.join(", ");
-                wrong("--methods", format!("{name:?}"), &format!("all, {allowed}"))
+                wrong("the argument methods", format!("{name:?}"), &format!("all, {allowed}"))
             })
         };
         match names {
@@ -225,14 +225,18 @@ impl<'a> Study<'a> {
 
 fn check(sizes: &[usize], draws: usize, outputs: usize) -> Result<(), Error> {
     if sizes.is_empty() || sizes.windows(2).any(|pair| pair[0] >= pair[1]) || sizes[0] == 0 {
-        return Err(wrong("--sizes", format!("{sizes:?}"), "increasing sizes of at least 1"));
+        return Err(wrong(
+            "the argument sizes",
+            format!("{sizes:?}"),
+            "increasing sizes of at least 1",
+        ));
     }
     if !(1..=MOST_DRAWS).contains(&draws) {
-        return Err(wrong("--draws", draws.to_string(), &format!("1 to {MOST_DRAWS}")));
+        return Err(wrong("the argument draws", draws.to_string(), &format!("1 to {MOST_DRAWS}")));
     }
     if let Some(&size) = sizes.iter().find(|&&size| size > outputs) {
         let allowed = format!("at most {outputs}, the number of training outputs");
-        return Err(wrong("--sizes", size.to_string(), &allowed));
+        return Err(wrong("the argument sizes", size.to_string(), &allowed));
     }
     Ok(())
 }

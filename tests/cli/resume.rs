@@ -335,7 +335,11 @@ fn a_training_that_diverged_goes_on_with_a_lower_rate() {
     let train = unstable_training("small.toml");
     let rate = |rate, more: &[&'static str]| [&train[..], &["--set", rate], more].concat();
     let wild = "training.learning_rate=50.0";
-    sandbox.fail(&rate(wild, &[]), 1, &["is not finite", "--resume --set training.learning_rate"]);
+    sandbox.fail(
+        &rate(wild, &[]),
+        1,
+        &["is not finite", "--resume with --set training.learning_rate"],
+    );
     // other keys are refused, and so is a rate that the command does not name
     let calm = "training.learning_rate=0.01";
     let seed = rate(calm, &["--resume", "--set", "seed=7"]);

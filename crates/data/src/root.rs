@@ -25,7 +25,7 @@ impl DataRoot {
                 path: folder.into(),
                 hint: format!(
                     " beside the folder of the configuration or in the current folder, as data.folder says; \
-                     --data DIR stands for DIR/{folder}"
+                     the argument data DIR stands for DIR/{folder}"
                 ),
             });
         }
@@ -39,7 +39,7 @@ impl DataRoot {
             return Ok(Self(path));
         }
         let hint = format!(
-            ": data.folder = {folder:?} is a folder in the data root, which is --data, else the variable \
+            ": data.folder = {folder:?} is a folder in the data root, which is the argument data, else the variable \
              DSOKR_DATA, else data/"
         );
         Err(Error::NotFound { path, hint })

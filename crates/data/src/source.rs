@@ -51,7 +51,7 @@ impl Source<'_> {
     /// # Errors
     /// As [`Source::load`]; [`Error::Value`] for a test split where the configuration names none.
     pub fn read_split(&self, name: SplitName, root: &DataRoot) -> Result<Split, Error> {
-        let allowed = "a file, or --split validation, or --queries";
+        let allowed = "a file, or the argument split validation, or the argument queries";
         let split = self.data.pairs().split(name, &self.wanted(Some(root)))?;
         split.ok_or_else(|| Error::value("data.test", "absent", allowed))
     }
@@ -123,7 +123,7 @@ impl Source<'_> {
                 _ => {
                     let found = "inputs that are not texts, without query ids";
                     return Err(Error::value(
-                        "--filter-known",
+                        "the argument filter-known",
                         found,
                         "texts, or ids in data.query",
                     ));

@@ -31,7 +31,7 @@ pub enum Error {
          set training.clip; {}",
         kept.map_or("there is no checkpoint yet".into(), |step| {
             format!(
-                "the last checkpoint, of step {step}, is kept, and --resume --set \
+                "the last checkpoint, of step {step}, is kept, and the argument resume with the argument set \
                  training.learning_rate=VALUE goes on from it"
             )
         })
@@ -47,7 +47,7 @@ pub enum Error {
         kept: Option<u64>,
     },
     /// The training was [cancelled](dsokr_basis::Cancellation).
-    #[error("interrupted at step {step}; the state is saved, continue with --resume")]
+    #[error("interrupted at step {step}; the state is saved, continue with the argument resume")]
     Interrupted {
         /// The step.
         step: u64,

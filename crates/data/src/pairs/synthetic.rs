@@ -200,7 +200,7 @@ impl Pairs for SyntheticConfig {
 
     fn queries(&self, path: &Path, _: &Wanted) -> Result<Split, Error> {
         let allowed = "absent: the inputs of this run are drawn, not read";
-        Err(Error::value("--queries", path.display(), allowed))
+        Err(Error::value("the argument queries", path.display(), allowed))
     }
 }
 
