@@ -5,7 +5,9 @@ use std::borrow::Cow;
 use dsokr_basis::Processes;
 use rayon::prelude::*;
 
-use crate::scoring::{self, Blocking, Gold, QueryTile, TopK, check_gold, descending, scan};
+use crate::scoring::{
+    self, Blocking, Gold, QueryTile, TopK, check_gold, descending, first_by, scan,
+};
 use crate::{CandidateBlocks, Candidates, Error, Queries, Rank};
 
 /// A candidate and its score.
@@ -217,14 +219,8 @@ pub(crate) fn check_k(k: usize, candidates: u64) -> Result<(), Error> {
 }
 
 /// The k best of scored candidates, best first, ties by index.
-pub(crate) fn best(mut scored: Vec<(u32, f64)>, k: usize) -> Vec<(u32, f64)> {
-    let order = |a: &(u32, f64), b: &(u32, f64)| descending(a.1, b.1).then(a.0.cmp(&b.0));
-    if k < scored.len() {
-        scored.select_nth_unstable_by(k, order);
-        scored.truncate(k);
-    }
-    scored.sort_unstable_by(order);
-    scored
+pub(crate) fn best(scored: Vec<(u32, f64)>, k: usize) -> Vec<(u32, f64)> {
+    first_by(scored, k, |a, b| descending(a.1, b.1).then(a.0.cmp(&b.0)))
 }
 
 /// Hits with their scores rounded to f32.

@@ -7,7 +7,7 @@ use dsokr_basis::Processes;
 
 use crate::classes::Classes;
 use crate::hits::check_k;
-use crate::scoring::{self, Blocking, LANES, QueryTile, Reduce, Shortlist, TopK, WantedRows, scan};
+use crate::scoring::{self, Blocking, LANES, QueryTile, Reduce, TopK, WantedRows, leading, scan};
 use crate::{CandidateBlocks, Error, Queries};
 
 /// The most rows of several queries that are found at once.
@@ -221,18 +221,9 @@ pub(crate) fn among(
     wanted: Option<&WantedRows>,
     places: Range<usize>,
 ) -> Found {
-    let best = |k: usize, wanted: Option<&WantedRows>| {
-        let list = Shortlist::new(k.min(scores.len()));
-        let mut bar = list.bar();
-        for (row, &score) in scores.iter().enumerate() {
-            if score >= bar && wanted.is_none_or(|wanted| wanted.has(row)) {
-                bar = list.offer(row, score);
-            }
-        }
-        list.into_sorted()
-    };
-    let rows: Vec<_> = best(places.end, wanted).into_iter().skip(places.start).collect();
+    let chosen = leading(scores, places.end, wanted).into_iter();
+    let rows: Vec<_> = chosen.skip(places.start).collect();
     let mut ladder = Ladder::of(&rows);
     scores.iter().enumerate().for_each(|(row, &score)| ladder.count(score, count(row)));
-    Found { rows, ladder, first: best(2, None) }
+    Found { rows, ladder, first: leading(scores, 2, None) }
 }

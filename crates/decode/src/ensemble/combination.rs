@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::fold::{Fold, Values};
+use super::combiner::{Combiner, Values};
 use super::member::Member;
 use crate::Error;
 use crate::error::check_len;
@@ -121,7 +121,7 @@ impl Combination {
     }
 
     /// The rule for members at hand.
-    pub(super) fn fold(&self, members: &[Member]) -> Result<Fold, Error> {
+    pub(super) fn combiner(&self, members: &[Member]) -> Result<Combiner, Error> {
         let values = match *self {
             Self::Mean { standardise: false, .. } | Self::Max { standardise: false } => {
                 self.comparable(members)?;
@@ -141,8 +141,8 @@ impl Combination {
             check_weights(weights, members)?;
         }
         Ok(match self {
-            Self::Max { .. } => Fold::max(values, members.len()),
-            _ => Fold::sum(values, members.len(), self.weights()),
+            Self::Max { .. } => Combiner::max(values, members.len()),
+            _ => Combiner::sum(values, members.len(), self.weights()),
         })
     }
 

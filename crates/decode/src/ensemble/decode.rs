@@ -1,7 +1,7 @@
 use std::ops::Range;
 
 use super::combination::Combination;
-use super::fold::{Fold, Values};
+use super::combiner::{Combiner, Values};
 use super::looked;
 use super::member::member_error;
 use super::shared::Ensemble;
@@ -47,9 +47,9 @@ impl Ensemble<'_> {
         gold: &[Option<u32>],
         k: usize,
     ) -> Result<Vec<Decoded>, Error> {
-        let fold = rule.fold(&self.members)?;
+        let combiner = rule.combiner(&self.members)?;
         self.check(pool, gold, k)?;
-        let plain = matches!(pool, Pool::Shared) && fold.values == Values::Scores;
+        let plain = matches!(pool, Pool::Shared) && combiner.values == Values::Scores;
         if let [member] = &self.members[..]
             && (self.looks[0].is_some() || plain)
         {
@@ -61,7 +61,7 @@ impl Ensemble<'_> {
             };
             return decoded.map_err(|error| member_error(member, error));
         }
-        let sweep = Sweep { ensemble: self, pool, fold: &fold, gold };
+        let sweep = Sweep { ensemble: self, pool, combiner: &combiner, gold };
         match pool {
             Pool::Shared if plain && self.looks.iter().all(Option::is_none) => {
                 streamed::decode(&sweep, k)
@@ -86,7 +86,7 @@ impl Ensemble<'_> {
         wanted: Option<&[bool]>,
         places: Range<usize>,
     ) -> Result<Vec<Standings>, Error> {
-        let mut fold = rule.fold(&self.members)?;
+        let mut combiner = rule.combiner(&self.members)?;
         if let Some(wanted) = wanted {
             check_len("wanted candidates", wanted.len(), self.candidates().len())?;
         }
@@ -96,9 +96,9 @@ impl Ensemble<'_> {
             [member] => {
                 let looks = self.looks[0].is_some();
                 if looks {
-                    fold = Fold::sum(Values::Scores, 1, None);
+                    combiner = Combiner::sum(Values::Scores, 1, None);
                 }
-                Some(member).filter(|_| !looks && fold.values == Values::Scores)
+                Some(member).filter(|_| !looks && combiner.values == Values::Scores)
             }
             _ => None,
         };
@@ -108,12 +108,13 @@ impl Ensemble<'_> {
                     .map_err(|error| member_error(member, error))?
             }
             None => {
-                let sweep = Sweep { ensemble: self, pool: Pool::Shared, fold: &fold, gold: &[] };
+                let sweep =
+                    Sweep { ensemble: self, pool: Pool::Shared, combiner: &combiner, gold: &[] };
                 whole::find(&sweep, rows.as_ref(), places)?
             }
         };
         let members = |row: usize| wanted_first(&classes.members(row..row + 1), wanted);
-        let standings = |found: Found| found.standings(|score| fold.shown(score), members);
+        let standings = |found: Found| found.standings(|score| combiner.shown(score), members);
         Ok(found.into_iter().map(standings).collect())
     }
 

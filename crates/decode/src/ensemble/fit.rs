@@ -1,16 +1,16 @@
 use super::combination::Combination;
-use super::contenders::Contenders;
-use super::fold::Fold;
+use super::combiner::Combiner;
 use super::member::Member;
+use super::rivals::Rivals;
 use super::shared::Ensemble;
 use super::whole::Sweep;
 use crate::error::check_queries;
 use crate::{Error, Metrics, PerQuery, Pool, Queries, Rank};
 
-/// Bytes that contenders may take.
+/// Bytes that rivals may take.
 const MEMORY: usize = 256 << 20;
 
-/// Contenders of a query that are kept however many queries there are.
+/// Rivals of a query that are kept however many queries there are.
 const FEWEST: usize = 16;
 
 /// A step must gain more than this.
@@ -42,7 +42,7 @@ pub struct FittedWeights {
 /// gained, and the end is a maximum along these lines, not always the global one.
 ///
 /// Every figure is exact, as [`Ensemble::rank`] and [`Metrics::from_ranks`] give it. Trials look at
-/// contenders alone, the candidates that are not below the gold one under every member, for all
+/// rivals alone, the candidates that are not below the gold one under every member, for all
 /// others are below it whatever the weights. Their values are kept, up to 256 MiB (or 16 a query). Of queries with
 /// too many for that the hardest are kept, moves are chosen on those, and the most promising moves
 /// of a step, at most three, are evaluated on all candidates of these queries before one is taken.
@@ -83,8 +83,8 @@ pub fn fit_weights(
     rule: &Combination,
     gold: &[Option<u32>],
 ) -> Result<FittedWeights, Error> {
-    let per_contender = 8 * ensemble.members.len() + 4;
-    let limit = MEMORY / (per_contender * gold.len().max(1));
+    let per_rival = 8 * ensemble.members.len() + 4;
+    let limit = MEMORY / (per_rival * gold.len().max(1));
     fit_in(ensemble, pool, rule, gold, limit.max(FEWEST))
 }
 
@@ -98,24 +98,24 @@ fn fit_in(
     let members = ensemble.members.len();
     let equal = || vec![1.0 / members as f64; members];
     let mut weights = rule.weights().map_or_else(equal, <[f64]>::to_vec);
-    let fold = rule.with_weights(Some(weights.clone()))?.fold(&ensemble.members)?;
+    let combiner = rule.with_weights(Some(weights.clone()))?.combiner(&ensemble.members)?;
     ensemble.check(pool, gold, 0)?;
     check_queries(gold.len())?;
-    let sweep = Sweep { ensemble, pool, fold: &fold, gold };
-    let contenders = Contenders::of(&sweep, limit)?;
-    let with = |weights: &[f64]| Fold::sum(fold.values, members, Some(weights));
-    let rest = Rest::of(&sweep, contenders.incomplete.clone());
+    let sweep = Sweep { ensemble, pool, combiner: &combiner, gold };
+    let rivals = Rivals::of(&sweep, limit)?;
+    let with = |weights: &[f64]| Combiner::sum(combiner.values, members, Some(weights));
+    let rest = Rest::of(&sweep, rivals.incomplete.clone());
     let exact = |weights: &[f64]| {
-        let mut ranks = contenders.ranks(&with(weights))?;
+        let mut ranks = rivals.ranks(&with(weights))?;
         rest.rank(ensemble, &rule.with_weights(Some(weights.to_vec()))?, &mut ranks)?;
         Ok::<f64, Error>(Metrics::from_ranks(&ranks, 0, 0)?.mrr)
     };
-    let mut listed = contenders.mrr(&[with(&weights)])?[0];
+    let mut listed = rivals.mrr(&[with(&weights)])?[0];
     let mut mrr = exact(&weights)?;
     for _ in 0..STEPS {
         let best = |moves: Vec<Vec<f64>>| {
-            let folds: Vec<Fold> = moves.iter().map(|weights| with(weights)).collect();
-            let found = contenders.mrr(&folds)?;
+            let combiners: Vec<Combiner> = moves.iter().map(|weights| with(weights)).collect();
+            let found = rivals.mrr(&combiners)?;
             let mut promising: Vec<usize> =
                 (0..moves.len()).filter(|&at| found[at] > listed + GAIN).collect();
             promising.sort_by(|&a, &b| found[b].total_cmp(&found[a]));
@@ -137,7 +137,7 @@ fn fit_in(
     Ok(FittedWeights { weights, mrr })
 }
 
-/// Queries whose contenders are not all kept.
+/// Queries whose rivals are not all kept.
 struct Rest {
     queries: Vec<usize>,
     gold: Vec<Option<u32>>,
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_are_exact_though_contenders_are_left_out() {
+    fn figures_are_exact_though_rivals_are_left_out() {
         let models = models(1);
         let members = models.iter().map(|(rows, candidates)| Member {
             name: "run",

@@ -1,7 +1,7 @@
 //! Weights of members by maximum likelihood.
 
 use super::combination::Combination;
-use super::contenders::{Contenders, Field};
+use super::rivals::{QueryRivals, Rivals};
 use super::shared::Ensemble;
 use super::whole::Sweep;
 use crate::error::check_queries;
@@ -9,7 +9,7 @@ use crate::{Error, Pool};
 use rayon::prelude::*;
 
 /// Candidates of a query that the likelihood counts, beside the gold one.
-const CONTENDERS: usize = 300;
+const RIVALS: usize = 300;
 
 /// Steps of Newton's method, the most halvings of one, and sweeps for its direction.
 const STEPS: usize = 100;
@@ -75,12 +75,12 @@ pub fn likely_weights(
     gold: &[Option<u32>],
 ) -> Result<LikelyWeights, Error> {
     let members = ensemble.members.len();
-    let fold = rule.with_weights(None)?.fold(&ensemble.members)?;
+    let combiner = rule.with_weights(None)?.combiner(&ensemble.members)?;
     ensemble.check(pool, gold, 0)?;
     check_queries(gold.iter().flatten().count())?;
-    let sweep = Sweep { ensemble, pool, fold: &fold, gold };
-    let contenders = Contenders::first(&sweep, CONTENDERS)?;
-    let fields: Vec<&Field> = contenders.fields().collect();
+    let sweep = Sweep { ensemble, pool, combiner: &combiner, gold };
+    let rivals = Rivals::first(&sweep, RIVALS)?;
+    let fields: Vec<&QueryRivals> = rivals.fields().collect();
     let mut factors = vec![0.0; members];
     let mut here = Local::at(&fields, &factors);
     for _ in 0..STEPS {
@@ -120,7 +120,7 @@ struct Local {
 }
 
 impl Local {
-    fn at(fields: &[&Field], factors: &[f64]) -> Self {
+    fn at(fields: &[&QueryRivals], factors: &[f64]) -> Self {
         let parts: Vec<Self> = fields.par_iter().map(|field| Self::of(field, factors)).collect();
         let members = factors.len();
         let zero = || Self {
@@ -142,7 +142,7 @@ impl Local {
     }
 
     /// Of one query: its values count from those of the gold candidate.
-    fn of(field: &Field, factors: &[f64]) -> Self {
+    fn of(field: &QueryRivals, factors: &[f64]) -> Self {
         let (members, rows) = (factors.len(), field.counts().len());
         let value = |member: usize, row: usize| field.value(member, row) - field.gold(member);
         let exponent = |row: usize| -> f64 {

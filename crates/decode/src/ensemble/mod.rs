@@ -1,12 +1,12 @@
 mod combination;
-mod contenders;
+mod combiner;
 mod decode;
 mod fit;
-mod fold;
 mod likelihood;
 mod looked;
 mod member;
 mod refine;
+mod rivals;
 mod shared;
 mod streamed;
 mod values;

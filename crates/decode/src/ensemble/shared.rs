@@ -1,6 +1,6 @@
 //! The candidates and queries that the members share.
 
-use super::fold::Fold;
+use super::combiner::Combiner;
 use super::member::{Member, member_error, same_queries};
 use super::refine::Refinement;
 use crate::error::check_len;
@@ -168,17 +168,22 @@ impl<'a> Ensemble<'a> {
 
     /// The k best candidates from the k best rows of the ensemble: rows are numbered in the order
     /// of their first candidates, so that no other row can bring one.
-    pub(super) fn expand(&self, fold: &Fold, rows: Vec<(usize, f64)>, k: usize) -> Vec<Hit> {
+    pub(super) fn expand(
+        &self,
+        combiner: &Combiner,
+        rows: Vec<(usize, f64)>,
+        k: usize,
+    ) -> Vec<Hit> {
         let members = |(row, score): (usize, f64)| {
             let members = self.refinement.classes.members(row..row + 1);
             let first = members.iter().take(k);
             first.map(|&candidate| (candidate, score)).collect::<Vec<_>>()
         };
-        shown(fold, best(rows.into_iter().flat_map(members).collect(), k))
+        shown(combiner, best(rows.into_iter().flat_map(members).collect(), k))
     }
 }
 
 /// Hits with the scores that are shown.
-pub(super) fn shown(fold: &Fold, scored: Vec<(u32, f64)>) -> Vec<Hit> {
-    hits(scored.into_iter().map(|(candidate, score)| (candidate, fold.shown(score))).collect())
+pub(super) fn shown(combiner: &Combiner, scored: Vec<(u32, f64)>) -> Vec<Hit> {
+    hits(scored.into_iter().map(|(candidate, score)| (candidate, combiner.shown(score))).collect())
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use dsokr_basis::Processes;
 use rayon::prelude::*;
 
-use super::fold::Step;
+use super::combiner::Step;
 use super::member::{Member, member_error};
 use super::whole::Sweep;
 use crate::classes::Classes;
@@ -163,16 +163,17 @@ fn not_finite(member: &Member, tile: &QueryTile, rows: &[u32], scores: &[f32]) -
 
 /// Ranks and the best k candidates of all queries among all candidates.
 pub(super) fn decode(sweep: &Sweep, k: usize) -> Result<Vec<Decoded>, Error> {
-    let Sweep { ensemble, fold, gold, .. } = *sweep;
+    let Sweep { ensemble, combiner, gold, .. } = *sweep;
     let (refinement, pool) = (&ensemble.refinement, ensemble.candidates().len() as u64);
-    let dims = fold.active().map(|member| ensemble.members[member].queries.dim());
+    let dims = combiner.active().map(|member| ensemble.members[member].queries.dim());
     let blocking = Blocking::of(dims.sum());
     let source = |at: usize| {
         let member = &ensemble.members[at];
-        let (step, tiles) = (fold.step(at, pool), QueryTile::all(&member.queries, blocking));
+        let (step, tiles) = (combiner.step(at, pool), QueryTile::all(&member.queries, blocking));
         Source { member, rows: &refinement.rows[at], step, tiles }
     };
-    let sources = Sources { start: fold.start(), members: fold.active().map(source).collect() };
+    let sources =
+        Sources { start: combiner.start(), members: combiner.active().map(source).collect() };
     let queries = &ensemble.members[0].queries;
     let golds = sources.members[0]
         .tiles
@@ -189,8 +190,8 @@ pub(super) fn decode(sweep: &Sweep, k: usize) -> Result<Vec<Decoded>, Error> {
     }
     let each = golds.ranks(gold, pool)?.into_iter().zip(lists.finish()?).enumerate();
     let decoded = each.map(|(query, (rank, rows))| {
-        let gold_score = rank.map(|_| fold.shown(golds.score(query)) as f32);
-        Decoded { rank, gold_score, hits: ensemble.expand(fold, rows, k) }
+        let gold_score = rank.map(|_| combiner.shown(golds.score(query)) as f32);
+        Decoded { rank, gold_score, hits: ensemble.expand(combiner, rows, k) }
     });
     Ok(decoded.collect())
 }

@@ -1,4 +1,4 @@
-use super::fold::Values;
+use super::combiner::Values;
 
 /// Turns the scores of one query under one member into the values that are combined.
 #[derive(Default)]

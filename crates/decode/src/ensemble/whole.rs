@@ -7,15 +7,13 @@ use std::ops::Range;
 use dsokr_basis::Cancellation;
 use rayon::prelude::*;
 
-use super::fold::{Fold, tied};
+use super::combiner::{Combiner, tied};
 use super::member::member_error;
 use super::shared::{Ensemble, shown};
 use super::values::Valuation;
 use crate::error::missing_gold;
 use crate::hits::best;
-use crate::scoring::{
-    self, Blocking, Buffers, Listed, Pass, QueryTile, Shortlist, Span, WantedRows,
-};
+use crate::scoring::{self, Blocking, Buffers, Listed, Pass, QueryTile, Span, WantedRows, leading};
 use crate::standing::{self, Found};
 use crate::{CandidateBlocks, Candidates, Decoded, Error, Pool, Queries, Rank};
 
@@ -50,7 +48,7 @@ impl Column<'_> {
 pub(super) struct Sweep<'e> {
     pub ensemble: &'e Ensemble<'e>,
     pub pool: Pool<'e>,
-    pub fold: &'e Fold,
+    pub combiner: &'e Combiner,
     /// Rows of the gold candidates.
     pub gold: &'e [Option<u32>],
 }
@@ -146,7 +144,7 @@ impl Sweep<'_> {
                     let alone = listed.is_none() && self.ensemble.members.len() == 1;
                     look.rescore(queries, task.start + lane, row, scores, candidates, alone)?;
                 }
-                let values = valuation.of(self.fold.values, scores, &counts);
+                let values = valuation.of(self.combiner.values, scores, &counts);
                 look(lane, at, Column { values, of });
             }
         }
@@ -159,16 +157,16 @@ impl Sweep<'_> {
         size: usize,
         finish: impl Fn(usize, &[f64]) -> Result<T, Error> + Sync,
     ) -> Result<Vec<T>, Error> {
-        let (fold, cancellation) = (self.fold, Cancellation::current());
+        let (combiner, cancellation) = (self.combiner, Cancellation::current());
         let one = |(combined, scratch): &mut (Vec<f64>, Scratch), task: Range<usize>| {
             cancellation.check()?;
             let points = self.points(task.start);
             combined.clear();
-            combined.resize(task.len() * points, fold.start());
+            combined.resize(task.len() * points, combiner.start());
             let candidates = self.candidates(task.start);
-            self.each(task.clone(), fold.active(), scratch, |lane, member, column| {
+            self.each(task.clone(), combiner.active(), scratch, |lane, member, column| {
                 let combined = &mut combined[lane * points..][..points];
-                fold.step(member, candidates).add(combined, column.iter());
+                combiner.step(member, candidates).add(combined, column.iter());
             })?;
             let queries = task.zip(combined.chunks_exact(points));
             queries.map(|(query, scores)| finish(query, scores)).collect::<Result<Vec<_>, _>>()
@@ -214,22 +212,22 @@ fn scored(
 
 /// Ranks and the best k candidates of all queries.
 pub(super) fn decode(sweep: &Sweep, k: usize) -> Result<Vec<Decoded>, Error> {
-    let Sweep { ensemble, pool, fold, gold } = *sweep;
+    let Sweep { ensemble, pool, combiner, gold } = *sweep;
     sweep.combined(QUERIES, |query, scores| {
         let candidates = sweep.candidates(query);
-        let tolerance = fold.tolerance(candidates);
+        let tolerance = combiner.tolerance(candidates);
         let hits = match pool {
             _ if k == 0 => Vec::new(),
             Pool::Shared => {
-                let mut rows = leading(scores, k);
+                let mut rows = leading(scores, k, None);
                 level(&mut rows, tolerance);
-                ensemble.expand(fold, rows, k)
+                ensemble.expand(combiner, rows, k)
             }
             Pool::PerQuery(lists) => {
                 let scored = lists.list(query).iter().copied().zip(scores.iter().copied());
                 let mut listed = best(scored.collect(), k);
                 level(&mut listed, tolerance);
-                shown(fold, best(listed, k))
+                shown(combiner, best(listed, k))
             }
         };
         let Some(row) = gold[query] else {
@@ -239,7 +237,7 @@ pub(super) fn decode(sweep: &Sweep, k: usize) -> Result<Vec<Decoded>, Error> {
         let counts = (0..scores.len()).map(|point| sweep.count(point));
         let tied = scores.iter().map(|&score| tied(score, bar, tolerance));
         let rank = Rank::among(tied.zip(counts), bar, candidates)?;
-        Ok(Decoded { rank: Some(rank), gold_score: Some(fold.shown(bar) as f32), hits })
+        Ok(Decoded { rank: Some(rank), gold_score: Some(combiner.shown(bar) as f32), hits })
     })
 }
 
@@ -250,11 +248,11 @@ pub(super) fn find(
     places: Range<usize>,
 ) -> Result<Vec<Found>, Error> {
     let size = (SCORES / sweep.ensemble.distinct().max(1)).clamp(1, QUERIES);
-    let tolerance = sweep.fold.tolerance(sweep.ensemble.candidates().len() as u64);
+    let tolerance = sweep.combiner.tolerance(sweep.ensemble.candidates().len() as u64);
     sweep.combined(size, |_, scores| {
         let mut scores = Cow::Borrowed(scores);
         if tolerance > 0.0 {
-            let mut rows = leading(&scores, scores.len());
+            let mut rows = leading(&scores, scores.len(), None);
             level(&mut rows, tolerance);
             rows.into_iter().for_each(|(row, score)| scores.to_mut()[row] = score);
         }
@@ -269,16 +267,4 @@ fn level<T>(list: &mut [(T, f64)], tolerance: f64) {
         bar = tied(*score, bar, tolerance);
         *score = bar;
     }
-}
-
-/// The k best rows and their scores, or all.
-fn leading(scores: &[f64], k: usize) -> Vec<(usize, f64)> {
-    let list = Shortlist::new(k.min(scores.len()));
-    let mut bar = list.bar();
-    for (row, &score) in scores.iter().enumerate() {
-        if score >= bar {
-            bar = list.offer(row, score);
-        }
-    }
-    list.into_sorted()
 }

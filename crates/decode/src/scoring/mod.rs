@@ -29,7 +29,7 @@ pub(crate) use listed::{Listed, gather};
 pub(crate) use pass::{Buffers, Pass, Scores, Span, not_finite};
 pub(crate) use reduce::{Reduce, Score, finite};
 pub(crate) use scan::{each_span, scan};
-pub(crate) use shortlist::{Shortlist, TopK, WantedRows, descending};
+pub(crate) use shortlist::{TopK, WantedRows, descending, first_by, leading};
 #[cfg(test)]
 pub(crate) use tile::MANY;
 pub(crate) use tile::{Blocking, QueryTile, product};

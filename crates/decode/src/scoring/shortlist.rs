@@ -64,21 +64,6 @@ impl TopTile<'_> {
     fn wants(&self, row: usize) -> bool {
         self.wanted.is_none_or(|wanted| wanted.has(row))
     }
-
-    /// Offers scores that reach their bars.
-    fn offer<S: Score>(
-        &self,
-        lists: &[Shortlist],
-        bars: &mut [S; LANES],
-        row: usize,
-        scores: &[S; LANES],
-    ) {
-        for (list, (bar, &score)) in lists.iter().zip(bars.iter_mut().zip(scores)) {
-            if score >= *bar {
-                *bar = S::kept(list.offer(row, score.into()));
-            }
-        }
-    }
 }
 
 /// The lists of a group of lanes, and the scores that a row must reach.
@@ -106,7 +91,7 @@ impl<'l, S: Score> Reduce<S> for TopTile<'l> {
             reached |= scores[lane] >= bars[lane];
         }
         if reached && self.wants(row) {
-            self.offer(lists, bars, row, scores);
+            *bars = offered(lists, *bars, row, *scores);
         }
     }
 
@@ -124,6 +109,50 @@ impl<'l, S: Score> Reduce<S> for TopTile<'l> {
             }
         })
     }
+}
+
+/// The bars after a row is offered to each list whose bar it reaches. By value, so that both stay in registers where
+/// none is.
+#[cold]
+#[inline(never)]
+fn offered<S: Score>(
+    lists: &[Shortlist],
+    mut bars: [S; LANES],
+    row: usize,
+    scores: [S; LANES],
+) -> [S; LANES] {
+    for (list, (bar, score)) in lists.iter().zip(bars.iter_mut().zip(scores)) {
+        if score >= *bar {
+            *bar = S::kept(list.offer(row, score.into()));
+        }
+    }
+    bars
+}
+
+/// The best `k` wanted rows of all and their scores, best first.
+pub(crate) fn leading(scores: &[f64], k: usize, wanted: Option<&WantedRows>) -> Vec<(usize, f64)> {
+    let list = Shortlist::new(k.min(scores.len()));
+    let mut bar = list.bar();
+    for (row, &score) in scores.iter().enumerate() {
+        if score >= bar && wanted.is_none_or(|wanted| wanted.has(row)) {
+            bar = list.offer(row, score);
+        }
+    }
+    list.into_sorted()
+}
+
+/// The first `k` of some things in a total order, or all.
+pub(crate) fn first_by<T>(
+    mut all: Vec<T>,
+    k: usize,
+    order: impl Fn(&T, &T) -> Ordering + Copy,
+) -> Vec<T> {
+    if k < all.len() {
+        all.select_nth_unstable_by(k, order);
+        all.truncate(k);
+    }
+    all.sort_unstable_by(order);
+    all
 }
 
 /// Descending order of finite scores; 0 and −0 are equal, as they are for ranks.

@@ -19,6 +19,7 @@ use network::Network;
 pub use words::{Lexicon, Words};
 
 use crate::error::check_len;
+use crate::scoring::first_by;
 use crate::{CandidateBlocks, Candidates, Error, Queries, RowHit, top_rows};
 
 const KIND: &str = "second-look";
@@ -230,13 +231,9 @@ impl SecondLook {
         candidates: &Candidates,
         alone: bool,
     ) -> Result<(), Error> {
-        let mut places: Vec<usize> = (0..scores.len()).collect();
-        let order = |&a: &usize, &b: &usize| scores[b].total_cmp(&scores[a]).then(a.cmp(&b));
-        if self.size < places.len() {
-            places.select_nth_unstable_by(self.size, order);
-            places.truncate(self.size);
-        }
-        places.sort_unstable_by(order);
+        let places = first_by((0..scores.len()).collect(), self.size, |&a: &usize, &b| {
+            scores[b].total_cmp(&scores[a]).then(a.cmp(&b))
+        });
         let first: Vec<(usize, f32)> = places.iter().map(|&at| (row(at), scores[at])).collect();
         let anew = self.scores(queries, query, &first, candidates, alone)?;
         places.into_iter().zip(anew).for_each(|(at, score)| scores[at] = score as f32);

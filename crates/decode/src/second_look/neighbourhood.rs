@@ -1,6 +1,7 @@
 //! What the training pairs nearest to a query say of a candidate.
 
 use crate::error::{check_len, check_whole_rows};
+use crate::scoring::first_by;
 use crate::{Candidates, Error, Queries};
 
 /// Sharpness T of the weights of neighbours, `∝ exp(T ⟨z, z_i⟩)`: from nearly equal ones to the nearest alone.
@@ -101,14 +102,8 @@ impl Neighbourhood {
     /// The nearest pairs and their similarities, the nearest first, ties by pair.
     fn nearest(&self, z: &[f32]) -> Vec<(usize, f32)> {
         let answers = self.answers.chunks_exact(self.dim).enumerate();
-        let mut all: Vec<(usize, f32)> = answers.map(|(at, answer)| (at, dot(z, answer))).collect();
-        let order = |a: &(usize, f32), b: &(usize, f32)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
-        if self.neighbours < all.len() {
-            all.select_nth_unstable_by(self.neighbours, order);
-            all.truncate(self.neighbours);
-        }
-        all.sort_unstable_by(order);
-        all
+        let all: Vec<(usize, f32)> = answers.map(|(at, answer)| (at, dot(z, answer))).collect();
+        first_by(all, self.neighbours, |a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)))
     }
 }
 

@@ -3,8 +3,9 @@ use std::ops::Range;
 use dsokr_basis::Cancellation;
 use rayon::prelude::*;
 
-use super::fold::{Fold, tied};
+use super::combiner::{Combiner, tied};
 use super::whole::{Scratch, Sweep};
+use crate::scoring::first_by;
 use crate::{Error, Rank};
 
 /// Candidates that may be above or tied with the gold one of a query for some weights.
@@ -12,29 +13,29 @@ use crate::{Error, Rank};
 /// Weights are not negative. A candidate whose value is below that of the gold one under every
 /// member is below it in every weighted sum, also after rounding, which is monotone. It therefore
 /// never has to be looked at again, and the ranks for any weights follow from the others.
-pub(super) struct Contenders {
+pub(super) struct Rivals {
     /// None for queries without a gold candidate.
-    queries: Vec<Option<Field>>,
-    /// Queries of which contenders had to be left out, ascending.
+    queries: Vec<Option<QueryRivals>>,
+    /// Queries of which rivals had to be left out, ascending.
     pub incomplete: Vec<usize>,
 }
 
-/// The contenders of one query.
-pub(super) struct Field {
+/// The rivals of one query.
+pub(super) struct QueryRivals {
     /// Candidates of the query.
     candidates: u64,
     /// Values of the gold row, one a member.
     gold: Vec<f64>,
     /// Candidates that share the gold row.
     tied: u32,
-    /// Candidates that share each contending row.
+    /// Candidates that share each rival row.
     counts: Vec<u32>,
-    /// Values of contending rows, `[member × row]`.
+    /// Values of rival rows, `[member × row]`.
     values: Vec<f64>,
 }
 
-impl Contenders {
-    /// Up to `limit` contenders a query, those with the largest sums of values if there are more.
+impl Rivals {
+    /// Up to `limit` rivals a query, those with the largest sums of values if there are more.
     pub(super) fn of(sweep: &Sweep, limit: usize) -> Result<Self, Error> {
         Self::find(sweep, limit, false)
     }
@@ -49,7 +50,7 @@ impl Contenders {
         let cancellation = Cancellation::current();
         let found = sweep.tasks().into_par_iter().map_init(Scratch::default, |scratch, task| {
             cancellation.check()?;
-            contenders(sweep, task, (limit, all), scratch)
+            rivals(sweep, task, (limit, all), scratch)
         });
         let fields = found.collect::<Result<Vec<_>, Error>>()?.into_iter().flatten();
         let (mut queries, mut incomplete) = (Vec::new(), Vec::new());
@@ -62,47 +63,49 @@ impl Contenders {
         Ok(Self { queries, incomplete })
     }
 
-    /// The contenders of the queries that have a gold candidate.
-    pub(super) fn fields(&self) -> impl Iterator<Item = &Field> {
+    /// The rivals of the queries that have a gold candidate.
+    pub(super) fn fields(&self) -> impl Iterator<Item = &QueryRivals> {
         self.queries.iter().flatten()
     }
 
     /// Ranks of the gold candidates; too low for queries that are not complete.
-    pub(super) fn ranks(&self, fold: &Fold) -> Result<Vec<Option<Rank>>, Error> {
-        let one = |combined: &mut Vec<f64>, field: &Option<Field>| {
-            field.as_ref().map(|field| field.rank(fold, combined)).transpose()
+    pub(super) fn ranks(&self, combiner: &Combiner) -> Result<Vec<Option<Rank>>, Error> {
+        let one = |combined: &mut Vec<f64>, field: &Option<QueryRivals>| {
+            field.as_ref().map(|field| field.rank(combiner, combined)).transpose()
         };
         self.queries.par_iter().map_init(Vec::new, one).collect()
     }
 
-    /// Mean reciprocal rank under each rule; too high if contenders are left out.
-    pub(super) fn mrr(&self, folds: &[Fold]) -> Result<Vec<f64>, Error> {
+    /// Mean reciprocal rank under each rule; too high if rivals are left out.
+    pub(super) fn mrr(&self, combiners: &[Combiner]) -> Result<Vec<f64>, Error> {
         let cancellation = Cancellation::current();
-        let one = |combined: &mut Vec<f64>, field: &Option<Field>| match field {
-            None => Ok(vec![0.0; folds.len()]),
+        let one = |combined: &mut Vec<f64>, field: &Option<QueryRivals>| match field {
+            None => Ok(vec![0.0; combiners.len()]),
             Some(field) => {
                 cancellation.check()?;
-                let of = |fold| field.rank(fold, combined).map(|rank| rank.expected_reciprocal());
-                folds.iter().map(of).collect()
+                let of = |combiner| {
+                    field.rank(combiner, combined).map(|rank| rank.expected_reciprocal())
+                };
+                combiners.iter().map(of).collect()
             }
         };
         let reciprocals = self.queries.par_iter().map_init(Vec::new, one);
         let reciprocals = reciprocals.collect::<Result<Vec<Vec<f64>>, Error>>()?;
-        let mean = |fold| {
-            let sum: f64 = reciprocals.iter().map(|query| query[fold]).sum();
+        let mean = |combiner| {
+            let sum: f64 = reciprocals.iter().map(|query| query[combiner]).sum();
             sum / self.queries.len() as f64
         };
-        Ok((0..folds.len()).map(mean).collect())
+        Ok((0..combiners.len()).map(mean).collect())
     }
 }
 
-impl Field {
+impl QueryRivals {
     /// Candidates that share the gold row.
     pub(super) fn tied(&self) -> f64 {
         self.tied.into()
     }
 
-    /// Candidates that share each contending row.
+    /// Candidates that share each rival row.
     pub(super) fn counts(&self) -> &[u32] {
         &self.counts
     }
@@ -112,48 +115,48 @@ impl Field {
         self.gold[member]
     }
 
-    /// The value of a contending row under a member.
+    /// The value of a rival row under a member.
     pub(super) fn value(&self, member: usize, row: usize) -> f64 {
         self.values[member * self.counts.len() + row]
     }
 
-    fn rank(&self, fold: &Fold, combined: &mut Vec<f64>) -> Result<Rank, Error> {
-        let mut bar = [fold.start()];
+    fn rank(&self, combiner: &Combiner, combined: &mut Vec<f64>) -> Result<Rank, Error> {
+        let mut bar = [combiner.start()];
         combined.clear();
-        combined.resize(self.counts.len(), fold.start());
-        for member in fold.active() {
-            let step = fold.step(member, self.candidates);
+        combined.resize(self.counts.len(), combiner.start());
+        for member in combiner.active() {
+            let step = combiner.step(member, self.candidates);
             step.add(&mut bar, std::iter::once(self.gold[member]));
             let values = &self.values[member * self.counts.len()..][..self.counts.len()];
             step.add(combined, values.iter().copied());
         }
-        let tolerance = fold.tolerance(self.candidates);
-        let contenders = combined.iter().map(|&score| tied(score, bar[0], tolerance));
-        let contenders = contenders.zip(self.counts.iter().copied());
-        let scores = contenders.chain(std::iter::once((bar[0], self.tied)));
+        let tolerance = combiner.tolerance(self.candidates);
+        let rivals = combined.iter().map(|&score| tied(score, bar[0], tolerance));
+        let rivals = rivals.zip(self.counts.iter().copied());
+        let scores = rivals.chain(std::iter::once((bar[0], self.tied)));
         Rank::among(scores, bar[0], self.candidates)
     }
 }
 
-/// The contenders of each query of a task, and whether they are all.
+/// The rivals of each query of a task, and whether they are all.
 ///
-/// Members are swept twice, to find the contenders and to take their values, so that the values of
+/// Members are swept twice, to find the rivals and to take their values, so that the values of
 /// one member exist at a time.
-fn contenders(
+fn rivals(
     sweep: &Sweep,
     task: Range<usize>,
     (limit, all): (usize, bool),
     scratch: &mut Scratch,
-) -> Result<Vec<Option<(Field, bool)>>, Error> {
+) -> Result<Vec<Option<(QueryRivals, bool)>>, Error> {
     let members = sweep.ensemble.members.len();
     let points = sweep.points(task.start);
     let candidates = sweep.candidates(task.start);
     let place = |query: usize| sweep.gold[query].map(|row| sweep.point(query, row)).transpose();
     let golds: Vec<Option<usize>> = task.clone().map(place).collect::<Result<_, _>>()?;
     // A margin for what rounding could make equal in a sum; to take in too many costs only time.
-    let quanta = 4.0 * members as f64 * sweep.fold.quantum(candidates);
+    let quanta = 4.0 * members as f64 * sweep.combiner.quantum(candidates);
     let mut sums = vec![0.0; task.len() * points];
-    let mut contends = vec![false; task.len() * points];
+    let mut competes = vec![false; task.len() * points];
     sweep.each(task.clone(), 0..members, scratch, |lane, _, column| {
         let Some(gold) = golds[lane] else {
             return;
@@ -161,10 +164,10 @@ fn contenders(
         let range = lane * points..(lane + 1) * points;
         let bar = column.get(gold);
         let bar = bar - (bar.abs() / (1u64 << 40) as f64 + quanta);
-        let sums = sums[range.clone()].iter_mut().zip(&mut contends[range]);
-        for ((sum, contends), value) in sums.zip(column.iter()) {
+        let sums = sums[range.clone()].iter_mut().zip(&mut competes[range]);
+        for ((sum, competes), value) in sums.zip(column.iter()) {
             *sum += value;
-            *contends |= all || value >= bar;
+            *competes |= all || value >= bar;
         }
     })?;
 
@@ -172,18 +175,16 @@ fn contenders(
     let mut fields = Vec::with_capacity(task.len());
     for (lane, gold) in golds.iter().enumerate() {
         let start = lane * points;
-        let of_lane = (0..points).filter(|&point| contends[start + point] && Some(point) != *gold);
+        let of_lane = (0..points).filter(|&point| competes[start + point] && Some(point) != *gold);
         let mut points: Vec<usize> = of_lane.collect();
         let complete = points.len() <= limit;
         if !complete {
             let sum = |point: usize| sums[start + point];
             let order = |a: &usize, b: &usize| sum(*b).total_cmp(&sum(*a)).then(a.cmp(b));
-            points.select_nth_unstable_by(limit, order);
-            points.truncate(limit);
-            points.sort_unstable_by(order);
+            points = first_by(points, limit, order);
         }
         fields.push(gold.map(|gold| {
-            let field = Field {
+            let field = QueryRivals {
                 candidates,
                 gold: vec![0.0; members],
                 tied: sweep.count(gold),
@@ -194,7 +195,7 @@ fn contenders(
         }));
         chosen.push(points);
     }
-    drop((sums, contends));
+    drop((sums, competes));
     sweep.each(task, 0..members, scratch, |lane, member, column| {
         if let (Some((field, _)), Some(gold)) = (&mut fields[lane], golds[lane]) {
             let chosen = &chosen[lane];

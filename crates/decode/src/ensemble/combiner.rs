@@ -22,7 +22,7 @@ pub(super) enum Values {
 
 /// A rule for a number of members, checked.
 #[derive(Clone, Debug)]
-pub(super) struct Fold {
+pub(super) struct Combiner {
     pub values: Values,
     /// Whether the largest value is taken, not the sum.
     max: bool,
@@ -32,7 +32,7 @@ pub(super) struct Fold {
     weights: Vec<f64>,
 }
 
-impl Fold {
+impl Combiner {
     pub(super) fn max(values: Values, members: usize) -> Self {
         Self { values, max: true, weighted: false, weights: vec![1.0; members] }
     }
