@@ -67,7 +67,7 @@ pub(crate) enum Names<'a> {
     /// All candidates of a run.
     All(&'a Candidates),
     /// Some of those in shards.
-    Some(SomeCandidates),
+    Some(Box<SomeCandidates>),
 }
 
 impl Names<'_> {

@@ -159,8 +159,10 @@ impl Ranking<'_> {
         Ok(match self {
             Self::Whole(ensemble) => Names::All(ensemble.candidates()),
             // at least one is read
-            Self::Shards(shards, ..) if numbers.peek().is_none() => Names::Some(shards.some([0])?),
-            Self::Shards(shards, ..) => Names::Some(shards.some(numbers)?),
+            Self::Shards(shards, ..) if numbers.peek().is_none() => {
+                Names::Some(Box::new(shards.some([0])?))
+            }
+            Self::Shards(shards, ..) => Names::Some(Box::new(shards.some(numbers)?)),
         })
     }
 

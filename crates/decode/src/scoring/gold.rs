@@ -231,7 +231,7 @@ mod tests {
         let mut counter = Counter { gold: &gold, tally: &[], above: counts(), tied: counts() };
         // Row 7 would be above lane 3 by a rounding error; row 9 lies beyond the block.
         let mut scores = Scores {
-            table: &mut vec![1.0 + f32::EPSILON; 3 * LANES],
+            table: &mut [1.0 + f32::EPSILON; 3 * LANES],
             lanes: LANES,
             first_row: 6,
             constants: &[0.5; 3],
