@@ -1,6 +1,6 @@
 //! The training texts nearest to a query.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use dsokr_data::{Inputs, Split};
 
@@ -20,9 +20,9 @@ fn words(text: &str) -> impl Iterator<Item = String> {
     parts.filter(|word| !word.is_empty()).map(str::to_lowercase)
 }
 
-/// How often a text has each word.
-fn counts(text: &str) -> HashMap<String, f32> {
-    let mut counts = HashMap::new();
+/// How often a text has each word, in the order of the words, so that sums do not depend on hashing.
+fn counts(text: &str) -> BTreeMap<String, f32> {
+    let mut counts = BTreeMap::new();
     words(text).for_each(|word| *counts.entry(word).or_insert(0.0) += 1.0);
     counts
 }
@@ -62,10 +62,7 @@ impl Training {
     pub(super) fn nearest(&self, query: &str, count: usize) -> Vec<(&str, &str, f64)> {
         let mut similarity = vec![0.0_f32; self.texts.len()];
         let mut square = 0.0;
-        // in the order of the words, so that sums do not depend on hashing
-        let mut counts: Vec<(String, f32)> = counts(query).into_iter().collect();
-        counts.sort_by(|a, b| a.0.cmp(&b.0));
-        for (word, count) in counts {
+        for (word, count) in counts(query) {
             let Some(&place) = self.words.get(&word) else {
                 // a word that no training text has
                 let idf = (1.0 + self.texts.len() as f32).ln() + 1.0;
