@@ -8,7 +8,7 @@ use dsokr::config::{KernelConfig, KernelMachineConfig, Lambda, MachineInputsConf
 use dsokr::data::SplitName;
 use dsokr::data::config::{LabelFeatures, NumberFeatures, OutputFeatures};
 use dsokr::decode::Pool;
-use dsokr::{Config, EncoderTable, Error, Run, fit};
+use dsokr::{Config, EncoderTable, Error, OutputScores, Run, fit};
 
 use crate::Folder;
 
@@ -37,7 +37,8 @@ fn pairs_in_memory_are_learned_searched_and_evaluated_on_a_file() {
     let config = config.validate().unwrap();
     let trained = fit(&config, folder.path("run")).unwrap();
     let metrics = &trained.report.metrics;
-    assert_eq!((metrics.queries, metrics.hits_1), (6, 1.0));
+    let Some(OutputScores::Labels(found)) = &metrics.outputs else { panic!("no label sets") };
+    assert_eq!((metrics.queries, found.f1), (6, 1.0));
 
     let run = Run::open(&trained.path).unwrap();
     assert_eq!(run.config.to_toml().unwrap(), config.to_toml().unwrap());

@@ -86,7 +86,7 @@ pub fn is_whole(tensor: &FlexTensor) -> bool {
     values.is_some_and(|values| size_of_val(values) == tensor.bytes().len())
 }
 
-/// The same tensor with memory that [holds](is_whole) its values only, so that `storage_mut` gives them.
+/// The same tensor with memory that holds its values only, so that `storage_mut` gives them.
 pub fn owned(tensor: FlexTensor) -> FlexTensor {
     if is_whole(&tensor) {
         return tensor;
