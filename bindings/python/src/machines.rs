@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use dsokr_basis::{Basis, Kernel, Sketch, SketchKind, SketchOptions};
 use dsokr_decode::CandidateParts;
 use dsokr_machines::{
-    InputSketch, KernelModel, OutputSpace, Points, Arithmetic, RidgeModel, RidgeProblem, Targets,
+    Arithmetic, InputSketch, KernelModel, OutputSpace, Points, RidgeModel, RidgeProblem, Targets,
     fit, fit_sketched,
 };
 use pyo3::prelude::*;
