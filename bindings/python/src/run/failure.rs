@@ -41,10 +41,9 @@ fn file(error: &Error) -> Option<&Path> {
             | decode::Error::File { path, .. }
             | decode::Error::Basis(Basis::Io { path, .. } | Basis::File { path, .. }),
         )
-        | Error::Machine(
-            machines::Error::File { path, .. }
-            | machines::Error::Basis(Basis::Io { path, .. } | Basis::File { path, .. }),
-        )
+        | Error::Machine(machines::Error::Basis(
+            Basis::Io { path, .. } | Basis::File { path, .. },
+        ))
         | Error::Nn(nn::Error::File { path, .. } | nn::Error::FileValue { path, .. })
         | Error::Train(train::Error::File { path, .. }) => Some(path),
         Error::Member { source, .. } => file(source),
