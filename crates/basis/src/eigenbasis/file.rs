@@ -258,7 +258,7 @@ fn read_parts(stored: &Stored, prefix: &str) -> Result<SumKernel, Error> {
             let allowed = "weights above 0 and columns within the rows";
             return Err(stored.bad_metadata(&key, allowed));
         }
-        Ok(Summand { weight, columns, basis })
+        Ok(Summand { weight, columns, basis: Arc::new(basis) })
     };
     let parts = listed.into_iter().enumerate().map(part).collect::<Result<Vec<_>, _>>()?;
     Ok(SumKernel::new(parts, width))

@@ -27,7 +27,8 @@ pub(super) struct SumKernel {
 pub(super) struct Summand {
     pub weight: f64,
     pub columns: Range<usize>,
-    pub basis: Basis,
+    /// Shared, because the kernel of the sum and its coordinates both hold it.
+    pub basis: Arc<Basis>,
 }
 
 impl Summand {
@@ -242,7 +243,7 @@ impl Basis {
             let columns = width..width + basis.row_width();
             width = columns.end;
             if weight > 0.0 {
-                kept.push(Summand { weight: weight / total, columns, basis });
+                kept.push(Summand { weight: weight / total, columns, basis: Arc::new(basis) });
             }
         }
         let sum = SumKernel::new(kept, width);
