@@ -1,6 +1,6 @@
 //! What the predictions of one model are decoded with.
 
-use dsokr_decode::{Candidates, Combination, Ensemble, Pool, Queries, SecondLook};
+use dsokr_decode::{Candidates, Pool, Queries, SecondLook};
 
 use crate::config::Checked;
 use crate::exact::{ExactDecoder, PredictedOutput};
@@ -23,13 +23,6 @@ pub(crate) struct Decoder<'a> {
 }
 
 impl Decoder<'_> {
-    /// The first candidate of each query.
-    pub fn first(&self, queries: Queries, pool: Pool) -> Result<Vec<usize>, Error> {
-        let model = Ensemble::one(queries, self.candidates, self.look)?;
-        let first = model.top_k(pool, &Combination::default(), 1)?;
-        Ok(first.iter().flatten().map(|hit| hit.candidate).collect())
-    }
-
     /// The predicted output of each query where it need not be a candidate: the best of all outputs, or the
     /// label set with the largest expected F1. None where it is the first candidate.
     pub fn beyond(

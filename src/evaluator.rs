@@ -160,8 +160,9 @@ impl<'a> Evaluator<'a> {
     pub(crate) fn predictions(&self, z: &[f32]) -> Result<Vec<(String, String)>, Error> {
         let (split, candidates) = (self.reported(), self.decoder.candidates);
         let pool = self.pool(self.config.evaluation.split);
-        let z = self.config.decoding.scaled(z, candidates.dim())?;
-        let queries = QueryTexts::of(split).queries(candidates.dim(), &z)?;
+        let z = [self.config.decoding.scaled(z, candidates.dim())?.into_owned()];
+        let models = Models::one(self.decoder);
+        let ranking = models.ranking(QueryTexts::of(split), &z)?;
         let outputs = &self.dataset.outputs;
         let labelled = outputs.labels.iter().any(|label| !label.is_empty());
         let shown = |label: &str, id: &str| match (&self.config.output.features, labelled) {
@@ -173,10 +174,12 @@ impl<'a> Evaluator<'a> {
             }
             (_, true) => label.to_owned(),
         };
-        let predicted: Vec<String> = match self.decoder.beyond(&queries, pool)? {
+        let predicted: Vec<String> = match self.decoder.beyond(ranking.queries(), pool)? {
             Some(found) => found.iter().map(|found| shown(&found.label, &found.label)).collect(),
             None => {
-                let first = self.decoder.first(queries, pool)?.into_iter();
+                let gold = vec![None; split.ids.len()];
+                let decoded = ranking.decode(pool, &models.rule, &gold, 1)?;
+                let first = decoded.iter().flat_map(|query| &query.hits).map(|hit| hit.candidate);
                 first.map(|at| shown(candidates.label(at), candidates.id(at))).collect()
             }
         };

@@ -81,6 +81,12 @@ static BUILT_IN: [Kind; 7] = [
 /// The kinds that the program has registered.
 static REGISTERED: RwLock<Vec<Kind>> = RwLock::new(Vec::new());
 
+/// All kinds, the built-in ones first.
+fn known() -> Vec<Kind> {
+    let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
+    BUILT_IN.iter().chain(registered.iter()).copied().collect()
+}
+
 /// One kind of `[encoder]` table.
 #[derive(Clone, Copy)]
 struct Kind {
@@ -171,9 +177,7 @@ impl EncoderTable {
     where
         T: EncoderSettings + Serialize + 'static,
     {
-        let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let known = BUILT_IN.iter().copied().chain(registered);
-        let kind = known.into_iter().find(|kind| (kind.id)() == TypeId::of::<T>());
+        let kind = known().into_iter().find(|kind| (kind.id)() == TypeId::of::<T>());
         let allowed = "settings of a kind that is built in or registered";
         let name = std::any::type_name::<T>();
         let kind = kind.ok_or_else(|| Error::value("encoder.kind", name, allowed))?;
@@ -236,8 +240,7 @@ impl<'de> Deserialize<'de> for EncoderTable {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut table = toml::Table::deserialize(deserializer)?;
         let Some(kind) = table.remove("kind") else { return Err(D::Error::missing_field("kind")) };
-        let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let known: Vec<Kind> = BUILT_IN.iter().copied().chain(registered).collect();
+        let known = known();
         let Some(found) = known.iter().find(|known| Some(known.name) == kind.as_str()) else {
             let names: Vec<String> =
                 known.iter().map(|known| format!("`{}`", known.name)).collect();

@@ -95,7 +95,9 @@ impl<'a> PreparedMachine<'a> {
 
     /// What the fit of the machine needs by itself.
     fn machine_need(&self, coordinates: usize) -> Need {
-        let Self { settings, rows, .. } = self;
+        let Self { settings, outputs, rows, .. } = self;
+        // without a sketch the targets are places of outputs, which the factor is not applied to
+        let coordinates = if outputs.config().sketch.full { 0 } else { coordinates };
         let lambdas = settings.lambda.values().len();
         let Cost { bytes, multiplications } = settings.cost(rows.len(), coordinates, lambdas);
         let keys = match settings.solver.sketch() {
@@ -138,8 +140,6 @@ impl Fit for PreparedMachine<'_> {
     fn needs(&self, coordinates: usize) -> Vec<Need> {
         let (settings, config) = (self.settings, self.outputs.config());
         let dataset = self.outputs.dataset();
-        // without a sketch the targets are places of outputs, which the factor is not applied to
-        let coordinates = if config.sketch.full { 0 } else { coordinates };
         let machine = self.machine_need(coordinates);
         let weighing = config.output.weights.map(|HeldOutWeights::HeldOut| {
             let need = weights::need(settings, config, dataset);
@@ -157,8 +157,7 @@ impl Fit for PreparedMachine<'_> {
 
     fn fit(&self, task: &mut Task) -> Result<Fitted, Error> {
         let coordinates = task.targets.space.width();
-        let full = task.config.sketch.full;
-        memory::check(&[self.machine_need(if full { 0 } else { coordinates })], task.force)?;
+        memory::check(&[self.machine_need(coordinates)], task.force)?;
         if let Some(embedding) = self.settings.embedding() {
             embedding.ranks_in(coordinates)?;
         }

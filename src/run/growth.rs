@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::molecules::{are_smiles, canonical};
 use crate::run_dir::{Folder, RunLock, candidates, held_out, inner, name, run_of};
-use crate::run_files::FEATURES;
+use crate::run_files::{CANDIDATES, FEATURES, HELD_OUT};
 use crate::targets::OutputSpace;
 use crate::{Error, scaling};
 
@@ -95,7 +95,7 @@ pub fn add_candidates<T>(
         };
         match &config.ensemble {
             Some(_) => candidates::replace_all(run, &places, |at, path| save(&grown[at], path))?,
-            None => save(&grown[0], &run.join(candidates::FILE))?,
+            None => save(&grown[0], &run.join(CANDIDATES))?,
         }
     }
     Ok((added, done))
@@ -161,7 +161,7 @@ fn grow(run: &Path, path: &Path, files: &[PathBuf]) -> Result<Grown, Error> {
     let more = space.candidates(&outputs)?;
     let more = match before.hubs() {
         Some((hubs, weight)) => {
-            let answers = held_out::load(&run.join(held_out::FILE), before.dim())?.held_out.answers;
+            let answers = held_out::load(&run.join(HELD_OUT), before.dim())?.held_out.answers;
             let unit = Queries::new(before.dim(), &answers)?.normalised();
             let unit = Queries::new(before.dim(), &unit)?;
             let own = Hubs::of(&unit, &more, hubs.neighbours())?;

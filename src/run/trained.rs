@@ -14,8 +14,8 @@ use crate::evaluation::Models;
 use crate::exact::{ExactDecoder, load_labels, save_labels};
 use crate::learner::{Predictor, StoredRun};
 use crate::lexicon::MoleculeLexicon;
-use crate::run_dir::{Folder, PreparationFiles, candidates, held_out};
-use crate::run_files::{BASIS, CANDIDATES, SECOND_LOOK};
+use crate::run_dir::{Folder, PreparationFiles, candidates};
+use crate::run_files::{BASIS, CANDIDATES, SECOND_LOOK, SECOND_LOOK_PART};
 use crate::scores::Evaluation;
 use crate::targets::OutputSpace;
 use crate::{Error, scaling};
@@ -159,12 +159,12 @@ impl Run {
         Ok(look.among(&self.candidates)?)
     }
 
-    /// The second look that has not seen the part of the training pairs that [`held_out::PART`] answers.
+    /// The second look that has not seen the part of the training pairs that `held-out-part.safetensors` answers.
     pub(super) fn unseen_look(path: &Path) -> Result<SecondLook, Error> {
-        read_look(&SecondLook::open(&path.join(held_out::PART_LOOK))?)
+        read_look(&SecondLook::open(&path.join(SECOND_LOOK_PART))?)
     }
 
-    /// The candidates as they are to the part of the training pairs that [`held_out::PART`] answers, of a run with
+    /// The candidates as they are to the part of the training pairs that `held-out-part.safetensors` answers, of a run with
     /// a second look of its own: hub constants and second look have not seen it.
     pub(super) fn unseen_part(&self, path: &Path) -> Result<(Candidates, SecondLook), Error> {
         let look = Self::unseen_look(path)?.among(&self.candidates)?;

@@ -11,7 +11,7 @@ use crate::config::EnsembleConfig;
 use crate::query_texts::QueryTexts;
 use crate::ranking::Ranking;
 use crate::run_dir::{drawn_pairs, held_out};
-use crate::run_files::MEMBERS;
+use crate::run_files::{HELD_OUT, HELD_OUT_PART, MEMBERS};
 
 impl EnsembleRun {
     /// Fits the weights of the rule on queries whose gold is known; of several right outputs of a query
@@ -62,9 +62,9 @@ impl EnsembleRun {
         let (mut answers, mut candidates, mut parts) = (Vec::new(), Vec::new(), Vec::new());
         for (run, name) in self.members.iter().zip(&self.names) {
             let (place, own) = (place(name), run.config.decoding.second_look.is_some());
-            answers.push(held_out::load(&place.join(held_out::FILE), run.candidates.dim())?);
+            answers.push(held_out::load(&place.join(HELD_OUT), run.candidates.dim())?);
             if own {
-                let part = held_out::load(&place.join(held_out::PART), run.candidates.dim())?;
+                let part = held_out::load(&place.join(HELD_OUT_PART), run.candidates.dim())?;
                 parts.push(part);
             }
             candidates.push(match &shared {

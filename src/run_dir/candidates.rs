@@ -12,8 +12,7 @@ use dsokr_decode::Candidates;
 use super::place::inner;
 use crate::Error;
 use crate::config::Checked;
-pub(crate) use crate::run_files::CANDIDATES as FILE;
-use crate::run_files::{MEMBERS, NEXT_CANDIDATES as NEXT};
+use crate::run_files::{CANDIDATES, MEMBERS, NEXT_CANDIDATES as NEXT};
 
 /// An empty file of an ensemble's directory: all members have their new candidates on disk.
 const SWITCH: &str = "candidates.next";
@@ -60,7 +59,7 @@ fn current<T>(run: &Path, read: impl Fn(&Path) -> Result<T, Error>) -> Result<T,
             Err(error) => return Err(error),
         }
     }
-    read(&run.join(FILE))
+    read(&run.join(CANDIDATES))
 }
 
 /// Writes candidates to a path, with the fingerprints of their coordinates and of the data.
@@ -117,7 +116,8 @@ pub(crate) fn settle(ensemble: &Path, members: &[PathBuf]) -> Result<(), Error> 
     for member in members {
         let next = member.join(NEXT);
         let io = |e: std::io::Error| Error::Io { path: next.clone(), message: e.to_string() };
-        let done = if new { fs::rename(&next, member.join(FILE)) } else { fs::remove_file(&next) };
+        let done =
+            if new { fs::rename(&next, member.join(CANDIDATES)) } else { fs::remove_file(&next) };
         match done {
             Ok(()) => sync_folder(member).map_err(io)?,
             Err(e) if e.kind() == ErrorKind::NotFound => {}
@@ -151,7 +151,7 @@ mod tests {
         };
         for member in &members {
             fs::create_dir_all(member).unwrap();
-            write("old", &member.join(FILE)).unwrap();
+            write("old", &member.join(CANDIDATES)).unwrap();
         }
         let all = || members.each_ref().map(id);
         write("new", &members[0].join(NEXT)).unwrap();
@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(all(), ["old", "old"]);
         fs::write(folder.path().join(SWITCH), "").unwrap();
         assert_eq!(all(), ["new", "new"]);
-        fs::rename(members[0].join(NEXT), members[0].join(FILE)).unwrap();
+        fs::rename(members[0].join(NEXT), members[0].join(CANDIDATES)).unwrap();
         assert_eq!(all(), ["new", "new"]);
         replace_all(folder.path(), &members, |_, path| write("newer", path)).unwrap();
         assert_eq!(all(), ["newer", "newer"]);
@@ -182,7 +182,7 @@ mod tests {
         });
         let mut left: Vec<_> = left.collect();
         left.sort();
-        assert_eq!(left, [FILE, FILE, MEMBERS]);
+        assert_eq!(left, [CANDIDATES, CANDIDATES, MEMBERS]);
     }
 
     /// While candidates are replaced again and again, all members are opened in one state.
@@ -201,7 +201,7 @@ mod tests {
         };
         for member in &members {
             fs::create_dir_all(member).unwrap();
-            write(0, &member.join(FILE)).unwrap();
+            write(0, &member.join(CANDIDATES)).unwrap();
         }
         std::thread::scope(|scope| {
             let writer = scope.spawn(|| {

@@ -16,8 +16,8 @@ use super::tensorboard::EventFile;
 use super::{HeldOut, HeldPart, PreparationFiles, Record, Report, RunLock, fingerprints, held_out};
 use crate::config::{Checked, Config, FORMAT, LoggingConfig};
 use crate::run_files::{
-    CARD, CHANGES, CHECKPOINT, CHECKPOINTS, CONFIG, ENCODER, EXAMPLES, LOG, MEMBERS, METRICS,
-    SECOND_LOOK, read_json, read_optional,
+    CANDIDATES, CARD, CHANGES, CHECKPOINT, CHECKPOINTS, CONFIG, ENCODER, EXAMPLES, HELD_OUT,
+    HELD_OUT_PART, LOG, MEMBERS, METRICS, SECOND_LOOK, SECOND_LOOK_PART, read_json, read_optional,
 };
 use crate::{Error, Metric, Scores};
 use dsokr_train::{Checkpoint, CheckpointSink, LogLine, check_basis, read_parameters};
@@ -184,12 +184,7 @@ impl Folder {
         candidates: &Candidates,
         data: &str,
     ) -> Result<(), Error> {
-        super::candidates::save(
-            &self.path.join(super::candidates::FILE),
-            candidates,
-            &self.basis,
-            data,
-        )
+        super::candidates::save(&self.path.join(CANDIDATES), candidates, &self.basis, data)
     }
 
     /// Writes the second look at the candidates.
@@ -206,16 +201,16 @@ impl Folder {
         ids: &[String],
         whole: bool,
     ) -> Result<(), Error> {
-        held_out::save(&self.path.join(held_out::FILE), answers, ids, None, whole)
+        held_out::save(&self.path.join(HELD_OUT), answers, ids, None, whole)
     }
 
     /// Writes a part of the training pairs as queries that the second look has not seen; `ids` are those of all
     /// training pairs.
     pub(crate) fn save_held_part(&self, part: &HeldPart, ids: &[String]) -> Result<(), Error> {
         let metadata = BTreeMap::from([("basis".to_string(), self.basis.clone())]);
-        part.look.save(&self.path.join(held_out::PART_LOOK), &metadata)?;
+        part.look.save(&self.path.join(SECOND_LOOK_PART), &metadata)?;
         let texts = part.texts.as_deref();
-        held_out::save(&self.path.join(held_out::PART), &part.answers, ids, texts, true)
+        held_out::save(&self.path.join(HELD_OUT_PART), &part.answers, ids, texts, true)
     }
 
     /// Removes the log lines after `step`, which a resumed training writes again, and an unfinished

@@ -11,9 +11,6 @@ use dsokr_decode::{Queries, SecondLook};
 use rand::seq::index::sample;
 
 use crate::Error;
-pub(crate) use crate::run_files::{
-    HELD_OUT as FILE, HELD_OUT_PART as PART, SECOND_LOOK_PART as PART_LOOK,
-};
 
 const KIND: &str = "held-out";
 /// The version of the layout; answers of version 1 have 32 bits always.

@@ -327,7 +327,7 @@ fn it_keeps_the_contract_of_kernels() {
     }
 }
 
-/// The contract of the kernel of a basis, which is that of a sum of it alone.
+/// The contract of the kernel of a basis. The sum of one basis has the same kernel.
 fn check_kernel(basis: Basis, rows: &Features) {
     let joined = JoinedRows::new(vec![Box::new(rows.clone())]).unwrap();
     let sum = Basis::sum(vec![(1.0, basis)], rows.len(), &joined).unwrap();

@@ -112,7 +112,7 @@ impl InputsConfig {
         }
     }
 
-    /// Reads the files, if there are any; `training` finds the rows of the training inputs, for kernels alone.
+    /// Reads the files, if there are any; `training` finds the rows of the training inputs, which only kernels need.
     pub(super) fn source(
         &self,
         wanted: &Wanted,

@@ -14,9 +14,6 @@ use crate::table::Table;
 use crate::texts::TextConfig;
 use crate::{DataRoot, Dataset, Error, Split, SplitName};
 
-/// The column of the ids, which are the numbers of the pairs, from 1.
-const ID: &str = "id";
-
 /// Texts and outputs that a program holds in memory. A run keeps these keys and not the pairs: it answers
 /// texts, and is evaluated on files of queries.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -39,8 +36,8 @@ impl PartialEq for MemoryConfig {
 }
 
 impl MemoryConfig {
-    /// The column of the ids, in files of queries too.
-    pub const ID: &'static str = ID;
+    /// The column of the ids, in files of queries too; the pairs have their numbers, from 1.
+    pub const ID: &'static str = "id";
 
     /// Texts and outputs, of which `features` name the column. One pair in ten, drawn by the seed, is for
     /// validation.
@@ -63,7 +60,7 @@ impl MemoryConfig {
         };
         let inputs = TextConfig::default();
         let ids = (1..=n).map(|number| number.to_string()).collect();
-        let columns = [(ID, ids), (&inputs.column, texts), (column, outputs)];
+        let columns = [(Self::ID, ids), (&inputs.column, texts), (column, outputs)];
         let rows = Some(Arc::new(Table::in_memory(columns)));
         let (order, validation) = (RowOrder::Drawn, (n / 10).max(1));
         let splits = SplitsConfig { order, validation, test: 0, train: None, unpaired: false };
@@ -72,7 +69,7 @@ impl MemoryConfig {
 
     fn paired(&self, table: Table) -> PairedRows<'_> {
         let (inputs, splits) = (RowInputs::Texts(&self.inputs), &self.splits);
-        PairedRows { table, id: ID, inputs, splits, numbered: false }
+        PairedRows { table, id: Self::ID, inputs, splits, numbered: false }
     }
 
     fn rows(&self) -> Result<PairedRows<'_>, Error> {
@@ -89,7 +86,7 @@ impl Pairs for MemoryConfig {
             splits: Some(&self.splits),
             has_test: self.splits.test > 0,
             texts: Some(&self.inputs),
-            id: Some(ID),
+            id: Some(Self::ID),
             ..PairFacts::default()
         }
     }
@@ -117,7 +114,8 @@ impl Pairs for MemoryConfig {
     }
 
     fn queries(&self, path: &Path, wanted: &Wanted) -> Result<Split, Error> {
-        let columns = [ID, &self.inputs.column].into_iter().chain(wanted.outputs.features.truth());
+        let columns =
+            [Self::ID, &self.inputs.column].into_iter().chain(wanted.outputs.features.truth());
         let table = Table::read_rows(path, &columns.collect::<Vec<_>>(), wanted.on_bad_row)?;
         self.paired(table).queries(wanted, false)
     }

@@ -239,7 +239,7 @@ impl<'a> GenerativeModel<'a> {
     }
 
     /// Inputs of `count` pairs with ids from `start + 1`, and their outputs, row-major. What is drawn
-    /// depends on the part alone, so that a split can be drawn without the others.
+    /// depends on the part only, so that a split can be drawn without the others.
     fn split(&self, part: usize, start: usize, count: usize) -> Result<(Split, Vec<f32>), Error> {
         let purpose = ["train", "validation", "test", "unlabelled"][part];
         let (from, to) = (self.config.inputs, self.config.outputs);
