@@ -7,7 +7,7 @@
 //! is that of the model alone, the median of three rounds. Prints one JSON line; `sum` is that of all
 //! absolute values, equal to the peer's but for rounding.
 
-#[path = "../src/bin/dsokr/memory.rs"]
+#[path = "../src/cli/memory.rs"]
 mod memory;
 mod process;
 

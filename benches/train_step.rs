@@ -13,7 +13,7 @@
 //! - `embed_s`: the full forward pass without gradients;
 //! - `peak_mib`: the process's largest resident memory.
 
-#[path = "../src/bin/dsokr/memory.rs"]
+#[path = "../src/cli/memory.rs"]
 mod memory;
 mod process;
 

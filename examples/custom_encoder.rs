@@ -1,16 +1,19 @@
-//! A custom encoder, from its definition to a search. book/src/custom-encoder.md explains it, and
-//! custom_encoder.toml beside this file has its settings.
+//! A custom encoder, in a program that is the whole command `dsokr` with its kind of `[encoder]`.
+//! book/src/custom-encoder.md explains it.
 //!
 //! ```sh
-//! cargo run --release --example custom_encoder
+//! cargo run --release --example custom_encoder -- train examples/custom_encoder.toml
+//! cargo run --release --example custom_encoder -- search runs/custom_encoder "A carboxylic acid"
 //! ```
 
 use burn::module::Module;
 use burn::nn::{Embedding, Linear, conv::Conv1d};
 use burn::tensor::{Tensor, activation::gelu};
+use dsokr::cli::{kind, main_with};
+#[cfg(test)]
+use dsokr::data::{Inputs, Split};
 use dsokr::nn::{Encoder, Padded, Pass, TokenIds, dropout, init, pad};
-use dsokr::{Config, Error, Recipe, Request, Run, Start, TokenInputs, TokenInputsConfig};
-use dsokr::{contract, register, train::Lines};
+use dsokr::{Error, Recipe, Start, TokenInputs, TokenInputsConfig};
 
 /// The keys of `[encoder]`.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -63,21 +66,14 @@ impl Recipe for ConvolutionConfig {
     }
 }
 
-fn main() -> Result<(), Error> {
-    register::<ConvolutionConfig>("convolution")?;
-    let config = &Config::load("examples/custom_encoder.toml")?;
-    let dataset = config.source().load(&config.data_root(None)?)?;
-    let recipe: Option<&ConvolutionConfig> = config.encoder.get();
-    recipe.map_or(Ok(()), |recipe| contract::check(recipe, &dataset.train))?;
+fn main() -> std::process::ExitCode {
+    main_with(&[kind::<ConvolutionConfig>("convolution")])
+}
 
-    // trains, keeps the best model in a run directory, and evaluates it on the test split
-    let trained = Request::new(config)?.run(&mut Lines)?;
-    println!("\n{}\nrun directory: {}\n", trained.report, trained.path.display());
-
-    // reads it again, as any program can that registers the kind
-    let run = Run::open(&trained.path)?;
-    for hit in run.search("A carboxylic acid with a bromine atom on a benzene ring.", 5)?.hits {
-        println!("{:.4}  {}", hit.score, hit.label);
-    }
-    Ok(())
+#[test]
+fn it_keeps_the_contract() -> Result<(), Error> {
+    let recipe = ConvolutionConfig { inputs: TokenInputsConfig::default(), width: 8, span: 2 };
+    let texts: Vec<String> = (0..8).map(|n| "a carbon atom, ".repeat(n) + "an acid").collect();
+    let split = Split::new(texts.clone(), Inputs::Texts(texts), vec![None; 8]);
+    dsokr::contract::check(&recipe, &split)
 }

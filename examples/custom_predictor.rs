@@ -1,17 +1,16 @@
 //! A custom predictor without a neural network: the mean target of the training texts that share most
-//! words with the query. Its settings are in custom_predictor.toml beside this file.
+//! words with the query. This program is the whole command `dsokr` with its kind of `[encoder]`.
 //!
 //! ```sh
-//! cargo run --release --example custom_predictor
+//! cargo run --release --example custom_predictor -- train examples/custom_predictor.toml
+//! cargo run --release --example custom_predictor -- search runs/custom_predictor "A carboxylic acid"
 //! ```
 
 use std::collections::BTreeSet;
 
-use dsokr::data::Split;
-use dsokr::run::Folder;
-use dsokr::targets::TrainingOutputs;
-use dsokr::{Config, Error, Fit, Fitted, Learner, Predictor, Request, Run, StoredRun, Task};
-use dsokr::{register, train::Lines};
+use dsokr::cli::{kind, main_with};
+use dsokr::{Error, Fit, Fitted, Learner, Predictor, StoredRun, Task};
+use dsokr::{data::Split, run::Folder, targets::TrainingOutputs};
 use serde::{Deserialize, Serialize};
 
 /// The keys of `[encoder]`.
@@ -75,16 +74,6 @@ impl Predictor for Neighbours {
     }
 }
 
-fn main() -> Result<(), Error> {
-    register::<NeighboursConfig>("neighbours")?;
-    let config = Config::load("examples/custom_predictor.toml")?;
-    let trained = Request::new(&config)?.run(&mut Lines)?;
-    println!("\n{}\nrun directory: {}\n", trained.report, trained.path.display());
-
-    // reads it again, as another program would that registers the kind
-    let run = Run::open(&trained.path)?;
-    for hit in run.search("A carboxylic acid with a bromine atom on a benzene ring.", 5)?.hits {
-        println!("{:.4}  {}", hit.score, hit.label);
-    }
-    Ok(())
+pub fn main() -> std::process::ExitCode {
+    main_with(&[kind::<NeighboursConfig>("neighbours")])
 }

@@ -33,6 +33,8 @@
 //! | [`machines`] | kernel machines |
 //! | [`mod@train`] | the training loop |
 
+#[cfg(feature = "command")]
+pub mod cli;
 pub mod compare;
 pub mod config;
 pub mod contract;

@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use dsokr_nn::pretrained::PretrainedConfig;
 use dsokr_nn::{MlpConfig, NgramBagConfig, TransformerConfig};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{DeserializeOwned, Error as _};
+use serde::de::{DeserializeOwned, Error as _, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use dsokr_data::InputKind;
@@ -95,6 +95,7 @@ struct Kind {
     id: fn() -> TypeId,
     read: fn(&str, toml::Table) -> Result<EncoderTable, String>,
     schema: Option<fn(&mut SchemaGenerator) -> Schema>,
+    keys: fn() -> &'static [&'static str],
 }
 
 impl Kind {
@@ -114,8 +115,41 @@ impl Kind {
                 table.try_into().map_err(|e: toml::de::Error| e.message().to_string())?;
             EncoderTable::new(kind, settings).map_err(|e| e.to_string())
         };
-        Self { name, meaning: "", id: TypeId::of::<T>, read, schema: None }
+        Self { name, meaning: "", id: TypeId::of::<T>, read, schema: None, keys: keys::<T> }
     }
+}
+
+/// The names of the keys of settings, as a derived `Deserialize` asks for them; none where it takes any.
+fn keys<T: DeserializeOwned>() -> &'static [&'static str] {
+    struct Keys<'k>(&'k mut &'static [&'static str]);
+
+    impl<'de> Deserializer<'de> for Keys<'_> {
+        type Error = serde::de::value::Error;
+
+        fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Self::Error> {
+            Err(Self::Error::custom("names of keys only"))
+        }
+
+        fn deserialize_struct<V: Visitor<'de>>(
+            self,
+            _: &'static str,
+            names: &'static [&'static str],
+            visitor: V,
+        ) -> Result<V::Value, Self::Error> {
+            *self.0 = names;
+            self.deserialize_any(visitor)
+        }
+
+        serde::forward_to_deserialize_any! {
+            bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit
+            unit_struct newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+        }
+    }
+
+    let mut names: &'static [&'static str] = &[];
+    // it ends at the first value that it asks for
+    drop(T::deserialize(Keys(&mut names)));
+    names
 }
 
 /// Makes `kind = "name"` of an `[encoder]` table stand for the settings `T`, for this program.
@@ -258,17 +292,24 @@ impl JsonSchema for EncoderTable {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let variant = |kind: &Kind| {
-            let mut schema = kind.schema?(generator);
-            schema.insert("description".into(), kind.meaning.into());
+            let mut schema = kind.schema.map_or_else(Schema::default, |schema| schema(generator));
+            let meaning = match (kind.schema, (kind.keys)()) {
+                (Some(_), _) => kind.meaning.to_owned(),
+                (None, []) => "A kind of this program.".to_owned(),
+                (None, keys) => {
+                    format!("A kind of this program, with the keys `{}`.", keys.join("`, `"))
+                }
+            };
+            schema.insert("description".into(), meaning.into());
             schema.insert("type".into(), "object".into());
             schema.insert(
                 "properties".into(),
                 serde_json::json!({ "kind": { "type": "string", "const": kind.name } }),
             );
             schema.insert("required".into(), serde_json::json!(["kind"]));
-            Some(schema)
+            schema
         };
-        let variants: Vec<Schema> = BUILT_IN.iter().filter_map(variant).collect();
+        let variants: Vec<Schema> = known().iter().map(variant).collect();
         json_schema!({ "description": "The built-in encoders.", "oneOf": variants })
     }
 }

@@ -65,7 +65,7 @@ fn imports(source: &Path) -> Imports {
     for file in files(source) {
         let path = file.strip_prefix(source).unwrap().with_extension("");
         let mut parts: Vec<&str> = path.iter().map(|part| part.to_str().unwrap()).collect();
-        if parts.contains(&"tests") || parts[0] == "bin" || parts == ["lib"] {
+        if parts.contains(&"tests") || parts == ["lib"] || parts == ["main"] {
             continue;
         }
         if parts.last() == Some(&"mod") {

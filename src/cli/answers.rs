@@ -1,0 +1,77 @@
+//! Answers to texts, as `search` and `predict` print them.
+
+use crate::run::{Answer, EnsembleRun, Hit, Quantile};
+use crate::table::Table;
+use crate::{Error, PredictedOutput};
+use serde::Serialize;
+
+/// The answer to one query, as JSON.
+#[derive(Serialize)]
+struct Printed<'a> {
+    /// Of one of several queries: its id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    /// The text; none of a vector.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    query: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    quantiles: &'a [Quantile],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exact: &'a Option<PredictedOutput>,
+    candidates: &'a [Hit],
+}
+
+/// One line of JSON.
+pub fn json_line(id: Option<&str>, query: Option<&str>, answer: &Answer) -> Result<String, Error> {
+    let Answer { hits: candidates, exact, quantiles, .. } = answer;
+    crate::cli::output::json_line(&Printed { id, query, quantiles, exact, candidates })
+}
+
+/// A table for people.
+pub fn text(answer: &Answer) -> String {
+    let quantile = |Quantile { level, value }: &Quantile| {
+        format!("{:>14}  {value}\n", format!("quantile {level}"))
+    };
+    let quantiles: String = answer.quantiles.iter().map(quantile).collect();
+    let best = answer.exact.iter().map(|best| {
+        let score = format!("{:>7.4}", best.score);
+        [format!("{:>4}", "all"), score, String::new(), best.label.clone()]
+    });
+    let hits = answer.hits.iter().map(|hit| {
+        let same = match hit.duplicates.len() {
+            0 => String::new(),
+            others => format!(" ({} candidates)", others + 1),
+        };
+        let (rank, score) = (format!("{:>4}", hit.rank), format!("{:>7.4}", hit.score));
+        [rank, score, hit.id.clone(), format!("{}{same}", hit.label)]
+    });
+    let table = Table::new(["rank", "  score", "id", "label"], 4).with(best.chain(hits));
+    quantiles + &table.text()
+}
+
+/// Names of the columns of [`rows`].
+pub fn columns(runs: &EnsembleRun) -> Vec<String> {
+    let levels = match runs.members() {
+        [_] => runs.config().encoder.abilities().levels.unwrap_or_default(),
+        _ => &[],
+    };
+    let own = ["id", "rank", "candidate", "label", "score", "duplicates"].map(String::from);
+    own.into_iter().chain(levels.iter().map(|level| format!("quantile {level}"))).collect()
+}
+
+/// A row of a table for each candidate; the best of all outputs has the rank `all` and no id.
+pub fn rows(id: &str, answer: &Answer) -> impl Iterator<Item = Vec<String>> {
+    let best = answer.exact.iter().map(|best| {
+        let (rank, none) = ("all".to_owned(), String::new());
+        [rank, none.clone(), best.label.clone(), best.score.to_string(), none]
+    });
+    let hits = answer.hits.iter().map(|hit| {
+        let Hit { rank, id, label, score, duplicates, .. } = hit;
+        let score = score.to_string();
+        [rank.to_string(), id.clone(), label.clone(), score, duplicates.join(" ")]
+    });
+    let quantiles = answer.quantiles.iter().map(|own| own.value.to_string());
+    best.chain(hits).map(move |cells| {
+        [id.to_owned()].into_iter().chain(cells).chain(quantiles.clone()).collect()
+    })
+}

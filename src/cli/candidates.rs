@@ -1,0 +1,191 @@
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use crate::Error;
+use crate::basis::store::{Prepared, prepare};
+use crate::decode::Precision;
+use crate::run::{AddedCandidates, WrittenShards, add_candidates, check_output, shard_candidates};
+use crate::table::Table;
+use clap::Subcommand;
+use serde::Serialize;
+
+use crate::cli::output::{print, print_json};
+
+/// Shares of the candidates whose quantiles are printed.
+const SHARES: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
+
+/// Changes the candidates of a trained run.
+#[derive(clap::Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    change: Change,
+}
+
+#[derive(Subcommand)]
+enum Change {
+    Add(Add),
+    Shard(Shard),
+}
+
+/// Adds the rows of a table to the candidates of a trained run, without fitting anything anew.
+///
+/// The table has the columns that the run's table of outputs had: the ids, the label, and the one that
+/// features are computed from. All its rows become candidates; an id that is a candidate already is refused.
+/// Printed is how much of each new candidate the run's basis does not know, from 0 to 1.
+#[derive(clap::Args)]
+struct Add {
+    /// The run directory of a model or an ensemble.
+    run: PathBuf,
+    /// The table: .csv, .tsv or .jsonl.
+    file: PathBuf,
+    /// A file that holds what the table does not, a row a row of the table: the features of a run that
+    /// reads them from a file, or its graphs. One for each kernel that needs one, in the order of the
+    /// configuration.
+    #[arg(long, value_name = "FILE")]
+    features: Vec<PathBuf>,
+    /// A tab-separated file for what is found of each candidate.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Find everything out and change nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Writes the candidates of a trained run as shards, of which each of several processes opens its own.
+///
+/// mpirun -np P dsokr evaluate and search use those in the run directory, or in the folder that --shards names.
+/// Candidates that are added later are in none of them: write them again then.
+#[derive(clap::Args)]
+struct Shard {
+    /// The run directory of one model.
+    run: PathBuf,
+    /// Number of shards, at most that of distinct candidates; as many as there will be processes is best.
+    #[arg(long, value_name = "P")]
+    parts: usize,
+    /// How coordinates are kept: f32 as they are; i8 as they are, with codes of 8 bits beside them, which are read
+    /// in their place for all but a few candidates; f16 rounded, in half the bytes. Answers from f32 and i8 are
+    /// those of the run to the last digit, from f16 those of the rounded coordinates.
+    #[arg(long, default_value_t)]
+    precision: Precision,
+    /// The folder for the shards, outside of run directories; default: shards in the run directory. Shards that it
+    /// holds are replaced, all at once.
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Error> {
+    match &arguments.change {
+        Change::Add(arguments) => add(arguments),
+        Change::Shard(arguments) => shard(arguments),
+    }
+}
+
+fn shard(arguments: &Shard) -> Result<(), Error> {
+    let Shard { run, parts, precision, out } = arguments;
+    let written = shard_candidates(run, *parts, *precision, out.as_deref())?;
+    let WrittenShards { folder, candidates, distinct, bytes } = written;
+    print(&format!(
+        "{}: {candidates} candidates, {distinct} of them distinct, in {parts} shards ({precision}), {:.1} MiB\n",
+        folder.display(),
+        bytes as f64 / f64::from(1 << 20)
+    ))
+}
+
+fn add(arguments: &Add) -> Result<(), Error> {
+    let Add { run, file, features, dry_run, .. } = arguments;
+    check_output("--out", &arguments.out)?;
+    // on disk before anything is added, and in its place afterwards
+    let prepared =
+        |added: &AddedCandidates| arguments.out.as_ref().map(|out| table(added, out)).transpose();
+    let (added, prepared) = add_candidates(run, file, features, *dry_run, prepared)?;
+    if let Some(prepared) = prepared {
+        prepared.place()?;
+    }
+    let summary = Summary::of(&added);
+    if arguments.json { print_json(&summary) } else { print(&summary.text(run, *dry_run)) }
+}
+
+/// What is printed of all candidates that were added.
+#[derive(Serialize)]
+struct Summary {
+    added: usize,
+    candidates: usize,
+    distinct: usize,
+    same_features: usize,
+    /// None where labels are not SMILES.
+    same_molecule: Option<usize>,
+    /// The least, the quartiles and the largest for each member whose outputs are sketched.
+    unknown: Vec<Option<[f64; SHARES.len()]>>,
+}
+
+impl Summary {
+    fn of(added: &AddedCandidates) -> Self {
+        let quantiles = |shares: &Vec<f64>| {
+            let mut sorted = shares.clone();
+            sorted.sort_unstable_by(f64::total_cmp);
+            SHARES.map(|share| sorted[(share * (sorted.len() - 1) as f64).round() as usize])
+        };
+        let molecules = &added.same_molecule;
+        Self {
+            added: added.ids.len(),
+            candidates: added.candidates,
+            distinct: added.distinct,
+            same_features: added.same_features.iter().flatten().count(),
+            same_molecule: (!molecules.is_empty()).then(|| molecules.iter().flatten().count()),
+            unknown: added.unknown.iter().map(|own| own.as_ref().map(quantiles)).collect(),
+        }
+    }
+
+    fn text(&self, run: &Path, dry_run: bool) -> String {
+        let Self { added, candidates, distinct, same_features, same_molecule, unknown } = self;
+        let done = if dry_run { "would be added" } else { "added" };
+        let mut text = format!(
+            "{}: {added} candidates {done}, {candidates} in all, {distinct} of them distinct\n\
+             {same_features} have the features of an earlier candidate, with which they tie\n",
+            run.display()
+        );
+        if let Some(count) = same_molecule {
+            let _ = writeln!(text, "{count} are the same molecule as an earlier candidate");
+        }
+        for (at, own) in unknown.iter().enumerate() {
+            let of =
+                if unknown.len() > 1 { format!(" of member {}", at + 1) } else { String::new() };
+            let _ = match own {
+                Some([least, first, median, third, most]) => writeln!(
+                    text,
+                    "share that the basis{of} does not know: median {median:.3}, quartiles {first:.3} and \
+                     {third:.3}, from {least:.3} to {most:.3}"
+                ),
+                None => writeln!(text, "outputs{of} are not sketched: no share is known"),
+            };
+        }
+        text
+    }
+}
+
+/// Prepares a table with a row a candidate.
+fn table(added: &AddedCandidates, file: &Path) -> Result<Prepared, Error> {
+    let unknown = |at: usize| match added.unknown.len() {
+        1 => "unknown".to_owned(),
+        _ => format!("unknown {}", at + 1),
+    };
+    let names = ["id".to_owned()].into_iter().chain((0..added.unknown.len()).map(unknown));
+    let names = names.chain(["same features", "same molecule"].map(String::from));
+    let row = |(row, id): (usize, &String)| {
+        let share = |own: &Option<Vec<f64>>| {
+            own.as_ref().map(|shares| shares[row].to_string()).unwrap_or_default()
+        };
+        let same = [&added.same_features, &added.same_molecule];
+        let same = same.map(|ids| ids.get(row).cloned().flatten().unwrap_or_default());
+        [id.clone()]
+            .into_iter()
+            .chain(added.unknown.iter().map(share))
+            .chain(same)
+            .collect::<Vec<_>>()
+    };
+    let table = Table::new(names, 1).with(added.ids.iter().enumerate().map(row));
+    Ok(prepare(file, |out| out.write_all(table.tsv().as_bytes()))?)
+}

@@ -1,0 +1,73 @@
+use std::path::PathBuf;
+
+use crate::compare::{EvaluatedRun, Format, compare};
+use crate::device::Processor;
+use crate::run::{EnsembleRun, Run};
+use crate::{Error, RESAMPLES};
+
+use crate::cli::evaluation::Queries;
+use crate::cli::output::print;
+
+/// Compares runs on the same queries: all metrics with 95 % intervals, and paired differences from
+/// the first run.
+///
+/// Intervals and two-sided p-values are from a paired bootstrap over queries; Holm's correction is
+/// over the runs of each metric. A directory of an ensemble counts as one run.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Run directories; the others are compared with the first.
+    #[arg(required = true, num_args = 2..)]
+    runs: Vec<PathBuf>,
+    #[command(flatten)]
+    queries: Queries,
+    /// The format: text, markdown, latex (a tabular for booktabs), csv or json.
+    #[arg(long, default_value = "text", group = "shape")]
+    format: Format,
+    /// The same as --format markdown.
+    #[arg(long, group = "shape")]
+    markdown: bool,
+    /// The same as --format latex.
+    #[arg(long, group = "shape")]
+    latex: bool,
+    /// The same as --format csv.
+    #[arg(long, group = "shape")]
+    csv: bool,
+    /// The same as --format json: one JSON object.
+    #[arg(long, group = "shape")]
+    json: bool,
+    /// The device: cpu, wgpu, cuda or cuda:NUMBER.
+    #[arg(long, default_value_t)]
+    device: Processor,
+}
+
+impl Arguments {
+    fn format(&self) -> Format {
+        let flags = [
+            (self.markdown, Format::Markdown),
+            (self.latex, Format::Latex),
+            (self.csv, Format::Csv),
+            (self.json, Format::Json),
+        ];
+        let given = flags.into_iter().find(|(given, _)| *given);
+        given.map_or(self.format, |(_, format)| format)
+    }
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Error> {
+    let queries = &arguments.queries;
+    let device = arguments.device.open()?;
+    let open =
+        |path: &PathBuf| queries.apply(EnsembleRun::open(std::slice::from_ref(path), &device)?);
+    let runs = arguments.runs.iter().map(open).collect::<Result<Vec<_>, Error>>()?;
+    let request = queries.request(&runs[0]);
+    let asked = runs.iter().map(|run| request.ask(run, Run::coordinates));
+    let asked = asked.collect::<Result<Vec<_>, Error>>()?;
+    let mut evaluated = Vec::new();
+    for ((run, asked), path) in runs.iter().zip(&asked).zip(&arguments.runs) {
+        let (evaluation, _) = run.evaluate(asked)?;
+        let name = path.display().to_string();
+        evaluated.push(EvaluatedRun { name, queries: asked.split().names(), evaluation });
+    }
+    let comparison = compare(&evaluated, RESAMPLES, runs[0].config().seed)?;
+    print(&comparison.render(arguments.format())?)
+}

@@ -1,0 +1,9 @@
+use crate::Error;
+
+/// Prints the configuration reference as Markdown.
+#[derive(clap::Args)]
+pub struct Arguments {}
+
+pub fn run(_: &Arguments) -> Result<(), Error> {
+    crate::cli::output::print(&crate::config::reference())
+}

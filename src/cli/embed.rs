@@ -1,0 +1,85 @@
+use std::path::PathBuf;
+
+use crate::Error;
+use crate::data::config::OnBadRow;
+use crate::data::write_matrix;
+use crate::decode::CandidateBlocks;
+use crate::device::Processor;
+use crate::run::{Run, check_output};
+
+use crate::cli::output::print;
+use crate::cli::texts::{Texts, is_standard_input};
+
+/// Texts that are encoded at once.
+const BATCH: usize = 256;
+
+/// Writes the coordinates of texts, or of outputs, as a .npy file, a row a text or an output.
+///
+/// A text's coordinates z rank candidates by their inner products with the outputs' coordinates, plus a
+/// constant a candidate where the kernel is not normalised.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The run directory.
+    run: PathBuf,
+    /// The file of the texts, or of the vectors of a run that reads them; with --outputs a table whose rows name outputs.
+    file: PathBuf,
+    /// The .npy file; a file of that name is replaced.
+    #[arg(long)]
+    out: PathBuf,
+    /// Write the coordinates of the outputs that the rows of the table name: the targets of a training
+    /// elsewhere. --column is the column of their ids; default: output.id of the run.
+    #[arg(long, conflicts_with_all = ["id", "input"])]
+    outputs: bool,
+    #[command(flatten)]
+    texts: Texts,
+    /// The data root, for outputs that are no candidates; default: the folder of the data that the run was
+    /// trained on, else the environment variable DSOKR_DATA, else data/.
+    #[arg(long, requires = "outputs")]
+    data: Option<PathBuf>,
+    /// The device: cpu, wgpu, cuda or cuda:NUMBER.
+    #[arg(long, default_value_t)]
+    device: Processor,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Error> {
+    check_output("--out", &arguments.out)?;
+    let device = arguments.device.open()?;
+    let run = Run::open_on(&arguments.run, &device)?;
+    let (file, out, width) = (&arguments.file, &arguments.out, run.candidates.dim());
+    let rows = if arguments.outputs {
+        let column = arguments.texts.column.as_deref();
+        let all = run.embed_outputs(file, column, arguments.data.as_deref())?;
+        let rows = all.len() / width;
+        let mut all = Some(all);
+        write_matrix::<Error>(out, (rows, width), || Ok(all.take()))?;
+        rows
+    } else {
+        if is_standard_input(file) {
+            let allowed = "a file, which is read twice, first for the number of its texts";
+            return Err(Error::value("FILE", "-", allowed));
+        }
+        // the rows of the matrix follow those of the file
+        let run = run.on_bad_row(OnBadRow::Stop)?;
+        let mut texts = arguments.texts.open(file, &run)?;
+        let mut rows = 0;
+        loop {
+            match texts.batch(BATCH)?.ids.len() {
+                0 => break,
+                more => rows += more,
+            }
+        }
+        if rows == 0 {
+            return Err(Error::value("FILE", format!("{} without texts", file.display()), "texts"));
+        }
+        let mut texts = arguments.texts.open(file, &run)?;
+        write_matrix(out, (rows, width), || {
+            let batch = texts.batch(BATCH)?;
+            if batch.ids.is_empty() {
+                return Ok(None);
+            }
+            run.coordinates(&batch.read(&run)?).map(Some)
+        })?;
+        rows
+    };
+    print(&format!("{}: {rows} rows of {width} coordinates\n", out.display()))
+}

@@ -1,0 +1,53 @@
+use std::path::PathBuf;
+
+use crate::Error;
+use crate::data::SplitName;
+use crate::device::Processor;
+use crate::run::{EnsembleRun, QueryRequest, Run};
+
+use crate::cli::combine::Combine;
+use crate::cli::evaluation::{Queries, Shown};
+
+/// Ranks queries with trained runs and prints the metrics. Several runs are combined as an ensemble.
+#[derive(clap::Args)]
+#[cfg_attr(
+    feature = "mpi",
+    doc = "\nmpirun -np P dsokr evaluate RUN divides the candidates among P processes."
+)]
+pub struct Arguments {
+    /// Run directories: of one model, of an ensemble, or several, which are combined as an ensemble.
+    #[arg(required = true)]
+    runs: Vec<PathBuf>,
+    #[command(flatten)]
+    queries: Queries,
+    #[command(flatten)]
+    combine: Combine,
+    /// Fit the weights of the runs on the validation split.
+    #[arg(long, conflicts_with = "weights")]
+    fit_weights: bool,
+    #[command(flatten)]
+    shown: Shown,
+    /// The folder with the shards of the run's candidates; default: shards in the run directory, for several
+    /// processes.
+    #[arg(long, value_name = "FOLDER")]
+    shards: Option<PathBuf>,
+    /// The device: cpu, wgpu, cuda or cuda:NUMBER.
+    #[arg(long, default_value_t)]
+    device: Processor,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Error> {
+    let Arguments { queries, shown, device, .. } = arguments;
+    let runs = &arguments.runs;
+    let runs = EnsembleRun::open_shared(runs, arguments.shards.as_deref(), &device.open()?)?;
+    let mut runs = queries.apply(runs)?;
+    arguments.combine.apply(&mut runs)?;
+    let request = queries.request(&runs);
+    if arguments.fit_weights {
+        let (file, split) = (None, Some(SplitName::Validation));
+        let validation = QueryRequest { file, split, ..request.clone() };
+        runs.fit_weights(&validation.ask(&runs, Run::coordinates)?)?;
+    }
+    let asked = request.ask(&runs, Run::coordinates)?;
+    shown.show((&runs, &arguments.runs), &asked, &request, *device)
+}

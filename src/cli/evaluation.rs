@@ -1,0 +1,290 @@
+//! What `evaluate` and `rank` share: which queries are ranked, and what is shown of their ranks.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::basis::Processes;
+use crate::basis::store::write_atomically;
+use crate::data::config::OnBadRow;
+use crate::data::{Inputs, SplitName, Truth};
+use crate::decode::Rank;
+use crate::decode::report::{Comparison, Difference, compare};
+use crate::device::Processor;
+use crate::run::{
+    EnsembleRun, LearningCurve, QueryAnswers, QueryRequest, Run, check_output, tables,
+};
+use crate::{EXAMPLES, Error, Evaluation, Metric, RESAMPLES, Scores, drawing, intervals};
+use serde::Serialize;
+
+use crate::cli::output::{print, print_json};
+use crate::cli::report::{self, Evaluated};
+
+/// Which queries are ranked, among which candidates.
+#[derive(clap::Args)]
+pub struct Queries {
+    /// A table of queries, with columns for id and text as in the run's configuration; default: a
+    /// split of the run's data.
+    #[arg(long)]
+    queries: Option<PathBuf>,
+    /// The split of the run's data: validation or test; default: evaluation.split of its configuration.
+    #[arg(long, conflicts_with = "queries", value_parser = split)]
+    split: Option<SplitName>,
+    /// The column of --queries that names the query of each row; rows of one query are its right outputs.
+    #[arg(long, requires = "queries")]
+    query_id: Option<String>,
+    /// Leave the outputs that training pairs give the same query, or the same text where queries have no
+    /// ids, out of its candidates.
+    #[arg(long)]
+    filter_known: bool,
+    /// JSON lines {"query": id, "candidates": [id, …]}: the candidates of each query. Default: for a
+    /// split, evaluation.candidates of the configuration, if given; else all candidates.
+    #[arg(long)]
+    candidates: Option<PathBuf>,
+    /// The data root; default: the folder of the data that each run was trained on, else the
+    /// environment variable DSOKR_DATA, else data/.
+    #[arg(long)]
+    data: Option<PathBuf>,
+    /// What happens at rows of tables that cannot be read: stop or skip; default: what each run's
+    /// configuration says.
+    #[arg(long)]
+    on_bad_row: Option<OnBadRow>,
+}
+
+/// What is shown of an evaluation.
+#[derive(clap::Args)]
+pub struct Shown {
+    /// Draw true molecules or graphs beside the predicted ones in this SVG file.
+    #[arg(long)]
+    draw: Option<PathBuf>,
+    /// Number of queries to draw, from the first.
+    #[arg(long, default_value_t = EXAMPLES, requires = "draw")]
+    examples: usize,
+    /// Print 95 % confidence intervals of all metrics, by bootstrap over queries.
+    #[arg(long)]
+    ci: bool,
+    /// Write a report into this folder: metrics, tables of queries, figures of Hits@k, ranks, the
+    /// reliability of scores and learning curves, and drawings of molecules and graphs; book/src/files.md
+    /// describes each file. The folder appears as a whole; an earlier report that it holds is replaced.
+    #[arg(long)]
+    report: Option<PathBuf>,
+    /// Compare with this run or ensemble on the same queries, by a paired bootstrap.
+    #[arg(long)]
+    against: Option<PathBuf>,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Found {
+    /// The split of the run's data, if queries are one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    split: Option<SplitName>,
+    /// The file of queries, if they come from one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<PathBuf>,
+    #[serde(flatten)]
+    metrics: Scores,
+    /// 95 % intervals of all metrics, with `--ci`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    intervals: BTreeMap<String, [f64; 2]>,
+    /// Each run alone, if there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    members: Vec<Own>,
+    /// The run compared with `--against`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    against: Option<Comparison>,
+}
+
+#[derive(Serialize)]
+struct Own {
+    run: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    weight: Option<f64>,
+    #[serde(flatten)]
+    metrics: Scores,
+}
+
+/// The most members that figures show beside their ensemble.
+const DRAWN: usize = 5;
+
+/// Ranks of the gold candidates under a run or an ensemble, with its name.
+type NamedRanks = (String, Vec<Option<Rank>>);
+
+fn split(text: &str) -> Result<SplitName, String> {
+    match text {
+        "validation" => Ok(SplitName::Validation),
+        "test" => Ok(SplitName::Test),
+        other => Err(format!("{other:?} is neither \"validation\" nor \"test\"")),
+    }
+}
+
+impl Queries {
+    /// Runs that read the queries.
+    pub fn apply(&self, runs: EnsembleRun) -> Result<EnsembleRun, Error> {
+        match self.on_bad_row {
+            Some(on_bad_row) => runs.on_bad_row(on_bad_row),
+            None => Ok(runs),
+        }
+    }
+
+    /// The queries that the command names, else the split that the configuration of the runs evaluates.
+    pub fn request(&self, runs: &EnsembleRun) -> QueryRequest {
+        let evaluated = self.queries.is_none().then_some(runs.config().evaluation.split);
+        QueryRequest {
+            file: self.queries.clone(),
+            split: self.split.or(evaluated),
+            query_id: self.query_id.clone(),
+            filter_known: self.filter_known,
+            candidates: self.candidates.clone(),
+            data: self.data.clone(),
+        }
+    }
+}
+
+impl Shown {
+    /// Ranks the queries, prints the metrics and writes what was asked for. `folders` are the run
+    /// directories.
+    pub fn show(
+        &self,
+        (runs, folders): (&EnsembleRun, &[PathBuf]),
+        asked: &QueryAnswers,
+        request: &QueryRequest,
+        device: Processor,
+    ) -> Result<(), Error> {
+        if let Some(folder) = &self.report {
+            report::FOLDER.check(folder)?;
+        }
+        check_output("--draw", &self.draw)?;
+        let (evaluation, decoded) = runs.evaluate(asked)?;
+        let first = Processes::current().is_first();
+        if let Some(file) = self.draw.as_ref().filter(|_| first) {
+            draw(file, self.examples, &asked.split().inputs, evaluation.outputs.as_ref())?;
+        }
+        let seed = runs.config().seed;
+        let mut found = Found {
+            split: request.split,
+            file: request.file.clone(),
+            metrics: evaluation.scores.clone(),
+            intervals: BTreeMap::new(),
+            members: Vec::new(),
+            against: None,
+        };
+        if self.ci || self.report.is_some() {
+            found.intervals = intervals(&evaluation, RESAMPLES, seed)?;
+            found.metrics.ranks.mrr_ci95 = found.intervals.get("mrr").copied();
+        }
+        let mut ranks = vec![(runs.names()[0].clone(), evaluation.ranks.clone())];
+        if runs.members().len() > 1 {
+            ranks[0].0 = "ensemble".into();
+            let own: Vec<NamedRanks>;
+            (found.members, own) = each(runs, asked)?;
+            ranks.extend(own.into_iter().take(DRAWN));
+        }
+        if let Some(name) = &self.against {
+            let other = EnsembleRun::open(std::slice::from_ref(name), &device.open()?)?;
+            let (theirs, _) = other.evaluate(&request.ask(&other, Run::coordinates)?)?;
+            found.against = Some(compare(&evaluation.ranks, &theirs.ranks, RESAMPLES, seed)?);
+            ranks.push((name.display().to_string(), theirs.ranks));
+        }
+        if let Some(folder) = self.report.as_ref().filter(|_| first) {
+            let (evaluation, decoded, learning) = (&evaluation, &decoded, &curves(folders)?);
+            let evaluated = Evaluated { runs, asked, evaluation, decoded, ranks: &ranks, learning };
+            report::write(folder, &evaluated, &found)?;
+        }
+        if self.json {
+            return print_json(&found);
+        }
+        self.text(runs, &found, &evaluation.chance()?)
+    }
+
+    /// Prints the metrics for people.
+    fn text(&self, runs: &EnsembleRun, found: &Found, chance: &Scores) -> Result<(), Error> {
+        let Found { split, file, metrics, intervals, members, against } = found;
+        let name = match (file, split) {
+            (Some(file), _) => file.display().to_string(),
+            (None, split) => split.map(|split| split.to_string()).unwrap_or_default(),
+        };
+        let mut rows: Vec<(&str, &Scores)> =
+            members.iter().map(|own| (own.run.as_str(), &own.metrics)).collect();
+        rows.push((if members.is_empty() { "model" } else { "ensemble" }, metrics));
+        rows.push(("chance", chance));
+        let mut text = tables::counts(&name, metrics) + "\n" + &tables::metrics(&rows);
+        if let Some(weights) = runs.rule.weights() {
+            let weights: Vec<String> =
+                weights.iter().map(|weight| format!("{weight:.3}")).collect();
+            text += &format!("\n{} with weights {}\n", runs.rule.name(), weights.join(", "));
+        }
+        text += if intervals.is_empty() { "" } else { "\n" };
+        for (metric, value) in Metric::known_of(metrics) {
+            if let Some([low, high]) = intervals.get(metric.name()) {
+                let title = metric.title();
+                text += &format!("{title} {value:.4}, 95 % interval [{low:.4}, {high:.4}]\n");
+            }
+        }
+        if let (true, Some(other), Some(found)) = (metrics.has_ranks(), &self.against, against) {
+            text += &format!(
+                "\ndifference from {}, 95 % intervals of a paired bootstrap:\n",
+                other.display()
+            );
+            for (name, difference) in
+                [("MRR", found.mrr), ("Hits@1", found.hits_1), ("Hits@10", found.hits_10)]
+            {
+                let Difference { difference, ci95: [low, high], first_better, .. } = difference;
+                text += &format!(
+                    "{name:<8} {difference:+.4} [{low:+.4}, {high:+.4}], better in {:.1} % of resamples\n",
+                    100.0 * first_better
+                );
+            }
+        }
+        print(&text)
+    }
+}
+
+/// The learning curves of all runs; those of one name have their folders before it.
+fn curves(folders: &[PathBuf]) -> Result<Vec<(String, LearningCurve)>, Error> {
+    let mut all = Vec::new();
+    for folder in folders {
+        all.extend(LearningCurve::read(folder)?.into_iter().map(|own| (folder, own)));
+    }
+    let of_one_name = |name: &String| all.iter().filter(|(_, (own, _))| own == name).count() > 1;
+    let named = |(folder, (name, curve)): &(&PathBuf, (String, LearningCurve))| {
+        let name = match of_one_name(name) {
+            true if folder.ends_with(name) => folder.display().to_string(),
+            true => folder.join(name).display().to_string(),
+            false => name.clone(),
+        };
+        (name, curve.clone())
+    };
+    Ok(all.iter().map(named).collect())
+}
+
+/// The metrics of each run alone, and its ranks.
+fn each(runs: &EnsembleRun, asked: &QueryAnswers) -> Result<(Vec<Own>, Vec<NamedRanks>), Error> {
+    let own = |(at, evaluation): (usize, Evaluation)| {
+        let weight = runs.rule.weights().map(|weights| weights[at]);
+        let (run, metrics) = (runs.names()[at].clone(), evaluation.scores);
+        (Own { run: run.clone(), weight, metrics }, (run, evaluation.ranks))
+    };
+    Ok(runs.evaluate_members(asked)?.into_iter().enumerate().map(own).unzip())
+}
+
+/// Draws the first `count` true molecules or graphs beside the predicted ones.
+fn draw(
+    file: &Path,
+    count: usize,
+    inputs: &Inputs,
+    outputs: Option<&(Truth, Truth)>,
+) -> Result<(), Error> {
+    let drawn = outputs.map(|outputs| drawing(inputs, outputs, count)).transpose()?.flatten();
+    let (Some(svg), Some((truth, _))) = (drawn, outputs) else {
+        let allowed = "absent: no true molecules or graphs are known";
+        return Err(Error::value("--draw", file.display(), allowed));
+    };
+    if !(1..=truth.len()).contains(&count) {
+        let allowed = format!("1 to {}, the number of queries", truth.len());
+        return Err(Error::value("--examples", count, allowed));
+    }
+    Ok(write_atomically(file, |out| out.write_all(svg.as_bytes()))?)
+}

@@ -1,0 +1,118 @@
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crate::Error;
+use crate::fetch::{Fetch, FetchedFile, Network, Progress, Table};
+use crate::run::check_output;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::cli::output::{print, print_json};
+use crate::cli::progress;
+
+/// Downloads a data set to the data root, where the published configurations find it.
+///
+/// A download that was cut off goes on where it stopped. Files are checked against the checksums of the table of data
+/// sets, and every file appears whole or not at all.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The data set: chebi20, qm9, bibtex, bookmarks, mediamill, or a name of --table; without one, all are
+    /// listed.
+    name: Option<String>,
+    /// The data root; default: the environment variable DSOKR_DATA, else data/.
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// A folder that has the downloads already, or the files in them; nothing is downloaded.
+    #[arg(long, value_name = "DIR")]
+    from: Option<PathBuf>,
+    /// A table of data sets (TOML) beside the built-in one; book/src/fetch.md describes its keys.
+    #[arg(long, value_name = "FILE")]
+    table: Option<PathBuf>,
+    /// The longest time without an answer or a byte.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = seconds)]
+    timeout: f64,
+    /// How often a download that brings nothing new is tried again.
+    #[arg(long, default_value_t = 4)]
+    retries: u32,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What `--json` prints.
+#[derive(serde::Serialize)]
+struct Found<'a> {
+    root: &'a Path,
+    licence: &'a str,
+    citation: &'a str,
+    files: &'a [FetchedFile],
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let allowed = |&seconds: &f64| (0.001..=86_400.0).contains(&seconds);
+    let parsed = text.parse().ok().filter(allowed);
+    parsed.ok_or_else(|| format!("{text:?}: allowed are 0.001 to 86400 seconds"))
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Error> {
+    let table = Table::with(arguments.table.as_deref())?;
+    let Some(name) = &arguments.name else {
+        if arguments.json {
+            return print_json(&table);
+        }
+        let lines = table.sets().map(|(name, set)| format!("{name:<12} {}\n", set.title));
+        return print(&lines.collect::<String>());
+    };
+    let set = table.get(name)?;
+    let root = || std::env::var_os("DSOKR_DATA").map_or_else(|| "data".into(), PathBuf::from);
+    let out = arguments.out.clone().unwrap_or_else(root);
+    check_output("--out", &out)?;
+    let network = Network {
+        timeout: Duration::from_secs_f64(arguments.timeout),
+        retries: arguments.retries,
+        pause: Duration::from_secs(1).min(Duration::from_secs_f64(arguments.timeout)),
+    };
+    tracing::info!("{}; licence: {}", set.title, set.licence);
+    let bar = if progress::QUIET.load(Ordering::Relaxed) {
+        ProgressBar::hidden()
+    } else {
+        ProgressBar::new(0)
+    };
+    let style = "{bar:30} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left, {msg}";
+    if let Ok(style) = ProgressStyle::with_template(style) {
+        bar.set_style(style);
+    }
+    let mut shown = |Progress { name, bytes, total }: Progress| {
+        bar.set_length(total.unwrap_or(bytes));
+        bar.set_position(bytes);
+        if bar.message() != name {
+            bar.reset_eta();
+            bar.set_message(name.to_owned());
+        }
+    };
+    let fetch = Fetch { out: &out, from: arguments.from.as_deref(), network: &network };
+    let fetched = fetch.run(set, &mut shown);
+    bar.finish_and_clear();
+    let fetched = fetched?;
+    if arguments.json {
+        let (licence, citation) = (&set.licence, &set.citation);
+        return print_json(&Found { root: &out, licence, citation, files: &fetched });
+    }
+    let mut text = String::new();
+    for file in &fetched {
+        let state = match (&file.sha256, file.verified) {
+            (None, _) => "taken as it is, or there already".to_owned(),
+            (Some(sum), true) => format!("verified, SHA-256 {sum}"),
+            (Some(sum), false) => format!(
+                "NOT verified: the table has no checksum; its SHA-256 is {sum}, which a table of --table can pin"
+            ),
+        };
+        text += &format!("{}: {state}\n", file.name);
+    }
+    let root = out.display();
+    text += &format!(
+        "\ndata root: {root} (--data {root})\nlicence: {}\ncite: {}\n",
+        set.licence, set.citation
+    );
+    print(&text)
+}

@@ -1,0 +1,199 @@
+//! The command `dsokr`, for programs with a learner of their own too. Results go to standard output, progress and
+//! logs to standard error. The exit code is 0 for success, 1 for a failed run, 2 for a wrong request.
+//!
+//! A program of three lines is the whole command, with a kind of `[encoder]` that is not built in; see
+//! `examples/custom_predictor.rs`:
+//!
+//! ```
+//! # use dsokr::config::KernelMachineConfig as MyConfig;
+//! fn main() -> std::process::ExitCode {
+//! # if false {
+//!     dsokr::cli::main_with(&[dsokr::cli::kind::<MyConfig>("mine")])
+//! # } else { std::process::ExitCode::SUCCESS }
+//! }
+//! ```
+
+mod answers;
+mod candidates;
+mod combine;
+mod compare;
+mod config_reference;
+mod embed;
+mod evaluate;
+mod evaluation;
+mod export;
+#[cfg(feature = "fetch")]
+mod fetch;
+#[cfg(feature = "mpi")]
+mod job;
+mod memory;
+mod output;
+mod plot;
+mod predict;
+mod progress;
+mod quickstart;
+mod rank;
+mod report;
+mod search;
+#[cfg(feature = "serve")]
+mod serve;
+mod sketch;
+mod sweep;
+mod texts;
+mod train;
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tracing_subscriber::EnvFilter;
+
+use crate::basis::Processes;
+use crate::{Error, Learner, register};
+use output::{PROGRAM, print_error};
+
+/// Deep Sketched Output Kernel Regression: trains models that predict structured objects.
+#[derive(Parser)]
+#[command(version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    /// Print warnings alone on standard error.
+    #[arg(long, short, global = true)]
+    quiet: bool,
+}
+
+/// The subcommands: variant, module, and whether several processes can share the work.
+macro_rules! commands {
+    ($($(#[$when:meta])? $name:ident $module:ident $shared:literal;)*) => {
+        #[derive(Subcommand)]
+        enum Command {
+            $($(#[$when])? $name($module::Arguments),)*
+        }
+
+        impl Command {
+            fn shares_work(&self) -> bool {
+                match self {
+                    $($(#[$when])? Self::$name(_) => $shared,)*
+                }
+            }
+
+            fn run(&self) -> Result<(), Error> {
+                match self {
+                    $($(#[$when])? Self::$name(arguments) => $module::run(arguments),)*
+                }
+            }
+        }
+    };
+}
+
+commands! {
+    Quickstart quickstart false;
+    Train train true;
+    Evaluate evaluate true;
+    Compare compare false;
+    Search search true;
+    Candidates candidates false;
+    #[cfg(feature = "serve")]
+    Serve serve true;
+    Predict predict false;
+    Embed embed false;
+    Rank rank false;
+    Sketch sketch true;
+    Sweep sweep false;
+    Export export false;
+    #[cfg(feature = "fetch")]
+    Fetch fetch false;
+    ConfigReference config_reference false;
+}
+
+/// A kind of `[encoder]` table that is not built in.
+#[derive(Clone, Copy)]
+pub struct Kind {
+    name: &'static str,
+    register: fn(&'static str) -> Result<(), Error>,
+}
+
+/// The kind `name`, which stands for the learner `T`, as [`register`] makes it.
+pub const fn kind<T>(name: &'static str) -> Kind
+where
+    T: Learner + Serialize + DeserializeOwned + 'static,
+{
+    Kind { name, register: register::<T> }
+}
+
+/// Runs the command with the arguments of the process, as the `main` of `dsokr` does.
+pub fn main() -> ExitCode {
+    main_with(&[])
+}
+
+/// [`main`] with further kinds of `[encoder]` tables. Call it first in `main`: it decides how the process allocates
+/// memory, logs and handles signals.
+pub fn main_with(kinds: &[Kind]) -> ExitCode {
+    memory::keep_pages();
+    let mut command = Cli::command().name(PROGRAM.as_str());
+    if *PROGRAM != "dsokr" {
+        command = command.version(concat!("(dsokr ", env!("CARGO_PKG_VERSION"), ")"));
+    }
+    let cli = Cli::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit());
+    #[cfg(feature = "mpi")]
+    let job = match crate::mpi::Job::join() {
+        Ok(job) => job,
+        Err(error) => {
+            print_error(format_args!("error: {error}"));
+            return ExitCode::FAILURE;
+        }
+    };
+    #[cfg(feature = "mpi")]
+    let ranks = job.as_ref().map_or_else(Processes::alone, crate::mpi::Job::ranks);
+    #[cfg(not(feature = "mpi"))]
+    let ranks = Processes::alone();
+    // other crates log warnings alone: GPU engines log every kernel that they tune
+    let level = match (ranks.is_first(), cli.quiet) {
+        (true, false) => "warn,dsokr=info,dsokr_train=info",
+        (true, true) => "warn",
+        // rank 0 says what all ranks have to say
+        (false, _) => "error",
+    };
+    let filter = match std::env::var("DSOKR_LOG") {
+        Ok(wanted) => EnvFilter::try_new(wanted).unwrap_or_else(|error| {
+            print_error(format_args!("DSOKR_LOG is ignored: {error}"));
+            EnvFilter::new(level)
+        }),
+        Err(_) => EnvFilter::new(level),
+    };
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(progress::Writer::default)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_target(false)
+        .with_timer(tracing_subscriber::fmt::time::uptime())
+        .init();
+    progress::QUIET.store(cli.quiet, Ordering::Relaxed);
+    let work = || match ranks.size() > 1 && !cli.command.shares_work() {
+        true => {
+            let (found, allowed) = (ranks.size(), "1 for this command");
+            Err(Error::value("number of processes", found, allowed))
+        }
+        false => {
+            kinds.iter().try_for_each(|kind| (kind.register)(kind.name))?;
+            cli.command.run()
+        }
+    };
+    match ranks.scope(|| progress::INTERRUPT.scope(work)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let code = if error.is_request() { 2 } else { 1 };
+            #[cfg(feature = "mpi")]
+            if let Some(job) = &job {
+                job::fail(job, &error, code);
+            }
+            progress::clear();
+            print_error(format_args!("error: {error}"));
+            ExitCode::from(code)
+        }
+    }
+}

@@ -1,0 +1,87 @@
+use std::path::PathBuf;
+
+use crate::Error;
+use crate::data::config::OnBadRow;
+use crate::device::Processor;
+use crate::run::EnsembleRun;
+use crate::table::tsv_line;
+
+use crate::cli::answers;
+use crate::cli::combine::Combine;
+use crate::cli::output::print_part;
+use crate::cli::texts::Texts;
+
+/// Predicts outputs without golds: the best candidates for each text, a JSON line or rows of a table.
+///
+/// The models are read once. Texts are read and answered in batches, so that answers come before the input
+/// ends and a stream of any length needs the memory of one batch. Runs that read vectors take the rows of a
+/// .npy or .safetensors matrix, or a file in the layout of their own data.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Run directories, of one model, of an ensemble, or several, which are combined as an ensemble; then
+    /// the file of the texts, or - for standard input.
+    #[arg(required = true, num_args = 2.., value_names = ["RUN", "FILE"])]
+    paths: Vec<PathBuf>,
+    /// Number of candidates for each text.
+    #[arg(long, default_value_t = 10)]
+    top: usize,
+    #[command(flatten)]
+    texts: Texts,
+    /// What happens at rows that cannot be read: stop, or skip, which lists and counts them and answers the
+    /// others; default: what the first run's configuration says.
+    #[arg(long)]
+    on_bad_row: Option<OnBadRow>,
+    #[command(flatten)]
+    combine: Combine,
+    /// What is printed.
+    #[arg(long, default_value = "jsonl")]
+    format: Format,
+    /// The most texts that are encoded at once.
+    #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
+    batch: u32,
+    /// The device: cpu, wgpu, cuda or cuda:NUMBER.
+    #[arg(long, default_value_t)]
+    device: Processor,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Format {
+    /// A JSON object a text.
+    Jsonl,
+    /// A row a candidate, with the names of the columns in the first line.
+    Tsv,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Error> {
+    let Some((file, runs)) = arguments.paths.split_last() else { return Ok(()) };
+    let device = arguments.device.open()?;
+    let mut runs = EnsembleRun::open(runs, &device)?;
+    if let Some(on_bad_row) = arguments.on_bad_row {
+        runs = runs.on_bad_row(on_bad_row)?;
+    }
+    arguments.combine.apply(&mut runs)?;
+    let first = &runs.members()[0];
+    let mut queries = arguments.texts.open(file, first)?.on_bad_row(first.config.data.on_bad_row);
+    let mut header = match arguments.format {
+        Format::Jsonl => String::new(),
+        Format::Tsv => tsv_line(&answers::columns(&runs)),
+    };
+    loop {
+        let batch = queries.batch(arguments.batch as usize)?;
+        if batch.ids.is_empty() {
+            // the header of a table without rows
+            return print_part(&header).map(|_| ());
+        }
+        let found = runs.answer_queries(|run| batch.read(run), arguments.top)?;
+        let mut out = std::mem::take(&mut header);
+        for ((at, id), answer) in batch.ids.iter().enumerate().zip(&found) {
+            match arguments.format {
+                Format::Jsonl => out += &answers::json_line(Some(id), batch.text(at), answer)?,
+                Format::Tsv => out.extend(answers::rows(id, answer).map(|row| tsv_line(&row))),
+            }
+        }
+        if !print_part(&out)? {
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,25 @@
+use std::path::{Path, PathBuf};
+
+use crate::{Error, quickstart};
+
+use crate::cli::train;
+
+/// Writes the quickstart data and configuration into the current folder, and trains on them.
+///
+/// 1,600 descriptions of molecules train a model in seconds; it then ranks 2,000 molecules for each of
+/// 200 test descriptions.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The run directory; default: runs/quickstart, or the first free one of runs/quickstart-2, -3, …
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Error> {
+    let (config, out, json) =
+        (quickstart::write(Path::new("."))?, arguments.out.clone(), arguments.json);
+    train::run(&train::Arguments { config, out, json, ..train::Arguments::default() })
+}

@@ -1,0 +1,40 @@
+use std::path::PathBuf;
+
+use crate::Error;
+use crate::device::Processor;
+use crate::run::EnsembleRun;
+
+use crate::cli::evaluation::{Queries, Shown};
+
+/// Ranks queries with coordinates that were made elsewhere, and prints the metrics as evaluate does.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The run directory of one model, whose candidates are ranked.
+    #[arg(long)]
+    run: PathBuf,
+    /// The coordinates: a matrix of numbers, .npy or .safetensors, a row a query and a column a coordinate
+    /// of the run.
+    #[arg(long)]
+    predictions: PathBuf,
+    #[command(flatten)]
+    queries: Queries,
+    #[command(flatten)]
+    shown: Shown,
+    /// The device: cpu, wgpu, cuda or cuda:NUMBER.
+    #[arg(long, default_value_t)]
+    device: Processor,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Error> {
+    let device = arguments.device.open()?;
+    let runs = EnsembleRun::open(std::slice::from_ref(&arguments.run), &device)?;
+    let runs = arguments.queries.apply(runs)?;
+    if runs.members().len() > 1 {
+        let found = format!("{}, an ensemble", arguments.run.display());
+        return Err(Error::value("--run", found, "the run of one model, or one of its members/"));
+    }
+    let (file, request) = (&arguments.predictions, arguments.queries.request(&runs));
+    let asked = request.ask(&runs, |run, split| run.read_coordinates(file, split.inputs.len()))?;
+    let folders = std::slice::from_ref(&arguments.run);
+    arguments.shown.show((&runs, folders), &asked, &request, arguments.device)
+}

@@ -1,0 +1,170 @@
+//! What `evaluate --report` writes into a folder.
+
+use std::path::Path;
+
+use crate::basis::store::write_atomically;
+use crate::data::{Inputs, Truth};
+use crate::decode::report::{
+    QueryRow, ReliabilityBin, hits_curve, query_rows, rank_histogram, reliability, worst,
+};
+use crate::decode::{Decoded, Rank};
+use crate::run::{EnsembleRun, LearningCurve, OutputFolder, QueryAnswers};
+use crate::table::Table;
+use crate::{EXAMPLES, Error, Evaluation, LabelScores, RESAMPLES, drawing};
+
+use crate::cli::plot;
+
+/// The largest k of the curve of hits@k.
+const MOST: usize = 50;
+
+/// Bins of the histogram between a rank and ten times that rank.
+const PER_DECADE: u32 = 4;
+
+/// Bins of scores.
+const BINS: usize = 10;
+
+/// Number of queries in the table of the worst.
+const WORST: usize = 20;
+
+/// Names of the columns of edit distances.
+const DISTANCES: [&str; 2] = ["ged", "ged_bonds"];
+
+/// The contents of a report.
+pub struct Evaluated<'a> {
+    /// The evaluated runs.
+    pub runs: &'a EnsembleRun,
+    /// The queries and the predictions for them.
+    pub asked: &'a QueryAnswers,
+    pub evaluation: &'a Evaluation,
+    /// The decoded predictions.
+    pub decoded: &'a [Decoded],
+    /// Ranks of the golds under each run or ensemble that figures show; the first ones are those of
+    /// the report.
+    pub ranks: &'a [(String, Vec<Option<Rank>>)],
+    /// The learning curves of the runs.
+    pub learning: &'a [(String, LearningCurve)],
+}
+
+/// The folder of a report.
+pub const FOLDER: OutputFolder =
+    OutputFolder { key: "--report", holds: "an earlier report only", is_own: is_written };
+
+/// Whether a report has a file of this name.
+fn is_written(name: &str) -> bool {
+    let tables = ["ranks", "worst", "quantiles", "labels", "reliability"];
+    let figures = ["hits", "ranks", "reliability", "learning"];
+    match name.rsplit_once('.') {
+        Some(("metrics", "json") | ("examples", "svg")) => true,
+        Some((table, "tsv")) => tables.contains(&table),
+        Some((figure, "svg")) => figures.contains(&figure),
+        Some(_) | None => false,
+    }
+}
+
+/// Writes a report.
+pub fn write(
+    folder: &Path,
+    found: &Evaluated,
+    metrics: &impl serde::Serialize,
+) -> Result<(), Error> {
+    FOLDER.write(folder, |here| fill(here, found, metrics))
+}
+
+/// Writes the files that book/src/files.md describes. Where ranks carry no information, `ranks.tsv` is the only
+/// file about ranks, and `worst.tsv` is about edit distances.
+fn fill(folder: &Path, found: &Evaluated, metrics: &impl serde::Serialize) -> Result<(), Error> {
+    let put = |name: &str, text: &str| {
+        write_atomically(&folder.join(name), |file| file.write_all(text.as_bytes()))
+    };
+    let json =
+        serde_json::to_string_pretty(metrics).map_err(|e| Error::Serialise(e.to_string()))?;
+    put("metrics.json", &format!("{json}\n"))?;
+    let Evaluated { runs, asked, evaluation, .. } = found;
+    let Evaluation { scores, golds, outputs, named, .. } = evaluation;
+    let candidates = named.as_ref().unwrap_or(&runs.members()[0].candidates);
+    let (ids, inputs) = (asked.split().query_ids(), &asked.split().inputs);
+    let quantiles = runs.quantiles(asked);
+    if let Some(first) = quantiles.first() {
+        let levels = first.iter().map(|own| format!("quantile {}", own.level));
+        let names = ["query", "number"].map(String::from).into_iter().chain(levels);
+        let mut table = Table::new(names, 1);
+        for ((id, gold), own) in ids.iter().zip(golds).zip(&quantiles) {
+            let gold = candidates.find(gold);
+            let number = gold.map(|gold| runs.number(candidates, gold)).transpose()?;
+            let number = number.map(|number| number.to_string()).unwrap_or_default();
+            let values = own.iter().map(|own| own.value.to_string());
+            table.push([id.clone(), number].into_iter().chain(values));
+        }
+        put("quantiles.tsv", &table.tsv())?;
+    }
+    if let Some(scores) = &scores.quantiles {
+        plot::coverage(&folder.join("reliability.svg"), &scores.coverage)?;
+    }
+    if let Some((_, first)) = found.learning.first() {
+        let same = |(_, curve): &&(String, LearningCurve)| curve.metric == first.metric;
+        let curves: Vec<_> = found.learning.iter().filter(same).cloned().collect();
+        plot::learning(&folder.join("learning.svg"), &curves)?;
+    }
+    if let Some((Truth::Labels(truth), Truth::Labels(predicted))) = outputs {
+        let labels = LabelScores::of(truth, predicted)?;
+        let rows = labels.iter().map(LabelScores::cells);
+        put("labels.tsv", &Table::new(LabelScores::COLUMNS, 1).with(rows).tsv())?;
+    }
+    let drawn = outputs.as_ref().map(|outputs| drawing(inputs, outputs, EXAMPLES)).transpose()?;
+    if let Some(svg) = drawn.flatten() {
+        put("examples.svg", &svg)?;
+    }
+    let Some((_, ranks)) = found.ranks.first() else { return Ok(()) };
+    let rows = query_rows(&ids, golds, found.decoded, candidates)?;
+    let edits = evaluation.edit_distances();
+    let cells = |query: usize| -> Vec<String> {
+        let distances = edits.iter().flatten();
+        let distances = distances.map(|all| all[query].to_string());
+        rows[query].cells().into_iter().chain(distances).collect()
+    };
+    let distances: &[&str] = if edits.is_some() { &DISTANCES } else { &[] };
+    let columns = || QueryRow::COLUMNS.iter().chain(distances).copied();
+    put("ranks.tsv", &Table::new(columns(), 1).with((0..rows.len()).map(cells)).tsv())?;
+    let worst = match (scores.has_ranks(), edits) {
+        (true, _) => worst(ranks, WORST),
+        (false, Some([_, distances])) => farthest(distances),
+        (false, None) => return Ok(()),
+    };
+
+    let mut table = Table::new(["text", "gold_label"].into_iter().chain(columns()), 2);
+    for query in worst {
+        let gold = candidates.find(&golds[query]);
+        let gold = gold.map_or("", |candidate| candidates.label(candidate));
+        let text = match inputs {
+            Inputs::Texts(texts) => texts[query].clone(),
+            Inputs::Vectors(_) | Inputs::Kernels(_) => String::new(),
+        };
+        table.push([text, gold.to_owned()].into_iter().chain(cells(query)));
+    }
+    put("worst.tsv", &table.tsv())?;
+    if !scores.has_ranks() {
+        return Ok(());
+    }
+
+    let bins = reliability(found.decoded, BINS)?;
+    let table = Table::new(ReliabilityBin::COLUMNS, 0).with(bins.iter().map(ReliabilityBin::cells));
+    put("reliability.tsv", &table.tsv())?;
+    plot::reliability(&folder.join("reliability.svg"), &bins)?;
+
+    let most = MOST.min(candidates.len());
+    let (mut hits, mut histograms) = (Vec::new(), Vec::new());
+    for (name, ranks) in found.ranks {
+        hits.push((name.clone(), hits_curve(ranks, most, RESAMPLES, runs.config().seed)?));
+        histograms.push((name.clone(), rank_histogram(ranks, PER_DECADE)?));
+    }
+    plot::hits(&folder.join("hits.svg"), &hits)?;
+    plot::ranks(&folder.join("ranks.svg"), &histograms)
+}
+
+/// The queries of the largest distances, the largest first.
+fn farthest(distances: &[f64]) -> Vec<usize> {
+    let mut queries: Vec<usize> = (0..distances.len()).collect();
+    queries.sort_by(|&a, &b| distances[b].total_cmp(&distances[a]));
+    queries.truncate(WORST);
+    queries
+}

@@ -1,0 +1,115 @@
+use std::io::{BufRead, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use crate::Error;
+use crate::basis::Processes;
+use crate::data::table::{TextFormat, TextReader};
+use crate::device::Processor;
+use crate::run::EnsembleRun;
+
+use crate::cli::answers;
+use crate::cli::output::{print, print_error, print_part};
+
+/// Ranks the candidates for one text, or for each text that is typed.
+///
+/// Without a text, a terminal gets a prompt that stays until Ctrl-D; other input is read one text a line.
+#[derive(clap::Args)]
+#[cfg_attr(
+    feature = "mpi",
+    doc = "\nmpirun -np P dsokr search RUN TEXT divides the candidates among P processes."
+)]
+pub struct Arguments {
+    /// The run directory of a model or an ensemble.
+    run: PathBuf,
+    /// The query, a text; default: the texts of standard input.
+    text: Option<String>,
+    /// Number of candidates to show.
+    #[arg(long, default_value_t = 10)]
+    top: usize,
+    /// The folder with the shards of the run's candidates; default: shards in the run directory, for several
+    /// processes.
+    #[arg(long, value_name = "FOLDER")]
+    shards: Option<PathBuf>,
+    /// The device: cpu, wgpu, cuda or cuda:NUMBER.
+    #[arg(long, default_value_t)]
+    device: Processor,
+    /// Print one JSON object a text.
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Error> {
+    let device = arguments.device.open()?;
+    let runs = std::slice::from_ref(&arguments.run);
+    let run = EnsembleRun::open_shared(runs, arguments.shards.as_deref(), &device)?;
+    match &arguments.text {
+        Some(text) => print(&answer(arguments, &run, text)?),
+        None if std::io::stdin().is_terminal() && Processes::current().size() == 1 => {
+            prompt(arguments, &run)
+        }
+        None => lines(arguments, &run),
+    }
+}
+
+fn answer(arguments: &Arguments, run: &EnsembleRun, text: &str) -> Result<String, Error> {
+    let found = run.search(text, arguments.top)?;
+    match arguments.json {
+        true => answers::json_line(None, Some(text), &found),
+        false => Ok(answers::text(&found)),
+    }
+}
+
+/// Answers the lines of a terminal, which edits them; a wrong line is reported and forgotten.
+fn prompt(arguments: &Arguments, run: &EnsembleRun) -> Result<(), Error> {
+    let candidates = run.candidates();
+    eprintln!("{candidates} candidates; type a text and Enter; Ctrl-D ends");
+    let io =
+        |e: std::io::Error| Error::Io { path: "standard input".into(), message: e.to_string() };
+    let mut line = Vec::new();
+    loop {
+        eprint!("> ");
+        std::io::stderr().flush().map_err(io)?;
+        line.clear();
+        if std::io::stdin().lock().read_until(b'\n', &mut line).map_err(io)? == 0 {
+            eprintln!();
+            return Ok(());
+        }
+        let found = match std::str::from_utf8(&line) {
+            Ok(text) if text.trim().is_empty() => continue,
+            Ok(text) => answer(arguments, run, text.trim()),
+            Err(_) => Err(Error::value("the text", "bytes that are not UTF-8", "UTF-8")),
+        };
+        match found {
+            Ok(text) if print_part(&text)? => {}
+            Ok(_) => return Ok(()),
+            Err(error) => print_error(format_args!("error: {error}")),
+        }
+    }
+}
+
+/// Answers each line of standard input.
+fn lines(arguments: &Arguments, run: &EnsembleRun) -> Result<(), Error> {
+    let ranks = Processes::current();
+    // rank 0 reads for all
+    let mut texts = match ranks.is_first() {
+        true => {
+            let (name, stream) = (Path::new("standard input"), std::io::stdin().lock());
+            Some(TextReader::new(name, stream, TextFormat::Lines, "text", None)?)
+        }
+        false => None,
+    };
+    let mut is_read = true;
+    loop {
+        let row = match &mut texts {
+            Some(texts) if is_read => texts.batch(1)?.into_iter().next(),
+            Some(_) | None => None,
+        };
+        // an empty text ends it; no line of the input is empty
+        let text = ranks.broadcast(|| row.map_or_else(Vec::new, |row| row.text.into_bytes()))?;
+        let text = String::from_utf8_lossy(&text);
+        if text.is_empty() {
+            return Ok(());
+        }
+        is_read = print_part(&answer(arguments, run, text.trim())?)?;
+    }
+}

@@ -1,0 +1,60 @@
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use crate::Error;
+use crate::device::Processor;
+use crate::serve::{Limits, Model, Server, block_on};
+
+use crate::cli::output::print;
+
+/// Serves trained runs: a page to search them, and a JSON API, which GET /api describes.
+///
+/// Each run directory, of a model or of an ensemble, is a model of its own, as it was when the server started.
+/// Ctrl-C or SIGTERM stops the server after what has begun is finished.
+#[derive(clap::Args)]
+#[cfg_attr(
+    feature = "mpi",
+    doc = "\nmpirun -np P dsokr serve RUN divides the candidates among P processes, of which the first listens."
+)]
+pub struct Arguments {
+    /// Run directories; the first is that of requests that name none.
+    #[arg(required = true, value_name = "RUN")]
+    runs: Vec<PathBuf>,
+    /// The address of this machine to listen at; the default is reached from this machine alone.
+    #[arg(long, default_value = "127.0.0.1")]
+    host: IpAddr,
+    /// The port; 0 is a free one.
+    #[arg(long, default_value_t = 8080)]
+    port: u16,
+    /// A name in the address of the page that is answered, such as search.example.org of a proxy; several by
+    /// repetition. localhost and loopback addresses always are. Without it, a --host that is not loopback answers
+    /// to every name.
+    #[arg(long, value_name = "NAME")]
+    allow_host: Vec<String>,
+    /// The folder with the shards of the run's candidates, of one run; default: shards in each run directory, for
+    /// several processes.
+    #[arg(long, value_name = "FOLDER")]
+    shards: Option<PathBuf>,
+    /// The device: cpu, wgpu, cuda or cuda:NUMBER.
+    #[arg(long, default_value_t)]
+    device: Processor,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Error> {
+    let device = arguments.device.open()?;
+    let Arguments { runs, shards, .. } = arguments;
+    if let (Some(folder), [_, _, ..]) = (shards, &runs[..]) {
+        return Err(Error::value("--shards", folder.display(), "absent, for several runs"));
+    }
+    let models = runs.iter().map(|run| Model::open_shared(run, shards.as_deref(), &device));
+    let limits = Limits { hosts: arguments.allow_host.clone(), ..Limits::default() };
+    let server = Server::new(models.collect::<Result<_, _>>()?, limits)?;
+    let address = SocketAddr::new(arguments.host, arguments.port);
+    if !arguments.host.is_loopback() {
+        tracing::warn!(
+            "--host {}: every machine that reaches this address can search the runs; there are no passwords",
+            arguments.host
+        );
+    }
+    block_on(&server, address, |address| print(&format!("listening on http://{address}/\n")))
+}

@@ -1,0 +1,185 @@
+use std::path::PathBuf;
+
+use crate::Error;
+use crate::basis::Processes;
+use crate::config::{Checked, Config, Override};
+use crate::data::DataRoot;
+use crate::run::check_output;
+use crate::sketch::{Curve, Leverage, Point, Spread, Study};
+use crate::table::Table;
+
+use crate::cli::output::{print, print_json};
+use crate::cli::plot;
+
+/// Recommends a sketch size.
+///
+/// Prints and plots, for growing sketch sizes, the validation figure of a perfect encoder (perfect h),
+/// the spectrum of the kernel and leverage scores. For a kernel machine (encoder.kind =
+/// "kernel-machine") it also fits the model for each size, so the power of a tempered kernel can be
+/// chosen together with the size.
+#[derive(clap::Args)]
+#[cfg_attr(
+    feature = "mpi",
+    doc = "\nmpirun -np P dsokr sketch CONFIG divides the outputs among P processes."
+)]
+pub struct Arguments {
+    /// Configurations (TOML), for example of several kernels; all need the same metric.
+    #[arg(required = true)]
+    configs: Vec<PathBuf>,
+    /// Sketch sizes m, in increasing order.
+    #[arg(long, value_delimiter = ',', default_value = "10,20,50,100,200,400")]
+    sizes: Vec<usize>,
+    /// Number of sketches drawn for each size.
+    #[arg(long, default_value_t = 3)]
+    draws: usize,
+    /// Kinds of sketches, one curve each: all, or some of subsampling, leverage, gaussian,
+    /// sparsified-rademacher, sparsified-gaussian, accumulation, count-sketch; default: the
+    /// configuration's.
+    #[arg(long, value_delimiter = ',')]
+    methods: Vec<String>,
+    /// Powers of the tempered kernel, 0 to 1, one curve each; default: the configuration's.
+    #[arg(long, value_delimiter = ',')]
+    powers: Vec<f64>,
+    /// λ of the leverage scores.
+    #[arg(long, default_value_t = 1e-4)]
+    lambda: f64,
+    /// Change a value of every configuration; can be repeated.
+    #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
+    overrides: Vec<Override>,
+    /// The data root; default: the environment variable DSOKR_DATA, else data/.
+    #[arg(long)]
+    data: Option<PathBuf>,
+    /// The file of the figure, in SVG.
+    #[arg(long, default_value = "sketch.svg")]
+    plot: PathBuf,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(serde::Serialize)]
+struct Found {
+    plot: PathBuf,
+    curves: Vec<Curve>,
+    leverage: Vec<Leverage>,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Error> {
+    if arguments.plot.extension().is_none_or(|extension| extension != "svg") {
+        return Err(Error::value("--plot", arguments.plot.display(), "a file that ends in .svg"));
+    }
+    check_output("--plot", &arguments.plot)?;
+    let mut configs: Vec<(Checked, DataRoot)> = Vec::new();
+    for path in &arguments.configs {
+        let config: Checked = Config::load_with(path, &arguments.overrides)?;
+        if let Some((first, _)) = configs.first()
+            && first.evaluation.metric != config.evaluation.metric
+        {
+            let found = format!("{} in {}", config.evaluation.metric, path.display());
+            let allowed = format!("{}, as in the first configuration", first.evaluation.metric);
+            return Err(Error::value("evaluation.metric", found, allowed));
+        }
+        let root = config.data_root(arguments.data.as_deref())?;
+        configs.push((config, root));
+    }
+    let mut found =
+        Found { plot: arguments.plot.clone(), curves: Vec::new(), leverage: Vec::new() };
+    for (config, root) in &configs {
+        study(arguments, config, root, &mut found)?;
+    }
+    if Processes::current().is_first() {
+        plot::sketch_sizes(&arguments.plot, &found.curves, &found.leverage)?;
+    }
+    if arguments.json { print_json(&found) } else { print(&table(&found)) }
+}
+
+/// All curves of a configuration.
+fn study(
+    arguments: &Arguments,
+    config: &Checked,
+    root: &DataRoot,
+    found: &mut Found,
+) -> Result<(), Error> {
+    let study = Study::load(config, root)?;
+    let methods = study.methods(&arguments.methods)?;
+    let powers = match arguments.powers.as_slice() {
+        [] => vec![config.output.power],
+        powers => powers.to_vec(),
+    };
+    if powers.len() > 1 && !config.encoder.abilities().closed_form {
+        let allowed =
+            "one power: they are compared by fitted models, for encoder.kind = \"kernel-machine\"";
+        return Err(Error::value("--powers", format!("{powers:?}"), allowed));
+    }
+    found.leverage.push(study.leverage(arguments.lambda)?);
+    for power in &powers {
+        for method in &methods {
+            let mut name = config.name.clone();
+            if methods.len() > 1 {
+                name += &format!(", {}", method.name());
+            }
+            if powers.len() > 1 {
+                name += &format!(", power {power}");
+            }
+            let tell = |point: &Point| {
+                let (size, figure) = (point.size, point.deciding());
+                let (metric, seconds) = (config.evaluation.metric, point.seconds);
+                let (mean, deviation) = (figure.mean, figure.deviation);
+                tracing::info!(
+                    "{name}: m = {size}: {metric} {mean:.4} ± {deviation:.4}, {seconds:.1} s"
+                );
+            };
+            let (sizes, draws) = (&arguments.sizes, arguments.draws);
+            let curve = study.curve(method, *power, sizes, draws, tell)?;
+            found.curves.push(Curve { name, ..curve });
+        }
+    }
+    Ok(())
+}
+
+fn table(found: &Found) -> String {
+    let mut text = String::new();
+    for curve in &found.curves {
+        let Curve { name, metric, points, recommended, .. } = curve;
+        let fitted = points.iter().any(|point| point.fitted.is_some());
+        let perfect = if fitted { format!("{metric}, perfect h") } else { metric.clone() };
+        let names = ["m", "rank", "residual"].map(String::from).into_iter().chain([perfect]);
+        let mut table = Table::new(names.chain(fitted.then(|| "fitted".to_owned())), 0);
+        for Point { size, rank, residual, perfect, fitted: own, .. } in points {
+            let spread = |own: &Spread| format!("{:.4} ± {:.4}", own.mean, own.deviation);
+            let cells = [size.to_string(), format!("{rank:.1}"), format!("{residual:.5}")];
+            let own = fitted.then(|| own.as_ref().map(spread).unwrap_or_default());
+            table.push(cells.into_iter().chain([spread(perfect)]).chain(own));
+        }
+        text += &format!("{name}\n{}", table.text());
+        text += &format!("recommended: m = {recommended}\n\n");
+    }
+    for Leverage { name, lambda, dimension, scores, pilot } in &found.leverage {
+        let at = |place: usize| scores.get(place - 1).map_or("-".into(), |s| format!("{s:.4}"));
+        let [a, b, c, d, e] = [1, 50, 100, 200, 400].map(at);
+        text += &format!(
+            "{name}: leverage scores at λ = {lambda} ({pilot} columns): effective dimension \
+             {dimension:.1}; 1st {a}, 50th {b}, 100th {c}, 200th {d}, 400th {e}\n"
+        );
+    }
+    if found.curves.len() > 1 {
+        text += &best(&found.curves);
+    }
+    text + &format!("plot: {}\n", found.plot.display())
+}
+
+/// The best of several curves, at its recommended size; of equal ones the first.
+fn best(curves: &[Curve]) -> String {
+    let mean = |curve: &Curve| curve.best().map(|point| point.deciding().mean);
+    let known = curves.iter().filter_map(|curve| Some((curve, mean(curve)?)));
+    let score = |(curve, mean): &(&Curve, f64)| if curve.larger_is_better { *mean } else { -mean };
+    let known: Vec<(&Curve, f64)> = known.collect();
+    let best = known.iter().rev().max_by(|a, b| score(a).total_cmp(&score(b)));
+    let Some((curve, mean)) = best else { return String::new() };
+    let Curve { name, metric, recommended, method, power, .. } = curve;
+    format!(
+        "best: {name}, m = {recommended}: {metric} {mean:.4}; \
+         sketch.method.kind = \"{}\", output.power = {power}\n",
+        method.name()
+    )
+}

@@ -1,0 +1,73 @@
+use std::path::PathBuf;
+
+use crate::Error;
+use crate::config::Override;
+use crate::device::Processor;
+use crate::run::check_output;
+use crate::sweep::{Axis, SweepRequest};
+
+use crate::cli::output::{print, print_json};
+use crate::cli::{plot, progress};
+
+/// Trains a configuration with different settings, and compares them on the validation split.
+///
+/// Every setting has a run directory of its own; finished ones are not trained again, so the same
+/// command continues a sweep that was interrupted. The folder also gets the table (sweep.csv,
+/// sweep.md, sweep.json) and a plot (sweep.svg). Test pairs are never used.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The configuration (TOML); see the book's page on the configuration.
+    config: PathBuf,
+    /// A key and its values; repeated, all combinations are tried. With --random also a range:
+    /// training.learning_rate=1e-4..1e-2:log draws logarithms. Whole ends give whole numbers, except of keys
+    /// that have fractions.
+    #[arg(long = "grid", value_name = "SECTION.KEY=A,B,…", required = true)]
+    axes: Vec<Axis>,
+    /// Random search: number of settings that are drawn from the lists and ranges, at most 10000.
+    #[arg(long, value_name = "N")]
+    random: Option<usize>,
+    /// The folder of the runs; default: runs/NAME-sweep.
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// Change a value of the configuration for all settings; can be repeated.
+    #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
+    overrides: Vec<Override>,
+    /// The data root; default: the environment variable DSOKR_DATA, else data/.
+    #[arg(long)]
+    data: Option<PathBuf>,
+    /// The device: cpu, wgpu, cuda or cuda:NUMBER.
+    #[arg(long, default_value_t)]
+    device: Processor,
+    /// Train although the estimate of the memory is more than there is.
+    #[arg(long)]
+    force: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Error> {
+    check_output("--out", &arguments.out)?;
+    let request = SweepRequest {
+        config: &arguments.config,
+        overrides: &arguments.overrides,
+        axes: &arguments.axes,
+        random: arguments.random,
+        out: arguments.out.clone(),
+        data: arguments.data.as_deref(),
+        processor: arguments.device,
+        force: arguments.force,
+    };
+    let sweep = request.run(&mut progress::Progress::new())?;
+    progress::clear();
+    plot::sweep(&sweep.path.join("sweep.svg"), &sweep)?;
+    if arguments.json {
+        return print_json(&sweep);
+    }
+    let mut text = format!("{}\n", sweep.markdown());
+    if let Some(best) = sweep.best() {
+        let run = best.path.display();
+        text += &format!("best: {run}\n");
+    }
+    print(&format!("{text}tables and plot: {}\n", sweep.path.display()))
+}

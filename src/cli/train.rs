@@ -1,0 +1,118 @@
+use std::path::PathBuf;
+
+use crate::basis::Processes;
+use crate::config::{Checked, Config, Override};
+use crate::data::InputKind;
+use crate::data::config::OnBadRow;
+use crate::device::Processor;
+use crate::repeat::Seeds;
+use crate::run::{EmbeddingCurve, check_output};
+use crate::{Error, Request};
+
+use crate::cli::output::{PROGRAM, print, print_json};
+use crate::cli::{plot, progress};
+
+/// Trains the model of a configuration, writes a run directory, and evaluates the best checkpoint.
+#[derive(Default, clap::Args)]
+#[cfg_attr(
+    feature = "mpi",
+    doc = "\nmpirun -np P dsokr train CONFIG divides each batch of a neural encoder, or the \
+           inputs of a kernel machine with a sketch, among P processes."
+)]
+pub struct Arguments {
+    /// The configuration (TOML); see the book's page on the configuration.
+    pub config: PathBuf,
+    /// The run directory; default: runs/NAME, or the first free one of runs/NAME-2, -3, …
+    #[arg(long)]
+    pub out: Option<PathBuf>,
+    /// Continue from the last checkpoint of the run, if there is one.
+    #[arg(long)]
+    pub resume: bool,
+    /// Train one run for each of these seeds, and print mean and standard deviation: 0..5 is 0 to 4,
+    /// 1,2,7 are these. The runs are in --out, default: runs/NAME-seeds.
+    #[arg(long)]
+    pub seeds: Option<Seeds>,
+    /// Change a value of the configuration; can be repeated.
+    #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
+    pub overrides: Vec<Override>,
+    /// What happens at rows of tables that cannot be read: stop, or skip, which lists and counts them and
+    /// goes on without them; the same as --set data.on_bad_row=….
+    #[arg(long, value_parser = on_bad_row)]
+    pub on_bad_row: Option<Override>,
+    /// The data root; default: the environment variable DSOKR_DATA, else data/.
+    #[arg(long)]
+    pub data: Option<PathBuf>,
+    /// The device: cpu, wgpu, cuda or cuda:NUMBER.
+    #[arg(long, default_value_t)]
+    pub device: Processor,
+    /// Print an estimate of the memory and the time, and train nothing.
+    #[arg(long)]
+    pub plan: bool,
+    /// Train although the estimate of the memory is more than there is.
+    #[arg(long)]
+    pub force: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn on_bad_row(text: &str) -> Result<Override, String> {
+    text.parse::<OnBadRow>()?;
+    format!("data.on_bad_row={text}").parse()
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Error> {
+    let overrides: Vec<Override> =
+        arguments.overrides.iter().chain(&arguments.on_bad_row).cloned().collect();
+    let config: Checked = Config::load_with(&arguments.config, &overrides)?;
+    let root = config.data_root(arguments.data.as_deref())?;
+    let request = Request {
+        config: &config,
+        root,
+        out: arguments.out.clone(),
+        resume: arguments.resume,
+        processor: arguments.device,
+        force: arguments.force,
+    };
+    if arguments.plan {
+        let plans = request.plan()?;
+        return match arguments.json {
+            true => print_json(&plans),
+            false => print(&plans.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")),
+        };
+    }
+    let ranks = Processes::current();
+    let mut progress = progress::Progress::new();
+    if let Some(seeds) = &arguments.seeds {
+        if ranks.size() > 1 {
+            let (found, allowed) = (ranks.size(), "1 for several seeds");
+            return Err(Error::value("number of processes", found, allowed));
+        }
+        check_output("--out", &arguments.out)?;
+        let repeats = request.repeat(seeds, &mut progress)?;
+        progress::clear();
+        if arguments.json {
+            return print_json(&repeats);
+        }
+        let path = repeats.path.display();
+        return print(&format!("\n{repeats}\nrun directories: {path}/seed-…\n"));
+    }
+    let trained = request.run(&mut progress)?;
+    progress::clear();
+    if let (true, Some(curve)) = (ranks.is_first(), EmbeddingCurve::read(&trained.path)?) {
+        plot::embedding(&trained.path.join("embedding.svg"), &curve)?;
+    }
+    let report = &trained.report;
+    if arguments.json {
+        trained.advice.iter().for_each(|line| tracing::warn!("advice: {line}"));
+        return print_json(report);
+    }
+    let path = trained.path.display();
+    let advice: String = trained.advice.iter().map(|line| format!("advice: {line}\n")).collect();
+    let advice = if advice.is_empty() { advice } else { format!("\n{advice}") };
+    let next = match config.encoder.abilities().reads {
+        InputKind::Texts => format!("{} search {path} \"…\"", *PROGRAM),
+        InputKind::Vectors | InputKind::Kernels => format!("{} predict {path} FILE", *PROGRAM),
+    };
+    print(&format!("\n{report}\nrun directory: {path}\ntry: {next}\n{advice}"))
+}

@@ -1,0 +1,5 @@
+//! The command `dsokr`.
+
+fn main() -> std::process::ExitCode {
+    dsokr::cli::main()
+}
