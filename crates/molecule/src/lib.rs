@@ -23,7 +23,6 @@
 //! ```
 
 mod canonical;
-mod descriptors;
 mod drawing;
 mod error;
 mod facts;
@@ -35,21 +34,17 @@ mod groups;
 pub mod kernels;
 mod molecule;
 mod refinement;
-mod ring_systems;
 mod smiles;
-mod stereo;
-mod union;
 
 pub use drawing::{svg_column, svg_pair, svg_text};
 pub use error::Error;
 pub use facts::Fact;
 pub use features::{
-    Chains, Components, Composition, GraphCounts, HashedFeatures, MoleculeFeatures, Morgan, Rings,
-    Stereo, Substructures,
+    Chains, Components, Composition, GraphCounts, HashedFeatures, MoleculeFeatures, Morgan,
+    RingSystem, Rings, Stereo, Substructures, ring_systems,
 };
 pub use groups::{FunctionalGroup, functional_groups};
 pub use molecule::{Atom, Bond, BondOrder, Element, Molecule, Neighbor, Ring};
-pub use ring_systems::{RingSystem, ring_systems};
 pub use smiles::{MAX_ATOMS, MAX_LENGTH, MAX_NESTING, MAX_RING_WILDCARDS, MAX_RINGS};
 
 /// The program of the README, which runs as a test.

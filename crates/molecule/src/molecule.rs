@@ -1,6 +1,6 @@
 //! The molecular graph: atoms, bonds, rings, components.
 
-use crate::stereo::{Center, Geometry};
+use std::cmp::Ordering;
 
 /// A chemical element by its atomic number; 0 is the wildcard `*`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -157,15 +157,20 @@ pub struct Molecule {
 }
 
 impl Molecule {
-    /// Assembles the graph, without configurations; `bonds` and `rings` must point into `atoms`.
-    pub(crate) fn assemble(atoms: Vec<Atom>, bonds: Vec<Bond>, rings: Vec<Ring>) -> Self {
+    /// Assembles the graph; all else must point into `atoms` and `bonds`.
+    pub(crate) fn assemble(
+        atoms: Vec<Atom>,
+        bonds: Vec<Bond>,
+        rings: Vec<Ring>,
+        centers: Vec<Center>,
+        geometries: Vec<Geometry>,
+    ) -> Self {
         let mut neighbors = vec![Vec::new(); atoms.len()];
         for (index, bond) in bonds.iter().enumerate() {
             let [a, b] = bond.atoms;
             neighbors[a].push(Neighbor { atom: b, bond: index });
             neighbors[b].push(Neighbor { atom: a, bond: index });
         }
-        let (centers, geometries) = (Vec::new(), Vec::new());
         Self { atoms, bonds, rings, centers, geometries, neighbors }
     }
 
@@ -226,38 +231,15 @@ impl Molecule {
 
     /// Number of atoms of one element; hydrogens are those folded in and those that are atoms.
     pub fn count(&self, element: Element) -> usize {
-        let own = self.atoms.iter().filter(|a| a.element == element).count();
-        if element == Element::H {
-            own + self.atoms.iter().map(|a| usize::from(a.hydrogens)).sum::<usize>()
-        } else {
-            own
-        }
+        self.composition().get(&element).copied().unwrap_or(0)
     }
 
     /// For each atom the number of its connected component, numbered from 0 in the order of their
     /// first atoms.
     pub fn components(&self) -> Vec<usize> {
-        const NONE: usize = usize::MAX;
-        let mut label = vec![NONE; self.atoms.len()];
-        let mut stack = Vec::new();
-        let mut components = 0;
-        for start in 0..self.atoms.len() {
-            if label[start] != NONE {
-                continue;
-            }
-            label[start] = components;
-            stack.push(start);
-            while let Some(atom) = stack.pop() {
-                for n in self.neighbors(atom) {
-                    if label[n.atom] == NONE {
-                        label[n.atom] = components;
-                        stack.push(n.atom);
-                    }
-                }
-            }
-            components += 1;
-        }
-        label
+        let mut sets = Union::new(self.atoms.len());
+        self.bonds.iter().for_each(|bond| sets.merge(bond.atoms[0], bond.atoms[1]));
+        sets.numbers()
     }
 
     /// The atoms of each component, ascending.
@@ -270,5 +252,111 @@ impl Molecule {
             parts[part].push(atom);
         }
         parts
+    }
+}
+
+/// Stands for the hydrogen among the ligands of a [`Center`].
+pub(crate) const HYDROGEN: usize = usize::MAX;
+
+/// A tetrahedral centre.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Center {
+    /// The atom in the middle.
+    pub(crate) atom: usize,
+    /// Its three or four ligands: atoms, and [`HYDROGEN`] at most once.
+    pub(crate) ligands: Vec<usize>,
+    /// Seen from the first ligand, the others follow clockwise (`@@`) in the order of the list.
+    pub(crate) clockwise: bool,
+}
+
+impl Center {
+    /// Whether the ligands, sorted by increasing `rank`, follow clockwise; `None` when two ligands
+    /// have the same rank. The hydrogen comes last.
+    pub(crate) fn clockwise_by(&self, rank: impl Fn(usize) -> usize) -> Option<bool> {
+        let rank = |ligand| if ligand == HYDROGEN { usize::MAX } else { rank(ligand) };
+        let mut odd = false;
+        for (place, &first) in self.ligands.iter().enumerate() {
+            for &second in &self.ligands[place + 1..] {
+                let (first, second) = (rank(first), rank(second));
+                if first == second {
+                    return None;
+                }
+                odd ^= first > second;
+            }
+        }
+        Some(self.clockwise ^ odd)
+    }
+}
+
+/// A double bond with a geometry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Geometry {
+    /// The double bond.
+    pub(crate) bond: usize,
+    /// Its ends.
+    pub(crate) ends: [usize; 2],
+    /// For each end, one of its one or two other neighbours.
+    pub(crate) references: [usize; 2],
+    /// Whether the two references lie on the same side.
+    pub(crate) together: bool,
+}
+
+impl Geometry {
+    /// Whether the neighbours of lowest `rank` at both ends lie on the same side; `None` when two at one end have
+    /// the same rank.
+    pub(crate) fn together_by<N: Iterator<Item = usize>>(
+        &self,
+        neighbors: impl Fn(usize) -> N,
+        rank: impl Fn(usize) -> usize,
+    ) -> Option<bool> {
+        let mut together = self.together;
+        for ((end, partner), reference) in
+            self.ends.into_iter().zip([self.ends[1], self.ends[0]]).zip(self.references)
+        {
+            for other in neighbors(end).filter(|&other| other != partner && other != reference) {
+                match rank(other).cmp(&rank(reference)) {
+                    Ordering::Less => together = !together,
+                    Ordering::Equal => return None,
+                    Ordering::Greater => {}
+                }
+            }
+        }
+        Some(together)
+    }
+}
+
+/// Numbers from 0 in disjoint sets, each alone at first.
+pub(crate) struct Union(Vec<usize>);
+
+impl Union {
+    pub(crate) fn new(count: usize) -> Self {
+        Self((0..count).collect())
+    }
+
+    /// The number that stands for the set of another one.
+    pub(crate) fn root(&mut self, mut number: usize) -> usize {
+        while self.0[number] != number {
+            self.0[number] = self.0[self.0[number]];
+            number = self.0[number];
+        }
+        number
+    }
+
+    /// Merges the sets of two numbers.
+    pub(crate) fn merge(&mut self, a: usize, b: usize) {
+        let (a, b) = (self.root(a), self.root(b));
+        self.0[a] = b;
+    }
+
+    /// The number of the set of each, from 0 in the order of their first members.
+    pub(crate) fn numbers(mut self) -> Vec<usize> {
+        let (members, mut count) = (self.0.len(), 0);
+        let mut of_root = vec![None; members];
+        let number = |member| {
+            let number = *of_root[self.root(member)].get_or_insert(count);
+            count += usize::from(number == count);
+            number
+        };
+        (0..members).map(number).collect()
     }
 }

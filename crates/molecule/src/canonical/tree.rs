@@ -1,6 +1,9 @@
-//! The spanning tree along which a SMILES is written.
+//! The spanning tree along which a SMILES is written, and the places of `/` and `\`, which describe the known
+//! geometries of double bonds and no others.
 
-use super::structure::Structure;
+use std::collections::{BTreeMap, VecDeque};
+
+use super::Structure;
 
 /// A depth-first tree of a structure; the bonds outside it close rings.
 pub(super) struct Tree {
@@ -29,8 +32,7 @@ impl Tree {
         let mut preorder = Vec::with_capacity(count);
         let sorted: Vec<Vec<usize>> = (0..count)
             .map(|atom| {
-                let mut nodes: Vec<_> =
-                    structure.arcs[atom].iter().map(|arc| arc.node as usize).collect();
+                let mut nodes: Vec<usize> = structure.neighbors(atom).collect();
                 nodes.sort_unstable_by_key(|&node| rank[node]);
                 nodes
             })
@@ -95,4 +97,118 @@ impl Tree {
         let rings = self.closing[atom].iter().chain(&self.opening[atom]);
         before.into_iter().chain(rings.chain(&self.children[atom]).copied())
     }
+}
+
+/// Marks by the atoms of a bond, in the order in which they are written: `true` is `/`.
+pub(super) type Marks = BTreeMap<(usize, usize), bool>;
+
+/// That two marks are equal, or that they differ.
+struct Relation {
+    bonds: [(usize, usize); 2],
+    equal: bool,
+}
+
+/// How many choices of marked bonds are tried.
+const ATTEMPTS: usize = 4_096;
+
+/// One mark at each end of each double bond of known geometry.
+///
+/// Where an end has two substituents either bond can be marked, and in a ring of conjugated double
+/// bonds not every choice is consistent, or silent about double bonds of unknown geometry. A text
+/// that gave these geometries shows that some choice is; the first found is taken.
+pub(super) fn marks(structure: &Structure, tree: &Tree, rank: &[usize]) -> Marks {
+    let mut known = vec![false; structure.len()];
+    let ends = structure.geometries.iter().flat_map(|geometry| geometry.ends);
+    ends.for_each(|end| known[end] = true);
+    let unknown =
+        |atom: usize| !known[atom] && structure.arcs[atom].iter().any(|arc| arc.label == 2);
+    let markable = |end: usize, other: usize| {
+        structure.arcs[end].iter().any(|arc| arc.node as usize == other && arc.label == 1)
+    };
+    let in_tree = |a: usize, b: usize| tree.parent[a] == b || tree.parent[b] == a;
+
+    let mut options: Vec<(usize, Vec<usize>)> = Vec::new();
+    for geometry in &structure.geometries {
+        let [a, b] = geometry.ends;
+        for (end, partner) in [(a, b), (b, a)] {
+            let others = structure.others(end, partner).filter(|&other| markable(end, other));
+            let mut others: Vec<usize> = others.collect();
+            others.sort_by_key(|&other| (unknown(other), !in_tree(end, other), rank[other]));
+            options.push((end, others));
+        }
+    }
+    let free: Vec<usize> = (0..options.len()).filter(|&end| options[end].1.len() > 1).collect();
+    let attempts = 1 << free.len().min(ATTEMPTS.ilog2() as usize);
+    let attempt = |number: usize| {
+        let ends = options.iter().enumerate().map(|(at, (end, others))| {
+            let bit = free.iter().position(|&other| other == at);
+            let second =
+                bit.is_some_and(|bit| bit < usize::BITS as usize && number >> bit & 1 == 1);
+            (*end, others.get(usize::from(second)).copied())
+        });
+        let ends: Vec<_> = ends.filter_map(|(end, other)| Some((end, other?))).collect();
+        (ends.len() == options.len()).then(|| solve(structure, tree, &ends)).flatten()
+    };
+    (0..attempts).find_map(attempt).unwrap_or_default()
+}
+
+/// Marks on the given bonds, as (end of a double bond, substituent), two for each geometry; `None`
+/// when they contradict one another or say something about other double bonds.
+fn solve(structure: &Structure, tree: &Tree, ends: &[(usize, usize)]) -> Option<Marks> {
+    let written = |a: usize, b: usize| if tree.place[a] < tree.place[b] { (a, b) } else { (b, a) };
+    let mut marked: Vec<_> = ends.iter().map(|&(end, other)| written(end, other)).collect();
+    let mut relations: Vec<Relation> = Vec::new();
+    // A mark reads the other way round from the end that is written second.
+    let mut relate = |first: (usize, usize), second: (usize, usize), same_side: bool| {
+        let [one, two] = [first, second].map(|(end, other)| written(end, other));
+        let turned = (one.0 != first.0) ^ (two.0 != second.0);
+        relations.push(Relation { bonds: [one, two], equal: same_side ^ turned });
+    };
+    for (geometry, ends) in structure.geometries.iter().zip(ends.chunks_exact(2)) {
+        let other = |at: usize| ends[at].1 != geometry.references[at];
+        relate(ends[0], ends[1], geometry.together ^ other(0) ^ other(1));
+        for (at, &(end, chosen)) in ends.iter().enumerate() {
+            for sibling in structure.others(end, geometry.ends[1 - at]) {
+                if sibling != chosen && marked.contains(&written(end, sibling)) {
+                    relate((end, chosen), (end, sibling), false);
+                }
+            }
+        }
+    }
+
+    let mut marks = Marks::new();
+    marked.sort_unstable_by_key(|&(a, b)| (tree.place[a], tree.place[b]));
+    for start in marked {
+        let mut queue = VecDeque::from([start]);
+        marks.entry(start).or_insert(true);
+        while let Some(bond) = queue.pop_front() {
+            let here = marks.get(&bond).copied()?;
+            for relation in &relations {
+                let [one, two] = relation.bonds;
+                let other = match bond {
+                    bond if bond == one => two,
+                    bond if bond == two => one,
+                    _ => continue,
+                };
+                marks.entry(other).or_insert_with(|| {
+                    queue.push_back(other);
+                    here ^ !relation.equal
+                });
+            }
+        }
+    }
+    let holds = |relation: &Relation| {
+        let [one, two] = relation.bonds.map(|bond| marks.get(&bond));
+        (one == two) == relation.equal
+    };
+    let says = |end: usize, partner: usize| {
+        let mut others = structure.others(end, partner);
+        others.any(|other| marks.contains_key(&written(end, other)))
+    };
+    let silent = (0..structure.len()).all(|atom| {
+        let double = structure.arcs[atom].iter().filter(|arc| arc.label == 2);
+        let mut partners = double.map(|arc| arc.node as usize);
+        partners.all(|partner| !(says(atom, partner) && says(partner, atom)))
+    });
+    (relations.iter().all(holds) && silent).then_some(marks)
 }

@@ -2,12 +2,10 @@
 
 use std::fmt::Write;
 
-use super::marks::marks;
-use super::structure::Structure;
-use super::tree::Tree;
+use super::Structure;
+use super::tree::{Tree, marks};
 use crate::formula::signed;
-use crate::molecule::{Atom, Bond, BondOrder, Element, Molecule};
-use crate::stereo::HYDROGEN;
+use crate::molecule::{Atom, Bond, BondOrder, Element, HYDROGEN, Molecule};
 
 pub(super) fn write(molecule: &Molecule, structure: &Structure, rank: &[usize]) -> String {
     let tree = Tree::new(structure, rank);
@@ -202,10 +200,9 @@ fn is_implied<'a>(atom: &Atom, bonds: impl Iterator<Item = &'a Bond>) -> bool {
         Element::WILDCARD => hydrogens == 0,
         Element::B => total == 3,
         Element::C => total == 4,
-        Element::N => total == 3 || total == 5 && valence > 3,
         Element::O => total == 2,
         Element::F | Element::CL | Element::BR | Element::I => total == 1,
-        Element::P => total == 3 || total == 5 && valence > 3,
+        Element::N | Element::P => total == 3 || total == 5 && valence > 3,
         Element::S => total == 2 || total == 4 && valence > 2 || total == 6 && valence > 4,
         _ => false,
     }

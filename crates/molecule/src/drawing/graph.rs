@@ -1,9 +1,9 @@
-//! Drawings of graphs as SVG.
+//! Drawings of graphs as SVG, and the points of their nodes.
 
 use std::fmt::Write;
 
-use super::{MIDDLE, Point, blank, layout::layout, opened, svg_text, text};
-use crate::graph::NamedGraph;
+use super::{MIDDLE, Point, blank, circle, line, opened, svg_text, text};
+use crate::graph::{Distances, Graph, NamedGraph};
 
 /// The most nodes of a graph that is drawn.
 const MOST: usize = 100;
@@ -44,13 +44,8 @@ impl NamedGraph {
         let points = scaled(&layout(graph), radius);
         let mut svg = opened(&points, radius + 4.0);
         for (from, to, label) in graph.edges() {
-            let ([x1, y1], [x2, y2]) = (points[from], points[to]);
-            // writing to a string cannot fail
-            let _ = writeln!(
-                svg,
-                "  <line x1=\"{x1:.2}\" y1=\"{y1:.2}\" x2=\"{x2:.2}\" y2=\"{y2:.2}\" stroke=\"black\" \
-                 stroke-width=\"1.5\"/>"
-            );
+            let ends @ [[x1, y1], [x2, y2]] = [points[from], points[to]];
+            line(&mut svg, ends, 1.5, "");
             let label = self.shown(label);
             if !label.is_empty() {
                 let middle = [(x1 + x2) / 2.0, (y1 + y2) / 2.0];
@@ -60,6 +55,7 @@ impl NamedGraph {
             }
         }
         for (&[x, y], label) in points.iter().zip(&labels) {
+            // writing to a string cannot fail
             let _ = writeln!(
                 svg,
                 "  <circle cx=\"{x:.2}\" cy=\"{y:.2}\" r=\"{radius:.2}\" fill=\"#eaf1f8\" \
@@ -98,4 +94,114 @@ fn scaled(points: &[Point], radius: f64) -> Vec<Point> {
     // dense graphs grow, up to a bound
     let unit = edge.max((2.0 * radius + 6.0) / nearest.max(1.0 / 3.0));
     points.iter().map(|[x, y]| [x * unit, y * unit]).collect()
+}
+
+/// Rounds of the descent with equal weights, which unfold the graph, and with those of the stress.
+const UNFOLDING: usize = 200;
+const ROUNDS: usize = 100;
+
+/// Points whose distances follow those in the graph, with the length of an edge as unit.
+///
+/// Minimises the stress `Σ (|x_i − x_j| − d_ij)² / d_ij²` (Kamada and Kawai 1989) by majorization, one
+/// node at a time (Gansner, Koren and North 2004). It starts from a circle on which the nodes lie in the
+/// order of a depth-first search, with rounds in which all pairs have one weight. Parts that no path joins
+/// lie one edge further apart than the longest path. The longer side lies across.
+fn layout(graph: &Graph) -> Vec<Point> {
+    let nodes = graph.len();
+    let apart = distances(graph);
+    let mut points = on_circle(graph);
+    for round in 0..UNFOLDING + ROUNDS {
+        for node in 0..nodes {
+            let (mut sum, mut weights) = ([0.0; 2], 0.0);
+            for other in (0..nodes).filter(|&other| other != node) {
+                let wanted = apart[node * nodes + other];
+                let weight = if round < UNFOLDING { 1.0 } else { 1.0 / (wanted * wanted) };
+                let from = [0, 1].map(|axis| points[node][axis] - points[other][axis]);
+                let factor = wanted / from[0].hypot(from[1]).max(1e-9);
+                for axis in [0, 1] {
+                    sum[axis] += weight * (points[other][axis] + factor * from[axis]);
+                }
+                weights += weight;
+            }
+            if weights > 0.0 {
+                points[node] = sum.map(|sum| sum / weights);
+            }
+        }
+    }
+    turned(points)
+}
+
+/// Numbers of edges on shortest paths, `[nodes × nodes]`.
+fn distances(graph: &Graph) -> Vec<f64> {
+    let nodes = graph.len();
+    let mut search = Distances::new(graph);
+    let mut paths: Vec<Option<usize>> = Vec::with_capacity(nodes * nodes);
+    for source in 0..nodes {
+        search.search(graph, source, usize::MAX, |_| true);
+        paths.extend((0..nodes).map(|node| search.of(node)));
+    }
+    let longest = paths.iter().flatten().max().copied().unwrap_or(0);
+    paths.into_iter().map(|path| path.unwrap_or(longest + 1) as f64).collect()
+}
+
+/// The nodes on a circle, each beside those that a depth-first search finds before and after it.
+fn on_circle(graph: &Graph) -> Vec<Point> {
+    let mut places = vec![None; graph.len()];
+    let mut next = 0;
+    for start in 0..graph.len() {
+        let mut open = vec![start];
+        while let Some(node) = open.pop() {
+            if places[node].is_none() {
+                places[node] = Some(next);
+                next += 1;
+                open.extend(graph.arcs(node).iter().rev().map(|arc| arc.node));
+            }
+        }
+    }
+    let point = circle(graph.len(), 1.0);
+    places.into_iter().map(|place| point(place.unwrap_or_default())).collect()
+}
+
+/// The points turned so that they spread most from left to right.
+fn turned(points: Vec<Point>) -> Vec<Point> {
+    let count = points.len().max(1) as f64;
+    let mean = [0, 1].map(|axis| points.iter().map(|point| point[axis]).sum::<f64>() / count);
+    let product = |a: usize, b: usize| -> f64 {
+        points.iter().map(|point| (point[a] - mean[a]) * (point[b] - mean[b])).sum()
+    };
+    let angle = 0.5 * (2.0 * product(0, 1)).atan2(product(0, 0) - product(1, 1));
+    let (sin, cos) = angle.sin_cos();
+    points.into_iter().map(|[x, y]| [cos * x + sin * y, cos * y - sin * x]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stress(graph: &Graph) -> f64 {
+        let (points, apart) = (layout(graph), distances(graph));
+        let pairs = (0..graph.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
+        let one = |(a, b): (usize, usize)| {
+            let wanted = apart[a * graph.len() + b];
+            let [x, y] = [0, 1].map(|axis| points[a][axis] - points[b][axis]);
+            (x.hypot(y) / wanted - 1.0).powi(2)
+        };
+        pairs.map(one).sum()
+    }
+
+    #[test]
+    fn distances_are_those_of_the_graph_where_the_plane_has_room() {
+        let path: Vec<_> = (1..8).map(|node| (node - 1, node, 0)).collect();
+        let line = Graph::new(vec![0; 8], &path).unwrap();
+        assert!(stress(&line) < 0.01, "{}", stress(&line));
+        let points = layout(&line);
+        assert!((points[0][0] - points[7][0]).abs() > 6.8, "{points:?}");
+        let triangle = Graph::new(vec![0; 3], &[(0, 1, 0), (1, 2, 0), (2, 0, 0)]).unwrap();
+        assert!(stress(&triangle) < 1e-9);
+        let parts = Graph::new(vec![0; 4], &[(0, 1, 0), (2, 3, 0)]).unwrap();
+        assert!(layout(&parts).iter().flatten().all(|x| x.is_finite()));
+        assert!(stress(&parts) < 0.2, "{}", stress(&parts));
+        let one = Graph::new(vec![0], &[]).unwrap();
+        assert!(layout(&one).iter().flatten().all(|x| x.is_finite()));
+    }
 }

@@ -1,8 +1,6 @@
 //! Drawings of molecules and graphs, one or several in an SVG document.
 
 mod graph;
-mod layout;
-mod mol_block;
 mod molecule;
 
 use std::fmt::Write;
@@ -161,6 +159,15 @@ fn blank(svg: &mut String, [x, y]: Point, [half_width, half_height]: [f64; 2]) {
     let _ = writeln!(
         svg,
         "  <rect x=\"{left:.2}\" y=\"{top:.2}\" width=\"{width:.2}\" height=\"{height:.2}\" fill=\"white\"/>"
+    );
+}
+
+/// A black line between two points, with further `attributes`.
+fn line(svg: &mut String, [[x1, y1], [x2, y2]]: [Point; 2], width: f64, attributes: &str) {
+    let _ = writeln!(
+        svg,
+        "  <line x1=\"{x1:.2}\" y1=\"{y1:.2}\" x2=\"{x2:.2}\" y2=\"{y2:.2}\" stroke=\"black\" \
+         stroke-width=\"{width}\"{attributes}/>"
     );
 }
 

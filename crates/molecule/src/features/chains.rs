@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::featurizer::HashedFeatures;
+use super::HashedFeatures;
 use super::morgan::combine;
 use crate::molecule::{BondOrder, Element, Molecule, Neighbor};
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::featurizer::HashedFeatures;
+use super::HashedFeatures;
 use super::rings::pattern;
 use crate::molecule::{Atom, Molecule};
 use crate::refinement::{code_of, mix};

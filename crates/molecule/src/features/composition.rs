@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::featurizer::MoleculeFeatures;
+use super::MoleculeFeatures;
 use crate::Error;
 use crate::groups::{FunctionalGroup, functional_groups};
 use crate::molecule::{BondOrder, Element, Molecule};

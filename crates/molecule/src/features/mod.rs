@@ -6,27 +6,123 @@
 mod chains;
 mod components;
 mod composition;
-mod featurizer;
-mod graph;
 mod morgan;
 mod rings;
 mod stereo;
 
-use dsokr_basis::features::SparseRows;
+use std::collections::BTreeMap;
+
+use dsokr_basis::features::{BitRows, SparseRows};
+use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::graph::Graph;
+use crate::kernels::{GraphKernel, GraphVocabulary};
 use crate::{Error, Molecule};
 
 pub use chains::Chains;
 pub(crate) use chains::chain_lengths;
 pub use components::Components;
 pub use composition::Composition;
-pub use featurizer::{HashedFeatures, MoleculeFeatures};
-pub use graph::GraphCounts;
 pub use morgan::Morgan;
-pub use rings::Rings;
+pub use rings::{RingSystem, Rings, ring_systems};
 pub use stereo::Stereo;
+
+/// Turns molecules into feature rows.
+///
+/// ```
+/// use dsokr_basis::features::SparseRows;
+/// use dsokr_molecule::{Error, Molecule, MoleculeFeatures};
+///
+/// /// The number of heavy atoms.
+/// struct Size;
+///
+/// impl MoleculeFeatures for Size {
+///     fn validate(&self) -> Result<(), Error> {
+///         Ok(())
+///     }
+///
+///     fn counts(&self, molecules: &[Molecule]) -> Result<SparseRows, Error> {
+///         let row = |molecule: &Molecule| [(0, molecule.atoms().len() as f32)];
+///         Ok(SparseRows::from_rows(1, molecules.iter().map(row))?)
+///     }
+/// }
+///
+/// let rows = Size.counts(&[Molecule::parse("CCO")?])?;
+/// assert_eq!(rows.row(0), (&[0][..], &[3.0][..]));
+/// # Ok::<(), Error>(())
+/// ```
+pub trait MoleculeFeatures {
+    /// Checks the parameters.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for one that is out of range.
+    fn validate(&self) -> Result<(), Error>;
+
+    /// One row of counts a molecule.
+    ///
+    /// # Errors
+    /// Those of [`validate`](Self::validate), and [`Error::Rows`] for rows that cannot be, such as those
+    /// with more columns than can be numbered.
+    fn counts(&self, molecules: &[Molecule]) -> Result<SparseRows, Error>;
+
+    /// The rows, and what their columns stand for where that depends on the molecules; by default it does
+    /// not, and the list is empty.
+    ///
+    /// # Errors
+    /// As [`counts`](Self::counts).
+    fn fit(&self, molecules: &[Molecule]) -> Result<(Vec<u64>, SparseRows), Error> {
+        Ok((Vec::new(), self.counts(molecules)?))
+    }
+
+    /// The rows of further molecules, with the columns of those that were [fitted](Self::fit).
+    ///
+    /// # Errors
+    /// As [`counts`](Self::counts); columns that are none of this featurizer.
+    fn counts_in(&self, columns: &[u64], molecules: &[Molecule]) -> Result<SparseRows, Error> {
+        let _ = columns;
+        self.counts(molecules)
+    }
+}
+
+/// Features that are 32-bit hashes of parts of a molecule, folded into columns.
+///
+/// The column of a feature is its code modulo the width. Each implementation is a [`MoleculeFeatures`].
+pub trait HashedFeatures: Sync {
+    /// The featurizer's name, for messages.
+    const NAME: &'static str;
+
+    /// Number of columns, at least 1.
+    fn width(&self) -> usize;
+
+    /// The features of a molecule before they are folded into columns, and how often it has each.
+    fn codes(&self, molecule: &Molecule) -> BTreeMap<u32, u32>;
+}
+
+impl<F: HashedFeatures> MoleculeFeatures for F {
+    fn validate(&self) -> Result<(), Error> {
+        match self.width() {
+            0 => Err(Error::parameter(F::NAME, "width", 0, "at least 1")),
+            _ => Ok(()),
+        }
+    }
+
+    fn counts(&self, molecules: &[Molecule]) -> Result<SparseRows, Error> {
+        self.validate()?;
+        let width = self.width();
+        // Refuses a width above that of 32-bit column numbers.
+        BitRows::from_indices(width, [[0; 0]; 0])?;
+        let rows = molecules.par_iter().map(|molecule| {
+            let mut row = BTreeMap::new();
+            for (code, count) in self.codes(molecule) {
+                *row.entry(code % width as u32).or_insert(0.0) += count as f32;
+            }
+            row
+        });
+        Ok(SparseRows::from_rows(width, rows.collect::<Vec<_>>())?)
+    }
+}
 
 macro_rules! substructures {
     ($($(#[$what:meta])* $name:ident($features:ty),)*) => {
@@ -82,5 +178,37 @@ impl MoleculeFeatures for Substructures {
 
     fn counts_in(&self, columns: &[u64], molecules: &[Molecule]) -> Result<SparseRows, Error> {
         self.features().counts_in(columns, molecules)
+    }
+}
+
+/// The features of a graph kernel, a column for each that occurs in the molecules
+/// ([`GraphVocabulary::fit_rows`]).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GraphCounts {
+    /// The kernel.
+    pub kernel: GraphKernel,
+}
+
+impl MoleculeFeatures for GraphCounts {
+    fn validate(&self) -> Result<(), Error> {
+        self.kernel.validate().map_err(|error| error.below("graph features", "kernel"))
+    }
+
+    fn counts(&self, molecules: &[Molecule]) -> Result<SparseRows, Error> {
+        Ok(self.fit(molecules)?.1)
+    }
+
+    fn fit(&self, molecules: &[Molecule]) -> Result<(Vec<u64>, SparseRows), Error> {
+        self.validate()?;
+        let graphs: Vec<Graph> = molecules.par_iter().map(Graph::from).collect();
+        let (vocabulary, rows) = GraphVocabulary::fit_rows(self.kernel.clone(), &graphs)?;
+        Ok((vocabulary.features().to_vec(), rows))
+    }
+
+    fn counts_in(&self, columns: &[u64], molecules: &[Molecule]) -> Result<SparseRows, Error> {
+        self.validate()?;
+        let graphs: Vec<Graph> = molecules.par_iter().map(Graph::from).collect();
+        GraphVocabulary::from_features(self.kernel.clone(), columns.to_vec())?.rows(&graphs)
     }
 }

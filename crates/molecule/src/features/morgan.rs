@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::featurizer::{HashedFeatures, MoleculeFeatures};
+use super::{HashedFeatures, MoleculeFeatures};
 use crate::Error;
 use crate::molecule::{Bond, BondOrder, Molecule};
 

@@ -1,14 +1,13 @@
-//! What is R or S, E or Z in a molecule, as feature rows.
+//! Configurations by name, R and S, E and Z, and as feature rows.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::featurizer::HashedFeatures;
+use super::HashedFeatures;
 use super::morgan::{atom_codes, bond_code, combine, surroundings};
-use crate::descriptors::{Descriptors, code};
-use crate::molecule::Molecule;
+use crate::molecule::{Atom, Element, Molecule};
 
 /// Configurations with the surroundings that they stand in, as hashed features: those of [`Morgan`]
 /// that hold a stereo centre or a double bond with a geometry, whose codes say R, S, E or Z.
@@ -70,5 +69,219 @@ impl HashedFeatures for Stereo {
             }
         }
         surroundings(molecule, self.radius, atoms, &bonds, marked)
+    }
+}
+
+/// What the configurations of a molecule are called.
+pub(crate) struct Descriptors {
+    /// Centres with a configuration: the atom, and whether it is R; none where ligands are alike.
+    pub(crate) centers: Vec<(usize, Option<bool>)>,
+    /// Double bonds with a geometry: the bond, and whether it is Z; none where ligands are alike.
+    pub(crate) geometries: Vec<(usize, Option<bool>)>,
+}
+
+impl Descriptors {
+    /// Ligands are ranked by the first two rules of Cahn, Ingold and Prelog: by atomic numbers, iterated over
+    /// neighbours, and where these leave ligands alike by masses. Where two ligands differ only far off, or
+    /// in their own configurations, the full rules can say otherwise.
+    pub(crate) fn of(molecule: &Molecule) -> Self {
+        if molecule.centers.is_empty() && molecule.geometries.is_empty() {
+            return Self { centers: Vec::new(), geometries: Vec::new() };
+        }
+        let ranks = ranks(molecule);
+        // the highest priority first
+        let from_top = |ligand: usize| usize::MAX - 1 - ranks[ligand];
+        let centers = molecule.centers.iter();
+        let centers = centers.map(|center| (center.atom, center.clockwise_by(from_top)));
+        let neighbors = |atom: usize| molecule.neighbors(atom).iter().map(|n| n.atom);
+        let geometries = molecule.geometries.iter();
+        let geometries =
+            geometries.map(|geometry| (geometry.bond, geometry.together_by(neighbors, from_top)));
+        Self { centers: centers.collect(), geometries: geometries.collect() }
+    }
+}
+
+/// The name of a configuration as a number: 1 for R and Z, 2 for S and E, 3 where ligands are alike.
+pub(crate) fn code(name: Option<bool>) -> u32 {
+    name.map_or(3, |first| if first { 1 } else { 2 })
+}
+
+/// Ranks of atoms, larger for higher priority; equal for atoms that the rules do not distinguish.
+fn ranks(molecule: &Molecule) -> Vec<usize> {
+    let mut elements: Vec<Element> = molecule.atoms().iter().map(|atom| atom.element).collect();
+    elements.sort_unstable();
+    elements.dedup();
+    let nodes = Nodes { molecule, elements };
+    // rule 1, atomic numbers; where it leaves atoms alike, rule 2, masses
+    let ranks = nodes.refined(&nodes.of(|atom| atom.element, |element| element));
+    let mass = |atom: &Atom| match atom.isotope {
+        Some(mass) => f64::from(mass).to_bits(),
+        None => atom.element.weight().to_bits(),
+    };
+    let masses = nodes.of(mass, |element| element.weight().to_bits());
+    let mut ranks = nodes.refined(&ranks.into_iter().zip(masses).collect::<Vec<_>>());
+    ranks.truncate(molecule.atoms().len());
+    ranks
+}
+
+/// What is ranked: the atoms of a molecule, a hydrogen, and a duplicate of each element.
+///
+/// A double bond puts a duplicate of either end at the other one. Nothing is bound to it.
+struct Nodes<'a> {
+    molecule: &'a Molecule,
+    /// Those of the molecule, ascending.
+    elements: Vec<Element>,
+}
+
+impl Nodes<'_> {
+    /// A value of each node, in the order atoms, hydrogen, duplicates.
+    fn of<T>(&self, atom: impl Fn(&Atom) -> T, of_element: impl Fn(Element) -> T) -> Vec<T> {
+        let leaves = [Element::H].iter().chain(&self.elements);
+        let leaves = leaves.map(|&element| of_element(element));
+        self.molecule.atoms().iter().map(atom).chain(leaves).collect()
+    }
+
+    /// The nodes bound to an atom, each twice, so that an aromatic bond has half a duplicate.
+    fn around(&self, atom: usize) -> Vec<usize> {
+        let atoms = self.molecule.atoms();
+        let mut around = Vec::new();
+        // an isotope of hydrogen that ends a bond is a leaf as other hydrogens are
+        if atoms[atom].element == Element::H {
+            return around;
+        }
+        for n in self.molecule.neighbors(atom) {
+            let bond = self.molecule.bonds()[n.bond];
+            around.extend([n.atom; 2]);
+            let duplicates = match bond.aromatic {
+                true => 1,
+                false => 2 * (usize::from(bond.order.multiplicity()) - 1),
+            };
+            let place = self.elements.binary_search(&atoms[n.atom].element);
+            let place = place.unwrap_or_else(|place| place);
+            around.extend(std::iter::repeat_n(atoms.len() + 1 + place, duplicates));
+        }
+        let hydrogens = 2 * usize::from(atoms[atom].hydrogens);
+        around.extend(std::iter::repeat_n(atoms.len(), hydrogens));
+        around
+    }
+
+    /// Ranks of the nodes by a key, and where keys are equal by the ranks around them, and so on.
+    fn refined<K: Ord>(&self, keys: &[K]) -> Vec<usize> {
+        let atoms = self.molecule.atoms().len();
+        let around: Vec<Vec<usize>> = (0..atoms).map(|atom| self.around(atom)).collect();
+        let (mut ranks, mut classes) = dense(keys);
+        // a round that finds no further class is the last
+        loop {
+            let key = |node: usize| {
+                let around = around.get(node).map_or(&[][..], Vec::as_slice);
+                let mut around: Vec<usize> = around.iter().map(|&node| ranks[node]).collect();
+                around.sort_unstable_by(|a, b| b.cmp(a));
+                (ranks[node], around)
+            };
+            let keys: Vec<(usize, Vec<usize>)> = (0..ranks.len()).map(key).collect();
+            let (next, count) = dense(&keys);
+            if count == classes {
+                return ranks;
+            }
+            (ranks, classes) = (next, count);
+        }
+    }
+}
+
+/// The place of each key among the distinct ones, and how many there are.
+fn dense<K: Ord>(keys: &[K]) -> (Vec<usize>, usize) {
+    let mut order: Vec<&K> = keys.iter().collect();
+    order.sort_unstable();
+    order.dedup();
+    let place = |key: &K| order.binary_search(&key).unwrap_or_else(|place| place);
+    (keys.iter().map(place).collect(), order.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(smiles: &str) -> Descriptors {
+        Descriptors::of(&Molecule::parse(smiles).unwrap())
+    }
+
+    /// How many centres are R, and how many S.
+    fn centers(smiles: &str) -> (usize, usize) {
+        let centers = of(smiles).centers;
+        let count = |right| centers.iter().filter(|(_, name)| *name == Some(right)).count();
+        assert_eq!(count(true) + count(false), centers.len(), "{smiles}: {centers:?}");
+        (count(true), count(false))
+    }
+
+    #[test]
+    fn centers_are_named_as_chemists_name_them() {
+        // PubChem's isomeric SMILES and its names
+        for (smiles, name, right, left) in [
+            ("C[C@@H](C(=O)O)N", "(2S)-alanine", 0, 1),
+            ("C([C@@H](C(=O)O)N)S", "(2R)-cysteine", 1, 0),
+            ("C[C@H]([C@@H](C(=O)O)N)O", "(2S,3R)-threonine", 1, 1),
+            ("C([C@H](C=O)O)O", "(2R)-2,3-dihydroxypropanal", 1, 0),
+            ("C[C@@H](C(=O)O)O", "(2S)-lactic acid", 0, 1),
+            ("CC1=CC[C@@H](CC1)C(=C)C", "(4R)-limonene", 1, 0),
+            ("CC(C)CC1=CC=C(C=C1)[C@H](C)C(=O)O", "(2S)-ibuprofen", 0, 1),
+            ("C([C@@H]1[C@H]([C@@H]([C@H]([C@@H](O1)O)O)O)O)O", "beta-D-glucose", 3, 2),
+            ("C([C@@H]1[C@H]([C@@H]([C@H]([C@H](O1)O)O)O)O)O", "alpha-D-glucose", 2, 3),
+            (
+                "C[C@H](CCCC(C)C)[C@H]1CC[C@@H]2[C@@]1(CC[C@H]3[C@H]2CC=C4[C@@]3(CC[C@@H](C4)O)C)C",
+                "(3S,8S,9S,10R,13R,14S,17R,20R)-cholesterol",
+                4,
+                4,
+            ),
+        ] {
+            assert_eq!(centers(smiles), (right, left), "{name}");
+        }
+        // a mirrored molecule has the other name, and one spelled another way the same
+        assert_eq!(centers("N[C@@H](C)C(=O)O"), (0, 1));
+        assert_eq!(centers("OC(=O)[C@H](C)N"), centers("C[C@@H](C(=O)O)N"));
+        assert_eq!(centers("N[C@H](C)C(=O)O"), (1, 0));
+        // ligands that are alike have no order
+        assert_eq!(of("C[C@H](C)O").centers, [(1, None)]);
+    }
+
+    #[test]
+    fn double_bonds_are_named_as_chemists_name_them() {
+        let names = |smiles: &str| -> Vec<Option<bool>> {
+            of(smiles).geometries.into_iter().map(|(_, name)| name).collect()
+        };
+        for (smiles, name, together) in [
+            ("CCCCCCCC/C=C\\CCCCCCCC(=O)O", "oleic acid, 9Z", true),
+            ("CCCCCCCC/C=C/CCCCCCCC(=O)O", "elaidic acid, 9E", false),
+            ("C(=C\\C(=O)O)\\C(=O)O", "maleic acid, 2Z", true),
+            ("C(=C/C(=O)O)\\C(=O)O", "fumaric acid, 2E", false),
+            // the higher ligand is not the one that is marked first
+            ("C/C=C(\\C)/C(=O)O", "tiglic acid, 2E", false),
+            ("C/C=C(/C)\\C(=O)O", "angelic acid, 2Z", true),
+        ] {
+            assert_eq!(names(smiles), [Some(together)], "{name}");
+        }
+        assert_eq!(names("CC=CC"), []);
+    }
+
+    #[test]
+    fn ligands_are_ranked_by_atomic_numbers_and_then_by_masses() {
+        // Names are those of RDKit's CIP labeler.
+        for (smiles, name, right, left) in [
+            // heavier isotopes precede where all atomic numbers are the same
+            ("[C@@H](C)([13CH3])O", "carbon 13 before carbon", 1, 0),
+            ("[C@@H](C)([11CH3])O", "carbon before carbon 11", 0, 1),
+            ("[C@@](C)([2H])(N)O", "deuterium after carbon", 0, 1),
+            ("[C@@H](C)([2H])O", "deuterium before hydrogen", 0, 1),
+            ("[C@@H](CC)(C[13CH3])O", "carbon 13, a bond further", 1, 0),
+            // a difference of atomic numbers precedes one of masses that is nearer
+            ("[C@@H]([13CH2]C)(CO)N", "oxygen before carbon 13", 1, 0),
+            ("[C@@H](CC)([13CH2]O)N", "oxygen before carbon", 1, 0),
+            ("[C@@H](C([2H])C)(CCF)O", "fluorine before deuterium", 1, 0),
+            // what a multiple bond duplicates has nothing bound to it
+            ("[C@@H](C=O)(C(O)O)C", "an aldehyde and its hydrate", 0, 1),
+            ("C#C[C@]1(O)CCCC1(C)C", "an ethynyl group and a carbon with three", 0, 1),
+        ] {
+            let found = centers(smiles);
+            assert_eq!(found, (right, left), "{name}");
+        }
     }
 }

@@ -15,19 +15,16 @@
 
 mod assignment;
 mod costs;
-mod instance;
-mod limit;
-mod mapping;
-mod outline;
 mod search;
+
+use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
+use crate::Error;
 use crate::graph::Graph;
-use instance::Instance;
 
-pub use limit::Limit;
-pub use mapping::mapping_cost;
+pub use search::Limit;
 
 /// Most nodes of either graph in a search, 1,024.
 ///
@@ -85,19 +82,9 @@ impl EditDistance {
 pub fn edit_distance(a: &Graph, b: &Graph, limit: &Limit) -> EditDistance {
     let (nodes, edges) = (a.len().max(b.len()), a.edge_count() + b.edge_count());
     if nodes > MAX_SEARCHED || edges.saturating_mul(nodes) > MAX_SEARCHED_EDGES {
-        return outline::outline(a, b);
+        return outline(a, b);
     }
-    let instance = Instance::new(a, b);
-    let bounds = search::search(&instance, limit);
-    let real = instance.small.len();
-    let mapping = if instance.swapped {
-        let mut mapping = vec![None; a.len()];
-        (0..real).zip(&bounds.columns).for_each(|(row, &column)| mapping[column] = Some(row));
-        mapping
-    } else {
-        bounds.columns[..real].iter().map(|&column| Some(column)).collect()
-    };
-    EditDistance { lower: bounds.lower, upper: bounds.upper, mapping, states: bounds.states }
+    search::search(a, b, limit)
 }
 
 /// The [edit distances](edit_distance) of many pairs, in parallel on the current rayon pool, in the
@@ -105,4 +92,108 @@ pub fn edit_distance(a: &Graph, b: &Graph, limit: &Limit) -> EditDistance {
 pub fn edit_distances(pairs: &[(&Graph, &Graph)], limit: &Limit) -> Vec<EditDistance> {
     // one at a time: hard pairs take a thousand times as long as easy ones
     pairs.par_iter().with_max_len(1).map(|(a, b)| edit_distance(a, b, limit)).collect()
+}
+
+/// Cost of the edit path from `a` to `b` that a mapping of nodes describes.
+///
+/// Node i of `a` becomes node `mapping[i]` of `b`, or is deleted where that is `None`; the nodes of
+/// `b` that are not in `mapping` are inserted. Each of these costs 1: a node deleted, inserted or
+/// relabelled, an edge deleted, inserted or relabelled. Edges to a deleted node are deleted one by
+/// one.
+///
+/// # Errors
+/// [`Error::Mapping`] for a list of another length than `a`, an entry that is no node of `b`, and one that
+/// two nodes share.
+///
+/// ```
+/// use dsokr_molecule::{Molecule, ged::mapping_cost, graph::Graph};
+///
+/// let graph = |smiles| Molecule::parse(smiles).map(|molecule| Graph::from(&molecule));
+/// let (ethanol, acetaldehyde) = (graph("CCO")?, graph("CC=O")?);
+/// let cost = |mapping: &[_]| mapping_cost(&ethanol, &acetaldehyde, mapping);
+/// assert_eq!(cost(&[Some(0), Some(1), Some(2)])?, 1); // one bond relabelled
+/// assert_eq!(cost(&[None, None, None])?, 10); // everything deleted and inserted
+/// assert!(cost(&[Some(0), Some(1), Some(1)]).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn mapping_cost(a: &Graph, b: &Graph, mapping: &[Option<usize>]) -> Result<usize, Error> {
+    if mapping.len() != a.len() {
+        let message = format!("a mapping of {} nodes for a graph of {}", mapping.len(), a.len());
+        return Err(Error::Mapping { message });
+    }
+    let mut origin = vec![None; b.len()];
+    for (node, to) in mapping.iter().enumerate() {
+        let Some(to) = *to else { continue };
+        let Some(origin) = origin.get_mut(to) else {
+            let nodes = b.len();
+            let message = format!(
+                "node {node} goes to node {to}; the second graph has {nodes} nodes, numbered from 0"
+            );
+            return Err(Error::Mapping { message });
+        };
+        if let Some(first) = origin.replace(node) {
+            let message = format!("nodes {first} and {node} both go to node {to}");
+            return Err(Error::Mapping { message });
+        }
+    }
+    let deleted = mapping.iter().filter(|to| to.is_none()).count();
+    let inserted = origin.iter().filter(|node| node.is_none()).count();
+    let relabels = |node: usize, to: usize| a.labels()[node] != b.labels()[to];
+    let relabelled =
+        (0..a.len()).filter(|&node| mapping[node].is_some_and(|to| relabels(node, to)));
+    let theirs: BTreeMap<_, _> = b.edges().map(|(i, j, label)| ((i, j), label)).collect();
+    let (mut kept, mut renamed) = (0, 0);
+    for (i, j, label) in a.edges() {
+        let (Some(i), Some(j)) = (mapping[i], mapping[j]) else { continue };
+        if let Some(&other) = theirs.get(&(i.min(j), i.max(j))) {
+            kept += 1;
+            renamed += usize::from(other != label);
+        }
+    }
+    let edges = a.edge_count() + b.edge_count() - 2 * kept + renamed;
+    Ok(deleted + inserted + relabelled.count() + edges)
+}
+
+/// Bounds for graphs that are too large to be searched, in time and memory that grow hardly faster than the graphs:
+/// nodes and edges compared by their labels alone for the lower one; nodes of equal labels paired by decreasing degree,
+/// then what is left over, for the upper one.
+fn outline(a: &Graph, b: &Graph) -> EditDistance {
+    let mut by_label: BTreeMap<u64, [Vec<usize>; 2]> = BTreeMap::new();
+    for (side, graph) in [a, b].into_iter().enumerate() {
+        let mut nodes: Vec<usize> = (0..graph.len()).collect();
+        nodes.sort_by_key(|&node| usize::MAX - graph.arcs(node).len());
+        for node in nodes {
+            by_label.entry(graph.labels()[node]).or_default()[side].push(node);
+        }
+    }
+    let (mut mapping, mut common) = (vec![None; a.len()], 0);
+    let (mut left, mut right) = (Vec::new(), Vec::new());
+    for [ours, theirs] in by_label.values() {
+        let paired = ours.len().min(theirs.len());
+        common += paired;
+        ours.iter().zip(theirs).for_each(|(&node, &to)| mapping[node] = Some(to));
+        left.extend(&ours[paired..]);
+        right.extend(&theirs[paired..]);
+    }
+    left.into_iter().zip(right).for_each(|(node, to): (usize, usize)| mapping[node] = Some(to));
+    let labels = |graph: &Graph| graph.edges().map(|edge| edge.2).collect();
+    let lower = a.len().max(b.len()) - common + edits(labels(a), labels(b));
+    // the mapping is one by construction; that of nothing costs what both graphs hold
+    let nothing = a.len() + b.len() + a.edge_count() + b.edge_count();
+    let upper = mapping_cost(a, b, &mapping).unwrap_or(nothing);
+    EditDistance { lower, upper, mapping, states: 0 }
+}
+
+/// Insertions, deletions and changes that turn one multiset into another.
+fn edits(mut ours: Vec<u64>, mut theirs: Vec<u64>) -> usize {
+    ours.sort_unstable();
+    theirs.sort_unstable();
+    let (mut i, mut j, mut common) = (0, 0, 0);
+    while i < ours.len() && j < theirs.len() {
+        let order = ours[i].cmp(&theirs[j]);
+        common += usize::from(order.is_eq());
+        i += usize::from(order.is_le());
+        j += usize::from(order.is_ge());
+    }
+    ours.len().max(theirs.len()) - common
 }

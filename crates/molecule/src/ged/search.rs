@@ -1,20 +1,12 @@
 //! The search for the distance: depth first under a threshold that rises by one (iterative
 //! deepening, Korf 1985), so that memory stays small and every finished threshold is a proven bound.
 
-use super::Limit;
-use super::assignment::{Matching, Scratch, Solved};
-use super::costs::Costs;
-use super::instance::Instance;
-use super::limit::Meter;
+use std::time::{Duration, Instant};
 
-/// The bounds that a search ends with.
-pub(super) struct Bounds {
-    pub(super) lower: usize,
-    pub(super) upper: usize,
-    /// Column of every row in the best assignment.
-    pub(super) columns: Vec<usize>,
-    pub(super) states: u64,
-}
+use super::EditDistance;
+use super::assignment::{Matching, Scratch, Solved};
+use super::costs::{Costs, Instance};
+use crate::graph::Graph;
 
 /// How looking below a state ended.
 #[derive(PartialEq, Eq)]
@@ -49,11 +41,12 @@ struct Search<'a> {
 }
 
 /// Searches until the distance is known or the limit is used up.
-pub(super) fn search(instance: &Instance, limit: &Limit) -> Bounds {
+pub(super) fn search(a: &Graph, b: &Graph, limit: &Limit) -> EditDistance {
+    let instance = Instance::new(a, b);
     let n = instance.len();
-    let costs = Costs::new(instance);
+    let costs = Costs::new(&instance);
     let mut search = Search {
-        instance,
+        instance: &instance,
         twins: instance.large.twins(),
         rows: (0..n).collect(),
         columns: (0..n).collect(),
@@ -77,8 +70,8 @@ pub(super) fn search(instance: &Instance, limit: &Limit) -> Bounds {
             Outcome::Reached | Outcome::Stopped => break,
         }
     }
-    let (upper, states) = (search.best, search.meter.states());
-    Bounds { lower, upper, columns: search.best_columns, states }
+    let mapping = instance.mapping(&search.best_columns);
+    EditDistance { lower, upper: search.best, mapping, states: search.meter.states }
 }
 
 impl Search<'_> {
@@ -241,4 +234,73 @@ fn part(instance: &Instance, columns: &[usize], row: usize, other: usize) -> i64
         i64::from(label) - instance.saved(columns, row, columns[row]) as i64
     };
     own(row) + if other < instance.small.len() { own(other) } else { 0 }
+}
+
+/// When a search gives up and hands back bounds; by default never.
+///
+/// States are deterministic: the same pair under the same number of states has the same result on
+/// every machine. A time is not. With both, what comes first counts. The clock is read every 16
+/// states, and within a state for graphs of more than 128 nodes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Limit {
+    states: Option<u64>,
+    time: Option<Duration>,
+}
+
+impl Limit {
+    /// None: search until the distance is known.
+    pub const NONE: Self = Self { states: None, time: None };
+
+    /// At most so many states, which are partial assignments that a bound is computed for. There is
+    /// always one, that of no node assigned.
+    pub fn states(self, states: u64) -> Self {
+        Self { states: Some(states), ..self }
+    }
+
+    /// At most about so long for a pair.
+    pub fn time(self, time: Duration) -> Self {
+        Self { time: Some(time), ..self }
+    }
+}
+
+/// States between two looks at the clock.
+const LOOK: u64 = 16;
+
+/// Nodes from which on a state takes so long that the clock is read within it.
+const LARGE: usize = 129;
+
+/// What a search has used of its limit.
+struct Meter {
+    states: u64,
+    limit: u64,
+    end: Option<Instant>,
+    over: bool,
+}
+
+impl Meter {
+    fn start(limit: &Limit) -> Self {
+        // a time too long to be added is no limit
+        let end = limit.time.and_then(|time| Instant::now().checked_add(time));
+        Self { states: 0, limit: limit.states.unwrap_or(u64::MAX), end, over: false }
+    }
+
+    fn count(&mut self) {
+        self.states += 1;
+        if self.states.is_multiple_of(LOOK) {
+            self.over = self.time_is_over();
+        }
+    }
+
+    fn is_used_up(&self) -> bool {
+        self.over || self.states >= self.limit
+    }
+
+    /// Whether to stop within a state of graphs with so many nodes.
+    fn interrupts(&self, nodes: usize) -> bool {
+        nodes >= LARGE && self.time_is_over()
+    }
+
+    fn time_is_over(&self) -> bool {
+        self.end.is_some_and(|end| Instant::now() >= end)
+    }
 }

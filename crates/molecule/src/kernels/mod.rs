@@ -1,4 +1,4 @@
-//! Graph kernels as explicit sparse features, one kernel a file.
+//! Graph kernels as explicit sparse features.
 //!
 //! A kernel is the inner product of multisets of features, so it is computed as such: a graph
 //! becomes a sparse row of counts ([`GraphVocabulary::rows`]), and
@@ -12,20 +12,13 @@
 //! with probability about `N²/2⁶⁵`: 3 in a million for ten million of them.
 
 mod counts;
-pub(crate) mod distances;
-mod k_core;
 mod nspd;
-mod shortest_path;
-mod sum;
-mod vertex_histogram;
 mod vocabulary;
-mod weisfeiler_lehman;
 
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::graph::Graph;
-use crate::refinement::mix;
 use counts::Counts;
 
 pub use vocabulary::GraphVocabulary;
@@ -47,9 +40,6 @@ pub const MAX_NESTING: usize = 4;
 
 /// Starts every feature.
 const ROOT: u64 = 0x6a09_e667_f3bc_c908;
-
-/// The word of every edge where labels do not count, and the start of its word where they do.
-const EDGE: u64 = 0xbb67_ae85_84ca_a73b;
 
 /// A kernel of labelled graphs, each a different way to take a graph apart.
 ///
@@ -257,29 +247,20 @@ impl GraphKernel {
     fn count(&self, graph: &Graph, prefix: u64, counts: &mut Counts) {
         match *self {
             Self::VertexHistogram { edge_labels } => {
-                vertex_histogram::count(graph, edge_labels, prefix, counts);
+                counts::vertex_histogram(graph, edge_labels, prefix, counts);
             }
             Self::ShortestPath { edge_labels } => {
-                shortest_path::count(graph, edge_labels, prefix, counts);
+                counts::shortest_path(graph, edge_labels, prefix, counts);
             }
             Self::WeisfeilerLehman { iterations, edge_labels, ref base } => {
-                weisfeiler_lehman::count(graph, iterations, edge_labels, base, prefix, counts);
+                counts::weisfeiler_lehman(graph, iterations, edge_labels, base, prefix, counts);
             }
-            Self::Core { ref base } => k_core::count(graph, base, prefix, counts),
-            Self::Sum { ref of } => sum::count(graph, of, prefix, counts),
+            Self::Core { ref base } => counts::core(graph, base, prefix, counts),
+            Self::Sum { ref of } => counts::sum(graph, of, prefix, counts),
             Self::Nspd { radius, distance, edge_labels, normalised } => {
                 let pairs = nspd::Pairs { radius, distance, edge_labels, normalised };
                 pairs.count(graph, prefix, counts);
             }
         }
     }
-}
-
-/// What an edge adds to a hash: its label, if labels count.
-///
-/// [`mix`] tells two pairs apart if the first parts are well mixed; labels that are small whole
-/// numbers are not.
-#[inline]
-fn edge_word(label: u64, edge_labels: bool) -> u64 {
-    if edge_labels { mix(EDGE, label) } else { EDGE }
 }

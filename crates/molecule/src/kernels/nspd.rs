@@ -7,10 +7,8 @@
 
 use std::f64::consts::SQRT_2;
 
-use super::counts::{Counts, merged, normalise};
-use super::distances::Distances;
-use super::edge_word;
-use crate::graph::Graph;
+use super::counts::{Counts, edge_word, merged, normalise};
+use crate::graph::{Distances, Graph};
 use crate::refinement::{mix, sorted};
 
 /// Starts of the codes of a (distance, label) pair, a node and an edge of a neighbourhood.

@@ -5,21 +5,21 @@
 //! branches and components, rings of one atom, query bonds) and bounds length, size and nesting
 //! before any recursion starts.
 
-mod checks;
-mod configuration;
 mod scan;
 
-use chematic_core::{AtomIdx, BondIdx, BondOrder as Order, KekuleResult, kekulize};
+use chematic_core::ez_markers::marker_side;
+use chematic_core::{
+    AtomIdx, BondOrder as Order, Chirality, KekuleResult, STEREO_H_SENTINEL, kekulize,
+};
 use chematic_perception::{
     apply_aromaticity_rdkit_parity_shared, find_sssr_shared, rdkit_canonical_kekule,
 };
 use chematic_smiles::{SmilesError, rdkit_mol_block};
 
-use self::checks::{check_aromatic_atoms, check_valences, check_wildcards, has_aromatic};
 pub use self::scan::{MAX_ATOMS, MAX_LENGTH, MAX_NESTING, MAX_RING_WILDCARDS, MAX_RINGS};
-use self::scan::{Places, scan};
+use self::scan::{Places, check_aromatic_atoms, check_valences, check_wildcards, has_aromatic};
 use crate::Error;
-use crate::molecule::{Atom, Bond, BondOrder, Element, Molecule, Ring};
+use crate::molecule::{Atom, Bond, BondOrder, Center, Element, Geometry, HYDROGEN, Molecule, Ring};
 
 impl Molecule {
     /// Reads a SMILES (OpenSMILES grammar), perceives aromaticity by RDKit's default model, and
@@ -36,13 +36,13 @@ impl Molecule {
     /// than [`MAX_ATOMS`] atoms, [`MAX_RINGS`] rings or [`MAX_RING_WILDCARDS`] wildcards in rings, and
     /// branches deeper than [`MAX_NESTING`] are refused.
     pub fn parse(smiles: &str) -> Result<Self, Error> {
-        let places = scan(smiles)?;
+        let places = scan::scan(smiles)?;
         let parsed = chematic_smiles::parse(smiles).map_err(|e| translate(e, smiles, &places))?;
         check_aromatic_atoms(&parsed, &places)?;
         check_wildcards(&parsed, &places)?;
         let no_kekule = |reason: &str| {
             let atom = parsed.atoms().position(|(_, a)| a.aromatic).unwrap_or(0);
-            checks::no_kekule(places.atom(atom), reason)
+            scan::no_kekule(places.atom(atom), reason)
         };
         let view = apply_aromaticity_rdkit_parity_shared(&parsed);
         let view = view.as_ref().as_ref().map_err(|e| no_kekule(&e.to_string()))?;
@@ -89,7 +89,6 @@ fn from_mol_block(
         return None;
     }
     let mut orders = KekuleResult::default();
-    let mut doubles = vec![0_i32; view.atom_count()];
     for bond in &block.bonds {
         let (a, b) = (*kept.get(bond.begin)?, *kept.get(bond.end)?);
         let (idx, entry) = view.bond_between(a, b)?;
@@ -100,19 +99,18 @@ fn from_mol_block(
                 _ => return None,
             };
             orders.insert(idx, order);
-            if order == Order::Double {
-                [a, b].iter().for_each(|atom| doubles[atom.0 as usize] += 1);
-            }
         }
     }
-    for (idx, order) in valid {
-        if *order == Order::Double {
+    let doubles = |orders: &KekuleResult| {
+        let mut doubles = vec![0; view.atom_count()];
+        for (idx, _) in orders.iter().filter(|(_, order)| **order == Order::Double) {
             let bond = view.bond(*idx);
-            [bond.atom1, bond.atom2].iter().for_each(|atom| doubles[atom.0 as usize] -= 1);
+            [bond.atom1, bond.atom2].iter().for_each(|atom| doubles[atom.0 as usize] += 1);
         }
-    }
+        doubles
+    };
     let complete = valid.keys().all(|idx| orders.contains_key(idx)) && orders.len() == valid.len();
-    (complete && doubles.iter().all(|&difference| difference == 0)).then_some(orders)
+    (complete && doubles(&orders) == doubles(valid)).then_some(orders)
 }
 
 /// Our own graph from chematic's, with written hydrogens folded into their neighbours.
@@ -121,35 +119,30 @@ fn convert(
     kekule: &KekuleResult,
     places: &Places,
 ) -> Result<Molecule, Error> {
-    const FOLDED: usize = usize::MAX;
     let mut index = Vec::with_capacity(view.atom_count());
     let mut atoms = Vec::with_capacity(view.atom_count());
     for (idx, atom) in view.atoms() {
         if folds(view, idx) {
-            index.push(FOLDED);
+            index.push(HYDROGEN);
             continue;
         }
         let written = view.neighbors(idx).filter(|&(n, _)| folds(view, n)).count();
         index.push(atoms.len());
         atoms.push(Atom {
-            element: if atom.wildcard {
-                Element::WILDCARD
-            } else {
-                Element(atom.element.atomic_number())
-            },
+            element: Element(if atom.wildcard { 0 } else { atom.element.atomic_number() }),
             charge: atom.charge,
             hydrogens: chematic_core::implicit_hcount(view, idx)
                 .saturating_add(u8::try_from(written).unwrap_or(u8::MAX)),
             isotope: atom.isotope,
             aromatic: atom.aromatic,
-            stereo: atom.chirality != chematic_core::Chirality::None,
+            stereo: atom.chirality != Chirality::None,
         });
     }
 
     let mut bonds = Vec::with_capacity(view.bond_count());
     for (idx, entry) in view.bonds() {
         let [a, b] = [entry.atom1, entry.atom2].map(|a| index[a.0 as usize]);
-        if a == FOLDED || b == FOLDED {
+        if a == HYDROGEN || b == HYDROGEN {
             continue;
         }
         let written = kekule.get(&idx).copied().unwrap_or(entry.order);
@@ -169,23 +162,22 @@ fn convert(
 
     check_valences(&atoms, &bonds, |atom| {
         // The inverse of `index`: kept atoms are numbered in their old order.
-        let mut kept = (0..index.len()).filter(|&i| index[i] != FOLDED);
+        let mut kept = (0..index.len()).filter(|&i| index[i] != HYDROGEN);
         places.atom(kept.nth(atom).unwrap_or(0))
     })?;
 
-    let rings = find_sssr_shared(view)
-        .rings()
-        .iter()
-        .map(|ring| Ring {
+    let ring = |ring: &Vec<AtomIdx>| {
+        let onward = ring.iter().cycle().skip(1);
+        let mut bonds = ring.iter().zip(onward).filter_map(|(&a, &b)| view.bond_between(a, b));
+        Ring {
+            aromatic: bonds.all(|(_, bond)| bond.order == Order::Aromatic),
             atoms: ring.iter().map(|a| index[a.0 as usize]).collect(),
-            aromatic: bonds_of(view, ring).all(|b| view.bond(b).order == Order::Aromatic),
-        })
-        .collect();
-    let centers = configuration::centers(view, &index, &atoms, &bonds);
-    let geometries = configuration::geometries(view, &index, &bonds);
-    let mut molecule = Molecule::assemble(atoms, bonds, rings);
-    (molecule.centers, molecule.geometries) = (centers, geometries);
-    Ok(molecule)
+        }
+    };
+    let rings = find_sssr_shared(view).rings().iter().map(ring).collect();
+    let centers = centers(view, &index, &atoms, &bonds);
+    let geometries = geometries(view, &index, &bonds);
+    Ok(Molecule::assemble(atoms, bonds, rings, centers, geometries))
 }
 
 /// A hydrogen written as an atom that is nothing but a hydrogen of its one neighbour.
@@ -213,12 +205,91 @@ fn directed(view: &chematic_core::Molecule, atom: AtomIdx) -> bool {
     })
 }
 
-fn bonds_of<'a>(
-    view: &'a chematic_core::Molecule,
-    ring: &'a [AtomIdx],
-) -> impl Iterator<Item = BondIdx> + 'a {
-    (0..ring.len())
-        .filter_map(move |i| view.bond_between(ring[i], ring[(i + 1) % ring.len()]).map(|(b, _)| b))
+/// Tetrahedral centres. `index` maps chematic's atoms to ours; `usize::MAX` is a folded hydrogen.
+fn centers(
+    view: &chematic_core::Molecule,
+    index: &[usize],
+    atoms: &[Atom],
+    bonds: &[Bond],
+) -> Vec<Center> {
+    let mut degrees = vec![0; atoms.len()];
+    bonds.iter().flat_map(|bond| bond.atoms).for_each(|atom| degrees[atom] += 1);
+    let center = |(idx, atom): (AtomIdx, &chematic_core::Atom)| {
+        let clockwise = match atom.chirality {
+            Chirality::Clockwise => true,
+            Chirality::CounterClockwise => false,
+            _ => return None,
+        };
+        let own = *index.get(idx.0 as usize).filter(|&&own| own != HYDROGEN)?;
+        let ligands = view.stereo_neighbor_order(idx)?.iter().map(|&ligand| match ligand {
+            STEREO_H_SENTINEL => Some(HYDROGEN),
+            ligand => index.get(ligand as usize).copied(),
+        });
+        let ligands: Vec<usize> = ligands.collect::<Option<_>>()?;
+        let hydrogens = ligands.iter().filter(|&&ligand| ligand == HYDROGEN).count();
+        let fits = (3..=4).contains(&ligands.len())
+            && hydrogens <= 1
+            && hydrogens == usize::from(atoms[own].hydrogens)
+            && ligands.len() - hydrogens == degrees[own];
+        fits.then_some(Center { atom: own, ligands, clockwise })
+    };
+    view.atoms().filter_map(center).collect()
+}
+
+/// Geometries of double bonds outside aromatic systems.
+fn geometries(view: &chematic_core::Molecule, index: &[usize], bonds: &[Bond]) -> Vec<Geometry> {
+    if !view.has_bond_directions()
+        && !view.bonds().any(|(_, bond)| matches!(bond.order, Order::Up | Order::Down))
+    {
+        return Vec::new();
+    }
+    let mut numbers = vec![None; view.bond_count()];
+    let kept = view.bonds().filter(|(_, bond)| {
+        [bond.atom1, bond.atom2].iter().all(|atom| index[atom.0 as usize] != HYDROGEN)
+    });
+    kept.zip(0..).for_each(|((bond, _), number)| numbers[bond.0 as usize] = Some(number));
+
+    let mut geometries = Vec::new();
+    for (idx, entry) in view.bonds().filter(|(_, bond)| bond.order == Order::Double) {
+        let Some(bond) = numbers[idx.0 as usize] else { continue };
+        let side = |end: AtomIdx| {
+            let substituents: Vec<_> = view.neighbors(end).filter(|&(_, b)| b != idx).collect();
+            if !(1..=2).contains(&substituents.len()) {
+                return None;
+            }
+            let side = |&(atom, b): &(AtomIdx, _)| Some((atom, b, marker_side(view, b, end)?));
+            let mut marked = substituents.iter().filter_map(side);
+            let (atom, _, up) = marked.next()?;
+            // Two marks on the same side contradict one another.
+            if marked.any(|(_, _, other)| other == up) {
+                return None;
+            }
+            let single = |atom: AtomIdx| {
+                let own = index[atom.0 as usize];
+                let number = view.bond_between(end, atom).and_then(|(b, _)| numbers[b.0 as usize]);
+                let plain = |number: usize| {
+                    let bond: &Bond = &bonds[number];
+                    bond.order == BondOrder::Single && !bond.aromatic
+                };
+                (own != HYDROGEN && number.is_some_and(plain)).then_some(own)
+            };
+            // A hydrogen that was written is folded; the other substituent lies opposite.
+            let opposite = || {
+                let mut others = substituents.iter().filter(|&&(other, _)| other != atom);
+                others.find_map(|&(other, _)| single(other)).map(|other| (other, !up))
+            };
+            single(atom).map(|atom| (atom, up)).or_else(opposite)
+        };
+        if let (Some((first, up)), Some((second, other))) = (side(entry.atom1), side(entry.atom2)) {
+            geometries.push(Geometry {
+                bond,
+                ends: [entry.atom1, entry.atom2].map(|atom| index[atom.0 as usize]),
+                references: [first, second],
+                together: up == other,
+            });
+        }
+    }
+    geometries
 }
 
 fn order(order: Order) -> Option<BondOrder> {
@@ -271,7 +342,7 @@ fn translate(error: SmilesError, smiles: &str, places: &Places) -> Error {
             Error::smiles(places.ring_label_before(pos), reason)
         }
         SmilesError::InvalidValence { element, atom, valence, max } => {
-            checks::valence(places.atom(atom), element, valence, max)
+            scan::valence(places.atom(atom), element, valence, max)
         }
         SmilesError::ResourceLimit { actual, .. } => scan::too_long(actual),
     }

@@ -1,8 +1,13 @@
-//! One walk over the text before the parser sees it: places, balance and limits.
+//! What is refused: by one walk over the text before the parser sees it (places, balance and limits), and behind the
+//! parser by the chemistry that the grammar allows and no molecule has.
 
 use std::collections::BTreeMap;
 
+use chematic_core::{AtomIdx, BondOrder as Order};
+use chematic_perception::ring_bond_flags_shared;
+
 use crate::Error;
+use crate::molecule::{Atom, Bond, BondOrder, Element};
 
 /// The longest SMILES that is read, in bytes.
 pub const MAX_LENGTH: usize = 16_384;
@@ -49,109 +54,120 @@ pub(super) fn scan(smiles: &str) -> Result<Places, Error> {
         let expected = "a SMILES is written in printable ASCII without spaces";
         return Err(unexpected(position, found, expected));
     }
+    let mut walk = Walk { expects_atom: true, ..Walk::default() };
+    let mut at = 0;
+    while at < smiles.len() {
+        at += walk.step(smiles.as_bytes(), at)?;
+    }
+    if let Some(&position) = walk.open_branches.last() {
+        return Err(unbalanced(position, '('));
+    }
+    if walk.expects_atom {
+        return Err(Error::smiles(smiles.len(), "the text ends where an atom is expected"));
+    }
+    match walk.open_rings.iter().min_by_key(|(_, open)| open.0) {
+        Some((&label, &(position, _))) => Err(unclosed_ring(position, label)),
+        None => Ok(walk.places),
+    }
+}
 
-    let bytes = smiles.as_bytes();
-    let mut places = Places::default();
-    let mut open_branches = Vec::new();
-    // Label → (its place, number of atoms so far).
-    let mut open_rings: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
-    let mut closed = 0;
-    // Whether an atom must come before a branch, a dot or the end may.
-    let mut expects_atom = true;
-    let mut i = 0;
-    while let Some(&byte) = bytes.get(i) {
-        let unexpected = |expected| unexpected(i, char::from(byte), expected);
+/// What has been read so far.
+#[derive(Default)]
+struct Walk {
+    places: Places,
+    open_branches: Vec<usize>,
+    /// Label → (its place, number of atoms so far).
+    open_rings: BTreeMap<u32, (usize, usize)>,
+    closed_rings: usize,
+    /// Whether an atom must come before a branch, a dot or the end may.
+    expects_atom: bool,
+}
+
+impl Walk {
+    /// Reads what stands at a place, and says how many bytes it has.
+    fn step(&mut self, bytes: &[u8], i: usize) -> Result<usize, Error> {
+        let byte = bytes[i];
+        let unexpected = |expected| Err(unexpected(i, char::from(byte), expected));
         let mut length = 1;
         match byte {
             b'[' => {
                 let inside = &bytes[i + 1..];
-                let end = inside.iter().position(|&b| b == b']' || b == b'[');
-                match end {
+                match inside.iter().position(|&b| b == b']' || b == b'[') {
                     Some(end) if inside[end] == b']' => length = end + 2,
                     _ => return Err(unbalanced(i, '[')),
                 }
-                places.atoms.push(i);
-                expects_atom = false;
+                self.atom(i)?;
+            }
+            b'(' if self.expects_atom => return unexpected("a branch follows an atom"),
+            b'(' if self.open_branches.len() == MAX_NESTING => {
+                let message = format!("branches nested deeper than {MAX_NESTING}");
+                return Err(Error::smiles(i, message));
+            }
+            b'(' => {
+                self.open_branches.push(i);
+                self.expects_atom = true;
+            }
+            b')' if self.open_branches.pop().is_none() => return Err(unbalanced(i, ')')),
+            b')' if self.expects_atom => return unexpected("a branch holds at least one atom"),
+            b'.' if self.expects_atom => return unexpected("a part holds at least one atom"),
+            b'.' => match self.open_branches.last() {
+                Some(&position) => return Err(unbalanced(position, '(')),
+                None => self.expects_atom = true,
+            },
+            b'0'..=b'9' | b'%' => {
+                let Some((label, read)) = ring_label(&bytes[i..]) else {
+                    return unexpected("`%` is followed by two digits");
+                };
+                length = read;
+                self.ring_label(i, label)?;
             }
             b']' => return Err(unbalanced(i, ']')),
-            b'(' => {
-                if expects_atom {
-                    return Err(unexpected("a branch follows an atom"));
+            b'~' => return unexpected("query bonds describe no molecule"),
+            b')' | b'-' | b'=' | b'#' | b'$' | b':' | b'/' | b'\\' | b'>' | b'<' | b'@' => {}
+            b'*' | b'a'..=b'z' | b'A'..=b'Z' => {
+                if let (b'C', Some(b'l')) | (b'B', Some(b'r')) | (b's', Some(b'e')) =
+                    (byte, bytes.get(i + 1))
+                {
+                    length = 2;
                 }
-                if open_branches.len() == MAX_NESTING {
-                    let message = format!("branches nested deeper than {MAX_NESTING}");
-                    return Err(Error::smiles(i, message));
-                }
-                open_branches.push(i);
-                expects_atom = true;
+                self.atom(i)?;
             }
-            b')' => {
-                if open_branches.pop().is_none() {
-                    return Err(unbalanced(i, ')'));
-                }
-                if expects_atom {
-                    return Err(unexpected("a branch holds at least one atom"));
-                }
-            }
-            b'.' => {
-                if expects_atom {
-                    return Err(unexpected("a part holds at least one atom"));
-                }
-                if let Some(&position) = open_branches.last() {
-                    return Err(unbalanced(position, '('));
-                }
-                expects_atom = true;
-            }
-            b'0'..=b'9' | b'%' => {
-                let (label, read) = ring_label(&bytes[i..])
-                    .ok_or_else(|| unexpected("`%` is followed by two digits"))?;
-                length = read;
-                places.ring_labels.push(i);
-                let here = places.atoms.len();
-                match open_rings.remove(&label) {
-                    Some((_, opened)) if opened == here => {
-                        return Err(Error::smiles(i, "a ring bond joins the atom to itself"));
-                    }
-                    Some(_) if closed == MAX_RINGS => {
-                        let message =
-                            format!("more than {MAX_RINGS} rings, the most that are read");
-                        return Err(Error::smiles(i, message));
-                    }
-                    Some(_) => closed += 1,
-                    None => {
-                        open_rings.insert(label, (i, here));
-                    }
-                }
-            }
-            b'~' => return Err(unexpected("query bonds describe no molecule")),
-            b'-' | b'=' | b'#' | b'$' | b':' | b'/' | b'\\' | b'>' | b'<' | b'@' => {}
-            _ if byte.is_ascii_alphabetic() || byte == b'*' => {
-                let next = bytes.get(i + 1).copied();
-                length = match (byte, next) {
-                    (b'C', Some(b'l')) | (b'B', Some(b'r')) | (b's', Some(b'e')) => 2,
-                    _ => 1,
-                };
-                places.atoms.push(i);
-                expects_atom = false;
-            }
-            _ => return Err(unexpected("no atom, bond or branch starts like this")),
+            _ => return unexpected("no atom, bond or branch starts like this"),
         }
-        if places.atoms.len() > MAX_ATOMS {
+        Ok(length)
+    }
+
+    fn atom(&mut self, i: usize) -> Result<(), Error> {
+        if self.places.atoms.len() == MAX_ATOMS {
             let message = format!("more than {MAX_ATOMS} atoms, the largest molecule that is read");
             return Err(Error::smiles(i, message));
         }
-        i += length;
+        self.places.atoms.push(i);
+        self.expects_atom = false;
+        Ok(())
     }
-    if let Some(&position) = open_branches.last() {
-        return Err(unbalanced(position, '('));
+
+    fn ring_label(&mut self, i: usize, label: u32) -> Result<(), Error> {
+        self.places.ring_labels.push(i);
+        let here = self.places.atoms.len();
+        match self.open_rings.remove(&label) {
+            Some((_, opened)) if opened == here => {
+                Err(Error::smiles(i, "a ring bond joins the atom to itself"))
+            }
+            Some(_) if self.closed_rings == MAX_RINGS => {
+                let message = format!("more than {MAX_RINGS} rings, the most that are read");
+                Err(Error::smiles(i, message))
+            }
+            Some(_) => {
+                self.closed_rings += 1;
+                Ok(())
+            }
+            None => {
+                self.open_rings.insert(label, (i, here));
+                Ok(())
+            }
+        }
     }
-    if expects_atom {
-        return Err(Error::smiles(smiles.len(), "the text ends where an atom is expected"));
-    }
-    if let Some((&label, &(position, _))) = open_rings.iter().min_by_key(|(_, open)| open.0) {
-        return Err(unclosed_ring(position, label));
-    }
-    Ok(places)
 }
 
 /// The error for a text of too many bytes.
@@ -189,4 +205,118 @@ fn ring_label(text: &[u8]) -> Option<(u32, usize)> {
         }
         _ => None,
     }
+}
+
+/// Lower-case atoms and `:` bonds only make sense in rings; left alone, the kekulisation would give
+/// them double bonds or extra hydrogens.
+pub(super) fn check_aromatic_atoms(
+    parsed: &chematic_core::Molecule,
+    places: &Places,
+) -> Result<(), Error> {
+    if !has_aromatic(parsed) {
+        return Ok(());
+    }
+    let in_ring = ring_bond_flags_shared(parsed);
+    let stray = parsed.atoms().find(|&(idx, atom)| {
+        let mut bonds = parsed.neighbors(idx).map(|(_, b)| b);
+        if atom.aromatic {
+            !bonds.any(|b| in_ring[b.0 as usize])
+        } else {
+            bonds.any(|b| parsed.bond(b).order == Order::Aromatic && !in_ring[b.0 as usize])
+        }
+    });
+    // B, C, N, O, Si, P, S, Ge, As, Se, Sb, Te.
+    const CAN_BE_AROMATIC: [u8; 12] = [5, 6, 7, 8, 14, 15, 16, 32, 33, 34, 51, 52];
+    let is_other = |atom: &chematic_core::Atom| {
+        atom.aromatic && !atom.wildcard && !CAN_BE_AROMATIC.contains(&atom.element.atomic_number())
+    };
+    let refused = |idx: AtomIdx, reason: &str| Err(no_kekule(places.atom(idx.0 as usize), reason));
+    if let Some((idx, _)) = stray {
+        return refused(idx, "an aromatic atom or bond lies in no ring");
+    }
+    match parsed.atoms().find(|(_, atom)| is_other(atom)) {
+        Some((idx, atom)) => refused(idx, &format!("{} cannot be aromatic", atom.element.symbol())),
+        None => Ok(()),
+    }
+}
+
+/// Refuses more than [`MAX_RING_WILDCARDS`] wildcards in rings.
+pub(super) fn check_wildcards(
+    parsed: &chematic_core::Molecule,
+    places: &Places,
+) -> Result<(), Error> {
+    let in_ring = |idx| {
+        let flags = ring_bond_flags_shared(parsed);
+        parsed.neighbors(idx).any(|(_, b)| flags[b.0 as usize])
+    };
+    let mut wildcards = parsed.atoms().filter(|&(idx, atom)| atom.wildcard && in_ring(idx));
+    let Some((idx, _)) = wildcards.nth(MAX_RING_WILDCARDS) else { return Ok(()) };
+    let message =
+        format!("more than {MAX_RING_WILDCARDS} wildcards in rings, the most that are read");
+    Err(Error::smiles(places.atom(idx.0 as usize), message))
+}
+
+/// Whether a text has aromatic atoms or bonds.
+pub(super) fn has_aromatic(parsed: &chematic_core::Molecule) -> bool {
+    parsed.atoms().any(|(_, atom)| atom.aromatic)
+        || parsed.bonds().any(|(_, bond)| bond.order == Order::Aromatic)
+}
+
+/// Refuses atoms of B, C, N, O and F with more bonds than an atom with as many electrons can have:
+/// 3, 4, 3, 2 and 1 when neutral. Bonds to metals coordinate and do not count; a neutral nitrogen
+/// with a multiple bond may have five, the old way to write nitro groups. Other elements are not checked.
+pub(super) fn check_valences(
+    atoms: &[Atom],
+    bonds: &[Bond],
+    place: impl Fn(usize) -> usize,
+) -> Result<(), Error> {
+    let mut valences: Vec<u32> = atoms.iter().map(|a| u32::from(a.hydrogens)).collect();
+    let mut multiple = vec![false; atoms.len()];
+    for bond in bonds {
+        let metal = |atom: usize| is_metal(atoms[atom].element);
+        if bond.order != BondOrder::Dative && !bond.atoms.iter().any(|&a| metal(a)) {
+            for atom in bond.atoms {
+                valences[atom] += u32::from(bond.order.multiplicity());
+                multiple[atom] |= bond.order != BondOrder::Single;
+            }
+        }
+    }
+    for (index, (atom, valence)) in atoms.iter().zip(valences).enumerate() {
+        if !(Element::B..=Element::F).contains(&atom.element) {
+            continue;
+        }
+        let electrons = i16::from(atom.element.atomic_number()) - i16::from(atom.charge);
+        let allowed = match electrons {
+            7 if atom.charge == 0 && multiple[index] => 5,
+            3..=6 => electrons - 2,
+            7..=10 => 10 - electrons,
+            _ => 0,
+        }
+        .unsigned_abs();
+        if valence > u32::from(allowed) {
+            let symbol = atom.element.symbol();
+            return Err(self::valence(place(index), symbol, valence, allowed.into()));
+        }
+    }
+    Ok(())
+}
+
+/// The error for lower-case atoms that admit no alternation of single and double bonds.
+pub(super) fn no_kekule(position: usize, reason: &str) -> Error {
+    Error::smiles(position, format!("the aromatic atoms have no Kekulé structure: {reason}"))
+}
+
+/// The error for an atom with more bonds than its element can have.
+pub(super) fn valence(position: usize, element: &str, valence: u32, allowed: u32) -> Error {
+    let message = format!("{element} has valence {valence}, at most {allowed} is possible");
+    Error::smiles(position, message)
+}
+
+/// Everything but hydrogen, the noble gases and B, C, N, O, F, Si, P, S, Cl, As, Se, Br, Te, I, At;
+/// a wildcard counts as one, since its bonds promise nothing.
+fn is_metal(element: Element) -> bool {
+    !matches!(
+        element.atomic_number(),
+        1 | 2 | 5..=10 | 14..=18 | 33..=36 | 52..=54 | 85 | 86
+    )
 }

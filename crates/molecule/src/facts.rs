@@ -1,0 +1,294 @@
+//! Facts about a molecule that hold or do not, parts that it has among them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::str::FromStr;
+
+use crate::Error;
+use crate::features::chain_lengths;
+use crate::groups::{FunctionalGroup, functional_groups};
+use crate::molecule::{BondOrder, Element, Molecule};
+
+/// What may hold of a molecule, read from one of the forms
+///
+/// | form | holds if |
+/// |---|---|
+/// | `atom Cl` | it has an atom of the element |
+/// | `group Ester` | it has the [`FunctionalGroup`] |
+/// | `part C1CCNCC1` | it has the part, written as a SMILES: the same elements; aromatic atoms, bonds in rings, double and triple bonds and charges where the part has them; else any |
+/// | `chain 18` | a longest path from an end of a carbon chain outside rings has so many carbons |
+/// | `charge -2`, `charge negative`, `charge positive` | the sum of its charges is this, below 0, above 0 |
+/// | `zwitterion` | it has charges of both signs on atoms that are not neighbours of one another |
+/// | `components` | it has several, as salts and hydrates |
+/// | `isotope` | an atom has a mass number |
+///
+/// Several forms with ` | ` between them hold if one of them does.
+///
+/// ```
+/// use dsokr_molecule::{Fact, Molecule};
+///
+/// let facts: Vec<Fact> = ["group Ester", "charge negative | components", "part c1ccncc1"]
+///     .iter().map(|fact| fact.parse()).collect::<Result<_, _>>()?;
+/// let salt = Molecule::parse("[Na+].[O-]C(=O)c1ccncc1")?;
+/// assert_eq!(Fact::which(&facts, salt), [Some(false), Some(true), Some(true)]);
+/// # Ok::<(), dsokr_molecule::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fact(Vec<Form>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Form {
+    Atom(Element),
+    Group(FunctionalGroup),
+    Part(Box<Part>),
+    Chain(u32),
+    Charge(i32),
+    Negative,
+    Positive,
+    Zwitterion,
+    Components,
+    Isotope,
+}
+
+/// What several facts ask of a molecule.
+struct Known {
+    whole: Whole,
+    elements: BTreeMap<Element, usize>,
+    groups: BTreeMap<FunctionalGroup, usize>,
+    chains: BTreeSet<u32>,
+}
+
+impl Fact {
+    /// Which of the facts hold of a molecule; none where the search for a part is given up, after 2²⁰ steps.
+    pub fn which(facts: &[Self], molecule: Molecule) -> Vec<Option<bool>> {
+        let known = Known {
+            elements: molecule.composition(),
+            groups: functional_groups(&molecule),
+            chains: chain_lengths(&molecule),
+            whole: Whole::of(molecule),
+        };
+        facts.iter().map(|fact| fact.holds(&known)).collect()
+    }
+
+    fn holds(&self, known: &Known) -> Option<bool> {
+        let mut all_known = true;
+        for form in &self.0 {
+            match form.holds(known) {
+                Some(true) => return Some(true),
+                Some(false) => {}
+                None => all_known = false,
+            }
+        }
+        all_known.then_some(false)
+    }
+}
+
+impl Form {
+    fn holds(&self, known: &Known) -> Option<bool> {
+        let molecule = &known.whole.molecule;
+        let atoms = molecule.atoms();
+        Some(match self {
+            Self::Atom(element) => known.elements.contains_key(element),
+            Self::Group(group) => known.groups.contains_key(group),
+            Self::Part(part) => return part.is_in(&known.whole),
+            Self::Chain(length) => known.chains.contains(length),
+            Self::Charge(sum) => molecule.charge() == *sum,
+            Self::Negative => molecule.charge() < 0,
+            Self::Positive => molecule.charge() > 0,
+            Self::Zwitterion => [-1, 1].iter().all(|sign| {
+                let charge = |atom: usize| i32::from(atoms[atom].charge) * sign;
+                (0..atoms.len()).any(|atom| {
+                    let around = &mut molecule.neighbors(atom).iter();
+                    charge(atom) > 0 && around.all(|n| charge(n.atom) >= 0)
+                })
+            }),
+            Self::Components => molecule.components().iter().any(|&component| component > 0),
+            Self::Isotope => atoms.iter().any(|atom| atom.isotope.is_some()),
+        })
+    }
+
+    fn parse(text: &str) -> Result<Self, Error> {
+        let (kind, of) = text.split_once(' ').unwrap_or((text, ""));
+        let of = of.trim();
+        let refused = |allowed: &str| Error::parameter("fact", "", format!("{text:?}"), allowed);
+        let or = |form: Option<Self>, allowed: &str| form.ok_or_else(|| refused(allowed));
+        match (kind, of) {
+            ("atom", _) => {
+                let element = (1..119).map(Element).find(|element| element.symbol() == of);
+                or(element.map(Self::Atom), "the symbol of an element behind \"atom\"")
+            }
+            ("group", _) => {
+                let mut groups = FunctionalGroup::ALL.iter();
+                let group = groups.find(|group| format!("{group:?}") == of);
+                let all = format!("{:?}", FunctionalGroup::ALL);
+                let allowed = format!("a group behind \"group\": {}", all.trim_matches(['[', ']']));
+                or(group.copied().map(Self::Group), &allowed)
+            }
+            ("part", _) => Part::parse(of)
+                .map(|part| Self::Part(Box::new(part)))
+                .map_err(|reason| refused(&format!("a SMILES behind \"part\", and {reason}"))),
+            ("chain", _) => {
+                let length = of.parse().ok().filter(|&length| length > 0);
+                or(length.map(Self::Chain), "a number of carbons behind \"chain\"")
+            }
+            ("charge", "negative") => Ok(Self::Negative),
+            ("charge", "positive") => Ok(Self::Positive),
+            ("charge", _) => {
+                let allowed = "a whole number, negative or positive behind \"charge\"";
+                or(of.parse().ok().map(Self::Charge), allowed)
+            }
+            ("zwitterion", "") => Ok(Self::Zwitterion),
+            ("components", "") => Ok(Self::Components),
+            ("isotope", "") => Ok(Self::Isotope),
+            _ => Err(refused(
+                "atom SYMBOL, group NAME, part SMILES, chain LENGTH, charge SUM, zwitterion, components or isotope",
+            )),
+        }
+    }
+}
+
+impl FromStr for Fact {
+    type Err = Error;
+
+    /// # Errors
+    /// [`Error::Parameter`] for a text that has none of the forms. It names the text and the forms.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        text.split(" | ").map(|form| Form::parse(form.trim())).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+/// Most atoms of a part.
+const LARGEST: usize = 64;
+
+/// Most atoms that are tried. The search for a large ring in a sheet of other rings takes time that grows
+/// exponentially. The facts of the program's lexicon are all known, for all molecules of ChEBI-20.
+const TRIES: usize = 1 << 20;
+
+/// A part that molecules may have, written as a SMILES.
+///
+/// An atom of the part is an atom of the same element; an aromatic one is aromatic, and a charged one has the same
+/// charge. `*` is any atom. A bond in a ring of the part is in a ring; a double or triple bond that is not
+/// aromatic is one of the same order in the Kekulé structure, which is RDKit's canonical one and does not depend
+/// on how the molecule is written; other bonds are any. So `C1CCNCC1` is piperidine and pyridine, `c1ccncc1`
+/// pyridine alone, and benzene has the part `C=C`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Part {
+    whole: Whole,
+    steps: Vec<Step>,
+}
+
+/// A molecule with what is asked of it for each part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Whole {
+    molecule: Molecule,
+    /// Which bonds are in rings.
+    ring_bonds: Vec<bool>,
+    /// Number of atoms by element, without the wildcard, and by whether they are aromatic.
+    atoms: BTreeMap<(Element, bool), usize>,
+}
+
+/// An atom of the part, and its bonds to atoms of earlier steps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Step {
+    atom: usize,
+    /// Number of the earlier step, and the bond.
+    bonds: Vec<(usize, usize)>,
+}
+
+impl Part {
+    fn parse(smiles: &str) -> Result<Self, Error> {
+        let molecule = Molecule::parse(smiles)?;
+        let atoms = molecule.atoms().len();
+        if !(1..=LARGEST).contains(&atoms) {
+            let found = format!("{atoms} atoms; allowed: 1 to {LARGEST}");
+            return Err(Error::smiles(0, found));
+        }
+        // few atoms are not carbon, so that few places are tried
+        let rare = molecule.atoms().iter().position(|atom| atom.element != Element::C);
+        let mut steps = vec![Step { atom: rare.unwrap_or(0), bonds: Vec::new() }];
+        while steps.len() < atoms {
+            let earlier = |atom: usize| steps.iter().position(|step| step.atom == atom);
+            let next = (0..atoms).filter(|&atom| earlier(atom).is_none()).find_map(|atom| {
+                let bonds = molecule.neighbors(atom).iter();
+                let bonds: Vec<_> =
+                    bonds.filter_map(|n| Some((earlier(n.atom)?, n.bond))).collect();
+                (!bonds.is_empty()).then_some(Step { atom, bonds })
+            });
+            let Some(next) = next else {
+                return Err(Error::smiles(0, "several components; allowed: one"));
+            };
+            steps.push(next);
+        }
+        Ok(Self { whole: Whole::of(molecule), steps })
+    }
+
+    /// Whether a molecule has the part; none if a search of [`TRIES`] does not tell.
+    fn is_in(&self, whole: &Whole) -> Option<bool> {
+        let enough = |(&(element, aromatic), &count): (&(Element, bool), &usize)| {
+            let number = |aromatic| whole.atoms.get(&(element, aromatic)).copied().unwrap_or(0);
+            number(true) + if aromatic { 0 } else { number(false) } >= count
+        };
+        if !self.whole.atoms.iter().all(enough) {
+            return Some(false);
+        }
+        let mut tries = 0;
+        match self.extend(whole, &mut Vec::with_capacity(self.steps.len()), &mut tries) {
+            false if tries > TRIES => None,
+            known => Some(known),
+        }
+    }
+
+    /// Whether the steps that follow those of `found`, which has the atom of each, can be taken too.
+    fn extend(&self, whole: &Whole, found: &mut Vec<usize>, tries: &mut usize) -> bool {
+        let Some(step) = self.steps.get(found.len()) else { return true };
+        let from = step.bonds.first().map(|&(earlier, _)| found[earlier]);
+        let mut take = |atom: usize| {
+            *tries += 1;
+            *tries <= TRIES && self.fits(step, atom, whole, found) && {
+                found.push(atom);
+                let all = self.extend(whole, found, tries);
+                found.pop();
+                all
+            }
+        };
+        match from {
+            Some(from) => whole.molecule.neighbors(from).iter().any(|n| take(n.atom)),
+            None => (0..whole.molecule.atoms().len()).any(take),
+        }
+    }
+
+    /// Whether an atom can be that of a step, after the atoms of earlier steps.
+    fn fits(&self, step: &Step, atom: usize, whole: &Whole, found: &[usize]) -> bool {
+        let (own, other) = (&self.whole.molecule.atoms()[step.atom], &whole.molecule.atoms()[atom]);
+        (own.element == Element::WILDCARD || own.element == other.element)
+            && (other.aromatic || !own.aromatic)
+            && (own.charge == 0 || own.charge == other.charge)
+            && !found.contains(&atom)
+            && step.bonds.iter().all(|&(earlier, bond)| {
+                let neighbors = &mut whole.molecule.neighbors(atom).iter();
+                neighbors.any(|n| {
+                    n.atom == found[earlier]
+                        && self.allows(bond, whole.molecule.bonds()[n.bond].order)
+                        && (whole.ring_bonds[n.bond] || !self.whole.ring_bonds[bond])
+                })
+            })
+    }
+
+    /// Whether a bond of the part may have this order.
+    fn allows(&self, bond: usize, order: BondOrder) -> bool {
+        let own = &self.whole.molecule.bonds()[bond];
+        own.aromatic || own.order.multiplicity() == 1 || own.order == order
+    }
+}
+
+impl Whole {
+    fn of(molecule: Molecule) -> Self {
+        let mut ring_bonds = vec![false; molecule.bonds().len()];
+        let rings = molecule.rings().iter();
+        rings.flat_map(|ring| molecule.ring_bonds(ring)).for_each(|bond| ring_bonds[bond] = true);
+        let mut atoms = BTreeMap::new();
+        for atom in molecule.atoms().iter().filter(|atom| atom.element != Element::WILDCARD) {
+            *atoms.entry((atom.element, atom.aromatic)).or_insert(0) += 1;
+        }
+        Self { molecule, ring_bonds, atoms }
+    }
+}
