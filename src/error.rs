@@ -162,6 +162,13 @@ pub enum Error {
     NotPretrained,
 }
 
+impl From<serde_json::Error> for Error {
+    /// A value that cannot be written as JSON.
+    fn from(error: serde_json::Error) -> Self {
+        Self::Serialise(error.to_string())
+    }
+}
+
 impl From<dsokr_train::Error> for Error {
     /// An error of a validation or a checkpoint comes back as it was.
     fn from(error: dsokr_train::Error) -> Self {
@@ -221,6 +228,16 @@ impl Error {
         allowed: impl Into<String>,
     ) -> Self {
         Self::Value { key: key.into(), found: found.to_string(), allowed: allowed.into() }
+    }
+
+    /// What is wrong with a run directory, or with a file of one.
+    pub(crate) fn run(path: impl Into<PathBuf>, message: impl Into<String>) -> Self {
+        Self::Run { path: path.into(), message: message.into() }
+    }
+
+    /// An error of the file system at `path`.
+    pub(crate) fn io(path: &Path) -> impl Fn(std::io::Error) -> Self {
+        move |error| Self::Io { path: path.into(), message: error.to_string() }
     }
 
     /// The error for a file that could not be read.

@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
-use dsokr_basis::store::read_text;
+use dsokr_basis::store::{read_text, write_atomically};
 use serde::de::DeserializeOwned;
 
 use crate::Error;
@@ -105,5 +105,10 @@ pub(crate) fn read_optional(file: &Path) -> Result<Option<String>, Error> {
 pub(crate) fn read_json<T: DeserializeOwned>(file: &Path) -> Result<Option<T>, Error> {
     let Some(text) = read_optional(file)? else { return Ok(None) };
     let parsed = serde_json::from_str(&text);
-    parsed.map(Some).map_err(|e| Error::Run { path: file.into(), message: e.to_string() })
+    parsed.map(Some).map_err(|e| Error::run(file, e.to_string()))
+}
+
+/// Replaces a text file atomically.
+pub(crate) fn write_text(file: &Path, text: &str) -> Result<(), Error> {
+    Ok(write_atomically(file, |out| out.write_all(text.as_bytes()))?)
 }

@@ -11,7 +11,10 @@ use crate::advice::{Evidence, advice, larger_sketch};
 use crate::hubs::{self, correct};
 use crate::learner::{Fit, Fitted, Task};
 use crate::run_dir::candidates::with_added;
-use crate::run_dir::{Folder, HeldOut, Report, validation_scalars};
+use crate::run_dir::{Folder, HeldOut, HeldPart, Report, validation_scalars};
+use crate::run_files::{
+    EXAMPLES, HELD_OUT, HELD_OUT_PART, SECOND_LOOK, SECOND_LOOK_PART, write_text,
+};
 use crate::{Choice, Error};
 use dsokr_data::SplitName;
 use dsokr_train::Event;
@@ -58,9 +61,11 @@ pub(super) fn finish(
         (Some(settings), Some(held_out)) => {
             let (look, part) =
                 second_look::fit(settings, words, prepared, task, &candidates, held_out)?;
-            folder.save_second_look(&look)?;
-            if let Some(part) = part {
-                folder.save_held_part(&part, &dataset.train.ids)?;
+            folder.save_second_look(SECOND_LOOK, &look)?;
+            if let Some(HeldPart { answers, texts, look }) = part {
+                folder.save_second_look(SECOND_LOOK_PART, &look)?;
+                let file = folder.path().join(HELD_OUT_PART);
+                answers.save(&file, &dataset.train.ids, texts.as_deref(), true)?;
             }
             Some(look)
         }
@@ -89,7 +94,7 @@ pub(super) fn finish(
     };
     let (report, drawings) = evaluator.report(&z)?;
     if let Some(svg) = drawings {
-        folder.save_examples(&svg)?;
+        write_text(&folder.path().join(EXAMPLES), &svg)?;
     }
     Folder::finish(folder.path(), config, &report)?;
     let evidence = Evidence {
@@ -115,7 +120,8 @@ fn save_held_out(task: &Task, folder: &Folder, held_out: Option<&HeldOut>) -> Re
     match held_out {
         // hubs of candidates that are added are computed from these too, for which 16 bits are enough
         Some(held_out) if decoding.held_out || decoding.hubs.is_some() => {
-            folder.save_held_out(held_out, &task.dataset.train.ids, decoding.held_out)
+            let (file, ids) = (folder.path().join(HELD_OUT), &task.dataset.train.ids);
+            held_out.save(&file, ids, None, decoding.held_out)
         }
         None if decoding.held_out => {
             let allowed =

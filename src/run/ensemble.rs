@@ -1,23 +1,18 @@
 //! Ensembles of runs.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
-use dsokr_basis::Processes;
-use dsokr_basis::store::{Contents, Tensor};
-use dsokr_decode::{CandidateBlocks, Combination, Decoded, PerQuery, Pool, Shards};
+use dsokr_data::config::OnBadRow;
+use dsokr_decode::{Combination, Shards};
 
-use super::{QueryAnswers, Run};
+use super::Run;
 use crate::Error;
 use crate::config::{Checked, IN_ENSEMBLES};
 use crate::evaluation::{Model, Models};
 use crate::exact::ExactDecoder;
-use crate::run_dir::{Folder, candidates, fingerprints, inner};
+use crate::run_dir::{Folder, candidates, inner, replace_json};
 use crate::run_files::{RULE, read_json};
-use crate::scores::Evaluation;
-use dsokr_data::Split;
-use dsokr_data::config::OnBadRow;
 
 /// Trained runs with the same candidates, and the rule that combines them.
 pub struct EnsembleRun {
@@ -118,60 +113,6 @@ impl EnsembleRun {
         &self.members[0].config
     }
 
-    /// The predictions of every member for the queries that `read` reads for it, with all
-    /// candidates or with the lists in the file `lists`.
-    ///
-    /// # Errors
-    /// As [`Run::coordinates`]; errors of `read`; a file of lists that cannot be read.
-    pub fn ask(
-        &self,
-        read: impl Fn(&Run) -> Result<Split, Error>,
-        lists: Option<&Path>,
-    ) -> Result<QueryAnswers, Error> {
-        self.ask_with(read, lists, Run::coordinates)
-    }
-
-    /// The same with the coordinates that `predict` gives in the place of each member's own.
-    ///
-    /// # Errors
-    /// Errors of `read` and `predict`; a file of lists that cannot be read; coordinates that are not
-    /// finite.
-    pub fn ask_with(
-        &self,
-        read: impl Fn(&Run) -> Result<Split, Error>,
-        lists: Option<&Path>,
-        predict: impl Fn(&Run, &Split) -> Result<Vec<f32>, Error>,
-    ) -> Result<QueryAnswers, Error> {
-        if let (Some(file), Some(_)) = (lists, &self.shards) {
-            let allowed = "absent: queries have lists where candidates are in no shards";
-            return Err(Error::value("lists of candidates", file.display(), allowed));
-        }
-        let ask = || {
-            let splits = self.members.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
-            let candidates = &self.members[0].candidates;
-            let list = |file| PerQuery::read(file, splits[0].names(), candidates);
-            let lists = lists.map(list).transpose()?;
-            let answer = |(run, split): (&Run, &Split)| {
-                let z = predict(run, split)?;
-                Ok(run.config.decoding.scaled(&z, run.candidates.dim())?.into_owned())
-            };
-            let answers = self.members.iter().zip(&splits).map(answer);
-            let answers = answers.collect::<Result<Vec<_>, Error>>()?;
-            Ok(QueryAnswers { splits, lists, answers })
-        };
-        let ranks = Processes::current();
-        let asked = ranks.agree::<_, Error>(ask())?;
-        if ranks.size() > 1 {
-            // ranks that differ in a bit would count other candidates as above or tied
-            let answers = asked.answers.iter();
-            let tensors: Vec<Tensor> =
-                answers.map(|z| Tensor::f32("answers", &[z.len()], z)).collect();
-            let checksum = Contents::new("answers", 1, &BTreeMap::new(), &tensors).checksum();
-            ranks.check_same("answers' checksum", &checksum)?;
-        }
-        Ok(asked)
-    }
-
     /// The members as models; `exact` finds outputs that need not be candidates.
     pub(super) fn models<'a>(&'a self, exact: Option<&'a ExactDecoder<'a>>) -> Models<'a> {
         let model = |(run, name): (&'a Run, &'a String)| Model {
@@ -188,37 +129,9 @@ impl EnsembleRun {
         }
     }
 
-    /// The evaluation of the ensemble on queries, under its rule.
-    ///
-    /// # Errors
-    /// Members whose candidates or queries differ from the first one's; a rule that is not valid
-    /// for them.
-    pub fn evaluate(&self, asked: &QueryAnswers) -> Result<(Evaluation, Vec<Decoded>), Error> {
-        let exact = self.members[0].exact()?;
-        let models = self.models(exact.as_ref());
-        models.evaluate(asked.split(), &asked.answers, asked.pool())
-    }
-
-    /// The evaluation of each member by itself, on the queries as it reads them.
-    ///
-    /// # Errors
-    /// As [`Run::evaluate`]; lists that name a candidate which a member lacks.
-    pub fn evaluate_members(&self, asked: &QueryAnswers) -> Result<Vec<Evaluation>, Error> {
-        let first = &self.members[0].candidates;
-        let own = |((run, split), z): ((&Run, &Split), &Vec<f32>)| match asked.pool() {
-            // lists hold places, which differ where members order their candidates differently
-            Pool::PerQuery(lists) if !run.candidates.ids().eq(first.ids()) => {
-                let lists = lists.moved(first, &run.candidates)?;
-                run.judge(split, z, Pool::PerQuery(&lists))
-            }
-            Pool::PerQuery(_) | Pool::Shared => run.judge(split, z, asked.pool()),
-        };
-        self.members.iter().zip(&asked.splits).zip(&asked.answers).map(own).collect()
-    }
-
     /// Writes the rule into the ensemble's directory.
     pub(crate) fn save_rule(&self, path: &Path) -> Result<(), Error> {
-        fingerprints::replace_json(path, RULE, &self.rule)
+        replace_json(path, RULE, &self.rule)
     }
 }
 
@@ -235,15 +148,11 @@ fn open_inner(path: &Path, config: &Checked, device: &Device) -> Result<Vec<(Str
     same_candidates(path, &opened)?;
     let shared = config.ensemble.as_ref().and_then(|settings| settings.second_look.as_ref());
     let of = opened.iter().position(|(name, _)| Some(name) == shared);
-    let with_look = |at: usize| {
-        let (run, other) = (&opened[at].1, &opened[of?].1);
-        let look = other.look.as_ref()?;
-        run.look.is_none().then(|| run.looking(look, other))
-    };
-    let looking = (0..opened.len()).map(|at| with_look(at).transpose());
-    let looking = looking.collect::<Result<Vec<_>, Error>>()?;
-    for ((_, run), look) in opened.iter_mut().zip(looking) {
-        run.look = run.look.take().or(look);
+    for (at, of) in (0..opened.len()).zip(of.into_iter().cycle()) {
+        let (run, other) = (&opened[at].1, &opened[of].1);
+        if let (None, Some(look)) = (&run.look, &other.look) {
+            opened[at].1.look = Some(run.second_look_from(look, other)?);
+        }
     }
     Ok(opened)
 }
@@ -266,7 +175,7 @@ fn same_candidates(path: &Path, opened: &[(String, Run)]) -> Result<(), Error> {
                     "the candidate {id:?} of the member {:?} is not a candidate of {:?}; members have the same ones",
                     has.0, lacks.0
                 );
-                return Err(Error::Run { path: path.into(), message });
+                return Err(Error::run(path, message));
             }
         }
     }
@@ -275,8 +184,6 @@ fn same_candidates(path: &Path, opened: &[(String, Run)]) -> Result<(), Error> {
 
 fn read_rule(path: &Path) -> Result<Combination, Error> {
     let file = path.join(RULE);
-    read_json(&file)?.ok_or_else(|| Error::Run {
-        path: file,
-        message: "the ensemble is not complete: go on with the argument resume".into(),
-    })
+    let message = "the ensemble is not complete: go on with the argument resume";
+    read_json(&file)?.ok_or_else(|| Error::run(file, message))
 }

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dsokr_data::table::Table;
 use dsokr_data::{FittedFeatures, Selected};
 use dsokr_decode::{CandidateBlocks, Candidates, Hubs, Queries};
 use rayon::prelude::*;
@@ -71,12 +70,12 @@ pub fn add_candidates<T>(
         let message = format!(
             "a member of the ensemble {ensemble}, whose members have the same candidates: add to the ensemble"
         );
-        return Err(Error::Run { path: run.into(), message });
+        return Err(Error::run(run, message));
     }
     let _lock = if dry { None } else { RunLock::take(run)? };
     if Folder::finished(run)?.is_none() {
         let message = "not complete: train it to its end first (the argument resume)";
-        return Err(Error::Run { path: run.into(), message: message.into() });
+        return Err(Error::run(run, message));
     }
     let places: Vec<PathBuf> = match config.ensemble {
         Some(_) => inner(run, &config)?.into_iter().map(|(_, place)| place).collect(),
@@ -103,17 +102,11 @@ pub fn add_candidates<T>(
 
 /// The directory of the ensemble that a run is a member of.
 fn ensemble_of(run: &Path) -> Result<Option<PathBuf>, Error> {
-    let Some(ensemble) =
-        candidates::above(run).filter(|folder| run_of(folder).as_ref() == Some(folder))
-    else {
-        return Ok(None);
-    };
+    let above = candidates::above(run).filter(|folder| run_of(folder).as_ref() == Some(folder));
+    let Some(ensemble) = above else { return Ok(None) };
     let config = Folder::config(&ensemble)?;
-    let members = match config.ensemble {
-        Some(_) => inner(&ensemble, &config)?,
-        None => Vec::new(),
-    };
-    let is_member = members.iter().any(|(member, _)| **member == *name(run));
+    let is_member = config.ensemble.is_some()
+        && inner(&ensemble, &config)?.iter().any(|(member, _)| **member == *name(run));
     Ok(is_member.then_some(ensemble))
 }
 
@@ -145,19 +138,25 @@ fn grow(run: &Path, path: &Path, files: &[PathBuf]) -> Result<Grown, Error> {
         let message = format!(
             "no {FEATURES}: a run of an earlier version, or one without data; train it again"
         );
-        return Err(Error::Run { path: run.into(), message });
+        return Err(Error::run(run, message));
     }
     let fitted = FittedFeatures::load(&features)?;
     let (mut outputs, table) = config.source().read_further(path, files, &fitted)?;
-    check_ids(&before, &outputs.ids, &table, run)?;
+    for (row, id) in outputs.ids.iter().enumerate() {
+        if let Some(candidate) = before.find(id) {
+            let (line, run) = (table.line(row), run.display());
+            let message = format!(
+                "line {line}: the id {id:?} is that of candidate {candidate} of {run} already"
+            );
+            return Err(Error::Config { path: table.path().into(), message });
+        }
+    }
     if let Some(scaling) = scaling::load(run)? {
         outputs.rows = Box::new(scaling.rows(outputs.rows.as_ref())?);
     }
     // the exact search needs the outputs that span the predictions, and so does their projection
-    let space = OutputSpace::load(run, &config, true)?.ok_or_else(|| Error::Run {
-        path: run.into(),
-        message: "neither a basis nor an output space: no output can be placed in it".into(),
-    })?;
+    let message = "neither a basis nor an output space: no output can be placed in it";
+    let space = OutputSpace::load(run, &config, true)?.ok_or_else(|| Error::run(run, message))?;
     let more = space.candidates(&outputs)?;
     let more = match before.hubs() {
         Some((hubs, weight)) => {
@@ -169,17 +168,15 @@ fn grow(run: &Path, path: &Path, files: &[PathBuf]) -> Result<Grown, Error> {
         }
         None => more,
     };
-    let unknown = match space.basis() {
-        Some(basis) => {
-            // all outputs are candidates, in their order
-            let first = (0..more.distinct() as u32).map(|row| more.members(row)[0] as usize);
-            let first: Vec<usize> = first.collect();
-            let shares = basis.unknown_shares(&Selected::new(outputs.rows.as_ref(), &first))?;
-            let share = |candidate| shares[more.class_of(candidate) as usize];
-            Some((0..more.len()).map(share).collect())
-        }
-        None => None,
-    };
+    let mut unknown = None;
+    if let Some(basis) = space.basis() {
+        // all outputs are candidates, in their order
+        let first = (0..more.distinct() as u32).map(|row| more.members(row)[0] as usize);
+        let first: Vec<usize> = first.collect();
+        let shares = basis.unknown_shares(&Selected::new(outputs.rows.as_ref(), &first))?;
+        let share = |candidate| shares[more.class_of(candidate) as usize];
+        unknown = Some((0..more.len()).map(share).collect());
+    }
     Ok(Grown {
         count: more.len(),
         candidates: before.with_more(more)?,
@@ -187,25 +184,6 @@ fn grow(run: &Path, path: &Path, files: &[PathBuf]) -> Result<Grown, Error> {
         data: stored.metadata("data")?.to_owned(),
         unknown,
     })
-}
-
-/// Refuses an id that is a candidate of the run.
-fn check_ids(
-    candidates: &Candidates,
-    ids: &[String],
-    table: &Table,
-    run: &Path,
-) -> Result<(), Error> {
-    for (row, id) in ids.iter().enumerate() {
-        if let Some(candidate) = candidates.find(id) {
-            let (line, run) = (table.line(row), run.display());
-            let message = format!(
-                "line {line}: the id {id:?} is that of candidate {candidate} of {run} already"
-            );
-            return Err(Error::Config { path: table.path().into(), message });
-        }
-    }
-    Ok(())
 }
 
 /// For each candidate from `start` on the first candidate before it that is the same molecule; empty where

@@ -1,27 +1,21 @@
 //! Trained runs, and what they answer.
 
-mod distinct;
+mod coordinates;
 mod ensemble;
-mod export;
 mod growth;
-mod output;
-mod outputs;
-mod query_answers;
-mod query_request;
+mod queries;
 mod search;
 mod shards;
-mod shared;
 mod trained;
 mod weights;
 
 pub use crate::answer::{Answer, Hit, Quantile};
 pub use crate::run_dir::{
-    EmbeddingCurve, EmbeddingPoint, Folder, LearningCurve, Record, Report, tables,
+    EmbeddingCurve, EmbeddingPoint, Folder, LearningCurve, OutputFolder, Record, Report,
+    check_output, tables,
 };
 pub use ensemble::EnsembleRun;
 pub use growth::{AddedCandidates, add_candidates};
-pub use output::{OutputFolder, check_output};
-pub use query_answers::QueryAnswers;
-pub use query_request::QueryRequest;
+pub use queries::{QueryAnswers, QueryRequest};
 pub use shards::{WrittenShards, shard_candidates};
 pub use trained::Run;

@@ -1,17 +1,21 @@
+//! Answers to queries, ranks of chosen candidates, and how sure first places are.
+
+use std::collections::BTreeSet;
 use std::ops::Range;
 
-use dsokr_data::Split;
-use dsokr_decode::{CandidateBlocks, Candidates, Combination, Pool, Standings};
+use dsokr_data::{Split, Truth};
+use dsokr_decode::report::{ReliabilityBin, reliability};
+use dsokr_decode::{CandidateBlocks, Candidates, Decoded, Hit, MissingGold, Pool, Rank, Standings};
 
 use super::{EnsembleRun, QueryAnswers, Run};
 use crate::answer::{Answer, Quantile};
+use crate::config::Checked;
 use crate::evaluation::Models;
 use crate::query_texts::QueryTexts;
-use crate::ranking::{Found, Ranking};
 use crate::{Error, quantiles};
 
 impl EnsembleRun {
-    /// The answer to a text: the `top` best candidates, and what else the configuration predicts.
+    /// As [`answer`](Self::answer), to one text.
     ///
     /// # Errors
     /// As [`answer`](Self::answer).
@@ -58,24 +62,14 @@ impl EnsembleRun {
         places: Range<usize>,
         wanted: Option<&[bool]>,
     ) -> Result<Vec<Answer>, Error> {
-        let (run, models) = (&self.members()[0], self.models(None));
-        let ranking = models.ranking(QueryTexts::of(asked.split()), &asked.answers)?;
-        let found = ranking.distinct(&self.rule, asked.pool(), places, wanted)?;
-        let mut answers = run.resolved(&ranking, asked.pool(), found)?;
-        for (answer, quantiles) in answers.iter_mut().zip(self.quantiles(asked)) {
-            answer.quantiles = quantiles;
-        }
-        Ok(answers)
+        let exact = self.members[0].exact()?;
+        let models = self.models(exact.as_ref());
+        models.answers(asked.split(), &asked.answers, asked.pool(), places, wanted)
     }
 
     /// The predicted quantiles of each query; none for several members, or a model without them.
     pub fn quantiles(&self, asked: &QueryAnswers) -> Vec<Vec<Quantile>> {
-        match (self.config().encoder.abilities().levels, asked.answers.as_slice()) {
-            (Some(levels), [z]) => {
-                z.chunks(levels.len()).map(|z| Quantile::all(levels, z)).collect()
-            }
-            (Some(_) | None, _) => Vec::new(),
-        }
+        quantiles_of(self.config(), &asked.answers)
     }
 
     /// The number of a candidate of a run whose outputs are numbers.
@@ -85,6 +79,90 @@ impl EnsembleRun {
     pub fn number(&self, candidates: &Candidates, candidate: usize) -> Result<f32, Error> {
         let levels = self.config().encoder.abilities().levels.unwrap_or_default();
         quantiles::number(levels, candidates, candidates.class_of(candidate))
+    }
+
+    /// The rank and the score of chosen candidates of each query, by id, among all candidates.
+    ///
+    /// # Errors
+    /// As [`distinct`](Self::distinct); an id that is no candidate's.
+    pub fn rank_candidates(
+        &self,
+        asked: &QueryAnswers,
+        chosen: &[Vec<String>],
+    ) -> Result<Vec<Vec<Decoded>>, Error> {
+        let rows =
+            || chosen.iter().enumerate().flat_map(|(query, own)| own.iter().map(move |_| query));
+        let repeat = |(run, z): (&Run, &Vec<f32>)| -> Vec<f32> {
+            let p = run.candidates.dim();
+            rows().flat_map(|query| &z[query * p..][..p]).copied().collect()
+        };
+        let answers: Vec<Vec<f32>> =
+            self.members().iter().zip(&asked.answers).map(repeat).collect();
+        let repeated = QueryTexts::of(asked.split()).repeat(&rows().collect::<Vec<_>>());
+        if repeated.names.is_empty() {
+            return Ok(vec![Vec::new(); chosen.len()]);
+        }
+        let models = self.models(None);
+        let ranking = models.ranking(repeated.of_rows(), &answers)?;
+        let gold = ranking.gold(Pool::Shared, &chosen.concat(), MissingGold::Error)?;
+        let mut decoded = ranking.decode(Pool::Shared, &self.rule, &gold, 1)?.into_iter();
+        Ok(chosen.iter().map(|own| decoded.by_ref().take(own.len()).collect()).collect())
+    }
+
+    /// How often the first candidate is right, for queries in the order of its gap to the next candidate that
+    /// is no duplicate: at most `bins` bins, whose scores are gaps. A set of labels or a ranking is right if it
+    /// is the true one, any other candidate if it is the gold candidate.
+    ///
+    /// # Errors
+    /// As [`evaluate`](Self::evaluate).
+    pub fn gap_reliability(
+        &self,
+        asked: &QueryAnswers,
+        bins: usize,
+    ) -> Result<Vec<ReliabilityBin>, Error> {
+        let answers = self.distinct(asked, 0..1, None)?;
+        let ranks = match self.first_ranks(asked.split().truth.as_ref(), &answers)? {
+            Some(ranks) => ranks,
+            None => {
+                let (models, split) = (self.models(None), asked.split());
+                let ranking = models.ranking(QueryTexts::of(split), &asked.answers)?;
+                models.rank_golds(&ranking, split, &asked.answers, asked.pool())?.0.ranks
+            }
+        };
+        let decoded = ranks.into_iter().zip(answers).map(|(rank, answer)| {
+            let hit = Hit { candidate: 0, score: answer.gap.unwrap_or(f32::MAX) };
+            Decoded { rank, gold_score: None, hits: vec![hit] }
+        });
+        Ok(reliability(&decoded.collect::<Vec<_>>(), bins)?)
+    }
+
+    /// Rank 1 where the first hit is the true set of labels or ranking, which need not be a candidate, and none
+    /// elsewhere; nothing of outputs that are neither.
+    fn first_ranks(
+        &self,
+        truth: Option<&Truth>,
+        answers: &[Answer],
+    ) -> Result<Option<Vec<Option<Rank>>>, Error> {
+        let first = || {
+            let first = answers.iter().map(|answer| answer.hits.first());
+            let labels = first.map(|hit| hit.map_or("", |hit| hit.label.as_str()));
+            self.config().output.features.truth_of_labels(labels)
+        };
+        let right: Vec<bool> = if let Some(Truth::Labels(truth)) = truth
+            && let Some(Truth::Labels(first)) = first()?
+        {
+            let set = |labels: &Vec<String>| labels.iter().cloned().collect::<BTreeSet<_>>();
+            first.iter().zip(truth).map(|(a, b)| set(a) == set(b)).collect()
+        } else if let Some(Truth::Rankings(truth)) = truth
+            && let Some(Truth::Rankings(first)) = first()?
+        {
+            first.iter().zip(truth).map(|(a, b)| a == b).collect()
+        } else {
+            return Ok(None);
+        };
+        let rank =
+            |right| if right { Rank::new(0, 1, self.candidates() as u64).ok() } else { None };
+        Ok(Some(right.into_iter().map(rank).collect()))
     }
 }
 
@@ -96,49 +174,29 @@ impl Run {
     pub fn search(&self, text: &str, top: usize) -> Result<Answer, Error> {
         check_top(top, self.candidates.len())?;
         let split = self.texts(&[text])?;
-        let dim = self.candidates.dim();
         let z = self.coordinates(&split)?;
-        let z = self.config.decoding.scaled(&z, dim)?;
-        let (z, models) = ([z.into_owned()], Models::one(self.decoder(None)));
-        let ranking = models.ranking(QueryTexts::of(&split), &z)?;
-        let found = ranking.distinct(&Combination::default(), Pool::Shared, 0..top, None)?;
-        let answers = self.resolved(&ranking, Pool::Shared, found)?;
-        let mut answer = answers.into_iter().next().unwrap_or_default();
-        if let Some(levels) = self.config.encoder.abilities().levels {
-            answer.quantiles = Quantile::all(levels, &z[0]);
-        }
-        Ok(answer)
-    }
-
-    /// Answers without quantiles, from the distinct candidates of each query.
-    fn resolved(&self, ranking: &Ranking, pool: Pool, found: Found) -> Result<Vec<Answer>, Error> {
+        let z = self.config.decoding.scaled(&z, self.candidates.dim())?.into_owned();
         let exact = self.exact()?;
-        let exact = self.decoder(exact.as_ref()).beyond(ranking.queries(), pool)?;
-        let mut exact = exact.unwrap_or_default().into_iter();
-        let (found, names) = found;
-        let levels = self.config.encoder.abilities().levels;
-        let answer = |Standings { hits, gap }: Standings| {
-            let hits = hits.into_iter().map(|hit| names.hit(hit, levels));
-            let hits = hits.collect::<Result<_, Error>>()?;
-            Ok(Answer { hits, exact: exact.next(), quantiles: Vec::new(), gap })
-        };
-        found.into_iter().map(answer).collect()
+        let models = Models::one(self.decoder(exact.as_ref()));
+        let answers = models.answers(&split, &[z], Pool::Shared, 0..top, None)?;
+        Ok(answers.into_iter().next().unwrap_or_default())
     }
 
     /// Texts as queries without outputs, prepared as the configuration prepares its own.
     ///
     /// # Errors
     /// An empty text; one that should be a SMILES and is not.
-    pub fn texts(&self, texts: &[&str]) -> Result<Split, Error> {
+    pub fn texts(&self, texts: &[impl AsRef<str>]) -> Result<Split, Error> {
         let source = self.config.source();
-        let read = |text: &&str| {
+        let read = |text: &str| {
             if text.trim().is_empty() {
                 let (found, allowed) = (format!("{text:?}"), "a text that is not empty");
                 return Err(Error::value("the text", found, allowed));
             }
             Ok(source.query(text)?)
         };
-        Ok(Split::texts(texts.iter().map(read).collect::<Result<_, Error>>()?))
+        let texts = texts.iter().map(|text| read(text.as_ref()));
+        Ok(Split::texts(texts.collect::<Result<_, Error>>()?))
     }
 
     /// The predicted coordinates z of texts, `[texts × p]` row-major, before any scaling of
@@ -149,6 +207,40 @@ impl Run {
     pub fn embed(&self, texts: &[&str]) -> Result<Vec<f32>, Error> {
         self.coordinates(&self.texts(texts)?)
     }
+}
+
+impl Models<'_> {
+    /// The answer to each query with these predictions; see [`EnsembleRun::distinct`].
+    fn answers(
+        &self,
+        split: &Split,
+        answers: &[Vec<f32>],
+        pool: Pool,
+        places: Range<usize>,
+        wanted: Option<&[bool]>,
+    ) -> Result<Vec<Answer>, Error> {
+        let ranking = self.ranking(QueryTexts::of(split), answers)?;
+        let (found, names) = ranking.distinct(&self.rule, pool, places, wanted)?;
+        let exact = self.decoder.beyond(ranking.queries(), pool)?;
+        let mut exact = exact.unwrap_or_default().into_iter();
+        let mut quantiles = quantiles_of(self.decoder.config, answers).into_iter();
+        let levels = self.decoder.config.encoder.abilities().levels;
+        let answer = |Standings { hits, gap }: Standings| {
+            let hits = hits.into_iter().map(|hit| names.hit(hit, levels));
+            let hits = hits.collect::<Result<_, Error>>()?;
+            let quantiles = quantiles.next().unwrap_or_default();
+            Ok(Answer { hits, exact: exact.next(), quantiles, gap })
+        };
+        found.into_iter().map(answer).collect()
+    }
+}
+
+/// The quantiles of each query that these are the predictions of.
+fn quantiles_of(config: &Checked, answers: &[Vec<f32>]) -> Vec<Vec<Quantile>> {
+    let (Some(levels), [z]) = (config.encoder.abilities().levels, answers) else {
+        return Vec::new();
+    };
+    z.chunks(levels.len()).map(|z| Quantile::all(levels, z)).collect()
 }
 
 /// Refuses a number of hits that is not one of candidates.

@@ -1,3 +1,5 @@
+//! A trained run of one model.
+
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -5,7 +7,7 @@ use std::sync::Arc;
 use burn::tensor::Device;
 use dsokr_basis::Basis;
 use dsokr_basis::store::Stored;
-use dsokr_decode::{CandidateBlocks, Candidates, Hubs, Lexicon, Pool, Queries, SecondLook, Shards};
+use dsokr_decode::{CandidateBlocks, Candidates, Hubs, Lexicon, Pool, Queries, SecondLook};
 use dsokr_machines::Scaling;
 
 use crate::config::Checked;
@@ -43,13 +45,10 @@ pub struct Run {
 
 /// Reads a second look with the lexicon in its file.
 fn read_look(stored: &Stored) -> Result<SecondLook, Error> {
-    let lexicon = match stored.metadata(SecondLook::LEXICON) {
-        Ok(text) => {
-            let lexicon: Arc<dyn Lexicon> = Arc::new(MoleculeLexicon::parse(text, stored.path())?);
-            Some(lexicon)
-        }
-        Err(_) => None,
+    let parse = |text| -> Result<Arc<dyn Lexicon>, Error> {
+        Ok(Arc::new(MoleculeLexicon::parse(text, stored.path())?))
     };
+    let lexicon = stored.metadata(SecondLook::LEXICON).ok().map(parse).transpose()?;
     Ok(SecondLook::read(stored, lexicon)?)
 }
 
@@ -75,11 +74,10 @@ impl Run {
     /// The configuration of the run of one model.
     pub(super) fn config_of_one(path: &Path) -> Result<Checked, Error> {
         let config = Folder::config(path)?;
-        if config.ensemble.is_some() {
-            let message = "an ensemble: open it as one, or one of its members/";
-            return Err(Error::Run { path: path.into(), message: message.into() });
+        match config.ensemble {
+            Some(_) => Err(Error::run(path, "an ensemble: open it as one, or one of its members/")),
+            None => Ok(config),
         }
-        Ok(config)
     }
 
     /// Reads the run of one model, of which the configuration and the file of candidates are open.
@@ -94,20 +92,8 @@ impl Run {
         Self::read(path, config, &stored, candidates, device)
     }
 
-    /// Reads the run directory of one model whose candidates are in shards. Its own are the first of them alone,
-    /// for their dimension.
-    pub(super) fn open_sharded(
-        path: &Path,
-        config: Checked,
-        shards: &Shards,
-        device: &Device,
-    ) -> Result<Self, Error> {
-        let first = shards.some([0])?.into();
-        Self::read(path, config, shards.stored(), first, device)
-    }
-
-    /// Reads all but the candidates, which are of a file.
-    fn read(
+    /// Reads all but the candidates, which are of a file, or, in shards, the first of them alone.
+    pub(super) fn read(
         path: &Path,
         config: Checked,
         stored: &Stored,
@@ -119,29 +105,25 @@ impl Run {
         if let Some(OutputSpace::Basis(basis)) = &space {
             check_basis(stored, &basis.fingerprint())?;
         }
-        let fingerprint = stored.metadata("basis")?;
-        let run = StoredRun {
-            path,
-            config: &config,
-            space: fingerprint,
-            candidates: &candidates,
-            device,
-        };
+        let own = stored.metadata("basis")?;
+        let run = StoredRun { path, config: &config, space: own, candidates: &candidates, device };
         let predictor = config.encoder.learner().load(&run)?;
-        let look = match config.decoding.second_look {
-            Some(_) => {
-                let look = SecondLook::open(&path.join(SECOND_LOOK))?;
-                check_basis(&look, fingerprint)?;
-                Some(read_look(&look)?.among(&candidates)?)
-            }
-            None => None,
-        };
+        let mut look = None;
+        if config.decoding.second_look.is_some() {
+            let stored = SecondLook::open(&path.join(SECOND_LOOK))?;
+            check_basis(&stored, own)?;
+            look = Some(read_look(&stored)?.among(&candidates)?);
+        }
         let scaling = scaling::load(path)?;
         Ok(Self { config, candidates, look, predictor, space, scaling, labels })
     }
 
     /// The second look of another member of an ensemble, in the coordinates of this one.
-    pub(super) fn looking(&self, look: &SecondLook, other: &Self) -> Result<SecondLook, Error> {
+    pub(super) fn second_look_from(
+        &self,
+        look: &SecondLook,
+        other: &Self,
+    ) -> Result<SecondLook, Error> {
         let basis =
             |run: &Self| run.space.as_ref().and_then(OutputSpace::basis).map(Basis::fingerprint);
         if basis(self) != basis(other) {
@@ -166,7 +148,10 @@ impl Run {
 
     /// The candidates as they are to the part of the training pairs that `held-out-part.safetensors` answers, of a run with
     /// a second look of its own: hub constants and second look have not seen it.
-    pub(super) fn unseen_part(&self, path: &Path) -> Result<(Candidates, SecondLook), Error> {
+    pub(super) fn candidates_for_held_out_part(
+        &self,
+        path: &Path,
+    ) -> Result<(Candidates, SecondLook), Error> {
         let look = Self::unseen_look(path)?.among(&self.candidates)?;
         let candidates = match self.candidates.hubs() {
             Some((hubs, weight)) => {
@@ -212,11 +197,9 @@ impl Run {
             return Err(Error::RunExists { path: path.into() });
         }
         let Some(OutputSpace::Basis(basis)) = &self.space else {
-            return Err(Error::value(
-                "encoder.kind",
-                format!("{:?}", self.config.encoder.kind()),
-                "an encoder: the run directory of a kernel machine can be copied",
-            ));
+            let found = format!("{:?}", self.config.encoder.kind());
+            let allowed = "an encoder: the run directory of a kernel machine can be copied";
+            return Err(Error::value("encoder.kind", found, allowed));
         };
         let prepared = PreparationFiles::new(self.predictor.preparation()?)?;
         let (config, space) = (&self.config, basis.fingerprint());
@@ -341,11 +324,8 @@ impl Run {
     /// # Errors
     /// A gold that is not a candidate, unless the configuration counts it as rank ∞.
     pub fn evaluate(&self, split: &Split, pool: Pool) -> Result<Evaluation, Error> {
-        let z = self
-            .config
-            .decoding
-            .scaled(&self.coordinates(split)?, self.candidates.dim())?
-            .into_owned();
+        let z = self.coordinates(split)?;
+        let z = self.config.decoding.scaled(&z, self.candidates.dim())?.into_owned();
         self.judge(split, &z, pool)
     }
 

@@ -26,20 +26,14 @@ impl EnsembleRun {
             let texts = QueryTexts::of(asked.split());
             let Ranking::Whole(ensemble) = models.ranking(texts, &asked.answers)? else {
                 let allowed = "several runs, or an ensemble";
-                return Err(Error::value(
-                    "the argument fit-weights",
-                    "a run of one model",
-                    allowed,
-                ));
+                let key = "the argument fit-weights";
+                return Err(Error::value(key, "a run of one model", allowed));
             };
             let missing = self.config().evaluation.missing_gold;
             let gold = ensemble.gold(pool, &asked.split().ids, missing)?;
             if gold.iter().all(Option::is_none) {
-                return Err(Error::Value {
-                    key: "ensemble.fit_weights".into(),
-                    found: "true".into(),
-                    allowed: "false: weights are fitted by MRR, and no gold is a candidate".into(),
-                });
+                let allowed = "false: weights are fitted by MRR, and no gold is a candidate";
+                return Err(Error::value("ensemble.fit_weights", true, allowed));
             }
             fit_weights(&ensemble, pool, &self.rule, &gold)?
         };
@@ -63,17 +57,14 @@ impl EnsembleRun {
         for (run, name) in self.members.iter().zip(&self.names) {
             let (place, own) = (place(name), run.config.decoding.second_look.is_some());
             answers.push(held_out::load(&place.join(HELD_OUT), run.candidates.dim())?);
-            if own {
-                let part = held_out::load(&place.join(HELD_OUT_PART), run.candidates.dim())?;
-                parts.push(part);
-            }
             candidates.push(match &shared {
                 _ if own => {
-                    let (candidates, look) = run.unseen_part(&place)?;
+                    parts.push(held_out::load(&place.join(HELD_OUT_PART), run.candidates.dim())?);
+                    let (candidates, look) = run.candidates_for_held_out_part(&place)?;
                     (Cow::Owned(candidates), Some(look))
                 }
                 Some((other, look)) => {
-                    (Cow::Borrowed(&run.candidates), Some(run.looking(look, other)?))
+                    (Cow::Borrowed(&run.candidates), Some(run.second_look_from(look, other)?))
                 }
                 None => (Cow::Borrowed(&run.candidates), None),
             });

@@ -6,13 +6,13 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dsokr_basis::store::{Stored, sync_folder, write_atomically};
+use dsokr_basis::store::{Stored, sync_folder};
 use dsokr_decode::Candidates;
 
 use super::place::inner;
 use crate::Error;
 use crate::config::Checked;
-use crate::run_files::{CANDIDATES, MEMBERS, NEXT_CANDIDATES as NEXT};
+use crate::run_files::{CANDIDATES, MEMBERS, NEXT_CANDIDATES as NEXT, write_text};
 
 /// An empty file of an ensemble's directory: all members have their new candidates on disk.
 const SWITCH: &str = "candidates.next";
@@ -40,7 +40,7 @@ pub(crate) fn open_all(ensemble: &Path, members: &[PathBuf]) -> Result<Vec<Store
         }
     }
     let message = format!("candidates were added {MOST} times while they were read; try again");
-    Err(Error::Run { path: ensemble.into(), message })
+    Err(Error::run(ensemble, message))
 }
 
 /// The checksum that the candidates of a run name, which is not verified.
@@ -92,7 +92,7 @@ pub(crate) fn replace_all(
     let mut each = members.iter().enumerate();
     let written = each
         .try_for_each(|(at, member)| write(at, &member.join(NEXT)))
-        .and_then(|()| Ok(write_atomically(&ensemble.join(SWITCH), |_| Ok(()))?));
+        .and_then(|()| write_text(&ensemble.join(SWITCH), ""));
     let settled = settle(ensemble, members);
     written.and(settled)
 }
@@ -115,17 +115,14 @@ pub(crate) fn settle(ensemble: &Path, members: &[PathBuf]) -> Result<(), Error> 
     let new = switch.exists();
     for member in members {
         let next = member.join(NEXT);
-        let io = |e: std::io::Error| Error::Io { path: next.clone(), message: e.to_string() };
         let done =
             if new { fs::rename(&next, member.join(CANDIDATES)) } else { fs::remove_file(&next) };
-        match done {
-            Ok(()) => sync_folder(member).map_err(io)?,
-            Err(e) if e.kind() == ErrorKind::NotFound => {}
-            Err(e) => return Err(io(e)),
+        match done.and_then(|()| sync_folder(member)) {
+            Err(e) if e.kind() != ErrorKind::NotFound => return Err(Error::io(&next)(e)),
+            Ok(()) | Err(_) => {}
         }
     }
-    let io = |e: std::io::Error| Error::Io { path: switch.clone(), message: e.to_string() };
-    if new { fs::remove_file(&switch).map_err(io) } else { Ok(()) }
+    if new { fs::remove_file(&switch).map_err(Error::io(&switch)) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -133,21 +130,21 @@ mod tests {
     use super::*;
     use dsokr_decode::CandidateParts;
 
+    /// Writes one candidate.
+    fn write(id: &str, path: &Path) -> Result<(), Error> {
+        let (ids, coordinates) = (vec![id.to_owned()], vec![1.0]);
+        let parts = CandidateParts { ids, dim: 1, coordinates, ..CandidateParts::default() };
+        Ok(Candidates::new(parts)?.save(path, &BTreeMap::new())?)
+    }
+
     /// At every point where a process may be killed, all members have the old candidates or all the new.
     #[test]
     fn members_change_together() {
         let folder = tempfile::tempdir().unwrap();
         let place = |name: &str| folder.path().join(MEMBERS).join(name);
         let members = [place("a"), place("b")];
-        let candidates = |id: &str| {
-            let (ids, coordinates) = (vec![id.to_owned()], vec![1.0]);
-            let parts = CandidateParts { ids, dim: 1, coordinates, ..CandidateParts::default() };
-            Candidates::new(parts).unwrap()
-        };
-        let write = |id: &str, path: &Path| Ok(candidates(id).save(path, &BTreeMap::new())?);
         let id = |member: &PathBuf| {
-            let stored = std::sync::Arc::new(open(member).unwrap());
-            Candidates::read(&stored).unwrap().id(0).to_owned()
+            Candidates::read(&Arc::new(open(member).unwrap())).unwrap().id(0).to_owned()
         };
         for member in &members {
             fs::create_dir_all(member).unwrap();
@@ -190,23 +187,14 @@ mod tests {
     fn members_are_opened_in_one_state() {
         let folder = tempfile::tempdir().unwrap();
         let members = ["a", "b", "c"].map(|name| folder.path().join(MEMBERS).join(name));
-        let write = |version: usize, path: &Path| {
-            let parts = CandidateParts {
-                ids: vec![version.to_string()],
-                dim: 1,
-                coordinates: vec![1.0],
-                ..CandidateParts::default()
-            };
-            Ok(Candidates::new(parts).unwrap().save(path, &BTreeMap::new())?)
-        };
         for member in &members {
             fs::create_dir_all(member).unwrap();
-            write(0, &member.join(CANDIDATES)).unwrap();
+            write("0", &member.join(CANDIDATES)).unwrap();
         }
         std::thread::scope(|scope| {
             let writer = scope.spawn(|| {
-                for version in 1..60 {
-                    replace_all(folder.path(), &members, |_, path| write(version, path)).unwrap();
+                for version in (1..60).map(|version: u32| version.to_string()) {
+                    replace_all(folder.path(), &members, |_, path| write(&version, path)).unwrap();
                 }
             });
             while !writer.is_finished() {

@@ -1,25 +1,29 @@
+//! The files of a run directory, as a training writes them.
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dsokr_basis::store::{self, Stored, Tensor, read_text, sync_folder, write_atomically};
+use dsokr_basis::store::{self, Stored, Tensor, read_text, sync_folder};
+use dsokr_data::{DataRoot, Dataset};
 use dsokr_decode::{Candidates, SecondLook};
+use dsokr_machines::Scaling;
 use dsokr_nn::parameters::Parameters;
 
-use super::card;
-use super::create::{create_whole, io};
-use super::data_folder::load_data_folder;
+use super::lock::create_whole;
 use super::preparation_files::check_preparation;
-use super::tensorboard::EventFile;
-use super::{HeldOut, HeldPart, PreparationFiles, Record, Report, RunLock, fingerprints, held_out};
+use super::tensorboard::Events;
+use super::{PreparationFiles, Record, Report, RunLock, candidates, card, fingerprints};
 use crate::config::{Checked, Config, FORMAT, LoggingConfig};
+use crate::exact::save_labels;
 use crate::run_files::{
-    CANDIDATES, CARD, CHANGES, CHECKPOINT, CHECKPOINTS, CONFIG, ENCODER, EXAMPLES, HELD_OUT,
-    HELD_OUT_PART, LOG, MEMBERS, METRICS, SECOND_LOOK, SECOND_LOOK_PART, read_json, read_optional,
+    CANDIDATES, CARD, CHANGES, CHECKPOINT, CHECKPOINTS, CONFIG, ENCODER, FEATURES, LOG, MEMBERS,
+    METRICS, read_json, read_optional, write_text,
 };
-use crate::{Error, Metric, Scores};
+use crate::targets::OutputTargets;
+use crate::{Error, Metric, Scores, scaling};
 use dsokr_train::{Checkpoint, CheckpointSink, LogLine, check_basis, read_parameters};
 
 const ENCODER_KIND: &str = "encoder";
@@ -35,19 +39,8 @@ pub struct Folder {
     preparation: String,
     /// Of a new run: the right to write it.
     _lock: Option<Arc<RunLock>>,
-    /// Scalars for TensorBoard, if they are wanted; created with the first one.
-    events: Events,
-}
-
-/// The event file of TensorBoard.
-#[derive(Clone, Debug)]
-enum Events {
-    /// None is written.
-    Off,
-    /// None has been written yet; with the steps of the checkpoint from which training goes on.
-    Wanted(Option<u64>),
-    /// It exists.
-    Open(EventFile),
+    /// Scalars for TensorBoard, if they are wanted.
+    events: Option<Events>,
 }
 
 impl Folder {
@@ -68,8 +61,8 @@ impl Folder {
             prepared.save(here)?;
             fingerprints::save(here)?;
             let inner = here.join(CHECKPOINTS);
-            fs::create_dir(&inner).map_err(|e| io(&inner, &e))?;
-            Ok(write_atomically(&here.join(LOG), |_| Ok(()))?)
+            fs::create_dir(&inner).map_err(Error::io(&inner))?;
+            write_text(&here.join(LOG), "")
         })?;
         Ok(Self { _lock: lock.map(Arc::new), ..Self::open(path, space, prepared) })
     }
@@ -77,24 +70,17 @@ impl Folder {
     /// A run directory that exists, with the fingerprint of its coordinates.
     pub(crate) fn open(path: &Path, space: String, prepared: &PreparationFiles) -> Self {
         let (path, preparation) = (path.into(), prepared.fingerprint());
-        Self { path, basis: space, preparation, _lock: None, events: Events::Off }
+        Self { path, basis: space, preparation, _lock: None, events: None }
     }
 
     /// The run directory, with scalars for TensorBoard if `logging` asks for them.
     pub(crate) fn logging(self, logging: &LoggingConfig) -> Self {
-        let events = if logging.tensorboard { Events::Wanted(None) } else { Events::Off };
-        Self { events, ..self }
+        Self { events: logging.tensorboard.then(|| Events::new(&self.path)), ..self }
     }
 
     /// Writes scalars for TensorBoard, if they are wanted.
     pub(crate) fn scalars(&mut self, step: u64, values: &[(String, f64)]) -> Result<(), Error> {
-        if let Events::Wanted(resumed) = self.events {
-            self.events = Events::Open(EventFile::create(&self.path, resumed)?);
-        }
-        match &self.events {
-            Events::Open(file) => file.scalars(step, values),
-            Events::Wanted(_) | Events::Off => Ok(()),
-        }
+        self.events.as_mut().map_or(Ok(()), |events| events.scalars(step, values))
     }
 
     /// Reads the configuration of a run.
@@ -105,18 +91,17 @@ impl Folder {
         let file = path.join(CONFIG);
         let text = read_text(&file);
         if text.as_ref().is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound) {
-            let message = "no run directory: it has no config.toml".into();
-            return Err(Error::Run { path: path.into(), message });
+            return Err(Error::run(path, "no run directory: it has no config.toml"));
         }
         // first, because a different version may have different keys
         let table: Option<toml::Table> = text.ok().and_then(|text| text.parse().ok());
         let format = table.as_ref().and_then(|t| t.get("format")).and_then(toml::Value::as_integer);
         if let Some(found) = format.filter(|&found| found != i64::from(FORMAT)) {
             let message = format!("a run of format {found}; this program reads format {FORMAT}");
-            return Err(Error::Run { path: path.into(), message });
+            return Err(Error::run(path, message));
         }
         fingerprints::check(path)?;
-        Ok(Config::load(&file)?.trained_on(load_data_folder(path)?))
+        Ok(Config::load(&file)?.trained_on(fingerprints::load_data_folder(path)?))
     }
 
     /// The run directory.
@@ -141,14 +126,6 @@ impl Folder {
         ])
     }
 
-    fn encoder_file(&self) -> PathBuf {
-        self.path.join(ENCODER)
-    }
-
-    fn checkpoint_file(&self) -> PathBuf {
-        self.path.join(CHECKPOINT)
-    }
-
     /// Whether the run at `path` has a state to resume from.
     pub(crate) fn has_checkpoint(path: &Path) -> bool {
         path.join(CHECKPOINT).exists()
@@ -162,74 +139,40 @@ impl Folder {
 
     /// The last state, if there is one.
     pub(crate) fn last_checkpoint(&self) -> Result<Option<Checkpoint>, Error> {
-        let file = self.checkpoint_file();
-        if !file.exists() {
-            return Ok(None);
-        }
-        Ok(Some(Checkpoint::load(&file, &self.basis)?))
+        let load = || Ok(Checkpoint::load(&self.path.join(CHECKPOINT), &self.basis)?);
+        Self::has_checkpoint(&self.path).then(load).transpose()
     }
 
     /// Refuses data that differ from those that the run was started with.
     pub(crate) fn check_data(path: &Path, data: &str) -> Result<(), Error> {
-        let stored = super::candidates::open(path)?;
-        if stored.metadata("data")? == data {
-            return Ok(());
+        match candidates::open(path)?.metadata("data")? == data {
+            true => Ok(()),
+            false => Err(Error::DataChanged { path: path.into() }),
         }
-        Err(Error::DataChanged { path: path.into() })
     }
 
     /// Replaces the candidates by ones with different constants.
-    pub(crate) fn replace_candidates(
-        &self,
-        candidates: &Candidates,
-        data: &str,
-    ) -> Result<(), Error> {
-        super::candidates::save(&self.path.join(CANDIDATES), candidates, &self.basis, data)
+    pub(crate) fn replace_candidates(&self, all: &Candidates, data: &str) -> Result<(), Error> {
+        candidates::save(&self.path.join(CANDIDATES), all, &self.basis, data)
     }
 
-    /// Writes the second look at the candidates.
-    pub(crate) fn save_second_look(&self, look: &SecondLook) -> Result<(), Error> {
+    /// Writes a second look at the candidates into the file `name`.
+    pub(crate) fn save_second_look(&self, name: &str, look: &SecondLook) -> Result<(), Error> {
         let metadata = BTreeMap::from([("basis".to_string(), self.basis.clone())]);
-        Ok(look.save(&self.path.join(SECOND_LOOK), &metadata)?)
-    }
-
-    /// Writes answers to training inputs that were held out, as they are (`whole`) or at unit length in 16
-    /// bits; `ids` are those of all training pairs.
-    pub(crate) fn save_held_out(
-        &self,
-        answers: &HeldOut,
-        ids: &[String],
-        whole: bool,
-    ) -> Result<(), Error> {
-        held_out::save(&self.path.join(HELD_OUT), answers, ids, None, whole)
-    }
-
-    /// Writes a part of the training pairs as queries that the second look has not seen; `ids` are those of all
-    /// training pairs.
-    pub(crate) fn save_held_part(&self, part: &HeldPart, ids: &[String]) -> Result<(), Error> {
-        let metadata = BTreeMap::from([("basis".to_string(), self.basis.clone())]);
-        part.look.save(&self.path.join(SECOND_LOOK_PART), &metadata)?;
-        let texts = part.texts.as_deref();
-        held_out::save(&self.path.join(HELD_OUT_PART), &part.answers, ids, texts, true)
+        Ok(look.save(&self.path.join(name), &metadata)?)
     }
 
     /// Removes the log lines after `step`, which a resumed training writes again, and an unfinished
     /// last line; the same for TensorBoard.
     pub(crate) fn rewind_log(&mut self, step: u64) -> Result<(), Error> {
-        if let Events::Wanted(resumed) = &mut self.events {
-            *resumed = EventFile::exists(&self.path).then_some(step);
+        if let Some(events) = &mut self.events {
+            events.resume(step);
         }
         let file = self.path.join(LOG);
         let text = read_text(&file).map_err(|e| Error::reading(&file, &e))?;
-        let kept: String = text
-            .lines()
-            .filter(|line| {
-                serde_json::from_str::<LogLine<Scores>>(line)
-                    .is_ok_and(|parsed| parsed.step <= step)
-            })
-            .flat_map(|line| [line, "\n"])
-            .collect();
-        Ok(write_atomically(&file, |out| out.write_all(kept.as_bytes()))?)
+        let parsed = |line: &str| serde_json::from_str::<LogLine<Scores>>(line);
+        let kept = text.lines().filter(|line| parsed(line).is_ok_and(|line| line.step <= step));
+        write_text(&file, &kept.flat_map(|line| [line, "\n"]).collect::<String>())
     }
 
     /// The lines of `log.jsonl`; an unfinished last one is left out.
@@ -243,16 +186,16 @@ impl Folder {
         let Some(text) = read_optional(&file)? else { return Ok(None) };
         let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
         let lines = whole.map(serde_json::from_str).collect::<Result<_, _>>();
-        lines.map(Some).map_err(|e| Error::Run { path: file, message: e.to_string() })
+        lines.map(Some).map_err(|e| Error::run(file, e.to_string()))
     }
 
     /// The best parameters so far.
     pub(crate) fn best(&self) -> Result<Parameters, Error> {
-        let file = self.encoder_file();
+        let file = self.path.join(ENCODER);
         if !file.exists() {
             let message =
                 "no model has been evaluated yet: train it, or go on with the argument resume";
-            return Err(Error::Run { path: file, message: message.into() });
+            return Err(Error::run(file, message));
         }
         let stored = Stored::open(&file, ENCODER_KIND, ENCODER_VERSION)?;
         check_basis(&stored, &self.basis)?;
@@ -264,7 +207,7 @@ impl Folder {
     pub(crate) fn create_ensemble(path: &Path, config: &Checked) -> Result<Option<RunLock>, Error> {
         create_whole(path, |here| {
             let members = here.join(MEMBERS);
-            fs::create_dir(&members).map_err(|e| io(&members, &e))?;
+            fs::create_dir(&members).map_err(Error::io(&members))?;
             write_config(here, config)?;
             write_card(here, config, None)?;
             fingerprints::save(here)
@@ -285,9 +228,7 @@ impl Folder {
     pub(crate) fn reopen(path: &Path) -> Result<(), Error> {
         let file = path.join(METRICS);
         match fs::remove_file(&file).and_then(|()| sync_folder(path)) {
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
-                Err(Error::Io { path: file, message: e.to_string() })
-            }
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(Error::io(&file)(e)),
             Ok(()) | Err(_) => Ok(()),
         }
     }
@@ -297,40 +238,28 @@ impl Folder {
         read_json(&path.join(METRICS))
     }
 
-    /// Writes drawings of the first true outputs beside the predicted ones.
-    pub(crate) fn save_examples(&self, svg: &str) -> Result<(), Error> {
-        let file = self.path.join(EXAMPLES);
-        Ok(write_atomically(&file, |out| out.write_all(svg.as_bytes()))?)
-    }
-
     /// Writes the final report into the run at `path`, and before it the card, because a run with a report
     /// is complete.
     pub(crate) fn finish(path: &Path, config: &Checked, report: &Report) -> Result<(), Error> {
         write_card(path, config, Some(report))?;
         fingerprints::replace_json(path, METRICS, &Record::now(config, report)?)
     }
-}
 
-impl Folder {
     fn append(&self, line: &LogLine<Scores>) -> Result<(), Error> {
-        let file = self.path.join(LOG);
-        let text = serde_json::to_string(line).map_err(|e| Error::Serialise(e.to_string()))?;
-        let io = |e: std::io::Error| Error::Io { path: file.clone(), message: e.to_string() };
-        let mut out = fs::OpenOptions::new().append(true).create(true).open(&file).map_err(io)?;
+        let (file, text) = (self.path.join(LOG), serde_json::to_string(line)? + "\n");
+        let out = fs::OpenOptions::new().append(true).create(true).open(&file);
         // one write: a kill leaves a whole line or a torn last one, which `rewind_log` drops
-        out.write_all(format!("{text}\n").as_bytes()).map_err(io)?;
-        out.sync_data().map_err(io)
+        out.and_then(|mut out| out.write_all(text.as_bytes()).and_then(|()| out.sync_data()))
+            .map_err(Error::io(&file))
     }
 
     /// Writes the best parameters so far.
     pub(crate) fn save_best(&self, parameters: &Parameters) -> Result<(), Error> {
-        let tensors: Vec<Tensor> = parameters
-            .iter()
-            .map(|(name, parameter)| Tensor::f32(name, &parameter.shape, &parameter.values))
-            .collect();
-        let belongs = self.belongs();
+        let tensors = parameters.iter();
+        let tensors = tensors.map(|(name, own)| Tensor::f32(name, &own.shape, &own.values));
+        let (belongs, tensors) = (self.belongs(), tensors.collect::<Vec<_>>());
         let contents = store::Contents::new(ENCODER_KIND, ENCODER_VERSION, &belongs, &tensors);
-        Ok(contents.write(&self.encoder_file())?)
+        Ok(contents.write(&self.path.join(ENCODER))?)
     }
 }
 
@@ -359,18 +288,60 @@ impl CheckpointSink<Scores> for Folder {
     }
 
     fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), dsokr_train::Error> {
-        checkpoint.save(&self.checkpoint_file(), &self.basis)
+        checkpoint.save(&self.path.join(CHECKPOINT), &self.basis)
+    }
+}
+
+/// All that a run directory holds before anything is fitted: it is made when the inputs have been accepted.
+pub(crate) struct Draft<'a> {
+    /// Where it is to be.
+    pub path: &'a Path,
+    /// Whether it is there already, and is resumed.
+    pub resumed: bool,
+    /// Whether this process writes it; others read it.
+    pub writes: bool,
+    pub config: &'a Checked,
+    pub root: &'a DataRoot,
+    pub dataset: &'a Dataset,
+    pub scaling: Option<&'a Scaling>,
+    pub targets: &'a OutputTargets,
+    pub candidates: &'a Candidates,
+    /// Names of the labels, for exact search.
+    pub labels: &'a [String],
+    /// The fingerprint of the data.
+    pub data: &'a str,
+}
+
+impl Draft<'_> {
+    /// Makes the run directory, or opens that of a resumed run, with the files of the preparation of inputs.
+    pub fn open(&self, files: Vec<(&'static str, String)>) -> Result<Folder, Error> {
+        let Self { path, config, .. } = *self;
+        let (files, space) = (PreparationFiles::new(files)?, self.targets.space.fingerprint());
+        let folder = match (self.writes, self.resumed) {
+            (false, _) => return Ok(Folder::open(path, space, &files)),
+            (true, true) => Folder::open(path, space, &files),
+            (true, false) => {
+                let save = |here: &Path| {
+                    self.targets.space.save(here)?;
+                    self.dataset.outputs.features.save(&here.join(FEATURES))?;
+                    scaling::save(self.scaling, here)?;
+                    fingerprints::save_data_folder(here, self.root)?;
+                    save_labels(here, self.labels)?;
+                    candidates::save(&here.join(CANDIDATES), self.candidates, &space, self.data)
+                };
+                Folder::create(path, config, &files, space.clone(), save)?
+            }
+        };
+        Ok(folder.logging(&config.logging))
     }
 }
 
 fn write_config(folder: &Path, config: &Checked) -> Result<(), Error> {
-    let toml = config.to_toml()?;
-    Ok(write_atomically(&folder.join(CONFIG), |file| file.write_all(toml.as_bytes()))?)
+    write_text(&folder.join(CONFIG), &config.to_toml()?)
 }
 
 fn write_card(folder: &Path, config: &Checked, report: Option<&Report>) -> Result<(), Error> {
-    let text = card::card(config, report)?;
-    Ok(write_atomically(&folder.join(CARD), |file| file.write_all(text.as_bytes()))?)
+    write_text(&folder.join(CARD), &card::card(config, report)?)
 }
 
 /// The metrics of the validation split as scalars.

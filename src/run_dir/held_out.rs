@@ -33,6 +33,39 @@ impl HeldOut {
     pub fn all(n: usize, answers: Vec<f32>) -> Self {
         Self { pairs: (0..n).collect(), answers }
     }
+
+    /// Writes the answers to a file, as they are (`whole`) or at unit length in 16 bits; `ids` are those of all
+    /// training pairs, `texts` those of the pairs that are answered.
+    ///
+    /// A coordinate in 16 bits differs by 2⁻¹¹ of itself at most, or by 2⁻²⁵. So a similarity to a point of unit
+    /// length differs by 2⁻¹¹ + √p 2⁻²⁵ at most, where p is the number of coordinates.
+    pub(crate) fn save(
+        &self,
+        path: &Path,
+        ids: &[String],
+        texts: Option<&[String]>,
+        whole: bool,
+    ) -> Result<(), Error> {
+        let Self { pairs, answers } = self;
+        let p = answers.len() / pairs.len().max(1);
+        let own: Vec<&str> = pairs.iter().map(|&pair| ids[pair].as_str()).collect();
+        let (own, n) = (own.join("\0"), pairs.len());
+        let pairs: Vec<u64> = pairs.iter().map(|&pair| pair as u64).collect();
+        // any character may be in a text
+        let texts = texts.map(|texts| serde_json::json!(texts).to_string());
+        let mut tensors = vec![
+            Tensor::u64("pairs", &[n], &pairs),
+            match whole {
+                true => Tensor::f32("answers", &[n, p], answers),
+                false => Tensor::f16("answers", &[n, p], &Queries::new(p, answers)?.normalised()),
+            },
+            Tensor::u8("ids", &[own.len()], own.as_bytes()),
+        ];
+        if let Some(texts) = &texts {
+            tensors.push(Tensor::u8("texts", &[texts.len()], texts.as_bytes()));
+        }
+        Ok(Contents::new(KIND, VERSION, &BTreeMap::new(), &tensors).write(path)?)
+    }
 }
 
 /// The first part of the training pairs as queries that nothing has seen: for weights of an ensemble.
@@ -79,43 +112,10 @@ pub(crate) fn drawn_pairs(count: usize, seed: u64) -> Vec<usize> {
     pairs
 }
 
-/// Writes answers to a file, as they are or at unit length in 16 bits; `ids` are those of all
-/// training pairs, `texts` those of the pairs that are answered.
-///
-/// A coordinate in 16 bits differs by 2⁻¹¹ of itself at most, or by 2⁻²⁵. So a similarity to a point of unit
-/// length differs by 2⁻¹¹ + √p 2⁻²⁵ at most, where p is the number of coordinates.
-pub(crate) fn save(
-    path: &Path,
-    held_out: &HeldOut,
-    ids: &[String],
-    texts: Option<&[String]>,
-    whole: bool,
-) -> Result<(), Error> {
-    let HeldOut { pairs, answers } = held_out;
-    let p = answers.len() / pairs.len().max(1);
-    let own: Vec<&str> = pairs.iter().map(|&pair| ids[pair].as_str()).collect();
-    let (own, n) = (own.join("\0"), pairs.len());
-    let pairs: Vec<u64> = pairs.iter().map(|&pair| pair as u64).collect();
-    // any character may be in a text
-    let texts = texts.map(|texts| serde_json::json!(texts).to_string());
-    let mut tensors = vec![
-        Tensor::u64("pairs", &[n], &pairs),
-        match whole {
-            true => Tensor::f32("answers", &[n, p], answers),
-            false => Tensor::f16("answers", &[n, p], &Queries::new(p, answers)?.normalised()),
-        },
-        Tensor::u8("ids", &[own.len()], own.as_bytes()),
-    ];
-    if let Some(texts) = &texts {
-        tensors.push(Tensor::u8("texts", &[texts.len()], texts.as_bytes()));
-    }
-    Ok(Contents::new(KIND, VERSION, &BTreeMap::new(), &tensors).write(path)?)
-}
-
 /// Reads answers of p coordinates.
 pub(crate) fn load(path: &Path, p: usize) -> Result<StoredAnswers, Error> {
     let stored = Stored::open_versions(path, KIND, 1..=VERSION)?;
-    let wrong = |message: String| Error::Run { path: path.into(), message };
+    let wrong = |message: String| Error::run(path, message);
     let (_, pairs) = stored.u64("pairs", 1)?;
     let (_, shape) = stored.describe("answers")?;
     let string = |name: &str| -> Result<String, Error> {
@@ -123,13 +123,10 @@ pub(crate) fn load(path: &Path, p: usize) -> Result<StoredAnswers, Error> {
         String::from_utf8(bytes.into_owned()).map_err(|e| wrong(format!("{name}: {e}")))
     };
     let ids: Vec<String> = string("ids")?.split('\0').map(String::from).collect();
-    let texts: Option<Vec<String>> = match stored.describe("texts") {
-        Ok(_) => {
-            let texts = serde_json::from_str(&string("texts")?);
-            Some(texts.map_err(|e| wrong(format!("texts: {e}")))?)
-        }
-        Err(_) => None,
+    let read_texts = || -> Result<Vec<String>, Error> {
+        serde_json::from_str(&string("texts")?).map_err(|e| wrong(format!("texts: {e}")))
     };
+    let texts = stored.describe("texts").is_ok().then(read_texts).transpose()?;
     let n = pairs.len();
     if shape != [n, p] || ids.len() != n || texts.as_ref().is_some_and(|texts| texts.len() != n) {
         return Err(wrong(format!(

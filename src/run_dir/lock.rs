@@ -1,11 +1,30 @@
+//! The right to write a run directory, and new ones, which are made complete or not at all.
+
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
-use dsokr_basis::store::remove_abandoned;
+use dsokr_basis::store::{create_folder, new_folder, remove_abandoned};
 
 use super::place::{name, parent};
 use crate::Error;
+
+/// Creates the folder of a run, complete or not at all: `fill` fills it under a temporary name beside
+/// its place, and it is renamed. Returns the right to write it.
+pub(super) fn create_whole(
+    path: &Path,
+    fill: impl FnOnce(&Path) -> Result<(), Error>,
+) -> Result<Option<RunLock>, Error> {
+    let parent = parent(path);
+    create_folder(parent)
+        .map_err(|e| Error::run(parent, format!("no run directory can be made there: {e}")))?;
+    let lock = RunLock::take(path)?;
+    if path.exists() {
+        return Err(Error::RunExists { path: path.into() });
+    }
+    new_folder(path, fill)?;
+    Ok(lock)
+}
 
 /// The right to write a run directory, which one process has at a time.
 ///
@@ -50,7 +69,7 @@ impl RunLock {
                     let holder = if holder.is_empty() { "a process" } else { holder };
                     let message =
                         format!("{holder} is writing this run; wait for its end or stop it");
-                    return Err(Error::Run { path: run.into(), message });
+                    return Err(Error::run(run, message));
                 }
                 Err(TryLockError::Error(e)) => {
                     without(&e);

@@ -1,10 +1,12 @@
+//! The files of the preparation of inputs.
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use dsokr_basis::store::{self, Stored, Tensor, write_atomically};
+use dsokr_basis::store::{Contents, Stored, Tensor};
 
 use crate::Error;
-use crate::run_files::ALL;
+use crate::run_files::{ALL, write_text};
 
 /// The files of the preparation of inputs: name and text of each.
 pub(crate) struct PreparationFiles(Vec<(&'static str, String)>);
@@ -19,16 +21,14 @@ impl PreparationFiles {
                 let own = ALL.map(|(own, _)| own).join(", ");
                 let message =
                     format!("a preparation's files have plain names, each once, none of {own}");
-                return Err(Error::Run { path: name.into(), message });
+                return Err(Error::run(name, message));
             }
         }
         Ok(Self(files))
     }
 
     pub(crate) fn save(&self, folder: &Path) -> Result<(), Error> {
-        self.0.iter().try_for_each(|(name, text)| {
-            Ok(write_atomically(&folder.join(name), |file| file.write_all(text.as_bytes()))?)
-        })
+        self.0.iter().try_for_each(|(name, text)| write_text(&folder.join(name), text))
     }
 
     /// The fingerprint of the preparation; an encoder is trained on one.
@@ -36,7 +36,7 @@ impl PreparationFiles {
         let files = self.0.iter();
         let tensors: Vec<Tensor> =
             files.map(|(name, text)| Tensor::u8(name, &[text.len()], text.as_bytes())).collect();
-        store::Contents::new("preparation", 1, &BTreeMap::new(), &tensors).checksum()
+        Contents::new("preparation", 1, &BTreeMap::new(), &tensors).checksum()
     }
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn check_preparation(model: &Stored, own: &str) -> Result<(), Error> 
     }
     let message =
         format!("it belongs to inputs prepared with fingerprint {found}, the run's have {own}");
-    Err(Error::Run { path: model.path().into(), message })
+    Err(Error::run(model.path(), message))
 }
 
 #[cfg(test)]

@@ -12,47 +12,43 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::Error;
-
-/// The folder of event files in a run directory.
-use crate::run_files::TENSORBOARD as FOLDER;
+use crate::run_files::TENSORBOARD;
 
 /// `SessionLog.START`: events of this step and later ones in earlier files do not count any more.
 const SESSION_START: u64 = 1;
 
-/// The event file that this process writes.
+/// The event file that this process writes, created with the first scalars.
 #[derive(Clone, Debug)]
-pub(crate) struct EventFile {
-    path: PathBuf,
+pub(super) struct Events {
+    /// The folder of event files in the run directory.
+    folder: PathBuf,
+    /// Where a training goes on, the steps that were done: readers discard later events of earlier files.
+    resumed: Option<u64>,
+    file: Option<PathBuf>,
 }
 
-impl EventFile {
-    /// Whether the run at `run` has event files already.
-    pub fn exists(run: &Path) -> bool {
-        run.join(FOLDER).exists()
+impl Events {
+    pub fn new(run: &Path) -> Self {
+        Self { folder: run.join(TENSORBOARD), resumed: None, file: None }
     }
 
-    /// Creates an event file in the run at `run`. Where a training goes on after `resumed` steps, later
-    /// events of earlier files are discarded by readers.
-    pub fn create(run: &Path, resumed: Option<u64>) -> Result<Self, Error> {
-        let folder = run.join(FOLDER);
-        fs::create_dir_all(&folder)
-            .map_err(|e| Error::Io { path: folder.clone(), message: e.to_string() })?;
-        let (seconds, process) = (now().as_secs(), std::process::id());
-        let file = Self {
-            path: folder.join(format!("events.out.tfevents.{seconds:010}.dsokr.{process}")),
-        };
-        let mut records = record(&event(0, |out| bytes(out, 3, b"brain.Event:2")));
-        if let Some(step) = resumed {
-            let mut session = Vec::new();
-            varint(&mut session, 1, SESSION_START);
-            records.extend(record(&event(step + 1, |out| bytes(out, 7, &session))));
-        }
-        file.append(&records)?;
-        Ok(file)
+    /// A training goes on after `step` steps.
+    pub fn resume(&mut self, step: u64) {
+        self.resumed = self.folder.exists().then_some(step);
     }
 
     /// Appends the values of some tags at a step.
-    pub fn scalars(&self, step: u64, values: &[(String, f64)]) -> Result<(), Error> {
+    pub fn scalars(&mut self, step: u64, values: &[(String, f64)]) -> Result<(), Error> {
+        let mut records = Vec::new();
+        if self.file.is_none() {
+            fs::create_dir_all(&self.folder).map_err(Error::io(&self.folder))?;
+            records.extend(record(&event(0, |out| bytes(out, 3, b"brain.Event:2"))));
+            if let Some(step) = self.resumed {
+                let mut session = Vec::new();
+                varint(&mut session, 1, SESSION_START);
+                records.extend(record(&event(step + 1, |out| bytes(out, 7, &session))));
+            }
+        }
         let mut summary = Vec::new();
         for (tag, value) in values {
             let mut scalar = Vec::new();
@@ -61,14 +57,14 @@ impl EventFile {
             scalar.extend((*value as f32).to_le_bytes());
             bytes(&mut summary, 1, &scalar);
         }
-        self.append(&record(&event(step, |out| bytes(out, 5, &summary))))
-    }
-
-    fn append(&self, records: &[u8]) -> Result<(), Error> {
-        let io = |e: std::io::Error| Error::Io { path: self.path.clone(), message: e.to_string() };
-        let mut file = OpenOptions::new().append(true).create(true).open(&self.path).map_err(io)?;
+        records.extend(record(&event(step, |out| bytes(out, 5, &summary))));
+        let path = self.file.get_or_insert_with(|| {
+            let (seconds, process) = (now().as_secs(), std::process::id());
+            self.folder.join(format!("events.out.tfevents.{seconds:010}.dsokr.{process}"))
+        });
         // one write: readers wait for the rest of a record that is torn
-        file.write_all(records).map_err(io)
+        let file = OpenOptions::new().append(true).create(true).open(&*path);
+        file.and_then(|mut file| file.write_all(&records)).map_err(Error::io(path))
     }
 }
 
