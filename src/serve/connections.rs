@@ -1,12 +1,17 @@
-//! Connections, from the first to the last.
+//! Connections, from the first to the last, and the names that their requests may be addressed to.
 
 use std::future::Future;
 use std::io::ErrorKind;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use axum::extract::{Request, State};
+use axum::http::uri::Authority;
+use axum::http::{StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
 use dsokr_basis::Processes;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -16,7 +21,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_io_timeout::TimeoutStream;
 
-use super::host::is_loopback;
+use super::problem::Problem;
 use super::{Server, together};
 use crate::Error;
 
@@ -61,29 +66,24 @@ fn listen(
     address: SocketAddr,
     listening: impl FnOnce(SocketAddr) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let failed =
-        |e: std::io::Error| Error::Io { path: "the server".into(), message: e.to_string() };
+    let failed = |e| Error::io("the server".as_ref())(e);
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     runtime.map_err(failed)?.block_on(async {
-        let listener = TcpListener::bind(address).await.map_err(|e| match e.kind() {
-            ErrorKind::AddrInUse => {
-                let found = format!("{} of {}, in use", address.port(), address.ip());
-                Error::value("the argument port", found, "a free port, or 0, which finds one")
-            }
-            ErrorKind::PermissionDenied => {
-                let found = format!("{} ({e})", address.port());
-                Error::value(
-                    "the argument port",
-                    found,
-                    "1024 to 65535, or 0, which finds a free one",
-                )
-            }
-            _ => Error::value(
-                "the argument host",
-                format!("{} ({e})", address.ip()),
-                "an address of this machine",
-            ),
+        let listener = TcpListener::bind(address).await.map_err(|e| {
+            let (ip, port) = (address.ip(), address.port());
+            let (key, found, allowed) = match e.kind() {
+                ErrorKind::AddrInUse => (
+                    "port",
+                    format!("{port} of {ip}, in use"),
+                    "a free port, or 0, which finds one",
+                ),
+                ErrorKind::PermissionDenied => {
+                    ("port", format!("{port} ({e})"), "1024 to 65535, or 0, which finds a free one")
+                }
+                _ => ("host", format!("{ip} ({e})"), "an address of this machine"),
+            };
+            Error::value(format!("the argument {key}"), found, allowed)
         })?;
         check_clock()?;
         let stop = signals().map_err(failed)?;
@@ -97,13 +97,11 @@ fn listen(
 fn check_clock() -> Result<(), Error> {
     const YEAR_10000: u64 = 253_402_300_800;
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    match now.is_ok_and(|now| now.as_secs() < YEAR_10000) {
-        true => Ok(()),
-        false => {
-            let allowed = "a time from 1970 to 9999, as answers have it";
-            Err(Error::value("the clock", "a time before 1970 or after 9999", allowed))
-        }
+    if now.is_ok_and(|now| now.as_secs() < YEAR_10000) {
+        return Ok(());
     }
+    let allowed = "a time from 1970 to 9999, as answers have it";
+    Err(Error::value("the clock", "a time before 1970 or after 9999", allowed))
 }
 
 /// What is ready at the first signal to stop.
@@ -177,4 +175,60 @@ pub async fn run(listener: TcpListener, server: &Server, stop: impl Future<Outpu
     if tokio::time::timeout(limits.stop, graceful.shutdown()).await.is_err() {
         tracing::warn!("connections were still open after {:?}", limits.stop);
     }
+}
+
+/// A name without a port, as [`Limits::hosts`](super::Limits::hosts) has them.
+///
+/// # Errors
+/// [`Error::Value`] for everything else.
+pub(super) fn check_name(name: &str) -> Result<(), Error> {
+    match name.parse::<Authority>().is_ok_and(|parsed| parsed.host() == name && !name.is_empty()) {
+        true => Ok(()),
+        false => {
+            let allowed = "a name or an address without a port, such as search.example.org";
+            Err(Error::value("the argument allow-host", format!("{name:?}"), allowed))
+        }
+    }
+}
+
+/// Whether an address is one of this machine alone, also as `::ffff:127.0.0.1`.
+fn is_loopback(address: IpAddr) -> bool {
+    address.to_canonical().is_loopback()
+}
+
+/// Refuses requests to other names than those of this machine and of [`Limits::hosts`](super::Limits::hosts). The
+/// owner of any site can let its name lead to 127.0.0.1, where its page would read the answers (DNS rebinding).
+pub(super) async fn check_host(
+    State(server): State<Server>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let found = host(&request);
+    let allowed = found.as_deref().is_some_and(|host| {
+        let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+        address.is_ok_and(is_loopback)
+            || host.eq_ignore_ascii_case("localhost")
+            || server.0.limits.hosts.iter().any(|name| host.eq_ignore_ascii_case(name))
+    });
+    if allowed {
+        return next.run(request).await;
+    }
+    let found = found.map_or("no single name".into(), |host| format!("{host:?}"));
+    let names = server.0.limits.hosts.iter().map(|name| format!(", {name}"));
+    let allowed = format!(
+        "localhost, 127.0.0.1, [::1]{}; the argument allow-host of the server adds a name",
+        names.collect::<String>()
+    );
+    let error = Error::value("Host", found, allowed);
+    Problem::new(StatusCode::MISDIRECTED_REQUEST, error).into_response()
+}
+
+/// The name that a request is addressed to, without the port.
+fn host(request: &Request) -> Option<String> {
+    if let Some(authority) = request.uri().authority() {
+        return Some(authority.host().to_owned());
+    }
+    let mut all = request.headers().get_all(header::HOST).iter();
+    let authority = Authority::try_from(all.next()?.as_bytes()).ok()?;
+    all.next().is_none().then(|| authority.host().to_owned())
 }

@@ -6,11 +6,101 @@ use dsokr_basis::RowSource;
 use dsokr_data::config::OutputFeatures;
 use dsokr_data::{InputKind, Inputs, Split};
 use dsokr_decode::CandidateBlocks;
+use serde::Serialize;
+use utoipa::ToSchema;
 
-use super::responses::{Example, ModelDescription, NamedMetric, Outputs};
-use crate::run::{EnsembleRun, Run};
-use crate::run_dir::Record;
+use crate::run::{EnsembleRun, Record, Run};
 use crate::{Error, Metric};
+
+/// A model.
+#[derive(Clone, Serialize, ToSchema)]
+pub(super) struct ModelDescription {
+    /// Its name.
+    pub name: String,
+    /// As of a search.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notice: Option<String>,
+    /// What it reads: `texts`, `vectors` or `kernels`.
+    pub inputs: &'static str,
+    /// How many numbers a vector has, for models that read vectors, where their validation queries are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub width: Option<usize>,
+    /// What its candidates are.
+    pub outputs: Outputs,
+    /// What stands between the labels of a set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub separator: Option<String>,
+    /// The `kind` of the encoder, of each member of an ensemble.
+    pub encoder: Vec<String>,
+    /// Names of the members of an ensemble; empty for one model.
+    pub members: Vec<String>,
+    /// Number of coordinates, of each member.
+    pub coordinates: Vec<usize>,
+    /// Number of candidates, duplicates counted.
+    pub candidates: usize,
+    /// The folder of the data that the run was trained on, as its configuration names it; empty for drawn data.
+    pub data: String,
+    /// The split that the metrics are of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub split: Option<String>,
+    /// Number of queries that the metrics are of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queries: Option<usize>,
+    /// When the run was evaluated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub date: Option<String>,
+    /// The metrics of `metrics.json`.
+    pub metrics: Vec<NamedMetric>,
+    /// Inputs of validation queries, to try: texts, or vectors.
+    pub examples: Vec<Example>,
+    /// What explanations of answers lack, such as data that are gone.
+    pub missing: Vec<String>,
+}
+
+/// What candidates are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Outputs {
+    /// Molecules, whose labels are SMILES.
+    Molecules,
+    /// Graphs, whose labels are JSON.
+    Graphs,
+    /// Sets of labels.
+    Labels,
+    /// Rankings.
+    Rankings,
+    /// Numbers.
+    Numbers,
+    /// Anything else.
+    Other,
+}
+
+/// A metric with its 95 % interval.
+#[derive(Clone, Serialize, ToSchema)]
+pub(super) struct NamedMetric {
+    /// Its name in configurations.
+    pub name: String,
+    /// Its name in texts.
+    pub title: String,
+    /// The figure.
+    pub value: f64,
+    /// Lower end of its 95 % interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub low: Option<f64>,
+    /// Upper end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub high: Option<f64>,
+}
+
+/// An input to try.
+#[derive(Clone, Serialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Example {
+    /// A text.
+    Text(String),
+    /// A vector.
+    Vector(Vec<f32>),
+}
 
 /// Number of examples, and the longest text among them in characters.
 const EXAMPLES: usize = 4;

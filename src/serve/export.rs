@@ -1,14 +1,37 @@
 //! Answers as files.
 
-use super::answer::Endpoint;
-use super::model::Known;
-use super::problem::Problem;
-use super::queries::Given;
-use super::requests::{ExportRequest, Format};
-use super::responses::{ExplainedHit, Outputs};
-use super::{Limits, Model};
-use crate::table::Table;
 use dsokr_molecule::Molecule;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::Limits;
+use super::description::Outputs;
+use super::model::{Known, Model};
+use super::problem::Problem;
+use super::queries::{Endpoint, Queries};
+use super::search::{ExplainedHit, SearchRequest};
+use crate::table::Table;
+
+/// A search of one query, for a file.
+#[derive(Deserialize, Serialize, ToSchema)]
+pub(super) struct ExportRequest {
+    /// The form of the file.
+    pub format: Format,
+    /// The search.
+    pub search: SearchRequest,
+}
+
+/// The form of an exported file.
+#[derive(Clone, Copy, Deserialize, Serialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Format {
+    /// Fields separated by commas.
+    Csv,
+    /// Molecules with 2D coordinates.
+    Sdf,
+    /// A SMILES and an id a line.
+    Smiles,
+}
 
 impl Format {
     pub(super) fn content_type(self) -> &'static str {
@@ -28,8 +51,8 @@ impl Endpoint for ExportRequest {
         self.search.model.as_deref()
     }
 
-    fn given(&self) -> Given<'_> {
-        self.search.given()
+    fn queries(&self) -> Queries<'_> {
+        self.search.queries()
     }
 
     fn needs(&self) -> Option<Known> {
@@ -38,7 +61,7 @@ impl Endpoint for ExportRequest {
 
     /// The hits of the one query of a search.
     fn answer(&self, model: &Model, limits: &Limits) -> Result<String, Problem> {
-        let count = self.given().len();
+        let count = self.queries().len();
         if count != 1 {
             let found = format!("{count} queries");
             return Err(Problem::value("search", found, "one query, for a file"));
@@ -50,20 +73,14 @@ impl Endpoint for ExportRequest {
         }
         let response = self.search.answer(model, limits)?;
         let hits = response.answers.first().map_or(&[][..], |answer| &answer.hits);
-        Ok(file(self.format, hits))
-    }
-}
-
-fn file(format: Format, hits: &[ExplainedHit]) -> String {
-    match format {
-        Format::Csv => csv(hits),
-        Format::Sdf => hits.iter().map(sdf).collect(),
-        Format::Smiles => {
-            let record = |ExplainedHit { hit, .. }: &ExplainedHit| {
-                format!("{} {}\n", line(&hit.label), line(&hit.id))
-            };
-            hits.iter().map(record).collect()
-        }
+        let smiles = |ExplainedHit { hit, .. }: &ExplainedHit| {
+            format!("{} {}\n", line(&hit.label), line(&hit.id))
+        };
+        Ok(match self.format {
+            Format::Csv => csv(hits),
+            Format::Sdf => hits.iter().map(sdf).collect(),
+            Format::Smiles => hits.iter().map(smiles).collect(),
+        })
     }
 }
 
@@ -117,7 +134,7 @@ fn sdf(ExplainedHit { hit, .. }: &ExplainedHit) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::responses::Properties;
+    use super::super::candidates::Properties;
     use super::*;
     use crate::run::Hit;
 

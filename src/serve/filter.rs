@@ -7,9 +7,38 @@ use dsokr_molecule::{
     Element, FunctionalGroup, HashedFeatures, Molecule, Morgan, functional_groups,
 };
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::problem::Problem;
-use super::requests::Filter;
+
+/// Properties of candidates that are molecules; those that are given must all hold.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Filter {
+    /// A formula, whose elements may be in any order. With `*` at the end: at least these atoms.
+    #[schema(example = "C9H8O4")]
+    pub formula: Option<String>,
+    /// The least molar mass in g/mol.
+    pub min_mass: Option<f64>,
+    /// The largest molar mass in g/mol.
+    pub max_mass: Option<f64>,
+    /// Functional groups, by the names that `GET /api/models` lists.
+    #[serde(default)]
+    #[schema(example = json!(["carboxylic acid"]))]
+    pub groups: Vec<String>,
+    /// A molecule, as a SMILES.
+    #[schema(example = "OC(=O)c1ccccc1Br")]
+    pub similar_to: Option<String>,
+    /// The least Tanimoto similarity of Morgan fingerprints (radius 2, 2,048 bits) to that molecule.
+    #[serde(default = "half")]
+    #[schema(default = 0.5, minimum = 0, maximum = 1)]
+    pub min_similarity: f64,
+}
+
+fn half() -> f64 {
+    0.5
+}
 
 /// What filters compare of each candidate; none of labels that are no SMILES.
 pub(super) struct Molecules(Vec<Option<Properties>>);
@@ -123,27 +152,24 @@ impl Wanted {
     fn holds(&self, own: &Properties) -> bool {
         let [low, high] = self.mass;
         let formula = self.formula.as_ref().is_none_or(|(wanted, more)| {
-            let count = |element: &Element| {
-                own.composition
-                    .iter()
-                    .find(|(own, _)| own == element)
-                    .map_or(0, |&(_, count)| count)
-            };
+            let count = |element| own.composition.iter().find(|(own, _)| own == element);
+            let mut counts = wanted.iter().map(|(element, &count_wanted)| {
+                (count(element).map_or(0, |&(_, count)| count), count_wanted)
+            });
             match more {
-                true => wanted.iter().all(|(element, &least)| count(element) >= least),
+                true => counts.all(|(count, least)| count >= least),
                 false => {
                     wanted.len() == own.composition.len()
-                        && wanted.iter().all(|(element, &exact)| count(element) == exact)
+                        && counts.all(|(count, exact)| count == exact)
                 }
             }
         });
+        let similar =
+            |(bits, least): &(Box<[u32]>, f64)| tanimoto(bits, &own.fingerprint) >= *least;
         formula
             && (low..=high).contains(&own.mass)
             && own.groups & self.groups == self.groups
-            && self
-                .similar
-                .as_ref()
-                .is_none_or(|(bits, least)| tanimoto(bits, &own.fingerprint) >= *least)
+            && self.similar.as_ref().is_none_or(similar)
     }
 }
 

@@ -1,4 +1,4 @@
-//! An answer to each request.
+//! An answer to each request, and the OpenAPI description of requests and answers.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -10,17 +10,41 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use dsokr_molecule::FunctionalGroup;
+use serde::Serialize;
+use serde_json::{Map, json};
+use utoipa::{OpenApi, ToSchema};
 
-use super::answer::Endpoint;
-use super::model::Known;
+use super::candidates::{
+    CandidatesRequest, CandidatesResponse, DrawingRequest, EmbedRequest, EmbedResponse,
+    RankRequest, RankResponse,
+};
+use super::description::ModelDescription;
+use super::export::ExportRequest;
+use super::model::{Known, Model};
 use super::problem::{Body, ErrorBody, Parameters, Problem};
-use super::requests::{
-    CandidatesRequest, DrawingRequest, EmbedRequest, ExportRequest, RankRequest, SearchRequest,
-};
-use super::responses::{
-    CandidatesResponse, EmbedResponse, ModelsResponse, RankResponse, SearchResponse,
-};
-use super::{Model, Server, together};
+use super::queries::Endpoint;
+use super::search::{SearchRequest, SearchResponse};
+use super::{Limits, Server, together};
+use crate::Error;
+
+/// All models.
+#[derive(Serialize, ToSchema)]
+pub(super) struct ModelsResponse {
+    /// The version of the program.
+    pub version: String,
+    /// The models; the first is the default.
+    pub models: Vec<ModelDescription>,
+    /// Functional groups that filters know.
+    pub groups: Vec<String>,
+    /// The most hits for each query.
+    pub most_hits: usize,
+    /// The most hits of all queries of a request together, and ids to rank.
+    pub most_hits_of_all: usize,
+    /// The most queries of a request.
+    pub most_queries: usize,
+    /// The longest text in characters.
+    pub longest_text: usize,
+}
 
 impl Server {
     /// The model of a name, or the first one.
@@ -37,7 +61,7 @@ impl Server {
     /// any.
     async fn answer<A: Endpoint>(&self, request: A) -> Result<A::Answer, Problem> {
         let (model, server) = (self.model(request.model())?, self.clone());
-        self.0.counters.queries.fetch_add(request.given().len() as u64, Relaxed);
+        self.0.counters.queries.fetch_add(request.queries().len() as u64, Relaxed);
         if let Some(needed) = request.needs() {
             model.wait(needed, self.limits().read).await?;
         }
@@ -85,6 +109,24 @@ pub(super) async fn watch(State(server): State<Server>, request: Request, next: 
     response
 }
 
+/// The three files of the page, which are in the program and load nothing else.
+pub(super) async fn html() -> Response {
+    page("text/html; charset=utf-8", include_str!("page/page.html"))
+}
+
+pub(super) async fn script() -> Response {
+    page("text/javascript; charset=utf-8", include_str!("page/page.js"))
+}
+
+pub(super) async fn style() -> Response {
+    page("text/css; charset=utf-8", include_str!("page/page.css"))
+}
+
+fn page(kind: &'static str, text: &'static str) -> Response {
+    // a newer program has a newer page
+    ([(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, "no-cache")], text).into_response()
+}
+
 pub(super) async fn openapi(State(server): State<Server>) -> Response {
     typed("application/json", server.0.openapi.clone())
 }
@@ -120,7 +162,7 @@ pub(super) async fn models(State(server): State<Server>) -> Result<Json<ModelsRe
 }
 
 /// Requests whose answers are JSON.
-macro_rules! json {
+macro_rules! endpoints {
     ($($(#[$doc:meta])* $name:ident $path:literal $request:ident -> $answer:ident;)*) => {$(
         $(#[$doc])*
         #[utoipa::path(post, path = $path, request_body = $request, responses(
@@ -136,7 +178,7 @@ macro_rules! json {
     )*};
 }
 
-json! {
+endpoints! {
     /// The best candidates of texts, vectors or coordinates.
     search "/api/search" SearchRequest -> SearchResponse;
     /// Predicted coordinates.
@@ -181,4 +223,51 @@ pub(super) async fn drawing(
 pub(super) async fn metrics(State(server): State<Server>) -> Response {
     let text = server.0.counters.text(server.0.workers.inside());
     typed("text/plain; version=0.0.4", text)
+}
+
+/// The description of the API.
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "dsokr",
+        description = "Search by trained runs of dsokr. Answers to requests that cannot be answered hold \
+                       `error`, which says what was found and what is allowed."
+    ),
+    paths(models, search, embed, rank, candidates, export, drawing, metrics,),
+    components(schemas(ErrorBody))
+)]
+struct Description;
+
+/// The description as JSON. What the types of requests leave open is added: that queries are of one kind, and how
+/// many and how long they may be.
+pub(super) fn description(limits: &Limits) -> Result<String, Error> {
+    let mut described = serde_json::to_value(Description::openapi())?;
+    let schemas = &mut described["components"]["schemas"];
+    const KINDS: [&str; 3] = ["texts", "vectors", "coordinates"];
+    for (request, kinds) in
+        [("SearchRequest", &KINDS[..]), ("EmbedRequest", &KINDS[..2]), ("RankRequest", &KINDS[..])]
+    {
+        let one = kinds.iter().map(|&kind| {
+            let items = match kind {
+                "texts" => json!({"pattern": "\\S", "maxLength": limits.text}),
+                _ => {
+                    let number = json!({"minimum": f32::MIN, "maximum": f32::MAX});
+                    json!({"type": "array", "minItems": 1, "items": number})
+                }
+            };
+            let mut keys: Map<_, _> =
+                kinds.iter().map(|&other| (other.to_owned(), json!({"type": "null"}))).collect();
+            let most = limits.queries;
+            let list = json!({"type": "array", "minItems": 1, "maxItems": most, "items": items});
+            keys.insert(kind.to_owned(), list);
+            json!({"required": [kind], "properties": keys})
+        });
+        schemas[request]["oneOf"] = one.collect();
+    }
+    let one_query: Map<_, _> =
+        KINDS.iter().map(|&kind| (kind.to_owned(), json!({"maxItems": 1}))).collect();
+    let search = schemas["ExportRequest"]["properties"]["search"].take();
+    schemas["ExportRequest"]["properties"]["search"] =
+        json!({"allOf": [search, {"properties": one_query}]});
+    Ok(serde_json::to_string(&described)?)
 }

@@ -20,8 +20,8 @@ pub(super) struct Counters {
 
 #[derive(Default)]
 struct Histogram {
-    bins: [u64; SECONDS.len()],
-    count: u64,
+    /// The last one without an end.
+    bins: [u64; SECONDS.len() + 1],
     sum: f64,
 }
 
@@ -34,11 +34,9 @@ impl Counters {
         let mut seconds = self.seconds.lock().unwrap_or_else(PoisonError::into_inner);
         let histogram = seconds.entry(path).or_default();
         let took = took.as_secs_f64();
-        histogram.count += 1;
         histogram.sum += took;
-        if let Some(bin) = SECONDS.iter().position(|&end| took <= end) {
-            histogram.bins[bin] += 1;
-        }
+        let bin = SECONDS.iter().position(|&end| took <= end);
+        histogram.bins[bin.unwrap_or(SECONDS.len())] += 1;
     }
 
     /// All counters; `inside` is the number of requests that are computed or wait.
@@ -51,15 +49,15 @@ impl Counters {
         let requests = family(["requests_total", "counter", "Answered requests."], &samples);
         samples.clear();
         let seconds = self.seconds.lock().unwrap_or_else(PoisonError::into_inner);
-        for (path, Histogram { bins, count, sum }) in seconds.iter() {
+        for (path, Histogram { bins, sum }) in seconds.iter() {
             let mut below = 0;
             let ends = SECONDS.iter().map(f64::to_string).chain(["+Inf".to_owned()]);
-            for (end, own) in ends.zip(bins.iter().chain([&(count - bins.iter().sum::<u64>())])) {
+            for (end, own) in ends.zip(bins) {
                 below += own;
                 samples.push(format!("_bucket{{path=\"{path}\",le=\"{end}\"}} {below}"));
             }
             samples.push(format!("_sum{{path=\"{path}\"}} {sum}"));
-            samples.push(format!("_count{{path=\"{path}\"}} {count}"));
+            samples.push(format!("_count{{path=\"{path}\"}} {below}"));
         }
         let seconds = family(["request_seconds", "histogram", "Time of requests."], &samples);
         let queries = format!(" {}", self.queries.load(Relaxed));

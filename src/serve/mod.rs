@@ -35,21 +35,17 @@
 //! [`Limits::waiting`], and further ones get the status 503 with `Retry-After`. So do those that need what is still
 //! read or computed in the background. The work for a client that has gone is cancelled.
 
-mod answer;
-mod api;
+mod candidates;
 mod connections;
 mod description;
 mod export;
 mod filter;
 mod handlers;
-mod host;
 mod metrics;
 mod model;
-mod page;
 mod problem;
 mod queries;
-mod requests;
-mod responses;
+mod search;
 mod together;
 mod training;
 mod work;
@@ -129,13 +125,11 @@ impl Default for Limits {
 impl Limits {
     /// Refuses more hits than [`all_hits`](Self::all_hits), of all queries together.
     fn check_all(&self, key: &str, hits: usize) -> Result<(), Problem> {
-        match hits <= self.all_hits {
-            true => Ok(()),
-            false => {
-                let allowed = format!("at most {}, those of all queries together", self.all_hits);
-                Err(Problem::value(key, format!("{hits} hits"), allowed))
-            }
+        if hits <= self.all_hits {
+            return Ok(());
         }
+        let allowed = format!("at most {}, those of all queries together", self.all_hits);
+        Err(Problem::value(key, format!("{hits} hits"), allowed))
     }
 }
 
@@ -169,9 +163,9 @@ impl Server {
                 return Err(Error::value("RUN", format!("{:?}, twice", model.name()), allowed));
             }
         }
-        limits.hosts.iter().try_for_each(|name| host::check_name(name))?;
+        limits.hosts.iter().try_for_each(|name| connections::check_name(name))?;
         let models: Vec<Arc<Model>> = models.into_iter().map(Arc::new).collect();
-        let openapi = api::description(&limits)?;
+        let openapi = handlers::description(&limits)?;
         let workers = match Processes::current().size() {
             1 => {
                 let warm = models.clone();
@@ -208,9 +202,9 @@ impl Server {
     /// All that is served; `checked` is whether the names are checked that requests are addressed to.
     fn routes(&self, checked: bool) -> Router {
         let mut served = Router::new()
-            .route("/", get(page::html))
-            .route("/page.js", get(page::script))
-            .route("/page.css", get(page::style))
+            .route("/", get(handlers::html))
+            .route("/page.js", get(handlers::script))
+            .route("/page.css", get(handlers::style))
             .route("/api", get(handlers::openapi))
             .route("/api/models", get(handlers::models))
             .route("/api/search", post(handlers::search))
@@ -225,7 +219,8 @@ impl Server {
             .layer(axum::extract::DefaultBodyLimit::max(self.0.limits.body))
             .with_state(self.clone());
         if checked {
-            served = served.layer(axum::middleware::from_fn_with_state(self.clone(), host::check));
+            served = served
+                .layer(axum::middleware::from_fn_with_state(self.clone(), connections::check_host));
         }
         served.layer(axum::middleware::from_fn_with_state(self.clone(), handlers::watch))
     }

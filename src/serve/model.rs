@@ -1,7 +1,6 @@
 //! A trained run with what explains its answers.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -11,14 +10,14 @@ use dsokr_data::{InputKind, Split, SplitName};
 use dsokr_decode::report::ReliabilityBin;
 use tokio::sync::watch;
 
-use super::description;
+use super::description::{ModelDescription, Outputs, describe, examples, outputs};
 use super::filter::Molecules;
 use super::problem::Problem;
-use super::responses::{ModelDescription, Outputs};
 use super::training::Training;
 use super::work;
 use crate::Error;
 use crate::run::{EnsembleRun, Run};
+use crate::run_files::MEMBERS;
 
 /// How often the files of a run are looked at.
 const LOOK: Duration = Duration::from_secs(1);
@@ -28,13 +27,12 @@ const BINS: usize = 10;
 
 /// A model to serve: a run directory, of one model or of an ensemble, as it was when it was opened.
 pub struct Model {
-    name: String,
     folder: PathBuf,
     pub(super) runs: EnsembleRun,
     pub(super) outputs: Outputs,
     files: Files,
-    looked: Mutex<Option<Instant>>,
-    changed: AtomicBool,
+    /// When the files were looked at last, and whether they had changed.
+    looked: Mutex<(Option<Instant>, bool)>,
     description: ModelDescription,
     molecules: OnceLock<Option<Molecules>>,
     training: OnceLock<Result<Training, String>>,
@@ -72,20 +70,18 @@ impl Model {
         shards: Option<&Path>,
         device: &Device,
     ) -> Result<Self, Error> {
-        let files = Files::of(folder);
+        let files = files(folder);
         let runs = EnsembleRun::open_shared(&[folder.to_path_buf()], shards, device)?;
         let whole = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
         let name = whole.file_name().unwrap_or(folder.as_os_str()).to_string_lossy().into_owned();
-        let outputs = description::outputs(&runs)?;
-        let description = description::describe(&name, folder, &runs, outputs)?;
+        let outputs = outputs(&runs)?;
+        let description = describe(&name, folder, &runs, outputs)?;
         Ok(Self {
-            name,
             folder: folder.to_path_buf(),
             runs,
             outputs,
             files,
-            looked: Mutex::new(None),
-            changed: AtomicBool::new(false),
+            looked: Mutex::default(),
             description,
             molecules: OnceLock::new(),
             training: OnceLock::new(),
@@ -97,14 +93,13 @@ impl Model {
 
     /// The same under a different name.
     pub fn named(mut self, name: impl Into<String>) -> Self {
-        self.name = name.into();
-        self.description.name.clone_from(&self.name);
+        self.description.name = name.into();
         self
     }
 
     /// The name in requests and answers.
     pub fn name(&self) -> &str {
-        &self.name
+        &self.description.name
     }
 
     /// The first member, for what members share.
@@ -153,7 +148,7 @@ impl Model {
 
     fn warn(&self, what: &str, missing: Option<&String>) {
         if let Some(reason) = missing {
-            tracing::warn!("{}: answers go without {what}: {reason}", self.name);
+            tracing::warn!("{}: answers go without {what}: {reason}", self.name());
         }
     }
 
@@ -166,8 +161,7 @@ impl Model {
             Some(shards) => Molecules::of(shards.held()),
             None => Molecules::of([&self.run().candidates]),
         };
-        let known = || known.then(of);
-        self.molecules.get_or_init(known).as_ref()
+        self.molecules.get_or_init(|| known.then(of)).as_ref()
     }
 
     /// The training texts.
@@ -205,7 +199,7 @@ impl Model {
         match self.validation.get() {
             Some(Ok(split)) => {
                 described.width = split.inputs.vectors().ok().map(|rows| rows.width());
-                described.examples = description::examples(split);
+                described.examples = examples(split);
             }
             Some(Err(reason)) => described.missing.push(format!("validation queries: {reason}")),
             None => described.missing.push("validation queries: they are still read".into()),
@@ -223,24 +217,24 @@ impl Model {
 
     /// That the run directory has changed since it was read, which the log says once.
     pub(super) fn notice(&self) -> Option<String> {
-        if !self.changed.load(Relaxed) {
-            let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
-            if looked.is_none_or(|last| last.elapsed() >= LOOK) {
-                *looked = Some(Instant::now());
-                if Files::of(&self.folder) != self.files && !self.changed.swap(true, Relaxed) {
-                    tracing::warn!(
-                        "{}: the run directory has changed or is gone; answers go on with the model that was \
-                         read at the start",
-                        self.folder.display()
-                    );
-                }
+        let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
+        let (last, changed) = &mut *looked;
+        if !*changed && last.is_none_or(|last| last.elapsed() >= LOOK) {
+            *last = Some(Instant::now());
+            *changed = files(&self.folder) != self.files;
+            if *changed {
+                tracing::warn!(
+                    "{}: the run directory has changed or is gone; answers go on with the model that was \
+                     read at the start",
+                    self.folder.display()
+                );
             }
         }
-        self.changed.load(Relaxed).then(|| {
+        changed.then(|| {
             format!(
                 "the run directory of {:?} has changed since the server read it: answers are those of the model \
                  before; start the server again for the new one",
-                self.name
+                self.name()
             )
         })
     }
@@ -251,29 +245,24 @@ fn text(error: Error) -> String {
 }
 
 /// The files of a run that answers come from: name, length and date of each.
-#[derive(PartialEq)]
-struct Files(Vec<(PathBuf, u64, Option<SystemTime>)>);
+type Files = Vec<(PathBuf, u64, Option<SystemTime>)>;
 
-impl Files {
-    /// Those of a run directory and of its members. Logs, states to resume from and folders of other files do
-    /// not count.
-    fn of(folder: &Path) -> Self {
-        let mut files = Vec::new();
-        let members =
-            std::fs::read_dir(folder.join(crate::run_files::MEMBERS)).into_iter().flatten();
-        let members = members.flatten().map(|entry| entry.path());
-        for folder in members.chain([folder.to_path_buf()]) {
-            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-                let path = entry.path();
-                let extension = path.extension().and_then(|extension| extension.to_str());
-                if let (Some("toml" | "json" | "safetensors"), Ok(about)) =
-                    (extension, entry.metadata())
-                {
-                    files.push((path, about.len(), about.modified().ok()));
-                }
+/// Those of a run directory and of its members. Logs, states to resume from and folders of other files do not count.
+fn files(folder: &Path) -> Files {
+    let mut files = Vec::new();
+    let members = std::fs::read_dir(folder.join(MEMBERS)).into_iter().flatten();
+    let members = members.flatten().map(|entry| entry.path());
+    for folder in members.chain([folder.to_path_buf()]) {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let extension = path.extension().and_then(|extension| extension.to_str());
+            if let (Some("toml" | "json" | "safetensors"), Ok(about)) =
+                (extension, entry.metadata())
+            {
+                files.push((path, about.len(), about.modified().ok()));
             }
         }
-        files.sort();
-        Self(files)
     }
+    files.sort();
+    files
 }

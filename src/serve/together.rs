@@ -9,10 +9,10 @@ use dsokr_basis::Processes;
 use serde::{Deserialize, Serialize};
 
 use super::Server;
-use super::answer::Endpoint;
-use super::requests::{
-    CandidatesRequest, DrawingRequest, EmbedRequest, ExportRequest, RankRequest, SearchRequest,
-};
+use super::candidates::{CandidatesRequest, DrawingRequest, EmbedRequest, RankRequest};
+use super::export::ExportRequest;
+use super::queries::Endpoint;
+use super::search::SearchRequest;
 use crate::Error;
 
 /// What rank 0 passes to the others; requests by their [`Endpoint::NAME`].
@@ -38,8 +38,7 @@ const STOP: &str = "stop";
 pub(super) fn pass(name: &str, passed: &impl Serialize) -> Result<(), Error> {
     let ranks = Processes::current();
     if ranks.size() > 1 {
-        let json = serde_json::to_vec(&BTreeMap::from([(name, passed)]));
-        let json = json.map_err(|e| Error::Serialise(e.to_string()))?;
+        let json = serde_json::to_vec(&BTreeMap::from([(name, passed)]))?;
         ranks.wake()?;
         ranks.broadcast(|| json)?;
     }

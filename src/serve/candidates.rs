@@ -1,0 +1,325 @@
+//! Coordinates of queries, ranks of chosen candidates, and candidates by id: as JSON and as drawings.
+
+use std::borrow::Cow;
+
+use dsokr_data::Truth;
+use dsokr_decode::{CandidateBlocks, Candidates, Decoded};
+use dsokr_molecule::{Molecule, functional_groups};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::Limits;
+use super::description::Outputs;
+use super::model::Model;
+use super::problem::Problem;
+use super::queries::{Endpoint, Queries};
+use crate::Error;
+
+/// Queries: exactly one of `texts` and `vectors`.
+#[derive(Deserialize, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EmbedRequest {
+    /// The name of a model; default: the first one.
+    pub model: Option<String>,
+    /// The member of an ensemble, by the names that `GET /api/models` lists; an ensemble has no coordinates of
+    /// its own.
+    pub member: Option<String>,
+    /// Texts, for models that read texts.
+    #[schema(example = json!(["A carboxylic acid with a bromine atom on a benzene ring."]))]
+    pub texts: Option<Vec<String>>,
+    /// Vectors, for models that read vectors.
+    pub vectors: Option<Vec<Vec<f32>>>,
+}
+
+/// Queries, exactly one of `texts`, `vectors` and `coordinates`, with candidates to rank.
+#[derive(Deserialize, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RankRequest {
+    /// The name of a model; default: the first one.
+    pub model: Option<String>,
+    /// Texts, for models that read texts.
+    #[schema(example = json!(["A carboxylic acid with a bromine atom on a benzene ring."]))]
+    pub texts: Option<Vec<String>>,
+    /// Vectors, for models that read vectors.
+    pub vectors: Option<Vec<Vec<f32>>>,
+    /// Predicted coordinates, made by any program, for models that are no ensembles.
+    pub coordinates: Option<Vec<Vec<f32>>>,
+    /// Ids of candidates: a list for each query. `GET /api/models` has the most ids of all lists together.
+    #[schema(example = json!([["60726"]]))]
+    pub ids: Vec<Vec<String>>,
+}
+
+/// Candidates by id.
+#[derive(Deserialize, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CandidatesRequest {
+    /// The name of a model; default: the first one.
+    pub model: Option<String>,
+    /// Ids.
+    #[schema(example = json!(["60726"]))]
+    pub ids: Vec<String>,
+}
+
+/// A candidate to draw.
+#[derive(Deserialize, Serialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct DrawingRequest {
+    /// The name of a model; default: the first one.
+    pub model: Option<String>,
+    /// The id of the candidate.
+    pub id: String,
+}
+
+/// A candidate.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Candidate {
+    /// Its id.
+    pub id: String,
+    /// Its label: the SMILES of a molecule, a set of labels, a ranking, a number or a graph.
+    pub label: String,
+    /// What is known of it.
+    #[serde(flatten)]
+    pub properties: Properties,
+}
+
+/// What is known of a candidate.
+#[derive(Default, Serialize, ToSchema)]
+pub(super) struct Properties {
+    /// Where PubChem describes it, if ids are its compound ids.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
+    /// Properties of a molecule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub molecule: Option<MoleculeProperties>,
+}
+
+/// Properties of a molecule.
+#[derive(Clone, Serialize, ToSchema)]
+pub(super) struct MoleculeProperties {
+    /// Its formula in Hill's order.
+    pub formula: String,
+    /// Its molar mass in g/mol.
+    pub mass: f64,
+    /// Its functional groups.
+    pub groups: Vec<String>,
+}
+
+/// Predicted coordinates.
+#[derive(Serialize, ToSchema)]
+pub(super) struct EmbedResponse {
+    /// The model.
+    pub model: String,
+    /// As of a search.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notice: Option<String>,
+    /// The coordinates of each query, before any scaling of `decoding`.
+    pub coordinates: Vec<Vec<f32>>,
+}
+
+/// Ranks of candidates.
+#[derive(Serialize, ToSchema)]
+pub(super) struct RankResponse {
+    /// The model.
+    pub model: String,
+    /// As of a search.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notice: Option<String>,
+    /// Number of candidates, duplicates counted.
+    pub candidates: usize,
+    /// The ranked candidates of each query, in the order of the request.
+    pub answers: Vec<Vec<Ranked>>,
+}
+
+/// The rank of a candidate among all.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Ranked {
+    /// The candidate.
+    pub id: String,
+    /// Number of candidates with a higher score.
+    pub above: u64,
+    /// Number of candidates with the same score, itself and duplicates included.
+    pub tied: u64,
+    /// The mean rank over the orders of the ties.
+    pub rank: f64,
+    /// Its score.
+    pub score: f32,
+}
+
+/// Candidates.
+#[derive(Serialize, ToSchema)]
+pub(super) struct CandidatesResponse {
+    /// The model.
+    pub model: String,
+    /// As of a search.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notice: Option<String>,
+    /// The candidates, in the order of the request.
+    pub candidates: Vec<Candidate>,
+}
+
+impl Properties {
+    pub(super) fn of(model: &Model, id: &str, label: &str) -> Self {
+        let molecule = Some(label).filter(|_| model.outputs == Outputs::Molecules);
+        let molecule = molecule.and_then(|label| Molecule::parse(label).ok());
+        let molecule = molecule.map(|molecule| MoleculeProperties {
+            formula: molecule.formula(),
+            mass: molecule.molar_mass(),
+            groups: groups(&molecule),
+        });
+        let cids = model.runs.config().output.id.eq_ignore_ascii_case("cid");
+        let is_cid = cids && id.len() <= 10 && id.bytes().all(|digit| digit.is_ascii_digit());
+        let link = is_cid.then(|| format!("https://pubchem.ncbi.nlm.nih.gov/compound/{id}"));
+        Self { link, molecule }
+    }
+}
+
+pub(super) fn groups(molecule: &Molecule) -> Vec<String> {
+    functional_groups(molecule).into_keys().map(|group| group.name()).collect()
+}
+
+impl Endpoint for EmbedRequest {
+    const NAME: &'static str = "embed";
+    type Answer = EmbedResponse;
+
+    fn model(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
+
+    fn queries(&self) -> Queries<'_> {
+        Queries::inputs(&self.texts, &self.vectors)
+    }
+
+    fn answer(&self, model: &Model, limits: &Limits) -> Result<EmbedResponse, Problem> {
+        let (members, names) = (model.runs.members(), model.runs.names());
+        let allowed = names.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
+        let run = match (&self.member, members) {
+            (None, [run]) => run,
+            (None, _) => {
+                return Err(Problem::value("member", "absent", format!("one of {allowed}")));
+            }
+            (Some(name), _) => {
+                let at = names.iter().position(|own| own == name);
+                &members[at.ok_or_else(|| Problem::not_found("member", name, &allowed))?]
+            }
+        };
+        let z = run.coordinates(&self.queries().check(limits)?.read(run)?)?;
+        let coordinates = z.chunks_exact(run.candidates.dim()).map(<[f32]>::to_vec).collect();
+        Ok(EmbedResponse { model: model.name().to_owned(), notice: model.notice(), coordinates })
+    }
+}
+
+impl Endpoint for RankRequest {
+    const NAME: &'static str = "rank";
+    type Answer = RankResponse;
+
+    fn model(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
+
+    fn queries(&self) -> Queries<'_> {
+        Queries::any(&self.texts, &self.vectors, &self.coordinates)
+    }
+
+    fn answer(&self, model: &Model, limits: &Limits) -> Result<RankResponse, Problem> {
+        let queries = self.queries().check(limits)?;
+        if self.ids.len() != queries.len() {
+            let found = format!("{} lists", self.ids.len());
+            let allowed = format!("a list for each query: {}", queries.len());
+            return Err(Problem::value("ids", found, allowed));
+        }
+        limits.check_all("ids", self.ids.iter().map(Vec::len).sum())?;
+        for ids in &self.ids {
+            check_count(limits, ids)?;
+            known(model.runs.numbers(ids)?, ids)?;
+        }
+        let decoded = model.runs.rank_candidates(&queries.ask(model)?, &self.ids)?;
+        let ranked = |(id, decoded): (&String, Decoded)| {
+            let (rank, score) = decoded.rank.zip(decoded.gold_score)?;
+            let (above, tied) = (rank.above(), rank.tied());
+            Some(Ranked { id: id.clone(), above, tied, rank: rank.expected_rank(), score })
+        };
+        let answers = self.ids.iter().zip(decoded);
+        let answers = answers.map(|(ids, decoded)| ids.iter().zip(decoded).map(ranked).collect());
+        let answers = answers.collect::<Option<_>>();
+        let answers = answers.ok_or_else(|| Problem::failed("a candidate without a rank"))?;
+        let candidates = model.runs.candidates();
+        let (name, notice) = (model.name().to_owned(), model.notice());
+        Ok(RankResponse { model: name, notice, candidates, answers })
+    }
+}
+
+/// Refuses a list of too many ids.
+fn check_count(limits: &Limits, ids: &[String]) -> Result<(), Problem> {
+    if ids.len() > limits.hits {
+        let allowed = format!("at most {}", limits.hits);
+        return Err(Problem::value("ids", format!("{} ids", ids.len()), allowed));
+    }
+    Ok(())
+}
+
+/// The places of ids, each of which must be that of a candidate.
+fn known(places: Vec<Option<usize>>, ids: &[String]) -> Result<Vec<usize>, Problem> {
+    let unknown = |id| Problem::not_found("id", id, "the id of a candidate");
+    places.into_iter().zip(ids).map(|(place, id)| place.ok_or_else(|| unknown(id))).collect()
+}
+
+/// Candidates of a list of ids, by their places among those that come with them.
+fn find<'a>(
+    model: &'a Model,
+    limits: &Limits,
+    ids: &[String],
+) -> Result<(Vec<usize>, Cow<'a, Candidates>), Problem> {
+    check_count(limits, ids)?;
+    let (places, candidates) = model.runs.find(ids)?;
+    Ok((known(places, ids)?, candidates))
+}
+
+impl Endpoint for CandidatesRequest {
+    const NAME: &'static str = "candidates";
+    type Answer = CandidatesResponse;
+
+    fn model(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
+
+    fn answer(&self, model: &Model, limits: &Limits) -> Result<CandidatesResponse, Problem> {
+        let (places, candidates) = find(model, limits, &self.ids)?;
+        let candidate = |at: usize| {
+            let (id, label) = (candidates.id(at).to_owned(), candidates.label(at).to_owned());
+            let properties = Properties::of(model, &id, &label);
+            Candidate { id, label, properties }
+        };
+        let candidates = places.into_iter().map(candidate).collect();
+        let (name, notice) = (model.name().to_owned(), model.notice());
+        Ok(CandidatesResponse { model: name, notice, candidates })
+    }
+}
+
+impl Endpoint for DrawingRequest {
+    const NAME: &'static str = "drawing";
+    type Answer = String;
+
+    fn model(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
+
+    fn answer(&self, model: &Model, limits: &Limits) -> Result<String, Problem> {
+        let (places, candidates) = find(model, limits, std::slice::from_ref(&self.id))?;
+        let label = candidates.label(places[0]);
+        let drawn = match model.outputs {
+            Outputs::Molecules => Molecule::parse(label).ok().map(|molecule| molecule.svg()),
+            Outputs::Graphs => {
+                let features = &model.runs.config().output.features;
+                match features.truth_of_labels([label]).map_err(Error::from)? {
+                    Some(Truth::Graphs(graphs)) => graphs.first().map(|graph| graph.svg()),
+                    Some(Truth::Molecules(_) | Truth::Labels(_) | Truth::Rankings(_)) | None => {
+                        None
+                    }
+                }
+            }
+            Outputs::Labels | Outputs::Rankings | Outputs::Numbers | Outputs::Other => None,
+        };
+        let allowed = "a candidate that is a molecule or a graph";
+        drawn.ok_or_else(|| Problem::not_found("id", &self.id, allowed))
+    }
+}

@@ -1,0 +1,289 @@
+//! Searches: the best candidates of queries, and what explains them.
+
+use dsokr_basis::{Cancellation, Processes};
+use dsokr_decode::report::ReliabilityBin;
+use dsokr_molecule::{Molecule, ring_systems};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::Limits;
+use super::candidates::{Properties, groups};
+use super::description::Outputs;
+use super::filter::{Filter, Molecules, Wanted, fingerprint, tanimoto};
+use super::model::{Known, Model};
+use super::problem::Problem;
+use super::queries::{Endpoint, Queries};
+use crate::run::{self, Hit, Quantile};
+use crate::{Error, PredictedOutput};
+
+/// Training texts that explain an answer.
+const NEAREST: usize = 3;
+
+/// Queries: exactly one of `texts`, `vectors` and `coordinates`.
+#[derive(Deserialize, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SearchRequest {
+    /// The name of a model; default: the first one.
+    pub model: Option<String>,
+    /// Texts, for models that read texts.
+    #[schema(example = json!(["A carboxylic acid with a bromine atom on a benzene ring."]))]
+    pub texts: Option<Vec<String>>,
+    /// Vectors, for models that read vectors.
+    pub vectors: Option<Vec<Vec<f32>>>,
+    /// Predicted coordinates, made by any program, for models that are no ensembles.
+    pub coordinates: Option<Vec<Vec<f32>>>,
+    /// The most hits for each query. With several queries it is limited further: `GET /api/models` has the most hits
+    /// of all queries together.
+    #[serde(default = "ten")]
+    #[schema(default = 10, minimum = 1, maximum = 1000)]
+    pub top: usize,
+    /// Number of hits to leave out, for further pages.
+    #[serde(default)]
+    #[schema(default = 0, minimum = 0)]
+    pub skip: usize,
+    /// Which candidates are wanted.
+    pub filter: Option<Filter>,
+    /// Whether answers say which training texts are nearest to the query, and what hits share with their
+    /// molecules.
+    #[serde(default)]
+    pub explain: bool,
+}
+
+fn ten() -> usize {
+    10
+}
+
+/// Answers to a search.
+#[derive(Serialize, ToSchema)]
+pub(super) struct SearchResponse {
+    /// The model.
+    pub model: String,
+    /// What to know about the model, such as that its run directory has changed since it was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notice: Option<String>,
+    /// Number of candidates, duplicates counted.
+    pub candidates: usize,
+    /// Number of candidates that the filter keeps, duplicates counted.
+    pub wanted: usize,
+    /// An answer for each query.
+    pub answers: Vec<Answer>,
+}
+
+/// The answer to a query.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Answer {
+    /// The best candidates, best first. Duplicates are one hit.
+    pub hits: Vec<ExplainedHit>,
+    /// The predicted output where it need not be a candidate: the best of all outputs, or the label set with the
+    /// largest expected F1, with that F1 as its score.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exact: Option<PredictedOutput>,
+    /// Predicted quantiles, of models of numbers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub quantiles: Vec<Quantile>,
+    /// How sure the first place is; absent while validation queries are still read, or where they are not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<Confidence>,
+    /// The training texts nearest to the query by words, with `explain`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub nearest: Vec<Nearest>,
+}
+
+/// A candidate with its place among all.
+#[derive(Serialize, ToSchema)]
+pub(super) struct ExplainedHit {
+    /// The candidate, its rank and its score.
+    #[serde(flatten)]
+    pub hit: Hit,
+    /// What is known of it.
+    #[serde(flatten)]
+    pub properties: Properties,
+    /// What it shares with the molecule of each of the nearest training texts, with `explain`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shared: Vec<Shared>,
+}
+
+/// How often first candidates with such a gap to the next score were right, or with the nearest gaps where no query
+/// has such a one.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Confidence {
+    /// The gap of this query, among all candidates.
+    pub gap: f32,
+    /// Share of these validation queries whose first candidate was right.
+    pub right: f64,
+    /// Lower end of its 95 % interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Number of these queries.
+    pub queries: usize,
+    /// Their smallest gap.
+    pub from: f64,
+    /// Their largest gap.
+    pub to: f64,
+}
+
+/// A training pair whose text is near to the query.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Nearest {
+    /// The id of its output.
+    pub id: String,
+    /// Its text.
+    pub text: String,
+    /// Cosine similarity of the TF-IDF weights of words, from 0 to 1.
+    pub similarity: f64,
+    /// The label of its output, where this is a candidate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+}
+
+/// What a candidate shares with a training molecule.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Shared {
+    /// The id of the training molecule.
+    pub id: String,
+    /// Tanimoto similarity of Morgan fingerprints.
+    pub similarity: f64,
+    /// Functional groups that both have.
+    pub groups: Vec<String>,
+    /// Ring systems that both have.
+    pub rings: Vec<String>,
+}
+
+impl Endpoint for SearchRequest {
+    const NAME: &'static str = "search";
+    type Answer = SearchResponse;
+
+    fn model(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
+
+    fn queries(&self) -> Queries<'_> {
+        Queries::any(&self.texts, &self.vectors, &self.coordinates)
+    }
+
+    fn needs(&self) -> Option<Known> {
+        let explained = (self.explain && self.texts.is_some()).then_some(Known::Texts);
+        self.filter.as_ref().map(|_| Known::Properties).or(explained)
+    }
+
+    fn answer(&self, model: &Model, limits: &Limits) -> Result<SearchResponse, Problem> {
+        if !(1..=limits.hits).contains(&self.top) {
+            return Err(Problem::value("top", self.top, format!("1 to {}", limits.hits)));
+        }
+        let queries = self.queries().check(limits)?;
+        limits.check_all("top", queries.len().saturating_mul(self.top))?;
+        let wanted = self.filter.as_ref().map(|filter| wanted(model, filter)).transpose()?;
+        let places = self.skip..self.skip.saturating_add(self.top);
+        let each = wanted.as_ref().map(|(each, _)| each.as_slice());
+        let answers = model.runs.distinct(&queries.ask(model)?, places, each)?;
+        let candidates = model.runs.candidates();
+        let explained = |(query, answer)| {
+            Cancellation::current().check().map_err(Error::from)?;
+            explained(model, queries.text(query).filter(|_| self.explain), answer)
+        };
+        Ok(SearchResponse {
+            model: model.name().to_owned(),
+            notice: model.notice(),
+            candidates,
+            wanted: wanted.map_or(candidates, |(_, count)| count),
+            answers: answers.into_iter().enumerate().map(explained).collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+/// Whether each candidate passes a filter, of those that this process holds, and how many of all do.
+fn wanted(model: &Model, filter: &Filter) -> Result<(Vec<bool>, usize), Problem> {
+    let wanted = Wanted::read(filter)?;
+    if model.outputs != Outputs::Molecules {
+        let found = format!("given, for {:?}", model.outputs).to_lowercase();
+        return Err(Problem::value("filter", found, "absent: candidates are no molecules"));
+    }
+    let Some(molecules) = model.molecules() else {
+        let found = format!("given, for {} candidates", model.runs.candidates());
+        let most = Molecules::MOST;
+        let allowed = format!("absent: at most {most} candidates can be filtered");
+        return Err(Problem::value("filter", found, allowed));
+    };
+    let each = molecules.wanted(&wanted);
+    let count = match model.runs.shards() {
+        None => each.iter().filter(|&&wanted| wanted).count(),
+        Some(shards) => shards.count_wanted(&each).map_err(Error::from)?,
+    };
+    Ok((each, count))
+}
+
+/// An answer, explained by the training texts nearest to `text`.
+fn explained(model: &Model, text: Option<&str>, answer: run::Answer) -> Result<Answer, Problem> {
+    let nearest = text.map_or(Ok(Vec::new()), |text| nearest(model, text))?;
+    let known: Vec<(&str, Parts)> = nearest
+        .iter()
+        .filter(|_| model.outputs == Outputs::Molecules)
+        .filter_map(|near| Some((near.id.as_str(), Parts::of(near.label.as_deref()?)?)))
+        .collect();
+    let explained = |hit: Hit| {
+        let own = if known.is_empty() { None } else { Parts::of(&hit.label) };
+        let shared =
+            own.iter().flat_map(|own| known.iter().map(|(id, other)| own.shared(id, other)));
+        let (properties, shared) = (Properties::of(model, &hit.id, &hit.label), shared.collect());
+        ExplainedHit { hit, properties, shared }
+    };
+    let run::Answer { hits, exact, quantiles, gap } = answer;
+    let hits = hits.into_iter().map(explained).collect();
+    let confidence = gap.and_then(|gap| confidence(model, gap));
+    Ok(Answer { hits, exact, quantiles, confidence, nearest })
+}
+
+/// The training texts nearest to a text, which the first of several ranks has found.
+fn nearest(model: &Model, text: &str) -> Result<Vec<Nearest>, Problem> {
+    let ranks = Processes::current();
+    let training = ranks.is_first().then(|| model.training().ok()).flatten();
+    let found = training.map_or_else(Vec::new, |training| training.nearest(text, NEAREST));
+    let ids: Vec<&str> = found.iter().map(|&(id, ..)| id).collect();
+    let ids = ranks.broadcast(|| serde_json::to_vec(&ids).unwrap_or_default());
+    let ids: Vec<String> =
+        serde_json::from_slice(&ids.map_err(Error::from)?).map_err(Problem::failed)?;
+    let (places, candidates) = model.runs.find(&ids)?;
+    let near = |((id, text, similarity), place): ((&str, &str, f64), &Option<usize>)| {
+        let label = place.map(|at| candidates.label(at).to_owned());
+        Nearest { id: id.to_owned(), text: text.to_owned(), similarity, label }
+    };
+    Ok(found.into_iter().zip(&places).map(near).collect())
+}
+
+/// How often first candidates with such a gap were right, or with the nearest ones where there are none.
+fn confidence(model: &Model, gap: f32) -> Option<Confidence> {
+    let bin = ReliabilityBin::nearest(model.reliability()?, gap.into())?;
+    let (right, low, high) = (bin.right, bin.low, bin.high);
+    Some(Confidence { gap, right, low, high, queries: bin.queries, from: bin.from, to: bin.to })
+}
+
+/// What two molecules may share.
+struct Parts {
+    groups: Vec<String>,
+    rings: Vec<String>,
+    fingerprint: Box<[u32]>,
+}
+
+impl Parts {
+    fn of(smiles: &str) -> Option<Self> {
+        let molecule = Molecule::parse(smiles).ok()?;
+        let mut rings: Vec<String> =
+            ring_systems(&molecule).iter().map(|system| system.name(&molecule)).collect();
+        rings.sort();
+        rings.dedup();
+        Some(Self { groups: groups(&molecule), rings, fingerprint: fingerprint(&molecule) })
+    }
+
+    fn shared(&self, id: &str, other: &Self) -> Shared {
+        let both = |own: &[String], other: &[String]| {
+            own.iter().filter(|name| other.contains(name)).cloned().collect()
+        };
+        Shared {
+            id: id.to_owned(),
+            similarity: tanimoto(&self.fingerprint, &other.fingerprint),
+            groups: both(&self.groups, &other.groups),
+            rings: both(&self.rings, &other.rings),
+        }
+    }
+}
