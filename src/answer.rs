@@ -75,7 +75,7 @@ impl Names<'_> {
     pub fn place(&self, number: usize) -> Result<(&Candidates, usize), Error> {
         match self {
             Self::All(all) => Ok((all, number)),
-            Self::Some(some) => Ok((some.candidates(), some.place(number)?)),
+            Self::Some(some) => Ok((&some.candidates, some.place(number)?)),
         }
     }
 

@@ -182,12 +182,12 @@ impl Ranking<'_> {
         for (row, place) in golds.rows.iter_mut().zip(places) {
             *row = match (&row, place) {
                 (Some(_), Some(place)) => {
-                    Some(some.candidates().class_of(some.place(place.candidate)?))
+                    Some(some.candidates.class_of(some.place(place.candidate)?))
                 }
                 (None, _) | (_, None) => None,
             };
         }
-        Ok(Some(some.into()))
+        Ok(Some(some.candidates))
     }
 }
 

@@ -144,7 +144,7 @@ impl EnsembleRun {
         let Some(shards) = shards else { return Self::open_all(paths, configs, device) };
         let (path, config) = (&paths[0], configs.remove(0));
         // of the candidates, for their dimension
-        let first = shards.some([0])?.into();
+        let first = shards.some([0])?.candidates;
         let run = Run::read(path, config, shards.stored(), first, device)?;
         if run.config.decoding.expected_f1.is_some() {
             let allowed = "absent: the label sets of candidates in shards are not read";
@@ -188,7 +188,7 @@ impl EnsembleRun {
         let place = |number: usize| Ok::<_, Error>(some.place(number)?);
         let places = numbers.into_iter().map(|number| number.map(place).transpose());
         let places = places.collect::<Result<_, _>>()?;
-        Ok((places, Cow::Owned(some.into())))
+        Ok((places, Cow::Owned(some.candidates)))
     }
 
     /// The shards of the candidates, if they are in shards.
@@ -200,7 +200,7 @@ impl EnsembleRun {
     #[cfg(feature = "serve")]
     pub(crate) fn are_smiles(&self) -> Result<bool, Error> {
         Ok(match &self.shards {
-            Some(shards) => are_smiles(shards.some(labels_looked_at(shards.len()))?.candidates()),
+            Some(shards) => are_smiles(&shards.some(labels_looked_at(shards.len()))?.candidates),
             None => are_smiles(&self.members[0].candidates),
         })
     }

@@ -65,25 +65,25 @@ impl Ranks {
         resamples: Option<usize>,
         seed: u64,
     ) -> PyResult<Table<'py>> {
-        let (metrics, intervals, hits) = work(py, || {
+        let (metrics, interval, hits) = work(py, || {
             let metrics = Metrics::from_ranks(&self.ranks, self.candidates, self.duplicates)?;
-            let intervals =
+            let interval =
                 resamples.map(|resamples| bootstrap(&self.ranks, resamples, seed)).transpose()?;
             // the mean does not depend on the number of resamples, of which 40 are the fewest
             let resamples = resamples.unwrap_or(40);
             let hits = k.iter().map(|&k| HitsAt::of(&self.ranks, k, resamples, seed));
-            Ok::<_, dsokr_decode::Error>((metrics, intervals, hits.collect::<Result<Vec<_>, _>>()?))
+            Ok::<_, dsokr_decode::Error>((metrics, interval, hits.collect::<Result<Vec<_>, _>>()?))
         })?;
         let table = PyDict::new(py);
         table.set_item("queries", metrics.queries)?;
         table.set_item("candidates", metrics.candidates)?;
         table.set_item("mrr", metrics.mrr)?;
-        if let Some(intervals) = intervals {
-            table.set_item("mrr_ci95", intervals.mrr)?;
+        if let Some(ci95) = interval {
+            table.set_item("mrr_ci95", ci95)?;
         }
         for HitsAt { k, mean, ci95 } in hits {
             table.set_item(format!("hits@{k}"), mean)?;
-            if intervals.is_some() {
+            if interval.is_some() {
                 table.set_item(format!("hits@{k}_ci95"), ci95)?;
             }
         }

@@ -9,22 +9,8 @@ use crate::{Error, Rank};
 /// The fewest resamples of which 2.5 % are at least one on either side.
 const LEAST: usize = 40;
 
-/// 95 % confidence intervals, `[low, high]`, of metrics that are means over queries.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Intervals {
-    /// Of the mean reciprocal rank.
-    pub mrr: [f64; 2],
-    /// Of hits@1.
-    #[serde(rename = "hits@1")]
-    pub hits_1: [f64; 2],
-    /// Of hits@5.
-    #[serde(rename = "hits@5")]
-    pub hits_5: [f64; 2],
-    /// Of hits@10.
-    #[serde(rename = "hits@10")]
-    pub hits_10: [f64; 2],
-}
-
+/// The 95 % confidence interval, `[low, high]`, of the mean reciprocal rank.
+///
 /// Percentile bootstrap over queries (Efron 1979): n queries are drawn with replacement
 /// `resamples` times (1,000 is usual), and the interval reaches from the 2.5th to the 97.5th
 /// percentile of the means, interpolated linearly. Ties are averaged; `None` is rank ∞.
@@ -39,22 +25,13 @@ pub struct Intervals {
 /// use dsokr_decode::{Rank, bootstrap};
 ///
 /// let ranks: Vec<_> = (0..100).map(|q| Rank::new(q % 2, 1, 10).ok()).collect(); // mrr 0.75
-/// let [low, high] = bootstrap(&ranks, 1000, 0)?.mrr;
+/// let [low, high] = bootstrap(&ranks, 1000, 0)?;
 /// assert!(0.68 < low && low < 0.72 && 0.78 < high && high < 0.82);
 /// # Ok::<(), dsokr_decode::Error>(())
 /// ```
-pub fn bootstrap(ranks: &[Option<Rank>], resamples: usize, seed: u64) -> Result<Intervals, Error> {
-    let values: Vec<[f64; 4]> = ranks
-        .iter()
-        .map(|rank| {
-            rank.map_or([0.0; 4], |rank| {
-                let [one, five, ten] = [1, 5, 10].map(|k| rank.expected_hit(k));
-                [rank.expected_reciprocal(), one, five, ten]
-            })
-        })
-        .collect();
-    let [mrr, hits_1, hits_5, hits_10] = intervals(&values, resamples, seed)?;
-    Ok(Intervals { mrr, hits_1, hits_5, hits_10 })
+pub fn bootstrap(ranks: &[Option<Rank>], resamples: usize, seed: u64) -> Result<[f64; 2], Error> {
+    let value = |rank: &Option<Rank>| [rank.map_or(0.0, |rank| rank.expected_reciprocal())];
+    interval(&ranks.iter().map(value).collect::<Vec<_>>(), resamples, seed)
 }
 
 /// hits@K for any K: what protocols ask for that look at other depths than
@@ -91,22 +68,16 @@ impl HitsAt {
         }
         let values: Vec<[f64; 1]> =
             ranks.iter().map(|rank| [rank.map_or(0.0, |rank| rank.expected_hit(k))]).collect();
-        let [ci95] = intervals(&values, resamples, seed)?;
+        let ci95 = interval(&values, resamples, seed)?;
         let mean = values.iter().map(|[value]| value).sum::<f64>() / values.len() as f64;
         Ok(Self { k, mean, ci95 })
     }
 }
 
-/// The intervals of the means over queries of some values of each, all from the same resamples.
-pub(crate) fn intervals<const M: usize>(
-    values: &[[f64; M]],
-    resamples: usize,
-    seed: u64,
-) -> Result<[[f64; 2]; M], Error> {
+/// The interval of the mean of a value a query.
+fn interval(values: &[[f64; 1]], resamples: usize, seed: u64) -> Result<[f64; 2], Error> {
     let means = resampled_means(values, resamples, seed)?;
-    Ok(std::array::from_fn(|metric| {
-        percentile_interval(means.iter().map(|means| means[metric]).collect())
-    }))
+    Ok(percentile_interval(means.into_iter().flatten().collect()))
 }
 
 /// Means of several values a query over each resample.

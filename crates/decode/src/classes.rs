@@ -16,8 +16,6 @@ pub(crate) enum Classes {
 pub(crate) struct Shared {
     /// Row of each candidate.
     of: Vec<u32>,
-    /// Candidates that share each row.
-    counts: Vec<u32>,
     /// The candidates of row r: `members[offsets[r]..offsets[r + 1]]`, ascending.
     offsets: Array<u64>,
     members: Array<u32>,
@@ -29,20 +27,16 @@ impl Classes {
         if rows == of.len() && of.iter().copied().eq(0..) {
             return Self::Single(rows);
         }
-        let mut counts = vec![0; rows];
-        of.iter().for_each(|&row| counts[row as usize] += 1);
-        let mut offsets = vec![0];
-        offsets.extend(counts.iter().scan(0, |end, &count| {
-            *end += u64::from(count);
-            Some(*end)
-        }));
+        let mut offsets = vec![0u64; rows + 1];
+        of.iter().for_each(|&row| offsets[row as usize + 1] += 1);
+        (0..rows).for_each(|row| offsets[row + 1] += offsets[row]);
         let (mut next, mut members) = (offsets.clone(), vec![0; of.len()]);
         for (candidate, &row) in (0..).zip(&of) {
             let next = &mut next[row as usize];
             members[*next as usize] = candidate;
             *next += 1;
         }
-        Self::Shared(Shared { of, counts, offsets: offsets.into(), members: members.into() })
+        Self::Shared(Shared { of, offsets: offsets.into(), members: members.into() })
     }
 
     /// The groups of `count` candidates that a file holds, or what is wrong with them.
@@ -60,7 +54,7 @@ impl Classes {
                 members.len()
             ));
         }
-        let (mut of, mut counts) = (vec![NONE; count], Vec::with_capacity(rows));
+        let mut of = vec![NONE; count];
         for row in 0..rows {
             let range = offsets[row] as usize..offsets[row + 1] as usize;
             let Some(listed) = members.get(range) else {
@@ -78,34 +72,19 @@ impl Classes {
                     _ => return Err(format!("row {row} has the member {member}")),
                 }
             }
-            counts.push(listed.len() as u32);
         }
         match of.iter().position(|&row| row == NONE) {
             Some(candidate) => Err(format!("candidate {candidate} belongs to no row")),
             None if rows == count && of.iter().copied().eq(0..) => Ok(Self::Single(rows)),
-            None => Ok(Self::Shared(Shared { of, counts, offsets, members })),
+            None => Ok(Self::Shared(Shared { of, offsets, members })),
         }
-    }
-
-    /// With these numbers of candidates in each row.
-    pub(crate) fn with_counts(self, counts: Vec<u32>) -> Self {
-        let shared = match self {
-            Self::Single(rows) => Shared {
-                of: (0..rows as u32).collect(),
-                counts,
-                offsets: (0..=rows as u64).collect::<Vec<_>>().into(),
-                members: (0..rows as u32).collect::<Vec<_>>().into(),
-            },
-            Self::Shared(shared) => Shared { counts, ..shared },
-        };
-        Self::Shared(shared)
     }
 
     /// Number of rows.
     pub(crate) fn rows(&self) -> usize {
         match self {
             Self::Single(rows) => *rows,
-            Self::Shared(shared) => shared.counts.len(),
+            Self::Shared(shared) => shared.offsets.len() - 1,
         }
     }
 
@@ -118,10 +97,13 @@ impl Classes {
     }
 
     /// How many candidates share each of some rows.
-    pub(crate) fn counts(&self, rows: Range<usize>) -> Cow<'_, [u32]> {
+    pub(crate) fn counts(&self, rows: Range<usize>) -> Vec<u32> {
         match self {
-            Self::Single(_) => vec![1; rows.len()].into(),
-            Self::Shared(shared) => shared.counts[rows].into(),
+            Self::Single(_) => vec![1; rows.len()],
+            Self::Shared(Shared { offsets, .. }) => {
+                let ends = offsets[rows.start..=rows.end].windows(2);
+                ends.map(|ends| (ends[1] - ends[0]) as u32).collect()
+            }
         }
     }
 
@@ -129,7 +111,7 @@ impl Classes {
     pub(crate) fn count(&self, row: usize) -> u32 {
         match self {
             Self::Single(_) => 1,
-            Self::Shared(shared) => shared.counts[row],
+            Self::Shared(Shared { offsets, .. }) => (offsets[row + 1] - offsets[row]) as u32,
         }
     }
 

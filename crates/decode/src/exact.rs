@@ -1,12 +1,13 @@
+//! Decoding without candidates.
+
 use std::ops::RangeInclusive;
 
 use dsokr_basis::{Basis, Block, Cancellation, OutputKernel, RowKind, RowSource};
 use rayon::prelude::*;
 
-use crate::direction::{self, Direction};
 use crate::error::check_len;
 use crate::permutations::{Ranking, best_by_pairs, best_by_positions};
-use crate::{Error, LabelSet, Queries, label_sets};
+use crate::{Error, Queries};
 
 /// What the columns of output rows stand for, which decides how the best structure is found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +30,15 @@ pub enum PreImage {
     Ranking(Ranking),
     /// A set of labels.
     Labels(LabelSet),
+}
+
+/// A set of labels and its score.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LabelSet {
+    /// Columns of the labels, ascending.
+    pub labels: Vec<u32>,
+    /// `⟨z, ψ̃(Y)⟩ + b(Y)`, or its expected F1.
+    pub score: f64,
 }
 
 /// Decoding without candidates: the best of all rankings, or of all label sets, for each prediction.
@@ -55,6 +65,7 @@ pub enum PreImage {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct ExactSearch<'a> {
+    kernel: &'a dyn OutputKernel,
     space: Space<'a>,
     encoding: Encoding,
 }
@@ -64,7 +75,6 @@ enum Space<'a> {
     Basis(&'a Basis),
     /// Scaled output rows, `[n × d]` row-major.
     Outputs {
-        kernel: &'a dyn OutputKernel,
         rows: Vec<f32>,
         width: usize,
         /// The rows that are zero and have a feature of their own.
@@ -81,7 +91,8 @@ impl<'a> ExactSearch<'a> {
     /// is not that of the encoding; [`Error::OutOfRange`] for a number of items that is not searched
     /// exactly and for set sizes beyond the number of labels.
     pub fn in_basis(basis: &'a Basis, encoding: Encoding) -> Result<Self, Error> {
-        Self { space: Space::Basis(basis), encoding }.checked(basis.dimension())
+        let (kernel, space) = (basis.kernel(), Space::Basis(basis));
+        Self { kernel, space, encoding }.checked(basis.dimension())
     }
 
     /// For predictions α(x), one coefficient for each row of `outputs`, as a kernel machine gives
@@ -101,7 +112,7 @@ impl<'a> ExactSearch<'a> {
         let norms = block.squared_norms().into_iter().enumerate();
         let zeros = norms.filter(|&(_, squared)| squared == 0.0 && kernel.is_normalised());
         let zeros = zeros.map(|(row, _)| row).collect();
-        Self { space: Space::Outputs { kernel, rows, width, zeros }, encoding }.checked(count)
+        Self { kernel, space: Space::Outputs { rows, width, zeros }, encoding }.checked(count)
     }
 
     /// Searches for the prediction 0, which meets whatever could be refused.
@@ -128,38 +139,39 @@ impl<'a> ExactSearch<'a> {
     }
 
     fn one(&self, z: &[f32]) -> Result<PreImage, Error> {
-        let direction = self.direction(z)?;
-        let kernel = self.kernel();
+        let (weights, zero) = self.direction(z)?;
+        let scale = |squared: usize| scale(self.kernel, squared as f64);
         match &self.encoding {
             Encoding::KemenySigns => {
-                best_by_pairs(kernel, &direction.weights).map(PreImage::Ranking)
+                best_by_pairs(&weights, scale(weights.len())?).map(PreImage::Ranking)
             }
             Encoding::HammingOneHot => {
-                best_by_positions(kernel, &direction.weights).map(PreImage::Ranking)
+                best_by_positions(&weights, scale(weights.len().isqrt())?).map(PreImage::Ranking)
             }
             Encoding::LabelBits(sizes) => {
-                label_sets::best_in(kernel, &direction, sizes.clone()).map(PreImage::Labels)
+                best_labels(self.kernel, &weights, zero, sizes.clone()).map(PreImage::Labels)
             }
         }
     }
 
-    fn kernel(&self) -> &dyn OutputKernel {
+    /// A prediction h in feature space, `⟨h, ψ(y)⟩ = s(y) ⟨w, y⟩` for every row y but the zero row: w, a number for
+    /// each column, and `⟨h, ψ(0)⟩`, which is 0 unless the kernel is normalised.
+    fn direction(&self, z: &[f32]) -> Result<(Vec<f32>, f64), Error> {
         match &self.space {
-            Space::Basis(basis) => basis.kernel(),
-            Space::Outputs { kernel, .. } => *kernel,
-        }
-    }
-
-    /// w of a prediction.
-    fn direction(&self, z: &[f32]) -> Result<Direction, Error> {
-        match &self.space {
-            Space::Basis(basis) if z.len() < basis.dimension() => {
+            Space::Basis(basis) => {
                 let mut padded = z.to_vec();
-                padded.resize(basis.dimension(), 0.0);
-                direction::direction(basis, &padded)
+                padded.resize(z.len().max(basis.dimension()), 0.0);
+                let weights = basis.feature_direction(&padded)?.ok_or_else(|| {
+                    Error::Unsupported(format!(
+                        "the basis of the kernel {:?} holds anchors or is tempered; without \
+                         candidates only kernels that are linear in features are decoded",
+                        basis.kernel().name()
+                    ))
+                })?;
+                let terms = padded.iter().zip(basis.zero_row().unwrap_or_default());
+                Ok((weights, terms.map(|(&z, &zero)| f64::from(z) * f64::from(zero)).sum()))
             }
-            Space::Basis(basis) => direction::direction(basis, z),
-            Space::Outputs { rows, width, zeros, .. } => {
+            Space::Outputs { rows, width, zeros } => {
                 let count = rows.len() / width.max(&1);
                 check_len("coefficients of training outputs", z.len(), count)?;
                 let mut weights = vec![0.0f64; *width];
@@ -168,7 +180,7 @@ impl<'a> ExactSearch<'a> {
                     terms.for_each(|(w, &v)| *w += f64::from(alpha) * f64::from(v));
                 }
                 let weights = weights.into_iter().map(|w| w as f32).collect();
-                Ok(Direction { weights, zero: zeros.iter().map(|&at| f64::from(z[at])).sum() })
+                Ok((weights, zeros.iter().map(|&at| f64::from(z[at])).sum()))
             }
         }
     }
@@ -178,7 +190,7 @@ impl<'a> ExactSearch<'a> {
 fn scaled(kernel: &dyn OutputKernel, block: &Block) -> Result<Vec<f32>, Error> {
     let mut values = Vec::with_capacity(block.len() * block.width());
     for (row, squared) in block.squared_norms().into_iter().enumerate() {
-        let scale = direction::scale(kernel, squared)?;
+        let scale = scale(kernel, squared)?;
         if block.kind() == RowKind::Sparse {
             return Err(Error::Unsupported(
                 "sparse rows of outputs; rankings and label sets are dense rows or bits".into(),
@@ -188,4 +200,64 @@ fn scaled(kernel: &dyn OutputKernel, block: &Block) -> Result<Vec<f32>, Error> {
         values.extend(row.map(|value| (f64::from(value) * scale) as f32));
     }
     Ok(values)
+}
+
+/// The scale of rows of a squared norm, under a kernel that is linear in scaled features.
+fn scale(kernel: &dyn OutputKernel, squared_norm: f64) -> Result<f64, Error> {
+    kernel.feature_scale(squared_norm).ok_or_else(|| {
+        Error::Unsupported(format!(
+            "the kernel {:?} is not linear in features; without candidates only such kernels are \
+             decoded",
+            kernel.name()
+        ))
+    })
+}
+
+/// The best of all sets of labels for a direction w in feature space: of the sets Y of `sizes` labels the one with
+/// the largest `⟨z, ψ̃(Y)⟩ + b(Y)`, exactly.
+///
+/// Rows are of zeros and ones with a column for each label, as
+/// [`LabelVocabulary`](dsokr_basis::features::LabelVocabulary) makes them, under a kernel that is
+/// linear in rows scaled by s(|Y|). As in decoding `b(Y) = −½ k(Y, Y) = −½ s(|Y|)² |Y|`, and 0 under a
+/// normalised kernel. The best set of k labels is that of the k largest weights, so that one pass over sorted weights
+/// sees every size. Of equal weights the first label is taken, of equal scores the smaller set. The empty set has the
+/// score that a normalised kernel gives it by its own feature ([`zero_row`](dsokr_basis::Basis::zero_row)).
+fn best_labels(
+    kernel: &dyn OutputKernel,
+    weights: &[f32],
+    zero: f64,
+    sizes: RangeInclusive<usize>,
+) -> Result<LabelSet, Error> {
+    let labels = weights.len();
+    if sizes.is_empty() || *sizes.end() > labels {
+        return Err(Error::out_of_range(
+            format!("sets of {}..={} labels", sizes.start(), sizes.end()),
+            format!("sizes within 0..={labels}, at least one"),
+        ));
+    }
+    if let Some(at) = weights.iter().position(|weight| !weight.is_finite()) {
+        return Err(Error::NotFinite { place: format!("weight {at}"), value: weights[at] });
+    }
+    let mut order: Vec<u32> = (0..labels as u32).collect();
+    order.sort_by(|&a, &b| weights[b as usize].total_cmp(&weights[a as usize]));
+    let mut best: Option<(usize, f64)> = None;
+    let mut sum = 0.0;
+    for size in 0..=*sizes.end() {
+        if let Some(&label) = size.checked_sub(1).and_then(|last| order.get(last)) {
+            sum += f64::from(weights[label as usize]);
+        }
+        let scale = scale(kernel, size as f64)?;
+        let constant = match kernel.is_normalised() {
+            true => 0.0,
+            false => -0.5 * scale * scale * size as f64,
+        };
+        let score = if size == 0 { zero } else { scale * sum + constant };
+        if sizes.contains(&size) && best.is_none_or(|(_, most)| score > most) {
+            best = Some((size, score));
+        }
+    }
+    let (size, score) = best.unwrap_or_default();
+    order.truncate(size);
+    order.sort_unstable();
+    Ok(LabelSet { labels: order, score })
 }

@@ -103,8 +103,6 @@ pub fn rank(
 /// ```
 pub fn top_k(queries: &Queries, candidates: &Candidates, k: usize) -> Result<Vec<Vec<Hit>>, Error> {
     check_k(k, candidates.len() as u64)?;
-    // Rows are numbered in the order of their first candidates, so that k rows that come before
-    // another one bring k candidates that come before all of its own: the k best rows suffice.
     let rows = top_rows(queries, candidates, k.min(candidates.distinct()))?;
     Ok(of_rows(rows, k, |row| candidates.members(row as u32)))
 }
@@ -191,21 +189,27 @@ pub(crate) fn decode_in(
 }
 
 /// The k best candidates of each query from the k best rows, whose candidates `members` lists.
-pub(crate) fn of_rows<'a>(
+fn of_rows<'a>(
     rows: Vec<Vec<RowHit>>,
     k: usize,
     members: impl Fn(usize) -> Cow<'a, [u32]> + Sync,
 ) -> Vec<Vec<Hit>> {
-    rows.into_par_iter()
-        .map(|rows| {
-            let members = |hit: RowHit| {
-                let members = members(hit.row);
-                let first = members.iter().take(k);
-                first.map(|&candidate| (candidate, f64::from(hit.score))).collect::<Vec<_>>()
-            };
-            hits(best(rows.into_iter().flat_map(members).collect(), k))
-        })
-        .collect()
+    let scored = |rows: Vec<RowHit>| rows.into_iter().map(|hit| (hit.row, hit.score.into()));
+    rows.into_par_iter().map(|rows| hits(expand(scored(rows), k, &members))).collect()
+}
+
+/// The k best candidates from the k best rows: rows are numbered in the order of their first candidates, so that no
+/// other row can bring one.
+pub(crate) fn expand<'a>(
+    rows: impl IntoIterator<Item = (usize, f64)>,
+    k: usize,
+    members: impl Fn(usize) -> Cow<'a, [u32]>,
+) -> Vec<(u32, f64)> {
+    let mut scored = Vec::new();
+    for (row, score) in rows {
+        scored.extend(members(row).iter().take(k).map(|&candidate| (candidate, score)));
+    }
+    best(scored, k)
 }
 
 pub(crate) fn check_k(k: usize, candidates: u64) -> Result<(), Error> {

@@ -1,72 +1,137 @@
 use std::borrow::Cow;
+use std::fmt::{Display, Formatter};
 use std::ops::Range;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use bytemuck::Pod;
-use dsokr_basis::store::CheckedArray;
+use dsokr_basis::store::{CheckedArray, Stored};
 use half::f16;
 use half::slice::HalfFloatSliceExt;
 
 use crate::Error;
+use crate::codes::StoredCodes;
+
+/// Metadata key of the precision of a shard.
+pub(crate) const PRECISION: &str = "precision";
+
+/// How shards keep the coordinates of candidates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Precision {
+    /// As they are, in 32 bits; from 256 MiB of them on with codes of 8 bits beside them. Answers are those of
+    /// the candidates.
+    #[default]
+    F32,
+    /// Rounded to 16 bits, half the bytes, with codes as [`F32`](Self::F32) has them. Answers are those of the
+    /// candidates with rounded coordinates.
+    F16,
+    /// As they are, with codes of 8 bits beside them, a quarter more bytes, which are read in their place for all
+    /// but the few candidates that the bound on their error leaves in doubt. Answers are those of the candidates.
+    I8,
+}
+
+impl Display for Precision {
+    fn fmt(&self, out: &mut Formatter) -> std::fmt::Result {
+        out.write_str(match self {
+            Self::F32 => "f32",
+            Self::F16 => "f16",
+            Self::I8 => "i8",
+        })
+    }
+}
+
+impl FromStr for Precision {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let all = [Self::F32, Self::F16, Self::I8];
+        let named = all.into_iter().find(|own| own.to_string() == text);
+        named.ok_or_else(|| format!("{text:?} is none of f32, f16 and i8"))
+    }
+}
 
 /// Coordinates `ψ̃(c)` of distinct rows, row-major.
 #[derive(Clone, Debug)]
-pub(super) enum Coordinates {
-    /// In memory.
-    Owned(Vec<f32>),
-    /// In a mapped file, verified as they are read.
-    Mapped(Arc<CheckedArray<f32>>),
-    /// The same, rounded to 16 bits.
+pub(super) struct Coordinates {
+    /// The first of them, in a mapped file, verified as they are read.
+    file: Option<Mapped>,
+    /// The others, in memory.
+    more: Vec<f32>,
+}
+
+#[derive(Clone, Debug)]
+enum Mapped {
+    Whole(Arc<CheckedArray<f32>>),
+    /// Rounded to 16 bits.
     Rounded(Arc<CheckedArray<f16>>),
-    /// Those of a file with more behind them.
-    Joined(Arc<CheckedArray<f32>>, Vec<f32>),
+}
+
+impl From<Vec<f32>> for Coordinates {
+    fn from(more: Vec<f32>) -> Self {
+        Self { file: None, more }
+    }
 }
 
 impl Coordinates {
-    pub fn len(&self) -> usize {
-        match self {
-            Self::Owned(values) => values.len(),
-            Self::Mapped(file) => file.len(),
-            Self::Rounded(file) => file.len(),
-            Self::Joined(file, more) => file.len() + more.len(),
+    /// The shape of those of a file, and where they are.
+    pub fn read(stored: &Arc<Stored>) -> Result<(Vec<usize>, Self), Error> {
+        const NAME: &str = "coordinates";
+        let rounded = stored.all_metadata().get(PRECISION);
+        let (shape, file) = if rounded.is_some_and(|own| *own == Precision::F16.to_string()) {
+            let whole = || Error::file(stored.path(), None, "coordinates of 16 bits in one block");
+            let (shape, values) = stored.checked_array(NAME, 2)?.ok_or_else(whole)?;
+            (shape, Mapped::Rounded(scattered(stored, values)))
+        } else if let Some((shape, values)) = stored.checked_array(NAME, 2)? {
+            (shape, Mapped::Whole(scattered(stored, values)))
+        } else {
+            let (shape, values) = stored.f32(NAME, 2)?;
+            return Ok((shape, values.into_owned().into()));
+        };
+        Ok((shape, Self { file: Some(file), more: Vec::new() }))
+    }
+
+    /// Whether some of them are in a mapped file.
+    pub fn mapped(&self) -> bool {
+        self.file.is_some()
+    }
+
+    /// How many are in a mapped file.
+    fn end(&self) -> usize {
+        match &self.file {
+            None => 0,
+            Some(Mapped::Whole(file)) => file.len(),
+            Some(Mapped::Rounded(file)) => file.len(),
         }
+    }
+
+    pub fn len(&self) -> usize {
+        self.end() + self.more.len()
     }
 
     /// Those of a range, which there is, of rows of `dim`.
     pub fn get(&self, range: Range<usize>, dim: usize) -> Result<Cow<'_, [f32]>, Error> {
-        match self {
-            Self::Owned(values) => Ok(values[range].into()),
-            Self::Mapped(file) => verified(file, range, dim).map(Cow::Borrowed),
-            Self::Rounded(file) => Ok(verified(file, range, dim)?.to_f32_vec().into()),
-            Self::Joined(file, more) => {
-                let end = file.len();
-                if range.start >= end {
-                    return Ok(more[range.start - end..range.end - end].into());
-                }
-                let first = verified(file, range.start..range.end.min(end), dim)?;
-                match range.end.saturating_sub(end) {
-                    0 => Ok(first.into()),
-                    rest => Ok([first, &more[..rest]].concat().into()),
-                }
+        let end = self.end();
+        let (first, rest) = (range.start..range.end.min(end), range.end.saturating_sub(end));
+        let first: Cow<[f32]> = match &self.file {
+            Some(Mapped::Whole(file)) if range.start < end => verified(file, first, dim)?.into(),
+            Some(Mapped::Rounded(file)) if range.start < end => {
+                verified(file, first, dim)?.to_f32_vec().into()
             }
-        }
+            Some(_) | None => return Ok(self.more[range.start - end..rest].into()),
+        };
+        Ok(if rest == 0 { first } else { [&first, &self.more[..rest]].concat().into() })
     }
 
-    /// These, and more behind them. Those of a file that rounds them come into memory.
-    pub fn with_more(self, more: &[f32], dim: usize) -> Result<Self, Error> {
-        Ok(match self {
-            Self::Owned(mut values) => {
-                values.extend_from_slice(more);
-                Self::Owned(values)
-            }
-            Self::Mapped(file) => Self::Joined(file, more.to_vec()),
-            Self::Rounded(_) => Self::Owned([&*self.get(0..self.len(), dim)?, more].concat()),
-            Self::Joined(file, mut rest) => {
-                rest.extend_from_slice(more);
-                Self::Joined(file, rest)
-            }
-        })
+    /// These, and more behind them.
+    pub fn with_more(mut self, more: &[f32]) -> Self {
+        self.more.extend_from_slice(more);
+        self
     }
+}
+
+/// Few of the coordinates are read where there are codes.
+fn scattered<T: Pod>(stored: &Stored, values: CheckedArray<T>) -> Arc<CheckedArray<T>> {
+    Arc::new(if StoredCodes::are_in(stored) { values.scattered() } else { values })
 }
 
 fn verified<T: Pod + Into<f32>>(

@@ -3,15 +3,12 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 
-use dsokr_basis::store::{self, Array, Element, Stored, Tensor};
-use half::f16;
+use dsokr_basis::store::{Array, Contents, Element, Stored, Tensor};
 
-use super::Candidates;
-use super::checks::{check_constants, check_order, sorted};
 use super::coordinates::{Coordinates, check_finite};
 use super::filled::{FilledRows, interleaved};
-use super::precision::{PRECISION, Precision};
-use super::texts::Texts;
+use super::texts::{Texts, sorted};
+use super::{Candidates, check_constants, check_order};
 use crate::blocks::check_count;
 use crate::classes::Classes;
 use crate::codes::{LARGEST, StoredCodes};
@@ -36,30 +33,20 @@ const ADDED: &str = "added";
 /// Integers up to here are exact in f32.
 const EXACT: u32 = 1 << 24;
 
-/// Ids and labels of candidates, and their order by ids, as files hold them.
-pub(super) struct Named<'a> {
-    pub ids: &'a Texts,
-    pub labels: &'a Texts,
-    /// Candidates in the order of their ids.
-    pub by_id: &'a [u32],
-}
-
-impl<'a> Named<'a> {
-    pub fn tensors(&self) -> Vec<Tensor<'a>> {
-        let Self { ids, labels, by_id } = *self;
-        let count = by_id.len();
-        vec![
-            Tensor::u8("ids", &[ids.bytes.len()], &ids.bytes),
-            Tensor::u64("id_offsets", &[count + 1], &ids.offsets),
-            Tensor::u8("labels", &[labels.bytes.len()], &labels.bytes),
-            Tensor::u64("label_offsets", &[count + 1], &labels.offsets),
-            Tensor::u32("by_id", &[count], by_id),
-        ]
-    }
+/// Ids, labels, and the order of candidates by ids, as files hold them.
+pub(crate) fn named<'a>(ids: &'a Texts, labels: &'a Texts, by_id: &'a [u32]) -> Vec<Tensor<'a>> {
+    let offsets = [ids.offsets.len()];
+    vec![
+        Tensor::u8("ids", &[ids.bytes.len()], &ids.bytes),
+        Tensor::u64("id_offsets", &offsets, &ids.offsets),
+        Tensor::u8("labels", &[labels.bytes.len()], &labels.bytes),
+        Tensor::u64("label_offsets", &offsets, &labels.offsets),
+        Tensor::u32("by_id", &[by_id.len()], by_id),
+    ]
 }
 
 /// The candidates of each row, as files hold them.
-pub(super) fn grouped<'a>(offsets: &'a [u64], members: &'a [u32]) -> [Tensor<'a>; 2] {
+pub(crate) fn grouped<'a>(offsets: &'a [u64], members: &'a [u32]) -> [Tensor<'a>; 2] {
     [
         Tensor::u64("row_offsets", &[offsets.len()], offsets),
         Tensor::u32("members", &[members.len()], members),
@@ -116,8 +103,7 @@ impl Candidates {
         check_counts(&counts, 0)?;
         let weights = interleaved(&self.constants, counts.iter().map(|&count| count as f32));
         let (offsets, members) = (self.classes.offsets(), self.classes.members(0..rows));
-        let named = Named { ids: &self.ids, labels: &self.labels, by_id: &self.by_id };
-        let mut tensors = named.tensors();
+        let mut tensors = named(&self.ids, &self.labels, &self.by_id);
         tensors.extend(grouped(&offsets, &members));
         tensors.push(Tensor::f32("weights", &[rows, 2], &weights));
         let filled = FilledRows {
@@ -149,7 +135,7 @@ impl Candidates {
             tensors.push(Tensor::f32("hubs", &[rows, 2], hubs));
         }
         let version = if mapped { MAPPED } else { WHOLE };
-        let contents = store::Contents::new(KIND, version, &metadata, &tensors);
+        let contents = Contents::new(KIND, version, &metadata, &tensors);
         contents.write_filled(path, |filling| if mapped { filled.fill(filling) } else { Ok(()) })
     }
 
@@ -179,15 +165,14 @@ impl Candidates {
     /// As [`Candidates::load`].
     pub fn read(stored: &Arc<Stored>) -> Result<Self, Error> {
         let bad = |reason: String| Error::file(stored.path(), None, reason);
-        let (shape, coordinates) = coordinates(stored)?;
-        let (rows, dim) = (shape[0], shape[1]);
+        let (shape, coordinates) = Coordinates::read(stored)?;
+        let (rows, dim, mapped) = (shape[0], shape[1], coordinates.mapped());
         if dim == 0 {
             return Err(Error::too_few("candidates of dimension 0", 1));
         }
-        if let Coordinates::Owned(values) = &coordinates {
-            check_finite(0, values, dim)?;
+        if !mapped {
+            check_finite(0, &coordinates.get(0..rows * dim, dim)?, dim)?;
         }
-        let mapped = !matches!(coordinates, Coordinates::Owned(_));
         let codes = StoredCodes::read(stored, rows, dim)?.map(Arc::new);
         let (constants, multiplicities) = pairs(stored, "weights", rows)?;
         let texts = |name: &str, offsets: &str| {
@@ -216,7 +201,7 @@ impl Candidates {
             false => (constants.clone(), None),
         };
         check_constants(0, &before)?;
-        let hashes: Option<Array<u64>> = optional(stored, "hashes", mapped)?;
+        let hashes = optional::<u64>(stored, "hashes", mapped)?;
         let hashes = hashes.unwrap_or_else(|| Vec::new().into());
         if !hashes.is_empty() {
             check_len("hashes", hashes.len(), rows)?;
@@ -249,7 +234,6 @@ impl Candidates {
         if !counts.eq(multiplicities) {
             return Err(bad("multiplicities are not the numbers of members".to_owned()));
         }
-        let (constants, given, correction) = (before, constants, None);
         let mut read = Self {
             ids,
             labels,
@@ -257,20 +241,19 @@ impl Candidates {
             dim,
             coordinates,
             codes,
-            constants,
+            constants: before,
             hashes,
             added,
             by_id,
-            correction,
+            correction: None,
         };
         if let Some(means) = means {
             let neighbours = stored.parsed(HUB_NEIGHBOURS, "a number of neighbours")?;
+            let hubs = Hubs { neighbours: NonZeroUsize::get(neighbours), means };
             let weight = stored.parsed(HUB_WEIGHT, "a number from 0")?;
-            read = read
-                .with_hubs(Hubs::new(NonZeroUsize::get(neighbours), means), weight)
-                .map_err(|error| bad(error.to_string()))?;
+            read = read.with_hubs(hubs, weight).map_err(|error| bad(error.to_string()))?;
         }
-        match read.constants == given {
+        match read.constants == constants {
             true => Ok(read),
             false => Err(bad("constants are not those that the hubs and their weight give".into())),
         }
@@ -278,7 +261,7 @@ impl Candidates {
 }
 
 /// Refuses multiplicities of rows, of which the first is the row `first`, that f32 does not hold.
-pub(super) fn check_counts(counts: &[u32], first: usize) -> Result<(), Error> {
+pub(crate) fn check_counts(counts: &[u32], first: usize) -> Result<(), Error> {
     match counts.iter().position(|&count| count > EXACT) {
         None => Ok(()),
         Some(at) => Err(Error::out_of_range(
@@ -286,29 +269,6 @@ pub(super) fn check_counts(counts: &[u32], first: usize) -> Result<(), Error> {
             format!("at most {EXACT} in a file"),
         )),
     }
-}
-
-/// The shape of the coordinates, and where they are.
-fn coordinates(stored: &Arc<Stored>) -> Result<(Vec<usize>, Coordinates), Error> {
-    const NAME: &str = "coordinates";
-    let scattered = StoredCodes::are_in(stored);
-    if stored.all_metadata().get(PRECISION).is_some_and(|own| *own == Precision::F16.to_string()) {
-        let read = stored.checked_array::<f16>(NAME, 2)?;
-        let whole = || Error::file(stored.path(), None, "coordinates of 16 bits in one block");
-        let (shape, values) = read.ok_or_else(whole)?;
-        let values = if scattered { values.scattered() } else { values };
-        return Ok((shape, Coordinates::Rounded(Arc::new(values))));
-    }
-    Ok(match stored.checked_array::<f32>(NAME, 2)? {
-        Some((shape, values)) => {
-            let values = if scattered { values.scattered() } else { values };
-            (shape, Coordinates::Mapped(Arc::new(values)))
-        }
-        None => {
-            let (shape, values) = stored.f32(NAME, 2)?;
-            (shape, Coordinates::Owned(values.into_owned()))
-        }
-    })
 }
 
 fn has(stored: &Stored, name: &str) -> bool {

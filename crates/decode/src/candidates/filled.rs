@@ -6,7 +6,7 @@ use half::slice::HalfFloatSliceExt;
 use half::vec::HalfFloatVecExt;
 use rayon::prelude::*;
 
-use super::checks::check_constants;
+use super::check_constants;
 use super::coordinates::check_finite;
 use crate::blocks::fetch;
 use crate::codes::Coded;
@@ -16,7 +16,7 @@ use crate::{CandidateBlocks, Error, ScoreBlock};
 const BLOCKS: usize = 16;
 
 /// Rows whose numbers are written while they are read or made.
-pub(super) struct FilledRows<'a> {
+pub(crate) struct FilledRows<'a> {
     pub source: &'a dyn CandidateBlocks,
     pub rows: Range<usize>,
     /// Whether coordinates are rounded to 16 bits.

@@ -2,34 +2,28 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-mod checks;
 mod coordinates;
-mod correction;
 mod file;
 mod filled;
 mod more;
-mod precision;
-mod shard;
 mod texts;
 
 use dsokr_basis::features::Distinct;
 use dsokr_basis::store::Array;
 use dsokr_basis::{Basis, Projection, RowSource};
 
-use crate::Error;
 use crate::blocks::{CandidateBlocks, CodedBlock, ScoreBlock, check_count};
 use crate::classes::Classes;
 use crate::codes::StoredCodes;
 use crate::error::{check_len, check_whole_rows};
+use crate::{Error, Hubs};
 
-use checks::{check_constants, check_order, sorted};
+pub(crate) use coordinates::PRECISION;
+pub use coordinates::Precision;
 use coordinates::{Coordinates, check_finite};
-use correction::Correction;
-pub use correction::Hubs;
-pub(crate) use file::HUGE;
-pub use precision::Precision;
-pub(crate) use shard::{Shard, ShardPlan, save_row_shard};
-use texts::Texts;
+pub(crate) use file::{HUGE, check_counts, grouped, named};
+pub(crate) use filled::FilledRows;
+pub(crate) use texts::{Texts, sorted};
 
 /// Candidates: ids, labels and coordinates `ψ̃(c) ∈ R^p` with constants `b(c)`, in memory or in a file that is
 /// mapped.
@@ -55,6 +49,15 @@ pub struct Candidates {
     by_id: Array<u32>,
     /// What was subtracted from the constants, if anything was.
     correction: Option<Correction>,
+}
+
+/// A correction of the constants of candidates.
+#[derive(Clone, Debug, PartialEq)]
+struct Correction {
+    hubs: Hubs,
+    weight: f32,
+    /// The constants before.
+    before: Vec<f32>,
 }
 
 /// What [`Candidates::new`] takes: candidates c = 0, 1, … over k distinct rows. An empty list stands
@@ -148,20 +151,18 @@ impl Candidates {
         let (ids, labels) = (Texts::of(ids), Texts::of(labels));
         let by_id = sorted(&ids)?.into();
         check_order(class.iter().copied(), |candidate| ids.get(candidate), rows)?;
-        let classes = Classes::new(class, rows);
-        let (added, correction) = (0, None);
         Ok(Self {
             ids,
             labels,
-            classes,
+            classes: Classes::new(class, rows),
             dim,
-            coordinates: Coordinates::Owned(coordinates),
+            coordinates: coordinates.into(),
             codes: None,
             constants,
             hashes: hashes.into(),
-            added,
+            added: 0,
             by_id,
-            correction,
+            correction: None,
         })
     }
 
@@ -209,23 +210,6 @@ impl Candidates {
     /// Distinct row of a candidate, an index below [`Candidates::len`].
     pub fn class_of(&self, candidate: usize) -> u32 {
         self.classes.of(candidate)
-    }
-
-    /// How many candidates share a distinct row below [`Candidates::distinct`]: its [`members`](Self::members),
-    /// and of candidates that [shards](crate::Shards::some) give also those that are not asked for.
-    pub fn multiplicity(&self, row: u32) -> u32 {
-        self.classes.count(row as usize)
-    }
-
-    /// How many candidates share each distinct row.
-    pub(crate) fn multiplicities(&self) -> Cow<'_, [u32]> {
-        self.classes.counts(0..self.classes.rows())
-    }
-
-    /// With these multiplicities of the distinct rows, of whose candidates these are some.
-    pub(crate) fn with_multiplicities(mut self, counts: Vec<u32>) -> Self {
-        self.classes = self.classes.with_counts(counts);
-        self
     }
 
     pub(crate) fn classes(&self) -> &Classes {
@@ -283,11 +267,12 @@ impl Candidates {
         }
         check_len("hub means", hubs.means().len(), self.distinct())?;
         let mut candidates = self.without_hubs();
-        let before = candidates.constants;
-        let correction = Correction { hubs, weight, before };
-        candidates.constants = correction.constants();
+        let corrected =
+            |(&b, &h): (&f32, &f32)| (f64::from(b) - f64::from(weight) * f64::from(h)) as f32;
+        let constants = candidates.constants.iter().zip(hubs.means()).map(corrected).collect();
+        let before = std::mem::replace(&mut candidates.constants, constants);
         check_constants(0, &candidates.constants)?;
-        candidates.correction = Some(correction);
+        candidates.correction = Some(Correction { hubs, weight, before });
         Ok(candidates)
     }
 
@@ -303,9 +288,7 @@ impl Candidates {
     pub fn hubs(&self) -> Option<(&Hubs, f32)> {
         self.correction.as_ref().map(|correction| (&correction.hubs, correction.weight))
     }
-}
 
-impl Candidates {
     fn check_rows(&self, rows: Range<usize>) -> Result<Range<usize>, Error> {
         if rows.start > rows.end || rows.end > self.distinct() {
             let found = format!("distinct candidate rows {}..{}", rows.start, rows.end);
@@ -330,14 +313,12 @@ impl CandidateBlocks for Candidates {
 
     fn coded(&self, rows: Range<usize>) -> Result<Option<CodedBlock<'_>>, Error> {
         let Range { start, end } = self.check_rows(rows)?;
-        let Some(codes) = &self.codes else {
-            return Ok(None);
-        };
+        let Some(codes) = &self.codes else { return Ok(None) };
         let constants = &self.constants[start..end];
         Ok(codes.block(start..end, constants)?.map(|codes| CodedBlock {
             codes,
             constants: constants.into(),
-            multiplicities: self.classes.counts(start..end),
+            multiplicities: self.classes.counts(start..end).into(),
         }))
     }
 
@@ -346,7 +327,7 @@ impl CandidateBlocks for Candidates {
         Ok(ScoreBlock {
             coordinates: self.points(start..end)?,
             constants: self.constants[start..end].into(),
-            multiplicities: self.classes.counts(start..end),
+            multiplicities: self.classes.counts(start..end).into(),
         })
     }
 }
@@ -364,5 +345,45 @@ impl PartialEq for Candidates {
             && self.hashes == other.hashes
             && self.added == other.added
             && self.correction == other.correction
+    }
+}
+
+/// Refuses constants that are not finite, of rows from `first` on.
+pub(super) fn check_constants(first: usize, constants: &[f32]) -> Result<(), Error> {
+    match constants.iter().position(|value| !value.is_finite()) {
+        None => Ok(()),
+        Some(at) => Err(Error::NotFinite {
+            place: format!("candidate row {}, constant", first + at),
+            value: constants[at],
+        }),
+    }
+}
+
+/// Refuses classes that are not numbered in the order in which they first appear, from 0 to
+/// `rows` − 1.
+pub(super) fn check_order<'a>(
+    classes: impl Iterator<Item = u32>,
+    id: impl Fn(usize) -> &'a str,
+    rows: usize,
+) -> Result<(), Error> {
+    let mut next = 0;
+    for (candidate, class) in classes.enumerate() {
+        let refuse = |allowed| {
+            let id = id(candidate);
+            Err(Error::out_of_range(format!("candidate {id:?} is of class {class}"), allowed))
+        };
+        if class as usize >= rows {
+            return refuse(format!("0..{rows}, the distinct rows"));
+        }
+        if class > next {
+            return refuse(format!(
+                "0..={next}, since classes are numbered in the order in which they first appear"
+            ));
+        }
+        next = next.max(class + 1);
+    }
+    match (next as usize) < rows {
+        true => Err(Error::Inconsistent(format!("distinct row {next} belongs to no candidate"))),
+        false => Ok(()),
     }
 }

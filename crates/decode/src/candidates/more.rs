@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 
 use super::Candidates;
-use super::checks::same_id;
+use super::texts::same_id;
 use crate::blocks::check_count;
 use crate::classes::Classes;
 use crate::error::check_len;
@@ -69,7 +69,7 @@ impl Candidates {
             labels: own.labels.with_more(&more.labels),
             classes: Classes::new(class, hashes.len()),
             constants: [&own.constants[..], &pick(&more.constants)].concat(),
-            coordinates: own.coordinates.with_more(&points, own.dim)?,
+            coordinates: own.coordinates.with_more(&points),
             codes: None,
             hashes: hashes.into(),
             added: own.added + more.len(),
@@ -78,7 +78,9 @@ impl Candidates {
             correction: None,
         };
         match corrected {
-            Some((neighbours, weight)) => all.with_hubs(Hubs::new(neighbours, all_means), weight),
+            Some((neighbours, weight)) => {
+                all.with_hubs(Hubs { neighbours, means: all_means }, weight)
+            }
             None => Ok(all),
         }
     }

@@ -6,7 +6,7 @@ use crate::Error;
 
 /// Texts, all in one, with where each starts and the last ends, in bytes.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Texts {
+pub(crate) struct Texts {
     pub bytes: Array<u8>,
     pub offsets: Array<u64>,
 }
@@ -80,4 +80,20 @@ impl Texts {
             offsets: offsets.collect::<Vec<u64>>().into(),
         }
     }
+}
+
+/// Candidates in the order of their ids; an id that occurs twice is an error.
+pub(crate) fn sorted(ids: &Texts) -> Result<Vec<u32>, Error> {
+    let mut order: Vec<u32> = (0..ids.len() as u32).collect();
+    let key = |candidate: u32| (ids.get(candidate as usize), candidate);
+    order.sort_unstable_by(|&a, &b| key(a).cmp(&key(b)));
+    let same = |pair: &&[u32]| ids.get(pair[0] as usize) == ids.get(pair[1] as usize);
+    match order.windows(2).filter(same).min_by_key(|pair| pair[1]) {
+        Some(pair) => Err(same_id(pair[0], pair[1], ids.get(pair[0] as usize))),
+        None => Ok(order),
+    }
+}
+
+pub(super) fn same_id(first: u32, second: u32, id: &str) -> Error {
+    Error::Inconsistent(format!("candidates {first} and {second} have the same id {id:?}"))
 }

@@ -4,8 +4,8 @@ use dsokr_basis::random::{generator, unit};
 use proptest::prelude::*;
 
 use super::*;
-use crate::candidates::save_row_shard;
 use crate::scoring::{MANY, QueryTile, product};
+use crate::shards::Part;
 use crate::{
     CandidateBlocks, CandidateParts, Candidates, Error, Precision, Queries, Rank, RowHit, ShardSet,
     Shards, rank, top_k, top_rows,
@@ -146,10 +146,8 @@ proptest! {
                 folder: folder.path(), of, precision: Precision::F16, fingerprint: "these", metadata: &metadata,
             };
             let text = |row: usize| [plain.id(row).to_owned(), String::new()];
-            set.each(0, |plan| match streamed {
-                true => save_row_shard(&plain, &text, plan),
-                false => plain.save_shard(plan),
-            }).expect("written");
+            let part = |rows| if streamed { Ok(Part::of_rows(rows, &text)) } else { Part::of(&plain, rows) };
+            set.write(&plain, 0, part).expect("written");
             let shards = Shards::open(folder.path(), "these").expect("opened");
             prop_assert!(shards.held().all(|own| own.coded(0..1).is_ok_and(|coded| coded.is_some())));
             for at_once in [1, 7, 40] {

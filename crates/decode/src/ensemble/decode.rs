@@ -1,17 +1,19 @@
+//! Ranks, hits and standings of an ensemble.
+
+use std::borrow::Cow;
 use std::ops::Range;
 
-use super::combination::Combination;
-use super::combiner::{Combiner, Values};
-use super::looked;
-use super::member::member_error;
-use super::shared::Ensemble;
-use super::streamed;
+use dsokr_basis::Cancellation;
+use rayon::prelude::*;
+
+use super::rule::{Combiner, Values};
 use super::whole::{self, Sweep};
-use crate::error::check_len;
-use crate::hits::{self, check_k};
-use crate::scoring::WantedRows;
+use super::{Combination, Ensemble, Member, member_error, streamed};
+use crate::error::{check_len, missing_gold};
+use crate::hits::{self, check_k, expand, hits};
+use crate::scoring::{Listed, WantedRows};
 use crate::standing::{self, Found, wanted_first, wanted_rows};
-use crate::{Candidates, Decoded, Error, Hit, Pool, Queries, Rank, Standings};
+use crate::{Candidates, Decoded, Error, Hit, Pool, Queries, Rank, SecondLook, Standings};
 
 impl Ensemble<'_> {
     /// Ranks the gold candidates and finds the k best candidates, in one pass; k may be 0.
@@ -49,24 +51,22 @@ impl Ensemble<'_> {
     ) -> Result<Vec<Decoded>, Error> {
         let combiner = rule.combiner(&self.members)?;
         self.check(pool, gold, k)?;
-        let plain = matches!(pool, Pool::Shared) && combiner.values == Values::Scores;
-        if let [member] = &self.members[..]
-            && (self.looks[0].is_some() || plain)
-        {
-            let candidates = member.candidates;
-            let decoded = match self.looks[0] {
-                Some(look) => looked::decode(look, pool, member, gold, k),
-                None => hits::decode(&member.queries, gold, candidates, k)
-                    .map(|found| found.decoded(k, |row| candidates.members(row as u32))),
-            };
-            return decoded.map_err(|error| member_error(member, error));
-        }
+        let plain = combiner.values == Values::Scores;
         let sweep = Sweep { ensemble: self, pool, combiner: &combiner, gold };
-        match pool {
-            Pool::Shared if plain && self.looks.iter().all(Option::is_none) => {
+        match (&self.members[..], pool) {
+            ([member], _) if let Some(look) = self.looks[0] => {
+                looked(look, pool, member, gold, k).map_err(|error| member_error(member, error))
+            }
+            ([member], Pool::Shared) if plain => {
+                let members = |row: usize| member.candidates.members(row as u32);
+                let found = hits::decode(&member.queries, gold, member.candidates, k);
+                let decoded = found.map(|found| found.decoded(k, members));
+                decoded.map_err(|error| member_error(member, error))
+            }
+            (_, Pool::Shared) if plain && self.looks.iter().all(Option::is_none) => {
                 streamed::decode(&sweep, k)
             }
-            Pool::Shared | Pool::PerQuery(_) => whole::decode(&sweep, k),
+            (_, Pool::Shared | Pool::PerQuery(_)) => whole::decode(&sweep, k),
         }
     }
 
@@ -90,26 +90,20 @@ impl Ensemble<'_> {
         if let Some(wanted) = wanted {
             check_len("wanted candidates", wanted.len(), self.candidates().len())?;
         }
-        let classes = &*self.refinement.classes;
+        let classes = &*self.classes;
         let rows = wanted.map(|wanted| WantedRows::new([(0, wanted_rows(classes, wanted))]));
-        let alone = match &self.members[..] {
-            [member] => {
-                let looks = self.looks[0].is_some();
-                if looks {
-                    combiner = Combiner::sum(Values::Scores, 1, None);
-                }
-                Some(member).filter(|_| !looks && combiner.values == Values::Scores)
-            }
-            _ => None,
-        };
-        let found = match alone {
-            Some(member) => {
+        let looked = self.looks.iter().any(Option::is_some);
+        if looked && self.members.len() == 1 {
+            combiner = Combiner::sum(Values::Scores, 1, None);
+        }
+        let found = match &self.members[..] {
+            [member] if !looked && combiner.values == Values::Scores => {
                 standing::find(&member.queries, member.candidates, rows.as_ref(), places)
                     .map_err(|error| member_error(member, error))?
             }
-            None => {
-                let sweep =
-                    Sweep { ensemble: self, pool: Pool::Shared, combiner: &combiner, gold: &[] };
+            _ => {
+                let (pool, combiner) = (Pool::Shared, &combiner);
+                let sweep = Sweep { ensemble: self, pool, combiner, gold: &[] };
                 whole::find(&sweep, rows.as_ref(), places)?
             }
         };
@@ -175,4 +169,72 @@ impl Pool<'_> {
     ) -> Result<Vec<Vec<Hit>>, Error> {
         Ensemble::one(*queries, candidates, None)?.top_k(*self, &Combination::default(), k)
     }
+}
+
+/// A row of a query: its number, its score, and how many candidates share it.
+type Scored = (usize, f32, u32);
+
+/// Ranks the gold rows and finds the k best candidates of a member with a second look.
+fn looked(
+    look: &SecondLook,
+    pool: Pool,
+    member: &Member,
+    gold: &[Option<u32>],
+    k: usize,
+) -> Result<Vec<Decoded>, Error> {
+    let (queries, candidates) = (&member.queries, member.candidates);
+    // what is true beyond the rows that are at hand
+    let first = match pool {
+        Pool::Shared => Some(hits::decode(queries, gold, candidates, look.size().max(k))?),
+        Pool::PerQuery(_) => None,
+    };
+    let cancellation = Cancellation::current();
+    let one = |listed: &mut Listed, query: usize| {
+        cancellation.check()?;
+        let mut rows: Vec<Scored> = match (&first, pool) {
+            (Some(first), _) => {
+                let count = |row: usize| candidates.classes().count(row);
+                first.rows[query].iter().map(|hit| (hit.row, hit.score, count(hit.row))).collect()
+            }
+            (None, Pool::PerQuery(lists)) => {
+                let list = lists.list(query).iter();
+                listed.gather(list.map(|&candidate| candidates.class_of(candidate as usize)));
+                let scores = listed.score(queries, query, candidates)?;
+                let rows = listed.rows.iter().zip(scores).zip(&listed.counts);
+                rows.map(|((&row, score), &count)| (row as usize, score, count)).collect()
+            }
+            (None, Pool::Shared) => Vec::new(),
+        };
+        rows.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        let (anew, old) = rows.split_at(look.size().min(rows.len()));
+        let seen: Vec<(usize, f32)> = anew.iter().map(|&(row, score, _)| (row, score)).collect();
+        let mut scores = look.scores(queries, query, &seen, candidates, true)?;
+        scores.extend(old.iter().map(|&(_, score, _)| f64::from(score)));
+        let members = |row: usize| -> Cow<[u32]> {
+            let members = candidates.members(row as u32);
+            members.iter().copied().filter(|&candidate| pool.has(query, candidate)).collect()
+        };
+        let scored = rows.iter().map(|&(row, ..)| row).zip(scores.iter().copied());
+        let found = hits(expand(scored, k, members));
+        let Some(gold) = gold[query] else {
+            return Ok(Decoded { rank: None, gold_score: None, hits: found });
+        };
+        let place = rows.iter().position(|&(row, ..)| row == gold as usize);
+        let (rank, score) = match (place, &first) {
+            // a row that keeps its score keeps its rank, beyond the rows at hand too
+            (place, Some(first)) if place.is_none_or(|at| at >= seen.len()) => {
+                (first.ranks[query], first.scores[query])
+            }
+            (Some(at), _) => {
+                let counted = scores.iter().copied().zip(rows.iter().map(|&(_, _, count)| count));
+                let rank = Rank::among(counted, scores[at], pool.size(query, candidates))?;
+                (Some(rank), Some(scores[at] as f32))
+            }
+            (None, _) => {
+                return Err(missing_gold(&queries.name(query), &format!("of row {gold}")));
+            }
+        };
+        Ok(Decoded { rank, gold_score: score, hits: found })
+    };
+    (0..queries.len()).into_par_iter().map_init(Listed::default, one).collect()
 }

@@ -1,9 +1,7 @@
-use super::combination::Combination;
-use super::combiner::Combiner;
-use super::member::Member;
 use super::rivals::Rivals;
-use super::shared::Ensemble;
+use super::rule::Combiner;
 use super::whole::Sweep;
+use super::{Combination, Ensemble, Member};
 use crate::error::check_queries;
 use crate::{Error, Metrics, PerQuery, Pool, Queries, Rank};
 
@@ -102,7 +100,7 @@ fn fit_in(
     ensemble.check(pool, gold, 0)?;
     check_queries(gold.len())?;
     let sweep = Sweep { ensemble, pool, combiner: &combiner, gold };
-    let rivals = Rivals::of(&sweep, limit)?;
+    let rivals = Rivals::of(&sweep, limit, false)?;
     let with = |weights: &[f64]| Combiner::sum(combiner.values, members, Some(weights));
     let rest = Rest::of(&sweep, rivals.incomplete.clone());
     let exact = |weights: &[f64]| {

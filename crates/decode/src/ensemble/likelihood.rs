@@ -1,12 +1,12 @@
 //! Weights of members by maximum likelihood.
 
-use super::combination::Combination;
+use rayon::prelude::*;
+
 use super::rivals::{QueryRivals, Rivals};
-use super::shared::Ensemble;
 use super::whole::Sweep;
+use super::{Combination, Ensemble};
 use crate::error::check_queries;
 use crate::{Error, Pool};
-use rayon::prelude::*;
 
 /// Candidates of a query that the likelihood counts, beside the gold one.
 const RIVALS: usize = 300;
@@ -79,8 +79,8 @@ pub fn likely_weights(
     ensemble.check(pool, gold, 0)?;
     check_queries(gold.iter().flatten().count())?;
     let sweep = Sweep { ensemble, pool, combiner: &combiner, gold };
-    let rivals = Rivals::first(&sweep, RIVALS)?;
-    let fields: Vec<&QueryRivals> = rivals.fields().collect();
+    let rivals = Rivals::of(&sweep, RIVALS, true)?;
+    let fields: Vec<&QueryRivals> = rivals.queries.iter().flatten().collect();
     let mut factors = vec![0.0; members];
     let mut here = Local::at(&fields, &factors);
     for _ in 0..STEPS {
@@ -143,17 +143,17 @@ impl Local {
 
     /// Of one query: its values count from those of the gold candidate.
     fn of(field: &QueryRivals, factors: &[f64]) -> Self {
-        let (members, rows) = (factors.len(), field.counts().len());
-        let value = |member: usize, row: usize| field.value(member, row) - field.gold(member);
+        let (members, rows) = (factors.len(), field.counts.len());
+        let value = |member: usize, row: usize| field.value(member, row) - field.gold[member];
         let exponent = |row: usize| -> f64 {
             (0..members).map(|member| factors[member] * value(member, row)).sum()
         };
         let exponents: Vec<f64> = (0..rows).map(exponent).collect();
         let most = exponents.iter().copied().fold(0.0, f64::max);
-        let counts = field.counts().iter().copied().map(f64::from);
+        let counts = field.counts.iter().copied().map(f64::from);
         let mut shares: Vec<f64> =
             exponents.iter().zip(counts).map(|(e, count)| count * (e - most).exp()).collect();
-        let sum: f64 = field.tied() * (-most).exp() + shares.iter().sum::<f64>();
+        let sum: f64 = f64::from(field.tied) * (-most).exp() + shares.iter().sum::<f64>();
         shares.iter_mut().for_each(|share| *share /= sum);
         let mut gradient = vec![0.0; members];
         let mut curvature = vec![0.0; members * members];

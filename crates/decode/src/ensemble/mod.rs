@@ -1,19 +1,271 @@
-mod combination;
-mod combiner;
+//! Several models that rank the same candidates for the same queries.
+
 mod decode;
 mod fit;
 mod likelihood;
-mod looked;
-mod member;
-mod refine;
 mod rivals;
-mod shared;
+mod rule;
 mod streamed;
 mod values;
 mod whole;
 
-pub use combination::Combination;
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use crate::classes::Classes;
+use crate::error::check_len;
+use crate::scoring::check_gold;
+use crate::{Candidates, Error, Metrics, MissingGold, Pool, Queries, Rank, SecondLook, scoring};
+
 pub use fit::{FittedWeights, fit_weights};
 pub use likelihood::{LikelyWeights, likely_weights};
-pub use member::Member;
-pub use shared::Ensemble;
+pub use rule::Combination;
+
+/// One model of an ensemble: what it predicts for the queries, and the candidates as it sees them.
+#[derive(Clone, Copy, Debug)]
+pub struct Member<'a> {
+    /// How errors call it, such as the folder of its run; an empty name is not mentioned.
+    pub name: &'a str,
+    /// Its predictions, of its own dimension.
+    pub queries: Queries<'a>,
+    /// Its candidates, with coordinates, constants and classes of its own.
+    pub candidates: &'a Candidates,
+    /// Whether its kernel is normalised, `k(c, c) = 1` for all candidates, so that its scores are
+    /// comparable with those of other normalised kernels.
+    pub normalised: bool,
+}
+
+/// Several models that rank the same candidates for the same queries.
+///
+/// The candidates of the ensemble are those of the first member, in its order; all indices and all
+/// [`PerQuery`](crate::PerQuery) lists are in terms of them. Other members may have them in another
+/// order. Candidates that are the same point under every member are one row of the ensemble (the
+/// common refinement of the members' classes) and tie bit for bit.
+///
+/// ```
+/// use dsokr_decode::{CandidateParts, Candidates, Combination, Ensemble, Member, MissingGold, Pool, Queries};
+///
+/// let text = |ids: &[&str]| ids.iter().map(|id| id.to_string()).collect::<Vec<_>>();
+/// let candidates = |dim, coordinates| {
+///     let ids = text(&["a", "b", "c"]);
+///     Candidates::new(CandidateParts { ids, dim, coordinates, ..CandidateParts::default() })
+/// };
+/// let one = candidates(1, vec![1.0, 0.8, 0.0])?;
+/// let two = candidates(2, vec![0.0, 1.0, 0.9, 0.1, 0.5, 0.5])?;
+/// let members = vec![
+///     Member { name: "one", queries: Queries::new(1, &[1.0])?, candidates: &one, normalised: true },
+///     Member { name: "two", queries: Queries::new(2, &[1.0, 0.0])?, candidates: &two, normalised: true },
+/// ];
+/// let ensemble = Ensemble::new(members)?;
+/// let gold = ensemble.gold(Pool::Shared, &text(&["b"]), MissingGold::Error)?;
+/// let found = ensemble.decode(Pool::Shared, &Combination::default(), &gold, 1)?;
+/// assert_eq!(found[0].rank.map(|rank| rank.expected_rank()), Some(1.0));
+/// assert!((found[0].hits[0].score - (0.8 + 0.9) / 2.0).abs() < 1e-6);
+/// # Ok::<(), dsokr_decode::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Ensemble<'a> {
+    members: Vec<Member<'a>>,
+    /// Candidates by the rows of the ensemble, which are numbered as they first appear. Candidates are those of the
+    /// first member, in its order.
+    classes: Cow<'a, Classes>,
+    /// Row under member t of row r: `rows[t][r]`.
+    rows: Vec<Vec<u32>>,
+    /// The second look at the first candidates of each member.
+    looks: Vec<Option<&'a SecondLook>>,
+}
+
+impl<'a> Ensemble<'a> {
+    /// An ensemble of at least one member.
+    ///
+    /// # Errors
+    /// [`Error::TooFew`] for no members; [`Error::At`] for queries and candidates of different
+    /// dimensions; [`Error::Inconsistent`], with the first difference, for members whose queries (in
+    /// number, or by id where they have ids) or candidates are not those of the first.
+    pub fn new(members: Vec<Member<'a>>) -> Result<Self, Error> {
+        for (at, member) in members.iter().enumerate() {
+            scoring::check(&member.queries, member.candidates)
+                .map_err(|error| member_error(member, error))?;
+            same_queries(&members[0], &members[at])?;
+        }
+        let (classes, rows) = refined(&members)?;
+        let looks = vec![None; members.len()];
+        Ok(Self { members, classes, rows, looks })
+    }
+
+    /// An ensemble of one model, with a second look at its first candidates where there is one. Its errors do not
+    /// name a member.
+    ///
+    /// # Errors
+    /// As [`Ensemble::new`] and [`with_second_looks`](Self::with_second_looks).
+    pub fn one(
+        queries: Queries<'a>,
+        candidates: &'a Candidates,
+        look: Option<&'a SecondLook>,
+    ) -> Result<Self, Error> {
+        let member = Member { name: "", queries, candidates, normalised: false };
+        Self::new(vec![member])?.with_second_looks(vec![look])
+    }
+
+    /// With a second look at the first candidates of some members, an entry a member; see [`SecondLook`].
+    ///
+    /// # Errors
+    /// [`Error::Length`] unless there is one entry a member; [`Error::Inconsistent`] for a look at queries of another
+    /// dimension, or at the words of other candidates.
+    pub fn with_second_looks(self, looks: Vec<Option<&'a SecondLook>>) -> Result<Self, Error> {
+        check_len("second looks", looks.len(), self.members.len())?;
+        for (member, look) in self.members.iter().zip(&looks) {
+            let checked = look.map_or(Ok(()), |look| look.check(member.candidates));
+            checked.map_err(|error| member_error(member, error))?;
+        }
+        Ok(Self { looks, ..self })
+    }
+
+    /// The members.
+    pub fn members(&self) -> &[Member<'a>] {
+        &self.members
+    }
+
+    /// The candidates, which those of all members are by id: the first member's.
+    pub fn candidates(&self) -> &'a Candidates {
+        self.members[0].candidates
+    }
+
+    /// Number of queries.
+    pub fn queries(&self) -> usize {
+        self.members[0].queries.len()
+    }
+
+    /// Number of distinct rows: candidates that differ under some member.
+    pub fn distinct(&self) -> usize {
+        self.classes.rows()
+    }
+
+    /// Distinct row of the ensemble of a candidate, an index below [`Candidates::len`].
+    pub fn class_of(&self, candidate: usize) -> u32 {
+        self.classes.of(candidate)
+    }
+
+    /// Distinct rows of the ensemble of the gold candidates, by id; see [`Pool::gold`].
+    ///
+    /// # Errors
+    /// As [`Pool::gold`].
+    pub fn gold(
+        &self,
+        pool: Pool,
+        gold: &[String],
+        missing: MissingGold,
+    ) -> Result<Vec<Option<u32>>, Error> {
+        let queries = self.members[0].queries;
+        check_len("gold ids", gold.len(), queries.len())?;
+        let name = |query: usize| queries.name(query).into_owned();
+        let found = pool.gold_candidates(name, gold, self.candidates(), missing)?;
+        Ok(found.into_iter().map(|found| found.map(|c| self.class_of(c))).collect())
+    }
+
+    /// Metrics of the ranks of all queries, as [`Pool::metrics`] has them for one model; duplicates
+    /// are candidates that are the same point under every member as an earlier one.
+    ///
+    /// # Errors
+    /// [`Error::TooFew`] for no queries; [`Error::Length`] unless there is one list a query.
+    pub fn metrics(&self, pool: Pool, ranks: &[Option<Rank>]) -> Result<Metrics, Error> {
+        pool.check(ranks.len(), self.candidates())?;
+        let class_of = |candidate| self.class_of(candidate);
+        let (candidates, duplicates) =
+            pool.counts(self.candidates().len(), self.distinct(), class_of);
+        Metrics::from_ranks(ranks, candidates, duplicates)
+    }
+
+    fn check(&self, pool: Pool, gold: &[Option<u32>], k: usize) -> Result<(), Error> {
+        let (queries, candidates) = (&self.members[0].queries, self.candidates());
+        pool.check(queries.len(), candidates)?;
+        check_gold(queries, gold, self.distinct())?;
+        if k == 0 { Ok(()) } else { pool.check_k(queries, candidates, k) }
+    }
+}
+
+/// An error that says whose it is.
+fn member_error(member: &Member, error: Error) -> Error {
+    match member.name {
+        "" => error,
+        name => error.at(format!("ensemble member {name:?}")),
+    }
+}
+
+/// Refuses members that predict for different queries.
+fn same_queries(first: &Member, member: &Member) -> Result<(), Error> {
+    let (ours, theirs) = (&first.queries, &member.queries);
+    let (count, found) = (ours.len(), theirs.len());
+    let named = ours.names().zip(theirs.names());
+    let at = match named.and_then(|(a, b)| a.iter().zip(b).position(|(a, b)| a != b)) {
+        None if count == found => return Ok(()),
+        at => at.unwrap_or(count.min(found)),
+    };
+    let name = |queries: &Queries| match at < queries.len() {
+        true => queries.name(at).into_owned(),
+        false => "missing".to_owned(),
+    };
+    Err(Error::Inconsistent(format!(
+        "query {at} is {} for ensemble member {:?} and {} for {:?}",
+        name(ours),
+        first.name,
+        name(theirs),
+        member.name
+    )))
+}
+
+/// The common refinement of the classes of several members, and the row under each member of each refined row.
+///
+/// Two candidates share a refined row if they share a row under every member.
+fn refined<'a>(members: &[Member<'a>]) -> Result<(Cow<'a, Classes>, Vec<Vec<u32>>), Error> {
+    let Some((first, others)) = members.split_first() else {
+        return Err(Error::too_few("an ensemble of no members", 1));
+    };
+    if others.is_empty() {
+        let classes = first.candidates.classes();
+        return Ok((Cow::Borrowed(classes), vec![(0..classes.rows() as u32).collect()]));
+    }
+    let count = first.candidates.len();
+    let mut class: Vec<u32> = (0..count).map(|c| first.candidates.class_of(c)).collect();
+    let mut by_member = vec![class.clone()];
+    for member in others {
+        let theirs = classes_of(first, member)?;
+        let mut refined = HashMap::new();
+        for (class, &theirs) in class.iter_mut().zip(&theirs) {
+            let next = refined.len() as u32;
+            *class = *refined.entry((*class, theirs)).or_insert(next);
+        }
+        by_member.push(theirs);
+    }
+    let distinct = class.iter().max().map_or(0, |&last| last as usize + 1);
+    let classes = Classes::new(class, distinct);
+    let row = |of: &Vec<u32>, row: usize| of[classes.members(row..row + 1)[0] as usize];
+    let rows = |of| (0..distinct).map(|at| row(of, at)).collect();
+    let rows = by_member.iter().map(rows).collect();
+    Ok((Cow::Owned(classes), rows))
+}
+
+/// The rows under a member of the candidates of the first member, found by id.
+fn classes_of(first: &Member, member: &Member) -> Result<Vec<u32>, Error> {
+    let (ours, theirs): (&Candidates, &Candidates) = (first.candidates, member.candidates);
+    let differs = |id: &str, has: &Member, lacks: &Member| {
+        Error::Inconsistent(format!(
+            "candidate {id:?} of ensemble member {:?} is not a candidate of {:?}",
+            has.name, lacks.name
+        ))
+    };
+    let of = |(at, id): (usize, &str)| {
+        // The same order is usual, and then nothing is searched.
+        let candidate = match at < theirs.len() && theirs.id(at) == id {
+            true => at,
+            false => theirs.find(id).ok_or_else(|| differs(id, first, member))?,
+        };
+        Ok::<u32, Error>(theirs.class_of(candidate))
+    };
+    let classes = ours.ids().enumerate().map(of).collect::<Result<_, _>>()?;
+    match theirs.ids().find(|id| ours.find(id).is_none()) {
+        // Ids are unique, so that as many of them are the same ones.
+        Some(id) if theirs.len() != ours.len() => Err(differs(id, member, first)),
+        _ => Ok(classes),
+    }
+}

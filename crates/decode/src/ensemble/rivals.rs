@@ -3,7 +3,7 @@ use std::ops::Range;
 use dsokr_basis::Cancellation;
 use rayon::prelude::*;
 
-use super::combiner::{Combiner, tied};
+use super::rule::{Combiner, tied};
 use super::whole::{Scratch, Sweep};
 use crate::scoring::first_by;
 use crate::{Error, Rank};
@@ -15,7 +15,7 @@ use crate::{Error, Rank};
 /// never has to be looked at again, and the ranks for any weights follow from the others.
 pub(super) struct Rivals {
     /// None for queries without a gold candidate.
-    queries: Vec<Option<QueryRivals>>,
+    pub queries: Vec<Option<QueryRivals>>,
     /// Queries of which rivals had to be left out, ascending.
     pub incomplete: Vec<usize>,
 }
@@ -25,28 +25,19 @@ pub(super) struct QueryRivals {
     /// Candidates of the query.
     candidates: u64,
     /// Values of the gold row, one a member.
-    gold: Vec<f64>,
+    pub gold: Vec<f64>,
     /// Candidates that share the gold row.
-    tied: u32,
+    pub tied: u32,
     /// Candidates that share each rival row.
-    counts: Vec<u32>,
+    pub counts: Vec<u32>,
     /// Values of rival rows, `[member × row]`.
     values: Vec<f64>,
 }
 
 impl Rivals {
-    /// Up to `limit` rivals a query, those with the largest sums of values if there are more.
-    pub(super) fn of(sweep: &Sweep, limit: usize) -> Result<Self, Error> {
-        Self::find(sweep, limit, false)
-    }
-
-    /// The `limit` candidates with the largest sums of values of each query, whether they can be above the
-    /// gold one or not.
-    pub(super) fn first(sweep: &Sweep, limit: usize) -> Result<Self, Error> {
-        Self::find(sweep, limit, true)
-    }
-
-    fn find(sweep: &Sweep, limit: usize, all: bool) -> Result<Self, Error> {
+    /// Up to `limit` rivals a query, those with the largest sums of values if there are more. With `all` those are
+    /// rivals too that cannot be above the gold one.
+    pub(super) fn of(sweep: &Sweep, limit: usize, all: bool) -> Result<Self, Error> {
         let cancellation = Cancellation::current();
         let found = sweep.tasks().into_par_iter().map_init(Scratch::default, |scratch, task| {
             cancellation.check()?;
@@ -61,11 +52,6 @@ impl Rivals {
             queries.push(found.map(|(field, _)| field));
         }
         Ok(Self { queries, incomplete })
-    }
-
-    /// The rivals of the queries that have a gold candidate.
-    pub(super) fn fields(&self) -> impl Iterator<Item = &QueryRivals> {
-        self.queries.iter().flatten()
     }
 
     /// Ranks of the gold candidates; too low for queries that are not complete.
@@ -100,21 +86,6 @@ impl Rivals {
 }
 
 impl QueryRivals {
-    /// Candidates that share the gold row.
-    pub(super) fn tied(&self) -> f64 {
-        self.tied.into()
-    }
-
-    /// Candidates that share each rival row.
-    pub(super) fn counts(&self) -> &[u32] {
-        &self.counts
-    }
-
-    /// The value of the gold row under a member.
-    pub(super) fn gold(&self, member: usize) -> f64 {
-        self.gold[member]
-    }
-
     /// The value of a rival row under a member.
     pub(super) fn value(&self, member: usize, row: usize) -> f64 {
         self.values[member * self.counts.len() + row]

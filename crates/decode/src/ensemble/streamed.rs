@@ -6,9 +6,9 @@ use std::ops::Range;
 use dsokr_basis::Processes;
 use rayon::prelude::*;
 
-use super::combiner::Step;
-use super::member::{Member, member_error};
+use super::rule::Step;
 use super::whole::Sweep;
+use super::{Member, member_error};
 use crate::classes::Classes;
 use crate::scoring::{
     self, Blocking, Gold, GoldTile, QueryTile, Reduce, Score, Scores, TopK, each_span, finite,
@@ -164,13 +164,13 @@ fn not_finite(member: &Member, tile: &QueryTile, rows: &[u32], scores: &[f32]) -
 /// Ranks and the best k candidates of all queries among all candidates.
 pub(super) fn decode(sweep: &Sweep, k: usize) -> Result<Vec<Decoded>, Error> {
     let Sweep { ensemble, combiner, gold, .. } = *sweep;
-    let (refinement, pool) = (&ensemble.refinement, ensemble.candidates().len() as u64);
+    let pool = ensemble.candidates().len() as u64;
     let dims = combiner.active().map(|member| ensemble.members[member].queries.dim());
     let blocking = Blocking::of(dims.sum());
     let source = |at: usize| {
         let member = &ensemble.members[at];
         let (step, tiles) = (combiner.step(at, pool), QueryTile::all(&member.queries, blocking));
-        Source { member, rows: &refinement.rows[at], step, tiles }
+        Source { member, rows: &ensemble.rows[at], step, tiles }
     };
     let sources =
         Sources { start: combiner.start(), members: combiner.active().map(source).collect() };
@@ -182,7 +182,7 @@ pub(super) fn decode(sweep: &Sweep, k: usize) -> Result<Vec<Decoded>, Error> {
         .map(|(at, tile)| GoldTile::new(queries, tile, gold, |rows| sources.score(at, rows)));
     let golds: Vec<GoldTile<f64>> = Processes::current().agree(golds.collect::<Result<_, _>>())?;
     let golds = Gold::new(golds, blocking.queries, gold.len());
-    let classes = &*refinement.classes;
+    let classes = &*ensemble.classes;
     let lists = TopK::new(gold.len(), k.min(classes.rows()), None);
     match k {
         0 => sources.scan(classes, blocking, |tile| golds.counter(tile))?,
@@ -191,7 +191,7 @@ pub(super) fn decode(sweep: &Sweep, k: usize) -> Result<Vec<Decoded>, Error> {
     let each = golds.ranks(gold, pool)?.into_iter().zip(lists.finish()?).enumerate();
     let decoded = each.map(|(query, (rank, rows))| {
         let gold_score = rank.map(|_| combiner.shown(golds.score(query)) as f32);
-        Decoded { rank, gold_score, hits: ensemble.expand(combiner, rows, k) }
+        Decoded { rank, gold_score, hits: sweep.hits(rows, k) }
     });
     Ok(decoded.collect())
 }

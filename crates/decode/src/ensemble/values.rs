@@ -1,4 +1,4 @@
-use super::combiner::Values;
+use super::rule::Values;
 
 /// Turns the scores of one query under one member into the values that are combined.
 #[derive(Default)]

@@ -7,15 +7,14 @@ use std::ops::Range;
 use dsokr_basis::Cancellation;
 use rayon::prelude::*;
 
-use super::combiner::{Combiner, tied};
-use super::member::member_error;
-use super::shared::{Ensemble, shown};
+use super::rule::{Combiner, tied};
 use super::values::Valuation;
+use super::{Ensemble, member_error};
 use crate::error::missing_gold;
-use crate::hits::best;
+use crate::hits::{best, expand, hits};
 use crate::scoring::{self, Blocking, Buffers, Listed, Pass, QueryTile, Span, WantedRows, leading};
 use crate::standing::{self, Found};
-use crate::{CandidateBlocks, Candidates, Decoded, Error, Pool, Queries, Rank};
+use crate::{CandidateBlocks, Candidates, Decoded, Error, Hit, Pool, Queries, Rank};
 
 /// Queries whose scores a thread holds.
 const QUERIES: usize = 32;
@@ -92,7 +91,7 @@ impl Sweep<'_> {
     /// Candidates that are a point.
     pub(super) fn count(&self, point: usize) -> u32 {
         match self.pool {
-            Pool::Shared => self.ensemble.refinement.classes.count(point),
+            Pool::Shared => self.ensemble.classes.count(point),
             Pool::PerQuery(_) => 1,
         }
     }
@@ -120,12 +119,12 @@ impl Sweep<'_> {
         for at in members {
             let member = &self.ensemble.members[at];
             let (queries, candidates) = (&member.queries, member.candidates);
-            let own_rows = &self.ensemble.refinement.rows[at];
+            let own_rows = &self.ensemble.rows[at];
             let (counts, of): (Cow<[u32]>, &[u32]) = match listed {
                 None => {
                     let scored = scored(queries, task.clone(), candidates, buffers, scores);
                     scored.map_err(|error| member_error(member, error))?;
-                    (candidates.multiplicities(), own_rows)
+                    (candidates.classes().counts(0..candidates.rows()).into(), own_rows)
                 }
                 Some(own) => {
                     let row = |&c: &u32| own_rows[self.ensemble.class_of(c as usize) as usize];
@@ -149,6 +148,17 @@ impl Sweep<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The k best candidates from the k best rows of the ensemble.
+    pub(super) fn hits(&self, rows: Vec<(usize, f64)>, k: usize) -> Vec<Hit> {
+        self.shown(expand(rows, k, |row| self.ensemble.classes.members(row..row + 1)))
+    }
+
+    /// Hits with the scores that are shown.
+    fn shown(&self, scored: Vec<(u32, f64)>) -> Vec<Hit> {
+        let shown = |(candidate, score)| (candidate, self.combiner.shown(score));
+        hits(scored.into_iter().map(shown).collect())
     }
 
     /// What `finish` makes of each query and its combined scores of all points, so many queries at a time.
@@ -212,7 +222,7 @@ fn scored(
 
 /// Ranks and the best k candidates of all queries.
 pub(super) fn decode(sweep: &Sweep, k: usize) -> Result<Vec<Decoded>, Error> {
-    let Sweep { ensemble, pool, combiner, gold } = *sweep;
+    let Sweep { pool, combiner, gold, .. } = *sweep;
     sweep.combined(QUERIES, |query, scores| {
         let candidates = sweep.candidates(query);
         let tolerance = combiner.tolerance(candidates);
@@ -221,13 +231,13 @@ pub(super) fn decode(sweep: &Sweep, k: usize) -> Result<Vec<Decoded>, Error> {
             Pool::Shared => {
                 let mut rows = leading(scores, k, None);
                 level(&mut rows, tolerance);
-                ensemble.expand(combiner, rows, k)
+                sweep.hits(rows, k)
             }
             Pool::PerQuery(lists) => {
                 let scored = lists.list(query).iter().copied().zip(scores.iter().copied());
                 let mut listed = best(scored.collect(), k);
                 level(&mut listed, tolerance);
-                shown(combiner, best(listed, k))
+                sweep.shown(best(listed, k))
             }
         };
         let Some(row) = gold[query] else {

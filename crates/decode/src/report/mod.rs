@@ -18,14 +18,216 @@
 //! # Ok::<(), dsokr_decode::Error>(())
 //! ```
 
-mod curve;
-mod histogram;
-mod paired;
-mod reliability;
 mod rows;
 
-pub use curve::{HitsPoint, hits_curve};
-pub use histogram::{RankBin, RankHistogram, rank_histogram};
-pub use paired::{Comparison, Difference, compare};
-pub use reliability::{ReliabilityBin, reliability};
-pub use rows::{QueryRow, query_rows, worst};
+use serde::{Deserialize, Serialize};
+
+use crate::bootstrap::{percentile_interval, resampled, resampled_means};
+use crate::error::{check_len, check_queries};
+use crate::{Error, Rank};
+
+pub use rows::{QueryRow, ReliabilityBin, query_rows, reliability, worst};
+
+/// The most bins a decade.
+const MOST: u32 = 100;
+
+/// A point of the curve of hits among the first k.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HitsPoint {
+    /// k, from 1.
+    pub k: usize,
+    /// Hits@k, `(1/n) Σ E[rank ≤ k]`.
+    pub hits: f64,
+    /// Lower end of its 95 % bootstrap interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// Hits@k for k = 1, …, `most`, each with a 95 % bootstrap interval over queries.
+///
+/// The resamples are those of [`bootstrap`](crate::bootstrap), so that the points at 1, 5 and 10
+/// agree with it. Missing gold candidates are never hit. Holds resamples × most numbers.
+///
+/// # Errors
+/// [`Error::OutOfRange`] for `most` = 0; [`Error::TooFew`] for no queries and less than 40 resamples.
+pub fn hits_curve(
+    ranks: &[Option<Rank>],
+    most: usize,
+    resamples: usize,
+    seed: u64,
+) -> Result<Vec<HitsPoint>, Error> {
+    if most == 0 {
+        return Err(Error::out_of_range("a curve to hits@0", "hits@1 and above"));
+    }
+    let curve = |queries: &mut dyn Iterator<Item = usize>| {
+        let mut sums = vec![0.0; most];
+        for rank in queries.filter_map(|query| ranks[query]) {
+            // Nothing is hit before the first rank that the gold candidate can have.
+            let start = usize::try_from(rank.above()).unwrap_or(most).min(most);
+            for (k, sum) in (start as u64 + 1..).zip(&mut sums[start..]) {
+                *sum += rank.expected_hit(k);
+            }
+        }
+        sums.iter_mut().for_each(|sum| *sum /= ranks.len() as f64);
+        sums
+    };
+    let drawn = resampled(ranks.len(), resamples, seed, curve)?;
+    let hits = curve(&mut (0..ranks.len()));
+    let point = |(at, hits)| {
+        let [low, high] = percentile_interval(drawn.iter().map(|curve| curve[at]).collect());
+        HitsPoint { k: at + 1, hits, low, high }
+    };
+    Ok(hits.into_iter().enumerate().map(point).collect())
+}
+
+/// How many queries have their gold candidate at which ranks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RankHistogram {
+    /// Bins without gaps, from rank 1 to the bin of the last rank that occurs.
+    pub bins: Vec<RankBin>,
+    /// Queries whose gold candidate is missing.
+    pub missing: usize,
+}
+
+/// Ranks `first..=last`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RankBin {
+    /// First rank.
+    pub first: u64,
+    /// Last rank.
+    pub last: u64,
+    /// Expected number of queries: one of a query whose gold candidate is tied counts in parts, for
+    /// its rank is as likely each of those that the tie spans.
+    pub queries: f64,
+}
+
+/// Histogram of ranks with `per_decade` bins between a power of ten and the next.
+///
+/// Bin i starts at `⌈10^(i / per_decade)⌉`; bins that hold no whole number are left out. 4 gives
+/// 1, 2–3, 4–5, 6–9, 10–17, …
+///
+/// # Errors
+/// [`Error::TooFew`] for no queries; [`Error::OutOfRange`] unless `per_decade` is within 1..=100.
+pub fn rank_histogram(ranks: &[Option<Rank>], per_decade: u32) -> Result<RankHistogram, Error> {
+    check_queries(ranks.len())?;
+    if !(1..=MOST).contains(&per_decade) {
+        let found = format!("{per_decade} bins a decade of ranks");
+        return Err(Error::out_of_range(found, format!("1..={MOST}")));
+    }
+    let present = || ranks.iter().flatten();
+    let end = present().map(|rank| rank.above() + rank.tied()).max().unwrap_or(0);
+    let mut bins: Vec<RankBin> = Vec::new();
+    let mut first = 1;
+    for step in 1.. {
+        if first > end {
+            break;
+        }
+        match start(step, per_decade) {
+            Some(next) if next > first => {
+                bins.push(RankBin { first, last: next - 1, queries: 0.0 });
+                first = next;
+            }
+            Some(_) => {}
+            None => {
+                bins.push(RankBin { first, last: u64::MAX, queries: 0.0 });
+                break;
+            }
+        }
+    }
+    for rank in present() {
+        let (from, to) = (rank.above() + 1, rank.above() + rank.tied());
+        let at = bins.partition_point(|bin| bin.last < from);
+        for bin in bins[at..].iter_mut().take_while(|bin| bin.first <= to) {
+            let shared = bin.last.min(to) - bin.first.max(from) + 1;
+            bin.queries += shared as f64 / rank.tied() as f64;
+        }
+    }
+    let missing = ranks.len() - present().count();
+    Ok(RankHistogram { bins, missing })
+}
+
+/// `⌈10^(step / per_decade)⌉`, exact for whole decades; none beyond the largest integer.
+fn start(step: u32, per_decade: u32) -> Option<u64> {
+    let decade = 10u64.checked_pow(step / per_decade)?;
+    if step.is_multiple_of(per_decade) {
+        return Some(decade);
+    }
+    let part = 10f64.powf(f64::from(step % per_decade) / f64::from(per_decade));
+    let start = (part * decade as f64).ceil();
+    (start < u64::MAX as f64).then_some(start as u64)
+}
+
+/// Two models on the same queries.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// Number of queries.
+    pub queries: usize,
+    /// Mean reciprocal rank.
+    pub mrr: Difference,
+    /// Hits@1.
+    #[serde(rename = "hits@1")]
+    pub hits_1: Difference,
+    /// Hits@10.
+    #[serde(rename = "hits@10")]
+    pub hits_10: Difference,
+}
+
+/// How a metric of two models differs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Difference {
+    /// The metric of the first model.
+    pub first: f64,
+    /// That of the second.
+    pub second: f64,
+    /// First less second.
+    pub difference: f64,
+    /// 95 % interval of the difference, low and high.
+    pub ci95: [f64; 2],
+    /// Share of the resamples in which the first is better; those in which both are the same count
+    /// one half.
+    pub first_better: f64,
+}
+
+/// Paired bootstrap: resamples of the queries, on each of which both models are compared.
+///
+/// Percentile intervals over the resamples of [`bootstrap`](crate::bootstrap). Both models profit
+/// from the easy queries of a resample, so the interval of the difference is narrower than those of
+/// the metrics suggest. Ties are averaged; `None` is rank ∞.
+///
+/// # Errors
+/// [`Error::Length`] unless there are as many ranks of each; [`Error::TooFew`] for no queries and
+/// less than 40 resamples.
+pub fn compare(
+    first: &[Option<Rank>],
+    second: &[Option<Rank>],
+    resamples: usize,
+    seed: u64,
+) -> Result<Comparison, Error> {
+    check_len("ranks of the second model", second.len(), first.len())?;
+    let of = |rank: &Option<Rank>| {
+        rank.map_or([0.0; 3], |rank| {
+            [rank.expected_reciprocal(), rank.expected_hit(1), rank.expected_hit(10)]
+        })
+    };
+    let less = |(first, second)| {
+        let (first, second): ([f64; 3], [f64; 3]) = (of(first), of(second));
+        std::array::from_fn(|metric| first[metric] - second[metric])
+    };
+    let differences: Vec<[f64; 3]> = first.iter().zip(second).map(less).collect();
+    let drawn = resampled_means(&differences, resamples, seed)?;
+    let mean = |ranks: &[Option<Rank>], metric: usize| {
+        // an empty sum of f64 is −0
+        (0.0 + ranks.iter().map(|rank| of(rank)[metric]).sum::<f64>()) / ranks.len() as f64
+    };
+    let [mrr, hits_1, hits_10] = [0, 1, 2].map(|metric| {
+        let drawn: Vec<f64> = drawn.iter().map(|means| means[metric]).collect();
+        let better = drawn.iter().filter(|&&mean| mean > 0.0).count() as f64;
+        let same = drawn.iter().filter(|&&mean| mean == 0.0).count() as f64;
+        let first_better = (better + same / 2.0) / resamples as f64;
+        let (first, second) = (mean(first, metric), mean(second, metric));
+        let ci95 = percentile_interval(drawn);
+        Difference { first, second, difference: first - second, ci95, first_better }
+    });
+    Ok(Comparison { queries: first.len(), mrr, hits_1, hits_10 })
+}

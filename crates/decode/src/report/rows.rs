@@ -1,9 +1,14 @@
+//! Queries one by one.
+
 use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::check_len;
+use crate::error::{check_len, check_queries};
 use crate::{Candidates, Decoded, Error, Rank};
+
+/// The 97.5 % quantile of the normal distribution.
+const NORMAL: f64 = 1.959_963_984_540_054;
 
 /// How one query was decoded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -108,4 +113,109 @@ pub fn worst(ranks: &[Option<Rank>], count: usize) -> Vec<usize> {
     order.sort_by(|a, b| rank(b).partial_cmp(&rank(a)).unwrap_or(Ordering::Equal));
     order.truncate(count);
     order
+}
+
+/// Queries whose first candidates have scores next to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReliabilityBin {
+    /// Lowest score of a first candidate.
+    pub from: f64,
+    /// Highest score.
+    pub to: f64,
+    /// Mean score.
+    pub mean_score: f64,
+    /// Number of queries.
+    pub queries: usize,
+    /// Share of the queries whose gold candidate is first, `(1/n) Σ E[rank ≤ 1]`.
+    pub right: f64,
+    /// Lower end of its 95 % interval (Wilson 1927).
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+impl ReliabilityBin {
+    /// Names of the columns of [`ReliabilityBin::cells`].
+    pub const COLUMNS: [&str; 7] = ["from", "to", "mean_score", "queries", "right", "low", "high"];
+
+    /// The bin that holds a score, else the one whose scores are nearest; of several the one of higher scores. None
+    /// where there are no bins.
+    pub fn nearest(bins: &[Self], score: f64) -> Option<&Self> {
+        let apart = |bin: &Self| (bin.from - score).max(score - bin.to).max(0.0);
+        bins.iter().rev().min_by(|a, b| apart(a).total_cmp(&apart(b)))
+    }
+
+    /// The bin as texts, for a table.
+    pub fn cells(&self) -> [String; 7] {
+        let Self { from, to, mean_score, queries, right, low, high } = self;
+        [
+            from.to_string(),
+            to.to_string(),
+            mean_score.to_string(),
+            queries.to_string(),
+            right.to_string(),
+            low.to_string(),
+            high.to_string(),
+        ]
+    }
+}
+
+/// How often the first candidate is right, for queries in the order of its score: at most `most` bins of
+/// equally many queries, ten at least in each where there are as many.
+///
+/// A gold candidate that ties with others for the first place counts in part; a missing one is not first.
+///
+/// # Errors
+/// [`Error::TooFew`] for no queries, and for a query without hits; [`Error::OutOfRange`] for no bins.
+///
+/// ```
+/// use dsokr_decode::{Decoded, Hit, Rank, report};
+///
+/// let query = |score: f32, above| {
+///     let hits = vec![Hit { candidate: 0, score }];
+///     Decoded { rank: Rank::new(above, 1, 100).ok(), gold_score: None, hits }
+/// };
+/// let queries: Vec<_> = (0..20).map(|at| query(at as f32, u64::from(at < 10))).collect();
+/// let bins = report::reliability(&queries, 10)?;
+/// assert_eq!((bins.len(), bins[0].right, bins[1].right), (2, 0.0, 1.0));
+/// assert!(bins[1].low > 0.6 && bins[1].high == 1.0);
+/// # Ok::<(), dsokr_decode::Error>(())
+/// ```
+pub fn reliability(decoded: &[Decoded], most: usize) -> Result<Vec<ReliabilityBin>, Error> {
+    check_queries(decoded.len())?;
+    if most == 0 {
+        return Err(Error::out_of_range("0 bins of scores", "1 and above"));
+    }
+    let first = |(query, decoded): (usize, &Decoded)| {
+        let none = || Error::too_few(format!("query {query}: no hits"), 1);
+        let score = f64::from(decoded.hits.first().ok_or_else(none)?.score);
+        Ok((score, decoded.rank.map_or(0.0, |rank| rank.expected_hit(1))))
+    };
+    let mut queries: Vec<(f64, f64)> =
+        decoded.iter().enumerate().map(first).collect::<Result<_, Error>>()?;
+    queries.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let count = (queries.len() / 10).clamp(1, most);
+    let part = |at: usize| at * queries.len() / count;
+    let bins = (0..count).map(|at| bin(&queries[part(at)..part(at + 1)]));
+    Ok(bins.collect())
+}
+
+/// The bin of some queries, at least one, in ascending order of their scores.
+fn bin(queries: &[(f64, f64)]) -> ReliabilityBin {
+    let n = queries.len() as f64;
+    let mean = |of: fn(&(f64, f64)) -> f64| queries.iter().map(of).sum::<f64>() / n;
+    let (mean_score, right) = (mean(|query| query.0), mean(|query| query.1));
+    let square = NORMAL * NORMAL / n;
+    let middle = (right + square / 2.0) / (1.0 + square);
+    let half = NORMAL * ((right * (1.0 - right) + square / 4.0) / n).sqrt() / (1.0 + square);
+    ReliabilityBin {
+        from: queries[0].0,
+        to: queries[queries.len() - 1].0,
+        mean_score,
+        queries: queries.len(),
+        right,
+        // rounding does not move the interval off the share
+        low: (middle - half).clamp(0.0, right),
+        high: (middle + half).clamp(right, 1.0),
+    }
 }

@@ -6,8 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use dsokr_basis::Processes;
 use rayon::prelude::*;
 
-use super::listed::gather;
-use super::pass::{Pass, not_finite};
+use super::pass::{Pass, gather, not_finite};
 use super::reduce::{Reduce, Score, numbers};
 use super::tile::{QueryTile, product};
 use crate::codes::LANES;

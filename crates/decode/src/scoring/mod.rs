@@ -13,10 +13,8 @@
 //! whole vectors, a single candidate row is doubled, and sums are cut at [`DEPTH`].
 
 mod gold;
-mod listed;
 mod pass;
 mod reduce;
-mod scan;
 mod shortlist;
 mod tile;
 
@@ -25,10 +23,8 @@ use crate::{CandidateBlocks, Error, Queries};
 
 pub(crate) use crate::codes::LANES;
 pub(crate) use gold::{Gold, GoldTile, check_gold};
-pub(crate) use listed::{Listed, gather};
-pub(crate) use pass::{Buffers, Pass, Scores, Span, not_finite};
-pub(crate) use reduce::{Reduce, Score, finite};
-pub(crate) use scan::{each_span, scan};
+pub(crate) use pass::{Buffers, Listed, Pass, Scores, Span, gather, not_finite};
+pub(crate) use reduce::{Reduce, Score, each_span, finite, scan};
 pub(crate) use shortlist::{TopK, WantedRows, descending, first_by, leading};
 #[cfg(test)]
 pub(crate) use tile::MANY;

@@ -1,12 +1,10 @@
 //! Candidates in shards: each of several [`Processes`] holds some, and all of them answer together.
 
-mod decode;
-mod given;
-mod lookup;
+mod answers;
+mod file;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
-use std::ops::Range;
 use std::path::Path;
 
 use dsokr_basis::Processes;
@@ -14,13 +12,14 @@ use dsokr_basis::processes::part;
 use dsokr_basis::store::Stored;
 use rayon::prelude::*;
 
-use crate::candidates::{HUGE, Shard, ShardPlan, save_row_shard};
+use crate::blocks::check_count;
+use crate::candidates::HUGE;
 use crate::{CandidateBlocks, Candidates, Error, Precision};
 
-pub use lookup::{Place, SomeCandidates};
-
-/// Metadata key of the fingerprint of the candidates that a shard is of.
-const FINGERPRINT: &str = "candidates.checksum";
+pub use answers::{Place, SomeCandidates};
+pub(crate) use file::Part;
+use file::Shard;
+pub use file::ShardSet;
 
 /// Candidates in the files that [`write`](Self::write) writes, of which each of several [`Processes`] opens its own.
 ///
@@ -48,7 +47,7 @@ const FINGERPRINT: &str = "candidates.checksum";
 /// let shards = Shards::open(folder.path(), "run 1")?;
 /// let hits = shards.top_k(&Queries::new(2, &[0.0, 2.0])?, 2)?;
 /// let some = shards.some(hits[0].iter().map(|hit| hit.candidate))?;
-/// let found: Vec<_> = some.numbers().iter().zip(some.candidates().ids()).collect();
+/// let found: Vec<_> = some.numbers.iter().zip(some.candidates.ids()).collect();
 /// assert_eq!(found, [(&1, "b"), (&2, "c")]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -59,51 +58,9 @@ pub struct Shards {
     rows: usize,
     candidates: usize,
     /// Those that this rank holds, at least one, in their order.
-    own: Vec<OwnShard>,
+    own: Vec<Shard>,
     /// The number of this rank, and that of all ranks.
     opened_by: (usize, usize),
-}
-
-/// The files of shards that are written.
-#[derive(Clone, Copy, Debug)]
-pub struct ShardSet<'a> {
-    /// Where they are written.
-    pub folder: &'a Path,
-    /// Number of shards.
-    pub of: usize,
-    /// How coordinates are kept.
-    pub precision: Precision,
-    /// What tells the set of candidates from others.
-    pub fingerprint: &'a str,
-    /// Further metadata of each file.
-    pub metadata: &'a BTreeMap<String, String>,
-}
-
-impl ShardSet<'_> {
-    /// Calls `write` for one shard after another, with codes from `coded_from` bytes of coordinates on.
-    pub(crate) fn each(
-        &self,
-        coded_from: usize,
-        write: impl Fn(&ShardPlan) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        let Self { folder, of, precision, fingerprint, metadata } = *self;
-        let mut metadata = metadata.clone();
-        metadata.insert(FINGERPRINT.to_owned(), fingerprint.to_owned());
-        // refuses a number of shards before any of them is written
-        (0..of.max(1)).try_for_each(|at| {
-            let path = &folder.join(name(at, of));
-            write(&ShardPlan { path, place: (at, of), precision, coded_from, metadata: &metadata })
-        })
-    }
-}
-
-/// A shard that this rank holds.
-struct OwnShard {
-    shard: Shard,
-    /// The rows that this rank scores; with more ranks than shards several of them share a shard.
-    scored: Range<usize>,
-    /// Whether this rank answers what others ask of the shard.
-    answers: bool,
 }
 
 impl Shards {
@@ -120,7 +77,7 @@ impl Shards {
     /// [`Error::OutOfRange`] for more shards than rows, coordinates that 16 bits do not hold, and rows of more
     /// coordinates than codes have; else as [`Candidates::save`].
     pub fn write(candidates: &Candidates, set: &ShardSet) -> Result<(), Error> {
-        set.each(HUGE, |plan| candidates.save_shard(plan))
+        set.write(candidates, HUGE, |rows| Part::of(candidates, rows))
     }
 
     /// As [`write`](Self::write), for any number of candidates, each with a row of its own: coordinates and constants
@@ -135,7 +92,14 @@ impl Shards {
         texts: &dyn Fn(usize) -> [String; 2],
         set: &ShardSet,
     ) -> Result<(), Error> {
-        set.each(HUGE, |plan| save_row_shard(rows, texts, plan))
+        let (all, candidates) = (rows.rows(), rows.candidates());
+        if candidates != all as u64 {
+            let message =
+                format!("{candidates} candidates of {all} rows, expected one of each row");
+            return Err(Error::Inconsistent(message));
+        }
+        check_count(candidates)?;
+        set.write(rows, HUGE, |rows| Ok(Part::of_rows(rows, texts)))
     }
 
     /// Whether a file in a folder of shards has the name of one.
@@ -155,30 +119,15 @@ impl Shards {
         let ranks = Processes::current();
         ranks.check_same("number of shards", &of.to_string())?;
         ranks.check_same("fingerprint of the candidates", fingerprint)?;
-        let open = |(at, share, sharing): (usize, usize, usize)| {
-            let path = folder.join(name(at, of));
-            let shard = Shard::open(&path, (at, of))?;
-            let found = shard.stored.metadata(FINGERPRINT)?;
-            if found != fingerprint {
-                let reason = format!(
-                    "a shard of other candidates: their fingerprint is {found}, that of the run's is {fingerprint}"
-                );
-                return Err(Error::file(&path, None, reason));
-            }
-            let own = part(shard.rows.len(), share, sharing);
-            let scored = shard.rows.start + own.start..shard.rows.start + own.end;
-            Ok(OwnShard { shard, scored, answers: share == 0 })
-        };
-        let own = assigned(ranks.rank(), ranks.size(), of).into_par_iter().map(open);
+        let own = assigned(ranks.rank(), ranks.size(), of).into_par_iter();
+        let own = own.map(|own| Shard::open(folder, of, own, fingerprint));
         // the first error, not that of the first thread
         let own: Vec<_> = own.collect::<Vec<_>>().into_iter().collect::<Result<_, Error>>()?;
-        let Some(OwnShard { shard: first, .. }) = own.first() else {
-            return Err(Error::too_few("no shards", 1));
-        };
+        let Some(first) = own.first() else { return Err(Error::too_few("no shards", 1)) };
         let (dim, precision, (rows, candidates)) =
             (first.candidates.dim(), first.precision, first.all);
         let described = format!("{rows} rows of {dim} coordinates ({precision})");
-        for OwnShard { shard, .. } in &own {
+        for shard in &own {
             if (shard.candidates.dim(), shard.precision, shard.all) != (dim, precision, first.all) {
                 let reason = format!("not one of the shards of {described}");
                 return Err(Error::file(shard.stored.path(), None, reason));
@@ -221,7 +170,7 @@ impl Shards {
 
     /// The candidates that this rank holds, shard by shard. Ranks that share a shard hold the same ones.
     pub fn held(&self) -> impl Iterator<Item = &Candidates> {
-        self.own.iter().map(|own| &own.shard.candidates)
+        self.own.iter().map(|own| &own.candidates)
     }
 
     /// The ranks, which must be those that have opened the shards: others hold other parts.
@@ -239,13 +188,8 @@ impl Shards {
 
     /// The file of a shard that this rank holds, for its metadata.
     pub fn stored(&self) -> &Stored {
-        &self.own[0].shard.stored
+        &self.own[0].stored
     }
-}
-
-/// The name of a shard's file.
-fn name(at: usize, of: usize) -> String {
-    format!("shard-{at}-of-{of}.safetensors")
 }
 
 /// Whether a file has the name of a shard, and of how many.

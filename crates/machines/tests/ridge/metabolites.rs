@@ -162,7 +162,6 @@ fn hits_at_other_depths_have_intervals() {
         (one.mean - metrics.hits_1).abs() < 1e-12 && (five.mean - metrics.hits_5).abs() < 1e-12
     );
     assert!(five.mean < twenty.mean && twenty.mean < 1.0 + 1e-12);
-    assert_eq!(one.ci95, dsokr_decode::bootstrap(&ranks, 1000, 0).unwrap().hits_1);
     assert!(one.ci95[0] < one.mean && one.mean < one.ci95[1]);
     let counted = ranks.iter().flatten().filter(|rank| rank.above() < 20).count();
     assert!((twenty.mean - counted as f64 / TEST as f64).abs() < 0.02);

@@ -1,0 +1,355 @@
+//! What all ranks find together.
+
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
+
+use super::Shards;
+use super::file::Shard;
+use crate::error::{check_len, missing_gold};
+use crate::hits::{self, check_k};
+use crate::scoring::{WantedRows, check_gold};
+use crate::standing::{self, wanted_first, wanted_rows};
+use crate::{
+    CandidateBlocks, CandidateParts, Candidates, CodedBlock, Decoded, Error, Hit, MissingGold,
+    Queries, ScoreBlock, Standings,
+};
+
+/// Where a candidate is among all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its number.
+    pub candidate: usize,
+    /// Its distinct row.
+    pub row: u32,
+}
+
+/// Some of the candidates of shards, which every rank has.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SomeCandidates {
+    /// The candidates, in their order, with the distinct rows that they have, numbered anew.
+    pub candidates: Candidates,
+    /// Their numbers among all, ascending.
+    pub numbers: Vec<usize>,
+}
+
+impl SomeCandidates {
+    /// The place among these of a candidate by its number among all.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] for a candidate that is not here.
+    pub fn place(&self, number: usize) -> Result<usize, Error> {
+        let missing = |_| {
+            let allowed = format!("the numbers of {} of the candidates", self.numbers.len());
+            Error::out_of_range(format!("candidate {number}"), allowed)
+        };
+        self.numbers.binary_search(&number).map_err(missing)
+    }
+}
+
+/// The rows of this rank, and some rows that all ranks have been given.
+struct GivenRows<'s> {
+    shards: &'s Shards,
+    /// Of each of those rows its coordinates and its constant, and how many candidates share it.
+    given: HashMap<usize, (Vec<f32>, u32)>,
+}
+
+impl<'s> GivenRows<'s> {
+    /// Gives all ranks some rows, which there are.
+    fn of(shards: &'s Shards, rows: impl IntoIterator<Item = usize>) -> Result<Self, Error> {
+        let ranks = shards.ranks()?;
+        let wanted: BTreeSet<usize> = rows.into_iter().collect();
+        if wanted.is_empty() {
+            return Ok(Self { shards, given: HashMap::new() });
+        }
+        let (mut numbers, mut points) = (Vec::<u64>::new(), Vec::<f32>::new());
+        let read = shards.answering().try_for_each(|own| {
+            for &row in wanted.range(own.rows.clone()) {
+                let block = own.block(row..row + 1)?;
+                numbers.extend([row as u64, block.multiplicities[0].into()]);
+                points.extend_from_slice(&block.coordinates);
+                points.push(block.constants[0]);
+            }
+            Ok::<(), Error>(())
+        });
+        ranks.agree(read)?;
+        let numbers = ranks.gather_numbers(&numbers)?.concat();
+        let points = ranks.gather_numbers(&points)?.concat();
+        let rows = numbers.as_chunks().0.iter().zip(points.chunks_exact(shards.dim + 1));
+        let row = |(&[row, count], point): (&[u64; 2], &[f32])| {
+            (row as usize, (point.to_vec(), count as u32))
+        };
+        Ok(Self { shards, given: rows.map(row).collect() })
+    }
+}
+
+impl CandidateBlocks for GivenRows<'_> {
+    fn dim(&self) -> usize {
+        self.shards.dim
+    }
+
+    fn rows(&self) -> usize {
+        self.shards.rows
+    }
+
+    fn candidates(&self) -> u64 {
+        self.shards.candidates as u64
+    }
+
+    fn scored(&self) -> Vec<Range<usize>> {
+        self.shards.own.iter().map(|own| own.scored.clone()).collect()
+    }
+
+    fn coded(&self, rows: Range<usize>) -> Result<Option<CodedBlock<'_>>, Error> {
+        if rows.is_empty() {
+            return self.shards.own[0].candidates.coded(0..0);
+        }
+        let Some(own) = self.shards.holder(&rows) else { return Ok(None) };
+        own.candidates.coded(rows.start - own.rows.start..rows.end - own.rows.start)
+    }
+
+    fn block(&self, rows: Range<usize>) -> Result<ScoreBlock<'_>, Error> {
+        if let (1, Some((point, count))) = (rows.len(), self.given.get(&rows.start)) {
+            let (coordinates, constants) = point.split_at(self.shards.dim);
+            return Ok(ScoreBlock {
+                coordinates: coordinates.into(),
+                constants: constants.into(),
+                multiplicities: Cow::Borrowed(std::slice::from_ref(count)),
+            });
+        }
+        match self.shards.holder(&rows) {
+            Some(own) => own.block(rows),
+            None => {
+                let found = format!("distinct candidate rows {}..{}", rows.start, rows.end);
+                let own = self.shards.own.iter().map(|own| format!("{:?}", own.rows));
+                let allowed = own.collect::<Vec<_>>().join(" and ");
+                Err(Error::out_of_range(found, format!("{allowed}, the rows of this rank")))
+            }
+        }
+    }
+}
+
+impl Shards {
+    /// Where candidates are, by id; none for an id that is no candidate's.
+    ///
+    /// # Errors
+    /// [`dsokr_basis::Error::Process`] for a rank that cannot be reached.
+    pub fn find<S: AsRef<str>>(&self, ids: &[S]) -> Result<Vec<Option<Place>>, Error> {
+        let mut found = Vec::<u64>::new();
+        for own in self.answering() {
+            for (at, id) in ids.iter().enumerate() {
+                if let Some(candidate) = own.candidates.find(id.as_ref()) {
+                    let row = own.row_of(candidate);
+                    found.extend([at as u64, own.number(candidate).into(), row as u64]);
+                }
+            }
+        }
+        let mut places = vec![None; ids.len()];
+        for found in self.ranks()?.gather_numbers(&found)? {
+            for &[at, candidate, row] in found.as_chunks().0 {
+                places[at as usize] =
+                    Some(Place { candidate: candidate as usize, row: row as u32 });
+            }
+        }
+        Ok(places)
+    }
+
+    /// Some candidates, by number, with ids, labels, coordinates and constants; at least one, and each once.
+    ///
+    /// # Errors
+    /// [`Error::TooFew`] for none; those of damaged files; [`dsokr_basis::Error::Process`] for those of other ranks.
+    pub fn some(&self, numbers: impl IntoIterator<Item = usize>) -> Result<SomeCandidates, Error> {
+        let wanted: BTreeSet<usize> = numbers.into_iter().collect();
+        let ranks = self.ranks()?;
+        let (mut counts, mut texts) = (Vec::<u64>::new(), Vec::<u8>::new());
+        for own in self.answering() {
+            for &number in &wanted {
+                let Some(at) = own.candidate(number) else { continue };
+                let [id, label] = [own.candidates.id(at), own.candidates.label(at)];
+                let numbers = [number, own.row_of(at), id.len(), label.len()];
+                counts.extend(numbers.map(|number| number as u64));
+                [id, label].iter().for_each(|text| texts.extend_from_slice(text.as_bytes()));
+            }
+        }
+        let counts = ranks.gather_numbers(&counts)?.concat();
+        let texts = ranks.gather(&texts)?.concat();
+        let mut texts = texts.as_slice();
+        let mut text = |length: u64| {
+            let (own, rest) = texts.split_at((length as usize).min(texts.len()));
+            texts = rest;
+            String::from_utf8_lossy(own).into_owned()
+        };
+        let records = counts.as_chunks().0.iter();
+        let mut records: Vec<_> = records
+            .map(|&[number, row, id, label]| (number as usize, row as usize, text(id), text(label)))
+            .collect();
+        records.sort_unstable_by_key(|record| record.0);
+        let given = GivenRows::of(self, records.iter().map(|record| record.1))?;
+        let mut parts = CandidateParts { dim: self.dim, ..CandidateParts::default() };
+        let mut numbers = Vec::new();
+        let mut classes = HashMap::new();
+        for (number, row, id, label) in records {
+            let next = classes.len() as u32;
+            let class = *classes.entry(row).or_insert(next);
+            if class == next {
+                let block = given.block(row..row + 1)?;
+                parts.coordinates.extend_from_slice(&block.coordinates);
+                parts.constants.extend_from_slice(&block.constants);
+            }
+            numbers.push(number);
+            parts.ids.push(id);
+            parts.labels.push(label);
+            parts.class.push(class);
+        }
+        Ok(SomeCandidates { candidates: Candidates::new(parts)?, numbers })
+    }
+
+    /// The first k candidates of some rows, by number; the first wanted one first, where `wanted` says it of the
+    /// candidates of each shard of this rank.
+    fn members(
+        &self,
+        rows: impl Iterator<Item = usize>,
+        k: usize,
+        wanted: Option<&[&[bool]]>,
+    ) -> Result<HashMap<usize, Vec<u32>>, Error> {
+        let chosen: BTreeSet<usize> = rows.collect();
+        let mut listed = Vec::<u64>::new();
+        for (at, own) in self.own.iter().enumerate().filter(|(_, own)| own.answers) {
+            let rows = &own.rows;
+            let wanted = wanted.map(|wanted| wanted[at]);
+            for &row in chosen.range(rows.clone()) {
+                let members = own.candidates.members((row - rows.start) as u32);
+                let members = wanted_first(&members, wanted);
+                let members = &members[..members.len().min(k)];
+                listed.extend([row as u64, members.len() as u64]);
+                listed.extend(members.iter().map(|&at| u64::from(own.number(at as usize))));
+            }
+        }
+        let mut members = HashMap::new();
+        for listed in self.ranks()?.gather_numbers(&listed)? {
+            let mut listed = listed.into_iter();
+            while let (Some(row), Some(count)) = (listed.next(), listed.next()) {
+                let own = listed.by_ref().take(count as usize).map(|number| number as u32);
+                members.insert(row as usize, own.collect());
+            }
+        }
+        Ok(members)
+    }
+
+    /// The shards of which this rank answers what others ask.
+    fn answering(&self) -> impl Iterator<Item = &Shard> {
+        self.own.iter().filter(|own| own.answers)
+    }
+
+    /// The shard of this rank that has these rows.
+    fn holder(&self, rows: &Range<usize>) -> Option<&Shard> {
+        let has = |own: &&Shard| own.rows.start <= rows.start && rows.end <= own.rows.end;
+        self.own.iter().find(has)
+    }
+
+    /// Distinct rows of the gold candidates, by id; see [`Pool::gold`](crate::Pool::gold).
+    ///
+    /// # Errors
+    /// As [`Pool::gold`](crate::Pool::gold); those of [`find`](Self::find).
+    pub fn gold(
+        &self,
+        queries: &Queries,
+        gold: &[String],
+        missing: MissingGold,
+    ) -> Result<Vec<Option<u32>>, Error> {
+        check_len("gold ids", gold.len(), queries.len())?;
+        let found = self.find(gold)?.into_iter().zip(gold).enumerate();
+        found
+            .map(|(query, (place, id))| match (place, missing) {
+                (None, MissingGold::Error) => {
+                    Err(missing_gold(&queries.name(query), &format!("{id:?}")))
+                }
+                (place, _) => Ok(place.map(|place| place.row)),
+            })
+            .collect()
+    }
+
+    /// Ranks the gold rows and finds the k best candidates of every query; k may be 0.
+    ///
+    /// # Errors
+    /// As [`rank`](crate::rank) and [`top_k`](crate::top_k); [`dsokr_basis::Error::Process`] for those of other ranks.
+    pub fn decode(
+        &self,
+        queries: &Queries,
+        gold: &[Option<u32>],
+        k: usize,
+    ) -> Result<Vec<Decoded>, Error> {
+        if k > 0 {
+            check_k(k, self.len() as u64)?;
+        }
+        check_gold(queries, gold, self.rows)?;
+        let given = GivenRows::of(self, gold.iter().flatten().map(|&row| row as usize))?;
+        let found = hits::decode(queries, gold, &given, k)?;
+        let rows = found.rows.iter().flatten().map(|hit| hit.row);
+        let members = self.members(rows, k, None)?;
+        Ok(found.decoded(k, |row| members.get(&row).map_or(&[][..], Vec::as_slice).into()))
+    }
+
+    /// The k best candidates of every query, best first, ties in the order of the candidates.
+    ///
+    /// # Errors
+    /// As [`top_k`](crate::top_k); [`dsokr_basis::Error::Process`] for those of other ranks.
+    pub fn top_k(&self, queries: &Queries, k: usize) -> Result<Vec<Vec<Hit>>, Error> {
+        check_k(k, self.len() as u64)?;
+        let decoded = self.decode(queries, &vec![None; queries.len()], k)?;
+        Ok(decoded.into_iter().map(|query| query.hits).collect())
+    }
+
+    /// The best wanted candidates of every query at some places, with where they stand among all candidates; see
+    /// [`Ensemble::standings`](crate::Ensemble::standings). `wanted` is about the candidates of [`held`](Self::held).
+    ///
+    /// # Errors
+    /// [`Error::Length`] unless `wanted` has an entry a candidate; else as [`top_k`](Self::top_k).
+    pub fn standings(
+        &self,
+        queries: &Queries,
+        wanted: Option<&[bool]>,
+        places: Range<usize>,
+    ) -> Result<Vec<Standings>, Error> {
+        let each = wanted.map(|wanted| self.each_shard(wanted)).transpose()?;
+        let rows = each.as_ref().map(|each| {
+            WantedRows::new(self.own.iter().zip(each).map(|(own, wanted)| {
+                (own.rows.start, wanted_rows(own.candidates.classes(), wanted))
+            }))
+        });
+        let given = GivenRows::of(self, [])?;
+        let found = standing::find(queries, &given, rows.as_ref(), places)?;
+        let rows = found.iter().flat_map(|found| &found.rows).map(|&(row, _)| row);
+        let members = self.members(rows, usize::MAX, each.as_deref())?;
+        let of_row = |row: usize| members.get(&row).cloned().unwrap_or_default();
+        Ok(found.into_iter().map(|found| found.standings(|score| score, of_row)).collect())
+    }
+
+    /// What is said of the candidates of [`held`](Self::held), of each shard.
+    fn each_shard<'w>(&self, wanted: &'w [bool]) -> Result<Vec<&'w [bool]>, Error> {
+        let held = self.held().map(Candidates::len).sum();
+        self.ranks()?.agree(check_len("wanted candidates", wanted.len(), held))?;
+        let mut rest = wanted;
+        let each = self.held().map(|own| {
+            let (own, others) = rest.split_at(own.len());
+            rest = others;
+            own
+        });
+        Ok(each.collect())
+    }
+
+    /// Number of the candidates of all ranks of which `wanted` is true, which is about those of
+    /// [`held`](Self::held).
+    ///
+    /// # Errors
+    /// [`Error::Length`] unless `wanted` has an entry a candidate; [`dsokr_basis::Error::Process`] for a rank that
+    /// cannot be reached.
+    pub fn count_wanted(&self, wanted: &[bool]) -> Result<usize, Error> {
+        let each = self.each_shard(wanted)?;
+        let answering = self.own.iter().zip(each).filter(|(own, _)| own.answers);
+        let count = |wanted: &[bool]| wanted.iter().filter(|&&wanted| wanted).count() as u64;
+        let mut sum: [u64; 1] = [answering.map(|(_, wanted)| count(wanted)).sum()];
+        self.ranks()?.sum(&mut sum)?;
+        Ok(sum[0] as usize)
+    }
+}

@@ -1,0 +1,236 @@
+//! A shard, and its file.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use dsokr_basis::processes::part;
+use dsokr_basis::store::{Array, Contents, Stored, Tensor};
+
+use crate::candidates::{FilledRows, PRECISION, Texts, check_counts, grouped, named, sorted};
+use crate::classes::Classes;
+use crate::codes::LARGEST;
+use crate::{CandidateBlocks, Candidates, Error, Precision, ScoreBlock};
+
+/// The kind of files of shards.
+const KIND: &str = "candidate shard";
+const VERSION: u32 = 1;
+/// Metadata keys: which of how many shards it is, and the distinct rows and the candidates of all of them.
+const SHARD: &str = "shard";
+const SHARDS: &str = "shards";
+const ROWS: &str = "rows";
+const CANDIDATES: &str = "candidates";
+/// Metadata key of the fingerprint of the candidates that a shard is of.
+const FINGERPRINT: &str = "candidates.checksum";
+/// Numbers of the candidates among all.
+const NUMBERS: &str = "numbers";
+
+/// The files of shards that are written.
+#[derive(Clone, Copy, Debug)]
+pub struct ShardSet<'a> {
+    /// Where they are written.
+    pub folder: &'a Path,
+    /// Number of shards.
+    pub of: usize,
+    /// How coordinates are kept.
+    pub precision: Precision,
+    /// What tells the set of candidates from others.
+    pub fingerprint: &'a str,
+    /// Further metadata of each file.
+    pub metadata: &'a BTreeMap<String, String>,
+}
+
+/// The candidates of a shard.
+pub(crate) struct Part {
+    numbers: Vec<u32>,
+    ids: Texts,
+    labels: Texts,
+    classes: Classes,
+}
+
+impl Part {
+    /// Those of some distinct rows.
+    pub fn of(all: &Candidates, rows: Range<usize>) -> Result<Self, Error> {
+        let classes = all.classes();
+        check_counts(&classes.counts(rows.clone()), rows.start)?;
+        let mut numbers = classes.members(rows.clone()).into_owned();
+        numbers.sort_unstable();
+        let texts = |&own: &u32| [all.id(own as usize), all.label(own as usize)];
+        let [ids, labels] = Texts::columns(numbers.iter().map(texts));
+        // in the order in which they first appear, as those of all candidates are
+        let row = |&own: &u32| classes.of(own as usize) - rows.start as u32;
+        let classes = Classes::new(numbers.iter().map(row).collect(), rows.len());
+        Ok(Self { numbers, ids, labels, classes })
+    }
+
+    /// One of each row, with its id and its label.
+    pub fn of_rows(rows: Range<usize>, texts: &dyn Fn(usize) -> [String; 2]) -> Self {
+        let [ids, labels] = Texts::columns(rows.clone().map(texts));
+        let classes = Classes::Single(rows.len());
+        Self { numbers: rows.map(|row| row as u32).collect(), ids, labels, classes }
+    }
+}
+
+impl ShardSet<'_> {
+    /// Writes one shard after another, with codes from `coded_from` bytes of 32-bit coordinates on; `part_of` gives
+    /// the candidates of some rows.
+    pub(crate) fn write(
+        &self,
+        source: &dyn CandidateBlocks,
+        coded_from: usize,
+        part_of: impl Fn(Range<usize>) -> Result<Part, Error>,
+    ) -> Result<(), Error> {
+        let Self { folder, of, precision, fingerprint, metadata } = *self;
+        let (all, candidates, dim) = (source.rows(), source.candidates() as usize, source.dim());
+        if !(1..=all).contains(&of) {
+            let allowed = format!("1 to {all}, the distinct candidates");
+            return Err(Error::out_of_range(format!("{of} shards"), allowed));
+        }
+        if precision == Precision::I8 && dim > LARGEST {
+            let found = format!("codes of 8 bits for {dim} coordinates");
+            return Err(Error::out_of_range(found, format!("at most {LARGEST}")));
+        }
+        for at in 0..of {
+            let rows = part(all, at, of);
+            let Part { numbers, ids, labels, classes } = part_of(rows.clone())?;
+            let by_id = sorted(&ids)?;
+            let mut tensors = named(&ids, &labels, &by_id);
+            let groups = match classes {
+                Classes::Single(_) => None,
+                Classes::Shared(_) => Some((classes.offsets(), classes.members(0..rows.len()))),
+            };
+            if let Some((offsets, members)) = &groups {
+                tensors.extend(grouped(offsets, members));
+            }
+            if candidates != all {
+                tensors.push(Tensor::u32(NUMBERS, &[numbers.len()], &numbers));
+            }
+            let large = 4 * rows.len() * dim >= coded_from && dim <= LARGEST;
+            let filled = FilledRows {
+                source,
+                rows,
+                rounded: precision == Precision::F16,
+                coded: large || precision == Precision::I8,
+                weights: true,
+            };
+            tensors.extend(filled.tensors());
+            let mut metadata = metadata.clone();
+            let counts = [(SHARD, at), (SHARDS, of), (ROWS, all), (CANDIDATES, candidates)];
+            metadata.extend(counts.map(|(key, count)| (key.to_owned(), count.to_string())));
+            metadata.insert(PRECISION.to_owned(), precision.to_string());
+            metadata.insert(FINGERPRINT.to_owned(), fingerprint.to_owned());
+            let contents = Contents::new(KIND, VERSION, &metadata, &tensors);
+            contents.write_filled(&folder.join(name(at, of)), |filling| filled.fill(filling))?;
+        }
+        Ok(())
+    }
+}
+
+/// The name of a shard's file.
+fn name(at: usize, of: usize) -> String {
+    format!("shard-{at}-of-{of}.safetensors")
+}
+
+/// A part of the distinct rows of candidates, with the candidates of these rows, that this rank holds.
+pub(super) struct Shard {
+    /// Those of the shard, numbered in their order.
+    pub candidates: Candidates,
+    /// Their numbers among all, ascending; none where each of all candidates has a row of its own, whose number it has.
+    numbers: Option<Array<u32>>,
+    /// The rows among all.
+    pub rows: Range<usize>,
+    /// The rows that this rank scores; with more ranks than shards several of them share a shard.
+    pub scored: Range<usize>,
+    /// Whether this rank answers what others ask of the shard.
+    pub answers: bool,
+    /// The rows and the candidates of all shards.
+    pub all: (usize, usize),
+    pub precision: Precision,
+    /// The file.
+    pub stored: Arc<Stored>,
+}
+
+impl Shard {
+    /// Opens a shard of `of` in a folder, which must be of these candidates: which one, and which of how many equal
+    /// shares of it this rank scores.
+    pub fn open(
+        folder: &Path,
+        of: usize,
+        (at, share, sharing): (usize, usize, usize),
+        fingerprint: &str,
+    ) -> Result<Self, Error> {
+        let stored = Arc::new(Stored::open(&folder.join(name(at, of)), KIND, VERSION)?);
+        let bad = |reason: String| Error::file(stored.path(), None, reason);
+        let number = |key: &str| stored.parsed::<usize>(key, "a number");
+        let found = (number(SHARD)?, number(SHARDS)?);
+        if found != (at, of) {
+            let (own, all) = found;
+            return Err(bad(format!("shard {own} of {all}, expected shard {at} of {of}")));
+        }
+        let all = (number(ROWS)?, number(CANDIDATES)?);
+        let precision = stored.parsed(PRECISION, "f32, f16 or i8")?;
+        let candidates = Candidates::read(&stored)?;
+        let single = all.0 == all.1 && !stored.names().any(|name| name == NUMBERS);
+        let numbers = match single {
+            true => None,
+            false => Some(stored.array::<u32>(NUMBERS, 1)?.1),
+        };
+        let rows = part(all.0, at, of);
+        if candidates.distinct() != rows.len() {
+            let (found, expected) = (candidates.distinct(), rows.len());
+            return Err(bad(format!("{found} distinct rows, expected {expected} of {}", all.0)));
+        }
+        let right = match &numbers {
+            None => candidates.len() == rows.len(),
+            Some(numbers) => {
+                let ascending = numbers.windows(2).all(|pair| pair[0] < pair[1]);
+                let last = numbers.last().is_some_and(|&last| (last as usize) < all.1);
+                numbers.len() == candidates.len() && ascending && last
+            }
+        };
+        if !right {
+            return Err(bad(format!(
+                "{NUMBERS} are not {} of the {} candidates, ascending",
+                candidates.len(),
+                all.1
+            )));
+        }
+        let found = stored.metadata(FINGERPRINT)?;
+        if found != fingerprint {
+            return Err(bad(format!(
+                "a shard of other candidates: their fingerprint is {found}, that of the run's is {fingerprint}"
+            )));
+        }
+        let own = part(rows.len(), share, sharing);
+        let scored = rows.start + own.start..rows.start + own.end;
+        let answers = share == 0;
+        Ok(Self { candidates, numbers, rows, scored, answers, all, precision, stored })
+    }
+
+    /// The number among all of a candidate of the shard.
+    pub fn number(&self, candidate: usize) -> u32 {
+        match &self.numbers {
+            None => (self.rows.start + candidate) as u32,
+            Some(numbers) => numbers[candidate],
+        }
+    }
+
+    /// The candidate of the shard with a number among all.
+    pub fn candidate(&self, number: usize) -> Option<usize> {
+        match &self.numbers {
+            None => self.rows.contains(&number).then(|| number - self.rows.start),
+            Some(numbers) => numbers.binary_search(&(number as u32)).ok(),
+        }
+    }
+
+    /// The distinct row among all of a candidate of the shard.
+    pub fn row_of(&self, candidate: usize) -> usize {
+        self.rows.start + self.candidates.class_of(candidate) as usize
+    }
+
+    /// Rows of the shard, by their numbers among all.
+    pub fn block(&self, rows: Range<usize>) -> Result<ScoreBlock<'_>, Error> {
+        self.candidates.block(rows.start - self.rows.start..rows.end - self.rows.start)
+    }
+}
