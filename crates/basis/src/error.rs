@@ -1,8 +1,6 @@
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-use crate::RowKind;
-
 /// Everything that can go wrong in this crate; each message holds the place, the value and what is
 /// allowed.
 #[derive(Debug, thiserror::Error)]
@@ -91,7 +89,7 @@ impl Error {
     }
 
     /// Rows of the kind `found` where `expected` ones are needed.
-    pub fn kind(found: RowKind, expected: RowKind) -> Self {
+    pub fn kind(found: impl Display, expected: impl Display) -> Self {
         Self::Shape(format!("{found} rows where {expected} rows are needed"))
     }
 

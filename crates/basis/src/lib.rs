@@ -27,7 +27,6 @@ compile_error!("files hold little-endian numbers that are read in place");
 mod cancellation;
 mod error;
 mod fit;
-mod row_kind;
 mod tagged;
 
 pub mod eigenbasis;
@@ -45,10 +44,9 @@ pub use cancellation::Cancellation;
 pub use eigenbasis::{Basis, Projection, Tempering};
 pub use error::Error;
 pub use faer::Mat;
-pub use features::{Block, Features, RowSource};
+pub use features::{Block, Features, RowKind, RowSource};
 pub use kernel::{Kernel, OutputKernel};
 pub use processes::Processes;
-pub use row_kind::RowKind;
 pub use sketch::{Sketch, SketchKind, SketchOptions};
 
 /// The program of the README, which runs as a test.

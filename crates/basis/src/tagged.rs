@@ -1,16 +1,15 @@
-//! Parts that configurations name, each a struct in a file of its own.
+//! Parts that configurations name, each a struct of its own.
 
-/// The enum of all parts of a sort, from a list of them: `Name { parameters } in module = "name";`,
-/// with `module::Name` a struct of the same parameters. In a configuration a part is a table with its
+/// The enum of all parts of a sort, from a list of them: `Name { parameters } = "name";`,
+/// with `$home::Name` a struct of the same parameters. In a configuration a part is a table with its
 /// name under the tag. `$part` is the trait of the structs, and `$ask` puts a question to one.
 macro_rules! tagged {
     (
         $(#[$about:meta])*
-        pub enum $parts:ident by $tag:literal, $ask:ident: $part:ident;
+        pub enum $parts:ident by $tag:literal, $ask:ident: $part:ident in $home:ident;
         $(
             $(#[$doc:meta])*
-            $name:ident $({ $( $(#[$attribute:meta])* $field:ident: $type:ty ),* })?
-            in $module:ident = $key:literal;
+            $name:ident $({ $( $(#[$attribute:meta])* $field:ident: $type:ty ),* })? = $key:literal;
         )*
     ) => {
         $(#[$about])*
@@ -53,7 +52,7 @@ macro_rules! tagged {
             fn $ask<T>(&self, question: impl FnOnce(&dyn $part) -> T) -> T {
                 match *self {
                     $( Self::$name { $($( $field ),*)? } => {
-                        question(&$module::$name { $($( $field ),*)? })
+                        question(&$home::$name { $($( $field ),*)? })
                     } )*
                 }
             }

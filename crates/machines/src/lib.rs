@@ -20,7 +20,6 @@
 //! Precomputed kernels become one by [`alignf`] and [`combine`], for [`fit_gram`]. [`OutputEmbedding`]
 //! learns few directions of an output space: reduced rank regression, and Output Embedding Learning.
 
-mod cost;
 mod embedding;
 mod error;
 mod kernel_model;
@@ -32,7 +31,6 @@ mod solver;
 mod summary;
 mod targets;
 
-pub use cost::Cost;
 pub use embedding::OutputEmbedding;
 pub use error::{Error, LARGEST_LAMBDA};
 pub use kernel_model::KernelModel;
@@ -47,7 +45,7 @@ pub use ridge::{
     TrainingInputs, alignf, combine, fit, fit_averaged, fit_conjugate_gradients, fit_gram,
     fit_sketched,
 };
-pub use solver::{ClosedForm, Lipschitz, PreparedSolver, Sketched, Solver};
+pub use solver::{ClosedForm, Cost, Lipschitz, PreparedSolver, Sketched, Solver};
 pub use summary::{
     Arithmetic, Convergence, Inputs, LipschitzSummary, RidgeSummary, Solution, Summary,
 };

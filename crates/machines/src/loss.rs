@@ -17,7 +17,7 @@ pub struct Pinball {
 }
 
 macro_rules! loss {
-    ($($module:ident::$name:ident,)*) => {
+    ($($name:ident),*) => {
         /// A convex loss `ℓ(f, y)` of a prediction f and a target y, both of d numbers.
         ///
         /// All but the pinball loss depend on `u = ‖f − y‖² + r` alone, r ≥ 0 being the part of the

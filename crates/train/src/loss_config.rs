@@ -33,7 +33,7 @@ fn temperature() -> f64 {
 }
 
 macro_rules! loss_config {
-    ($($module:ident::$name:ident,)*) => {
+    ($($name:ident),*) => {
         /// The loss of a prediction z for a pair with target ψ̃(y), mean over the batch.
         ///
         /// All but the last two see `u = ‖z − ψ̃(y)‖² + r(y)`, the squared distance in the kernel's

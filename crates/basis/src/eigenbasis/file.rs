@@ -108,14 +108,13 @@ impl Basis {
             return Err(stored.bad_shape(&name("spectrum"), &[spectrum.len()], expected));
         }
         let dimension = spectrum.len();
-        let has = |name: &str| stored.names().any(|found| found == name);
         let map = if let Some(sum) = sum {
             let turn = stored.shaped(&name("turn"), &[dimension, sum.coordinates()])?;
             Projector::Sum { sum, turn }
-        } else if has(&name("matrix")) {
+        } else if stored.has(&name("matrix")) {
             check_width(width)?;
             let matrix = stored.shaped(&name("matrix"), &[dimension, width])?;
-            let zero = match stored.version() >= ZERO_ROW && has(&name("zero")) {
+            let zero = match stored.version() >= ZERO_ROW && stored.has(&name("zero")) {
                 true => stored.shaped(&name("zero"), &[dimension])?,
                 false => Vec::new(),
             };
@@ -162,7 +161,7 @@ impl Basis {
         match &self.map {
             Projector::Linear { zero, .. } => !zero.is_empty(),
             Projector::Anchored { .. } => false,
-            Projector::Sum { sum, .. } => sum.parts().iter().any(|part| part.basis.has_zero_row()),
+            Projector::Sum { sum, .. } => sum.parts.iter().any(|part| part.basis.has_zero_row()),
         }
     }
 
@@ -178,7 +177,7 @@ impl Basis {
     fn metadata(&self) -> BTreeMap<String, String> {
         let of = match &self.map {
             Projector::Sum { sum, .. } => {
-                let listed = sum.parts().iter().map(|part| (part.weight, part.columns.start));
+                let listed = sum.parts.iter().map(|part| (part.weight, part.columns.start));
                 (PARTS, json(&listed.collect::<Vec<_>>()))
             }
             Projector::Linear { .. } | Projector::Anchored { .. } => {
@@ -202,7 +201,7 @@ impl Basis {
             all.insert(TEMPERED_ROWS.to_owned(), tempered.rows.to_string());
         }
         if let Projector::Sum { sum, .. } = &self.map {
-            for (at, part) in sum.parts().iter().enumerate() {
+            for (at, part) in sum.parts.iter().enumerate() {
                 let entries = part.basis.metadata().into_iter();
                 all.extend(entries.map(|(key, value)| (format!("{at}.{key}"), value)));
             }
@@ -227,7 +226,7 @@ impl Basis {
             }
             Projector::Sum { sum, turn } => {
                 tensors.push(Tensor::f32("turn", &[dimension, sum.coordinates()], turn));
-                for (at, part) in sum.parts().iter().enumerate() {
+                for (at, part) in sum.parts.iter().enumerate() {
                     let own = part.basis.tensors().into_iter();
                     tensors.extend(
                         own.map(|own| Tensor { name: format!("{at}.{}", own.name), ..own }),
@@ -261,7 +260,7 @@ fn read_parts(stored: &Stored, prefix: &str) -> Result<SumKernel, Error> {
         Ok(Summand { weight, columns, basis: Arc::new(basis) })
     };
     let parts = listed.into_iter().enumerate().map(part).collect::<Result<Vec<_>, _>>()?;
-    Ok(SumKernel::new(parts, width))
+    Ok(SumKernel { parts, width })
 }
 
 /// How the basis in a file is tempered, if it is.

@@ -13,7 +13,6 @@ mod fit;
 mod number;
 mod project;
 mod sum;
-mod temper;
 mod tempering;
 
 use std::borrow::Cow;

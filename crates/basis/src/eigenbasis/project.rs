@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::number::{self, Number};
 use super::tempering::{DOUBLE, SINGLE};
 use super::{Basis, Projector};
-use crate::features::{self, Block, Features, RowSource, simd};
+use crate::features::{self, Block, RowSource, simd};
 use crate::kernel::zero_rows;
 use crate::{Cancellation, Error, Processes};
 
@@ -126,11 +126,8 @@ impl Basis {
             let within: f64 = terms.map(|(&t, scale)| scale * f64::from(t) * f64::from(t)).sum();
             if *squared_norm > 0.0 { (1.0 - within / squared_norm).clamp(0.0, 1.0) } else { 1.0 }
         };
-        Ok(coordinates
-            .chunks_exact(self.dimension().max(1))
-            .zip(&squared_norms)
-            .map(share)
-            .collect())
+        let rows = coordinates.chunks_exact(self.dimension().max(1));
+        Ok(rows.zip(&squared_norms).map(share).collect())
     }
 
     /// Coordinates of the given outputs, `block_rows` at a time, in order.
@@ -233,10 +230,9 @@ impl Basis {
                 for (out, scale) in out.chunks_exact_mut(dimension).zip(scales) {
                     out.iter_mut().for_each(|value| *value *= scale);
                 }
-                let zero = T::numbers(zero);
-                zeros
-                    .iter()
-                    .for_each(|row| out[row * dimension..][..dimension].copy_from_slice(&zero));
+                for row in zeros {
+                    out[row * dimension..][..dimension].copy_from_slice(&T::numbers(zero));
+                }
             }
             Projector::Sum { sum, turn } => {
                 let squared = sum.project(turn, &rows, out)?;
@@ -246,7 +242,14 @@ impl Basis {
             }
             Projector::Anchored { weights, anchors } => {
                 let mut wide = vec![0.0f64; out.len()];
-                self.anchored(weights, anchors, &rows, &mut wide)?;
+                for start in (0..anchors.len()).step_by(ANCHORS) {
+                    let end = anchors.len().min(start + ANCHORS);
+                    let gram = self.kernel.block(&anchors.block(start..end)?, &rows)?;
+                    let weights = &weights[start * dimension..end * dimension];
+                    let weights = MatRef::from_column_major_slice(weights, dimension, end - start);
+                    let out = MatMut::from_column_major_slice_mut(&mut wide, dimension, rows.len());
+                    matmul(out, Accum::Add, weights, gram.as_ref(), 1.0, Par::Seq);
+                }
                 self.finish(&mut wide, &mut norms, DOUBLE);
                 out.iter_mut().zip(wide).for_each(|(out, value)| *out = T::of(value));
                 return Ok(norms);
@@ -262,26 +265,6 @@ impl Basis {
             let rows = out.chunks_exact_mut(self.dimension()).zip(norms);
             rows.for_each(|(out, norm)| *norm = tempered.finish(out, noise));
         }
-    }
-
-    /// `out += A (k(y, anchor_j))_j` for each row of a block, p numbers a row.
-    fn anchored(
-        &self,
-        weights: &[f64],
-        anchors: &Features,
-        rows: &Block,
-        out: &mut [f64],
-    ) -> Result<(), Error> {
-        let dimension = self.dimension();
-        for start in (0..anchors.len()).step_by(ANCHORS) {
-            let end = anchors.len().min(start + ANCHORS);
-            let gram = self.kernel.block(&anchors.block(start..end)?, rows)?;
-            let weights = &weights[start * dimension..end * dimension];
-            let weights = MatRef::from_column_major_slice(weights, dimension, end - start);
-            let out = MatMut::from_column_major_slice_mut(out, dimension, rows.len());
-            matmul(out, Accum::Add, weights, gram.as_ref(), 1.0, Par::Seq);
-        }
-        Ok(())
     }
 
     /// Coordinates of the rows of `range` in `f64`, p × len, one output a column.

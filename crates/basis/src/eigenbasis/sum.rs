@@ -18,8 +18,9 @@ use crate::{Error, OutputKernel, SketchOptions};
 /// It is what [`Basis::sum`] approximates.
 #[derive(Clone, Debug)]
 pub(super) struct SumKernel {
-    parts: Vec<Summand>,
-    width: usize,
+    pub parts: Vec<Summand>,
+    /// The width of the rows, in which the columns of all parts lie.
+    pub width: usize,
 }
 
 /// One kernel of a sum.
@@ -38,14 +39,14 @@ impl Summand {
 
     fn name(&self) -> String {
         let (basis, kernel) = (&self.basis, self.basis.kernel.name());
-        match &basis.tempered {
-            None => format!("{} × {kernel}", self.weight),
+        let kernel = match &basis.tempered {
+            None => kernel,
             Some(tempered) => {
                 let (fingerprint, power) = (basis.fingerprint(), tempered.tempering.power);
-                let kernel = format!("basis {fingerprint} of {kernel}, tempered by {power}");
-                format!("{} × {kernel}", self.weight)
+                format!("basis {fingerprint} of {kernel}, tempered by {power}")
             }
-        }
+        };
+        format!("{} × {kernel}", self.weight)
     }
 
     /// The kernel's values.
@@ -82,15 +83,6 @@ impl Summand {
 }
 
 impl SumKernel {
-    /// Parts whose columns lie within `width`.
-    pub(super) fn new(parts: Vec<Summand>, width: usize) -> Self {
-        Self { parts, width }
-    }
-
-    pub(super) fn parts(&self) -> &[Summand] {
-        &self.parts
-    }
-
     /// P, the coordinates of all parts together.
     pub(super) fn coordinates(&self) -> usize {
         self.parts.iter().map(|part| part.basis.dimension()).sum()
@@ -246,7 +238,7 @@ impl Basis {
                 kept.push(Summand { weight: weight / total, columns, basis: Arc::new(basis) });
             }
         }
-        let sum = SumKernel::new(kept, width);
+        let sum = SumKernel { parts: kept, width };
         let all = sum.coordinates();
         // not turned yet
         let basis = Self {

@@ -69,32 +69,21 @@ impl Block<'_> {
     /// [`Error::Shape`] for rows of a different kind that are not dense; [`Error::Row`] for a number that is
     /// neither 0 nor 1 in a row of bits.
     pub fn into_kind(self, kind: RowKind) -> Result<Self, Error> {
-        match (self, kind) {
-            (Self::Dense(rows), RowKind::Sparse | RowKind::Bits) => {
-                let all = Self::Dense(rows);
-                if kind == RowKind::Bits {
-                    all.check_ones()?;
-                }
-                all.columns(0..all.width(), kind)
-            }
-            (rows, kind) if rows.kind() == kind => Ok(rows),
-            (rows, kind) => Err(Error::kind(rows.kind(), kind)),
+        let Self::Dense(rows) = &self else {
+            let own = self.kind();
+            return if own == kind { Ok(self) } else { Err(Error::kind(own, kind)) };
+        };
+        if kind == RowKind::Dense {
+            return Ok(self);
         }
-    }
-
-    /// Checks that rows hold 0 and 1 only.
-    fn check_ones(&self) -> Result<(), Error> {
-        (0..self.len()).try_for_each(|row| {
-            let mut other = None;
-            self.entries(row, 0..self.width(), |column, value| {
-                if value != 0.0 && value != 1.0 {
-                    other.get_or_insert((column, value));
-                }
-            });
-            other.map_or(Ok(()), |(column, value)| {
-                Err(Error::row(row, format!("{value} in column {column}, expected 0 or 1")))
-            })
-        })
+        let other = |value: &f32| *value != 0.0 && *value != 1.0;
+        if kind == RowKind::Bits
+            && let Some(at) = rows.values().iter().position(other)
+        {
+            let (row, column, value) = (at / self.width(), at % self.width(), rows.values()[at]);
+            return Err(Error::row(row, format!("{value} in column {column}, expected 0 or 1")));
+        }
+        self.columns(0..self.width(), kind)
     }
 
     /// One row as `width` numbers; none when there is no such row.

@@ -6,7 +6,7 @@ use half::slice::HalfFloatSliceExt;
 use safetensors::Dtype;
 
 use super::block::check_range;
-use super::dense::first_not_finite;
+use super::packed::first_not_finite;
 use super::{BitBlock, Block, DenseBlock, RowKind, RowSource, check_width};
 use crate::Error;
 use crate::store::{Entry, Mapping, Stored, elements};
@@ -17,23 +17,13 @@ use crate::store::{Entry, Mapping, Stored, elements};
 /// the most significant first, eight columns a byte. A block is converted and checked as it is
 /// read, and the pages it came from are given back at once, so resident memory holds the blocks in
 /// use and does not grow with the file. The file must not be truncated while it is open.
+#[derive(Debug)]
 pub struct MappedRows {
     mapping: Arc<Mapping>,
     key: String,
     entry: Entry,
     len: usize,
     width: usize,
-}
-
-impl std::fmt::Debug for MappedRows {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
-        formatter
-            .debug_struct("MappedRows")
-            .field("path", &self.mapping.path)
-            .field("key", &self.key)
-            .field("shape", &(self.len, self.width))
-            .finish_non_exhaustive()
-    }
 }
 
 impl MappedRows {

@@ -5,44 +5,66 @@
 //! makes rows on the fly. Featurizers ([`NgramVocabulary`], [`TfIdf`], [`kemeny_signs`], [`hamming_one_hot`], [`LabelVocabulary`])
 //! make rows of structured objects and know no kernels.
 
-mod bits;
 mod block;
-mod by_column;
 mod column_index;
-mod dense;
 mod distinct;
+mod featurizers;
 mod joined;
-mod labels;
 mod mapped;
-mod ngram;
-mod ngram_block;
 mod ngram_config;
 mod packed;
 pub(crate) mod product;
-mod ranking;
 pub(crate) mod simd;
 mod sparse;
 mod tf_idf;
 
-pub use bits::{BitBlock, BitRows};
 pub use block::{Block, Features, RowSource, read};
 pub use column_index::ColumnIndex;
-pub use dense::{DenseBlock, DenseRows};
 pub use distinct::{Distinct, distinct};
+pub use featurizers::{
+    LabelVocabulary, NgramOptions, NgramVocabulary, bucket, hamming_one_hot, kemeny_signs,
+};
 pub use joined::{JoinedRows, PartRows};
-pub use labels::LabelVocabulary;
 pub use mapped::MappedRows;
-pub use ngram::{NgramOptions, NgramVocabulary, bucket};
 pub use ngram_config::{NgramConfig, NgramKind};
-pub use packed::{Packed, PackedBlock};
+pub use packed::{BitBlock, BitRows, DenseBlock, DenseRows, Packed, PackedBlock};
 pub use product::inner;
-pub use ranking::{hamming_one_hot, kemeny_signs};
 pub use sparse::{SparseBlock, SparseRows};
 pub use tf_idf::{SparseRow, TfIdf};
 
-pub use crate::RowKind;
-
 use crate::Error;
+
+/// The three kinds of feature rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum RowKind {
+    /// `f32` numbers, every column stored.
+    Dense,
+    /// One bit a column.
+    Bits,
+    /// `f32` numbers, only the non-zero columns stored.
+    Sparse,
+}
+
+impl std::fmt::Display for RowKind {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::Dense => "dense",
+            Self::Bits => "bit",
+            Self::Sparse => "sparse",
+        })
+    }
+}
+
+impl std::str::FromStr for RowKind {
+    type Err = ();
+
+    /// From the name that it is displayed by.
+    fn from_str(name: &str) -> Result<Self, ()> {
+        let mut kinds = [Self::Dense, Self::Bits, Self::Sparse].into_iter();
+        kinds.find(|kind| kind.to_string() == name).ok_or(())
+    }
+}
 
 /// Checks a width: at least one column, and columns that `u32` can number.
 pub(crate) fn check_width(width: usize) -> Result<(), Error> {

@@ -1,12 +1,12 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::check_width;
+use super::{check_width, simd};
 use crate::Error;
 use crate::store::{Element, Stored, Tensor};
 
-/// Rows of one number of values each, row after row: `f32` numbers ([`DenseBlock`](super::DenseBlock)) or words of
-/// bits ([`BitBlock`](super::BitBlock)).
+/// Rows of one number of values each, row after row: `f32` numbers ([`DenseBlock`]) or words of
+/// bits ([`BitBlock`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PackedBlock<'a, T: Packed> {
     pub(super) width: usize,
@@ -95,5 +95,154 @@ impl<'a, T: Packed> PackedBlock<'a, T> {
             return Err(stored.bad_shape(&name, &shape, format!("[any, {per_row}]")));
         }
         Self::new(width, values.into_owned())
+    }
+}
+
+/// Rows of d finite `f32` numbers, row-major.
+pub type DenseBlock<'a> = PackedBlock<'a, f32>;
+
+/// Dense rows in memory of their own.
+pub type DenseRows = DenseBlock<'static>;
+
+impl Packed for f32 {
+    const TENSOR: &'static str = "dense";
+
+    fn per_row(width: usize) -> usize {
+        width
+    }
+
+    fn check(width: usize, values: &[Self]) -> Result<(), Error> {
+        match first_not_finite(values) {
+            None => Ok(()),
+            Some(at) => {
+                Err(Error::NotFinite { row: at / width, column: at % width, value: values[at] })
+            }
+        }
+    }
+}
+
+impl DenseBlock<'_> {
+    /// Rows that the caller has checked.
+    pub(super) fn checked(width: usize, values: Vec<f32>) -> Self {
+        Self { width, values: Cow::Owned(values) }
+    }
+
+    /// All numbers, row-major.
+    pub fn values(&self) -> &[f32] {
+        &self.values
+    }
+
+    /// Each row times its scale.
+    pub(super) fn scaled(mut self, scales: &[f64]) -> Self {
+        let rows = self.values.to_mut().chunks_exact_mut(self.width);
+        for (row, &scale) in rows.zip(scales) {
+            row.iter_mut().for_each(|value| *value = (f64::from(*value) * scale) as f32);
+        }
+        self
+    }
+
+    pub(super) fn squared_norms(&self) -> Vec<f64> {
+        self.values.chunks_exact(self.width).map(simd::squared_norm).collect()
+    }
+}
+
+/// Where the first NaN or infinity is. Scans in chunks without branches inside, so that it vectorises.
+pub(super) fn first_not_finite(values: &[f32]) -> Option<usize> {
+    const CHUNK: usize = 1024;
+    let finite = |chunk: &[f32]| chunk.iter().fold(true, |all, value| all & value.is_finite());
+    let chunk = values.chunks(CHUNK).position(|chunk| !finite(chunk))?;
+    let start = chunk * CHUNK;
+    values[start..].iter().position(|value| !value.is_finite()).map(|within| start + within)
+}
+
+/// Rows of bits, packed in `u64` words: column j is bit j mod 64 (from the lowest) of word ⌊j/64⌋.
+pub type BitBlock<'a> = PackedBlock<'a, u64>;
+
+/// Rows of bits in memory of their own.
+pub type BitRows = BitBlock<'static>;
+
+impl Packed for u64 {
+    const TENSOR: &'static str = "bits";
+
+    fn per_row(width: usize) -> usize {
+        width.div_ceil(64)
+    }
+
+    fn check(width: usize, words: &[Self]) -> Result<(), Error> {
+        let used = width % 64;
+        let mut last = words.iter().skip(width / 64).step_by(Self::per_row(width));
+        match last.position(|word| used > 0 && word >> used != 0) {
+            None => Ok(()),
+            Some(row) => Err(Error::row(row, format!("a padding bit beyond bit {width} is set"))),
+        }
+    }
+}
+
+impl BitBlock<'_> {
+    /// Rows of `width` bits from packed bytes, ⌈width/8⌉ bytes a row, the most significant bit
+    /// first: column j is bit 7 − j mod 8 of byte ⌊j/8⌋ (the layout of `numpy.packbits`).
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn from_packed(width: usize, bytes: &[u8]) -> Result<Self, Error> {
+        check_width(width)?;
+        let per_row = width.div_ceil(8);
+        if !bytes.len().is_multiple_of(per_row) {
+            return Err(Error::ragged(bytes.len(), per_row));
+        }
+        let mut words = Vec::with_capacity(bytes.len() / per_row * width.div_ceil(64));
+        for row in bytes.chunks_exact(per_row) {
+            for chunk in row.chunks(8) {
+                let mut word = [0; 8];
+                word[..chunk.len()].copy_from_slice(chunk);
+                words.push(u64::from_be_bytes(word).reverse_bits());
+            }
+        }
+        Self::new(width, words)
+    }
+
+    /// Rows of `width` bits from the columns of their ones, in any order.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for width 0, [`Error::Row`] for a column outside of the width.
+    pub fn from_indices<R>(width: usize, rows: impl IntoIterator<Item = R>) -> Result<Self, Error>
+    where
+        R: IntoIterator<Item = u32>,
+    {
+        check_width(width)?;
+        let mut words = Vec::new();
+        for (row, ones) in rows.into_iter().enumerate() {
+            let start = words.len();
+            words.resize(start + width.div_ceil(64), 0u64);
+            for column in ones {
+                let column = column as usize;
+                if column >= width {
+                    return Err(Error::column(row, column, width));
+                }
+                words[start + column / 64] |= 1 << (column % 64);
+            }
+        }
+        Ok(Self { width, values: Cow::Owned(words) })
+    }
+
+    /// All words, row after row.
+    pub fn words(&self) -> &[u64] {
+        &self.values
+    }
+
+    /// The columns of the ones of a row, increasing; none when there is no such row.
+    pub fn ones(&self, row: usize) -> impl Iterator<Item = usize> + '_ {
+        self.row(row).iter().enumerate().flat_map(|(at, &word)| {
+            std::iter::successors((word != 0).then_some(word), |&left| {
+                let rest = left & (left - 1);
+                (rest != 0).then_some(rest)
+            })
+            .map(move |left| 64 * at + left.trailing_zeros() as usize)
+        })
+    }
+
+    pub(super) fn squared_norms(&self) -> Vec<f64> {
+        let count = |row: &[u64]| row.iter().map(|word| word.count_ones()).sum::<u32>();
+        self.values.chunks_exact(self.per_row()).map(|row| count(row).into()).collect()
     }
 }

@@ -4,7 +4,7 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
-use super::by_column::ByColumn;
+use super::column_index::ByColumn;
 use super::{BitBlock, Block, DenseBlock, RowSource, SparseBlock, simd};
 use crate::Error;
 

@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::{check_width, dense::first_not_finite};
+use super::{check_width, packed::first_not_finite};
 use crate::Error;
 use crate::store::{Stored, Tensor};
 
@@ -82,6 +82,12 @@ impl<'a> SparseBlock<'a> {
         }
     }
 
+    /// The entries of a row, as (column, value).
+    pub(super) fn cells(&self, row: usize) -> impl Iterator<Item = (u32, f32)> {
+        let (columns, values) = self.row(row);
+        columns.iter().copied().zip(values.iter().copied())
+    }
+
     /// The rows with `ln(1 + v)` in the place of each value v: the second occurrence of a thing then says
     /// less than its first.
     ///
@@ -109,10 +115,8 @@ impl<'a> SparseBlock<'a> {
     /// [`Error::Shape`] for no levels, and for too many.
     pub fn at_levels(&self, levels: &[(u32, f32)]) -> Result<Self, Error> {
         let row = |row: usize| {
-            let (columns, values) = self.row(row);
-            let entries = columns.iter().copied().zip(values.iter().copied());
             let place = |entry| levels.binary_search_by(|level| by_column_and_value(level, &entry));
-            entries.flat_map(place).map(|place| (place as u32, 1.0))
+            self.cells(row).flat_map(place).map(|place| (place as u32, 1.0))
         };
         check_width(levels.len())?;
         Self::from_rows(levels.len(), (0..self.len()).map(row))
@@ -137,11 +141,8 @@ impl<'a> SparseBlock<'a> {
                 *place = Some(number);
             }
         }
-        let row = |row: usize| {
-            let (columns, values) = self.row(row);
-            let entries = columns.iter().zip(values);
-            entries.filter_map(|(&at, &value)| Some((place[at as usize]?, value)))
-        };
+        let column = |(at, value): (u32, f32)| Some((place[at as usize]?, value));
+        let row = |row: usize| self.cells(row).filter_map(column);
         Self::from_rows(columns.len(), (0..self.len()).map(row))
     }
 
@@ -159,7 +160,7 @@ impl<'a> SparseBlock<'a> {
         let mut next = offsets.clone();
         let (mut rows, mut values) = (vec![0; self.entries()], vec![0.0; self.entries()]);
         for row in 0..self.len() {
-            for (&column, &value) in self.row(row).0.iter().zip(self.row(row).1) {
+            for (column, value) in self.cells(row) {
                 let next = &mut next[column as usize];
                 (rows[*next], values[*next]) = (row as u32, value);
                 *next += 1;
@@ -231,7 +232,7 @@ impl<'a> SparseBlock<'a> {
         let offset = |&at: &u64| usize::try_from(at).unwrap_or(usize::MAX);
         let offsets: Vec<usize> = offsets.iter().map(offset).collect();
         let name = format!("{prefix}{GAPS}");
-        let columns = match stored.names().any(|own| own == name) {
+        let columns = match stored.has(&name) {
             true => columns(&stored.u8(&name, 1)?.1, &offsets),
             false => stored.u32(&format!("{prefix}.columns"), 1)?.1.into_owned(),
         };

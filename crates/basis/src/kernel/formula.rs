@@ -1,11 +1,11 @@
-use crate::features::RowKind;
+use crate::features::{RowKind, simd};
 
 /// What a built-in kernel is, beside its name: a function of three products, and what it is defined on.
-///
-/// Where a default would be wrong for some kernels there is none.
 pub(super) trait Formula: Send + Sync {
-    /// The kinds of rows that it is defined on.
-    fn rows(&self) -> &'static [RowKind];
+    /// The kinds of rows that it is defined on; the default is every kind.
+    fn rows(&self) -> &'static [RowKind] {
+        &[RowKind::Dense, RowKind::Bits, RowKind::Sparse]
+    }
 
     /// `f(⟨a,b⟩, ⟨a,a⟩, ⟨b,b⟩)`.
     fn evaluate(&self, ab: f64, aa: f64, bb: f64) -> f64;
@@ -14,7 +14,9 @@ pub(super) trait Formula: Send + Sync {
     fn is_normalised(&self) -> bool;
 
     /// As [`OutputKernel::feature_scale`](super::OutputKernel::feature_scale).
-    fn feature_scale(&self, squared_norm: f64) -> Option<f64>;
+    fn feature_scale(&self, _squared_norm: f64) -> Option<f64> {
+        None
+    }
 
     /// A parameter outside of its range, its value and what is allowed.
     fn validate(&self) -> Result<(), (&'static str, f64, &'static str)> {
@@ -37,13 +39,143 @@ pub(super) trait Formula: Send + Sync {
 /// Values in words, and as a test.
 pub(super) type Values = (&'static str, fn(f32) -> bool);
 
-/// Every kind of rows.
-pub(super) const ANY: &[RowKind] = &[RowKind::Dense, RowKind::Bits, RowKind::Sparse];
-
 /// Checks a γ.
-pub(super) fn positive_gamma(gamma: f64) -> Result<(), (&'static str, f64, &'static str)> {
+fn positive_gamma(gamma: f64) -> Result<(), (&'static str, f64, &'static str)> {
     match gamma > 0.0 && gamma.is_finite() {
         true => Ok(()),
         false => Err(("gamma", gamma, "finite numbers above 0")),
     }
+}
+
+pub(super) struct Linear;
+
+impl Formula for Linear {
+    fn evaluate(&self, ab: f64, _: f64, _: f64) -> f64 {
+        ab
+    }
+
+    fn is_normalised(&self) -> bool {
+        false
+    }
+
+    fn feature_scale(&self, _: f64) -> Option<f64> {
+        Some(1.0)
+    }
+}
+
+pub(super) struct Gaussian {
+    pub(super) gamma: f64,
+}
+
+impl Formula for Gaussian {
+    fn evaluate(&self, ab: f64, aa: f64, bb: f64) -> f64 {
+        // Rounding can bring the distance of equal rows below 0, and the kernel above 1.
+        simd::exp_negative(-self.gamma * (aa + bb - 2.0 * ab).max(0.0))
+    }
+
+    fn is_normalised(&self) -> bool {
+        true
+    }
+
+    fn validate(&self) -> Result<(), (&'static str, f64, &'static str)> {
+        positive_gamma(self.gamma)
+    }
+
+    fn column(&self, products: &mut [f64], aa: &[f64], bb: f64) {
+        simd::gaussian(products, self.gamma, aa, bb);
+    }
+}
+
+pub(super) struct Tanimoto;
+
+impl Formula for Tanimoto {
+    fn evaluate(&self, ab: f64, aa: f64, bb: f64) -> f64 {
+        // 0 of two zero rows only
+        let union = aa + bb - ab;
+        if union > 0.0 { ab / union } else { 1.0 }
+    }
+
+    fn is_normalised(&self) -> bool {
+        true
+    }
+}
+
+pub(super) struct GaussianTanimoto {
+    pub(super) gamma: f64,
+}
+
+impl Formula for GaussianTanimoto {
+    fn evaluate(&self, ab: f64, aa: f64, bb: f64) -> f64 {
+        let squared_distance = 2.0 - 2.0 * Tanimoto.evaluate(ab, aa, bb);
+        (-self.gamma * squared_distance.max(0.0)).exp()
+    }
+
+    fn is_normalised(&self) -> bool {
+        true
+    }
+
+    fn validate(&self) -> Result<(), (&'static str, f64, &'static str)> {
+        positive_gamma(self.gamma)
+    }
+}
+
+/// The cosine of rows, on rows of some kinds and values.
+trait CosineOf: Send + Sync {
+    /// As [`Formula::rows`].
+    const ROWS: &'static [RowKind] = &[RowKind::Dense, RowKind::Bits, RowKind::Sparse];
+
+    /// As [`Formula::values`].
+    const VALUES: Option<Values> = None;
+}
+
+impl<K: CosineOf> Formula for K {
+    fn rows(&self) -> &'static [RowKind] {
+        K::ROWS
+    }
+
+    fn evaluate(&self, ab: f64, aa: f64, bb: f64) -> f64 {
+        let norms = (aa * bb).sqrt();
+        match norms > 0.0 {
+            true => ab / norms,
+            false => f64::from(u8::from(aa == bb)),
+        }
+    }
+
+    fn is_normalised(&self) -> bool {
+        true
+    }
+
+    /// 1/‖y‖, 0 for a zero row.
+    fn feature_scale(&self, squared_norm: f64) -> Option<f64> {
+        Some(if squared_norm > 0.0 { squared_norm.sqrt().recip() } else { 0.0 })
+    }
+
+    fn values(&self) -> Option<Values> {
+        K::VALUES
+    }
+}
+
+pub(super) struct Cosine;
+
+impl CosineOf for Cosine {}
+
+pub(super) struct NGram;
+
+impl CosineOf for NGram {
+    const ROWS: &'static [RowKind] = &[RowKind::Sparse];
+    const VALUES: Option<Values> = Some(("0 and more", |value| value >= 0.0));
+}
+
+pub(super) struct Kemeny;
+
+impl CosineOf for Kemeny {
+    const ROWS: &'static [RowKind] = &[RowKind::Dense, RowKind::Sparse];
+    const VALUES: Option<Values> = Some(("-1, 0, 1", |value| value == 0.0 || value.abs() == 1.0));
+}
+
+pub(super) struct Hamming;
+
+impl CosineOf for Hamming {
+    const ROWS: &'static [RowKind] = &[RowKind::Bits, RowKind::Sparse];
+    const VALUES: Option<Values> = Some(("0, 1", |value| value == 0.0 || value == 1.0));
 }

@@ -15,11 +15,9 @@ use faer::Mat;
 
 use crate::Error;
 
-mod background;
 mod threads;
 
-pub use background::Background;
-pub use threads::{same_on_threads, threads};
+pub use threads::{Background, same_on_threads, threads};
 
 /// The most numbers that are added up at once: what a sum needs beside its numbers.
 const BUCKET: usize = 1 << 20;

@@ -3,26 +3,18 @@
 //! `R = W S`: S picks the distinct rows that R touches, the *anchors*, and W (m × a) mixes them. A
 //! sketch is read in blocks of columns, each drawn from its own generator when it is needed:
 //! nothing of size m × n is ever held, and columns that hold only zeros are left out. Every kind is
-//! scaled such that `E[RᵀR] = I` (thesis, remark 2.27). A kind is one file and one entry in the list
-//! below.
+//! scaled such that `E[RᵀR] = I` (thesis, remark 2.27). A kind is a struct in `kinds.rs` and one entry in
+//! the list below.
 
-mod accumulation;
-mod columns;
-mod count_sketch;
 mod draw;
-mod gaussian;
-mod leverage;
-mod matrix;
-mod options;
-mod picked;
-mod sparsified;
-mod subsampling;
+mod kinds;
 
-pub(crate) use columns::COLUMNS;
-pub use columns::Columns;
-use draw::Draw;
-pub use matrix::Sketch;
-pub use options::SketchOptions;
+use faer::Mat;
+use rayon::prelude::*;
+
+pub(crate) use draw::COLUMNS;
+pub use draw::Columns;
+use draw::{Draw, Picked, Stream};
 
 use crate::Error;
 use crate::tagged::tagged;
@@ -32,7 +24,7 @@ macro_rules! sketches {
     ($(
         $(#[$doc:meta])*
         $kind:ident $({ $( $(#[$attribute:meta])* $field:ident: $type:ty ),* })?
-        in $module:ident = $name:literal;
+        = $name:literal;
     )*) => {
         tagged! {
             /// The distribution of a sketch. `r` is a Rademacher variable, ±1 with probability ½ each.
@@ -46,11 +38,11 @@ macro_rules! sketches {
             /// assert_eq!(kind, SketchKind::Subsampling { replacement: false });
             /// # Ok::<(), serde_json::Error>(())
             /// ```
-            pub enum SketchKind by "kind", distribution: Draw;
+            pub enum SketchKind by "kind", distribution: Draw in kinds;
 
             $(
                 $(#[$doc])*
-                $kind $({ $( $(#[$attribute])* $field: $type ),* })? in $module = $name;
+                $kind $({ $( $(#[$attribute])* $field: $type ),* })? = $name;
             )*
         }
 
@@ -59,7 +51,7 @@ macro_rules! sketches {
             /// 1), pilots of 200 columns (at most n), and otherwise the defaults.
             pub fn all(n: usize) -> Vec<Self> {
                 vec![$({
-                    let $module::$kind { $($( $field ),*)? } = $module::$kind::usual(n);
+                    let kinds::$kind { $($( $field ),*)? } = kinds::$kind::usual(n);
                     Self::$kind { $($( $field ),*)? }
                 }),*]
             }
@@ -73,40 +65,40 @@ sketches! {
         /// Whether an output may be picked twice (default: false).
         #[serde(default)]
         replacement: bool
-    } in subsampling = "subsampling";
+    } = "subsampling";
     /// Each row of R picks output i with probability `p_i ∝ ℓ̃_i`, its approximate ridge leverage
     /// score, with replacement, with weight `1/√(m p_i)` (Alaoui and Mahoney 2015).
     Leverage {
         /// λ of the scores, above 0 (default: 0.001).
-        #[serde(default = "leverage::default_lambda")]
+        #[serde(default = "kinds::default_lambda")]
         lambda: f64,
         /// Number of pilot columns of the approximation, 1 to n (default: 200; give n if smaller).
-        #[serde(default = "leverage::default_pilot")]
+        #[serde(default = "kinds::default_pilot")]
         pilot: usize
-    } in leverage = "leverage";
+    } = "leverage";
     /// Independent entries from `N(0, 1/m)` (thesis, example 2.31).
-    Gaussian in gaussian = "gaussian";
+    Gaussian = "gaussian";
     /// Independent entries, `r/√(m·density)` with probability `density`, else 0: p-SR
     /// (thesis, chapter 3).
     SparsifiedRademacher {
         /// Probability of a non-zero, above 0, at most 1. Required; 20/n is a usual choice.
         density: f64
-    } in sparsified = "sparsified-rademacher";
+    } = "sparsified-rademacher";
     /// Independent entries, `N(0, 1)/√(m·density)` with probability `density`, else 0: p-SG
     /// (thesis, chapter 3).
     SparsifiedGaussian {
         /// Probability of a non-zero, above 0, at most 1. Required; 20/n is a usual choice.
         density: f64
-    } in sparsified = "sparsified-gaussian";
+    } = "sparsified-gaussian";
     /// Each row of R is the sum of `terms` outputs picked uniformly with replacement, each with
     /// weight `r·√(n/(m·terms))` (thesis, definition 2.33; Chen and Yang 2021).
     Accumulation {
         /// Number of outputs summed in a row, at least 1 (default: 10).
-        #[serde(default = "accumulation::default_terms")]
+        #[serde(default = "kinds::default_terms")]
         terms: usize
-    } in accumulation = "accumulation";
+    } = "accumulation";
     /// Each column of R has one entry, r, in a uniformly drawn row (thesis, definition 2.32).
-    CountSketch in count_sketch = "count-sketch";
+    CountSketch = "count-sketch";
 }
 
 impl From<&SketchKind> for SketchKind {
@@ -136,5 +128,184 @@ impl SketchKind {
         self.distribution(|kind| kind.validate(n)).map_err(|(parameter, value, allowed)| {
             Error::value(format!("sketch {}", self.name()), parameter, value, allowed)
         })
+    }
+}
+
+/// What [`Basis::fit`](crate::Basis::fit) and [`Sketch::fit`](super::Sketch::fit) draw, and what the
+/// former keeps of it.
+///
+/// ```
+/// use dsokr_basis::{SketchKind, SketchOptions};
+///
+/// let options = SketchOptions::new(SketchKind::CountSketch, 100).with_seed(7);
+/// assert_eq!((options.size, options.seed, options.tolerance), (100, 7, 1e-10));
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct SketchOptions {
+    /// The distribution of the sketch.
+    pub kind: SketchKind,
+    /// m, the number of rows of the sketch: 1 to the number of training outputs.
+    pub size: usize,
+    /// The seed that the sketch is drawn with (default: 0).
+    pub seed: u64,
+    /// The relative eigenvalue cut-off, 1e-12 to below 1 (default: 1e-10): a basis
+    /// keeps `σ_j > σ_1 · tolerance`, so rescaling the kernel changes nothing.
+    pub tolerance: f64,
+}
+
+impl SketchOptions {
+    /// The default relative eigenvalue cut-off, 1e-10.
+    pub const TOLERANCE: f64 = 1e-10;
+
+    /// A sketch of `size` rows, with the default seed and tolerance.
+    pub fn new(kind: impl Into<SketchKind>, size: usize) -> Self {
+        Self { kind: kind.into(), size, seed: 0, tolerance: Self::TOLERANCE }
+    }
+
+    /// The same with a seed.
+    pub fn with_seed(self, seed: u64) -> Self {
+        Self { seed, ..self }
+    }
+
+    /// The same with a relative eigenvalue cut-off.
+    pub fn with_tolerance(self, tolerance: f64) -> Self {
+        Self { tolerance, ..self }
+    }
+
+    /// Checks all of it for `rows` training outputs.
+    ///
+    /// # Errors
+    /// As [`SketchKind::validate`]; [`Error::Value`] for a tolerance outside of its range.
+    pub fn validate(&self, rows: usize) -> Result<(), Error> {
+        self.kind.validate(self.size, rows)?;
+        match (1e-12..1.0).contains(&self.tolerance) {
+            true => Ok(()),
+            false => Err(Error::value("sketch", "tolerance", self.tolerance, "1e-12 to below 1")),
+        }
+    }
+}
+
+/// A drawn sketch R = W S.
+///
+/// ```
+/// use dsokr_basis::{Sketch, SketchKind};
+///
+/// let sketch = Sketch::draw(&SketchKind::Subsampling { replacement: false }, 2, 8, 0)?;
+/// assert_eq!(sketch.anchors().len(), 2);
+/// let dense = sketch.dense();
+/// assert_eq!((dense.nrows(), dense.ncols()), (2, 8));
+/// assert_eq!(dense[(0, sketch.anchors()[0])], 2.0); // √(n/m)
+/// # Ok::<(), dsokr_basis::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Sketch {
+    kind: SketchKind,
+    stream: Stream,
+    /// The entries, where they are few; else columns are drawn block by block when they are needed.
+    picked: Option<Picked>,
+}
+
+impl Sketch {
+    /// Draws a sketch of m rows for n outputs, of any kind that does not depend on the data.
+    ///
+    /// # Errors
+    /// Those of [`SketchKind::validate`]; [`Error::Unsupported`] when a sparsified sketch has no
+    /// non-zero, and for [`SketchKind::Leverage`], which is drawn by [`fit`](Self::fit).
+    pub fn draw(kind: &SketchKind, m: usize, n: usize, seed: u64) -> Result<Self, Error> {
+        kind.validate(m, n)?;
+        let stream = Stream { name: kind.name(), m, n, seed };
+        let picked = kind.distribution(|kind| kind.draw(&stream)).map_err(Error::Unsupported)?;
+        Ok(Self { kind: kind.clone(), stream, picked })
+    }
+
+    /// Draws a leverage-score sketch: m outputs with replacement, output i with probability
+    /// `p_i = scores[i] / Σ scores` and weight `1/√(m p_i)`.
+    ///
+    /// `E[RᵀR]` is the identity on the outputs whose score is not zero.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] unless `kind` is [`SketchKind::Leverage`]; those of
+    /// [`SketchKind::validate`]; [`Error::Row`] for scores that are negative, not finite,
+    /// or all zero.
+    pub fn by_scores(
+        kind: &SketchKind,
+        m: usize,
+        scores: &[f64],
+        seed: u64,
+    ) -> Result<Self, Error> {
+        if !matches!(kind, SketchKind::Leverage { .. }) {
+            return Err(Error::Unsupported(format!(
+                "a {} sketch is not drawn from scores, only a leverage-score sketch is",
+                kind.name()
+            )));
+        }
+        kind.validate(m, scores.len())?;
+        let stream = Stream { name: kind.name(), m, n: scores.len(), seed };
+        let picked = Some(kinds::by_scores(&stream, scores)?);
+        Ok(Self { kind: kind.clone(), stream, picked })
+    }
+
+    /// m, the number of rows of R.
+    pub fn m(&self) -> usize {
+        self.stream.m
+    }
+
+    /// n, the number of columns of R.
+    pub fn n(&self) -> usize {
+        self.stream.n
+    }
+
+    /// The seed that it was drawn with.
+    pub fn seed(&self) -> u64 {
+        self.stream.seed
+    }
+
+    /// The kind it was drawn from.
+    pub fn kind(&self) -> &SketchKind {
+        &self.kind
+    }
+
+    /// Number of blocks of columns that [`columns`](Self::columns) can draw.
+    pub fn blocks(&self) -> usize {
+        let columns = self.picked.as_ref().map_or(self.n(), |picked| picked.anchors.len());
+        columns.div_ceil(COLUMNS)
+    }
+
+    /// The columns of R in one block that are not zero; always the same ones. Empty for a block
+    /// beyond [`blocks`](Self::blocks).
+    pub fn columns(&self, block: usize) -> Columns {
+        match &self.picked {
+            Some(picked) => picked.columns(self.m(), block),
+            None => self.kind.distribution(|kind| kind.columns(&self.stream, block)),
+        }
+    }
+
+    /// The outputs that R touches, increasing.
+    pub fn anchors(&self) -> Vec<usize> {
+        match &self.picked {
+            Some(picked) => picked.anchors.clone(),
+            None => {
+                let rows = (0..self.blocks()).into_par_iter().map(|at| self.columns(at).rows);
+                rows.collect::<Vec<_>>().concat()
+            }
+        }
+    }
+
+    /// W, m × a: the columns of R that are not zero, in the order of the anchors. For small
+    /// sketches; the fit reads [`columns`](Self::columns).
+    pub fn mixing(&self) -> Mat<f64> {
+        let blocks: Vec<Columns> = (0..self.blocks()).map(|block| self.columns(block)).collect();
+        let values: Vec<f32> = blocks.into_iter().flat_map(|columns| columns.values).collect();
+        Mat::from_fn(self.m(), values.len() / self.m(), |i, j| values[j * self.m() + i].into())
+    }
+
+    /// R itself, m × n, for small sizes and comparisons.
+    pub fn dense(&self) -> Mat<f64> {
+        let mut dense = Mat::zeros(self.m(), self.n());
+        let mixing = self.mixing();
+        for (column, anchor) in self.anchors().into_iter().enumerate() {
+            dense.col_mut(anchor).copy_from(mixing.col(column));
+        }
+        dense
     }
 }

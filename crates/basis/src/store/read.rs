@@ -6,9 +6,8 @@ use std::sync::Arc;
 
 use safetensors::Dtype;
 
-use super::checksum::Sum;
 use super::{
-    Array, BLOCK, BLOCKS, CHECKSUM, CheckedArray, Element, Entry, KIND, Mapping, SMALL_BLOCK,
+    Array, BLOCK, BLOCKS, CHECKSUM, CheckedArray, Element, Entry, KIND, Mapping, SMALL_BLOCK, Sum,
     VERSION, elements,
 };
 use crate::Error;
@@ -18,17 +17,12 @@ use crate::Error;
 /// Tensors are read in place where their alignment allows it (it does in files that
 /// [`Contents::write`](super::Contents::write) wrote) and copied otherwise. The file must not be
 /// truncated or written in place while it is open; dsokr itself only replaces files by renaming.
+#[derive(Debug)]
 pub struct Stored {
     mapping: Arc<Mapping>,
     metadata: BTreeMap<String, String>,
     version: u32,
     checksum: String,
-}
-
-impl std::fmt::Debug for Stored {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
-        formatter.debug_struct("Stored").field("path", &self.path()).finish_non_exhaustive()
-    }
 }
 
 macro_rules! readers {
@@ -134,6 +128,11 @@ impl Stored {
     /// Names of the tensors, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.mapping.entries.keys().map(String::as_str)
+    }
+
+    /// Whether there is a tensor of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.mapping.entries.contains_key(name)
     }
 
     /// All metadata, but for kind, version and checksum.

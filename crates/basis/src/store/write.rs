@@ -9,8 +9,7 @@ use half::vec::HalfFloatVecExt;
 use safetensors::Dtype;
 use serde_json::{Map, Value, json};
 
-use super::checksum::Sum;
-use super::{BLOCK, BLOCKS, CHECKSUM, Element, KIND, SMALL_BLOCK, VERSION};
+use super::{BLOCK, BLOCKS, CHECKSUM, Element, KIND, SMALL_BLOCK, Sum, VERSION};
 use crate::Error;
 
 /// A named tensor to be written: little-endian elements, row-major.

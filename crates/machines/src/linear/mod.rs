@@ -3,23 +3,20 @@
 //! Every task is a product or a solve on one thread whose sums run in an order that the sizes fix,
 //! so the numbers do not depend on how many threads there are.
 
-mod cholesky;
-mod condition;
+mod factor;
 mod nonnegative;
 mod panels;
-mod scalar;
-mod solve;
 
 use faer::linalg::matmul::matmul;
+use faer::traits::RealField;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
 use crate::Error;
 
-pub(crate) use cholesky::{Factor, NoFactor};
+pub(crate) use factor::{Factor, not_positive};
 pub(crate) use nonnegative::nonnegative;
 pub(crate) use panels::{Panels, row_major};
-pub(crate) use scalar::Scalar;
 
 /// Rows of a panel.
 pub(crate) const PANEL: usize = 256;
@@ -69,4 +66,29 @@ pub(crate) fn check_finite<T: Scalar>(
         }
     }
     Ok(())
+}
+
+/// `f32` or `f64`.
+pub(crate) trait Scalar:
+    RealField + Copy + Into<f64> + Send + Sync + std::iter::Sum + 'static
+{
+    /// The nearest number of this type.
+    fn of(value: f64) -> Self;
+
+    /// The number in `f64`.
+    fn wide(self) -> f64 {
+        self.into()
+    }
+}
+
+impl Scalar for f32 {
+    fn of(value: f64) -> Self {
+        value as Self
+    }
+}
+
+impl Scalar for f64 {
+    fn of(value: f64) -> Self {
+        value
+    }
 }

@@ -39,7 +39,7 @@ fn step(m: &Mat<f64>, a: &[f64], v: &[f64], joining: usize) -> Option<Vec<f64>> 
         let system = Panels::try_new(set.len(), |rows| {
             Ok::<_, ()>(Mat::from_fn(rows.len(), rows.end, |i, j| m[(set[rows.start + i], set[j])]))
         });
-        let factor = Factor::new(system.ok()?).ok()?;
+        let factor = Factor::new(system.ok()?).ok()?.ok()?;
         let mut minimum = Mat::from_fn(set.len(), 1, |i, _| a[set[i]]);
         factor.solve(minimum.as_mut()).ok()?;
         let target = |i: usize| minimum[(i, 0)];
@@ -118,7 +118,7 @@ mod tests {
                     }))
                 });
                 let mut v = Mat::from_fn(set.len(), 1, |i, _| a[set[i]]);
-                Factor::new(system.unwrap()).unwrap().solve(v.as_mut()).unwrap();
+                Factor::new(system.unwrap()).unwrap().unwrap().solve(v.as_mut()).unwrap();
                 if v.col(0).iter().all(|&v| v >= 0.0) {
                     let mut whole = vec![0.0; 6];
                     set.iter().enumerate().for_each(|(i, &j)| whole[j] = v[(i, 0)]);

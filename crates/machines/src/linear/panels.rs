@@ -13,7 +13,8 @@ use crate::Error;
 /// Half the memory of the matrix; a panel is one operand of the products of a factorisation.
 #[derive(Clone, Debug)]
 pub(crate) struct Panels<T> {
-    pub(super) size: usize,
+    /// The number of rows.
+    pub(crate) size: usize,
     pub(super) panels: Vec<Mat<T>>,
 }
 
@@ -36,11 +37,6 @@ impl<T: Scalar> Panels<T> {
     ) -> Result<Self, E> {
         let panels = (0..size.div_ceil(PANEL)).map(|at| panel(rows_of(at, size)));
         Ok(Self { size, panels: panels.collect::<Result<_, E>>()? })
-    }
-
-    /// The number of rows.
-    pub(crate) fn size(&self) -> usize {
-        self.size
     }
 
     /// An element of the lower half, `column ≤ row`.

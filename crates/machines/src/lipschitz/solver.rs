@@ -54,10 +54,7 @@ impl Stop {
         if !(self.gap > 0.0 && self.gap < 1.0) {
             return Err(Error::value("gap of the stopping rule", self.gap, "above 0, below 1"));
         }
-        if self.steps == 0 {
-            return Err(Error::none("steps"));
-        }
-        Ok(())
+        if self.steps == 0 { Err(Error::none("steps")) } else { Ok(()) }
     }
 }
 
@@ -119,10 +116,9 @@ pub(crate) fn solve(
         let objective = value + 0.5 * lambda * squared_norm(&point);
         let bound = -conjugate - 0.5 / lambda * squared_norm(&gradient);
         if !objective.is_finite() || bound.is_nan() {
-            let steps = best.steps;
             return Err(Error::numeric(format!(
-                "the objective is {objective} after {steps} steps: values overflow; rescale the \
-                 targets"
+                "the objective is {objective} after {} steps: values overflow; rescale the targets",
+                best.steps
             )));
         }
         if best.steps == 1 {
@@ -148,15 +144,12 @@ pub(crate) fn solve(
         }
         // last ← the new point, point ← the new point with momentum.
         let curvature = smoothing.curvature;
-        let scale =
-            |k: usize, j: usize| curvature * features.spectrum[k] * output.values()[j] + lambda;
-        let mut uphill = 0.0;
+        let values_of_m = output.values();
+        let scale = |k: usize, j: usize| curvature * features.spectrum[k] * values_of_m[j] + lambda;
         let next = Mat::from_fn(p, r, |k, j| point[(k, j)] - gradient[(k, j)] / scale(k, j));
-        for j in 0..r {
-            for k in 0..p {
-                uphill += gradient[(k, j)] * (next[(k, j)] - last[(k, j)]);
-            }
-        }
+        let uphill = (0..p * r)
+            .map(|at| (at % p, at / p))
+            .fold(0.0, |sum, at| sum + gradient[at] * (next[at] - last[at]));
         let longer = 0.5 * (1.0 + (1.0 + 4.0 * momentum * momentum).sqrt());
         let carry = if uphill > 0.0 { 0.0 } else { (momentum - 1.0) / longer };
         momentum = if uphill > 0.0 { 1.0 } else { longer };

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::precomputed;
+use super::training_inputs::checked;
 use crate::Error;
 use crate::linear::nonnegative;
 
@@ -201,9 +201,9 @@ fn check(kernels: &[MatRef<f64>], n: usize) -> Result<(), Error> {
         return Err(no_kernels());
     }
     for (at, kernel) in kernels.iter().enumerate() {
-        let checked = Error::check_length("rows of the kernel matrix", kernel.nrows(), n)
-            .and_then(|()| precomputed::checked(*kernel).map(drop));
-        checked.map_err(|source| Error::Kernel { kernel: at, source: Box::new(source) })?;
+        let found = Error::check_length("rows of the kernel matrix", kernel.nrows(), n)
+            .and_then(|()| checked(*kernel).map(drop));
+        found.map_err(|source| Error::Kernel { kernel: at, source: Box::new(source) })?;
     }
     Ok(())
 }

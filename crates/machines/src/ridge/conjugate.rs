@@ -1,7 +1,5 @@
 //! The sketched system by preconditioned conjugate gradients: SIOKR and SISOKR with many anchors.
 
-use std::sync::Arc;
-
 use dsokr_basis::features::read;
 use dsokr_basis::kernel::IntoKernel;
 use dsokr_basis::random::generator;
@@ -12,8 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::model::{Expansion, RidgeModel, Weights};
-use super::problem::{InputSketch, RidgeProblem};
-use super::sketched_inputs::{SketchedInputs, blocks, factored};
+use super::sketched_inputs::{InputSketch, RidgeProblem, SketchedInputs, blocks, factored};
 use crate::linear::{Factor, PANEL, Panels, check_finite, product, row_major};
 use crate::summary::{Arithmetic, Convergence, Inputs, RidgeSummary, Solution, Summary};
 use crate::targets::check;
@@ -149,7 +146,7 @@ pub fn fit_conjugate_gradients(
     let summary = Summary { rows: n, unknowns, width, lambda, solution };
     let SketchedInputs { kernel, anchors, .. } = system.inputs;
     let weights = Weights::Double(row_major(weights.as_ref())?);
-    Ok(RidgeModel::new(Expansion::Kernel { kernel, anchors: Arc::new(anchors) }, weights, summary))
+    Ok(RidgeModel::new(Expansion::Kernel { kernel, anchors }, weights, summary))
 }
 
 /// `A⁻¹ (Σ L⁻¹ t tᵀ L⁻ᵀ + nλ I) A⁻ᵀ`, applied block by block.

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use dsokr_basis::OutputKernel;
 use dsokr_basis::kernel::{IntoKernel, named};
 use dsokr_basis::store::{self, Stored, Tensor};
+use dsokr_basis::{Features, OutputKernel, RowSource};
 
-use super::file;
 use super::model::{Expansion, RidgeModel, Weights};
 use super::scaling::Scaling;
 use crate::Error;
@@ -42,7 +41,7 @@ impl RidgeModel {
         }];
         match &self.map {
             Expansion::Kernel { kernel, anchors } => {
-                file::put(kernel.as_ref(), anchors, &mut metadata);
+                put_rows(kernel.as_ref(), anchors, &mut metadata);
                 tensors.extend(anchors.packed_tensors("anchors"));
             }
             Expansion::Precomputed { inputs } => {
@@ -94,7 +93,7 @@ impl RidgeModel {
         let map = match kernel {
             None => Expansion::Precomputed { inputs: columns },
             Some(kernel) => {
-                let anchors = file::rows(stored, "anchors", kernel.as_ref())?;
+                let anchors = read_rows(stored, "anchors", kernel.as_ref())?;
                 Expansion::Kernel { kernel, anchors: Arc::new(anchors) }
             }
         };
@@ -115,4 +114,28 @@ impl RidgeModel {
         }
         Ok(model)
     }
+}
+
+/// Adds a kernel, and what the tensors of rows do not say.
+pub(super) fn put_rows(
+    kernel: &dyn OutputKernel,
+    rows: &Features,
+    metadata: &mut BTreeMap<String, String>,
+) {
+    let kind = ("row_kind", rows.kind().to_string());
+    let width = ("row_width", rows.width().to_string());
+    let entries = [named::entry(kernel), kind, width];
+    metadata.extend(entries.map(|(key, value)| (key.to_owned(), value)));
+}
+
+/// Reads rows that [`put_rows`] described, which the kernel must take; their tensors are called `name`.
+pub(super) fn read_rows(
+    stored: &Stored,
+    name: &str,
+    kernel: &dyn OutputKernel,
+) -> Result<Features, Error> {
+    let kind = stored.parsed("row_kind", "dense, bit, sparse")?;
+    kernel.validate(kind)?;
+    let width = stored.parsed("row_width", "a number of columns")?;
+    Ok(Features::from_stored(stored, name, kind, width)?)
 }

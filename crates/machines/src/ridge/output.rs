@@ -10,7 +10,7 @@ use dsokr_basis::store::{self, Stored, Tensor};
 use dsokr_basis::{Basis, Cancellation, Features, OutputKernel, Processes, RowKind, RowSource};
 use faer::{Mat, MatRef};
 
-use super::file;
+use super::model_file::{put_rows, read_rows};
 use crate::{Error, Targets};
 
 /// Rows of outputs in one block.
@@ -262,7 +262,7 @@ impl OutputSpace {
                 metadata.insert("basis".into(), basis.fingerprint());
             }
             SpaceKind::Training { kernel, outputs } => {
-                file::put(kernel.as_ref(), outputs, &mut metadata);
+                put_rows(kernel.as_ref(), outputs, &mut metadata);
                 tensors.extend(outputs.tensors("outputs"));
             }
         }
@@ -295,7 +295,7 @@ impl OutputSpace {
             }
             (Err(_), _) => {
                 let kernel = named::read(&stored, "")?;
-                let outputs = file::rows(&stored, "outputs", &kernel)?;
+                let outputs = read_rows(&stored, "outputs", &kernel)?;
                 if outputs.len() != dimension {
                     return bad(format!("{} outputs, {dimension} coordinates", outputs.len()));
                 }

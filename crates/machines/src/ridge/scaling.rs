@@ -157,12 +157,11 @@ impl Scaling {
 
     /// The scaling in a file, if there is one.
     pub(crate) fn from_stored(stored: &Stored, width: usize) -> Result<Option<Self>, Error> {
-        let has = |name: &str| stored.names().any(|found| found == name);
-        if !has("scaling.scale") {
+        if !stored.has("scaling.scale") {
             return Ok(None);
         }
         let scale = stored.f32("scaling.scale", 1)?.1.into_owned();
-        let centre = match has("scaling.centre") {
+        let centre = match stored.has("scaling.centre") {
             true => Some(stored.f32("scaling.centre", 1)?.1.into_owned()),
             false => None,
         };

@@ -1,16 +1,18 @@
-//! Fitting in the span of a sketch of the inputs: SIOKR, SISOKR.
+//! Fitting in the span of a sketch of the inputs: SIOKR, SISOKR; and the mean of models on parts of the rows (thesis,
+//! perspectives).
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use dsokr_basis::features::read;
 use dsokr_basis::kernel::IntoKernel;
-use dsokr_basis::{Processes, RowSource};
+use dsokr_basis::{Block, Features, Processes, RowKind, RowSource};
 use faer::Mat;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::model::{Expansion, RidgeModel, Weights};
-use super::problem::{InputSketch, RidgeProblem};
-use super::row_range::RowRange;
-use super::sketched_inputs::{SketchedInputs, blocks, factored};
+use super::sketched_inputs::{InputSketch, RidgeProblem, SketchedInputs, blocks, factored};
 use crate::linear::{Factor, Panels, row_major};
 use crate::summary::{Arithmetic, Inputs, RidgeSummary, Solution, Summary};
 use crate::targets::check;
@@ -47,31 +49,6 @@ pub fn fit_sketched(
     problem: RidgeProblem<impl IntoKernel>,
     sketch: &InputSketch,
 ) -> Result<SketchedFit, Error> {
-    let (rows, lambda) = (problem.rows.len(), problem.lambda);
-    let width = problem.targets.width();
-    let Solved { inputs, factor, weights, solution } = solve(problem, sketch)?;
-    let solution = Solution::Ridge(solution);
-    let summary = Summary { rows, unknowns: inputs.len(), width, lambda, solution };
-    let (kernel, anchors) = (Arc::clone(&inputs.kernel), Arc::new(inputs.anchors.clone()));
-    let map = Expansion::Kernel { kernel, anchors };
-    let model = RidgeModel::new(map, Weights::Double(weights), summary);
-    Ok(SketchedFit { model, inputs, factor })
-}
-
-/// The solution of a sketched system.
-pub(super) struct Solved {
-    pub inputs: SketchedInputs,
-    pub factor: Factor<f64>,
-    /// Weights of the anchors' kernel functions, a × p row-major.
-    pub weights: Vec<f64>,
-    pub solution: RidgeSummary,
-}
-
-/// Solves the system of [`fit_sketched`].
-pub(super) fn solve(
-    problem: RidgeProblem<impl IntoKernel>,
-    sketch: &InputSketch,
-) -> Result<Solved, Error> {
     let RidgeProblem { kernel, rows, targets, lambda, seed } = problem;
     let n = rows.len();
     check(n, targets, lambda)?;
@@ -90,15 +67,19 @@ pub(super) fn solve(
     system.check_finite("kernel matrix")?;
     let (factor, jitter) = factored(system, ridge)?;
     factor.solve(sides.as_mut())?;
-    let weights = row_major(inputs.expand(sides).as_ref())?;
-    let solution = RidgeSummary {
+    let weights = Weights::Double(row_major(inputs.expand(sides).as_ref())?);
+    let solution = Solution::Ridge(RidgeSummary {
         inputs: Inputs::Sketched,
         condition: factor.condition()?,
         jitter,
         precision: Arithmetic::Double,
         convergence: None,
-    };
-    Ok(Solved { inputs, factor, weights, solution })
+    });
+    let (unknowns, width) = (inputs.len(), targets.width());
+    let summary = Summary { rows: n, unknowns, width, lambda, solution };
+    let (kernel, anchors) = (Arc::clone(&inputs.kernel), Arc::clone(&inputs.anchors));
+    let model = RidgeModel::new(Expansion::Kernel { kernel, anchors }, weights, summary);
+    Ok(SketchedFit { model, inputs, factor })
 }
 
 impl SketchedFit {
@@ -144,5 +125,93 @@ impl SketchedFit {
             }
         }
         Ok(ranks.join(out)?)
+    }
+}
+
+/// The mean of models on parts of the rows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Averaged {
+    /// The sketch of the inputs of each part.
+    pub sketch: InputSketch,
+    /// B, the number of parts, 1 to n.
+    pub parts: usize,
+}
+
+/// Fits the mean `ĥ = (1/B) Σ ĥ_b` of models on B runs of consecutive rows, of sizes that differ by one
+/// at most; part b is sketched with seed + b. Rows should be in no order. The ranks of the scope share the
+/// fit of each part, as in [`fit_sketched`].
+///
+/// The summary holds the sum of the unknowns of the parts, and the largest of their condition numbers
+/// and jitters.
+///
+/// # Errors
+/// [`Error::Value`] unless there are from 1 to n parts; as [`fit_sketched`], m being at most the
+/// number of rows in a part.
+pub fn fit_averaged(
+    problem: RidgeProblem<impl IntoKernel>,
+    Averaged { sketch, parts }: &Averaged,
+) -> Result<RidgeModel, Error> {
+    let RidgeProblem { kernel, rows, targets, lambda, seed } = problem;
+    let (n, parts) = (rows.len(), *parts);
+    check(n, targets, lambda)?;
+    Error::check_range("number of parts", parts, 1, n)?;
+    let kernel = kernel.into_kernel();
+    let mut anchors = Features::empty(rows.kind(), rows.width())?;
+    let (mut weights, mut unknowns) = (Vec::new(), 0);
+    let mut worst: Option<RidgeSummary> = None;
+    for part in 0..parts {
+        let range = part * n / parts..(part + 1) * n / parts;
+        let problem = RidgeProblem {
+            kernel: Arc::clone(&kernel),
+            rows: &RowRange { of: rows, range: range.clone() },
+            targets: &targets.select(&range.collect::<Vec<_>>())?,
+            lambda,
+            seed: seed.wrapping_add(part as u64),
+        };
+        let fitted = fit_sketched(problem, sketch)?;
+        anchors.append(&fitted.inputs.anchors)?;
+        let own = 0..fitted.inputs.anchors.len() * targets.width();
+        weights.extend(own.map(|at| fitted.model.weights.at(at) / parts as f64));
+        unknowns += fitted.inputs.len();
+        let solution =
+            fitted.model.summary.ridge().ok_or_else(|| Error::none("number of parts"))?;
+        let before = worst.get_or_insert_with(|| solution.clone());
+        before.condition = before.condition.max(solution.condition);
+        before.jitter = before.jitter.max(solution.jitter);
+    }
+    let solution = Solution::Ridge(worst.ok_or_else(|| Error::none("number of parts"))?);
+    let summary = Summary { rows: n, unknowns, width: targets.width(), lambda, solution };
+    let map = Expansion::Kernel { kernel, anchors: Arc::new(anchors) };
+    Ok(RidgeModel::new(map, Weights::Double(weights), summary))
+}
+
+/// Consecutive rows of a source.
+struct RowRange<'a> {
+    of: &'a dyn RowSource,
+    range: Range<usize>,
+}
+
+impl RowSource for RowRange<'_> {
+    fn len(&self) -> usize {
+        self.range.len()
+    }
+
+    fn width(&self) -> usize {
+        self.of.width()
+    }
+
+    fn kind(&self) -> RowKind {
+        self.of.kind()
+    }
+
+    fn block(&self, rows: Range<usize>) -> Result<Block<'_>, dsokr_basis::Error> {
+        let (start, end, len) = (rows.start, rows.end, self.range.len());
+        if end > len {
+            return Err(dsokr_basis::Error::range(start, end, len));
+        }
+        // saturating, so that a range beyond the part is beyond the whole
+        let within = |row: usize| self.range.start.saturating_add(row);
+        self.of.block(within(start)..within(end))
     }
 }

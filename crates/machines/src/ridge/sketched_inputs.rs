@@ -5,15 +5,17 @@ use std::sync::Arc;
 
 use dsokr_basis::kernel::IntoKernel;
 use dsokr_basis::{
-    Block, Cancellation, Features, OutputKernel, Processes, RowSource, Sketch, SketchOptions,
+    Block, Cancellation, Features, OutputKernel, Processes, RowSource, Sketch, SketchKind,
+    SketchOptions,
 };
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, Par};
 use rayon::prelude::*;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use super::problem::InputSketch;
-use crate::Error;
-use crate::linear::{Factor, PANEL, Panels, product};
+use crate::linear::{Factor, PANEL, Panels, not_positive, product};
+use crate::{Error, Targets};
 
 /// Numbers in a block of training rows: 64 MiB of sketched kernel values.
 const BLOCK: usize = 8 << 20;
@@ -27,11 +29,49 @@ const ANCHORS: usize = 1024;
 /// Steps of the jitter on the diagonal, from 1e-14 of the mean diagonal, times 10 each.
 const JITTERS: i32 = 6;
 
+/// A ridge regression in the span of sketched inputs: the least of
+/// `(1/n) Σ_i ‖ĥ(x_i) − ψ_i‖² + λ ‖ĥ‖²`.
+#[derive(Clone, Copy)]
+pub struct RidgeProblem<'a, K> {
+    /// The input kernel.
+    pub kernel: K,
+    /// The n training inputs.
+    pub rows: &'a dyn RowSource,
+    /// ψ, a row for each input.
+    pub targets: &'a Targets,
+    /// λ, above 0.
+    pub lambda: f64,
+    /// The seed of the sketch.
+    pub seed: u64,
+}
+
+/// The sketch of the inputs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InputSketch {
+    /// Its size m, at most the number of training pairs.
+    pub size: usize,
+    /// How it is drawn (default: sub-sampling without replacement).
+    #[serde(default = "subsampling")]
+    pub method: SketchKind,
+}
+
+impl InputSketch {
+    /// m inputs drawn without replacement.
+    pub fn subsampling(size: usize) -> Self {
+        Self { size, method: subsampling() }
+    }
+}
+
+fn subsampling() -> SketchKind {
+    SketchKind::Subsampling { replacement: false }
+}
+
 /// Features of the sketch: `t(x) = R k^x`, m numbers, with `R = W S`.
 #[derive(Clone, Debug)]
 pub(crate) struct SketchedInputs {
     pub(crate) kernel: Arc<dyn OutputKernel>,
-    pub(crate) anchors: Features,
+    pub(crate) anchors: Arc<Features>,
     /// W, m × a; none where R only picks rows, for then the anchors' own kernel functions span the
     /// same space, whatever their weights.
     mixing: Option<Mat<f64>>,
@@ -52,7 +92,7 @@ impl SketchedInputs {
             Arc::clone(&kernel),
             rows,
         )?;
-        let anchors = rows.select(&drawn.anchors())?;
+        let anchors = Arc::new(rows.select(&drawn.anchors())?);
         kernel.check(&anchors)?;
         let mixing = (!method.picks_rows()).then(|| drawn.mixing());
         Ok(Self { kernel, anchors, mixing })
@@ -128,20 +168,18 @@ pub(crate) fn blocks(of: Range<usize>, features: usize) -> impl Iterator<Item = 
 
 /// The Cholesky factor of the system, with as little added to the diagonal as it needs.
 pub(crate) fn factored(system: Panels<f64>, ridge: f64) -> Result<(Factor<f64>, f64), Error> {
-    let size = system.size();
-    let mean = system.trace() / size as f64;
-    let mut failed = match Factor::new(system.clone()) {
-        Ok(factor) => return Ok((factor, 0.0)),
-        Err(failed) => failed,
-    };
-    for step in 0..JITTERS {
-        let jitter = mean * 1e-14 * 10f64.powi(step);
+    let mean = system.trace() / system.size as f64;
+    let mut failed = 0;
+    let steps = (0..JITTERS).map(|step| mean * 1e-14 * 10f64.powi(step));
+    for jitter in std::iter::once(0.0).chain(steps) {
         let mut shifted = system.clone();
-        shifted.add_to_diagonal(jitter);
-        match Factor::new(shifted) {
+        if jitter != 0.0 {
+            shifted.add_to_diagonal(jitter);
+        }
+        match Factor::new(shifted)? {
             Ok(factor) => return Ok((factor, jitter)),
-            Err(at) => failed = at,
+            Err(row) => failed = row,
         }
     }
-    Err(failed.error(size, ridge))
+    Err(not_positive(failed, system.size, ridge))
 }

@@ -9,8 +9,7 @@ use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
 use super::output::OutputSpace;
-use super::problem::InputSketch;
-use super::sketched_inputs::{SketchedInputs, blocks};
+use super::sketched_inputs::{InputSketch, SketchedInputs, blocks};
 use super::training_inputs::TrainingInputs;
 use crate::linear::{PANEL, Panels, SIDES};
 use crate::targets::check;

@@ -1,19 +1,75 @@
-//! The factored system of some inputs, which fits of any targets share.
+//! Fitting with every training input as an anchor: IOKR, ISOKR, Kernel Dependency Estimation. What fits of any targets
+//! share is the factored system of the inputs.
 
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use dsokr_basis::features::read;
+use dsokr_basis::kernel::IntoKernel;
 use dsokr_basis::{Features, RowSource};
+use faer::MatRef;
 use rayon::prelude::*;
 
-use super::gram::single;
 use super::model::{Expansion, RidgeModel, Weights};
-use super::training_inputs::TrainingInputs;
-use crate::linear::{Factor, Panels, Scalar, row_major};
+use super::training_inputs::{TrainingInputs, single};
+use crate::linear::{Factor, Panels, Scalar, not_positive, row_major};
 use crate::summary::{Arithmetic, Inputs, RidgeSummary, Solution, Summary};
 use crate::targets::check;
 use crate::{Error, Targets};
+
+/// Fits `ĥ(x) = Σ_i α_i(x) ψ(y_i)`, `α(x) = (K + nλI)⁻¹ k^x`, on all training rows.
+///
+/// With the targets of [`OutputSpace::training`](crate::OutputSpace::training) it is IOKR, with
+/// those of a sketched basis ISOKR, with the leading coordinates of a basis of every output Kernel
+/// Dependency Estimation (thesis, sections 2.2 and 4.2).
+///
+/// Memory: half the Gram matrix, n²/2 numbers of the precision, and n × p targets. Time: n²/2
+/// evaluations of the kernel in `f64`, n³/3 multiplications for the Cholesky factor and 2n² for
+/// each coordinate. The numbers do not depend on the number of threads.
+///
+/// ```
+/// use dsokr_basis::{Features, Kernel, features::{BitRows, DenseRows}};
+/// use dsokr_machines::{OutputSpace, Arithmetic, fit};
+///
+/// let x = Features::Dense(DenseRows::new(1, vec![0.0, 1.0, 2.0, 3.0])?);
+/// let y = Features::Bits(BitRows::from_indices(2, [vec![0], vec![0], vec![1], vec![1]])?);
+/// let (space, targets) = OutputSpace::training(Kernel::Linear, &y)?;
+/// let fitted = fit(Kernel::Gaussian { gamma: 0.5 }, &x, &targets, 1e-3, Arithmetic::Double)?;
+/// let z = fitted.model.predict(&Features::Dense(DenseRows::new(1, vec![0.5])?))?;
+/// assert!(z[0] > 0.9 && z[1] < 0.1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Value`] for a λ that is not above 0; [`Error::Length`] unless there is a row of targets
+/// for each input; the kernel's checks; [`Error::NotFinite`] for kernel values that overflow;
+/// [`Error::Basis`] for a λ too small for the precision.
+pub fn fit(
+    kernel: impl IntoKernel,
+    rows: &dyn RowSource,
+    targets: &Targets,
+    lambda: f64,
+    precision: Arithmetic,
+) -> Result<Fitted, Error> {
+    check(rows.len(), targets, lambda)?;
+    Arc::new(RidgeSystem::new(&TrainingInputs::rows(kernel, rows), lambda, precision)?).fit(targets)
+}
+
+/// Fits on the Gram matrix of a precomputed kernel, n × n. The model predicts by
+/// [`predict_gram`](crate::RidgeModel::predict_gram).
+///
+/// # Errors
+/// As [`fit`]; [`Error::Basis`] for a matrix of zeros; [`Error::NotSymmetric`] beyond 1e-8 of the
+/// largest value; [`Error::NotSemidefinite`] for an eigenvalue below −1e-8 of the trace.
+pub fn fit_gram(
+    gram: MatRef<f64>,
+    targets: &Targets,
+    lambda: f64,
+    precision: Arithmetic,
+) -> Result<Fitted, Error> {
+    check(gram.nrows(), targets, lambda)?;
+    Arc::new(RidgeSystem::new(&TrainingInputs::Gram(gram), lambda, precision)?).fit(targets)
+}
 
 /// The Cholesky factor of `K + nλI` of n inputs: it depends on the inputs, their kernel and λ alone, and
 /// [fits](Self::fit) any targets.
@@ -52,11 +108,11 @@ where
     }
 
     fn diagonal(&self) -> Result<Vec<f64>, Error> {
-        Ok(self.inverse_diagonal()?)
+        self.inverse_diagonal()
     }
 
     fn condition(&self) -> Result<f64, Error> {
-        Ok(self.condition()?)
+        self.condition()
     }
 }
 
@@ -101,10 +157,10 @@ impl RidgeSystem {
     where
         Weights: From<Vec<T>>,
     {
-        let inputs = gram.size();
+        let inputs = gram.size;
         let ridge = inputs as f64 * lambda;
         gram.add_to_diagonal(T::of(ridge));
-        let factor = Factor::new(gram).map_err(|at| at.error(inputs, ridge))?;
+        let factor = Factor::new(gram)?.map_err(|row| not_positive(row, inputs, ridge))?;
         let diagonal = OnceLock::new();
         Ok(Self { map, inputs, lambda, precision, factor: Box::new(factor), diagonal })
     }

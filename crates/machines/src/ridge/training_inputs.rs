@@ -1,14 +1,19 @@
+//! The inputs of a kernel machine, and their Gram matrices.
+
+use std::ops::Range;
 use std::sync::Arc;
 
-use dsokr_basis::features::read;
-use dsokr_basis::kernel::IntoKernel;
-use dsokr_basis::{OutputKernel, RowSource};
-use faer::MatRef;
+use dsokr_basis::eigenbasis::leading;
+use dsokr_basis::features::{ColumnIndex, read};
+use dsokr_basis::kernel::{IntoKernel, zero_rows};
+use dsokr_basis::{Block, Cancellation, OutputKernel, RowKind, RowSource};
+use faer::{Mat, MatRef};
 
-use super::gram::gram;
-use super::precomputed;
 use crate::Error;
-use crate::linear::Panels;
+use crate::linear::{Factor, Panels, Scalar, check_finite};
+
+/// Asymmetry and negative eigenvalues that are rounding, as a share of the largest value or of the trace.
+const TOLERANCE: f64 = 1e-8;
 
 /// The training inputs of a kernel machine.
 #[derive(Clone)]
@@ -51,7 +56,145 @@ impl<'a> TrainingInputs<'a> {
                 kernel.check(&read(*rows, 0..rows.len())?)?;
                 gram(kernel.as_ref(), *rows)
             }
-            Self::Gram(gram) => precomputed::checked(*gram),
+            Self::Gram(gram) => checked(*gram),
         }
     }
+}
+
+/// The lower half of the Gram matrix of the rows.
+fn gram<T: Scalar>(kernel: &dyn OutputKernel, rows: &dyn RowSource) -> Result<Panels<T>, Error> {
+    by_panels(rows, |range| {
+        let values = kernel.block(&read(rows, range.clone())?, &read(rows, 0..range.end)?)?;
+        Ok(Mat::from_fn(values.nrows(), values.ncols(), |i, j| T::of(values[(i, j)])))
+    })
+}
+
+/// As [`gram`] in `f32`; a kernel that is linear in scaled sparse rows by their common columns.
+pub(super) fn single(
+    kernel: &dyn OutputKernel,
+    rows: &dyn RowSource,
+) -> Result<Panels<f32>, Error> {
+    let Some(index) = LinearIndex::new(kernel, &read(rows, 0..rows.len())?) else {
+        return gram(kernel, rows);
+    };
+    by_panels(rows, |range| {
+        let block = read(rows, range.clone())?;
+        Ok(index.values(kernel, &block, range.end)?.transpose().to_owned())
+    })
+}
+
+/// A Gram matrix from its panels, whose elements are finite.
+fn by_panels<T: Scalar>(
+    rows: &dyn RowSource,
+    panel: impl Fn(Range<usize>) -> Result<Mat<T>, Error>,
+) -> Result<Panels<T>, Error> {
+    let cancellation = Cancellation::current();
+    let gram = Panels::try_new(rows.len(), |range| {
+        cancellation.check()?;
+        panel(range)
+    })?;
+    gram.check_finite("kernel matrix")?;
+    Ok(gram)
+}
+
+/// The lower half of a Gram matrix that is square, finite, not zero, symmetric and positive semi-definite.
+pub(super) fn checked(gram: MatRef<f64>) -> Result<Panels<f64>, Error> {
+    let (n, what) = (gram.nrows(), "the kernel matrix");
+    Error::check_length("columns of the kernel matrix", gram.ncols(), n)?;
+    check_finite("kernel matrix", gram, |row, column| (row, column))?;
+    let values = gram.col_iter().flat_map(|column| column.iter());
+    let largest = values.fold(0.0f64, |largest, value| largest.max(value.abs()));
+    if n > 0 && largest == 0.0 {
+        let message = "the kernel matrix is zero: no input is like any other, nor like itself";
+        return Err(Error::numeric(message));
+    }
+    for column in 0..n {
+        for row in 0..column {
+            let (value, mirrored) = (gram[(row, column)], gram[(column, row)]);
+            if (value - mirrored).abs() > TOLERANCE * largest {
+                return Err(Error::NotSymmetric { what, row, column, value, mirrored });
+            }
+        }
+    }
+    let panels = Panels::try_new(n, |rows| {
+        let element =
+            |i: usize, j: usize| 0.5 * (gram[(rows.start + i, j)] + gram[(j, rows.start + i)]);
+        Ok::<_, Error>(Mat::from_fn(rows.len(), rows.end, element))
+    })?;
+    // Positive definite after a small shift: a Cholesky factor says so, in a ninth of the time of
+    // the eigenvalues, which are computed only to name the offending one.
+    let (trace, mut shifted) = (panels.trace(), panels.clone());
+    shifted.add_to_diagonal(TOLERANCE * trace.abs().max(f64::MIN_POSITIVE));
+    if Factor::new(shifted)?.is_err() {
+        let whole = panels.whole();
+        let largest = leading(whole.clone(), 0.5).map_or(0.0, |eigen| eigen.values[0]);
+        // The largest eigenvalue of c I − K is c less the smallest of K.
+        let shift = largest.abs() + trace.abs();
+        let flipped =
+            Mat::from_fn(n, n, |i, j| f64::from(u8::from(i == j)) * shift - whole[(i, j)]);
+        let smallest =
+            leading(flipped, 0.999_999).map_or(f64::NAN, |eigen| shift - eigen.values[0]);
+        return Err(Error::NotSemidefinite { what, smallest, largest });
+    }
+    Ok(panels)
+}
+
+/// Sparse training inputs by their columns, for a kernel that is linear in scaled rows.
+#[derive(Clone, Debug)]
+pub(crate) struct LinearIndex {
+    columns: ColumnIndex,
+    /// s(⟨x,x⟩) of each row.
+    scales: Vec<f32>,
+    /// The rows that are zero and have a feature of their own, ascending.
+    zeros: Vec<usize>,
+}
+
+impl LinearIndex {
+    /// None for rows that are not sparse, and for a kernel that is not linear in them.
+    pub(crate) fn new(kernel: &dyn OutputKernel, rows: &Block) -> Option<Self> {
+        let Block::Sparse(sparse) = rows else {
+            return None;
+        };
+        let scales = scales(kernel, rows)?;
+        let zeros = zero_rows(kernel, rows);
+        Some(Self { columns: ColumnIndex::new(sparse), scales, zeros })
+    }
+
+    /// Number of rows.
+    pub(crate) fn len(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// `k(x_i, q_j)` for the first `limit` rows and every query, `limit` × queries, in `f32`.
+    pub(crate) fn values(
+        &self,
+        kernel: &dyn OutputKernel,
+        queries: &Block,
+        limit: usize,
+    ) -> Result<Mat<f32>, Error> {
+        let (Block::Sparse(sparse), Some(scales)) = (queries, scales(kernel, queries)) else {
+            let (found, expected) = (queries.kind(), RowKind::Sparse);
+            return Err(dsokr_basis::Error::kind(found, expected).into());
+        };
+        let mut values = self.columns.products(sparse, limit)?;
+        for (column, scale) in values.col_iter_mut().zip(scales) {
+            column.iter_mut().zip(&self.scales).for_each(|(value, own)| *value *= own * scale);
+        }
+        if !self.zeros.is_empty() {
+            let own = &self.zeros[..self.zeros.partition_point(|&row| row < limit)];
+            for query in zero_rows(kernel, queries) {
+                own.iter().for_each(|&row| values[(row, query)] = 1.0);
+            }
+        }
+        Ok(values)
+    }
+}
+
+/// The scales of rows; none where one is so large or small that `f32` products would lose it.
+pub(super) fn scales(kernel: &dyn OutputKernel, rows: &Block) -> Option<Vec<f32>> {
+    let scale = |squared| match kernel.feature_scale(squared) {
+        Some(scale) if scale == 0.0 || (1e-12..=1e12).contains(&scale) => Some(scale as f32),
+        _ => None,
+    };
+    rows.squared_norms().into_iter().map(scale).collect()
 }

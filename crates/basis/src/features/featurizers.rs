@@ -1,0 +1,271 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use rayon::prelude::*;
+
+use super::{BitRows, DenseRows, SparseRows, check_width};
+use crate::Error;
+use crate::random::hash;
+
+/// Which character n-grams are counted: all runs of `min..=max` Unicode characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NgramOptions {
+    /// Length of the shortest n-grams, at least 1.
+    pub min: usize,
+    /// Length of the longest n-grams, at least `min`.
+    pub max: usize,
+    /// Whether a text is put between the marks U+0002 and U+0003 first, so that n-grams at its
+    /// ends differ from the same ones inside.
+    pub boundaries: bool,
+}
+
+impl NgramOptions {
+    fn check(&self) -> Result<(), Error> {
+        let bad = |option, value: usize, allowed: String| {
+            Error::value("featurizer character n-grams", option, value, allowed)
+        };
+        if self.min == 0 {
+            return Err(bad("min", self.min, "1 and more".to_owned()));
+        }
+        if self.max < self.min {
+            return Err(bad("max", self.max, format!("{} (min) and more", self.min)));
+        }
+        Ok(())
+    }
+
+    /// Calls `visit` with every n-gram of a text, shortest first, from left to right.
+    fn each(&self, text: &str, buffer: &mut String, mut visit: impl FnMut(&str)) {
+        let text = if self.boundaries {
+            buffer.clear();
+            buffer.push('\u{2}');
+            buffer.push_str(text);
+            buffer.push('\u{3}');
+            buffer.as_str()
+        } else {
+            text
+        };
+        let mut starts: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
+        starts.push(text.len());
+        for length in self.min..=self.max.min(starts.len() - 1) {
+            for pair in starts.windows(length + 1) {
+                visit(&text[pair[0]..pair[length]]);
+            }
+        }
+    }
+}
+
+/// Character n-grams with a column each, fitted on some texts.
+///
+/// ```
+/// use dsokr_basis::features::{NgramOptions, NgramVocabulary};
+///
+/// let options = NgramOptions { min: 1, max: 2, boundaries: false };
+/// let vocabulary = NgramVocabulary::fit(options, &["CCO", "CN"])?;
+/// assert_eq!(vocabulary.ngrams().collect::<Vec<_>>(), ["C", "CC", "CN", "CO", "N", "O"]);
+/// let rows = vocabulary.rows(&["CCC"])?;
+/// assert_eq!(rows.row(0), (&[0, 1][..], &[3.0, 2.0][..]));
+/// # Ok::<(), dsokr_basis::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NgramVocabulary {
+    options: NgramOptions,
+    columns: BTreeMap<String, u32>,
+}
+
+impl NgramVocabulary {
+    /// The n-grams that occur in `texts`, sorted by their bytes.
+    ///
+    /// # Errors
+    /// [`Error::Value`] for lengths that are not `1 ≤ min ≤ max`; [`Error::Shape`] when
+    /// no n-gram occurs.
+    pub fn fit<S: AsRef<str>>(options: NgramOptions, texts: &[S]) -> Result<Self, Error> {
+        options.check()?;
+        let mut ngrams = BTreeSet::new();
+        let mut buffer = String::new();
+        for text in texts {
+            options.each(text.as_ref(), &mut buffer, |ngram| {
+                if !ngrams.contains(ngram) {
+                    ngrams.insert(ngram.to_owned());
+                }
+            });
+        }
+        Ok(Self { options, columns: numbered(ngrams)? })
+    }
+
+    /// The vocabulary of n-grams that were fitted before, in any order.
+    ///
+    /// # Errors
+    /// As [`fit`](Self::fit).
+    pub fn of(options: NgramOptions, ngrams: Vec<String>) -> Result<Self, Error> {
+        options.check()?;
+        Ok(Self { options, columns: numbered(ngrams.into_iter().collect())? })
+    }
+
+    /// Number of n-grams: the width of the rows.
+    pub fn len(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Whether there are no n-grams (never, once fitted).
+    pub fn is_empty(&self) -> bool {
+        self.columns.is_empty()
+    }
+
+    /// The n-grams, in the order of their columns.
+    pub fn ngrams(&self) -> impl Iterator<Item = &str> {
+        self.columns.keys().map(String::as_str)
+    }
+
+    /// Counts of the n-grams of each text; n-grams outside of the vocabulary are not counted.
+    ///
+    /// # Errors
+    /// As [`SparseRows::from_rows`], which accepts the rows of a fitted vocabulary.
+    pub fn rows<S: AsRef<str> + Sync>(&self, texts: &[S]) -> Result<SparseRows, Error> {
+        let row = |text: &S| {
+            let mut counts: BTreeMap<u32, f32> = BTreeMap::new();
+            self.options.each(text.as_ref(), &mut String::new(), |ngram| {
+                if let Some(&column) = self.columns.get(ngram) {
+                    *counts.entry(column).or_default() += 1.0;
+                }
+            });
+            counts
+        };
+        SparseRows::from_rows(self.len(), texts.par_iter().map(row).collect::<Vec<_>>())
+    }
+}
+
+/// The bucket of a term, `h mod buckets` with h the [`hash`] of its UTF-8 bytes.
+///
+/// It does not change within a major version. `buckets` must be at least 1; 0 counts as 1.
+pub fn bucket(term: &str, buckets: u32) -> u32 {
+    (hash(term.as_bytes()) % u64::from(buckets.max(1))) as u32
+}
+
+/// A column for each name, in their order.
+fn numbered(names: BTreeSet<String>) -> Result<BTreeMap<String, u32>, Error> {
+    check_width(names.len())?;
+    Ok(names.into_iter().zip(0..).collect())
+}
+
+/// Labels with a column each, fitted on the label sets of some objects.
+///
+/// ```
+/// use dsokr_basis::features::LabelVocabulary;
+///
+/// let sets = [vec!["red", "round"], vec![], vec!["round", "big"]];
+/// let labels = LabelVocabulary::fit(&sets)?;
+/// assert_eq!(labels.names().collect::<Vec<_>>(), ["big", "red", "round"]);
+/// assert_eq!(labels.rows(&sets)?.words(), [0b110, 0b000, 0b101]);
+/// # Ok::<(), dsokr_basis::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LabelVocabulary {
+    columns: BTreeMap<String, u32>,
+}
+
+impl LabelVocabulary {
+    /// The labels that occur in `sets`, sorted by their bytes.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] when there is no label at all.
+    pub fn fit<S: AsRef<str>>(sets: &[Vec<S>]) -> Result<Self, Error> {
+        let labels = sets.iter().flatten().map(|label| label.as_ref().to_owned());
+        Ok(Self { columns: numbered(labels.collect())? })
+    }
+
+    /// The labels, in the order of their columns.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.columns.keys().map(String::as_str)
+    }
+
+    /// One row of bits for each set of labels; a label given twice counts once.
+    ///
+    /// # Errors
+    /// [`Error::Row`] for a label that is not known.
+    pub fn rows<S: AsRef<str>>(&self, sets: &[Vec<S>]) -> Result<BitRows, Error> {
+        let mut rows = Vec::with_capacity(sets.len());
+        for (row, set) in sets.iter().enumerate() {
+            let column = |label: &S| {
+                self.columns.get(label.as_ref()).copied().ok_or_else(|| {
+                    let (label, known) = (label.as_ref(), self.columns.len());
+                    Error::row(row, format!("unknown label {label:?}; {known} labels are known"))
+                })
+            };
+            rows.push(set.iter().map(column).collect::<Result<Vec<u32>, Error>>()?);
+        }
+        BitRows::from_indices(self.columns.len(), rows)
+    }
+}
+
+/// Kemeny embedding of rankings: the order of every pair of items, K(K−1)/2 signs a row.
+///
+/// `ranks[r][i]` is the rank of item i in ranking r (smaller is better; equal ranks are ties). The
+/// column of items i < j, in lexicographic order, holds `sign(ranks[j] − ranks[i])`: +1 when i is
+/// ranked before j, −1 after, 0 for a tie. The kernel on these rows is Kendall's τ
+/// (Korba et al. 2018; thesis, section 2.1).
+///
+/// ```
+/// use dsokr_basis::features::kemeny_signs;
+///
+/// let rows = kemeny_signs(&[vec![0, 1, 2], vec![2, 0, 0]])?;
+/// assert_eq!(rows.values(), [1.0, 1.0, 1.0, -1.0, -1.0, 0.0]);
+/// # Ok::<(), dsokr_basis::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Shape`] for no rankings and for fewer than two items; [`Error::Row`] when rankings have
+/// different numbers of items.
+pub fn kemeny_signs(ranks: &[Vec<u32>]) -> Result<DenseRows, Error> {
+    let items = items(ranks)?;
+    let mut signs = Vec::with_capacity(ranks.len() * items * items.saturating_sub(1) / 2);
+    for ranks in ranks {
+        for (i, first) in ranks.iter().enumerate() {
+            signs.extend(ranks[i + 1..].iter().map(|second| match second.cmp(first) {
+                std::cmp::Ordering::Greater => 1.0,
+                std::cmp::Ordering::Equal => 0.0,
+                std::cmp::Ordering::Less => -1.0,
+            }));
+        }
+    }
+    DenseRows::new(items * (items - 1) / 2, signs)
+}
+
+/// Hamming embedding of rankings: which item has which rank, K² bits a row, K of them set.
+///
+/// `ranks[r][i]`, in `0..K`, is the rank of item i in ranking r; bit `i·K + ranks[r][i]` is set.
+/// The kernel on these rows is the share of items with equal ranks (Korba et al. 2018).
+///
+/// # Errors
+/// [`Error::Shape`] for no rankings or no items; [`Error::Row`] when rankings have different numbers
+/// of items, for a rank of K or more, and for two items of the same rank.
+pub fn hamming_one_hot(ranks: &[Vec<u32>]) -> Result<BitRows, Error> {
+    let items = items(ranks)?;
+    let width = items.saturating_mul(items);
+    check_width(width)?;
+    let mut taken = vec![usize::MAX; items];
+    for (row, ranks) in ranks.iter().enumerate() {
+        for (item, &rank) in ranks.iter().enumerate() {
+            let Some(taken) = taken.get_mut(rank as usize) else {
+                let column = rank as usize;
+                return Err(Error::column(row, column, items));
+            };
+            if *taken == row {
+                let message = format!("item {item} has rank {rank}, which an earlier item has too");
+                return Err(Error::row(row, message));
+            }
+            *taken = row;
+        }
+    }
+    let bit = |(item, rank): (usize, &u32)| (item * items) as u32 + rank;
+    BitRows::from_indices(width, ranks.iter().map(|ranks| ranks.iter().enumerate().map(bit)))
+}
+
+fn items(ranks: &[Vec<u32>]) -> Result<usize, Error> {
+    let expected = ranks.first().ok_or_else(Error::no_rows)?.len();
+    match ranks.iter().position(|ranks| ranks.len() != expected) {
+        Some(row) => {
+            let found = ranks[row].len();
+            Err(Error::row(row, format!("{found} entries, expected {expected}")))
+        }
+        None => check_width(expected).map(|()| expected),
+    }
+}

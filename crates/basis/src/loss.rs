@@ -1,0 +1,234 @@
+//! Losses of a distance: of `√u`, `u = ‖f − y‖² + r` being the squared distance in a kernel's feature
+//! space between a prediction f and a target y, with the part r ≥ 0 of the target that no prediction
+//! reaches.
+//!
+//! [`distance_losses!`](crate::distance_losses) is their one list. A new one is a struct here
+//! of its parameters that implements [`DistanceLoss`], and a line there: it is then a loss of kernel
+//! machines and of training.
+//!
+//! ```
+//! use dsokr_basis::loss::{DistanceLoss, Huber};
+//!
+//! let loss = Huber { kappa: 1.0 };
+//! assert_eq!((loss.value(0.5), loss.derivative(0.5)), (0.125, 0.5));
+//! assert_eq!((loss.value(3.0), loss.derivative(3.0)), (2.5, 1.0));
+//! ```
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Steps of Newton's method on a scalar equation; it takes three to six.
+const NEWTON: usize = 60;
+
+/// A parameter of a loss that is outside of its range.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BadParameter {
+    /// The parameter.
+    pub parameter: &'static str,
+    /// Its value.
+    pub value: f64,
+    /// The values allowed.
+    pub allowed: &'static str,
+}
+
+impl BadParameter {
+    /// Unless a condition holds.
+    ///
+    /// # Errors
+    /// The parameter, its value and what is allowed.
+    pub fn unless(
+        holds: bool,
+        parameter: &'static str,
+        value: f64,
+        allowed: &'static str,
+    ) -> Result<(), Self> {
+        if holds { Ok(()) } else { Err(Self { parameter, value, allowed }) }
+    }
+}
+
+/// A convex loss ℓ of a distance `√u` that does not decrease with it.
+pub trait DistanceLoss {
+    /// Checks the parameters, if there are any.
+    ///
+    /// # Errors
+    /// The parameter that is outside of its range.
+    fn validate(&self) -> Result<(), BadParameter> {
+        Ok(())
+    }
+
+    /// `ℓ(√u)`.
+    fn value(&self, distance: f64) -> f64;
+
+    /// `ℓ'(√u)`, the derivative in the distance; any slope where there is a kink.
+    fn derivative(&self, distance: f64) -> f64;
+
+    /// A bound on the second derivatives of `f ↦ ℓ(√u)`; none for a loss with a kink in f.
+    fn curvature(&self) -> Option<f64>;
+
+    /// The factor c of the penalty `c λ ‖f‖²` that goes with the loss in a kernel machine: ½, but 1 for
+    /// the square loss, whose λ is that of ridge regression.
+    fn penalty(&self) -> f64 {
+        0.5
+    }
+
+    /// Whether the mean of numbers is the constant of least loss; of other losses the median is taken.
+    fn is_fitted_by_mean(&self) -> bool {
+        false
+    }
+
+    /// The minimiser t of `(t − a)²/2μ + ℓ(√(t² + r))`, 0 ≤ t ≤ a: what a solver needs of a loss with a
+    /// kink. By bisection, unless a loss has a formula.
+    fn prox(&self, a: f64, r: f64, mu: f64) -> f64 {
+        let (mut low, mut high) = (0.0f64, a);
+        for _ in 0..200 {
+            let t = 0.5 * (low + high);
+            let root = (t * t + r).sqrt();
+            let slope = if root > 0.0 { self.derivative(root) * (t / root) } else { 0.0 };
+            *(if t + mu * slope > a { &mut high } else { &mut low }) = t;
+        }
+        0.5 * (low + high)
+    }
+}
+
+/// Calls a macro with the list of all losses of a distance, which are structs of
+/// [`loss`](crate::loss); in kebab-case their names are those in configuration files.
+#[macro_export]
+macro_rules! distance_losses {
+    ($callback:ident) => {
+        $callback! { Square, Huber, EpsilonInsensitive, EpsilonInsensitiveSquare }
+    };
+}
+
+/// `u`: kernel ridge regression.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Square {}
+
+impl DistanceLoss for Square {
+    fn value(&self, distance: f64) -> f64 {
+        distance * distance
+    }
+
+    fn derivative(&self, distance: f64) -> f64 {
+        2.0 * distance
+    }
+
+    fn curvature(&self) -> Option<f64> {
+        Some(2.0)
+    }
+
+    fn is_fitted_by_mean(&self) -> bool {
+        true
+    }
+
+    fn penalty(&self) -> f64 {
+        1.0
+    }
+}
+
+/// `u/2` where `√u ≤ κ`, else `κ (√u − κ/2)`: outputs that are far off, wrong ones perhaps, pull no
+/// harder than others (Huber 1964). κ-Lipschitz.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Huber {
+    /// κ, above 0.
+    pub kappa: f64,
+}
+
+impl DistanceLoss for Huber {
+    fn validate(&self) -> Result<(), BadParameter> {
+        let holds = self.kappa > 0.0 && self.kappa.is_finite();
+        BadParameter::unless(holds, "kappa", self.kappa, "finite numbers above 0")
+    }
+
+    fn value(&self, distance: f64) -> f64 {
+        match distance > self.kappa {
+            true => self.kappa * (distance - 0.5 * self.kappa),
+            false => 0.5 * distance * distance,
+        }
+    }
+
+    fn derivative(&self, distance: f64) -> f64 {
+        if distance > self.kappa { self.kappa } else { distance }
+    }
+
+    fn curvature(&self) -> Option<f64> {
+        Some(1.0)
+    }
+}
+
+/// ε-insensitive ℓ1, `max(√u − ε, 0)`; 1-Lipschitz. Of one number, support vector regression.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EpsilonInsensitive {
+    /// ε, 0 and above.
+    pub epsilon: f64,
+}
+
+impl DistanceLoss for EpsilonInsensitive {
+    fn validate(&self) -> Result<(), BadParameter> {
+        let holds = self.epsilon >= 0.0 && self.epsilon.is_finite();
+        BadParameter::unless(holds, "epsilon", self.epsilon, "finite numbers, 0 and above")
+    }
+
+    fn value(&self, distance: f64) -> f64 {
+        (distance - self.epsilon).max(0.0)
+    }
+
+    fn derivative(&self, distance: f64) -> f64 {
+        if distance > self.epsilon { 1.0 } else { 0.0 }
+    }
+
+    fn curvature(&self) -> Option<f64> {
+        None
+    }
+
+    fn prox(&self, a: f64, r: f64, mu: f64) -> f64 {
+        let epsilon = self.epsilon;
+        if a * a + r <= epsilon * epsilon {
+            return a;
+        }
+        // t (1 + μ/√(t² + r)) = a; the left side is concave and rises, so Newton's method climbs to the root.
+        let mut t = (a - mu).max(0.0);
+        if r > 0.0 {
+            for _ in 0..NEWTON {
+                let root = (t * t + r).sqrt();
+                let excess = t * (1.0 + mu / root) - a;
+                let step = -excess / (1.0 + mu * r / (root * root * root));
+                t += step;
+                if step <= 1e-15 * a {
+                    break;
+                }
+            }
+        }
+        // Within the insensitive ball the slope is 0: the minimiser is on its surface.
+        t.max((epsilon * epsilon - r).max(0.0).sqrt())
+    }
+}
+
+/// ε-insensitive ℓ2, `max(√u − ε, 0)²`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EpsilonInsensitiveSquare {
+    /// ε, 0 and above.
+    pub epsilon: f64,
+}
+
+impl DistanceLoss for EpsilonInsensitiveSquare {
+    fn validate(&self) -> Result<(), BadParameter> {
+        let holds = self.epsilon >= 0.0 && self.epsilon.is_finite();
+        BadParameter::unless(holds, "epsilon", self.epsilon, "finite numbers, 0 and above")
+    }
+
+    fn value(&self, distance: f64) -> f64 {
+        (distance - self.epsilon).max(0.0).powi(2)
+    }
+
+    fn derivative(&self, distance: f64) -> f64 {
+        2.0 * (distance - self.epsilon).max(0.0)
+    }
+
+    fn curvature(&self) -> Option<f64> {
+        Some(2.0)
+    }
+}

@@ -1,0 +1,232 @@
+use dsokr_basis::Cancellation;
+use dsokr_basis::eigenbasis::cholesky;
+use dsokr_basis::random::{generator, unit};
+use faer::linalg::matmul::matmul;
+use faer::linalg::triangular_solve::{
+    solve_lower_triangular_in_place, solve_upper_triangular_in_place,
+};
+use faer::{Accum, Mat, MatMut, Par};
+use rayon::prelude::*;
+
+use super::panels::rows_of;
+use super::{PANEL, Panels, SIDES, Scalar};
+use crate::Error;
+
+/// Steps of the power iteration in each direction.
+const STEPS: usize = 6;
+
+/// `L` of `A = L Lᵀ`, lower triangular, in the panels of A; what is above the diagonal is not read.
+#[derive(Clone, Debug)]
+pub(crate) struct Factor<T> {
+    lower: Panels<T>,
+}
+
+/// The error for a system of `size` unknowns with `ridge` = nλ, found at `row` not to be positive definite.
+pub(crate) fn not_positive(row: usize, size: usize, ridge: f64) -> Error {
+    Error::numeric(format!(
+        "the system of {size} unknowns is not numerically positive definite (row {row}, n·lambda = {ridge}); \
+         raise lambda, or solve in double precision"
+    ))
+}
+
+impl<T: Scalar> Factor<T> {
+    /// Factors a matrix in its own memory, `n³/3` multiplications and additions.
+    ///
+    /// Left-looking: a column of blocks takes one long product for each block below the diagonal,
+    /// then its diagonal block is factored and the others are solved with it. A matrix has no factor where it
+    /// is found not to be positive definite at a row, which is then given.
+    pub(crate) fn new(mut matrix: Panels<T>) -> Result<Result<Self, usize>, Error> {
+        let size = matrix.size;
+        let cancellation = Cancellation::current();
+        for at in 0..matrix.panels.len() {
+            if at > 0 {
+                cancellation.check()?;
+            }
+            let columns = rows_of(at, size);
+            let Some((current, below)) = matrix.panels[at..].split_first_mut() else { break };
+            let (left, diagonal) = current.as_mut().split_at_col_mut(columns.start);
+            let left = left.as_ref();
+            // The diagonal block is one of the tasks.
+            let update = |panel: MatMut<T>| {
+                let (known, rest) = panel.split_at_col_mut(columns.start);
+                let out = rest.subcols_mut(0, columns.len());
+                let (known, minus) = (known.as_ref(), T::of(-1.0));
+                matmul(out, Accum::Add, known, left.transpose(), minus, Par::Seq);
+            };
+            let mut diagonal = diagonal.subcols_mut(0, columns.len());
+            rayon::join(
+                || {
+                    let minus = T::of(-1.0);
+                    let out = diagonal.as_mut();
+                    matmul(out, Accum::Add, left, left.transpose(), minus, Par::Seq);
+                },
+                || below.par_iter_mut().for_each(|panel| update(panel.as_mut())),
+            );
+            if let Err(row) = cholesky(diagonal.as_mut()) {
+                return Ok(Err(at * PANEL + row));
+            }
+            let diagonal = diagonal.as_ref();
+            // X = C L⁻ᵀ, that is L Xᵀ = Cᵀ.
+            below.par_iter_mut().for_each(|panel| {
+                let block = panel.as_mut().subcols_mut(columns.start, columns.len());
+                solve_lower_triangular_in_place(diagonal, block.transpose_mut(), Par::Seq);
+            });
+        }
+        Ok(Ok(Self { lower: matrix }))
+    }
+
+    /// Replaces the right-hand sides B by `A⁻¹ B`, 2 n² multiplications and additions a column.
+    pub(crate) fn solve(&self, mut sides: MatMut<T>) -> Result<(), Error> {
+        let cancellation = &Cancellation::current();
+        sides.as_mut().par_col_chunks_mut(SIDES).try_for_each(|mut sides| {
+            // Rows of zeros on top stay zeros: sides that pick some rows start where they do.
+            let zero = T::of(0.0);
+            let first = sides
+                .as_ref()
+                .col_iter()
+                .filter_map(|column| column.iter().position(|&value| value != zero));
+            let Some(first) = first.min() else {
+                return Ok(());
+            };
+            let below = sides.as_mut().split_at_row_mut(first / PANEL * PANEL).1;
+            self.forward(below, first / PANEL, cancellation)?;
+            self.backward(sides, cancellation)
+        })
+    }
+
+    /// `L⁻¹ B`, in parallel over the columns.
+    pub(crate) fn whiten(&self, mut sides: MatMut<T>) -> Result<(), Error> {
+        let cancellation = &Cancellation::current();
+        let parts = sides.as_mut().par_col_chunks_mut(SIDES);
+        parts.try_for_each(|sides| self.forward(sides, 0, cancellation))
+    }
+
+    /// `L⁻ᵀ B`, in parallel over the columns.
+    pub(crate) fn whiten_transposed(&self, mut sides: MatMut<T>) -> Result<(), Error> {
+        let cancellation = &Cancellation::current();
+        let parts = sides.as_mut().par_col_chunks_mut(SIDES);
+        parts.try_for_each(|sides| self.backward(sides, cancellation))
+    }
+
+    /// The diagonal of `A⁻¹`: squared lengths of the columns of `L⁻¹`, `n³/3` operations.
+    pub(crate) fn inverse_diagonal(&self) -> Result<Vec<f64>, Error> {
+        let (size, cancellation) = (self.lower.size, &Cancellation::current());
+        let mut diagonal = vec![0.0; size];
+        diagonal.par_chunks_mut(SIDES).enumerate().try_for_each(|(chunk, out)| {
+            let start = chunk * SIDES;
+            let top = start - start % PANEL;
+            let mut columns = Mat::<T>::zeros(size - top, out.len());
+            (0..out.len()).for_each(|j| columns[(start - top + j, j)] = T::of(1.0));
+            self.forward(columns.as_mut(), top / PANEL, cancellation)?;
+            for (out, column) in out.iter_mut().zip(columns.col_iter()) {
+                *out = column.iter().map(|value| value.wide() * value.wide()).sum();
+            }
+            Ok::<_, Error>(())
+        })?;
+        Ok(diagonal)
+    }
+
+    /// `L⁻¹ B` on one thread, where the rows of B above panel `first` are zero and not among `sides`.
+    fn forward(
+        &self,
+        mut sides: MatMut<T>,
+        first: usize,
+        cancellation: &Cancellation,
+    ) -> Result<(), Error> {
+        let top = first * PANEL;
+        for (at, panel) in self.lower.panels.iter().enumerate().skip(first) {
+            cancellation.check()?;
+            let rows = rows_of(at, self.lower.size);
+            let (known, rest) = sides.as_mut().split_at_row_mut(rows.start - top);
+            let mut out = rest.subrows_mut(0, rows.len());
+            let left = panel.as_ref().subcols(top, rows.start - top);
+            matmul(out.as_mut(), Accum::Add, left, known.as_ref(), T::of(-1.0), Par::Seq);
+            let diagonal = panel.as_ref().subcols(rows.start, rows.len());
+            solve_lower_triangular_in_place(diagonal, out, Par::Seq);
+        }
+        Ok(())
+    }
+
+    /// `L⁻ᵀ B` on one thread.
+    fn backward(&self, mut sides: MatMut<T>, cancellation: &Cancellation) -> Result<(), Error> {
+        for (at, panel) in self.lower.panels.iter().enumerate().rev() {
+            cancellation.check()?;
+            let rows = rows_of(at, self.lower.size);
+            let (above, rest) = sides.as_mut().split_at_row_mut(rows.start);
+            let mut block = rest.subrows_mut(0, rows.len());
+            let diagonal = panel.as_ref().subcols(rows.start, rows.len());
+            solve_upper_triangular_in_place(diagonal.transpose(), block.as_mut(), Par::Seq);
+            let left = panel.as_ref().subcols(0, rows.start);
+            let minus = T::of(-1.0);
+            matmul(above, Accum::Add, left.transpose(), block.as_ref(), minus, Par::Seq);
+        }
+        Ok(())
+    }
+
+    /// An estimate from below of the condition number `σ_1 / σ_n` of the factored matrix, by a few
+    /// steps of the power iteration on it and on its inverse.
+    pub(crate) fn condition(&self) -> Result<f64, Error> {
+        let cancellation = &Cancellation::current();
+        let largest = self.power("condition/largest", |vector| Ok(self.multiply(vector)))?;
+        let smallest = self.power("condition/smallest", |mut vector| {
+            self.forward(vector.as_mut(), 0, cancellation)?;
+            self.backward(vector.as_mut(), cancellation)?;
+            Ok(vector)
+        })?;
+        Ok(largest * smallest)
+    }
+
+    /// The length that a unit vector grows to in the last of some steps.
+    fn power(
+        &self,
+        purpose: &str,
+        step: impl Fn(Mat<T>) -> Result<Mat<T>, Error>,
+    ) -> Result<f64, Error> {
+        let mut random = generator(0, purpose, 0);
+        let mut vector = Mat::from_fn(self.lower.size, 1, |_, _| T::of(unit(&mut random) - 0.5));
+        let mut length = 0.0;
+        for _ in 0..=STEPS {
+            let squares = vector.col(0).iter().map(|value| value.wide() * value.wide());
+            length = squares.sum::<f64>().sqrt();
+            if !(length > 0.0 && length.is_finite()) {
+                break;
+            }
+            let scale = 1.0 / length;
+            vector.col_mut(0).iter_mut().for_each(|value| *value = T::of(value.wide() * scale));
+            vector = step(vector)?;
+        }
+        let squares = vector.col(0).iter().map(|value| value.wide() * value.wide());
+        Ok(squares.sum::<f64>().sqrt().max(length))
+    }
+
+    /// `L Lᵀ v`.
+    fn multiply(&self, vector: Mat<T>) -> Mat<T> {
+        let (size, one) = (self.lower.size, T::of(1.0));
+        let mut inner = Mat::<T>::zeros(size, 1);
+        for (at, panel) in self.lower.panels.iter().enumerate() {
+            let rows = rows_of(at, size);
+            let part = vector.as_ref().subrows(rows.start, rows.len());
+            let left = panel.as_ref().subcols(0, rows.start);
+            let above = inner.as_mut().subrows_mut(0, rows.start);
+            matmul(above, Accum::Add, left.transpose(), part, one, Par::Seq);
+            for j in 0..rows.len() {
+                let terms = (j..rows.len()).map(|i| panel[(i, rows.start + j)] * part[(i, 0)]);
+                inner[(rows.start + j, 0)] += terms.sum::<T>();
+            }
+        }
+        let mut out = Mat::<T>::zeros(size, 1);
+        for (at, panel) in self.lower.panels.iter().enumerate() {
+            let rows = rows_of(at, size);
+            let left = panel.as_ref().subcols(0, rows.start);
+            let mut below = out.as_mut().subrows_mut(rows.start, rows.len());
+            let known = inner.as_ref().subrows(0, rows.start);
+            matmul(below.as_mut(), Accum::Replace, left, known, one, Par::Seq);
+            for i in 0..rows.len() {
+                let terms =
+                    (0..=i).map(|j| panel[(i, rows.start + j)] * inner[(rows.start + j, 0)]);
+                below[(i, 0)] += terms.sum::<T>();
+            }
+        }
+        out
+    }
+}
