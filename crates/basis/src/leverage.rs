@@ -3,8 +3,6 @@
 //! Their sum is the effective dimension `d(λ) = tr K (K + nλI)⁻¹`; where the sorted scores level
 //! off is a first guess of the sketch size (thesis, section 5.3.1; Alaoui and Mahoney 2015).
 
-use std::sync::Arc;
-
 use faer::linalg::matmul::matmul;
 use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
 use faer::{Accum, Mat, MatRef, Par};
@@ -13,7 +11,7 @@ use crate::eigenbasis::cholesky;
 use crate::features::RowSource;
 use crate::features::product::widen;
 use crate::kernel::IntoKernel;
-use crate::{Basis, Error, OutputKernel, Processes, Sketch, SketchKind, SketchOptions};
+use crate::{Basis, Error, Processes, Sketch, SketchKind, SketchOptions};
 
 /// Rows in a block of B.
 const ROWS: usize = 1024;
@@ -37,17 +35,7 @@ pub fn scores(
     pilot: usize,
     seed: u64,
 ) -> Result<Vec<f64>, Error> {
-    scores_of(kernel.into_kernel(), rows, lambda, pilot, seed)
-}
-
-/// Apart, so that its linear algebra is compiled once and not for each kernel.
-fn scores_of(
-    kernel: Arc<dyn OutputKernel>,
-    rows: &dyn RowSource,
-    lambda: f64,
-    pilot: usize,
-    seed: u64,
-) -> Result<Vec<f64>, Error> {
+    let kernel = kernel.into_kernel();
     kernel.validate(rows.kind())?;
     SketchKind::Leverage { lambda, pilot }.validate(1, rows.len())?;
     let uniform = SketchKind::Subsampling { replacement: false };

@@ -34,6 +34,15 @@ pub struct Eigen {
     pub vectors: Mat<f64>,
 }
 
+impl Eigen {
+    /// The first `count` pairs, or all where they are fewer.
+    fn first(mut self, count: usize) -> Self {
+        self.values.truncate(count);
+        let vectors = self.vectors.as_ref().subcols(0, self.values.len()).to_owned();
+        Self { vectors, ..self }
+    }
+}
+
 /// Eigenvalues above `tolerance` times the largest one, and their eigenvectors.
 ///
 /// On one thread, so that the result does not depend on their number.
@@ -57,14 +66,13 @@ pub fn leading(mut matrix: Mat<f64>, tolerance: f64) -> Result<Eigen, Error> {
         0..=QUICK => symmetric_eigen(matrix.as_ref()),
         _ => Cancellation::wait_for(move || symmetric_eigen(matrix.as_ref()))?,
     };
-    let Eigen { mut values, vectors } = eigen?;
-    let largest = values.first().copied().unwrap_or(0.0);
+    let eigen = eigen?;
+    let largest = eigen.values.first().copied().unwrap_or(0.0);
     if largest.is_nan() || largest <= 0.0 {
         return Err(Error::ZeroKernel { largest });
     }
-    let kept = values.iter().take_while(|&&value| value > largest * tolerance).count();
-    values.truncate(kept);
-    Ok(Eigen { values, vectors: vectors.as_ref().subcols(0, kept).to_owned() })
+    let kept = eigen.values.iter().take_while(|&&value| value > largest * tolerance).count();
+    Ok(eigen.first(kept))
 }
 
 /// The `count` largest of the eigenvalues above `tolerance` times the largest one, and their eigenvectors.
@@ -82,15 +90,10 @@ pub(super) fn leading_few(matrix: Mat<f64>, count: usize, tolerance: f64) -> Res
     {
         let turned = multiply_wide(matrix.as_ref(), axes.as_ref());
         let Eigen { values, vectors } =
-            leading(multiply(axes.transpose(), turned.as_ref()), tolerance)?;
-        let kept = values.len().min(count);
-        let vectors = multiply(axes.as_ref(), vectors.as_ref().subcols(0, kept));
-        return Ok(Eigen { values: values[..kept].to_vec(), vectors });
+            leading(multiply(axes.transpose(), turned.as_ref()), tolerance)?.first(count);
+        return Ok(Eigen { values, vectors: multiply(axes.as_ref(), vectors.as_ref()) });
     }
-    let Eigen { mut values, vectors } = leading(matrix, tolerance)?;
-    values.truncate(count);
-    let vectors = vectors.as_ref().subcols(0, values.len()).to_owned();
-    Ok(Eigen { values, vectors })
+    Ok(leading(matrix, tolerance)?.first(count))
 }
 
 /// An orthonormal basis of nearly the space of the `width` leading eigenvectors of a positive semi-definite

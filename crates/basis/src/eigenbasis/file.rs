@@ -194,8 +194,7 @@ impl Basis {
             ("row_kind", self.kind.to_string()),
             ("row_width", self.width.to_string()),
         ];
-        let mut all: BTreeMap<_, _> =
-            entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+        let mut all = BTreeMap::from(entries.map(|(key, value)| (key.to_owned(), value)));
         if let Some(tempered) = &self.tempered {
             all.insert(TEMPERING.to_owned(), json(&tempered.tempering));
             all.insert(TEMPERED_ROWS.to_owned(), tempered.rows.to_string());

@@ -39,9 +39,12 @@ impl Basis {
         };
         Ok(Self {
             kernel,
-            options: SketchOptions::new(drawn.kind(), drawn.m())
-                .with_seed(drawn.seed())
-                .with_tolerance(tolerance),
+            options: SketchOptions {
+                kind: drawn.kind.clone(),
+                size: drawn.m(),
+                seed: drawn.stream.seed,
+                tolerance,
+            },
             trained_rows: rows.len(),
             spectrum,
             kind,
@@ -146,21 +149,19 @@ fn sketched_features(
             for (column, scale) in columns.values.chunks_exact_mut(m).zip(scales) {
                 column.iter_mut().for_each(|value| *value *= scale);
             }
-            let part = match rows {
+            // the product of dense rows, the factors of others
+            Ok(Some(match rows {
                 Block::Dense(rows) => {
-                    BlockTerm::Sum(product::sketch_dense(&columns.values, m, &rows))
+                    (Some(product::sketch_dense(&columns.values, m, &rows)), None, zero)
                 }
-                rows => BlockTerm::Factors(columns.values, rows),
-            };
-            Ok(Some((part, zero)))
+                rows => (None, Some((columns.values, rows)), zero),
+            }))
         });
-        let parts: Vec<Option<(BlockTerm, Vec<f64>)>> = blocks.collect::<Result<_, Error>>()?;
+        let parts = blocks.collect::<Result<Vec<_>, Error>>()?;
         let (mut sums, mut factors, mut zeros) = (Vec::new(), Vec::new(), Vec::new());
-        for (part, zero) in parts.into_iter().flatten() {
-            match part {
-                BlockTerm::Sum(part) => sums.push(part),
-                BlockTerm::Factors(columns, rows) => factors.push((columns, rows)),
-            }
+        for (sum, factor, zero) in parts.into_iter().flatten() {
+            sums.extend(sum);
+            factors.extend(factor);
             zeros.extend(zero);
         }
         for part in ranks.gather_numbers(&zeros)?.concat().chunks_exact(m) {
@@ -232,14 +233,6 @@ fn gather(
         Ok((weights, Block::Sparse(SparseBlock::new(width, offsets, columns, values)?)))
     });
     factors.collect()
-}
-
-/// What one block adds to `R Φ`.
-enum BlockTerm<'a> {
-    /// The product, for dense rows.
-    Sum(Vec<f32>),
-    /// Its factors, for rows of bits and sparse rows.
-    Factors(Vec<f32>, Block<'a>),
 }
 
 /// The rows of the given increasing indices, checked by the kernel; borrowed when they are consecutive.

@@ -15,7 +15,6 @@ mod project;
 mod sum;
 mod tempering;
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::features::{Features, RowKind};
@@ -75,17 +74,6 @@ enum Projector {
     },
 }
 
-/// A matrix in row-major order.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Matrix<'a> {
-    /// Its elements.
-    pub values: Cow<'a, [f32]>,
-    /// Number of rows.
-    pub rows: usize,
-    /// Number of columns.
-    pub columns: usize,
-}
-
 impl Basis {
     /// The kernel that it was fitted with, before any tempering.
     pub fn kernel(&self) -> &dyn OutputKernel {
@@ -107,7 +95,7 @@ impl Basis {
         self.tempered.as_ref().map_or_else(Tempering::default, |tempered| tempered.tempering)
     }
 
-    /// What is subtracted from the product of the [`matrix`](Self::matrix) with scaled rows, or with
+    /// What is subtracted from the product of the frozen matrix with scaled rows, or with
     /// the kernel's values with the anchors: `Λ^{−α/2} Vᵀ μ`, p numbers, for a basis that was
     /// tempered and centred.
     pub fn offset(&self) -> Option<&[f64]> {
@@ -157,29 +145,9 @@ impl Basis {
         }
     }
 
-    /// The frozen matrix: with anchors ([`Basis::anchors`]) `Ω W` (p × a), rounded to `f32` and
-    /// copied, else `Ω R Φ` (p × d), borrowed. For a tempered basis, that times `Λ^{−α/2} Vᵀ`. For a
-    /// [sum](Self::sum) the p × P matrix that turns the coordinates of its bases, one behind the other.
-    pub fn matrix(&self) -> Matrix<'_> {
-        let rows = self.dimension();
-        match &self.map {
-            Projector::Linear { matrix, .. } => {
-                Matrix { values: Cow::Borrowed(matrix), rows, columns: self.width }
-            }
-            Projector::Sum { sum, turn } => {
-                Matrix { values: Cow::Borrowed(turn), rows, columns: sum.coordinates() }
-            }
-            Projector::Anchored { weights, .. } => {
-                let columns = weights.len() / rows;
-                let value = |at: usize| weights[at % columns * rows + at / columns] as f32;
-                Matrix { values: (0..weights.len()).map(value).collect(), rows, columns }
-            }
-        }
-    }
-
     /// The coordinates of the zero row, p numbers, where the basis is one matrix, the kernel is normalised and the
     /// sketch has taken a zero row: it then has a feature of its own, beside those of the
-    /// [`matrix`](Self::matrix). None where they are zeros or those of any other row.
+    /// matrix. None where they are zeros or those of any other row.
     pub fn zero_row(&self) -> Option<&[f32]> {
         match &self.map {
             Projector::Linear { zero, .. } if !zero.is_empty() => Some(zero),

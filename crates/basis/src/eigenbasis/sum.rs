@@ -165,12 +165,8 @@ impl Basis {
     /// The weight of each kernel of a [sum](Self::sum) whose weight is above 0, with the columns that it reads;
     /// none of other bases.
     pub fn weights(&self) -> Vec<(Range<usize>, f64)> {
-        match &self.map {
-            Projector::Sum { sum, .. } => {
-                sum.parts.iter().map(|part| (part.columns.clone(), part.weight)).collect()
-            }
-            Projector::Linear { .. } | Projector::Anchored { .. } => Vec::new(),
-        }
+        let Projector::Sum { sum, .. } = &self.map else { return Vec::new() };
+        sum.parts.iter().map(|part| (part.columns.clone(), part.weight)).collect()
     }
 
     /// The basis of a weighted sum of kernels, `k(y, y') = Σ_i w_i k_i(y, y')`: each has a basis of its own,

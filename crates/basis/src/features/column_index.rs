@@ -161,16 +161,6 @@ impl ColumnIndex {
         Self { width, rows: len, place, dense, frequent, rare }
     }
 
-    /// Number of rows.
-    pub fn len(&self) -> usize {
-        self.rows
-    }
-
-    /// Whether there are no rows.
-    pub fn is_empty(&self) -> bool {
-        self.rows == 0
-    }
-
     /// `⟨x_i, q_j⟩` of the first `limit` rows with each query, `limit` × queries, in parallel.
     ///
     /// A value depends on the two rows and on which columns are frequent, not on the number of

@@ -20,14 +20,13 @@ pub struct NgramOptions {
 
 impl NgramOptions {
     fn check(&self) -> Result<(), Error> {
-        let bad = |option, value: usize, allowed: String| {
-            Error::value("featurizer character n-grams", option, value, allowed)
-        };
+        let what = "featurizer character n-grams";
         if self.min == 0 {
-            return Err(bad("min", self.min, "1 and more".to_owned()));
+            return Err(Error::value(what, "min", self.min, "1 and more"));
         }
         if self.max < self.min {
-            return Err(bad("max", self.max, format!("{} (min) and more", self.min)));
+            let allowed = format!("{} (min) and more", self.min);
+            return Err(Error::value(what, "max", self.max, allowed));
         }
         Ok(())
     }
@@ -100,16 +99,6 @@ impl NgramVocabulary {
         Ok(Self { options, columns: numbered(ngrams.into_iter().collect())? })
     }
 
-    /// Number of n-grams: the width of the rows.
-    pub fn len(&self) -> usize {
-        self.columns.len()
-    }
-
-    /// Whether there are no n-grams (never, once fitted).
-    pub fn is_empty(&self) -> bool {
-        self.columns.is_empty()
-    }
-
     /// The n-grams, in the order of their columns.
     pub fn ngrams(&self) -> impl Iterator<Item = &str> {
         self.columns.keys().map(String::as_str)
@@ -129,7 +118,7 @@ impl NgramVocabulary {
             });
             counts
         };
-        SparseRows::from_rows(self.len(), texts.par_iter().map(row).collect::<Vec<_>>())
+        SparseRows::from_rows(self.columns.len(), texts.par_iter().map(row).collect::<Vec<_>>())
     }
 }
 

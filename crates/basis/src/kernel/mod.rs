@@ -94,10 +94,27 @@ impl OutputKernel for Kernel {
     /// N-gram counts are not negative, Kemeny rows hold −1, 0 and 1, Hamming rows 0 and 1; the
     /// other kernels take any finite numbers.
     fn check(&self, rows: &Block) -> Result<(), Error> {
-        match self.formula(|formula| formula.values()) {
-            Some((allowed, holds)) => check_values(self.name(), rows, allowed, holds),
-            None => Ok(()),
+        let Some((allowed, holds)) = self.formula(|formula| formula.values()) else {
+            return Ok(());
+        };
+        if rows.kind() == RowKind::Bits {
+            return Ok(());
         }
+        (0..rows.len()).try_for_each(|row| {
+            let mut bad = None;
+            rows.entries(row, 0..rows.width(), |column, value| {
+                if !holds(value) {
+                    bad.get_or_insert((column, value));
+                }
+            });
+            bad.map_or(Ok(()), |(column, value)| {
+                let kernel = self.name();
+                Err(Error::row(
+                    row,
+                    format!("column {column} holds {value}, kernel {kernel} allows: {allowed}"),
+                ))
+            })
+        })
     }
 
     fn feature_scale(&self, squared_norm: f64) -> Option<f64> {
@@ -136,31 +153,6 @@ impl OutputKernel for Kernel {
         let squared_norms = rows.squared_norms().into_iter();
         self.formula(|formula| squared_norms.map(|yy| formula.evaluate(yy, yy, yy)).collect())
     }
-}
-
-/// Checks every stored value of dense or sparse rows.
-fn check_values(
-    kernel: &'static str,
-    rows: &Block,
-    allowed: &'static str,
-    holds: impl Fn(f32) -> bool,
-) -> Result<(), Error> {
-    let bad = |row: usize, at: usize, columns: Option<&[u32]>, values: &[f32]| {
-        let (column, value) = (columns.map_or(at, |columns| columns[at] as usize), values[at]);
-        let message = format!("column {column} holds {value}, kernel {kernel} allows: {allowed}");
-        Error::row(row, message)
-    };
-    (0..rows.len()).try_for_each(|row| {
-        let (columns, values) = match rows {
-            Block::Dense(rows) => (None, rows.row(row)),
-            Block::Bits(_) => return Ok(()),
-            Block::Sparse(rows) => (Some(rows.row(row).0), rows.row(row).1),
-        };
-        match values.iter().position(|&value| !holds(value)) {
-            Some(at) => Err(bad(row, at, columns, values)),
-            None => Ok(()),
-        }
-    })
 }
 
 /// Rows whose pairs the median heuristic compares.

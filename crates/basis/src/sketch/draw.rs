@@ -65,11 +65,11 @@ pub(super) type BadParameter = (&'static str, f64, String);
 
 /// What a sketch is drawn from: its kind's name, its sizes, and the seed.
 #[derive(Clone, Debug)]
-pub(super) struct Stream {
+pub(crate) struct Stream {
     pub(super) name: &'static str,
     pub(super) m: usize,
     pub(super) n: usize,
-    pub(super) seed: u64,
+    pub(crate) seed: u64,
 }
 
 impl Stream {

@@ -199,8 +199,8 @@ impl SketchOptions {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Sketch {
-    kind: SketchKind,
-    stream: Stream,
+    pub(crate) kind: SketchKind,
+    pub(crate) stream: Stream,
     /// The entries, where they are few; else columns are drawn block by block when they are needed.
     picked: Option<Picked>,
 }
@@ -253,16 +253,6 @@ impl Sketch {
     /// n, the number of columns of R.
     pub fn n(&self) -> usize {
         self.stream.n
-    }
-
-    /// The seed that it was drawn with.
-    pub fn seed(&self) -> u64 {
-        self.stream.seed
-    }
-
-    /// The kind it was drawn from.
-    pub fn kind(&self) -> &SketchKind {
-        &self.kind
     }
 
     /// Number of blocks of columns that [`columns`](Self::columns) can draw.

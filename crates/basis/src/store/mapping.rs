@@ -212,30 +212,19 @@ impl<T: Pod + PartialEq> PartialEq for Array<T> {
 /// A tensor of a mapped file whose blocks are verified when they are first read.
 #[derive(Debug)]
 pub struct CheckedArray<T: Pod> {
-    values: Array<T>,
-    mapping: Arc<Mapping>,
-    name: String,
+    pub(super) values: Array<T>,
+    pub(super) mapping: Arc<Mapping>,
+    pub(super) name: String,
     /// Bytes of a block, and the checksum of each.
-    block: usize,
-    sums: Array<u32>,
+    pub(super) block: usize,
+    pub(super) sums: Array<u32>,
     /// Whether elements are read here and there.
-    scattered: bool,
+    pub(super) scattered: bool,
     /// A bit for each block that was verified.
-    verified: Vec<AtomicU64>,
+    pub(super) verified: Vec<AtomicU64>,
 }
 
 impl<T: Pod> CheckedArray<T> {
-    pub(super) fn new(
-        mapping: Arc<Mapping>,
-        name: &str,
-        values: Array<T>,
-        block: usize,
-        sums: Array<u32>,
-    ) -> Self {
-        let verified = (0..sums.len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
-        Self { values, mapping, name: name.to_owned(), block, sums, scattered: false, verified }
-    }
-
     /// The same, read from disk for what is asked for alone, and not for what is around it.
     pub fn scattered(self) -> Self {
         self.values.advise(0..self.len(), Advice::Scattered);

@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use safetensors::Dtype;
 
@@ -216,9 +217,12 @@ impl Stored {
             let blocks = entry.bytes.len().div_ceil(BLOCK);
             return Err(self.bad_shape(&format!("{name}{BLOCKS}"), &found, format!("[{blocks}]")));
         };
+        let mapping = self.mapping();
         let values = Array::of(self.mapping(), entry.bytes.clone());
-        let shape = entry.shape.clone();
-        Ok(Some((shape, CheckedArray::new(self.mapping(), name, values, block, sums))))
+        let verified = (0..sums.len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
+        let (name, scattered) = (name.to_owned(), false);
+        let array = CheckedArray { values, mapping, name, block, sums, scattered, verified };
+        Ok(Some((entry.shape.clone(), array)))
     }
 
     /// Element type and shape of a tensor.

@@ -227,15 +227,13 @@ impl<'a> Contents<'a> {
 
     /// The header, its length before it, for tensors in their order in the file.
     fn header(&self, sorted: &[&Tensor], sum: &str) -> Vec<u8> {
-        let mut header = Map::new();
-        let mut extended = Map::new();
-        extended.insert(KIND.into(), self.kind.into());
-        extended.insert(VERSION.into(), self.version.to_string().into());
-        extended.insert(CHECKSUM.into(), sum.into());
-        extended.extend(
-            self.metadata.iter().map(|(key, value)| (key.clone(), Value::from(value.as_str()))),
-        );
-        header.insert("__metadata__".into(), extended.into());
+        let version = self.version.to_string();
+        let own = [(KIND, self.kind), (VERSION, &version), (CHECKSUM, sum)];
+        let metadata = self.metadata.iter().map(|(key, value)| (&**key, &**value));
+        let metadata = own.into_iter().chain(metadata);
+        let metadata: Map<_, _> =
+            metadata.map(|(key, value)| (key.to_owned(), Value::from(value))).collect();
+        let mut header = Map::from_iter([("__metadata__".to_owned(), Value::from(metadata))]);
         let mut offset = 0;
         for tensor in sorted {
             let end = offset + tensor.len();

@@ -40,7 +40,6 @@ fn a_loaded_basis_is_the_saved_one() {
         assert_eq!(stored.version(), version, "{what}");
         zero_rows += u32::from(version == 4);
         assert_eq!(loaded.project(&rows).unwrap(), basis.project(&rows).unwrap(), "{what}");
-        assert_eq!(loaded.matrix(), basis.matrix(), "{what}");
     }
     assert!(zero_rows > 2, "{zero_rows}");
 }

@@ -31,7 +31,7 @@ const PROJECTED: usize = 8192;
 pub struct InputFeatures {
     pub(super) basis: Basis,
     /// Z, p × n.
-    rows: Mat<f64>,
+    pub(super) rows: Mat<f64>,
     /// The diagonal of `Z Zᵀ / n`.
     pub(super) spectrum: Vec<f64>,
     /// Q, p × p orthogonal.
@@ -74,16 +74,6 @@ impl InputFeatures {
         Ok(Self { basis, rows, spectrum, rotation, part })
     }
 
-    /// n, the number of rows.
-    pub(super) fn len(&self) -> usize {
-        self.rows.ncols()
-    }
-
-    /// p, the number of features.
-    pub(super) fn dimension(&self) -> usize {
-        self.rows.nrows()
-    }
-
     /// `(1/n) Σ_i z_i α_iᵀ`, p × d, where `slopes(start, f, α)` is given the predictions `f = Bᵀ z` of
     /// consecutive rows from `start`, d numbers each, and writes α; and the sum of what it returns.
     ///
@@ -94,7 +84,7 @@ impl InputFeatures {
         alpha: &mut [f64],
         slopes: impl Fn(usize, &[f64], &mut [f64]) -> [f64; 2] + Sync,
     ) -> (Mat<f64>, [f64; 2]) {
-        let (n, d) = (self.len(), weights.ncols());
+        let (n, d) = (self.rows.ncols(), weights.ncols());
         let part = |(at, alpha): &mut (usize, &mut [f64])| {
             let (start, len) = (*at * self.part, alpha.len() / d);
             let rows = self.rows.as_ref().subcols(start, len);
@@ -105,7 +95,7 @@ impl InputFeatures {
             let alpha = MatRef::from_column_major_slice(alpha, d, len);
             (multiply(rows, alpha.transpose()), sums)
         };
-        let mut gradient = Mat::<f64>::zeros(self.dimension(), d);
+        let mut gradient = Mat::<f64>::zeros(self.rows.nrows(), d);
         let mut totals = [0.0; 2];
         // as many sums at a time as there are threads, added in the order of the parts
         let mut parts: Vec<_> = alpha.chunks_mut(self.part * d).enumerate().collect();

@@ -104,7 +104,7 @@ impl LipschitzModel {
         stop: &Stop,
     ) -> Result<Self, Error> {
         let LipschitzProblem { loss, output, lambda, offset } = problem;
-        check(features.len(), targets, *lambda)?;
+        check(features.rows.ncols(), targets, *lambda)?;
         Error::check_length("targets a row", targets.width(), output.width())?;
         loss.validate(targets.width())?;
         stop.validate()?;

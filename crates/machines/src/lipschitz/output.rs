@@ -2,7 +2,7 @@
 //! quantiles.
 
 use dsokr_basis::eigenbasis::{Eigen, multiply, symmetric_eigen};
-use faer::{Mat, MatRef};
+use faer::Mat;
 
 use crate::loss::{Loss, check_levels};
 use crate::{Error, Targets};
@@ -19,9 +19,9 @@ const TOLERANCE: f64 = 1e-10;
 pub struct OutputMatrix {
     width: usize,
     /// L, d × r, with `M = L Lᵀ` and orthogonal columns; none for the identity.
-    root: Option<Mat<f64>>,
+    pub(super) root: Option<Mat<f64>>,
     /// The r eigenvalues of M above rounding, descending: squared lengths of the columns of L.
-    values: Vec<f64>,
+    pub(super) values: Vec<f64>,
 }
 
 impl OutputMatrix {
@@ -83,16 +83,6 @@ impl OutputMatrix {
             Some(root) => multiply(root.as_ref(), root.transpose()),
             None => Mat::identity(self.width, self.width),
         }
-    }
-
-    /// L, none for the identity.
-    pub(super) fn root(&self) -> Option<MatRef<'_, f64>> {
-        self.root.as_ref().map(Mat::as_ref)
-    }
-
-    /// The eigenvalues of M that are above rounding, descending.
-    pub(crate) fn values(&self) -> &[f64] {
-        &self.values
     }
 }
 

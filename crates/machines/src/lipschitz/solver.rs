@@ -19,7 +19,7 @@
 
 use dsokr_basis::Cancellation;
 use dsokr_basis::eigenbasis::multiply;
-use faer::{Mat, MatRef};
+use faer::Mat;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -67,13 +67,9 @@ pub(crate) fn solve(
     lambda: f64,
     stop: &Stop,
 ) -> Result<(Mat<f64>, LipschitzSummary), Error> {
-    let (n, d) = (features.len(), targets.width());
-    let root = output.root();
-    let spread = |c: MatRef<f64>| match root {
-        Some(root) => multiply(c, root.transpose()),
-        None => c.to_owned(),
-    };
-    let (p, r) = (features.dimension(), output.values().len());
+    let (n, d) = (targets.len(), targets.width());
+    let OutputMatrix { root, values: spectrum, .. } = output;
+    let (p, r) = (features.rows.nrows(), spectrum.len());
     let values = targets.values()?;
     let mut smoothing = Smoothing::new(loss, values);
     // α⁰ of a loss with kinks; the others have none.
@@ -94,7 +90,10 @@ pub(crate) fn solve(
     while best.steps < stop.steps {
         cancellation.check()?;
         best.steps += 1;
-        let weights = spread(point.as_ref());
+        let weights = match root {
+            Some(root) => multiply(point.as_ref(), root.transpose()),
+            None => point.clone(),
+        };
         let (gradient, [value, conjugate]) =
             features.pass(weights.as_ref(), &mut alpha, |start, predictions, alpha| {
                 let mut scratch = vec![0.0; d];
@@ -110,7 +109,7 @@ pub(crate) fn solve(
                 sums
             });
         let gradient = match root {
-            Some(root) => multiply(gradient.as_ref(), root),
+            Some(root) => multiply(gradient.as_ref(), root.as_ref()),
             None => gradient,
         };
         let objective = value + 0.5 * lambda * squared_norm(&point);
@@ -144,8 +143,7 @@ pub(crate) fn solve(
         }
         // last ← the new point, point ← the new point with momentum.
         let curvature = smoothing.curvature;
-        let values_of_m = output.values();
-        let scale = |k: usize, j: usize| curvature * features.spectrum[k] * values_of_m[j] + lambda;
+        let scale = |k: usize, j: usize| curvature * features.spectrum[k] * spectrum[j] + lambda;
         let next = Mat::from_fn(p, r, |k, j| point[(k, j)] - gradient[(k, j)] / scale(k, j));
         let uphill = (0..p * r)
             .map(|at| (at % p, at / p))

@@ -54,18 +54,6 @@ pub(super) enum Weights {
     Double(Vec<f64>),
 }
 
-impl From<Vec<f32>> for Weights {
-    fn from(weights: Vec<f32>) -> Self {
-        Self::Single(weights)
-    }
-}
-
-impl From<Vec<f64>> for Weights {
-    fn from(weights: Vec<f64>) -> Self {
-        Self::Double(weights)
-    }
-}
-
 impl Weights {
     pub(super) fn at(&self, at: usize) -> f64 {
         match self {

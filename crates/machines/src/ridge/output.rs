@@ -163,10 +163,10 @@ impl OutputSpace {
     /// from reading the rows.
     pub fn points(&self, candidates: &dyn RowSource) -> Result<Points, Error> {
         let dimension = self.dimension();
-        let mut points = Points { dimension, coordinates: Vec::new(), constants: Vec::new() };
+        let (mut coordinates, mut constants) = (Vec::new(), Vec::new());
         let ranks = Processes::current();
         let own = ranks.part_in_blocks(candidates.len(), ROWS);
-        points.coordinates.reserve(own.len() * dimension);
+        coordinates.reserve(own.len() * dimension);
         let normalised = match &self.map {
             SpaceKind::Basis { basis, .. } => basis.is_normalised(),
             SpaceKind::Training { kernel, .. } => kernel.is_normalised(),
@@ -181,14 +181,13 @@ impl OutputSpace {
                 },
                 _ => self.kernel().diagonal(&read(candidates, range)?),
             };
-            points.constants.extend(diagonal.iter().map(|k| (shift - 0.5 * k) as f32));
+            constants.extend(diagonal.iter().map(|k| (shift - 0.5 * k) as f32));
             // The leading coordinates, where not all are used.
             for column in columns.subrows(0, dimension).col_iter() {
                 let centred = column.iter().zip(&self.centre).map(|(value, mean)| value - mean);
-                points.coordinates.extend(centred.map(|value| value as f32));
+                coordinates.extend(centred.map(|value| value as f32));
             }
         }
-        let Points { dimension, coordinates, constants } = points;
         let (coordinates, constants) = (ranks.join(coordinates)?, ranks.join(constants)?);
         Ok(Points { dimension, coordinates, constants })
     }

@@ -1,7 +1,6 @@
 //! Fitting with every training input as an anchor: IOKR, ISOKR, Kernel Dependency Estimation. What fits of any targets
 //! share is the factored system of the inputs.
 
-use std::fmt::Debug;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use dsokr_basis::features::read;
@@ -82,38 +81,16 @@ pub struct RidgeSystem {
     inputs: usize,
     lambda: f64,
     precision: Arithmetic,
-    factor: Box<dyn Solve>,
+    factor: AnyFactor,
     /// That of `(K + nλI)⁻¹`, computed when first used.
     diagonal: OnceLock<Vec<f64>>,
 }
 
 /// A Cholesky factor of either precision.
-trait Solve: Debug + Send + Sync {
-    /// `(K + nλI)⁻¹ Ψ`, row-major.
-    fn solve(&self, targets: &Targets) -> Result<Weights, Error>;
-    /// The diagonal of the inverse of the factored matrix.
-    fn diagonal(&self) -> Result<Vec<f64>, Error>;
-    /// An estimate of the condition number.
-    fn condition(&self) -> Result<f64, Error>;
-}
-
-impl<T: Scalar> Solve for Factor<T>
-where
-    Weights: From<Vec<T>>,
-{
-    fn solve(&self, targets: &Targets) -> Result<Weights, Error> {
-        let mut alpha = targets.dense::<T>(0..targets.len());
-        self.solve(alpha.as_mut())?;
-        Ok(row_major(alpha.as_ref())?.into())
-    }
-
-    fn diagonal(&self) -> Result<Vec<f64>, Error> {
-        self.inverse_diagonal()
-    }
-
-    fn condition(&self) -> Result<f64, Error> {
-        self.condition()
-    }
+#[derive(Debug)]
+enum AnyFactor {
+    Single(Factor<f32>),
+    Double(Factor<f64>),
 }
 
 impl RidgeSystem {
@@ -137,32 +114,17 @@ impl RidgeSystem {
                 Expansion::Kernel { kernel: Arc::clone(kernel), anchors: Arc::new(anchors) }
             }
         };
-        match (precision, inputs) {
-            (Arithmetic::Double, _) => Self::factored(inputs.gram()?, lambda, precision, map),
+        let factor = match (precision, inputs) {
+            (Arithmetic::Double, _) => AnyFactor::Double(factored(inputs.gram()?, lambda)?),
             (Arithmetic::Single, TrainingInputs::Gram(_)) => {
-                Self::factored(inputs.gram()?.single(), lambda, precision, map)
+                AnyFactor::Single(factored(inputs.gram()?.single(), lambda)?)
             }
             (Arithmetic::Single, TrainingInputs::Rows(rows, kernel)) => {
-                Self::factored(single(kernel.as_ref(), *rows)?, lambda, precision, map)
+                AnyFactor::Single(factored(single(kernel.as_ref(), *rows)?, lambda)?)
             }
-        }
-    }
-
-    fn factored<T: Scalar>(
-        mut gram: Panels<T>,
-        lambda: f64,
-        precision: Arithmetic,
-        map: Expansion,
-    ) -> Result<Self, Error>
-    where
-        Weights: From<Vec<T>>,
-    {
-        let inputs = gram.size;
-        let ridge = inputs as f64 * lambda;
-        gram.add_to_diagonal(T::of(ridge));
-        let factor = Factor::new(gram)?.map_err(|row| not_positive(row, inputs, ridge))?;
-        let diagonal = OnceLock::new();
-        Ok(Self { map, inputs, lambda, precision, factor: Box::new(factor), diagonal })
+        };
+        let (inputs, diagonal) = (inputs.len(), OnceLock::new());
+        Ok(Self { map, inputs, lambda, precision, factor, diagonal })
     }
 
     /// The model of the weights `(K + nλI)⁻¹ Ψ`, 2n² multiplications for each coordinate.
@@ -172,14 +134,21 @@ impl RidgeSystem {
     pub fn fit(self: &Arc<Self>, targets: &Targets) -> Result<Fitted, Error> {
         let (n, lambda) = (self.inputs, self.lambda);
         check(n, targets, lambda)?;
-        let weights = self.factor.solve(targets)?;
+        let (weights, condition) = match &self.factor {
+            AnyFactor::Single(factor) => {
+                (Weights::Single(solved(factor, targets)?), factor.condition()?)
+            }
+            AnyFactor::Double(factor) => {
+                (Weights::Double(solved(factor, targets)?), factor.condition()?)
+            }
+        };
         let inputs = match self.map {
             Expansion::Kernel { .. } => Inputs::Full,
             Expansion::Precomputed { .. } => Inputs::Precomputed,
         };
         let solution = Solution::Ridge(RidgeSummary {
             inputs,
-            condition: self.factor.condition()?,
+            condition,
             jitter: 0.0,
             precision: self.precision,
             convergence: None,
@@ -194,7 +163,10 @@ impl RidgeSystem {
         if let Some(diagonal) = self.diagonal.get() {
             return Ok(diagonal);
         }
-        let diagonal = self.factor.diagonal()?;
+        let diagonal = match &self.factor {
+            AnyFactor::Single(factor) => factor.inverse_diagonal()?,
+            AnyFactor::Double(factor) => factor.inverse_diagonal()?,
+        };
         Ok(self.diagonal.get_or_init(|| diagonal))
     }
 
@@ -218,6 +190,21 @@ impl RidgeSystem {
                 == (rows.kind(), rows.len(), rows.width())
             && anchors.block(0..anchors.len())? == read(*rows, 0..rows.len())?)
     }
+}
+
+/// The factor of `K + nλI`.
+fn factored<T: Scalar>(mut gram: Panels<T>, lambda: f64) -> Result<Factor<T>, Error> {
+    let inputs = gram.size;
+    let ridge = inputs as f64 * lambda;
+    gram.add_to_diagonal(T::of(ridge));
+    Factor::new(gram)?.map_err(|row| not_positive(row, inputs, ridge))
+}
+
+/// `(K + nλI)⁻¹ Ψ`, row-major.
+fn solved<T: Scalar>(factor: &Factor<T>, targets: &Targets) -> Result<Vec<T>, Error> {
+    let mut alpha = targets.dense::<T>(0..targets.len());
+    factor.solve(alpha.as_mut())?;
+    row_major(alpha.as_ref())
 }
 
 /// A model with the system that gave it.

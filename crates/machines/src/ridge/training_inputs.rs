@@ -162,7 +162,7 @@ impl LinearIndex {
 
     /// Number of rows.
     pub(crate) fn len(&self) -> usize {
-        self.columns.len()
+        self.scales.len()
     }
 
     /// `k(x_i, q_j)` for the first `limit` rows and every query, `limit` × queries, in `f32`.
