@@ -101,6 +101,14 @@ pub struct LipschitzSummary {
     pub converged: bool,
 }
 
+impl RidgeSummary {
+    /// Of a system that was factored in double precision as it was.
+    pub(crate) fn new(inputs: Inputs, condition: f64) -> Self {
+        let precision = Arithmetic::Double;
+        Self { inputs, condition, jitter: 0.0, precision, convergence: None }
+    }
+}
+
 impl Summary {
     /// What the solver of a ridge regression reports; none for a Lipschitz loss.
     pub fn ridge(&self) -> Option<&RidgeSummary> {

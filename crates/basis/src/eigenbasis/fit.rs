@@ -4,8 +4,7 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatRef, Par};
 use rayon::prelude::*;
 
-use super::eigen::{Eigen, leading, multiply};
-use super::number::Number;
+use super::algebra::{Eigen, Number, leading, multiply};
 use super::{Basis, Projector};
 use crate::features::{self, Block, Features, RowKind, RowSource, SparseBlock, product};
 use crate::kernel::zero_rows;

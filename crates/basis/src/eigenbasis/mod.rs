@@ -7,10 +7,9 @@
 //! A [`Tempering`] changes the spectrum of a basis: the result is a basis again, that of a kernel of
 //! its own.
 
-mod eigen;
+mod algebra;
 mod file;
 mod fit;
-mod number;
 mod project;
 mod sum;
 mod tempering;
@@ -20,7 +19,7 @@ use std::sync::Arc;
 use crate::features::{Features, RowKind};
 use crate::{Error, OutputKernel, SketchOptions};
 
-pub use eigen::{Eigen, cholesky, leading, multiply, symmetric_eigen};
+pub use algebra::{Eigen, cholesky, leading, multiply, symmetric_eigen};
 pub use project::Projection;
 pub use tempering::Tempering;
 

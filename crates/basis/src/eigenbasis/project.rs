@@ -4,7 +4,7 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
-use super::number::{self, Number};
+use super::algebra::{self, Number};
 use super::tempering::{DOUBLE, SINGLE};
 use super::{Basis, Projector};
 use crate::features::{self, Block, RowSource, simd};
@@ -146,8 +146,7 @@ impl Basis {
         if block_rows == 0 {
             return Err(Error::Shape("blocks of 0 rows: at least 1 is needed".into()).into());
         }
-        for start in (0..rows.len()).step_by(block_rows) {
-            let range = start..rows.len().min(start.saturating_add(block_rows));
+        for range in features::ranges(0..rows.len(), block_rows) {
             found(range.clone(), self.project_range(rows, range)?)?;
         }
         Ok(())
@@ -226,7 +225,7 @@ impl Basis {
                     false => zero_rows(self.kernel.as_ref(), &rows),
                 };
                 let (scales, rows) = T::scaled(self.kernel.as_ref(), rows);
-                number::project(matrix, transposed, &rows, out);
+                algebra::project(matrix, transposed, &rows, out);
                 for (out, scale) in out.chunks_exact_mut(dimension).zip(scales) {
                     out.iter_mut().for_each(|value| *value *= scale);
                 }
@@ -242,11 +241,10 @@ impl Basis {
             }
             Projector::Anchored { weights, anchors } => {
                 let mut wide = vec![0.0f64; out.len()];
-                for start in (0..anchors.len()).step_by(ANCHORS) {
-                    let end = anchors.len().min(start + ANCHORS);
-                    let gram = self.kernel.block(&anchors.block(start..end)?, &rows)?;
-                    let weights = &weights[start * dimension..end * dimension];
-                    let weights = MatRef::from_column_major_slice(weights, dimension, end - start);
+                let all = MatRef::from_column_major_slice(weights, dimension, anchors.len());
+                for range in features::ranges(0..anchors.len(), ANCHORS) {
+                    let weights = all.subcols(range.start, range.len());
+                    let gram = self.kernel.block(&anchors.block(range)?, &rows)?;
                     let out = MatMut::from_column_major_slice_mut(&mut wide, dimension, rows.len());
                     matmul(out, Accum::Add, weights, gram.as_ref(), 1.0, Par::Seq);
                 }

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use faer::{ColRef, Mat};
 
-use super::eigen::{Eigen, leading_few, multiply_wide};
-use super::number::{self, Number};
+use super::algebra::{self, Eigen, Number, leading_few, multiply_wide};
 use super::{Basis, Projector};
 use crate::features::{Block, RowKind, RowSource};
 use crate::{Error, OutputKernel, SketchOptions};
@@ -112,7 +111,7 @@ impl SumKernel {
         }
         match turn {
             [] => out.copy_from_slice(&joined),
-            turn => number::turn(turn, all, &joined, out),
+            turn => algebra::turn(turn, all, &joined, out),
         }
         Ok(norms)
     }

@@ -3,8 +3,7 @@ use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::eigen::{Eigen, leading, multiply};
-use super::number::Number;
+use super::algebra::{Eigen, Number, leading, multiply};
 use super::{Basis, Projector};
 use crate::features::{RowSource, product};
 use crate::{Error, Processes};

@@ -309,6 +309,12 @@ pub fn read<S: RowSource + ?Sized>(source: &S, range: Range<usize>) -> Result<Bl
     }
 }
 
+/// Consecutive ranges of `size` rows, the last of which may be shorter.
+pub fn ranges(rows: Range<usize>, size: usize) -> impl DoubleEndedIterator<Item = Range<usize>> {
+    let end = rows.end;
+    rows.step_by(size).map(move |start| start..end.min(start.saturating_add(size)))
+}
+
 /// Checks that `rows` lies within `0..len`.
 pub(crate) fn check_range(rows: &Range<usize>, len: usize) -> Result<(), Error> {
     match rows.start <= rows.end && rows.end <= len {

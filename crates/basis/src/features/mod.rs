@@ -6,7 +6,6 @@
 //! make rows of structured objects and know no kernels.
 
 mod block;
-mod column_index;
 mod distinct;
 mod featurizers;
 mod joined;
@@ -18,8 +17,7 @@ pub(crate) mod simd;
 mod sparse;
 mod tf_idf;
 
-pub use block::{Block, Features, RowSource, read};
-pub use column_index::ColumnIndex;
+pub use block::{Block, Features, RowSource, ranges, read};
 pub use distinct::{Distinct, distinct};
 pub use featurizers::{
     LabelVocabulary, NgramOptions, NgramVocabulary, bucket, hamming_one_hot, kemeny_signs,
@@ -28,7 +26,7 @@ pub use joined::{JoinedRows, PartRows};
 pub use mapped::MappedRows;
 pub use ngram_config::{NgramConfig, NgramKind};
 pub use packed::{BitBlock, BitRows, DenseBlock, DenseRows, Packed, PackedBlock};
-pub use product::inner;
+pub use product::{ColumnIndex, inner};
 pub use sparse::{SparseBlock, SparseRows};
 pub use tf_idf::{SparseRow, TfIdf};
 

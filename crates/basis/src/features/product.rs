@@ -1,10 +1,11 @@
 //! The heavy code: products of blocks of rows with each other, with a sketch, with a basis.
 
+use std::ops::{AddAssign, Mul};
+
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
-use super::column_index::ByColumn;
 use super::{BitBlock, Block, DenseBlock, RowSource, SparseBlock, simd};
 use crate::Error;
 
@@ -161,4 +162,204 @@ pub(crate) fn sketch_sparse(blocks: &[(Vec<f32>, Block)], m: usize, first: usize
 /// The same numbers in `f64`.
 pub(crate) fn widen(values: &[f32]) -> Vec<f64> {
     values.iter().map(|&value| value.into()).collect()
+}
+
+/// The entries of sparse rows, column by column: a product with another row then touches only the
+/// entries that it has in common with it.
+#[derive(Clone, Debug)]
+struct ByColumn {
+    /// The columns that occur, if they are few among all; else every column has a place.
+    occurring: Option<Vec<u32>>,
+    /// Entries of place k are `offsets[k]..offsets[k + 1]`.
+    offsets: Vec<usize>,
+    /// (row, value), by increasing row within a column; a product of more rows than `u32` numbers
+    /// would not fit in any memory.
+    entries: Vec<(u32, f32)>,
+}
+
+impl ByColumn {
+    /// Of the entries whose column is kept.
+    fn new(rows: &SparseBlock, keep: impl Fn(u32) -> bool) -> Self {
+        let row = |row: usize| rows.cells(row).filter(|&(column, _)| keep(column));
+        let all = || (0..rows.len()).flat_map(row);
+        let count = all().count();
+        let occurring = (rows.width() > 4 * count).then(|| {
+            let mut columns: Vec<u32> = all().map(|(column, _)| column).collect();
+            columns.sort_unstable();
+            columns.dedup();
+            columns
+        });
+        let places = occurring.as_ref().map_or(rows.width(), Vec::len);
+        let mut offsets = vec![0; places + 1];
+        for (column, _) in all() {
+            if let Some(place) = place(&occurring, column) {
+                offsets[place + 1] += 1;
+            }
+        }
+        for place in 0..places {
+            offsets[place + 1] += offsets[place];
+        }
+        let mut next = offsets.clone();
+        let mut entries = vec![(0, 0.0); count];
+        for at in 0..rows.len() {
+            for (column, value) in row(at) {
+                if let Some(place) = place(&occurring, column) {
+                    entries[next[place]] = (at as u32, value);
+                    next[place] += 1;
+                }
+            }
+        }
+        Self { occurring, offsets, entries }
+    }
+
+    /// Adds `⟨row_i, y⟩` to the i-th number of `products`, in the order of the columns; only for as many
+    /// rows as there are numbers.
+    fn add_products<T>(&self, y: (&[u32], &[f32]), products: &mut [T])
+    where
+        T: Copy + From<f32> + Mul<Output = T> + AddAssign,
+    {
+        // Most columns hold few entries: what is asked for each of them is asked outside of the loop.
+        match &self.occurring {
+            Some(columns) => self.add_at(y, products, |column| columns.binary_search(&column).ok()),
+            None => self.add_at(y, products, |column| Some(column as usize)),
+        }
+    }
+
+    #[inline]
+    fn add_at<T>(
+        &self,
+        y: (&[u32], &[f32]),
+        products: &mut [T],
+        place: impl Fn(u32) -> Option<usize>,
+    ) where
+        T: Copy + From<f32> + Mul<Output = T> + AddAssign,
+    {
+        for (&column, &value) in y.0.iter().zip(y.1) {
+            let Some(place) = place(column) else { continue };
+            let value = T::from(value);
+            for &(row, own) in &self.entries[self.offsets[place]..self.offsets[place + 1]] {
+                // rows increase
+                let Some(sum) = products.get_mut(row as usize) else { break };
+                *sum += T::from(own) * value;
+            }
+        }
+    }
+}
+
+fn place(occurring: &Option<Vec<u32>>, column: u32) -> Option<usize> {
+    match occurring {
+        Some(columns) => columns.binary_search(&column).ok(),
+        None => Some(column as usize),
+    }
+}
+
+/// Rows of queries in one task.
+const QUERIES: usize = 128;
+
+/// A column that more than one row in this many has is frequent: there a dense product is cheaper
+/// than visiting the rows that have it.
+const FREQUENT: usize = 10;
+
+/// Sparse rows by their columns, for products of many pairs in `f32`.
+///
+/// A pair costs what the two rows have in common, instead of what one of them holds: the rare columns
+/// are lists of rows, the frequent ones a dense matrix. On TF-IDF rows of n-grams, where common
+/// columns are few, that is some twenty times less than [`inner`], whose sums are
+/// in `f64`.
+///
+/// ```
+/// use dsokr_basis::features::{ColumnIndex, SparseRows};
+///
+/// let rows = SparseRows::new(3, vec![0, 2, 3], vec![0, 2, 2], vec![1.0, 2.0, 4.0])?;
+/// let products = ColumnIndex::new(&rows).products(&rows, 2)?;
+/// assert_eq!((products[(0, 0)], products[(1, 0)], products[(1, 1)]), (5.0, 8.0, 16.0));
+/// # Ok::<(), dsokr_basis::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ColumnIndex {
+    width: usize,
+    rows: usize,
+    /// For each column its place among the frequent ones, or none.
+    place: Vec<u32>,
+    /// The frequent columns, one row after another.
+    dense: Vec<f32>,
+    frequent: usize,
+    /// The entries of the other columns.
+    rare: ByColumn,
+}
+
+const RARE: u32 = u32::MAX;
+
+impl ColumnIndex {
+    /// Of the given rows.
+    pub fn new(rows: &SparseBlock) -> Self {
+        let (width, len) = (rows.width(), rows.len());
+        let mut count = vec![0usize; width];
+        for row in 0..len {
+            rows.row(row).0.iter().for_each(|&column| count[column as usize] += 1);
+        }
+        let (mut place, mut frequent) = (vec![RARE; width], 0);
+        for (place, &count) in place.iter_mut().zip(&count) {
+            if count > len / FREQUENT {
+                *place = frequent as u32;
+                frequent += 1;
+            }
+        }
+        let rare = ByColumn::new(rows, |column| place[column as usize] == RARE);
+        let mut dense = vec![0.0; len * frequent];
+        for row in 0..len {
+            for (column, value) in rows.cells(row) {
+                match place[column as usize] {
+                    RARE => {}
+                    place => dense[row * frequent + place as usize] = value,
+                }
+            }
+        }
+        Self { width, rows: len, place, dense, frequent, rare }
+    }
+
+    /// `⟨x_i, q_j⟩` of the first `limit` rows with each query, `limit` × queries, in parallel.
+    ///
+    /// A value depends on the two rows and on which columns are frequent, not on the number of
+    /// threads.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for queries of a width that differs, and for a limit above the number of rows.
+    pub fn products(&self, queries: &SparseBlock, limit: usize) -> Result<Mat<f32>, Error> {
+        if queries.width() != self.width {
+            return Err(Error::width(queries.width(), self.width));
+        }
+        if limit > self.rows {
+            return Err(Error::range(0, limit, self.rows));
+        }
+        let mut out = Mat::zeros(limit, queries.len());
+        out.par_col_chunks_mut(QUERIES).enumerate().for_each(|(task, out)| {
+            self.task(queries, task * QUERIES, out);
+        });
+        Ok(out)
+    }
+
+    fn task(&self, queries: &SparseBlock, start: usize, mut out: MatMut<f32>) {
+        let (limit, count) = (out.nrows(), out.ncols());
+        if self.frequent > 0 && limit > 0 {
+            let mut own = vec![0.0f32; self.frequent * count];
+            for (j, own) in own.chunks_exact_mut(self.frequent).enumerate() {
+                for (column, value) in queries.cells(start + j) {
+                    if let Some(own) = own.get_mut(self.place[column as usize] as usize) {
+                        *own = value;
+                    }
+                }
+            }
+            let rows = &self.dense[..limit * self.frequent];
+            let rows = MatRef::from_row_major_slice(rows, limit, self.frequent);
+            let own = MatRef::from_column_major_slice(&own, self.frequent, count);
+            matmul(out.as_mut(), Accum::Replace, rows, own, 1.0, Par::Seq);
+        }
+        let mut sum = vec![0.0f32; limit];
+        for j in 0..count {
+            sum.fill(0.0);
+            self.rare.add_products(queries.row(start + j), &mut sum);
+            out.as_mut().col_mut(j).iter_mut().zip(&sum).for_each(|(out, sum)| *out += sum);
+        }
+    }
 }

@@ -10,8 +10,10 @@ pub(super) trait Formula: Send + Sync {
     /// `f(⟨a,b⟩, ⟨a,a⟩, ⟨b,b⟩)`.
     fn evaluate(&self, ab: f64, aa: f64, bb: f64) -> f64;
 
-    /// As [`OutputKernel::is_normalised`](super::OutputKernel::is_normalised).
-    fn is_normalised(&self) -> bool;
+    /// As [`OutputKernel::is_normalised`](super::OutputKernel::is_normalised); most kernels are.
+    fn is_normalised(&self) -> bool {
+        true
+    }
 
     /// As [`OutputKernel::feature_scale`](super::OutputKernel::feature_scale).
     fn feature_scale(&self, _squared_norm: f64) -> Option<f64> {
@@ -73,10 +75,6 @@ impl Formula for Gaussian {
         simd::exp_negative(-self.gamma * (aa + bb - 2.0 * ab).max(0.0))
     }
 
-    fn is_normalised(&self) -> bool {
-        true
-    }
-
     fn validate(&self) -> Result<(), (&'static str, f64, &'static str)> {
         positive_gamma(self.gamma)
     }
@@ -94,10 +92,6 @@ impl Formula for Tanimoto {
         let union = aa + bb - ab;
         if union > 0.0 { ab / union } else { 1.0 }
     }
-
-    fn is_normalised(&self) -> bool {
-        true
-    }
 }
 
 pub(super) struct GaussianTanimoto {
@@ -108,10 +102,6 @@ impl Formula for GaussianTanimoto {
     fn evaluate(&self, ab: f64, aa: f64, bb: f64) -> f64 {
         let squared_distance = 2.0 - 2.0 * Tanimoto.evaluate(ab, aa, bb);
         (-self.gamma * squared_distance.max(0.0)).exp()
-    }
-
-    fn is_normalised(&self) -> bool {
-        true
     }
 
     fn validate(&self) -> Result<(), (&'static str, f64, &'static str)> {
@@ -139,10 +129,6 @@ impl<K: CosineOf> Formula for K {
             true => ab / norms,
             false => f64::from(u8::from(aa == bb)),
         }
-    }
-
-    fn is_normalised(&self) -> bool {
-        true
     }
 
     /// 1/‖y‖, 0 for a zero row.

@@ -39,17 +39,6 @@ fn sums_in_the_background_are_those_in_the_foreground() {
 }
 
 #[test]
-fn parts_cover_everything_once() {
-    for size in 1..6 {
-        for n in [0, 1, 4, 5, 100] {
-            let parts = threads(size, || Processes::current().part(n));
-            let all: Vec<usize> = parts.into_iter().flatten().collect();
-            assert_eq!(all, (0..n).collect::<Vec<_>>());
-        }
-    }
-}
-
-#[test]
 fn the_rank_that_differs_is_named() {
     let found = threads(3, || {
         let ranks = Processes::current();

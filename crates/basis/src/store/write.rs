@@ -21,9 +21,9 @@ pub struct Tensor<'a> {
     pub dtype: Dtype,
     /// Its extents, the slowest first.
     pub shape: Vec<usize>,
-    /// Its bytes, in parts that follow each other: the product of `shape` times the size of an element. None where
-    /// they are [to be filled](Self::to_fill).
-    pub data: Vec<Cow<'a, [u8]>>,
+    /// Its bytes: the product of `shape` times the size of an element. None where they are
+    /// [to be filled](Self::to_fill).
+    pub data: Cow<'a, [u8]>,
     /// Of bytes that are to be filled the size of the blocks that have checksums.
     pub blocks: Option<usize>,
 }
@@ -43,13 +43,13 @@ impl<'a> Tensor<'a> {
     /// A tensor of any type of elements, borrowed.
     pub fn of<T: Element>(name: &str, shape: &[usize], values: &'a [T]) -> Self {
         let (name, shape) = (name.to_owned(), shape.to_vec());
-        let data = vec![Cow::Borrowed(bytemuck::cast_slice(values))];
+        let data = Cow::Borrowed(bytemuck::cast_slice(values));
         Self { name, dtype: T::DTYPE, shape, data, blocks: None }
     }
 
     /// A tensor of any type of elements, copied.
     pub fn owned<T: Element>(name: &str, shape: &[usize], values: &[T]) -> Self {
-        let data = vec![Cow::Owned(bytemuck::cast_slice(values).to_vec())];
+        let data = Cow::Owned(bytemuck::cast_slice(values).to_vec());
         Self { data, ..Self::of::<T>(name, shape, &[]) }
     }
 
@@ -61,8 +61,7 @@ impl<'a> Tensor<'a> {
     /// A tensor whose bytes are [appended](Filling::append) while the file is written. Each MiB of them has a checksum,
     /// so that opening the file does not read it.
     pub fn to_fill<T: Element>(name: &str, shape: &[usize]) -> Self {
-        let (name, shape) = (name.to_owned(), shape.to_vec());
-        Self { name, dtype: T::DTYPE, shape, data: Vec::new(), blocks: Some(BLOCK) }
+        Self { blocks: Some(BLOCK), ..Self::of::<T>(name, shape, &[]) }
     }
 
     /// The same with a checksum for each 64 KiB, where little is read, here and there.
@@ -72,7 +71,7 @@ impl<'a> Tensor<'a> {
 
     fn len(&self) -> usize {
         match self.blocks {
-            None => self.data.iter().map(|part| part.len()).sum(),
+            None => self.data.len(),
             Some(_) => self.shape.iter().product::<usize>() * self.dtype.bitsize() / 8,
         }
     }
@@ -155,7 +154,7 @@ impl<'a> Contents<'a> {
         for tensor in sorted {
             sum.tensor(&tensor.name, tensor.dtype, &tensor.shape, tensor.len());
             if tensor.blocks.is_none() {
-                tensor.data.iter().for_each(|part| sum.bytes(part));
+                sum.bytes(&tensor.data);
             }
         }
         sum.finish()
@@ -202,7 +201,7 @@ impl<'a> Contents<'a> {
                 at = end;
             }
             for tensor in self.tensors {
-                tensor.data.iter().try_for_each(|part| filling.bytes(&tensor.name, part))?;
+                filling.bytes(&tensor.name, &tensor.data)?;
             }
             fill(&mut filling)?;
             let mut sums = Vec::new();
@@ -210,7 +209,7 @@ impl<'a> Contents<'a> {
                 let place = filling.tensors.get_mut(&*tensor.name);
                 let Some(own) = place.and_then(|place| place.sums.take()) else { continue };
                 let own = tensor.checksums(own.finish());
-                own.data.iter().try_for_each(|part| filling.bytes(&own.name, part))?;
+                filling.bytes(&own.name, &own.data)?;
                 sums.push(own);
             }
             if let Some((name, _)) = filling.tensors.iter().find(|(_, place)| place.at < place.end)

@@ -1,11 +1,9 @@
-//! Symmetric positive definite systems in blocks, and small ones under `v ≥ 0`.
+//! Symmetric positive definite systems in blocks.
 //!
 //! Every task is a product or a solve on one thread whose sums run in an order that the sizes fix,
 //! so the numbers do not depend on how many threads there are.
 
 mod factor;
-mod nonnegative;
-mod panels;
 
 use faer::linalg::matmul::matmul;
 use faer::traits::RealField;
@@ -14,9 +12,7 @@ use rayon::prelude::*;
 
 use crate::Error;
 
-pub(crate) use factor::{Factor, not_positive};
-pub(crate) use nonnegative::nonnegative;
-pub(crate) use panels::{Panels, row_major};
+pub(crate) use factor::{Factor, Panels, not_positive, row_major};
 
 /// Rows of a panel.
 pub(crate) const PANEL: usize = 256;

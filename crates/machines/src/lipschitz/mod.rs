@@ -1,6 +1,5 @@
 //! Sketched kernel machines with Lipschitz losses.
 
-mod features;
 mod output;
 mod solver;
 
@@ -14,9 +13,8 @@ use dsokr_basis::{Basis, RowSource};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 
-pub use features::InputFeatures;
 pub use output::{Offset, OutputMatrix, coverage, crossing_loss, pinball_loss};
-pub use solver::Stop;
+pub use solver::{InputFeatures, Stop};
 
 use crate::loss::Loss;
 use crate::summary::{Solution, Summary};

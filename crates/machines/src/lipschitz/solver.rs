@@ -17,20 +17,31 @@
 //! problem is solved well enough, α⁰ moves to the slopes found: the method of multipliers, whose fixed
 //! point is the solution of the problem itself, whatever μ is.
 
-use dsokr_basis::Cancellation;
-use dsokr_basis::eigenbasis::multiply;
-use faer::Mat;
+use dsokr_basis::eigenbasis::{Eigen, multiply, symmetric_eigen};
+use dsokr_basis::{Basis, Cancellation, RowSource};
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, MatMut, MatRef, Par};
+use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::features::InputFeatures;
 use super::output::OutputMatrix;
+use crate::linear::sum_of_parts;
 use crate::loss::Loss;
 use crate::summary::LipschitzSummary;
 use crate::{Error, Targets};
 
 /// A smoothed problem is solved when its own gap is this share of the whole gap.
 const INNER: f64 = 0.1;
+
+/// Least number of rows of a part.
+const ROWS: usize = 512;
+
+/// Most parts that the rows are cut into. As many of their sums as there are threads are in flight.
+const PARTS: usize = 64;
+
+/// Rows projected at once; constant, so that what meets in a product does not depend on the threads.
+const PROJECTED: usize = 8192;
 
 /// When to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -191,4 +202,97 @@ impl Smoothing {
 /// `Σ a_ij²`.
 fn squared_norm(a: &Mat<f64>) -> f64 {
     a.col_iter().map(|column| column.iter().map(|value| value * value).sum::<f64>()).sum()
+}
+
+/// Training inputs as features, once for many fits: to select λ, γ or the loss.
+///
+/// They are `Z = Q Ψ̃`, p × n: the coordinates of the inputs in a basis, rotated such that `Z Zᵀ / n` is diagonal.
+/// What a fit costs beyond its steps is done here: kernel values of all inputs with the anchors, n p²
+/// multiplications, and one eigendecomposition of a p × p matrix.
+///
+/// Any sketch serves: a sub-sampling sketch is the Nyström approximation, one of size m = n without
+/// replacement is the machine without a sketch. The basis must have been fitted on inputs of this kind,
+/// usually on these ones.
+#[derive(Clone, Debug)]
+pub struct InputFeatures {
+    pub(super) basis: Basis,
+    /// Z, p × n.
+    pub(super) rows: Mat<f64>,
+    /// The diagonal of `Z Zᵀ / n`.
+    spectrum: Vec<f64>,
+    /// Q, p × p orthogonal.
+    pub(super) rotation: Mat<f64>,
+    /// Rows of a part; it depends on n alone, so sums over parts do not depend on the threads.
+    part: usize,
+}
+
+impl InputFeatures {
+    /// The features of the training inputs in a basis; n p numbers.
+    ///
+    /// # Errors
+    /// Rows that the basis does not project; [`Error::Value`] for no rows.
+    pub fn new(basis: Basis, inputs: &dyn RowSource) -> Result<Self, Error> {
+        if inputs.is_empty() {
+            return Err(Error::none("rows"));
+        }
+        let (n, p) = (inputs.len(), basis.dimension());
+        let part = n.div_ceil(PARTS).max(ROWS);
+        let mut rows = Mat::<f64>::zeros(p, n);
+        basis.project_blocks(inputs, PROJECTED, |range, block| {
+            for (at, i) in range.enumerate() {
+                let column = rows.col_mut(i);
+                column.iter_mut().zip(block.row(at)).for_each(|(out, &value)| *out = value.into());
+            }
+            Ok::<(), dsokr_basis::Error>(())
+        })?;
+        let mut covariance = sum_of_parts(p, n.div_ceil(part), |at| {
+            let block = rows.as_ref().subcols(at * part, part.min(n - at * part));
+            multiply(block, block.transpose())
+        });
+        covariance *= faer::Scale(1.0 / n as f64);
+        let Eigen { values, vectors } = symmetric_eigen(covariance.as_ref())?;
+        let rotation = vectors.transpose().to_owned();
+        rows.as_mut().par_col_chunks_mut(part).for_each(|mut block| {
+            let turned = multiply(rotation.as_ref(), block.as_ref());
+            block.copy_from(turned);
+        });
+        let spectrum = values.into_iter().map(|value| value.max(0.0)).collect();
+        Ok(Self { basis, rows, spectrum, rotation, part })
+    }
+
+    /// `(1/n) Σ_i z_i α_iᵀ`, p × d, where `slopes(start, f, α)` is given the predictions `f = Bᵀ z` of
+    /// consecutive rows from `start`, d numbers each, and writes α; and the sum of what it returns.
+    ///
+    /// `alpha` holds the α of all rows, n × d row-major.
+    fn pass(
+        &self,
+        weights: MatRef<f64>,
+        alpha: &mut [f64],
+        slopes: impl Fn(usize, &[f64], &mut [f64]) -> [f64; 2] + Sync,
+    ) -> (Mat<f64>, [f64; 2]) {
+        let (n, d) = (self.rows.ncols(), weights.ncols());
+        let part = |(at, alpha): &mut (usize, &mut [f64])| {
+            let (start, len) = (*at * self.part, alpha.len() / d);
+            let rows = self.rows.as_ref().subcols(start, len);
+            let mut predictions = vec![0.0; len * d];
+            let out = MatMut::from_column_major_slice_mut(&mut predictions, d, len);
+            matmul(out, Accum::Replace, weights.transpose(), rows, 1.0, Par::Seq);
+            let sums = slopes(start, &predictions, alpha);
+            let alpha = MatRef::from_column_major_slice(alpha, d, len);
+            (multiply(rows, alpha.transpose()), sums)
+        };
+        let mut gradient = Mat::<f64>::zeros(self.rows.nrows(), d);
+        let mut totals = [0.0; 2];
+        // as many sums at a time as there are threads, added in the order of the parts
+        let mut parts: Vec<_> = alpha.chunks_mut(self.part * d).enumerate().collect();
+        for wave in parts.chunks_mut(rayon::current_num_threads()) {
+            let found: Vec<(Mat<f64>, [f64; 2])> = wave.par_iter_mut().map(part).collect();
+            for (part, sums) in found {
+                gradient += part;
+                totals.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum);
+            }
+        }
+        gradient *= faer::Scale(1.0 / n as f64);
+        (gradient, totals.map(|total| total / n as f64))
+    }
 }

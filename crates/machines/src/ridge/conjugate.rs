@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::model::{Expansion, RidgeModel, Weights};
 use super::sketched_inputs::{InputSketch, RidgeProblem, SketchedInputs, blocks, factored};
 use crate::linear::{Factor, PANEL, Panels, check_finite, product, row_major};
-use crate::summary::{Arithmetic, Convergence, Inputs, RidgeSummary, Solution, Summary};
+use crate::summary::{Convergence, Inputs, RidgeSummary, Solution, Summary};
 use crate::targets::check;
 use crate::{Error, Targets};
 
@@ -137,11 +137,9 @@ pub fn fit_conjugate_gradients(
     let (solution, convergence) = system.solve(sides, settings)?;
     let weights = system.inputs.expand(system.unknowns(solution)?);
     let solution = Solution::Ridge(RidgeSummary {
-        inputs: Inputs::Sketched,
-        condition: system.sampled.condition()?,
         jitter: system.jitter,
-        precision: Arithmetic::Double,
         convergence: Some(convergence),
+        ..RidgeSummary::new(Inputs::Sketched, system.sampled.condition()?)
     });
     let summary = Summary { rows: n, unknowns, width, lambda, solution };
     let SketchedInputs { kernel, anchors, .. } = system.inputs;

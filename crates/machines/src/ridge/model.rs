@@ -1,7 +1,7 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use dsokr_basis::features::{SparseRows, read};
+use dsokr_basis::features::{SparseRows, ranges, read};
 use dsokr_basis::{Block, Cancellation, Features, OutputKernel, RowSource};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
@@ -147,9 +147,8 @@ impl RidgeModel {
                 multiply(weights, self.width, 0..index.len(), values.as_ref(), out);
                 return Ok(());
             }
-            self.expand(out, (0..anchors.len()).step_by(ANCHORS), |start| {
-                let range = start..anchors.len().min(start + ANCHORS);
-                Ok((range.clone(), kernel.block(&anchors.block(range)?, &block)?))
+            self.expand(out, ranges(0..anchors.len(), ANCHORS), |range| {
+                Ok(kernel.block(&anchors.block(range)?, &block)?)
             })
         })
     }
@@ -168,7 +167,7 @@ impl RidgeModel {
         Error::check_length("columns of the kernel's values", values.ncols(), training)?;
         self.by_tasks(values.nrows(), |range, out| {
             let values = values.subrows(range.start, range.len()).transpose();
-            self.expand(out, std::iter::once(0..training), |range| Ok((range, values.to_owned())))
+            self.expand(out, std::iter::once(0..training), |_| Ok(values.to_owned()))
         })
     }
 
@@ -201,28 +200,28 @@ impl RidgeModel {
     }
 
     /// Adds the products of the weights with the kernel's values, anchors × rows, that `values` gives
-    /// for each of `parts` with their range of anchors.
-    fn expand<P>(
+    /// for each of `parts`, a range of anchors.
+    fn expand(
         &self,
         out: &mut [f32],
-        parts: impl Iterator<Item = P>,
-        values: impl Fn(P) -> Result<(Range<usize>, Mat<f64>), Error>,
+        parts: impl Iterator<Item = Range<usize>>,
+        values: impl Fn(Range<usize>) -> Result<Mat<f64>, Error>,
     ) -> Result<(), Error> {
         match &self.weights {
             Weights::Double(weights) => {
                 let mut sum = vec![0.0f64; out.len()];
                 for part in parts {
-                    let (range, values) = values(part)?;
-                    multiply(weights, self.width, range, values.as_ref(), &mut sum);
+                    let values = values(part.clone())?;
+                    multiply(weights, self.width, part, values.as_ref(), &mut sum);
                 }
                 out.iter_mut().zip(sum).for_each(|(out, value)| *out = value as f32);
             }
             Weights::Single(weights) => {
                 for part in parts {
-                    let (range, values) = values(part)?;
+                    let values = values(part.clone())?;
                     let single =
                         Mat::from_fn(values.nrows(), values.ncols(), |i, j| values[(i, j)] as f32);
-                    multiply(weights, self.width, range, single.as_ref(), out);
+                    multiply(weights, self.width, part, single.as_ref(), out);
                 }
             }
         }

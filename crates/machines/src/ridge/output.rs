@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dsokr_basis::eigenbasis::multiply;
-use dsokr_basis::features::{distinct, read};
+use dsokr_basis::features::{distinct, ranges, read};
 use dsokr_basis::kernel::{IntoKernel, named};
 use dsokr_basis::store::{self, Stored, Tensor};
 use dsokr_basis::{Basis, Cancellation, Features, OutputKernel, Processes, RowKind, RowSource};
@@ -36,8 +36,12 @@ pub struct OutputSpace {
 
 #[derive(Clone, Debug)]
 enum SpaceKind {
-    Basis { basis: Box<Basis>, dimension: usize },
-    Training { kernel: Arc<dyn OutputKernel>, outputs: Features },
+    /// Of which the leading coordinates are used.
+    Basis(Box<Basis>),
+    Training {
+        kernel: Arc<dyn OutputKernel>,
+        outputs: Features,
+    },
 }
 
 /// Candidates as the decoder takes them.
@@ -66,10 +70,8 @@ impl OutputSpace {
     ) -> Result<(Self, Targets), Error> {
         let dimension = dimension.unwrap_or(basis.dimension());
         Error::check_range("number of coordinates", dimension, 1, basis.dimension())?;
-        let mut space = Self {
-            map: SpaceKind::Basis { basis: Box::new(basis), dimension },
-            centre: vec![0.0; dimension],
-        };
+        let map = SpaceKind::Basis(Box::new(basis));
+        let mut space = Self { map, centre: Vec::new() };
         let ranks = Processes::current();
         let own = space.wide(outputs, ranks.part_in_blocks(outputs.len(), ROWS))?;
         let own = own.subrows(0, dimension);
@@ -101,7 +103,7 @@ impl OutputSpace {
         let weights: Vec<f64> = classes.multiplicity().iter().map(|&m| m as f64 / count).collect();
         let mut centre = vec![0.0; dimension];
         let cancellation = Cancellation::current();
-        for range in blocks(0..dimension) {
+        for range in ranges(0..dimension, ROWS) {
             cancellation.check()?;
             let columns = kernel.block(&rows, &rows.block(range.clone())?)?;
             for (column, weight) in columns.col_iter().zip(&weights[range]) {
@@ -115,16 +117,13 @@ impl OutputSpace {
 
     /// p, the number of coordinates.
     pub fn dimension(&self) -> usize {
-        match &self.map {
-            SpaceKind::Basis { dimension, .. } => *dimension,
-            SpaceKind::Training { outputs, .. } => outputs.len(),
-        }
+        self.centre.len()
     }
 
     /// The output kernel, before any tempering of a basis.
     pub fn kernel(&self) -> &dyn OutputKernel {
         match &self.map {
-            SpaceKind::Basis { basis, .. } => basis.kernel(),
+            SpaceKind::Basis(basis) => basis.kernel(),
             SpaceKind::Training { kernel, .. } => kernel.as_ref(),
         }
     }
@@ -132,7 +131,7 @@ impl OutputSpace {
     /// The basis; none for the identity on the training outputs.
     pub fn as_basis(&self) -> Option<&Basis> {
         match &self.map {
-            SpaceKind::Basis { basis, .. } => Some(basis),
+            SpaceKind::Basis(basis) => Some(basis),
             SpaceKind::Training { .. } => None,
         }
     }
@@ -140,7 +139,7 @@ impl OutputSpace {
     /// The distinct training outputs that carry the coordinates; none in a basis.
     pub fn outputs(&self) -> Option<&Features> {
         match &self.map {
-            SpaceKind::Basis { .. } => None,
+            SpaceKind::Basis(_) => None,
             SpaceKind::Training { outputs, .. } => Some(outputs),
         }
     }
@@ -168,11 +167,11 @@ impl OutputSpace {
         let own = ranks.part_in_blocks(candidates.len(), ROWS);
         coordinates.reserve(own.len() * dimension);
         let normalised = match &self.map {
-            SpaceKind::Basis { basis, .. } => basis.is_normalised(),
+            SpaceKind::Basis(basis) => basis.is_normalised(),
             SpaceKind::Training { kernel, .. } => kernel.is_normalised(),
         };
         let shift = if normalised { 0.5 } else { 0.0 };
-        for range in blocks(own) {
+        for range in ranges(own, ROWS) {
             let columns = self.wide(candidates, range.clone())?;
             let diagonal: Vec<f64> = match self.as_basis() {
                 Some(basis) if !basis.tempering().changes_nothing() => match normalised {
@@ -202,12 +201,12 @@ impl OutputSpace {
     pub fn squared_lengths(&self, residuals: MatRef<f64>) -> Result<Vec<f64>, Error> {
         Error::check_length("coordinates", residuals.nrows(), self.dimension())?;
         match &self.map {
-            SpaceKind::Basis { .. } => {
+            SpaceKind::Basis(_) => {
                 Ok(residuals.col_iter().map(|column| column.squared_norm_l2()).collect())
             }
             SpaceKind::Training { outputs, .. } => {
                 let mut out = vec![0.0; residuals.ncols()];
-                for range in blocks(0..outputs.len()) {
+                for range in ranges(0..outputs.len(), ROWS) {
                     // k × len: columns of the outputs' Gram matrix
                     let gram = self.wide(outputs, range.clone())?;
                     let product = multiply(gram.transpose(), residuals);
@@ -227,7 +226,7 @@ impl OutputSpace {
     fn wide(&self, rows: &dyn RowSource, range: Range<usize>) -> Result<Mat<f64>, Error> {
         Cancellation::current().check()?;
         match &self.map {
-            SpaceKind::Basis { basis, .. } => Ok(basis.project_wide(rows, range)?),
+            SpaceKind::Basis(basis) => Ok(basis.project_wide(rows, range)?),
             SpaceKind::Training { kernel, outputs } => {
                 let block = read(rows, range)?;
                 kernel.check(&block)?;
@@ -257,7 +256,7 @@ impl OutputSpace {
         let mut tensors = vec![Tensor::f64("centre", &[self.dimension()], &self.centre)];
         let mut metadata = BTreeMap::new();
         match &self.map {
-            SpaceKind::Basis { basis, .. } => {
+            SpaceKind::Basis(basis) => {
                 metadata.insert("basis".into(), basis.fingerprint());
             }
             SpaceKind::Training { kernel, outputs } => {
@@ -287,7 +286,7 @@ impl OutputSpace {
                          {given} with {most}"
                     ));
                 }
-                SpaceKind::Basis { basis: Box::new(basis), dimension }
+                SpaceKind::Basis(Box::new(basis))
             }
             (Ok(expected), None) => {
                 return bad(format!("it needs the basis {expected}, none was given"));
@@ -310,7 +309,7 @@ impl OutputSpace {
     /// Kind and width of the rows of outputs.
     pub fn rows(&self) -> (RowKind, usize) {
         match &self.map {
-            SpaceKind::Basis { basis, .. } => (basis.row_kind(), basis.row_width()),
+            SpaceKind::Basis(basis) => (basis.row_kind(), basis.row_width()),
             SpaceKind::Training { outputs, .. } => (outputs.kind(), outputs.width()),
         }
     }
@@ -321,12 +320,6 @@ const KIND: &str = "outputs";
 
 /// The version of its layout.
 const VERSION: u32 = 1;
-
-/// Ranges of [`ROWS`] rows.
-fn blocks(rows: Range<usize>) -> impl Iterator<Item = Range<usize>> {
-    let end = rows.end;
-    rows.step_by(ROWS).map(move |start| start..end.min(start + ROWS))
-}
 
 fn mean(columns: MatRef<f64>) -> Vec<f64> {
     let count = columns.ncols().max(1) as f64;

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use dsokr_basis::features::{DenseRows, SparseRows, read};
+use dsokr_basis::features::{DenseRows, SparseRows, ranges, read};
 use dsokr_basis::store::{Contents, Stored, Tensor};
 use dsokr_basis::{Block, Features, RowKind, RowSource};
 
@@ -43,9 +43,8 @@ impl Scaling {
         let mut first = vec![0.0f64; rows.width()];
         each(&read(rows, 0..1)?, |_, column, value| first[column] = value.into());
         let mut seen = vec![0usize; rows.width()];
-        for start in (0..rows.len()).step_by(ROWS) {
-            let block = read(rows, start..rows.len().min(start + ROWS))?;
-            each(&block, |_, column, value| {
+        for range in ranges(0..rows.len(), ROWS) {
+            each(&read(rows, range)?, |_, column, value| {
                 let from_first = f64::from(value) - first[column];
                 moments[column].0 += from_first;
                 moments[column].1 += from_first * from_first;
@@ -121,9 +120,8 @@ impl Scaling {
     /// As [`apply`](Self::apply); errors from reading the rows.
     pub fn rows(&self, rows: &dyn RowSource) -> Result<Features, Error> {
         let mut scaled = Features::empty(self.kind(rows.kind()), self.width())?;
-        for start in (0..rows.len()).step_by(ROWS) {
-            let block = read(rows, start..rows.len().min(start + ROWS))?;
-            scaled.append(&self.apply(&block)?)?;
+        for range in ranges(0..rows.len(), ROWS) {
+            scaled.append(&self.apply(&read(rows, range)?)?)?;
         }
         Ok(scaled)
     }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::model::{Expansion, RidgeModel, Weights};
 use super::sketched_inputs::{InputSketch, RidgeProblem, SketchedInputs, blocks, factored};
 use crate::linear::{Factor, Panels, row_major};
-use crate::summary::{Arithmetic, Inputs, RidgeSummary, Solution, Summary};
+use crate::summary::{Inputs, RidgeSummary, Solution, Summary};
 use crate::targets::check;
 use crate::{Error, Targets};
 
@@ -68,13 +68,8 @@ pub fn fit_sketched(
     let (factor, jitter) = factored(system, ridge)?;
     factor.solve(sides.as_mut())?;
     let weights = Weights::Double(row_major(inputs.expand(sides).as_ref())?);
-    let solution = Solution::Ridge(RidgeSummary {
-        inputs: Inputs::Sketched,
-        condition: factor.condition()?,
-        jitter,
-        precision: Arithmetic::Double,
-        convergence: None,
-    });
+    let solved = RidgeSummary::new(Inputs::Sketched, factor.condition()?);
+    let solution = Solution::Ridge(RidgeSummary { jitter, ..solved });
     let (unknowns, width) = (inputs.len(), targets.width());
     let summary = Summary { rows: n, unknowns, width, lambda, solution };
     let (kernel, anchors) = (Arc::clone(&inputs.kernel), Arc::clone(&inputs.anchors));

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use dsokr_basis::features::ranges;
 use dsokr_basis::kernel::IntoKernel;
 use dsokr_basis::{
     Block, Cancellation, Features, OutputKernel, Processes, RowSource, Sketch, SketchKind,
@@ -112,8 +113,7 @@ impl SketchedInputs {
             return Ok(self.kernel.block(&self.anchors, rows)?);
         };
         let mut out = Mat::zeros(self.len(), rows.len());
-        for start in (0..self.anchors.len()).step_by(ANCHORS) {
-            let range = start..self.anchors.len().min(start + ANCHORS);
+        for range in ranges(0..self.anchors.len(), ANCHORS) {
             cancellation.check()?;
             let gram = self.kernel.block(&self.anchors.block(range.clone())?, rows)?;
             let mixing = mixing.as_ref().subcols(range.start, range.len());
@@ -138,8 +138,7 @@ impl SketchedInputs {
             });
         };
         let (mut penalty, ranks) = (Panels::zeros(m), Processes::current());
-        for start in ranks.part_in_blocks(self.anchors.len(), ANCHORS).step_by(ANCHORS) {
-            let range = start..self.anchors.len().min(start + ANCHORS);
+        for range in ranges(ranks.part_in_blocks(self.anchors.len(), ANCHORS), ANCHORS) {
             let features = self.features(&self.anchors.block(range.clone())?)?;
             let mixing = mixing.as_ref().subcols(range.start, range.len());
             penalty.add_product(mixing.transpose(), features.transpose());
@@ -161,9 +160,7 @@ impl SketchedInputs {
 
 /// Ranges of rows whose features fit into a block.
 pub(crate) fn blocks(of: Range<usize>, features: usize) -> impl Iterator<Item = Range<usize>> {
-    let rows = (BLOCK / features.max(1)).clamp(PANEL, 1 << 16);
-    let end = of.end;
-    of.step_by(rows).map(move |start| start..end.min(start + rows))
+    ranges(of, (BLOCK / features.max(1)).clamp(PANEL, 1 << 16))
 }
 
 /// The Cholesky factor of the system, with as little added to the diagonal as it needs.

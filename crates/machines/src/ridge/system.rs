@@ -146,13 +146,9 @@ impl RidgeSystem {
             Expansion::Kernel { .. } => Inputs::Full,
             Expansion::Precomputed { .. } => Inputs::Precomputed,
         };
-        let solution = Solution::Ridge(RidgeSummary {
-            inputs,
-            condition,
-            jitter: 0.0,
-            precision: self.precision,
-            convergence: None,
-        });
+        let precision = self.precision;
+        let solution = RidgeSummary { precision, ..RidgeSummary::new(inputs, condition) };
+        let solution = Solution::Ridge(solution);
         let summary = Summary { rows: n, unknowns: n, width: targets.width(), lambda, solution };
         let model = RidgeModel::new(self.map.clone(), weights, summary);
         Ok(Fitted { model, system: Arc::clone(self) })
