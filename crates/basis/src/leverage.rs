@@ -43,7 +43,7 @@ pub fn scores(
     let basis = Basis::from_sketch(kernel, rows, &drawn, SketchOptions::TOLERANCE)?;
     let rank = basis.dimension();
 
-    let (n, ranks) = (rows.len(), Processes::current());
+    let (n, processes) = (rows.len(), Processes::current());
     let project = |start: usize| {
         let start = n.min(start);
         let projection = basis.project_range(rows, start..n.min(start + ROWS))?;
@@ -51,9 +51,9 @@ pub fn scores(
     };
     let mut covariance = Mat::<f64>::zeros(rank, rank);
     // a block of each rank at once
-    for start in (0..n).step_by(ROWS * ranks.size()) {
-        let own = project(start + ROWS * ranks.rank())?;
-        for block in ranks.gather_numbers(&own)? {
+    for start in (0..n).step_by(ROWS * processes.size()) {
+        let own = project(start + ROWS * processes.rank())?;
+        for block in processes.gather_numbers(&own)? {
             let wide = widen(&block);
             let b = MatRef::from_column_major_slice(&wide, rank, wide.len() / rank);
             matmul(covariance.as_mut(), Accum::Add, b, b.transpose(), 1.0, Par::Seq);
@@ -69,12 +69,12 @@ pub fn scores(
     })?;
 
     let mut scores = Vec::new();
-    let own = ranks.part_in_blocks(n, ROWS);
+    let own = processes.part_in_blocks(n, ROWS);
     for start in own.step_by(ROWS) {
         let wide = widen(&project(start)?);
         let mut b = MatRef::from_column_major_slice(&wide, rank, wide.len() / rank).to_owned();
         solve_lower_triangular_in_place(covariance.as_ref(), b.as_mut(), Par::Seq);
         scores.extend(b.col_iter().map(|column| column.squared_norm_l2()));
     }
-    ranks.join(scores)
+    processes.join(scores)
 }

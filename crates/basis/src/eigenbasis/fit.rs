@@ -118,21 +118,21 @@ fn sketched_features(
     sketch: &Sketch,
 ) -> Result<(Vec<f64>, Vec<f64>), Error> {
     let (m, d) = (sketch.m(), rows.width());
-    let (cancellation, ranks) = (Cancellation::current(), Processes::current());
+    let (cancellation, processes) = (Cancellation::current(), Processes::current());
     let dense = rows.kind() == RowKind::Dense;
     // the elements that this process adds up
     let share = match dense {
-        true => ranks.part(m * d),
+        true => processes.part(m * d),
         false => {
-            let columns = ranks.part_in_blocks(d, product::SPAN);
+            let columns = processes.part_in_blocks(d, product::SPAN);
             m * columns.start..m * columns.end
         }
     };
     let (mut sum, mut zero) = (vec![0.0f64; share.len()], Vec::new());
     let bytes = size_of::<f32>() * (m * COLUMNS + if dense { m * d } else { 0 });
-    let wave = wave(&ranks, bytes)?;
+    let wave = wave(&processes, bytes)?;
     for start in (0..sketch.blocks()).step_by(wave) {
-        let own = ranks.part(wave.min(sketch.blocks() - start));
+        let own = processes.part(wave.min(sketch.blocks() - start));
         let blocks = (start + own.start..start + own.end).into_par_iter().map(|block| {
             cancellation.check()?;
             let mut columns = sketch.columns(block);
@@ -163,14 +163,14 @@ fn sketched_features(
             factors.extend(factor);
             zeros.extend(zero);
         }
-        for part in ranks.gather_numbers(&zeros)?.concat().chunks_exact(m) {
+        for part in processes.gather_numbers(&zeros)?.concat().chunks_exact(m) {
             zero.resize(m, 0.0);
             zero.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
         }
         if dense {
-            sums = ranks.divide(sums, m * d)?.into_iter().flatten().collect();
-        } else if ranks.size() > 1 {
-            factors = gather(&ranks, &factors, d)?;
+            sums = processes.divide(sums, m * d)?.into_iter().flatten().collect();
+        } else if processes.size() > 1 {
+            factors = gather(&processes, &factors, d)?;
         }
         // Every element is summed in the order of the blocks, whoever computed them.
         sum.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, sum)| {
@@ -186,7 +186,7 @@ fn sketched_features(
     if zero.iter().all(|&value| value == 0.0) {
         zero.clear();
     }
-    Ok((ranks.join(sum)?, zero))
+    Ok((processes.join(sum)?, zero))
 }
 
 /// The sum of some columns of m numbers each; empty without columns.
@@ -200,15 +200,15 @@ fn sum_of_columns(values: &[f32], m: usize, columns: &[usize]) -> Vec<f64> {
 }
 
 /// Blocks of all ranks that are computed between two sums; a block takes so many bytes.
-fn wave(ranks: &Processes, bytes: usize) -> Result<usize, Error> {
+fn wave(processes: &Processes, bytes: usize) -> Result<usize, Error> {
     let own = rayon::current_num_threads().max(WAVE_BYTES / bytes);
     // ranks may have different numbers of threads
-    Ok(ranks.broadcast_number(own as u64)? as usize * ranks.size())
+    Ok(processes.broadcast_number(own as u64)? as usize * processes.size())
 }
 
 /// The factors of all processes, those of each as one block of sparse rows.
 fn gather(
-    ranks: &Processes,
+    processes: &Processes,
     own: &[(Vec<f32>, Block)],
     width: usize,
 ) -> Result<Vec<(Vec<f32>, Block<'static>)>, Error> {
@@ -224,8 +224,10 @@ fn gather(
             offsets.push(columns.len() as u64);
         }
     }
-    let (weights, offsets) = (ranks.gather_numbers(&weights)?, ranks.gather_numbers(&offsets)?);
-    let (columns, values) = (ranks.gather_numbers(&columns)?, ranks.gather_numbers(&values)?);
+    let (weights, offsets) =
+        (processes.gather_numbers(&weights)?, processes.gather_numbers(&offsets)?);
+    let (columns, values) =
+        (processes.gather_numbers(&columns)?, processes.gather_numbers(&values)?);
     let all = weights.into_iter().zip(offsets).zip(columns).zip(values);
     let factors = all.map(|(((weights, offsets), columns), values)| {
         let offsets: Vec<usize> = offsets.into_iter().map(|offset| offset as usize).collect();
@@ -275,14 +277,14 @@ fn fit_anchored(
     let part = |block: usize| anchors.block(starts[block]..starts[block + 1]);
 
     // K̃ = S + Sᵀ, S = Σ_I W_I (½ K_II W_Iᵀ + Σ_{J>I} K_IJ W_Jᵀ): each K_IJ is formed once.
-    let (cancellation, ranks) = (Cancellation::current(), Processes::current());
-    let mut half = vec![0.0; ranks.part(m * m).len()];
-    let wave = wave(&ranks, size_of::<f64>() * m * m)?;
+    let (cancellation, processes) = (Cancellation::current(), Processes::current());
+    let mut half = vec![0.0; processes.part(m * m).len()];
+    let wave = wave(&processes, size_of::<f64>() * m * m)?;
     let order: Vec<usize> = (0..mixing.len()).collect();
     for wave in order.chunks(wave) {
         // the first blocks have the most to be multiplied with
         let own: Vec<usize> =
-            wave.iter().copied().skip(ranks.rank()).step_by(ranks.size()).collect();
+            wave.iter().copied().skip(processes.rank()).step_by(processes.size()).collect();
         let parts: Vec<Vec<f64>> = own
             .into_par_iter()
             .map(|i| {
@@ -299,15 +301,15 @@ fn fit_anchored(
                 Ok(part.col_iter().flat_map(|column| column.iter().copied()).collect())
             })
             .collect::<Result<_, Error>>()?;
-        let parts = ranks.divide(parts, m * m)?;
+        let parts = processes.divide(parts, m * m)?;
         for at in 0..wave.len() {
             // none of a process without elements
-            if let Some(part) = parts[at % ranks.size()].get(at / ranks.size()) {
+            if let Some(part) = parts[at % processes.size()].get(at / processes.size()) {
                 half.iter_mut().zip(part).for_each(|(half, part)| *half += part);
             }
         }
     }
-    let half = ranks.join(half)?;
+    let half = processes.join(half)?;
     let half = MatRef::from_column_major_slice(&half, m, m);
     let Eigen { values, vectors } = leading(half + half.transpose(), tolerance)?;
     let dimension = values.len();

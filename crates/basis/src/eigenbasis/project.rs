@@ -96,13 +96,13 @@ impl Basis {
     /// # Errors
     /// As [`project`](Self::project), for rows of its part; as [`Processes::gather`].
     pub fn project_shared(&self, rows: &dyn RowSource) -> Result<Projection, Error> {
-        let ranks = Processes::current();
-        let own = self.project_range(rows, ranks.part_in_blocks(rows.len(), ROWS))?;
+        let processes = Processes::current();
+        let own = self.project_range(rows, processes.part_in_blocks(rows.len(), ROWS))?;
         Ok(Projection {
             dimension: own.dimension,
-            coordinates: ranks.join(own.coordinates)?,
-            squared_norms: ranks.join(own.squared_norms)?,
-            residuals: ranks.join(own.residuals)?,
+            coordinates: processes.join(own.coordinates)?,
+            squared_norms: processes.join(own.squared_norms)?,
+            residuals: processes.join(own.residuals)?,
         })
     }
 

@@ -265,16 +265,16 @@ impl Basis {
         outputs: &dyn RowSource,
         centred: bool,
     ) -> Result<(Vec<f64>, Mat<f64>), Error> {
-        let (dimension, count, ranks) = (self.dimension(), outputs.len(), Processes::current());
+        let (dimension, count, processes) = (self.dimension(), outputs.len(), Processes::current());
         let mut shift = vec![0.0; dimension];
         let mut sum = vec![0.0; dimension];
         let mut products = Mat::<f64>::zeros(dimension, dimension);
-        let (place, size) = (ranks.rank(), ranks.size());
+        let (place, size) = (processes.rank(), processes.size());
         // a block of each process at once, and every process adds up its tiles
         for start in (0..count).step_by(ROWS * size) {
             let own = count.min(start + ROWS * place);
             let own = self.wide(outputs, own..count.min(own + ROWS))?;
-            for (at, mut block) in ranks.gather_numbers(&own)?.into_iter().enumerate() {
+            for (at, mut block) in processes.gather_numbers(&own)?.into_iter().enumerate() {
                 let len = block.len() / dimension;
                 if centred && start + at == 0 {
                     add_rows(&mut shift, &block);
@@ -298,7 +298,7 @@ impl Basis {
                 });
             }
         }
-        ranks.sum_matrix(&mut products)?;
+        processes.sum_matrix(&mut products)?;
         let n = count as f64;
         let difference: Vec<f64> = sum.iter().map(|sum| sum / n).collect();
         let covariance = Mat::from_fn(dimension, dimension, |i, j| {

@@ -72,9 +72,9 @@ pub trait Exchange {
 /// use dsokr_basis::processes::{Processes, threads};
 ///
 /// let sums = threads(3, || {
-///     let ranks = Processes::current();
-///     let mut values = [1.0f32, ranks.rank() as f32];
-///     ranks.sum(&mut values)?;
+///     let processes = Processes::current();
+///     let mut values = [1.0f32, processes.rank() as f32];
+///     processes.sum(&mut values)?;
 ///     Ok::<_, dsokr_basis::Error>(values)
 /// });
 /// for values in sums {

@@ -6,9 +6,9 @@ fn sums_are_taken_in_the_order_of_ranks_and_are_the_same_everywhere() {
         for n in [0, 1, 2, 5, BUCKET + 3] {
             let value = |rank: usize, i: usize| (i % 1000) as f32 * 0.1 + 1e7 * rank as f32;
             let sums = threads(size, || {
-                let ranks = Processes::current();
-                let mut own: Vec<f32> = (0..n).map(|i| value(ranks.rank(), i)).collect();
-                ranks.sum(&mut own).map(|()| own)
+                let processes = Processes::current();
+                let mut own: Vec<f32> = (0..n).map(|i| value(processes.rank(), i)).collect();
+                processes.sum(&mut own).map(|()| own)
             });
             let expected = |i| (1..size).fold(value(0, i), |sum, rank| sum + value(rank, i));
             let expected: Vec<f32> = (0..n).map(expected).collect();
@@ -24,13 +24,13 @@ fn sums_in_the_background_are_those_in_the_foreground() {
     let lists = |rank: usize| (0..5).map(move |k| vec![0.1 * (rank + k) as f32; 7 * k]);
     for size in [2, 5] {
         let found = threads(size, || {
-            let ranks = Processes::current();
-            let background = ranks.background().unwrap();
+            let processes = Processes::current();
+            let background = processes.background().unwrap();
             let start = background.starter();
-            lists(ranks.rank()).for_each(|list| start.send(list).unwrap());
+            lists(processes.rank()).for_each(|list| start.send(list).unwrap());
             let sums: Result<Vec<_>, _> = (0..5).map(|_| background.receive()).collect();
-            let mut expected: Vec<_> = lists(ranks.rank()).collect();
-            let own = expected.iter_mut().try_for_each(|list| ranks.sum(list));
+            let mut expected: Vec<_> = lists(processes.rank()).collect();
+            let own = expected.iter_mut().try_for_each(|list| processes.sum(list));
             (sums.ok(), own.ok().map(|()| expected))
         });
         assert!(found.iter().all(|(sums, expected)| sums.is_some() && sums == expected));
@@ -41,9 +41,9 @@ fn sums_in_the_background_are_those_in_the_foreground() {
 #[test]
 fn the_rank_that_differs_is_named() {
     let found = threads(3, || {
-        let ranks = Processes::current();
-        let text = if ranks.rank() == 2 { "0.2" } else { "0.1" };
-        ranks.check_same("version", text).map_err(|error| error.to_string())
+        let processes = Processes::current();
+        let text = if processes.rank() == 2 { "0.2" } else { "0.1" };
+        processes.check_same("version", text).map_err(|error| error.to_string())
     });
     let expected = Err("rank 2: its version is 0.2, that of rank 0 is 0.1".to_string());
     assert_eq!(found, vec![expected; 3]);
@@ -57,13 +57,13 @@ fn the_rank_that_differs_is_named() {
 #[test]
 fn an_error_of_one_rank_is_that_of_all() {
     let found = threads(3, || {
-        let ranks = Processes::current();
-        let own = match ranks.rank() {
+        let processes = Processes::current();
+        let own = match processes.rank() {
             1 => Err(Error::Numeric("it overflows".into())),
             rank => Ok(rank),
         };
-        let after = ranks.agree::<_, Error>(Ok(ranks.rank()));
-        (ranks.agree(own).map_err(|error| error.to_string()), after.ok())
+        let after = processes.agree::<_, Error>(Ok(processes.rank()));
+        (processes.agree(own).map_err(|error| error.to_string()), after.ok())
     });
     let [first, own, last] = &found[..] else { panic!("{found:?}") };
     let named = Err("rank 1: it overflows".to_owned());
@@ -83,9 +83,9 @@ fn a_rank_that_has_ended_is_named() {
 #[test]
 fn rank_0_gives_its_value_to_all() {
     let found = threads(3, || {
-        let ranks = Processes::current();
-        let number = ranks.broadcast_number(10.5 * (1 + ranks.rank()) as f64);
-        (number.ok(), ranks.broadcast(|| b"text".to_vec()).ok())
+        let processes = Processes::current();
+        let number = processes.broadcast_number(10.5 * (1 + processes.rank()) as f64);
+        (number.ok(), processes.broadcast(|| b"text".to_vec()).ok())
     });
     assert_eq!(found, vec![(Some(10.5), Some(b"text".to_vec())); 3]);
     let alone = Processes::alone();

@@ -90,9 +90,9 @@ pub fn same_on_threads<T: PartialEq + Send>(size: usize, work: impl Fn() -> T + 
 /// use dsokr_basis::processes::{Processes, threads};
 ///
 /// let sums = threads(2, || {
-///     let ranks = Processes::current();
-///     let Some(background) = ranks.background() else { return Ok(Vec::new()) };
-///     background.starter().send(vec![1.0, ranks.rank() as f32]).ok();
+///     let processes = Processes::current();
+///     let Some(background) = processes.background() else { return Ok(Vec::new()) };
+///     background.starter().send(vec![1.0, processes.rank() as f32]).ok();
 ///     background.receive()
 /// });
 /// for values in sums {
@@ -115,9 +115,9 @@ impl Processes {
         let (done, sums) = channel();
         let take_sums = move || {
             let exchange: Box<dyn Exchange> = exchange;
-            let ranks = Self(Some(Rc::from(exchange)));
+            let processes = Self(Some(Rc::from(exchange)));
             for mut values in waiting {
-                let sum = ranks.sum(&mut values).map(|()| values);
+                let sum = processes.sum(&mut values).map(|()| values);
                 if done.send(sum).is_err() {
                     return;
                 }

@@ -179,8 +179,8 @@ impl<'a> System<'a> {
         let mut sides = Mat::<f64>::zeros(size, targets.width());
         let mut sampled = Panels::zeros(size);
         let scale = (n as f64 / sample.len() as f64).sqrt();
-        let ranks = Processes::current();
-        let own = ranks.part(n);
+        let processes = Processes::current();
+        let own = processes.part(n);
         let mut sample = sample.iter().copied().skip_while(|&row| row < own.start).peekable();
         let (mut kept, mut bytes) = (Vec::new(), 0usize);
         for range in blocks(own.clone(), size) {
@@ -204,8 +204,8 @@ impl<'a> System<'a> {
                 kept.push(features);
             }
         }
-        ranks.sum_matrix(&mut sides)?;
-        sampled.sum(&ranks)?;
+        processes.sum_matrix(&mut sides)?;
+        sampled.sum(&processes)?;
         sampled.add_to_diagonal(ridge);
         let (sampled, _) = factored(sampled, ridge)?;
         penalty.whiten(sides.as_mut())?;
@@ -221,8 +221,8 @@ impl<'a> System<'a> {
         let mut unknowns = inner.clone();
         self.penalty.whiten_transposed(unknowns.as_mut())?;
         let mut out = Mat::zeros(x.nrows(), x.ncols());
-        let (cancellation, ranks) = (Cancellation::current(), Processes::current());
-        let own = ranks.part(self.rows.len());
+        let (cancellation, processes) = (Cancellation::current(), Processes::current());
+        let own = processes.part(self.rows.len());
         for (at, range) in blocks(own, self.inputs.len()).enumerate() {
             cancellation.check()?;
             match self.kept.get(at) {
@@ -233,7 +233,7 @@ impl<'a> System<'a> {
                 }
             }
         }
-        ranks.sum_matrix(&mut out)?;
+        processes.sum_matrix(&mut out)?;
         self.penalty.whiten(out.as_mut())?;
         for (out, inner) in out.col_iter_mut().zip(inner.col_iter()) {
             out.iter_mut().zip(inner.iter()).for_each(|(out, value)| *out += self.ridge * value);

@@ -72,11 +72,11 @@ impl OutputSpace {
         Error::check_range("number of coordinates", dimension, 1, basis.dimension())?;
         let map = SpaceKind::Basis(Box::new(basis));
         let mut space = Self { map, centre: Vec::new() };
-        let ranks = Processes::current();
-        let own = space.wide(outputs, ranks.part_in_blocks(outputs.len(), ROWS))?;
+        let processes = Processes::current();
+        let own = space.wide(outputs, processes.part_in_blocks(outputs.len(), ROWS))?;
         let own = own.subrows(0, dimension);
         let own = own.col_iter().flat_map(|column| column.iter().copied()).collect();
-        let values: Vec<f64> = ranks.join(own)?;
+        let values: Vec<f64> = processes.join(own)?;
         space.centre = mean(MatRef::from_column_major_slice(&values, dimension, outputs.len()));
         Ok((space, Targets::from_coordinates(dimension, values)))
     }
@@ -163,8 +163,8 @@ impl OutputSpace {
     pub fn points(&self, candidates: &dyn RowSource) -> Result<Points, Error> {
         let dimension = self.dimension();
         let (mut coordinates, mut constants) = (Vec::new(), Vec::new());
-        let ranks = Processes::current();
-        let own = ranks.part_in_blocks(candidates.len(), ROWS);
+        let processes = Processes::current();
+        let own = processes.part_in_blocks(candidates.len(), ROWS);
         coordinates.reserve(own.len() * dimension);
         let normalised = match &self.map {
             SpaceKind::Basis(basis) => basis.is_normalised(),
@@ -187,7 +187,7 @@ impl OutputSpace {
                 coordinates.extend(centred.map(|value| value as f32));
             }
         }
-        let (coordinates, constants) = (ranks.join(coordinates)?, ranks.join(constants)?);
+        let (coordinates, constants) = (processes.join(coordinates)?, processes.join(constants)?);
         Ok(Points { dimension, coordinates, constants })
     }
 

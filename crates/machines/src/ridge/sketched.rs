@@ -53,16 +53,16 @@ pub fn fit_sketched(
     let n = rows.len();
     check(n, targets, lambda)?;
     let inputs = SketchedInputs::draw(kernel, rows, sketch, seed)?;
-    let (ridge, ranks) = (n as f64 * lambda, Processes::current());
+    let (ridge, processes) = (n as f64 * lambda, Processes::current());
     let mut system = Panels::zeros(inputs.len());
     let mut sides = Mat::<f64>::zeros(inputs.len(), targets.width());
-    for range in blocks(ranks.part(n), inputs.len()) {
+    for range in blocks(processes.part(n), inputs.len()) {
         let features = inputs.features(&read(rows, range.clone())?)?;
         system.add_product(features.transpose(), features.transpose());
         targets.add_products(range, features.as_ref(), &mut sides);
     }
-    system.sum(&ranks)?;
-    ranks.sum_matrix(&mut sides)?;
+    system.sum(&processes)?;
+    processes.sum_matrix(&mut sides)?;
     system.add_scaled(ridge, &inputs.penalty()?);
     system.check_finite("kernel matrix")?;
     let (factor, jitter) = factored(system, ridge)?;
@@ -95,8 +95,8 @@ impl SketchedFit {
         Error::check_length("rows", rows.len(), n)?;
         Error::check_length("rows of targets", targets.len(), n)?;
         Error::check_length("coordinates", targets.width(), width)?;
-        let ranks = Processes::current();
-        let own = ranks.part(n);
+        let processes = Processes::current();
+        let own = processes.part(n);
         let targets = targets.dense::<f64>(own.clone());
         let mut out = self.model.predict(&RowRange { of: rows, range: own.clone() })?;
         for range in blocks(own.clone(), self.inputs.len()) {
@@ -119,7 +119,7 @@ impl SketchedFit {
                 }
             }
         }
-        Ok(ranks.join(out)?)
+        Ok(processes.join(out)?)
     }
 }
 

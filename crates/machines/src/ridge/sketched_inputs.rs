@@ -137,13 +137,13 @@ impl SketchedInputs {
                 Ok(self.kernel.block(&low, &high)?)
             });
         };
-        let (mut penalty, ranks) = (Panels::zeros(m), Processes::current());
-        for range in ranges(ranks.part_in_blocks(self.anchors.len(), ANCHORS), ANCHORS) {
+        let (mut penalty, processes) = (Panels::zeros(m), Processes::current());
+        for range in ranges(processes.part_in_blocks(self.anchors.len(), ANCHORS), ANCHORS) {
             let features = self.features(&self.anchors.block(range.clone())?)?;
             let mixing = mixing.as_ref().subcols(range.start, range.len());
             penalty.add_product(mixing.transpose(), features.transpose());
         }
-        penalty.sum(&ranks)?;
+        penalty.sum(&processes)?;
         Ok(penalty)
     }
 

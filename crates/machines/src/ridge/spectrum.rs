@@ -78,8 +78,8 @@ impl Spectrum {
         for (j, value) in penalty.values.iter().enumerate() {
             whitened.col_mut(j).iter_mut().for_each(|element| *element /= value.sqrt());
         }
-        let (r, ranks) = (whitened.ncols(), Processes::current());
-        let own = ranks.part(n);
+        let (r, processes) = (whitened.ncols(), Processes::current());
+        let own = processes.part(n);
         let mut features = Mat::<f64>::zeros(own.len(), r);
         for range in blocks(own.clone(), inputs.len()) {
             let block = inputs.features(&read(rows, range.clone())?)?;
@@ -88,7 +88,7 @@ impl Spectrum {
         }
         let mut gram = Panels::zeros(r);
         gram.add_product(features.as_ref(), features.as_ref());
-        gram.sum(&ranks)?;
+        gram.sum(&processes)?;
         let eigen = leading(gram.whole(), TOLERANCE)?;
         let mut vectors = Mat::zeros(own.len(), eigen.values.len());
         product(vectors.as_mut(), features.as_ref(), eigen.vectors.as_ref());
@@ -97,7 +97,7 @@ impl Spectrum {
         }
         let targets = targets.dense(own);
         let mut turned = Self::turned(&vectors, &targets);
-        ranks.sum_matrix(&mut turned)?;
+        processes.sum_matrix(&mut turned)?;
         Ok(Self { rows: n, divided: true, vectors, values: eigen.values, targets, turned })
     }
 
