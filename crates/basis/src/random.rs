@@ -84,7 +84,7 @@ pub fn hash(bytes: &[u8]) -> u64 {
 
 /// The 64-bit FNV-1a hash, the stable hash of this crate (hashed n-grams, generator keys).
 #[derive(Clone, Copy)]
-pub(crate) struct Fnv(pub(crate) u64);
+struct Fnv(u64);
 
 impl Default for Fnv {
     fn default() -> Self {
@@ -93,7 +93,7 @@ impl Default for Fnv {
 }
 
 impl Fnv {
-    pub(crate) fn write(&mut self, bytes: &[u8]) {
+    fn write(&mut self, bytes: &[u8]) {
         for &byte in bytes {
             self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);
         }

@@ -24,8 +24,6 @@ const ROWS: usize = 2048;
 /// eigendecomposition of a q × q matrix. `ĥ` may be any model's predictions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OutputEmbedding {
-    /// q, the number of coordinates.
-    width: usize,
     /// Gᵀ, q × p: a direction a column.
     directions: Mat<f64>,
     /// All q eigenvalues, descending.
@@ -86,7 +84,7 @@ impl OutputEmbedding {
             return Err(Error::numeric("all coordinates are zero"));
         }
         let directions = vectors.as_ref().subcols(0, rank).to_owned();
-        Ok(Self { width, directions, spectrum })
+        Ok(Self { directions, spectrum })
     }
 
     /// The same directions, fewer of them: one eigendecomposition serves every rank.
@@ -101,7 +99,7 @@ impl OutputEmbedding {
 
     /// q, the number of coordinates that are embedded.
     pub fn width(&self) -> usize {
-        self.width
+        self.directions.nrows()
     }
 
     /// p, the number of directions.
@@ -122,7 +120,7 @@ impl OutputEmbedding {
     /// # Errors
     /// [`Error::Length`] for coordinates that are not whole rows, [`Error::NotFinite`].
     pub fn project(&self, coordinates: &[f32]) -> Result<Vec<f32>, Error> {
-        check("coordinates", self.width, coordinates)?;
+        check("coordinates", self.width(), coordinates)?;
         Ok(map(self.directions.transpose(), coordinates))
     }
 

@@ -10,14 +10,14 @@ use crate::linear::{PANEL, Scalar, product};
 /// squared distance `r(y)` to the output that no prediction reaches.
 #[derive(Clone, Debug)]
 pub struct Targets {
-    values: Values,
-    width: usize,
+    pub(crate) values: Values,
+    pub(crate) width: usize,
     /// r(y) of each row; empty where all are 0.
-    residuals: Vec<f64>,
+    pub(crate) residuals: Vec<f64>,
 }
 
 #[derive(Clone, Debug)]
-enum Values {
+pub(crate) enum Values {
     /// n × p row-major.
     Coordinates(Vec<f64>),
     /// Row i has a 1 in the column of its class.
@@ -104,16 +104,6 @@ impl Targets {
         }
         let values = Values::Coordinates(values);
         Ok(Self { values, width: self.width, residuals: self.residuals.clone() })
-    }
-
-    /// From coordinates, n × p row-major.
-    pub(crate) fn from_coordinates(width: usize, values: Vec<f64>) -> Self {
-        Self { width, values: Values::Coordinates(values), residuals: Vec::new() }
-    }
-
-    /// From a class of each row, all below `width`.
-    pub(crate) fn from_classes(width: usize, classes: Vec<u32>) -> Self {
-        Self { width, values: Values::Classes(classes), residuals: Vec::new() }
     }
 
     /// The coordinates, n × p row-major.

@@ -87,7 +87,7 @@ impl MappedRows {
                     format!("{key:?}, row {row}, column {column}: {value} is not a finite number"),
                 ))
             }
-            None => Ok(Block::Dense(DenseBlock::checked(self.width, values))),
+            None => Ok(DenseBlock { width: self.width, values: values.into() }.into()),
         }
     }
 }

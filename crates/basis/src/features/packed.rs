@@ -122,11 +122,6 @@ impl Packed for f32 {
 }
 
 impl DenseBlock<'_> {
-    /// Rows that the caller has checked.
-    pub(super) fn checked(width: usize, values: Vec<f32>) -> Self {
-        Self { width, values: Cow::Owned(values) }
-    }
-
     /// All numbers, row-major.
     pub fn values(&self) -> &[f32] {
         &self.values

@@ -1,5 +1,4 @@
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::path::Path;
 
 use rayon::prelude::*;
@@ -8,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use super::ngram_config::CasedText;
 use super::{NgramConfig, SparseRows, bucket, check_width};
 use crate::Error;
-use crate::random::{Fnv, finalise};
 
 /// A sparse row: distinct ascending indices and their values.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -128,21 +126,8 @@ const WEIGHTS: std::ops::RangeInclusive<f32> = 1.0..=64.0;
 /// Texts of which one task counts the n-grams.
 const TEXTS: usize = 256;
 
-/// A hasher that is the same in every process, and faster on short words than the standard one.
-#[derive(Default)]
-struct Words(Fnv);
-
-impl Hasher for Words {
-    fn finish(&self) -> u64 {
-        finalise(self.0.0)
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        self.0.write(bytes);
-    }
-}
-
-type TermMap<V> = HashMap<String, V, BuildHasherDefault<Words>>;
+/// Terms are short: a hasher that is faster on them than the standard one.
+type TermMap<V> = HashMap<String, V, foldhash::fast::RandomState>;
 
 /// The n-grams of one configuration that were kept of the training texts, and their weights.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -28,7 +28,7 @@ pub use atomic::{
 pub use input::{BYTE_ORDER_MARK, LONGEST_TEXT, open_input, read_bytes, read_text};
 pub(crate) use mapping::elements;
 pub use mapping::{Array, CheckedArray, Entry, Mapping};
-pub use read::{Checked, Stored};
+pub use read::{Checked, Shaped, Stored};
 pub use write::{Contents, Filling, Tensor};
 
 const KIND: &str = "dsokr.kind";

@@ -32,11 +32,7 @@ macro_rules! readers {
         ///
         /// # Errors
         /// [`Error::File`] when there is no such tensor, and for another type or number of dimensions.
-        pub fn $function(
-            &self,
-            name: &str,
-            rank: usize,
-        ) -> Result<(Vec<usize>, Cow<'_, [$element]>), Error> {
+        pub fn $function(&self, name: &str, rank: usize) -> Shaped<Cow<'_, [$element]>> {
             self.read(name, rank)
         }
     )*};
@@ -186,11 +182,7 @@ impl Stored {
     ///
     /// # Errors
     /// As [`f32`](Self::f32).
-    pub fn array<T: Element>(
-        &self,
-        name: &str,
-        rank: usize,
-    ) -> Result<(Vec<usize>, Array<T>), Error> {
+    pub fn array<T: Element>(&self, name: &str, rank: usize) -> Shaped<Array<T>> {
         // checks type, rank and blocks
         let (shape, _) = self.read::<T>(name, rank)?;
         let bytes = self.mapping.entry(name)?.bytes.clone();
@@ -250,11 +242,7 @@ impl Stored {
         self.mapping.bad_shape(name, found, &expected)
     }
 
-    pub(crate) fn read<T: Element>(
-        &self,
-        name: &str,
-        rank: usize,
-    ) -> Result<(Vec<usize>, Cow<'_, [T]>), Error> {
+    pub(crate) fn read<T: Element>(&self, name: &str, rank: usize) -> Shaped<Cow<'_, [T]>> {
         let entry = self.typed::<T>(name, rank)?;
         let bytes = self.mapping.bytes(entry.bytes.clone());
         if let Some(sums) = self.mapping.entries.get(&format!("{name}{BLOCKS}")) {
@@ -288,6 +276,9 @@ impl Stored {
 fn block_size(bytes: usize, sums: usize) -> Option<usize> {
     [BLOCK, SMALL_BLOCK].into_iter().find(|&size| bytes.div_ceil(size) == sums)
 }
+
+/// Shape and elements of a tensor.
+pub type Shaped<T> = Result<(Vec<usize>, T), Error>;
 
 /// Shape and elements of a tensor that is verified block by block.
 pub type Checked<T> = (Vec<usize>, CheckedArray<T>);

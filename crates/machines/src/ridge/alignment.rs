@@ -178,7 +178,7 @@ pub fn alignf(kernels: &[MatRef<f64>], ideal: &Ideal) -> Result<Vec<f64>, Error>
 /// [`Error::Value`] for no kernels, or a weight that is negative or not finite; [`Error::Length`] for
 /// another number of weights, or kernels of different sizes.
 pub fn combine(kernels: &[MatRef<f64>], weights: &[f64]) -> Result<Mat<f64>, Error> {
-    let first = kernels.first().ok_or_else(no_kernels)?;
+    let first = kernels.first().ok_or_else(|| Error::none("number of kernels"))?;
     let (rows, columns) = (first.nrows(), first.ncols());
     Error::check_length("weights", weights.len(), kernels.len())?;
     if let Some(kernel) = weights.iter().position(|&w| !(w >= 0.0 && w.is_finite())) {
@@ -201,7 +201,7 @@ pub fn combine(kernels: &[MatRef<f64>], weights: &[f64]) -> Result<Mat<f64>, Err
 /// Checks Gram matrices of n training inputs.
 fn check(kernels: &[MatRef<f64>], n: usize) -> Result<(), Error> {
     if kernels.is_empty() {
-        return Err(no_kernels());
+        return Err(Error::none("number of kernels"));
     }
     for (at, kernel) in kernels.iter().enumerate() {
         let found = Error::check_length("rows of the kernel matrix", kernel.nrows(), n)
@@ -209,10 +209,6 @@ fn check(kernels: &[MatRef<f64>], n: usize) -> Result<(), Error> {
         found.map_err(|source| Error::Kernel { kernel: at, source: Box::new(source) })?;
     }
     Ok(())
-}
-
-fn no_kernels() -> Error {
-    Error::none("number of kernels")
 }
 
 /// The means of the columns of a symmetric matrix, of which `H K H` is made, and of all its elements.

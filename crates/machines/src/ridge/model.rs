@@ -136,11 +136,8 @@ impl RidgeModel {
         };
         self.by_tasks(rows.len(), |range, out| {
             let raw = read(rows, range)?;
-            let block = match &self.scaling {
-                Some(scaling) => scaling.apply(&raw)?,
-                None => raw,
-            };
-            let block = block.into_kind(anchors.kind())?;
+            let scaled = self.scaling.as_ref().map(|scaling| scaling.apply(&raw)).transpose()?;
+            let block = scaled.unwrap_or(raw).into_kind(anchors.kind())?;
             kernel.check(&block)?;
             if let (Weights::Single(weights), Some(index)) = (&self.weights, self.index()) {
                 let values = index.values(kernel.as_ref(), &block, index.len())?;
@@ -301,7 +298,7 @@ impl Scaling {
                 if squares > 0.0 { (norm / (squares / columns).sqrt()) as f32 } else { 1.0 }
             }
         };
-        Ok(Self::of_weights(norms.into_iter().enumerate().map(weight).collect()))
+        Ok(Self { centre: None, scale: norms.into_iter().enumerate().map(weight).collect() })
     }
 }
 

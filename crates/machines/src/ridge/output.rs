@@ -11,6 +11,7 @@ use dsokr_basis::{Basis, Cancellation, Features, OutputKernel, Processes, RowKin
 use faer::{Mat, MatRef};
 
 use super::model_file::{put_rows, read_rows};
+use crate::targets::Values;
 use crate::{Error, Targets};
 
 /// Rows of outputs in one block.
@@ -78,7 +79,8 @@ impl OutputSpace {
         let own = own.col_iter().flat_map(|column| column.iter().copied()).collect();
         let values: Vec<f64> = processes.join(own)?;
         space.centre = mean(MatRef::from_column_major_slice(&values, dimension, outputs.len()));
-        Ok((space, Targets::from_coordinates(dimension, values)))
+        let values = Values::Coordinates(values);
+        Ok((space, Targets { values, width: dimension, residuals: Vec::new() }))
     }
 
     /// The identity on the distinct rows of the training outputs, and the targets: IOKR.
@@ -112,7 +114,8 @@ impl OutputSpace {
             }
         }
         let map = SpaceKind::Training { kernel, outputs: rows };
-        Ok((Self { map, centre }, Targets::from_classes(dimension, classes.class)))
+        let values = Values::Classes(classes.class);
+        Ok((Self { map, centre }, Targets { values, width: dimension, residuals: Vec::new() }))
     }
 
     /// p, the number of coordinates.

@@ -23,9 +23,9 @@ const ROWS: usize = 4096;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scaling {
     /// μ, where columns are centred.
-    centre: Option<Vec<f32>>,
+    pub(super) centre: Option<Vec<f32>>,
     /// 1 / s.
-    scale: Vec<f32>,
+    pub(super) scale: Vec<f32>,
 }
 
 impl Scaling {
@@ -65,11 +65,6 @@ impl Scaling {
             scale.push(if constant { 1.0 } else { (1.0 / deviation) as f32 });
         }
         Ok(Self { centre: centred.then_some(centre), scale })
-    }
-
-    /// Of given factors 1 / s.
-    pub(super) fn of_weights(scale: Vec<f32>) -> Self {
-        Self { centre: None, scale }
     }
 
     /// Number of columns.
