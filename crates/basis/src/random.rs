@@ -29,13 +29,9 @@ pub type Generator = ChaCha8Rng;
 pub fn generator(seed: u64, purpose: &str, step: u64) -> Generator {
     let mut key = [0; 32];
     for (lane, word) in key.chunks_exact_mut(8).enumerate() {
-        let mut hash = Fnv::default();
-        hash.write(&[lane as u8]);
-        hash.write(&seed.to_le_bytes());
-        hash.write(purpose.as_bytes());
-        hash.write(&[0xFF]);
-        hash.write(&step.to_le_bytes());
-        word.copy_from_slice(&finalise(hash.0).to_le_bytes());
+        let (lane, seed, step) = ([lane as u8], seed.to_le_bytes(), step.to_le_bytes());
+        let parts = [&lane, &seed[..], purpose.as_bytes(), &[0xFF], &step];
+        word.copy_from_slice(&finalise(fnv(parts.into_iter().flatten())).to_le_bytes());
     }
     ChaCha8Rng::from_seed(key)
 }
@@ -77,27 +73,13 @@ pub fn unit(random: &mut impl Rng) -> f64 {
 /// assert_eq!(hash(b"C[C@H]"), 0x05294110CFC4F1CE);
 /// ```
 pub fn hash(bytes: &[u8]) -> u64 {
-    let mut hash = Fnv::default();
-    hash.write(bytes);
-    finalise(hash.0)
+    finalise(fnv(bytes))
 }
 
-/// The 64-bit FNV-1a hash, the stable hash of this crate (hashed n-grams, generator keys).
-#[derive(Clone, Copy)]
-struct Fnv(u64);
-
-impl Default for Fnv {
-    fn default() -> Self {
-        Self(0xCBF2_9CE4_8422_2325)
-    }
-}
-
-impl Fnv {
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);
-        }
-    }
+/// The 64-bit FNV-1a hash of some bytes.
+fn fnv<'b>(bytes: impl IntoIterator<Item = &'b u8>) -> u64 {
+    let next = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);
+    bytes.into_iter().fold(0xCBF2_9CE4_8422_2325, next)
 }
 
 /// The finaliser of SplitMix64 (Steele, Lea and Flood 2014, constants of Stafford's variant 13):

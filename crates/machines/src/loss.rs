@@ -241,37 +241,43 @@ mod tests {
         grid.iter().flat_map(|&a| grid.map(|b| [a, b])).collect()
     }
 
+    /// Each loss with residuals and points.
+    fn cases() -> Vec<(Loss, f64, [f64; 2])> {
+        let mut cases = Vec::new();
+        for loss in losses() {
+            for residual in [0.0, 0.3, 0.9] {
+                cases.extend(points().into_iter().map(|f| (loss.clone(), residual, f)));
+            }
+        }
+        cases
+    }
+
     #[test]
     fn gradients_are_finite_differences() {
         let (y, step) = ([0.1, -0.2], 1e-6);
-        for loss in losses() {
-            for residual in [0.0, 0.3, 0.9] {
-                for f in points() {
-                    // Central differences of the smoothed loss, itself from its definition by Moreau:
-                    // ℓ_μ(f) = ⟨α, f⟩ − ℓ*(α) − (μ/2) ‖α − centre‖².
-                    let (mu, centre) = (0.3, [0.1, -0.2]);
-                    let smoothed = |f: &[f64]| {
-                        let (mut alpha, mut scratch) = ([0.0; 2], [0.0; 2]);
-                        let (a, s) = (&mut alpha, &mut scratch);
-                        let conjugate = loss.smoothed((f, &y, residual), (mu, &centre), a, s);
-                        let away: f64 =
-                            alpha.iter().zip(centre).map(|(a, c)| (a - c) * (a - c)).sum();
-                        let penalty = if loss.curvature().is_some() { 0.0 } else { mu };
-                        (dot(&alpha, f) - conjugate - 0.5 * penalty * away, alpha)
-                    };
-                    let (_, alpha) = smoothed(&f);
-                    for j in 0..2 {
-                        let (mut low, mut high) = (f, f);
-                        low[j] -= step;
-                        high[j] += step;
-                        let slope = (smoothed(&high).0 - smoothed(&low).0) / (2.0 * step);
-                        let found = alpha[j];
-                        assert!(
-                            (slope - found).abs() < 2e-6,
-                            "{loss:?}, r {residual}, f {f:?}, j {j}: {slope} and {found}"
-                        );
-                    }
-                }
+        for (loss, residual, f) in cases() {
+            // Central differences of the smoothed loss, itself from its definition by Moreau:
+            // ℓ_μ(f) = ⟨α, f⟩ − ℓ*(α) − (μ/2) ‖α − centre‖².
+            let (mu, centre) = (0.3, [0.1, -0.2]);
+            let smoothed = |f: &[f64]| {
+                let (mut alpha, mut scratch) = ([0.0; 2], [0.0; 2]);
+                let (a, s) = (&mut alpha, &mut scratch);
+                let conjugate = loss.smoothed((f, &y, residual), (mu, &centre), a, s);
+                let away: f64 = alpha.iter().zip(centre).map(|(a, c)| (a - c) * (a - c)).sum();
+                let penalty = if loss.curvature().is_some() { 0.0 } else { mu };
+                (dot(&alpha, f) - conjugate - 0.5 * penalty * away, alpha)
+            };
+            let (_, alpha) = smoothed(&f);
+            for j in 0..2 {
+                let (mut low, mut high) = (f, f);
+                low[j] -= step;
+                high[j] += step;
+                let slope = (smoothed(&high).0 - smoothed(&low).0) / (2.0 * step);
+                let found = alpha[j];
+                assert!(
+                    (slope - found).abs() < 2e-6,
+                    "{loss:?}, r {residual}, f {f:?}, j {j}: {slope} and {found}"
+                );
             }
         }
     }
@@ -280,22 +286,13 @@ mod tests {
     fn slopes_are_dual_feasible() {
         // Fenchel–Young: ℓ(v) + ℓ*(α) ≥ ⟨α, v⟩ for every v, else ℓ* is not the conjugate.
         let y = [0.1, -0.2];
-        for loss in losses() {
-            for residual in [0.0, 0.3, 0.9] {
-                for f in points() {
-                    let (mut alpha, mut scratch) = ([0.0; 2], [0.0; 2]);
-                    let centre = [0.1, -0.15];
-                    let smoothing = (0.3, &centre[..]);
-                    let conjugate =
-                        loss.smoothed((&f, &y, residual), smoothing, &mut alpha, &mut scratch);
-                    for v in points() {
-                        let short = loss.value(&v, &y, residual) + conjugate - dot(&alpha, &v);
-                        assert!(
-                            short > -1e-12,
-                            "{loss:?}, r {residual}, f {f:?}, v {v:?}: {short}"
-                        );
-                    }
-                }
+        for (loss, residual, f) in cases() {
+            let (mut alpha, mut scratch) = ([0.0; 2], [0.0; 2]);
+            let smoothing = (0.3, &[0.1, -0.15][..]);
+            let conjugate = loss.smoothed((&f, &y, residual), smoothing, &mut alpha, &mut scratch);
+            for v in points() {
+                let short = loss.value(&v, &y, residual) + conjugate - dot(&alpha, &v);
+                assert!(short > -1e-12, "{loss:?}, r {residual}, f {f:?}, v {v:?}: {short}");
             }
         }
     }

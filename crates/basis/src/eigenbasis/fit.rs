@@ -74,19 +74,16 @@ fn fit_linear(
         sketched = joined.as_ref();
     }
     // The smaller of (RΦ)(RΦ)ᵀ and (RΦ)ᵀ(RΦ), which share their eigenvalues above 0.
-    let (spectrum, columns) = if m <= sketched.ncols() {
-        let Eigen { values, vectors } =
-            leading(multiply(sketched, sketched.transpose()), tolerance)?;
-        let mut columns = multiply(sketched.transpose(), vectors.as_ref());
-        for (j, value) in values.iter().enumerate() {
+    let by_rows = m <= sketched.ncols();
+    let (left, right) = (sketched, sketched.transpose());
+    let gram = if by_rows { multiply(left, right) } else { multiply(right, left) };
+    let Eigen { values: spectrum, vectors: mut columns } = leading(gram, tolerance)?;
+    if by_rows {
+        columns = multiply(right, columns.as_ref());
+        for (j, value) in spectrum.iter().enumerate() {
             columns.col_mut(j).iter_mut().for_each(|element| *element /= value.sqrt());
         }
-        (values, columns)
-    } else {
-        let Eigen { values, vectors } =
-            leading(multiply(sketched.transpose(), sketched), tolerance)?;
-        (values, vectors)
-    };
+    }
     let features = columns.subrows(0, d);
     let matrix: Vec<f32> =
         features.col_iter().flat_map(|column| column.iter().map(|&v| v as f32)).collect();
@@ -259,21 +256,18 @@ fn fit_anchored(
     tolerance: f64,
 ) -> Result<(Vec<f64>, Projector), Error> {
     let m = sketch.m();
-    let blocks: Vec<Columns> =
-        (0..sketch.blocks()).into_par_iter().map(|block| sketch.columns(block)).collect();
-    let blocks: Vec<Columns> = blocks.into_iter().filter(|columns| !columns.is_empty()).collect();
+    let blocks = (0..sketch.blocks()).into_par_iter().map(|block| sketch.columns(block));
+    let blocks: Vec<Columns> = blocks.filter(|columns| !columns.is_empty()).collect();
     let mut anchors = Features::empty(rows.kind(), rows.width())?;
     let mut starts = vec![0];
     for columns in &blocks {
         anchors.append(&read(kernel, rows, &columns.rows)?)?;
         starts.push(anchors.len());
     }
-    let mixing: Vec<Mat<f64>> = blocks
-        .into_iter()
-        .map(|Columns { rows, values }| {
-            Mat::from_fn(m, rows.len(), |i, j| values[j * m + i].into())
-        })
-        .collect();
+    let mixing = |Columns { rows, values }: Columns| {
+        Mat::from_fn(m, rows.len(), |i, j| f64::from(values[j * m + i]))
+    };
+    let mixing: Vec<Mat<f64>> = blocks.into_iter().map(mixing).collect();
     let part = |block: usize| anchors.block(starts[block]..starts[block + 1]);
 
     // K̃ = S + Sᵀ, S = Σ_I W_I (½ K_II W_Iᵀ + Σ_{J>I} K_IJ W_Jᵀ): each K_IJ is formed once.

@@ -208,11 +208,9 @@ pub fn kemeny_signs(ranks: &[Vec<u32>]) -> Result<DenseRows, Error> {
     let mut signs = Vec::with_capacity(ranks.len() * items * items.saturating_sub(1) / 2);
     for ranks in ranks {
         for (i, first) in ranks.iter().enumerate() {
-            signs.extend(ranks[i + 1..].iter().map(|second| match second.cmp(first) {
-                std::cmp::Ordering::Greater => 1.0,
-                std::cmp::Ordering::Equal => 0.0,
-                std::cmp::Ordering::Less => -1.0,
-            }));
+            // an order is 1, 0 or -1
+            let sign = |second: &u32| f32::from(second.cmp(first) as i8);
+            signs.extend(ranks[i + 1..].iter().map(sign));
         }
     }
     DenseRows::new(items * (items - 1) / 2, signs)

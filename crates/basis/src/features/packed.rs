@@ -227,13 +227,10 @@ impl BitBlock<'_> {
 
     /// The columns of the ones of a row, increasing; none when there is no such row.
     pub fn ones(&self, row: usize) -> impl Iterator<Item = usize> + '_ {
-        self.row(row).iter().enumerate().flat_map(|(at, &word)| {
-            std::iter::successors((word != 0).then_some(word), |&left| {
-                let rest = left & (left - 1);
-                (rest != 0).then_some(rest)
-            })
-            .map(move |left| 64 * at + left.trailing_zeros() as usize)
-        })
+        let words = self.row(row).iter().enumerate();
+        let is_one = |word: u64| move |bit: &usize| word >> bit & 1 == 1;
+        words
+            .flat_map(move |(at, &word)| (0..64).filter(is_one(word)).map(move |bit| 64 * at + bit))
     }
 
     pub(super) fn squared_norms(&self) -> Vec<f64> {

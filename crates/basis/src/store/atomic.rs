@@ -62,7 +62,14 @@ pub(super) fn prepare_with<E: From<Error>>(
     write: impl FnOnce(&File) -> Result<(), E>,
 ) -> Result<Prepared, E> {
     let io = |source| E::from(Error::Io { path: path.to_owned(), source });
-    let temporary = temporary(path).map_err(io)?;
+    remove_abandoned(path);
+    let prefix = prefix(path).map_err(io)?;
+    let temporary = loop {
+        let temporary = builder(&prefix, 0o666).tempfile_in(folder_of(path)).map_err(io)?;
+        if holds(temporary.as_file(), temporary.path()) {
+            break temporary;
+        }
+    };
     write(temporary.as_file())?;
     temporary.as_file().sync_all().map_err(io)?;
     Ok(Prepared { temporary, path: path.to_owned() })
@@ -86,18 +93,6 @@ impl Prepared {
         placed
             .and_then(|_| sync_folder(folder_of(&path)))
             .map_err(|source| Error::Io { path, source })
-    }
-}
-
-/// A new temporary file for `path` in its directory, locked while its process lives.
-fn temporary(path: &Path) -> io::Result<NamedTempFile> {
-    remove_abandoned(path);
-    let prefix = prefix(path)?;
-    loop {
-        let temporary = builder(&prefix, 0o666).tempfile_in(folder_of(path))?;
-        if holds(temporary.as_file(), temporary.path()) {
-            return Ok(temporary);
-        }
     }
 }
 

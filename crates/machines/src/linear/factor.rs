@@ -160,21 +160,19 @@ impl<T: Scalar> Factor<T> {
             let Some((current, below)) = matrix.panels[at..].split_first_mut() else { break };
             let (left, diagonal) = current.as_mut().split_at_col_mut(columns.start);
             let left = left.as_ref();
-            // The diagonal block is one of the tasks.
-            let update = |panel: MatMut<T>| {
-                let (known, rest) = panel.split_at_col_mut(columns.start);
-                let out = rest.subcols_mut(0, columns.len());
-                let (known, minus) = (known.as_ref(), T::of(-1.0));
-                matmul(out, Accum::Add, known, left.transpose(), minus, Par::Seq);
+            let update = |out: MatMut<T>, known: MatRef<T>| {
+                matmul(out, Accum::Add, known, left.transpose(), T::of(-1.0), Par::Seq);
             };
             let mut diagonal = diagonal.subcols_mut(0, columns.len());
+            // The diagonal block is one of the tasks.
             rayon::join(
+                || update(diagonal.as_mut(), left),
                 || {
-                    let minus = T::of(-1.0);
-                    let out = diagonal.as_mut();
-                    matmul(out, Accum::Add, left, left.transpose(), minus, Par::Seq);
+                    below.par_iter_mut().for_each(|panel| {
+                        let (known, rest) = panel.as_mut().split_at_col_mut(columns.start);
+                        update(rest.subcols_mut(0, columns.len()), known.as_ref());
+                    });
                 },
-                || below.par_iter_mut().for_each(|panel| update(panel.as_mut())),
             );
             if let Err(row) = cholesky(diagonal.as_mut()) {
                 return Ok(Err(at * PANEL + row));
@@ -299,9 +297,12 @@ impl<T: Scalar> Factor<T> {
         let mut random = generator(0, purpose, 0);
         let mut vector = Mat::from_fn(self.lower.size, 1, |_, _| T::of(unit(&mut random) - 0.5));
         let mut length = 0.0;
-        for _ in 0..=STEPS {
+        let length_of = |vector: &Mat<T>| {
             let squares = vector.col(0).iter().map(|value| value.wide() * value.wide());
-            length = squares.sum::<f64>().sqrt();
+            squares.sum::<f64>().sqrt()
+        };
+        for _ in 0..=STEPS {
+            length = length_of(&vector);
             if !(length > 0.0 && length.is_finite()) {
                 break;
             }
@@ -309,8 +310,7 @@ impl<T: Scalar> Factor<T> {
             vector.col_mut(0).iter_mut().for_each(|value| *value = T::of(value.wide() * scale));
             vector = step(vector)?;
         }
-        let squares = vector.col(0).iter().map(|value| value.wide() * value.wide());
-        Ok(squares.sum::<f64>().sqrt().max(length))
+        Ok(length_of(&vector).max(length))
     }
 
     /// `L Lᵀ v`.
