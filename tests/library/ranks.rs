@@ -62,10 +62,11 @@ fn train(size: usize, config: &Checked, out: &Path, resume: bool) -> Vec<Result<
     })
 }
 
-/// A configuration, and the run of one rank by it.
-fn trained_alone() -> (Folder, Checked, PathBuf) {
+/// [`CONFIG`] with changes to the table of the training, and the run of one rank by it.
+fn trained_alone(changes: &str) -> (Folder, Checked, PathBuf) {
     let folder = Folder::new();
-    let config = checked(&folder, CONFIG);
+    let text = CONFIG.replacen("[training]", &format!("[training]\n{changes}"), 1);
+    let config = checked(&folder, &text);
     let one = folder.path("one");
     train(1, &config, &one, false).remove(0).expect("a training");
     (folder, config, one)
@@ -86,7 +87,7 @@ fn apart(one: &Path, other: &Path) -> f32 {
 
 #[test]
 fn several_ranks_leave_the_run_of_one() {
-    let (folder, config, one) = trained_alone();
+    let (folder, config, one) = trained_alone("");
     for size in [2, 4, 9] {
         let out = folder.path(&size.to_string());
         let mut reports = Vec::new();
@@ -104,6 +105,22 @@ fn several_ranks_leave_the_run_of_one() {
         let refused = train(size, &config, &out, false);
         assert!(matches!(refused[0], Err(Error::RunExists { .. })));
         assert!(refused[1..].iter().all(|rank| matches!(rank, Err(Error::Basis(_)))));
+    }
+}
+
+#[test]
+fn several_ranks_train_on_parts_of_batches_and_with_all_outputs() {
+    let parts = "optimizer = \"sgd\"\nweight_decay = 0.0\nmicro_batch = 2";
+    for changes in [parts, "loss = { name = \"softmax\", temperature = 0.2 }"] {
+        let (folder, config, one) = trained_alone(changes);
+        for size in [2, 7] {
+            let out = folder.path(&size.to_string());
+            for trained in train(size, &config, &out, false) {
+                trained.expect("a training");
+            }
+            let apart = apart(&one, &out);
+            assert!(apart < 1e-5, "{changes}, {size}: {apart}");
+        }
     }
 }
 
@@ -172,7 +189,7 @@ impl Observer for StopAfter {
 
 #[test]
 fn a_training_that_one_rank_stops_is_resumed_by_another_number_of_ranks() {
-    let (folder, config, one) = trained_alone();
+    let (folder, config, one) = trained_alone("");
     let out = folder.path("stopped");
     let stopped = threads(3, || {
         let cancellation = Cancellation::default();
@@ -354,7 +371,7 @@ fn an_error_of_rank_0_after_the_fit_is_that_of_all_ranks() {
 
 #[test]
 fn a_run_that_rank_0_cannot_resume_is_refused_by_all_ranks() {
-    let (folder, _, one) = trained_alone();
+    let (folder, _, one) = trained_alone("");
     let other = checked(&folder, &CONFIG.replacen("seed = 5", "seed = 6", 1));
     let refused = train(3, &other, &one, true);
     let errors: Vec<String> =

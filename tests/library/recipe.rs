@@ -188,7 +188,7 @@ fn a_run_that_is_written_from_its_parts_is_the_same_run() {
     let copy = Run::open(&folder.path("copy")).unwrap();
     let values = |run: &Run| -> Vec<Vec<f32>> {
         let parameters = dsokr::nn::parameters::collect(&network(run).model);
-        parameters.into_values().map(|parameter| parameter.values.into_owned()).collect()
+        parameters.into_values().map(|parameter| parameter.values.to_vec()).collect()
     };
     assert_eq!(values(&copy), values(&run));
     let text = "begins fo and finishes with endba";

@@ -1,5 +1,7 @@
-use burn::module::{Module, ModuleDisplay};
-use burn::tensor::Tensor;
+use std::borrow::Cow;
+
+use burn::module::{Module, ModuleDisplay, Param};
+use burn::tensor::{Device, Tensor};
 
 use crate::Pass;
 
@@ -39,4 +41,73 @@ pub trait Encoder: Module + ModuleDisplay {
     fn with_row_gradients(self) -> Self {
         self
     }
+}
+
+/// An encoder and what is trained with it: the content of a run's `encoder.safetensors`.
+#[derive(Module, Debug)]
+pub struct Model<E: Module> {
+    /// Maps inputs to coordinates.
+    pub encoder: E,
+    /// ln 1/τ for a loss with a temperature τ, shape `[1]`. Predictions do not depend on it.
+    pub scale: Option<Param<Tensor<1>>>,
+}
+
+impl<E: Encoder> Model<E> {
+    /// The model of an encoder.
+    pub fn new(encoder: E) -> Self {
+        Self { encoder, scale: None }
+    }
+
+    /// The model with a temperature τ that is trained with the encoder.
+    pub fn with_temperature(self, temperature: f64, device: &Device) -> Self {
+        let scale = Tensor::from_floats([-temperature.ln() as f32], device);
+        Self { scale: Some(Param::from_tensor(scale)), ..self }
+    }
+
+    /// Coordinates `z` `[batch, p]` in the eigenbasis, which training and decoding use.
+    pub fn coordinates(&self, batch: &[&E::Input], pass: Pass) -> Tensor<2> {
+        self.encoder.forward(batch, pass)
+    }
+
+    /// The training pass over the part of a batch behind the inputs `preceding`, with the dropout masks of a pass over
+    /// the whole batch: processes that share a batch encode a part each.
+    pub fn pass_behind<'i>(&self, key: u64, preceding: impl Iterator<Item = &'i E::Input>) -> Pass
+    where
+        E::Input: 'i,
+    {
+        let counts =
+            preceding.map(|input| (self.encoder.length(input), self.encoder.entries(input)));
+        Pass::train_behind(key, counts)
+    }
+}
+
+/// The size of a part of a model, counted from its settings before any memory is taken. The numbers are `f64`, because configured sizes may overflow an integer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PartSize {
+    /// The keys of the settings that determine it.
+    pub keys: Cow<'static, str>,
+    /// Number of parameters.
+    pub parameters: f64,
+    /// Numbers that a training step keeps of one input for the backward pass.
+    pub activations: f64,
+    /// Multiplications of the forward pass of one input. Those that take less time than in 32 bits count as less than
+    /// one.
+    pub products: f64,
+}
+
+impl PartSize {
+    /// The same with keys of the table `table`.
+    pub fn inside(self, table: &str) -> Self {
+        let keys = self.keys.split(" × ").map(|key| format!("{table}.{key}"));
+        Self { keys: keys.collect::<Vec<_>>().join(" × ").into(), ..self }
+    }
+}
+
+/// Linear layers `widths[0] → widths[1] → …` on one vector.
+pub(crate) fn layers_size(keys: &'static str, widths: &[usize]) -> PartSize {
+    let products = widths.windows(2).map(|pair| pair[0] as f64 * pair[1] as f64).sum();
+    let biases: f64 = widths.iter().skip(1).map(|&width| width as f64).sum();
+    // of a layer: its output, GELU, the mask of dropout, and the slope of one of them
+    let keys = keys.into();
+    PartSize { keys, parameters: products + biases, activations: 4.0 * biases, products }
 }

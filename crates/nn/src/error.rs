@@ -15,25 +15,14 @@ pub enum Error {
         /// The values allowed.
         allowed: String,
     },
-    /// A file that cannot be read or written, or whose content is not what its name says.
+    /// A file that cannot be read or written, or whose content is not what its name says; a value of it that is not
+    /// allowed.
     #[error("{}: {message}", path.display())]
     File {
         /// The file or folder.
         path: PathBuf,
         /// What is wrong with it.
         message: String,
-    },
-    /// A value of a JSON file that a pretrained encoder cannot have.
-    #[error("{}: {key} = {found}: {allowed}", path.display())]
-    FileValue {
-        /// The file.
-        path: PathBuf,
-        /// Key in the file.
-        key: String,
-        /// The value found, as JSON; "nothing" where the key is missing.
-        found: String,
-        /// The values allowed.
-        allowed: String,
     },
     /// Tensors whose names are not those of the model.
     #[error("{place}: {missing} missing; {unknown} unknown")]
@@ -63,12 +52,6 @@ pub enum Error {
         /// Index of the first such element, row-major.
         element: usize,
     },
-    /// Texts without any token to learn from.
-    #[error("the {texts} training texts give no token: the texts are empty")]
-    EmptyVocabulary {
-        /// Number of training texts.
-        texts: usize,
-    },
     /// The tokenizer could not be trained or applied.
     #[error("tokenizer: {0}")]
     Tokenizer(String),
@@ -89,6 +72,19 @@ impl Error {
     ) -> Self {
         Self::Setting { key, found: found.to_string(), allowed: allowed.into() }
     }
+}
+
+/// `Ok` when nothing is missing or unknown.
+pub(crate) fn check_names(
+    place: impl FnOnce() -> String,
+    missing: impl Iterator<Item = (String, Vec<usize>)>,
+    unknown: impl Iterator<Item = (String, Vec<usize>)>,
+) -> Result<(), Error> {
+    let (missing, unknown) = (NamedShapes(missing.collect()), NamedShapes(unknown.collect()));
+    if missing.0.is_empty() && unknown.0.is_empty() {
+        return Ok(());
+    }
+    Err(Error::Names { place: place(), missing, unknown })
 }
 
 /// `Ok` when a setting `holds`.

@@ -4,7 +4,7 @@ use burn::backend::flex::FlexTensor;
 use burn::module::{Module, ModuleMapper, Param, ParamId};
 use burn::tensor::{Device, Tensor};
 
-use crate::cpu::on_cpu_engine;
+use crate::device::on_cpu_engine;
 use crate::fused::{CpuOp, apply, contiguous, values};
 use crate::parameters::trainable;
 

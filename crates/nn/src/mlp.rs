@@ -5,9 +5,10 @@ use rand::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::encoder::layers_size;
 use crate::error::check;
 use crate::pass::{check_dropout, dropout};
-use crate::{Encoder, Error, PartSize, Pass, init, size};
+use crate::{Encoder, Error, PartSize, Pass, init};
 
 /// A multi-layer perceptron on dense feature vectors. Without hidden layers it is linear: the
 /// single-layer perceptron (SLP) of the thesis's synthetic experiment.
@@ -41,7 +42,7 @@ impl MlpConfig {
     pub fn size(&self, inputs: usize, coordinates: usize) -> PartSize {
         let widths = [&[inputs][..], &self.hidden, &[coordinates]].concat();
         let input = inputs as f64;
-        let layers = size::layers("hidden", &widths);
+        let layers = layers_size("hidden", &widths);
         PartSize { activations: layers.activations + input, ..layers }
     }
 

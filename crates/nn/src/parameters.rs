@@ -1,12 +1,18 @@
 //! A module's parameters by name, as files hold them and `--resume` restores them.
 
 use std::collections::BTreeMap;
+use std::fmt::{self, Debug};
+use std::ops::Deref;
 
+use burn::backend::flex::FlexTensor;
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId};
 use burn::optim::GradientsParams;
 use burn::tensor::{Tensor, TensorData};
 
-use crate::{Error, NamedShapes, RowGradient, Values};
+use crate::device::on_cpu_engine;
+use crate::error::check_names;
+use crate::fused::{is_whole, primitive, wrap};
+use crate::{Error, RowGradient};
 
 /// One parameter: its shape, its values, and the identity under which the optimiser keeps its state.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,6 +23,53 @@ pub struct Parameter {
     pub shape: Vec<usize>,
     /// Values in row-major order.
     pub values: Values,
+}
+
+/// The values of a tensor in row-major order. On the CPU engine they share the tensor's memory, which is
+/// copied when one of the two is changed.
+#[derive(Clone)]
+pub struct Values(FlexTensor);
+
+impl Values {
+    /// The values of a float tensor of any device.
+    fn from_tensor<const D: usize>(tensor: Tensor<D>) -> Self {
+        let tensor = tensor.inner();
+        if on_cpu_engine(&tensor) {
+            let shared = primitive(tensor.clone());
+            if is_whole(&shared) {
+                return Self(shared);
+            }
+        }
+        let data = tensor.into_data().convert::<f32>();
+        data.try_into_vec::<f32>().unwrap_or_default().into()
+    }
+}
+
+impl Deref for Values {
+    type Target = [f32];
+
+    fn deref(&self) -> &[f32] {
+        self.0.as_slice::<f32>().unwrap_or_default()
+    }
+}
+
+impl From<Vec<f32>> for Values {
+    fn from(values: Vec<f32>) -> Self {
+        let length = values.len();
+        Self(wrap(values, [length]))
+    }
+}
+
+impl Debug for Values {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(formatter)
+    }
+}
+
+impl PartialEq for Values {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
 }
 
 /// Parameters by path in the module, such as `encoder.layers.0.query.weight`.
@@ -67,25 +120,17 @@ impl<const D: usize> FloatParameter for Param<Tensor<D>> {
     }
 
     fn squared_gradient(&self, gradients: &GradientsParams) -> Option<f32> {
-        let gradient = gradients.get::<D>(self.id)?;
-        let gradient = match RowGradient::is(&gradient, &self.val()) {
-            true => {
-                let [_, values] = RowGradient::split(gradient);
-                values
-            }
-            false => gradient,
-        };
-        Some(gradient.square().sum().into_scalar::<f32>())
+        let (_, values) = RowGradient::split(gradients.get::<D>(self.id)?, &self.val());
+        Some(values.square().sum().into_scalar::<f32>())
     }
 
     fn scale_gradient(&self, gradients: &mut GradientsParams, factor: f32) {
         let Some(gradient) = gradients.remove::<D>(self.id) else { return };
-        let scaled = match RowGradient::is(&gradient, &self.val()) {
-            true => {
-                let [rows, values] = RowGradient::split(gradient);
-                Tensor::cat(vec![rows, values * factor], 1)
-            }
-            false => gradient * factor,
+        let (rows, values) = RowGradient::split(gradient, &self.val());
+        let scaled = values * factor;
+        let scaled = match rows {
+            Some(rows) => Tensor::cat(vec![rows, scaled], 1),
+            None => scaled,
         };
         gradients.register(self.id, scaled);
     }
@@ -179,14 +224,10 @@ pub(crate) fn check(
     expected: &BTreeMap<String, Vec<usize>>,
 ) -> Result<(), Error> {
     let missing = expected.iter().filter(|(name, _)| !parameters.contains_key(*name));
-    let missing = NamedShapes(missing.map(|(name, shape)| (name.clone(), shape.clone())).collect());
+    let missing = missing.map(|(name, shape)| (name.clone(), shape.clone()));
     let unknown = parameters.iter().filter(|(name, _)| !expected.contains_key(*name));
     let unknown = unknown.map(|(name, parameter)| (name.clone(), parameter.shape.clone()));
-    let unknown = NamedShapes(unknown.collect());
-    if !(missing.0.is_empty() && unknown.0.is_empty()) {
-        let place = "not the parameters of this model".into();
-        return Err(Error::Names { place, missing, unknown });
-    }
+    check_names(|| "not the parameters of this model".into(), missing, unknown)?;
     for (name, parameter) in parameters {
         let (shape, expected) = (&parameter.shape, &expected[name]);
         if shape != expected || parameter.values.len() != shape.iter().product::<usize>() {
@@ -230,7 +271,8 @@ pub fn restore<M: Module>(module: M, mut parameters: Parameters) -> Result<M, Er
         fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
             let Some(parameter) = self.0.next() else { unreachable!("the names were compared") };
             let id = parameter.id.map_or(param.id, ParamId::from);
-            let data = TensorData::new(parameter.values.into_owned(), parameter.shape);
+            let (bytes, _, dtype) = parameter.values.0.into_data().into_parts();
+            let data = TensorData::from_bytes(bytes, parameter.shape, dtype);
             let tensor = Tensor::from_data(data, &param.lazy_device());
             param.transform_for_load(tensor, id)
         }

@@ -3,7 +3,7 @@ use dsokr_basis::random::finalise;
 use rayon::prelude::*;
 
 use crate::Error;
-use crate::cpu::is_cpu_engine;
+use crate::device::is_cpu_engine;
 use crate::error::check;
 
 /// The mode of a forward pass: dropout acts in training only.
@@ -17,17 +17,11 @@ pub enum Pass {
     Train(Masks),
 }
 
-/// The dropout masks of a training pass.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The dropout masks of a training pass, and what precedes its inputs in their batch: nothing, unless they are a part of
+/// it. Numbers wrap around, as those of elements do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Masks {
     key: u64,
-    offset: BatchOffset,
-}
-
-/// What precedes a part of a batch, from which its dropout masks are counted. Numbers wrap around, as those of
-/// elements do.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct BatchOffset {
     /// Number of inputs.
     pub(crate) inputs: u32,
     /// Sum of their lengths.
@@ -35,7 +29,7 @@ pub(crate) struct BatchOffset {
     /// Sum of the squares of these lengths.
     pub(crate) squares: u32,
     /// Sum of their numbers of entries.
-    pub(crate) entries: u32,
+    entries: u32,
 }
 
 impl Pass {
@@ -43,23 +37,21 @@ impl Pass {
     /// the same masks whatever the number of threads, so a resumed run needs no stored state. The key differs from
     /// step to step, for example drawn from (seed, "dropout", step).
     pub fn train(key: u64) -> Self {
-        Self::Train(Masks { key, offset: BatchOffset::default() })
+        Self::Train(Masks { key, ..Masks::default() })
     }
 
-    /// The pass over a part of a batch, with the masks of a pass over the whole batch; `preceding` has the length and
-    /// the number of entries of each earlier input.
-    pub(crate) fn behind(self, preceding: impl Iterator<Item = (usize, usize)>) -> Self {
-        let Self::Train(Masks { key, offset }) = self else { return self };
-        let offset = preceding.fold(offset, |sum, (length, entries)| {
+    /// The training pass over a part of a batch, with the masks of a pass over the whole batch; `preceding` has the
+    /// length and the number of entries of each earlier input.
+    pub(crate) fn train_behind(key: u64, preceding: impl Iterator<Item = (usize, usize)>) -> Self {
+        let mut all = Masks { key, ..Masks::default() };
+        for (length, entries) in preceding {
             let length = length as u32;
-            BatchOffset {
-                inputs: sum.inputs.wrapping_add(1),
-                lengths: sum.lengths.wrapping_add(length),
-                squares: sum.squares.wrapping_add(length.wrapping_mul(length)),
-                entries: sum.entries.wrapping_add(entries as u32),
-            }
-        });
-        Self::Train(Masks { key, offset })
+            all.inputs = all.inputs.wrapping_add(1);
+            all.lengths = all.lengths.wrapping_add(length);
+            all.squares = all.squares.wrapping_add(length.wrapping_mul(length));
+            all.entries = all.entries.wrapping_add(entries as u32);
+        }
+        Self::Train(all)
     }
 
     /// The dropout at one place of a model, or `None` if nothing is dropped: in evaluation, or with
@@ -67,26 +59,30 @@ impl Pass {
     ///
     /// `probability` must lie in `[0, 1)`; configurations check it.
     pub fn dropout(self, site: u64, probability: f32) -> Option<Dropout> {
-        match self {
-            Self::Train(Masks { key, .. }) if probability > 0.0 => {
-                Some(Dropout::new(key, site, probability))
-            }
-            Self::Train(_) | Self::Evaluate => None,
-        }
+        self.row_dropout(site, probability, 0, |_| 0)
     }
 
     /// As [`dropout`](Self::dropout), of the [entries](crate::Encoder::entries) of the inputs with `width` elements
     /// each: a part of a batch has the masks of the whole batch.
     pub fn entry_dropout(self, site: u64, probability: f32, width: usize) -> Option<Dropout> {
-        let mask = self.dropout(site, probability);
-        mask.map(|mask| mask.after_rows(self.offset().entries, width))
+        self.row_dropout(site, probability, width, |masks| masks.entries)
     }
 
-    /// What precedes the inputs of this pass in their batch: nothing, unless they are a part of it.
-    pub(crate) fn offset(self) -> BatchOffset {
+    /// As [`dropout`](Self::dropout), of rows of `width` elements, of which `preceding` lie in the batch before those
+    /// of this pass.
+    pub(crate) fn row_dropout(
+        self,
+        site: u64,
+        probability: f32,
+        width: usize,
+        preceding: impl Fn(Masks) -> u32,
+    ) -> Option<Dropout> {
         match self {
-            Self::Evaluate => BatchOffset::default(),
-            Self::Train(Masks { offset, .. }) => offset,
+            Self::Train(masks) if probability > 0.0 => {
+                let mask = Dropout::new(masks.key, site, probability);
+                Some(mask.after(preceding(masks).wrapping_mul(width as u32)))
+            }
+            Self::Train(_) | Self::Evaluate => None,
         }
     }
 }
@@ -121,11 +117,6 @@ impl Dropout {
     /// The same masks behind `elements` more: element i is the one that was number `elements + i`.
     pub fn after(self, elements: u32) -> Self {
         Self { first: self.first.wrapping_add(elements), ..self }
-    }
-
-    /// The same masks behind so many rows of `width` elements.
-    pub(crate) fn after_rows(self, rows: u32, width: usize) -> Self {
-        self.after(rows.wrapping_mul(width as u32))
     }
 
     /// The factor of element `i`: 0 or `1 / (1 − p)`.
@@ -189,7 +180,7 @@ pub(crate) fn check_dropout(key: &'static str, probability: f32) -> Result<(), E
 /// is that of the inputs.
 pub fn dropout<const D: usize>(x: Tensor<D>, pass: Pass, site: u64, p: f32) -> Tensor<D> {
     let row: usize = x.dims()[1..].iter().product();
-    masked(x, pass.dropout(site, p).map(|mask| mask.after_rows(pass.offset().inputs, row)))
+    masked(x, pass.row_dropout(site, p, row, |masks| masks.inputs))
 }
 
 /// `x` with dropout, if there is any.
@@ -218,14 +209,14 @@ mod tests {
     }
 
     #[test]
-    fn masks_differ_between_keys_and_sites_and_repeat_for_equal_ones() {
+    fn masks_are_of_keys_and_sites_and_of_training_only() {
         let row = |key, site| -> Vec<u32> {
             let mask = Pass::train(key).dropout(site, 0.5).unwrap();
             (0..256).map(|i| mask.at(i).to_bits()).collect()
         };
-        assert_eq!(row(1, 1), row(1, 1));
-        assert_ne!(row(1, 1), row(2, 1));
-        assert_ne!(row(1, 1), row(1, 2));
+        assert!(row(1, 1) == row(1, 1) && row(1, 1) != row(2, 1) && row(1, 1) != row(1, 2));
+        assert!(Pass::Evaluate.dropout(0, 0.5).is_none());
+        assert!(Pass::train(1).dropout(0, 0.0).is_none());
     }
 
     #[test]
@@ -251,11 +242,5 @@ mod tests {
             assert_eq!(found.clone().into_data().try_to_vec::<i32>().unwrap(), expected);
             check(mask, found, &expected);
         }
-    }
-
-    #[test]
-    fn evaluation_and_probability_zero_drop_nothing() {
-        assert!(Pass::Evaluate.dropout(0, 0.5).is_none());
-        assert!(Pass::train(1).dropout(0, 0.0).is_none());
     }
 }

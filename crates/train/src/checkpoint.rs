@@ -1,10 +1,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::str::FromStr;
 
 use burn::optim::{ModuleOptimizer, OptimizerRecord};
 use burn::tensor::Bytes;
 use dsokr_basis::store::{self, Stored, Tensor};
 use dsokr_nn::parameters::{Parameter, Parameters};
+use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
@@ -88,19 +90,23 @@ impl Checkpoint {
     pub fn load(path: &Path, basis: &str) -> Result<Self, Error> {
         let stored = Stored::open(path, KIND, VERSION)?;
         check_basis(&stored, basis)?;
-        let best = stored.metadata("best").is_ok();
-        let best = best.then(|| stored.parsed("best", "a number")).transpose()?;
         let (_, optimizer) = stored.u8(OPTIMIZER, 1)?;
         Ok(Self {
             step: stored.parsed("step", "a number of steps")?,
             loss_sum: stored.parsed("loss_sum", "a number")?,
             loss_steps: stored.parsed("loss_steps", "a number of steps")?,
             stale: stored.parsed("stale", "a number of evaluations")?,
-            best,
+            best: optional(&stored, "best", "a number")?,
             parameters: read_parameters(&stored, PREFIX)?,
             optimizer: optimizer.into_owned(),
         })
     }
+}
+
+/// The value of a metadata key that a file may lack.
+fn optional<T: FromStr>(stored: &Stored, key: &str, allowed: &str) -> Result<Option<T>, Error> {
+    let found = stored.metadata(key).is_ok();
+    Ok(found.then(|| stored.parsed(key, allowed)).transpose()?)
 }
 
 /// The checksum of all names and values.
@@ -128,18 +134,82 @@ pub fn check_basis(stored: &Stored, basis: &str) -> Result<(), Error> {
 /// # Errors
 /// Tensors that are not parameters.
 pub fn read_parameters(stored: &Stored, prefix: &str) -> Result<Parameters, Error> {
-    let names: Vec<String> =
-        stored.names().filter_map(|name| name.strip_prefix(prefix)).map(String::from).collect();
     let mut parameters = Parameters::new();
-    for name in names {
-        let full = format!("{prefix}{name}");
-        let rank = stored.describe(&full)?.1.len();
-        let (shape, values) = stored.f32(&full, rank)?;
-        let key = format!("id.{name}");
-        let id = stored.metadata(&key).is_ok();
-        let id = id.then(|| stored.parsed(&key, "a parameter's number")).transpose()?;
+    for full in stored.names() {
+        let Some(name) = full.strip_prefix(prefix) else { continue };
+        let rank = stored.describe(full)?.1.len();
+        let (shape, values) = stored.f32(full, rank)?;
+        let id = optional(stored, &format!("id.{name}"), "a parameter's number")?;
         let values = values.into_owned().into();
-        parameters.insert(name, Parameter { id, shape, values });
+        parameters.insert(name.to_owned(), Parameter { id, shape, values });
     }
     Ok(parameters)
+}
+
+/// One line of `log.jsonl`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LogLine<M> {
+    /// Steps done.
+    pub step: u64,
+    /// Epochs done.
+    pub epoch: u64,
+    /// Mean of the loss over the steps since the last evaluation.
+    pub loss: f64,
+    /// Mean of r(y) over the training outputs: the lower bound of the square loss.
+    pub residual: f64,
+    /// Learning rate of the last step.
+    pub learning_rate: f64,
+    /// Whether this evaluation is the best so far.
+    pub best: bool,
+    /// Seconds since training started or was resumed.
+    pub seconds: f64,
+    /// Training pairs a second since the last evaluation, evaluations not counted.
+    #[serde(default)]
+    pub pairs_per_second: f64,
+    /// Metrics of the validation split.
+    pub metrics: M,
+}
+
+/// The store of a training's state. `()` stores nothing.
+pub trait CheckpointSink<M> {
+    /// Stores the loss and the learning rate of a step; called for every step, in long trainings for at
+    /// most 2,000 evenly spaced ones. By default nothing is stored.
+    ///
+    /// # Errors
+    /// Errors of the file system.
+    fn step(&mut self, _step: u64, _loss: f64, _learning_rate: f64) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Stores the result of an evaluation.
+    ///
+    /// # Errors
+    /// Errors of the file system.
+    fn log(&mut self, line: &LogLine<M>) -> Result<(), Error>;
+
+    /// Takes the parameters of the best evaluation so far, and gives them back if it does not store them.
+    ///
+    /// # Errors
+    /// Errors of the file system.
+    fn best(&mut self, parameters: Parameters) -> Result<Option<Parameters>, Error>;
+
+    /// Stores a state to resume from. The best parameters before it have been stored already.
+    ///
+    /// # Errors
+    /// Errors of the file system.
+    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), Error>;
+}
+
+impl<M> CheckpointSink<M> for () {
+    fn log(&mut self, _: &LogLine<M>) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn best(&mut self, parameters: Parameters) -> Result<Option<Parameters>, Error> {
+        Ok(Some(parameters))
+    }
+
+    fn checkpoint(&mut self, _: &Checkpoint) -> Result<(), Error> {
+        Ok(())
+    }
 }

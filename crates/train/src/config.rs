@@ -1,8 +1,10 @@
+use dsokr_basis::distance_losses;
+use dsokr_basis::loss::{self, DistanceLoss};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::Error;
 use crate::error::check;
-use crate::{Error, LossConfig};
 
 /// The optimiser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -117,29 +119,43 @@ impl TrainingConfig {
         self.optimizer == OptimizerName::Sgd && optimizers.all(|name| name == OptimizerName::Sgd)
     }
 
+    /// The learning rate of step `step` (from 0) of `total`: `(step + 1) / warmup` of the largest during
+    /// the warm-up, then the decay, which would reach zero at step `total`.
+    pub(crate) fn rate(&self, step: u64, total: u64) -> f64 {
+        let warmup = self.warmup as u64;
+        if step < warmup {
+            return self.learning_rate * (step + 1) as f64 / warmup as f64;
+        }
+        let done = (step - warmup) as f64 / total.saturating_sub(warmup).max(1) as f64;
+        let share = match self.decay {
+            Decay::None => 1.0,
+            Decay::Linear => 1.0 - done,
+            Decay::Cosine => 0.5 * (1.0 + (std::f64::consts::PI * done).cos()),
+        };
+        self.learning_rate * share
+    }
+
     /// Checks every value that the types leave open.
     ///
     /// # Errors
     /// [`Error::Value`] with the first key that is out of range.
     pub fn validate(&self) -> Result<(), Error> {
         self.loss.validate()?;
-        if let LossConfig::Contrastive(_) = self.loss {
+        if let LossConfig::Contrastive { .. } = self.loss {
             let allowed = "0: the contrastive loss compares the pairs of a whole batch";
             check(self.micro_batch == 0, "training.micro_batch", self.micro_batch, allowed)?;
             check(self.batch > 1, "training.batch", self.batch, "at least 2, for this loss")?;
         }
         check(self.epochs > 0, "training.epochs", self.epochs, "at least 1")?;
         check(self.batch > 0, "training.batch", self.batch, "at least 1")?;
-        let positive = |v: f64| v.is_finite() && v > 0.0;
-        let rate = self.learning_rate;
         let single = |rate: f64| (rate as f32).is_finite();
-        let holds = positive(rate) && single(rate);
-        check(holds, "training.learning_rate", rate, POSITIVE)?;
+        let rate = self.learning_rate;
+        check(rate > 0.0 && single(rate), "training.learning_rate", rate, POSITIVE)?;
         for (key, beta) in [("training.beta1", self.beta1), ("training.beta2", self.beta2)] {
             check((0.0..1.0).contains(&beta), key, beta, "a number in [0, 1)")?;
         }
-        check(positive(self.epsilon.into()), "training.epsilon", self.epsilon, POSITIVE)?;
-        let (decay, clip) = (self.weight_decay, self.clip);
+        let (epsilon, decay, clip) = (self.epsilon, self.weight_decay, self.clip);
+        check(epsilon.is_finite() && epsilon > 0.0, "training.epsilon", epsilon, POSITIVE)?;
         for (key, v) in [("training.weight_decay", decay), ("training.clip", clip)] {
             check(v.is_finite() && v >= 0.0, key, v, NOT_NEGATIVE)?;
         }
@@ -156,5 +172,116 @@ impl TrainingConfig {
         }
         let (every, allowed) = (self.evaluate_every, "1 to training.epochs");
         check(every > 0 && every <= self.epochs, "training.evaluate_every", every, allowed)
+    }
+}
+
+fn temperature() -> f64 {
+    0.07
+}
+
+macro_rules! loss_config {
+    ($($name:ident),*) => {
+        /// The loss of a prediction z for a pair with target ψ̃(y), mean over the batch.
+        ///
+        /// All but the last two see `u = ‖z − ψ̃(y)‖² + r(y)`, the squared distance in the kernel's
+        /// feature space: r is the part of ψ(y) outside of the basis, which no prediction reaches but
+        /// which counts where losses are cut off (thesis, section 5.2 and appendix C.1).
+        #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
+        pub enum LossConfig {
+            $(#[allow(missing_docs)]
+            $name(loss::$name),)*
+            /// The contrastive objective of CMAM (Edwards et al. 2021): with `s_ij = cos(z_i, ψ̃(y_j)) / τ` over a
+            /// batch, the mean of the two cross-entropies of finding y_i by z_i and z_i by y_i. τ is learned
+            /// too, and stays above 0.01.
+            Contrastive {
+                /// τ at the start, 0.01 to 100.
+                #[serde(default = "temperature")]
+                temperature: f64,
+            },
+            /// The cross-entropy of finding y_i by z_i among all distinct outputs of training pairs, with the s and τ
+            /// of the contrastive loss. Targets are frozen: all outputs cost one matrix product, and none is
+            /// encoded.
+            Softmax {
+                /// τ at the start, 0.01 to 100.
+                #[serde(default = "temperature")]
+                temperature: f64,
+            },
+        }
+
+        impl LossConfig {
+            /// What it compares.
+            pub(crate) fn kind(&self) -> Kind<'_> {
+                match self {
+                    $(Self::$name(loss) => Kind::Distance(loss),)*
+                    Self::Contrastive { temperature } => Kind::Contrastive(*temperature),
+                    Self::Softmax { temperature } => Kind::Softmax(*temperature),
+                }
+            }
+        }
+    };
+}
+
+distance_losses!(loss_config);
+
+/// What a loss compares.
+pub(crate) enum Kind<'a> {
+    /// Each prediction with its own target.
+    Distance(&'a dyn DistanceLoss),
+    /// The pairs of a batch, with τ at the start.
+    Contrastive(f64),
+    /// Predictions with all outputs of the training pairs, with τ at the start.
+    Softmax(f64),
+}
+
+impl Default for LossConfig {
+    fn default() -> Self {
+        Self::Square(loss::Square {})
+    }
+}
+
+impl LossConfig {
+    /// τ at the start, where it is learned.
+    pub fn temperature(&self) -> Option<f64> {
+        match self.kind() {
+            Kind::Distance(_) => None,
+            Kind::Contrastive(temperature) | Kind::Softmax(temperature) => Some(temperature),
+        }
+    }
+
+    pub(super) fn validate(&self) -> Result<(), Error> {
+        match self.kind() {
+            Kind::Distance(loss) => loss.validate().map_err(|bad| {
+                let key = format!("training.loss.{}", bad.parameter);
+                Error::value(&key, bad.value, bad.allowed)
+            }),
+            Kind::Contrastive(temperature) | Kind::Softmax(temperature) => {
+                let holds = (0.01..=100.0).contains(&temperature);
+                check(holds, "training.loss.temperature", temperature, "0.01 to 100")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_rise_to_the_largest_and_fall_to_nearly_zero() {
+        let rates = |decay, total| -> Vec<f64> {
+            let config =
+                TrainingConfig { learning_rate: 2.0, warmup: 4, decay, ..Default::default() };
+            (0..total).map(|step| config.rate(step, total)).collect()
+        };
+        assert_eq!(rates(Decay::Linear, 14)[..6], [0.5, 1.0, 1.5, 2.0, 2.0, 1.8]);
+        for decay in [Decay::Linear, Decay::Cosine] {
+            let rates = rates(decay, 14);
+            assert!(rates[4..].windows(2).all(|w| w[1] < w[0]), "{decay:?}: {rates:?}");
+            assert!(rates[13] > 0.0 && rates[13] <= 0.21);
+        }
+        assert_eq!(rates(Decay::None, 14)[13], 2.0);
+        // a warm-up longer than training is only a warm-up
+        assert_eq!(rates(Decay::Linear, 3), [0.5, 1.0, 1.5]);
     }
 }

@@ -1,14 +1,12 @@
-use std::slice::Chunks;
-
 use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::{Tensor, TensorData};
 use dsokr_nn::parameters::visit;
-use dsokr_nn::{Encoder, Model, Pass, backward};
+use dsokr_nn::{Encoder, Model, backward};
 use rand::Rng;
 
 use crate::loss::Objective;
 use crate::sums::{BatchGradients, Step};
-use crate::{Error, Task, TrainingConfig};
+use crate::{Error, Task};
 
 /// The gradients of a batch's mean loss.
 ///
@@ -25,29 +23,37 @@ pub(super) fn gradients<E: Encoder, M>(
     step: Option<Step>,
 ) -> Result<BatchGradients, Error> {
     let (mut sum, mut loss) = (GradientsAccumulator::new(), 0.0f64);
-    let mut parts = parts(task.config, batch);
+    let p = model.encoder.dimension();
+    let size = if task.config.micro_batch == 0 { batch.len() } else { task.config.micro_batch };
+    let mut parts = batch.chunks(size);
     while let Some(part) = parts.next() {
         let key = keys.next_u64();
         let own = step.as_ref().map_or(0..part.len(), |step| step.share(part));
         if own.is_empty() || !loss.is_finite() {
             continue;
         }
-        let pass = model.pass_behind(key, part[..own.start].iter().map(|&i| &task.inputs[i]));
-        let of_part = |model: &Model<E>| {
-            part_gradients(task, model, &part[own], batch.len(), objective, pass)
+        let input = |&i: &usize| &task.inputs[i];
+        let pass = model.pass_behind(key, part[..own.start].iter().map(input));
+        let pairs = &part[own];
+        let inputs: Vec<&E::Input> = pairs.iter().map(input).collect();
+        let targets = || {
+            let rows = pairs.iter().flat_map(|&i| task.targets[i * p..(i + 1) * p].iter().copied());
+            let rows = TensorData::new(rows.collect::<Vec<f32>>(), [pairs.len(), p]);
+            let residuals = pairs.iter().map(|&i| task.residuals[i] as f32).collect();
+            (Tensor::from_data(rows, task.device), residuals)
         };
-        loss += match &step {
-            Some(step) => {
-                let (value, left) = of_part(&step.watch(model, parts.len() == 0));
-                step.add(model, left);
-                value
-            }
-            None => {
-                let (value, gradients) = of_part(model);
-                sum.accumulate(model, gradients);
-                value
-            }
-        };
+        // several ranks get gradients while the backward pass goes on
+        let watched = step.as_ref().map(|step| step.watch(model, parts.len() == 0));
+        let watched = watched.as_ref().unwrap_or(model);
+        let z = watched.coordinates(&inputs, pass);
+        let scale = watched.scale.as_ref().map(|scale| scale.val());
+        let mean = objective.loss(z, pairs, targets, scale) / batch.len() as f32;
+        loss += f64::from(mean.clone().into_scalar::<f32>());
+        let gradients = GradientsParams::from_grads(backward(mean), watched);
+        match &step {
+            Some(step) => step.add(model, gradients),
+            None => sum.accumulate(model, gradients),
+        }
     }
     let mut found = match step {
         Some(step) => step.finish(model, loss)?,
@@ -59,11 +65,6 @@ pub(super) fn gradients<E: Encoder, M>(
     let limit = task.config.clip;
     found.gradients = found.gradients.and_then(|gradients| clipped(model, gradients, limit));
     Ok(found)
-}
-
-/// The parts of a batch that are encoded one at a time.
-pub(super) fn parts<'b>(config: &TrainingConfig, batch: &'b [usize]) -> Chunks<'b, usize> {
-    batch.chunks(if config.micro_batch == 0 { batch.len() } else { config.micro_batch })
 }
 
 /// The gradients of a model, scaled to norm `limit` over all parameters together if their norm is larger; 0 leaves
@@ -88,37 +89,13 @@ fn clipped<E: Encoder>(
     length.is_finite().then_some(gradients)
 }
 
-/// The sum of losses of some pairs over `count`, and its gradients.
-pub(super) fn part_gradients<E: Encoder, M>(
-    task: &Task<E, M>,
-    model: &Model<E>,
-    pairs: &[usize],
-    count: usize,
-    objective: &Objective,
-    pass: Pass,
-) -> (f64, GradientsParams) {
-    let p = model.encoder.dimension();
-    let inputs: Vec<&E::Input> = pairs.iter().map(|&i| &task.inputs[i]).collect();
-    let batch = || {
-        let rows = pairs.iter().flat_map(|&i| task.targets[i * p..(i + 1) * p].iter().copied());
-        let rows = TensorData::new(rows.collect::<Vec<f32>>(), [pairs.len(), p]);
-        let residuals = pairs.iter().map(|&i| task.residuals[i] as f32).collect();
-        (Tensor::from_data(rows, task.device), residuals)
-    };
-    let z = model.coordinates(&inputs, pass);
-    let scale = model.scale.as_ref().map(|scale| scale.val());
-    let loss = objective.loss(z, pairs, batch, scale) / count as f32;
-    let value = f64::from(loss.clone().into_scalar::<f32>());
-    (value, GradientsParams::from_grads(backward(loss), model))
-}
-
 #[cfg(test)]
 mod tests {
     use dsokr_nn::parameters::collect;
 
     use super::*;
     use crate::problem::{Problem, bag, dense, mlp, rows};
-    use crate::{OptimizerName, Update};
+    use crate::{OptimizerName, TrainingConfig, Update};
 
     #[test]
     fn parts_of_a_batch_add_up_to_its_gradient() {

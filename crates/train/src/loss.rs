@@ -5,7 +5,7 @@ use dsokr_basis::features::{DenseRows, Distinct, distinct};
 use dsokr_basis::loss::DistanceLoss;
 use dsokr_nn::{Encoder, Model};
 
-use crate::loss_config::Kind;
+use crate::config::Kind;
 use crate::{Error, LossConfig, Task};
 
 /// Below this the root of a squared distance has no gradient.
@@ -140,11 +140,12 @@ fn contrastive(z: Tensor<2>, targets: Tensor<2>, scale: Tensor<1>) -> Tensor<1> 
 mod tests {
     use burn::tensor::Device;
     use dsokr_basis::loss::{EpsilonInsensitive, EpsilonInsensitiveSquare, Huber, Square};
-    use dsokr_nn::{Mlp, MlpConfig, Model};
+    use dsokr_basis::processes::threads;
+    use dsokr_nn::{Mlp, Model, Pass};
 
     use super::*;
-    use crate::problem::{Problem, mlp_at};
-    use crate::{Contrastive, GroupConfig, OptimizerName, Softmax, TrainingConfig};
+    use crate::problem::{Problem, mlp};
+    use crate::{GroupConfig, OptimizerName, TrainingConfig, train};
 
     const P: usize = 3;
     const Z: [f32; 12] = [0.3, -0.2, 1.1, 2.0, 0.4, -1.5, 0.1, 0.2, 0.3, -0.7, 0.6, 0.9];
@@ -152,23 +153,10 @@ mod tests {
     const Y: [f32; 12] = [0.2, -0.4, 1.0, -1.0, 0.5, 0.5, 0.1, 0.2, 0.3, 0.2, -0.4, 1.0];
     const R: [f64; 4] = [0.05, 0.3, 0.0, 0.7];
 
-    fn problem(
-        config: TrainingConfig,
-        inputs: Vec<Vec<f32>>,
-        targets: &[f32],
-    ) -> Problem<Vec<f32>> {
-        Problem { residuals: R.to_vec(), ..Problem::new(config, inputs, targets) }
-    }
-
-    /// A linear model with P coordinates.
-    fn linear(inputs: usize, device: &Device) -> Mlp {
-        mlp_at(&[0.0; P], inputs, MlpConfig { hidden: vec![], dropout: 0.0 }, device)
-    }
-
     /// Value, gradient in z and in the scale.
     fn found(loss: &LossConfig, z: &[f32], scale: Option<f32>) -> (f64, Vec<f32>, f32) {
         let config = TrainingConfig { loss: *loss, ..TrainingConfig::default() };
-        let problem = problem(config, vec![vec![]; 4], &Y);
+        let problem = Problem::new(config, vec![vec![]; 4], &Y);
         let device = problem.device.clone();
         let objective = Objective::from_task(&problem.task::<Mlp>(), P).unwrap();
         let rows = |values: &[f32]| {
@@ -185,27 +173,26 @@ mod tests {
         (value.into_scalar::<f32>().into(), gradient, slope)
     }
 
-    /// In the coordinates where every pair is smooth.
-    fn check_gradient(config: &LossConfig, scale: Option<f32>, skip: usize) {
-        let (_, gradient, slope) = found(config, &Z, scale);
+    /// The value is the expected one, and gradients are its differences where every pair but `skip` is smooth.
+    fn check(config: &LossConfig, scale: Option<f32>, expected: f64, skip: usize) {
+        let (value, gradient, slope) = found(config, &Z, scale);
+        assert!((value / expected - 1.0).abs() < 1e-5, "{config:?}: {value} {expected}");
         let step = 1e-2;
+        let near = |value: &dyn Fn(f32) -> f64, own: f32| {
+            let difference = (value(step) - value(-step)) / f64::from(2.0 * step);
+            let apart = (difference - f64::from(own)).abs();
+            assert!(apart < 2e-3 * (1.0 + f64::from(own).abs()), "{config:?}: {own} {difference}");
+        };
         for at in (0..Z.len()).filter(|at| at / P != skip) {
             let value = |by: f32| {
                 let mut z = Z;
                 z[at] += by;
                 found(config, &z, scale).0
             };
-            let difference = (value(step) - value(-step)) / f64::from(2.0 * step);
-            let own = f64::from(gradient[at]);
-            assert!(
-                (difference - own).abs() < 2e-3 * (1.0 + own.abs()),
-                "{config:?} {at}: {own} {difference}"
-            );
+            near(&value, gradient[at]);
         }
         if let Some(scale) = scale {
-            let value = |by: f32| found(config, &Z, Some(scale + by)).0;
-            let difference = (value(step) - value(-step)) / f64::from(2.0 * step);
-            assert!((difference - f64::from(slope)).abs() < 2e-3, "{slope} {difference}");
+            near(&|by| found(config, &Z, Some(scale + by)).0, slope);
         }
         assert!(gradient.iter().all(|value| value.is_finite()));
     }
@@ -220,54 +207,52 @@ mod tests {
             LossConfig::EpsilonInsensitiveSquare(EpsilonInsensitiveSquare { epsilon: 0.5 }),
         ] {
             let Kind::Distance(loss) = config.kind() else { panic!("{config:?}") };
-            let (value, ..) = found(&config, &Z, None);
             let root = |((z, y), r): ((&[f32], &[f32]), f64)| {
                 let squares = z.iter().zip(y).map(|(&z, &y)| (f64::from(z) - f64::from(y)).powi(2));
                 (squares.sum::<f64>() + r).sqrt()
             };
             let roots = Z.chunks(P).zip(Y.chunks(P)).zip(R).map(root);
-            let expected: f64 = roots.map(|root| loss.value(root)).sum();
-            assert!((value / expected - 1.0).abs() < 1e-5, "{config:?}: {value} {expected}");
             // the third pair is met exactly: its distance has no gradient
-            check_gradient(&config, None, 2);
+            check(&config, None, roots.map(|root| loss.value(root)).sum(), 2);
         }
     }
 
-    /// `⟨z_i, y_j⟩/τ` of unit vectors.
-    fn score(i: usize, j: usize, temperature: f64) -> f64 {
-        let unit = |row: &[f32]| {
-            let length = row.iter().map(|v| v * v).sum::<f32>().sqrt();
-            row.iter().map(|v| f64::from(v / length)).collect::<Vec<_>>()
+    #[test]
+    fn losses_with_a_temperature_are_cross_entropies() {
+        // ⟨z_i, y_j⟩ of unit vectors
+        let score = |i: usize, j: usize| {
+            let unit = |row: &[f32]| {
+                let length = row.iter().map(|v| v * v).sum::<f32>().sqrt();
+                row.iter().map(|v| f64::from(v / length)).collect::<Vec<_>>()
+            };
+            let (z, y) = (unit(&Z[i * P..][..P]), unit(&Y[j * P..][..P]));
+            z.iter().zip(&y).map(|(a, b)| a * b).sum::<f64>()
         };
-        let (z, y) = (unit(&Z[i * P..][..P]), unit(&Y[j * P..][..P]));
-        z.iter().zip(&y).map(|(a, b)| a * b).sum::<f64>() / temperature
-    }
-
-    fn log_sum(scores: impl Iterator<Item = f64>) -> f64 {
-        scores.map(f64::exp).sum::<f64>().ln()
+        let log_sum = |scores: [f64; 4], n: usize, by: f64| {
+            scores[..n].iter().map(|score| (by * score).exp()).sum::<f64>().ln()
+        };
+        let all = [0, 1, 2, 3];
+        let row = |i, n, by| log_sum(all.map(|j| score(i, j)), n, by) - by * score(i, i);
+        let column = |i, by| log_sum(all.map(|j| score(j, i)), 4, by) - by * score(i, i);
+        let contrastive = all.map(|i| 0.5 * (row(i, 4, 2.0) + column(i, 2.0)));
+        let config = LossConfig::Contrastive { temperature: 0.5 };
+        check(&config, Some(2f32.ln()), contrastive.iter().sum(), 9);
+        // three of the outputs are distinct
+        let config = LossConfig::Softmax { temperature: 0.1 };
+        check(&config, Some(3f32.ln()), all.map(|i| row(i, 3, 3.0)).iter().sum(), 9);
     }
 
     /// The model after 20 steps towards targets, from a model whose encoder hardly learns.
     fn trained(model: Model<Mlp>, targets: &[f32], optimizer: OptimizerName) -> Model<Mlp> {
-        let group = GroupConfig {
-            parameters: "encoder".into(),
-            optimizer: OptimizerName::Sgd,
-            learning_rate: 1e-9,
-        };
-        let config = TrainingConfig {
-            loss: LossConfig::Softmax(Softmax { temperature: 0.01 }),
-            optimizer,
-            // the gradient vanishes where targets are met
-            learning_rate: if optimizer == OptimizerName::Sgd { 500.0 } else { 0.5 },
-            groups: vec![group],
-            epochs: 20,
-            batch: 4,
-            warmup: 0,
-            clip: 0.0,
-            ..TrainingConfig::default()
-        };
-        let problem = problem(config, inputs(), targets);
-        crate::train(&problem.task(), model, None, &mut (), &mut ()).unwrap().model
+        let (parameters, name) = ("encoder".into(), OptimizerName::Sgd);
+        let group = GroupConfig { parameters, optimizer: name, learning_rate: 1e-9 };
+        // the gradient vanishes where targets are met
+        let learning_rate = if optimizer == OptimizerName::Sgd { 500.0 } else { 0.5 };
+        let loss = LossConfig::Softmax { temperature: 0.01 };
+        let config = TrainingConfig { loss, optimizer, learning_rate, ..TrainingConfig::default() };
+        let config = TrainingConfig { groups: vec![group], warmup: 0, clip: 0.0, ..config };
+        let problem = Problem::new(config, inputs(), targets);
+        train(&problem.task(), model, None, &mut (), &mut ()).unwrap().model
     }
 
     fn inputs() -> Vec<Vec<f32>> {
@@ -277,10 +262,10 @@ mod tests {
     #[test]
     fn a_temperature_at_its_bound_returns() {
         let device = Device::flex().autodiff();
-        let encoder = linear(2, &device);
-        let z = encoder.forward(&inputs().iter().collect::<Vec<_>>(), dsokr_nn::Pass::Evaluate);
+        let encoder = mlp(2, &[], 0.0, &device);
+        let z = encoder.forward(&inputs().iter().collect::<Vec<_>>(), Pass::Evaluate);
         let met = z.into_data().try_to_vec::<f32>().unwrap();
-        let missed = [&met[P..], &met[..P]].concat();
+        let missed = [&met[2..], &met[..2]].concat();
         for optimizer in [OptimizerName::Sgd, OptimizerName::Adam, OptimizerName::AdamW] {
             let model = Model::new(encoder.clone()).with_temperature(0.1, &device);
             let scale =
@@ -295,36 +280,25 @@ mod tests {
     }
 
     #[test]
-    fn the_contrastive_loss_is_two_cross_entropies() {
-        let config = LossConfig::Contrastive(Contrastive { temperature: 0.5 });
-        let scale = 2.0f64.ln() as f32;
-        let pair = |i: usize| {
-            let both = log_sum((0..4).map(|j| score(i, j, 0.5)))
-                + log_sum((0..4).map(|j| score(j, i, 0.5)));
-            0.5 * both - score(i, i, 0.5)
-        };
-        let expected: f64 = (0..4).map(pair).sum();
-        let (value, ..) = found(&config, &Z, Some(scale));
-        assert!((value / expected - 1.0).abs() < 1e-5, "{value} {expected}");
-        check_gradient(&config, Some(scale), 9);
-    }
-
-    #[test]
-    fn the_softmax_is_the_cross_entropy_over_distinct_outputs() {
-        let config = LossConfig::Softmax(Softmax { temperature: 0.1 });
-        let scale = 3.0f64.ln() as f32;
-        let pair =
-            |i: usize| log_sum((0..3).map(|j| score(i, j, 1.0 / 3.0))) - score(i, i, 1.0 / 3.0);
-        let expected: f64 = (0..4).map(pair).sum();
-        let (value, ..) = found(&config, &Z, Some(scale));
-        assert!((value / expected - 1.0).abs() < 1e-5, "{value} {expected}");
-        check_gradient(&config, Some(scale), 9);
-
-        // what the loss asks of a model is checked where training starts
-        let config = TrainingConfig { loss: config, ..TrainingConfig::default() };
-        let problem = problem(config, vec![vec![0.0]; 4], &Y);
-        let model = Model::new(linear(1, &problem.device));
-        let refused = crate::train(&problem.task(), model, None, &mut (), &mut ());
-        assert!(matches!(refused, Err(Error::Value { key, .. }) if key == "training.loss.name"));
+    fn a_loss_that_does_not_fit_the_model_or_the_ranks_is_refused() {
+        let softmax = LossConfig::Softmax { temperature: 0.1 };
+        let contrastive = LossConfig::Contrastive { temperature: 0.1 };
+        for (loss, temperature, size) in [(softmax, None, 1), (contrastive, Some(0.1), 2)] {
+            let config = TrainingConfig { loss, ..TrainingConfig::default() };
+            let refused = threads(size, || {
+                let problem = Problem::new(config.clone(), inputs(), &[0.5; 8]);
+                let model = Model::new(mlp(2, &[], 0.0, &problem.device));
+                let model = match temperature {
+                    Some(temperature) => model.with_temperature(temperature, &problem.device),
+                    None => model,
+                };
+                train(&problem.task(), model, None, &mut (), &mut ()).err()
+            });
+            for error in refused {
+                assert!(
+                    matches!(error, Some(Error::Value { key, .. }) if key == "training.loss.name")
+                );
+            }
+        }
     }
 }

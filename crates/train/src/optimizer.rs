@@ -179,7 +179,7 @@ fn composed<const D: usize>(
 mod tests {
     use super::*;
     use burn::optim::AdamWConfig;
-    use burn::tensor::{Distribution, TensorData};
+    use burn::tensor::Distribution;
 
     const NORMAL: Distribution = Distribution::Normal(0.0, 1.0);
 
@@ -225,7 +225,7 @@ mod tests {
             head: Param<Tensor<1>>,
         }
         let device = Device::flex().autodiff();
-        let one = || Param::from_tensor(Tensor::from_data(TensorData::from([1.0f32]), &device));
+        let one = || Param::from_tensor(Tensor::from_floats([1.0], &device));
         let module = Two { table: one(), head: one() };
         let group = GroupConfig {
             parameters: "table".into(),
@@ -245,26 +245,5 @@ mod tests {
         let value = |p: &Param<Tensor<1>>| p.val().into_scalar::<f32>();
         assert!((value(&module.table) - (1.0 - 0.125 * 2.0)).abs() < 1e-6);
         assert!((value(&module.head) - 0.95).abs() < 1e-5);
-    }
-
-    #[test]
-    fn descent_by_rows_is_descent() {
-        let device = Device::flex();
-        let weights = Tensor::<2>::random([200, 5], NORMAL, &device);
-        let rows = [0, 3, 4, 120, 199];
-        let values = Tensor::<2>::random([rows.len(), 5], NORMAL, &device);
-        let numbers = TensorData::new(rows.map(|row| row as f32).to_vec(), [rows.len(), 1]);
-        let by_rows = Tensor::cat(vec![Tensor::from_data(numbers, &device), values.clone()], 1);
-        let dense = Tensor::<2>::zeros([200, 5], &device).select_assign(
-            0,
-            Tensor::from_data(TensorData::from(rows), &device),
-            values,
-            burn::tensor::IndexingUpdateOp::Add,
-        );
-        let optimizer = Update { rule: Rule::Sgd, factor: 0.5 };
-        let step = |gradient| optimizer.step(0.3, weights.clone(), gradient, None).0.into_data();
-        assert_eq!(step(by_rows), step(dense));
-        let nothing = Tensor::<2>::zeros([0, 6], &device);
-        assert_eq!(step(nothing), weights.clone().into_data());
     }
 }

@@ -50,14 +50,10 @@ impl<I: Send + Sync> Problem<I> {
     }
 }
 
-/// An MLP with as many coordinates as `offset` has.
-pub(crate) fn mlp_at(offset: &[f32], inputs: usize, config: MlpConfig, device: &Device) -> Mlp {
-    config.init(inputs, offset, &mut generator(1, "parameters", 0), device)
-}
-
 /// An MLP with two coordinates.
 pub(crate) fn mlp(inputs: usize, hidden: &[usize], dropout: f32, device: &Device) -> Mlp {
-    mlp_at(&[0.1; 2], inputs, MlpConfig { hidden: hidden.to_vec(), dropout }, device)
+    let config = MlpConfig { hidden: hidden.to_vec(), dropout };
+    config.init(inputs, &[0.1; 2], &mut generator(1, "parameters", 0), device)
 }
 
 /// `n` inputs of five features.

@@ -14,14 +14,11 @@ use crate::loss::{Objective, bounded};
 use crate::sums::{BatchGradients, Sums};
 use crate::{
     Best, Checkpoint, CheckpointSink, Error, Event, LogLine, LossConfig, Observer, Outcome, Task,
-    Update, Validation, learning_rate,
+    Update, Validation,
 };
 
-/// Steps before the time estimate.
-const TIMED: u64 = 20;
-
-/// The estimate does not wait for more steps after this time.
-const SOON: Duration = Duration::from_secs(4);
+/// The time that is left is estimated after so many steps, or after so much time where steps are slow.
+const TIMED: (u64, Duration) = (20, Duration::from_secs(4));
 
 /// Best parameters above this size are stored at once. Smaller ones wait for the next checkpoint, and the model's
 /// next step copies them.
@@ -61,14 +58,15 @@ pub fn train<E: Encoder, M: Display + 'static>(
     if warmup as u64 >= total {
         tracing::warn!(warmup, steps = total, "training ends before the warm-up does");
     }
+    let ranks = Processes::current();
+    let refuse = |found, allowed| Err(Error::value("training.loss.name", found, allowed));
     if config.loss.temperature().is_some() && model.scale.is_none() {
         let allowed = "a loss without a temperature, or a model with one";
-        return Err(Error::value("training.loss.name", "a loss with a temperature", allowed));
+        return refuse("a loss with a temperature", allowed);
     }
-    let ranks = Processes::current();
-    if let (true, LossConfig::Contrastive(_)) = (ranks.size() > 1, &config.loss) {
+    if let (true, LossConfig::Contrastive { .. }) = (ranks.size() > 1, &config.loss) {
         let allowed = "a loss that compares no pairs of a batch, with several processes";
-        return Err(Error::value("training.loss.name", "contrastive", allowed));
+        return refuse("contrastive", allowed);
     }
     let objective = Objective::from_task(task, model.encoder.dimension())?;
     let mut optimizer = Update::from_config(config);
@@ -120,12 +118,6 @@ pub fn train<E: Encoder, M: Display + 'static>(
         None => Best::Stored,
     };
     Ok(Outcome { model, best, steps })
-}
-
-/// Whether the time that is left is estimated after some steps: after 20, or after 4 seconds where
-/// steps are slow.
-fn estimate_is_due(steps: u64, elapsed: Duration) -> bool {
-    steps >= TIMED || elapsed >= SOON
 }
 
 /// The state of a running training.
@@ -184,7 +176,7 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
                 let Some(gradients) = gradients else {
                     return Err(self.diverged("the loss or its gradient is not finite"));
                 };
-                let rate = learning_rate(config, self.state.step, self.total);
+                let rate = config.rate(self.state.step, self.total);
                 model =
                     in_pool(task.device, || bounded(self.optimizer.step(rate, model, gradients)));
                 self.state.step += 1;
@@ -198,7 +190,7 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
                     self.sink.step(step, loss, rate)?;
                 }
                 let (timed, elapsed) = (step - self.first, self.begun.elapsed());
-                if !self.estimated && estimate_is_due(timed, elapsed) {
+                if !self.estimated && (timed >= TIMED.0 || elapsed >= TIMED.1) {
                     self.estimated = true;
                     let left = elapsed.div_f64(timed as f64).mul_f64((self.total - step) as f64);
                     self.observer.event(&Event::Estimate { left });
@@ -227,7 +219,7 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
 
     fn diverged(&self, what: &str) -> Error {
         let step = self.state.step;
-        let learning_rate = learning_rate(self.task.config, step.saturating_sub(1), self.total);
+        let learning_rate = self.task.config.rate(step.saturating_sub(1), self.total);
         Error::Diverged { what: what.into(), step, learning_rate, kept: self.kept }
     }
 
@@ -277,7 +269,7 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
             epoch,
             loss,
             residual: residuals.iter().sum::<f64>() / residuals.len().max(1) as f64,
-            learning_rate: learning_rate(config, step - 1, self.total),
+            learning_rate: config.rate(step - 1, self.total),
             best,
             seconds,
             pairs_per_second,
@@ -340,4 +332,36 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+    use crate::TrainingConfig;
+    use crate::problem::{Problem, mlp};
+
+    /// The evaluations that are the best so far.
+    struct Bests(Vec<bool>);
+
+    impl Observer for Bests {
+        fn event(&mut self, event: &Event) {
+            if let Event::Evaluation { best, .. } = event {
+                self.0.push(*best);
+            }
+        }
+    }
+
+    #[test]
+    fn a_score_that_is_not_a_number_is_below_all_others() {
+        let config = TrainingConfig { epochs: 5, warmup: 0, ..TrainingConfig::default() };
+        let scores = RefCell::new(vec![0.2, 0.1, f64::NAN, 0.1, f64::NAN]);
+        let validate = &|_: &_| {
+            let score = scores.borrow_mut().pop().unwrap();
+            Ok(Validation { metrics: score, score })
+        };
+        let problem = Problem::new(config, vec![vec![1.0]], &[0.5; 2]);
+        let model = Model::new(mlp(1, &[], 0.0, &problem.device));
+        let mut bests = Bests(Vec::new());
+        train(&problem.validated(validate), model, None, &mut (), &mut bests).unwrap();
+        assert_eq!(bests.0, [true, true, false, false, true]);
+    }
+}

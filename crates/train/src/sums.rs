@@ -13,7 +13,7 @@ use dsokr_nn::parameters::visit;
 use dsokr_nn::{Encoder, GradientHooks, Model};
 
 use crate::Error;
-use crate::shared::share;
+use crate::batches::share;
 
 /// The number of buckets of a model, as far as the bounds on their size allow it.
 const BUCKETS: usize = 8;
@@ -246,57 +246,15 @@ impl Step<'_> {
 
 #[cfg(test)]
 mod tests {
-    use burn::optim::GradientsAccumulator;
     use burn::tensor::Device;
     use dsokr_basis::processes::threads;
     use dsokr_basis::random::generator;
-    use rand::Rng;
 
     use super::*;
-    use crate::gradients::{gradients, part_gradients, parts};
+    use crate::TrainingConfig;
+    use crate::gradients::gradients;
     use crate::loss::Objective;
     use crate::problem::{Problem, bag, dense, mlp, rows};
-    use crate::{Task, TrainingConfig};
-
-    /// The bits of the gradients that are present, in the order of the model's parameters.
-    fn bits<E: Encoder>(model: &Model<E>, mut gradients: GradientsParams) -> Vec<Option<Vec<u32>>> {
-        let mut all = Vec::new();
-        visit(model, |_, parameter| {
-            let values = parameter.take_gradient(&mut gradients);
-            all.push(values.map(|values| values.iter().map(|v| v.to_bits()).collect()));
-        });
-        all
-    }
-
-    /// The sum of gradients that each rank has when its backward passes have ended, one parameter after the other.
-    fn after_the_pass<E: Encoder, M>(
-        task: &Task<E, M>,
-        model: &Model<E>,
-        batch: &[usize],
-        objective: &Objective,
-    ) -> Vec<Option<Vec<u32>>> {
-        let ranks = Processes::current();
-        let (mut keys, mut sum) = (generator(0, "dropout", 0), GradientsAccumulator::new());
-        for part in parts(task.config, batch) {
-            let key = keys.next_u64();
-            let own = share(&vec![1; part.len()], &ranks);
-            if own.is_empty() {
-                continue;
-            }
-            let pass = model.pass_behind(key, part[..own.start].iter().map(|&i| &task.inputs[i]));
-            let (_, own) = part_gradients(task, model, &part[own], batch.len(), objective, pass);
-            sum.accumulate(model, own);
-        }
-        let mut own = sum.grads();
-        let mut sums = Vec::new();
-        visit(model, |_, parameter| {
-            let zeros = || vec![0.0; parameter.shape().iter().product()];
-            let mut values = parameter.take_gradient(&mut own).unwrap_or_else(zeros);
-            ranks.sum(&mut values).unwrap();
-            sums.push(Some(values.into_iter().map(f32::to_bits).collect()));
-        });
-        sums
-    }
 
     fn check<E: Encoder>(init: impl Fn(&Device) -> E + Sync, inputs: &[E::Input])
     where
@@ -310,15 +268,26 @@ mod tests {
                 let problem = Problem::new(config, inputs.to_vec(), &targets);
                 let (task, model) = (problem.task(), Model::new(init(&problem.device)));
                 let objective = Objective::from_task(&task, 2).unwrap();
-                let sums = Sums::new(&Processes::current(), &model, vec![1; inputs.len()]);
+                let mut sums = Sums::new(&Processes::current(), &model, vec![1; inputs.len()]);
                 assert!(sums.plan.buckets.len() > 2 && sums.background.is_some());
-                let (mut keys, step) = (generator(0, "dropout", 0), Some(sums.begin(false)));
-                let found = gradients(&task, &model, &batch, &objective, &mut keys, step).unwrap();
-                assert!(!found.stop);
-                let during = bits(&model, found.gradients.unwrap());
-                (during, after_the_pass(&task, &model, &batch, &objective))
+                let mut bits = || {
+                    let (mut keys, step) = (generator(0, "dropout", 0), Some(sums.begin(false)));
+                    let found = gradients(&task, &model, &batch, &objective, &mut keys, step);
+                    // one bucket after the other, when the backward pass has ended
+                    sums.background = None;
+                    let BatchGradients { gradients, stop, .. } = found.unwrap();
+                    let (mut all, mut gradients) = (Vec::new(), gradients.unwrap());
+                    visit(&model, |_, parameter| {
+                        let values = parameter.take_gradient(&mut gradients);
+                        all.push(values.map(|values| values.iter().map(|v| v.to_bits()).collect()));
+                    });
+                    assert!(!stop);
+                    all
+                };
+                let found: [Vec<Option<Vec<u32>>>; 2] = [bits(), bits()];
+                found
             });
-            for (during, after) in found {
+            for [during, after] in found {
                 assert!(during == after, "{size} ranks, parts of {micro_batch}");
             }
         }

@@ -1,3 +1,7 @@
+use std::any::Any;
+use std::fmt;
+use std::time::Duration;
+
 use burn::tensor::Device;
 use dsokr_nn::parameters::Parameters;
 use dsokr_nn::{Encoder, Model};
@@ -50,4 +54,135 @@ pub enum Best {
     Given(Parameters),
     /// Where the sink stored them, in this training or before it was resumed.
     Stored,
+}
+
+/// An event of a training.
+#[derive(Clone)]
+#[non_exhaustive]
+pub enum Event<'a> {
+    /// Training starts or continues at `step` of `total`.
+    Start {
+        /// Steps done before.
+        step: u64,
+        /// Steps in all.
+        total: u64,
+    },
+    /// A step is done.
+    Step {
+        /// Steps done.
+        step: u64,
+        /// Epochs done, a fraction.
+        epoch: f64,
+        /// Its loss.
+        loss: f64,
+    },
+    /// The first steps have been timed.
+    Estimate {
+        /// Estimated time to the last step, evaluations not counted.
+        left: Duration,
+    },
+    /// The validation split has been ranked.
+    Evaluation {
+        /// Steps done.
+        step: u64,
+        /// Epochs done.
+        epoch: u64,
+        /// Mean loss since the last evaluation.
+        loss: f64,
+        /// The metrics.
+        metrics: &'a dyn fmt::Display,
+        /// The line of the log, a [`LogLine`](crate::LogLine) of the metrics that the training's
+        /// [`Validation`](crate::Validation) holds.
+        line: &'a dyn Any,
+        /// Whether they are the best so far.
+        best: bool,
+        /// Estimated time to the last step.
+        left: Duration,
+    },
+    /// A model without steps is about to be fitted.
+    Solving {
+        /// Training pairs n.
+        pairs: usize,
+        /// Unknowns for each coordinate: n, or the size of the sketch of the inputs.
+        unknowns: usize,
+        /// Coordinates p.
+        coordinates: usize,
+    },
+    /// A model without steps has been fitted, and the validation split has been ranked.
+    Solved {
+        /// A summary of the system and its condition number.
+        summary: &'a str,
+        /// The metrics.
+        metrics: &'a dyn fmt::Display,
+        /// The time of the fit.
+        took: Duration,
+    },
+    /// A file has been written for `--resume`.
+    Checkpoint {
+        /// Its step.
+        step: u64,
+    },
+    /// Training stops before its last step, because evaluations no longer improve.
+    EarlyStop {
+        /// Steps done.
+        step: u64,
+        /// Evaluations without improvement.
+        evaluations: usize,
+    },
+}
+
+impl fmt::Display for Event<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Start { step: 0, total } => write!(out, "training for {total} steps"),
+            Self::Start { step, total } => write!(out, "going on at step {step} of {total}"),
+            Self::Step { step, epoch, loss } => {
+                write!(out, "step {step}, epoch {epoch:.1}: loss {loss:.4}")
+            }
+            Self::Estimate { left } => {
+                write!(out, "about {} s of training, evaluations not counted", left.as_secs())
+            }
+            Self::Evaluation { epoch, loss, metrics, best, .. } => {
+                let best = if *best { " (best)" } else { "" };
+                write!(out, "epoch {epoch}: loss {loss:.4}, validation {metrics}{best}")
+            }
+            Self::Solving { pairs, unknowns, coordinates } => {
+                write!(
+                    out,
+                    "solving for {unknowns} unknowns in {coordinates} coordinates on {pairs} pairs"
+                )
+            }
+            Self::Solved { summary, metrics, took } => {
+                let took = took.as_secs_f64();
+                write!(out, "fitted in {took:.1} s: {summary}; validation {metrics}")
+            }
+            Self::Checkpoint { step } => write!(out, "step {step}: the state is kept"),
+            Self::EarlyStop { evaluations, .. } => {
+                write!(out, "stopped: no improvement in {evaluations} evaluations")
+            }
+        }
+    }
+}
+
+/// Observes a training. A [`Cancellation`](dsokr_basis::Cancellation) stops it.
+pub trait Observer: Send {
+    /// Is called on every event.
+    fn event(&mut self, event: &Event);
+}
+
+/// Writes a line to standard error for each event except steps and checkpoints.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Lines;
+
+impl Observer for Lines {
+    fn event(&mut self, event: &Event) {
+        if !matches!(event, Event::Step { .. } | Event::Checkpoint { .. }) {
+            eprintln!("{event}");
+        }
+    }
+}
+
+/// Ignores all events.
+impl Observer for () {
+    fn event(&mut self, _: &Event) {}
 }

@@ -44,7 +44,7 @@ fn file(error: &Error) -> Option<&Path> {
         | Error::Machine(machines::Error::Basis(
             Basis::Io { path, .. } | Basis::File { path, .. },
         ))
-        | Error::Nn(nn::Error::File { path, .. } | nn::Error::FileValue { path, .. })
+        | Error::Nn(nn::Error::File { path, .. })
         | Error::Train(train::Error::File { path, .. }) => Some(path),
         Error::Member { source, .. } => file(source),
         // arguments, what has failed, and kinds of errors to come

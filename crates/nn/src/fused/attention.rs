@@ -1,20 +1,97 @@
-use burn::backend::flex::FlexTensor;
+//! Attention head by head on strided views: nothing is transposed or copied, and no matrix of
+//! probabilities outlives its head.
 
-use super::buffer::{Shared, UninitBuffer, contiguous, sides, values, wrap};
-use super::heads::{Heads, Setting};
-use super::operation::CpuOp;
+use std::ops::Range;
+use std::sync::Arc;
+
+use burn::backend::flex::FlexTensor;
+use rayon::prelude::*;
+
+use super::operation::{
+    CpuOp, Product, Shared, Threads, UninitBuffer, View, contiguous, sides, values, wrap,
+};
+use super::simd::{exp, largest, masked, simd, sum};
+use crate::{Dropout, Precision};
+
+/// The rows of each text in a matrix of token vectors.
+///
+/// Texts lie one after the other without padding, so operations cost only what the tokens cost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sequences {
+    /// Text i has the rows from `bounds[i]` to `bounds[i + 1]`.
+    bounds: Vec<usize>,
+}
+
+impl Sequences {
+    /// Texts of the given lengths without padding.
+    ///
+    /// # Panics
+    /// If a text has no token: attention over no tokens is undefined.
+    pub fn packed(lengths: impl IntoIterator<Item = usize>) -> Self {
+        let mut bounds = vec![0];
+        for length in lengths {
+            assert!(length > 0, "a text without tokens");
+            bounds.push(bounds[bounds.len() - 1] + length);
+        }
+        Self { bounds }
+    }
+
+    /// Number of texts.
+    pub fn texts(&self) -> usize {
+        self.bounds.len() - 1
+    }
+
+    /// Number of rows of the matrix: of tokens of all texts.
+    pub fn rows(&self) -> usize {
+        self.bounds[self.texts()]
+    }
+
+    /// The row of each text's first token, and the number of rows.
+    pub fn bounds(&self) -> &[usize] {
+        &self.bounds
+    }
+
+    /// The row of each text's first token.
+    pub fn starts(&self) -> impl Iterator<Item = usize> {
+        self.ranges().map(|rows| rows.start)
+    }
+
+    /// Number of tokens of each text.
+    pub fn lengths(&self) -> impl Iterator<Item = usize> + Clone {
+        self.bounds.windows(2).map(|bounds| bounds[1] - bounds[0])
+    }
+
+    /// The longest text.
+    pub fn longest(&self) -> usize {
+        self.lengths().max().unwrap_or(0)
+    }
+
+    /// The rows of each text.
+    pub fn ranges(&self) -> impl Iterator<Item = Range<usize>> {
+        self.bounds.windows(2).map(|bounds| bounds[0]..bounds[1])
+    }
+}
 
 /// Every token attends, of one input: `qkv` `[n, 3d]` to `[n, d]`. Each text's first token attends, of two inputs:
 /// `q` `[texts, d]` and `kv` `[n, 2d]` to `[texts, d]`.
-#[derive(Clone)]
-pub struct Attention(pub Setting);
+#[derive(Clone, Debug)]
+pub struct Attention {
+    /// The texts' rows.
+    pub sequences: Arc<Sequences>,
+    /// Number of heads.
+    pub heads: usize,
+    /// Dropout of the probabilities.
+    pub dropout: Option<Dropout>,
+    /// The numbers that the CPU engine's products multiply.
+    pub precision: Precision,
+}
 
 impl<const N: usize> CpuOp<N> for Attention {
     /// The inputs, and the logarithms of the sums of each row's exponentials.
     type Saved = ([FlexTensor; N], Vec<f32>);
 
     fn forward(&self, inputs: [FlexTensor; N]) -> (FlexTensor, Self::Saved) {
-        let (y, log_sums) = heads(&inputs, &self.0).forward();
+        let (y, log_sums) = self.of_heads(&inputs).forward();
         (y, (inputs, log_sums))
     }
 
@@ -28,7 +105,7 @@ impl<const N: usize> CpuOp<N> for Attention {
             return wanted.map(|_| None);
         }
         let dy = contiguous(dy);
-        let heads = heads(&inputs, &self.0);
+        let heads = self.of_heads(&inputs);
         let mut gradients = inputs.each_ref().map(|input| UninitBuffer::new(values(input).len()));
         let starts = gradients.each_mut().map(UninitBuffer::as_mut_ptr);
         // SAFETY: gradients lie as their inputs do, and keys and values side by side behind the queries of one input
@@ -47,24 +124,238 @@ impl<const N: usize> CpuOp<N> for Attention {
     }
 }
 
-fn heads<'a, const N: usize>(inputs: &'a [FlexTensor; N], setting: &'a Setting) -> Heads<'a> {
-    let ((rows, query_width), (_, key_width)) = (sides(&inputs[0]), sides(&inputs[N - 1]));
-    // queries, keys and values lie side by side in the columns of one matrix
-    let packed = N == 1;
-    let d = if packed { query_width / 3 } else { query_width };
-    let keys = &values(&inputs[N - 1])[if packed { d } else { 0 }..];
-    Heads {
-        queries: values(&inputs[0]),
-        query_width,
-        query_rows: match packed {
-            true => setting.sequences.ranges().collect(),
+impl Attention {
+    fn of_heads<'a, const N: usize>(&'a self, inputs: &'a [FlexTensor; N]) -> Heads<'a> {
+        let ((rows, query_width), (_, key_width)) = (sides(&inputs[0]), sides(&inputs[N - 1]));
+        // queries, keys and values lie side by side in the columns of one matrix
+        let packed = N == 1;
+        let d = if packed { query_width / 3 } else { query_width };
+        let keys = &values(&inputs[N - 1])[if packed { d } else { 0 }..];
+        let query_rows = match packed {
+            true => self.sequences.ranges().collect(),
             false => (0..rows).map(|text| text..text + 1).collect(),
-        },
-        keys,
-        values: &keys[d..],
-        key_width,
-        rows,
-        d,
-        setting,
+        };
+        Heads {
+            queries: View::rows(values(&inputs[0]), query_width),
+            query_rows,
+            keys: View::rows(keys, key_width),
+            values: View::rows(&keys[d..], key_width),
+            rows,
+            d,
+            attention: self,
+        }
     }
+}
+
+/// Queries, keys and values of all heads of all texts, in rows of matrices.
+struct Heads<'a> {
+    queries: View<'a>,
+    /// Each text's rows among the queries.
+    query_rows: Vec<Range<usize>>,
+    keys: View<'a>,
+    values: View<'a>,
+    /// Number of rows of the result.
+    rows: usize,
+    /// Width of the result: all heads side by side.
+    d: usize,
+    attention: &'a Attention,
+}
+
+/// One head of one text.
+struct Head {
+    /// Number of queries and of keys.
+    queries: usize,
+    keys: usize,
+    /// Offsets of the head's part of queries, results, keys and log-sum-exps.
+    query_offset: usize,
+    result_offset: usize,
+    key_offset: usize,
+    log_sum_offset: usize,
+    /// The dropout of its probabilities, which are counted among all.
+    dropout: Option<Dropout>,
+}
+
+impl<'a> Heads<'a> {
+    /// The width of a head, and the factor of its scores.
+    fn width(&self) -> (usize, f32) {
+        let width = self.d / self.attention.heads;
+        (width, 1.0 / (width as f32).sqrt())
+    }
+
+    /// All heads of all texts, text by text.
+    fn all(&self) -> Vec<Head> {
+        let (heads, (width, _)) = (self.attention.heads, self.width());
+        let (mut first, mut log_sum_offset) = (0u32, 0);
+        let texts = self.query_rows.iter().zip(self.attention.sequences.ranges());
+        let mut all = Vec::with_capacity(heads * self.query_rows.len());
+        for (queries, keys) in texts {
+            for column in (0..heads).map(|head| head * width) {
+                all.push(Head {
+                    queries: queries.len(),
+                    keys: keys.len(),
+                    query_offset: queries.start * self.queries.row + column,
+                    result_offset: queries.start * self.d + column,
+                    key_offset: keys.start * self.keys.row + column,
+                    log_sum_offset,
+                    dropout: self.attention.dropout.map(|mask| mask.after(first)),
+                });
+                first = first.wrapping_add((queries.len() * keys.len()) as u32);
+                log_sum_offset += queries.len();
+            }
+        }
+        all
+    }
+
+    /// Queries, keys and values of a head.
+    fn views(&self, head: &Head) -> [View<'a>; 3] {
+        let from = |view: View<'a>, offset| View { values: &view.values[offset..], ..view };
+        let [keys, values] = [self.keys, self.values].map(|view| from(view, head.key_offset));
+        [from(self.queries, head.query_offset), keys, values]
+    }
+
+    /// A product of one task.
+    fn product<'b>(
+        &self,
+        sizes: (usize, usize, usize),
+        factor: f32,
+        a: View<'b>,
+        b: View<'b>,
+    ) -> Product<'b> {
+        let precision = self.attention.precision;
+        Product { sizes, a, b, factor, bias: None, precision, threads: Threads::One }
+    }
+
+    /// The result `[rows, d]`, and the log-sum-exp of each query's scores, head by head, which the
+    /// backward pass needs with the inputs.
+    fn forward(&self) -> (FlexTensor, Vec<f32>) {
+        let (d, (width, scale)) = (self.d, self.width());
+        let mut result = UninitBuffer::new(self.rows * d);
+        let target = Shared(result.as_mut_ptr());
+        let all = self.all();
+        let mut log_sums = vec![0.0f32; all.iter().map(|head| head.queries).sum()];
+        let of_heads = Shared(log_sums.as_mut_ptr());
+        all.par_iter().for_each_init(Vec::new, |scratch: &mut Vec<f32>, head| {
+            let (queries, keys) = (head.queries, head.keys);
+            let scores = room(scratch, queries * keys);
+            let [q, k, v] = self.views(head);
+            // SAFETY: views of this head's rows; scratch and sums belong to this task
+            unsafe {
+                let product = self.product((queries, keys, width), scale, q, k.transposed());
+                product.write(scores.as_mut_ptr(), keys);
+                let log_sums = of_heads.at(head.log_sum_offset);
+                let log_sums = std::slice::from_raw_parts_mut(log_sums, queries);
+                softmax(scores, log_sums, keys, head.dropout);
+            }
+            let probabilities = View::rows(scores, keys);
+            // SAFETY: only this task writes the columns of this head in the rows of this text
+            unsafe {
+                let product = self.product((queries, width, keys), 1.0, probabilities, v);
+                product.write(target.at(head.result_offset), d);
+            }
+        });
+        // SAFETY: the heads of all texts cover all rows
+        let result = unsafe { result.written() };
+        (wrap(result, [self.rows, d]), log_sums)
+    }
+
+    /// Writes the gradients of queries, keys and values, given the gradient of the result.
+    ///
+    /// With P the probabilities, M the dropout mask and `G = dy vᵀ ∘ M`:
+    /// `dv = (P ∘ M)ᵀ dy`, `dS = P ∘ (G − rowsum(P ∘ G))`, `dq = dS k / √d_h`, `dk = dSᵀ q / √d_h`.
+    ///
+    /// # Safety
+    /// The targets of the gradients have the layout of queries, keys and values.
+    unsafe fn backward(&self, log_sums: &[f32], dy: &[f32], targets: [Shared<f32>; 3]) {
+        let (d, (width, scale)) = (self.d, self.width());
+        let scratch = || (Vec::new(), Vec::new());
+        self.all().par_iter().for_each_init(scratch, |(p, g): &mut (Vec<f32>, Vec<f32>), head| {
+            let (queries, keys) = (head.queries, head.keys);
+            let (p, g) = (room(p, queries * keys), room(g, queries * keys));
+            let [q, k, v] = self.views(head);
+            let dy = View::rows(&dy[head.result_offset..], d);
+            // SAFETY: as in the forward pass
+            unsafe {
+                let sizes = (queries, keys, width);
+                self.product(sizes, scale, q, k.transposed()).write(p.as_mut_ptr(), keys);
+                self.product(sizes, 1.0, dy, v.transposed()).write(g.as_mut_ptr(), keys);
+            }
+            let log_sums = &log_sums[head.log_sum_offset..][..queries];
+            softmax_backward(p, g, log_sums, keys, scale, head.dropout);
+            let (p, g) = (View::rows(p, keys), View::rows(g, keys));
+            // SAFETY: the caller's promise about the layout; only this task writes the parts of this
+            // head and text
+            unsafe {
+                let dq = targets[0].at(head.query_offset);
+                let [dk, dv] = [targets[1], targets[2]].map(|target| target.at(head.key_offset));
+                let (by_query, by_key) = ((queries, width, keys), (keys, width, queries));
+                let (wide, long) = (self.queries.row, self.keys.row);
+                self.product(by_query, 1.0, g, k).write(dq, wide);
+                self.product(by_key, 1.0, g.transposed(), q).write(dk, long);
+                self.product(by_key, 1.0, p.transposed(), dy).write(dv, long);
+            }
+        });
+    }
+}
+
+/// The first `n` values of a thread's scratch, which grows as needed.
+fn room(scratch: &mut Vec<f32>, n: usize) -> &mut [f32] {
+    if scratch.len() < n {
+        scratch.resize(n, 0.0);
+    }
+    &mut scratch[..n]
+}
+
+/// Turns scores into probabilities with dropout, row by row, and writes the rows' log-sum-exp.
+fn softmax(scores: &mut [f32], log_sums: &mut [f32], keys: usize, dropout: Option<Dropout>) {
+    simd!((
+        scores: &mut [f32], log_sums: &mut [f32], keys: usize, dropout: Option<Dropout>
+    ) -> () {
+        for (i, (row, log_sum)) in scores.chunks_exact_mut(keys).zip(log_sums).enumerate() {
+            let largest = largest(row);
+            for v in row.iter_mut() {
+                *v = exp(*v - largest);
+            }
+            let total = sum(row, |_, v| v);
+            *log_sum = largest + total.ln();
+            let scale = 1.0 / total;
+            masked!(dropout, i * keys, |keep| {
+                for (j, v) in row.iter_mut().enumerate() {
+                    *v *= scale * keep(j);
+                }
+            });
+        }
+    });
+}
+
+/// Turns scores in p into probabilities with dropout, and `dy vᵀ` in g into the gradient of the products
+/// `q kᵀ`.
+fn softmax_backward(
+    p: &mut [f32],
+    g: &mut [f32],
+    log_sums: &[f32],
+    keys: usize,
+    scale: f32,
+    dropout: Option<Dropout>,
+) {
+    simd!((
+        p: &mut [f32], g: &mut [f32], log_sums: &[f32], keys: usize, scale: f32,
+        dropout: Option<Dropout>
+    ) -> () {
+        let rows = p.chunks_exact_mut(keys).zip(g.chunks_exact_mut(keys));
+        for (i, ((p, g), log_sum)) in rows.zip(log_sums).enumerate() {
+            for v in p.iter_mut() {
+                *v = exp(*v - log_sum);
+            }
+            masked!(dropout, i * keys, |keep| {
+                for (j, v) in g.iter_mut().enumerate() {
+                    *v *= keep(j);
+                }
+                let along = sum(p, |j, v| v * g[j]);
+                for (j, (p, g)) in p.iter_mut().zip(g).enumerate() {
+                    *g = *p * (*g - along) * scale;
+                    *p *= keep(j);
+                }
+            });
+        }
+    });
 }

@@ -10,8 +10,7 @@ use std::cell::RefCell;
 
 use rayon::prelude::*;
 
-use super::buffer::Shared;
-use super::operands::{Product, Threads, View};
+use super::operation::{Product, Shared, Threads, View};
 
 /// Rows of a tile.
 const ROWS: usize = 8;

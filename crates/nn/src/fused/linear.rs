@@ -3,9 +3,9 @@ use std::mem::MaybeUninit;
 use burn::backend::flex::FlexTensor;
 use rayon::prelude::*;
 
-use super::buffer::{UninitBuffer, contiguous, owned, sides, values, wrap};
-use super::operands::{Product, Threads, View};
-use super::operation::CpuOp;
+use super::operation::{
+    CpuOp, Product, Threads, UninitBuffer, View, contiguous, owned, sides, values, wrap,
+};
 use super::simd::{masked, normal, simd};
 use crate::{Dropout, Precision};
 

@@ -23,42 +23,30 @@
 
 mod attention;
 mod bag;
-mod buffer;
 mod composed;
 #[cfg(target_arch = "x86_64")]
 mod dot;
-mod heads;
 mod linear;
 mod norm;
-mod operands;
 mod operation;
 mod product;
-mod row_gradient;
-mod sequences;
 mod simd;
-#[cfg(test)]
-mod tests;
-
-pub use bag::SparseBatch;
-pub use row_gradient::RowGradient;
-pub use sequences::Sequences;
 
 use std::sync::Arc;
 
 use burn::tensor::{Device, Tensor};
 
-use crate::cpu::{is_cpu_engine, on_cpu_engine};
+use crate::device::{is_cpu_engine, on_cpu_engine};
 use crate::{Dropout, Precision};
 use attention::Attention;
+pub use attention::Sequences;
 use bag::Bag;
-pub use buffer::owned;
-pub(crate) use buffer::{contiguous, is_whole, values};
+pub use bag::{RowGradient, SparseBatch};
 pub(crate) use composed::{integers, padded_rows};
-use heads::Setting;
 use linear::{AffineGelu, Linear};
 use norm::ResidualNorm;
-pub use operation::primitive;
-pub(crate) use operation::{CpuOp, apply};
+pub(crate) use operation::{CpuOp, apply, contiguous, is_whole, values, wrap};
+pub use operation::{owned, primitive};
 use product::multiplies_bf16;
 
 /// Whether the fused loops compute products of a tensor like this one.
@@ -169,10 +157,10 @@ pub fn attention(
 ) -> Tensor<2> {
     let [n, triple] = qkv.dims();
     assert!(n == sequences.rows() && triple.is_multiple_of(3 * heads), "qkv [{n}, {triple}]");
-    let setting = Setting { sequences: sequences.clone(), heads, dropout, precision };
+    let own = Attention { sequences: sequences.clone(), heads, dropout, precision };
     match is_fused(&qkv, precision) {
-        true => apply(Attention(setting), [qkv.into_dispatch()]),
-        false => composed::attention(qkv, &setting, sequences.longest()),
+        true => apply(own, [qkv.into_dispatch()]),
+        false => composed::attention(qkv, &own, sequences.longest()),
     }
 }
 
@@ -195,10 +183,10 @@ pub fn attention_first(
         fits && double == 2 * d && d.is_multiple_of(heads),
         "q [{texts}, {d}], kv [{n}, {double}]"
     );
-    let setting = Setting { sequences: sequences.clone(), heads, dropout, precision };
+    let own = Attention { sequences: sequences.clone(), heads, dropout, precision };
     match is_fused(&q, precision) {
-        true => apply(Attention(setting), [q, kv].map(Tensor::into_dispatch)),
-        false => composed::attention_first(q, kv, &setting, sequences.longest()),
+        true => apply(own, [q, kv].map(Tensor::into_dispatch)),
+        false => composed::attention_first(q, kv, &own, sequences.longest()),
     }
 }
 

@@ -3,9 +3,8 @@ use std::mem::MaybeUninit;
 use burn::backend::flex::FlexTensor;
 use rayon::prelude::*;
 
-use super::buffer::{UninitBuffer, owned, sides, values, wrap};
 use super::linear::{ROWS, add_up};
-use super::operation::CpuOp;
+use super::operation::{CpuOp, UninitBuffer, owned, sides, values, wrap};
 use super::simd::{masked, simd, sum};
 use crate::Dropout;
 

@@ -1,6 +1,8 @@
-//! Operations of the CPU engine with their own backward passes, as operations of Burn.
+//! Operations of the CPU engine with their own backward passes, as operations of Burn, the memory of their tensors, and
+//! products of matrices that lie there.
 
 use std::fmt::{self, Debug};
+use std::mem::MaybeUninit;
 
 use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::checkpoint::strategy::{
@@ -8,15 +10,17 @@ use burn::backend::autodiff::checkpoint::strategy::{
 };
 use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
-use burn::backend::flex::FlexTensor;
+use burn::backend::flex::{FlexTensor, Layout};
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{
     Autodiff, AutodiffBackend, Backend, BackendTensor, DispatchAutodiffContext,
     DispatchKindConversion, DispatchTensor, Flex, GradientCheckpointingStrategy,
 };
-use burn::tensor::Tensor;
+use burn::tensor::{Bytes, DType, Shape, Tensor};
+use half::bf16;
+use rayon::prelude::*;
 
-use super::buffer::contiguous;
+use crate::Precision;
 
 /// An operation on N tensors of 32-bit floats. Its inputs come in row-major order.
 pub trait CpuOp<const N: usize>: Clone + Send + 'static {
@@ -133,4 +137,163 @@ impl<Op: CpuOp<N>, const N: usize> Backward<Flex, N> for Step<Op> {
             }
         }
     }
+}
+
+/// Memory that is written before it is read. Clearing the large buffers of a step would take a tenth of
+/// its time.
+pub struct UninitBuffer(Vec<MaybeUninit<f32>>);
+
+impl UninitBuffer {
+    /// Room for `n` values.
+    pub fn new(n: usize) -> Self {
+        let mut values = Vec::with_capacity(n);
+        // SAFETY: the capacity is there, and `MaybeUninit` may be uninitialised
+        unsafe { values.set_len(n) };
+        Self(values)
+    }
+
+    /// The values to write.
+    pub fn places(&mut self) -> &mut [MaybeUninit<f32>] {
+        &mut self.0
+    }
+
+    /// A pointer to the values, for matrix products.
+    pub fn as_mut_ptr(&mut self) -> *mut f32 {
+        self.0.as_mut_ptr().cast()
+    }
+
+    /// The values.
+    ///
+    /// # Safety
+    /// Every value has been written.
+    pub unsafe fn written(self) -> Vec<f32> {
+        let mut values = std::mem::ManuallyDrop::new(self.0);
+        // SAFETY: the same allocation; `MaybeUninit<f32>` has the layout of `f32`, and the caller has
+        // written every value
+        unsafe { Vec::from_raw_parts(values.as_mut_ptr().cast(), values.len(), values.capacity()) }
+    }
+}
+
+/// A pointer to memory. Tasks write disjoint parts of it.
+pub struct Shared<T>(pub *mut T);
+
+impl<T> Clone for Shared<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Shared<T> {}
+
+// SAFETY: tasks write disjoint parts
+unsafe impl<T: Send> Send for Shared<T> {}
+// SAFETY: as above
+unsafe impl<T: Send> Sync for Shared<T> {}
+
+impl<T> Shared<T> {
+    /// # Safety
+    /// The offset lies in the same allocation.
+    pub unsafe fn at(self, offset: usize) -> *mut T {
+        // SAFETY: the caller's promise
+        unsafe { self.0.add(offset) }
+    }
+}
+
+/// A tensor of the given values.
+pub fn wrap(values: Vec<f32>, shape: impl Into<Shape>) -> FlexTensor {
+    FlexTensor::new(Bytes::from_elems(values), Layout::contiguous(shape.into()), DType::F32)
+}
+
+/// The same tensor in row-major order.
+pub fn contiguous(tensor: FlexTensor) -> FlexTensor {
+    if tensor.as_slice::<f32>().is_some() { tensor } else { tensor.to_contiguous() }
+}
+
+/// The values of a [`contiguous`] tensor of 32-bit floats.
+pub fn values(tensor: &FlexTensor) -> &[f32] {
+    tensor.as_slice::<f32>().expect("operations are called on contiguous 32-bit tensors")
+}
+
+/// Whether the memory of a tensor holds its values in row-major order and nothing else.
+pub fn is_whole(tensor: &FlexTensor) -> bool {
+    let values = tensor.as_slice::<f32>();
+    values.is_some_and(|values| size_of_val(values) == tensor.bytes().len())
+}
+
+/// The same tensor with memory that holds its values only, so that `storage_mut` gives them.
+pub fn owned(tensor: FlexTensor) -> FlexTensor {
+    if is_whole(&tensor) {
+        return tensor;
+    }
+    let shape = tensor.layout().shape().clone();
+    wrap(values(&contiguous(tensor)).to_vec(), shape)
+}
+
+/// Number of rows and columns of a matrix.
+pub fn sides(tensor: &FlexTensor) -> (usize, usize) {
+    let shape = tensor.layout().shape();
+    (shape[0], shape[1])
+}
+
+/// A matrix in memory: its values from the first on, and the distances between rows and between columns, of
+/// which one is 1.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    pub values: &'a [f32],
+    pub row: usize,
+    pub column: usize,
+}
+
+impl<'a> View<'a> {
+    /// A matrix whose rows are `width` values apart.
+    pub fn rows(values: &'a [f32], width: usize) -> Self {
+        Self { values, row: width, column: 1 }
+    }
+
+    /// The transpose.
+    pub fn transposed(self) -> Self {
+        Self { row: self.column, column: self.row, ..self }
+    }
+
+    pub fn covers(&self, rows: usize, columns: usize) -> bool {
+        let last = rows.saturating_sub(1) * self.row + columns.saturating_sub(1) * self.column;
+        rows * columns == 0 || last < self.values.len()
+    }
+
+    /// Its values rounded to bfloat16, row by row.
+    pub fn rounded(&self, rows: usize, columns: usize) -> Vec<f32> {
+        let mut values = vec![0.0; rows * columns];
+        let all = values.par_chunks_mut(columns.max(1)).with_min_len(64).enumerate();
+        all.for_each(|(i, row)| {
+            for (j, value) in row.iter_mut().enumerate() {
+                *value = bf16::from_f32(self.values[i * self.row + j * self.column]).to_f32();
+            }
+        });
+        values
+    }
+}
+
+/// Whether a product may use the thread pool.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Threads {
+    /// Only the calling thread.
+    One,
+    /// All threads of the pool.
+    All,
+}
+
+/// `factor · a b [+ bias]` for a `[m, k]`, b `[k, n]` and a bias `[n]` that is added to every row. The order
+/// of summation does not depend on the number of threads.
+#[derive(Clone, Copy)]
+pub struct Product<'a> {
+    /// m, n and k.
+    pub sizes: (usize, usize, usize),
+    pub a: View<'a>,
+    pub b: View<'a>,
+    pub factor: f32,
+    pub bias: Option<&'a [f32]>,
+    /// What is multiplied: 32 bits, or the operands rounded to bfloat16, to the nearest and, in the middle, to the
+    /// even one. Sums have 32 bits.
+    pub precision: Precision,
+    pub threads: Threads,
 }

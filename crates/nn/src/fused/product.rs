@@ -2,10 +2,9 @@
 
 use rayon::prelude::*;
 
-use super::buffer::Shared;
 #[cfg(target_arch = "x86_64")]
 use super::dot;
-use super::operands::{Product, Threads, View};
+use super::operation::{Product, Shared, Threads, View};
 use crate::Precision;
 
 /// Whether the processor has instructions for products of bfloat16; without them such products take longer than in

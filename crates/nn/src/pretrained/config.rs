@@ -1,4 +1,4 @@
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use dsokr_basis::store::read_text;
 use serde_json::{Map, Value};
@@ -11,45 +11,40 @@ const LARGEST: u64 = i32::MAX as u64;
 /// Upper bound for the number of layers; a configuration with more is broken.
 const MOST_LAYERS: u64 = 1000;
 
+/// `model_type` in config.json and the class of the body in transformers. The models differ only in names, positions
+/// and tokenizers.
+const FAMILIES: [(&str, &str); 4] = [
+    (BERT, "BertModel"),
+    ("roberta", "RobertaModel"),
+    ("xlm-roberta", "XLMRobertaModel"),
+    ("camembert", "CamembertModel"),
+];
+const BERT: &str = "bert";
+
 /// A model's `config.json`, checked.
 #[derive(Clone, Debug)]
 pub(super) struct Config {
-    pub(super) family: &'static Family,
+    /// Whether it is BERT: positions start at 0 and not after the padding token's id, as in fairseq, and a vocab.txt is
+    /// a WordPiece vocabulary by default.
+    pub(super) is_bert: bool,
+    /// Class of the body in transformers.
+    class: &'static str,
     pub(super) architecture: Architecture,
     /// The file as read.
     pub(super) json: Map<String, Value>,
 }
-
-/// Models that differ from BERT only in names, positions and tokenizers.
-#[derive(Debug)]
-pub(super) struct Family {
-    /// `model_type` in config.json.
-    pub(super) model_type: &'static str,
-    /// Class of the body in transformers.
-    pub(super) class: &'static str,
-    /// Whether positions start after the padding token's id, as in fairseq.
-    padded_positions: bool,
-    /// Whether a vocab.txt is a WordPiece vocabulary by default.
-    pub(super) word_pieces: bool,
-}
-
-const fn roberta(model_type: &'static str, class: &'static str) -> Family {
-    Family { model_type, class, padded_positions: true, word_pieces: false }
-}
-
-const FAMILIES: [Family; 4] = [
-    Family { model_type: "bert", class: "BertModel", padded_positions: false, word_pieces: true },
-    roberta("roberta", "RobertaModel"),
-    roberta("xlm-roberta", "XLMRobertaModel"),
-    roberta("camembert", "CamembertModel"),
-];
 
 impl Config {
     /// Reads and checks a config.json.
     pub(super) fn read(path: &Path) -> Result<Self, Error> {
         let json = read_object(path)?;
         let keys = Keys { path, json: &json };
-        let family = keys.family()?;
+        let named = json.get("model_type").and_then(Value::as_str);
+        let family = FAMILIES.iter().find(|(name, _)| Some(*name) == named);
+        let (name, class) = *family.ok_or_else(|| {
+            let names = FAMILIES.map(|(name, _)| format!("{name:?}"));
+            keys.refuse("model_type", &format!("one of {}", names.join(", ")))
+        })?;
         let exact = "\"gelu\", the exact one with the error function";
         keys.only("hidden_act", |value| value == "gelu", exact)?;
         keys.only("position_embedding_type", |value| value == "absolute", "\"absolute\"")?;
@@ -64,10 +59,9 @@ impl Config {
             keys.only(key, empty, "nothing, such models are not supported")?;
         }
 
-        let first_position = if family.padded_positions {
-            keys.integer("pad_token_id", 0..=LARGEST, Some(1))? + 1
-        } else {
-            0
+        let first_position = match name {
+            BERT => 0,
+            _ => keys.integer("pad_token_id", 0..=LARGEST, Some(1))? + 1,
         };
         let size = |key| keys.integer(key, 1..=LARGEST, None);
         let width = size("hidden_size")?;
@@ -81,10 +75,12 @@ impl Config {
             let allowed = format!("at least {}, pad_token_id + 2", first_position + 1);
             return Err(keys.refuse("max_position_embeddings", &allowed));
         }
-        let epsilon = keys.number("layer_norm_eps", 1e-12)?;
-        if !(epsilon > 0.0 && epsilon < 1.0) {
-            return Err(keys.refuse("layer_norm_eps", "a number in (0, 1)"));
-        }
+        // by default the family's dropout
+        let rate = |key| {
+            let holds = |rate| (0.0..1.0).contains(&(rate as f32));
+            Ok::<_, Error>(keys.number(key, 0.1, holds, "a number in [0, 1)")? as f32)
+        };
+        let inside = |epsilon| epsilon > 0.0 && epsilon < 1.0;
         let architecture = Architecture {
             vocabulary: size("vocab_size")?,
             positions,
@@ -94,21 +90,21 @@ impl Config {
             width,
             heads,
             feed_forward: size("intermediate_size")?,
-            epsilon,
-            dropout: keys.rate("hidden_dropout_prob")?,
-            attention_dropout: keys.rate("attention_probs_dropout_prob")?,
+            epsilon: keys.number("layer_norm_eps", 1e-12, inside, "a number in (0, 1)")?,
+            dropout: rate("hidden_dropout_prob")?,
+            attention_dropout: rate("attention_probs_dropout_prob")?,
             inner_dropout: 0.0,
             precision: Precision::F32,
             recompute: false,
         };
         architecture.validate().map_err(|e| Error::file(path, e))?;
-        Ok(Self { family, architecture, json })
+        Ok(Self { is_bert: name == BERT, class, architecture, json })
     }
 
     /// The configuration of a body that is written back in 32-bit floats.
     pub(super) fn of_written_body(&self) -> Map<String, Value> {
         let mut json = self.json.clone();
-        json.insert("architectures".into(), vec![self.family.class].into());
+        json.insert("architectures".into(), vec![self.class].into());
         json.insert("dtype".into(), "float32".into());
         // the name of `dtype` before transformers 4.56, which newer versions still read
         if let Some(dtype) = json.get_mut("torch_dtype") {
@@ -133,20 +129,8 @@ pub(super) struct Keys<'a> {
 impl Keys<'_> {
     /// The error for a key's value.
     pub(super) fn refuse(&self, key: &str, allowed: &str) -> Error {
-        Error::FileValue {
-            path: PathBuf::from(self.path),
-            key: key.into(),
-            found: self.json.get(key).map_or_else(|| "nothing".into(), Value::to_string),
-            allowed: allowed.into(),
-        }
-    }
-
-    fn family(&self) -> Result<&'static Family, Error> {
-        let named = self.json.get("model_type").and_then(Value::as_str);
-        FAMILIES.iter().find(|family| Some(family.model_type) == named).ok_or_else(|| {
-            let names = FAMILIES.each_ref().map(|family| format!("{:?}", family.model_type));
-            self.refuse("model_type", &format!("one of {}", names.join(", ")))
-        })
+        let found = self.json.get(key).map_or_else(|| "nothing".into(), Value::to_string);
+        Error::file(self.path, format!("{key} = {found}: {allowed}"))
     }
 
     /// A whole number in `range`; `default` stands for a missing key, `None` requires one.
@@ -166,17 +150,16 @@ impl Keys<'_> {
         })
     }
 
-    fn number(&self, key: &str, default: f64) -> Result<f64, Error> {
-        match self.json.get(key) {
-            None => Ok(default),
-            Some(value) => value.as_f64().ok_or_else(|| self.refuse(key, "a number")),
-        }
-    }
-
-    /// A dropout rate, by default the family's 0.1.
-    fn rate(&self, key: &str) -> Result<f32, Error> {
-        let rate = self.number(key, 0.1)? as f32;
-        if (0.0..1.0).contains(&rate) { Ok(rate) } else { Err(self.refuse(key, "in [0, 1)")) }
+    /// A number that `holds`; `default` stands for a missing key.
+    fn number(
+        &self,
+        key: &str,
+        default: f64,
+        holds: impl Fn(f64) -> bool,
+        allowed: &str,
+    ) -> Result<f64, Error> {
+        let value = self.json.get(key).map_or(Some(default), Value::as_f64);
+        value.filter(|&value| holds(value)).ok_or_else(|| self.refuse(key, allowed))
     }
 
     /// A missing key, or a value that is supported.

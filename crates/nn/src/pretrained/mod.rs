@@ -13,17 +13,259 @@
 //! different architecture are never half loaded.
 
 mod config;
-mod encoder;
-mod folder;
-mod layout;
-mod sentence;
 mod tensors;
 mod tokenizer;
-mod tokenizer_file;
 mod weights;
 mod write;
 
-pub use encoder::PretrainedConfig;
-pub use folder::{COMPANIONS, Pretrained};
-pub use sentence::is_exported;
+use std::path::{Path, PathBuf};
+
+use burn::tensor::Device;
+use dsokr_basis::random::generator;
+use dsokr_basis::store::read_bytes;
+use rand::Rng;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::check;
+use crate::parameters::{Parameters, restore};
+use crate::pass::check_dropout;
+use crate::transformer::{Architecture, Body};
+use crate::{Error, PartSize, Pooling, Precision, Transformer};
+use config::Config;
+use tensors::{Tensors, weight_file};
 pub use tokenizer::Tokenizer;
+pub use write::is_exported;
+
+/// Other files of the tokenizer, which are kept so that transformers' own tokenizer loads from the
+/// folder that is written.
+pub const COMPANIONS: [&str; 7] = [
+    "vocab.txt",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.json",
+    "merges.txt",
+    "sentencepiece.bpe.model",
+];
+
+/// The folder of a pretrained encoder: its architecture and tokenizer, checked, and the path of its
+/// weights.
+///
+/// A safetensors file is mapped into memory while it is read: nothing may write to it meanwhile.
+#[derive(Clone, Debug)]
+pub struct Pretrained {
+    folder: PathBuf,
+    config: Config,
+    tokenizer: Tokenizer,
+    /// Names and contents of the [`COMPANIONS`] in the folder.
+    companions: Vec<(&'static str, Vec<u8>)>,
+    /// The weight file, or the index of several.
+    weights: Option<PathBuf>,
+}
+
+impl Pretrained {
+    /// Reads configuration and tokenizer, and finds the weights without reading them.
+    ///
+    /// # Errors
+    /// [`Error::File`] for a file that is missing or cannot be read, and for an
+    /// unsupported value, such as a `model_type` of a different family, or a vocabulary larger than
+    /// the table of token vectors (it may be smaller, since some models pad the table).
+    pub fn open(folder: &Path) -> Result<Self, Error> {
+        let mut model = Self::open_without_weights(folder)?;
+        model.weights = Some(weight_file(folder)?);
+        Ok(model)
+    }
+
+    /// As [`open`](Self::open) for a folder of the [`files`](Self::files), whose weights lie elsewhere.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), except for missing weights.
+    pub fn open_without_weights(folder: &Path) -> Result<Self, Error> {
+        let config = Config::read(&folder.join("config.json"))?;
+        let [json, vocabulary] = ["tokenizer.json", "vocab.txt"].map(|name| folder.join(name));
+        let tokenizer = if json.exists() {
+            Tokenizer::read(&json)?
+        } else if vocabulary.exists() {
+            Tokenizer::from_vocabulary(&vocabulary, config.is_bert)?
+        } else {
+            let message = "no tokenizer: the folder has neither tokenizer.json nor vocab.txt";
+            return Err(Error::file(folder, message));
+        };
+        tokenizer.check_vocabulary(config.architecture.vocabulary)?;
+        let mut companions = Vec::new();
+        for name in COMPANIONS {
+            let path = folder.join(name);
+            if path.exists() {
+                let bytes = read_bytes(&path).map_err(|e| Error::file(&path, e))?;
+                companions.push((name, bytes));
+            }
+        }
+        Ok(Self { folder: folder.to_path_buf(), config, tokenizer, companions, weights: None })
+    }
+
+    /// Takes the weights from `folder`.
+    ///
+    /// # Errors
+    /// [`Error::File`] when the folder has no weight file.
+    pub fn find_weights(&mut self, folder: &Path) -> Result<(), Error> {
+        self.weights = Some(weight_file(folder)?);
+        Ok(())
+    }
+
+    /// Sizes and rates of the body, from config.json.
+    pub fn architecture(&self) -> &Architecture {
+        &self.config.architecture
+    }
+
+    /// The tokenizer.
+    pub fn tokenizer(&self) -> &Tokenizer {
+        &self.tokenizer
+    }
+
+    /// Checks a maximum length in tokens, special ones included.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] for a length beyond the table of positions, or without room for a token
+    /// with the special ones.
+    pub fn check(&self, max_length: usize) -> Result<(), Error> {
+        let longest = self.architecture().longest();
+        let allowed = format!("at most {longest}, the positions of {}", self.folder.display());
+        check(max_length <= longest, "max_length", max_length, allowed)?;
+        self.tokenizer.room(max_length).map(|_| ())
+    }
+
+    /// Reads the weights: the body's parameters by path (`tokens`, `positions`, `types`,
+    /// `norm.gamma`, `layers.0.qkv.weight`, …), and the sorted names of the tensors that a body does
+    /// not use.
+    ///
+    /// Matrices are `[in, out]`; those of query, key and value lie side by side, `[d, 3 d]`.
+    ///
+    /// # Errors
+    /// [`Error::File`] for a file that cannot be read, or if the folder was opened without weights;
+    /// [`Error::Names`] for missing and unknown tensors; [`Error::Shape`]; [`Error::NotFinite`].
+    pub fn parameters(&self) -> Result<(Parameters, Vec<String>), Error> {
+        match &self.weights {
+            Some(file) => weights::body(&Tensors::open(file)?, self.architecture()),
+            None => Err(Error::file(&self.folder, "the folder was opened without its weights")),
+        }
+    }
+
+    /// A body with these weights, and the names of the tensors that it does not use.
+    ///
+    /// # Errors
+    /// As [`parameters`](Self::parameters).
+    pub fn body(&self, device: &Device) -> Result<(Body, Vec<String>), Error> {
+        let (parameters, unused) = self.parameters()?;
+        Ok((restore(self.drawn(device), parameters)?, unused))
+    }
+
+    fn drawn(&self, device: &Device) -> Body {
+        Body::init(self.architecture(), &mut generator(0, "parameters", 0), device)
+    }
+}
+
+/// A pretrained encoder of the BERT family (BERT, SciBERT, MiniLM, RoBERTa, …) from a local folder,
+/// fine-tuned with a linear head.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PretrainedConfig {
+    /// The folder, as transformers saves it: `config.json`, `tokenizer.json` or `vocab.txt`, and
+    /// `model.safetensors` or `pytorch_model.bin`. A relative path starts at the working directory.
+    /// `hub:OWNER/NAME` and `hub:OWNER/NAME@REVISION` are models of the Hugging Face Hub, downloaded once. The
+    /// folder is read when training starts; the run keeps everything that it needs.
+    pub folder: String,
+    /// Longest text in tokens, special ones included, at most the number of the model's positions.
+    /// Longer texts are truncated, and their number is reported.
+    #[serde(default = "max_length")]
+    pub max_length: usize,
+    /// Which token vectors the head reads.
+    #[serde(default = "pooling")]
+    pub pooling: Pooling,
+    /// Number of the lowest layers that are frozen, together with the embeddings; 0 freezes nothing.
+    #[serde(default)]
+    pub freeze: usize,
+    /// Share of units dropped in training, in `[0, 1)`. It replaces the two shares in `config.json`, of
+    /// hidden units and of attention probabilities.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dropout: Option<f32>,
+    /// The numbers that matrix products multiply; all else has 32 bits. `bf16` is fast on GPUs
+    /// and on CPUs with AVX-512 BF16, `f16` on GPUs.
+    #[serde(default)]
+    pub precision: Precision,
+    /// Layers keep only their input and are computed again in the backward pass: about a third more
+    /// time, a fraction of the memory.
+    #[serde(default)]
+    pub activation_checkpointing: bool,
+}
+
+fn max_length() -> usize {
+    256
+}
+
+fn pooling() -> Pooling {
+    Pooling::Mean
+}
+
+impl PretrainedConfig {
+    /// Checks the settings that do not depend on the model.
+    ///
+    /// # Errors
+    /// An empty folder or a dropout outside `[0, 1)`.
+    pub fn validate(&self) -> Result<(), Error> {
+        check(!self.folder.is_empty(), "folder", "\"\"", "a folder with a model's files")?;
+        self.dropout.map_or(Ok(()), |dropout| check_dropout("dropout", dropout))
+    }
+
+    /// Checks the settings against the model.
+    ///
+    /// # Errors
+    /// A length beyond the model's positions, or more frozen layers than it has.
+    pub fn check(&self, model: &Pretrained) -> Result<(), Error> {
+        model.check(self.max_length)?;
+        let layers = model.architecture().layers;
+        let allowed = format!("at most {layers}, the model's layers");
+        check(self.freeze <= layers, "freeze", self.freeze, allowed)
+    }
+
+    /// Its size with `coordinates` coordinates, on texts of `length` tokens.
+    pub fn size(&self, model: &Pretrained, length: f64, coordinates: usize) -> Vec<PartSize> {
+        let mut architecture = model.architecture().clone();
+        self.set(&mut architecture);
+        architecture.size(length, coordinates)
+    }
+
+    /// Sets what is not said in config.json, or is replaced.
+    fn set(&self, architecture: &mut Architecture) {
+        architecture.precision = self.precision;
+        architecture.recompute = self.activation_checkpointing;
+        if let Some(dropout) = self.dropout {
+            (architecture.dropout, architecture.attention_dropout) = (dropout, dropout);
+        }
+    }
+
+    /// An encoder with `offset.len()` coordinates, and the names of the weight file's tensors that it
+    /// does not use. `offset` becomes the bias of its head. If the folder was opened without weights,
+    /// the body is drawn, and its parameters are to be read from elsewhere.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check) and [`Pretrained::body`].
+    pub fn init(
+        &self,
+        model: &Pretrained,
+        offset: &[f32],
+        random: &mut impl Rng,
+        device: &Device,
+    ) -> Result<(Transformer, Vec<String>), Error> {
+        self.check(model)?;
+        let (body, unused) = match model.weights {
+            Some(_) => model.body(device)?,
+            None => (model.drawn(device), Vec::new()),
+        };
+        let mut body = body.with(|architecture| self.set(architecture));
+        if self.freeze > 0 {
+            body = body.freeze(self.freeze);
+        }
+        Ok((Transformer::new(body, self.pooling, offset, random), unused))
+    }
+}

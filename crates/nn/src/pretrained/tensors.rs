@@ -1,13 +1,13 @@
 //! Tensors by name, from safetensors or PyTorch files, whole or in shards.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dsokr_basis::store::{Entry, Mapping};
 use half::{bf16, f16};
-use pytorch_reader::{DType, PytorchReader};
-use safetensors::Dtype;
+use pytorch_reader::PytorchReader;
 use serde_json::Value;
 
 use super::config::{Keys, read_object};
@@ -126,28 +126,22 @@ impl Tensor {
 
     /// The values, row-major.
     pub(super) fn read(&self) -> Result<Vec<f32>, Error> {
-        let refuse = |dtype: String| {
-            Err(Error::file(&self.path, format!("`{}` is {dtype}: F32, F16 or BF16", self.name)))
-        };
-        match &self.source {
+        let (kind, bytes) = match &self.source {
             Source::Mapped(mapping, entry) => {
-                let bytes = mapping.bytes(entry.bytes.clone());
-                match entry.dtype {
-                    Dtype::F32 => Ok(decode(bytes, f32::from_le_bytes)),
-                    Dtype::F16 => Ok(decode(bytes, |b| f16::from_le_bytes(b).to_f32())),
-                    Dtype::BF16 => Ok(decode(bytes, |b| bf16::from_le_bytes(b).to_f32())),
-                    other => refuse(other.to_string()),
-                }
+                (entry.dtype.to_string(), Cow::from(mapping.bytes(entry.bytes.clone())))
             }
             Source::PyTorch(tensor) => {
-                let read = || tensor.read().map_err(|e| Error::file(&self.path, e));
-                // the reader converts elements to the machine's byte order
-                match tensor.dtype() {
-                    DType::F32 => Ok(decode(&read()?, f32::from_ne_bytes)),
-                    DType::F16 => Ok(decode(&read()?, |b| f16::from_ne_bytes(b).to_f32())),
-                    DType::BF16 => Ok(decode(&read()?, |b| bf16::from_ne_bytes(b).to_f32())),
-                    other => refuse(format!("{other:?}")),
-                }
+                let bytes = tensor.read().map_err(|e| Error::file(&self.path, e))?;
+                (format!("{:?}", tensor.dtype()), Cow::from(bytes))
+            }
+        };
+        match &*kind {
+            "F32" => Ok(decode(&bytes, f32::from_le_bytes)),
+            "F16" => Ok(decode(&bytes, |b| f16::from_le_bytes(b).to_f32())),
+            "BF16" => Ok(decode(&bytes, |b| bf16::from_le_bytes(b).to_f32())),
+            _ => {
+                let message = format!("`{}` is {kind}: F32, F16 or BF16", self.name);
+                Err(Error::file(&self.path, message))
             }
         }
     }

@@ -3,13 +3,12 @@ use std::path::{Path, PathBuf};
 use dsokr_basis::store::read_text;
 use serde_json::Value;
 use tokenizers::models::wordpiece::WordPiece;
-use tokenizers::normalizers::BertNormalizer;
+use tokenizers::normalizers::{BertNormalizer, Precompiled};
 use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
 use tokenizers::processors::bert::BertProcessing;
 use tokenizers::{AddedToken, PostProcessor, TruncationDirection};
 
-use super::config::{Family, Keys, read_object};
-use super::tokenizer_file;
+use super::config::{Keys, read_object};
 use crate::Error;
 
 /// The tokenizer of a pretrained encoder.
@@ -38,7 +37,7 @@ impl Tokenizer {
         let json = read_text(path).map_err(|e| Error::file(path, e))?;
         let not_one = |e: tokenizers::Error| Error::file(path, format!("not a tokenizer: {e}"));
         // first, because the library panics at some damaged files
-        tokenizer_file::check(path, &json)?;
+        check(path, &json)?;
         let inner = json.parse().map_err(not_one)?;
         Self::checked(inner, path, json)
     }
@@ -49,14 +48,15 @@ impl Tokenizer {
     /// punctuation and Chinese characters, and enclosed in `[CLS]` and `[SEP]`. A
     /// tokenizer_config.json beside the vocabulary may say otherwise: `do_lower_case` (default
     /// true), `strip_accents` (default: as `do_lower_case`), `tokenize_chinese_chars` (default
-    /// true), `unk_token`, `cls_token`, `sep_token`, `pad_token`, `mask_token`.
-    pub(super) fn from_vocabulary(path: &Path, family: &Family) -> Result<Self, Error> {
+    /// true), `unk_token`, `cls_token`, `sep_token`, `pad_token`, `mask_token`. `word_pieces` says what it is without a
+    /// `tokenizer_class`.
+    pub(super) fn from_vocabulary(path: &Path, word_pieces: bool) -> Result<Self, Error> {
         let settings = path.with_file_name("tokenizer_config.json");
         let json = if settings.exists() { read_object(&settings)? } else { Default::default() };
         let keys = Keys { path: &settings, json: &json };
         match json.get("tokenizer_class").map(|class| class.as_str().unwrap_or_default()) {
             Some("BertTokenizer" | "BertTokenizerFast") => {}
-            None if family.word_pieces => {}
+            None if word_pieces => {}
             _ => {
                 let allowed = "\"BertTokenizer\" or \"BertTokenizerFast\", unless there is a \
                                tokenizer.json";
@@ -176,12 +176,8 @@ impl Tokenizer {
         if found <= rows {
             return Ok(());
         }
-        Err(Error::FileValue {
-            path: self.path.clone(),
-            key: "size of the vocabulary".into(),
-            found: found.to_string(),
-            allowed: format!("at most {rows}, vocab_size in config.json"),
-        })
+        let allowed = format!("at most {rows}, vocab_size in config.json");
+        Err(Error::file(&self.path, format!("size of the vocabulary = {found}: {allowed}")))
     }
 
     /// The tokenizer as a tokenizer.json: the file as read, or its equivalent for a vocab.txt.
@@ -207,4 +203,79 @@ fn special_token(keys: &Keys, key: &str, default: &str) -> Result<String, Error>
 fn unknown_token(json: &str) -> Option<String> {
     let read: Value = serde_json::from_str(json).ok()?;
     Some(read["model"]["unk_token"].as_str()?.to_owned())
+}
+
+/// The most times that a normalizer may make a text longer.
+const MOST_GROWTH: f64 = 1000.0;
+
+/// Refuses a tokenizer.json at which the library panics, or does not end: what is not JSON, damaged tables of characters, merges without a token, and normalizers that let
+/// a text grow without bound: replacements one after the other multiply.
+fn check(path: &Path, json: &str) -> Result<(), Error> {
+    let not_one = |e: String| Error::file(path, format!("not a tokenizer: {e}"));
+    let read: Result<Value, _> = serde_json::from_str(json);
+    let read = read.map_err(|e| not_one(e.to_string()))?;
+    check_precompiled(&read["normalizer"]).map_err(not_one)?;
+    check_merges(&read["model"]).map_err(not_one)?;
+    let growth = growth(&read["normalizer"]);
+    if growth <= MOST_GROWTH {
+        return Ok(());
+    }
+    let found = format!("replacements that make a text up to {growth:.0} times as long");
+    Err(Error::file(path, format!("normalizer = {found}: at most {MOST_GROWTH} times")))
+}
+
+/// Refuses a merge of two tokens, the second without the prefix of those within a word, that is not a token.
+fn check_merges(model: &Value) -> Result<(), String> {
+    let (Some(tokens), Some(merges)) = (model["vocab"].as_object(), model["merges"].as_array())
+    else {
+        return Ok(());
+    };
+    let prefix = model["continuing_subword_prefix"].as_str().unwrap_or_default();
+    for merge in merges {
+        // pairs, or lines of a file with a space between, where the first may name a version
+        let pair = match merge {
+            Value::String(line) if line.starts_with("#version") => continue,
+            Value::String(line) => line.split_once(' '),
+            pair => pair[0].as_str().zip(pair[1].as_str()),
+        };
+        let merged = pair.and_then(|(a, b)| Some(format!("{a}{}", b.get(prefix.len()..)?)));
+        if !merged.is_some_and(|merged| tokens.contains_key(&merged)) {
+            return Err(format!("the merge {merge} makes no token of the vocabulary"));
+        }
+    }
+    Ok(())
+}
+
+/// Reads the tables of characters of a normalizer, which the library reads without an error.
+fn check_precompiled(normalizer: &Value) -> Result<(), String> {
+    match normalizer["type"].as_str() {
+        Some("Sequence") => {
+            let parts = normalizer["normalizers"].as_array();
+            parts.into_iter().flatten().try_for_each(check_precompiled)
+        }
+        Some("Precompiled") => {
+            let read = serde_json::from_str::<Precompiled>(&normalizer.to_string());
+            read.map(|_| ()).map_err(|e| e.to_string())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The most times that a normalizer makes a long text longer, in characters.
+fn growth(normalizer: &Value) -> f64 {
+    let characters = |value: &Value| value.as_str().map(|text| text.chars().count());
+    match normalizer["type"].as_str() {
+        Some("Sequence") => {
+            normalizer["normalizers"].as_array().into_iter().flatten().map(growth).product()
+        }
+        Some("Replace") => {
+            let content = characters(&normalizer["content"]).unwrap_or(0) as f64;
+            match characters(&normalizer["pattern"]["String"]) {
+                Some(found) if found > 0 => (content / found as f64).max(1.0),
+                // a regular expression may match between any two characters
+                _ => 1.0 + content,
+            }
+        }
+        _ => 1.0,
+    }
 }

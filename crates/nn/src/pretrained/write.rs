@@ -1,24 +1,32 @@
-//! A body written back as a folder that transformers loads.
+//! A body written back as a folder that transformers loads, and with pooling and head as one that the Python library
+//! sentence-transformers loads.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use dsokr_basis::store::{self, Tensor, write_atomically};
+use serde_json::{Value, json};
 
-use super::Pretrained;
-use super::layout::layout;
 use super::tensors::Tensors;
-use super::weights;
-use crate::Error;
-use crate::parameters::{Parameters, check};
+use super::weights::{layout, pooler, transposed};
+use super::{COMPANIONS, Pretrained};
+use crate::parameters::{Parameters, check, check_finite, collect};
+use crate::{Error, Pooling, Transformer};
 
-pub(super) const CONFIG: &str = "config.json";
-pub(super) const TOKENIZER: &str = "tokenizer.json";
-pub(super) const WEIGHTS: &str = "model.safetensors";
+const CONFIG: &str = "config.json";
+const TOKENIZER: &str = "tokenizer.json";
+const WEIGHTS: &str = "model.safetensors";
+const BERT: &str = "sentence_bert_config.json";
+const SENTENCES: &str = "config_sentence_transformers.json";
+const MODULES: &str = "modules.json";
+const POOLING: &str = "1_Pooling";
+const HEAD: &str = "2_Dense";
 
-/// Kind and version in the metadata of the weight files that are written.
-const KIND: &str = "transformer-body";
-const VERSION: u32 = 1;
+/// Whether [`Pretrained::export`] gives a file, or a folder, this name.
+pub fn is_exported(name: &str) -> bool {
+    let own = [CONFIG, TOKENIZER, WEIGHTS, BERT, SENTENCES, MODULES, POOLING, HEAD];
+    own.iter().chain(&COMPANIONS).any(|own| *own == name)
+}
 
 impl Pretrained {
     /// Writes `body` in the layout of transformers into a folder, which is created if it is missing:
@@ -42,14 +50,14 @@ impl Pretrained {
         let shapes = pieces.iter().map(|piece| (piece.path.clone(), piece.shape.clone())).collect();
         check(body, &shapes)?;
         create(folder)?;
-        let mut pooler = Vec::new();
+        let mut unchanged = Vec::new();
         if let Some(file) = &self.weights {
             let same = |a: &Path, b: &Path| a.canonicalize().ok() == b.canonicalize().ok();
             if same(folder, &self.folder) {
                 let message = "the weights were read from this folder; write to a different one";
                 return Err(Error::file(folder, message));
             }
-            pooler = weights::pooler(&Tensors::open(file)?)?;
+            unchanged = pooler(&Tensors::open(file)?)?;
         }
         for (name, bytes) in &self.companions {
             write_bytes(&folder.join(name), bytes)?;
@@ -66,9 +74,10 @@ impl Pretrained {
             }
         }
         let tensors = parts.iter().map(|(name, shape, values)| Tensor::f32(name, shape, values));
-        let pooler =
-            pooler.iter().map(|(name, tensor)| Tensor::f32(name, &tensor.shape, &tensor.values));
-        write_weights(folder, KIND, &tensors.chain(pooler).collect::<Vec<_>>())
+        let unchanged = unchanged.iter();
+        let unchanged =
+            unchanged.map(|(name, tensor)| Tensor::f32(name, &tensor.shape, &tensor.values));
+        write_weights(folder, "transformer-body", &tensors.chain(unchanged).collect::<Vec<_>>())
     }
 
     /// Name and text of the small files: config.json, tokenizer.json and those of the tokenizer's
@@ -79,31 +88,99 @@ impl Pretrained {
     /// [`Error::File`] for a configuration that cannot be written as JSON.
     pub fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
         let config = serde_json::to_string_pretty(&self.config.json)
-            .map_err(|e| Error::file(Path::new("config.json"), e))?;
-        let mut files = vec![("config.json", config)];
-        files.push(("tokenizer.json", self.tokenizer.to_json().to_owned()));
+            .map_err(|e| Error::file(Path::new(CONFIG), e))?;
+        let mut files = vec![(CONFIG, config), (TOKENIZER, self.tokenizer.to_json().to_owned())];
         for (name, bytes) in &self.companions {
             files.extend(String::from_utf8(bytes.clone()).map(|text| (*name, text)));
         }
         Ok(files)
     }
+
+    /// [Writes](Self::write) the body of an encoder, and pooling and head in the same folder, as sentence-transformers saves
+    /// its modules `Transformer`, `Pooling`, `Dense` and `Normalize`: `SentenceTransformer(folder).encode(texts)`
+    /// then returns z of texts of at most `max_length` tokens, scaled to unit length where `unit_length` says so.
+    ///
+    /// The files of the layers are `sentence_bert_config.json`, `config_sentence_transformers.json`,
+    /// `1_Pooling/config.json`, `2_Dense/config.json`, `2_Dense/model.safetensors` and, written last,
+    /// `modules.json`.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write); [`Error::NotFinite`] for the head.
+    pub fn export(
+        &self,
+        folder: &Path,
+        encoder: &Transformer,
+        max_length: usize,
+        unit_length: bool,
+    ) -> Result<(), Error> {
+        let layer = collect(&encoder.head);
+        check_finite(&layer)?;
+        self.write(folder, &collect(&encoder.body))?;
+        let [width, outputs] = encoder.head.weight.dims();
+        let is = |pooling| encoder.pooling == pooling;
+        let (pooling, head) = (folder.join(POOLING), folder.join(HEAD));
+        let own = json!({ "max_seq_length": max_length, "do_lower_case": false });
+        write_json(folder, BERT, &own)?;
+        // candidates are ranked by inner products
+        let ranking =
+            json!({ "prompts": {}, "default_prompt_name": null, "similarity_fn_name": "dot" });
+        write_json(folder, SENTENCES, &ranking)?;
+        let modes = json!({
+            "word_embedding_dimension": width,
+            "pooling_mode_cls_token": is(Pooling::First),
+            "pooling_mode_mean_tokens": is(Pooling::Mean),
+            "pooling_mode_max_tokens": is(Pooling::Max),
+            "pooling_mode_mean_sqrt_len_tokens": false,
+        });
+        write_json(&pooling, CONFIG, &modes)?;
+        let sizes = json!({
+            "in_features": width,
+            "out_features": outputs,
+            "bias": true,
+            "activation_function": "torch.nn.modules.linear.Identity",
+        });
+        write_json(&head, CONFIG, &sizes)?;
+        // PyTorch's linear layers are `[out, in]`
+        let weight = transposed(&layer["weight"].values, outputs);
+        let tensors = [
+            Tensor::f32("linear.weight", &[outputs, width], &weight),
+            Tensor::f32("linear.bias", &[outputs], &layer["bias"].values),
+        ];
+        write_weights(&head, "sentence-head", &tensors)?;
+        let modules = [
+            ("", "Transformer"),
+            (POOLING, "Pooling"),
+            (HEAD, "Dense"),
+            ("3_Normalize", "Normalize"),
+        ];
+        let modules = &modules[..if unit_length { 4 } else { 3 }];
+        let entry = |(at, (path, class)): (usize, &(&str, &str))| {
+            let class = format!("sentence_transformers.models.{class}");
+            json!({ "idx": at, "name": at.to_string(), "path": path, "type": class })
+        };
+        write_json(folder, MODULES, &modules.iter().enumerate().map(entry).collect())
+    }
 }
 
-pub(super) fn create(folder: &Path) -> Result<(), Error> {
+fn create(folder: &Path) -> Result<(), Error> {
     store::create_folder(folder).map_err(|e| Error::file(folder, e))
 }
 
-pub(super) fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+fn write_json(folder: &Path, name: &str, value: &Value) -> Result<(), Error> {
+    create(folder)?;
+    write_bytes(&folder.join(name), format!("{value:#}\n").as_bytes())
+}
+
+fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     write_atomically(path, |file| file.write_all(bytes)).map_err(|e| failed(path, e))
 }
 
 /// Writes the weights of a folder, of a kind that their metadata name.
-pub(super) fn write_weights(folder: &Path, kind: &str, tensors: &[Tensor]) -> Result<(), Error> {
+fn write_weights(folder: &Path, kind: &str, tensors: &[Tensor]) -> Result<(), Error> {
     // transformers refuses files without this entry
     let metadata = BTreeMap::from([("format".to_owned(), "pt".to_owned())]);
     let path = folder.join(WEIGHTS);
-    let contents = store::Contents::new(kind, VERSION, &metadata, tensors);
-    contents.write(&path).map_err(|e| failed(&path, e))
+    store::Contents::new(kind, 1, &metadata, tensors).write(&path).map_err(|e| failed(&path, e))
 }
 
 fn failed(path: &Path, error: dsokr_basis::Error) -> Error {

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use super::Architecture;
 use super::layer::{Layer, Norm, Shared};
-use super::recompute::recomputed;
 use crate::fused::{self, Sequences, SparseBatch, bag, integers};
 use crate::pass::masked;
 use crate::{Pass, in_pool, init};
@@ -86,8 +85,7 @@ impl Body {
         let tokens = bag(self.tokens.val(), rows(ids), false);
         let places = bag(self.positions.val(), rows(places), false);
         let x = self.norm.forward(tokens, places, kind, epsilon, None);
-        let mask = pass.dropout(0, p).map(|mask| mask.after_rows(pass.offset().lengths, width));
-        masked(x, mask)
+        masked(x, pass.row_dropout(0, p, width, |masks| masks.lengths))
     }
 
     /// Vectors `[n, d]` of all tokens after the last layer, text by text.
@@ -114,8 +112,8 @@ impl Body {
         let shared = self.shared(sequences, pass);
         let layers = self.layers[..count].iter().enumerate();
         layers.fold(x, |x, (index, layer)| {
-            let lean =
-                self.architecture.recompute.then(|| recomputed(layer, &x, shared, index)).flatten();
+            let recompute = self.architecture.recompute;
+            let lean = recompute.then(|| layer.recomputed(&x, shared, index)).flatten();
             lean.unwrap_or_else(|| layer.forward(x, shared, index))
         })
     }

@@ -1,14 +1,18 @@
 use std::sync::Arc;
 
+use burn::backend::Flex;
+use burn::backend::flex::FlexTensor;
 use burn::module::{Module, Param};
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Device, Gradients, Tensor};
 use rand::Rng;
 
 use super::Architecture;
+use crate::device::on_cpu_engine;
 use crate::fused::{
-    self, Sequences, attention, attention_first, linear, linear_gelu, residual_norm,
+    self, CpuOp, Sequences, apply, attention, attention_first, linear, linear_gelu, primitive,
+    residual_norm,
 };
-use crate::{Dropout, Pass, Precision, init};
+use crate::{Dropout, Masks, Pass, Precision, init};
 
 /// `x w + b`.
 #[derive(Module, Debug)]
@@ -130,11 +134,10 @@ impl Layer {
         let Shared { architecture, sequences, pass } = shared;
         let precision = architecture.precision;
         let qkv = self.qkv.forward(x.clone(), precision);
-        let dropout = pass.dropout(site(index, 0), architecture.attention_dropout);
-        let offset = pass.offset();
-        let dropout = dropout.map(|mask| mask.after_rows(offset.squares, architecture.heads));
-        let context = attention(qkv, sequences, architecture.heads, precision, dropout);
-        self.after_attention(x, context, shared, index, offset.lengths)
+        let (heads, probability) = (architecture.heads, architecture.attention_dropout);
+        let dropout = pass.row_dropout(site(index, 0), probability, heads, |masks| masks.squares);
+        let context = attention(qkv, sequences, heads, precision, dropout);
+        self.after_attention(x, context, shared, index, |masks| masks.lengths)
     }
 
     /// New vectors `[texts, d]` of each text's first token: exactly those rows of
@@ -143,16 +146,15 @@ impl Layer {
     pub(super) fn forward_first(&self, x: Tensor<2>, shared: Shared, index: usize) -> Tensor<2> {
         let Shared { architecture, sequences, pass } = shared;
         let precision = architecture.precision;
-        let (d, heads) = (architecture.width, architecture.heads);
+        let (d, heads, probability) =
+            (architecture.width, architecture.heads, architecture.attention_dropout);
         let starts = sequences.starts().map(|start| start as i32).collect();
         let first = x.clone().select(0, fused::integers(starts, &x.device()));
         let q = self.qkv.part(first.clone(), 0, d, precision);
         let kv = self.qkv.part(x, d, 3 * d, precision);
-        let dropout = pass.dropout(site(index, 0), architecture.attention_dropout);
-        let offset = pass.offset();
-        let dropout = dropout.map(|mask| mask.after_rows(offset.lengths, heads));
+        let dropout = pass.row_dropout(site(index, 0), probability, heads, |masks| masks.lengths);
         let context = attention_first(q, kv, sequences, heads, precision, dropout);
-        self.after_attention(first, context, shared, index, offset.inputs)
+        self.after_attention(first, context, shared, index, |masks| masks.inputs)
     }
 
     /// The rest of the layer; `preceding` rows of x precede these in the batch.
@@ -162,29 +164,100 @@ impl Layer {
         context: Tensor<2>,
         Shared { architecture, pass, .. }: Shared,
         index: usize,
-        preceding: u32,
+        preceding: impl Fn(Masks) -> u32,
     ) -> Tensor<2> {
         let Architecture {
             epsilon, dropout, inner_dropout, width, feed_forward, precision, ..
         } = *architecture;
         let mask = |place, probability, width| {
-            let mask = pass.dropout(site(index, place), probability);
-            mask.map(|mask| mask.after_rows(preceding, width))
+            pass.row_dropout(site(index, place), probability, width, &preceding)
         };
         let (y, bias) = (self.output.product(context, precision), self.output.bias.val());
         let x = self.attention_norm.forward(x, y, bias, epsilon, mask(1, dropout, width));
-        let inner = self.inner(x.clone(), mask(2, inner_dropout, feed_forward), precision);
+        let (w, b) = (self.up.weight.val(), self.up.bias.val());
+        let inner_mask = mask(2, inner_dropout, feed_forward);
+        let inner = linear_gelu(x.clone(), w, b, precision, inner_mask);
         let (y, bias) = (self.down.product(inner, precision), self.down.bias.val());
         self.feed_forward_norm.forward(x, y, bias, epsilon, mask(3, dropout, width))
     }
 
-    /// `dropout(gelu(up(x)))`.
-    fn inner(&self, x: Tensor<2>, dropout: Option<Dropout>, precision: Precision) -> Tensor<2> {
-        linear_gelu(x, self.up.weight.val(), self.up.bias.val(), precision, dropout)
+    /// [`forward`](Self::forward) that keeps only its input and computes the layer again in the backward pass
+    /// (activation checkpointing; Chen et al. 2016). Dropout repeats itself, since its masks are functions of
+    /// the pass's key. `None` outside training, and on devices other than the CPU engine.
+    pub(super) fn recomputed(
+        &self,
+        x: &Tensor<2>,
+        shared: Shared,
+        index: usize,
+    ) -> Option<Tensor<2>> {
+        if !x.is_autodiff() || !on_cpu_engine(x) {
+            return None;
+        }
+        let input = std::iter::once(x.clone().into_dispatch());
+        let matrices = self.matrices().map(|param| param.val().into_dispatch());
+        let inputs = input.chain(matrices).chain(self.vectors().map(|v| v.val().into_dispatch()));
+        let Ok(inputs): Result<[_; INPUTS], _> = inputs.collect::<Vec<_>>().try_into() else {
+            unreachable!("a layer has twelve parameters")
+        };
+        let Shared { architecture, sequences, pass } = shared;
+        let (architecture, sequences) = (architecture.clone(), sequences.clone());
+        let layer = self.valid();
+        Some(apply(Recomputed { layer, architecture, sequences, pass, index }, inputs))
     }
 }
 
 /// The dropout site of a place in a layer; site 0 belongs to the embeddings.
 fn site(layer: usize, place: u64) -> u64 {
     1 + SITES * layer as u64 + place
+}
+
+/// A layer's input and its parameters.
+const INPUTS: usize = 13;
+
+/// [`Layer::forward`] that keeps only its input and computes the layer again in the backward pass.
+#[derive(Clone)]
+struct Recomputed {
+    layer: Layer,
+    architecture: Architecture,
+    sequences: Arc<Sequences>,
+    pass: Pass,
+    index: usize,
+}
+
+impl Recomputed {
+    fn layer(&self, layer: &Layer, x: Tensor<2>) -> Tensor<2> {
+        let &Self { ref architecture, ref sequences, pass, index, .. } = self;
+        layer.forward(x, Shared { architecture, sequences, pass }, index)
+    }
+}
+
+impl CpuOp<INPUTS> for Recomputed {
+    /// The layer's input.
+    type Saved = FlexTensor;
+
+    fn forward(&self, [x, ..]: [FlexTensor; INPUTS]) -> (FlexTensor, FlexTensor) {
+        let y = self.layer(&self.layer, Tensor::from_primitive::<Flex>(x.clone()));
+        (primitive(y), x)
+    }
+
+    fn backward(
+        self,
+        x: FlexTensor,
+        dy: FlexTensor,
+        _: [bool; INPUTS],
+    ) -> [Option<FlexTensor>; INPUTS] {
+        // a separate graph, which ends at new leaves
+        let x = Tensor::<2>::from_primitive::<Flex>(x).autodiff().require_grad();
+        let layer = self.layer.clone().train();
+        let dy = Tensor::<2>::from_primitive::<Flex>(dy);
+        let mut own = (self.layer(&layer, x.clone()) * dy.autodiff()).sum().backward();
+        let mut gradients = std::iter::once(taken(&x, &mut own)).collect::<Vec<_>>();
+        gradients.extend(layer.matrices().map(|param| taken(&param.val(), &mut own)));
+        gradients.extend(layer.vectors().map(|param| taken(&param.val(), &mut own)));
+        gradients.try_into().unwrap_or_else(|_| unreachable!("a layer has twelve parameters"))
+    }
+}
+
+fn taken<const D: usize>(leaf: &Tensor<D>, gradients: &mut Gradients) -> Option<FlexTensor> {
+    leaf.grad_remove(gradients).map(primitive)
 }

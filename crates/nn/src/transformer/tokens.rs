@@ -109,7 +109,9 @@ impl Tokens {
         let allowed = format!("at least {size}, the characters of the texts");
         check(size <= most, "tokens.vocabulary", most, allowed)?;
         if size <= SPECIAL.len() {
-            return Err(Error::EmptyVocabulary { texts: texts.len() });
+            let message =
+                format!("the {} training texts give no token, they are empty", texts.len());
+            return Err(Error::Tokenizer(message));
         }
         Ok(tokens)
     }

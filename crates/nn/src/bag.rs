@@ -1,12 +1,15 @@
+//! The n-gram bag: a text becomes a sparse TF-IDF row ([`TfIdf`]), the row a weighted sum of embeddings
+//! ([`fused::bag`](crate::fused::bag)), and a linear path and an MLP map the sum to coordinates.
+
 use std::sync::Arc;
 
-use burn::module::{Module, Param};
+use burn::module::{Module, ModuleDisplay, Param};
 use burn::tensor::{Device, Tensor};
+pub use dsokr_basis::features::{NgramConfig, NgramKind, SparseRow, TfIdf};
 use rand::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{NgramConfig, NgramKind, SparseRow};
 use crate::error::check;
 use crate::fused::{SparseBatch, bag};
 use crate::pass::check_dropout;
@@ -190,5 +193,41 @@ impl NgramBag {
             all.starts.push(all.indices.len());
         }
         all
+    }
+}
+
+/// A bag of n-grams and a different encoder of the same text: the sum of their coordinates.
+#[derive(Module, Debug)]
+pub struct BagBeside<E: Module> {
+    /// The bag.
+    pub bag: NgramBag,
+    /// The other encoder.
+    pub beside: E,
+}
+
+impl<E: Encoder + ModuleDisplay> Encoder for BagBeside<E> {
+    /// The inputs of both.
+    type Input = (<NgramBag as Encoder>::Input, E::Input);
+
+    fn dimension(&self) -> usize {
+        self.beside.dimension()
+    }
+
+    fn length(&self, (_, input): &Self::Input) -> usize {
+        self.beside.length(input)
+    }
+
+    fn entries(&self, (row, _): &Self::Input) -> usize {
+        self.bag.entries(row)
+    }
+
+    fn forward(&self, batch: &[&Self::Input], pass: Pass) -> Tensor<2> {
+        let (rows, inputs): (Vec<_>, Vec<_>) = batch.iter().map(|both| (&both.0, &both.1)).unzip();
+        self.bag.forward(&rows, pass) + self.beside.forward(&inputs, pass)
+    }
+
+    fn with_row_gradients(self) -> Self {
+        let Self { bag, beside } = self;
+        Self { bag: bag.with_row_gradients(), beside: beside.with_row_gradients() }
     }
 }
