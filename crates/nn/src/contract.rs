@@ -16,45 +16,36 @@ use crate::{Encoder, Pass, parameters};
 /// # Errors
 /// A description of the first breach.
 pub fn check<E: Encoder>(encoder: &E, inputs: &[E::Input]) -> Result<(), String> {
-    if inputs.len() < 2 {
-        return Err(format!("two inputs are needed, not {}", inputs.len()));
-    }
+    ensure(inputs.len() > 1, || format!("two inputs are needed, not {}", inputs.len()))?;
     let all: Vec<&E::Input> = inputs.iter().collect();
     let p = encoder.dimension();
-    let whole = rows(encoder.forward(&all, Pass::Evaluate));
-    if whole.len() != inputs.len() || whole.iter().any(|row| row.len() != p) {
-        return Err(format!("{} rows for {} inputs of {p} coordinates", whole.len(), inputs.len()));
-    }
-    if whole.iter().flatten().any(|v| !v.is_finite()) {
-        return Err("a coordinate is not finite".into());
-    }
-    if whole != rows(encoder.forward(&all, Pass::Evaluate)) {
-        return Err("evaluation does not repeat itself".into());
-    }
+    let evaluate = |batch: &[&E::Input]| rows(encoder.forward(batch, Pass::Evaluate));
+    let whole = evaluate(&all);
+    ensure(whole.len() == inputs.len() && whole.iter().all(|row| row.len() == p), || {
+        format!("{} rows for {} inputs of {p} coordinates", whole.len(), inputs.len())
+    })?;
+    let finite = whole.iter().flatten().all(|v| v.is_finite());
+    ensure(finite, || "a coordinate is not finite".into())?;
+    ensure(whole == evaluate(&all), || "evaluation does not repeat itself".into())?;
     let largest = whole.iter().flatten().fold(0.0f32, |m, v| m.max(v.abs()));
     let close =
         |a: &[f32], b: &[f32]| a.iter().zip(b).all(|(a, b)| (a - b).abs() <= 1e-5 * largest);
     for (i, &input) in all.iter().enumerate() {
-        if !close(&whole[i], &rows(encoder.forward(&[input], Pass::Evaluate))[0]) {
-            return Err(format!("input {i} alone differs from itself in a batch"));
-        }
+        let same = close(&whole[i], &evaluate(&[input])[0]);
+        ensure(same, || format!("input {i} alone differs from itself in a batch"))?;
     }
     let reversed: Vec<&E::Input> = all.iter().rev().copied().collect();
-    let mut back = rows(encoder.forward(&reversed, Pass::Evaluate));
-    back.reverse();
-    if let Some(i) = (0..all.len()).find(|&i| !close(&whole[i], &back[i])) {
-        return Err(format!("input {i} depends on the order of the batch"));
+    for (i, back) in evaluate(&reversed).iter().rev().enumerate() {
+        ensure(close(&whole[i], back), || format!("input {i} depends on the order of the batch"))?;
     }
     let train = |key| rows(encoder.forward(&all, Pass::train(key)));
-    if train(1) != train(1) {
-        return Err("a training pass is not a function of its key".into());
-    }
+    ensure(train(1) == train(1), || "a training pass is not a function of its key".into())?;
     let loss = encoder.forward(&all, Pass::train(1)).square().sum();
     let mut gradients = GradientsParams::from_grads(loss.backward(), encoder);
     let trainable = parameters::trainable(encoder);
-    if gradients.len() != trainable {
-        return Err(format!("{} of {trainable} parameters have a gradient", gradients.len()));
-    }
+    ensure(gradients.len() == trainable, || {
+        format!("{} of {trainable} parameters have a gradient", gradients.len())
+    })?;
     let mut outcome = Ok(());
     parameters::visit(encoder, |name, parameter| {
         let gradient = parameter.take_gradient(&mut gradients).unwrap_or_default();
@@ -63,6 +54,10 @@ pub fn check<E: Encoder>(encoder: &E, inputs: &[E::Input]) -> Result<(), String>
         }
     });
     outcome
+}
+
+fn ensure(holds: bool, breach: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(breach()) }
 }
 
 fn rows(z: Tensor<2>) -> Vec<Vec<f32>> {

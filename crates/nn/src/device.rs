@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::error::check;
 
 /// Whether a device is Burn's CPU engine, with or without autodiff.
 pub fn is_cpu_engine(device: &Device) -> bool {
@@ -69,15 +70,17 @@ impl Precision {
     /// # Errors
     /// [`Error::Setting`] if it does not.
     pub fn check(self, device: &Device) -> Result<(), Error> {
-        match self.compute_type() {
+        let supported = self.compute_type().is_none_or(|dtype| {
             // fused::linear and the others compute it
-            Some(FloatDType::BF16) if is_cpu_engine(device) => Ok(()),
-            Some(dtype) if !device.supports_dtype(dtype) => {
-                let name = format!("{self:?}").to_lowercase();
-                let allowed = "f32: the device does not compute in 16 bits of this kind";
-                Err(Error::setting("precision", name, allowed))
-            }
-            _ => Ok(()),
-        }
+            let fused = dtype == FloatDType::BF16 && is_cpu_engine(device);
+            fused || device.supports_dtype(dtype)
+        });
+        let name = format!("{self:?}").to_lowercase();
+        check(
+            supported,
+            "precision",
+            name,
+            "f32: the device does not compute in 16 bits of this kind",
+        )
     }
 }

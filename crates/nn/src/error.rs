@@ -64,14 +64,6 @@ impl Error {
     pub(crate) fn file(path: &Path, message: impl fmt::Display) -> Self {
         Self::File { path: path.to_path_buf(), message: message.to_string() }
     }
-
-    pub(crate) fn setting(
-        key: &'static str,
-        found: impl fmt::Display,
-        allowed: impl Into<String>,
-    ) -> Self {
-        Self::Setting { key, found: found.to_string(), allowed: allowed.into() }
-    }
 }
 
 /// `Ok` when nothing is missing or unknown.
@@ -94,7 +86,10 @@ pub(crate) fn check(
     found: impl fmt::Display,
     allowed: impl Into<String>,
 ) -> Result<(), Error> {
-    if holds { Ok(()) } else { Err(Error::setting(key, found, allowed)) }
+    if holds {
+        return Ok(());
+    }
+    Err(Error::Setting { key, found: found.to_string(), allowed: allowed.into() })
 }
 
 /// Names and shapes of tensors; displayed as their number and the first five.
@@ -105,14 +100,13 @@ impl fmt::Display for NamedShapes {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         const SHOWN: usize = 5;
         write!(f, "{}", self.0.len())?;
-        for (i, (name, shape)) in self.0.iter().take(SHOWN).enumerate() {
-            write!(f, "{}`{name}` {shape:?}", if i == 0 { " (" } else { ", " })?;
+        if self.0.is_empty() {
+            return Ok(());
         }
-        match self.0.len() {
-            0 => Ok(()),
-            n if n > SHOWN => write!(f, ", …)"),
-            _ => write!(f, ")"),
-        }
+        let named = |(name, shape): &(String, Vec<usize>)| format!("`{name}` {shape:?}");
+        let shown: Vec<String> = self.0.iter().take(SHOWN).map(named).collect();
+        let more = if self.0.len() > SHOWN { ", …" } else { "" };
+        write!(f, " ({}{more})", shown.join(", "))
     }
 }
 

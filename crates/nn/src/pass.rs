@@ -137,7 +137,8 @@ impl Dropout {
         let n = shape.num_elements();
         if is_cpu_engine(&device) {
             let mask: Vec<f32> = (0..n as u32).into_par_iter().map(|i| self.at(i)).collect();
-            return x * Tensor::from_data(TensorData::new(mask, shape), &device);
+            let dtype = x.dtype();
+            return x * Tensor::from_data(TensorData::new(mask, shape), (&device, dtype));
         }
         x * self.factors(numbers(n, &device)).reshape(shape)
     }

@@ -91,153 +91,17 @@ impl<const N: usize> CpuOp<N> for Attention {
     type Saved = ([FlexTensor; N], Vec<f32>);
 
     fn forward(&self, inputs: [FlexTensor; N]) -> (FlexTensor, Self::Saved) {
-        let (y, log_sums) = self.of_heads(&inputs).forward();
-        (y, (inputs, log_sums))
-    }
-
-    fn backward(
-        self,
-        (inputs, log_sums): Self::Saved,
-        dy: FlexTensor,
-        wanted: [bool; N],
-    ) -> [Option<FlexTensor>; N] {
-        if wanted == [false; N] {
-            return wanted.map(|_| None);
-        }
-        let dy = contiguous(dy);
-        let heads = self.of_heads(&inputs);
-        let mut gradients = inputs.each_ref().map(|input| UninitBuffer::new(values(input).len()));
-        let starts = gradients.each_mut().map(UninitBuffer::as_mut_ptr);
-        // SAFETY: gradients lie as their inputs do, and keys and values side by side behind the queries of one input
-        unsafe {
-            let keys = starts[N - 1].add(if N == 1 { heads.d } else { 0 });
-            let targets = [starts[0], keys, keys.add(heads.d)].map(Shared);
-            heads.backward(&log_sums, values(&dy), targets);
-        }
-        let all = gradients.into_iter().zip(&inputs).zip(wanted);
-        let mut all = all.map(|((gradient, input), wanted)| {
-            // SAFETY: the call writes every row, since texts have no padding
-            let written = unsafe { gradient.written() };
-            wanted.then(|| wrap(written, input.layout().shape().clone()))
-        });
-        std::array::from_fn(|_| all.next().flatten())
-    }
-}
-
-impl Attention {
-    fn of_heads<'a, const N: usize>(&'a self, inputs: &'a [FlexTensor; N]) -> Heads<'a> {
-        let ((rows, query_width), (_, key_width)) = (sides(&inputs[0]), sides(&inputs[N - 1]));
-        // queries, keys and values lie side by side in the columns of one matrix
-        let packed = N == 1;
-        let d = if packed { query_width / 3 } else { query_width };
-        let keys = &values(&inputs[N - 1])[if packed { d } else { 0 }..];
-        let query_rows = match packed {
-            true => self.sequences.ranges().collect(),
-            false => (0..rows).map(|text| text..text + 1).collect(),
-        };
-        Heads {
-            queries: View::rows(values(&inputs[0]), query_width),
-            query_rows,
-            keys: View::rows(keys, key_width),
-            values: View::rows(&keys[d..], key_width),
-            rows,
-            d,
-            attention: self,
-        }
-    }
-}
-
-/// Queries, keys and values of all heads of all texts, in rows of matrices.
-struct Heads<'a> {
-    queries: View<'a>,
-    /// Each text's rows among the queries.
-    query_rows: Vec<Range<usize>>,
-    keys: View<'a>,
-    values: View<'a>,
-    /// Number of rows of the result.
-    rows: usize,
-    /// Width of the result: all heads side by side.
-    d: usize,
-    attention: &'a Attention,
-}
-
-/// One head of one text.
-struct Head {
-    /// Number of queries and of keys.
-    queries: usize,
-    keys: usize,
-    /// Offsets of the head's part of queries, results, keys and log-sum-exps.
-    query_offset: usize,
-    result_offset: usize,
-    key_offset: usize,
-    log_sum_offset: usize,
-    /// The dropout of its probabilities, which are counted among all.
-    dropout: Option<Dropout>,
-}
-
-impl<'a> Heads<'a> {
-    /// The width of a head, and the factor of its scores.
-    fn width(&self) -> (usize, f32) {
-        let width = self.d / self.attention.heads;
-        (width, 1.0 / (width as f32).sqrt())
-    }
-
-    /// All heads of all texts, text by text.
-    fn all(&self) -> Vec<Head> {
-        let (heads, (width, _)) = (self.attention.heads, self.width());
-        let (mut first, mut log_sum_offset) = (0u32, 0);
-        let texts = self.query_rows.iter().zip(self.attention.sequences.ranges());
-        let mut all = Vec::with_capacity(heads * self.query_rows.len());
-        for (queries, keys) in texts {
-            for column in (0..heads).map(|head| head * width) {
-                all.push(Head {
-                    queries: queries.len(),
-                    keys: keys.len(),
-                    query_offset: queries.start * self.queries.row + column,
-                    result_offset: queries.start * self.d + column,
-                    key_offset: keys.start * self.keys.row + column,
-                    log_sum_offset,
-                    dropout: self.attention.dropout.map(|mask| mask.after(first)),
-                });
-                first = first.wrapping_add((queries.len() * keys.len()) as u32);
-                log_sum_offset += queries.len();
-            }
-        }
-        all
-    }
-
-    /// Queries, keys and values of a head.
-    fn views(&self, head: &Head) -> [View<'a>; 3] {
-        let from = |view: View<'a>, offset| View { values: &view.values[offset..], ..view };
-        let [keys, values] = [self.keys, self.values].map(|view| from(view, head.key_offset));
-        [from(self.queries, head.query_offset), keys, values]
-    }
-
-    /// A product of one task.
-    fn product<'b>(
-        &self,
-        sizes: (usize, usize, usize),
-        factor: f32,
-        a: View<'b>,
-        b: View<'b>,
-    ) -> Product<'b> {
-        let precision = self.attention.precision;
-        Product { sizes, a, b, factor, bias: None, precision, threads: Threads::One }
-    }
-
-    /// The result `[rows, d]`, and the log-sum-exp of each query's scores, head by head, which the
-    /// backward pass needs with the inputs.
-    fn forward(&self) -> (FlexTensor, Vec<f32>) {
-        let (d, (width, scale)) = (self.d, self.width());
-        let mut result = UninitBuffer::new(self.rows * d);
+        let ((d, all), (rows, _)) = (self.all_heads(&inputs), sides(&inputs[0]));
+        let width = d / self.heads;
+        let scale = 1.0 / (width as f32).sqrt();
+        let mut result = UninitBuffer::new(rows * d);
         let target = Shared(result.as_mut_ptr());
-        let all = self.all();
         let mut log_sums = vec![0.0f32; all.iter().map(|head| head.queries).sum()];
         let of_heads = Shared(log_sums.as_mut_ptr());
         all.par_iter().for_each_init(Vec::new, |scratch: &mut Vec<f32>, head| {
             let (queries, keys) = (head.queries, head.keys);
             let scores = room(scratch, queries * keys);
-            let [q, k, v] = self.views(head);
+            let [q, k, v] = head.views;
             // SAFETY: views of this head's rows; scratch and sums belong to this task
             unsafe {
                 let product = self.product((queries, keys, width), scale, q, k.transposed());
@@ -254,24 +118,38 @@ impl<'a> Heads<'a> {
             }
         });
         // SAFETY: the heads of all texts cover all rows
-        let result = unsafe { result.written() };
-        (wrap(result, [self.rows, d]), log_sums)
+        let y = wrap(unsafe { result.written() }, [rows, d]);
+        (y, (inputs, log_sums))
     }
 
-    /// Writes the gradients of queries, keys and values, given the gradient of the result.
-    ///
     /// With P the probabilities, M the dropout mask and `G = dy vᵀ ∘ M`:
     /// `dv = (P ∘ M)ᵀ dy`, `dS = P ∘ (G − rowsum(P ∘ G))`, `dq = dS k / √d_h`, `dk = dSᵀ q / √d_h`.
-    ///
-    /// # Safety
-    /// The targets of the gradients have the layout of queries, keys and values.
-    unsafe fn backward(&self, log_sums: &[f32], dy: &[f32], targets: [Shared<f32>; 3]) {
-        let (d, (width, scale)) = (self.d, self.width());
+    fn backward(
+        self,
+        (inputs, log_sums): Self::Saved,
+        dy: FlexTensor,
+        wanted: [bool; N],
+    ) -> [Option<FlexTensor>; N] {
+        if wanted == [false; N] {
+            return wanted.map(|_| None);
+        }
+        let dy = contiguous(dy);
+        let (d, all) = self.all_heads(&inputs);
+        let mut gradients = inputs.each_ref().map(|input| UninitBuffer::new(values(input).len()));
+        let starts = gradients.each_mut().map(UninitBuffer::as_mut_ptr);
+        // SAFETY: gradients lie as their inputs do, and keys and values side by side behind the queries of one input
+        let targets = unsafe {
+            let keys = starts[N - 1].add(if N == 1 { d } else { 0 });
+            [starts[0], keys, keys.add(d)].map(Shared)
+        };
+        let dy = values(&dy);
+        let width = d / self.heads;
+        let scale = 1.0 / (width as f32).sqrt();
         let scratch = || (Vec::new(), Vec::new());
-        self.all().par_iter().for_each_init(scratch, |(p, g): &mut (Vec<f32>, Vec<f32>), head| {
+        all.par_iter().for_each_init(scratch, |(p, g): &mut (Vec<f32>, Vec<f32>), head| {
             let (queries, keys) = (head.queries, head.keys);
             let (p, g) = (room(p, queries * keys), room(g, queries * keys));
-            let [q, k, v] = self.views(head);
+            let [q, k, v] = head.views;
             let dy = View::rows(&dy[head.result_offset..], d);
             // SAFETY: as in the forward pass
             unsafe {
@@ -282,18 +160,90 @@ impl<'a> Heads<'a> {
             let log_sums = &log_sums[head.log_sum_offset..][..queries];
             softmax_backward(p, g, log_sums, keys, scale, head.dropout);
             let (p, g) = (View::rows(p, keys), View::rows(g, keys));
-            // SAFETY: the caller's promise about the layout; only this task writes the parts of this
-            // head and text
+            // SAFETY: only this task writes the parts of this head and text
             unsafe {
                 let dq = targets[0].at(head.query_offset);
                 let [dk, dv] = [targets[1], targets[2]].map(|target| target.at(head.key_offset));
                 let (by_query, by_key) = ((queries, width, keys), (keys, width, queries));
-                let (wide, long) = (self.queries.row, self.keys.row);
+                let (wide, long) = (q.row, k.row);
                 self.product(by_query, 1.0, g, k).write(dq, wide);
                 self.product(by_key, 1.0, g.transposed(), q).write(dk, long);
                 self.product(by_key, 1.0, p.transposed(), dy).write(dv, long);
             }
         });
+        let all = gradients.into_iter().zip(&inputs).zip(wanted);
+        let mut all = all.map(|((gradient, input), wanted)| {
+            // SAFETY: every row has been written, since texts have no padding
+            let written = unsafe { gradient.written() };
+            wanted.then(|| wrap(written, input.layout().shape().clone()))
+        });
+        std::array::from_fn(|_| all.next().flatten())
+    }
+}
+
+/// One head of one text.
+struct Head<'a> {
+    /// Number of queries and of keys.
+    queries: usize,
+    keys: usize,
+    /// Queries, keys and values.
+    views: [View<'a>; 3],
+    /// Offsets of the head's part of queries, results, keys and log-sum-exps.
+    query_offset: usize,
+    result_offset: usize,
+    key_offset: usize,
+    log_sum_offset: usize,
+    /// The dropout of its probabilities, which are counted among all.
+    dropout: Option<Dropout>,
+}
+
+impl Attention {
+    /// The width of the result, which has all heads side by side, and all heads of all texts, text by text.
+    fn all_heads<'a, const N: usize>(&self, inputs: &'a [FlexTensor; N]) -> (usize, Vec<Head<'a>>) {
+        let ((_, query_width), (_, key_width)) = (sides(&inputs[0]), sides(&inputs[N - 1]));
+        // queries, keys and values lie side by side in the columns of one matrix
+        let packed = N == 1;
+        let d = if packed { query_width / 3 } else { query_width };
+        let queries = values(&inputs[0]);
+        let keys = &values(&inputs[N - 1])[if packed { d } else { 0 }..];
+        let (mut first, mut log_sum_offset) = (0u32, 0);
+        let mut all = Vec::with_capacity(self.heads * self.sequences.texts());
+        for (text, rows) in self.sequences.ranges().enumerate() {
+            let asking = if packed { rows.clone() } else { text..text + 1 };
+            for column in (0..self.heads).map(|head| head * (d / self.heads)) {
+                let query_offset = asking.start * query_width + column;
+                let key_offset = rows.start * key_width + column;
+                all.push(Head {
+                    queries: asking.len(),
+                    keys: rows.len(),
+                    views: [
+                        View::rows(&queries[query_offset..], query_width),
+                        View::rows(&keys[key_offset..], key_width),
+                        View::rows(&keys[d + key_offset..], key_width),
+                    ],
+                    query_offset,
+                    result_offset: asking.start * d + column,
+                    key_offset,
+                    log_sum_offset,
+                    dropout: self.dropout.map(|mask| mask.after(first)),
+                });
+                first = first.wrapping_add((asking.len() * rows.len()) as u32);
+                log_sum_offset += asking.len();
+            }
+        }
+        (d, all)
+    }
+
+    /// A product of one task.
+    fn product<'b>(
+        &self,
+        sizes: (usize, usize, usize),
+        factor: f32,
+        a: View<'b>,
+        b: View<'b>,
+    ) -> Product<'b> {
+        let precision = self.precision;
+        Product { sizes, a, b, factor, bias: None, precision, threads: Threads::One }
     }
 }
 

@@ -38,63 +38,57 @@ impl CpuOp<1> for Bag {
     type Saved = usize;
 
     fn forward(&self, [table]: [FlexTensor; 1]) -> (FlexTensor, Self::Saved) {
-        (forward(&table, &self.batch), sides(&table).0)
-    }
-
-    fn backward(self, rows: usize, dy: FlexTensor, [wanted]: [bool; 1]) -> [Option<FlexTensor>; 1] {
-        let dy = contiguous(dy);
-        [wanted.then(|| backward(&self, rows, &dy))]
-    }
-}
-
-fn forward(table: &FlexTensor, batch: &SparseBatch) -> FlexTensor {
-    let width = table.layout().shape()[1];
-    let table = values(table);
-    let mut y = vec![0.0f32; batch.rows() * width];
-    let row = |j: usize| &table[batch.indices[j] as usize * width..][..width];
-    y.par_chunks_mut(width.max(1)).enumerate().for_each(|(i, y)| {
-        let entries = batch.starts[i]..batch.starts[i + 1];
-        for j in entries.clone() {
-            if j + ROWS_AHEAD < entries.end {
-                prefetch(row(j + ROWS_AHEAD));
+        let ((rows, width), batch) = (sides(&table), &self.batch);
+        let table = values(&table);
+        let mut y = vec![0.0f32; batch.rows() * width];
+        let row = |j: usize| &table[batch.indices[j] as usize * width..][..width];
+        y.par_chunks_mut(width.max(1)).enumerate().for_each(|(i, y)| {
+            let entries = batch.starts[i]..batch.starts[i + 1];
+            for j in entries.clone() {
+                if j + ROWS_AHEAD < entries.end {
+                    prefetch(row(j + ROWS_AHEAD));
+                }
+                add_scaled(y, batch.values[j], row(j));
             }
-            add_scaled(y, batch.values[j], row(j));
-        }
-    });
-    wrap(y, [batch.rows(), width])
-}
+        });
+        (wrap(y, [batch.rows(), width]), rows)
+    }
 
-/// `dtable[index] += value · dy_row`, every row in the order of the batch, whatever the number of threads. By rows
-/// it has only the rows that the batch names: each follows its number, in the order of the table.
-fn backward(Bag { batch, by_rows }: &Bag, rows: usize, dy: &FlexTensor) -> FlexTensor {
-    let width = dy.layout().shape()[1];
-    let dy = values(dy);
-    let entries = by_table_row(batch);
-    let touched: Vec<_> = entries.chunk_by(|a, b| a.0 == b.0).collect();
-    let shape = if *by_rows { [touched.len(), 1 + width] } else { [rows, width] };
-    let mut gradient = vec![0.0f32; shape[0] * shape[1]];
-    let target = Shared(gradient.as_mut_ptr());
-    touched.par_iter().enumerate().for_each(|(at, entries)| {
-        let index = entries[0].0;
-        let row = if *by_rows { at } else { index as usize };
-        // SAFETY: the row lies in the gradient, and only this task writes it
-        let out = unsafe { std::slice::from_raw_parts_mut(target.at(row * shape[1]), shape[1]) };
-        let (number, out) = out.split_at_mut(shape[1] - width);
-        number.fill(index as f32);
-        for &(_, row, value) in *entries {
-            add_scaled(out, value, &dy[row as usize * width..][..width]);
+    /// `dtable[index] += value · dy_row`, every row in the order of the batch, whatever the number of threads. By rows
+    /// it has only the rows that the batch names: each follows its number, in the order of the table.
+    fn backward(self, rows: usize, dy: FlexTensor, [wanted]: [bool; 1]) -> [Option<FlexTensor>; 1] {
+        if !wanted {
+            return [None];
         }
-    });
-    wrap(gradient, shape)
+        let dy = contiguous(dy);
+        let ((_, width), dy) = (sides(&dy), values(&dy));
+        let entries = by_table_row(&self.batch);
+        let touched: Vec<_> = entries.chunk_by(|a, b| a.0 == b.0).collect();
+        let shape = if self.by_rows { [touched.len(), 1 + width] } else { [rows, width] };
+        let mut gradient = vec![0.0f32; shape[0] * shape[1]];
+        let target = Shared(gradient.as_mut_ptr());
+        touched.par_iter().enumerate().for_each(|(at, entries)| {
+            let index = entries[0].0;
+            let row = if self.by_rows { at } else { index as usize };
+            // SAFETY: the row lies in the gradient, and only this task writes it
+            let out =
+                unsafe { std::slice::from_raw_parts_mut(target.at(row * shape[1]), shape[1]) };
+            let (number, out) = out.split_at_mut(shape[1] - width);
+            number.fill(index as f32);
+            for &(_, row, value) in *entries {
+                add_scaled(out, value, &dy[row as usize * width..][..width]);
+            }
+        });
+        [Some(wrap(gradient, shape))]
+    }
 }
 
 /// Table row, row of the batch and value of each entry, sorted by table rows.
 fn by_table_row(batch: &SparseBatch) -> Vec<(u32, u32, f32)> {
     let mut entries = Vec::with_capacity(batch.indices.len());
     for i in 0..batch.rows() {
-        for j in batch.starts[i]..batch.starts[i + 1] {
-            entries.push((batch.indices[j], i as u32, batch.values[j]));
-        }
+        let row = batch.starts[i]..batch.starts[i + 1];
+        entries.extend(row.map(|j| (batch.indices[j], i as u32, batch.values[j])));
     }
     // a stable sort keeps the entries of one table row in the order of the batch
     entries.par_sort_by_key(|entry| entry.0);

@@ -34,9 +34,10 @@ mod simd;
 
 use std::sync::Arc;
 
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Device, Tensor, activation, module};
 
 use crate::device::{is_cpu_engine, on_cpu_engine};
+use crate::pass::masked;
 use crate::{Dropout, Precision};
 use attention::Attention;
 pub use attention::Sequences;
@@ -75,7 +76,8 @@ pub(crate) fn step_time(precision: Precision) -> f64 {
 pub fn linear(x: Tensor<2>, w: Tensor<2>, b: Tensor<1>, precision: Precision) -> Tensor<2> {
     check_linear(&x, &w, &b);
     if !is_fused(&x, precision) {
-        return composed::linear(x, w, b, precision);
+        let [x, w] = [x, w].map(|x| precision.to_compute(x));
+        return x.matmul(w) + precision.to_compute(b).unsqueeze::<2>();
     }
     apply(Linear(precision), [x.into_dispatch(), w.into_dispatch(), b.into_dispatch()])
 }
@@ -87,7 +89,8 @@ pub fn linear(x: Tensor<2>, w: Tensor<2>, b: Tensor<1>, precision: Precision) ->
 pub fn product(x: Tensor<2>, w: Tensor<2>, precision: Precision) -> Tensor<2> {
     assert!(x.dims()[1] == w.dims()[0], "x {:?}, w {:?}", x.dims(), w.dims());
     if !is_fused(&x, precision) {
-        return composed::product(x, w, precision);
+        let [x, w] = [x, w].map(|x| precision.to_compute(x));
+        return precision.to_f32(x.matmul(w));
     }
     apply(Linear(precision), [x, w].map(Tensor::into_dispatch))
 }
@@ -105,7 +108,8 @@ pub fn linear_gelu(
 ) -> Tensor<2> {
     check_linear(&x, &w, &b);
     if !is_fused(&x, precision) {
-        return composed::linear_gelu(x, w, b, precision, dropout);
+        let input = precision.to_f32(linear(x, w, b, precision));
+        return masked(activation::gelu(input), dropout);
     }
     let inputs = [x.into_dispatch(), w.into_dispatch(), b.into_dispatch()];
     apply(AffineGelu { precision, dropout }, inputs)
@@ -132,7 +136,8 @@ pub fn residual_norm(
     let vectors = [&bias, &gamma, &beta].map(Tensor::dims);
     assert!(x.dims() == r.dims() && vectors == [d; 3], "shapes differ");
     if !on_cpu_engine(&x) {
-        return composed::residual_norm(x, r, [bias, gamma, beta], epsilon, dropout);
+        let sum = x + masked(r + bias.unsqueeze::<2>(), dropout);
+        return module::layer_norm(sum, gamma, Some(beta), epsilon);
     }
     let [x, r] = [x, r].map(Tensor::into_dispatch);
     let [bias, gamma, beta] = [bias, gamma, beta].map(Tensor::into_dispatch);
@@ -160,7 +165,7 @@ pub fn attention(
     let own = Attention { sequences: sequences.clone(), heads, dropout, precision };
     match is_fused(&qkv, precision) {
         true => apply(own, [qkv.into_dispatch()]),
-        false => composed::attention(qkv, &own, sequences.longest()),
+        false => composed::attention(qkv, &own),
     }
 }
 
@@ -186,7 +191,7 @@ pub fn attention_first(
     let own = Attention { sequences: sequences.clone(), heads, dropout, precision };
     match is_fused(&q, precision) {
         true => apply(own, [q, kv].map(Tensor::into_dispatch)),
-        false => composed::attention_first(q, kv, &own, sequences.longest()),
+        false => composed::attention_first(q, kv, &own),
     }
 }
 

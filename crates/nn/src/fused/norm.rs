@@ -15,18 +15,9 @@ pub struct ResidualNorm {
     pub dropout: Option<Dropout>,
 }
 
-/// What the backward pass needs of the rows z that are normalised.
-#[derive(Clone, Debug)]
-pub struct Normalised {
-    /// `(z − mean) / √(variance + ε)`, row by row, or empty.
-    standard: Vec<f32>,
-    /// `1 / √(variance + ε)` of each row.
-    inverse: Vec<f32>,
-}
-
 impl CpuOp<5> for ResidualNorm {
-    /// The rows, and gamma.
-    type Saved = (Normalised, FlexTensor);
+    /// `(z − mean) / √(variance + ε)` of the rows z that are normalised, or nothing, and the divisors' inverses; gamma.
+    type Saved = ([Vec<f32>; 2], FlexTensor);
 
     fn forward(&self, inputs: [FlexTensor; 5]) -> (FlexTensor, Self::Saved) {
         let (value, rows) = forward(&inputs, self, true);
@@ -38,20 +29,76 @@ impl CpuOp<5> for ResidualNorm {
         forward(&inputs, self, false).0
     }
 
+    /// With h the standardised row, g = dy ∘ gamma and means over the row:
+    /// `dx = (g − mean(g) − h · mean(g ∘ h)) / √(variance + ε)`, in the place of dy.
     fn backward(
         self,
-        (Normalised { standard, inverse }, gamma): Self::Saved,
+        ([standard, inverse], gamma): Self::Saved,
         dy: FlexTensor,
         _: [bool; 5],
     ) -> [Option<FlexTensor>; 5] {
         let mut dy = owned(dy);
         let shape = dy.layout().shape().clone();
-        let gamma = values(&gamma);
-        let (dr, vectors) =
-            backward(dy.storage_mut::<f32>(), &standard, &inverse, gamma, self.dropout);
+        let (gamma, dropout) = (values(&gamma), self.dropout);
+        let places = dy.storage_mut::<f32>();
+        let width = gamma.len();
+        let mut dr = UninitBuffer::new(if dropout.is_some() { places.len() } else { 0 });
+        let mut dr_tasks: Vec<&mut [MaybeUninit<f32>]> =
+            dr.places().chunks_mut(ROWS * width).collect();
+        dr_tasks.resize_with(inverse.len().div_ceil(ROWS), || &mut []);
+        let sums: Vec<[Vec<f32>; 3]> = places
+            .par_chunks_mut(ROWS * width)
+            .zip(dr_tasks)
+            .zip(standard.par_chunks(ROWS * width).zip(inverse.par_chunks(ROWS)))
+            .enumerate()
+            .map(|(task, ((dy, dr), (standard, inverse)))| {
+                let dropout = dropout.map(|mask| mask.after((task * ROWS * width) as u32));
+                simd!((
+                    dy: &mut [f32], dr: &mut [MaybeUninit<f32>], standard: &[f32], inverse: &[f32],
+                    gamma: &[f32], dropout: Option<Dropout>
+                ) -> [Vec<f32>; 3] {
+                    let width = gamma.len();
+                    let [mut dbias, mut dgamma, mut dbeta] = [(); 3].map(|()| vec![0.0f32; width]);
+                    for (i, scale) in inverse.iter().enumerate() {
+                        let row = i * width..(i + 1) * width;
+                        let (dy, h) = (&mut dy[row.clone()], &standard[row.clone()]);
+                        for j in 0..width {
+                            dgamma[j] += dy[j] * h[j];
+                            dbeta[j] += dy[j];
+                            dy[j] *= gamma[j];
+                        }
+                        let mean = sum(dy, |_, v| v) / width as f32;
+                        let along = sum(dy, |j, v| v * h[j]) / width as f32;
+                        for (v, h) in dy.iter_mut().zip(h) {
+                            *v = scale * (*v - mean - h * along);
+                        }
+                        match dropout {
+                            Some(dropout) => {
+                                let places = dr[row.clone()].iter_mut().zip(&mut dbias).zip(dy.iter());
+                                for (at, ((dr, sum), dx)) in row.zip(places) {
+                                    let d = dx * dropout.at(at as u32);
+                                    dr.write(d);
+                                    *sum += d;
+                                }
+                            }
+                            None => for (sum, dx) in dbias.iter_mut().zip(dy.iter()) {
+                                *sum += dx;
+                            },
+                        }
+                    }
+                    [dbias, dgamma, dbeta]
+                })
+            })
+            .collect();
+        let vectors = [0, 1, 2]
+            .map(|which| wrap(add_up(sums.iter().map(|sums| &sums[which][..]), width), [width]));
         // without dropout the two summands have the same gradient
-        let dr = dr.map_or_else(|| dy.clone(), |dr| wrap(dr, shape));
-        let [dbias, dgamma, dbeta] = vectors.map(|vector| wrap(vector, [gamma.len()]));
+        let dr = match dropout {
+            // SAFETY: every row has been written
+            Some(_) => wrap(unsafe { dr.written() }, shape),
+            None => dy.clone(),
+        };
+        let [dbias, dgamma, dbeta] = vectors;
         [dy, dr, dbias, dgamma, dbeta].map(Some)
     }
 }
@@ -61,7 +108,7 @@ fn forward(
     inputs: &[FlexTensor; 5],
     &ResidualNorm { epsilon, dropout }: &ResidualNorm,
     keep: bool,
-) -> (FlexTensor, Normalised) {
+) -> (FlexTensor, [Vec<f32>; 2]) {
     let (n, width) = sides(&inputs[0]);
     let [x, r, bias, gamma, beta] = inputs.each_ref().map(values);
     let mut y = UninitBuffer::new(n * width);
@@ -108,70 +155,5 @@ fn forward(
     // SAFETY: every row of y has been written, and every row of `standard` if it is kept
     let (y, standard) =
         unsafe { (y.written(), if keep { standard.written() } else { Vec::new() }) };
-    (wrap(y, [n, width]), Normalised { standard, inverse })
-}
-
-/// Turns the gradient of the value into that of x in place. Returns the gradients of r (with dropout), and
-/// of bias, gamma and beta.
-///
-/// With h the standardised row, g = dy ∘ gamma and means over the row:
-/// `dx = (g − mean(g) − h · mean(g ∘ h)) / √(variance + ε)`.
-fn backward(
-    dy: &mut [f32],
-    standard: &[f32],
-    inverse: &[f32],
-    gamma: &[f32],
-    dropout: Option<Dropout>,
-) -> (Option<Vec<f32>>, [Vec<f32>; 3]) {
-    let width = gamma.len();
-    let mut dr = UninitBuffer::new(if dropout.is_some() { dy.len() } else { 0 });
-    let mut dr_tasks: Vec<&mut [MaybeUninit<f32>]> = dr.places().chunks_mut(ROWS * width).collect();
-    dr_tasks.resize_with(inverse.len().div_ceil(ROWS), || &mut []);
-    let sums: Vec<[Vec<f32>; 3]> = dy
-        .par_chunks_mut(ROWS * width)
-        .zip(dr_tasks)
-        .zip(standard.par_chunks(ROWS * width).zip(inverse.par_chunks(ROWS)))
-        .enumerate()
-        .map(|(task, ((dy, dr), (standard, inverse)))| {
-            let dropout = dropout.map(|mask| mask.after((task * ROWS * width) as u32));
-            simd!((
-                dy: &mut [f32], dr: &mut [MaybeUninit<f32>], standard: &[f32], inverse: &[f32],
-                gamma: &[f32], dropout: Option<Dropout>
-            ) -> [Vec<f32>; 3] {
-                let width = gamma.len();
-                let [mut dbias, mut dgamma, mut dbeta] = [(); 3].map(|()| vec![0.0f32; width]);
-                for (i, scale) in inverse.iter().enumerate() {
-                    let row = i * width..(i + 1) * width;
-                    let (dy, h) = (&mut dy[row.clone()], &standard[row.clone()]);
-                    for j in 0..width {
-                        dgamma[j] += dy[j] * h[j];
-                        dbeta[j] += dy[j];
-                        dy[j] *= gamma[j];
-                    }
-                    let mean = sum(dy, |_, v| v) / width as f32;
-                    let along = sum(dy, |j, v| v * h[j]) / width as f32;
-                    for (v, h) in dy.iter_mut().zip(h) {
-                        *v = scale * (*v - mean - h * along);
-                    }
-                    match dropout {
-                        Some(dropout) => {
-                            let places = dr[row.clone()].iter_mut().zip(&mut dbias).zip(dy.iter());
-                            for (at, ((dr, sum), dx)) in row.zip(places) {
-                                let d = dx * dropout.at(at as u32);
-                                dr.write(d);
-                                *sum += d;
-                            }
-                        }
-                        None => for (sum, dx) in dbias.iter_mut().zip(dy.iter()) {
-                            *sum += dx;
-                        },
-                    }
-                }
-                [dbias, dgamma, dbeta]
-            })
-        })
-        .collect();
-    // SAFETY: with dropout every row has been written; without it there are no rows
-    let dr = dropout.map(|_| unsafe { dr.written() });
-    (dr, [0, 1, 2].map(|which| add_up(sums.iter().map(|sums| &sums[which][..]), width)))
+    (wrap(y, [n, width]), [standard, inverse])
 }

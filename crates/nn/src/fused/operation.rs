@@ -175,22 +175,15 @@ impl UninitBuffer {
 }
 
 /// A pointer to memory. Tasks write disjoint parts of it.
+#[derive(Clone, Copy)]
 pub struct Shared<T>(pub *mut T);
-
-impl<T> Clone for Shared<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for Shared<T> {}
 
 // SAFETY: tasks write disjoint parts
 unsafe impl<T: Send> Send for Shared<T> {}
 // SAFETY: as above
 unsafe impl<T: Send> Sync for Shared<T> {}
 
-impl<T> Shared<T> {
+impl<T: Copy> Shared<T> {
     /// # Safety
     /// The offset lies in the same allocation.
     pub unsafe fn at(self, offset: usize) -> *mut T {

@@ -10,6 +10,7 @@ use tokenizers::{AddedToken, PostProcessor, TruncationDirection};
 
 use super::config::{Keys, read_object};
 use crate::Error;
+use crate::error::check;
 
 /// The tokenizer of a pretrained encoder.
 ///
@@ -37,7 +38,7 @@ impl Tokenizer {
         let json = read_text(path).map_err(|e| Error::file(path, e))?;
         let not_one = |e: tokenizers::Error| Error::file(path, format!("not a tokenizer: {e}"));
         // first, because the library panics at some damaged files
-        check(path, &json)?;
+        check_file(path, &json)?;
         let inner = json.parse().map_err(not_one)?;
         Self::checked(inner, path, json)
     }
@@ -161,13 +162,9 @@ impl Tokenizer {
 
     /// Number of tokens, at least one, that the special ones leave of `max_length`.
     pub(super) fn room(&self, max_length: usize) -> Result<usize, Error> {
-        match max_length.checked_sub(self.special) {
-            Some(room) if room > 0 => Ok(room),
-            _ => {
-                let allowed = format!("at least {}, with the special tokens", self.special + 1);
-                Err(Error::setting("max_length", max_length, allowed))
-            }
-        }
+        let allowed = format!("at least {}, with the special tokens", self.special + 1);
+        check(max_length > self.special, "max_length", max_length, allowed)?;
+        Ok(max_length - self.special)
     }
 
     /// `Ok` if a table of `rows` token vectors has one for every id.
@@ -210,7 +207,7 @@ const MOST_GROWTH: f64 = 1000.0;
 
 /// Refuses a tokenizer.json at which the library panics, or does not end: what is not JSON, damaged tables of characters, merges without a token, and normalizers that let
 /// a text grow without bound: replacements one after the other multiply.
-fn check(path: &Path, json: &str) -> Result<(), Error> {
+fn check_file(path: &Path, json: &str) -> Result<(), Error> {
     let not_one = |e: String| Error::file(path, format!("not a tokenizer: {e}"));
     let read: Result<Value, _> = serde_json::from_str(json);
     let read = read.map_err(|e| not_one(e.to_string()))?;

@@ -150,7 +150,7 @@ impl Body {
                 let x = self.layers(x, &sequences, pass);
                 let (stride, width) = (sequences.longest(), self.architecture.width);
                 // padding repeats a token of the text, so the maximum is the same
-                let rows = integers(fused::padded_rows(&sequences, stride), &device);
+                let rows = integers(fused::padded_rows(&sequences), &device);
                 let x = x.select(0, rows).reshape([batch.len(), stride, width]);
                 x.max_dim(1).reshape([batch.len(), width])
             }
