@@ -3,7 +3,7 @@ use std::borrow::Cow;
 use burn::module::{Module, ModuleDisplay, Param};
 use burn::tensor::{Device, Tensor};
 
-use crate::Pass;
+use crate::{Masks, Pass};
 
 /// A Burn module that maps a batch of inputs to coordinates in the sketched eigenbasis.
 ///
@@ -75,9 +75,15 @@ impl<E: Encoder> Model<E> {
     where
         E::Input: 'i,
     {
-        let counts =
-            preceding.map(|input| (self.encoder.length(input), self.encoder.entries(input)));
-        Pass::train_behind(key, counts)
+        let mut all = Masks { key, ..Masks::default() };
+        for input in preceding {
+            let length = self.encoder.length(input) as u32;
+            all.inputs = all.inputs.wrapping_add(1);
+            all.lengths = all.lengths.wrapping_add(length);
+            all.squares = all.squares.wrapping_add(length.wrapping_mul(length));
+            all.entries = all.entries.wrapping_add(self.encoder.entries(input) as u32);
+        }
+        Pass::Train(all)
     }
 }
 

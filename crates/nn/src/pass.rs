@@ -21,7 +21,7 @@ pub enum Pass {
 /// it. Numbers wrap around, as those of elements do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Masks {
-    key: u64,
+    pub(crate) key: u64,
     /// Number of inputs.
     pub(crate) inputs: u32,
     /// Sum of their lengths.
@@ -29,7 +29,7 @@ pub struct Masks {
     /// Sum of the squares of these lengths.
     pub(crate) squares: u32,
     /// Sum of their numbers of entries.
-    entries: u32,
+    pub(crate) entries: u32,
 }
 
 impl Pass {
@@ -38,20 +38,6 @@ impl Pass {
     /// step to step, for example drawn from (seed, "dropout", step).
     pub fn train(key: u64) -> Self {
         Self::Train(Masks { key, ..Masks::default() })
-    }
-
-    /// The training pass over a part of a batch, with the masks of a pass over the whole batch; `preceding` has the
-    /// length and the number of entries of each earlier input.
-    pub(crate) fn train_behind(key: u64, preceding: impl Iterator<Item = (usize, usize)>) -> Self {
-        let mut all = Masks { key, ..Masks::default() };
-        for (length, entries) in preceding {
-            let length = length as u32;
-            all.inputs = all.inputs.wrapping_add(1);
-            all.lengths = all.lengths.wrapping_add(length);
-            all.squares = all.squares.wrapping_add(length.wrapping_mul(length));
-            all.entries = all.entries.wrapping_add(entries as u32);
-        }
-        Self::Train(all)
     }
 
     /// The dropout at one place of a model, or `None` if nothing is dropped: in evaluation, or with

@@ -93,11 +93,10 @@ impl Optimizer for Update {
             epsilon,
             keep: (1.0 - lr * f64::from(weight_decay)) as f32,
         };
-        let moments = [state.moment_1, state.moment_2];
-        let (weights, [first, second]) = match is_cpu_engine(&weights.device()) {
-            true => fused(weights, gradient, moments, step),
-            false => composed(weights, gradient, moments, step),
-        };
+        let on_cpu = is_cpu_engine(&weights.device());
+        let tensors = [weights, gradient, state.moment_1, state.moment_2];
+        let [weights, first, second] =
+            if on_cpu { fused(tensors, step) } else { composed(tensors, step) };
         (weights, Some(AdamState::new(AdaptiveMomentumState::new(time, first, second))))
     }
 
@@ -115,7 +114,7 @@ fn descend<const D: usize>(weights: Tensor<D>, gradient: Tensor<D>, lr: f32) -> 
         return weights - gradient * lr;
     }
     let by_rows = RowGradient::is(&gradient, &weights);
-    let (mut w, g) = (host(weights), host(gradient));
+    let [mut w, g] = [weights, gradient].map(host);
     let gradient = g.as_slice::<f32>().unwrap_or_default();
     if by_rows {
         let width = w.layout().shape()[1];
@@ -129,15 +128,9 @@ fn descend<const D: usize>(weights: Tensor<D>, gradient: Tensor<D>, lr: f32) -> 
     Tensor::from_primitive::<Flex>(w)
 }
 
-/// The step of Adam on the CPU engine.
-fn fused<const D: usize>(
-    weights: Tensor<D>,
-    gradient: Tensor<D>,
-    moments: [Tensor<D>; 2],
-    step: Step,
-) -> (Tensor<D>, [Tensor<D>; 2]) {
-    let [mut w, g] = [weights, gradient].map(host);
-    let [mut m, mut v] = moments.map(host);
+/// The step of Adam on the CPU engine, from weights, gradient and moments to weights and moments.
+fn fused<const D: usize>(tensors: [Tensor<D>; 4], step: Step) -> [Tensor<D>; 3] {
+    let [mut w, g, mut m, mut v] = tensors.map(host);
     let gradient = g.as_slice::<f32>().unwrap_or_default();
     w.storage_mut::<f32>()
         .par_chunks_mut(CHUNK)
@@ -152,8 +145,7 @@ fn fused<const D: usize>(
                 w[i] = keep * w[i] - rate * m[i] / (v[i].sqrt() * scale + epsilon);
             }
         });
-    let up = |tensor: FlexTensor| Tensor::<D>::from_primitive::<Flex>(tensor);
-    (up(w), [m, v].map(up))
+    [w, m, v].map(Tensor::from_primitive::<Flex>)
 }
 
 /// The memory of a tensor of the CPU engine.
@@ -161,25 +153,24 @@ fn host<const D: usize>(tensor: Tensor<D>) -> FlexTensor {
     owned(primitive(tensor))
 }
 
-/// The step of Adam by Burn's own operations.
-fn composed<const D: usize>(
-    weights: Tensor<D>,
-    gradient: Tensor<D>,
-    moments: [Tensor<D>; 2],
-    step: Step,
-) -> (Tensor<D>, [Tensor<D>; 2]) {
-    let [first, second] = moments;
-    let first = first * step.beta1 + gradient.clone() * (1.0 - step.beta1);
-    let second = second * step.beta2 + gradient.square() * (1.0 - step.beta2);
-    let direction = first.clone() / (second.clone().sqrt() * step.scale + step.epsilon);
-    (weights * step.keep - direction * step.rate, [first, second])
+/// [`fused`] by Burn's own operations.
+fn composed<const D: usize>([w, g, m, v]: [Tensor<D>; 4], step: Step) -> [Tensor<D>; 3] {
+    let m = m * step.beta1 + g.clone() * (1.0 - step.beta1);
+    let v = v * step.beta2 + g.square() * (1.0 - step.beta2);
+    let direction = m.clone() / (v.clone().sqrt() * step.scale + step.epsilon);
+    [w * step.keep - direction * step.rate, m, v]
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use burn::optim::AdamWConfig;
+    use burn::optim::{AdamWConfig, GradientsParams};
     use burn::tensor::Distribution;
+    use dsokr_nn::parameters::collect;
+    use dsokr_nn::{Encoder, Pass};
+
+    use super::*;
+    use crate::GroupConfig;
+    use crate::problem::mlp;
 
     const NORMAL: Distribution = Distribution::Normal(0.0, 1.0);
 
@@ -204,46 +195,32 @@ mod tests {
     #[test]
     fn fused_and_composed_agree() {
         let draw = || Tensor::<1>::random([40_000], NORMAL, &Device::flex());
-        let (w, g, moments) = (draw(), draw(), [draw(), draw().square()]);
+        let tensors = [draw(), draw(), draw(), draw().square()];
         let step =
             Step { beta1: 0.8, beta2: 0.99, rate: 0.1, scale: 1.5, epsilon: 1e-3, keep: 0.9 };
-        let (w1, [m1, v1]) = fused(w.clone(), g.clone(), moments.clone(), step);
-        let (w2, [m2, v2]) = composed(w, g, moments, step);
-        let far = |a: Tensor<1>, b: Tensor<1>| (a - b).abs().max().into_scalar::<f32>();
-        assert!(far(w1, w2) < 1e-5 && far(m1, m2) < 1e-6 && far(v1, v2) < 1e-6);
+        let both = fused(tensors.clone(), step).into_iter().zip(composed(tensors, step));
+        for ((a, b), bound) in both.zip([1e-5, 1e-6, 1e-6]) {
+            assert!((a - b).abs().max().into_scalar::<f32>() < bound);
+        }
     }
 
     #[test]
     fn groups_have_their_own_rule_and_rate() {
-        use crate::GroupConfig;
-        use burn::module::{Module, Param};
-        use burn::optim::GradientsParams;
-
-        #[derive(Module, Debug)]
-        struct Two {
-            table: Param<Tensor<1>>,
-            head: Param<Tensor<1>>,
-        }
         let device = Device::flex().autodiff();
-        let one = || Param::from_tensor(Tensor::from_floats([1.0], &device));
-        let module = Two { table: one(), head: one() };
-        let group = GroupConfig {
-            parameters: "table".into(),
-            optimizer: OptimizerName::Sgd,
-            learning_rate: 0.25,
-        };
-        let config = TrainingConfig {
-            optimizer: OptimizerName::Adam,
-            learning_rate: 0.1,
-            groups: vec![group],
-            ..TrainingConfig::default()
-        };
-        let loss = (module.table.val() * 2.0 + module.head.val() * 7.0).sum();
-        let gradients = GradientsParams::from_grads(loss.backward(), &module);
+        let encoder = mlp(1, &[], 0.0, &device);
+        let (parameters, optimizer) = ("bias".into(), OptimizerName::Sgd);
+        let groups = vec![GroupConfig { parameters, optimizer, learning_rate: 0.25 }];
+        let (optimizer, learning_rate) = (OptimizerName::Adam, 0.1);
+        let config =
+            TrainingConfig { optimizer, learning_rate, groups, ..TrainingConfig::default() };
+        let sum = encoder.forward(&[&vec![1.0]], Pass::Evaluate).sum() * 2.0;
+        let gradients = GradientsParams::from_grads(sum.backward(), &encoder);
+        let before = collect(&encoder);
         // halfway through a warm-up, both rates are halved
-        let module = Update::from_config(&config).step(0.05, module, gradients);
-        let value = |p: &Param<Tensor<1>>| p.val().into_scalar::<f32>();
-        assert!((value(&module.table) - (1.0 - 0.125 * 2.0)).abs() < 1e-6);
-        assert!((value(&module.head) - 0.95).abs() < 1e-5);
+        let after = collect(&Update::from_config(&config).step(0.05, encoder, gradients));
+        for (name, moved) in [("layers.0.bias", 0.125 * 2.0), ("layers.0.weight", 0.05)] {
+            let values = before[name].values.iter().zip(&*after[name].values);
+            assert!(values.into_iter().all(|(a, b)| (a - b - moved).abs() < 1e-5), "{name}");
+        }
     }
 }

@@ -97,19 +97,37 @@ impl<const N: usize> CpuOp<N> for Attention {
         let mut result = UninitBuffer::new(rows * d);
         let target = Shared(result.as_mut_ptr());
         let mut log_sums = vec![0.0f32; all.iter().map(|head| head.queries).sum()];
-        let of_heads = Shared(log_sums.as_mut_ptr());
+        let all_sums = Shared(log_sums.as_mut_ptr());
         all.par_iter().for_each_init(Vec::new, |scratch: &mut Vec<f32>, head| {
             let (queries, keys) = (head.queries, head.keys);
             let scores = room(scratch, queries * keys);
             let [q, k, v] = head.views;
             // SAFETY: views of this head's rows; scratch and sums belong to this task
-            unsafe {
+            let log_sums = unsafe {
                 let product = self.product((queries, keys, width), scale, q, k.transposed());
                 product.write(scores.as_mut_ptr(), keys);
-                let log_sums = of_heads.at(head.log_sum_offset);
-                let log_sums = std::slice::from_raw_parts_mut(log_sums, queries);
-                softmax(scores, log_sums, keys, head.dropout);
-            }
+                std::slice::from_raw_parts_mut(all_sums.at(head.log_sum_offset), queries)
+            };
+            let dropout = head.dropout;
+            // scores become probabilities with dropout, row by row
+            simd!((
+                scores: &mut [f32], log_sums: &mut [f32], keys: usize, dropout: Option<Dropout>
+            ) -> () {
+                for (i, (row, log_sum)) in scores.chunks_exact_mut(keys).zip(log_sums).enumerate() {
+                    let largest = largest(row);
+                    for v in row.iter_mut() {
+                        *v = exp(*v - largest);
+                    }
+                    let total = sum(row, |_, v| v);
+                    *log_sum = largest + total.ln();
+                    let scale = 1.0 / total;
+                    masked!(dropout, i * keys, |keep| {
+                        for (j, v) in row.iter_mut().enumerate() {
+                            *v *= scale * keep(j);
+                        }
+                    });
+                }
+            });
             let probabilities = View::rows(scores, keys);
             // SAFETY: only this task writes the columns of this head in the rows of this text
             unsafe {
@@ -158,7 +176,29 @@ impl<const N: usize> CpuOp<N> for Attention {
                 self.product(sizes, 1.0, dy, v.transposed()).write(g.as_mut_ptr(), keys);
             }
             let log_sums = &log_sums[head.log_sum_offset..][..queries];
-            softmax_backward(p, g, log_sums, keys, scale, head.dropout);
+            let dropout = head.dropout;
+            // scores in p become probabilities with dropout, and `dy vᵀ` in g the gradient of the products `q kᵀ`
+            simd!((
+                p: &mut [f32], g: &mut [f32], log_sums: &[f32], keys: usize, scale: f32,
+                dropout: Option<Dropout>
+            ) -> () {
+                let rows = p.chunks_exact_mut(keys).zip(g.chunks_exact_mut(keys));
+                for (i, ((p, g), log_sum)) in rows.zip(log_sums).enumerate() {
+                    for v in p.iter_mut() {
+                        *v = exp(*v - log_sum);
+                    }
+                    masked!(dropout, i * keys, |keep| {
+                        for (j, v) in g.iter_mut().enumerate() {
+                            *v *= keep(j);
+                        }
+                        let along = sum(p, |j, v| v * g[j]);
+                        for (j, (p, g)) in p.iter_mut().zip(g).enumerate() {
+                            *g = *p * (*g - along) * scale;
+                            *p *= keep(j);
+                        }
+                    });
+                }
+            });
             let (p, g) = (View::rows(p, keys), View::rows(g, keys));
             // SAFETY: only this task writes the parts of this head and text
             unsafe {
@@ -253,59 +293,4 @@ fn room(scratch: &mut Vec<f32>, n: usize) -> &mut [f32] {
         scratch.resize(n, 0.0);
     }
     &mut scratch[..n]
-}
-
-/// Turns scores into probabilities with dropout, row by row, and writes the rows' log-sum-exp.
-fn softmax(scores: &mut [f32], log_sums: &mut [f32], keys: usize, dropout: Option<Dropout>) {
-    simd!((
-        scores: &mut [f32], log_sums: &mut [f32], keys: usize, dropout: Option<Dropout>
-    ) -> () {
-        for (i, (row, log_sum)) in scores.chunks_exact_mut(keys).zip(log_sums).enumerate() {
-            let largest = largest(row);
-            for v in row.iter_mut() {
-                *v = exp(*v - largest);
-            }
-            let total = sum(row, |_, v| v);
-            *log_sum = largest + total.ln();
-            let scale = 1.0 / total;
-            masked!(dropout, i * keys, |keep| {
-                for (j, v) in row.iter_mut().enumerate() {
-                    *v *= scale * keep(j);
-                }
-            });
-        }
-    });
-}
-
-/// Turns scores in p into probabilities with dropout, and `dy vᵀ` in g into the gradient of the products
-/// `q kᵀ`.
-fn softmax_backward(
-    p: &mut [f32],
-    g: &mut [f32],
-    log_sums: &[f32],
-    keys: usize,
-    scale: f32,
-    dropout: Option<Dropout>,
-) {
-    simd!((
-        p: &mut [f32], g: &mut [f32], log_sums: &[f32], keys: usize, scale: f32,
-        dropout: Option<Dropout>
-    ) -> () {
-        let rows = p.chunks_exact_mut(keys).zip(g.chunks_exact_mut(keys));
-        for (i, ((p, g), log_sum)) in rows.zip(log_sums).enumerate() {
-            for v in p.iter_mut() {
-                *v = exp(*v - log_sum);
-            }
-            masked!(dropout, i * keys, |keep| {
-                for (j, v) in g.iter_mut().enumerate() {
-                    *v *= keep(j);
-                }
-                let along = sum(p, |j, v| v * g[j]);
-                for (j, (p, g)) in p.iter_mut().zip(g).enumerate() {
-                    *g = *p * (*g - along) * scale;
-                    *p *= keep(j);
-                }
-            });
-        }
-    });
 }

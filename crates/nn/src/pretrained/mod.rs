@@ -92,7 +92,12 @@ impl Pretrained {
             let message = "no tokenizer: the folder has neither tokenizer.json nor vocab.txt";
             return Err(Error::file(folder, message));
         };
-        tokenizer.check_vocabulary(config.architecture.vocabulary)?;
+        let (found, rows) = (tokenizer.vocabulary(), config.architecture.vocabulary);
+        if found > rows {
+            let allowed = format!("at most {rows}, vocab_size in config.json");
+            let message = format!("size of the vocabulary = {found}: {allowed}");
+            return Err(Error::file(&tokenizer.path, message));
+        }
         let mut companions = Vec::new();
         for name in COMPANIONS {
             let path = folder.join(name);

@@ -110,17 +110,8 @@ fn open(path: &Path) -> Result<Vec<Tensor>, Error> {
 }
 
 impl Tensor {
-    /// `Ok` if the tensor has the shape.
-    pub(super) fn check_shape(&self, expected: &[usize]) -> Result<(), Error> {
-        if self.shape == expected {
-            return Ok(());
-        }
-        let (found, expected) = (self.shape.clone(), expected.to_vec());
-        Err(Error::Shape { tensor: self.place(), found, expected })
-    }
-
     /// File and name, for messages.
-    fn place(&self) -> String {
+    pub(super) fn place(&self) -> String {
         format!("{}: `{}`", self.path.display(), self.name)
     }
 

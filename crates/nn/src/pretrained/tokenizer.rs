@@ -21,7 +21,7 @@ use crate::error::check;
 pub struct Tokenizer {
     inner: tokenizers::Tokenizer,
     /// The file that it was read from.
-    path: PathBuf,
+    pub(super) path: PathBuf,
     /// The tokenizer.json as read, or its equivalent for a vocab.txt.
     json: String,
     /// Special tokens added to every text.
@@ -110,8 +110,10 @@ impl Tokenizer {
         let fail = |message: String| Err(Error::file(path, message));
         let library = |e: tokenizers::Error| Error::file(path, e);
         inner.with_truncation(None).map_err(library)?.with_padding(None);
-        if let Some(token) = unknown_token(&json)
-            && inner.token_to_id(&token).is_none()
+        // the library looks the token for unknown words up only when a text needs it
+        let read = serde_json::from_str::<Value>(&json).unwrap_or_default();
+        if let Some(token) = read["model"]["unk_token"].as_str()
+            && inner.token_to_id(token).is_none()
         {
             return fail(format!("its unknown token `{token}` is not in the vocabulary"));
         }
@@ -167,16 +169,6 @@ impl Tokenizer {
         Ok(max_length - self.special)
     }
 
-    /// `Ok` if a table of `rows` token vectors has one for every id.
-    pub(super) fn check_vocabulary(&self, rows: usize) -> Result<(), Error> {
-        let found = self.vocabulary();
-        if found <= rows {
-            return Ok(());
-        }
-        let allowed = format!("at most {rows}, vocab_size in config.json");
-        Err(Error::file(&self.path, format!("size of the vocabulary = {found}: {allowed}")))
-    }
-
     /// The tokenizer as a tokenizer.json: the file as read, or its equivalent for a vocab.txt.
     pub fn to_json(&self) -> &str {
         &self.json
@@ -193,13 +185,6 @@ fn special_token(keys: &Keys, key: &str, default: &str) -> Result<String, Error>
             .map(str::to_owned)
             .ok_or_else(|| keys.refuse(key, "a string, or an object with the string `content`")),
     }
-}
-
-/// The token of a tokenizer.json's model for unknown words, which the library looks up only when a text
-/// needs it.
-fn unknown_token(json: &str) -> Option<String> {
-    let read: Value = serde_json::from_str(json).ok()?;
-    Some(read["model"]["unk_token"].as_str()?.to_owned())
 }
 
 /// The most times that a normalizer may make a text longer.

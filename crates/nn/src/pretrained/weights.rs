@@ -34,41 +34,35 @@ pub(super) struct Piece {
 pub(super) fn layout(architecture: &Architecture) -> Vec<Piece> {
     let Architecture { width: d, feed_forward: ff, vocabulary, positions, types, .. } =
         *architecture;
-    let mut pieces = Vec::new();
-    let mut add = |path: String, shape: &[usize], names: &[&str], end: &str| {
-        let names = names.iter().map(|name| format!("{name}{end}")).collect();
-        pieces.push(Piece { path, shape: shape.to_vec(), names });
+    let tables = [
+        ("tokens", "word", vocabulary),
+        ("positions", "position", positions),
+        ("types", "token_type", types),
+    ];
+    let table = |(path, name, rows): (&str, &str, usize)| {
+        let names = vec![format!("embeddings.{name}_embeddings.weight")];
+        Piece { path: path.into(), shape: vec![rows, d], names }
     };
-    let tables = [("tokens", "word", vocabulary), ("positions", "position", positions)];
-    for (path, name, rows) in tables.into_iter().chain([("types", "token_type", types)]) {
-        let name = format!("embeddings.{name}_embeddings");
-        add(path.into(), &[rows, d], &[&name], ".weight");
-    }
-    add("norm.gamma".into(), &[d], &["embeddings.LayerNorm"], ".weight");
-    add("norm.beta".into(), &[d], &["embeddings.LayerNorm"], ".bias");
-    let qkv = ["query", "key", "value"].map(|part| format!("attention.self.{part}"));
-    let linear: [(&str, &[&str], [usize; 2]); 4] = [
-        ("qkv", &qkv.each_ref().map(String::as_str), [d, 3 * d]),
-        ("output", &["attention.output.dense"], [d, d]),
-        ("up", &["intermediate.dense"], [d, ff]),
-        ("down", &["output.dense"], [ff, d]),
-    ];
-    let norms = [
-        ("attention_norm", "attention.output.LayerNorm"),
-        ("feed_forward_norm", "output.LayerNorm"),
-    ];
+    let mut pieces: Vec<Piece> = tables.map(table).into();
+    let (norm, linear) = (["gamma", "beta"], ["weight", "bias"]);
+    let mut add = |path: String, own: [&str; 2], names: &[String], shape: &[usize]| {
+        let shapes = [shape, &shape[shape.len() - 1..]];
+        for ((own, end), shape) in own.into_iter().zip(linear).zip(shapes) {
+            let names = names.iter().map(|name| format!("{name}.{end}")).collect();
+            pieces.push(Piece { path: format!("{path}.{own}"), shape: shape.to_vec(), names });
+        }
+    };
+    add("norm".into(), norm, &["embeddings.LayerNorm".into()], &[d]);
     for i in 0..architecture.layers {
-        let full = |name: &&str| format!("encoder.layer.{i}.{name}");
-        for (path, names, shape) in &linear {
-            let names: Vec<String> = names.iter().map(full).collect();
-            let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            add(format!("layers.{i}.{path}.weight"), shape, &names, ".weight");
-            add(format!("layers.{i}.{path}.bias"), &shape[1..], &names, ".bias");
-        }
-        for (path, name) in norms {
-            add(format!("layers.{i}.{path}.gamma"), &[d], &[&full(&name)], ".weight");
-            add(format!("layers.{i}.{path}.beta"), &[d], &[&full(&name)], ".bias");
-        }
+        let path = |name: &str| format!("layers.{i}.{name}");
+        let full = |name: &str| format!("encoder.layer.{i}.{name}");
+        let qkv = ["query", "key", "value"].map(|part| full(&format!("attention.self.{part}")));
+        add(path("qkv"), linear, &qkv, &[d, 3 * d]);
+        add(path("output"), linear, &[full("attention.output.dense")], &[d, d]);
+        add(path("up"), linear, &[full("intermediate.dense")], &[d, ff]);
+        add(path("down"), linear, &[full("output.dense")], &[ff, d]);
+        add(path("attention_norm"), norm, &[full("attention.output.LayerNorm")], &[d]);
+        add(path("feed_forward_norm"), norm, &[full("output.LayerNorm")], &[d]);
     }
     pieces
 }
@@ -141,7 +135,10 @@ pub(super) fn body(
                 let message = format!("`{full}` occurs under its old and its new name");
                 return Err(Error::file(&tensors.path, message));
             }
-        } else if is_unused(name.as_deref().unwrap_or_else(|| outside(full, prefix))) {
+            continue;
+        }
+        let name = name.as_deref().unwrap_or_else(|| outside(full, prefix));
+        if BUFFERS.contains(&name) || HEADS.iter().any(|head| name.starts_with(head)) {
             unused.push(full.clone());
         } else {
             unknown.push((full.clone(), tensor.shape.clone()));
@@ -152,7 +149,11 @@ pub(super) fn body(
     let place = || format!("{}: not the weights of this architecture", tensors.path.display());
     check_names(place, missing, unknown.into_iter())?;
     for (name, tensor) in &used {
-        tensor.check_shape(&shapes[name.as_str()])?;
+        let expected = &shapes[name.as_str()];
+        if tensor.shape != *expected {
+            let (found, expected) = (tensor.shape.clone(), expected.clone());
+            return Err(Error::Shape { tensor: tensor.place(), found, expected });
+        }
     }
     let read = |piece: &Piece| -> Result<Parameter, Error> {
         let values: Result<_, _> =
@@ -210,8 +211,4 @@ fn present(name: &str) -> String {
     renamed(".gamma", ".weight")
         .or_else(|| renamed(".beta", ".bias"))
         .unwrap_or_else(|| name.to_owned())
-}
-
-fn is_unused(name: &str) -> bool {
-    BUFFERS.contains(&name) || HEADS.iter().any(|head| name.starts_with(head))
 }
