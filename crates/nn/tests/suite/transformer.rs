@@ -107,7 +107,7 @@ fn narrow_products_are_near() {
             let difference = apart(&expected, &value);
             assert!(difference > 0.0 && difference < bound, "{precision:?}: {difference}");
             assert_eq!(found.len(), gradients.len());
-            // first tokens leave other tokens gradients that are as small as their errors
+            // of first tokens the value is bounded, and not the gradients
             let gradients = gradients.iter().filter(|_| pooling == Pooling::Mean);
             for ((_, a), (_, b)) in gradients.zip(&found) {
                 assert!(apart(a, b) < 10.0 * bound, "{precision:?}");
