@@ -43,16 +43,14 @@ pub fn read_candidate_lists(path: &Path, queries: &[String]) -> Result<Candidate
     let mut reader = serde_json::Deserializer::from_reader(file);
     let wanted = queries.iter().map(String::as_str).collect();
     let mut found = Lists { wanted, lists: HashMap::new(), ids: HashMap::new(), unused: 0 };
-    reader.deserialize_map(&mut found).and_then(|()| reader.end()).map_err(|error| match error
-        .io_error_kind()
-    {
+    let read = reader.deserialize_map(&mut found).and_then(|()| reader.end());
+    read.map_err(|error| match error.io_error_kind() {
         Some(kind) => io(kind.into()),
         None => Error::line(path, error.line(), error.to_string()),
     })?;
     let list = |query: &String| {
-        let message = || format!("no list of candidates for query {query:?}");
-        let list = found.lists.get(query).cloned();
-        list.ok_or_else(|| Error::file(path, message()))
+        let absent = || Error::file(path, format!("no list of candidates for query {query:?}"));
+        found.lists.get(query).cloned().ok_or_else(absent)
     };
     let lists = queries.iter().map(list).collect::<Result<_, _>>()?;
     let mut candidates = vec![String::new(); found.ids.len()];
@@ -91,22 +89,17 @@ impl<'de> Visitor<'de> for &mut Lists<'_> {
             seen.clear();
             let mut list = Vec::with_capacity(ids.len());
             for id in ids {
-                let next = self.ids.len();
-                let at = match self.ids.get(&id) {
-                    Some(&at) => at,
-                    None => {
-                        let at = u32::try_from(next).map_err(|_| {
-                            A::Error::custom(format!("more than {} candidates", u32::MAX))
-                        })?;
-                        self.ids.insert(id.clone(), at);
-                        at
-                    }
-                };
+                let next = u32::try_from(self.ids.len());
+                let next = next.map_err(|_| A::Error::custom("more candidates than 2³²"))?;
+                let at = self.ids.get(&id).copied().unwrap_or(next);
                 if !seen.insert(at) {
                     let reason = format!("query {query:?} lists the candidate {id:?} twice");
                     return Err(A::Error::custom(reason));
                 }
                 list.push(at);
+                if at == next {
+                    self.ids.insert(id, at);
+                }
             }
             if self.lists.contains_key(&query) {
                 return Err(A::Error::custom(format!("query {query:?} has two lists")));

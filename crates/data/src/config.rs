@@ -7,22 +7,20 @@ use crate::Error;
 pub use crate::dataset::SplitName;
 use crate::error::check;
 pub use crate::inputs::InputKind;
-use crate::kinds::kinds;
+use crate::kinds::{Table, kinds};
 pub use crate::output_features::{
     FeatureFileConfig, GraphFeatures, LabelFeatures, MoleculeGraphFeatures, NgramFeatures,
     NumberFeatures, OutputFeatures, OwnVectors, RankingEmbedding, RankingFeatures,
     SubstructureFeatures,
 };
-pub use crate::output_source::{CandidateConfig, OutputSource};
+pub use crate::outputs::{CandidateConfig, OutputSource};
 use crate::pairs::Pairs;
 pub use crate::pairs::{
     FeatureInputsConfig, InputsConfig, KernelInputsConfig, MemoryConfig, MultiLabelConfig,
     NoiseConfig, OfficialConfig, PoolConfig, RowOrder, SplitsConfig, SyntheticConfig, SyntheticMap,
-    TablesConfig,
+    TablesConfig, TextConfig,
 };
 pub use crate::table::OnBadRow;
-use crate::tagged::Table;
-pub use crate::texts::TextConfig;
 
 /// The pairs to learn from.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]

@@ -126,10 +126,8 @@ impl Error {
 
     /// The error for an extension that is not read; `allowed` are those that are.
     pub(crate) fn extension(path: &Path, allowed: &str) -> Self {
-        let found = extension_of(path);
-        Self::compressed(path).unwrap_or_else(|| {
-            Self::file(path, format!("unknown extension {found:?}; allowed: {allowed}"))
-        })
+        let unknown = format!("unknown extension {:?}; allowed: {allowed}", extension_of(path));
+        Self::compressed(path).unwrap_or_else(|| Self::file(path, unknown))
     }
 
     /// The error for a compressed file, if its extension says that it is one.
@@ -151,18 +149,6 @@ impl Error {
         Self::file(path, "the file is empty; at least one row is needed")
     }
 
-    pub(crate) fn no_rows(path: &Path, columns: &[String]) -> Self {
-        let columns = list(columns);
-        let message =
-            format!("zero rows after the header (columns: {columns}); at least one is needed");
-        Self::file(path, message)
-    }
-
-    pub(crate) fn ragged(path: &Path, line: usize, found: usize, columns: &[String]) -> Self {
-        let (expected, columns) = (columns.len(), list(columns));
-        Self::line(path, line, format!("{found} fields; expected {expected} ({columns})"))
-    }
-
     pub(crate) fn duplicate_column(
         path: &Path,
         line: usize,
@@ -179,11 +165,6 @@ impl Error {
 
     pub(crate) fn empty_value(path: &Path, line: usize, column: &str) -> Self {
         Self::line(path, line, format!("empty value in column {column:?}; a value is needed"))
-    }
-
-    pub(crate) fn blank_line(path: &Path, line: usize) -> Self {
-        let message = "blank line inside the table; blank lines are allowed only at the end";
-        Self::line(path, line, message)
     }
 
     pub(crate) fn row_count(features: &Path, found: usize, table: &Path, expected: usize) -> Self {
@@ -223,11 +204,8 @@ pub(crate) fn list(names: &[String]) -> String {
     }
     let shown: Vec<String> =
         names.iter().take(MOST).map(|name| format!("{:?}", shorten(name))).collect();
-    let more = match names.len().saturating_sub(MOST) {
-        0 => String::new(),
-        rest => format!(" and {rest} more"),
-    };
-    shown.join(", ") + &more
+    let more = names.len().saturating_sub(MOST);
+    shown.join(", ") + &if more > 0 { format!(" and {more} more") } else { String::new() }
 }
 
 fn io_message(source: &io::Error) -> String {

@@ -7,10 +7,9 @@
 //! | `.npy` | f2, f4, f8, i1 to i8, u1 to u8, bool; either order, either endianness | dense `f32`, in memory |
 //! | `.npy`, packed | u1 as `numpy.packbits` writes it | packed bits, in memory |
 
-use std::ops::Range;
 use std::path::Path;
 
-use dsokr_basis::features::{BitRows, Block, DenseRows, Features, MappedRows, RowKind, RowSource};
+use dsokr_basis::features::{BitRows, DenseRows, Features, MappedRows, RowKind, RowSource};
 use dsokr_basis::store::open_input;
 
 use crate::error::{extension_of, list};
@@ -22,41 +21,9 @@ const EXTENSIONS: &str = ".safetensors, .npy";
 /// Numbers that are held at once while a mapped file is checked: 1 MiB of `f32`.
 const CHECKED_AT_ONCE: usize = 1 << 18;
 
-/// The rows of a feature file; all finite, at least one.
-#[derive(Debug)]
-pub enum FeatureFile {
-    /// Read from the file block by block; resident memory does not grow with it.
-    Mapped(MappedRows),
-    /// Held in memory.
-    Loaded(Features),
-}
-
-impl FeatureFile {
-    fn rows(&self) -> &dyn RowSource {
-        match self {
-            FeatureFile::Mapped(rows) => rows,
-            FeatureFile::Loaded(rows) => rows,
-        }
-    }
-}
-
-impl RowSource for FeatureFile {
-    fn len(&self) -> usize {
-        self.rows().len()
-    }
-
-    fn width(&self) -> usize {
-        self.rows().width()
-    }
-
-    fn kind(&self) -> RowKind {
-        self.rows().kind()
-    }
-
-    fn block(&self, rows: Range<usize>) -> Result<Block<'_>, dsokr_basis::Error> {
-        self.rows().block(rows)
-    }
-}
+/// The rows of a feature file; all finite, at least one. Those of safetensors are read from the file block by block,
+/// so that resident memory does not grow with it.
+pub type FeatureFile = Box<dyn RowSource>;
 
 /// Opens a matrix of features, one row per object; the extension, in any case, says the format.
 ///
@@ -96,7 +63,7 @@ pub fn read_features(path: &Path, key: Option<&str>) -> Result<FeatureFile, Erro
             no_key(path, key)?;
             let npy::Matrix { width, values, .. } = npy::read_numbers(path)?;
             let rows = DenseRows::new(width, values).map_err(|reason| Error::rows(path, reason))?;
-            Ok(FeatureFile::Loaded(rows.into()))
+            Ok(Box::new(Features::from(rows)))
         }
         _ => Err(Error::extension(path, EXTENSIONS)),
     }
@@ -114,9 +81,9 @@ pub fn read_packed(path: &Path, key: Option<&str>) -> Result<FeatureFile, Error>
             bits if bits.kind() == RowKind::Bits => Ok(bits),
             other => {
                 let tensor = key.map_or("the tensor".into(), |key| format!("tensor {key:?}"));
+                let (found, allowed) = (other.kind(), "U8 (eight bits a byte)");
                 let message = format!(
-                    "{tensor} has elements of type number ({} rows); allowed: U8 (eight bits a byte)",
-                    other.kind()
+                    "{tensor} has elements of type number ({found} rows); allowed: {allowed}"
                 );
                 Err(Error::file(path, message))
             }
@@ -126,34 +93,24 @@ pub fn read_packed(path: &Path, key: Option<&str>) -> Result<FeatureFile, Error>
             let npy::Matrix { width, values, .. } = npy::read_bytes(path)?;
             let bits = BitRows::from_packed(width.saturating_mul(8), &values)
                 .map_err(|reason| Error::rows(path, reason))?;
-            Ok(FeatureFile::Loaded(bits.into()))
+            Ok(Box::new(Features::from(bits)))
         }
         _ => Err(Error::extension(path, EXTENSIONS)),
     }
 }
 
 /// The rows of the file `path`, if there are as many as in a table.
-pub(crate) fn follow(
-    rows: FeatureFile,
-    path: &Path,
-    table: &Table,
-) -> Result<Box<dyn RowSource>, Error> {
+pub(crate) fn follow(rows: FeatureFile, path: &Path, table: &Table) -> Result<FeatureFile, Error> {
     match rows.len() {
-        found if found == table.len() => Ok(Box::new(rows)),
+        found if found == table.len() => Ok(rows),
         found => Err(Error::row_count(path, found, table.path(), table.len())),
     }
 }
 
 fn no_key(path: &Path, key: Option<&str>) -> Result<(), Error> {
-    match key {
-        None => Ok(()),
-        Some(key) => {
-            let message = format!(
-                "key {key:?} given, but a .npy file holds one array without a name; leave the key out"
-            );
-            Err(Error::file(path, message))
-        }
-    }
+    let Some(key) = key else { return Ok(()) };
+    let has = "a .npy file holds one array without a name; leave the key out";
+    Err(Error::file(path, format!("key {key:?} given, but {has}")))
 }
 
 /// Maps a tensor of a safetensors file and checks every row.
@@ -173,11 +130,8 @@ fn map(path: &Path, key: Option<&str>) -> Result<FeatureFile, Error> {
     let mapped = MappedRows::open(path, key).map_err(|reason| Error::rows(path, reason))?;
     let (len, width) = (mapped.len(), mapped.width());
     if len == 0 {
-        let message = format!(
-            "tensor {key:?} has shape [0, {width}]; features must be a matrix [rows, columns] without \
-             a zero"
-        );
-        return Err(Error::file(path, message));
+        let allowed = "features must be a matrix [rows, columns] without a zero";
+        return Err(Error::file(path, format!("tensor {key:?} has shape [0, {width}]; {allowed}")));
     }
     // Bits are always finite; only the columns of dense rows can hold anything wrong.
     if mapped.kind() != RowKind::Bits {
@@ -187,5 +141,5 @@ fn map(path: &Path, key: Option<&str>) -> Result<FeatureFile, Error> {
             mapped.block(start..end).map_err(|reason| Error::rows(path, reason))?;
         }
     }
-    Ok(FeatureFile::Mapped(mapped))
+    Ok(Box::new(mapped))
 }

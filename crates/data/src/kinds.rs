@@ -1,3 +1,9 @@
+//! Enums of kinds, each with keys of its own, and tables whose keys depend on a tag that may be left out.
+
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, Deserializer, Error};
+use serde_json::{Map, Value};
+
 /// An enum of kinds, which serde tags with their names, and of which each is a type with a trait of its own.
 macro_rules! kinds {
     ($(#[$what:meta])* $all:ident by $tag:literal: $kind:path {
@@ -28,3 +34,39 @@ macro_rules! kinds {
 }
 
 pub(crate) use kinds;
+
+/// The keys and values of a table, whatever format they come from.
+pub(crate) struct Table(Map<String, Value>);
+
+impl Table {
+    pub(crate) fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Map::deserialize(deserializer).map(Self)
+    }
+
+    /// Takes a key out, if it is there.
+    pub(crate) fn take<T: DeserializeOwned, E: Error>(
+        &mut self,
+        key: &str,
+    ) -> Result<Option<T>, E> {
+        let value = self.0.remove(key).map(T::deserialize).transpose();
+        value.map_err(|error| E::custom(format!("{key}: {error}")))
+    }
+
+    /// The rest as an enum that serde tags with the key `tag`, which has the value `default` if it is not
+    /// there; the message about an unknown key names also the `others` that were taken out before.
+    pub(crate) fn tagged<T: DeserializeOwned, E: Error>(
+        mut self,
+        tag: &str,
+        default: &str,
+        others: &[&str],
+    ) -> Result<T, E> {
+        self.0.entry(tag).or_insert_with(|| default.into());
+        T::deserialize(Value::Object(self.0)).map_err(|error| {
+            let mut message = error.to_string();
+            if message.starts_with("unknown field") {
+                others.iter().for_each(|other| message += &format!(", `{other}`"));
+            }
+            E::custom(message)
+        })
+    }
+}

@@ -1,10 +1,10 @@
-//! Matrices in NumPy's own format, NEP 1, versions 1 to 3.
+//! Matrices in NumPy's own format, NEP 1: versions 1 to 3 are read, and version 1 is written.
 
 use std::fs::File;
-use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use dsokr_basis::store::open_input;
+use dsokr_basis::store::{open_input, write_atomically};
 use faer::Mat;
 use half::f16;
 
@@ -43,11 +43,7 @@ pub(crate) fn elements(path: &Path) -> Option<f64> {
 
 /// Reads packed bytes.
 pub(crate) fn read_bytes(path: &Path) -> Result<Matrix<u8>, Error> {
-    let npy = Npy::open(path, BYTES)?;
-    match npy.element.name {
-        BYTE => npy.matrix(|word| Ok(word as u8)),
-        _ => Err(npy.header.element_type(path, BYTES)),
-    }
+    Npy::open(path, BYTES)?.matrix(|word| Ok(word as u8))
 }
 
 /// A matrix in row-major order, whatever the order in the file.
@@ -88,8 +84,9 @@ const BOOL: &str = "b1";
 struct Npy<'p> {
     path: &'p Path,
     reader: BufReader<File>,
-    header: Header,
     element: &'static Element,
+    big_endian: bool,
+    by_columns: bool,
     rows: usize,
     width: usize,
 }
@@ -99,21 +96,21 @@ impl<'p> Npy<'p> {
     fn open(path: &'p Path, allowed: &str) -> Result<Self, Error> {
         let io = |source| Error::io(path, source);
         let mut file = open_input(path).map_err(io)?;
-        let header = read_header(path, &mut file)?;
-        let element = header.element().ok_or_else(|| header.element_type(path, allowed))?;
-        let shape = || {
-            let message = format!(
-                "the array has shape {:?}; features must be a matrix [rows, columns] without a zero",
-                header.shape
-            );
-            Error::file(path, message)
+        let (text, start) = header_of(path, &mut file)?;
+        let Header { descr, by_columns, shape } = parse(&text).map_err(|e| invalid(path, &e))?;
+        let element = element(&descr).filter(|read| allowed == NUMBERS || read.name == BYTE);
+        let element = element.ok_or_else(|| {
+            let found = shorten(&descr);
+            Error::file(path, format!("the array has elements of type {found}; allowed: {allowed}"))
+        })?;
+        let wrong_shape = || {
+            let allowed = "features must be a matrix [rows, columns] without a zero";
+            Error::file(path, format!("the array has shape {shape:?}; {allowed}"))
         };
-        let &[rows @ (1..), width @ (1..)] = &header.shape[..] else { return Err(shape()) };
-        let expected = rows
-            .checked_mul(width)
-            .and_then(|count| count.checked_mul(element.size as u64))
-            .and_then(|bytes| bytes.checked_add(header.start))
-            .ok_or_else(shape)?;
+        let &[rows @ (1..), width @ (1..)] = &shape[..] else { return Err(wrong_shape()) };
+        let bytes =
+            rows.checked_mul(width).and_then(|count| count.checked_mul(element.size as u64));
+        let expected = bytes.and_then(|bytes| bytes.checked_add(start)).ok_or_else(wrong_shape)?;
         let found = file.metadata().map_err(io)?.len();
         if found != expected {
             let how = if found < expected { "truncated" } else { "followed by something else" };
@@ -122,11 +119,12 @@ impl<'p> Npy<'p> {
             return Err(Error::file(path, message));
         }
         let (Ok(rows), Ok(width)) = (usize::try_from(rows), usize::try_from(width)) else {
-            return Err(shape());
+            return Err(wrong_shape());
         };
-        file.seek(SeekFrom::Start(header.start)).map_err(io)?;
+        file.seek(SeekFrom::Start(start)).map_err(io)?;
         let reader = BufReader::with_capacity(1 << 18, file);
-        Ok(Self { path, reader, header, element, rows, width })
+        let big_endian = descr.starts_with("'>");
+        Ok(Self { path, reader, element, big_endian, by_columns, rows, width })
     }
 
     /// The elements as `narrow` makes them, which must be finite.
@@ -158,10 +156,10 @@ impl<'p> Npy<'p> {
             let mut word = [0; 8];
             let bytes = &mut word[..size];
             self.reader.read_exact(bytes).map_err(|source| Error::io(self.path, source))?;
-            if self.header.big_endian {
+            if self.big_endian {
                 bytes.reverse();
             }
-            let (row, column) = match self.header.by_columns {
+            let (row, column) = match self.by_columns {
                 true => (step % rows, step / rows),
                 false => (step / width, step % width),
             };
@@ -173,61 +171,54 @@ impl<'p> Npy<'p> {
     }
 }
 
-/// What the header says.
-struct Header {
-    /// The type of the elements, as it is written.
-    descr: String,
-    big_endian: bool,
-    by_columns: bool,
-    shape: Vec<u64>,
-    /// Position of the first element.
-    start: u64,
+/// The type that a header writes.
+fn element(descr: &str) -> Option<&'static Element> {
+    let name = descr.strip_prefix('\'')?.strip_suffix('\'')?;
+    let (order, name) = name.split_at_checked(1)?;
+    let named = ELEMENTS.iter().find(|element| element.name == name);
+    named.filter(|_| "<>|=".contains(order))
 }
 
-impl Header {
-    fn element(&self) -> Option<&'static Element> {
-        let name = self.descr.strip_prefix('\'')?.strip_suffix('\'')?;
-        let (order, name) = name.split_at_checked(1)?;
-        let named = ELEMENTS.iter().find(|element| element.name == name);
-        named.filter(|_| "<>|=".contains(order))
-    }
-
-    fn element_type(&self, path: &Path, allowed: &str) -> Error {
-        let found = shorten(&self.descr);
-        Error::file(path, format!("the array has elements of type {found}; allowed: {allowed}"))
-    }
+fn invalid(path: &Path, message: &str) -> Error {
+    Error::file(path, format!("not a valid .npy file: {message}"))
 }
 
-fn read_header(path: &Path, file: &mut File) -> Result<Header, Error> {
-    let wrong = |message: &str| Error::file(path, format!("not a valid .npy file: {message}"));
+/// The text of a file's header, and the position of the first element.
+fn header_of(path: &Path, file: &mut File) -> Result<(String, u64), Error> {
     let mut head = Vec::new();
-    file.take(LONGEST_HEADER as u64 + 12)
-        .read_to_end(&mut head)
-        .map_err(|source| Error::io(path, source))?;
-    // Magic, version, then the header's length in two bytes (version 1) or four.
-    let (start, length) = match *head.as_slice() {
-        [0x93, b'N', b'U', b'M', b'P', b'Y', 1, _, a, b, ..] => {
-            (10, usize::from(u16::from_le_bytes([a, b])))
-        }
-        [0x93, b'N', b'U', b'M', b'P', b'Y', 2 | 3, _, a, b, c, d, ..] => {
-            (12, u32::from_le_bytes([a, b, c, d]) as usize)
-        }
-        [0x93, b'N', b'U', b'M', b'P', b'Y', version, _, ..] if version > 3 || version == 0 => {
+    let read = file.take(LONGEST_HEADER as u64 + 12).read_to_end(&mut head);
+    read.map_err(|source| Error::io(path, source))?;
+    let wrong = |message: &str| invalid(path, message);
+    let Some(rest) = head.strip_prefix(b"\x93NUMPY") else {
+        return Err(wrong("it does not start with \\x93NUMPY"));
+    };
+    // version, then the header's length in two bytes (version 1) or four
+    let (start, length) = match *rest {
+        [1, _, a, b, ..] => (10, usize::from(u16::from_le_bytes([a, b]))),
+        [2 | 3, _, a, b, c, d, ..] => (12, u32::from_le_bytes([a, b, c, d]) as usize),
+        [version @ (0 | 4..), _, ..] => {
             return Err(wrong(&format!("format version {version}; allowed: 1, 2, 3")));
         }
-        [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => return Err(wrong("the header ends early")),
-        _ => return Err(wrong("it does not start with \\x93NUMPY")),
+        _ => return Err(wrong("the header ends early")),
     };
     if length > LONGEST_HEADER {
         let message = format!("a header of {length} bytes; at most {LONGEST_HEADER} are allowed");
         return Err(wrong(&message));
     }
     let text = head.get(start..start + length).ok_or_else(|| wrong("the header ends early"))?;
-    parse(&String::from_utf8_lossy(text), (start + length) as u64).map_err(|e| wrong(&e))
+    Ok((String::from_utf8_lossy(text).into_owned(), (start + length) as u64))
+}
+
+/// What the header says.
+struct Header {
+    /// The type of the elements, as it is written.
+    descr: String,
+    by_columns: bool,
+    shape: Vec<u64>,
 }
 
 /// Reads the header's text, a Python dictionary.
-fn parse(text: &str, start: u64) -> Result<Header, String> {
+fn parse(text: &str) -> Result<Header, String> {
     let value = |key: &str| {
         let quoted = [format!("'{key}':"), format!("\"{key}\":")];
         let rest = quoted.iter().find_map(|quoted| text.split_once(&quoted[..]));
@@ -241,12 +232,10 @@ fn parse(text: &str, start: u64) -> Result<Header, String> {
     });
     let descr = name.unwrap_or_else(|| descr.trim_end().to_owned());
     let order = value("fortran_order")?;
-    let by_columns = match (order.starts_with("True"), order.starts_with("False")) {
-        (false, false) => {
-            return Err(format!("fortran_order {:?}; allowed: True, False", shorten(order)));
-        }
-        (by_columns, _) => by_columns,
-    };
+    let by_columns = order.starts_with("True");
+    if !by_columns && !order.starts_with("False") {
+        return Err(format!("fortran_order {:?}; allowed: True, False", shorten(order)));
+    }
     let shape = value("shape")?;
     let sizes = shape.strip_prefix('(').and_then(|rest| rest.split_once(')'));
     let (sizes, _) = sizes
@@ -258,5 +247,76 @@ fn parse(text: &str, start: u64) -> Result<Header, String> {
     let shape: Vec<u64> = words.map(size).collect::<Result<_, _>>()?;
     let product = shape.iter().try_fold(1u64, |product, &size| product.checked_mul(size.max(1)));
     product.ok_or("the sizes in the header overflow")?;
-    Ok(Header { big_endian: descr.starts_with("'>"), descr, by_columns, shape, start })
+    Ok(Header { descr, by_columns, shape })
+}
+
+/// Writes a matrix of 32-bit numbers as `numpy.save` does, row-major, atomically: `next` gives some
+/// rows at a time, and none at the end. What [`read_matrix`](crate::read_matrix) and NumPy read.
+///
+/// # Errors
+/// The errors of `next`; [`Error::File`] for another number of rows than `rows`; what the file system
+/// reports. No file is left then.
+///
+/// ```
+/// use dsokr_data::{read_matrix, write_matrix};
+///
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("z.npy");
+/// let mut blocks = [vec![1.0, 2.0, 3.0, 4.0], vec![5.0, 6.0]].into_iter();
+/// write_matrix(&path, (3, 2), || Ok::<_, dsokr_data::Error>(blocks.next()))?;
+/// assert_eq!(read_matrix(&path)?[(2, 1)], 6.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn write_matrix<E: From<Error>>(
+    path: &Path,
+    (rows, width): (usize, usize),
+    mut next: impl FnMut() -> Result<Option<Vec<f32>>, E>,
+) -> Result<(), E> {
+    let mut failed = None;
+    let written = write_atomically(path, |file| {
+        file.write_all(&header(&format!("{rows}, {width}")))?;
+        let mut count = 0;
+        failed = loop {
+            match next() {
+                Ok(Some(block)) => {
+                    count += block.len();
+                    block.iter().try_for_each(|value| file.write_all(&value.to_le_bytes()))?;
+                }
+                Ok(None) if count == rows * width => return Ok(()),
+                Ok(None) => {
+                    let message = format!("{count} numbers for {rows} rows of {width}");
+                    break Some(Error::file(path, message).into());
+                }
+                Err(error) => break Some(error),
+            }
+        };
+        Err(io::Error::other("the rows cannot be made"))
+    });
+    match failed {
+        Some(error) => Err(error),
+        None => written.map_err(|error| Error::from(error).into()),
+    }
+}
+
+/// Writes 32-bit numbers as `numpy.save` writes an array of one dimension, atomically.
+///
+/// # Errors
+/// What the file system reports.
+pub fn write_vector(path: &Path, values: &[f32]) -> Result<(), Error> {
+    Ok(write_atomically(path, |file| {
+        file.write_all(&header(&format!("{},", values.len())))?;
+        values.iter().try_for_each(|value| file.write_all(&value.to_le_bytes()))
+    })?)
+}
+
+/// Magic, version 1.0, the header's length, and the header with the sizes of a shape, padded to a
+/// multiple of 64 bytes.
+fn header(sizes: &str) -> Vec<u8> {
+    let text = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({sizes}), }}");
+    let length = (10 + text.len() + 1).next_multiple_of(64) - 10;
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    // two sizes have at most 40 digits, so the length fits
+    bytes.extend((length as u16).to_le_bytes());
+    bytes.extend(format!("{text:<width$}\n", width = length - 1).bytes());
+    bytes
 }

@@ -1,13 +1,19 @@
+//! The outputs, and what `[output]` says of them.
+
 use std::collections::HashMap;
+use std::ops::Range;
+use std::path::Path;
 
-use dsokr_basis::RowSource;
 use dsokr_basis::features::JoinedRows;
+use dsokr_basis::{Block, RowKind, RowSource};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
+use crate::error::check;
 use crate::fitted::FittedFeatures;
-use crate::output_features::{OutputFiles, OutputTable};
-use crate::output_source::{CandidateConfig, OutputSource};
-use crate::table::{Table, unique_ids};
-use crate::{Error, Truth};
+use crate::output_features::{OutputFeatures, OutputFiles, OutputTable};
+use crate::table::{OnBadRow, Table, unique_ids};
+use crate::{Error, Truth, check_inside};
 
 /// The outputs y: ids, labels to show, feature rows, and which of them are candidates.
 pub struct Outputs {
@@ -42,36 +48,30 @@ impl Outputs {
             Some(column) => table.column(column)?.to_vec(),
             None => vec![String::new(); ids.len()],
         };
-        let candidates = match config.candidate {
+        let candidates: Vec<usize> = match config.candidate {
             None => (0..ids.len()).collect(),
-            Some(rule) => {
-                let values = table.column(&rule.column)?.iter().enumerate();
-                let chosen: Vec<usize> =
-                    values.filter(|(_, v)| **v == rule.value).map(|(i, _)| i).collect();
-                if chosen.is_empty() {
-                    let CandidateConfig { column, value } = rule;
-                    let message =
-                        format!("no row has {column} = {value:?}, so there is no candidate");
-                    return Err(Error::file(path, message));
-                }
-                chosen
+            Some(CandidateConfig { column, value }) => {
+                let values = table.column(column)?.iter().enumerate();
+                values.filter(|(_, found)| *found == value).map(|(row, _)| row).collect()
             }
         };
+        if let (Some(CandidateConfig { column, value }), []) = (config.candidate, &candidates[..]) {
+            let message = format!("no row has {column} = {value:?}, so there is no candidate");
+            return Err(Error::file(path, message));
+        }
         let molecules = HashMap::new();
         let mut from =
             OutputTable { table, id, files, fitted: None, truth: None, labels, molecules };
-        let read = config.kernels().iter().enumerate().map(|(at, features)| {
+        let (mut parts, mut rows) = (Vec::new(), Vec::new());
+        for (at, features) in config.kernels().iter().enumerate() {
             from.fitted = fitted.and_then(|fitted| fitted.parts.get(at));
-            features.kind().read(&mut from)
-        });
-        let read = read.collect::<Result<Vec<_>, Error>>()?;
-        let (parts, mut rows): (Vec<_>, Vec<Box<dyn RowSource>>) = read.into_iter().unzip();
+            let (columns, read) = features.kind().read(&mut from)?;
+            parts.push(columns);
+            rows.push(read);
+        }
         let rows = match (rows.len(), rows.pop()) {
             (1, Some(rows)) => rows,
-            (_, last) => {
-                rows.extend(last);
-                Box::new(JoinedRows::new(rows)?)
-            }
+            (_, last) => Box::new(JoinedRows::new(rows.into_iter().chain(last).collect())?),
         };
         let (found, features) = (rows.width(), FittedFeatures { parts });
         if let Some(expected) = fitted.map(FittedFeatures::width).filter(|&width| width != found) {
@@ -86,5 +86,169 @@ impl Outputs {
     /// What some outputs are; none if one of them is unknown.
     pub(crate) fn truth_of(&self, outputs: &[Option<usize>]) -> Option<Truth> {
         self.truth.as_ref()?.select(outputs)
+    }
+}
+
+/// Outputs that are candidates.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CandidateConfig {
+    /// Column that says so.
+    pub column: String,
+    /// Its value for a candidate.
+    #[serde(default = "yes")]
+    pub value: String,
+}
+
+fn yes() -> String {
+    "1".into()
+}
+
+/// What the outputs are: those keys of `[output]` that do not say how they are compared.
+#[derive(Clone, Debug)]
+pub struct OutputSource<'a> {
+    /// Table of outputs, where there is one.
+    pub table: Option<&'a str>,
+    /// Column of the outputs' ids.
+    pub id: &'a str,
+    /// Column that `search` shows beside the id.
+    pub label: Option<&'a str>,
+    /// Which outputs are candidates; all, if left out.
+    pub candidate: Option<&'a CandidateConfig>,
+    /// Whether only outputs of training pairs, and of no split, are candidates.
+    pub only_training: bool,
+    /// Rows of features that the kernel compares.
+    pub features: &'a OutputFeatures,
+    /// Those that each of several kernels compares, in the place of `features`; none for one kernel.
+    pub summands: Vec<&'a OutputFeatures>,
+}
+
+impl<'a> OutputSource<'a> {
+    /// What is allowed where all outputs are candidates.
+    pub(crate) const ALL: &'static str = "absent: all outputs of official files, and all drawn outputs of validation and test pairs, are candidates, \
+         without labels";
+
+    /// The features of each kernel.
+    pub(crate) fn kernels(&self) -> &[&'a OutputFeatures] {
+        if self.summands.is_empty() { std::slice::from_ref(&self.features) } else { &self.summands }
+    }
+
+    /// The columns that are read of the table of outputs, beside the ids.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        let candidate = self.candidate.map(|candidate| &candidate.column[..]);
+        let kernels: Vec<_> = self.kernels().iter().map(|&one| one.kind().facts().column).collect();
+        [self.label, candidate].into_iter().chain(kernels).flatten()
+    }
+
+    /// Reads the columns of a table of outputs.
+    pub(crate) fn read(&self, path: &Path, on_bad_row: OnBadRow) -> Result<Table, Error> {
+        let columns: Vec<&str> = std::iter::once(self.id).chain(self.columns()).collect();
+        let mut kernels = self.kernels().iter();
+        let following = kernels.find(|features| features.kind().facts().follow_rows);
+        let features = following.unwrap_or(&self.kernels()[0]);
+        let read = |on_bad_row| Table::read_rows(path, &columns, on_bad_row);
+        let table = features.good_rows(self.id, on_bad_row, read)?;
+        table.log_skipped();
+        Ok(table)
+    }
+
+    /// Checks every value that the types leave open and the source of the pairs does not matter for.
+    pub(crate) fn validate(&self) -> Result<(), Error> {
+        if let Some(table) = self.table {
+            check_inside("output.table", table)?;
+        }
+        self.features.kind().validate("output.features")?;
+        for (at, features) in self.summands.iter().enumerate() {
+            let key = format!("output.kernels[{at}].features");
+            let allowed = "\"file\", \"ngrams\" or \"substructures\", for several kernels";
+            let (kind, holds) = (format!("{key}.kind"), features.kind().facts().can_be_summed);
+            check(holds, &kind, features.name(), allowed)?;
+            features.kind().validate(&key)?;
+        }
+        if let Some(column) = self.features.truth() {
+            let label = self.label.unwrap_or("absent");
+            let allowed = format!("{column:?}: predictions must equal the compared column");
+            check(label == column, "output.label", label, &allowed)?;
+        }
+        if let OutputFeatures::Graphs(_) = self.features {
+            let allowed = "absent: graphs are shown as they are";
+            check(self.label.is_none(), "output.label", "given", allowed)?;
+        }
+        Ok(())
+    }
+
+    /// Checks that there is one kernel.
+    pub(crate) fn check_one_kernel(&self) -> Result<(), Error> {
+        let allowed = "absent: several kernels need outputs in a table or a pool";
+        check(self.summands.is_empty(), "output.kernels", "given", allowed)
+    }
+
+    /// Checks that the features are not the vectors of the source itself.
+    pub(crate) fn check_features(&self) -> Result<(), Error> {
+        let allowed = "the features of outputs";
+        check(!self.is_own(), "output.features.kind", self.features.name(), allowed)
+    }
+
+    /// Checks that the features are the vectors of the source itself, and all outputs candidates.
+    pub(crate) fn check_own(&self) -> Result<(), Error> {
+        self.check_one_kernel()?;
+        let allowed = "absent: the vectors of this data.source are the features";
+        check(self.is_own(), "output.features.kind", self.features.name(), allowed)?;
+        self.check_no_table()?;
+        check(self.label.is_none(), "output.label", "given", Self::ALL)?;
+        check(self.candidate.is_none(), "output.candidate", "given", Self::ALL)
+    }
+
+    /// Checks that there is no table of outputs.
+    pub(crate) fn check_no_table(&self) -> Result<(), Error> {
+        let allowed = "absent: this data.source holds the outputs";
+        let found = self.table.map(|table| format!("{table:?}"));
+        check(found.is_none(), "output.table", found.unwrap_or_default(), allowed)
+    }
+
+    /// The error for a table of outputs that is not named.
+    pub(crate) fn no_table() -> Error {
+        Error::value("output.table", "absent", "the table of outputs")
+    }
+
+    fn is_own(&self) -> bool {
+        matches!(self.features, OutputFeatures::Source(_)) && self.summands.is_empty()
+    }
+}
+
+/// Some rows of a source, in any order, repeats allowed; read as they are asked for.
+pub struct Selected<'a> {
+    source: &'a dyn RowSource,
+    rows: &'a [usize],
+}
+
+impl<'a> Selected<'a> {
+    /// The rows of `source` at the indices `rows`.
+    pub fn new(source: &'a dyn RowSource, rows: &'a [usize]) -> Self {
+        Self { source, rows }
+    }
+}
+
+impl RowSource for Selected<'_> {
+    fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn width(&self) -> usize {
+        self.source.width()
+    }
+
+    fn kind(&self) -> RowKind {
+        self.source.kind()
+    }
+
+    fn parts(&self) -> Vec<(RowKind, usize)> {
+        self.source.parts()
+    }
+
+    fn block(&self, range: Range<usize>) -> Result<Block<'_>, dsokr_basis::Error> {
+        let outside = || dsokr_basis::Error::range(range.start, range.end, self.rows.len());
+        let rows = self.rows.get(range.clone()).ok_or_else(outside)?;
+        self.source.select(rows)
     }
 }

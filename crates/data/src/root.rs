@@ -1,7 +1,10 @@
 use std::path::{Component, Path, PathBuf};
 
-use crate::Error;
-use crate::error::check;
+use crate::error::{check, extension_of};
+use crate::{Error, npy};
+
+/// Bytes of memory that graphs and the entries of rows take, for each byte of their text.
+pub(crate) const A_BYTE_OF_NUMBERS: f64 = 4.0;
 
 /// The folder with a configuration's files.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,6 +62,25 @@ impl DataRoot {
     pub fn file(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
+
+    /// The length of a file in bytes, which the columns of a table take at the most; 0 for one that cannot be
+    /// read: reading it says what is wrong.
+    pub(crate) fn size(&self, name: &str) -> f64 {
+        size(&self.file(name))
+    }
+
+    /// Bytes of a matrix that is held in memory, with so many an element; other matrices are mapped. 0 for one
+    /// that cannot be read.
+    pub(crate) fn matrix(&self, name: &str, an_element: f64) -> f64 {
+        let path = self.file(name);
+        let count = (extension_of(&path) == "npy").then(|| npy::elements(&path)).flatten();
+        count.map_or(0.0, |count| an_element * count)
+    }
+}
+
+/// The length of a file in bytes; 0 where there is none.
+pub(crate) fn size(path: &Path) -> f64 {
+    std::fs::metadata(path).map_or(0.0, |file| if file.is_file() { file.len() as f64 } else { 0.0 })
 }
 
 /// Refuses the path of a `key` that leaves its folder: a configuration must work wherever the data

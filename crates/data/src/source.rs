@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use crate::config::{DataConfig, OutputSource};
-use crate::memory::size;
 use crate::output_features::OutputFiles;
 use crate::pairs::Wanted;
 use crate::table::Table;
@@ -148,7 +147,7 @@ impl Source<'_> {
         let mut needs: Vec<_> =
             pairs.into_iter().map(|(key, need)| (key.to_owned(), need)).collect();
         if let Some(name) = self.outputs.table {
-            needs.push(("output.table".to_owned(), size(&root.file(name))));
+            needs.push(("output.table".to_owned(), root.size(name)));
         }
         needs.push(("output.features.file".to_owned(), self.outputs.features.kind().memory(root)));
         for (at, summand) in self.outputs.summands.iter().enumerate() {

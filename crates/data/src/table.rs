@@ -10,8 +10,6 @@
 //! allowed at the end only. A `\r` alone is an error in CSV, unless it is quoted, and a character elsewhere.
 
 mod bad_rows;
-mod commas;
-mod json_lines;
 mod lines;
 mod official;
 mod rows;
@@ -25,7 +23,7 @@ use std::path::{Path, PathBuf};
 use dsokr_basis::store::open_input;
 
 use crate::Error;
-use crate::error::shorten;
+use crate::error::{list, shorten};
 use bad_rows::BadRows;
 use rows::Rows;
 
@@ -115,12 +113,18 @@ impl Table {
         })
     }
 
-    /// A table of columns in memory, all of one length.
-    pub(crate) fn in_memory<const N: usize>(columns: [(&str, Vec<String>); N]) -> Self {
-        let lines = (1..=columns.first().map_or(0, |(_, values)| values.len())).collect();
-        let (names, columns) =
-            columns.into_iter().map(|(name, values)| (name.to_owned(), values)).unzip();
-        Self { path: "memory".into(), names, columns, lines, bad: BadRows::default() }
+    /// A table of columns, all of one length, and one of ids, the numbers of the rows from 1, which count as their
+    /// lines.
+    pub(crate) fn numbered<const N: usize>(
+        path: &Path,
+        id: &str,
+        columns: [(&str, Vec<String>); N],
+    ) -> Self {
+        let lines: Vec<usize> = (1..=columns.first().map_or(0, |(_, all)| all.len())).collect();
+        let ids = lines.iter().map(usize::to_string).collect();
+        let columns = std::iter::once((id, ids)).chain(columns);
+        let (names, columns) = columns.map(|(name, values)| (name.to_owned(), values)).unzip();
+        Self { path: path.into(), names, columns, lines, bad: BadRows::default() }
     }
 
     /// A table of the columns `names`, whose values `values` gives for each row and its line.
@@ -142,19 +146,11 @@ impl Table {
         }
         let table = Self { path: rows.path, names, columns, lines, bad: rows.bad };
         table.first_bad_if_empty()?;
-        match (table.is_empty(), rows.has_header) {
-            (false, _) => Ok(table),
-            (true, true) => Err(Error::no_rows(&table.path, &rows.header)),
-            (true, false) => Err(Error::empty(&table.path)),
+        if table.is_empty() && rows.has_header {
+            let found = format!("zero rows after the header (columns: {})", list(&rows.header));
+            return Err(Error::file(&table.path, found + "; at least one is needed"));
         }
-    }
-
-    /// A column of values and one of ids, the numbers of the rows from 1, which count as their lines.
-    pub(super) fn numbered(path: &Path, id: &str, name: &str, values: Vec<String>) -> Self {
-        let lines: Vec<usize> = (1..=values.len()).collect();
-        let ids = lines.iter().map(usize::to_string).collect();
-        let (names, columns) = (vec![id.to_owned(), name.to_owned()], vec![ids, values]);
-        Self { path: path.to_path_buf(), names, columns, lines, bad: BadRows::default() }
+        if table.is_empty() { Err(Error::empty(&table.path)) } else { Ok(table) }
     }
 
     /// The error about a row.
@@ -197,8 +193,8 @@ impl Table {
     /// # Errors
     /// [`Error::Column`] if the column was not among those read.
     pub fn column(&self, name: &str) -> Result<&[String], Error> {
-        let found = self.names.iter().position(|known| known == name);
-        let found = found.and_then(|index| self.columns.get(index)).map(Vec::as_slice);
+        let mut named = self.names.iter().zip(&self.columns);
+        let found = named.find(|(known, _)| *known == name).map(|(_, values)| values.as_slice());
         found.ok_or_else(|| Error::missing_column(&self.path, name, &self.names))
     }
 
@@ -267,8 +263,7 @@ fn index_ids<'t>(
                 place.insert(row);
             }
             Entry::Occupied(known) => {
-                let (id, first) =
-                    (shorten(id), lines.get(*known.get()).copied().unwrap_or_default());
+                let (id, first) = (shorten(id), lines[*known.get()]);
                 let message = format!(
                     "id {id:?} in column {column:?} is already on line {first}; ids must be unique"
                 );

@@ -1,6 +1,12 @@
-use dsokr_molecule::graph::NamedGraph;
+//! Outputs as what they are: sets of labels, rankings, graphs, and molecules that are read from SMILES.
 
-use crate::{Error, Structure};
+use dsokr_molecule::Molecule;
+use dsokr_molecule::graph::{Graph, NamedGraph};
+use rayon::prelude::*;
+
+use crate::Error;
+use crate::error::shorten;
+use crate::table::Table;
 
 /// Outputs as what they are, not only as feature rows: what predictions are compared with, and what
 /// predicted ones are, where figures say more than ranks do.
@@ -62,4 +68,70 @@ impl Truth {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+}
+
+/// What the SMILES of a column are read as.
+///
+/// # Errors
+/// [`Error::Line`] for the first cell that is not a SMILES.
+pub(crate) fn column<T: Send>(
+    table: &Table,
+    column: &str,
+    parse: impl Fn(&str) -> Result<T, dsokr_molecule::Error> + Sync + Send,
+) -> Result<Vec<T>, Error> {
+    // a parallel collection into a `Result` would give any thread's error
+    let read: Vec<_> = cells(table, column, parse)?.collect();
+    read.into_iter().collect()
+}
+
+fn cells<'t, T: Send>(
+    table: &'t Table,
+    column: &str,
+    parse: impl Fn(&str) -> Result<T, dsokr_molecule::Error> + Sync + Send + 't,
+) -> Result<impl IndexedParallelIterator<Item = Result<T, Error>> + 't, Error> {
+    let cells = table.column(column)?.par_iter().enumerate();
+    let read = move |(row, smiles): (usize, &String)| {
+        parse(smiles).map_err(|reason| {
+            table.error(row, format!("the SMILES {:?}: {reason}", shorten(smiles)))
+        })
+    };
+    Ok(cells.map(read))
+}
+
+/// The rows of a column whose cells are not SMILES, with what is wrong with them.
+pub(crate) fn bad_rows(table: &Table, column: &str) -> Result<Vec<(usize, Error)>, Error> {
+    let cells = self::cells(table, column, Molecule::parse)?.enumerate();
+    Ok(cells.filter_map(|(row, molecule)| Some((row, molecule.err()?))).collect())
+}
+
+/// A molecule that is an output: as it is written and as a graph.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Structure {
+    /// Its SMILES.
+    pub smiles: String,
+    /// Its graph.
+    pub graph: Graph,
+}
+
+impl Structure {
+    /// The molecule itself, with what the graph leaves out; parsed anew, since few are drawn.
+    ///
+    /// # Errors
+    /// [`Error::File`] for a label that is not a SMILES.
+    pub fn molecule(&self) -> Result<Molecule, Error> {
+        of_candidate(&self.smiles, Molecule::parse)
+    }
+
+    pub(crate) fn parse(smiles: &str) -> Result<Self, dsokr_molecule::Error> {
+        let graph = Graph::from(&Molecule::parse(smiles)?);
+        Ok(Self { smiles: smiles.to_owned(), graph })
+    }
+}
+
+/// What the SMILES that is a candidate's label is read as.
+pub(crate) fn of_candidate<T>(
+    label: &str,
+    parse: impl Fn(&str) -> Result<T, dsokr_molecule::Error>,
+) -> Result<T, Error> {
+    parse(label).map_err(|reason| Error::label(&shorten(label), format!("a SMILES: {reason}")))
 }

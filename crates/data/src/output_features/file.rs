@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 use super::{FeatureFacts, FittedRows, OutputFiles, OutputKind, OutputTable};
 use crate::feature_file::{follow, read_features, read_packed};
 use crate::fitted::FittedColumns;
-use crate::memory::matrix;
 use crate::{DataRoot, Error, check_inside};
 
 /// A matrix in a file, one row an object.
@@ -33,7 +32,7 @@ impl OutputKind for FeatureFileConfig {
     }
 
     fn memory(&self, root: &DataRoot) -> f64 {
-        matrix(&root.file(&self.file), if self.packed { 2.0 } else { 4.0 })
+        root.matrix(&self.file, if self.packed { 2.0 } else { 4.0 })
     }
 
     fn read(&self, from: &mut OutputTable) -> Result<FittedRows, Error> {
@@ -54,10 +53,6 @@ impl OutputKind for FeatureFileConfig {
 pub struct OwnVectors {}
 
 impl OutputKind for OwnVectors {
-    fn facts(&self) -> FeatureFacts<'_> {
-        FeatureFacts::default()
-    }
-
     /// Those of further outputs lie in a file beside their table.
     fn read(&self, from: &mut OutputTable) -> Result<FittedRows, Error> {
         match from.files {

@@ -1,4 +1,4 @@
-//! Graphs of any kind, compared by a graph kernel.
+//! Graphs of any kind and molecules, compared by a graph kernel.
 
 use std::collections::HashMap;
 use std::fs;
@@ -12,9 +12,10 @@ use serde::{Deserialize, Serialize};
 use super::{FeatureFacts, FittedRows, OutputKind, OutputTable, sparse};
 use crate::error::CANDIDATES;
 use crate::fitted::FittedColumns;
-use crate::memory::{A_BYTE_OF_NUMBERS, size};
+use crate::root::{A_BYTE_OF_NUMBERS, size};
 use crate::table::Table;
-use crate::{DataRoot, Error, Truth, check_inside};
+use crate::truth::{bad_rows, column, of_candidate};
+use crate::{DataRoot, Error, Structure, Truth, check_inside};
 
 /// Counts of what a graph kernel compares, of graphs of any kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -29,10 +30,6 @@ pub struct GraphFeatures {
 }
 
 impl OutputKind for GraphFeatures {
-    fn facts(&self) -> FeatureFacts<'_> {
-        FeatureFacts::default()
-    }
-
     fn validate(&self, key: &str) -> Result<(), Error> {
         check_inside(&format!("{key}.file"), &self.file)?;
         validate(&self.graph, key)
@@ -60,13 +57,60 @@ impl OutputKind for GraphFeatures {
     }
 }
 
+/// Counts of what a graph kernel compares, of molecules.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MoleculeGraphFeatures {
+    /// The column, e.g. `smiles`.
+    pub column: String,
+    /// What is counted.
+    pub graph: GraphKernel,
+}
+
+impl MoleculeGraphFeatures {
+    fn molecules(&self, table: &Table) -> Result<Vec<Structure>, Error> {
+        column(table, &self.column, Structure::parse)
+    }
+}
+
+impl OutputKind for MoleculeGraphFeatures {
+    fn facts(&self) -> FeatureFacts<'_> {
+        FeatureFacts { column: Some(&self.column), is_compared: true, ..Default::default() }
+    }
+
+    fn validate(&self, key: &str) -> Result<(), Error> {
+        validate(&self.graph, key)
+    }
+
+    fn bad_rows(&self, table: &Table) -> Result<Vec<(usize, Error)>, Error> {
+        bad_rows(table, &self.column)
+    }
+
+    fn truth(&self, table: &Table) -> Result<Option<Truth>, Error> {
+        Ok(Some(Truth::Molecules(self.molecules(table)?)))
+    }
+
+    fn truth_of_labels(&self, labels: &[&str]) -> Result<Option<Truth>, Error> {
+        let molecules = labels.iter().map(|label| of_candidate(label, Structure::parse));
+        Ok(Some(Truth::Molecules(molecules.collect::<Result<_, _>>()?)))
+    }
+
+    fn read(&self, from: &mut OutputTable) -> Result<FittedRows, Error> {
+        let molecules = self.molecules(from.table)?;
+        let graphs: Vec<&Graph> = molecules.iter().map(|molecule| &molecule.graph).collect();
+        let rows = graph_rows(&self.graph, &graphs, from.fitted)?;
+        from.truth = Some(Truth::Molecules(molecules));
+        Ok(rows)
+    }
+}
+
 /// Checks a kernel of features under a key.
-pub(super) fn validate(kernel: &GraphKernel, key: &str) -> Result<(), Error> {
+fn validate(kernel: &GraphKernel, key: &str) -> Result<(), Error> {
     kernel.validate().map_err(|error| Error::setting(&format!("{key}.graph"), error))
 }
 
 /// The rows of graphs.
-pub(super) fn graph_rows(
+fn graph_rows(
     kernel: &GraphKernel,
     graphs: &[&Graph],
     fitted: Option<&FittedColumns>,

@@ -1,13 +1,9 @@
-//! What outputs are, as rows of features: one kind a file.
+//! What outputs are, as rows of features.
 
+mod columns;
+mod counts;
 mod file;
 mod graphs;
-mod labels;
-mod molecules;
-mod ngrams;
-mod numbers;
-mod rankings;
-mod substructures;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -18,14 +14,10 @@ use dsokr_molecule::Molecule;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use columns::{LabelFeatures, NumberFeatures, RankingEmbedding, RankingFeatures};
+pub use counts::{NgramFeatures, SubstructureFeatures};
 pub use file::{FeatureFileConfig, OwnVectors};
-pub use graphs::GraphFeatures;
-pub use labels::LabelFeatures;
-pub use molecules::MoleculeGraphFeatures;
-pub use ngrams::NgramFeatures;
-pub use numbers::NumberFeatures;
-pub use rankings::{RankingEmbedding, RankingFeatures};
-pub use substructures::SubstructureFeatures;
+pub use graphs::{GraphFeatures, MoleculeGraphFeatures};
 
 use crate::fitted::FittedColumns;
 use crate::kinds::kinds;
@@ -66,7 +58,9 @@ kinds! {
 /// A kind of features: what its keys say, and how rows and outputs are read.
 pub(crate) trait OutputKind {
     /// What its keys say.
-    fn facts(&self) -> FeatureFacts<'_>;
+    fn facts(&self) -> FeatureFacts<'_> {
+        FeatureFacts::default()
+    }
 
     /// Checks the values under a key.
     fn validate(&self, _: &str) -> Result<(), Error> {
@@ -241,12 +235,11 @@ impl OutputFeatures {
         if on_bad_row == OnBadRow::Stop {
             return Ok(table);
         }
-        let outputs = match self.kind().facts().column {
-            Some(column) if table.has(column) => self.kind().bad_rows(&table)?,
-            Some(_) | None => Vec::new(),
-        };
-        let ids = bad_ids(&table, id)?;
-        table.without(ids.into_iter().chain(outputs))
+        let mut bad = bad_ids(&table, id)?;
+        if self.column().is_some_and(|column| table.has(column)) {
+            bad.extend(self.kind().bad_rows(&table)?);
+        }
+        table.without(bad)
     }
 }
 
@@ -259,9 +252,4 @@ fn sparse((columns, rows): (FittedColumns, SparseRows)) -> FittedRows {
 fn own(rows: impl Into<Features>) -> FittedRows {
     let rows: Features = rows.into();
     (FittedColumns::fixed(rows.width()), Box::new(rows))
-}
-
-/// The rows of cells that cannot be read.
-fn bad<T>(cells: impl Iterator<Item = Result<T, Error>>) -> Vec<(usize, Error)> {
-    cells.enumerate().filter_map(|(row, cell)| Some((row, cell.err()?))).collect()
 }

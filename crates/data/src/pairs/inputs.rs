@@ -1,18 +1,20 @@
 //! The inputs of pairs in tables: texts of a column, or rows of files that a column names.
 
-use dsokr_basis::RowSource;
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use dsokr_basis::random::{generator, hash};
+use dsokr_molecule::Molecule;
 use faer::Mat;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::Wanted;
-use super::row_index::RowIndex;
-use crate::error::check;
-use crate::feature_file::{follow, read_features};
-use crate::memory::{matrix, size};
-use crate::table::Table;
-use crate::texts::TextConfig;
-use crate::{DataRoot, Error, Inputs, KernelRows, check_inside, read_matrix, tagged};
+use crate::error::{check, shorten};
+use crate::feature_file::{FeatureFile, follow, read_features};
+use crate::table::{OnBadRow, Table, unique_ids};
+use crate::truth::{bad_rows, column};
+use crate::{DataRoot, Error, Inputs, KernelRows, check_inside, kinds, read_matrix};
 
 /// What the inputs of the rows of tables are.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -29,7 +31,7 @@ pub enum InputsConfig {
 impl InputsConfig {
     /// Reads a table; without a `kind`, texts are meant.
     pub(super) fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        tagged::Table::read(deserializer)?.tagged("kind", "text", &[])
+        kinds::Table::read(deserializer)?.tagged("kind", "text", &[])
     }
 }
 
@@ -88,16 +90,15 @@ impl InputsConfig {
 
     /// Bytes that reading the files takes, by the keys that determine them.
     pub(super) fn memory(&self, root: &DataRoot) -> Vec<(&'static str, f64)> {
-        let table = |name: &str| ("data.inputs.table", size(&root.file(name)));
+        let table = |name: &str| ("data.inputs.table", root.size(name));
         match self {
             Self::Text(_) => Vec::new(),
             Self::Features(config) => {
-                let bytes = matrix(&root.file(&config.file), 4.0);
-                vec![table(&config.table), ("data.inputs.file", bytes)]
+                vec![table(&config.table), ("data.inputs.file", root.matrix(&config.file, 4.0))]
             }
             Self::Kernels(config) => {
                 // the matrix, and its rows and columns of the pairs
-                let bytes = config.files.iter().map(|name| matrix(&root.file(name), 16.0));
+                let bytes = config.files.iter().map(|name| root.matrix(name, 16.0));
                 vec![table(&config.table), ("data.inputs.files", bytes.sum())]
             }
         }
@@ -152,7 +153,7 @@ impl InputsConfig {
 pub(super) enum InputSource<'a> {
     /// The column itself, with the seed of further SMILES.
     Texts(&'a TextConfig, u64),
-    Vectors(RowIndex, Box<dyn RowSource>),
+    Vectors(RowIndex, FeatureFile),
     /// Kernels of all inputs, and which of them are those of training pairs.
     Kernels {
         index: RowIndex,
@@ -176,5 +177,97 @@ impl InputSource<'_> {
                 Inputs::Kernels(KernelRows::new(matrices.iter().map(values).collect()))
             }
         })
+    }
+}
+
+/// The row of each id in a table that feature files follow.
+pub(super) struct RowIndex {
+    path: PathBuf,
+    rows: HashMap<String, usize>,
+}
+
+impl RowIndex {
+    /// Reads the table, whose ids may not repeat, and of which no row is skipped.
+    pub(super) fn read(
+        path: PathBuf,
+        id: &str,
+        on_bad_row: OnBadRow,
+    ) -> Result<(Self, Table), Error> {
+        let table = Table::read(&path, &[id]).map_err(|error| on_bad_row.refusal(error))?;
+        let rows = unique_ids(&table, id)?;
+        let rows = rows.into_iter().map(|(id, row)| (id.to_owned(), row)).collect();
+        Ok((Self { path, rows }, table))
+    }
+
+    /// The row of each id of another table's column.
+    pub(super) fn of(&self, table: &Table, column: &str) -> Result<Vec<usize>, Error> {
+        let row = |(row, id): (usize, &String)| {
+            self.rows.get(id).copied().ok_or_else(|| {
+                let message = format!("id {id:?} is not among the rows of {}", self.path.display());
+                table.error(row, message)
+            })
+        };
+        table.column(column)?.iter().enumerate().map(row).collect()
+    }
+}
+
+/// A column of texts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct TextConfig {
+    /// The column.
+    pub column: String,
+    /// Where texts are SMILES, how many more of the same molecule, in other orders of its atoms, are put
+    /// behind each, with a space between; drawn from the seed and the text. What an n-gram cannot see
+    /// in one of them, it sees in another.
+    pub more_smiles: usize,
+}
+
+impl Default for TextConfig {
+    fn default() -> Self {
+        Self { column: "description".into(), more_smiles: 0 }
+    }
+}
+
+impl TextConfig {
+    pub(crate) fn validate(&self) -> Result<(), Error> {
+        let holds = self.more_smiles <= 64;
+        check(holds, "data.inputs.more_smiles", self.more_smiles, "0 to 64")
+    }
+
+    /// The table without the rows whose texts should be SMILES and are not, where such rows are skipped.
+    pub(crate) fn good_rows(&self, table: Table, on_bad_row: OnBadRow) -> Result<Table, Error> {
+        match on_bad_row {
+            OnBadRow::Skip if self.more_smiles > 0 => {
+                let bad = bad_rows(&table, &self.column)?;
+                table.without(bad)
+            }
+            OnBadRow::Skip | OnBadRow::Stop => Ok(table),
+        }
+    }
+
+    /// A table's texts, each as [`written`](Self::written) says.
+    pub(crate) fn read(&self, table: &Table, seed: u64) -> Result<Vec<String>, Error> {
+        column(table, &self.column, |text| self.written(text, seed))
+    }
+
+    /// The text of a query that is not a row of a table.
+    pub(crate) fn query(&self, text: &str, seed: u64) -> Result<String, Error> {
+        self.written(text, seed).map_err(|reason| {
+            let allowed = "a SMILES, since data.inputs.more_smiles is set";
+            Error::value("the query", format!("{:?} ({reason})", shorten(text)), allowed)
+        })
+    }
+
+    /// An input's text as it is, or where there are to be more SMILES with that many further ones of the
+    /// same molecule behind it.
+    fn written(&self, text: &str, seed: u64) -> Result<String, dsokr_molecule::Error> {
+        if self.more_smiles == 0 {
+            return Ok(text.to_owned());
+        }
+        let molecule = Molecule::parse(text)?;
+        let mut random = generator(seed, "more SMILES", hash(text.as_bytes()));
+        let further = (0..self.more_smiles).map(|_| molecule.random_smiles(&mut random));
+        Ok(further.fold(text.to_owned(), |all, one| all + " " + &one))
     }
 }

@@ -1,29 +1,25 @@
 //! Where pairs come from, one kind a file.
 
 mod inputs;
-mod memory;
 mod multi_label;
 mod official;
 mod pool;
-mod row_index;
 mod rows;
 mod synthetic;
 mod tables;
 
 use std::path::Path;
 
-pub use inputs::{FeatureInputsConfig, InputsConfig, KernelInputsConfig};
-pub use memory::MemoryConfig;
+pub use inputs::{FeatureInputsConfig, InputsConfig, KernelInputsConfig, TextConfig};
 pub use multi_label::MultiLabelConfig;
 pub use official::OfficialConfig;
-pub use pool::PoolConfig;
+pub use pool::{MemoryConfig, PoolConfig};
 pub use rows::{RowOrder, SplitsConfig};
 pub use synthetic::{NoiseConfig, SyntheticConfig, SyntheticMap};
 pub use tables::TablesConfig;
 
-use crate::output_source::OutputSource;
+use crate::outputs::OutputSource;
 use crate::table::OnBadRow;
-use crate::texts::TextConfig;
 use crate::{DataRoot, Dataset, Error, InputKind, Split, SplitName, check_inside};
 
 /// A kind of pairs: what its keys say, and how they are read.
@@ -127,8 +123,8 @@ impl<'a> SplitFiles<'a> {
         self.by_key().try_for_each(|(key, file)| check_inside(key, file))
     }
 
-    /// The memory of each file, as `bytes` says.
-    fn memory(self, root: &DataRoot, bytes: impl Fn(&Path) -> f64) -> Vec<(&'static str, f64)> {
-        self.by_key().map(|(key, file)| (key, bytes(&root.file(file)))).collect()
+    /// The memory of each file.
+    fn memory(self, root: &DataRoot) -> Vec<(&'static str, f64)> {
+        self.by_key().map(|(key, file)| (key, root.size(file))).collect()
     }
 }

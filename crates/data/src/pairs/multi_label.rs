@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use super::rows::{PairedRows, RowInputs, SplitsConfig};
 use super::{PairFacts, Pairs, Wanted};
 use crate::error::{check, extension_of};
-use crate::memory::{A_BYTE_OF_NUMBERS, size};
 use crate::multi_label::{read_arff, read_libsvm};
 use crate::output_features::OutputFeatures;
-use crate::output_source::OutputSource;
+use crate::outputs::OutputSource;
+use crate::root::A_BYTE_OF_NUMBERS;
 use crate::table::Table;
 use crate::{DataRoot, Dataset, Error, InputKind, Split, SplitName, check_inside};
 
@@ -62,7 +62,7 @@ impl MultiLabelConfig {
             names.collect::<Vec<_>>().join(&separator)
         };
         let sets = (0..read.len()).map(set).collect();
-        let table = Table::numbered(path, "id", &labels.column, sets);
+        let table = Table::numbered(path, "id", [(&*labels.column, sets)]);
         let inputs = RowInputs::Vectors(read.inputs);
         Ok(PairedRows { table, id: "id", inputs, splits: &self.splits, numbered: true })
     }
@@ -96,7 +96,7 @@ impl Pairs for MultiLabelConfig {
     }
 
     fn memory(&self, root: &DataRoot) -> Vec<(&'static str, f64)> {
-        vec![("data.file", A_BYTE_OF_NUMBERS * size(&root.file(&self.file)))]
+        vec![("data.file", A_BYTE_OF_NUMBERS * root.size(&self.file))]
     }
 
     fn load(&self, wanted: &Wanted) -> Result<Dataset, Error> {

@@ -9,8 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{PairFacts, Pairs, SplitFiles, Wanted};
-use crate::memory::size;
-use crate::output_source::OutputSource;
+use crate::outputs::OutputSource;
 use crate::table::{Official, read_official};
 use crate::{DataRoot, Dataset, Error, FittedFeatures, Inputs, Outputs, Split};
 
@@ -62,7 +61,7 @@ impl Pairs for OfficialConfig {
     }
 
     fn memory(&self, root: &DataRoot) -> Vec<(&'static str, f64)> {
-        self.files().memory(root, size)
+        self.files().memory(root)
     }
 
     /// The outputs are all rows of all files, each id once.

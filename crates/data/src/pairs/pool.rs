@@ -1,17 +1,17 @@
-//! Pairs that are drawn from one table or text file.
+//! Pairs that are drawn from one table or text file, and those that a program holds in memory.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::rows::{PairedRows, RowInputs, SplitsConfig};
-use super::{PairFacts, Pairs, Wanted};
+use super::{PairFacts, Pairs, RowOrder, TextConfig, Wanted};
 use crate::error::extension_of;
-use crate::memory::size;
-use crate::output_source::OutputSource;
+use crate::output_features::OutputFeatures;
+use crate::outputs::OutputSource;
 use crate::table::{OnBadRow, Table};
-use crate::texts::TextConfig;
 use crate::{DataRoot, Dataset, Error, Split, SplitName, check_inside};
 
 /// A file whose rows are pairs and outputs at once.
@@ -87,7 +87,7 @@ impl Pairs for PoolConfig {
     }
 
     fn memory(&self, root: &DataRoot) -> Vec<(&'static str, f64)> {
-        vec![("data.file", size(&root.file(&self.file)))]
+        vec![("data.file", root.size(&self.file))]
     }
 
     fn load(&self, wanted: &Wanted) -> Result<Dataset, Error> {
@@ -107,5 +107,111 @@ impl Pairs for PoolConfig {
     fn queries(&self, path: &Path, wanted: &Wanted) -> Result<Split, Error> {
         let own = wanted.is_own(path, &self.file);
         self.read(path, wanted.outputs.features.truth(), wanted)?.queries(wanted, own)
+    }
+}
+
+/// Texts and outputs that a program holds in memory. A run keeps these keys and not the pairs: it answers
+/// texts, and is evaluated on files of queries.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MemoryConfig {
+    /// The texts, in files of queries.
+    #[serde(default)]
+    pub inputs: TextConfig,
+    /// Which pairs belong to which split.
+    pub splits: SplitsConfig,
+    #[serde(skip)]
+    rows: Option<Arc<Table>>,
+}
+
+/// Two are equal if their keys are.
+impl PartialEq for MemoryConfig {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.inputs, &self.splits) == (&other.inputs, &other.splits)
+    }
+}
+
+impl MemoryConfig {
+    /// The column of the ids, in files of queries too; the pairs have their numbers, from 1.
+    pub const ID: &'static str = "id";
+
+    /// Texts and outputs, of which `features` name the column. One pair in ten, drawn by the seed, is for
+    /// validation.
+    ///
+    /// # Errors
+    /// [`Error::Value`] for lists of different lengths, less than two pairs, and features that are not of a column.
+    pub fn new(
+        texts: Vec<String>,
+        outputs: Vec<String>,
+        features: &OutputFeatures,
+    ) -> Result<Self, Error> {
+        let n = texts.len();
+        if outputs.len() != n || n < 2 {
+            let found = format!("{n} texts and {} outputs", outputs.len());
+            return Err(Error::value("data", found, "as many texts as outputs, at least two"));
+        }
+        let Some(column) = features.column() else {
+            let allowed = "features of a column, which the outputs are";
+            return Err(Error::value("output.features.kind", features.name(), allowed));
+        };
+        let inputs = TextConfig::default();
+        let columns = [(&*inputs.column, texts), (column, outputs)];
+        let rows = Some(Arc::new(Table::numbered(Path::new("memory"), Self::ID, columns)));
+        let (order, validation) = (RowOrder::Drawn, (n / 10).max(1));
+        let splits = SplitsConfig { order, validation, test: 0, train: None, unpaired: false };
+        Ok(Self { inputs, splits, rows })
+    }
+
+    fn paired(&self, table: Table) -> PairedRows<'_> {
+        let (inputs, splits) = (RowInputs::Texts(&self.inputs), &self.splits);
+        PairedRows { table, id: Self::ID, inputs, splits, numbered: false }
+    }
+
+    fn rows(&self) -> Result<PairedRows<'_>, Error> {
+        let allowed =
+            "a file of queries: the pairs were in the memory of the program that trained the run";
+        let absent = || Error::value("data.source", "\"memory\"", allowed);
+        Ok(self.paired(self.rows.as_deref().ok_or_else(absent)?.clone()))
+    }
+}
+
+impl Pairs for MemoryConfig {
+    fn facts(&self) -> PairFacts<'_> {
+        PairFacts {
+            splits: Some(&self.splits),
+            has_test: self.splits.test > 0,
+            texts: Some(&self.inputs),
+            id: Some(Self::ID),
+            ..PairFacts::default()
+        }
+    }
+
+    fn validate(&self) -> Result<(), Error> {
+        self.inputs.validate()?;
+        self.splits.validate()
+    }
+
+    fn validate_outputs(&self, outputs: &OutputSource) -> Result<(), Error> {
+        outputs.check_features()?;
+        outputs.check_no_table()
+    }
+
+    fn memory(&self, _: &DataRoot) -> Vec<(&'static str, f64)> {
+        Vec::new()
+    }
+
+    fn load(&self, wanted: &Wanted) -> Result<Dataset, Error> {
+        self.rows()?.dataset(wanted)
+    }
+
+    fn split(&self, name: SplitName, wanted: &Wanted) -> Result<Option<Split>, Error> {
+        self.rows()?.split(name, wanted)
+    }
+
+    fn queries(&self, path: &Path, wanted: &Wanted) -> Result<Split, Error> {
+        let columns =
+            [Self::ID, &self.inputs.column].into_iter().chain(wanted.outputs.features.truth());
+        let table = Table::read_rows(path, &columns.collect::<Vec<_>>(), wanted.on_bad_row)?;
+        self.paired(table).queries(wanted, false)
     }
 }

@@ -8,11 +8,10 @@ use rand::seq::SliceRandom;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Wanted;
+use super::{TextConfig, Wanted};
 use crate::error::check;
 use crate::output_features::OutputFiles;
 use crate::table::{Table, skipped_rows};
-use crate::texts::TextConfig;
 use crate::{Dataset, Error, Inputs, Outputs, Split, SplitName};
 
 /// Which rows of a file belong to which split.

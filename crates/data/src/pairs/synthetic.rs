@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{PairFacts, Pairs, Wanted};
 use crate::error::check;
-use crate::output_source::OutputSource;
+use crate::outputs::OutputSource;
 use crate::{
     DataRoot, Dataset, Error, FittedFeatures, InputKind, Inputs, Outputs, Split, SplitName,
 };

@@ -7,12 +7,10 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::inputs::{InputSource, InputsConfig, KernelInputsConfig};
-use super::row_index::RowIndex;
+use super::inputs::{InputSource, InputsConfig, KernelInputsConfig, RowIndex};
 use super::{PairFacts, Pairs, SplitFiles, Wanted};
-use crate::memory::size;
 use crate::output_features::OutputFiles;
-use crate::output_source::OutputSource;
+use crate::outputs::OutputSource;
 use crate::table::{Table, skipped_rows};
 use crate::{DataRoot, Dataset, Error, InputKind, Outputs, Split};
 
@@ -89,7 +87,7 @@ impl Pairs for TablesConfig {
     }
 
     fn memory(&self, root: &DataRoot) -> Vec<(&'static str, f64)> {
-        [self.files().memory(root, size), self.inputs.memory(root)].concat()
+        [self.files().memory(root), self.inputs.memory(root)].concat()
     }
 
     fn load(&self, wanted: &Wanted) -> Result<Dataset, Error> {

@@ -37,20 +37,12 @@ impl FromStr for OnBadRow {
 /// Skipped rows of a file that the log lists; the others are counted.
 const LISTED: usize = 20;
 
-/// A row that was skipped.
-#[derive(Clone, Debug)]
-struct BadRow {
-    /// The line on which it starts, from 1.
-    line: usize,
-    /// What was found and what is allowed.
-    message: String,
-}
-
 /// What happens to rows that cannot be read, and those that were skipped.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BadRows {
     on_bad_row: OnBadRow,
-    skipped: Vec<BadRow>,
+    /// The line on which each starts, from 1, and what was found and what is allowed.
+    skipped: Vec<(usize, String)>,
 }
 
 impl BadRows {
@@ -65,7 +57,7 @@ impl BadRows {
     pub(crate) fn take(&mut self, error: Error) -> Result<(), Error> {
         match (self.on_bad_row, error) {
             (OnBadRow::Skip, Error::Line { line, message, .. }) => {
-                self.skipped.push(BadRow { line, message });
+                self.skipped.push((line, message));
                 Ok(())
             }
             (OnBadRow::Skip | OnBadRow::Stop, error) => Err(error),
@@ -74,9 +66,11 @@ impl BadRows {
 
     /// Logs the row that was skipped last, one of the first.
     pub(super) fn log_last(&self, path: &Path) {
-        if let Some(row) = self.skipped.last().filter(|_| self.skipped.len() <= LISTED) {
-            row.log(path);
-        }
+        self.skipped
+            .last()
+            .filter(|_| self.skipped.len() <= LISTED)
+            .into_iter()
+            .for_each(log(path));
     }
 
     /// Logs the number of skipped rows, if there are any, beside a number of other ones.
@@ -84,18 +78,15 @@ impl BadRows {
         let count = self.skipped.len();
         if count > 0 {
             let first = if count > LISTED { "; the first ones are listed" } else { "" };
-            tracing::warn!(
-                "{}: {count} of {} rows are skipped{first}",
-                path.display(),
-                count + others
-            );
+            let (path, all) = (path.display(), count + others);
+            tracing::warn!("{path}: {count} of {all} rows are skipped{first}");
         }
     }
 }
 
-impl BadRow {
-    fn log(&self, path: &Path) {
-        tracing::warn!("{}:{}: {}; the row is skipped", path.display(), self.line, self.message);
+fn log(path: &Path) -> impl Fn(&(usize, String)) {
+    move |(line, message)| {
+        tracing::warn!("{}:{line}: {message}; the row is skipped", path.display());
     }
 }
 
@@ -145,8 +136,8 @@ impl Table {
 
     /// Refuses a table of which every row was skipped, with what is wrong with the first.
     pub(super) fn first_bad_if_empty(&self) -> Result<(), Error> {
-        match self.bad.skipped.iter().min_by_key(|row| row.line) {
-            Some(BadRow { line, message }) if self.is_empty() => {
+        match self.bad.skipped.iter().min_by_key(|(line, _)| line) {
+            Some((line, message)) if self.is_empty() => {
                 let message = format!("{message}; no row of the file can be used");
                 Err(Error::line(&self.path, *line, message))
             }
@@ -156,9 +147,9 @@ impl Table {
 
     /// Lists the first skipped rows in the log, and counts them.
     pub(crate) fn log_skipped(&self) {
-        let mut rows: Vec<&BadRow> = self.bad.skipped.iter().collect();
-        rows.sort_by_key(|row| row.line);
-        rows.into_iter().take(LISTED).for_each(|row| row.log(&self.path));
+        let mut rows: Vec<_> = self.bad.skipped.iter().collect();
+        rows.sort_by_key(|(line, _)| line);
+        rows.into_iter().take(LISTED).for_each(log(&self.path));
         self.bad.log_count(&self.path, self.len());
     }
 }

@@ -1,11 +1,14 @@
-//! Lines of a UTF-8 text file, numbered, one in memory at a time.
+//! Lines of a UTF-8 text file, numbered, one in memory at a time, and records of comma-separated values, quoted as in
+//! RFC 4180.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use crate::Error;
 use dsokr_basis::store::{BYTE_ORDER_MARK, open_input};
+
+use crate::Error;
+use crate::error::shorten;
 
 /// Reads lines ended by `\n` or `\r\n`; skips a byte-order mark and blank lines at the end, and
 /// refuses a blank line that has anything after it.
@@ -63,7 +66,9 @@ impl<R: Read> Lines<R> {
             } else {
                 self.pending = true;
                 if let Some(line) = blank {
-                    return Err(Error::blank_line(&self.path, line));
+                    let allowed = "blank lines are allowed only at the end";
+                    let message = format!("blank line inside the table; {allowed}");
+                    return Err(Error::line(&self.path, line, message));
                 }
             }
         }
@@ -116,9 +121,97 @@ impl<R: Read> Lines<R> {
         let line = self.first + valid.iter().filter(|&&byte| byte == b'\n').count();
         let position = valid.len() - start.map_or(0, |newline| newline + 1) + 1;
         let found = rest.first().copied().unwrap_or_default();
-        let message = format!(
-            "byte {found:#04x} at position {position} of the line is not UTF-8; tables must be UTF-8 text"
-        );
-        Error::line(&self.path, line, message)
+        let found = format!("byte {found:#04x} at position {position} of the line is not UTF-8");
+        Error::line(&self.path, line, found + "; tables must be UTF-8 text")
+    }
+}
+
+/// The fields of one record, taken from its lines.
+///
+/// Unlike the csv crate it says where a record ends while its lines are read, whether a quotation mark is left
+/// open, and that a `\r` outside quoted fields is not followed by a `\n`, where the crate would end a record.
+#[derive(Default)]
+pub(super) struct Record {
+    fields: Vec<Vec<u8>>,
+    place: Place,
+    lines: usize,
+    /// The number of lines before the first lone `\r`.
+    lone: Option<usize>,
+}
+
+/// The place of a byte.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Place {
+    /// The first byte of a field.
+    #[default]
+    Start,
+    /// In a field without quotation marks around it.
+    Plain,
+    /// Between quotation marks.
+    Quoted,
+    /// After a quotation mark in a quoted field.
+    Mark,
+}
+
+impl Record {
+    /// Takes a line with its end; whether the record ends with it.
+    pub(super) fn add(&mut self, line: &[u8]) -> bool {
+        if self.fields.is_empty() {
+            self.fields.push(Vec::new());
+        }
+        let mut last = self.fields.len() - 1;
+        for (at, &byte) in line.iter().enumerate() {
+            self.place = match (self.place, byte) {
+                (Place::Quoted, b'"') => Place::Mark,
+                (Place::Start, b'"') => Place::Quoted,
+                (Place::Quoted, _) | (Place::Mark, b'"') => {
+                    self.fields[last].push(byte);
+                    Place::Quoted
+                }
+                (_, b',') => {
+                    self.fields.push(Vec::new());
+                    last += 1;
+                    Place::Start
+                }
+                (_, b'\n') => Place::Start,
+                (_, b'\r') => {
+                    if line.get(at + 1).is_some_and(|&next| next != b'\n') {
+                        self.lone.get_or_insert(self.lines);
+                    }
+                    Place::Start
+                }
+                (Place::Start | Place::Plain | Place::Mark, _) => {
+                    self.fields[last].push(byte);
+                    Place::Plain
+                }
+            };
+        }
+        self.lines += 1;
+        !self.is_open()
+    }
+
+    /// Whether a quotation mark has no partner so far.
+    pub(super) fn is_open(&self) -> bool {
+        self.place == Place::Quoted
+    }
+
+    /// The fields of the record, whose lines are `text` from the line `line` on.
+    pub(super) fn fields(self, path: &Path, line: usize, text: &str) -> Result<Vec<String>, Error> {
+        if let Some(before) = self.lone {
+            let message = "a carriage return without a line feed; lines end with \\n or \\r\\n, and a field with either \
+                           in it is quoted (RFC 4180)";
+            return Err(Error::line(path, line + before, message));
+        }
+        if self.is_open() {
+            let message = format!(
+                "the record that starts here has a quotation mark without a partner ({:?}); quote a field on both \
+                 sides and double the marks inside it (RFC 4180)",
+                shorten(text)
+            );
+            return Err(Error::line(path, line, message));
+        }
+        // the text is UTF-8, and so are its parts between commas and quotation marks
+        let field = |field: Vec<u8>| String::from_utf8_lossy(&field).into_owned();
+        Ok(self.fields.into_iter().map(field).collect())
     }
 }

@@ -39,30 +39,27 @@ pub fn read_official(path: &Path) -> Result<Official, Error> {
     }
     let file = open_input(path).map_err(|source| Error::io(path, source))?;
     let mut rows = Rows::headless(path, file, TextFormat::Tabs, COLUMNS.map(str::to_owned).into());
-    let mut ids = Vec::new();
-    let mut descriptions = Vec::new();
-    let mut places = Vec::new();
-    let mut values: Vec<f32> = Vec::new();
-    let mut width = 0;
+    let (mut ids, mut descriptions, mut places) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut values, mut width): (Vec<f32>, usize) = (Vec::new(), 0);
     while let Some((line, fields)) = rows.next()? {
-        for (column, field) in COLUMNS.iter().zip(&fields) {
-            if field.trim().is_empty() {
-                return Err(Error::empty_value(path, line, column));
-            }
+        if let Some(empty) = fields.iter().position(|field| field.trim().is_empty()) {
+            return Err(Error::empty_value(path, line, COLUMNS[empty]));
         }
         let [id, vector, description] = fields.try_into().unwrap_or_default();
-        let found = push_numbers(&mut values, &vector).map_err(|(component, value)| {
-            let (column, value) = (COLUMNS[1], shorten(value));
-            let message = format!(
-                "component {component} of column {column:?} is {value:?}; a finite 32-bit number \
-                     is needed"
-            );
-            Error::line(path, line, message)
-        })?;
+        let before = values.len();
+        for (component, text) in vector.split_ascii_whitespace().enumerate() {
+            let number = text.parse::<f32>().ok().filter(|value| value.is_finite());
+            values.push(number.ok_or_else(|| {
+                let (column, value) = (COLUMNS[1], shorten(text));
+                let found = format!("component {component} of column {column:?} is {value:?}");
+                Error::line(path, line, found + "; a finite 32-bit number is needed")
+            })?);
+        }
+        let found = values.len() - before;
         if ids.is_empty() {
             width = found;
         } else if found != width {
-            let (column, first) = (COLUMNS[1], places.first().copied().unwrap_or(1));
+            let (column, first) = (COLUMNS[1], places[0]);
             let message = format!(
                 "{found} numbers in column {column:?}; expected {width}, as on line {first}"
             );
@@ -78,16 +75,4 @@ pub fn read_official(path: &Path) -> Result<Official, Error> {
     index_ids(path, COLUMNS[0], &ids, &places, |_, error| Err(error))?;
     let features = DenseRows::new(width, values).map_err(|reason| Error::rows(path, reason))?;
     Ok(Official { ids, descriptions, features })
-}
-
-/// Appends the numbers of a vector and returns how many there are, or the first word that is not a finite number.
-fn push_numbers<'v>(values: &mut Vec<f32>, vector: &'v str) -> Result<usize, (usize, &'v str)> {
-    let before = values.len();
-    for (component, text) in vector.split_ascii_whitespace().enumerate() {
-        match text.parse::<f32>() {
-            Ok(value) if value.is_finite() => values.push(value),
-            _ => return Err((component, text)),
-        }
-    }
-    Ok(values.len() - before)
 }

@@ -84,7 +84,7 @@ fn refuse(read: Reader, cases: &[Refused]) {
     for (name, key, content, parts) in cases {
         let folder = Folder::new();
         match read(&folder.file(name, content), *key) {
-            Ok(features) => panic!("accepted: {parts:?}: {features:?}"),
+            Ok(features) => panic!("accepted: {parts:?}: {} rows", features.len()),
             Err(error) => {
                 let message = folder.message(error);
                 for part in *parts {
@@ -115,9 +115,8 @@ fn numbers_of_every_type_in_safetensors() -> Outcome {
         let path = folder.file("a.safetensors", file);
         for key in [None, Some("x")] {
             let features = read_features(&path, key)?;
-            assert!(matches!(features, FeatureFile::Mapped(_)), "{element}");
             assert_eq!((features.len(), features.width()), (2, 3), "{element}");
-            assert_eq!(dense(&features)?, expected, "{element}");
+            assert_eq!(dense(&*features)?, expected, "{element}");
         }
     }
     Ok(())
@@ -132,7 +131,7 @@ fn bytes_in_safetensors_are_packed_bits() -> Outcome {
     for read in [read_features as Reader, read_packed] {
         let features = read(&path, Some("y"))?;
         assert_eq!((features.len(), features.width()), (2, 16));
-        assert_eq!(ones(&features)?, [vec![0, 7, 14], vec![9]]);
+        assert_eq!(ones(&*features)?, [vec![0, 7, 14], vec![9]]);
     }
     Ok(())
 }
@@ -162,14 +161,14 @@ fn numbers_of_every_type_in_npy() -> Outcome {
     for (descr, data) in cases {
         let path = folder.file("a.npy", npy(descr, false, "(2, 3)", &data));
         let features = read_features(&path, None)?;
-        assert_eq!(dense(&features)?, expected, "{descr}");
+        assert_eq!(dense(&*features)?, expected, "{descr}");
     }
 
     let path = folder.file("a.npy", npy("'|b1'", false, "(2, 2)", &[1, 0, 0, 1]));
-    let truth = dense(&read_features(&path, None)?)?;
+    let truth = dense(&*read_features(&path, None)?)?;
     assert_eq!(truth, [vec![1.0, 0.0], vec![0.0, 1.0]]);
     let path = folder.file("a.npy", npy("'|i1'", false, "(1, 2)", &[0xff, 0x80]));
-    assert_eq!(dense(&read_features(&path, None)?)?, [vec![-1.0, -128.0]]);
+    assert_eq!(dense(&*read_features(&path, None)?)?, [vec![-1.0, -128.0]]);
     Ok(())
 }
 
@@ -185,7 +184,7 @@ fn fortran_order_is_transposed() -> Outcome {
     let path = folder.file("a.npy", golden);
     let features = read_features(&path, None)?;
     let smallest = 2f32.powi(-24);
-    assert_eq!(dense(&features)?, [vec![1.0, -2.5, 3.0], vec![4.0, 5.0, smallest]]);
+    assert_eq!(dense(&*features)?, [vec![1.0, -2.5, 3.0], vec![4.0, 5.0, smallest]]);
 
     // Rows 1 to 3 and a fourth, many more than wide.
     let columns: Vec<f32> =
@@ -194,7 +193,7 @@ fn fortran_order_is_transposed() -> Outcome {
     let path = folder.file("b.NPY", npy("'<f4'", true, "(1000, 2)", &data));
     let expected: Vec<Vec<f32>> =
         (0..1000).map(|i| vec![(10 * i) as f32, (10 * i + 1) as f32]).collect();
-    assert_eq!(dense(&read_features(&path, None)?)?, expected);
+    assert_eq!(dense(&*read_features(&path, None)?)?, expected);
     Ok(())
 }
 
@@ -202,10 +201,10 @@ fn fortran_order_is_transposed() -> Outcome {
 fn bytes_in_npy_are_numbers_unless_packed() -> Outcome {
     let folder = Folder::new();
     let path = folder.file("a.npy", npy("'|u1'", false, "(2, 1)", &[0b1000_0010, 1]));
-    assert_eq!(dense(&read_features(&path, None)?)?, [vec![130.0], vec![1.0]]);
+    assert_eq!(dense(&*read_features(&path, None)?)?, [vec![130.0], vec![1.0]]);
     let packed = read_packed(&path, None)?;
     assert_eq!((packed.len(), packed.width()), (2, 8));
-    assert_eq!(ones(&packed)?, [vec![0, 6], vec![7]]);
+    assert_eq!(ones(&*packed)?, [vec![0, 6], vec![7]]);
     Ok(())
 }
 
@@ -434,12 +433,12 @@ fn missing_feature_files_and_directories() -> Outcome {
     let folder = Folder::new();
     for name in ["a.npy", "a.safetensors"] {
         for read in [read_features as Reader, read_packed] {
-            let error = read(&folder.path(name), None).expect_err("no file");
+            let error = read(&folder.path(name), None).err().expect("no file");
             assert_eq!(folder.message(error), format!("{name}: no such file"));
         }
         std::fs::create_dir(folder.path(name))?;
         for read in [read_features as Reader, read_packed] {
-            let error = read(&folder.path(name), None).expect_err("a directory");
+            let error = read(&folder.path(name), None).err().expect("a directory");
             let expected = format!("{name}: is a directory; a file is needed");
             assert_eq!(folder.message(error), expected);
         }
@@ -458,7 +457,7 @@ fn damaged_feature_files_never_panic() {
     for (name, good) in files {
         for place in 0..good.len() {
             let path = folder.file(name, &good[..place]);
-            folder.message(read_features(&path, None).expect_err("truncated"));
+            folder.message(read_features(&path, None).err().expect("truncated"));
             for change in [0x01, 0x10, 0x80] {
                 let mut changed = good.clone();
                 changed[place] ^= change;

@@ -1,15 +1,60 @@
-//! Counts of parts of molecules.
+//! Counts of character n-grams, and of parts of molecules.
 
 use std::collections::hash_map::Entry;
 
+use dsokr_basis::features::{NgramOptions, NgramVocabulary};
 use dsokr_molecule::{Molecule, MoleculeFeatures, Substructures};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{FeatureFacts, FittedRows, OutputKind, OutputTable, sparse};
+use crate::error::check;
 use crate::fitted::FittedColumns;
 use crate::table::Table;
-use crate::{Error, structure};
+use crate::{Error, truth};
+
+/// Counts of the character n-grams of a column.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NgramFeatures {
+    /// The column, e.g. `smiles`.
+    pub column: String,
+    /// Length of the shortest n-grams.
+    pub min: usize,
+    /// Length of the longest n-grams.
+    pub max: usize,
+    /// Whether `ln(1 + count)` takes the place of a count.
+    #[serde(default)]
+    pub log: bool,
+    /// N-grams of fewer outputs are left out.
+    #[serde(default = "super::one")]
+    pub min_outputs: usize,
+}
+
+impl OutputKind for NgramFeatures {
+    fn facts(&self) -> FeatureFacts<'_> {
+        FeatureFacts { column: Some(&self.column), can_be_summed: true, ..Default::default() }
+    }
+
+    fn validate(&self, key: &str) -> Result<(), Error> {
+        let Self { min, max, .. } = *self;
+        let holds = 1 <= min && min <= max && max <= 64;
+        check(holds, key, format!("min {min}, max {max}"), "1 ≤ min ≤ max ≤ 64")
+    }
+
+    fn read(&self, from: &mut OutputTable) -> Result<FittedRows, Error> {
+        let texts = from.table.column(&self.column)?;
+        let options = NgramOptions { min: self.min, max: self.max, boundaries: false };
+        let vocabulary = match from.fitted {
+            Some(fitted) => NgramVocabulary::of(options, fitted.terms.clone())?,
+            None => NgramVocabulary::fit(options, texts)?,
+        };
+        let terms = vocabulary.ngrams().map(str::to_owned).collect();
+        let columns = FittedColumns { terms, ..FittedColumns::default() };
+        let rows = vocabulary.rows(texts)?;
+        columns.counts(rows, self.log, false, self.min_outputs, from.fitted).map(sparse)
+    }
+}
 
 /// Counts of what the molecules whose SMILES a column holds are made of.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -45,7 +90,7 @@ impl OutputKind for SubstructureFeatures {
     }
 
     fn bad_rows(&self, table: &Table) -> Result<Vec<(usize, Error)>, Error> {
-        structure::bad_rows(table, &self.column)
+        truth::bad_rows(table, &self.column)
     }
 
     /// The molecules of a column are read once for several kernels.
@@ -53,7 +98,7 @@ impl OutputKind for SubstructureFeatures {
         let molecules = match from.molecules.entry(self.column.clone()) {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => {
-                entry.insert(structure::column(from.table, &self.column, Molecule::parse)?)
+                entry.insert(truth::column(from.table, &self.column, Molecule::parse)?)
             }
         };
         let (features, rows) = match from.fitted {
