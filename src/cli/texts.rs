@@ -4,7 +4,6 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::Error;
-use crate::basis::RowSource;
 use crate::basis::store::open_input;
 use crate::data::config::OnBadRow;
 use crate::data::feature_file::{FeatureFile, read_features};

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
 
-use dsokr_basis::RowSource;
 use dsokr_basis::features::Block;
 use dsokr_basis::store::write_atomically;
 use dsokr_data::feature_file::read_features;

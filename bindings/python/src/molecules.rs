@@ -1,7 +1,7 @@
 //! Molecules from SMILES.
 
 use dsokr_molecule::graph::Graph as Inner;
-use dsokr_molecule::{Molecule, MoleculeFeatures, Substructures};
+use dsokr_molecule::{Molecule, Substructures};
 use pyo3::prelude::*;
 use rayon::prelude::*;
 

@@ -2,10 +2,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 
 use dsokr_basis::random::generator;
+use dsokr_basis::{Features, RowSource};
+use faer::Mat;
+use rand::seq::index::sample;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Inputs, Outputs, Truth};
+use crate::{Error, Outputs, Truth};
 
 /// A split of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -77,7 +80,7 @@ impl Split {
             let allowed = format!("1 to {n}, the number of training pairs");
             return Err(Error::value("data.limit", limit, allowed));
         }
-        let mut order = rand::seq::index::sample(&mut generator(seed, "limit", 0), n, n).into_vec();
+        let mut order = sample(&mut generator(seed, "limit", 0), n, n).into_vec();
         order.truncate(limit);
         order.sort_unstable();
         self.select(&order)
@@ -85,11 +88,9 @@ impl Split {
 
     /// Gives a drawn share of the pairs, at least two, each the output of the next one.
     pub(crate) fn corrupt(&mut self, share: f64, seed: u64) {
-        let count = ((share * self.ids.len() as f64).round() as usize).max(2);
-        let mut random = generator(seed, "corrupted", 0);
-        let chosen =
-            rand::seq::index::sample(&mut random, self.ids.len(), count.min(self.ids.len()));
-        let chosen = chosen.into_vec();
+        let n = self.ids.len();
+        let count = ((share * n as f64).round() as usize).max(2).min(n);
+        let chosen = sample(&mut generator(seed, "corrupted", 0), n, count).into_vec();
         for pair in chosen.windows(2) {
             self.ids.swap(pair[0], pair[1]);
             self.outputs.swap(pair[0], pair[1]);
@@ -127,10 +128,8 @@ impl Split {
 
     /// The right outputs of each query, by id.
     pub fn golds(&self) -> Vec<Vec<String>> {
-        let further = |query: usize| self.further.get(query).map_or(&[][..], Vec::as_slice);
-        let golds = |(query, id): (usize, &String)| {
-            [id].into_iter().chain(further(query)).cloned().collect()
-        };
+        let further = |query: usize| self.further.get(query).into_iter().flatten();
+        let golds = |(query, id)| std::iter::once(id).chain(further(query)).cloned().collect();
         self.ids.iter().enumerate().map(golds).collect()
     }
 
@@ -192,6 +191,152 @@ impl Dataset {
             SplitName::Validation => Some(&self.validation),
             SplitName::Test => self.test.as_ref(),
         }
+    }
+}
+
+/// What inputs are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum InputKind {
+    /// Texts.
+    #[default]
+    Texts,
+    /// Feature vectors.
+    Vectors,
+    /// Values of kernels with the training inputs.
+    Kernels,
+}
+
+impl fmt::Display for InputKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Texts => "texts",
+            Self::Vectors => "feature vectors",
+            Self::Kernels => "kernels",
+        })
+    }
+}
+
+/// The inputs of pairs.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Inputs {
+    /// Texts.
+    Texts(Vec<String>),
+    /// A vector each.
+    Vectors(Features),
+    /// The values of kernels with the training inputs.
+    Kernels(KernelRows),
+}
+
+impl Inputs {
+    /// Number of inputs.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Texts(texts) => texts.len(),
+            Self::Vectors(rows) => rows.len(),
+            Self::Kernels(rows) => rows.len(),
+        }
+    }
+
+    /// Whether there are no inputs.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Some of the inputs, in a given order.
+    ///
+    /// # Errors
+    /// A row out of range, where inputs are vectors.
+    ///
+    /// # Panics
+    /// If a row is out of range, where they are not.
+    pub fn select(&self, rows: &[usize]) -> Result<Self, Error> {
+        Ok(match self {
+            Self::Texts(texts) => Self::Texts(rows.iter().map(|&row| texts[row].clone()).collect()),
+            Self::Vectors(all) => Self::Vectors(all.select(rows)?),
+            Self::Kernels(all) => Self::Kernels(all.select(rows)),
+        })
+    }
+
+    /// The texts.
+    ///
+    /// # Errors
+    /// [`Error::Value`] where inputs are not texts.
+    pub fn texts(&self) -> Result<&[String], Error> {
+        if let Self::Texts(texts) = self { Ok(texts) } else { Err(self.unfit("texts")) }
+    }
+
+    /// The vectors, a row each.
+    ///
+    /// # Errors
+    /// [`Error::Value`] where inputs are not vectors.
+    pub fn vectors(&self) -> Result<&Features, Error> {
+        if let Self::Vectors(rows) = self { Ok(rows) } else { Err(self.unfit("feature vectors")) }
+    }
+
+    /// The values of kernels with the training inputs.
+    ///
+    /// # Errors
+    /// [`Error::Value`] where inputs are not values of kernels.
+    pub fn kernels(&self) -> Result<&KernelRows, Error> {
+        if let Self::Kernels(rows) = self { Ok(rows) } else { Err(self.unfit("values of kernels")) }
+    }
+
+    fn unfit(&self, read: &str) -> Error {
+        let found = match self {
+            Self::Texts(_) => "texts",
+            Self::Vectors(_) => "feature vectors",
+            Self::Kernels(_) => "values of kernels",
+        };
+        Error::value("the inputs", found, format!("{read}, which this model reads"))
+    }
+}
+
+/// Values of some inputs with the n training inputs, of one or several kernels: a row for each input.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KernelRows {
+    matrices: Vec<Mat<f64>>,
+}
+
+impl KernelRows {
+    pub(crate) fn new(matrices: Vec<Mat<f64>>) -> Self {
+        Self { matrices }
+    }
+
+    /// The values of each kernel, rows × n.
+    pub fn matrices(&self) -> &[Mat<f64>] {
+        &self.matrices
+    }
+
+    /// All values, of one kernel after the other, row by row.
+    pub fn values(&self) -> Vec<f64> {
+        let rows = self.matrices.iter().flat_map(|matrix| matrix.row_iter());
+        rows.flat_map(|row| row.iter().copied()).collect()
+    }
+
+    /// Number of inputs.
+    pub fn len(&self) -> usize {
+        self.matrices.first().map_or(0, Mat::nrows)
+    }
+
+    /// Whether there are no inputs.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Number of training inputs, n.
+    pub fn training(&self) -> usize {
+        self.matrices.first().map_or(0, Mat::ncols)
+    }
+
+    /// Some of the inputs, in a given order.
+    ///
+    /// # Panics
+    /// If a row is not below [`KernelRows::len`].
+    pub fn select(&self, rows: &[usize]) -> Self {
+        let pick = |matrix: &Mat<f64>| {
+            Mat::from_fn(rows.len(), matrix.ncols(), |i, j| matrix[(rows[i], j)])
+        };
+        Self { matrices: self.matrices.iter().map(pick).collect() }
     }
 }
 

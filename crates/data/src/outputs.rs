@@ -10,8 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::check;
-use crate::fitted::FittedFeatures;
-use crate::output_features::{OutputFeatures, OutputFiles, OutputTable};
+use crate::output_features::{FittedFeatures, OutputFeatures, OutputFiles, OutputTable};
 use crate::table::{OnBadRow, Table, unique_ids};
 use crate::{Error, Truth, check_inside};
 

@@ -11,13 +11,9 @@
 
 mod bad_rows;
 mod lines;
-mod official;
 mod rows;
-mod stream;
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use dsokr_basis::store::open_input;
@@ -25,14 +21,12 @@ use dsokr_basis::store::open_input;
 use crate::Error;
 use crate::error::{list, shorten};
 use bad_rows::BadRows;
-use rows::Rows;
 
 pub use bad_rows::OnBadRow;
 pub(crate) use bad_rows::skipped_rows;
 pub(crate) use lines::Lines;
-pub use official::{Official, read_official};
-pub use rows::TextFormat;
-pub use stream::{TextReader, TextRow};
+pub(crate) use rows::Rows;
+pub use rows::{TextFormat, TextReader, TextRow};
 
 const EXTENSIONS: &str = ".csv, .tsv, .jsonl, .ndjson (data.source = \"official\" reads the official ChEBI-20 .txt layout)";
 
@@ -80,17 +74,13 @@ impl Table {
     /// # Errors
     /// Whatever else is wrong with the file, with its line.
     pub fn read_rows(path: &Path, columns: &[&str], on_bad_row: OnBadRow) -> Result<Table, Error> {
-        let mut names: Vec<String> = Vec::with_capacity(columns.len());
-        for &name in columns {
-            if !names.iter().any(|known| known == name) {
-                names.push(name.to_owned());
-            }
-        }
         let format = TextFormat::of(path);
         if format == TextFormat::Lines {
             return Err(Error::extension(path, EXTENSIONS));
         }
-        Self::collect(open(path, format, names.clone(), on_bad_row)?, names, |_, values| values)
+        let is_first = |(at, name): &(usize, &&str)| !columns[..*at].contains(name);
+        let names = columns.iter().enumerate().filter(is_first).map(|(_, name)| name.to_string());
+        Self::collect(path, format, names.collect(), on_bad_row, None)
     }
 
     /// Reads a file with one text a line and nothing else: the column `text`, and the column `id`, which
@@ -105,12 +95,7 @@ impl Table {
         text: &str,
         on_bad_row: OnBadRow,
     ) -> Result<Table, Error> {
-        let names = vec![id.to_owned(), text.to_owned()];
-        let rows = open(path, TextFormat::Lines, vec![text.to_owned()], on_bad_row)?;
-        Self::collect(rows, names, |line, mut values| {
-            values.insert(0, line.to_string());
-            values
-        })
+        Self::collect(path, TextFormat::Lines, vec![text.to_owned()], on_bad_row, Some(id))
     }
 
     /// A table of columns, all of one length, and one of ids, the numbers of the rows from 1, which count as their
@@ -127,22 +112,31 @@ impl Table {
         Self { path: path.into(), names, columns, lines, bad: BadRows::default() }
     }
 
-    /// A table of the columns `names`, whose values `values` gives for each row and its line.
+    /// The columns `names` of a file, behind a column `numbers` of the numbers of their lines, if there is to be one.
     fn collect(
-        mut rows: Rows<File>,
+        path: &Path,
+        format: TextFormat,
         names: Vec<String>,
-        values: impl Fn(usize, Vec<String>) -> Vec<String>,
+        on_bad_row: OnBadRow,
+        numbers: Option<&str>,
     ) -> Result<Self, Error> {
-        let (mut columns, mut lines) = (vec![Vec::new(); names.len()], Vec::new());
+        let file = open_input(path).map_err(|source| Error::io(path, source))?;
+        let mut rows = Rows::new(path, file, format, names, on_bad_row, true)?;
+        let (mut columns, mut lines) = (vec![Vec::new(); rows.columns.len()], Vec::new());
         loop {
             match rows.next() {
                 Ok(None) => break,
                 Ok(Some((line, row))) => {
                     lines.push(line);
-                    columns.iter_mut().zip(values(line, row)).for_each(|(all, one)| all.push(one));
+                    columns.iter_mut().zip(row).for_each(|(all, one)| all.push(one));
                 }
                 Err(error) => rows.skip(error)?,
             }
+        }
+        let mut names = rows.columns;
+        if let Some(name) = numbers {
+            names.insert(0, name.to_owned());
+            columns.insert(0, lines.iter().map(usize::to_string).collect());
         }
         let table = Self { path: rows.path, names, columns, lines, bad: rows.bad };
         table.first_bad_if_empty()?;
@@ -198,11 +192,6 @@ impl Table {
         found.ok_or_else(|| Error::missing_column(&self.path, name, &self.names))
     }
 
-    /// Whether the column was read.
-    pub(crate) fn has(&self, name: &str) -> bool {
-        self.names.iter().any(|known| known == name)
-    }
-
     /// The line of the file, from 1, on which a row starts: for messages about the row.
     ///
     /// # Panics
@@ -212,64 +201,42 @@ impl Table {
     }
 }
 
-/// The rows of a file.
-fn open(
-    path: &Path,
-    format: TextFormat,
-    columns: Vec<String>,
-    on_bad_row: OnBadRow,
-) -> Result<Rows<File>, Error> {
-    let file = open_input(path).map_err(|source| Error::io(path, source))?;
-    Rows::new(path, file, format, columns, on_bad_row)
-}
-
 /// The row of each id of a column.
 ///
 /// # Errors
 /// An id that is empty or white space; one that occurs twice, with both lines; a column that was
 /// not read.
 pub fn unique_ids<'t>(table: &'t Table, column: &str) -> Result<HashMap<&'t str, usize>, Error> {
-    let ids = table.column(column)?;
-    index_ids(&table.path, column, ids, &table.lines, |_, error| Err(error))
+    let (rows, bad) = index_ids(&table.path, column, table.column(column)?, &table.lines);
+    bad.into_iter().next().map_or(Ok(rows), |(_, error)| Err(error))
 }
 
 /// The rows whose ids are empty or occur before, with what is wrong with them.
 pub(crate) fn bad_ids(table: &Table, column: &str) -> Result<Vec<(usize, Error)>, Error> {
-    let mut bad = Vec::new();
-    index_ids(&table.path, column, table.column(column)?, &table.lines, |row, error| {
-        bad.push((row, error));
-        Ok(())
-    })?;
-    Ok(bad)
+    Ok(index_ids(&table.path, column, table.column(column)?, &table.lines).1)
 }
 
-/// The row of each id, of ids with their lines; `refuse` is called with each that is empty or occurs
-/// before.
-fn index_ids<'t>(
+/// The row of each id, of ids with their lines; and the rows whose ids are empty or occur before.
+pub(crate) fn index_ids<'t>(
     path: &Path,
     column: &str,
     ids: &'t [String],
     lines: &[usize],
-    mut refuse: impl FnMut(usize, Error) -> Result<(), Error>,
-) -> Result<HashMap<&'t str, usize>, Error> {
-    let mut rows: HashMap<&str, usize> = HashMap::with_capacity(ids.len());
+) -> (HashMap<&'t str, usize>, Vec<(usize, Error)>) {
+    let (mut rows, mut bad) = (HashMap::with_capacity(ids.len()), Vec::new());
     for ((row, id), &line) in ids.iter().enumerate().zip(lines) {
         if id.trim().is_empty() {
-            refuse(row, Error::empty_value(path, line, column))?;
+            bad.push((row, Error::empty_value(path, line, column)));
             continue;
         }
-        match rows.entry(id) {
-            Entry::Vacant(place) => {
-                place.insert(row);
-            }
-            Entry::Occupied(known) => {
-                let (id, first) = (shorten(id), lines[*known.get()]);
-                let message = format!(
-                    "id {id:?} in column {column:?} is already on line {first}; ids must be unique"
-                );
-                refuse(row, Error::line(path, line, message))?;
-            }
+        let first = *rows.entry(id.as_str()).or_insert(row);
+        if first != row {
+            let (id, first) = (shorten(id), lines[first]);
+            let message = format!(
+                "id {id:?} in column {column:?} is already on line {first}; ids must be unique"
+            );
+            bad.push((row, Error::line(path, line, message)));
         }
     }
-    Ok(rows)
+    (rows, bad)
 }

@@ -1,7 +1,6 @@
 //! Elemental formula and molar mass.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 use crate::molecule::{Element, Molecule};
 
@@ -82,8 +81,7 @@ impl Molecule {
         for (element, count) in order {
             formula += element.symbol();
             if count > 1 {
-                // writing to a string cannot fail
-                let _ = write!(formula, "{count}");
+                formula += &count.to_string();
             }
         }
         formula + &signed(self.charge())

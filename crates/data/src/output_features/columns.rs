@@ -6,8 +6,7 @@ use dsokr_basis::features::{DenseRows, LabelVocabulary, hamming_one_hot, kemeny_
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{FeatureFacts, FittedRows, OutputKind, OutputTable, own};
-use crate::fitted::FittedColumns;
+use super::{FeatureFacts, FittedColumns, FittedRows, OutputKind, OutputTable, own};
 use crate::table::Table;
 use crate::{Error, Truth};
 

@@ -3,13 +3,12 @@
 use std::collections::hash_map::Entry;
 
 use dsokr_basis::features::{NgramOptions, NgramVocabulary};
-use dsokr_molecule::{Molecule, MoleculeFeatures, Substructures};
+use dsokr_molecule::{Molecule, Substructures};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{FeatureFacts, FittedRows, OutputKind, OutputTable, sparse};
+use super::{FeatureFacts, FittedColumns, FittedRows, OutputKind, OutputTable, sparse};
 use crate::error::check;
-use crate::fitted::FittedColumns;
 use crate::table::Table;
 use crate::{Error, truth};
 

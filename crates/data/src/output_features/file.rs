@@ -3,9 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{FeatureFacts, FittedRows, OutputFiles, OutputKind, OutputTable};
+use super::{FeatureFacts, FittedColumns, FittedRows, OutputFiles, OutputKind, OutputTable};
 use crate::feature_file::{follow, read_features, read_packed};
-use crate::fitted::FittedColumns;
 use crate::{DataRoot, Error, check_inside};
 
 /// A matrix in a file, one row an object.

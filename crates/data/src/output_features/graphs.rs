@@ -9,9 +9,8 @@ use dsokr_molecule::kernels::{GraphKernel, GraphVocabulary};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{FeatureFacts, FittedRows, OutputKind, OutputTable, sparse};
+use super::{FeatureFacts, FittedColumns, FittedRows, OutputKind, OutputTable, sparse};
 use crate::error::CANDIDATES;
-use crate::fitted::FittedColumns;
 use crate::root::{A_BYTE_OF_NUMBERS, size};
 use crate::table::Table;
 use crate::truth::{bad_rows, column, of_candidate};

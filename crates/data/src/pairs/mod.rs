@@ -12,7 +12,7 @@ use std::path::Path;
 
 pub use inputs::{FeatureInputsConfig, InputsConfig, KernelInputsConfig, TextConfig};
 pub use multi_label::MultiLabelConfig;
-pub use official::OfficialConfig;
+pub use official::{Official, OfficialConfig, read_official};
 pub use pool::{MemoryConfig, PoolConfig};
 pub use rows::{RowOrder, SplitsConfig};
 pub use synthetic::{NoiseConfig, SyntheticConfig, SyntheticMap};

@@ -35,10 +35,6 @@ pub struct MultiLabelConfig {
 const LABELS: &str = "\"labels\", which the rows of a multi-label file are";
 
 impl MultiLabelConfig {
-    fn is_arff(&self) -> bool {
-        extension_of(self.file.as_ref()) == "arff"
-    }
-
     /// Reads a column of ids, one of labels, and the vectors.
     fn read(&self, path: &Path, wanted: &Wanted) -> Result<PairedRows<'_>, Error> {
         let read = match extension_of(path).as_str() {
@@ -84,7 +80,8 @@ impl Pairs for MultiLabelConfig {
         check_inside("data.folder", &self.folder)?;
         check_inside("data.file", &self.file)?;
         let allowed = "the number of labels, the last attributes of an .arff file";
-        check(!self.is_arff() || self.labels.is_some(), "data.labels", "absent", allowed)?;
+        let holds = self.labels.is_some() || extension_of(self.file.as_ref()) != "arff";
+        check(holds, "data.labels", "absent", allowed)?;
         self.splits.validate()
     }
 

@@ -48,9 +48,8 @@ pub enum RowOrder {
 
 impl SplitsConfig {
     pub(super) fn validate(&self) -> Result<(), Error> {
-        let counts =
-            [("data.splits.validation", Some(self.validation)), ("data.splits.train", self.train)];
-        counts.iter().try_for_each(|&(key, count)| check(count != Some(0), key, 0, "at least 1"))
+        check(self.validation > 0, "data.splits.validation", 0, "at least 1")?;
+        check(self.train != Some(0), "data.splits.train", 0, "at least 1")
     }
 }
 

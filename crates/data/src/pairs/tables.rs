@@ -1,7 +1,6 @@
 //! Pairs from a table for each split, whose rows name outputs and hold or name inputs.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::path::Path;
 
 use schemars::JsonSchema;
@@ -55,6 +54,11 @@ impl TablesConfig {
     fn files(&self) -> SplitFiles<'_> {
         let Self { train, validation, test, .. } = self;
         SplitFiles { train, validation, test: test.as_deref() }
+    }
+
+    /// Column of the texts, or of the ids of inputs that lie in files of their own.
+    fn input(&self) -> &str {
+        self.inputs.column(&self.id)
     }
 }
 
@@ -131,41 +135,34 @@ impl Pairs for TablesConfig {
 /// The place of each output, by id.
 type Index<'o> = HashMap<&'o str, usize>;
 
-/// A table of pairs as it was read.
+/// A table of pairs as it was read. An output's id may occur twice, for two inputs with the same output.
 struct PairTable<'a> {
     table: Table,
-    /// Column of the outputs' ids; one may occur twice, for two inputs with the same output.
-    id: &'a str,
-    /// Column of the texts, or of the ids of inputs that lie in files of their own.
-    input: &'a str,
-    /// Column of the queries' ids, where there is one.
-    query: Option<&'a str>,
+    config: &'a TablesConfig,
 }
 
 impl<'a> PairTable<'a> {
-    fn read(path: &Path, tables: &'a TablesConfig, wanted: &Wanted) -> Result<Self, Error> {
-        let (id, query) = (tables.id.as_str(), tables.query.as_deref());
-        let input = tables.inputs.column(id);
-        let columns: Vec<&str> = [id, input].into_iter().chain(query).collect();
+    fn read(path: &Path, config: &'a TablesConfig, wanted: &Wanted) -> Result<Self, Error> {
+        let columns = [config.id.as_str(), config.input()].into_iter();
+        let columns: Vec<&str> = columns.chain(config.query.as_deref()).collect();
         let mut table = Table::read_rows(path, &columns, wanted.on_bad_row)?;
-        if let InputsConfig::Text(texts) = &tables.inputs {
+        if let InputsConfig::Text(texts) = &config.inputs {
             table = texts.good_rows(table, wanted.on_bad_row)?;
         }
-        Ok(Self { table, id, input, query })
+        Ok(Self { table, config })
     }
 
     /// The rows of the inputs in the files that hold them.
     fn rows(&self, index: &RowIndex) -> Result<Vec<usize>, Error> {
-        index.of(&self.table, self.input)
+        index.of(&self.table, self.config.input())
     }
 
     /// The pairs whose outputs are in the index; all others are bad rows.
     fn with_outputs(self, index: &Index) -> Result<Self, Error> {
-        let ids = self.table.column(self.id)?.iter().enumerate();
+        let ids = self.table.column(&self.config.id)?.iter().enumerate();
         let unknown = ids.filter(|(_, id)| !index.contains_key(id.as_str())).map(|(row, id)| {
-            let message =
-                format!("id {id:?} is not among the outputs of the configuration's output.table");
-            (row, self.table.error(row, message))
+            let known = "the outputs of the configuration's output.table";
+            (row, self.table.error(row, format!("id {id:?} is not among {known}")))
         });
         let unknown: Vec<(usize, Error)> = unknown.collect();
         Ok(Self { table: self.table.without(unknown)?, ..self })
@@ -173,10 +170,11 @@ impl<'a> PairTable<'a> {
 
     fn join(self, index: &Index, inputs: &InputSource) -> Result<Split, Error> {
         self.table.log_skipped();
-        let ids = self.table.column(self.id)?.to_vec();
+        let ids = self.table.column(&self.config.id)?.to_vec();
         let outputs = ids.iter().map(|id| index.get(id.as_str()).copied()).collect();
-        let inputs = inputs.of(&self.table, self.input)?;
-        let queries = self.query.map(|column| self.table.column(column).map(<[_]>::to_vec));
+        let inputs = inputs.of(&self.table, self.config.input())?;
+        let queries = self.config.query.as_deref();
+        let queries = queries.map(|column| self.table.column(column).map(<[_]>::to_vec));
         Ok(Split { queries: queries.transpose()?, ..Split::new(ids, inputs, outputs) })
     }
 
@@ -196,8 +194,9 @@ impl<'a> PairTable<'a> {
 
     /// The rows of each query, in the order of the first ones; none without query ids.
     fn rows_of_queries(&self) -> Result<Option<Vec<Vec<usize>>>, Error> {
-        let Some(query) = self.query else { return Ok(None) };
-        let (queries, inputs) = (self.table.column(query)?, self.table.column(self.input)?);
+        let Some(query) = &self.config.query else { return Ok(None) };
+        let (queries, inputs) =
+            (self.table.column(query)?, self.table.column(self.config.input())?);
         let mut places: HashMap<&str, usize> = HashMap::with_capacity(queries.len());
         let mut all: Vec<Vec<usize>> = Vec::new();
         let wrong = |row: usize, message: String| Err(self.table.error(row, message));
@@ -205,23 +204,18 @@ impl<'a> PairTable<'a> {
             if query.trim().is_empty() {
                 return wrong(row, "an empty query id; a value is needed".into());
             }
-            match places.entry(query) {
-                Entry::Vacant(place) => {
-                    place.insert(all.len());
-                    all.push(vec![row]);
-                }
-                Entry::Occupied(place) => {
-                    let rows = &mut all[*place.get()];
-                    if inputs[row] != inputs[rows[0]] {
-                        let message = format!(
-                            "query {query:?} has another input than on line {}; rows of one query have \
-                             the same input",
-                            self.table.line(rows[0])
-                        );
-                        return wrong(row, message);
-                    }
-                    rows.push(row);
-                }
+            let place = *places.entry(query).or_insert(all.len());
+            if place == all.len() {
+                all.push(Vec::new());
+            }
+            let rows = &mut all[place];
+            rows.push(row);
+            if inputs[row] != inputs[rows[0]] {
+                let (first, rule) =
+                    (self.table.line(rows[0]), "rows of one query have the same input");
+                let message =
+                    format!("query {query:?} has another input than on line {first}; {rule}");
+                return wrong(row, message);
             }
         }
         Ok(Some(all))

@@ -21,7 +21,7 @@ pub(crate) struct Lines<R> {
     first: usize,
     last: usize,
     /// Whether the line in the buffer has not been returned yet.
-    pending: bool,
+    pub(super) pending: bool,
 }
 
 impl Lines<File> {
@@ -41,11 +41,6 @@ impl<R: Read> Lines<R> {
     /// Whether the whole next line is in memory.
     pub(super) fn is_ready(&self) -> bool {
         self.reader.buffer().contains(&b'\n')
-    }
-
-    /// Whether a line follows the blank ones that the last error is about.
-    pub(super) fn is_behind_blank(&self) -> bool {
-        self.pending
     }
 
     /// The next text that is not blank, with the number of its first line from 1; `None` at the end. `ends` gets

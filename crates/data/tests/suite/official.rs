@@ -2,7 +2,8 @@ use std::collections::HashMap;
 use std::error::Error;
 
 use dsokr_basis::features::{Features, MappedRows, RowSource};
-use dsokr_data::table::{Table, read_official};
+use dsokr_data::read_official;
+use dsokr_data::table::Table;
 
 use super::features::dense;
 use super::{Folder, published};

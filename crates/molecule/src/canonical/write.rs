@@ -1,7 +1,5 @@
 //! A SMILES of one connected part, its atoms written in the order of their ranks.
 
-use std::fmt::Write;
-
 use super::Structure;
 use super::tree::{Tree, marks};
 use crate::formula::signed;
@@ -107,12 +105,11 @@ impl Labels {
 }
 
 fn push_label(label: usize, text: &mut String) {
-    // Writing to a String cannot fail.
-    let _ = match label {
-        0..=9 => write!(text, "{label}"),
-        10..=99 => write!(text, "%{label}"),
-        _ => write!(text, "%({label})"),
-    };
+    text.push_str(&match label {
+        0..=9 => label.to_string(),
+        10..=99 => format!("%{label}"),
+        _ => format!("%({label})"),
+    });
 }
 
 /// The bond symbol between two atoms, read from the first; empty where the text implies it.
@@ -147,21 +144,13 @@ fn push_atom(molecule: &Molecule, index: usize, clockwise: Option<bool>, text: &
         return;
     }
     text.push('[');
-    if let Some(isotope) = atom.isotope {
-        let _ = write!(text, "{isotope}");
-    }
+    text.extend(atom.isotope.map(|isotope| isotope.to_string()));
     text.push_str(&element);
-    match clockwise {
-        Some(true) => text.push_str("@@"),
-        Some(false) => text.push('@'),
-        None => {}
-    }
+    text.push_str(clockwise.map_or("", |clockwise| if clockwise { "@@" } else { "@" }));
     match atom.hydrogens {
         0 => {}
         1 => text.push('H'),
-        count => {
-            let _ = write!(text, "H{count}");
-        }
+        count => text.push_str(&format!("H{count}")),
     }
     text.push_str(&signed(atom.charge.into()));
     text.push(']');

@@ -11,6 +11,7 @@ mod rings;
 mod stereo;
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
 
 use dsokr_basis::features::{BitRows, SparseRows};
 use rayon::prelude::*;
@@ -133,8 +134,11 @@ macro_rules! substructures {
             $($(#[$what])* $name($features),)*
         }
 
-        impl Substructures {
-            fn features(&self) -> &dyn MoleculeFeatures {
+        impl Deref for Substructures {
+            type Target = dyn MoleculeFeatures;
+
+            /// The featurizer.
+            fn deref(&self) -> &Self::Target {
                 match self {
                     $(Self::$name(features) => features,)*
                 }
@@ -161,24 +165,6 @@ substructures! {
     Composition(Composition),
     /// What a graph kernel compares.
     Graph(GraphCounts),
-}
-
-impl MoleculeFeatures for Substructures {
-    fn validate(&self) -> Result<(), Error> {
-        self.features().validate()
-    }
-
-    fn counts(&self, molecules: &[Molecule]) -> Result<SparseRows, Error> {
-        self.features().counts(molecules)
-    }
-
-    fn fit(&self, molecules: &[Molecule]) -> Result<(Vec<u64>, SparseRows), Error> {
-        self.features().fit(molecules)
-    }
-
-    fn counts_in(&self, columns: &[u64], molecules: &[Molecule]) -> Result<SparseRows, Error> {
-        self.features().counts_in(columns, molecules)
-    }
 }
 
 /// The features of a graph kernel, a column for each that occurs in the molecules

@@ -76,13 +76,13 @@ impl Morgan {
         // Refuses a width above that of 32-bit column numbers.
         BitRows::from_indices(self.width, [[0; 0]; 0])?;
         let rows = molecules.par_iter().map(|molecule| {
-            self.codes(molecule).into_keys().map(|code| self.column(code)).collect::<Vec<_>>()
+            // the width has been checked
+            self.codes(molecule)
+                .into_keys()
+                .map(|code| code % self.width as u32)
+                .collect::<Vec<_>>()
         });
         Ok(BitRows::from_indices(self.width, rows.collect::<Vec<_>>())?)
-    }
-
-    fn column(&self, code: u32) -> u32 {
-        code % self.width as u32 // the width has been checked
     }
 }
 

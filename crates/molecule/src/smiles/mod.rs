@@ -303,47 +303,33 @@ fn order(order: Order) -> Option<BondOrder> {
     }
 }
 
+/// An error of the parser with its place; open rings and much else the scan has refused before.
 fn translate(error: SmilesError, smiles: &str, places: &Places) -> Error {
-    let reason = error.to_string();
+    let text = error.to_string();
     // The parser's own wording ends in the position that our errors give themselves.
-    let reason = reason.split(" at position ").next().unwrap_or_default().to_owned();
-    match error {
-        SmilesError::UnexpectedCharacter { pos } => {
-            match smiles[pos.min(smiles.len())..].chars().next() {
-                Some(found) => scan::unexpected(
-                    pos,
-                    found,
-                    "an atom, a bond, a ring label or a branch is expected; elements other than B C N O P S F Cl Br I stand in brackets",
-                ),
-                None => Error::smiles(pos, reason),
-            }
-        }
-        SmilesError::EmptyInput => Error::smiles(0, reason),
-        SmilesError::UnexpectedEnd { pos }
-        | SmilesError::UnknownElement { pos, .. }
-        | SmilesError::MismatchedParentheses { pos }
-        | SmilesError::NestingTooDeep { pos }
-        | SmilesError::UnsupportedChiralityClass { pos, .. } => Error::smiles(pos, reason),
-        SmilesError::InvalidBracketAtom { detail, pos } if detail.starts_with("duplicate") => {
+    let (reason, rest) = text.split_once(" at position ").unwrap_or((&text, ""));
+    let position = rest.split(':').next().and_then(|number| number.parse().ok()).unwrap_or(0);
+    match (error, smiles.as_bytes().get(position)) {
+        (SmilesError::UnexpectedCharacter { .. }, Some(&found)) => scan::unexpected(
+            position,
+            char::from(found),
+            "an atom, a bond, a ring label or a branch is expected; elements other than B C N O P S F Cl Br I stand in brackets",
+        ),
+        (SmilesError::InvalidBracketAtom { detail, .. }, _) if detail.starts_with("duplicate") => {
             let message = "a second bond between two atoms that are already joined";
-            Error::smiles(places.ring_label_before(pos), message)
+            Error::smiles(places.ring_label_before(position), message)
         }
-        SmilesError::InvalidBracketAtom { detail, pos } => {
-            Error::smiles(pos, format!("bracket atom: {detail}"))
+        (SmilesError::InvalidBracketAtom { detail, .. }, _) => {
+            Error::smiles(position, format!("bracket atom: {detail}"))
         }
-        SmilesError::UnmatchedRingClosure { ring_num, pos } => {
-            scan::unclosed_ring(pos, u32::from(ring_num))
-        }
-        SmilesError::UnmatchedExtendedRingClosure { ring_num, pos } => {
-            scan::unclosed_ring(pos, ring_num)
-        }
-        SmilesError::ConflictingRingBond { pos, .. }
-        | SmilesError::ConflictingExtendedRingBond { pos, .. } => {
-            Error::smiles(places.ring_label_before(pos), reason)
-        }
-        SmilesError::InvalidValence { element, atom, valence, max } => {
+        (
+            SmilesError::ConflictingRingBond { .. }
+            | SmilesError::ConflictingExtendedRingBond { .. },
+            _,
+        ) => Error::smiles(places.ring_label_before(position), reason),
+        (SmilesError::InvalidValence { element, atom, valence, max }, _) => {
             scan::valence(places.atom(atom), element, valence, max)
         }
-        SmilesError::ResourceLimit { actual, .. } => scan::too_long(actual),
+        _ => Error::smiles(position, reason),
     }
 }

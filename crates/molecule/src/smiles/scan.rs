@@ -48,7 +48,9 @@ pub(super) fn scan(smiles: &str) -> Result<Places, Error> {
         return Err(Error::smiles(0, "the SMILES is empty; at least one atom is needed"));
     }
     if smiles.len() > MAX_LENGTH {
-        return Err(too_long(smiles.len()));
+        let found = smiles.len();
+        let message = format!("the SMILES has {found} bytes; at most {MAX_LENGTH} are read");
+        return Err(Error::smiles(MAX_LENGTH, message));
     }
     if let Some((position, found)) = smiles.char_indices().find(|(_, c)| !c.is_ascii_graphic()) {
         let expected = "a SMILES is written in printable ASCII without spaces";
@@ -66,7 +68,10 @@ pub(super) fn scan(smiles: &str) -> Result<Places, Error> {
         return Err(Error::smiles(smiles.len(), "the text ends where an atom is expected"));
     }
     match walk.open_rings.iter().min_by_key(|(_, open)| open.0) {
-        Some((&label, &(position, _))) => Err(unclosed_ring(position, label)),
+        Some((label, &(position, _))) => {
+            let message = format!("ring bond {label} is opened here and never closed");
+            Err(Error::smiles(position, message))
+        }
         None => Ok(walk.places),
     }
 }
@@ -170,20 +175,9 @@ impl Walk {
     }
 }
 
-/// The error for a text of too many bytes.
-pub(super) fn too_long(length: usize) -> Error {
-    let message = format!("the SMILES has {length} bytes; at most {MAX_LENGTH} are read");
-    Error::smiles(MAX_LENGTH, message)
-}
-
 /// The error for a character that no SMILES has at this place.
 pub(super) fn unexpected(position: usize, found: char, expected: &str) -> Error {
     Error::smiles(position, format!("unexpected {found:?}; {expected}"))
-}
-
-/// The error for a ring bond that is opened and never closed.
-pub(super) fn unclosed_ring(position: usize, label: u32) -> Error {
-    Error::smiles(position, format!("ring bond {label} is opened here and never closed"))
 }
 
 /// The error for a parenthesis or bracket without its partner.
