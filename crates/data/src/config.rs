@@ -259,8 +259,7 @@ impl Source<'_> {
         let config = OutputSource { id, candidate: None, ..self.outputs.clone() };
         let table = config.read(path, self.data.on_bad_row)?;
         let files = OutputFiles::Given(files);
-        let outputs = Outputs::from_table(&table, id, &config, files, Some(fitted))?;
-        Ok((outputs, table))
+        Ok((Outputs::from_table(&table, id, &config, files, Some(fitted))?, table))
     }
 
     /// For each query of a split the outputs that training pairs give it, by id: those of the same query

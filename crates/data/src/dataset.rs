@@ -347,10 +347,8 @@ mod tests {
     #[test]
     fn pairs_of_a_smaller_number_are_among_those_of_a_larger_one() {
         let split = Split::texts((0..40).map(|row| row.to_string()).collect());
-        let drawn = |limit, seed| {
-            let split = split.drawn(limit, seed).unwrap();
-            split.inputs.texts().unwrap().to_vec()
-        };
+        let drawn =
+            |limit, seed| split.drawn(limit, seed).unwrap().inputs.texts().unwrap().to_vec();
         let (few, more) = (drawn(10, 3), drawn(25, 3));
         assert_eq!((few.len(), more.len()), (10, 25));
         assert!(few.iter().all(|text| more.contains(text)), "{few:?}, {more:?}");

@@ -43,7 +43,7 @@ pub(crate) fn elements(path: &Path) -> Option<f64> {
 
 /// Reads packed bytes.
 pub(crate) fn read_bytes(path: &Path) -> Result<Matrix<u8>, Error> {
-    Npy::open(path, BYTES)?.matrix(|word| Ok(word as u8))
+    Npy::open(path, BYTES)?.numbers("", |value| value as u8)
 }
 
 /// A matrix in row-major order, whatever the order in the file.
@@ -97,7 +97,7 @@ impl<'p> Npy<'p> {
         let io = |source| Error::io(path, source);
         let mut file = open_input(path).map_err(io)?;
         let (text, start) = header_of(path, &mut file)?;
-        let Header { descr, by_columns, shape } = parse(&text).map_err(|e| invalid(path, &e))?;
+        let (descr, by_columns, shape) = parse(&text).map_err(|e| invalid(path, &e))?;
         let element = element(&descr).filter(|read| allowed == NUMBERS || read.name == BYTE);
         let element = element.ok_or_else(|| {
             let found = shorten(&descr);
@@ -127,34 +127,17 @@ impl<'p> Npy<'p> {
         Ok(Self { path, reader, element, big_endian, by_columns, rows, width })
     }
 
-    /// The elements as `narrow` makes them, which must be finite.
+    /// Streams the elements as `narrow` makes them, which must be finite, to their place in row-major order.
     fn numbers<T: Copy + Default + Into<f64>>(
-        self,
+        mut self,
         allowed: &str,
         narrow: impl Fn(f64) -> T,
     ) -> Result<Matrix<T>, Error> {
-        let element = self.element;
-        self.matrix(|word| {
-            let value = (element.number)(word);
-            let number = narrow(value);
-            if element.name == BOOL && value > 1.0 {
-                return Err(format!("{value}; truth values are 0 and 1"));
-            }
-            number.into().is_finite().then_some(number).ok_or_else(|| format!("{value}; {allowed}"))
-        })
-    }
-
-    /// Streams the elements, each in the lowest bytes of a word, through `check` to their
-    /// place in row-major order.
-    fn matrix<T: Copy + Default>(
-        mut self,
-        check: impl Fn(u64) -> Result<T, String>,
-    ) -> Result<Matrix<T>, Error> {
-        let (rows, width, size) = (self.rows, self.width, self.element.size);
+        let (rows, width, element) = (self.rows, self.width, self.element);
         let mut values = vec![T::default(); rows * width];
         for step in 0..values.len() {
             let mut word = [0; 8];
-            let bytes = &mut word[..size];
+            let bytes = &mut word[..element.size];
             self.reader.read_exact(bytes).map_err(|source| Error::io(self.path, source))?;
             if self.big_endian {
                 bytes.reverse();
@@ -163,9 +146,18 @@ impl<'p> Npy<'p> {
                 true => (step % rows, step / rows),
                 false => (step / width, step % width),
             };
-            values[row * width + column] = check(u64::from_le_bytes(word)).map_err(|what| {
-                Error::file(self.path, format!("row {row}, column {column} is {what}"))
-            })?;
+            let value = (element.number)(u64::from_le_bytes(word));
+            let number = narrow(value);
+            let allowed = match element.name {
+                BOOL if value > 1.0 => "truth values are 0 and 1",
+                _ if !number.into().is_finite() => allowed,
+                _ => {
+                    values[row * width + column] = number;
+                    continue;
+                }
+            };
+            let message = format!("row {row}, column {column} is {value}; {allowed}");
+            return Err(Error::file(self.path, message));
         }
         Ok(Matrix { rows, width, values })
     }
@@ -175,8 +167,7 @@ impl<'p> Npy<'p> {
 fn element(descr: &str) -> Option<&'static Element> {
     let name = descr.strip_prefix('\'')?.strip_suffix('\'')?;
     let (order, name) = name.split_at_checked(1)?;
-    let named = ELEMENTS.iter().find(|element| element.name == name);
-    named.filter(|_| "<>|=".contains(order))
+    ELEMENTS.iter().find(|element| element.name == name).filter(|_| "<>|=".contains(order))
 }
 
 fn invalid(path: &Path, message: &str) -> Error {
@@ -209,16 +200,9 @@ fn header_of(path: &Path, file: &mut File) -> Result<(String, u64), Error> {
     Ok((String::from_utf8_lossy(text).into_owned(), (start + length) as u64))
 }
 
-/// What the header says.
-struct Header {
-    /// The type of the elements, as it is written.
-    descr: String,
-    by_columns: bool,
-    shape: Vec<u64>,
-}
-
-/// Reads the header's text, a Python dictionary.
-fn parse(text: &str) -> Result<Header, String> {
+/// Reads the header's text, a Python dictionary: the type of the elements, as it is written, whether they are written
+/// by columns, and the shape.
+fn parse(text: &str) -> Result<(String, bool, Vec<u64>), String> {
     let value = |key: &str| {
         let quoted = [format!("'{key}':"), format!("\"{key}\":")];
         let rest = quoted.iter().find_map(|quoted| text.split_once(&quoted[..]));
@@ -247,7 +231,7 @@ fn parse(text: &str) -> Result<Header, String> {
     let shape: Vec<u64> = words.map(size).collect::<Result<_, _>>()?;
     let product = shape.iter().try_fold(1u64, |product, &size| product.checked_mul(size.max(1)));
     product.ok_or("the sizes in the header overflow")?;
-    Ok(Header { descr, by_columns, shape })
+    Ok((descr, by_columns, shape))
 }
 
 /// Writes a matrix of 32-bit numbers as `numpy.save` does, row-major, atomically: `next` gives some

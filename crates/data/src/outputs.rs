@@ -247,7 +247,6 @@ impl RowSource for Selected<'_> {
 
     fn block(&self, range: Range<usize>) -> Result<Block<'_>, dsokr_basis::Error> {
         let outside = || dsokr_basis::Error::range(range.start, range.end, self.rows.len());
-        let rows = self.rows.get(range.clone()).ok_or_else(outside)?;
-        self.source.select(rows)
+        self.source.select(self.rows.get(range.clone()).ok_or_else(outside)?)
     }
 }

@@ -77,31 +77,32 @@ impl Truth {
 pub(crate) fn column<T: Send>(
     table: &Table,
     column: &str,
-    parse: impl Fn(&str) -> Result<T, dsokr_molecule::Error> + Sync + Send,
+    parse: impl Fn(&str) -> Result<T, dsokr_molecule::Error> + Sync,
 ) -> Result<Vec<T>, Error> {
     // a parallel collection into a `Result` would give any thread's error
-    let read: Vec<_> = cells(table, column, parse)?.collect();
-    read.into_iter().collect()
+    cells(table, column, parse)?.into_iter().collect()
 }
 
-fn cells<'t, T: Send>(
-    table: &'t Table,
+fn cells<T: Send>(
+    table: &Table,
     column: &str,
-    parse: impl Fn(&str) -> Result<T, dsokr_molecule::Error> + Sync + Send + 't,
-) -> Result<impl IndexedParallelIterator<Item = Result<T, Error>> + 't, Error> {
-    let cells = table.column(column)?.par_iter().enumerate();
-    let read = move |(row, smiles): (usize, &String)| {
-        parse(smiles).map_err(|reason| {
-            table.error(row, format!("the SMILES {:?}: {reason}", shorten(smiles)))
-        })
+    parse: impl Fn(&str) -> Result<T, dsokr_molecule::Error> + Sync,
+) -> Result<Vec<Result<T, Error>>, Error> {
+    let read = |(row, smiles): (usize, &String)| {
+        let wrong = |reason| format!("the SMILES {:?}: {reason}", shorten(smiles));
+        parse(smiles).map_err(|reason| table.error(row, wrong(reason)))
     };
-    Ok(cells.map(read))
+    Ok(table.column(column)?.par_iter().enumerate().map(read).collect())
 }
 
 /// The rows of a column whose cells are not SMILES, with what is wrong with them.
 pub(crate) fn bad_rows(table: &Table, column: &str) -> Result<Vec<(usize, Error)>, Error> {
-    let cells = self::cells(table, column, Molecule::parse)?.enumerate();
-    Ok(cells.filter_map(|(row, molecule)| Some((row, molecule.err()?))).collect())
+    Ok(bad(cells(table, column, |smiles| Molecule::parse(smiles).map(drop))?))
+}
+
+/// The rows of cells that cannot be read.
+pub(crate) fn bad<T>(cells: impl IntoIterator<Item = Result<T, Error>>) -> Vec<(usize, Error)> {
+    cells.into_iter().enumerate().filter_map(|(row, cell)| Some((row, cell.err()?))).collect()
 }
 
 /// A molecule that is an output: as it is written and as a graph.
@@ -123,8 +124,7 @@ impl Structure {
     }
 
     pub(crate) fn parse(smiles: &str) -> Result<Self, dsokr_molecule::Error> {
-        let graph = Graph::from(&Molecule::parse(smiles)?);
-        Ok(Self { smiles: smiles.to_owned(), graph })
+        Ok(Self { smiles: smiles.to_owned(), graph: Graph::from(&Molecule::parse(smiles)?) })
     }
 }
 

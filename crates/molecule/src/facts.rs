@@ -199,8 +199,7 @@ impl Part {
         let molecule = Molecule::parse(smiles)?;
         let atoms = molecule.atoms().len();
         if !(1..=LARGEST).contains(&atoms) {
-            let found = format!("{atoms} atoms; allowed: 1 to {LARGEST}");
-            return Err(Error::smiles(0, found));
+            return Err(Error::smiles(0, format!("{atoms} atoms; allowed: 1 to {LARGEST}")));
         }
         // few atoms are not carbon, so that few places are tried
         let rare = molecule.atoms().iter().position(|atom| atom.element != Element::C);
@@ -259,6 +258,10 @@ impl Part {
     /// Whether an atom can be that of a step, after the atoms of earlier steps.
     fn fits(&self, step: &Step, atom: usize, whole: &Whole, found: &[usize]) -> bool {
         let (own, other) = (&self.whole.molecule.atoms()[step.atom], &whole.molecule.atoms()[atom]);
+        let allows = |bond: usize, order: BondOrder| {
+            let own = &self.whole.molecule.bonds()[bond];
+            own.aromatic || own.order.multiplicity() == 1 || own.order == order
+        };
         (own.element == Element::WILDCARD || own.element == other.element)
             && (other.aromatic || !own.aromatic)
             && (own.charge == 0 || own.charge == other.charge)
@@ -267,16 +270,10 @@ impl Part {
                 let neighbors = &mut whole.molecule.neighbors(atom).iter();
                 neighbors.any(|n| {
                     n.atom == found[earlier]
-                        && self.allows(bond, whole.molecule.bonds()[n.bond].order)
+                        && allows(bond, whole.molecule.bonds()[n.bond].order)
                         && (whole.ring_bonds[n.bond] || !self.whole.ring_bonds[bond])
                 })
             })
-    }
-
-    /// Whether a bond of the part may have this order.
-    fn allows(&self, bond: usize, order: BondOrder) -> bool {
-        let own = &self.whole.molecule.bonds()[bond];
-        own.aromatic || own.order.multiplicity() == 1 || own.order == order
     }
 }
 

@@ -23,8 +23,7 @@ pub(crate) fn graph_hash(mut colors: Vec<u64>, edges: impl Fn(usize) -> Vec<(u64
     let edges: Vec<Vec<(u64, usize)>> = (0..colors.len()).map(edges).collect();
     for _ in 0..colors.len() {
         let refined = edges.iter().zip(&colors).map(|(edges, &own)| {
-            let around = edges.iter().map(|&(label, end)| mix(label, colors[end]));
-            unordered(around.collect(), own)
+            unordered(edges.iter().map(|&(label, end)| mix(label, colors[end])).collect(), own)
         });
         colors = refined.collect();
     }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{FeatureFacts, FittedColumns, FittedRows, OutputKind, OutputTable, own};
 use crate::table::Table;
+use crate::truth::bad;
 use crate::{Error, Truth};
 
 /// Sets of labels: one bit for each label that occurs.
@@ -234,9 +235,4 @@ const RANKS: &str = "ranks from 1, with spaces between";
 fn parse(text: &str) -> Option<Vec<u32>> {
     let rank = |text: &str| text.parse::<u32>().ok()?.checked_sub(1);
     text.split_whitespace().map(rank).collect()
-}
-
-/// The rows of cells that cannot be read.
-fn bad<T>(cells: impl Iterator<Item = Result<T, Error>>) -> Vec<(usize, Error)> {
-    cells.enumerate().filter_map(|(row, cell)| Some((row, cell.err()?))).collect()
 }

@@ -60,8 +60,7 @@ impl OutputKind for OwnVectors {
                 Err(Error::value("output.table", found, "no table beside such features"))
             }
             OutputFiles::Given(_) => {
-                let file = FeatureFileConfig { file: String::new(), key: None, packed: false };
-                file.read(from)
+                FeatureFileConfig { file: String::new(), key: None, packed: false }.read(from)
             }
         }
     }

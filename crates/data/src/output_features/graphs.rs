@@ -131,10 +131,7 @@ fn graph_rows(
 /// ids.
 fn graphs(path: &Path, table: &Table, id: &str) -> Result<Vec<NamedGraph>, Error> {
     let graphs = match path.is_dir() {
-        true => {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            read_tudataset(path, &name)?
-        }
+        true => read_tudataset(path, &path.file_name().unwrap_or_default().to_string_lossy())?,
         false => read_json_lines(path)?,
     };
     let mut rows = HashMap::with_capacity(graphs.len());
@@ -147,10 +144,8 @@ fn graphs(path: &Path, table: &Table, id: &str) -> Result<Vec<NamedGraph>, Error
     }
     let ids = table.column(id)?.iter().enumerate();
     let graph = |(row, id): (usize, &String)| {
-        let found = rows.get(id.as_str()).map(|&at| graphs[at].clone());
-        found.ok_or_else(|| {
-            let message = format!("id {id:?} is not among the graphs of {}", path.display());
-            table.error(row, message)
+        rows.get(id.as_str()).map(|&at| graphs[at].clone()).ok_or_else(|| {
+            table.error(row, format!("id {id:?} is not among the graphs of {}", path.display()))
         })
     };
     ids.map(graph).collect()

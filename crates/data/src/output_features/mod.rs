@@ -150,13 +150,11 @@ impl OutputFiles<'_> {
     pub fn take(&mut self, configured: &str) -> Result<PathBuf, Error> {
         match self {
             Self::Configured(root) => Ok(root.file(configured)),
-            Self::Given(files) => {
-                let (first, rest) = files
-                    .split_first()
-                    .ok_or_else(|| Error::value("--features", "too few files", Self::ALLOWED))?;
-                *files = rest;
+            Self::Given([first, rest @ ..]) => {
+                *self = Self::Given(rest);
                 Ok(first.clone())
             }
+            Self::Given([]) => Err(Error::value("--features", "too few files", Self::ALLOWED)),
         }
     }
 }

@@ -1,7 +1,6 @@
 //! The inputs of pairs in tables: texts of a column, or rows of files that a column names.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 
 use dsokr_basis::random::{generator, hash};
 use dsokr_molecule::Molecule;
@@ -11,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::Wanted;
 use crate::error::{check, shorten};
-use crate::feature_file::{FeatureFile, follow, read_features};
+use crate::feature_file::{follow, read_features};
 use crate::table::{OnBadRow, Table, unique_ids};
 use crate::truth::{bad_rows, column};
 use crate::{DataRoot, Error, Inputs, KernelRows, check_inside, kinds, read_matrix};
@@ -113,98 +112,76 @@ impl InputsConfig {
         }
     }
 
-    /// Reads the files, if there are any; `training` finds the rows of the training inputs, which only kernels need.
-    pub(super) fn source(
-        &self,
+    /// Reads the files, if there are any, and gives what reads the inputs that are in the `column` of a table, or that it
+    /// names; `training` finds the rows of the training inputs, which only kernels need.
+    pub(super) fn reader<'a>(
+        &'a self,
+        column: &'a str,
         wanted: &Wanted,
         training: impl FnOnce(&RowIndex) -> Result<Vec<usize>, Error>,
-    ) -> Result<InputSource<'_>, Error> {
-        let index =
-            |table: &str, id| RowIndex::read(wanted.root()?.file(table), id, wanted.on_bad_row);
+    ) -> Result<InputReader<'a>, Error> {
+        let seed = wanted.seed;
         Ok(match self {
-            Self::Text(config) => InputSource::Texts(config, wanted.seed),
+            Self::Text(config) => {
+                Box::new(move |table| Ok(Inputs::Texts(config.read(table, seed)?)))
+            }
             Self::Features(config) => {
-                let (index, table) = index(&config.table, &config.id)?;
+                let index = RowIndex::read(&config.table, &config.id, wanted)?;
                 let path = wanted.root()?.file(&config.file);
-                let rows = follow(read_features(&path, config.key.as_deref())?, &path, &table)?;
-                InputSource::Vectors(index, rows)
+                let all = read_features(&path, config.key.as_deref())?;
+                let all = follow(all, &path, &index.table)?;
+                Box::new(move |table| Ok(Inputs::Vectors(all.select(&index.of(table, column)?)?)))
             }
             Self::Kernels(config) => {
-                let (index, table) = index(&config.table, &config.id)?;
-                let (root, n) = (wanted.root()?, table.len());
+                let index = RowIndex::read(&config.table, &config.id, wanted)?;
+                let (root, table) = (wanted.root()?, &index.table);
                 let read = |name: &String| {
-                    let path = root.file(name);
+                    let (path, n) = (root.file(name), table.len());
                     let matrix = read_matrix(&path)?;
-                    let sides = [matrix.nrows(), matrix.ncols()];
-                    match sides.into_iter().find(|&found| found != n) {
+                    match [matrix.nrows(), matrix.ncols()].into_iter().find(|&found| found != n) {
                         None => Ok(matrix),
                         Some(found) => Err(Error::row_count(&path, found, table.path(), n)),
                     }
                 };
                 let matrices = config.files.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
                 let training = training(&index)?;
-                InputSource::Kernels { index, matrices, training }
+                Box::new(move |table| {
+                    let rows = index.of(table, column)?;
+                    let values = |matrix: &Mat<f64>| {
+                        let value = |i: usize, j: usize| matrix[(rows[i], training[j])];
+                        Mat::from_fn(rows.len(), training.len(), value)
+                    };
+                    Ok(Inputs::Kernels(KernelRows::new(matrices.iter().map(values).collect())))
+                })
             }
         })
     }
 }
 
-/// The inputs of pairs in tables.
-pub(super) enum InputSource<'a> {
-    /// The column itself, with the seed of further SMILES.
-    Texts(&'a TextConfig, u64),
-    Vectors(RowIndex, FeatureFile),
-    /// Kernels of all inputs, and which of them are those of training pairs.
-    Kernels {
-        index: RowIndex,
-        matrices: Vec<Mat<f64>>,
-        training: Vec<usize>,
-    },
-}
-
-impl InputSource<'_> {
-    /// The inputs that are in a table's column, or that it names.
-    pub(super) fn of(&self, table: &Table, column: &str) -> Result<Inputs, Error> {
-        Ok(match self {
-            Self::Texts(config, seed) => Inputs::Texts(config.read(table, *seed)?),
-            Self::Vectors(index, all) => Inputs::Vectors(all.select(&index.of(table, column)?)?),
-            Self::Kernels { index, matrices, training } => {
-                let rows = index.of(table, column)?;
-                let values = |matrix: &Mat<f64>| {
-                    let value = |i: usize, j: usize| matrix[(rows[i], training[j])];
-                    Mat::from_fn(rows.len(), training.len(), value)
-                };
-                Inputs::Kernels(KernelRows::new(matrices.iter().map(values).collect()))
-            }
-        })
-    }
-}
+/// Reads the inputs of a table's pairs.
+pub(super) type InputReader<'a> = Box<dyn Fn(&Table) -> Result<Inputs, Error> + 'a>;
 
 /// The row of each id in a table that feature files follow.
 pub(super) struct RowIndex {
-    path: PathBuf,
+    table: Table,
     rows: HashMap<String, usize>,
 }
 
 impl RowIndex {
     /// Reads the table, whose ids may not repeat, and of which no row is skipped.
-    pub(super) fn read(
-        path: PathBuf,
-        id: &str,
-        on_bad_row: OnBadRow,
-    ) -> Result<(Self, Table), Error> {
-        let table = Table::read(&path, &[id]).map_err(|error| on_bad_row.refusal(error))?;
-        let rows = unique_ids(&table, id)?;
-        let rows = rows.into_iter().map(|(id, row)| (id.to_owned(), row)).collect();
-        Ok((Self { path, rows }, table))
+    fn read(table: &str, id: &str, wanted: &Wanted) -> Result<Self, Error> {
+        let table = Table::read(&wanted.root()?.file(table), &[id]);
+        let table = table.map_err(|error| wanted.on_bad_row.refusal(error))?;
+        let rows = unique_ids(&table, id)?.into_iter();
+        Ok(Self { rows: rows.map(|(id, row)| (id.to_owned(), row)).collect(), table })
     }
 
     /// The row of each id of another table's column.
     pub(super) fn of(&self, table: &Table, column: &str) -> Result<Vec<usize>, Error> {
         let row = |(row, id): (usize, &String)| {
             self.rows.get(id).copied().ok_or_else(|| {
-                let message = format!("id {id:?} is not among the rows of {}", self.path.display());
-                table.error(row, message)
+                let own = self.table.path().display();
+                table.error(row, format!("id {id:?} is not among the rows of {own}"))
             })
         };
         table.column(column)?.iter().enumerate().map(row).collect()
@@ -231,8 +208,7 @@ impl Default for TextConfig {
 
 impl TextConfig {
     pub(crate) fn validate(&self) -> Result<(), Error> {
-        let holds = self.more_smiles <= 64;
-        check(holds, "data.inputs.more_smiles", self.more_smiles, "0 to 64")
+        check(self.more_smiles <= 64, "data.inputs.more_smiles", self.more_smiles, "0 to 64")
     }
 
     /// The table without the rows whose texts should be SMILES and are not, where such rows are skipped.

@@ -105,7 +105,6 @@ impl Pairs for MultiLabelConfig {
     }
 
     fn queries(&self, path: &Path, wanted: &Wanted) -> Result<Split, Error> {
-        let own = wanted.is_own(path, &self.file);
-        self.read(path, wanted)?.queries(wanted, own)
+        self.read(path, wanted)?.queries(wanted, wanted.is_own(path, &self.file))
     }
 }

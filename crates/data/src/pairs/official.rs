@@ -68,8 +68,7 @@ impl Pairs for OfficialConfig {
 
     /// The outputs are all rows of all files, each id once.
     fn load(&self, wanted: &Wanted) -> Result<Dataset, Error> {
-        let root = wanted.root()?;
-        let read = |file: &String| read_official(&root.file(file));
+        let read = |file: &String| read_official(&wanted.root()?.file(file));
         let (train, validation) = (read(&self.train)?, read(&self.validation)?);
         let test = self.test.as_ref().map(read).transpose()?;
         let mut ids = Vec::new();
@@ -77,8 +76,7 @@ impl Pairs for OfficialConfig {
         let (width, mut values) = (train.features.width(), Vec::new());
         for file in [Some(&train), Some(&validation), test.as_ref()].into_iter().flatten() {
             if file.features.width() != width {
-                let found = file.features.width();
-                return Err(dsokr_basis::Error::width(found, width).into());
+                return Err(dsokr_basis::Error::width(file.features.width(), width).into());
             }
             for (row, id) in file.ids.iter().enumerate() {
                 if !index.contains_key(id) {

@@ -70,20 +70,12 @@ pub(super) enum RowInputs<'a> {
     Vectors(Features),
 }
 
-/// Rows of the file, and which of them, in this order, belong to which split; the others to none.
-struct Drawn {
-    rows: Vec<usize>,
-    validation: Range<usize>,
-    test: Range<usize>,
-    train: Range<usize>,
-}
-
 impl<'a> PairedRows<'a> {
     /// Draws the splits, whose rows are the outputs.
     pub(super) fn dataset(self, wanted: &Wanted) -> Result<Dataset, Error> {
         let root = wanted.root()?;
-        let drawn = draw(self.splits, wanted.seed, &self.table)?;
-        let file = self.select(&drawn.rows)?;
+        let (rows, [train, validation, test]) = draw(self.splits, wanted.seed, &self.table)?;
+        let file = self.select(&rows)?;
         let files = OutputFiles::Configured(root);
         let all = Outputs::from_table(&file.table, file.id, wanted.outputs, files, None)?;
         let split = |rows: Range<usize>| {
@@ -95,9 +87,9 @@ impl<'a> PairedRows<'a> {
             Ok::<_, Error>(Split { truth: all.truth_of(&split.outputs), ..split })
         };
         Ok(Dataset {
-            train: split(drawn.train)?,
-            validation: held_out(drawn.validation)?,
-            test: if drawn.test.is_empty() { None } else { Some(held_out(drawn.test)?) },
+            train: split(train)?,
+            validation: held_out(validation)?,
+            test: if test.is_empty() { None } else { Some(held_out(test)?) },
             skipped: skipped_rows([&file.table], root),
             outputs: all,
         })
@@ -105,13 +97,13 @@ impl<'a> PairedRows<'a> {
 
     /// The pairs of one split alone, without outputs; none if there is no such split.
     pub(super) fn split(self, name: SplitName, wanted: &Wanted) -> Result<Option<Split>, Error> {
-        let drawn = draw(self.splits, wanted.seed, &self.table)?;
-        let rows = match name {
-            SplitName::Validation => drawn.validation,
-            SplitName::Test if !drawn.test.is_empty() => drawn.test,
-            SplitName::Test => return Ok(None),
+        let (rows, [_, validation, test]) = draw(self.splits, wanted.seed, &self.table)?;
+        let own = match name {
+            SplitName::Validation => validation,
+            SplitName::Test if test.is_empty() => return Ok(None),
+            SplitName::Test => test,
         };
-        self.select(&drawn.rows[rows])?.queries(wanted, true).map(Some)
+        self.select(&rows[own])?.queries(wanted, true).map(Some)
     }
 
     /// All rows as pairs without outputs. Where ids are numbers of rows, the rows of a file that is not
@@ -143,13 +135,16 @@ impl<'a> PairedRows<'a> {
             RowInputs::Texts(config) => Inputs::Texts(config.read(&table, seed)?),
             RowInputs::Vectors(vectors) => Inputs::Vectors(vectors.select(&rows)?),
         };
-        let ids = table.column(self.id)?.to_vec();
-        Ok(Split::new(ids, inputs, vec![None; rows.len()]))
+        Ok(Split::new(table.column(self.id)?.to_vec(), inputs, vec![None; rows.len()]))
     }
 }
 
-/// Which rows are whose.
-fn draw(splits: &SplitsConfig, seed: u64, table: &Table) -> Result<Drawn, Error> {
+/// Rows of the table, and which of them, in this order, are training, validation and test pairs; the others none.
+fn draw(
+    splits: &SplitsConfig,
+    seed: u64,
+    table: &Table,
+) -> Result<(Vec<usize>, [Range<usize>; 3]), Error> {
     let held = splits.validation.saturating_add(splits.test);
     let left = table.len().saturating_sub(held);
     let train = splits.train.unwrap_or(left);
@@ -160,18 +155,17 @@ fn draw(splits: &SplitsConfig, seed: u64, table: &Table) -> Result<Drawn, Error>
         return Err(Error::value("data.splits", found, allowed));
     }
     let mut rows: Vec<usize> = (0..table.len()).collect();
-    let (validation, test, train) = match splits.order {
-        RowOrder::Drawn => {
-            rows.shuffle(&mut generator(seed, "split", 0));
-            (0..splits.validation, splits.validation..held, held..held + train)
-        }
-        RowOrder::File => {
-            let test = train + splits.validation;
-            (train..test, test..train + held, 0..train)
-        }
-    };
-    if !splits.unpaired {
-        rows.truncate(train.len() + held);
+    if splits.order == RowOrder::Drawn {
+        rows.shuffle(&mut generator(seed, "split", 0));
     }
-    Ok(Drawn { rows, validation, test, train })
+    if !splits.unpaired {
+        rows.truncate(train + held);
+    }
+    // where the first validation pair is: those that are drawn come first, those as in the file behind training
+    let (first, train) = match splits.order {
+        RowOrder::Drawn => (0, held..held + train),
+        RowOrder::File => (train, 0..train),
+    };
+    let test = first + splits.validation;
+    Ok((rows, [train, first..test, test..first + held]))
 }

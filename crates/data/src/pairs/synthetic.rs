@@ -248,8 +248,7 @@ impl<'a> GenerativeModel<'a> {
             // columns are rows of the data
             let x = MatMut::from_column_major_slice_mut(x, from, rows);
             let mut y = MatMut::from_column_major_slice_mut(y, to, rows);
-            let drawn = normal(from, rows, &mut random);
-            let x = into(x, &self.inputs, &drawn);
+            let x = into(x, &self.inputs, &normal(from, rows, &mut random));
             let noise = normal(to, rows, &mut random);
             match &self.noise {
                 Some(root) => {
@@ -302,8 +301,7 @@ fn orthonormal(mut a: Mat<f32>) -> Mat<f32> {
     let stack = MemStack::new(&mut memory);
     qr_in_place(a.as_mut(), factors.as_mut(), Par::Seq, stack, Default::default());
     let mut q = Mat::identity(rows, size);
-    let reflections = a.get(.., ..size);
-    apply_reflections(reflections, factors.as_ref(), Conj::No, q.as_mut(), Par::Seq, stack);
+    apply_reflections(a.get(.., ..size), factors.as_ref(), Conj::No, q.as_mut(), Par::Seq, stack);
     q
 }
 

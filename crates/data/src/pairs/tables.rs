@@ -6,7 +6,7 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::inputs::{InputSource, InputsConfig, KernelInputsConfig, RowIndex};
+use super::inputs::{InputReader, InputsConfig, KernelInputsConfig, RowIndex};
 use super::{PairFacts, Pairs, SplitFiles, Wanted};
 use crate::output_features::OutputFiles;
 use crate::outputs::OutputSource;
@@ -105,7 +105,7 @@ impl Pairs for TablesConfig {
         let outputs = Outputs::from_table(&table, wanted.outputs.id, wanted.outputs, files, None)?;
         let index: Index = outputs.ids.iter().enumerate().map(|(i, id)| (id.as_str(), i)).collect();
         let train = train.with_outputs(&index)?;
-        let inputs = self.inputs.source(wanted, |index| train.rows(index))?;
+        let inputs = self.inputs.reader(self.input(), wanted, |index| train.rows(index))?;
         let read = [&table, &train.table, &validation.table].into_iter();
         let skipped = skipped_rows(read.chain(test.as_ref().map(|test| &test.table)), root);
         let held_out = |pairs: PairTable| {
@@ -125,7 +125,7 @@ impl Pairs for TablesConfig {
 
     fn queries(&self, path: &Path, wanted: &Wanted) -> Result<Split, Error> {
         let pairs = PairTable::read(path, self, wanted)?;
-        let inputs = self.inputs.source(wanted, |index| {
+        let inputs = self.inputs.reader(self.input(), wanted, |index| {
             PairTable::read(&wanted.root()?.file(&self.train), self, wanted)?.rows(index)
         })?;
         pairs.queries(&HashMap::new(), &inputs)
@@ -168,18 +168,18 @@ impl<'a> PairTable<'a> {
         Ok(Self { table: self.table.without(unknown)?, ..self })
     }
 
-    fn join(self, index: &Index, inputs: &InputSource) -> Result<Split, Error> {
+    fn join(self, index: &Index, inputs: &InputReader) -> Result<Split, Error> {
         self.table.log_skipped();
         let ids = self.table.column(&self.config.id)?.to_vec();
         let outputs = ids.iter().map(|id| index.get(id.as_str()).copied()).collect();
-        let inputs = inputs.of(&self.table, self.config.input())?;
+        let inputs = inputs(&self.table)?;
         let queries = self.config.query.as_deref();
         let queries = queries.map(|column| self.table.column(column).map(<[_]>::to_vec));
         Ok(Split { queries: queries.transpose()?, ..Split::new(ids, inputs, outputs) })
     }
 
     /// The pairs as queries: rows with the same query id are one, with several right outputs.
-    fn queries(self, index: &Index, inputs: &InputSource) -> Result<Split, Error> {
+    fn queries(self, index: &Index, inputs: &InputReader) -> Result<Split, Error> {
         let Some(rows) = self.rows_of_queries()? else { return self.join(index, inputs) };
         let split = self.join(index, inputs)?;
         let firsts: Vec<usize> = rows.iter().map(|rows| rows[0]).collect();

@@ -26,8 +26,7 @@ pub(crate) struct Lines<R> {
 
 impl Lines<File> {
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
-        let file = open_input(path).map_err(|source| Error::io(path, source))?;
-        Ok(Self::new(path, file))
+        Ok(Self::new(path, open_input(path).map_err(|source| Error::io(path, source))?))
     }
 }
 

@@ -41,9 +41,6 @@ impl TextFormat {
     }
 }
 
-/// The line on which a row starts, from 1, and its fields.
-type Row<F> = (usize, Vec<F>);
-
 /// Reads some columns of each row, as texts. Of [`TextFormat::Lines`] there is one, the line.
 pub(crate) struct Rows<R> {
     pub(super) path: PathBuf,
@@ -52,7 +49,7 @@ pub(crate) struct Rows<R> {
     format: TextFormat,
     /// The columns that are read.
     pub(super) columns: Vec<String>,
-    /// All columns of the file.
+    /// All columns of the file; none before its header is read.
     pub(super) header: Vec<String>,
     /// Whether the file names them.
     pub(super) has_header: bool,
@@ -85,33 +82,53 @@ impl<R: Read> Rows<R> {
             torn: false,
         };
         if rows.has_header {
-            let (line, header) = match rows.header() {
+            rows.header.clear();
+            let header = match rows.next() {
                 Err(error) if rows.lines.pending => {
                     // a line follows the blank ones that the error is about
                     rows.bad.take(error)?;
-                    rows.header()?
+                    rows.next()?
                 }
                 header => header?,
             };
+            let (line, header) = header.ok_or_else(|| Error::empty(path))?;
             rows.positions = positions(path, line, &header, &rows.columns)?;
             rows.header = header;
         }
         Ok(rows)
     }
 
-    /// The next row; `None` at the end. After an error that
+    /// The line on which the next row starts, from 1, and its fields; `None` at the end. After an error that
     /// [`skip`](Self::skip) takes, the next call returns the row behind it.
-    pub(crate) fn next(&mut self) -> Result<Option<Row<String>>, Error> {
-        let Self { path, lines, format, columns, header, positions, torn, .. } = self;
-        let Some((line, fields)) = fields(path, lines, *format, columns, torn)? else {
-            return Ok(None);
+    pub(crate) fn next(&mut self) -> Result<Option<(usize, Vec<String>)>, Error> {
+        let mut record = Record::default();
+        let read = match self.format {
+            TextFormat::Commas => self.lines.next(|line| record.add(line)),
+            TextFormat::Lines | TextFormat::Tabs | TextFormat::JsonLines => {
+                self.lines.next(|_| true)
+            }
         };
-        if fields.len() != header.len() {
-            let (found, expected, columns) = (fields.len(), header.len(), list(header));
+        self.torn = record.is_open();
+        let Some((line, text)) = read? else { return Ok(None) };
+        let path = &self.path;
+        let owned = |fields: Vec<String>| fields.into_iter().map(Cow::Owned).collect();
+        let fields: Vec<Cow<str>> = match self.format {
+            TextFormat::Lines => vec![Cow::Borrowed(text)],
+            TextFormat::Tabs => text.split('\t').map(Cow::Borrowed).collect(),
+            TextFormat::Commas => owned(record.fields(path, line, text)?),
+            TextFormat::JsonLines => owned(json_values(path, line, text, &self.columns)?),
+        };
+        let (found, expected) = (fields.len(), self.header.len());
+        if expected == 0 {
+            // the header itself
+            return Ok(Some((line, fields.into_iter().map(Cow::into_owned).collect())));
+        }
+        if found != expected {
+            let columns = list(&self.header);
             let message = format!("{found} fields; expected {expected} ({columns})");
             return Err(Error::line(path, line, message));
         }
-        let values = positions.iter().map(|&at| fields[at].to_string());
+        let values = self.positions.iter().map(|&at| fields[at].to_string());
         Ok(Some((line, values.collect())))
     }
 
@@ -122,38 +139,6 @@ impl<R: Read> Rows<R> {
     pub(super) fn skip(&mut self, error: Error) -> Result<(), Error> {
         if self.torn { Err(error) } else { self.bad.take(error) }
     }
-
-    fn header(&mut self) -> Result<(usize, Vec<String>), Error> {
-        let Self { path, lines, format, columns, torn, .. } = self;
-        let names = fields(path, lines, *format, columns, torn)?;
-        let (line, names) = names.ok_or_else(|| Error::empty(path))?;
-        Ok((line, names.into_iter().map(Cow::into_owned).collect()))
-    }
-}
-
-/// The fields of the next row with its line; `torn` becomes whether the row has no end.
-fn fields<'l, R: Read>(
-    path: &Path,
-    lines: &'l mut Lines<R>,
-    format: TextFormat,
-    columns: &[String],
-    torn: &mut bool,
-) -> Result<Option<Row<Cow<'l, str>>>, Error> {
-    let mut record = Record::default();
-    let read = match format {
-        TextFormat::Commas => lines.next(|line| record.add(line)),
-        TextFormat::Lines | TextFormat::Tabs | TextFormat::JsonLines => lines.next(|_| true),
-    };
-    *torn = record.is_open();
-    let Some((line, text)) = read? else { return Ok(None) };
-    let owned = |fields: Vec<String>| fields.into_iter().map(Cow::Owned).collect();
-    let fields = match format {
-        TextFormat::Lines => vec![Cow::Borrowed(text)],
-        TextFormat::Tabs => text.split('\t').map(Cow::Borrowed).collect(),
-        TextFormat::Commas => owned(record.fields(path, line, text)?),
-        TextFormat::JsonLines => owned(json_values(path, line, text, columns)?),
-    };
-    Ok(Some((line, fields)))
 }
 
 /// The positions of columns in a header, which must not name a column twice.
@@ -170,8 +155,7 @@ fn positions(
         }
     }
     let place = |name: &String| {
-        let place = seen.get(name.as_str()).copied();
-        place.ok_or_else(|| Error::missing_column(path, name, header))
+        seen.get(name.as_str()).copied().ok_or_else(|| Error::missing_column(path, name, header))
     };
     columns.iter().map(place).collect()
 }

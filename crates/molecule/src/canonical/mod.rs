@@ -44,8 +44,7 @@ impl Molecule {
     pub fn canonical_smiles(&self) -> String {
         let parts = self.parts().into_iter().map(|atoms| {
             let structure = Structure::new(self, atoms);
-            let places = canonical_places(&structure);
-            write(self, &structure, &places)
+            write(self, &structure, &canonical_places(&structure))
         });
         let mut parts: Vec<String> = parts.collect();
         parts.sort_unstable();

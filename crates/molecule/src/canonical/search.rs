@@ -181,19 +181,16 @@ impl Partition {
         let count = structure.len();
         let mut order: Vec<u32> = (0..).take(count).collect();
         order.sort_by_key(|&atom| structure.keys[atom as usize]);
-        let mut partition = Self { color: vec![0; count], length: vec![0; count], cells: 0, order };
-        let mut start = 0;
-        for place in 0..count {
-            let key = |place: usize| structure.keys[partition.order[place] as usize];
-            if place == 0 || key(place) != key(place - 1) {
-                start = place;
-                partition.cells += 1;
-            }
-            partition.color[partition.order[place] as usize] = start as u32;
-            partition.length[start] += 1;
+        let (mut color, mut length, mut cells, mut start) = (vec![0; count], vec![0; count], 0, 0);
+        let key = |atom: u32| structure.keys[atom as usize];
+        for cell in order.chunk_by(|&a, &b| key(a) == key(b)) {
+            cell.iter().for_each(|&atom| color[atom as usize] = start as u32);
+            length[start] = cell.len() as u32;
+            start += cell.len();
+            cells += 1;
         }
-        let all = partition.order.clone();
-        partition.refine(structure, all);
+        let mut partition = Self { color, length, cells, order };
+        partition.refine(structure, partition.order.clone());
         partition
     }
 

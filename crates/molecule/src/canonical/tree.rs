@@ -144,10 +144,9 @@ pub(super) fn marks(structure: &Structure, tree: &Tree, rank: &[usize]) -> Marks
             let bit = free.iter().position(|&other| other == at);
             let second =
                 bit.is_some_and(|bit| bit < usize::BITS as usize && number >> bit & 1 == 1);
-            (*end, others.get(usize::from(second)).copied())
+            Some((*end, *others.get(usize::from(second))?))
         });
-        let ends: Vec<_> = ends.filter_map(|(end, other)| Some((end, other?))).collect();
-        (ends.len() == options.len()).then(|| solve(structure, tree, &ends)).flatten()
+        solve(structure, tree, &ends.collect::<Option<Vec<_>>>()?)
     };
     (0..attempts).find_map(attempt).unwrap_or_default()
 }

@@ -20,16 +20,13 @@ pub(super) fn write(molecule: &Molecule, structure: &Structure, rank: &[usize]) 
     }
 
     let mut text = String::new();
-    let mut labels = Labels::default();
-    // An atom, and whether a parenthesis opens before it; or a closing parenthesis.
-    enum Item {
-        Atom(usize, bool),
-        Close,
-    }
-    let mut stack: Vec<Item> =
-        tree.order.first().map(|&a| Item::Atom(a, false)).into_iter().collect();
+    // the bonds whose rings are open, by their labels from 1
+    let mut rings: Vec<Option<(usize, usize)>> = Vec::new();
+    // an atom, and whether a parenthesis opens before it; or a closing parenthesis
+    let mut stack: Vec<_> =
+        tree.order.first().map(|&atom| Some((atom, false))).into_iter().collect();
     while let Some(item) = stack.pop() {
-        let Item::Atom(atom, branch) = item else {
+        let Some((atom, branch)) = item else {
             text.push(')');
             continue;
         };
@@ -47,18 +44,23 @@ pub(super) fn write(molecule: &Molecule, structure: &Structure, rank: &[usize]) 
         }
         push_atom(molecule, structure.atoms[atom], chirality[atom], &mut text);
         for &other in &tree.closing[atom] {
-            push_label(labels.close(other, atom), &mut text);
+            let at = rings.iter().position(|&ring| ring == Some((other, atom)));
+            push_label(at.unwrap_or(0) + 1, &mut text);
         }
         for &other in &tree.opening[atom] {
             bond(atom, other, &mut text);
-            push_label(labels.open(atom, other), &mut text);
+            let free = rings.iter().position(Option::is_none).unwrap_or(rings.len());
+            rings.resize(rings.len().max(free + 1), None);
+            rings[free] = Some((atom, other));
+            push_label(free + 1, &mut text);
         }
-        labels.free();
+        // a label is free again behind the atom that closes its ring
+        let closed = rings.iter_mut().filter(|ring| ring.is_some_and(|(_, end)| end == atom));
+        closed.for_each(|ring| *ring = None);
         if let Some((&last, branches)) = tree.children[atom].split_last() {
-            stack.push(Item::Atom(last, false));
+            stack.push(Some((last, false)));
             for &child in branches.iter().rev() {
-                stack.push(Item::Close);
-                stack.push(Item::Atom(child, true));
+                stack.extend([None, Some((child, true))]);
             }
         }
     }
@@ -74,34 +76,6 @@ fn turn(from: &[usize], to: &[usize]) -> Option<bool> {
     let places: Vec<usize> = places.collect::<Option<_>>()?;
     let pairs = (0..places.len()).flat_map(|at| (0..at).map(move |before| (before, at)));
     Some(pairs.filter(|&(before, at)| places[before] > places[at]).count() % 2 == 1)
-}
-
-/// Ring labels in use. A label is free again behind the atom that closes its ring.
-#[derive(Default)]
-struct Labels {
-    open: Vec<Option<(usize, usize)>>,
-    closed: Vec<usize>,
-}
-
-impl Labels {
-    fn open(&mut self, from: usize, to: usize) -> usize {
-        let free = self.open.iter().position(Option::is_none).unwrap_or(self.open.len());
-        if free == self.open.len() {
-            self.open.push(None);
-        }
-        self.open[free] = Some((from, to));
-        free + 1
-    }
-
-    fn close(&mut self, from: usize, to: usize) -> usize {
-        let at = self.open.iter().position(|&open| open == Some((from, to))).unwrap_or(0);
-        self.closed.push(at);
-        at + 1
-    }
-
-    fn free(&mut self) {
-        self.closed.drain(..).for_each(|at| self.open[at] = None);
-    }
 }
 
 fn push_label(label: usize, text: &mut String) {

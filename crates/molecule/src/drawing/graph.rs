@@ -201,7 +201,6 @@ mod tests {
         let parts = Graph::new(vec![0; 4], &[(0, 1, 0), (2, 3, 0)]).unwrap();
         assert!(layout(&parts).iter().flatten().all(|x| x.is_finite()));
         assert!(stress(&parts) < 0.2, "{}", stress(&parts));
-        let one = Graph::new(vec![0], &[]).unwrap();
-        assert!(layout(&one).iter().flatten().all(|x| x.is_finite()));
+        assert!(layout(&Graph::new(vec![0], &[]).unwrap()).iter().flatten().all(|x| x.is_finite()));
     }
 }

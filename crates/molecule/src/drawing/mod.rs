@@ -41,8 +41,7 @@ pub fn svg_pair(left: (&str, &str), right: (&str, &str)) -> String {
     let height = sizes.iter().fold(0.0_f64, |most, size| most.max(size.1));
     // as wide as the drawing and its caption need
     let widths = [0, 1].map(|side| {
-        let letters = drawings[side].1.chars().count() as f64;
-        sizes[side].0.max(LETTER * (letters + 2.0)) + BETWEEN
+        sizes[side].0.max(LETTER * (drawings[side].1.chars().count() as f64 + 2.0)) + BETWEEN
     });
     let width = widths[0] + widths[1];
     let mut svg = document(width, height + CAPTION);
@@ -137,8 +136,9 @@ fn circle(count: usize, step: f64) -> impl Fn(usize) -> Point {
 /// with `padding` on every side.
 fn opened(points: &[Point], padding: f64) -> String {
     let bounds = |axis: usize| {
-        let values = points.iter().map(|point| point[axis]);
-        let (low, high) = values
+        let (low, high) = points
+            .iter()
+            .map(|point| point[axis])
             .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
         let side = (high - low).max(LEAST) + 2.0 * padding;
         ((low + high - side) / 2.0, side)

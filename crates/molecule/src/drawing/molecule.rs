@@ -37,7 +37,22 @@ impl Molecule {
     /// ```
     pub fn svg(&self) -> String {
         let (molecule, points) = placed(self);
-        draw(&molecule, &points)
+        let mut svg = opened(&points, PADDING);
+        for bond in molecule.bonds() {
+            draw_bond(&mut svg, bond, bond.atoms.map(|atom| points[atom]));
+        }
+        for (index, &[x, y]) in points.iter().enumerate() {
+            let label = label(&molecule, index);
+            if label.is_empty() {
+                continue;
+            }
+            let half_width = HALF_WIDTH.max(HALF_LETTER * label.chars().count() as f64);
+            let color = color(molecule.atoms()[index].element);
+            blank(&mut svg, [x, y], [half_width, HALF_HEIGHT]);
+            text(&mut svg, [x, y + MIDDLE * FONT], FONT, &format!(" fill=\"{color}\""), &label);
+        }
+        svg.push_str("</svg>\n");
+        svg
     }
 
     /// A V2000 mol block with the coordinates of the [drawing](Self::svg) and Kekulé bonds; configurations are
@@ -92,8 +107,7 @@ impl Molecule {
             let _ = writeln!(block, "{:3}{:3}{order:3}  0", a + 1, b + 1);
         }
         let numbered = || atoms.iter().enumerate();
-        let charges = numbered().map(|(at, atom)| (at, i32::from(atom.charge)));
-        property(&mut block, "CHG", charges);
+        property(&mut block, "CHG", numbered().map(|(at, atom)| (at, i32::from(atom.charge))));
         let masses = numbered().map(|(at, atom)| (at, atom.isotope.map_or(0, i32::from)));
         property(&mut block, "ISO", masses);
         block + "M  END\n"
@@ -104,8 +118,7 @@ impl Molecule {
 fn placed(molecule: &Molecule) -> (Cow<'_, Molecule>, Vec<Point>) {
     let text = molecule.canonical_smiles();
     // The canonical text reads back as this molecule; where it does not, the molecule's own order of atoms does.
-    let written = Molecule::parse(&text).ok();
-    let molecule = written.map_or(Cow::Borrowed(molecule), Cow::Owned);
+    let molecule = Molecule::parse(&text).ok().map_or(Cow::Borrowed(molecule), Cow::Owned);
     let points = coordinates(&text, molecule.atoms().len());
     (molecule, points)
 }
@@ -124,25 +137,6 @@ fn coordinates(text: &str, atoms: usize) -> Vec<Point> {
         // a molecule that has no layout
         None => (0..atoms).map(circle(atoms, BOND)).collect(),
     }
-}
-
-fn draw(molecule: &Molecule, points: &[Point]) -> String {
-    let mut svg = opened(points, PADDING);
-    for bond in molecule.bonds() {
-        draw_bond(&mut svg, bond, bond.atoms.map(|atom| points[atom]));
-    }
-    for (index, &[x, y]) in points.iter().enumerate() {
-        let label = label(molecule, index);
-        if label.is_empty() {
-            continue;
-        }
-        let half_width = HALF_WIDTH.max(HALF_LETTER * label.chars().count() as f64);
-        let color = color(molecule.atoms()[index].element);
-        blank(&mut svg, [x, y], [half_width, HALF_HEIGHT]);
-        text(&mut svg, [x, y + MIDDLE * FONT], FONT, &format!(" fill=\"{color}\""), &label);
-    }
-    svg.push_str("</svg>\n");
-    svg
 }
 
 fn draw_bond(svg: &mut String, bond: &Bond, [from, to]: [Point; 2]) {

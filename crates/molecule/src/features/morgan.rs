@@ -148,8 +148,10 @@ pub(super) fn combine(hash: u32, value: u32) -> u32 {
 
 pub(super) fn atom_codes(molecule: &Molecule) -> Vec<u32> {
     let in_ring = molecule.in_ring();
-    let atoms = molecule.atoms().iter().enumerate();
-    atoms
+    molecule
+        .atoms()
+        .iter()
+        .enumerate()
         .map(|(index, atom)| {
             let words = [
                 u32::from(atom.element.atomic_number()),

@@ -74,11 +74,14 @@ impl HashedFeatures for Rings {
             count([2, pattern(molecule, &system.atoms, with_borne, true)]);
             count([3, pattern(molecule, &system.atoms, with_all, true)]);
             for ring in system.rings.iter().map(|&ring| &molecule.rings()[ring]) {
-                for (apart, [first, second]) in pairs(&ring.atoms) {
-                    let both = [borne[&first], borne[&second]];
+                let (ring, size) = (&ring.atoms, ring.atoms.len());
+                let pairs = (0..size).flat_map(|a| (a + 1..size).map(move |b| (a, b)));
+                for (first, second) in pairs {
+                    let both = vec![borne[&ring[first]], borne[&ring[second]]];
                     if !both.contains(&0) {
-                        let pair = unordered(both.to_vec(), apart);
-                        count([4 + ring.atoms.len() as u64, pair]);
+                        // they are so many bonds apart
+                        let apart = (second - first).min(size + first - second);
+                        count([4 + size as u64, unordered(both, apart as u64)]);
                     }
                 }
             }
@@ -87,25 +90,13 @@ impl HashedFeatures for Rings {
     }
 }
 
-/// Each two atoms of a ring, and how many bonds they are apart.
-fn pairs(ring: &[usize]) -> impl Iterator<Item = (u64, [usize; 2])> + '_ {
-    let size = ring.len();
-    let places =
-        (0..size).flat_map(move |first| (first + 1..size).map(move |second| [first, second]));
-    places.map(move |[first, second]| {
-        let apart = (second - first).min(size + first - second);
-        (apart as u64, [ring[first], ring[second]])
-    })
-}
-
 /// The atoms outside of its system that an atom is bound to, by element and bond; 0 for none.
 fn bears(molecule: &Molecule, system: &RingSystem, atom: usize) -> u64 {
     let outside = molecule.neighbors(atom).iter();
     let outside = outside.filter(|n| system.atoms.binary_search(&n.atom).is_err());
     let word = |n: &Neighbor| {
         let bond = bond_code(&molecule.bonds()[n.bond]);
-        let element = molecule.atoms()[n.atom].element.atomic_number();
-        u64::from(combine(bond, u32::from(element)))
+        u64::from(combine(bond, u32::from(molecule.atoms()[n.atom].element.atomic_number())))
     };
     let words: Vec<u64> = outside.map(word).collect();
     if words.is_empty() { 0 } else { unordered(words, 1) }
@@ -119,13 +110,10 @@ pub(super) fn pattern(
     label: impl Fn(usize) -> u64,
     bonds: bool,
 ) -> u64 {
-    let colors = atoms.iter().map(|&atom| label(atom)).collect();
-    graph_hash(colors, |at| {
-        let neighbors = molecule.neighbors(atoms[at]).iter();
-        let inside = neighbors.filter_map(|n| {
+    graph_hash(atoms.iter().map(|&atom| label(atom)).collect(), |at| {
+        let inside = molecule.neighbors(atoms[at]).iter().filter_map(|n| {
             let end = atoms.binary_search(&n.atom).ok()?;
-            let bond = if bonds { u64::from(bond_code(&molecule.bonds()[n.bond])) } else { 0 };
-            Some((bond, end))
+            Some((if bonds { u64::from(bond_code(&molecule.bonds()[n.bond])) } else { 0 }, end))
         });
         inside.collect()
     })

@@ -160,8 +160,7 @@ impl Nodes<'_> {
             let place = place.unwrap_or_else(|place| place);
             around.extend(std::iter::repeat_n(atoms.len() + 1 + place, duplicates));
         }
-        let hydrogens = 2 * usize::from(atoms[atom].hydrogens);
-        around.extend(std::iter::repeat_n(atoms.len(), hydrogens));
+        around.extend(std::iter::repeat_n(atoms.len(), 2 * usize::from(atoms[atom].hydrogens)));
         around
     }
 
@@ -280,8 +279,7 @@ mod tests {
             ("[C@@H](C=O)(C(O)O)C", "an aldehyde and its hydrate", 0, 1),
             ("C#C[C@]1(O)CCCC1(C)C", "an ethynyl group and a carbon with three", 0, 1),
         ] {
-            let found = centers(smiles);
-            assert_eq!(found, (right, left), "{name}");
+            assert_eq!(centers(smiles), (right, left), "{name}");
         }
     }
 }

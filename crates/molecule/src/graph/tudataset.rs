@@ -1,6 +1,7 @@
 //! Graphs in the text layout of the TUDataset collection (Morris et al. 2020).
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::{Graph, MAX_EDGES, MAX_NODES, NamedGraph, check_size, empty};
@@ -34,76 +35,78 @@ const SHOWN: usize = 60;
 /// # Errors
 /// [`Error::Io`] from reading a file; [`Error::File`], with the line, for what it must not hold.
 pub fn read_tudataset(folder: &Path, name: &str) -> Result<Vec<NamedGraph>, Error> {
-    let files = Files { folder, name };
-    let text = files.text("A")?;
-    let classes = files.labels("graph_labels")?;
-    let nodes = Nodes::read(&files, classes.as_ref().map(Vec::len))?;
-    let edges = edges(&files, &lines(&text), &nodes)?;
-    let (path, mut graphs) = (files.path("A"), Vec::with_capacity(nodes.labels_of.len()));
+    let read = |file: &str| Lines::read(folder.join(format!("{name}_{file}.txt")));
+    let optional = |file: &str| match read(file) {
+        Err(Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => Ok(None),
+        read => read.map(Some),
+    };
+    let file = read("A")?;
+    let classes = optional("graph_labels")?;
+    let class_of = classes.as_ref().map(Lines::numbers).transpose()?;
+    let nodes = Nodes::read(&read("graph_indicator")?, optional("node_labels")?, classes.as_ref())?;
+    let edges = edges(&file, optional("edge_labels")?, &nodes)?;
+    let mut graphs = Vec::with_capacity(nodes.labels_of.len());
     let mut rest = edges.as_slice();
     for (index, labels) in nodes.labels_of.into_iter().enumerate() {
         let (own, others) = rest.split_at(rest.partition_point(|edge| edge.graph == index));
         rest = others;
         let line = own.get(MAX_EDGES).map_or(0, |edge| edge.line);
-        check_size(&path, line, "edges", own.len(), MAX_EDGES)?;
+        check_size(&file.path, line, "edges", own.len(), MAX_EDGES)?;
         let ends = |edge: &Edge| (nodes.place[edge.low], nodes.place[edge.high], edge.label as u64);
         let list: Vec<_> = own.iter().map(ends).collect();
         // the checks of `edges` leave nothing to refuse
-        let graph = Graph::new(labels, &list).map_err(|e| Error::file(&path, e.to_string()))?;
-        let class = classes.as_ref().and_then(|classes| classes.get(index).copied());
+        let graph =
+            Graph::new(labels, &list).map_err(|e| Error::file(&file.path, e.to_string()))?;
+        let class = class_of.as_ref().and_then(|classes| classes.get(index).copied());
         let (id, texts) = ((index + 1).to_string(), BTreeMap::new());
         graphs.push(NamedGraph { id, graph, class, texts });
     }
     Ok(graphs)
 }
 
-/// The files of a data set.
-struct Files<'a> {
-    folder: &'a Path,
-    name: &'a str,
+/// The lines of a file, without the blank ones at its end.
+struct Lines {
+    path: PathBuf,
+    lines: Vec<String>,
 }
 
-impl Files<'_> {
-    fn path(&self, file: &str) -> PathBuf {
-        self.folder.join(format!("{}_{file}.txt", self.name))
-    }
-
-    fn text(&self, file: &str) -> Result<String, Error> {
-        let path = self.path(file);
-        let text = read_bytes(&path).map_err(|error| Error::io(&path, error))?;
-        String::from_utf8(text).map_err(|error| {
+impl Lines {
+    fn read(path: PathBuf) -> Result<Self, Error> {
+        let bytes = read_bytes(&path).map_err(|error| Error::io(&path, error))?;
+        let text = String::from_utf8(bytes).map_err(|error| {
             let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
             let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
             Error::line(&path, line, "not UTF-8 text")
-        })
+        })?;
+        let lines = text.trim_end().lines().map(|line| line.trim().to_owned()).collect();
+        Ok(Self { path, lines })
     }
 
-    /// One whole number a line; none without the file.
-    fn labels(&self, file: &str) -> Result<Option<Vec<i64>>, Error> {
-        let text = match self.text(file) {
-            Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
-                return Ok(None);
-            }
-            text => text?,
-        };
-        let label = |(at, text)| {
-            number(text).ok_or_else(|| bad_number(&self.path(file), at + 1, text, "a whole number"))
-        };
-        lines(&text).into_iter().enumerate().map(label).collect::<Result<_, _>>().map(Some)
+    /// The error about a line, counted from 0.
+    fn refused(&self, at: usize, allowed: &str) -> Error {
+        let found: String = self.lines[at].chars().take(SHOWN).collect();
+        Error::line(&self.path, at + 1, format!("{found:?}; allowed: {allowed}"))
     }
 
-    /// The labels of the lines of another file, 0 without a file of labels.
-    fn labels_of(&self, file: &str, labels: &str, lines: usize) -> Result<Vec<i64>, Error> {
-        let found = self.labels(labels)?.unwrap_or_else(|| vec![0; lines]);
-        if found.len() == lines {
-            return Ok(found);
+    /// One whole number a line.
+    fn numbers(&self) -> Result<Vec<i64>, Error> {
+        let number = |(at, line): (usize, &String)| {
+            line.parse().map_err(|_| self.refused(at, "a whole number"))
+        };
+        self.lines.iter().enumerate().map(number).collect()
+    }
+
+    /// The labels of these lines, 0 without a file of labels.
+    fn labels(&self, labels: Option<&Self>) -> Result<Vec<i64>, Error> {
+        let lines = self.lines.len();
+        let Some(labels) = labels else { return Ok(vec![0; lines]) };
+        let numbers = labels.numbers()?;
+        if numbers.len() == lines {
+            return Ok(numbers);
         }
-        let (found, other) = (found.len(), self.path(file));
-        let message = format!(
-            "{found} lines, but {} has {lines}; both files must have the same number",
-            other.display(),
-        );
-        Err(Error::file(&self.path(labels), message))
+        let (found, other) = (numbers.len(), self.path.display());
+        let rule = "both files must have the same number";
+        Err(Error::file(&labels.path, format!("{found} lines, but {other} has {lines}; {rule}")))
     }
 }
 
@@ -118,48 +121,42 @@ struct Nodes {
 }
 
 impl Nodes {
-    fn read(files: &Files, graphs: Option<usize>) -> Result<Self, Error> {
-        let indicator = files.path("graph_indicator");
-        let text = files.text("graph_indicator")?;
-        let lines = lines(&text);
-        if lines.is_empty() {
-            return Err(empty(&indicator));
+    fn read(file: &Lines, labels: Option<Lines>, classes: Option<&Lines>) -> Result<Self, Error> {
+        if file.lines.is_empty() {
+            return Err(empty(&file.path));
         }
-        let labels = files.labels_of("graph_indicator", "node_labels", lines.len())?;
+        let labels = file.labels(labels.as_ref())?;
         // every graph has a node, unless the graph labels say how many graphs there are
-        let most = graphs.unwrap_or(lines.len());
-        let allowed = || match graphs {
-            Some(graphs) => {
-                format!("1 to {graphs}, the lines of {}", files.path("graph_labels").display())
+        let (most, of) = match classes {
+            Some(classes) => {
+                (classes.lines.len(), format!("the lines of {}", classes.path.display()))
             }
-            None => format!("1 to {most}, the number of nodes"),
+            None => (file.lines.len(), "the number of nodes".to_owned()),
         };
         let mut nodes = Self { graph: Vec::new(), place: Vec::new(), labels_of: Vec::new() };
-        nodes.labels_of.resize(graphs.unwrap_or(0), Vec::new());
-        for (at, (text, label)) in lines.iter().zip(labels).enumerate() {
-            let number = number::<usize>(text).filter(|number| (1..=most).contains(number));
-            let Some(number) = number else {
-                return Err(bad_number(&indicator, at + 1, text, &allowed()));
-            };
+        nodes.labels_of.resize(classes.map_or(0, |_| most), Vec::new());
+        for (at, (text, label)) in file.lines.iter().zip(labels).enumerate() {
+            let number = text.parse().ok().filter(|number| (1..=most).contains(number));
+            let number = number.ok_or_else(|| file.refused(at, &format!("1 to {most}, {of}")))?;
             if nodes.labels_of.len() < number {
                 nodes.labels_of.resize(number, Vec::new());
             }
             let own = &mut nodes.labels_of[number - 1];
-            check_size(&indicator, at + 1, "nodes", own.len() + 1, MAX_NODES)?;
+            check_size(&file.path, at + 1, "nodes", own.len() + 1, MAX_NODES)?;
             nodes.graph.push(number - 1);
             nodes.place.push(own.len());
             own.push(label as u64);
         }
         match nodes.labels_of.iter().position(Vec::is_empty) {
-            Some(graph) if graphs.is_none() => {
+            Some(graph) if classes.is_none() => {
                 let message = format!(
                     "no node belongs to graph {}, but one to graph {}; only a file of graph labels can say that there are graphs without nodes",
                     graph + 1,
                     nodes.labels_of.len(),
                 );
-                Err(Error::file(&indicator, message))
+                Err(Error::file(&file.path, message))
             }
-            _ => Ok(nodes),
+            Some(_) | None => Ok(nodes),
         }
     }
 }
@@ -176,32 +173,28 @@ struct Edge {
 }
 
 /// Every edge once, in the order of the graphs.
-fn edges(files: &Files, lines: &[&str], nodes: &Nodes) -> Result<Vec<Edge>, Error> {
-    let file = files.path("A");
-    let labels = files.labels_of("A", "edge_labels", lines.len())?;
+fn edges(file: &Lines, labels: Option<Lines>, nodes: &Nodes) -> Result<Vec<Edge>, Error> {
     let count = nodes.graph.len();
-    let mut edges = Vec::with_capacity(lines.len());
-    for (at, (text, label)) in lines.iter().zip(labels).enumerate() {
+    let mut edges = Vec::with_capacity(file.lines.len());
+    for (at, (text, label)) in file.lines.iter().zip(file.labels(labels.as_ref())?).enumerate() {
         let line = at + 1;
-        let node = |text| number(text).filter(|node| (1..=count).contains(node));
-        let ends = text.split_once(',').and_then(|(a, b)| Some((node(a)?, node(b)?)));
-        let Some((a, b)) = ends else {
+        let refused = |message| Err(Error::line(&file.path, line, message));
+        let node = |text: &str| text.trim().parse().ok().filter(|node| (1..=count).contains(node));
+        let Some((a, b)) = text.split_once(',').and_then(|(a, b)| Some((node(a)?, node(b)?)))
+        else {
             let allowed = format!("two nodes from 1 to {count} with a comma between them");
-            return Err(bad_number(&file, line, text, &allowed));
+            return Err(file.refused(at, &allowed));
         };
         if a == b {
-            let message = format!("an edge from node {a} to itself; loops are not allowed");
-            return Err(Error::line(&file, line, message));
+            return refused(format!("an edge from node {a} to itself; loops are not allowed"));
         }
-        let graphs = [nodes.graph[a - 1], nodes.graph[b - 1]];
-        if graphs[0] != graphs[1] {
-            let [from, to] = graphs.map(|graph| graph + 1);
-            let message =
-                format!("an edge from node {a} of graph {from} to node {b} of graph {to}");
-            return Err(Error::line(&file, line, message));
+        let [from, to] = [a, b].map(|node| nodes.graph[node - 1] + 1);
+        if from != to {
+            let ends = format!("from node {a} of graph {from} to node {b} of graph {to}");
+            return refused(format!("an edge {ends}"));
         }
         let (low, high) = (a.min(b) - 1, a.max(b) - 1);
-        edges.push(Edge { graph: graphs[0], low, high, backwards: a > b, line, label });
+        edges.push(Edge { graph: from - 1, low, high, backwards: a > b, line, label });
     }
     edges.sort_unstable_by_key(|e| (e.graph, e.low, e.high, e.backwards, e.line));
     for pair in edges.windows(2) {
@@ -217,32 +210,18 @@ fn edges(files: &Files, lines: &[&str], nodes: &Nodes) -> Result<Vec<Edge>, Erro
             let ([from, to], first) = (nodes, first.line);
             let message =
                 format!("the edge from node {from} to node {to} again, which line {first} has");
-            return Err(Error::line(&file, second.line, message));
+            return Err(Error::line(&file.path, second.line, message));
         }
-        if first.label != second.label {
-            let [first, second] =
-                if first.line < second.line { [first, second] } else { [second, first] };
+        if let Some(labels) = labels.as_ref().filter(|_| first.label != second.label) {
+            let (first, second) =
+                if first.line < second.line { (first, second) } else { (second, first) };
             let message = format!(
                 "label {}, but line {} has label {} for the same edge in the other direction",
                 second.label, first.line, first.label,
             );
-            return Err(Error::line(&files.path("edge_labels"), second.line, message));
+            return Err(Error::line(&labels.path, second.line, message));
         }
     }
     edges.dedup_by_key(|edge| (edge.low, edge.high));
     Ok(edges)
-}
-
-/// The lines of a text, without the blank ones at its end.
-fn lines(text: &str) -> Vec<&str> {
-    text.trim_end().lines().map(str::trim).collect()
-}
-
-fn number<N: std::str::FromStr>(text: &str) -> Option<N> {
-    text.trim().parse().ok()
-}
-
-fn bad_number(path: &Path, line: usize, found: &str, allowed: &str) -> Error {
-    let found: String = found.chars().take(SHOWN).collect();
-    Error::line(path, line, format!("{found:?}; allowed: {allowed}"))
 }

@@ -15,8 +15,7 @@ impl View<'_> {
 
     /// The neighbours of an atom, with the orders of the bonds to them.
     fn around(&self, atom: usize) -> impl Iterator<Item = (usize, BondOrder)> + '_ {
-        let neighbors = self.molecule.neighbors(atom).iter();
-        neighbors.map(|n| (n.atom, self.molecule.bonds()[n.bond].order))
+        self.molecule.neighbors(atom).iter().map(|n| (n.atom, self.molecule.bonds()[n.bond].order))
     }
 
     /// Neighbours of one element over bonds of one order.
@@ -97,8 +96,7 @@ impl View<'_> {
     }
 
     pub(super) fn of_carbon(&self, carbon: usize) -> Option<G> {
-        let double_o = self.bound(carbon, Element::O, BondOrder::Double);
-        if double_o.is_empty() {
+        if self.bound(carbon, Element::O, BondOrder::Double).is_empty() {
             return self.of_carbon_without_oxo(carbon);
         }
         if self.atom(carbon).aromatic {
@@ -201,7 +199,12 @@ impl View<'_> {
                     Some(G::Anhydride)
                 } else if self.is_acyl(*a) || self.is_acyl(*b) {
                     None
-                } else if self.in_ring_of(oxygen, 3) {
+                } else if self
+                    .molecule
+                    .rings()
+                    .iter()
+                    .any(|r| r.atoms.len() == 3 && r.atoms.contains(&oxygen))
+                {
                     Some(G::Epoxide)
                 } else {
                     Some(G::Ether)
@@ -209,10 +212,6 @@ impl View<'_> {
             }
             _ => None,
         }
-    }
-
-    fn in_ring_of(&self, atom: usize, size: usize) -> bool {
-        self.molecule.rings().iter().any(|r| r.atoms.len() == size && r.atoms.contains(&atom))
     }
 
     fn of_hydroxy(&self, carbon: usize) -> Option<G> {
@@ -333,8 +332,7 @@ impl View<'_> {
 
     pub(super) fn of_bond(&self, bond: &Bond) -> Option<G> {
         use BondOrder::{Double, Single, Triple};
-        let elements = bond.atoms.map(|atom| self.atom(atom).element);
-        match (elements, bond.order) {
+        match (bond.atoms.map(|atom| self.atom(atom).element), bond.order) {
             ([Element::C, Element::C], Double) if !bond.aromatic => Some(G::Alkene),
             ([Element::C, Element::C], Triple) => Some(G::Alkyne),
             ([Element::O, Element::O], Single) => Some(G::Peroxide),

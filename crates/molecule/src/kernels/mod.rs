@@ -180,21 +180,20 @@ impl GraphKernel {
             }
             Err(Error::parameter(&of, key, value, format!("0 to {most}")))
         };
+        let below = |kernel: &Self, key: &str| kernel.validate().map_err(|e| e.below(&of, key));
         match self {
             Self::VertexHistogram { .. } | Self::ShortestPath { .. } => Ok(()),
             Self::WeisfeilerLehman { iterations, base, .. } => {
                 at_most("iterations", *iterations, MAX_ITERATIONS)?;
-                base.validate().map_err(|error| error.below(&of, "base"))
+                below(base, "base")
             }
-            Self::Core { base } => base.validate().map_err(|error| error.below(&of, "base")),
+            Self::Core { base } => below(base, "base"),
             Self::Sum { of: kernels } if kernels.is_empty() || kernels.len() > MAX_SUMMANDS => {
                 let found = format!("{} kernels", kernels.len());
                 Err(Error::parameter(&of, "of", found, format!("1 to {MAX_SUMMANDS} kernels")))
             }
             Self::Sum { of: kernels } => {
-                (0..).zip(kernels).try_for_each(|(at, kernel): (usize, _)| {
-                    kernel.validate().map_err(|error| error.below(&of, &format!("of[{at}]")))
-                })
+                (0..kernels.len()).try_for_each(|at| below(&kernels[at], &format!("of[{at}]")))
             }
             Self::Nspd { radius, distance, .. } => {
                 at_most("radius", *radius, MAX_RADIUS)?;

@@ -29,13 +29,6 @@ pub(super) struct Pairs {
     pub(super) normalised: bool,
 }
 
-/// The pairs of one (r, d), those of two equal neighbourhoods apart from the others.
-#[derive(Default)]
-struct Block {
-    equal: Counts,
-    unequal: Counts,
-}
-
 impl Pairs {
     /// Adds the features of all (r, d).
     ///
@@ -45,8 +38,9 @@ impl Pairs {
     pub(super) fn count(self, graph: &Graph, prefix: u64, counts: &mut Counts) {
         let hashes = neighborhood_hashes(graph, self.radius, self.edge_labels);
         let width = self.distance + 1;
-        let mut blocks: Vec<Block> = Vec::new();
-        blocks.resize_with((self.radius + 1) * width, Block::default);
+        // of one (r, d) each: the pairs of two equal neighbourhoods, and the others
+        let mut blocks: Vec<[Counts; 2]> = Vec::new();
+        blocks.resize_with((self.radius + 1) * width, Default::default);
         let prefixes: Vec<u64> = (0..blocks.len())
             .map(|block| mix(mix(prefix, (block / width) as u64), (block % width) as u64))
             .collect();
@@ -57,27 +51,21 @@ impl Pairs {
                 let distance = distances.of(other).unwrap_or(0);
                 for (radius, hashes) in hashes.iter().enumerate() {
                     let block = radius * width + distance;
-                    let [low, high] = {
-                        let (a, b) = (hashes[node], hashes[other]);
-                        [a.min(b), a.max(b)]
-                    };
-                    let feature = mix(mix(prefixes[block], low), high);
-                    let equal = low == high;
-                    let block = &mut blocks[block];
-                    if equal { &mut block.equal } else { &mut block.unequal }.add(feature);
+                    let (a, b) = (hashes[node], hashes[other]);
+                    let feature = mix(mix(prefixes[block], a.min(b)), a.max(b));
+                    blocks[block][usize::from(a != b)].add(feature);
                 }
             }
         }
-        for (number, mut block) in blocks.into_iter().enumerate() {
+        for (number, block) in blocks.into_iter().enumerate() {
             // at distance 0 a node is paired with itself, which has one order
-            let equal = if number % width == 0 { 1.0 } else { 2.0 };
-            let weighted = |counts: &mut Counts, weight: f64| {
-                let mut values = counts.finish();
+            let weights = [if number % width == 0 { 1.0 } else { 2.0 }, SQRT_2];
+            let mut values = block.map(|mut counts| counts.finish());
+            for (values, weight) in values.iter_mut().zip(weights) {
                 values.iter_mut().for_each(|(_, value)| *value *= weight);
-                values
-            };
-            let mut values =
-                merged(weighted(&mut block.equal, equal), weighted(&mut block.unequal, SQRT_2));
+            }
+            let [equal, unequal] = values;
+            let mut values = merged(equal, unequal);
             if self.normalised {
                 normalise(&mut values);
             }
@@ -153,8 +141,7 @@ impl Hasher<'_> {
                     mix(mix(PAIR, within.of(other).unwrap_or(0) as u64), labels[other])
                 }),
             );
-            let depth = from_root.of(node).unwrap_or(0);
-            codes[node] = sorted(words, mix(NODE, depth as u64));
+            codes[node] = sorted(words, mix(NODE, from_root.of(node).unwrap_or(0) as u64));
             nodes.push(codes[node]);
         }
         words.clear();
@@ -166,7 +153,6 @@ impl Hasher<'_> {
             }
         }
         let size = nodes.len() as u64;
-        let hash = sorted(nodes, size);
-        sorted(words, hash)
+        sorted(words, sorted(nodes, size))
     }
 }

@@ -145,8 +145,7 @@ fn convert(
         if a == HYDROGEN || b == HYDROGEN {
             continue;
         }
-        let written = kekule.get(&idx).copied().unwrap_or(entry.order);
-        let order = order(written).ok_or_else(|| {
+        let order = order(kekule.get(&idx).copied().unwrap_or(entry.order)).ok_or_else(|| {
             let message = "an aromatic bond between atoms that are not aromatic";
             Error::smiles(places.atom(entry.atom2.0 as usize), message)
         })?;

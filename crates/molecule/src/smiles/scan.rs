@@ -37,8 +37,7 @@ impl Places {
 
     /// The last ring label that begins before `position`.
     pub(super) fn ring_label_before(&self, position: usize) -> usize {
-        let labels = self.ring_labels.iter().rev();
-        labels.copied().find(|&l| l < position).unwrap_or(position)
+        self.ring_labels.iter().rev().copied().find(|&l| l < position).unwrap_or(position)
     }
 }
 
@@ -105,8 +104,7 @@ impl Walk {
             }
             b'(' if self.expects_atom => return unexpected("a branch follows an atom"),
             b'(' if self.open_branches.len() == MAX_NESTING => {
-                let message = format!("branches nested deeper than {MAX_NESTING}");
-                return Err(Error::smiles(i, message));
+                return Err(Error::smiles(i, format!("branches nested deeper than {MAX_NESTING}")));
             }
             b'(' => {
                 self.open_branches.push(i);
@@ -288,8 +286,12 @@ pub(super) fn check_valences(
         }
         .unsigned_abs();
         if valence > u32::from(allowed) {
-            let symbol = atom.element.symbol();
-            return Err(self::valence(place(index), symbol, valence, allowed.into()));
+            return Err(self::valence(
+                place(index),
+                atom.element.symbol(),
+                valence,
+                allowed.into(),
+            ));
         }
     }
     Ok(())
