@@ -148,18 +148,10 @@ impl Error {
         Self::file(path, "the file is empty; at least one row is needed")
     }
 
-    pub(crate) fn duplicate_column(
-        path: &Path,
-        line: usize,
-        column: &str,
-        first: usize,
-        second: usize,
-    ) -> Self {
-        let column = shorten(column);
-        let message = format!(
-            "{column:?} names both column {first} and column {second}; names must be distinct"
-        );
-        Self::line(path, line, message)
+    pub(crate) fn duplicate_column(path: &Path, line: usize, column: &str, at: [usize; 2]) -> Self {
+        let (column, [first, second]) = (shorten(column), at);
+        let names = format!("{column:?} names both column {first} and column {second}");
+        Self::line(path, line, names + "; names must be distinct")
     }
 
     pub(crate) fn empty_value(path: &Path, line: usize, column: &str) -> Self {
@@ -172,14 +164,9 @@ impl Error {
     }
 }
 
-/// `Ok` when `holds`, else the error about a key's value.
-pub(crate) fn check(
-    holds: bool,
-    key: &str,
-    found: impl Display,
-    allowed: &str,
-) -> Result<(), Error> {
-    if holds { Ok(()) } else { Err(Error::value(key, found, allowed)) }
+/// `Ok` when `ok`, else the error about a key's value.
+pub(crate) fn check(ok: bool, key: &str, found: impl Display, allowed: &str) -> Result<(), Error> {
+    if ok { Ok(()) } else { Err(Error::value(key, found, allowed)) }
 }
 
 /// The extension of a file name in lower case, empty if there is none.
@@ -201,8 +188,7 @@ pub(crate) fn list(names: &[String]) -> String {
     if names.is_empty() {
         return "none".to_owned();
     }
-    let shown: Vec<String> =
-        names.iter().take(MOST).map(|name| format!("{:?}", shorten(name))).collect();
+    let shown: Vec<String> = names.iter().take(MOST).map(|n| format!("{:?}", shorten(n))).collect();
     let more = names.len().saturating_sub(MOST);
     shown.join(", ") + &if more > 0 { format!(" and {more} more") } else { String::new() }
 }

@@ -46,12 +46,10 @@ impl MultiLabel {
     /// # Errors
     /// `RowRange` of the crate `dsokr-basis` for a row out of range.
     pub fn select(&self, rows: &[usize]) -> Result<Self, Error> {
-        let labels = Features::Bits(self.labels.clone()).select(rows)?;
-        let Features::Bits(labels) = labels else {
-            let (found, expected) = (labels.kind(), dsokr_basis::RowKind::Bits);
-            return Err(dsokr_basis::Error::kind(found, expected).into());
-        };
-        Ok(Self { inputs: self.inputs.select(rows)?, labels, names: self.names.clone() })
+        let inputs = self.inputs.select(rows)?;
+        let ones = rows.iter().map(|&row| self.labels.ones(row).map(|label| label as u32));
+        let labels = BitRows::from_indices(self.names.len(), ones)?;
+        Ok(Self { inputs, labels, names: self.names.clone() })
     }
 }
 
@@ -155,7 +153,30 @@ pub fn read_arff(path: &Path, labels: usize) -> Result<MultiLabel, Error> {
         }
         let wrong = |message: String| Error::line(path, line, message);
         if let Some(rows) = &mut rows {
-            return rows.push(text, &attributes, wrong);
+            let entries = entries(text, attributes.len()).map_err(wrong)?;
+            if rows.inputs.is_empty() {
+                rows.dense = !text.starts_with('{');
+            }
+            let (mut inputs, mut labels) = (Vec::new(), Vec::new());
+            for (at, text) in entries {
+                let (Attribute { name, nominal }, text) = (&attributes[at], unquoted(text));
+                if let Some(allowed) = nominal.as_ref().filter(|all| !all.iter().any(|v| v == text))
+                {
+                    return Err(wrong(format!(
+                        "{name}: {text:?}, allowed: {}",
+                        allowed.join(", ")
+                    )));
+                }
+                match number(text).map_err(wrong)? {
+                    value if at < rows.width => inputs.push((at as u32, value)),
+                    1.0 => labels.push((at - rows.width) as u32),
+                    0.0 => {}
+                    _ => return Err(wrong(format!("label {name}: {text}, allowed: 0, 1"))),
+                }
+            }
+            rows.inputs.push(inputs);
+            rows.labels.push(labels);
+            return Ok(());
         }
         let (keyword, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         match keyword.to_ascii_lowercase().as_str() {
@@ -173,40 +194,6 @@ pub fn read_arff(path: &Path, labels: usize) -> Result<MultiLabel, Error> {
     let rows = rows.ok_or_else(|| Error::line(path, 1, "no line @data in the file"))?;
     let names = attributes.into_iter().skip(rows.width).map(|label| label.name);
     rows.named(path, labels, names)
-}
-
-impl Rows {
-    fn push(
-        &mut self,
-        text: &str,
-        attributes: &[Attribute],
-        wrong: impl Fn(String) -> Error,
-    ) -> Result<(), Error> {
-        let entries = entries(text, attributes.len()).map_err(&wrong)?;
-        if self.inputs.is_empty() {
-            self.dense = !text.starts_with('{');
-        }
-        let (mut inputs, mut labels) = (Vec::new(), Vec::new());
-        for (at, text) in entries {
-            let (Attribute { name, nominal }, text) = (&attributes[at], unquoted(text));
-            if let Some(allowed) = nominal
-                && !allowed.iter().any(|value| value == text)
-            {
-                return Err(wrong(format!("{name}: {text:?}, allowed: {}", allowed.join(", "))));
-            }
-            let value = number(text).map_err(&wrong)?;
-            if at < self.width {
-                inputs.push((at as u32, value));
-            } else if value == 1.0 {
-                labels.push((at - self.width) as u32);
-            } else if value != 0.0 {
-                return Err(wrong(format!("label {name}: {text}, allowed: 0, 1")));
-            }
-        }
-        self.inputs.push(inputs);
-        self.labels.push(labels);
-        Ok(())
-    }
 }
 
 /// Attribute and value of each entry of a row, in the order of the attributes.

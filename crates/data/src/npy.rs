@@ -108,8 +108,7 @@ impl<'p> Npy<'p> {
             Error::file(path, format!("the array has shape {shape:?}; {allowed}"))
         };
         let &[rows @ (1..), width @ (1..)] = &shape[..] else { return Err(wrong_shape()) };
-        let bytes =
-            rows.checked_mul(width).and_then(|count| count.checked_mul(element.size as u64));
+        let bytes = rows.checked_mul(width).and_then(|n| n.checked_mul(element.size as u64));
         let expected = bytes.and_then(|bytes| bytes.checked_add(start)).ok_or_else(wrong_shape)?;
         let found = file.metadata().map_err(io)?.len();
         if found != expected {

@@ -131,8 +131,7 @@ impl OutputKind for NumberFeatures {
             self.numbers(from.table)?.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
         let least = wide.iter().copied().fold(f64::INFINITY, f64::min);
         let most = wide.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let errors =
-            narrow.iter().zip(&wide).map(|(&narrow, wide)| (f64::from(narrow) - wide).abs());
+        let errors = narrow.iter().zip(&wide).map(|(&n, wide)| (f64::from(n) - wide).abs());
         let error = errors.fold(0.0, f64::max);
         if most > least && error > ROUNDING * (most - least) {
             let column = &self.column;

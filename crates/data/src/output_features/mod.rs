@@ -301,8 +301,7 @@ impl FittedColumns {
             rows = rows.at_levels(&self.levels)?;
         }
         if min_outputs > 1 {
-            self.kept =
-                fitted.map_or_else(|| rows.common(min_outputs), |fitted| fitted.kept.clone());
+            self.kept = fitted.map_or_else(|| rows.common(min_outputs), |known| known.kept.clone());
             rows = rows.with_columns(&self.kept)?;
         }
         let rows = if log { rows.log_counts()? } else { rows };

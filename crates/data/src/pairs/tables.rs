@@ -183,8 +183,7 @@ impl<'a> PairTable<'a> {
         let Some(rows) = self.rows_of_queries()? else { return self.join(index, inputs) };
         let split = self.join(index, inputs)?;
         let firsts: Vec<usize> = rows.iter().map(|rows| rows[0]).collect();
-        let golds =
-            |rows: &Vec<usize>| rows[1..].iter().map(|&row| split.ids[row].clone()).collect();
+        let golds = |rows: &Vec<usize>| rows[1..].iter().map(|&at| split.ids[at].clone()).collect();
         let further = match rows.iter().any(|rows| rows.len() > 1) {
             true => rows.iter().map(golds).collect(),
             false => Vec::new(),

@@ -41,13 +41,13 @@ const LISTED: usize = 20;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BadRows {
     on_bad_row: OnBadRow,
-    /// The line on which each starts, from 1, and what was found and what is allowed.
-    skipped: Vec<(usize, String)>,
+    /// By the line on which each starts, from 1, what was found and what is allowed.
+    skipped: BTreeMap<usize, String>,
 }
 
 impl BadRows {
     pub(crate) fn new(on_bad_row: OnBadRow) -> Self {
-        Self { on_bad_row, skipped: Vec::new() }
+        Self { on_bad_row, skipped: BTreeMap::new() }
     }
 
     /// Keeps an error about a line if such rows are skipped.
@@ -57,7 +57,7 @@ impl BadRows {
     pub(crate) fn take(&mut self, error: Error) -> Result<(), Error> {
         match (self.on_bad_row, error) {
             (OnBadRow::Skip, Error::Line { line, message, .. }) => {
-                self.skipped.push((line, message));
+                self.skipped.insert(line, message);
                 Ok(())
             }
             (OnBadRow::Skip | OnBadRow::Stop, error) => Err(error),
@@ -66,11 +66,8 @@ impl BadRows {
 
     /// Logs the row that was skipped last, one of the first.
     pub(super) fn log_last(&self, path: &Path) {
-        self.skipped
-            .last()
-            .filter(|_| self.skipped.len() <= LISTED)
-            .into_iter()
-            .for_each(log(path));
+        let last = self.skipped.last_key_value().filter(|_| self.skipped.len() <= LISTED);
+        last.into_iter().for_each(log(path));
     }
 
     /// Logs the number of skipped rows, if there are any, beside a number of other ones.
@@ -84,7 +81,7 @@ impl BadRows {
     }
 }
 
-fn log(path: &Path) -> impl Fn(&(usize, String)) {
+fn log(path: &Path) -> impl Fn((&usize, &String)) {
     move |(line, message)| {
         tracing::warn!("{}:{line}: {message}; the row is skipped", path.display());
     }
@@ -113,12 +110,8 @@ impl Table {
     ///
     /// # Errors
     /// The first error, unless bad rows are skipped; a table of which no row is left.
-    pub(crate) fn without(
-        mut self,
-        errors: impl IntoIterator<Item = (usize, Error)>,
-    ) -> Result<Self, Error> {
-        let mut errors = errors.into_iter().peekable();
-        if errors.peek().is_none() {
+    pub(crate) fn without(mut self, errors: Vec<(usize, Error)>) -> Result<Self, Error> {
+        if errors.is_empty() {
             return Ok(self);
         }
         let mut good = vec![true; self.len()];
@@ -136,7 +129,7 @@ impl Table {
 
     /// Refuses a table of which every row was skipped, with what is wrong with the first.
     pub(super) fn first_bad_if_empty(&self) -> Result<(), Error> {
-        match self.bad.skipped.iter().min_by_key(|(line, _)| line) {
+        match self.bad.skipped.first_key_value() {
             Some((line, message)) if self.is_empty() => {
                 let message = format!("{message}; no row of the file can be used");
                 Err(Error::line(&self.path, *line, message))
@@ -147,9 +140,7 @@ impl Table {
 
     /// Lists the first skipped rows in the log, and counts them.
     pub(crate) fn log_skipped(&self) {
-        let mut rows: Vec<_> = self.bad.skipped.iter().collect();
-        rows.sort_by_key(|(line, _)| line);
-        rows.into_iter().take(LISTED).for_each(log(&self.path));
+        self.bad.skipped.iter().take(LISTED).for_each(log(&self.path));
         self.bad.log_count(&self.path, self.len());
     }
 }

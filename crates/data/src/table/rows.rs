@@ -116,7 +116,7 @@ impl<R: Read> Rows<R> {
             TextFormat::Lines => vec![Cow::Borrowed(text)],
             TextFormat::Tabs => text.split('\t').map(Cow::Borrowed).collect(),
             TextFormat::Commas => owned(record.fields(path, line, text)?),
-            TextFormat::JsonLines => owned(json_values(path, line, text, &self.columns)?),
+            TextFormat::JsonLines => owned(json_row(path, line, text, &self.columns)?),
         };
         let (found, expected) = (fields.len(), self.header.len());
         if expected == 0 {
@@ -151,7 +151,7 @@ fn positions(
     let mut seen = HashMap::with_capacity(header.len());
     for (second, name) in header.iter().enumerate() {
         if let Some(first) = seen.insert(name.as_str(), second) {
-            return Err(Error::duplicate_column(path, line, name, first + 1, second + 1));
+            return Err(Error::duplicate_column(path, line, name, [first + 1, second + 1]));
         }
     }
     let place = |name: &String| {
@@ -184,12 +184,7 @@ impl<'de> Visitor<'de> for Entries {
 }
 
 /// The values of keys of a line that is an object, in the order of `names`.
-fn json_values(
-    path: &Path,
-    line: usize,
-    text: &str,
-    names: &[String],
-) -> Result<Vec<String>, Error> {
+fn json_row(path: &Path, line: usize, text: &str, names: &[String]) -> Result<Vec<String>, Error> {
     let mut values = Vec::with_capacity(names.len());
     let mut reader = serde_json::Deserializer::from_str(text);
     let read = reader.deserialize_map(Entries).and_then(|read| reader.end().map(|()| read));
@@ -208,7 +203,7 @@ fn json_values(
             return Err(Error::line(path, line, message));
         };
         if let Some((second, _)) = places.next() {
-            return Err(Error::duplicate_column(path, line, name, first, second));
+            return Err(Error::duplicate_column(path, line, name, [first, second]));
         }
         let raw = value.get();
         // a string's characters, or a number's digits

@@ -162,8 +162,7 @@ impl Structure {
             if *configured != [0, 0] {
                 continue;
             }
-            let leaves =
-                self.arcs[node].iter().filter(|arc| self.arcs[arc.node as usize].len() == 1);
+            let leaves = self.arcs[node].iter().filter(|a| self.arcs[a.node as usize].len() == 1);
             let mut leaves: Vec<_> =
                 leaves.map(|arc| (arc.label, self.keys[arc.node as usize], arc.node)).collect();
             leaves.sort_unstable();

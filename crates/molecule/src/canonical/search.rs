@@ -76,8 +76,7 @@ pub(super) fn canonical_places(structure: &Structure) -> Vec<usize> {
     let mut best: Option<Leaf> = None;
     let mut automorphisms: Vec<Vec<(u32, u32)>> = Vec::new();
     // The atoms that were individualised to reach the last node, and the traces of doing so.
-    let mut path: Vec<u32> = Vec::new();
-    let mut traces: Vec<u64> = Vec::new();
+    let (mut path, mut traces): (Vec<u32>, Vec<u64>) = (Vec::new(), Vec::new());
     if root.is_discrete() {
         return places(&root.order);
     }
@@ -106,10 +105,8 @@ pub(super) fn canonical_places(structure: &Structure) -> Vec<usize> {
             continue;
         }
         let certificate = certificate(structure, &partition);
-        let order = match &best {
-            Some(leaf) => certificate.cmp(&leaf.certificate),
-            None => Ordering::Less,
-        };
+        let smaller = |leaf: &Leaf| certificate.cmp(&leaf.certificate);
+        let order = best.as_ref().map_or(Ordering::Less, smaller);
         match (order, &best) {
             (Ordering::Equal, Some(leaf)) => {
                 let pairs = leaf.order.iter().copied().zip(partition.order.iter().copied());
@@ -122,13 +119,9 @@ pub(super) fn canonical_places(structure: &Structure) -> Vec<usize> {
                 traces.truncate(shared);
             }
             (Ordering::Less, _) => {
-                let extend = |list: &[u32]| list.iter().copied().chain([atom]).collect();
-                best = Some(Leaf {
-                    path: extend(&path),
-                    traces: traces.iter().copied().chain([trace]).collect(),
-                    certificate,
-                    order: partition.order,
-                });
+                let (path, traces) =
+                    ([&path[..], &[atom]].concat(), [&traces[..], &[trace]].concat());
+                best = Some(Leaf { path, traces, certificate, order: partition.order });
             }
             _ => {}
         }
@@ -201,16 +194,8 @@ impl Partition {
 
     /// The atoms of the first cell among the smallest with several atoms; none when discrete.
     fn target(&self) -> &[u32] {
-        let mut best: Option<(usize, usize)> = None;
-        let mut start = 0;
-        while start < self.order.len() {
-            let length = self.length[start] as usize;
-            if length > 1 && best.is_none_or(|(_, smallest)| length < smallest) {
-                best = Some((start, length));
-            }
-            start += length.max(1);
-        }
-        best.map_or(&[], |(start, length)| &self.order[start..start + length])
+        let cells = self.order.chunk_by(|&a, &b| self.color[a as usize] == self.color[b as usize]);
+        cells.filter(|cell| cell.len() > 1).min_by_key(|cell| cell.len()).unwrap_or_default()
     }
 
     /// Gives an atom a cell of its own, before or behind the rest of its cell, and refines.

@@ -30,32 +30,26 @@ impl Tree {
         let mut parent = vec![usize::MAX; count];
         let mut children = vec![Vec::new(); count];
         let mut preorder = Vec::with_capacity(count);
-        let sorted: Vec<Vec<usize>> = (0..count)
-            .map(|atom| {
-                let mut nodes: Vec<usize> = structure.neighbors(atom).collect();
-                nodes.sort_unstable_by_key(|&node| rank[node]);
-                nodes
-            })
-            .collect();
+        let by_rank = |atom: usize| {
+            let mut nodes: Vec<usize> = structure.neighbors(atom).collect();
+            nodes.sort_unstable_by_key(|&node| rank[node]);
+            nodes
+        };
+        let sorted: Vec<Vec<usize>> = (0..count).map(by_rank).collect();
         let root = (0..count).min_by_key(|&atom| rank[atom]).unwrap_or(0);
         parent[root] = root;
         preorder.push(root);
-        let mut stack = vec![(root, 0)];
-        while let Some((atom, next)) = stack.last_mut() {
-            let atom = *atom;
-            match sorted[atom].get(*next) {
-                None => {
-                    stack.pop();
-                }
-                Some(&node) => {
-                    *next += 1;
-                    if parent[node] == usize::MAX {
-                        parent[node] = atom;
-                        children[atom].push(node);
-                        preorder.push(node);
-                        stack.push((node, 0));
-                    }
-                }
+        let mut stack = vec![(root, sorted[root].iter())];
+        while let Some((atom, nodes)) = stack.last_mut() {
+            let Some(&node) = nodes.next() else {
+                stack.pop();
+                continue;
+            };
+            if parent[node] == usize::MAX {
+                parent[node] = *atom;
+                children[*atom].push(node);
+                preorder.push(node);
+                stack.push((node, sorted[node].iter()));
             }
         }
 
@@ -75,8 +69,7 @@ impl Tree {
         let mut place = vec![0; count];
         order.iter().zip(0..).for_each(|(&atom, at)| place[atom] = at);
 
-        let mut closing = vec![Vec::new(); count];
-        let mut opening = vec![Vec::new(); count];
+        let (mut closing, mut opening) = (vec![Vec::new(); count], vec![Vec::new(); count]);
         for &atom in &order {
             for &node in &sorted[atom] {
                 if parent[node] == atom && node != root || parent[atom] == node && atom != root {
@@ -120,8 +113,7 @@ pub(super) fn marks(structure: &Structure, tree: &Tree, rank: &[usize]) -> Marks
     let mut known = vec![false; structure.len()];
     let ends = structure.geometries.iter().flat_map(|geometry| geometry.ends);
     ends.for_each(|end| known[end] = true);
-    let unknown =
-        |atom: usize| !known[atom] && structure.arcs[atom].iter().any(|arc| arc.label == 2);
+    let unknown = |atom: usize| !known[atom] && structure.arcs[atom].iter().any(|a| a.label == 2);
     let markable = |end: usize, other: usize| {
         structure.arcs[end].iter().any(|arc| arc.node as usize == other && arc.label == 1)
     };

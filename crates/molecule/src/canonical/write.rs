@@ -23,8 +23,7 @@ pub(super) fn write(molecule: &Molecule, structure: &Structure, rank: &[usize]) 
     // the bonds whose rings are open, by their labels from 1
     let mut rings: Vec<Option<(usize, usize)>> = Vec::new();
     // an atom, and whether a parenthesis opens before it; or a closing parenthesis
-    let mut stack: Vec<_> =
-        tree.order.first().map(|&atom| Some((atom, false))).into_iter().collect();
+    let mut stack: Vec<_> = tree.order.first().map(|&a| Some((a, false))).into_iter().collect();
     while let Some(item) = stack.pop() {
         let Some((atom, branch)) = item else {
             text.push(')');

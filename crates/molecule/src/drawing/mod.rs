@@ -36,32 +36,24 @@ const LETTER: f64 = 10.0;
 /// # Ok::<(), dsokr_molecule::Error>(())
 /// ```
 pub fn svg_pair(left: (&str, &str), right: (&str, &str)) -> String {
-    let drawings = [left, right];
-    let sizes = drawings.each_ref().map(|(svg, _)| (length(svg, "width"), length(svg, "height")));
-    let height = sizes.iter().fold(0.0_f64, |most, size| most.max(size.1));
-    // as wide as the drawing and its caption need
-    let widths = [0, 1].map(|side| {
-        sizes[side].0.max(LETTER * (drawings[side].1.chars().count() as f64 + 2.0)) + BETWEEN
-    });
-    let width = widths[0] + widths[1];
-    let mut svg = document(width, height + CAPTION);
-    let mut x = 0.0;
-    for (((drawing, caption), (own_width, own_height)), cell) in
-        drawings.iter().zip(sizes).zip(widths)
-    {
-        let (left, top) = (x + (cell - own_width) / 2.0, (height - own_height) / 2.0);
+    let height = length(left.0, "height").max(length(right.0, "height"));
+    let (mut content, mut x) = (String::new(), 0.0);
+    for (drawing, caption) in [left, right] {
+        let (width, own) = (length(drawing, "width"), length(drawing, "height"));
+        // as wide as the drawing and its caption need
+        let cell = width.max(LETTER * (caption.chars().count() as f64 + 2.0)) + BETWEEN;
+        let (left, top) = (x + (cell - width) / 2.0, (height - own) / 2.0);
         let place = format!("<svg x=\"{left}\" y=\"{top}\"");
-        svg.push_str(&drawing.trim_end().replacen("<svg", &place, 1));
+        content += &drawing.trim_end().replacen("<svg", &place, 1);
         let (middle, base) = (x + cell / 2.0, height + CAPTION * 0.6);
-        svg.push_str(&format!(
+        content += &format!(
             "\n<text x=\"{middle}\" y=\"{base}\" text-anchor=\"middle\" font-family=\"sans-serif\" \
              font-size=\"14\">{}</text>\n",
             escape(caption)
-        ));
+        );
         x += cell;
     }
-    svg.push_str("</svg>\n");
-    svg
+    document(x, height + CAPTION) + &content + "</svg>\n"
 }
 
 /// Characters of a line of text, and the height of a line.
@@ -96,8 +88,7 @@ pub fn svg_text(text: &str) -> String {
             escape(line)
         ));
     }
-    svg.push_str("</svg>\n");
-    svg
+    svg + "</svg>\n"
 }
 
 /// SVG documents one below the other, as one document.
@@ -111,8 +102,7 @@ pub fn svg_column(documents: &[String]) -> String {
         svg.push_str(&document.replacen("<svg", &format!("<svg y=\"{y}\""), 1));
         y += length(document, "height");
     }
-    svg.push_str("</svg>\n");
-    svg
+    svg + "</svg>\n"
 }
 
 /// The opening tag of an SVG document of a size.
@@ -185,8 +175,7 @@ fn text(svg: &mut String, [x, y]: Point, size: f64, attributes: &str, text: &str
 fn length(svg: &str, attribute: &str) -> f64 {
     let element = svg.split('>').next().unwrap_or_default();
     let value = element.split(&format!(" {attribute}=\"")).nth(1);
-    let value =
-        value.and_then(|rest| rest.split('"').next()).map(|text| text.trim_end_matches("px"));
+    let value = value.and_then(|rest| rest.split('"').next()).map(|t| t.trim_end_matches("px"));
     value.and_then(|text| text.parse().ok()).unwrap_or(300.0)
 }
 

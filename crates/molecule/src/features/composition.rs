@@ -45,8 +45,7 @@ impl Composition {
     /// `charge positive` and `charge negative`, the sums of formal charges of either sign; `rings`, of the
     /// smallest set; and `stereo centers` and `stereo double bonds`, those with a configuration.
     pub fn columns() -> Vec<String> {
-        let elements =
-            (0..ELEMENTS as u8).map(|number| format!("atom {}", Element(number).symbol()));
+        let elements = (0..ELEMENTS as u8).map(|n| format!("atom {}", Element(n).symbol()));
         let bonds = BONDS.iter().map(|bond| format!("bond {bond}"));
         let groups = FunctionalGroup::ALL.iter().map(|group| format!("group {group:?}"));
         elements.chain(bonds).chain(groups).chain(WHOLE.map(str::to_owned)).collect()

@@ -4,7 +4,6 @@
 //! [`Substructures`] lets configurations name it.
 
 mod chains;
-mod components;
 mod composition;
 mod morgan;
 mod rings;
@@ -24,10 +23,9 @@ use crate::{Error, Molecule};
 
 pub use chains::Chains;
 pub(crate) use chains::chain_lengths;
-pub use components::Components;
 pub use composition::Composition;
 pub use morgan::Morgan;
-pub use rings::{RingSystem, Rings, ring_systems};
+pub use rings::{Components, RingSystem, Rings, ring_systems};
 pub use stereo::Stereo;
 
 /// Turns molecules into feature rows.

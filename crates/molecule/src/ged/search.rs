@@ -90,14 +90,9 @@ impl Search<'_> {
             return;
         }
         let mut columns = assigned.to_vec();
-        if !whole {
-            let mut free = vec![true; columns.len()];
-            let taken = assigned.iter().filter(|&&column| column < assigned.len());
-            taken.for_each(|&column| free[column] = false);
-            let mut free = (0..columns.len()).filter(|&column| free[column]);
-            let open = columns.iter_mut().filter(|column| **column >= assigned.len());
-            open.for_each(|column| *column = free.next().unwrap_or(*column));
-        }
+        let mut free = (0..columns.len()).filter(|column| !assigned.contains(column));
+        let open = columns.iter_mut().filter(|column| **column >= assigned.len());
+        open.for_each(|column| *column = free.next().unwrap_or(*column));
         descend(self.instance, &mut columns, || self.meter.interrupts(assigned.len()));
         let cost = self.instance.cost(&columns);
         if cost < self.best {

@@ -93,8 +93,7 @@ fn parse(text: &[u8], path: &Path, line: usize) -> Result<NamedGraph, Error> {
     super::check_size(path, line, "edges", row.edges.len(), MAX_EDGES)?;
     let labels = row.nodes.iter().map(Label::value).collect();
     let edges: Vec<_> = row.edges.iter().map(|Edge(a, b, label)| (*a, *b, label.value())).collect();
-    let graph =
-        Graph::new(labels, &edges).map_err(|error| Error::line(path, line, error.to_string()))?;
+    let graph = Graph::new(labels, &edges).map_err(|e| Error::line(path, line, e.to_string()))?;
     let id = row.id.map_or_else(|| line.to_string(), |Id(id)| id);
     let text = |label| match label {
         Label::Text(text) => Some((super::label(&text), text)),

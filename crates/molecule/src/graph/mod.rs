@@ -285,15 +285,9 @@ fn empty(path: &Path) -> Error {
 }
 
 /// Refuses a graph with more nodes or edges than are read.
-fn check_size(
-    path: &Path,
-    line: usize,
-    what: &str,
-    found: usize,
-    limit: usize,
-) -> Result<(), Error> {
-    if found <= limit {
+fn check_size(path: &Path, line: usize, what: &str, size: usize, most: usize) -> Result<(), Error> {
+    if size <= most {
         return Ok(());
     }
-    Err(Error::line(path, line, format!("a graph with {found} {what}; allowed: at most {limit}")))
+    Err(Error::line(path, line, format!("a graph with {size} {what}; allowed: at most {most}")))
 }

@@ -105,8 +105,7 @@ impl View<'_> {
         let oxygens = self.bound(carbon, Element::O, BondOrder::Single);
         let nitrogens = self.bound(carbon, Element::N, BondOrder::Single);
         let sulfurs = self.bound(carbon, Element::S, BondOrder::Single);
-        let has_halogen =
-            self.around(carbon).any(|(other, _)| self.atom(other).element.is_halogen());
+        let has_halogen = self.around(carbon).any(|(n, _)| self.atom(n).element.is_halogen());
         match (&oxygens[..], &nitrogens[..]) {
             _ if has_halogen => Some(G::AcylHalide),
             ([], []) if !sulfurs.is_empty() => match sulfurs[..] {

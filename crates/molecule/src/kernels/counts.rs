@@ -168,8 +168,7 @@ pub(super) fn weisfeiler_lehman(
     for iteration in 1..=iterations {
         labels.clear();
         labels.extend((0..graph.len()).map(|node| {
-            let label =
-                |arc: &Arc| mix(edge_word(arc.label, edge_labels), graph.labels()[arc.node]);
+            let label = |a: &Arc| mix(edge_word(a.label, edge_labels), graph.labels()[a.node]);
             around.clear();
             around.extend(graph.arcs(node).iter().map(label));
             sorted(&mut around, mix(NODE, graph.labels()[node]))

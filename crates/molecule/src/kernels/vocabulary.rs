@@ -60,7 +60,7 @@ impl GraphVocabulary {
             counted.par_iter().map(|chunk| distinct(chunk.columns.clone())).reduce(Vec::new, union);
         let vocabulary = Self::checked(kernel, features, graphs.len())?;
         let rows =
-            vocabulary.assemble(counted.into_par_iter().map(|chunk| vocabulary.numbered(chunk)))?;
+            vocabulary.assemble(counted.into_par_iter().map(|rows| vocabulary.numbered(rows)))?;
         Ok((vocabulary, rows))
     }
 

@@ -9,7 +9,8 @@ mod scan;
 
 use chematic_core::ez_markers::marker_side;
 use chematic_core::{
-    AtomIdx, BondOrder as Order, Chirality, KekuleResult, STEREO_H_SENTINEL, kekulize,
+    AtomIdx, BondOrder as Order, Chirality, KekuleResult, Molecule as Parsed, STEREO_H_SENTINEL,
+    kekulize,
 };
 use chematic_perception::{
     apply_aromaticity_rdkit_parity_shared, find_sssr_shared, rdkit_canonical_kekule,
@@ -56,10 +57,7 @@ impl Molecule {
 }
 
 /// RDKit's canonical Kekulé structure where one of the two ports of its rules reaches it.
-fn kekule_structure(
-    view: &chematic_core::Molecule,
-    parsed: &chematic_core::Molecule,
-) -> Result<KekuleResult, String> {
+fn kekule_structure(view: &Parsed, parsed: &Parsed) -> Result<KekuleResult, String> {
     let valid = kekulize(view).map_err(|e| e.detail)?;
     if valid.is_empty() {
         return Ok(valid);
@@ -71,11 +69,7 @@ fn kekule_structure(
 
 /// The Kekulé structure that RDKit writes into a MOL block, if it is one of the same aromatic
 /// bonds with double bonds at the same atoms.
-fn from_mol_block(
-    view: &chematic_core::Molecule,
-    parsed: &chematic_core::Molecule,
-    valid: &KekuleResult,
-) -> Option<KekuleResult> {
+fn from_mol_block(view: &Parsed, parsed: &Parsed, valid: &KekuleResult) -> Option<KekuleResult> {
     let block = rdkit_mol_block(parsed).ok()?;
     // RDKit's atoms are ours without the hydrogens that it folds, in the same order.
     let kept = view.atoms().filter(|&(idx, _)| !folds(view, idx)).map(|(idx, _)| idx);
@@ -114,11 +108,7 @@ fn from_mol_block(
 }
 
 /// Our own graph from chematic's, with written hydrogens folded into their neighbours.
-fn convert(
-    view: &chematic_core::Molecule,
-    kekule: &KekuleResult,
-    places: &Places,
-) -> Result<Molecule, Error> {
+fn convert(view: &Parsed, kekule: &KekuleResult, places: &Places) -> Result<Molecule, Error> {
     let mut index = Vec::with_capacity(view.atom_count());
     let mut atoms = Vec::with_capacity(view.atom_count());
     for (idx, atom) in view.atoms() {
@@ -180,7 +170,7 @@ fn convert(
 }
 
 /// A hydrogen written as an atom that is nothing but a hydrogen of its one neighbour.
-fn folds(view: &chematic_core::Molecule, idx: AtomIdx) -> bool {
+fn folds(view: &Parsed, idx: AtomIdx) -> bool {
     let atom = view.atom(idx);
     !atom.wildcard
         && atom.element == chematic_core::Element::H
@@ -197,7 +187,7 @@ fn folds(view: &chematic_core::Molecule, idx: AtomIdx) -> bool {
 }
 
 /// Whether a bond of the atom is written with a direction.
-fn directed(view: &chematic_core::Molecule, atom: AtomIdx) -> bool {
+fn directed(view: &Parsed, atom: AtomIdx) -> bool {
     view.neighbors(atom).any(|(_, bond)| {
         matches!(view.bond(bond).order, Order::Up | Order::Down)
             || view.bond_direction(bond).is_some()
@@ -205,12 +195,7 @@ fn directed(view: &chematic_core::Molecule, atom: AtomIdx) -> bool {
 }
 
 /// Tetrahedral centres. `index` maps chematic's atoms to ours; `usize::MAX` is a folded hydrogen.
-fn centers(
-    view: &chematic_core::Molecule,
-    index: &[usize],
-    atoms: &[Atom],
-    bonds: &[Bond],
-) -> Vec<Center> {
+fn centers(view: &Parsed, index: &[usize], atoms: &[Atom], bonds: &[Bond]) -> Vec<Center> {
     let mut degrees = vec![0; atoms.len()];
     bonds.iter().flat_map(|bond| bond.atoms).for_each(|atom| degrees[atom] += 1);
     let center = |(idx, atom): (AtomIdx, &chematic_core::Atom)| {
@@ -236,7 +221,7 @@ fn centers(
 }
 
 /// Geometries of double bonds outside aromatic systems.
-fn geometries(view: &chematic_core::Molecule, index: &[usize], bonds: &[Bond]) -> Vec<Geometry> {
+fn geometries(view: &Parsed, index: &[usize], bonds: &[Bond]) -> Vec<Geometry> {
     if !view.has_bond_directions()
         && !view.bonds().any(|(_, bond)| matches!(bond.order, Order::Up | Order::Down))
     {

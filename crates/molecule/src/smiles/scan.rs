@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use chematic_core::{AtomIdx, BondOrder as Order};
+use chematic_core::{AtomIdx, BondOrder as Order, Molecule as Parsed};
 use chematic_perception::ring_bond_flags_shared;
 
 use crate::Error;
@@ -201,10 +201,7 @@ fn ring_label(text: &[u8]) -> Option<(u32, usize)> {
 
 /// Lower-case atoms and `:` bonds only make sense in rings; left alone, the kekulisation would give
 /// them double bonds or extra hydrogens.
-pub(super) fn check_aromatic_atoms(
-    parsed: &chematic_core::Molecule,
-    places: &Places,
-) -> Result<(), Error> {
+pub(super) fn check_aromatic_atoms(parsed: &Parsed, places: &Places) -> Result<(), Error> {
     if !has_aromatic(parsed) {
         return Ok(());
     }
@@ -233,10 +230,7 @@ pub(super) fn check_aromatic_atoms(
 }
 
 /// Refuses more than [`MAX_RING_WILDCARDS`] wildcards in rings.
-pub(super) fn check_wildcards(
-    parsed: &chematic_core::Molecule,
-    places: &Places,
-) -> Result<(), Error> {
+pub(super) fn check_wildcards(parsed: &Parsed, places: &Places) -> Result<(), Error> {
     let in_ring = |idx| {
         let flags = ring_bond_flags_shared(parsed);
         parsed.neighbors(idx).any(|(_, b)| flags[b.0 as usize])
@@ -249,7 +243,7 @@ pub(super) fn check_wildcards(
 }
 
 /// Whether a text has aromatic atoms or bonds.
-pub(super) fn has_aromatic(parsed: &chematic_core::Molecule) -> bool {
+pub(super) fn has_aromatic(parsed: &Parsed) -> bool {
     parsed.atoms().any(|(_, atom)| atom.aromatic)
         || parsed.bonds().any(|(_, bond)| bond.order == Order::Aromatic)
 }
