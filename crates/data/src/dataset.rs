@@ -110,17 +110,11 @@ impl Split {
         let names = self.names();
         let mut taken: HashSet<String> = names.iter().cloned().collect();
         let mut seen: HashMap<&str, usize> = HashMap::with_capacity(names.len());
-        let mut unique = |name: &'_ String, count: &mut usize| {
+        let mut unique = |name: &'_ String, count: &mut usize| loop {
             *count += 1;
-            if *count == 1 {
-                return name.clone();
-            }
-            loop {
-                let id = format!("{name}#{count}");
-                if taken.insert(id.clone()) {
-                    return id;
-                }
-                *count += 1;
+            let id = if *count == 1 { name.clone() } else { format!("{name}#{count}") };
+            if *count == 1 || taken.insert(id.clone()) {
+                return id;
             }
         };
         names.iter().map(|name| unique(name, seen.entry(name).or_insert(0))).collect()

@@ -186,34 +186,23 @@ fn label(molecule: &Molecule, index: usize) -> String {
         count => format!("H{count}"),
     };
     let symbol = element.symbol();
-    let atom = match (element == Element::C, degree) {
-        (true, 0) => format!("{symbol}{h}"),
-        (true, _) => symbol.to_owned(),
-        (false, 0) => format!("{h}{symbol}"),
-        (false, _) => format!("{symbol}{h}"),
+    let atom = match (element, degree) {
+        (Element::C, 1..) => symbol.to_owned(),
+        (Element::C, 0) | (_, 1..) => format!("{symbol}{h}"),
+        (_, 0) => format!("{h}{symbol}"),
     };
     let isotope = isotope.map_or(String::new(), |mass| mass.to_string());
-    let charge = match charge {
-        0 => String::new(),
-        1 => "+".to_owned(),
-        -1 => "-".to_owned(),
-        more if more > 0 => format!("{more}+"),
-        less => format!("{}-", less.unsigned_abs()),
-    };
-    format!("{isotope}{atom}{charge}")
+    let sign = ["-", "", "+"][usize::from(charge > 0) + usize::from(charge >= 0)];
+    let charges = charge.unsigned_abs();
+    let charges = if charges > 1 { charges.to_string() } else { String::new() };
+    format!("{isotope}{atom}{charges}{sign}")
 }
 
 /// Whether an atom lies between two bonds on one straight line, where it would not be seen.
 fn is_straight(molecule: &Molecule, index: usize) -> bool {
     let orders = molecule.neighbors(index).iter().map(|n| molecule.bonds()[n.bond].order);
-    match orders.collect::<Vec<_>>()[..] {
-        [first, second] => {
-            first == BondOrder::Triple
-                || second == BondOrder::Triple
-                || [first, second] == [BondOrder::Double; 2]
-        }
-        _ => false,
-    }
+    let orders: Vec<BondOrder> = orders.collect();
+    orders == [BondOrder::Double; 2] || orders.len() == 2 && orders.contains(&BondOrder::Triple)
 }
 
 /// The colour of an element's label (CPK, where needed darker, to be legible on white).

@@ -99,52 +99,42 @@ impl View<'_> {
         if self.bound(carbon, Element::O, BondOrder::Double).is_empty() {
             return self.of_carbon_without_oxo(carbon);
         }
-        if self.atom(carbon).aromatic {
-            return Some(G::RingOxo);
-        }
-        let oxygens = self.bound(carbon, Element::O, BondOrder::Single);
-        let nitrogens = self.bound(carbon, Element::N, BondOrder::Single);
-        let sulfurs = self.bound(carbon, Element::S, BondOrder::Single);
-        let has_halogen = self.around(carbon).any(|(n, _)| self.atom(n).element.is_halogen());
-        match (&oxygens[..], &nitrogens[..]) {
-            _ if has_halogen => Some(G::AcylHalide),
-            ([], []) if !sulfurs.is_empty() => match sulfurs[..] {
-                [sulfur] if self.neighbors_of(sulfur, Element::C) == 2 => Some(G::Thioester),
-                _ => None,
-            },
-            ([], []) => {
+        let single = |element| self.bound(carbon, element, BondOrder::Single);
+        let (oxygens, nitrogens) = (single(Element::O), single(Element::N));
+        let sulfurs = single(Element::S);
+        let has_halogen = || self.around(carbon).any(|(n, _)| self.atom(n).element.is_halogen());
+        match (&oxygens[..], &nitrogens[..], &sulfurs[..]) {
+            _ if self.atom(carbon).aromatic => Some(G::RingOxo),
+            _ if has_halogen() => Some(G::AcylHalide),
+            ([], [], [sulfur]) if self.neighbors_of(*sulfur, Element::C) == 2 => Some(G::Thioester),
+            ([], [], [_, ..]) => None,
+            ([], [], []) => {
                 match (self.atom(carbon).hydrogens, self.neighbors_of(carbon, Element::C)) {
                     (1.., 0..=1) => Some(G::Aldehyde),
                     (0, 2) => Some(G::Ketone),
                     _ => None,
                 }
             }
-            ([_, _], []) => Some(G::Carbonate),
-            ([_, ..], [_, ..]) => Some(G::Carbamate),
-            ([], [_, _]) => Some(G::Urea),
-            ([], [nitrogen]) => {
-                if self.carbonyl_neighbors(*nitrogen) >= 2 {
-                    // Counted once, at the nitrogen.
-                    None
-                } else if !sulfurs.is_empty() {
-                    Some(G::Thiocarbamate)
-                } else if self.share_ring(carbon, *nitrogen) {
-                    Some(G::Lactam)
-                } else {
-                    Some(G::Amide)
+            ([_, _], [], _) => Some(G::Carbonate),
+            ([_, ..], [_, ..], _) => Some(G::Carbamate),
+            ([], [_, _], _) => Some(G::Urea),
+            // Counted once, at the nitrogen.
+            ([], [nitrogen], _) if self.carbonyl_neighbors(*nitrogen) >= 2 => None,
+            ([], [_], [_, ..]) => Some(G::Thiocarbamate),
+            ([], [nitrogen], []) if self.share_ring(carbon, *nitrogen) => Some(G::Lactam),
+            ([], [_], []) => Some(G::Amide),
+            ([oxygen], [], []) => {
+                match (self.atom(*oxygen).charge, self.molecule.degree(*oxygen)) {
+                    (-1, 1) => Some(G::Carboxylate),
+                    (0, 1) => Some(G::CarboxylicAcid),
+                    // An anhydride is counted once, at the oxygen.
+                    (0, 2) if self.carbonyl_neighbors(*oxygen) >= 2 => None,
+                    (0, 2) if self.neighbors_of(*oxygen, Element::C) < 2 => None,
+                    (0, 2) if self.share_ring(carbon, *oxygen) => Some(G::Lactone),
+                    (0, 2) => Some(G::Ester),
+                    _ => None,
                 }
             }
-            ([_], []) if !sulfurs.is_empty() => None,
-            ([oxygen], []) => match (self.atom(*oxygen).charge, self.molecule.degree(*oxygen)) {
-                (-1, 1) => Some(G::Carboxylate),
-                (0, 1) => Some(G::CarboxylicAcid),
-                // An anhydride is counted once, at the oxygen.
-                (0, 2) if self.carbonyl_neighbors(*oxygen) >= 2 => None,
-                (0, 2) if self.neighbors_of(*oxygen, Element::C) < 2 => None,
-                (0, 2) if self.share_ring(carbon, *oxygen) => Some(G::Lactone),
-                (0, 2) => Some(G::Ester),
-                _ => None,
-            },
             _ => None,
         }
     }
@@ -155,82 +145,61 @@ impl View<'_> {
     }
 
     fn of_carbon_without_oxo(&self, carbon: usize) -> Option<G> {
-        if let [nitrogen] = self.bound(carbon, Element::N, BondOrder::Triple)[..] {
+        let nitriles = self.bound(carbon, Element::N, BondOrder::Triple);
+        let imines = self.bound(carbon, Element::N, BondOrder::Double);
+        match (&nitriles[..], &imines[..]) {
             // else an isonitrile, a cyanide ion or the oxide of a nitrile
-            let neutral = [carbon, nitrogen].iter().all(|&atom| self.atom(atom).charge == 0);
-            return (neutral && self.molecule.degree(nitrogen) == 1).then_some(G::Nitrile);
-        }
-        if !self.bound(carbon, Element::S, BondOrder::Double).is_empty() {
-            return Some(G::Thiocarbonyl);
-        }
-        if self.atom(carbon).aromatic {
-            return None;
-        }
-        let [imine] = self.bound(carbon, Element::N, BondOrder::Double)[..] else {
-            return None;
-        };
-        if self.multiple_bonds(imine) > 1 {
+            (&[nitrogen], _) => {
+                let neutral = [carbon, nitrogen].iter().all(|&atom| self.atom(atom).charge == 0);
+                (neutral && self.molecule.degree(nitrogen) == 1).then_some(G::Nitrile)
+            }
+            _ if !self.bound(carbon, Element::S, BondOrder::Double).is_empty() => {
+                Some(G::Thiocarbonyl)
+            }
+            _ if self.atom(carbon).aromatic => None,
             // a diazo group
-            return None;
-        }
-        if self.neighbors_of(imine, Element::O) > 0 {
+            (_, &[imine]) if self.multiple_bonds(imine) > 1 => None,
             // else a nitrone, which is an N-oxide
-            let oxime = self.atom(imine).charge == 0 && self.molecule.degree(imine) == 2;
-            return oxime.then_some(G::Oxime);
-        }
-        match self.bound(carbon, Element::N, BondOrder::Single).len() {
-            0 => Some(G::Imine),
-            1 => Some(G::Amidine),
-            _ => Some(G::Guanidine),
+            (_, &[imine]) if self.neighbors_of(imine, Element::O) > 0 => {
+                let oxime = self.atom(imine).charge == 0 && self.molecule.degree(imine) == 2;
+                oxime.then_some(G::Oxime)
+            }
+            (_, [_]) => match self.bound(carbon, Element::N, BondOrder::Single).len() {
+                0 => Some(G::Imine),
+                1 => Some(G::Amidine),
+                _ => Some(G::Guanidine),
+            },
+            _ => None,
         }
     }
 
     pub(super) fn of_oxygen(&self, oxygen: usize) -> Option<G> {
-        if self.atom(oxygen).aromatic {
-            return None;
-        }
+        let in_epoxide = || {
+            self.molecule.rings().iter().any(|r| r.atoms.len() == 3 && r.atoms.contains(&oxygen))
+        };
         let carbons = self.bound(oxygen, Element::C, BondOrder::Single);
         match (self.atom(oxygen).charge, &carbons[..], self.molecule.degree(oxygen)) {
+            _ if self.atom(oxygen).aromatic => None,
             (-1, [carbon], 1) if !self.is_acyl(*carbon) => Some(G::Alkoxide),
             (0, [carbon], 1) if self.atom(oxygen).hydrogens == 1 => self.of_hydroxy(*carbon),
-            (0, [a, b], 2) => {
-                if self.carbonyl_neighbors(oxygen) == 2 {
-                    Some(G::Anhydride)
-                } else if self.is_acyl(*a) || self.is_acyl(*b) {
-                    None
-                } else if self
-                    .molecule
-                    .rings()
-                    .iter()
-                    .any(|r| r.atoms.len() == 3 && r.atoms.contains(&oxygen))
-                {
-                    Some(G::Epoxide)
-                } else {
-                    Some(G::Ether)
-                }
-            }
+            (0, [_, _], 2) if self.carbonyl_neighbors(oxygen) == 2 => Some(G::Anhydride),
+            (0, [a, b], 2) if self.is_acyl(*a) || self.is_acyl(*b) => None,
+            (0, [_, _], 2) if in_epoxide() => Some(G::Epoxide),
+            (0, [_, _], 2) => Some(G::Ether),
             _ => None,
         }
     }
 
     fn of_hydroxy(&self, carbon: usize) -> Option<G> {
-        if self.atom(carbon).aromatic {
-            return Some(G::Phenol);
-        }
-        if self.is_acyl(carbon) {
-            return None;
-        }
-        if !self.bound(carbon, Element::C, BondOrder::Double).is_empty() {
-            return Some(G::Enol);
-        }
-        if self.multiple_bonds(carbon) > 0 {
-            return None;
-        }
         let oxygens = self.bound(carbon, Element::O, BondOrder::Single);
-        if oxygens.iter().any(|&o| self.neighbors_of(o, Element::C) == 2) {
-            return Some(G::Hemiacetal);
-        }
         match self.neighbors_of(carbon, Element::C) {
+            _ if self.atom(carbon).aromatic => Some(G::Phenol),
+            _ if self.is_acyl(carbon) => None,
+            _ if !self.bound(carbon, Element::C, BondOrder::Double).is_empty() => Some(G::Enol),
+            _ if self.multiple_bonds(carbon) > 0 => None,
+            _ if oxygens.iter().any(|&o| self.neighbors_of(o, Element::C) == 2) => {
+                Some(G::Hemiacetal)
+            }
             0 | 1 => Some(G::PrimaryAlcohol),
             2 => Some(G::SecondaryAlcohol),
             _ => Some(G::TertiaryAlcohol),
@@ -241,55 +210,34 @@ impl View<'_> {
         let oxides = self.bound(nitrogen, Element::O, BondOrder::Single);
         let oxides = oxides.iter().filter(|&&o| self.atom(o).charge == -1).count();
         let double_o = self.bound(nitrogen, Element::O, BondOrder::Double).len();
-        match (self.atom(nitrogen).charge, oxides, double_o) {
+        let (atom, neighbors) = (self.atom(nitrogen), self.molecule.neighbors(nitrogen));
+        let (carbons, oxygens) =
+            (self.neighbors_of(nitrogen, Element::C), self.neighbors_of(nitrogen, Element::O));
+        let single = || self.around(nitrogen).all(|(_, order)| order == BondOrder::Single);
+        match (atom.charge, oxides, double_o) {
             // A second form has five valences: N(=O)=O. Nitrates and nitramines have no carbon there.
-            (1, 1.., 1..) | (0, 0, 2) => {
-                return (self.neighbors_of(nitrogen, Element::C) == 1).then_some(G::Nitro);
+            (1, 1.., 1..) | (0, 0, 2) => (carbons == 1).then_some(G::Nitro),
+            (1, 1.., 0) => Some(G::NOxide),
+            (0, 0, 1) if self.valence(nitrogen) == 5 => Some(G::NOxide),
+            // else a nitrite
+            (0, 0, 1) => (neighbors.len() == 2 && oxygens == 1).then_some(G::Nitroso),
+            _ if self.is_azide_middle(nitrogen) => Some(G::Azide),
+            _ if !single() || atom.aromatic || neighbors.is_empty() => None,
+            (1, ..) if atom.hydrogens > 0 => Some(G::Ammonium),
+            (1, ..) => (carbons == 4).then_some(G::QuaternaryAmmonium),
+            (0, ..) if self.carbonyl_neighbors(nitrogen) >= 2 => Some(G::Imide),
+            (0, ..) if oxygens > 0 => Some(G::Hydroxylamine),
+            (0, ..) if carbons < neighbors.len() => None,
+            (0, ..) if neighbors.iter().any(|n| self.is_acyl(n.atom)) => None,
+            (0, ..) if neighbors.iter().any(|n| self.atom(n.atom).aromatic) => {
+                Some(G::AromaticAmine)
             }
-            (1, 1.., 0) => return Some(G::NOxide),
-            (0, 0, 1) if self.valence(nitrogen) == 5 => return Some(G::NOxide),
-            (0, 0, 1) => {
-                // else a nitrite
-                let oxygens = self.neighbors_of(nitrogen, Element::O);
-                return (self.molecule.degree(nitrogen) == 2 && oxygens == 1).then_some(G::Nitroso);
-            }
-            _ => {}
-        }
-        if self.is_azide_middle(nitrogen) {
-            return Some(G::Azide);
-        }
-        let neighbors = self.molecule.neighbors(nitrogen);
-        let single = self.around(nitrogen).all(|(_, order)| order == BondOrder::Single);
-        if !single || self.atom(nitrogen).aromatic || neighbors.is_empty() {
-            return None;
-        }
-        if self.atom(nitrogen).charge == 1 {
-            return match self.atom(nitrogen).hydrogens {
-                0 if self.neighbors_of(nitrogen, Element::C) == 4 => Some(G::QuaternaryAmmonium),
-                0 => None,
-                _ => Some(G::Ammonium),
-            };
-        }
-        if self.atom(nitrogen).charge != 0 {
-            return None;
-        }
-        if self.carbonyl_neighbors(nitrogen) >= 2 {
-            return Some(G::Imide);
-        }
-        if self.neighbors_of(nitrogen, Element::O) > 0 {
-            return Some(G::Hydroxylamine);
-        }
-        let only_carbon = neighbors.iter().all(|n| self.atom(n.atom).element == Element::C);
-        if !only_carbon || neighbors.iter().any(|n| self.is_acyl(n.atom)) {
-            return None;
-        }
-        if neighbors.iter().any(|n| self.atom(n.atom).aromatic) {
-            return Some(G::AromaticAmine);
-        }
-        match neighbors.len() {
-            1 => Some(G::PrimaryAmine),
-            2 => Some(G::SecondaryAmine),
-            3 => Some(G::TertiaryAmine),
+            (0, ..) => match neighbors.len() {
+                1 => Some(G::PrimaryAmine),
+                2 => Some(G::SecondaryAmine),
+                3 => Some(G::TertiaryAmine),
+                _ => None,
+            },
             _ => None,
         }
     }
@@ -302,11 +250,8 @@ impl View<'_> {
         match (oxo, &oxygens[..]) {
             (2, [_, _]) => Some(G::Sulfate),
             (2, [oxygen]) if carbons == 1 => {
-                if self.atom(*oxygen).charge == 0 && self.molecule.degree(*oxygen) == 1 {
-                    Some(G::SulfonicAcid)
-                } else {
-                    Some(G::Sulfonate)
-                }
+                let acid = self.atom(*oxygen).charge == 0 && self.molecule.degree(*oxygen) == 1;
+                Some(if acid { G::SulfonicAcid } else { G::Sulfonate })
             }
             (2, _) if nitrogens > 0 => Some(G::Sulfonamide),
             (2, []) if carbons == 2 => Some(G::Sulfone),
