@@ -4,7 +4,7 @@
 #![no_main]
 
 use dsokr_basis::store::{Contents, Stored, Tensor};
-use dsokr_basis::{Block, RowSource};
+use dsokr_basis::Block;
 use dsokr_data::feature_file::{read_features, read_packed};
 use dsokr_data::{read_matrix, write_matrix};
 use dsokr_fuzz::{choose, file, folder};

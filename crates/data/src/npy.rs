@@ -234,7 +234,7 @@ fn parse(text: &str) -> Result<(String, bool, Vec<u64>), String> {
 }
 
 /// Writes a matrix of 32-bit numbers as `numpy.save` does, row-major, atomically: `next` gives some
-/// rows at a time, and none at the end. What [`read_matrix`](crate::read_matrix) and NumPy read.
+/// rows at a time, and none at the end. What [`read_matrix`] and NumPy read.
 ///
 /// # Errors
 /// The errors of `next`; [`Error::File`] for another number of rows than `rows`; what the file system

@@ -32,12 +32,8 @@ impl DataRoot {
                 ),
             });
         }
-        let root = match (data, std::env::var_os("DSOKR_DATA")) {
-            (Some(root), _) => root.to_path_buf(),
-            (None, Some(root)) => root.into(),
-            (None, None) => "data".into(),
-        };
-        let path = root.join(folder);
+        let variable = || std::env::var_os("DSOKR_DATA").map_or("data".into(), PathBuf::from);
+        let path = data.map_or_else(variable, Path::to_path_buf).join(folder);
         if path.is_dir() {
             return Ok(Self(path));
         }

@@ -121,9 +121,6 @@ impl Error {
 
     /// Byte offset of the place in a SMILES that is wrong, from 0; `None` for other errors.
     pub fn position(&self) -> Option<usize> {
-        match self {
-            Self::Smiles { position, .. } => Some(*position),
-            _ => None,
-        }
+        if let Self::Smiles { position, .. } = self { Some(*position) } else { None }
     }
 }

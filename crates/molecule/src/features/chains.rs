@@ -170,13 +170,10 @@ impl<'a> Forest<'a> {
                 false => number,
             }
         };
-        let mut around: Vec<(u32, u32)> = Vec::new();
-        for n in self.molecule.neighbors(atom) {
-            let multiplicity = u32::from(self.molecule.bonds()[n.bond].order.multiplicity());
-            if multiplicity > 1 || !self.chain[n.atom] {
-                around.push((multiplicity, word(n.atom)));
-            }
-        }
+        let order = |n: &Neighbor| self.molecule.bonds()[n.bond].order.multiplicity();
+        let shown = |n: &&Neighbor| order(n) > 1 || !self.chain[n.atom];
+        let neighbors = self.molecule.neighbors(atom).iter().filter(shown);
+        let mut around: Vec<_> = neighbors.map(|n| (u32::from(order(n)), word(n.atom))).collect();
         around.sort_unstable();
         let start = combine(word(atom), u32::from(self.chain[atom]));
         around.into_iter().flat_map(|(bond, word)| [bond, word]).fold(start, combine)
