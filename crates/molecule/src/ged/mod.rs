@@ -117,23 +117,19 @@ pub fn edit_distances(pairs: &[(&Graph, &Graph)], limit: &Limit) -> Vec<EditDist
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn mapping_cost(a: &Graph, b: &Graph, mapping: &[Option<usize>]) -> Result<usize, Error> {
+    let wrong = |message| Err(Error::Mapping { message });
     if mapping.len() != a.len() {
-        let message = format!("a mapping of {} nodes for a graph of {}", mapping.len(), a.len());
-        return Err(Error::Mapping { message });
+        return wrong(format!("a mapping of {} nodes for a graph of {}", mapping.len(), a.len()));
     }
     let mut origin = vec![None; b.len()];
     for (node, to) in mapping.iter().enumerate() {
         let Some(to) = *to else { continue };
         let Some(origin) = origin.get_mut(to) else {
-            let nodes = b.len();
-            let message = format!(
-                "node {node} goes to node {to}; the second graph has {nodes} nodes, numbered from 0"
-            );
-            return Err(Error::Mapping { message });
+            let known = format!("the second graph has {} nodes, numbered from 0", b.len());
+            return wrong(format!("node {node} goes to node {to}; {known}"));
         };
         if let Some(first) = origin.replace(node) {
-            let message = format!("nodes {first} and {node} both go to node {to}");
-            return Err(Error::Mapping { message });
+            return wrong(format!("nodes {first} and {node} both go to node {to}"));
         }
     }
     let deleted = mapping.iter().filter(|to| to.is_none()).count();

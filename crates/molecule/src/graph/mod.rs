@@ -83,14 +83,13 @@ impl Graph {
         let nodes = labels.len();
         let mut offsets = vec![0; nodes + 1];
         for (edge, &(a, b, _)) in edges.iter().enumerate() {
+            let wrong = |message| Err(Error::Edge { edge, message });
             if let Some(node) = [a, b].into_iter().find(|&node| node >= nodes) {
-                let message =
-                    format!("leads to node {node}; there are {nodes} nodes, numbered from 0");
-                return Err(Error::Edge { edge, message });
+                let known = format!("there are {nodes} nodes, numbered from 0");
+                return wrong(format!("leads to node {node}; {known}"));
             }
             if a == b {
-                let message = format!("joins node {a} to itself; loops are not allowed");
-                return Err(Error::Edge { edge, message });
+                return wrong(format!("joins node {a} to itself; loops are not allowed"));
             }
             offsets[a + 1] += 1;
             offsets[b + 1] += 1;
