@@ -333,22 +333,3 @@ impl KernelRows {
         Self { matrices: self.matrices.iter().map(pick).collect() }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::Split;
-
-    #[test]
-    fn pairs_of_a_smaller_number_are_among_those_of_a_larger_one() {
-        let split = Split::texts((0..40).map(|row| row.to_string()).collect());
-        let drawn =
-            |limit, seed| split.drawn(limit, seed).unwrap().inputs.texts().unwrap().to_vec();
-        let (few, more) = (drawn(10, 3), drawn(25, 3));
-        assert_eq!((few.len(), more.len()), (10, 25));
-        assert!(few.iter().all(|text| more.contains(text)), "{few:?}, {more:?}");
-        assert_ne!(few, drawn(10, 4));
-        assert_eq!(drawn(40, 3), split.inputs.texts().unwrap());
-        let message = split.drawn(41, 3).unwrap_err().to_string();
-        assert!(message.contains("data.limit") && message.contains("1 to 40"), "{message}");
-    }
-}

@@ -105,30 +105,3 @@ impl Molecule {
         heavy.sum::<f64>() + hydrogens as f64 * Element::H.weight()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn formulas_and_masses_are_those_of_pubchem() {
-        for (smiles, formula, mass) in [
-            ("CC(=O)OC1=CC=CC=C1C(=O)O", "C9H8O4", 180.16),
-            ("CN1C=NC2=C1C(=O)N(C(=O)N2C)C", "C8H10N4O2", 194.19),
-            ("[Ca+2].[Cl-].[Cl-]", "CaCl2", 110.98),
-            ("C(C(=O)O)(C(=O)O)C(=O)[O-]", "C4H3O6-", 147.06),
-            ("[O-]S(=O)(=O)[O-]", "O4S-2", 96.06),
-            ("C(Br)(Cl)I", "CHBrClI", 255.28),
-            ("[2H]O[2H]", "H2O", 20.0),
-        ] {
-            let molecule = Molecule::parse(smiles).unwrap();
-            assert_eq!(molecule.formula(), formula, "{smiles}");
-            assert!(
-                (molecule.molar_mass() - mass).abs() < 0.011,
-                "{smiles}: {}",
-                molecule.molar_mass()
-            );
-        }
-        assert_eq!(Element::from_symbol("Xy"), None);
-    }
-}

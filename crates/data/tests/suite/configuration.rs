@@ -1,6 +1,11 @@
 //! `[data]`: what may be left out, and what is refused in each of its forms.
 
-use dsokr_data::config::{DataConfig, DataSource, InputKind, OutputFeatures, TablesConfig};
+use dsokr_data::config::{
+    DataConfig, DataSource, InputKind, OutputFeatures, OutputSource, TablesConfig,
+};
+use dsokr_data::{DataRoot, Source};
+
+use crate::Folder;
 
 fn data(text: &str) -> Result<DataConfig, String> {
     toml::from_str(text).map_err(|error| error.to_string())
@@ -48,6 +53,39 @@ fn a_limit_is_of_pairs_that_can_be_drawn() {
         assert!(message.contains("data.limit"), "{text}: {message}");
     }
     assert!(data("folder = 'x'\nlimit = -1").unwrap_err().contains("limit"));
+}
+
+#[test]
+fn pairs_of_a_smaller_limit_are_among_those_of_a_larger_one() {
+    let folder = Folder::new();
+    folder.file("texts.txt", (0..41).map(|row| format!("text {row}\n")).collect::<String>());
+    let features: OutputFeatures =
+        toml::from_str("kind = 'ngrams'\ncolumn = 'description'\nmin = 1\nmax = 1").unwrap();
+    let load = |limit: usize, seed| {
+        let data = format!(
+            "source = 'pool'\nfolder = '.'\nfile = 'texts.txt'\nlimit = {limit}\n\
+             splits = {{ validation = 1, order = 'file' }}"
+        );
+        let outputs = OutputSource {
+            table: None,
+            id: "id",
+            label: None,
+            candidate: None,
+            only_training: false,
+            features: &features,
+            summands: Vec::new(),
+        };
+        let source = Source { data: &self::data(&data).unwrap(), outputs, seed };
+        source.load(&DataRoot::at(folder.path("")))
+    };
+    let drawn = |limit, seed| load(limit, seed).unwrap().train.inputs.texts().unwrap().to_vec();
+    let (few, more) = (drawn(10, 3), drawn(25, 3));
+    assert_eq!((few.len(), more.len()), (10, 25));
+    assert!(few.iter().all(|text| more.contains(text)), "{few:?}, {more:?}");
+    assert_ne!(few, drawn(10, 4));
+    assert_eq!(drawn(40, 3)[39], "text 39");
+    let message = load(41, 3).err().unwrap().to_string();
+    assert!(message.contains("data.limit") && message.contains("1 to 40"), "{message}");
 }
 
 #[test]

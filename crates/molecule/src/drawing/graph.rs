@@ -173,34 +173,3 @@ fn turned(points: Vec<Point>) -> Vec<Point> {
     let (sin, cos) = angle.sin_cos();
     points.into_iter().map(|[x, y]| [cos * x + sin * y, cos * y - sin * x]).collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn stress(graph: &Graph) -> f64 {
-        let (points, apart) = (layout(graph), distances(graph));
-        let pairs = (0..graph.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
-        let one = |(a, b): (usize, usize)| {
-            let wanted = apart[a * graph.len() + b];
-            let [x, y] = [0, 1].map(|axis| points[a][axis] - points[b][axis]);
-            (x.hypot(y) / wanted - 1.0).powi(2)
-        };
-        pairs.map(one).sum()
-    }
-
-    #[test]
-    fn distances_are_those_of_the_graph_where_the_plane_has_room() {
-        let path: Vec<_> = (1..8).map(|node| (node - 1, node, 0)).collect();
-        let line = Graph::new(vec![0; 8], &path).unwrap();
-        assert!(stress(&line) < 0.01, "{}", stress(&line));
-        let points = layout(&line);
-        assert!((points[0][0] - points[7][0]).abs() > 6.8, "{points:?}");
-        let triangle = Graph::new(vec![0; 3], &[(0, 1, 0), (1, 2, 0), (2, 0, 0)]).unwrap();
-        assert!(stress(&triangle) < 1e-9);
-        let parts = Graph::new(vec![0; 4], &[(0, 1, 0), (2, 3, 0)]).unwrap();
-        assert!(layout(&parts).iter().flatten().all(|x| x.is_finite()));
-        assert!(stress(&parts) < 0.2, "{}", stress(&parts));
-        assert!(layout(&Graph::new(vec![0], &[]).unwrap()).iter().flatten().all(|x| x.is_finite()));
-    }
-}

@@ -231,31 +231,3 @@ fn property(block: &mut String, name: &str, values: impl Iterator<Item = (usize,
         block.push('\n');
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn blocks_have_fields_of_fixed_width() {
-        let block = Molecule::parse("[13CH3]C(=O)[O-]").unwrap().mol_block("acetate\nof carbon 13");
-        let lines: Vec<&str> = block.lines().collect();
-        assert_eq!(lines[0], "acetateof carbon 13");
-        assert_eq!(lines[3], "  4  3  0  0  0  0  0  0  0  0999 V2000");
-        assert!(
-            lines[4..8].iter().all(|line| line.len() == 69 && line[20..30] == *"    0.0000"),
-            "{block}"
-        );
-        assert_eq!(lines[8..11].iter().filter(|line| line.ends_with("  2  0")).count(), 1);
-        for title in ["$$$$", "$$\n$$ x", "\r$$$$"] {
-            let block = Molecule::parse("C").unwrap().mol_block(title);
-            assert!(block.starts_with(" $$$$"), "{block}");
-            assert_eq!(block.lines().count(), 6, "{block}");
-        }
-        assert!(lines[11].starts_with("M  CHG  1 ") && lines[11].ends_with("  -1"));
-        assert!(lines[12].starts_with("M  ISO  1 ") && lines[12].ends_with("  13"));
-        assert_eq!(lines[13], "M  END");
-        let large = Molecule::parse(&"C".repeat(1_000)).unwrap().mol_block("");
-        assert_eq!(large.lines().nth(3), Some("  0  0  0  0  0  0  0  0  0  0999 V2000"));
-    }
-}

@@ -1,6 +1,8 @@
 //! Counts of atoms, bonds and groups against the text itself.
 
-use dsokr_molecule::{Composition, FunctionalGroup, Molecule, MoleculeFeatures, functional_groups};
+use dsokr_molecule::{
+    Composition, Element, FunctionalGroup, Molecule, MoleculeFeatures, functional_groups,
+};
 
 use crate::support::{parse, quickstart};
 
@@ -72,4 +74,23 @@ fn unusual_atoms_and_bonds_have_columns() {
         found("N->[Fe]"),
         expect(&[("atom H", 3.0), ("atom N", 1.0), ("atom Fe", 1.0), ("bond dative", 1.0)])
     );
+}
+
+#[test]
+fn formulas_and_masses_are_those_of_pubchem() {
+    for (smiles, formula, mass) in [
+        ("CC(=O)OC1=CC=CC=C1C(=O)O", "C9H8O4", 180.16),
+        ("CN1C=NC2=C1C(=O)N(C(=O)N2C)C", "C8H10N4O2", 194.19),
+        ("[Ca+2].[Cl-].[Cl-]", "CaCl2", 110.98),
+        ("C(C(=O)O)(C(=O)O)C(=O)[O-]", "C4H3O6-", 147.06),
+        ("[O-]S(=O)(=O)[O-]", "O4S-2", 96.06),
+        ("C(Br)(Cl)I", "CHBrClI", 255.28),
+        ("[2H]O[2H]", "H2O", 20.0),
+    ] {
+        let molecule = parse(smiles);
+        assert_eq!(molecule.formula(), formula, "{smiles}");
+        let found = molecule.molar_mass();
+        assert!((found - mass).abs() < 0.011, "{smiles}: {found}");
+    }
+    assert_eq!(Element::from_symbol("Xy"), None);
 }

@@ -98,3 +98,68 @@ fn graphs_of_any_kind_are_drawn() {
     let large = format!("{{\"nodes\": [{}0], \"edges\": [[0, 100]]}}", "0, ".repeat(100));
     assert!(drawn(&large).contains("101 nodes, 1 edges"));
 }
+
+/// The stress of the drawing of a graph whose nodes have these distances: squared relative errors of the distances between
+/// circles, whose unit is an edge of 42 pixels.
+fn stress(edges: &str, nodes: usize, apart: impl Fn(usize, usize) -> f64) -> f64 {
+    let text = format!("{{\"nodes\": [0{}], \"edges\": [{edges}]}}", ", 0".repeat(nodes - 1));
+    let svg = parse_json_lines(text.as_bytes(), Path::new("g")).unwrap()[0].svg();
+    let circle = |circle: &str| -> [f64; 2] {
+        let mut numbers = circle.split('"').skip(1).step_by(2).map(|x| x.parse().unwrap());
+        [numbers.next().unwrap(), numbers.next().unwrap()]
+    };
+    let points: Vec<[f64; 2]> = svg.split("<circle").skip(1).map(|text| circle(text)).collect();
+    assert_eq!(points.len(), nodes);
+    let pairs = (0..nodes).flat_map(|a| (0..a).map(move |b| (a, b)));
+    let one = |(a, b): (usize, usize)| {
+        let [x, y] = [0, 1].map(|axis| points[a][axis] - points[b][axis]);
+        (x.hypot(y) / 42.0 / apart(a, b) - 1.0).powi(2)
+    };
+    pairs.map(one).sum()
+}
+
+#[test]
+fn distances_are_those_of_the_graph_where_the_plane_has_room() {
+    let line: Vec<String> = (1..8).map(|node| format!("[{}, {node}]", node - 1)).collect();
+    for (name, edges, nodes, most) in [
+        ("line", &*line.join(", "), 8, 0.01),
+        ("triangle", "[0, 1], [1, 2], [2, 0]", 3, 1e-6),
+        ("parts", "[0, 1], [2, 3]", 4, 0.2),
+    ] {
+        let apart = |a: usize, b: usize| match name {
+            "line" => (a - b) as f64,
+            "triangle" => 1.0,
+            // parts lie one edge further apart than the longest path
+            _ => {
+                if a / 2 == b / 2 {
+                    1.0
+                } else {
+                    2.0
+                }
+            }
+        };
+        let found = stress(edges, nodes, apart);
+        assert!(found < most, "{name}: {found}");
+    }
+}
+
+#[test]
+fn blocks_have_fields_of_fixed_width() {
+    let block = parse("[13CH3]C(=O)[O-]").mol_block("acetate\nof carbon 13");
+    let lines: Vec<&str> = block.lines().collect();
+    assert_eq!(lines[0], "acetateof carbon 13");
+    assert_eq!(lines[3], "  4  3  0  0  0  0  0  0  0  0999 V2000");
+    let fixed = |line: &&str| line.len() == 69 && line[20..30] == *"    0.0000";
+    assert!(lines[4..8].iter().all(fixed), "{block}");
+    assert_eq!(lines[8..11].iter().filter(|line| line.ends_with("  2  0")).count(), 1);
+    assert!(lines[11].starts_with("M  CHG  1 ") && lines[11].ends_with("  -1"));
+    assert!(lines[12].starts_with("M  ISO  1 ") && lines[12].ends_with("  13"));
+    assert_eq!(lines[13], "M  END");
+    for title in ["$$$$", "$$\n$$ x", "\r$$$$"] {
+        let block = parse("C").mol_block(title);
+        assert!(block.starts_with(" $$$$"), "{block}");
+        assert_eq!(block.lines().count(), 6, "{block}");
+    }
+    let large = parse(&"C".repeat(1_000)).mol_block("");
+    assert_eq!(large.lines().nth(3), Some("  0  0  0  0  0  0  0  0  0  0999 V2000"));
+}

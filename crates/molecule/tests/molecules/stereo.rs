@@ -1,0 +1,98 @@
+//! R and S, E and Z against the names of chemists, read from the features at radius 0.
+
+use dsokr_molecule::{HashedFeatures, Molecule, Stereo};
+
+use crate::support::parse;
+
+fn combine(hash: u32, value: u32) -> u32 {
+    hash ^ value.wrapping_add(0x9e37_79b9).wrapping_add(hash << 6).wrapping_add(hash >> 2)
+}
+
+/// How often the features hold each name, 1 (R or Z), 2 (S or E) and 3 (none), with the code of an atom that `marked`
+/// gives for it.
+fn names(molecule: &Molecule, marked: impl Fn(u32, u32) -> u32) -> [u32; 3] {
+    let codes = Stereo { radius: 0, ..Stereo::default() }.codes(molecule);
+    let ring = |at: usize| molecule.rings().iter().any(|ring| ring.atoms.contains(&at));
+    let atoms = molecule.atoms().iter().enumerate().map(|(at, atom)| {
+        let hydrogens = u32::from(atom.hydrogens);
+        let words = [
+            u32::from(atom.element.atomic_number()),
+            molecule.degree(at) as u32 + hydrogens,
+            hydrogens,
+            i32::from(atom.charge) as u32,
+            atom.isotope.map_or(0, u32::from),
+        ];
+        words.into_iter().chain(ring(at).then_some(1)).fold(0, combine)
+    });
+    let mut atoms: Vec<u32> = atoms.collect();
+    atoms.sort_unstable();
+    atoms.dedup();
+    [1, 2, 3].map(|name| atoms.iter().filter_map(|&atom| codes.get(&marked(atom, name))).sum())
+}
+
+/// How many centres are R, S, and neither.
+fn centers(smiles: &str) -> [u32; 3] {
+    names(&parse(smiles), combine)
+}
+
+#[test]
+fn centers_are_named_as_chemists_name_them() {
+    for (smiles, name, right, left) in [
+        // PubChem's isomeric SMILES and its names
+        ("C[C@@H](C(=O)O)N", "(2S)-alanine", 0, 1),
+        ("C([C@@H](C(=O)O)N)S", "(2R)-cysteine", 1, 0),
+        ("C[C@H]([C@@H](C(=O)O)N)O", "(2S,3R)-threonine", 1, 1),
+        ("C([C@H](C=O)O)O", "(2R)-2,3-dihydroxypropanal", 1, 0),
+        ("C[C@@H](C(=O)O)O", "(2S)-lactic acid", 0, 1),
+        ("CC1=CC[C@@H](CC1)C(=C)C", "(4R)-limonene", 1, 0),
+        ("CC(C)CC1=CC=C(C=C1)[C@H](C)C(=O)O", "(2S)-ibuprofen", 0, 1),
+        ("C([C@@H]1[C@H]([C@@H]([C@H]([C@@H](O1)O)O)O)O)O", "beta-D-glucose", 3, 2),
+        ("C([C@@H]1[C@H]([C@@H]([C@H]([C@H](O1)O)O)O)O)O", "alpha-D-glucose", 2, 3),
+        (
+            "C[C@H](CCCC(C)C)[C@H]1CC[C@@H]2[C@@]1(CC[C@H]3[C@H]2CC=C4[C@@]3(CC[C@@H](C4)O)C)C",
+            "(3S,8S,9S,10R,13R,14S,17R,20R)-cholesterol",
+            4,
+            4,
+        ),
+        // a mirrored molecule has the other name, and one spelled another way the same
+        ("N[C@@H](C)C(=O)O", "S", 0, 1),
+        ("OC(=O)[C@H](C)N", "S", 0, 1),
+        ("N[C@H](C)C(=O)O", "R", 1, 0),
+        // Names by atomic numbers and then by masses are those of RDKit's CIP labeler.
+        // heavier isotopes precede where all atomic numbers are the same
+        ("[C@@H](C)([13CH3])O", "carbon 13 before carbon", 1, 0),
+        ("[C@@H](C)([11CH3])O", "carbon before carbon 11", 0, 1),
+        ("[C@@](C)([2H])(N)O", "deuterium after carbon", 0, 1),
+        ("[C@@H](C)([2H])O", "deuterium before hydrogen", 0, 1),
+        ("[C@@H](CC)(C[13CH3])O", "carbon 13, a bond further", 1, 0),
+        // a difference of atomic numbers precedes one of masses that is nearer
+        ("[C@@H]([13CH2]C)(CO)N", "oxygen before carbon 13", 1, 0),
+        ("[C@@H](CC)([13CH2]O)N", "oxygen before carbon", 1, 0),
+        ("[C@@H](C([2H])C)(CCF)O", "fluorine before deuterium", 1, 0),
+        // what a multiple bond duplicates has nothing bound to it
+        ("[C@@H](C=O)(C(O)O)C", "an aldehyde and its hydrate", 0, 1),
+        ("C#C[C@]1(O)CCCC1(C)C", "an ethynyl group and a carbon with three", 0, 1),
+    ] {
+        assert_eq!(centers(smiles), [right, left, 0], "{name}");
+    }
+    // ligands that are alike have no order
+    assert_eq!(centers("C[C@H](C)O"), [0, 0, 1]);
+}
+
+#[test]
+fn double_bonds_are_named_as_chemists_name_them() {
+    for (smiles, name, together) in [
+        ("CCCCCCCC/C=C\\CCCCCCCC(=O)O", "oleic acid, 9Z", true),
+        ("CCCCCCCC/C=C/CCCCCCCC(=O)O", "elaidic acid, 9E", false),
+        ("C(=C\\C(=O)O)\\C(=O)O", "maleic acid, 2Z", true),
+        ("C(=C/C(=O)O)\\C(=O)O", "fumaric acid, 2E", false),
+        // the higher ligand is not the one that is marked first
+        ("C/C=C(\\C)/C(=O)O", "tiglic acid, 2E", false),
+        ("C/C=C(/C)\\C(=O)O", "angelic acid, 2Z", true),
+    ] {
+        // both ends of the double bond, whose code is 2, hold its name
+        let ends = names(&parse(smiles), |atom, name| combine(atom, combine(2, name)));
+        assert_eq!(ends, if together { [2, 0, 0] } else { [0, 2, 0] }, "{name}");
+    }
+    assert!(Stereo::default().codes(&parse("CC=CC")).is_empty());
+}
