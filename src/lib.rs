@@ -46,7 +46,6 @@ pub mod memory;
 #[cfg(feature = "mpi")]
 pub mod mpi;
 pub mod quickstart;
-pub mod repeat;
 pub mod run;
 #[cfg(feature = "serve")]
 pub mod serve;

@@ -13,7 +13,9 @@ use crate::cli::{plot, progress};
 ///
 /// Every setting has a run directory of its own; finished ones are not trained again, so the same
 /// command continues a sweep that was interrupted. The folder also gets the table (sweep.csv,
-/// sweep.md, sweep.json) and a plot (sweep.svg). Test pairs are never used.
+/// sweep.md, sweep.json) and a plot (sweep.svg). With the key seed, the table also has the mean and the standard
+/// deviation of every metric over the seeds. Nothing is chosen on test pairs: a sweep over seed alone chooses nothing,
+/// and evaluates evaluation.split.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The configuration (TOML); see the book's page on the configuration.
@@ -65,9 +67,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         return print_json(&sweep);
     }
     let mut text = format!("{}\n", sweep.markdown());
-    if let Some(best) = sweep.best() {
-        let run = best.path.display();
-        text += &format!("best: {run}\n");
+    if let (Some(best), false) = (sweep.best(), sweep.keys == ["seed"]) {
+        text += &format!("best: {}\n", best.path.display());
     }
     print(&format!("{text}tables and plot: {}\n", sweep.path.display()))
 }

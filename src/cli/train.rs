@@ -5,8 +5,7 @@ use crate::config::{Checked, Config, Override};
 use crate::data::InputKind;
 use crate::data::config::OnBadRow;
 use crate::device::Processor;
-use crate::repeat::Seeds;
-use crate::run::{EmbeddingCurve, check_output};
+use crate::run::EmbeddingCurve;
 use crate::{Error, Request};
 
 use crate::cli::output::{PROGRAM, print, print_json};
@@ -28,10 +27,6 @@ pub struct Arguments {
     /// Continue from the last checkpoint of the run, if there is one.
     #[arg(long)]
     pub resume: bool,
-    /// Train one run for each of these seeds, and print mean and standard deviation: 0..5 is 0 to 4,
-    /// 1,2,7 are these. The runs are in --out, default: runs/NAME-seeds.
-    #[arg(long)]
-    pub seeds: Option<Seeds>,
     /// Change a value of the configuration; can be repeated.
     #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
     pub overrides: Vec<Override>,
@@ -81,25 +76,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
             false => print(&plans.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")),
         };
     }
-    let ranks = Processes::current();
-    let mut progress = progress::Progress::new();
-    if let Some(seeds) = &arguments.seeds {
-        if ranks.size() > 1 {
-            let (found, allowed) = (ranks.size(), "1 for several seeds");
-            return Err(Error::value("number of processes", found, allowed));
-        }
-        check_output("--out", &arguments.out)?;
-        let repeats = request.repeat(seeds, &mut progress)?;
-        progress::clear();
-        if arguments.json {
-            return print_json(&repeats);
-        }
-        let path = repeats.path.display();
-        return print(&format!("\n{repeats}\nrun directories: {path}/seed-…\n"));
-    }
-    let trained = request.run(&mut progress)?;
+    let trained = request.run(&mut progress::Progress::new())?;
     progress::clear();
-    if let (true, Some(curve)) = (ranks.is_first(), EmbeddingCurve::read(&trained.path)?) {
+    let first = Processes::current().is_first();
+    if let (true, Some(curve)) = (first, EmbeddingCurve::read(&trained.path)?) {
         plot::embedding(&trained.path.join("embedding.svg"), &curve)?;
     }
     let report = &trained.report;

@@ -289,16 +289,6 @@ impl Checked {
         Ok(self)
     }
 
-    /// The same with another seed.
-    ///
-    /// # Errors
-    /// As [`Config::validate`].
-    pub(crate) fn with_seed(&self, seed: u64) -> Result<Self, Error> {
-        let mut config = self.config.clone();
-        config.seed = seed;
-        Ok(Self { config: config.validate()?.config, ..self.clone() })
-    }
-
     /// Whether an override has set a key.
     pub(crate) fn is_set(&self, key: &str) -> bool {
         self.set.iter().any(|set| set == key)

@@ -2,10 +2,20 @@
 
 use std::path::Path;
 
-use super::{Setting, Sweep, SweepRequest, SweepRun, folder};
+use dsokr_data::SplitName;
+use serde::Deserialize;
+
+use super::{Setting, SweepRequest, SweepRun, folder};
 use crate::Error;
 use crate::run_dir::Folder;
 use crate::run_files::read_optional;
+
+/// What is read of `sweep.json`.
+#[derive(Deserialize)]
+struct Before {
+    keys: Vec<String>,
+    runs: Vec<SweepRun>,
+}
 
 impl SweepRequest<'_> {
     /// The runs of the folder's table that are not among `settings`, and stay in it. Those that are gone are
@@ -14,11 +24,16 @@ impl SweepRequest<'_> {
     /// # Errors
     /// [`Error::Run`] where the folder has a sweep over other keys or of a different configuration, or a table
     /// that cannot be read.
-    pub(super) fn others(&self, path: &Path, settings: &[Setting]) -> Result<Vec<SweepRun>, Error> {
+    pub(super) fn others(
+        &self,
+        path: &Path,
+        settings: &[Setting],
+        split: SplitName,
+    ) -> Result<Vec<SweepRun>, Error> {
         let file = path.join("sweep.json");
         let refused = |message: String| Error::Run { path: file.clone(), message };
         let Some(text) = read_optional(&file)? else { return Ok(Vec::new()) };
-        let before: Sweep = serde_json::from_str(&text).map_err(|e| refused(e.to_string()))?;
+        let before: Before = serde_json::from_str(&text).map_err(|e| refused(e.to_string()))?;
         let keys: Vec<&str> = self.axes.iter().map(|axis| axis.key.as_str()).collect();
         if before.keys != keys {
             let (found, given) = (before.keys.join(", "), keys.join(", "));
@@ -34,7 +49,7 @@ impl SweepRequest<'_> {
             if settings.contains(&setting) || !out.exists() {
                 continue;
             }
-            let config = self.config_of(&setting)?;
+            let config = self.config_of(&setting, split)?;
             if Folder::config(&out)? != config {
                 let message = format!(
                     "the folder has a sweep of a different configuration, as {} says: choose a different one \

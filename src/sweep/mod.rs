@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use dsokr_basis::store::{Contents, Tensor};
+use dsokr_data::SplitName;
 use dsokr_train::Observer;
 use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
@@ -15,9 +16,13 @@ use tracing::{info, warn};
 use crate::config::{Checked, Config, Override};
 use crate::device::Processor;
 use crate::run_dir::Report;
+use crate::sketch::Spread;
 use crate::{Error, Metric, Request};
 
 pub use axis::{Axis, AxisValues, Setting, grid, random};
+
+/// The key of several trainings of one setting.
+const SEED: &str = "seed";
 
 /// The longest name of a setting's run directory.
 const LONGEST: usize = 100;
@@ -44,11 +49,13 @@ pub struct SweepRequest<'a> {
 }
 
 /// The runs of a sweep.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Sweep {
     /// The folder of the runs.
     pub path: PathBuf,
-    /// The metric that chooses, `evaluation.metric`, on the validation split.
+    /// The split that the runs are evaluated on.
+    pub split: SplitName,
+    /// The metric that chooses, `evaluation.metric`.
     pub metric: String,
     /// Whether a larger value is a better one.
     pub larger_is_better: bool,
@@ -56,6 +63,25 @@ pub struct Sweep {
     pub keys: Vec<String>,
     /// The runs, best first; those that failed are last.
     pub runs: Vec<SweepRun>,
+    /// Every metric over the seeds of each setting, where `seed` is one of the keys.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub seeds: Vec<SeedSpread>,
+}
+
+/// A metric of the runs that differ in their seeds only. Those that failed are left out.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SeedSpread {
+    /// The values of the other keys, in their order.
+    pub setting: Vec<String>,
+    /// The metric's name.
+    pub metric: &'static str,
+    /// Mean and standard deviation over the seeds.
+    #[serde(flatten)]
+    pub spread: Spread,
+    /// The seeds, ascending.
+    pub seeds: Vec<String>,
+    /// The value of each seed.
+    pub values: Vec<f64>,
 }
 
 /// The run of a setting.
@@ -69,7 +95,7 @@ pub struct SweepRun {
     pub value: Option<f64>,
     /// Its 95 % interval, low and high.
     pub ci95: Option<[f64; 2]>,
-    /// All metrics of the validation split.
+    /// All metrics of the split.
     pub metrics: BTreeMap<String, f64>,
     /// Why the training failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -87,8 +113,8 @@ impl SweepRequest<'_> {
     /// Trains every setting in a folder of its own, and writes `sweep.csv`, `sweep.md` and `sweep.json`
     /// beside them.
     ///
-    /// Every setting is evaluated on the validation split alone, whatever `evaluation.split` says, so that
-    /// nothing is chosen on test pairs. A run that is finished is not trained again, and one that was
+    /// Every setting is evaluated on the validation split only, whatever `evaluation.split` says, so that nothing is
+    /// chosen on test pairs. A sweep over `seed` alone chooses nothing: it is evaluated on `evaluation.split`. A run that is finished is not trained again, and one that was
     /// interrupted goes on: the same request continues a sweep, and other values extend it. The tables keep
     /// the runs of an earlier sweep in the folder. A training that diverges is listed as failed.
     ///
@@ -103,9 +129,13 @@ impl SweepRequest<'_> {
         };
         let default = || PathBuf::from("runs").join(format!("{}-sweep", base.name));
         let path = self.out.clone().unwrap_or_else(default);
-        let configs = settings.iter().map(|setting| self.config_of(setting));
+        let split = match self.axes {
+            [Axis { key, .. }] if key == SEED => base.evaluation.split,
+            _ => SplitName::Validation,
+        };
+        let configs = settings.iter().map(|setting| self.config_of(setting, split));
         let configs = configs.collect::<Result<Vec<Checked>, Error>>()?;
-        let mut runs = self.others(&path, &settings)?;
+        let mut runs = self.others(&path, &settings, split)?;
         for (at, (setting, config)) in settings.iter().zip(&configs).enumerate() {
             info!("setting {} of {}: {}", at + 1, settings.len(), title(setting));
             let out = path.join(folder(setting));
@@ -127,24 +157,29 @@ impl SweepRequest<'_> {
             };
             runs.push(SweepRun::of(setting, out, config.evaluation.metric, report));
         }
-        let metric = base.evaluation.metric;
+        let (metric, keys) =
+            (base.evaluation.metric, self.axes.iter().map(|axis| axis.key.clone()));
+        let keys: Vec<String> = keys.collect();
+        let seeds = over_seeds(&keys, &runs);
         runs.sort_by(|a, b| b.order(metric).total_cmp(&a.order(metric)));
         let sweep = Sweep {
             path,
+            split,
             metric: metric.to_string(),
             larger_is_better: metric.larger_is_better(),
-            keys: self.axes.iter().map(|axis| axis.key.clone()).collect(),
+            keys,
             runs,
+            seeds,
         };
         sweep.write()?;
         Ok(sweep)
     }
 
     /// The configuration of a setting.
-    fn config_of(&self, setting: &Setting) -> Result<Checked, Error> {
+    fn config_of(&self, setting: &Setting, split: SplitName) -> Result<Checked, Error> {
         let mut overrides = self.overrides.to_vec();
         let own = setting.iter().map(|(key, value)| format!("{key}={value}"));
-        for change in own.chain(["evaluation.split=validation".to_owned()]) {
+        for change in own.chain([format!("evaluation.split={split}")]) {
             let found = change.clone();
             let parsed = change.parse::<Override>();
             overrides
@@ -187,6 +222,32 @@ impl SweepRun {
     }
 }
 
+/// Every metric that all runs of a setting have, the seed left out of the setting.
+fn over_seeds(keys: &[String], runs: &[SweepRun]) -> Vec<SeedSpread> {
+    let Some(at) = keys.iter().position(|key| key == SEED) else { return Vec::new() };
+    let mut groups: Vec<(Vec<String>, Vec<(String, &SweepRun)>)> = Vec::new();
+    let mut runs: Vec<&SweepRun> = runs.iter().filter(|run| run.failure.is_none()).collect();
+    runs.sort_by_key(|run| run.setting[at].parse().unwrap_or(u64::MAX));
+    for run in runs {
+        let mut setting = run.setting.clone();
+        let own = (setting.remove(at), run);
+        match groups.iter_mut().find(|(known, _)| *known == setting) {
+            Some((_, group)) => group.push(own),
+            None => groups.push((setting, vec![own])),
+        }
+    }
+    let spreads = groups.iter().flat_map(|(setting, runs)| {
+        Metric::all().filter_map(move |metric| {
+            let values = runs.iter().map(|(_, run)| run.metrics.get(metric.name()).copied());
+            let values = values.collect::<Option<Vec<f64>>>()?;
+            let seeds = runs.iter().map(|(seed, _)| seed.clone()).collect();
+            let (setting, spread) = (setting.clone(), Spread::of(&values));
+            Some(SeedSpread { setting, metric: metric.name(), spread, seeds, values })
+        })
+    });
+    spreads.collect()
+}
+
 /// Axes whose ranges have fractions where the key has, also if both ends are whole.
 fn of_type(axes: &[Axis], base: &Checked) -> Result<Vec<Axis>, Error> {
     let text = base.to_toml()?;
@@ -222,19 +283,4 @@ fn folder(setting: &Setting) -> String {
     let sum = Contents::new("setting", 1, &BTreeMap::new(), &whole).checksum();
     let kept: String = title.chars().filter(|&c| plain(c)).take(LONGEST).collect();
     format!("{kept}-{sum}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn folders_tell_settings_apart() {
-        let setting = |value: &str| vec![("encoder.hidden".to_owned(), value.to_owned())];
-        assert_eq!(folder(&setting("1e-3")), "encoder.hidden=1e-3");
-        let (a, b) = (folder(&setting("[1, 6]")), folder(&setting("[16]")));
-        assert!(a != b && a.starts_with("encoder.hidden=1,6-"), "{a} {b}");
-        assert!(folder(&setting(&"x".repeat(500))).len() < 120);
-        assert!(!folder(&setting("../../etc")).contains('/'));
-    }
 }

@@ -2,16 +2,17 @@
 
 use dsokr_basis::store::write_atomically;
 
-use super::{Sweep, SweepRun};
+use super::{SEED, SeedSpread, Sweep, SweepRun};
+use crate::sketch::Spread;
 use crate::table::{Table, interval, places};
 use crate::{Error, Metric};
 
 impl Sweep {
-    /// A Markdown table: the values of the keys, the metric that chooses with its 95 % interval, and the
-    /// run directory, best first.
+    /// A Markdown table: the values of the keys, the metric that chooses with its 95 % interval, and the run
+    /// directory, best first. A second one has every metric over the seeds of each setting, where `seed` is a key.
     pub fn markdown(&self) -> String {
         let arrow = if self.larger_is_better { "↑" } else { "↓" };
-        let metric = format!("validation {} {arrow}", self.metric);
+        let metric = format!("{} {} {arrow}", self.split, self.metric);
         let names = [metric, "95 % interval".to_owned(), "run".to_owned()];
         let row = |run: &SweepRun| {
             let places = run.value.map_or(4, places);
@@ -24,11 +25,24 @@ impl Sweep {
             run.setting.iter().cloned().chain(last).collect::<Vec<_>>()
         };
         let names = self.keys.iter().cloned().chain(names);
-        Table::new(names, self.keys.len()).with(self.runs.iter().map(row)).markdown()
+        let runs = Table::new(names, self.keys.len()).with(self.runs.iter().map(row)).markdown();
+        if self.seeds.is_empty() {
+            return runs;
+        }
+        let row = |SeedSpread { setting, metric, spread, seeds, .. }: &SeedSpread| {
+            let Spread { mean, deviation } = spread;
+            let places = places(*mean);
+            let spread = format!("{mean:.places$} ± {deviation:.places$}");
+            let last = [(*metric).to_owned(), spread, seeds.join(", ")];
+            setting.iter().cloned().chain(last).collect::<Vec<_>>()
+        };
+        let names = [format!("{} metric", self.split), "mean ± deviation".into(), "seeds".into()];
+        let names = self.keys.iter().filter(|key| *key != SEED).cloned().chain(names);
+        let seeds = Table::new(names, self.keys.len()).with(self.seeds.iter().map(row));
+        format!("{runs}\n{}", seeds.markdown())
     }
 
-    /// Comma-separated values: a row for each run, best first, with the values of the keys, all metrics
-    /// of the validation split, the interval of the one that chooses, and why it failed.
+    /// Comma-separated values: a row for each run, best first, with the values of the keys, all metrics of the split, the interval of the one that chooses, and why it failed.
     pub fn csv(&self) -> String {
         let known =
             |metric: &Metric| self.runs.iter().any(|run| run.metrics.contains_key(metric.name()));
@@ -57,41 +71,5 @@ impl Sweep {
             write_atomically(&self.path.join(name), |file| file.write_all(text.as_bytes()))?;
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use super::*;
-
-    #[test]
-    fn tables_have_every_run() {
-        let run = |value: Option<f64>, setting: &str| SweepRun {
-            setting: vec![setting.into()],
-            path: "runs/s".into(),
-            value,
-            ci95: value.map(|value| [value - 0.25, value + 0.25]),
-            metrics: value
-                .iter()
-                .map(|&value| ("mrr".to_owned(), value))
-                .collect::<BTreeMap<_, _>>(),
-            failure: value.is_none().then(|| "step 3, loss".into()),
-        };
-        let sweep = Sweep {
-            path: "runs".into(),
-            metric: "mrr".into(),
-            larger_is_better: true,
-            keys: vec!["a.b".into()],
-            runs: vec![run(Some(0.5), "[1, 2]"), run(None, "3")],
-        };
-        let expected = "a.b,mrr,mrr_low,mrr_high,run,failure\n\"[1, 2]\",0.5,0.25,0.75,runs/s,\n\
-                        3,,,,runs/s,\"step 3, loss\"\n";
-        assert_eq!(sweep.csv(), expected);
-        let markdown = "| a.b | validation mrr ↑ | 95 % interval | run |\n|---|---|---|---|\n\
-                        | [1, 2] | 0.5000 | [0.2500, 0.7500] | runs/s |\n| 3 | failed |  | runs/s |\n";
-        assert_eq!(sweep.markdown(), markdown);
-        assert_eq!(sweep.best().map(|run| &run.setting[0][..]), Some("[1, 2]"));
     }
 }

@@ -88,28 +88,37 @@ fn runs_with_other_queries_are_not_compared() {
 }
 
 #[test]
-fn several_seeds_are_summarised() {
+fn a_sweep_over_seeds_has_means_and_deviations() {
     let sandbox = Sandbox::new();
-    let arguments = ["train", "small.toml", "--seeds", "1..=3", "--json"];
-    let found = json(&sandbox.succeed(&arguments));
-    let mrr = metric(&found, "mrr");
+    let sweep = |seeds: &str, more: &[&str]| {
+        let seeds = format!("seed={seeds}");
+        sandbox.succeed(&[&["sweep", "small.toml", "--grid", &seeds][..], more].concat())
+    };
+    let found = json(&sweep("3,1,2", &["--json"]));
+    let mrr = found["seeds"].as_array().unwrap().iter().find(|own| own["metric"] == "mrr").unwrap();
     let values: Vec<f64> =
         mrr["values"].as_array().unwrap().iter().map(|value| value.as_f64().unwrap()).collect();
     let mean = values.iter().sum::<f64>() / 3.0;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    assert_eq!((values.len(), mrr["seeds"].to_string()), (3, r#"["1","2","3"]"#.to_owned()));
     assert!((number(mrr, "mean") - mean).abs() < 1e-12, "{found}");
     assert!((number(mrr, "deviation") - (squares / 2.0).sqrt()).abs() < 1e-12, "{found}");
+    // nothing is chosen, and so the split is that of the configuration
     let alone = sandbox.train("small.toml", &["seed=2"]);
-    assert_eq!(number(&alone, "mrr"), values[1]);
-    let kept: Value = serde_json::from_str(&sandbox.read("runs/small-seeds/seeds.json")).unwrap();
-    assert_eq!(kept, found);
+    assert_eq!((number(&alone, "mrr"), &found["split"]), (values[1], &"test".into()));
+    let text = sweep("5", &[]);
+    let table = format!("| mrr | {mean:.4} ± ");
+    assert!(text.contains("| 1, 2, 3, 5 |") && !text.contains("best:"), "{text}");
+    assert!(!text.contains(&table) && text == sweep("5", &[]), "{text}");
 
-    sandbox.fail(&arguments, 2, &["runs/small-seeds exists", "--resume"]);
-    let more = ["train", "small.toml", "--seeds", "2,5", "--resume"];
-    let text = sandbox.succeed(&more);
-    assert!(text.contains("over seeds 2, 5") && text.contains('±'), "{text}");
-    assert!(sandbox.path("runs/small-seeds/seed-5/metrics.json").exists());
-    sandbox.fail(&["train", "small.toml", "--seeds", "3..3"], 2, &["3..3", "0..5"]);
+    let sizes = ["--grid", "encoder.hidden=[8, 2],[8]", "--out", "sizes"];
+    let text = sweep("1,2", &sizes);
+    assert!(text.contains("| [8, 2] | mrr | ") && text.contains("| 1, 2 |"), "{text}");
+    assert!(text.contains("| encoder.hidden | validation metric | ") && text.contains("best: "));
+    // commas and blanks are in no folder's name, and yet folders differ
+    let folders = std::fs::read_dir(sandbox.path("sizes")).unwrap();
+    let runs = folders.filter(|entry| entry.as_ref().unwrap().path().is_dir()).count();
+    assert_eq!(runs, 4);
 }
 
 #[test]

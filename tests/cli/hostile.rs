@@ -182,7 +182,6 @@ fn results_do_not_replace_the_files_of_a_run() {
         ("--draw", &["evaluate", "run"], true),
         ("--plot", &["sketch", "small.toml"], true),
         ("--out", &["sweep", "small.toml", "--grid", "seed=1,2"], false),
-        ("--out", &["train", "small.toml", "--resume", "--seeds", "0..2"], false),
         ("--out", &["fetch", "bibtex"], false),
     ] {
         let within = match file {

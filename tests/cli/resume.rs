@@ -395,13 +395,12 @@ fn a_complete_run_goes_on_for_more_epochs() {
 #[test]
 fn runs_of_several_seeds_go_on_with_changed_settings() {
     let sandbox = Sandbox::new();
-    let seeds = ["train", "small.toml", "--quiet", "--out", "runs", "--seeds", "0..2"];
+    let seeds = ["sweep", "small.toml", "--quiet", "--out", "runs", "--grid", "seed=0,1"];
     sandbox.succeed(&seeds);
     // one of them was interrupted
-    std::fs::remove_file(sandbox.path("runs/seed-1/metrics.json")).unwrap();
-    let more = ["--resume", "--set", "training.epochs=6"];
-    sandbox.succeed(&[&seeds[..], &more].concat());
-    for seed in ["runs/seed-0", "runs/seed-1"] {
+    std::fs::remove_file(sandbox.path("runs/seed=1/metrics.json")).unwrap();
+    sandbox.succeed(&[&seeds[..], &["--set", "training.epochs=6"]].concat());
+    for seed in ["runs/seed=0", "runs/seed=1"] {
         let log = sandbox.read(&format!("{seed}/log.jsonl"));
         let last: serde_json::Value = serde_json::from_str(log.lines().last().unwrap()).unwrap();
         assert_eq!(last["epoch"], 6, "{seed}");

@@ -23,6 +23,7 @@ mod in_memory;
 mod pages;
 mod ranks;
 mod recipe;
+mod sweep;
 mod synthetic;
 
 use std::path::PathBuf;

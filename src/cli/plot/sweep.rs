@@ -28,7 +28,7 @@ pub fn sweep(path: &Path, sweep: &Sweep) -> Result<(), Error> {
             let points = failed.iter().map(|(_, x)| (*x, bad)).collect();
             series.push(Series { name: "failed".into(), points, ..Series::default() });
         }
-        Panel { x, y: Axis::linear(format!("validation {}", title(&sweep.metric))), series }
+        Panel { x, y: Axis::linear(format!("{} {}", sweep.split, title(&sweep.metric))), series }
     });
     save(path, figure(&panels.collect::<Vec<_>>()))
 }

@@ -157,7 +157,7 @@ fn a_rank_that_finds_an_error_ends_the_job() {
     assert!(errors.contains("rank 1: error: elsewhere/small/train.tsv"), "{errors}");
     // what is not shared
     for (arguments, expected) in [
-        (&["train", "small.toml", "--seeds", "0..2"][..], "number of processes = 2"),
+        (&["sweep", "small.toml", "--grid", "seed=0,1"][..], "number of processes = 2"),
         (&["predict", "run", "x"][..], "number of processes = 2"),
     ] {
         assert!(fail(&sandbox, 2, arguments).contains(expected), "{arguments:?}");
