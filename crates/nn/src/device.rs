@@ -13,7 +13,7 @@ pub fn is_cpu_engine(device: &Device) -> bool {
 }
 
 /// Whether a tensor holds 32-bit floats of the CPU engine, which the fused loops compute.
-pub(crate) fn on_cpu_engine<const D: usize>(x: &Tensor<D>) -> bool {
+pub fn on_cpu_engine<const D: usize>(x: &Tensor<D>) -> bool {
     x.dtype() == DType::F32 && is_cpu_engine(&x.device())
 }
 

@@ -95,23 +95,3 @@ pub fn head(inputs: usize, offset: &[f32], generator: &mut impl Rng, device: &De
         bias: Some(vector(offset, device)),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use dsokr_basis::random::generator;
-
-    use super::*;
-
-    #[test]
-    fn a_head_starts_at_the_targets_scale_whatever_their_number() {
-        let device = Device::flex();
-        for p in [10, 1000] {
-            let mut random = generator(0, "test", p as u64);
-            let offset = vec![0.5; p];
-            let head = head(64, &offset, &mut random, &device);
-            let x = normal([200, 64], 1.0, &mut random, &device).val();
-            let apart = (head.forward(x) - 0.5).square().sum_dim(1).mean().into_scalar::<f32>();
-            assert!((apart - 1.0 / 3.0).abs() < 0.05, "{apart} for {p} coordinates");
-        }
-    }
-}

@@ -34,7 +34,7 @@ mod pass;
 mod token_ids;
 
 pub use bag::{BagBeside, NgramBag, NgramBagConfig};
-pub use device::{Precision, backward, in_pool, is_cpu_engine};
+pub use device::{Precision, backward, in_pool, is_cpu_engine, on_cpu_engine};
 pub use encoder::{Encoder, Model, PartSize};
 pub use error::{Error, NamedShapes};
 pub use fused::RowGradient;

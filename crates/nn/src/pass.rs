@@ -3,7 +3,7 @@ use dsokr_basis::random::finalise;
 use rayon::prelude::*;
 
 use crate::Error;
-use crate::device::is_cpu_engine;
+use crate::device::on_cpu_engine;
 use crate::error::check;
 
 /// The mode of a forward pass: dropout acts in training only.
@@ -121,12 +121,13 @@ impl Dropout {
     pub fn apply<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
         let (shape, device) = (x.shape(), x.device());
         let n = shape.num_elements();
-        if is_cpu_engine(&device) {
+        if on_cpu_engine(&x) {
             let mask: Vec<f32> = (0..n as u32).into_par_iter().map(|i| self.at(i)).collect();
-            let dtype = x.dtype();
-            return x * Tensor::from_data(TensorData::new(mask, shape), (&device, dtype));
+            return x * Tensor::from_data(TensorData::new(mask, shape), &device);
         }
-        x * self.factors(numbers(n, &device)).reshape(shape)
+        let factors = self.factors(numbers(n, &device)).reshape(shape);
+        let dtype = x.dtype();
+        x * factors.cast(dtype)
     }
 
     /// [`at`](Self::at) for 32-bit element numbers, computed on their device with the same bits.
@@ -175,59 +176,5 @@ pub(crate) fn masked<const D: usize>(x: Tensor<D>, dropout: Option<Dropout>) -> 
     match dropout {
         Some(mask) => mask.apply(x),
         None => x,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn keeps_the_promised_share_and_the_expectation() {
-        let n = 200_000u32;
-        for p in [0.1f32, 0.5, 0.9] {
-            let mask = Pass::train(7).dropout(3, p).unwrap();
-            let kept = (0..n).filter(|&i| mask.at(i) > 0.0).count() as f64 / f64::from(n);
-            let standard_error = (f64::from(p) * f64::from(1.0 - p) / f64::from(n)).sqrt();
-            assert!((kept - f64::from(1.0 - p)).abs() < 5.0 * standard_error, "{p}: {kept}");
-            let mean = (0..n).map(|i| f64::from(mask.at(i))).sum::<f64>() / f64::from(n);
-            assert!((mean - 1.0).abs() < 5.0 * standard_error / f64::from(1.0 - p));
-        }
-    }
-
-    #[test]
-    fn masks_are_of_keys_and_sites_and_of_training_only() {
-        let row = |key, site| -> Vec<u32> {
-            let mask = Pass::train(key).dropout(site, 0.5).unwrap();
-            (0..256).map(|i| mask.at(i).to_bits()).collect()
-        };
-        assert!(row(1, 1) == row(1, 1) && row(1, 1) != row(2, 1) && row(1, 1) != row(1, 2));
-        assert!(Pass::Evaluate.dropout(0, 0.5).is_none());
-        assert!(Pass::train(1).dropout(0, 0.0).is_none());
-    }
-
-    #[test]
-    fn masks_computed_by_tensor_operations_are_the_same() {
-        let device = Device::flex();
-        let check = |mask: Dropout, elements: Tensor<1, Int>, expected: &[i32]| {
-            let factors = mask.factors(elements.clone()).into_data();
-            let expected: Vec<f32> = expected.iter().map(|&i| mask.at(i as u32)).collect();
-            assert_eq!(factors.try_to_vec::<f32>().unwrap(), expected);
-        };
-        let some: Vec<i32> = (0..4096).chain([i32::MAX, i32::MIN, -1]).collect();
-        for (key, p) in [(1, 0.1f32), (99, 0.5), (7, 0.9)] {
-            let mask = Pass::train(key).dropout(2, p).unwrap();
-            for mask in [mask, mask.after(3_000_000_000)] {
-                let data = TensorData::new(some.clone(), [some.len()]);
-                check(mask, Tensor::from_data(data, (&device, DType::I32)), &some);
-            }
-        }
-        // elements are counted from 0 without a gap
-        let mask = Pass::train(5).dropout(1, 0.3).unwrap().after(77);
-        for n in (0..300).chain([4_095, 4_096, 4_097, 65_535, 65_536, 300_007]) {
-            let (found, expected) = (numbers(n, &device), (0..n as i32).collect::<Vec<_>>());
-            assert_eq!(found.clone().into_data().try_to_vec::<i32>().unwrap(), expected);
-            check(mask, found, &expected);
-        }
     }
 }

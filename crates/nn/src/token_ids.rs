@@ -73,19 +73,12 @@ impl fmt::Debug for TokenIds {
 /// Collects the ids of texts. Up to 16 MiB stay in memory. More are written to an unnamed temporary file
 /// and mapped, so that the system may drop pages that are not in use. The file disappears with the last
 /// of the ids.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct TokenIdsBuilder {
-    most: usize,
     held: Vec<u32>,
     file: Option<File>,
     /// End of each text in the array of all.
     ends: Vec<usize>,
-}
-
-impl Default for TokenIdsBuilder {
-    fn default() -> Self {
-        Self { most: HELD, held: Vec::new(), file: None, ends: Vec::new() }
-    }
 }
 
 impl TokenIdsBuilder {
@@ -96,7 +89,7 @@ impl TokenIdsBuilder {
     pub fn push(&mut self, ids: &[u32]) -> io::Result<()> {
         self.held.extend_from_slice(ids);
         self.ends.push(self.ends.last().unwrap_or(&0) + ids.len());
-        if self.held.len() > self.most { self.spill() } else { Ok(()) }
+        if self.held.len() > HELD { self.spill() } else { Ok(()) }
     }
 
     fn spill(&mut self) -> io::Result<()> {
@@ -161,28 +154,5 @@ pub fn pad<T: AsRef<[u32]>>(batch: &[&T], device: &Device) -> Padded {
         ids: Tensor::from_data(TensorData::new(ids, shape), device),
         mask: Tensor::from_data(TensorData::new(mask, [batch.len(), length, 1]), device),
         lengths: Tensor::from_data(TensorData::new(lengths, [batch.len(), 1]), device),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ids_in_memory_and_in_a_file_are_those_that_were_given() {
-        let texts: Vec<Vec<u32>> =
-            (0..50u32).map(|i| (0..i % 7).map(|j| i * 7 + j).collect()).collect();
-        assert_eq!(TokenIdsBuilder::default().finish().unwrap(), []);
-        for most in [0, 1, 20, 1000] {
-            let mut builder = TokenIdsBuilder { most, ..Default::default() };
-            for text in &texts {
-                builder.push(text).unwrap();
-            }
-            assert_eq!(builder.file.is_some(), most < 1000);
-            let shared = builder.finish().unwrap();
-            let given: Vec<TokenIds> = texts.iter().cloned().map(TokenIds::from).collect();
-            assert_eq!(shared, given);
-            assert_eq!(matches!(*shared[0].all, All::Mapped(_)), most < 1000);
-        }
     }
 }

@@ -262,26 +262,3 @@ impl LossConfig {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rates_rise_to_the_largest_and_fall_to_nearly_zero() {
-        let rates = |decay, total| -> Vec<f64> {
-            let config =
-                TrainingConfig { learning_rate: 2.0, warmup: 4, decay, ..Default::default() };
-            (0..total).map(|step| config.rate(step, total)).collect()
-        };
-        assert_eq!(rates(Decay::Linear, 14)[..6], [0.5, 1.0, 1.5, 2.0, 2.0, 1.8]);
-        for decay in [Decay::Linear, Decay::Cosine] {
-            let rates = rates(decay, 14);
-            assert!(rates[4..].windows(2).all(|w| w[1] < w[0]), "{decay:?}: {rates:?}");
-            assert!(rates[13] > 0.0 && rates[13] <= 0.21);
-        }
-        assert_eq!(rates(Decay::None, 14)[13], 2.0);
-        // a warm-up longer than training is only a warm-up
-        assert_eq!(rates(Decay::Linear, 3), [0.5, 1.0, 1.5]);
-    }
-}

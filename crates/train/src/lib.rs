@@ -13,8 +13,6 @@ mod error;
 mod gradients;
 mod loss;
 mod optimizer;
-#[cfg(test)]
-mod problem;
 mod steps;
 mod sums;
 mod task;

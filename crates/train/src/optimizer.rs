@@ -4,7 +4,7 @@ use burn::module::ParamGroup;
 use burn::optim::{AdamState, AdaptiveMomentumState, ModuleOptimizer, Optimizer};
 use burn::tensor::{Device, Tensor};
 use dsokr_nn::fused::{owned, primitive};
-use dsokr_nn::{RowGradient, is_cpu_engine};
+use dsokr_nn::{RowGradient, on_cpu_engine};
 use rayon::prelude::*;
 
 use crate::{OptimizerName, TrainingConfig};
@@ -93,7 +93,7 @@ impl Optimizer for Update {
             epsilon,
             keep: (1.0 - lr * f64::from(weight_decay)) as f32,
         };
-        let on_cpu = is_cpu_engine(&weights.device());
+        let on_cpu = on_cpu_engine(&weights);
         let tensors = [weights, gradient, state.moment_1, state.moment_2];
         let [weights, first, second] =
             if on_cpu { fused(tensors, step) } else { composed(tensors, step) };
@@ -110,7 +110,7 @@ impl Optimizer for Update {
 const CHUNK: usize = 1 << 14;
 
 fn descend<const D: usize>(weights: Tensor<D>, gradient: Tensor<D>, lr: f32) -> Tensor<D> {
-    if !is_cpu_engine(&weights.device()) {
+    if !on_cpu_engine(&weights) {
         return weights - gradient * lr;
     }
     let by_rows = RowGradient::is(&gradient, &weights);
@@ -159,68 +159,4 @@ fn composed<const D: usize>([w, g, m, v]: [Tensor<D>; 4], step: Step) -> [Tensor
     let v = v * step.beta2 + g.square() * (1.0 - step.beta2);
     let direction = m.clone() / (v.clone().sqrt() * step.scale + step.epsilon);
     [w * step.keep - direction * step.rate, m, v]
-}
-
-#[cfg(test)]
-mod tests {
-    use burn::optim::{AdamWConfig, GradientsParams};
-    use burn::tensor::Distribution;
-    use dsokr_nn::parameters::collect;
-    use dsokr_nn::{Encoder, Pass};
-
-    use super::*;
-    use crate::GroupConfig;
-    use crate::problem::mlp;
-
-    const NORMAL: Distribution = Distribution::Normal(0.0, 1.0);
-
-    #[test]
-    fn adam_agrees_with_burn_over_several_steps() {
-        let device = Device::flex();
-        let (beta1, beta2, epsilon, weight_decay) = (0.9, 0.999, 1e-5, 0.1);
-        let rule = Rule::Adam { beta1, beta2, epsilon, weight_decay };
-        let ours = Update { rule, factor: 1.0 };
-        let theirs = AdamWConfig::new().with_epsilon(1e-5).with_weight_decay(0.1).build();
-        let mut a = Tensor::<2>::random([33, 7], NORMAL, &device);
-        let mut b = a.clone();
-        let (mut state_a, mut state_b) = (None, None);
-        for _ in 0..5 {
-            let gradient = Tensor::<2>::random([33, 7], NORMAL, &device);
-            (a, state_a) = ours.step(1e-2, a, gradient.clone(), state_a);
-            (b, state_b) = theirs.step(1e-2, b, gradient, state_b);
-        }
-        assert!((a - b).abs().max().into_scalar::<f32>() < 1e-6);
-    }
-
-    #[test]
-    fn fused_and_composed_agree() {
-        let draw = || Tensor::<1>::random([40_000], NORMAL, &Device::flex());
-        let tensors = [draw(), draw(), draw(), draw().square()];
-        let step =
-            Step { beta1: 0.8, beta2: 0.99, rate: 0.1, scale: 1.5, epsilon: 1e-3, keep: 0.9 };
-        let both = fused(tensors.clone(), step).into_iter().zip(composed(tensors, step));
-        for ((a, b), bound) in both.zip([1e-5, 1e-6, 1e-6]) {
-            assert!((a - b).abs().max().into_scalar::<f32>() < bound);
-        }
-    }
-
-    #[test]
-    fn groups_have_their_own_rule_and_rate() {
-        let device = Device::flex().autodiff();
-        let encoder = mlp(1, &[], 0.0, &device);
-        let (parameters, optimizer) = ("bias".into(), OptimizerName::Sgd);
-        let groups = vec![GroupConfig { parameters, optimizer, learning_rate: 0.25 }];
-        let (optimizer, learning_rate) = (OptimizerName::Adam, 0.1);
-        let config =
-            TrainingConfig { optimizer, learning_rate, groups, ..TrainingConfig::default() };
-        let sum = encoder.forward(&[&vec![1.0]], Pass::Evaluate).sum() * 2.0;
-        let gradients = GradientsParams::from_grads(sum.backward(), &encoder);
-        let before = collect(&encoder);
-        // halfway through a warm-up, both rates are halved
-        let after = collect(&Update::from_config(&config).step(0.05, encoder, gradients));
-        for (name, moved) in [("layers.0.bias", 0.125 * 2.0), ("layers.0.weight", 0.05)] {
-            let values = before[name].values.iter().zip(&*after[name].values);
-            assert!(values.into_iter().all(|(a, b)| (a - b - moved).abs() < 1e-5), "{name}");
-        }
-    }
 }

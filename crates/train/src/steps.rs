@@ -330,38 +330,3 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
         Err(Error::Interrupted { step: self.state.step })
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use std::cell::RefCell;
-
-    use super::*;
-    use crate::TrainingConfig;
-    use crate::problem::{Problem, mlp};
-
-    /// The evaluations that are the best so far.
-    struct Bests(Vec<bool>);
-
-    impl Observer for Bests {
-        fn event(&mut self, event: &Event) {
-            if let Event::Evaluation { best, .. } = event {
-                self.0.push(*best);
-            }
-        }
-    }
-
-    #[test]
-    fn a_score_that_is_not_a_number_is_below_all_others() {
-        let config = TrainingConfig { epochs: 5, warmup: 0, ..TrainingConfig::default() };
-        let scores = RefCell::new(vec![0.2, 0.1, f64::NAN, 0.1, f64::NAN]);
-        let validate = &|_: &_| {
-            let score = scores.borrow_mut().pop().unwrap();
-            Ok(Validation { metrics: score, score })
-        };
-        let problem = Problem::new(config, vec![vec![1.0]], &[0.5; 2]);
-        let model = Model::new(mlp(1, &[], 0.0, &problem.device));
-        let mut bests = Bests(Vec::new());
-        train(&problem.validated(validate), model, None, &mut (), &mut bests).unwrap();
-        assert_eq!(bests.0, [true, true, false, false, true]);
-    }
-}

@@ -19,7 +19,7 @@ use crate::batches::share;
 const BUCKETS: usize = 8;
 
 /// The fewest values of a bucket, and the most. A larger parameter is a bucket of its own.
-const LEAST: usize = if cfg!(test) { 1 << 4 } else { 1 << 16 };
+const LEAST: usize = 1 << 16;
 const MOST: usize = 1 << 20;
 
 /// The gradients of a batch.
@@ -241,61 +241,5 @@ impl Step<'_> {
             }
         });
         Ok(BatchGradients { loss, gradients: loss.is_finite().then_some(gradients), stop })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use burn::tensor::Device;
-    use dsokr_basis::processes::threads;
-    use dsokr_basis::random::generator;
-
-    use super::*;
-    use crate::TrainingConfig;
-    use crate::gradients::gradients;
-    use crate::loss::Objective;
-    use crate::problem::{Problem, bag, dense, mlp, rows};
-
-    fn check<E: Encoder>(init: impl Fn(&Device) -> E + Sync, inputs: &[E::Input])
-    where
-        E::Input: Clone,
-    {
-        let targets: Vec<f32> = (0..2 * inputs.len()).map(|i| (i as f32 * 0.7).cos()).collect();
-        let batch: Vec<usize> = (0..inputs.len()).collect();
-        for (size, micro_batch) in [(2, 0), (2, 3), (3, 0), (9, 0), (9, 3)] {
-            let found = threads(size, || {
-                let config = TrainingConfig { micro_batch, clip: 0.0, ..TrainingConfig::default() };
-                let problem = Problem::new(config, inputs.to_vec(), &targets);
-                let (task, model) = (problem.task(), Model::new(init(&problem.device)));
-                let objective = Objective::from_task(&task, 2).unwrap();
-                let mut sums = Sums::new(&Processes::current(), &model, vec![1; inputs.len()]);
-                assert!(sums.plan.buckets.len() > 2 && sums.background.is_some());
-                let mut bits = || {
-                    let (mut keys, step) = (generator(0, "dropout", 0), Some(sums.begin(false)));
-                    let found = gradients(&task, &model, &batch, &objective, &mut keys, step);
-                    // one bucket after the other, when the backward pass has ended
-                    sums.background = None;
-                    let BatchGradients { gradients, stop, .. } = found.unwrap();
-                    let (mut all, mut gradients) = (Vec::new(), gradients.unwrap());
-                    visit(&model, |_, parameter| {
-                        let values = parameter.take_gradient(&mut gradients);
-                        all.push(values.map(|values| values.iter().map(|v| v.to_bits()).collect()));
-                    });
-                    assert!(!stop);
-                    all
-                };
-                let found: [Vec<Option<Vec<u32>>>; 2] = [bits(), bits()];
-                found
-            });
-            for [during, after] in found {
-                assert!(during == after, "{size} ranks, parts of {micro_batch}");
-            }
-        }
-    }
-
-    #[test]
-    fn sums_during_the_backward_pass_are_those_after_it_bit_for_bit() {
-        check(|device| mlp(5, &[6, 4], 0.3, device), &dense(8));
-        check(|device| bag(true, device), &rows(8));
     }
 }

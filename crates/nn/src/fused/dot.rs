@@ -42,7 +42,7 @@ pub unsafe fn write(product: &Product, target: *mut f32, width: usize) {
         // enough tasks to share out evenly
         Threads::All => {
             let tasks = 4 * rayon::current_num_threads();
-            m.div_ceil(tasks).next_multiple_of(2 * ROWS).min(TALL)
+            m.div_ceil(tasks).max(1).next_multiple_of(2 * ROWS).min(TALL)
         }
     };
     let target = Shared(target);

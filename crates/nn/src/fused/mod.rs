@@ -46,8 +46,8 @@ pub use bag::{RowGradient, SparseBatch};
 pub(crate) use composed::{integers, padded_rows};
 use linear::{AffineGelu, Linear};
 use norm::ResidualNorm;
-pub(crate) use operation::{CpuOp, apply, contiguous, is_whole, values, wrap};
-pub use operation::{owned, primitive};
+pub use operation::{CpuOp, apply, owned, primitive};
+pub(crate) use operation::{contiguous, is_whole, values, wrap};
 use product::multiplies_bf16;
 
 /// Whether the fused loops compute products of a tensor like this one.

@@ -8,8 +8,10 @@ use dsokr_nn::bag::{BagBeside, NgramConfig, NgramKind, SparseRow, TfIdf};
 use dsokr_nn::transformer::Tokens;
 use dsokr_nn::{
     Encoder, Error, Mlp, MlpConfig, Model, NgramBag, NgramBagConfig, Pass, Pooling, TokenIds,
-    Transformer, TransformerConfig, contract, parameters,
+    TokenIdsBuilder, Transformer, TransformerConfig, contract, init, parameters,
 };
+
+use crate::host;
 
 const TEXTS: [&str; 5] = [
     "the molecule is a methyl ester",
@@ -93,12 +95,11 @@ fn keeps_the_contract<E: Encoder>((encoder, inputs): (E, Vec<E::Input>)) {
 fn parts_have_the_masks_of_the_batch<E: Encoder>((encoder, inputs): (E, Vec<E::Input>)) {
     let model = Model::new(stepped(encoder, &inputs));
     let all: Vec<&E::Input> = inputs.iter().collect();
-    let values = |z: Tensor<2>| z.into_data().try_to_vec::<f32>().unwrap();
-    let whole = values(model.coordinates(&all, Pass::train(9)));
+    let whole = host(model.coordinates(&all, Pass::train(9)));
     for first in 1..all.len() {
         let (before, rest) = all.split_at(first);
         let part = |preceding: &[&E::Input], part: &[&E::Input]| {
-            values(model.coordinates(part, model.pass_behind(9, preceding.iter().copied())))
+            host(model.coordinates(part, model.pass_behind(9, preceding.iter().copied())))
         };
         let parts = [part(&[], before), part(before, rest)].concat();
         let apart = whole.iter().zip(&parts).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
@@ -169,9 +170,7 @@ fn the_contract_notices_an_encoder_that_mixes_its_batch() {
 #[test]
 fn a_bag_with_a_linear_path_starts_at_the_offset() {
     let (encoder, rows) = bag(&bag_config(), 5);
-    let z: Vec<f32> =
-        encoder.forward(&[&rows[0]], Pass::Evaluate).into_data().try_to_vec().unwrap();
-    assert_eq!(z, offset(5));
+    assert_eq!(host(encoder.forward(&[&rows[0]], Pass::Evaluate)), offset(5));
 }
 
 #[test]
@@ -185,7 +184,7 @@ fn a_text_without_known_ngrams_is_encoded() {
 fn dropout_acts_in_training_only_and_changes_with_the_key() {
     let (encoder, rows) = mlp(&[64]);
     let all: Vec<&Vec<f32>> = rows.iter().collect();
-    let z = |pass| encoder.forward(&all, pass).into_data().try_to_vec::<f32>().unwrap();
+    let z = |pass| host(encoder.forward(&all, pass));
     assert_ne!(z(Pass::train(1)), z(Pass::train(2)));
     assert_ne!(z(Pass::train(1)), z(Pass::Evaluate));
 }
@@ -194,12 +193,10 @@ fn dropout_acts_in_training_only_and_changes_with_the_key() {
 fn padding_does_not_reach_the_output() {
     let (encoder, ids) = transformer(Pooling::Mean);
     let encoder = stepped(encoder, &ids);
-    let alone: Vec<f32> =
-        encoder.forward(&[&ids[2]], Pass::Evaluate).into_data().try_to_vec().unwrap();
+    let alone = host(encoder.forward(&[&ids[2]], Pass::Evaluate));
     let longest: TokenIds = ids.iter().max_by_key(|ids| ids.len()).unwrap().clone();
     assert!(ids[2].len() < longest.len());
-    let padded = encoder.forward(&[&ids[2], &longest], Pass::Evaluate);
-    let padded: Vec<f32> = padded.into_data().try_to_vec().unwrap();
+    let padded = host(encoder.forward(&[&ids[2], &longest], Pass::Evaluate));
     assert!(alone.iter().zip(&padded).all(|(a, b)| (a - b).abs() < 1e-5));
 }
 
@@ -253,4 +250,31 @@ fn settings_out_of_range_are_named() {
     assert!(drop.unwrap_err().to_string().contains("[0, 1)"));
     let none = NgramBagConfig { ngrams: vec![], ..bag_config() }.validate();
     assert!(none.is_err());
+}
+
+#[test]
+fn a_head_starts_at_the_targets_scale_whatever_their_number() {
+    for p in [10, 1000] {
+        let (mut random, device) = (generator(0, "test", p as u64), Device::flex());
+        let head = init::head(64, &vec![0.5; p], &mut random, &device);
+        let x = init::normal([200, 64], 1.0, &mut random, &device).val();
+        let apart = (head.forward(x) - 0.5).square().sum_dim(1).mean().into_scalar::<f32>();
+        assert!((apart - 1.0 / 3.0).abs() < 0.05, "{apart} for {p} coordinates");
+    }
+}
+
+/// More than 2²² ids go to a file.
+#[test]
+fn ids_in_memory_and_in_a_file_are_those_that_were_given() {
+    assert_eq!(TokenIdsBuilder::default().finish().unwrap(), []);
+    let few: Vec<Vec<u32>> = (0..50).map(|i| (0..i % 7).map(|j| i * 7 + j).collect()).collect();
+    let long: Vec<u32> = (0..1 << 21).collect();
+    let many = [few.clone(), vec![long; 3], few.clone()].concat();
+    for texts in [few, many] {
+        let mut builder = TokenIdsBuilder::default();
+        texts.iter().for_each(|text| builder.push(text).unwrap());
+        let shared = builder.finish().unwrap();
+        assert_eq!(shared.len(), texts.len());
+        assert!(shared.iter().zip(&texts).all(|(shared, text)| **shared == **text));
+    }
 }

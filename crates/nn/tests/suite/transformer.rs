@@ -2,13 +2,15 @@
 
 use burn::module::ParamId;
 use burn::optim::GradientsParams;
-use burn::tensor::{Device, Tensor};
+use burn::tensor::Device;
 use dsokr_basis::random::generator;
 use dsokr_nn::fused::Sequences;
 use dsokr_nn::transformer::{Architecture, Body, TokenKind, Tokens, TokensConfig};
 use dsokr_nn::{Pass, Pooling, Precision, parameters};
 
-fn body(device: &Device) -> Body {
+use crate::host;
+
+pub fn body(device: &Device) -> Body {
     let architecture = Architecture {
         vocabulary: 50,
         positions: 22,
@@ -28,11 +30,7 @@ fn body(device: &Device) -> Body {
     Body::init(&architecture, &mut generator(3, "parameters", 0), device)
 }
 
-const TEXTS: [&[u32]; 3] = [&[2, 7, 9, 3], &[2], &[2, 11, 12, 13, 14, 15, 16, 17, 18, 19]];
-
-fn host<const D: usize>(x: Tensor<D>) -> Vec<f32> {
-    x.into_data().try_to_vec::<f32>().unwrap()
-}
+pub const TEXTS: [&[u32]; 3] = [&[2, 7, 9, 3], &[2], &[2, 11, 12, 13, 14, 15, 16, 17, 18, 19]];
 
 #[test]
 fn pooled_vectors_are_those_of_the_hidden_ones() {

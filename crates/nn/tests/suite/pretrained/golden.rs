@@ -12,6 +12,8 @@ use dsokr_nn::{Encoder, Pass, Pooling, TokenIds, Transformer};
 use safetensors::SafeTensors;
 use serde_json::Value;
 
+use crate::host;
+
 /// A path under the data root, `DSOKR_DATA` or `../shared/data` beside the workspace.
 fn data(test: &str, name: &str) -> Option<PathBuf> {
     let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data");
@@ -87,10 +89,6 @@ fn golden_ids(folder: &Path) -> Vec<TokenIds> {
 
 fn floats(folder: &Path, name: &str) -> Vec<f32> {
     tensor(&folder.join("expected.safetensors"), name, f32::from_le_bytes).1
-}
-
-fn host<const D: usize>(x: Tensor<D>) -> Vec<f32> {
-    x.into_data().try_to_vec::<f32>().unwrap()
 }
 
 fn assert_close(found: &[f32], expected: &[f32], tolerance: f32, what: &str) {

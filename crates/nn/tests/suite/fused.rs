@@ -1,0 +1,336 @@
+//! Every fused operation on numbers of 32 bits against the same on those of 64 bits, which is composed; products of
+//! rounded operands; elementary functions; any number of threads.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use burn::tensor::{DType, Device, Tensor, TensorData};
+use dsokr_basis::random::generator;
+use dsokr_nn::fused::{
+    Sequences, SparseBatch, attention, attention_first, bag, linear, linear_gelu, product,
+    residual_norm,
+};
+use dsokr_nn::{Dropout, Pass, Precision, RowGradient, init};
+use half::bf16;
+
+use crate::host;
+
+const FULL: Precision = Precision::F32;
+const SIZES: [(usize, usize, usize); 3] = [(1, 1, 1), (3, 5, 7), (130, 33, 65)];
+
+fn dropouts() -> [Option<Dropout>; 2] {
+    [None, Pass::train(11).dropout(3, 0.25)]
+}
+
+fn layouts() -> [Arc<Sequences>; 3] {
+    [vec![1], vec![5, 1, 40, 17], vec![5, 1, 9]].map(|lengths| Arc::new(Sequences::packed(lengths)))
+}
+
+/// Random matrices and vectors.
+struct Inputs<const M: usize, const V: usize>([Tensor<2>; M], [Tensor<1>; V]);
+
+fn inputs<const M: usize, const V: usize>(
+    matrices: [[usize; 2]; M],
+    vectors: [usize; V],
+) -> Inputs<M, V> {
+    let (mut random, device) = (generator(1, "test", 0), Device::flex());
+    let matrices = matrices.map(|shape| init::normal(shape, 1.0, &mut random, &device).val());
+    Inputs(matrices, vectors.map(|n| init::normal([n], 1.0, &mut random, &device).val()))
+}
+
+fn leaf<const D: usize>(x: &Tensor<D>, dtype: DType) -> Tensor<D> {
+    x.clone().cast(dtype).autodiff().require_grad()
+}
+
+/// Numbers that are not constant, as many as a matrix has.
+fn factors([rows, columns]: [usize; 2]) -> Vec<f32> {
+    (0..rows * columns).map(|i| ((i * 7919 % 101) as f32 - 50.0) / 50.0).collect()
+}
+
+impl<const M: usize, const V: usize> Inputs<M, V> {
+    /// The value of an operation, then the gradients of `Σ c ∘ y` for fixed [`factors`] c.
+    fn outcome(
+        &self,
+        dtype: DType,
+        of: impl Fn([Tensor<2>; M], [Tensor<1>; V]) -> Tensor<2>,
+    ) -> Vec<Vec<f32>> {
+        let matrices = self.0.each_ref().map(|x| leaf(x, dtype));
+        let vectors = self.1.each_ref().map(|x| leaf(x, dtype));
+        let y = of(matrices.clone(), vectors.clone());
+        let c = TensorData::new(factors(y.dims()), y.dims());
+        let c = Tensor::<2>::from_data(c, (&y.device(), dtype));
+        let grads = (y.clone() * c).sum().backward();
+        let of_matrices = matrices.iter().map(|x| host(x.grad(&grads).unwrap()));
+        let of_vectors = vectors.iter().map(|x| host(x.grad(&grads).unwrap()));
+        [host(y)].into_iter().chain(of_matrices).chain(of_vectors).collect()
+    }
+
+    /// Checks that the fused and the composed operation agree.
+    fn agree(&self, what: &str, of: impl Fn([Tensor<2>; M], [Tensor<1>; V]) -> Tensor<2>) {
+        let outcomes = self.outcome(DType::F32, &of).into_iter().zip(self.outcome(DType::F64, of));
+        for (i, (a, b)) in outcomes.enumerate() {
+            let apart = difference(&a, &b);
+            assert!(apart < 2e-6, "{what}, part {i}: {apart}");
+        }
+    }
+}
+
+/// The largest difference over the largest value, or over 1 where all are smaller: the normal distribution is computed
+/// to an absolute error.
+fn difference(a: &[f32], b: &[f32]) -> f32 {
+    assert_eq!(a.len(), b.len());
+    let largest = b.iter().fold(1.0f32, |m, v| m.max(v.abs()));
+    let apart = a.iter().zip(b).fold(0.0f32, |m, (a, b)| m.max((a - b).abs()));
+    assert!(a.iter().all(|v| v.is_finite()));
+    apart / largest
+}
+
+#[test]
+fn linear_operations_and_norms_agree() {
+    for (n, k, m) in SIZES {
+        inputs([[n, k], [k, m]], []).agree("product", |[x, w], []| product(x, w, FULL));
+        let inputs = inputs([[n, k], [k, m]], [m]);
+        inputs.agree("linear", |[x, w], [b]| linear(x, w, b, FULL));
+        for dropout in dropouts() {
+            inputs.agree("gelu", |[x, w], [b]| linear_gelu(x, w, b, FULL, dropout));
+        }
+    }
+    for (dropout, (n, d)) in dropouts()
+        .into_iter()
+        .flat_map(|dropout| [(1, 3), (5, 32), (130, 65)].map(|s| (dropout, s)))
+    {
+        inputs([[n, d]; 2], [d; 3])
+            .agree("norm", |[x, r], vectors| residual_norm(x, r, vectors, 1e-5, dropout));
+    }
+}
+
+#[test]
+fn attention_agrees() {
+    for (dropout, sequences) in dropouts().into_iter().flat_map(|d| layouts().map(|s| (d, s))) {
+        let (texts, rows) = (sequences.texts(), sequences.rows());
+        for (heads, d) in [(1, 4), (3, 24), (4, 64)] {
+            inputs([[rows, 3 * d]], [])
+                .agree("attention", |[qkv], []| attention(qkv, &sequences, heads, FULL, dropout));
+            inputs([[texts, d], [rows, 2 * d]], []).agree("first", |[q, kv], []| {
+                attention_first(q, kv, &sequences, heads, FULL, dropout)
+            });
+        }
+    }
+}
+
+#[test]
+fn bags_agree_and_gradients_by_rows_are_rows_of_the_gradient() {
+    // the middle row is empty; an index occurs in two rows
+    let batch = Arc::new(SparseBatch {
+        starts: vec![0, 3, 3, 5],
+        indices: vec![4, 17, 49, 0, 17],
+        values: vec![0.5, -1.0, 2.0, 1.5, 0.25],
+    });
+    let inputs = inputs([[50, 7]], []);
+    inputs.agree("bag", |[table], []| bag(table, batch.clone(), false));
+    let table = leaf(&inputs.0[0], DType::F32);
+    for indices in [vec![4, 17, 49, 0, 17, 3], vec![]] {
+        let values = indices.iter().map(|&index| index as f32 - 9.5).collect();
+        let starts = vec![0, indices.len() / 2, indices.len()];
+        let batch = Arc::new(SparseBatch { starts, indices: indices.clone(), values });
+        let gradient = |by_rows| {
+            let y = bag(table.clone(), batch.clone(), by_rows);
+            let gradient = table.grad(&(y.clone() * y + 1.0).sum().backward()).unwrap();
+            RowGradient::split(gradient, &table.clone().inner())
+        };
+        let ((None, dense), (Some(numbers), rows)) = (gradient(false), gradient(true)) else {
+            panic!("only the second gradient is by rows")
+        };
+        let touched = BTreeSet::from_iter(indices);
+        assert_eq!(host(numbers), touched.iter().map(|&row| row as f32).collect::<Vec<_>>());
+        let (dense, rows) = (host(dense), host(rows));
+        let expected = touched.iter().flat_map(|&row| &dense[row as usize * 7..][..7]);
+        assert!(rows.iter().eq(expected), "bit for bit");
+        assert_eq!(rows.iter().any(|value| *value != 0.0), !touched.is_empty());
+    }
+}
+
+#[test]
+fn bfloat16_operations_are_near_those_in_32_bits() {
+    /// Compares the value and the gradients of the first inputs: of `parts` numbers in all.
+    fn near(what: &str, parts: usize, outcome: impl Fn(Precision) -> Vec<Vec<f32>>) {
+        let outcomes = outcome(Precision::Bf16).into_iter().zip(outcome(FULL));
+        for (i, (a, b)) in outcomes.take(parts).enumerate() {
+            let apart = difference(&a, &b);
+            assert!(apart > 0.0 && apart < 2e-2, "{what}, part {i}: {apart}");
+        }
+    }
+    for (n, k, m) in &SIZES[1..] {
+        let inputs = inputs([[*n, *k], [*k, *m]], [*m]);
+        // the bias takes no part in products: its gradient is the same
+        near("linear", 3, |by| inputs.outcome(DType::F32, |[x, w], [b]| linear(x, w, b, by)));
+        for dropout in dropouts() {
+            near("gelu", 4, |by| {
+                inputs.outcome(DType::F32, |[x, w], [b]| linear_gelu(x, w, b, by, dropout))
+            });
+        }
+    }
+    // of one token, attention's gradients of queries and keys are zero
+    for (dropout, sequences) in
+        dropouts().into_iter().flat_map(|d| layouts().into_iter().skip(1).map(move |s| (d, s)))
+    {
+        let (heads, d) = (3, 24);
+        let all = inputs([[sequences.rows(), 3 * d]], []);
+        near("attention", 2, |by| {
+            all.outcome(DType::F32, |[qkv], []| attention(qkv, &sequences, heads, by, dropout))
+        });
+        let first = inputs([[sequences.texts(), d], [sequences.rows(), 2 * d]], []);
+        near("first", 1, |by| {
+            first.outcome(DType::F32, |[q, kv], []| {
+                attention_first(q, kv, &sequences, heads, by, dropout)
+            })
+        });
+    }
+}
+
+/// `a b [+ bias]` of rounded operands in 64 bits, and a bound on its error in 32 bits.
+fn exact(
+    (m, n, k): (usize, usize, usize),
+    a: impl Fn(usize, usize) -> f32,
+    b: impl Fn(usize, usize) -> f32,
+    bias: Option<&[f32]>,
+) -> Vec<(f64, f64)> {
+    let rounded = |v| f64::from(bf16::from_f32(v).to_f32());
+    let value = |(i, j)| {
+        let terms = (0..k).map(|q| rounded(a(i, q)) * rounded(b(q, j)));
+        let start = bias.map_or(0.0, |bias: &[f32]| f64::from(bias[j]));
+        let size = terms.clone().map(f64::abs).sum::<f64>() + start.abs();
+        (start + terms.sum::<f64>(), (k + 2) as f64 * 2f64.powi(-24) * size)
+    };
+    (0..m).flat_map(|i| (0..n).map(move |j| (i, j))).map(value).collect()
+}
+
+#[test]
+fn rounded_products_and_their_gradients_are_within_their_error() {
+    let small = [(1, 1, 1), (3, 5, 7), (8, 48, 2), (9, 49, 33), (1, 128, 32), (7, 15, 64)];
+    let large = [(130, 65, 34), (17, 16, 769), (40, 100, 1537), (250, 31, 31), (2, 3, 0)];
+    for (m, n, k) in small.into_iter().chain(large) {
+        let inputs = inputs([[m, k], [k, n]], [n]);
+        let [x, w] = inputs.0.each_ref().map(|x| host(x.clone()));
+        let (bias, dy) = (host(inputs.1[0].clone()), factors([m, n]));
+        let (x, w) = (|i: usize, j: usize| x[i * k + j], |i: usize, j: usize| w[i * n + j]);
+        let dy = |i: usize, j: usize| dy[i * n + j];
+        let found = inputs.outcome(DType::F32, |[x, w], [b]| linear(x, w, b, Precision::Bf16));
+        let expected = [
+            exact((m, n, k), x, w, Some(&bias)),
+            exact((m, k, n), dy, |i, j| w(j, i), None),
+            exact((k, n, m), |i, j| x(j, i), dy, None),
+        ];
+        for (part, (found, expected)) in found.iter().zip(expected).enumerate() {
+            assert_eq!(found.len(), expected.len());
+            for (found, (exact, bound)) in found.iter().zip(expected) {
+                let error = (f64::from(*found) - exact).abs();
+                assert!(error <= bound, "[{m}, {n}, {k}], part {part}: {error} > {bound}");
+            }
+        }
+    }
+}
+
+#[test]
+fn values_that_are_not_numbers_stay() {
+    let one = |a: f32, b: f32| {
+        let [a, b] = [a, b].map(|v| Tensor::<2>::full([1, 1], v, &Device::flex()));
+        product(a, b, Precision::Bf16).into_scalar::<f32>()
+    };
+    // the payload in the lowest bits is rounded away
+    assert!(one(f32::from_bits(0x7f80_0001), 1.0).is_nan() && one(f32::INFINITY, 0.0).is_nan());
+    assert_eq!(one(f32::INFINITY, -2.0), f32::NEG_INFINITY);
+    assert_eq!(one(3.4e38, 1.0), f32::INFINITY, "beyond the largest bfloat16 number");
+}
+
+/// `[rows, 1]`
+fn column(values: Vec<f32>) -> Tensor<2> {
+    let rows = values.len();
+    Tensor::from_data(TensorData::new(values, [rows, 1]), &Device::flex())
+}
+
+#[test]
+fn softmax_has_the_relative_error_of_its_exponential() {
+    // texts of two tokens, of which one has a value: e^x / (1 + e^x)
+    let x: Vec<f32> = (1..8_690).map(|i| i as f32 * -0.01 + 0.003).collect();
+    let sequences = Arc::new(Sequences::packed(vec![2; x.len()]));
+    let kv = x.iter().flat_map(|&x| [x, 1.0, 0.0, 0.0]).collect();
+    let kv = TensorData::new::<f32, _>(kv, [2 * x.len(), 2]);
+    let kv = Tensor::<2>::from_data(kv, &Device::flex());
+    let found = host(attention_first(column(vec![1.0; x.len()]), kv, &sequences, 1, FULL, None));
+    for (x, found) in x.into_iter().zip(found) {
+        let exact = f64::from(x).exp() / (1.0 + f64::from(x).exp());
+        let error = (f64::from(found) - exact).abs() / exact;
+        assert!(error < 4e-7, "{x}: {error}");
+    }
+}
+
+#[test]
+fn gelu_has_the_error_of_its_normal_distribution() {
+    let density = |t: f64| (-0.5 * t * t).exp() / std::f64::consts::TAU.sqrt();
+    // the integral of the density (Simpson), which is independent of the approximation
+    let distribution = |x: f64| {
+        let (n, a) = (20_000, -10.0);
+        let h = (x - a) / f64::from(n);
+        let weight = |i| if i % 2 == 1 { 4.0 } else { 2.0 };
+        let inner: f64 = (1..n).map(|i| density(a + h * f64::from(i)) * weight(i)).sum();
+        (density(a) + inner + density(x)) * h / 3.0
+    };
+    let x: Vec<f32> = (-60..60).map(|i| i as f32 * 0.1 + 0.03).collect();
+    let leaf = column(x.clone()).autodiff().require_grad();
+    let [w, b] = [1.0, 0.0].map(|v| Tensor::<1>::full([1], v, &leaf.device()));
+    let y = linear_gelu(leaf.clone(), w.unsqueeze(), b, FULL, None);
+    let slopes = host(leaf.grad(&y.clone().sum().backward()).unwrap());
+    for ((x, y), slope) in x.into_iter().map(f64::from).zip(host(y)).zip(slopes) {
+        let cdf = distribution(x);
+        assert!((f64::from(y) - x * cdf).abs() < 2e-7 * x.abs().max(1.0), "{x}");
+        let error = (f64::from(slope) - cdf - x * density(x)).abs();
+        assert!(error < 2e-7 * (1.0 + x.abs()), "{x}: {error}");
+    }
+}
+
+#[test]
+fn results_are_the_same_bit_for_bit_whatever_the_number_of_threads() {
+    let sequences = Arc::new(Sequences::packed([31, 64, 7, 90, 128, 3]));
+    let (n, d, heads) = (sequences.rows(), 96, 4);
+    let inputs = inputs([[n, d], [d, 3 * d], [d, d]], [3 * d, d, d, d, d]);
+    let run = |precision| {
+        let drop = |site| Pass::train(5).dropout(site, 0.1);
+        inputs.outcome(DType::F32, |[x, w1, w2], [b1, b2, bias, gamma, beta]| {
+            let qkv = linear(x.clone(), w1, b1, precision);
+            let context = attention(qkv, &sequences, heads, precision, drop(1));
+            let inner = linear_gelu(context, w2.clone(), b2, precision, drop(2));
+            let inner = product(inner, w2, precision);
+            residual_norm(x, inner, [bias, gamma, beta], 1e-12, drop(3))
+        })
+    };
+    let with = |threads, precision| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| run(precision))
+    };
+    for precision in [FULL, Precision::Bf16] {
+        let one = with(1, precision);
+        for threads in [2, 3, 7] {
+            let same = with(threads, precision) == one;
+            assert!(same, "{precision:?}: {threads} threads differ from one");
+        }
+    }
+}
+
+#[test]
+fn evaluation_without_autodiff_gives_the_same_values() {
+    let sequences = Arc::new(Sequences::packed([5, 1, 9]));
+    let Inputs([x, w], [b]) = inputs([[sequences.rows(), 72], [72, 24]], [24]);
+    for dropout in dropouts() {
+        let values = |x: Tensor<2>, w: Tensor<2>, b: Tensor<1>| {
+            let y = linear_gelu(x.clone(), w, b.clone(), FULL, dropout);
+            let normal =
+                residual_norm(y.clone(), y.clone(), [(); 3].map(|()| b.clone()), 1e-12, dropout);
+            [y, normal, attention(x, &sequences, 4, FULL, dropout)].map(host)
+        };
+        let recorded = values(leaf(&x, DType::F32), leaf(&w, DType::F32), leaf(&b, DType::F32));
+        let plain = values(x.clone(), w.clone(), b.clone());
+        assert!(recorded.iter().zip(&plain).all(|(a, b)| difference(a, b) < 1e-6));
+        assert_eq!(recorded[2], plain[2]);
+    }
+}

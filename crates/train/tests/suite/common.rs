@@ -1,0 +1,163 @@
+//! Small training problems with two coordinates.
+
+use std::collections::BTreeMap;
+
+use burn::module::{Module, Param};
+use burn::tensor::{Device, Int, Tensor, TensorData};
+use dsokr_basis::random::generator;
+use dsokr_nn::bag::{NgramBag, NgramBagConfig, SparseRow};
+use dsokr_nn::parameters::collect;
+use dsokr_nn::{Encoder, Mlp, MlpConfig, Model, Pass};
+use dsokr_train::{
+    Checkpoint, CheckpointSink, Decay, Error, LogLine, OptimizerName, Outcome, Task,
+    TrainingConfig, Validation, train,
+};
+
+pub fn device() -> Device {
+    Device::flex().autodiff()
+}
+
+/// Inputs, targets and the settings to train with.
+#[derive(Clone)]
+pub struct Problem<I> {
+    pub config: TrainingConfig,
+    pub inputs: Vec<I>,
+    pub targets: Vec<f32>,
+    pub residuals: Vec<f64>,
+}
+
+/// Loss and learning rate of each step.
+#[derive(Default)]
+pub struct Steps(pub Vec<(f64, f64)>);
+
+impl CheckpointSink<f64> for Steps {
+    fn step(&mut self, _: u64, loss: f64, learning_rate: f64) -> Result<(), Error> {
+        self.0.push((loss, learning_rate));
+        Ok(())
+    }
+
+    fn log(&mut self, _: &LogLine<f64>) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn best(
+        &mut self,
+        parameters: dsokr_nn::parameters::Parameters,
+    ) -> Result<Option<dsokr_nn::parameters::Parameters>, Error> {
+        Ok(Some(parameters))
+    }
+
+    fn checkpoint(&mut self, _: &Checkpoint) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+impl<I: Send + Sync> Problem<I> {
+    pub fn new(config: TrainingConfig, inputs: Vec<I>, targets: &[f32]) -> Self {
+        let (targets, residuals) = (targets.to_vec(), vec![0.25; inputs.len()]);
+        Self { config, inputs, targets, residuals }
+    }
+
+    pub fn train<E: Encoder<Input = I>>(
+        &self,
+        model: Model<E>,
+        steps: &mut Steps,
+    ) -> Result<Outcome<E>, Error> {
+        let validate = &|_: &Model<E>| Ok(Validation { metrics: 0.0, score: 0.0 });
+        let Self { config, inputs, targets, residuals } = self;
+        let device = &device();
+        let task = Task { config, seed: 0, device, inputs, targets, residuals, validate };
+        train(&task, model, None, steps, &mut ())
+    }
+
+    /// Loss and gradients of all pairs as one batch: those of a step of descent at rate 1.
+    pub fn gradients<E: Encoder<Input = I>>(
+        mut self,
+        model: Model<E>,
+    ) -> (f64, BTreeMap<String, Vec<f32>>) {
+        self.config = one_step(self.config);
+        let (mut steps, before) = (Steps::default(), values(&model));
+        let after = values(&self.train(model, &mut steps).unwrap().model);
+        let moved = |(name, before): (String, Vec<f32>)| {
+            let moved = before.iter().zip(&after[&name]).map(|(before, after)| before - after);
+            (name.clone(), moved.collect())
+        };
+        (steps.0[0].0, before.into_iter().map(moved).collect())
+    }
+}
+
+/// One step of descent at rate 1 on one batch.
+pub fn one_step(config: TrainingConfig) -> TrainingConfig {
+    TrainingConfig {
+        epochs: 1,
+        batch: 1000,
+        warmup: 0,
+        decay: Decay::None,
+        learning_rate: 1.0,
+        optimizer: OptimizerName::Sgd,
+        weight_decay: 0.0,
+        ..config
+    }
+}
+
+/// The values of all parameters.
+pub fn values<M: Module>(module: &M) -> BTreeMap<String, Vec<f32>> {
+    let parameters = collect(module).into_iter();
+    parameters.map(|(name, parameter)| (name, parameter.values.to_vec())).collect()
+}
+
+/// The largest difference of two models' parameters.
+pub fn apart(a: &BTreeMap<String, Vec<f32>>, b: &BTreeMap<String, Vec<f32>>) -> f32 {
+    assert!(a.keys().eq(b.keys()));
+    let pairs = a.values().flatten().zip(b.values().flatten());
+    pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+}
+
+/// Rows of a table, which are what inputs are encoded as.
+#[derive(Module, Debug)]
+pub struct Table {
+    pub rows: Param<Tensor<2>>,
+}
+
+impl Table {
+    pub fn new(values: &[f32], width: usize) -> Self {
+        let data = TensorData::new(values.to_vec(), [values.len() / width, width]);
+        Self { rows: Param::from_tensor(Tensor::from_data(data, &device())) }
+    }
+}
+
+impl Encoder for Table {
+    type Input = i32;
+
+    fn dimension(&self) -> usize {
+        self.rows.dims()[1]
+    }
+
+    fn forward(&self, batch: &[&i32], _: Pass) -> Tensor<2> {
+        let rows: Vec<i32> = batch.iter().map(|&&row| row).collect();
+        self.rows.val().select(0, Tensor::<1, Int>::from_ints(rows.as_slice(), &device()))
+    }
+}
+
+/// An MLP with two coordinates.
+pub fn mlp(inputs: usize, hidden: &[usize], dropout: f32) -> Mlp {
+    let config = MlpConfig { hidden: hidden.to_vec(), dropout };
+    config.init(inputs, &[0.1; 2], &mut generator(1, "parameters", 0), &device())
+}
+
+/// `n` inputs of five features.
+pub fn dense(n: usize) -> Vec<Vec<f32>> {
+    (0..n).map(|i| (0..5).map(|j| ((i * 5 + j) as f32).sin()).collect()).collect()
+}
+
+/// A bag of n-grams with two coordinates.
+pub fn bag(linear: bool, features: usize) -> NgramBag {
+    let config = NgramBagConfig { linear, embedding: 4, ..NgramBagConfig::default() };
+    config.init(features, &[0.5, 0.0], &mut generator(1, "parameters", 0), &device())
+}
+
+/// `n` inputs of a bag of at least 40.
+pub fn rows(n: u32) -> Vec<SparseRow> {
+    let row = |i| SparseRow { indices: vec![i, 3 * i + 2, 39], values: vec![0.5, -1.0, 0.1] };
+    (0..n).map(row).collect()
+}

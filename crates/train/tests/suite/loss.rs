@@ -1,0 +1,156 @@
+//! Values and gradients of the losses, by a step of descent on the predictions themselves.
+
+use dsokr_basis::loss::{
+    DistanceLoss, EpsilonInsensitive, EpsilonInsensitiveSquare, Huber, Square,
+};
+use dsokr_basis::processes::threads;
+use dsokr_nn::{Encoder, Mlp, Model, Pass};
+use dsokr_train::{Error, GroupConfig, LossConfig, OptimizerName, TrainingConfig};
+
+use crate::common::{Problem, Steps, Table, device, mlp};
+
+const P: usize = 3;
+const Z: [f32; 12] = [0.3, -0.2, 1.1, 2.0, 0.4, -1.5, 0.1, 0.2, 0.3, -0.7, 0.6, 0.9];
+/// The first and the last pair have the same output.
+const Y: [f32; 12] = [0.2, -0.4, 1.0, -1.0, 0.5, 0.5, 0.1, 0.2, 0.3, 0.2, -0.4, 1.0];
+const R: [f64; 4] = [0.05, 0.3, 0.0, 0.7];
+
+/// The sum of the losses of all pairs, its gradient in z and, with a temperature, in the scale ln 1/τ.
+fn found(loss: &LossConfig, z: &[f32], scale: Option<f64>) -> (f64, Vec<f32>, f32) {
+    let config = TrainingConfig { loss: *loss, clip: 0.0, ..TrainingConfig::default() };
+    let problem = Problem { residuals: R.to_vec(), ..Problem::new(config, vec![0, 1, 2, 3], &Y) };
+    let model = Model::new(Table::new(z, P));
+    let model = match scale {
+        Some(scale) => model.with_temperature((-scale).exp(), &device()),
+        None => model,
+    };
+    let (mean, gradients) = problem.gradients(model);
+    let gradient = gradients["encoder.rows"].iter().map(|v| 4.0 * v).collect();
+    (4.0 * mean, gradient, gradients.get("scale").map_or(0.0, |scale| 4.0 * scale[0]))
+}
+
+/// The value is the expected one, and gradients are its differences where every pair but `skip` is smooth.
+fn check(config: &LossConfig, scale: Option<f64>, expected: f64, skip: usize) {
+    let (value, gradient, slope) = found(config, &Z, scale);
+    assert!((value / expected - 1.0).abs() < 1e-5, "{config:?}: {value} {expected}");
+    let step = 1e-2;
+    let near = |value: &dyn Fn(f32) -> f64, own: f32| {
+        let difference = (value(step) - value(-step)) / f64::from(2.0 * step);
+        let apart = (difference - f64::from(own)).abs();
+        assert!(apart < 2e-3 * (1.0 + f64::from(own).abs()), "{config:?}: {own} {difference}");
+    };
+    for at in (0..Z.len()).filter(|at| at / P != skip) {
+        let value = |by: f32| {
+            let mut z = Z;
+            z[at] += by;
+            found(config, &z, scale).0
+        };
+        near(&value, gradient[at]);
+    }
+    if let Some(scale) = scale {
+        near(&|by| found(config, &Z, Some(scale + f64::from(by))).0, slope);
+    }
+    assert!(gradient.iter().all(|value| value.is_finite()));
+}
+
+#[test]
+fn losses_are_those_of_kernel_machines_and_gradients_their_differences() {
+    let check = |config: LossConfig, loss: &dyn DistanceLoss| {
+        let root = |((z, y), r): ((&[f32], &[f32]), f64)| {
+            let squares = z.iter().zip(y).map(|(&z, &y)| (f64::from(z) - f64::from(y)).powi(2));
+            (squares.sum::<f64>() + r).sqrt()
+        };
+        let roots = Z.chunks(P).zip(Y.chunks(P)).zip(R).map(root);
+        // the third pair is met exactly: its distance has no gradient
+        check(&config, None, roots.map(|root| loss.value(root)).sum(), 2);
+    };
+    check(LossConfig::Square(Square {}), &Square {});
+    for kappa in [0.8, 50.0] {
+        check(LossConfig::Huber(Huber { kappa }), &Huber { kappa });
+    }
+    let loss = EpsilonInsensitive { epsilon: 0.5 };
+    check(LossConfig::EpsilonInsensitive(loss), &loss);
+    let loss = EpsilonInsensitiveSquare { epsilon: 0.5 };
+    check(LossConfig::EpsilonInsensitiveSquare(loss), &loss);
+}
+
+#[test]
+fn losses_with_a_temperature_are_cross_entropies() {
+    // ⟨z_i, y_j⟩ of unit vectors
+    let score = |i: usize, j: usize| {
+        let unit = |row: &[f32]| {
+            let length = row.iter().map(|v| v * v).sum::<f32>().sqrt();
+            row.iter().map(|v| f64::from(v / length)).collect::<Vec<_>>()
+        };
+        let (z, y) = (unit(&Z[i * P..][..P]), unit(&Y[j * P..][..P]));
+        z.iter().zip(&y).map(|(a, b)| a * b).sum::<f64>()
+    };
+    let log_sum = |scores: [f64; 4], n: usize, by: f64| {
+        scores[..n].iter().map(|score| (by * score).exp()).sum::<f64>().ln()
+    };
+    let all = [0, 1, 2, 3];
+    let row = |i, n, by| log_sum(all.map(|j| score(i, j)), n, by) - by * score(i, i);
+    let column = |i, by| log_sum(all.map(|j| score(j, i)), 4, by) - by * score(i, i);
+    let contrastive = all.map(|i| 0.5 * (row(i, 4, 2.0) + column(i, 2.0)));
+    let config = LossConfig::Contrastive { temperature: 0.5 };
+    check(&config, Some(2f64.ln()), contrastive.iter().sum(), 9);
+    // three of the outputs are distinct
+    let config = LossConfig::Softmax { temperature: 0.1 };
+    check(&config, Some(3f64.ln()), all.map(|i| row(i, 3, 3.0)).iter().sum(), 9);
+}
+
+fn inputs() -> Vec<Vec<f32>> {
+    [[1.0f32, 0.0], [0.0, 1.0], [1.0, 1.0], [-1.0, 0.5]].map(Vec::from).to_vec()
+}
+
+/// The model after 20 steps towards targets, from a model whose encoder hardly learns.
+fn trained(model: Model<Mlp>, targets: &[f32], optimizer: OptimizerName) -> Model<Mlp> {
+    let (parameters, name) = ("encoder".into(), OptimizerName::Sgd);
+    let group = GroupConfig { parameters, optimizer: name, learning_rate: 1e-9 };
+    // the gradient vanishes where targets are met
+    let learning_rate = if optimizer == OptimizerName::Sgd { 500.0 } else { 0.5 };
+    let loss = LossConfig::Softmax { temperature: 0.01 };
+    let config = TrainingConfig { loss, optimizer, learning_rate, ..TrainingConfig::default() };
+    let config = TrainingConfig { groups: vec![group], warmup: 0, clip: 0.0, ..config };
+    Problem::new(config, inputs(), targets).train(model, &mut Steps::default()).unwrap().model
+}
+
+#[test]
+fn a_temperature_at_its_bound_returns() {
+    let encoder = mlp(2, &[], 0.0);
+    let z = encoder.forward(&inputs().iter().collect::<Vec<_>>(), Pass::Evaluate);
+    let met = z.into_data().try_to_vec::<f32>().unwrap();
+    let missed = [&met[2..], &met[..2]].concat();
+    for optimizer in [OptimizerName::Sgd, OptimizerName::Adam, OptimizerName::AdamW] {
+        let model = Model::new(encoder.clone()).with_temperature(0.1, &device());
+        let scale = |model: &Model<Mlp>| model.scale.as_ref().unwrap().val().into_scalar::<f32>();
+        // predictions that meet their targets sharpen, those that do not blur
+        let sharp = trained(model, &met, optimizer);
+        let bound = 100f64.ln() as f32;
+        assert!(scale(&sharp) == bound, "{optimizer:?}: {}", scale(&sharp));
+        let blurred = trained(sharp, &missed, optimizer);
+        assert!(scale(&blurred) < bound - 1.0, "{optimizer:?}: {}", scale(&blurred));
+    }
+}
+
+#[test]
+fn a_loss_that_does_not_fit_the_model_or_the_ranks_is_refused() {
+    let softmax = LossConfig::Softmax { temperature: 0.1 };
+    let contrastive = LossConfig::Contrastive { temperature: 0.1 };
+    for (loss, temperature, size) in [(softmax, None, 1), (contrastive, Some(0.1), 2)] {
+        let config = TrainingConfig { loss, ..TrainingConfig::default() };
+        let refused = threads(size, || {
+            let model = Model::new(mlp(2, &[], 0.0));
+            let model = match temperature {
+                Some(temperature) => model.with_temperature(temperature, &device()),
+                None => model,
+            };
+            let problem = Problem::new(config.clone(), inputs(), &[0.5; 8]);
+            problem.train(model, &mut Steps::default()).err()
+        });
+        for error in refused {
+            let key = "training.loss.name";
+            assert!(matches!(error, Some(Error::Value { key: found, .. }) if found == key));
+        }
+    }
+}

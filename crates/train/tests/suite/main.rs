@@ -1,0 +1,7 @@
+//! Trainings, and what a step of one shows of batches, losses, gradients and optimisers.
+
+mod common;
+mod gradients;
+mod loss;
+mod optimizer;
+mod steps;

@@ -1,0 +1,71 @@
+//! Update rules: against Burn's, against the same rules on numbers of 64 bits, and of groups.
+
+use burn::module::{Module, ModuleMapper, Param};
+use burn::optim::{AdamWConfig, GradientsParams, ModuleOptimizer};
+use burn::tensor::{DType, Tensor};
+use dsokr_nn::parameters::collect;
+use dsokr_nn::{Encoder, Pass};
+use dsokr_train::{GroupConfig, OptimizerName, TrainingConfig, Update};
+
+use crate::common::{Table, apart, mlp, values};
+
+fn numbers(n: usize, seed: usize) -> Vec<f32> {
+    (0..n).map(|i| (((i + seed) * 7919 % 1009) as f32 - 504.0) / 300.0).collect()
+}
+
+/// The table after five steps with changing gradients, in 32 or 64 bits. Those of the CPU engine are one pass, those of
+/// 64 bits and of other devices are composed.
+fn stepped(mut optimizer: ModuleOptimizer, dtype: DType) -> Table {
+    struct Cast(DType);
+
+    impl ModuleMapper for Cast {
+        fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+            param.map(|tensor| tensor.inner().cast(self.0).autodiff().require_grad())
+        }
+    }
+
+    let size = 8_000 * 5;
+    let mut table = Table::new(&numbers(size, 0), 5).map(&mut Cast(dtype));
+    for step in 1..6 {
+        let factors = Table::new(&numbers(size, step), 5).map(&mut Cast(dtype)).rows.val();
+        let loss = (table.rows.val() * factors.detach()).sum();
+        let gradients = GradientsParams::from_grads(loss.backward(), &table);
+        table = optimizer.step(1e-2, table, gradients);
+    }
+    table
+}
+
+#[test]
+fn rules_are_those_of_burn_and_of_64_bits() {
+    let (epsilon, weight_decay) = (1e-5, 0.1);
+    let config = |optimizer| {
+        let weight_decay = if optimizer == OptimizerName::AdamW { weight_decay } else { 0.0 };
+        TrainingConfig { optimizer, epsilon, weight_decay, ..TrainingConfig::default() }
+    };
+    for optimizer in [OptimizerName::Sgd, OptimizerName::Adam, OptimizerName::AdamW] {
+        let ours = |dtype| values(&stepped(Update::from_config(&config(optimizer)), dtype));
+        assert!(apart(&ours(DType::F32), &ours(DType::F64)) < 1e-6, "{optimizer:?}");
+    }
+    let theirs = AdamWConfig::new().with_epsilon(epsilon).with_weight_decay(weight_decay).init();
+    let ours = Update::from_config(&config(OptimizerName::AdamW));
+    let [ours, theirs] = [ours, theirs].map(|rule| values(&stepped(rule, DType::F32)));
+    assert!(apart(&ours, &theirs) < 1e-6);
+}
+
+#[test]
+fn groups_have_their_own_rule_and_rate() {
+    let encoder = mlp(1, &[], 0.0);
+    let (parameters, optimizer) = ("bias".into(), OptimizerName::Sgd);
+    let groups = vec![GroupConfig { parameters, optimizer, learning_rate: 0.25 }];
+    let (optimizer, learning_rate) = (OptimizerName::Adam, 0.1);
+    let config = TrainingConfig { optimizer, learning_rate, groups, ..TrainingConfig::default() };
+    let sum = encoder.forward(&[&vec![1.0]], Pass::Evaluate).sum() * 2.0;
+    let gradients = GradientsParams::from_grads(sum.backward(), &encoder);
+    let before = collect(&encoder);
+    // halfway through a warm-up, both rates are halved
+    let after = collect(&Update::from_config(&config).step(0.05, encoder, gradients));
+    for (name, moved) in [("layers.0.bias", 0.125 * 2.0), ("layers.0.weight", 0.05)] {
+        let values = before[name].values.iter().zip(&*after[name].values);
+        assert!(values.into_iter().all(|(a, b)| (a - b - moved).abs() < 1e-5), "{name}");
+    }
+}

@@ -1,0 +1,145 @@
+//! Batches and their shares, learning rates, and the best evaluation.
+
+use std::cell::RefCell;
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+
+use burn::module::{Module, Param};
+use burn::tensor::Tensor;
+use dsokr_basis::processes::threads;
+use dsokr_nn::{Encoder, Model, Pass, init};
+use dsokr_train::{Decay, Event, Observer, Task, TrainingConfig, Validation, train};
+
+use crate::common::{Problem, Steps, device, mlp};
+
+/// Writes down the numbers of the inputs of each pass. An input is its number and its length.
+#[derive(Module, Debug)]
+struct Recorder {
+    bias: Param<Tensor<1>>,
+    #[module(skip)]
+    passes: Arc<Mutex<Vec<Vec<usize>>>>,
+}
+
+impl Encoder for Recorder {
+    type Input = (usize, usize);
+
+    fn dimension(&self) -> usize {
+        2
+    }
+
+    fn length(&self, (_, length): &(usize, usize)) -> usize {
+        *length
+    }
+
+    fn forward(&self, batch: &[&(usize, usize)], _: Pass) -> Tensor<2> {
+        self.passes.lock().unwrap().push(batch.iter().map(|input| input.0).collect());
+        self.bias.val().unsqueeze::<2>().repeat(&[batch.len(), 1])
+    }
+}
+
+/// The inputs of each pass of a training on inputs of these lengths.
+fn passes(config: TrainingConfig, seed: u64, lengths: &[usize]) -> Vec<Vec<usize>> {
+    let inputs: Vec<(usize, usize)> = lengths.iter().copied().enumerate().collect();
+    let (targets, residuals) = (vec![0.5; 2 * inputs.len()], vec![0.0; inputs.len()]);
+    let passes = Arc::default();
+    let bias = init::constant([2], 0.0, &device());
+    let model = Model::new(Recorder { bias, passes: Arc::clone(&passes) });
+    let (validate, config) = (&|_: &_| Ok(Validation { metrics: 0.0, score: 0.0 }), &config);
+    let (inputs, targets, residuals, device) = (&inputs, &targets, &residuals, &device());
+    let task = Task { config, seed, device, inputs, targets, residuals, validate };
+    train(&task, model, None, &mut (), &mut ()).unwrap();
+    std::mem::take(&mut passes.lock().unwrap())
+}
+
+#[test]
+fn pairs_occur_once_in_batches_of_similar_lengths_by_seed_and_epoch() {
+    let lengths: Vec<usize> = (0..1234).map(|i| i * 7919 % 97).collect();
+    let all = |seed| {
+        let config = TrainingConfig { batch: 16, epochs: 2, ..TrainingConfig::default() };
+        let mut first = passes(config, seed, &lengths);
+        let second = first.split_off(first.len() / 2);
+        [first, second]
+    };
+    let [first, second] = all(1);
+    for epoch in [&first, &second] {
+        let mut seen = epoch.concat();
+        seen.sort_unstable();
+        assert_eq!(seen, (0..1234).collect::<Vec<_>>());
+    }
+    assert_ne!(first, second);
+    assert_ne!(first, all(2)[0]);
+    assert_eq!([&first, &second], all(1).each_ref());
+    let spread = |batch: &Vec<usize>| {
+        let all = || batch.iter().map(|&i| lengths[i]);
+        all().max().unwrap_or(0) - all().min().unwrap_or(0)
+    };
+    let mean = first.iter().map(spread).sum::<usize>() as f64 / first.len() as f64;
+    assert!(mean < 10.0, "{mean}");
+}
+
+#[test]
+fn shares_cover_a_batch_and_are_balanced() {
+    let check = |size, lengths: &[usize]| {
+        let config = TrainingConfig { batch: 64, epochs: 1, ..TrainingConfig::default() };
+        let one = passes(config.clone(), 1, lengths).concat();
+        let shares = threads(size, || passes(config.clone(), 1, lengths).concat());
+        assert_eq!(shares.concat(), one, "{size} ranks");
+        let of = |share: &Vec<usize>| share.iter().map(|&i| lengths[i]).sum::<usize>();
+        let (total, longest) = (lengths.iter().sum::<usize>(), lengths.iter().max().unwrap_or(&0));
+        assert!(shares.iter().all(|share| of(share) <= total / size + longest));
+    };
+    for size in 1..6 {
+        for n in [1, 2, 3, 7, 64] {
+            check(size, &Range::from(0..n).map(|i| 1 + i * i).collect::<Vec<_>>());
+        }
+    }
+    // lengths may all be zero
+    check(2, &[0, 0, 0]);
+}
+
+#[test]
+fn rates_rise_to_the_largest_and_fall_to_nearly_zero() {
+    let rates = |decay, epochs| -> Vec<f64> {
+        let config = TrainingConfig { learning_rate: 2.0, warmup: 4, ..Default::default() };
+        let config = TrainingConfig { epochs, decay, ..config };
+        let mut steps = Steps::default();
+        let problem = Problem::new(config, vec![vec![1.0]], &[0.5; 2]);
+        problem.train(Model::new(mlp(1, &[], 0.0)), &mut steps).unwrap();
+        steps.0.into_iter().map(|(_, rate)| rate).collect()
+    };
+    assert_eq!(rates(Decay::Linear, 14)[..6], [0.5, 1.0, 1.5, 2.0, 2.0, 1.8]);
+    for decay in [Decay::Linear, Decay::Cosine] {
+        let rates = rates(decay, 14);
+        assert!(rates[4..].is_sorted_by(|a, b| b < a), "{decay:?}: {rates:?}");
+        assert!(rates[13] > 0.0 && rates[13] <= 0.21);
+    }
+    assert_eq!(rates(Decay::None, 14)[13], 2.0);
+    // a warm-up longer than training is only a warm-up
+    assert_eq!(rates(Decay::Linear, 3), [0.5, 1.0, 1.5]);
+}
+
+/// The evaluations that are the best so far.
+struct Bests(Vec<bool>);
+
+impl Observer for Bests {
+    fn event(&mut self, event: &Event) {
+        if let Event::Evaluation { best, .. } = event {
+            self.0.push(*best);
+        }
+    }
+}
+
+#[test]
+fn a_score_that_is_not_a_number_is_below_all_others() {
+    let config = &TrainingConfig { epochs: 5, warmup: 0, ..TrainingConfig::default() };
+    let scores = RefCell::new(vec![0.2, 0.1, f64::NAN, 0.1, f64::NAN]);
+    let validate = &|_: &_| {
+        let score = scores.borrow_mut().pop().unwrap();
+        Ok(Validation { metrics: score, score })
+    };
+    let (inputs, targets, residuals, device) = (&[vec![1.0]], &[0.5; 2], &[0.25], &device());
+    let task = Task { config, seed: 0, device, inputs, targets, residuals, validate };
+    let mut bests = Bests(Vec::new());
+    train(&task, Model::new(mlp(1, &[], 0.0)), None, &mut (), &mut bests).unwrap();
+    assert_eq!(bests.0, [true, true, false, false, true]);
+}
