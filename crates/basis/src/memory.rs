@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Memory that a process can still take.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,36 +51,36 @@ fn groups() -> Vec<Limit> {
     for line in lines.lines() {
         let mut parts = line.splitn(3, ':').skip(1);
         let (Some(controllers), Some(group)) = (parts.next(), parts.next()) else { continue };
-        let (root, names) = match controllers {
-            "" => ("/sys/fs/cgroup", ["memory.max", "memory.current", "inactive_file"]),
-            one if one.split(',').any(|name| name == "memory") => (
-                "/sys/fs/cgroup/memory",
-                ["memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"],
-            ),
+        let root = match controllers {
+            "" => "/sys/fs/cgroup",
+            one if one.split(',').any(|name| name == "memory") => "/sys/fs/cgroup/memory",
             _ => continue,
         };
-        let mut folder = PathBuf::from(root).join(group.trim_start_matches('/'));
         // a container sees its own group as the root
-        loop {
-            limits.extend(left(&folder, names));
-            if folder == Path::new(root) || !folder.pop() {
-                break;
-            }
-        }
+        let folder = Path::new(root).join(group.trim_start_matches('/'));
+        let above = folder.ancestors().take_while(|folder| folder.starts_with(root));
+        limits.extend(above.filter_map(in_group));
     }
     limits
 }
 
-/// The limit of a group less its use; pages of files that the system can drop are no use.
-fn left(folder: &Path, [limit, usage, cached]: [&str; 3]) -> Option<Limit> {
+/// What a control group, of version 1 or 2, has left: its limit less its use. Pages of files that the system can
+/// drop are not in use. None for a folder that is no group with a limit.
+pub fn in_group(folder: &Path) -> Option<Limit> {
     let number = |name: &str| -> Option<f64> {
         fs::read_to_string(folder.join(name)).ok()?.trim().parse().ok()
     };
-    // without a limit the file says "max", or a number near 2^63
-    let most = number(limit).filter(|&bytes| bytes < 1e18)?;
-    let used = number(usage)? - field(&folder.join("memory.stat"), cached).unwrap_or(0.0);
-    let source = folder.join(limit).display().to_string();
-    Some(Limit { bytes: (most - used).max(0.0), source })
+    let versions = [
+        ["memory.max", "memory.current", "inactive_file"],
+        ["memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"],
+    ];
+    versions.into_iter().find_map(|[limit, usage, cached]| {
+        // without a limit the file says "max", or a number near 2^63
+        let most = number(limit).filter(|&bytes| bytes < 1e18)?;
+        let used = number(usage)? - field(&folder.join("memory.stat"), cached).unwrap_or(0.0);
+        let source = folder.join(limit).display().to_string();
+        Some(Limit { bytes: (most - used).max(0.0), source })
+    })
 }
 
 /// The number behind a name in a file of names and numbers.
@@ -101,40 +101,5 @@ impl fmt::Display for Bytes {
         let value = self.0 / 1000f64.powf(power);
         let places = usize::from(power > 0.0 && value < 99.95);
         write!(out, "{value:.places$} {}", units[power as usize])
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bytes_have_units() {
-        for (bytes, text) in
-            [(0.0, "0 bytes"), (999.0, "999 bytes"), (1.5e9, "1.5 GB"), (4e20, "400 EB")]
-        {
-            assert_eq!(Bytes(bytes).to_string(), text);
-        }
-    }
-
-    #[test]
-    fn a_group_has_left_what_is_not_used() {
-        let folder = tempfile::tempdir().unwrap();
-        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
-        let names = ["memory.max", "memory.current", "inactive_file"];
-        write("memory.max", "max\n");
-        write("memory.current", "600\n");
-        write("memory.stat", "anon 500\ninactive_file 100\n");
-        assert_eq!(left(folder.path(), names), None);
-        write("memory.max", "1000\n");
-        assert_eq!(left(folder.path(), names).unwrap().bytes, 500.0);
-        assert_eq!(left(&folder.path().join("absent"), names), None);
-    }
-
-    #[cfg(target_os = "linux")]
-    #[test]
-    fn this_process_has_a_limit_and_holds_memory() {
-        assert!(available().unwrap().bytes > 0.0);
-        assert!(resident() > 1e5);
     }
 }

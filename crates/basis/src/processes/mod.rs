@@ -331,6 +331,3 @@ pub fn part(n: usize, at: usize, of: usize) -> Range<usize> {
     let bound = |at: usize| (n as u128 * at as u128 / of as u128) as usize;
     bound(at)..bound(at + 1)
 }
-
-#[cfg(test)]
-mod tests;

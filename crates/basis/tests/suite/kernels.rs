@@ -227,3 +227,16 @@ fn configuration_is_strict() {
     let error = serde_json::from_str::<Kernel>(r#"{"name":"cosin"}"#).unwrap_err().to_string();
     assert!(error.contains("cosin") && error.contains("tanimoto"), "{error}");
 }
+
+#[test]
+fn the_exponential_is_that_of_the_standard_library() {
+    let exp = |x: f64| Kernel::Gaussian { gamma: 1.0 }.evaluate(0.0, -x, 0.0);
+    assert_eq!((exp(0.0), exp(-0.0)), (1.0, 1.0));
+    assert_eq!((exp(-708.1), exp(f64::NEG_INFINITY)), (0.0, 0.0));
+    let mut worst = 0.0f64;
+    for step in 0..1_000_000 {
+        let x = -708.0 * (f64::from(step) / 1e6).powi(4);
+        worst = worst.max((exp(x) / x.exp() - 1.0).abs());
+    }
+    assert!(worst < 4.5e-16, "{worst}");
+}

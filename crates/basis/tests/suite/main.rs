@@ -1,5 +1,6 @@
 //! Tests of dsokr-basis against brute force, dense algebra, simulation, and golden values.
 
+mod cancellation;
 mod eigenbasis;
 mod features;
 mod featurizers;
@@ -7,7 +8,9 @@ mod files;
 mod kernels;
 mod leverage;
 mod mapped;
+mod memory;
 mod own_kernels;
+mod processes;
 mod random;
 mod ranks;
 mod real_data;

@@ -10,6 +10,53 @@ fn ngrams(kind: NgramKind, min: usize, max: usize) -> NgramConfig {
     NgramConfig { kind, min, max, min_texts: 1, lowercase: true, buckets: 0 }
 }
 
+/// The n-grams of a text, which a fit to it keeps, in the order of their bytes; none where there is none.
+fn terms(config: &NgramConfig, text: &str) -> Vec<String> {
+    let Ok(fitted) = TfIdf::fit(std::slice::from_ref(config), [text].into_iter()) else {
+        return Vec::new();
+    };
+    let json: serde_json::Value = serde_json::from_str(&fitted.to_json()).unwrap();
+    serde_json::from_value(json["blocks"][0]["terms"].clone()).unwrap()
+}
+
+#[test]
+fn ngrams_of_each_kind() {
+    use NgramKind::{AcrossWords, Characters, Words};
+    let acids = ["acids", "ester", "ester of", "methyl", "methyl ester", "of", "of acids"];
+    for (kind, min, max, text, expected) in [
+        // words have two characters and join with a space
+        (Words, 1, 2, "a methyl-ester of 5 acids", &acids[..]),
+        // characters stay within padded words; a short word counts once
+        (Characters, 3, 5, "an é", &[" an", " an ", " é ", "an "]),
+        (Characters, 5, 7, "an é", &[" an ", " é "]),
+        // white space is one space, and texts that are too short have none
+        (AcrossWords, 2, 4, "A \n é", &[" é", "a ", "a é"]),
+        (AcrossWords, 2, 4, "é", &[]),
+        (AcrossWords, 2, 4, " ", &[]),
+    ] {
+        assert_eq!(terms(&ngrams(kind, min, max), text), expected, "{kind:?} {text:?}");
+    }
+}
+
+#[test]
+fn blocks_in_both_cases_share_a_text() {
+    let lower = ngrams(NgramKind::Words, 1, 1);
+    let cased = NgramConfig { lowercase: false, ..lower.clone() };
+    assert_eq!(terms(&lower, "Methyl ESTER"), ["ester", "methyl"]);
+    assert_eq!(terms(&cased, "Methyl ESTER"), ["ESTER", "Methyl"]);
+    let blocks = [lower.clone(), cased, lower];
+    let row = TfIdf::fit(&blocks, ["Methyl ESTER"].into_iter()).unwrap().transform("methyl ESTER");
+    assert_eq!(row.indices, [0, 1, 2, 4, 5]);
+}
+
+/// A word that is shorter than the n-grams counts once in a row.
+#[test]
+fn short_words_count_once() {
+    let fitted = TfIdf::fit(&[ngrams(NgramKind::Characters, 3, 9)], ["é é", "a"].into_iter());
+    let once = TfIdf::fit(&[ngrams(NgramKind::Characters, 3, 3)], ["é é", "a"].into_iter());
+    assert_eq!(fitted.unwrap().transform("é a"), once.unwrap().transform("é a"));
+}
+
 #[test]
 fn hashed_rows_equal_vocabulary_rows_when_buckets_do_not_collide() {
     let texts = ["a methyl ester of an acid", "an ester", "a long chain acid"];

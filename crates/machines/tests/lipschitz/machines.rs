@@ -231,7 +231,7 @@ fn prepared_inputs_serve_many_fits() {
     let targets = Targets::new(1, y).unwrap();
     let kind = SketchKind::Accumulation { terms: 3 };
     let prepared = InputFeatures::new(basis(&x, &kind, 25), &x).unwrap();
-    for (loss, lambda) in losses(1).into_iter().zip([1e-4, 1e-3, 1e-2, 1e-3, 1e-4]) {
+    for (loss, lambda) in losses(1).into_iter().zip([1e-4, 1e-3, 1e-2, 1e-3, 1e-3, 1e-4]) {
         let output = OutputMatrix::identity(1).unwrap();
         let problem = LipschitzProblem { loss, output, lambda, offset: Offset::Constant };
         let many = LipschitzModel::fit(&prepared, &targets, &problem, &Stop::default()).unwrap();

@@ -118,6 +118,7 @@ pub fn losses(d: usize) -> Vec<Loss> {
         Loss::from(Square {}),
         Loss::from(Huber { kappa: 0.5 }),
         Loss::from(EpsilonInsensitive { epsilon: 0.3 }),
+        Loss::from(EpsilonInsensitive { epsilon: 0.0 }),
         Loss::from(EpsilonInsensitiveSquare { epsilon: 0.3 }),
         Loss::pinball(levels),
     ]

@@ -195,3 +195,45 @@ fn sums_of_kernels() {
     let one = Mat::from_fn(2, 2, |i, j| f64::from(u8::from(i == j)));
     assert!(matches!(alignf(&[one.as_ref()], &ideal), Err(Error::Basis(_))));
 }
+
+/// The weights are v/‖v‖ of the minimum of `vᵀ M v − 2 vᵀ a` over `v ≥ 0`: the conditions of Karush, Kuhn and
+/// Tucker hold, also where M is singular.
+#[test]
+fn no_kernel_of_weight_0_would_join_and_no_other_would_change() {
+    for (count, rank, seed) in [(1, 3, 0), (4, 9, 1), (12, 30, 2), (12, 5, 3), (40, 60, 4)] {
+        let mut random = generator(seed, "alignments", 0);
+        let n = 25;
+        let column = |random: &mut _| (0..n).map(|_| unit(random) - 0.5).collect::<Vec<f64>>();
+        let gram = |columns: &[Vec<f64>]| -> Rows {
+            let element = |i: usize, j: usize| columns.iter().map(|c| c[i] * c[j]).sum();
+            (0..n).map(|i| (0..n).map(|j| element(i, j)).collect()).collect()
+        };
+        // kernels of a few directions, which they share
+        let shared: Vec<Vec<f64>> = (0..rank).map(|_| column(&mut random)).collect();
+        let kernels: Vec<Rows> = (0..count)
+            .map(|k| gram(&[shared[k % rank].clone(), shared[(5 * k + 1) % rank].clone()]))
+            .collect();
+        let matrices: Vec<Mat<f64>> = kernels.iter().map(matrix).collect();
+        let grams: Vec<_> = matrices.iter().map(Mat::as_ref).collect();
+        let outputs = [shared[0].clone(), shared[rank / 2].clone(), column(&mut random)];
+        let rows = dense(&(0..n).map(|i| outputs.iter().map(|c| c[i]).collect()).collect());
+        let w = alignf(&grams, &Ideal { kernel: &Kernel::Linear, rows: &rows }).unwrap();
+
+        let dot = |a: &Rows, b: &Rows| -> f64 {
+            a.iter().flatten().zip(b.iter().flatten()).map(|(a, b)| a * b).sum()
+        };
+        let parts: Vec<Rows> = kernels.iter().map(centred_gram).collect();
+        let y =
+            centred_gram(&gram(&outputs.map(|c| c.iter().map(|&v| f64::from(v as f32)).collect())));
+        let a: Vec<f64> = parts.iter().map(|part| dot(part, &y)).collect();
+        let m_w = |k: usize| -> f64 { (0..count).map(|l| dot(&parts[k], &parts[l]) * w[l]).sum() };
+        let m_w: Vec<f64> = (0..count).map(m_w).collect();
+        let along = |v: &[f64]| -> f64 { v.iter().zip(&w).map(|(v, w)| v * w).sum() };
+        let length = along(&a) / along(&m_w);
+        for k in 0..count {
+            let slope = (a[k] - length * m_w[k]) / a.iter().fold(0.0, |most: f64, &a| most.max(a));
+            assert!(w[k] >= 0.0 && slope < 1e-6, "{count} {rank}: {slope} at {k}");
+            assert!(w[k] == 0.0 || slope > -1e-6, "{count} {rank}: {slope} at {k}");
+        }
+    }
+}

@@ -1,4 +1,10 @@
-use super::*;
+//! What ranks exchange, with threads of this process as ranks.
+
+use dsokr_basis::Error;
+use dsokr_basis::processes::{Processes, threads};
+
+/// The most numbers that are added up at once.
+const BUCKET: usize = 1 << 20;
 
 #[test]
 fn sums_are_taken_in_the_order_of_ranks_and_are_the_same_everywhere() {
