@@ -95,20 +95,3 @@ pub(crate) fn label_rows(
     let vocabulary = LabelVocabulary::fit(&both)?;
     Ok([vocabulary.rows(truth)?, vocabulary.rows(predicted)?])
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn labels_are_counted_one_by_one() {
-        let set = |labels: &[&str]| labels.iter().map(|label| label.to_string()).collect();
-        let truth: Vec<Vec<String>> = vec![set(&["a", "b"]), set(&["b", "b"]), set(&[])];
-        let predicted = vec![set(&["b"]), set(&["a", "b"]), set(&["c"])];
-        let all = LabelScores::of(&truth, &predicted).unwrap();
-        let of = |at: usize| (&all[at].label[..], all[at].support, all[at].predicted, all[at].f1);
-        assert_eq!([of(0), of(1), of(2)], [("b", 2, 2, 1.0), ("a", 1, 1, 0.0), ("c", 0, 1, 0.0)]);
-        assert_eq!((all[1].precision, all[1].recall, all[2].recall), (0.0, 0.0, 0.0));
-        assert!(LabelScores::of(&truth, &predicted[..2]).is_err());
-    }
-}

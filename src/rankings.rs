@@ -57,21 +57,3 @@ impl RankingScores {
         Ok((tau, same))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn kendalls_tau_counts_pairs() {
-        let truth = [vec![0, 1, 2, 3], vec![0, 1, 2, 3], vec![0, 0, 1, 2], vec![3, 2, 1, 0]];
-        let predicted = [vec![0, 1, 2, 3], vec![1, 0, 2, 3], vec![0, 1, 2, 3], vec![0, 1, 2, 3]];
-        let scores = RankingScores::of(&truth, &predicted).unwrap();
-        let expected = (1.0 + 4.0 / 6.0 + 5.0 / 30f64.sqrt() - 1.0) / 4.0;
-        assert!((scores.kendall_tau - expected).abs() < 1e-12, "{scores:?}");
-        assert_eq!(scores.exact, 0.25);
-        let tied = RankingScores::of(&[vec![1, 1]], &[vec![0, 1]]).unwrap();
-        assert_eq!(tied, RankingScores { kendall_tau: 0.0, exact: 0.0 });
-        assert!(RankingScores::of(&[vec![0, 1]], &[vec![0, 1, 2]]).is_err());
-    }
-}

@@ -201,15 +201,4 @@ impl Evaluation {
         let QueryValues { distances, bond_distances, .. } = &self.queries;
         Some([distances.as_deref()?, bond_distances.as_deref()?])
     }
-
-    /// An evaluation of outputs alone.
-    #[cfg(test)]
-    pub(crate) fn of_outputs(truth: Truth, predicted: Truth) -> Self {
-        let ranks = vec![None; truth.len()];
-        let metrics = Metrics::from_ranks(&ranks, 0, 0).unwrap();
-        let (scores, queries) = OutputScores::with_queries(&truth, &predicted).unwrap();
-        let scores = Scores { outputs: Some(scores), ..metrics.into() };
-        let golds = vec![String::new(); truth.len()];
-        Self { scores, ranks, golds, outputs: Some((truth, predicted)), named: None, queries }
-    }
 }

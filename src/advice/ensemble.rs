@@ -72,20 +72,3 @@ fn worse_than_member(config: &Checked, report: &Report, members: &[Member]) -> O
          {ensemble:.places$}): leave weak members out, or set ensemble.fit_weights = true"
     ))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::together;
-
-    #[test]
-    fn lines_of_members_are_said_once() {
-        let (a, b) = (("a", "perfect h is low"), ("b", "perfect h is low"));
-        assert_eq!(together(&[a, b], 2), "perfect h is low");
-        assert_eq!(together(&[a, b], 3), "members a, b: perfect h is low");
-        assert_eq!(together(&[b], 3), "member b: perfect h is low");
-        let falls = [("a", "falls by 0.1"), ("b", "falls by 0.2"), ("c", "falls by 0.3")];
-        let line = "member a: falls by 0.1; similarly every other member";
-        assert_eq!(together(&falls, 3), line);
-        assert_eq!(together(&falls, 4), "member a: falls by 0.1; similarly members b, c");
-    }
-}

@@ -200,26 +200,3 @@ impl<'a> Model<'a> {
         Ok(true)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_of_models_stay_in_the_cache() {
-        for wrong in ["", "a/b/c", "../x", "a/..", "a b", "a@", "a/b@../c", "/a", "a/.b"] {
-            let error = folder(wrong, &Network::default()).unwrap_err().to_string();
-            assert!(
-                error.contains("encoder.folder") && error.contains("hub:OWNER/NAME"),
-                "{error}"
-            );
-        }
-        let model = Model::new("allenai/scibert_scivocab_uncased@v1").unwrap();
-        assert!(model.cache.ends_with("models--allenai--scibert_scivocab_uncased"));
-        assert!(
-            model
-                .url("config.json")
-                .ends_with("/allenai/scibert_scivocab_uncased/resolve/v1/config.json")
-        );
-    }
-}

@@ -219,23 +219,3 @@ impl Conversion {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_built_in_table_is_valid() {
-        let table = Table::with(None).unwrap();
-        for name in ["chebi20", "qm9", "bibtex", "bookmarks", "mediamill"] {
-            let set = table.get(name).unwrap();
-            assert!(!set.licence.is_empty() && set.citation.len() > 20, "{name}");
-            for file in &set.files {
-                assert!(file.url.starts_with("https://"), "{name}: {}", file.url);
-                assert!(file.has_checksum(), "{name}: {}", file.name);
-            }
-        }
-        let error = table.get("chebi").unwrap_err().to_string();
-        assert!(error.contains("\"chebi\"") && error.contains("chebi20"), "{error}");
-    }
-}

@@ -102,37 +102,3 @@ impl LabelCounts {
 pub(super) fn f1(common: u64, all: u64) -> f64 {
     if all == 0 { 1.0 } else { 2.0 * common as f64 / all as f64 }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn medians_take_the_middle() {
-        let samples = Samples::Median(vec![5.0, 1.0, 3.0, 2.0]);
-        assert_eq!(samples.value(&[0, 1, 2, 3]), 2.5);
-        assert_eq!(samples.value(&[0, 1, 2]), 3.0);
-        assert_eq!(samples.value(&[3, 3]), 2.0);
-        let infinite = Samples::Median(vec![f64::INFINITY, 1.0]);
-        assert_eq!(infinite.value(&[0, 1]), f64::INFINITY);
-    }
-
-    #[test]
-    fn label_metrics_of_all_queries_are_those_of_the_scores() {
-        let set = |labels: &[&str]| labels.iter().map(|label| label.to_string()).collect();
-        let truth = vec![set(&["a", "b"]), set(&["c"]), set(&[])];
-        let predicted = vec![set(&["a"]), set(&["c", "a"]), set(&[])];
-        let rows = label_rows(&truth, &predicted).unwrap();
-        let scores = dsokr_decode::MultiLabelMetrics::of(&rows[0], &rows[1]).unwrap();
-        let evaluation = Evaluation::of_outputs(Truth::Labels(truth), Truth::Labels(predicted));
-        let counts = || LabelCounts::of(&evaluation).unwrap();
-        let mean = counts().sums().map(|(common, all)| f1(common, all)).sum::<f64>() / 3.0;
-        assert_eq!(mean, scores.f1);
-        assert_eq!(Samples::MicroF1(counts()).value(&[0, 1, 2]), scores.micro_f1);
-        let macro_f1 = Samples::MacroF1(counts());
-        assert_eq!(macro_f1.value(&[0, 1, 2]), scores.macro_f1);
-        // c is right, a is wrong, and b is in no set of this query
-        assert_eq!(macro_f1.value(&[1, 1, 1]), 0.5);
-        assert_eq!(macro_f1.value(&[2]), 1.0);
-    }
-}

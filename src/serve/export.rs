@@ -131,31 +131,3 @@ fn sdf(ExplainedHit { hit, .. }: &ExplainedHit) -> String {
     }
     record + "$$$$\n"
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::candidates::Properties;
-    use super::*;
-    use crate::run::Hit;
-
-    fn hit(id: &str, label: &str) -> ExplainedHit {
-        let (id, label, duplicates) = (id.to_owned(), label.to_owned(), vec![id.to_owned()]);
-        let hit = Hit { rank: 1, id, label, score: -1.5, gap: None, tied: 0, duplicates };
-        ExplainedHit { hit, properties: Properties::default(), shared: Vec::new() }
-    }
-
-    #[test]
-    fn ids_are_no_formulas_and_end_no_records() {
-        let table = csv(&[hit("=1+1", "-2")]);
-        assert_eq!(table.lines().nth(1), Some("1,'=1+1,-2,-1.5,,,'=1+1"));
-        for id in ["$$$$", "$$$$\n", "x\n$$$$\n", "\r\n$$$$", "> <smiles>\nO", "a\u{2028}$$$$"] {
-            let record = sdf(&hit(id, "C"));
-            let ends = record.split('\n').filter(|line| line.starts_with("$$$$")).count();
-            assert_eq!(ends, 1, "{record}");
-            // behind the title
-            let items = record.split('\n').skip(1).filter(|line| line.starts_with('>')).count();
-            assert_eq!(items, 7, "{record}");
-            assert_eq!(record.lines().count(), 6 + 3 * 7 + 1, "{record}");
-        }
-    }
-}

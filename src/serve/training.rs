@@ -89,22 +89,3 @@ impl Training {
         order.into_iter().map(shown).collect()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rare_words_count_more_and_equal_texts_have_similarity_one() {
-        let texts = ["an acid with bromine", "an acid with iodine", "an ester with iodine"];
-        let ids = ["a", "b", "c"].map(String::from).to_vec();
-        let inputs = Inputs::Texts(texts.map(String::from).to_vec());
-        let training = Training::new(Split::new(ids, inputs, vec![None; 3])).unwrap();
-        let nearest = training.nearest("An ACID with bromine!", 2);
-        assert_eq!((nearest.len(), nearest[0].0, nearest[1].0), (2, "a", "b"));
-        assert!((nearest[0].2 - 1.0).abs() < 1e-6, "{}", nearest[0].2);
-        assert!(nearest[1].2 < 0.9);
-        assert_eq!(training.nearest("ester", 3).len(), 1);
-        assert!(training.nearest("?", 3).is_empty() && training.nearest("unknown", 3).is_empty());
-    }
-}

@@ -136,34 +136,3 @@ impl Drop for Queued<'_> {
         self.0.fetch_sub(1, Relaxed);
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-
-    #[test]
-    fn a_computation_that_nobody_waits_for_is_cancelled() {
-        let workers = Workers::new(1, 1);
-        let (sender, cancelled) = channel();
-        let compute = move || {
-            let request = Cancellation::current();
-            while !request.is_cancelled() {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            let _ = sender.send(());
-            // which no log tells of
-            Err::<(), _>(Problem::from(crate::Error::from(dsokr_basis::Error::Cancelled)))
-        };
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-        runtime.block_on(async {
-            let short = Duration::from_millis(20);
-            assert!(tokio::time::timeout(short, workers.compute(compute)).await.is_err());
-            // the only worker is free again
-            assert_eq!(workers.compute(|| Ok(3)).await.unwrap_or_else(|e| panic!("{e:?}")), 3);
-        });
-        assert!(cancelled.recv_timeout(Duration::from_secs(60)).is_ok());
-        assert_eq!(workers.inside(), 0);
-    }
-}

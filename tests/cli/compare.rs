@@ -33,6 +33,14 @@ fn runs_are_compared_with_the_first() {
     // the intervals of a run are those that it was trained with
     assert_eq!(first["ci95"], kept["intervals"]["mrr"]);
     assert!(first["difference"].is_null());
+    let all = found["metrics"].as_array().unwrap();
+    assert!(all.len() >= 6, "{found}");
+    for metric in all {
+        for run in metric["runs"].as_array().unwrap() {
+            let [low, high] = [0, 1].map(|end| run["ci95"][end].as_f64().unwrap());
+            assert!((low..=high).contains(&number(run, "value")) && low.is_finite(), "{metric}");
+        }
+    }
     let difference = &second["difference"];
     let expected = number(second, "value") - number(first, "value");
     assert_eq!(number(difference, "difference"), expected);

@@ -51,6 +51,11 @@ fn label_sets_and_rankings_are_outputs() {
         if features == LABELS {
             assert!(number(ceiling, "f1") > 1.3 * number(chance, "f1"), "{report}");
             assert!(number(&report, "hamming_loss") > 0.0, "{report}");
+            for metric in ["f1", "micro_f1", "macro_f1", "hamming_loss"] {
+                let [low, high] =
+                    [0, 1].map(|end| report["intervals"][metric][end].as_f64().unwrap());
+                assert!((low..=high).contains(&number(&report, metric)), "{metric}: {report}");
+            }
             let again = json(&sandbox.succeed(&["evaluate", "runs/small", "--json"]));
             assert_eq!(number(&again, "f1"), number(&report, "f1"), "{again}");
             sandbox.succeed(&["evaluate", "runs/small", "--report", "report"]);

@@ -37,7 +37,10 @@ fn sandbox() -> Sandbox {
     let config =
         CONFIG.replacen(BAG, RIDGE, 1).replacen("label = \"name\"", "label = \"smiles\"", 1);
     sandbox.write("ridge.toml", &config.replacen("size = 20", "size = 120", 1));
-    sandbox.write("data/small/halogens.tsv", "words\tstructure\nchloro\tatom Cl\nbromo\tatom Br\n");
+    sandbox.write(
+        "data/small/halogens.tsv",
+        "\u{feff}words\tstructure\r\nchloro\tatom Cl\r\nbromo\tatom Br\r\n\r\n",
+    );
     sandbox
 }
 
@@ -64,7 +67,8 @@ fn words_decide_in_every_command_from_the_directory_alone() {
 
     // a run goes on with the lexicon that it was started with alone
     let lexicon = sandbox.read("data/small/halogens.tsv");
-    sandbox.write("data/small/halogens.tsv", &(lexicon + "chain\tatom F\n"));
+    sandbox
+        .write("data/small/halogens.tsv", &(lexicon.trim_end().to_owned() + "\nchain\tatom F\n"));
     let resume = ["train", "ridge.toml", "--out", "again", "--resume", "--set", &own];
     sandbox.fail(&resume, 2, &["the data have changed"]);
 
@@ -151,16 +155,35 @@ decoding.hubs = {{ neighbours = [3], folds = 4, answered = 1, refit = false }}
 fn words_that_cannot_be_compared_are_refused() {
     let sandbox = sandbox();
     let with = |words: &str| WORDS.replace("words={}", &format!("words={{{words}}}"));
-    sandbox.write("data/small/wrong.tsv", "words\tstructure\nchloro\tatom Cl\nbromo(\tatom Br\n");
-    sandbox.write("data/small/unknown.tsv", "words\tstructure\nchloro\tatom Chlorine\n");
     for (set, says) in [
         (with("lexikon=\"x\""), &["lexikon", "lexicon"][..]),
         (with("lexicon=\"none.tsv\""), &["none.tsv"]),
-        (with("lexicon=\"wrong.tsv\""), &["wrong.tsv", "line 3", "bromo(", "unclosed group"]),
-        (with("lexicon=\"unknown.tsv\""), &["unknown.tsv", "line 2", "atom Chlorine", "symbol"]),
     ] {
         sandbox.fail(&["train", "ridge.toml", "--set", &set], 2, says);
     }
+    let pairs = |word: &str, count: usize| -> String {
+        (0..count).map(|at| format!("{word}{at}\tisotope\n")).collect()
+    };
+    for (lines, says) in [
+        ("", &["line 1", "at least one line"][..]),
+        ("chlor\tatom Cl\nbrom", &["line 3", "\"brom\"", "a tab"]),
+        ("chlor\tatom Cl\nbrom(\tatom Br", &["line 3", "\"brom(\"", "unclosed group"]),
+        ("chlor\tatom Cx", &["line 2", "\"atom Cx\"", "symbol of an element"]),
+        ("a\tisotope\nb\tisotope\na\tisotope", &["line 4", "\"a\\tisotope\"", "in line 2"]),
+        ("a\tisotope\n\nb\tisotope", &["line 3", "\"\"", "a tab"]),
+        ("Labelled\tisotope", &["line 2", "\"Labelled\"", "lower case"]),
+        ("chlor|\tatom Cl", &["line 2", "\"chlor|\"", "an empty text does not match"]),
+        (&format!("{}\tisotope", "a".repeat(20_000)), &["line 2", "20008 bytes", "10000"]),
+        (&pairs("word", 10_001), &["line 10002", "one more pair", "at most 10000"]),
+        (&pairs("\\w{150}", 4), &["wrong.tsv: the regular", "size limit"]),
+    ] {
+        sandbox.write("data/small/wrong.tsv", &format!("words\tstructure\n{lines}\n"));
+        let set = with("lexicon=\"wrong.tsv\"");
+        sandbox.fail(&["train", "ridge.toml", "--set", &set], 2, says);
+    }
+    sandbox.write("data/small/wrong.tsv", "words\tfact\nchlor\tatom Cl\n");
+    let wrong = ["train", "ridge.toml", "--set", &with("lexicon=\"wrong.tsv\"")];
+    sandbox.fail(&wrong, 2, &["line 1", "words\\tstructure"]);
     let names = ["train", "ridge.toml", "--set", WORDS, "--set", "output.label=\"name\""];
     sandbox.fail(&names, 2, &["decoding.second_look.words", "SMILES as output.label"]);
     assert!(!sandbox.path("runs").exists());

@@ -25,6 +25,7 @@ mod ranks;
 mod recipe;
 mod sweep;
 mod synthetic;
+mod tables;
 
 use std::path::PathBuf;
 

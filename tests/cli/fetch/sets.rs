@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use dsokr::fetch::{Network, Table, hub};
+
 use super::{PLAIN, Server, fetch, send, send_part, sha256, table, unchecked};
 use crate::sandbox::Sandbox;
 
@@ -152,4 +154,27 @@ fn a_pretrained_encoder_comes_from_the_hub() {
     assert!(errors.contains("Without network, encoder.folder names a folder"), "{errors}");
     let (_, folder, _) = train("http://127.0.0.1:1", "model", "d");
     assert_eq!(folder, found);
+}
+
+#[test]
+fn the_built_in_table_is_valid() {
+    let table = Table::with(None).unwrap();
+    for name in ["chebi20", "qm9", "bibtex", "bookmarks", "mediamill"] {
+        let set = table.get(name).unwrap();
+        assert!(!set.licence.is_empty() && set.citation.len() > 20, "{name}");
+        for file in &set.files {
+            assert!(file.url.starts_with("https://"), "{name}: {}", file.url);
+            assert!(file.sha256.is_some() || file.git.is_some(), "{name}: {}", file.name);
+        }
+    }
+    let error = table.get("chebi").unwrap_err().to_string();
+    assert!(error.contains("\"chebi\"") && error.contains("chebi20"), "{error}");
+}
+
+#[test]
+fn names_of_models_stay_in_the_cache() {
+    for wrong in ["", "a/b/c", "../x", "a/..", "a b", "a@", "a/b@../c", "/a", "a/.b"] {
+        let error = hub::folder(wrong, &Network::default()).unwrap_err().to_string();
+        assert!(error.contains("encoder.folder") && error.contains("hub:OWNER/NAME"), "{error}");
+    }
 }

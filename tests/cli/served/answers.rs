@@ -15,6 +15,14 @@ fn a_served_run_answers_as_the_commands_do() {
     let served = Served::start(&sandbox, &["runs/small"]);
     let answers = served.ask("/api/search", &json!({"texts": [TEXT, "an open chain"], "top": 3}));
     let found = &answers["answers"][0]["hits"];
+    // the nearest training text has all words of the query, and more weight on rare ones
+    let train = sandbox.read("data/small/train.tsv");
+    let (id, known) = train.lines().nth(9).unwrap().split_once('\t').unwrap();
+    let loud = json!({"texts": [known.to_uppercase() + "!"], "top": 3, "explain": true});
+    let near = served.ask("/api/search", &loud)["answers"][0]["nearest"].clone();
+    assert_eq!((&near[0]["id"], near[0]["text"].as_str()), (&json!(id), Some(known)));
+    assert!((number(&near[0], "similarity") - 1.0).abs() < 1e-6, "{near}");
+    assert!(number(&near[1], "similarity") < 0.9, "{near}");
     let call = ["search", "runs/small", TEXT, "--top", "80", "--json"];
     let search: Value = serde_json::from_str(&sandbox.succeed(&call)).unwrap();
     assert_eq!(found.as_array().unwrap(), &search["candidates"].as_array().unwrap()[..3]);
@@ -177,6 +185,12 @@ fn sparse_vectors_are_asked_for_by_all_their_numbers() {
 #[test]
 fn molecules_are_explained_filtered_drawn_and_exported() {
     let sandbox = molecules();
+    let strange = ["=1+1", "$$$$", "x\n$$$$\n", "> <smiles>\nO", "a\u{2028}$$$$"];
+    let rows = (1..).zip(strange).map(|(carbons, id)| {
+        json!({"id": id, "smiles": "C".repeat(carbons) + "[Xe]"}).to_string() + "\n"
+    });
+    sandbox.write("more.jsonl", &rows.collect::<String>());
+    sandbox.succeed(&["candidates", "add", "molecules", "more.jsonl"]);
     let served = Served::start(&sandbox, &["molecules"]);
     let text = "A carboxylic acid with a bromine atom on a benzene ring.";
     let query = json!({"texts": [text], "top": 5, "explain": true});
@@ -209,6 +223,20 @@ fn molecules_are_explained_filtered_drawn_and_exported() {
     assert!(
         same["answers"][0]["hits"].as_array().unwrap().iter().any(|hit| hit["label"] == *label)
     );
+    let wanted = |filter: &Value| {
+        let query = json!({"texts": [text], "filter": filter});
+        served.ask("/api/search", &query)["wanted"].as_u64().unwrap()
+    };
+    for (filter, kept) in [
+        (json!({"formula": "Xe*"}), 5),
+        (json!({"formula": "Xe C2 H5"}), 1),
+        (json!({"formula": "Xe*", "max_mass": 161.0}), 2),
+        (json!({"formula": "Xe*", "min_mass": 161.0, "max_mass": 180.0}), 1),
+        (json!({"formula": "Xe*", "groups": ["carboxylic acid"]}), 0),
+        (json!({"similar_to": "[Xe]CC", "min_similarity": 1.0}), 1),
+    ] {
+        assert_eq!(wanted(&filter), kept, "{filter}");
+    }
     // drawings and files
     let id = hits[0]["id"].as_str().unwrap();
     let drawing = served.get(&format!("/api/drawing?id={id}"));
@@ -230,6 +258,17 @@ fn molecules_are_explained_filtered_drawn_and_exported() {
     assert_eq!(export("smiles").lines().count(), 7);
     let sdf = export("sdf");
     assert_eq!((sdf.matches("$$$$\n").count(), sdf.matches("V2000").count()), (7, 7), "{sdf}");
+    // ids neither are formulas of a spreadsheet nor end records
+    let rare = |format: &str| {
+        let search = json!({"texts": [text], "filter": {"formula": "Xe*"}});
+        let body = json!({"format": format, "search": search}).to_string();
+        send(&served.address, "POST", "/api/export", "application/json", body.as_bytes()).body
+    };
+    // seven items a record, and a title that looks like one
+    let (csv, sdf) = (rare("csv"), rare("sdf"));
+    assert!(csv.contains(",'=1+1,C[Xe],"), "{csv}");
+    let count = |begin: &str| sdf.split('\n').filter(|line| line.starts_with(begin)).count();
+    assert_eq!((count("$$$$"), count("> <"), sdf.lines().count()), (5, 36, 5 * 27 + 35), "{sdf}");
     // how sure an answer is comes once the validation queries are read
     for attempt in 0..100 {
         let confidence = &served.ask("/api/search", &query)["answers"][0]["confidence"];
