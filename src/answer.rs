@@ -4,7 +4,7 @@ use dsokr_decode::{Candidates, SomeCandidates, Standing};
 use serde::Serialize;
 
 use crate::Error;
-use crate::exact::PredictedOutput;
+use crate::decoder::PredictedOutput;
 use crate::quantiles;
 
 /// The answer to a query. Nothing else is needed to read it.

@@ -30,7 +30,7 @@ const COORDINATES: usize = 5;
 pub fn check<R: Recipe>(recipe: &R, train: &Split) -> Result<(), Error> {
     let breach = |what: String| Err(Error::Contract(what));
     Recipe::validate(recipe)?;
-    let text = toml::to_string(recipe).map_err(|e| Error::Serialise(e.to_string()))?;
+    let text = toml::to_string(recipe)?;
     let again: R = toml::from_str(&text).map_err(|e| Error::Contract(e.to_string()))?;
     if again != *recipe {
         return breach(format!("its settings come back from TOML as {again:?}"));

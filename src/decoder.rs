@@ -1,11 +1,24 @@
 //! What the predictions of one model are decoded with.
 
-use dsokr_decode::{Candidates, Pool, Queries, SecondLook};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
-use crate::config::Checked;
-use crate::exact::{ExactDecoder, PredictedOutput};
+use dsokr_basis::Cancellation;
+use dsokr_basis::features::LabelVocabulary;
+use dsokr_basis::store::{read_text, write_atomically};
+use dsokr_data::config::{OutputFeatures, RankingEmbedding};
+use dsokr_data::{Outputs, Truth};
+use dsokr_decode::{
+    Candidates, Encoding, ExactSearch, Pool, PreImage, Queries, RowHit, SecondLook,
+    best_expected_f1, top_rows,
+};
+use rayon::prelude::*;
+use serde::Serialize;
+
+use crate::Error;
+use crate::config::{Checked, ExpectedF1Config, Search};
+use crate::run_dir::LABELS;
 use crate::targets::OutputSpace;
-use crate::{Error, expected_f1};
 
 /// What answers are decoded with.
 #[derive(Clone, Copy)]
@@ -34,7 +47,7 @@ impl Decoder<'_> {
         match (self.exact, &self.config.decoding.expected_f1) {
             (Some(exact), _) => exact.best(queries).map(Some),
             (None, Some(settings)) => {
-                expected_f1::best(settings, features, queries, self.candidates, pool).map(Some)
+                best_f1_sets(settings, features, queries, self.candidates, pool).map(Some)
             }
             (None, None) => Ok(None),
         }
@@ -55,4 +68,190 @@ impl Decoder<'_> {
             }
         }
     }
+}
+
+/// An output that is predicted without candidates.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "serve", derive(utoipa::ToSchema))]
+pub struct PredictedOutput {
+    /// The output as the column of outputs writes it.
+    pub label: String,
+    /// `⟨z, ψ̃(y)⟩ + b(y)`, as candidates are scored; with `decoding.expected_f1` the expected F1.
+    pub score: f64,
+}
+
+/// Finds the output with the highest score for each prediction.
+pub(crate) struct ExactDecoder<'a> {
+    search: ExactSearch<'a>,
+    /// μ, from where candidates count; empty for zero.
+    centre: &'a [f64],
+    /// `b(y)` of a ranking, the same for all.
+    constant: f64,
+    /// Names of the labels, in the order of their columns; empty for rankings.
+    labels: Vec<String>,
+    separator: char,
+}
+
+impl<'a> ExactDecoder<'a> {
+    /// The decoder of a configuration; none where predictions are candidates.
+    ///
+    /// # Errors
+    /// Outputs that cannot be searched exactly, such as rankings of too many items.
+    pub fn new(
+        config: &Checked,
+        space: &'a OutputSpace,
+        labels: &[String],
+    ) -> Result<Option<Self>, Error> {
+        match config.decoding.search {
+            Search::Candidates => return Ok(None),
+            Search::Exact => {}
+        }
+        let (width, kernel, centre): (_, _, &[f64]) = match space {
+            OutputSpace::Basis(basis) => (basis.row_width(), basis.kernel(), &[]),
+            OutputSpace::Machine(space) => (space.rows().1, space.kernel(), space.centre()),
+            OutputSpace::Quantiles(_) => return Ok(None),
+        };
+        let wrong = |allowed| Error::value("decoding.search", "\"exact\"", allowed);
+        let (encoding, norm, separator) = match &config.output.features {
+            OutputFeatures::Rankings(rankings) => match rankings.embedding {
+                RankingEmbedding::Kemeny => (Encoding::KemenySigns, width as f64, ' '),
+                RankingEmbedding::Hamming => (Encoding::HammingOneHot, width.isqrt() as f64, ' '),
+            },
+            OutputFeatures::Labels(features) if labels.len() == width => {
+                (Encoding::LabelBits(0..=width), 0.0, features.separator)
+            }
+            OutputFeatures::Labels(_) => {
+                return Err(wrong("\"candidates\": the names of the labels are not known"));
+            }
+            OutputFeatures::File(_)
+            | OutputFeatures::Ngrams(_)
+            | OutputFeatures::Substructures(_)
+            | OutputFeatures::Numbers(_)
+            | OutputFeatures::Molecules(_)
+            | OutputFeatures::Graphs(_)
+            | OutputFeatures::Source(_) => {
+                return Err(wrong("\"candidates\": outputs are neither label sets nor rankings"));
+            }
+        };
+        let constant = if kernel.is_normalised() { 0.0 } else { -0.5 * norm };
+        let search = match (space.basis(), space) {
+            (Some(basis), _) => ExactSearch::in_basis(basis, encoding)?,
+            (None, OutputSpace::Machine(space)) if let Some(outputs) = space.outputs() => {
+                ExactSearch::on_outputs(kernel, outputs, encoding)?
+            }
+            (None, _) => return Err(wrong("\"candidates\": answers have no outputs")),
+        };
+        Ok(Some(Self { search, centre, constant, labels: labels.to_vec(), separator }))
+    }
+
+    /// The best output for each prediction.
+    ///
+    /// # Errors
+    /// Predictions of another number of coordinates, or whose weights overflow.
+    pub fn best(&self, queries: &Queries) -> Result<Vec<PredictedOutput>, Error> {
+        let found = self.search.best(queries)?;
+        let rows = queries.rows().chunks_exact(queries.dim());
+        let output = |(found, z): (PreImage, &[f32])| {
+            let centre: f64 = z.iter().zip(self.centre).map(|(&z, mean)| f64::from(z) * mean).sum();
+            match found {
+                PreImage::Ranking(ranking) => {
+                    let ranks: Vec<String> =
+                        ranking.ranks().iter().map(|rank| (rank + 1).to_string()).collect();
+                    let score = ranking.score + self.constant - centre;
+                    PredictedOutput { label: ranks.join(" "), score }
+                }
+                PreImage::Labels(set) => {
+                    let names: Vec<&str> = set
+                        .labels
+                        .iter()
+                        .map(|&label| self.labels[label as usize].as_str())
+                        .collect();
+                    let label = names.join(&self.separator.to_string());
+                    PredictedOutput { label, score: set.score - centre }
+                }
+            }
+        };
+        Ok(found.into_iter().zip(rows).map(output).collect())
+    }
+}
+
+/// The names of the labels of outputs, where the configuration needs them to write predicted sets.
+pub(crate) fn label_names(config: &Checked, outputs: &Outputs) -> Result<Vec<String>, Error> {
+    match (config.decoding.search, &outputs.truth) {
+        (Search::Exact, Some(Truth::Labels(sets))) => {
+            Ok(LabelVocabulary::fit(sets)?.names().map(str::to_owned).collect())
+        }
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// Writes the names of labels into the run at `run`, where there are any.
+pub(crate) fn save_labels(run: &Path, labels: &[String]) -> Result<(), Error> {
+    if labels.is_empty() {
+        return Ok(());
+    }
+    let text = serde_json::to_string(labels)?;
+    Ok(write_atomically(&run.join(LABELS), |out| out.write_all(text.as_bytes()))?)
+}
+
+/// Reads the names of labels of the run at `run`; none where they are not needed.
+pub(crate) fn load_labels(run: &Path, config: &Checked) -> Result<Vec<String>, Error> {
+    if config.decoding.search == Search::Candidates || !config.output.features.are_labels() {
+        return Ok(Vec::new());
+    }
+    let file = run.join(LABELS);
+    let text = read_text(&file).map_err(|e| Error::reading(&file, &e))?;
+    serde_json::from_str(&text).map_err(|e| Error::Run { path: file, message: e.to_string() })
+}
+
+/// For each query the label set with the largest expected F1, with that F1 as its score.
+///
+/// # Errors
+/// Lists of candidates of the queries' own; scores that are not finite.
+fn best_f1_sets(
+    settings: &ExpectedF1Config,
+    features: &OutputFeatures,
+    queries: &Queries,
+    candidates: &Candidates,
+    pool: Pool,
+) -> Result<Vec<PredictedOutput>, Error> {
+    if let Pool::PerQuery(_) = pool {
+        let allowed = "absent: with decoding.expected_f1 queries share the candidates";
+        return Err(Error::value("evaluation.candidates", "given", allowed));
+    }
+    let hits = top_rows(queries, candidates, settings.candidates.min(candidates.distinct()))?;
+    let rows: BTreeSet<usize> = hits.iter().flatten().map(|hit| hit.row).collect();
+    let label = |&row: &usize| {
+        let first = candidates.members(row as u32).first().copied();
+        first.map_or("", |candidate| candidates.label(candidate as usize))
+    };
+    let OutputFeatures::Labels(features) = features else {
+        let allowed = "\"labels\", with decoding.expected_f1";
+        return Err(Error::value("output.features.kind", "of no label sets", allowed));
+    };
+    let sets: Vec<Vec<String>> = rows.iter().map(|row| features.set(label(row))).collect();
+    let names: BTreeSet<&str> = sets.iter().flatten().map(String::as_str).collect();
+    let names: Vec<&str> = names.into_iter().collect();
+    let columns: BTreeMap<&str, u32> = names.iter().copied().zip(0..).collect();
+    let columns_of = |set: &Vec<String>| -> Vec<u32> {
+        let own: BTreeSet<u32> = set.iter().map(|label| columns[label.as_str()]).collect();
+        own.into_iter().collect()
+    };
+    let sets: BTreeMap<usize, Vec<u32>> =
+        rows.iter().copied().zip(sets.iter().map(columns_of)).collect();
+    let cancellation = Cancellation::current();
+    let one = |hits: &Vec<RowHit>| {
+        cancellation.check()?;
+        let most = hits.first().map_or(0.0, |hit| f64::from(hit.score));
+        let weight = |score: f32| ((f64::from(score) - most) / settings.temperature).exp();
+        let outcomes: Vec<(f64, &[u32])> =
+            hits.iter().map(|hit| (weight(hit.score), &sets[&hit.row][..])).collect();
+        let found = best_expected_f1(&outcomes)?;
+        let names: Vec<&str> = found.labels.iter().map(|&label| names[label as usize]).collect();
+        Ok(PredictedOutput {
+            label: names.join(&features.separator.to_string()),
+            score: found.score,
+        })
+    };
+    hits.par_iter().map(one).collect()
 }

@@ -103,35 +103,3 @@ fn probe(device: &Device) -> Result<(), String> {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_read_and_written() {
-        for text in ["cpu", "wgpu", "cuda:0", "cuda:3"] {
-            assert_eq!(text.parse::<Processor>().unwrap().to_string(), text);
-        }
-        assert_eq!("cuda".parse(), Ok(Processor::Cuda(0)));
-        for text in ["", "gpu", "cuda:", "cuda:x", "cuda:-1", "CPU"] {
-            let message = text.parse::<Processor>().unwrap_err();
-            assert!(message.contains("cpu, wgpu, cuda or cuda:NUMBER"), "{message}");
-        }
-    }
-
-    #[test]
-    fn the_cpu_opens_and_computes() {
-        let device = Processor::Cpu.open().unwrap();
-        assert_eq!(probe(&device), Ok(()));
-    }
-
-    #[cfg(not(any(feature = "wgpu", feature = "cuda")))]
-    #[test]
-    fn an_engine_that_was_not_built_is_an_error_that_says_how_to_build_it() {
-        for (processor, feature) in [(Processor::Wgpu, "wgpu"), (Processor::Cuda(1), "cuda")] {
-            let message = processor.open().unwrap_err().to_string();
-            assert!(message.contains(&format!("--features {feature}")), "{message}");
-        }
-    }
-}

@@ -162,12 +162,17 @@ pub enum Error {
     NotPretrained,
 }
 
-impl From<serde_json::Error> for Error {
-    /// A value that cannot be written as JSON.
-    fn from(error: serde_json::Error) -> Self {
-        Self::Serialise(error.to_string())
-    }
+/// A value that cannot be written.
+macro_rules! serialise {
+    ($($error:ty),+) => {
+        $(impl From<$error> for Error {
+            fn from(error: $error) -> Self {
+                Self::Serialise(error.to_string())
+            }
+        })+
+    };
 }
+serialise!(serde_json::Error, toml::ser::Error, toml::de::Error);
 
 impl From<dsokr_train::Error> for Error {
     /// An error of a validation or a checkpoint comes back as it was.

@@ -1,11 +1,9 @@
 //! From a configuration to a trained run.
 
-mod changes;
 mod ensemble;
-mod fingerprint;
 mod finish;
 mod plan;
-mod processes;
+mod resume;
 mod second_look;
 
 use std::path::{Path, PathBuf};
@@ -18,22 +16,21 @@ use dsokr_machines::{LastSystem, Scaling};
 use tracing::info;
 
 use crate::config::Checked;
-use crate::decoder::Decoder;
+use crate::decoder::{Decoder, ExactDecoder, label_names};
 use crate::device::Processor;
 use crate::evaluator::Evaluator;
-use crate::exact::{ExactDecoder, label_names};
 use crate::learner::Task;
-use crate::run_dir::{Draft, Folder, Report, RunLock, save_data_folder};
+use crate::run_dir::{Folder, Report, save_data_folder};
 use crate::targets::{OutputTargets, TrainingOutputs};
 use crate::{Error, hubs, memory, scaling};
 use dsokr_data::{DataRoot, Dataset};
 use dsokr_train::Observer;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
-use changes::Change;
-use fingerprint::fingerprint;
 use finish::finish;
 pub use plan::Plan;
-use processes::{check_shared, of_first};
+use resume::{Resumed, fingerprint};
 use second_look::{PairWords, words_need};
 
 /// The configuration to fit, its run directory and its device.
@@ -92,43 +89,38 @@ impl<'a> Request<'a> {
     /// # Errors
     /// As [`fit`].
     pub fn run(&self, observer: &mut dyn Observer) -> Result<Trained, Error> {
-        run(self, None, observer)
+        let ranks = Processes::current();
+        // what is not given to them by name, each rank does alone
+        Processes::alone().scope(|| {
+            if ranks.size() > 1 {
+                check_shared(self.config, &ranks)?;
+            }
+            match &self.config.ensemble {
+                Some(settings) => ensemble::run(self, settings, observer),
+                None => run_as(self, &ranks, None, observer),
+            }
+        })
     }
 }
 
-/// `shared` keeps the factored system for the next member of an ensemble.
-fn run(
-    request: &Request,
-    shared: Option<&LastSystem>,
-    observer: &mut dyn Observer,
-) -> Result<Trained, Error> {
-    // what is not given to them by name, each rank does alone
-    let ranks = Processes::current();
-    Processes::alone().scope(|| run_as(request, &ranks, shared, observer))
-}
-
+/// Fits one model; `shared` keeps the factored system for the next member of an ensemble.
 fn run_as(
     request: &Request,
     ranks: &Processes,
     shared: Option<&LastSystem>,
     observer: &mut dyn Observer,
 ) -> Result<Trained, Error> {
-    let (config, root) = (request.config, &request.root);
-    if ranks.size() > 1 {
-        check_shared(config, ranks)?;
-    }
+    let &Request { config, ref root, ref out, resume, processor, force } = request;
     let (path, exists) = of_first(ranks, || {
-        let path = place(request)?;
+        let path = place(&config.name, out.as_deref(), resume)?;
         let exists = path.exists();
         Ok((path, exists))
     })?;
-    if let Some(settings) = &config.ensemble {
-        return ensemble::run(request, settings, path, observer);
-    }
-    let resumed = (request.resume && exists).then_some(path.as_path());
-    let (changes, _lock) = lock(resumed, config, ranks)?;
-    let device = open_device(request)?;
-    let (dataset, scaling) = load(request)?;
+    let resumed = (resume && exists).then_some(path.as_path());
+    let locked = resumed.filter(|_| ranks.is_first()).map(|path| Resumed::lock(path, config));
+    let locked = ranks.agree(locked.transpose())?.unwrap_or_default();
+    let device = open_device(config, processor)?;
+    let (dataset, scaling) = load(config, root, force)?;
 
     let started = Instant::now();
     let own = LastSystem::default();
@@ -140,11 +132,10 @@ fn run_as(
     if outputs.lacks_weights() {
         needs.extend(prepared.needs(memory::coordinates(config, &dataset)));
     }
-    memory::check(&needs, request.force)?;
+    memory::check(&needs, force)?;
     let targets = ranks.scope(|| prepared.targets(&outputs))?;
     let candidates = ranks.scope(|| targets.space.candidates(&dataset.outputs))?;
-    let seconds = started.elapsed().as_secs_f64();
-    announce(config, &targets, &candidates, seconds);
+    announce(config, &targets, &candidates, started.elapsed().as_secs_f64());
 
     let words = match &config.decoding.second_look {
         Some(look) => PairWords::read(look, root, &dataset, &candidates)?,
@@ -152,35 +143,23 @@ fn run_as(
     };
     let labels = label_names(config, &dataset.outputs)?;
     let exact = ExactDecoder::new(config, &targets.space, &labels)?;
-    let decoder = Decoder {
-        candidates: &candidates,
-        look: None,
-        space: Some(&targets.space),
-        config,
-        exact: exact.as_ref(),
-    };
+    let (space, exact) = (Some(&targets.space), exact.as_ref());
+    let decoder = Decoder { candidates: &candidates, look: None, space, config, exact };
     let evaluator = Evaluator::new(config, root, &dataset, decoder)?;
     let lexicon = words.as_ref().map(PairWords::lexicon);
-    let data = &fingerprint(&dataset, targets.coordinates(), &candidates, lexicon)?;
-    ranks.check_same("fingerprint of the data and the targets", data)?;
-    let draft = &Draft {
-        path: &path,
-        resumed: resumed.is_some(),
-        writes: ranks.is_first(),
-        config,
-        root,
-        dataset: &dataset,
-        scaling: scaling.as_ref(),
-        targets: &targets,
-        candidates: &candidates,
-        labels: &labels,
-        data,
-    };
-    if draft.resumed
-        && let Some(report) = of_first(ranks, || resume(draft, &changes))?
-    {
-        info!(path = %path.display(), "the run is complete");
-        return Ok(Trained { path, report, advice: Vec::new() });
+    let data = fingerprint(&dataset, targets.coordinates(), &candidates, lexicon)?;
+    ranks.check_same("fingerprint of the data and the targets", &data)?;
+    if resumed.is_some() {
+        let report = of_first(ranks, || {
+            Folder::check_data(&path, &data)?;
+            locked.record(&path, config, Some(&targets.space.fingerprint()))?;
+            save_data_folder(&path, root)?;
+            Folder::finished(&path)
+        })?;
+        if let Some(report) = report {
+            info!(path = %path.display(), "the run is complete");
+            return Ok(Trained { path, report, advice: Vec::new() });
+        }
     }
 
     let started = Instant::now();
@@ -191,9 +170,15 @@ fn run_as(
         evaluator: &evaluator,
         device: &device,
         observer,
-        force: request.force,
+        force,
         ranks,
-        draft,
+        path: &path,
+        resumed: resumed.is_some(),
+        root,
+        scaling: scaling.as_ref(),
+        candidates: &candidates,
+        labels: &labels,
+        data: &data,
         folder: None,
     };
     let fitted = prepared.fit(task)?;
@@ -207,37 +192,24 @@ fn run_as(
     Ok(Trained { path, report, advice })
 }
 
-/// Locks a run that is resumed, and finds what is changed in its configuration. A new run is locked when its
-/// folder is made.
-fn lock(
-    resumed: Option<&Path>,
-    config: &Checked,
-    ranks: &Processes,
-) -> Result<(Vec<Change>, Option<RunLock>), Error> {
-    let locked = resumed.filter(|_| ranks.is_first()).map(|path| {
-        let locked = (changes::changes(path, config)?, RunLock::take(path)?);
-        // a complete run too: what was left when it was being finished
-        Folder::tidy(path);
-        Ok::<_, Error>(locked)
-    });
-    Ok(ranks.agree(locked.transpose())?.unwrap_or_default())
-}
-
 /// The device of the request: one that does not exist is reported before data are read.
-fn open_device(request: &Request) -> Result<Device, Error> {
-    let device = request.processor.open()?;
-    if request.config.encoder.abilities().closed_form && request.processor != Processor::Cpu {
-        let (device, message) = (request.processor.to_string(), "kernel machines need the CPU");
+fn open_device(config: &Checked, processor: Processor) -> Result<Device, Error> {
+    let device = processor.open()?;
+    if config.encoder.abilities().closed_form && processor != Processor::Cpu {
+        let (device, message) = (processor.to_string(), "kernel machines need the CPU");
         return Err(Error::Device { device, message: message.into() });
     }
     Ok(device)
 }
 
 /// The data, and how the features of outputs are standardised.
-fn load(request: &Request) -> Result<(Dataset, Option<Scaling>), Error> {
-    let config = request.config;
-    memory::check(&memory::of_data(config, &request.root), request.force)?;
-    let mut dataset = config.read_data(&request.root)?;
+fn load(
+    config: &Checked,
+    root: &DataRoot,
+    force: bool,
+) -> Result<(Dataset, Option<Scaling>), Error> {
+    memory::check(&memory::of_data(config, root), force)?;
+    let mut dataset = config.read_data(root)?;
     let scaling = scaling::standardise(config, &mut dataset, None)?;
     info!(
         train = dataset.train.ids.len(),
@@ -273,29 +245,55 @@ fn check_counts(config: &Checked, pairs: usize) -> Result<(), Error> {
     }
 }
 
-/// Records what is changed in a resumed run; its report if it is complete.
-fn resume(draft: &Draft, changes: &[Change]) -> Result<Option<Report>, Error> {
-    Folder::check_data(draft.path, draft.data)?;
-    changes::record(draft.path, draft.config, changes, &draft.targets.space.fingerprint())?;
-    save_data_folder(draft.path, draft.root)?;
-    Folder::finished(draft.path)
+/// Refuses what several processes cannot share, and ranks whose configuration or version differ.
+fn check_shared(config: &Checked, ranks: &Processes) -> Result<(), Error> {
+    ranks.check_same("version", env!("CARGO_PKG_VERSION"))?;
+    ranks.check_same("configuration's fingerprint", &config.fingerprint()?)?;
+    let found = ranks.size();
+    if config.ensemble.is_some() {
+        let allowed = "1 for an ensemble; each of its members may have several";
+        return Err(Error::value("number of processes", found, allowed));
+    }
+    if !config.encoder.abilities().shares_training {
+        let allowed = "1 for this encoder; neural encoders share their training, and kernel machines \
+                       with encoder.solver.name = \"sketched\", \"conjugate-gradients\" or \
+                       \"averaged\" their fit";
+        return Err(Error::value("number of processes", found, allowed));
+    }
+    Ok(())
+}
+
+/// A result of rank 0, on all ranks; `work` makes it there, and an error of it is that of all.
+fn of_first<T: Serialize + DeserializeOwned>(
+    ranks: &Processes,
+    work: impl FnOnce() -> Result<T, Error>,
+) -> Result<T, Error> {
+    if ranks.size() == 1 {
+        return work();
+    }
+    let made = || {
+        let own = ranks.is_first().then(work).transpose()?;
+        let text = own.as_ref().map_or(Ok(Vec::new()), serde_json::to_vec)?;
+        Ok((own, text))
+    };
+    let (own, text) = ranks.agree::<_, Error>(made())?;
+    let text = ranks.broadcast(|| text)?;
+    own.map_or_else(|| Ok(serde_json::from_slice(&text)?), Ok)
 }
 
 /// The run directory: `--out`, else `runs/<name>`, else the first free one of `runs/<name>-2`,
 /// `-3`, …; to resume, the last one that exists.
-fn place(request: &Request) -> Result<PathBuf, Error> {
-    let taken = |path: &Path| path.exists();
-    if let Some(out) = &request.out {
-        if taken(out) && !request.resume {
-            return Err(Error::RunExists { path: out.into() });
-        }
-        return Ok(out.into());
+fn place(name: &str, out: Option<&Path>, resume: bool) -> Result<PathBuf, Error> {
+    if let Some(out) = out {
+        return match out.exists() && !resume {
+            true => Err(Error::RunExists { path: out.into() }),
+            false => Ok(out.into()),
+        };
     }
-    let name = &request.config.name;
     let numbered = |i: usize| match i {
         1 => PathBuf::from("runs").join(name),
         _ => PathBuf::from("runs").join(format!("{name}-{i}")),
     };
-    let free = (1..).find(|&i| !taken(&numbered(i))).unwrap_or(1);
-    Ok(numbered(if request.resume { (free - 1).max(1) } else { free }))
+    let free = (1..).find(|&i| !numbered(i).exists()).unwrap_or(1);
+    Ok(numbered(if resume { (free - 1).max(1) } else { free }))
 }

@@ -15,11 +15,16 @@ use serde::de::DeserializeOwned;
 
 use crate::Error;
 use crate::config::{self, Abilities, Checked, Config, EncoderSettings, EncoderTable};
+use crate::decoder::save_labels;
 use crate::evaluator::Evaluator;
 use crate::memory::Need;
-use crate::run_dir::{Draft, Folder, HeldOut};
+use crate::run_dir::{
+    CANDIDATES, FEATURES, Folder, HeldOut, PreparationFiles, candidates, save_data_folder,
+};
+use crate::scaling;
 use crate::targets::{OutputTargets, TrainingOutputs};
-use dsokr_data::{Dataset, Split};
+use dsokr_data::{DataRoot, Dataset, Split};
+use dsokr_machines::Scaling;
 use dsokr_train::Observer;
 
 /// A model that an `[encoder]` table describes: it is fitted on a training split, or read from a
@@ -250,8 +255,17 @@ pub struct Task<'a> {
     pub(crate) force: bool,
     /// Those that share the fit.
     pub(crate) ranks: &'a Processes,
-    /// The run directory that is to be made or resumed.
-    pub(crate) draft: &'a Draft<'a>,
+    /// Where the run directory is, or is to be.
+    pub(crate) path: &'a Path,
+    /// Whether it is there already, and is resumed.
+    pub(crate) resumed: bool,
+    pub(crate) root: &'a DataRoot,
+    pub(crate) scaling: Option<&'a Scaling>,
+    pub(crate) candidates: &'a Candidates,
+    /// Names of the labels, for exact search.
+    pub(crate) labels: &'a [String],
+    /// The fingerprint of the data.
+    pub(crate) data: &'a str,
     pub(crate) folder: Option<Folder>,
 }
 
@@ -263,7 +277,25 @@ impl Task<'_> {
     /// # Errors
     /// Errors of the file system; a resumed run whose preparation differs.
     pub fn begin(&mut self, files: Vec<(&'static str, String)>) -> Result<&mut Folder, Error> {
-        let folder = self.draft.open(files)?;
+        let (files, space) = (PreparationFiles::new(files)?, self.targets.space.fingerprint());
+        let mut folder = match self.ranks.is_first() && !self.resumed {
+            false => Folder::open(self.path, space, &files),
+            true => {
+                let save = |here: &Path| {
+                    self.targets.space.save(here)?;
+                    self.dataset.outputs.features.save(&here.join(FEATURES))?;
+                    scaling::save(self.scaling, here)?;
+                    save_data_folder(here, self.root)?;
+                    save_labels(here, self.labels)?;
+                    candidates::save(&here.join(CANDIDATES), self.candidates, &space, self.data)
+                };
+                Folder::create(self.path, self.config, &files, space.clone(), save)?
+            }
+        };
+        // the other processes only read it
+        if self.ranks.is_first() {
+            folder = folder.logging(&self.config.logging);
+        }
         Ok(self.folder.insert(folder))
     }
 }

@@ -61,8 +61,6 @@ mod encoders;
 mod error;
 mod evaluation;
 mod evaluator;
-mod exact;
-mod expected_f1;
 mod fit;
 mod folds;
 mod golds;
@@ -80,7 +78,6 @@ mod ranking;
 mod rankings;
 mod recipe;
 mod run_dir;
-mod run_files;
 mod scaling;
 mod scores;
 
@@ -104,9 +101,10 @@ pub use dsokr_nn as nn;
 pub use dsokr_train as train;
 
 pub use config::{Abilities, Config, EncoderTable};
+pub use decoder::PredictedOutput;
+pub use encoders::{BagBesideConfig, BothInputs};
 pub use error::Error;
 pub use evaluator::Evaluator;
-pub use exact::PredictedOutput;
 pub use fit::{Plan, Request, Trained, fit};
 pub use inputs::{PretrainedInputs, TokenInputs, TokenInputsConfig};
 pub use labels::LabelScores;

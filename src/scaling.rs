@@ -8,7 +8,7 @@ use dsokr_machines::Scaling;
 
 use crate::Error;
 use crate::config::{ColumnScaling, Config};
-use crate::run_files::SCALING as FILE;
+use crate::run_dir::SCALING as FILE;
 
 impl Config {
     /// Reads the data, with the features of outputs standardised as `output.scaling` says. Means and

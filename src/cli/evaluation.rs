@@ -11,7 +11,8 @@ use crate::decode::Rank;
 use crate::decode::report::{Comparison, Difference, compare};
 use crate::device::Processor;
 use crate::run::{
-    EnsembleRun, LearningCurve, QueryAnswers, QueryRequest, Run, check_output, tables,
+    EnsembleRun, LearningCurve, QueryAnswers, QueryRequest, Run, check_output, counts_line,
+    metrics_table,
 };
 use crate::{EXAMPLES, Error, Evaluation, Metric, RESAMPLES, Scores, drawing, intervals};
 use serde::Serialize;
@@ -210,7 +211,7 @@ impl Shown {
             members.iter().map(|own| (own.run.as_str(), &own.metrics)).collect();
         rows.push((if members.is_empty() { "model" } else { "ensemble" }, metrics));
         rows.push(("chance", chance));
-        let mut text = tables::counts(&name, metrics) + "\n" + &tables::metrics(&rows);
+        let mut text = counts_line(&name, metrics) + "\n" + &metrics_table(&rows);
         if let Some(weights) = runs.rule.weights() {
             let weights: Vec<String> =
                 weights.iter().map(|weight| format!("{weight:.3}")).collect();

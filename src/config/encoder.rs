@@ -199,8 +199,8 @@ impl EncoderTable {
         T: EncoderSettings + Serialize + 'static,
     {
         // through text, which keeps a 32-bit number as it was written
-        let text = toml::to_string(&settings).map_err(|e| Error::Serialise(e.to_string()))?;
-        let keys = text.parse().map_err(|e: toml::de::Error| Error::Serialise(e.to_string()))?;
+        let text = toml::to_string(&settings)?;
+        let keys = text.parse()?;
         let settings = Arc::new(settings);
         let learner = Arc::clone(&settings).learner();
         Ok(Self { kind: kind.into(), settings, learner, keys })

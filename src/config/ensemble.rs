@@ -85,9 +85,7 @@ impl Checked {
     /// valid configuration.
     pub fn members(&self) -> Result<Vec<Self>, Error> {
         let Some(ensemble) = &self.ensemble else { return Ok(Vec::new()) };
-        let text = self.to_toml()?;
-        let mut base: toml::Table =
-            text.parse().map_err(|e: toml::de::Error| Error::Serialise(e.to_string()))?;
+        let mut base = self.to_table()?;
         base.remove("ensemble");
         let mut unchanged = toml::Table::new();
         unchanged.insert("name".into(), "member".into());

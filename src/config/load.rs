@@ -1,9 +1,17 @@
+//! Where configurations come from: files, overrides, and pairs in memory.
+
 use std::path::Path;
 use std::str::FromStr;
 
-use super::{Checked, Config};
-use crate::Error;
 use dsokr_basis::store::read_text;
+use dsokr_data::config::{DataConfig, DataSource, MemoryConfig, OnBadRow, OutputFeatures};
+use dsokr_data::{DataRoot, Dataset};
+
+use super::{
+    Checked, ColumnScaling, Config, DecodingConfig, EncoderTable, EvaluationConfig, FORMAT,
+    KernelConfig, LoggingConfig, OutputConfig, SketchConfig, TrainingConfig,
+};
+use crate::Error;
 
 /// `--set section.key=value`: the value is TOML, or a string if it is no TOML value.
 #[derive(Clone, Debug, PartialEq)]
@@ -152,18 +160,121 @@ fn set(table: &mut toml::Table, change: &Override) -> Result<(), String> {
     Ok(())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+impl Config {
+    /// Reads the data as they are in the files.
+    ///
+    /// # Errors
+    /// As [`Source::load`](dsokr_data::Source::load). A column or a file that does not exist comes with the keys that
+    /// name it, since their values may be defaults.
+    pub(crate) fn read_data(&self, root: &DataRoot) -> Result<Dataset, Error> {
+        use dsokr_data::Error::{Column, Io};
+        self.source().load(root).map_err(|error| match error {
+            Column { path, column, available, .. } => {
+                let hint = self.naming(&column);
+                Error::Data(Column { path, column, hint, available })
+            }
+            Io { path, source } if source.kind() == std::io::ErrorKind::NotFound => {
+                let file = root.folder().and_then(|folder| path.strip_prefix(folder).ok());
+                let hint = file.and_then(|file| file.to_str()).map(|file| self.naming(file));
+                Error::NotFound { path, hint: hint.unwrap_or_default() }
+            }
+            other => other.into(),
+        })
+    }
 
-    #[test]
-    fn values_are_toml_or_else_strings() {
-        let value = |text: &str| text.parse::<Override>().unwrap().value;
-        assert_eq!(value("training.epochs=3"), toml::Value::Integer(3));
-        assert_eq!(value("training.learning_rate=1e-3"), toml::Value::Float(1e-3));
-        assert_eq!(value("encoder.hidden=[1, 2]"), toml::Value::Array(vec![1.into(), 2.into()]));
-        assert_eq!(value("name=try-2"), toml::Value::String("try-2".into()));
-        assert!("epochs".parse::<Override>().is_err());
-        assert!("training.=1".parse::<Override>().is_err());
+    /// Which keys of `[data]` and `[output]` have this value, as the end of a sentence about it; empty if none has.
+    fn naming(&self, value: &str) -> String {
+        let mut keys = Vec::new();
+        for (table, found) in [
+            ("data", toml::Value::try_from(&self.data)),
+            ("output", toml::Value::try_from(&self.output)),
+        ] {
+            if let Ok(found) = found {
+                with_value(table, &found, value, &mut keys);
+            }
+        }
+        match keys.split_last() {
+            None => String::new(),
+            Some((key, [])) => format!(", which {key} names"),
+            Some((last, others)) => format!(", which {} and {last} name", others.join(", ")),
+        }
+    }
+}
+
+/// Adds the keys below `key` whose value is this text.
+fn with_value(key: &str, found: &toml::Value, value: &str, keys: &mut Vec<String>) {
+    use toml::Value::{Array, Boolean, Datetime, Float, Integer, String, Table};
+    match found {
+        String(text) => {
+            if text == value {
+                keys.push(key.into());
+            }
+        }
+        // "text" is a kind of inputs and a likely column
+        Table(table) => table
+            .iter()
+            .filter(|(below, _)| !["kind", "name", "source"].contains(&below.as_str()))
+            .for_each(|(below, found)| with_value(&format!("{key}.{below}"), found, value, keys)),
+        Array(list) => list
+            .iter()
+            .enumerate()
+            .for_each(|(at, found)| with_value(&format!("{key}[{at}]"), found, value, keys)),
+        Boolean(_) | Datetime(_) | Float(_) | Integer(_) => {}
+    }
+}
+
+impl Config {
+    /// A configuration for texts and outputs in memory, one output a text: SMILES of molecules, sets of labels,
+    /// rankings or numbers, as `features` read them. All other settings are the defaults; the fields are there to
+    /// change them. One pair in ten is for validation, and each output is a candidate.
+    ///
+    /// A run keeps the configuration and not the pairs. It answers texts, and is evaluated on files of queries.
+    ///
+    /// # Errors
+    /// [`Error::Value`] for lists of different lengths, less than two pairs, and features that are not of a column.
+    pub fn in_memory(
+        texts: Vec<String>,
+        outputs: Vec<String>,
+        features: OutputFeatures,
+        kernel: KernelConfig,
+        encoder: EncoderTable,
+    ) -> Result<Self, Error> {
+        let pairs = MemoryConfig::new(texts, outputs, &features)?;
+        let data = DataConfig {
+            corrupted: 0.0,
+            limit: None,
+            on_bad_row: OnBadRow::Stop,
+            licence: None,
+            source: DataSource::Memory(pairs),
+        };
+        let output = OutputConfig {
+            table: None,
+            id: MemoryConfig::ID.into(),
+            label: features.column().map(str::to_owned),
+            candidate: None,
+            only_training: false,
+            features,
+            scaling: ColumnScaling::None,
+            kernel: Some(kernel),
+            power: 0.0,
+            centred: None,
+            normalised: None,
+            kernels: Vec::new(),
+            weights: None,
+        };
+        Ok(Self {
+            format: FORMAT,
+            name: "in-memory".into(),
+            seed: 0,
+            data,
+            output,
+            sketch: SketchConfig::default(),
+            encoder,
+            training: TrainingConfig::default(),
+            decoding: DecodingConfig::default(),
+            evaluation: EvaluationConfig::default(),
+            logging: LoggingConfig::default(),
+            ensemble: None,
+        })
     }
 }

@@ -4,16 +4,11 @@
 //! checked configuration can be trained.
 
 mod decoding;
-mod embedding;
 mod encoder;
 mod ensemble;
-mod evaluation;
-mod in_memory;
 mod kernel;
 mod kernel_machine;
-mod keys;
 mod load;
-mod logging;
 mod output;
 mod reference;
 
@@ -22,17 +17,15 @@ pub use decoding::{
     DecodingConfig, ExpectedF1Config, HubConfig, Search, SecondLookConfig, WordsConfig,
 };
 pub use dsokr_train::{Decay, GroupConfig, LossConfig, OptimizerName, TrainingConfig};
-pub use embedding::EmbeddingConfig;
 pub use encoder::{Abilities, EncoderTable};
 pub(crate) use encoder::{EncoderSettings, register};
 pub use ensemble::EnsembleConfig;
-pub use evaluation::EvaluationConfig;
 pub use kernel::{GaussianKernel, KernelConfig};
 pub use kernel_machine::{
-    AnswersConfig, ColumnScaling, KernelMachineConfig, Lambda, MachineInputsConfig, NgramWeights,
+    AnswersConfig, ColumnScaling, EmbeddingConfig, KernelMachineConfig, Lambda,
+    MachineInputsConfig, NgramWeights,
 };
 pub use load::Override;
-pub use logging::LoggingConfig;
 pub use output::{HeldOutWeights, OutputConfig, SketchConfig, SummandConfig};
 pub use reference::reference;
 
@@ -41,13 +34,13 @@ use std::path::{Path, PathBuf};
 
 use dsokr_basis::store::{Contents, Tensor};
 use dsokr_data::config::{DataConfig, OnBadRow};
-use dsokr_data::{DataRoot, InputKind, Source, SplitName};
-
+use dsokr_data::{DataRoot, InputKind, Source, SplitName, check_inside};
+use dsokr_decode::MissingGold;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
 use crate::metric::Needs;
+use crate::{Error, Metric};
 
 /// Version of the configuration and of run directories that this program reads and writes.
 pub const FORMAT: u32 = 2;
@@ -89,6 +82,54 @@ pub struct Config {
     /// Several models that vote; one, if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ensemble: Option<EnsembleConfig>,
+}
+
+/// What is measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct EvaluationConfig {
+    /// The split whose metrics `train` prints at the end.
+    pub split: SplitName,
+    /// A query whose gold is not among its candidates.
+    pub missing_gold: MissingGold,
+    /// JSON lines `{"query": id, "candidates": [id, …]}`: each query is ranked against its own
+    /// list. Left out, all queries share all candidates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub candidates: Option<String>,
+    /// Queries encoded at once.
+    pub batch: usize,
+    /// The figure of the validation split that chooses: the best checkpoint, λ, weights.
+    pub metric: Metric,
+}
+
+impl Default for EvaluationConfig {
+    fn default() -> Self {
+        Self {
+            split: SplitName::Validation,
+            missing_gold: MissingGold::Error,
+            candidates: None,
+            batch: 64,
+            metric: Metric::default(),
+        }
+    }
+}
+
+impl EvaluationConfig {
+    pub(super) fn validate(&self) -> Result<(), Error> {
+        check(self.batch > 0, "evaluation.batch", self.batch, "at least 1")?;
+        self.candidates
+            .as_ref()
+            .map_or(Ok(()), |file| Ok(check_inside("evaluation.candidates", file)?))
+    }
+}
+
+/// What a run logs beside `log.jsonl`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct LoggingConfig {
+    /// Whether every evaluation, and the loss of steps, is also written as TensorBoard scalars, into the
+    /// folder `tensorboard` of the run: `tensorboard --logdir runs` shows all runs.
+    pub tensorboard: bool,
 }
 
 fn format() -> u32 {
@@ -315,7 +356,12 @@ impl Checked {
     /// # Errors
     /// [`Error::Serialise`]; a configuration that was read from TOML can be written.
     pub fn to_toml(&self) -> Result<String, Error> {
-        toml::to_string(&self.config).map_err(|e| Error::Serialise(e.to_string()))
+        Ok(toml::to_string(&self.config)?)
+    }
+
+    /// The same as a table.
+    pub(crate) fn to_table(&self) -> Result<toml::Table, Error> {
+        Ok(self.to_toml()?.parse()?)
     }
 }
 

@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use dsokr_data::Split;
 use dsokr_nn::bag::SparseRow;
 use dsokr_nn::{BagBeside, NgramBagConfig, PartSize};
 use schemars::JsonSchema;
@@ -9,23 +10,22 @@ use serde::{Deserialize, Serialize};
 use super::sizes;
 use crate::inputs::NgramInputs;
 use crate::{Error, Prepare, Recipe, Start};
-use dsokr_data::Split;
 
 /// A bag of n-grams and a transformer that read the same text and are trained together; their coordinates are
 /// added.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct BagBesideConfig<R> {
+pub struct BagBesideConfig<R> {
     /// The bag, with the keys of the kind `ngram-bag`.
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
-    bag: NgramBagConfig,
+    pub bag: NgramBagConfig,
     /// The transformer, with the keys of the kind `transformer` or `pretrained`.
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
-    transformer: R,
+    pub transformer: R,
 }
 
 /// The preparations of a bag and of a transformer.
-pub(crate) struct BothInputs<P>(NgramInputs, P);
+pub struct BothInputs<P>(NgramInputs, P);
 
 /// The tables of the two in the table `[encoder]`.
 const BAG: &str = "bag";
@@ -126,51 +126,5 @@ fn inside(part: &'static str) -> impl Fn(Error) -> Error {
             Error::Value { key: format!("encoder.{part}.{own}"), found, allowed }
         }
         other => other,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use dsokr_data::Inputs;
-    use dsokr_nn::TransformerConfig;
-
-    use super::*;
-    use crate::contract;
-
-    const SETTINGS: &str = "
-bag = { ngrams = [{ kind = 'words', min = 1, max = 1, min_texts = 1 }], hidden = [] }
-transformer = { width = 8, heads = 2, feed_forward = 16, max_length = 12 }";
-
-    fn read(text: &str) -> BagBesideConfig<TransformerConfig> {
-        toml::from_str(text).unwrap()
-    }
-
-    fn train() -> Split {
-        let texts = ["the molecule is a methyl ester", "a long chain fatty acid", "an amine", "no"];
-        let texts: Vec<String> = texts.map(String::from).into();
-        Split::new(texts.clone(), Inputs::Texts(texts), vec![None; 4])
-    }
-
-    #[test]
-    fn the_recipe_keeps_the_contract() {
-        contract::check(&read(SETTINGS), &train()).unwrap();
-    }
-
-    #[test]
-    fn sizes_and_settings_are_those_of_the_two() {
-        let recipe = read(SETTINGS);
-        let both = BothInputs::fit(&recipe.preparation(), &train()).unwrap();
-        let inputs = both.inputs(&train()).unwrap();
-        let parts = Recipe::size(&recipe, &both, &inputs, 5);
-        let keys: Vec<&str> = parts.iter().map(|part| &*part.keys).collect();
-        assert_eq!(keys[0], "bag.ngrams");
-        assert!(keys.contains(&"transformer.layers × transformer.width"), "{keys:?}");
-        for (from, to, key) in [
-            ("hidden = []", "hidden = [], ngram_dropout = 1.0", "encoder.bag.ngram_dropout"),
-            ("heads = 2", "heads = 3", "encoder.transformer.heads"),
-        ] {
-            let error = Recipe::validate(&read(&SETTINGS.replace(from, to))).unwrap_err();
-            assert!(error.to_string().contains(key), "{error}");
-        }
     }
 }

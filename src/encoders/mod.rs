@@ -1,19 +1,24 @@
-//! The recipes of the built-in encoders, one a file; `config/encoder.rs` lists them.
+//! The recipes of the built-in encoders; `config/encoder.rs` lists them.
 
 mod bag_beside;
-mod mlp;
 mod ngram_bag;
-mod pretrained;
-mod transformer;
 
-pub(crate) use bag_beside::BagBesideConfig;
-
+use std::path::Path;
 use std::sync::Once;
 
 use burn::tensor::Device;
-use dsokr_nn::{PartSize, Precision, fused};
+use dsokr_nn::pretrained::{Pretrained, PretrainedConfig};
+use dsokr_nn::{
+    Mlp, MlpConfig, PartSize, Precision, TokenIds, Transformer, TransformerConfig, fused,
+};
+use tracing::info;
 
-use crate::Error;
+use crate::inputs::{
+    PretrainedInputs, TokenInputs, TokenInputsConfig, VectorInputs, pretrained_folder,
+};
+use crate::{Error, Recipe, Start};
+
+pub use bag_beside::{BagBesideConfig, BothInputs};
 
 /// The parts of an encoder of texts with these lengths, of which `of` says the parts for one length: memory must
 /// suffice for the longest text, and the mean determines the time.
@@ -43,18 +48,111 @@ fn check_precision(precision: Precision, device: &Device) -> Result<(), Error> {
     Ok(())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+impl Recipe for MlpConfig {
+    type Preparation = VectorInputs;
+    type Encoder = Mlp;
 
-    #[test]
-    fn memory_is_that_of_the_longest_text_and_time_that_of_the_mean() {
-        let of = |length: f64| {
-            let keys = "length".into();
-            vec![PartSize { keys, parameters: 3.0, activations: length, products: 2.0 * length }]
-        };
-        let parts = sizes([10, 0, 2].into_iter(), of);
-        assert_eq!((parts[0].activations, parts[0].products), (10.0, 8.0));
-        assert_eq!(sizes([].into_iter(), of)[0].products, 0.0);
+    fn validate(&self) -> Result<(), Error> {
+        Ok(Self::validate(self)?)
     }
+
+    fn reads_vectors(&self) -> bool {
+        true
+    }
+
+    fn preparation(&self) {}
+
+    fn size(&self, vectors: &VectorInputs, _: &[Vec<f32>], coordinates: usize) -> Vec<PartSize> {
+        vec![MlpConfig::size(self, vectors.width(), coordinates)]
+    }
+
+    fn encoder(&self, vectors: &VectorInputs, start: Start) -> Result<Mlp, Error> {
+        Ok(self.init(vectors.width(), start.offset, start.random, start.device))
+    }
+}
+
+impl Recipe for TransformerConfig {
+    type Preparation = TokenInputs;
+    type Encoder = Transformer;
+
+    fn validate(&self) -> Result<(), Error> {
+        Ok(Self::validate(self)?)
+    }
+
+    fn preparation(&self) -> TokenInputsConfig {
+        TokenInputsConfig { tokens: self.tokens.clone(), max_length: self.max_length }
+    }
+
+    fn size(&self, tokens: &TokenInputs, texts: &[TokenIds], coordinates: usize) -> Vec<PartSize> {
+        sizes(texts.iter().map(|text| text.len()), |length| {
+            TransformerConfig::size(self, tokens.vocabulary(), length, coordinates)
+        })
+    }
+
+    fn encoder(&self, tokens: &TokenInputs, start: Start) -> Result<Transformer, Error> {
+        check_precision(self.precision, start.device)?;
+        Ok(self.init(tokens.vocabulary(), start.offset, start.random, start.device))
+    }
+
+    fn recomputes(&self) -> bool {
+        self.activation_checkpointing
+    }
+}
+
+impl Recipe for PretrainedConfig {
+    type Preparation = PretrainedInputs;
+    type Encoder = Transformer;
+
+    fn validate(&self) -> Result<(), Error> {
+        Ok(Self::validate(self)?)
+    }
+
+    fn preparation(&self) -> Self {
+        self.clone()
+    }
+
+    fn size(
+        &self,
+        tokens: &PretrainedInputs,
+        texts: &[TokenIds],
+        coordinates: usize,
+    ) -> Vec<PartSize> {
+        sizes(texts.iter().map(|text| text.len()), |length| {
+            PretrainedConfig::size(self, tokens.model(), length, coordinates)
+        })
+    }
+
+    fn encoder(&self, inputs: &PretrainedInputs, start: Start) -> Result<Transformer, Error> {
+        let mut model = inputs.model().clone();
+        model.find_weights(&pretrained_folder(self)?)?;
+        make(self, &model, start)
+    }
+
+    /// A run keeps all of the folder but the weights that training starts from.
+    fn uninitialised(&self, inputs: &PretrainedInputs, start: Start) -> Result<Transformer, Error> {
+        make(self, inputs.model(), start)
+    }
+
+    fn recomputes(&self) -> bool {
+        self.activation_checkpointing
+    }
+
+    fn export(
+        &self,
+        inputs: &PretrainedInputs,
+        encoder: &Transformer,
+        folder: &Path,
+        unit_length: bool,
+    ) -> Result<(), Error> {
+        Ok(inputs.model().export(folder, encoder, self.max_length, unit_length)?)
+    }
+}
+
+fn make(config: &PretrainedConfig, model: &Pretrained, start: Start) -> Result<Transformer, Error> {
+    check_precision(config.precision, start.device)?;
+    let (encoder, unused) = config.init(model, start.offset, start.random, start.device)?;
+    if !unused.is_empty() {
+        info!(tensors = unused.join(", "), "not used of the pretrained weights");
+    }
+    Ok(encoder)
 }

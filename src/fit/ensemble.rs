@@ -1,16 +1,17 @@
 //! Training the members of an ensemble.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use dsokr_basis::Cancellation;
+use dsokr_basis::{Cancellation, Processes};
 use dsokr_machines::LastSystem;
 use rayon::ThreadPoolBuilder;
 use tracing::info;
 
-use super::{Request, Trained, changes};
+use super::resume::{Resumed, are_settings};
+use super::{Request, Trained, place, run_as};
 use crate::Error;
 use crate::advice::{Member, of_ensemble};
 use crate::config::{Checked, EnsembleConfig, HeldOutWeights};
@@ -18,26 +19,23 @@ use crate::evaluation::chance;
 use crate::metric::{RESAMPLES, intervals};
 use crate::run::EnsembleRun;
 use crate::run_dir::candidates::settle_members;
-use crate::run_dir::{Folder, Report, RunLock};
-use crate::run_files::MEMBERS;
+use crate::run_dir::{Folder, MEMBERS, Report};
 use dsokr_data::SplitName;
 use dsokr_train::{Event, Observer};
 
 pub(super) fn run(
     request: &Request,
     settings: &EnsembleConfig,
-    path: PathBuf,
     observer: &mut dyn Observer,
 ) -> Result<Trained, Error> {
+    let path = place(&request.config.name, request.out.as_deref(), request.resume)?;
     let members = request.config.members()?;
     let trained = Mutex::new(Vec::with_capacity(members.len()));
     let _lock = if request.resume && path.exists() {
-        let changes = changes::changes(&path, request.config)?;
-        let lock = RunLock::take(&path)?;
-        Folder::tidy(&path);
+        let resumed = Resumed::lock(&path, request.config)?;
         settle_members(&path, request.config)?;
-        changes::record_in_ensemble(&path, request.config, &changes)?;
-        lock
+        resumed.record(&path, request.config, None)?;
+        resumed.lock
     } else {
         Folder::create_ensemble(&path, request.config)?
     };
@@ -49,8 +47,7 @@ pub(super) fn run(
         info!("member {}", member.name);
         let out = path.join(MEMBERS).join(&member.name);
         // what is changed now holds for the members that go on
-        if out.exists() && Folder::finished(&out)?.is_some() && changes::are_settings(&out, member)?
-        {
+        if out.exists() && Folder::finished(&out)?.is_some() && are_settings(&out, member)? {
             return Ok(());
         }
         let request = Request {
@@ -61,12 +58,13 @@ pub(super) fn run(
             processor: request.processor,
             force: request.force,
         };
-        let done = super::run(&request, Some(&systems), observer).map_err(|source| match source
-            .is_request()
-        {
-            true => Error::Member { name: member.name.clone(), source: Box::new(source) },
-            false => source,
-        })?;
+        let done =
+            run_as(&request, &Processes::alone(), Some(&systems), observer).map_err(|source| {
+                match source.is_request() {
+                    true => Error::Member { name: member.name.clone(), source: Box::new(source) },
+                    false => source,
+                }
+            })?;
         let mut trained = trained.lock().unwrap_or_else(PoisonError::into_inner);
         trained.push((member.name.clone(), done));
         Ok(())

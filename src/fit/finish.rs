@@ -11,10 +11,10 @@ use crate::advice::{Evidence, advice, larger_sketch};
 use crate::hubs::{self, correct};
 use crate::learner::{Fit, Fitted, Task};
 use crate::run_dir::candidates::with_added;
-use crate::run_dir::{Folder, HeldOut, HeldPart, Report, validation_scalars};
-use crate::run_files::{
+use crate::run_dir::{
     EXAMPLES, HELD_OUT, HELD_OUT_PART, SECOND_LOOK, SECOND_LOOK_PART, write_text,
 };
+use crate::run_dir::{Folder, HeldOut, HeldPart, Report, validation_scalars};
 use crate::{Choice, Error};
 use dsokr_data::SplitName;
 use dsokr_train::Event;
@@ -27,12 +27,12 @@ pub(super) fn finish(
     words: Option<&PairWords>,
     started: Instant,
 ) -> Result<(Report, Vec<String>), Error> {
-    let Task { config, dataset, evaluator, draft, .. } = *task;
-    let added = if draft.resumed { with_added(draft.path)? } else { None };
+    let Task { config, dataset, evaluator, root, data, path, resumed, .. } = *task;
+    let added = if resumed { with_added(path)? } else { None };
     let Fitted { predictor, saved, held_out, summary, mut choices, advice: own } = fitted;
     let mut folder = match task.folder.take() {
         Some(folder) => folder,
-        None => draft.open(predictor.preparation()?)?,
+        None => task.begin(predictor.preparation()?)?.clone(),
     };
     if !saved {
         predictor.save(&mut folder)?;
@@ -51,11 +51,11 @@ pub(super) fn finish(
         Some((corrected, chosen)) => {
             choices.extend(chosen);
             if added.is_none() {
-                folder.replace_candidates(&corrected, draft.data)?;
+                folder.replace_candidates(&corrected, data)?;
             }
             Cow::Owned(corrected)
         }
-        None => Cow::Borrowed(draft.candidates),
+        None => Cow::Borrowed(task.candidates),
     };
     let look = match (&config.decoding.second_look, &held_out) {
         (Some(settings), Some(held_out)) => {
@@ -76,7 +76,7 @@ pub(super) fn finish(
         Some(added) => {
             let answers = held_out.as_ref().map(|held_out| held_out.answers.as_slice());
             let all = hubs::of_all(added, &candidates, answers)?;
-            folder.replace_candidates(&all, draft.data)?;
+            folder.replace_candidates(&all, data)?;
             Cow::Owned(all)
         }
         None => candidates,
@@ -104,7 +104,7 @@ pub(super) fn finish(
         choices: &choices,
         log: &folder.log_lines()?,
         predictions: &|| evaluator.predictions(&z),
-        larger_sketch: &|| larger_sketch(config, draft.root, dataset),
+        larger_sketch: &|| larger_sketch(config, root, dataset),
     };
     let mut advice = advice(&evidence).unwrap_or_else(|error| {
         warn!("no advice: {error}");
@@ -141,7 +141,7 @@ fn corrected(
     match (&task.config.decoding.hubs, held_out, validation) {
         (Some(hubs), Some(held_out), Some(z)) => {
             let answers = &held_out.answers;
-            correct(hubs, task.evaluator, task.draft.candidates, answers, z).map(Some)
+            correct(hubs, task.evaluator, task.candidates, answers, z).map(Some)
         }
         _ => Ok(None),
     }

@@ -86,7 +86,7 @@ impl MachineInputs {
             Self::Vectors(vectors) => vectors.files(),
             Self::Kernels(kernels) => {
                 let json = serde_json::to_string(kernels);
-                Ok(vec![(KERNELS, json.map_err(|e| Error::Serialise(e.to_string()))?)])
+                Ok(vec![(KERNELS, json?)])
             }
         }
     }

@@ -1,36 +1,34 @@
 //! Kernel machines as learners: IOKR and its sketched forms, machines with Lipschitz losses, and
 //! learned output embeddings.
 
-mod cross_fit;
-mod embedding;
 mod inputs;
-mod predictor;
 mod solver;
 mod weights;
 
 use std::borrow::Cow;
+use std::path::Path;
 use std::sync::Arc;
 
 use dsokr_basis::{OutputKernel, RowSource};
-use dsokr_data::InputKind;
-use dsokr_machines::{Cost, KernelModel, OutputSpace, Solver, Targets};
-use dsokr_train::Event;
+use dsokr_data::{InputKind, Selected, Split};
+use dsokr_machines::{Cost, KernelModel, LastSystem, OutputSpace, Solver, Targets, TrainingInputs};
+use dsokr_train::{Event, check_basis};
+use inputs::{MachineInputs, MachineRows};
+use solver::{
+    EmbeddingSearch, LambdaSearch, advice_on_unlike, scaled, scaling, training_inputs, unknowns,
+};
 
 use crate::config::{
     Abilities, AnswersConfig, Config, EmbeddingConfig, HeldOutWeights, KernelMachineConfig,
     MachineInputsConfig,
 };
 use crate::evaluator::Evaluator;
+use crate::folds::rest;
 use crate::learner::{Choice, CrossFitted, Fit, Fitted, Learner, Predictor, StoredRun, Task};
 use crate::memory::Need;
-use crate::run_dir::HeldOut;
+use crate::run_dir::{EmbeddingCurve, Folder, HeldOut, PreparationFiles, check_preparation};
 use crate::targets::{OutputSpace as TargetSpace, OutputTargets, TargetValues, TrainingOutputs};
 use crate::{Error, memory};
-
-use embedding::EmbeddingSearch;
-use inputs::{MachineInputs, MachineRows};
-use predictor::KernelMachine;
-use solver::{LambdaSearch, advice_on_unlike, scaled, scaling, training_inputs, unknowns};
 
 impl Learner for KernelMachineConfig {
     fn validate(&self) -> Result<(), Error> {
@@ -181,7 +179,7 @@ impl Fit for PreparedMachine<'_> {
         targets: &OutputTargets,
         parts: &[Vec<usize>],
     ) -> Result<Option<Vec<CrossFitted>>, Error> {
-        cross_fit::cross_fit(self, targets, parts).map(Some)
+        cross_fit(self, targets, parts).map(Some)
     }
 }
 
@@ -262,4 +260,81 @@ impl PreparedMachine<'_> {
         let advice = advice.into_iter().collect();
         Ok(Fitted { held_out, summary, choices, advice, ..Fitted::new(machine) })
     }
+}
+
+/// A fitted kernel machine with what prepares its inputs.
+struct KernelMachine {
+    inputs: Arc<MachineInputs>,
+    model: KernelModel,
+    /// The figure of each rank of a learned embedding.
+    curve: Option<EmbeddingCurve>,
+}
+
+impl KernelMachine {
+    fn load(settings: &KernelMachineConfig, run: &StoredRun) -> Result<Self, Error> {
+        let Some(file) = KernelModel::open(run.path)? else {
+            let lipschitz = settings.is_lipschitz();
+            let name = if lipschitz { "machine.safetensors" } else { "ridge.safetensors" };
+            let message = "no model has been fitted yet: fit it with the argument resume";
+            return Err(Error::Run { path: run.path.join(name), message: message.into() });
+        };
+        let inputs = MachineInputs::load(settings, run.path)?;
+        check_basis(&file, run.space)?;
+        check_preparation(&file, &PreparationFiles::new(inputs.files()?)?.fingerprint())?;
+        let model = KernelModel::read(&file)?;
+        Ok(Self { inputs: Arc::new(inputs), model, curve: EmbeddingCurve::read(run.path)? })
+    }
+}
+
+impl Predictor for KernelMachine {
+    fn predict(&self, split: &Split) -> Result<Vec<f32>, Error> {
+        self.inputs.rows(split)?.predictions_of(&self.model)
+    }
+
+    fn preparation(&self) -> Result<Vec<(&'static str, String)>, Error> {
+        self.inputs.files()
+    }
+
+    fn save(&self, folder: &mut Folder) -> Result<(), Error> {
+        let path: &Path = folder.path();
+        if let Some(curve) = &self.curve {
+            curve.save(path)?;
+        }
+        Ok(self.model.save(path, &folder.belongs())?)
+    }
+}
+
+/// The answers of a machine without each part of the pairs, by the first λ. Inputs are prepared with all
+/// training inputs, as for leave-one-out answers; columns are scaled by the other pairs only.
+fn cross_fit(
+    machine: &PreparedMachine,
+    targets: &OutputTargets,
+    without: &[Vec<usize>],
+) -> Result<Vec<CrossFitted>, Error> {
+    let PreparedMachine { settings, outputs, rows, .. } = machine;
+    let seed = outputs.config().seed;
+    let TargetValues::Points(targets) = &targets.values else { return Err(targets.unexpected()) };
+    let features = rows.features()?;
+    let mut fitted = Vec::new();
+    for held in without {
+        let rest = rest(held, rows.len());
+        let (known, targets) = (Selected::new(features, &rest), targets.select(&rest)?);
+        let training = |rows| TrainingInputs::rows(settings.kernel.clone(), rows);
+        let scaling = scaling(settings, training(&known), &targets, seed)?;
+        let scaled = scaling.as_ref().map(|scaling| scaling.rows(&known)).transpose()?;
+        let rows = scaled.as_ref().map_or(&known as &dyn RowSource, |rows| rows);
+        let prepared = settings.solver.prepare(training(rows), seed, LastSystem::default())?;
+        let (mut model, leave_one_out) = prepared.fit(&targets, settings.first_lambda(), true)?;
+        if let Some(scaling) = scaling {
+            model = model.with_scaling(scaling)?;
+        }
+        let Some(leave_one_out) = leave_one_out else {
+            let allowed = "absent, beside this solver: it has no leave-one-out answers";
+            return Err(Error::value("decoding.second_look", "given", allowed));
+        };
+        let answers = model.predict(&Selected::new(features, held))?;
+        tracing::info!(pairs = rest.len(), answered = held.len(), "fitted without a part");
+        fitted.push(CrossFitted { answers, leave_one_out });
+    }
+    Ok(fitted)
 }

@@ -9,10 +9,9 @@ use dsokr_decode::{Combination, Shards};
 use super::Run;
 use crate::Error;
 use crate::config::{Checked, IN_ENSEMBLES};
+use crate::decoder::ExactDecoder;
 use crate::evaluation::{Model, Models};
-use crate::exact::ExactDecoder;
-use crate::run_dir::{Folder, candidates, inner, replace_json};
-use crate::run_files::{RULE, read_json};
+use crate::run_dir::{Folder, RULE, candidates, inner, read_json, replace_json};
 
 /// Trained runs with the same candidates, and the rule that combines them.
 pub struct EnsembleRun {

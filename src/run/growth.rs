@@ -10,8 +10,8 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::molecules::{are_smiles, canonical};
+use crate::run_dir::{CANDIDATES, FEATURES, HELD_OUT};
 use crate::run_dir::{Folder, RunLock, candidates, held_out, inner, name, run_of};
-use crate::run_files::{CANDIDATES, FEATURES, HELD_OUT};
 use crate::targets::OutputSpace;
 use crate::{Error, scaling};
 

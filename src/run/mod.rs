@@ -7,12 +7,11 @@ mod queries;
 mod search;
 mod shards;
 mod trained;
-mod weights;
 
 pub use crate::answer::{Answer, Hit, Quantile};
 pub use crate::run_dir::{
     EmbeddingCurve, EmbeddingPoint, Folder, LearningCurve, OutputFolder, Record, Report,
-    check_output, tables,
+    check_output, counts_line, metrics_table,
 };
 pub use ensemble::EnsembleRun;
 pub use growth::{AddedCandidates, add_candidates};

@@ -14,8 +14,8 @@ use super::{EnsembleRun, OutputFolder, Run};
 use crate::Error;
 #[cfg(feature = "serve")]
 use crate::molecules::{are_smiles, labels_looked_at};
+use crate::run_dir::SHARDS as FOLDER;
 use crate::run_dir::{Folder, candidates};
-use crate::run_files::SHARDS as FOLDER;
 
 const OUTPUT: OutputFolder =
     OutputFolder { key: "the argument out", holds: "shards only", is_own: Shards::is_file };

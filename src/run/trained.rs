@@ -12,12 +12,12 @@ use dsokr_machines::Scaling;
 
 use crate::config::Checked;
 use crate::decoder::Decoder;
+use crate::decoder::{ExactDecoder, load_labels, save_labels};
 use crate::evaluation::Models;
-use crate::exact::{ExactDecoder, load_labels, save_labels};
 use crate::learner::{Predictor, StoredRun};
 use crate::lexicon::MoleculeLexicon;
+use crate::run_dir::{BASIS, CANDIDATES, SECOND_LOOK, SECOND_LOOK_PART};
 use crate::run_dir::{Folder, PreparationFiles, candidates};
-use crate::run_files::{BASIS, CANDIDATES, SECOND_LOOK, SECOND_LOOK_PART};
 use crate::scores::Evaluation;
 use crate::targets::OutputSpace;
 use crate::{Error, scaling};

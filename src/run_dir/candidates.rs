@@ -9,10 +9,10 @@ use std::sync::Arc;
 use dsokr_basis::store::{Stored, sync_folder};
 use dsokr_decode::Candidates;
 
+use super::files::{CANDIDATES, MEMBERS, NEXT_CANDIDATES as NEXT, write_text};
 use super::place::inner;
 use crate::Error;
 use crate::config::Checked;
-use crate::run_files::{CANDIDATES, MEMBERS, NEXT_CANDIDATES as NEXT, write_text};
 
 /// An empty file of an ensemble's directory: all members have their new candidates on disk.
 const SWITCH: &str = "candidates.next";
@@ -123,85 +123,4 @@ pub(crate) fn settle(ensemble: &Path, members: &[PathBuf]) -> Result<(), Error> 
         }
     }
     if new { fs::remove_file(&switch).map_err(Error::io(&switch)) } else { Ok(()) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use dsokr_decode::CandidateParts;
-
-    /// Writes one candidate.
-    fn write(id: &str, path: &Path) -> Result<(), Error> {
-        let (ids, coordinates) = (vec![id.to_owned()], vec![1.0]);
-        let parts = CandidateParts { ids, dim: 1, coordinates, ..CandidateParts::default() };
-        Ok(Candidates::new(parts)?.save(path, &BTreeMap::new())?)
-    }
-
-    /// At every point where a process may be killed, all members have the old candidates or all the new.
-    #[test]
-    fn members_change_together() {
-        let folder = tempfile::tempdir().unwrap();
-        let place = |name: &str| folder.path().join(MEMBERS).join(name);
-        let members = [place("a"), place("b")];
-        let id = |member: &PathBuf| {
-            Candidates::read(&Arc::new(open(member).unwrap())).unwrap().id(0).to_owned()
-        };
-        for member in &members {
-            fs::create_dir_all(member).unwrap();
-            write("old", &member.join(CANDIDATES)).unwrap();
-        }
-        let all = || members.each_ref().map(id);
-        write("new", &members[0].join(NEXT)).unwrap();
-        assert_eq!(all(), ["old", "old"]);
-        settle(folder.path(), &members).unwrap();
-        assert!(!members[0].join(NEXT).exists());
-        for member in &members {
-            write("new", &member.join(NEXT)).unwrap();
-        }
-        assert_eq!(all(), ["old", "old"]);
-        fs::write(folder.path().join(SWITCH), "").unwrap();
-        assert_eq!(all(), ["new", "new"]);
-        fs::rename(members[0].join(NEXT), members[0].join(CANDIDATES)).unwrap();
-        assert_eq!(all(), ["new", "new"]);
-        replace_all(folder.path(), &members, |_, path| write("newer", path)).unwrap();
-        assert_eq!(all(), ["newer", "newer"]);
-        assert!(!folder.path().join(SWITCH).exists());
-        // a disk that is full
-        let full = |at, path: &Path| match at {
-            0 => write("newest", path),
-            _ => Err(Error::Io { path: path.into(), message: "full".into() }),
-        };
-        assert!(replace_all(folder.path(), &members, full).is_err());
-        assert_eq!(all(), ["newer", "newer"]);
-        let own = folder.path().to_path_buf();
-        let left = members.iter().chain([&own]).flat_map(|folder| {
-            fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name())
-        });
-        let mut left: Vec<_> = left.collect();
-        left.sort();
-        assert_eq!(left, [CANDIDATES, CANDIDATES, MEMBERS]);
-    }
-
-    /// While candidates are replaced again and again, all members are opened in one state.
-    #[test]
-    fn members_are_opened_in_one_state() {
-        let folder = tempfile::tempdir().unwrap();
-        let members = ["a", "b", "c"].map(|name| folder.path().join(MEMBERS).join(name));
-        for member in &members {
-            fs::create_dir_all(member).unwrap();
-            write("0", &member.join(CANDIDATES)).unwrap();
-        }
-        std::thread::scope(|scope| {
-            let writer = scope.spawn(|| {
-                for version in (1..60).map(|version: u32| version.to_string()) {
-                    replace_all(folder.path(), &members, |_, path| write(&version, path)).unwrap();
-                }
-            });
-            while !writer.is_finished() {
-                let opened = open_all(folder.path(), &members).unwrap();
-                let sums: Vec<_> = opened.iter().map(Stored::checksum).collect();
-                assert!(sums.iter().all(|sum| *sum == sums[0]), "{sums:?}");
-            }
-        });
-    }
 }

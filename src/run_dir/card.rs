@@ -2,11 +2,12 @@
 
 use std::fmt::Write;
 
+use dsokr_data::InputKind;
+
 use super::Report;
 use crate::config::Checked;
 use crate::table::Table;
 use crate::{Error, Metric};
-use dsokr_data::InputKind;
 
 /// Markdown with YAML front matter, made from a configuration and the report on it, if there is one. Runs
 /// of equal configurations and reports have equal cards, wherever they lie.
@@ -185,33 +186,4 @@ fn code(text: &str) -> String {
 
 fn longest_ticks(text: &str) -> usize {
     text.split(|c| c != '`').map(str::len).max().unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn texts_are_scalars_of_yaml_and_json() {
-        for text in [
-            "a: b",
-            "\"quoted\" \\ path",
-            "naïve – 分子 🧪",
-            "# no comment",
-            "",
-            "- x\n- y\t\u{7f}",
-        ] {
-            let scalar = quoted(text);
-            assert_eq!(serde_json::from_str::<String>(&scalar).unwrap(), text);
-            assert!(!scalar.contains(char::is_control), "{scalar}");
-        }
-        assert_eq!(quoted("\u{2028}\u{85}"), r#""\u2028\u0085""#);
-        assert_eq!((number(1e-9), number(53.0)), ("0.000000001".into(), "53.0".into()));
-    }
-
-    #[test]
-    fn backticks_do_not_end_code() {
-        assert_eq!(code("a`b``c"), "``` a`b``c ```");
-        assert_eq!(fenced("toml", "x = '''```'''"), "````toml\nx = '''```'''\n````\n");
-    }
 }

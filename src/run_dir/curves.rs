@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use dsokr_train::LogLine;
 use serde::{Deserialize, Serialize};
 
-use super::{Folder, fingerprints};
-use crate::run_files::{EMBEDDING, MEMBERS, read_json};
+use super::Folder;
+use super::files::{EMBEDDING, MEMBERS, read_json, replace_json};
 use crate::{Error, Scores};
 
 /// The figure of each rank, c and λ on the validation split.
@@ -47,7 +47,7 @@ impl EmbeddingCurve {
 
     /// Writes it into the run at `run`.
     pub(crate) fn save(&self, run: &Path) -> Result<(), Error> {
-        fingerprints::replace_json(run, EMBEDDING, self)
+        replace_json(run, EMBEDDING, self)
     }
 }
 

@@ -6,25 +6,20 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dsokr_basis::store::{self, Stored, Tensor, read_text, sync_folder};
-use dsokr_data::{DataRoot, Dataset};
+use dsokr_basis::store::{self, Contents, Stored, Tensor, read_text, sync_folder};
 use dsokr_decode::{Candidates, SecondLook};
-use dsokr_machines::Scaling;
 use dsokr_nn::parameters::Parameters;
+use dsokr_train::{Checkpoint, CheckpointSink, LogLine, check_basis, read_parameters};
 
-use super::lock::create_whole;
-use super::preparation_files::check_preparation;
-use super::tensorboard::Events;
-use super::{PreparationFiles, Record, Report, RunLock, candidates, card, fingerprints};
-use crate::config::{Checked, Config, FORMAT, LoggingConfig};
-use crate::exact::save_labels;
-use crate::run_files::{
-    CANDIDATES, CARD, CHANGES, CHECKPOINT, CHECKPOINTS, CONFIG, ENCODER, FEATURES, LOG, MEMBERS,
+use super::files::{
+    ALL, CANDIDATES, CARD, CHANGES, CHECKPOINT, CHECKPOINTS, CONFIG, ENCODER, LOG, MEMBERS,
     METRICS, read_json, read_optional, write_text,
 };
-use crate::targets::OutputTargets;
-use crate::{Error, Metric, Scores, scaling};
-use dsokr_train::{Checkpoint, CheckpointSink, LogLine, check_basis, read_parameters};
+use super::place::create_whole;
+use super::tensorboard::Events;
+use super::{Record, Report, RunLock, candidates, card, files};
+use crate::config::{Checked, Config, FORMAT, LoggingConfig};
+use crate::{Error, Metric, Scores};
 
 const ENCODER_KIND: &str = "encoder";
 const ENCODER_VERSION: u32 = 1;
@@ -59,7 +54,7 @@ impl Folder {
             write_card(here, config, None)?;
             save(here)?;
             prepared.save(here)?;
-            fingerprints::save(here)?;
+            files::save_fingerprints(here)?;
             let inner = here.join(CHECKPOINTS);
             fs::create_dir(&inner).map_err(Error::io(&inner))?;
             write_text(&here.join(LOG), "")
@@ -100,8 +95,8 @@ impl Folder {
             let message = format!("a run of format {found}; this program reads format {FORMAT}");
             return Err(Error::run(path, message));
         }
-        fingerprints::check(path)?;
-        Ok(Config::load(&file)?.trained_on(fingerprints::load_data_folder(path)?))
+        files::check_fingerprints(path)?;
+        Ok(Config::load(&file)?.trained_on(files::load_data_folder(path)?))
     }
 
     /// The run directory.
@@ -114,7 +109,7 @@ impl Folder {
     /// # Errors
     /// What the file system reports.
     pub fn write_text(&self, name: &str, text: &str) -> Result<(), Error> {
-        fingerprints::replace(&self.path, name, text)
+        files::replace(&self.path, name, text)
     }
 
     /// The fingerprints that a model file names: of the candidates' coordinates, and of the
@@ -210,7 +205,7 @@ impl Folder {
             fs::create_dir(&members).map_err(Error::io(&members))?;
             write_config(here, config)?;
             write_card(here, config, None)?;
-            fingerprints::save(here)
+            files::save_fingerprints(here)
         })
     }
 
@@ -219,8 +214,8 @@ impl Folder {
     pub(crate) fn change(path: &Path, config: &Checked, lines: &str) -> Result<(), Error> {
         let file = path.join(CHANGES);
         let before = read_optional(&file)?.unwrap_or_default();
-        fingerprints::replace(path, CHANGES, &(before + lines))?;
-        fingerprints::replace(path, CONFIG, &config.to_toml()?)?;
+        files::replace(path, CHANGES, &(before + lines))?;
+        files::replace(path, CONFIG, &config.to_toml()?)?;
         write_card(path, config, None)
     }
 
@@ -242,7 +237,7 @@ impl Folder {
     /// is complete.
     pub(crate) fn finish(path: &Path, config: &Checked, report: &Report) -> Result<(), Error> {
         write_card(path, config, Some(report))?;
-        fingerprints::replace_json(path, METRICS, &Record::now(config, report)?)
+        files::replace_json(path, METRICS, &Record::now(config, report)?)
     }
 
     fn append(&self, line: &LogLine<Scores>) -> Result<(), Error> {
@@ -292,50 +287,6 @@ impl CheckpointSink<Scores> for Folder {
     }
 }
 
-/// All that a run directory holds before anything is fitted: it is made when the inputs have been accepted.
-pub(crate) struct Draft<'a> {
-    /// Where it is to be.
-    pub path: &'a Path,
-    /// Whether it is there already, and is resumed.
-    pub resumed: bool,
-    /// Whether this process writes it; others read it.
-    pub writes: bool,
-    pub config: &'a Checked,
-    pub root: &'a DataRoot,
-    pub dataset: &'a Dataset,
-    pub scaling: Option<&'a Scaling>,
-    pub targets: &'a OutputTargets,
-    pub candidates: &'a Candidates,
-    /// Names of the labels, for exact search.
-    pub labels: &'a [String],
-    /// The fingerprint of the data.
-    pub data: &'a str,
-}
-
-impl Draft<'_> {
-    /// Makes the run directory, or opens that of a resumed run, with the files of the preparation of inputs.
-    pub fn open(&self, files: Vec<(&'static str, String)>) -> Result<Folder, Error> {
-        let Self { path, config, .. } = *self;
-        let (files, space) = (PreparationFiles::new(files)?, self.targets.space.fingerprint());
-        let folder = match (self.writes, self.resumed) {
-            (false, _) => return Ok(Folder::open(path, space, &files)),
-            (true, true) => Folder::open(path, space, &files),
-            (true, false) => {
-                let save = |here: &Path| {
-                    self.targets.space.save(here)?;
-                    self.dataset.outputs.features.save(&here.join(FEATURES))?;
-                    scaling::save(self.scaling, here)?;
-                    fingerprints::save_data_folder(here, self.root)?;
-                    save_labels(here, self.labels)?;
-                    candidates::save(&here.join(CANDIDATES), self.candidates, &space, self.data)
-                };
-                Folder::create(path, config, &files, space.clone(), save)?
-            }
-        };
-        Ok(folder.logging(&config.logging))
-    }
-}
-
 fn write_config(folder: &Path, config: &Checked) -> Result<(), Error> {
     write_text(&folder.join(CONFIG), &config.to_toml()?)
 }
@@ -347,4 +298,47 @@ fn write_card(folder: &Path, config: &Checked, report: Option<&Report>) -> Resul
 /// The metrics of the validation split as scalars.
 pub(crate) fn validation_scalars(scores: &Scores) -> impl Iterator<Item = (String, f64)> {
     Metric::known_of(scores).map(|(metric, value)| (format!("validation/{}", metric.name()), value))
+}
+
+/// The files of the preparation of inputs: name and text of each.
+pub(crate) struct PreparationFiles(Vec<(&'static str, String)>);
+
+impl PreparationFiles {
+    /// Checks the names of a preparation's files.
+    pub(crate) fn new(files: Vec<(&'static str, String)>) -> Result<Self, Error> {
+        for (at, (name, _)) in files.iter().enumerate() {
+            let plain = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\']);
+            let again = files[..at].iter().any(|(other, _)| other == name);
+            if !plain || again || ALL.iter().any(|(own, _)| own == name) {
+                let own = ALL.map(|(own, _)| own).join(", ");
+                let message =
+                    format!("a preparation's files have plain names, each once, none of {own}");
+                return Err(Error::run(name, message));
+            }
+        }
+        Ok(Self(files))
+    }
+
+    pub(crate) fn save(&self, folder: &Path) -> Result<(), Error> {
+        self.0.iter().try_for_each(|(name, text)| write_text(&folder.join(name), text))
+    }
+
+    /// The fingerprint of the preparation; an encoder is trained on one.
+    pub(crate) fn fingerprint(&self) -> String {
+        let files = self.0.iter();
+        let tensors: Vec<Tensor> =
+            files.map(|(name, text)| Tensor::u8(name, &[text.len()], text.as_bytes())).collect();
+        Contents::new("preparation", 1, &BTreeMap::new(), &tensors).checksum()
+    }
+}
+
+/// Refuses a model whose preparation differs from the run's, whose fingerprint is `own`.
+pub(crate) fn check_preparation(model: &Stored, own: &str) -> Result<(), Error> {
+    let found = model.metadata("preparation")?;
+    if found == own {
+        return Ok(());
+    }
+    let message =
+        format!("it belongs to inputs prepared with fingerprint {found}, the run's have {own}");
+    Err(Error::run(model.path(), message))
 }

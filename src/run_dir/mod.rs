@@ -41,24 +41,23 @@
 pub(crate) mod candidates;
 mod card;
 mod curves;
-mod fingerprints;
+mod files;
 mod folder;
 pub(crate) mod held_out;
-mod lock;
 mod place;
-mod preparation_files;
 mod report;
-pub mod tables;
 mod tensorboard;
 
 pub use curves::{EmbeddingCurve, EmbeddingPoint, LearningCurve};
-pub(crate) use fingerprints::{replace_json, save_data_folder};
+pub(crate) use files::{
+    BASIS, CANDIDATES, CHECKPOINT, EXAMPLES, FEATURES, HELD_OUT, HELD_OUT_PART, LABELS, MEMBERS,
+    OUTPUTS, RULE, SCALING, SECOND_LOOK, SECOND_LOOK_PART, SHARDS, read_json, read_optional,
+    replace_json, save_data_folder, write_text,
+};
 pub use folder::Folder;
-pub(crate) use folder::{Draft, validation_scalars};
+pub(crate) use folder::{PreparationFiles, check_preparation, validation_scalars};
 pub use held_out::HeldOut;
 pub(crate) use held_out::{HeldPart, drawn_pairs};
-pub(crate) use lock::RunLock;
 pub use place::{OutputFolder, check_output};
-pub(crate) use place::{inner, name, run_of};
-pub(crate) use preparation_files::{PreparationFiles, check_preparation};
-pub use report::{Record, Report};
+pub(crate) use place::{RunLock, inner, name, run_of};
+pub use report::{Record, Report, counts_line, metrics_table};

@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::fmt::Write;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use dsokr_data::SplitName;
+use dsokr_decode::PoolSizes;
 use serde::{Deserialize, Serialize};
 
-use super::tables;
+use super::files::{METRICS, read_json};
 use crate::config::Checked;
-use crate::run_files::{METRICS, read_json};
-use crate::{Error, Scores};
-use dsokr_data::SplitName;
+use crate::table::Table;
+use crate::{Coverage, Error, Metric, OutputScores, Scores};
 
 /// The metrics of a split, of chance, and of perfect h.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,8 +43,8 @@ impl fmt::Display for Report {
         let mut rows = vec![("model", &self.metrics)];
         rows.extend(self.perfect_h.iter().map(|scores| ("perfect h", scores)));
         rows.push(("chance", &self.chance));
-        let counts = tables::counts(&self.split.to_string(), &self.metrics);
-        write!(out, "{counts}\n{}", tables::metrics(&rows))?;
+        let counts = counts_line(&self.split.to_string(), &self.metrics);
+        write!(out, "{counts}\n{}", metrics_table(&rows))?;
         if !self.skipped_rows.is_empty() {
             let files = self.skipped_rows.iter().map(|(file, rows)| format!("{rows} of {file}"));
             let files: Vec<String> = files.collect();
@@ -109,21 +111,127 @@ fn date(seconds: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Metrics that are shown side by side.
+struct Group {
+    /// Whether scores have them.
+    of: fn(&Scores) -> bool,
+    /// The name of each metric, its heading, the least width of its column and its decimal places.
+    columns: &'static [(&'static str, &'static str, usize, usize)],
+}
 
-    #[test]
-    fn dates_are_those_of_the_calendar() {
-        for (seconds, expected) in [
-            (0, "1970-01-01T00:00:00Z"),
-            (951_782_399, "2000-02-28T23:59:59Z"),
-            (951_782_400, "2000-02-29T00:00:00Z"),
-            (951_868_800, "2000-03-01T00:00:00Z"),
-            (1_735_689_599, "2024-12-31T23:59:59Z"),
-            (4_107_542_400, "2100-03-01T00:00:00Z"),
-        ] {
-            assert_eq!(date(seconds), expected);
+const GROUPS: [Group; 6] = [
+    Group {
+        of: Scores::has_ranks,
+        columns: &[
+            ("mrr", "MRR", 6, 4),
+            ("hits@1", "Hits@1", 6, 4),
+            ("hits@5", "Hits@5", 6, 4),
+            ("hits@10", "Hits@10", 7, 4),
+            ("mean_rank", "mean rank", 9, 1),
+            ("median_rank", "median rank", 11, 1),
+        ],
+    },
+    Group {
+        of: |scores| scores.squared_error.is_some(),
+        columns: &[("squared_error", "squared error", 14, 6)],
+    },
+    Group {
+        of: |scores| scores.quantiles.is_some(),
+        columns: &[("pinball", "pinball", 11, 6), ("crossing", "crossing", 11, 6)],
+    },
+    Group {
+        of: |scores| matches!(scores.outputs, Some(OutputScores::Molecules(_))),
+        columns: &[
+            ("ged", "edit distance", 15, 3),
+            ("ged_bonds", "with bonds", 15, 3),
+            ("exact", "exact", 6, 3),
+        ],
+    },
+    Group {
+        of: |scores| matches!(scores.outputs, Some(OutputScores::Labels(_))),
+        columns: &[
+            ("f1", "F1", 6, 4),
+            ("micro_f1", "micro F1", 8, 4),
+            ("macro_f1", "macro F1", 8, 4),
+            ("hamming_loss", "Hamming loss", 12, 5),
+        ],
+    },
+    Group {
+        of: |scores| matches!(scores.outputs, Some(OutputScores::Rankings(_))),
+        columns: &[("kendall_tau", "Kendall's tau", 12, 4), ("exact", "exact", 6, 3)],
+    },
+];
+
+/// Metrics as text, one row each under one heading.
+pub fn metrics_table(rows: &[(&str, &Scores)]) -> String {
+    GROUPS.iter().map(|group| group.text(rows)).collect()
+}
+
+impl Group {
+    fn text(&self, rows: &[(&str, &Scores)]) -> String {
+        let mut known = rows.iter().filter(|(_, scores)| (self.of)(scores)).peekable();
+        let Some((_, first)) = known.peek() else { return String::new() };
+        // names have ten characters or more, as in other tables of a report
+        let names = [" ".repeat(10)].into_iter();
+        let names =
+            names.chain(self.columns.iter().map(|(_, title, width, _)| format!("{title:>width$}")));
+        let coverage = first.quantiles.is_some() && self.columns[0].0 == "pinball";
+        let shares = coverage.then(|| " at most quantile".to_owned());
+        let mut table = Table::new(names.chain(shares), 1);
+        let mut notes = String::new();
+        for (name, scores) in known {
+            let cells =
+                self.columns.iter().map(|&(metric, .., places)| shown(metric, scores, places));
+            let shares = scores.quantiles.iter().filter(|_| coverage).map(|own| {
+                let share = |Coverage { level, share }: &Coverage| format!(" {level}: {share:.3}");
+                own.coverage.iter().map(share).collect::<String>()
+            });
+            table.push([(*name).to_owned()].into_iter().chain(cells).chain(shares));
+            if let (Some(OutputScores::Molecules(own)), "ged") =
+                (&scores.outputs, self.columns[0].0)
+                && own.unproven > 0
+            {
+                let _ = writeln!(notes, "{name}: {} distances are upper bounds", own.unproven);
+            }
         }
+        table.text() + &notes
     }
+}
+
+/// A metric with its standard error, where that is known.
+fn shown(name: &str, scores: &Scores, places: usize) -> String {
+    let value = Metric::find(name).map_or(f64::NAN, |metric| metric.value(scores));
+    let error = match (&scores.outputs, name) {
+        (Some(OutputScores::Molecules(own)), "ged") => format!(" ± {:.places$}", own.ged_se),
+        (Some(OutputScores::Molecules(own)), "ged_bonds") => {
+            format!(" ± {:.places$}", own.ged_bonds_se)
+        }
+        (
+            Some(OutputScores::Molecules(_) | OutputScores::Labels(_) | OutputScores::Rankings(_))
+            | None,
+            _,
+        ) => String::new(),
+    };
+    match value.is_finite() {
+        true => format!("{value:.places$}{error}"),
+        false => "infinite".to_owned(),
+    }
+}
+
+/// One line of text with the numbers of queries and candidates.
+pub fn counts_line(split: &str, m: &Scores) -> String {
+    let candidates = match m.candidates_per_query {
+        None => format!("{} candidates ({} duplicates)", m.candidates, m.duplicate_candidates),
+        Some(PoolSizes { least, median, most }) => format!(
+            "{least} to {most} candidates each (median {median}; in all {}, {} duplicates)",
+            m.candidates, m.duplicate_candidates
+        ),
+    };
+    let tied = m.tied_queries;
+    let mut line =
+        format!("{split}: {} queries against {candidates}, {tied} queries tied", m.queries);
+    if m.missing_gold > 0 {
+        let _ = write!(line, ", {} counted with rank infinity", m.missing_gold);
+    }
+    line + "\n"
 }

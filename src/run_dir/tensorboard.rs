@@ -11,8 +11,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use super::files::TENSORBOARD;
 use crate::Error;
-use crate::run_files::TENSORBOARD;
 
 /// `SessionLog.START`: events of this step and later ones in earlier files do not count any more.
 const SESSION_START: u64 = 1;
@@ -124,29 +124,4 @@ fn masked(sum: u32) -> u32 {
 fn crc_32c(data: &[u8]) -> u32 {
     let step = |sum: u32| if sum & 1 == 1 { sum >> 1 ^ 0x82f6_3b78 } else { sum >> 1 };
     !data.iter().fold(!0, |sum, &byte| (0..8).fold(sum ^ u32::from(byte), |sum, _| step(sum)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Test vectors of RFC 3720, appendix B.4, and of the CRC catalogue.
-    #[test]
-    fn checksums_are_those_of_the_standard() {
-        assert_eq!(crc_32c(b"123456789"), 0xe306_9283);
-        assert_eq!(crc_32c(&[0; 32]), 0x8a91_36aa);
-        assert_eq!(crc_32c(&[0xff; 32]), 0x62a8_ab43);
-        assert_eq!(masked(0), 0xa282_ead8);
-        assert_eq!(masked(0x8000), 0xa282_ead9);
-    }
-
-    #[test]
-    fn numbers_and_records_have_their_bytes() {
-        let mut out = Vec::new();
-        varint(&mut out, 2, 300);
-        assert_eq!(out, [0x10, 0xac, 0x02]);
-        let record = record(b"ab");
-        assert_eq!(record.len(), 8 + 4 + 2 + 4);
-        assert_eq!((&record[..8], &record[12..14]), (&[2, 0, 0, 0, 0, 0, 0, 0][..], &b"ab"[..]));
-    }
 }

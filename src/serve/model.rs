@@ -17,7 +17,7 @@ use super::training::Training;
 use super::work;
 use crate::Error;
 use crate::run::{EnsembleRun, Run};
-use crate::run_files::MEMBERS;
+use crate::run_dir::MEMBERS;
 
 /// How often the files of a run are looked at.
 const LOOK: Duration = Duration::from_secs(1);

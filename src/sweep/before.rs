@@ -7,8 +7,7 @@ use serde::Deserialize;
 
 use super::{Setting, SweepRequest, SweepRun, folder};
 use crate::Error;
-use crate::run_dir::Folder;
-use crate::run_files::read_optional;
+use crate::run_dir::{Folder, read_optional};
 
 /// What is read of `sweep.json`.
 #[derive(Deserialize)]

@@ -1,18 +1,26 @@
 //! The targets of learners: points in the sketched eigenbasis, in an output space, or numbers.
 
 mod output_space;
-mod training_outputs;
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use dsokr_basis::features::{DenseRows, PartRows};
+use dsokr_basis::{
+    Basis, Features, Kernel, OutputKernel, Projection, RowKind, RowSource, SketchKind,
+    SketchOptions,
+};
+use dsokr_data::{Dataset, Selected};
+use dsokr_machines::{LastSystem, OutputSpace as MachineSpace, Targets};
+use output_space::numbers;
+use tracing::warn;
+
+use crate::Error;
+use crate::config::{Checked, SummandConfig};
+use crate::run_dir::BASIS;
 
 pub(crate) use output_space::summand_candidates;
 pub use output_space::{OutputSpace, candidates};
-pub use training_outputs::TrainingOutputs;
-pub(crate) use training_outputs::fit_basis;
-
-use dsokr_basis::{Basis, Projection};
-use dsokr_machines::{OutputSpace as MachineSpace, Targets};
-
-use crate::Error;
-use output_space::numbers;
 
 /// The targets of a learner, and the space that they and its predictions are points of.
 pub struct OutputTargets {
@@ -87,4 +95,246 @@ impl OutputTargets {
             TargetValues::Points(_) | TargetValues::Numbers(_) => &[],
         }
     }
+}
+
+/// Rows that are read at once.
+const BLOCK: usize = 4096;
+
+/// The outputs of the training pairs, from which targets are made.
+pub struct TrainingOutputs<'a> {
+    config: &'a Checked,
+    dataset: &'a Dataset,
+    /// As indices, one for each training pair.
+    indices: Vec<usize>,
+    /// Outputs that belong to no pair, as indices; few learners need them.
+    unlabelled: OnceLock<Vec<usize>>,
+    /// The directory of a resumed run.
+    resumed: Option<PathBuf>,
+    /// A basis that has been fitted already.
+    ready: Option<Basis>,
+    kernel: OnceLock<Kernel>,
+    systems: LastSystem,
+}
+
+impl<'a> TrainingOutputs<'a> {
+    /// Those of a data set; `resumed` is the directory of a resumed run.
+    pub(crate) fn new(
+        config: &'a Checked,
+        dataset: &'a Dataset,
+        resumed: Option<&Path>,
+        systems: LastSystem,
+    ) -> Self {
+        Self {
+            config,
+            dataset,
+            indices: dataset.train.outputs.iter().flatten().copied().collect(),
+            unlabelled: OnceLock::new(),
+            resumed: resumed.map(Path::to_path_buf),
+            ready: None,
+            kernel: OnceLock::new(),
+            systems,
+        }
+    }
+
+    /// The same outputs with a basis that has been fitted.
+    pub(crate) fn with_basis(&self, basis: Basis) -> Self {
+        let (indices, unlabelled) = (self.indices.clone(), self.unlabelled.clone());
+        let (kernel, systems) = (self.kernel.clone(), self.systems.clone());
+        let (resumed, ready) = (None, Some(basis));
+        Self { indices, unlabelled, resumed, ready, kernel, systems, ..*self }
+    }
+
+    /// The configuration.
+    pub fn config(&self) -> &'a Checked {
+        self.config
+    }
+
+    /// Number of training pairs.
+    pub fn len(&self) -> usize {
+        self.indices.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.indices.is_empty()
+    }
+
+    /// Their feature rows, one for each training pair.
+    pub fn rows(&self) -> Selected<'_> {
+        self.selected(&self.indices)
+    }
+
+    /// The feature rows of outputs that belong to no pair.
+    ///
+    /// # Errors
+    /// [`Error::Value`] where there are none.
+    pub fn unlabelled(&self) -> Result<Selected<'_>, Error> {
+        Ok(self.selected(self.without_pair()?))
+    }
+
+    fn without_pair(&self) -> Result<&[usize], Error> {
+        let indices = self.unlabelled.get_or_init(|| self.dataset.unlabelled());
+        if indices.is_empty() {
+            let allowed = "[1]: every output belongs to a pair, none is left over";
+            return Err(Error::value("encoder.answers.supervised", "a number below 1", allowed));
+        }
+        Ok(indices)
+    }
+
+    fn selected<'s>(&'s self, indices: &'s [usize]) -> Selected<'s> {
+        Selected::new(self.dataset.outputs.rows.as_ref(), indices)
+    }
+
+    /// The one kernel, with γ from these outputs where the configuration says so.
+    ///
+    /// # Errors
+    /// As [`KernelConfig::fit`](crate::config::KernelConfig::fit); [`Error::Value`] where there are several
+    /// kernels.
+    pub fn kernel(&self) -> Result<&Kernel, Error> {
+        if let Some(kernel) = self.kernel.get() {
+            return Ok(kernel);
+        }
+        let kernel = self.config.output.single_kernel()?;
+        let kernel = kernel.fit("output.kernel", &self.rows(), self.config.seed)?;
+        Ok(self.kernel.get_or_init(|| kernel))
+    }
+
+    /// The factored system of kernel machines with the same inputs.
+    pub(crate) fn systems(&self) -> &LastSystem {
+        &self.systems
+    }
+
+    /// The directory of a resumed run, which holds the files of the preparation already.
+    pub fn resumed(&self) -> Option<&Path> {
+        self.resumed.as_deref()
+    }
+
+    /// The data.
+    pub fn dataset(&self) -> &'a Dataset {
+        self.dataset
+    }
+
+    /// Whether the configuration's kernels have weights that are to be fitted.
+    pub(crate) fn lacks_weights(&self) -> bool {
+        let made = self.ready.is_some() || self.resumed.is_some();
+        self.config.output.weights.is_some() && !made
+    }
+
+    /// The bases of the configuration's kernels, of those that are summed.
+    pub(crate) fn summands(&self) -> Result<Vec<Basis>, Error> {
+        summands(self.config, &self.rows(), self.config.seed)
+    }
+
+    /// The basis of the weighted sum of the kernels of bases.
+    pub(crate) fn sum(&self, bases: Vec<Basis>, weights: &[f64]) -> Result<Basis, Error> {
+        sum(self.config, bases, weights, self.config.sketch.size, &self.rows())
+    }
+
+    /// The configuration's basis, fitted on these outputs and, if `unlabelled`, on those without a pair
+    /// too; that of a resumed run is read.
+    ///
+    /// # Errors
+    /// Outputs that the kernel or the sketch does not accept.
+    pub fn basis(&self, unlabelled: bool) -> Result<Basis, Error> {
+        if let Some(basis) = &self.ready {
+            return Ok(basis.clone());
+        }
+        if let Some(path) = &self.resumed {
+            return Ok(Basis::load(&path.join(BASIS))?);
+        }
+        let all = match unlabelled {
+            true => &[&self.indices, self.without_pair()?].concat(),
+            false => &self.indices,
+        };
+        let (size, seed) = (self.config.sketch.size, self.config.seed);
+        let several = self.config.output.kernel.is_none();
+        let kernel = if several { None } else { Some(self.kernel()?) };
+        let fitted = fit_basis(self.config, kernel, &self.selected(all), size, seed)?;
+        let (rank, size) = (fitted.dimension(), fitted.options().size);
+        if rank < size && self.config.output.kernels.is_empty() {
+            warn!(
+                rank,
+                size,
+                "the Gram matrix of the sketch has a smaller rank than the sketch has rows: the extra \
+                 dimensions are dropped"
+            );
+        }
+        Ok(fitted)
+    }
+}
+
+/// The basis of a kernel, tempered as the configuration says, with a sketch of a size and a seed, or without
+/// a kernel the leading coordinates of the sum of the configuration's kernels; without a sketch the unit
+/// vectors of the feature space, in which targets are the feature rows.
+pub(crate) fn fit_basis(
+    config: &Checked,
+    kernel: Option<&Kernel>,
+    outputs: &Selected,
+    size: usize,
+    seed: u64,
+) -> Result<Basis, Error> {
+    let sketch = &config.sketch;
+    let options = |kind: &SketchKind, size| {
+        SketchOptions::new(kind, size).with_seed(seed).with_tolerance(sketch.tolerance)
+    };
+    let Some(kernel) = kernel.cloned() else {
+        let weights: Vec<f64> = config.output.summands().map(|summand| summand.weight).collect();
+        return sum(config, summands(config, outputs, seed)?, &weights, size, outputs);
+    };
+    if sketch.full {
+        let width = outputs.width();
+        if outputs.kind() != RowKind::Dense {
+            let allowed = "false, or dense rows: an encoder learns them as they are";
+            let found = format!("true, with {} rows", outputs.kind());
+            return Err(Error::value("sketch.full", found, allowed));
+        }
+        // under a normalised kernel the zero row has a feature of its own
+        let count = width + usize::from(kernel.is_normalised() && has_zero_row(outputs)?);
+        let mut units = vec![0.0; count * width];
+        (0..width).for_each(|j| units[j * (width + 1)] = 1.0);
+        let units = Features::Dense(DenseRows::new(width, units)?);
+        let all = SketchKind::Subsampling { replacement: false };
+        return Ok(Basis::fit(kernel, &units, &options(&all, count))?);
+    }
+    let basis = Basis::fit(kernel, outputs, &options(&sketch.method, size))?;
+    Ok(basis.tempered(&config.output.tempering(), outputs)?)
+}
+
+fn has_zero_row(rows: &dyn RowSource) -> Result<bool, Error> {
+    for start in (0..rows.len()).step_by(BLOCK) {
+        let block = rows.block(start..rows.len().min(start + BLOCK))?;
+        if block.squared_norms().contains(&0.0) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The bases of the configuration's kernels, tempered, each of its part of the outputs' rows.
+fn summands(config: &Checked, outputs: &Selected, seed: u64) -> Result<Vec<Basis>, Error> {
+    let sketch = &config.sketch;
+    let part = |((at, summand), rows): ((usize, &SummandConfig), PartRows)| {
+        let options = SketchOptions::new(&sketch.method, summand.size).with_seed(seed);
+        let options = options.with_tolerance(sketch.tolerance);
+        let kernel =
+            summand.kernel.fit(&format!("output.kernels[{at}].kernel"), &rows, config.seed)?;
+        let basis = Basis::fit(kernel, &rows, &options)?;
+        Ok(basis.tempered(&summand.tempering(), &rows)?)
+    };
+    let kernels = config.output.kernels.iter().enumerate();
+    let summands = kernels.filter(|(_, kernel)| kernel.weight > 0.0);
+    summands.zip(PartRows::all(outputs)).map(part).collect()
+}
+
+/// The leading coordinates of the weighted sum of the kernels of bases.
+fn sum(
+    config: &Checked,
+    bases: Vec<Basis>,
+    weights: &[f64],
+    size: usize,
+    outputs: &Selected,
+) -> Result<Basis, Error> {
+    let parts = weights.iter().copied().zip(bases).collect();
+    let basis = Basis::sum(parts, size, outputs)?;
+    Ok(basis.tempered(&config.output.tempering(), outputs)?)
 }

@@ -7,7 +7,7 @@ use dsokr_decode::{CandidateParts, Candidates};
 use dsokr_machines::{OutputSpace as MachineSpace, Points};
 
 use crate::config::{Checked, Search};
-use crate::run_files::{BASIS, OUTPUTS};
+use crate::run_dir::{BASIS, OUTPUTS};
 use crate::{Error, quantiles};
 use dsokr_data::{Outputs, Selected};
 

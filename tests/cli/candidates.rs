@@ -4,7 +4,7 @@ use std::fs;
 
 use dsokr::data::read_matrix;
 use dsokr::decode::Candidates;
-use dsokr::run::Run;
+use dsokr::run::{EnsembleRun, Run};
 use serde_json::Value;
 
 use crate::sandbox::{Sandbox, json, npy, number};
@@ -391,6 +391,49 @@ fn what_cannot_be_added_is_refused_and_changes_nothing() {
     }
 }
 
+/// At each point where a process that adds candidates may be killed, all members of the ensemble `part` have the
+/// `old` candidates or all have the new ones, which are in their `files`; so have readers while others write.
+fn replacement_is_of_all_members(sandbox: &Sandbox, files: &[String; 2], old: &[Vec<u8>; 2]) {
+    let place = |name: &str| sandbox.path(name);
+    let next = files.each_ref().map(|file| place(&file.replace("candidates.", "candidates.next.")));
+    let files = files.each_ref().map(|file| place(file));
+    let new = files.each_ref().map(|file| fs::read(file).unwrap());
+    let (switch, device) = (place("part/candidates.next"), dsokr::device::Processor::Cpu);
+    let counts = || -> Vec<usize> {
+        let run = EnsembleRun::open(&[place("part")], &device.open().unwrap()).unwrap();
+        run.members().iter().map(|member| member.candidates.len()).collect()
+    };
+    (0..2).for_each(|at| fs::write(&files[at], &old[at]).unwrap());
+    assert_eq!(counts(), [60, 60]);
+    fs::write(&next[0], &new[0]).unwrap();
+    assert_eq!(counts(), [60, 60]);
+    fs::write(&next[1], &new[1]).unwrap();
+    assert_eq!(counts(), [60, 60]);
+    fs::write(&switch, "").unwrap();
+    assert_eq!(counts(), [80, 80]);
+    fs::rename(&next[0], &files[0]).unwrap();
+    assert_eq!(counts(), [80, 80]);
+    // the next one that adds ends the replacement, and then finds its candidates to be there
+    sandbox.fail(&["candidates", "add", "part", "new.tsv"], 2, &["is that of candidate"]);
+    assert!(!next[1].exists() && !switch.exists());
+    assert_eq!(counts(), [80, 80]);
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            for version in [old, &new].into_iter().cycle().take(21) {
+                (0..2).for_each(|at| fs::write(&next[at], &version[at]).unwrap());
+                fs::write(&switch, "").unwrap();
+                (0..2).for_each(|at| fs::rename(&next[at], &files[at]).unwrap());
+                fs::remove_file(&switch).unwrap();
+            }
+        });
+        while !writer.is_finished() {
+            let found = counts();
+            assert_eq!(found[0], found[1]);
+        }
+    });
+    (0..2).for_each(|at| fs::write(&files[at], &new[at]).unwrap());
+}
+
 #[test]
 fn all_members_of_an_ensemble_get_the_candidates() {
     let sandbox = sandbox();
@@ -401,7 +444,12 @@ fn all_members_of_an_ensemble_get_the_candidates() {
         let column = format!("output.candidate.column={column:?}");
         sandbox.succeed(&["train", "run.toml", "--out", folder, "--set", &column]);
     }
+    let files =
+        ["first", "second"].map(|name| format!("part/members/{name}/candidates.safetensors"));
+    let bytes = || files.each_ref().map(|file| fs::read(sandbox.path(file)).unwrap());
+    let old = bytes();
     let printed = json(&sandbox.succeed(&["candidates", "add", "part", "new.tsv", "--json"]));
+    replacement_is_of_all_members(&sandbox, &files, &old);
     assert_eq!(printed["unknown"].as_array().unwrap().len(), 2, "{printed}");
     let evaluate = |run: &str| json(&sandbox.succeed(&["evaluate", run, "--json"]));
     let (all, part) = (evaluate("all"), evaluate("part"));
@@ -410,9 +458,6 @@ fn all_members_of_an_ensemble_get_the_candidates() {
     sandbox.fail(&member, 2, &["a member of the ensemble"]);
 
     // a member, and then the ensemble, that are evaluated again as reliability.md says
-    let files =
-        ["first", "second"].map(|name| format!("part/members/{name}/candidates.safetensors"));
-    let bytes = || files.each_ref().map(|file| fs::read(sandbox.path(file)).unwrap());
     let before = bytes();
     for report in ["part/members/first/metrics.json", "part/metrics.json"] {
         fs::remove_file(sandbox.path(report)).unwrap();

@@ -26,6 +26,7 @@ mod recipe;
 mod sweep;
 mod synthetic;
 mod tables;
+mod values;
 
 use std::path::PathBuf;
 

@@ -19,8 +19,8 @@ use dsokr::nn::{
 use dsokr::run::Run;
 use dsokr::train::{Event, LogLine, Observer};
 use dsokr::{
-    Config, Error, Network, Prepare, Recipe, Request, Scores, Start, TokenInputs,
-    TokenInputsConfig, Trained, contract, register,
+    BagBesideConfig, BothInputs, Config, Error, Network, Prepare, Recipe, Request, Scores, Start,
+    TokenInputs, TokenInputsConfig, Trained, contract, register,
 };
 use serde::{Deserialize, Serialize};
 
@@ -289,7 +289,6 @@ fn an_own_table_is_checked_as_the_built_in_ones_are() {
 enum Mistake {
     None,
     ForgetsItsFile,
-    WritesTheRunsOwnFile,
     DropsAnInput,
     DrawsFromElsewhere,
     IgnoresTheOffset,
@@ -299,44 +298,44 @@ enum Mistake {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Wrong {
     mistake: Mistake,
+    /// Of the preparation.
+    file: String,
     #[serde(skip)]
     forgotten: usize,
 }
 
-/// Counts of the letters of the training texts.
-struct Letters(Mistake, Vec<char>);
+/// The letters of the training texts, and the file that holds them.
+struct Letters(Wrong, Vec<char>);
 
 impl Prepare for Letters {
-    type Settings = Mistake;
+    type Settings = Wrong;
     type Input = TokenIds;
 
-    fn fit(mistake: &Mistake, train: &Split) -> Result<Self, Error> {
+    fn fit(settings: &Wrong, train: &Split) -> Result<Self, Error> {
         let mut letters: Vec<char> =
             train.inputs.texts()?.iter().flat_map(|text| text.chars()).collect();
         letters.sort_unstable();
         letters.dedup();
-        Ok(Self(*mistake, letters))
+        Ok(Self(settings.clone(), letters))
     }
 
     fn inputs(&self, split: &Split) -> Result<Vec<TokenIds>, Error> {
         let place = |letter| self.1.iter().position(|c| *c == letter).map(|place| place as u32);
         let input = |text: &String| text.chars().filter_map(place).collect::<Vec<u32>>().into();
-        let skipped = usize::from(self.0 == Mistake::DropsAnInput);
+        let skipped = usize::from(self.0.mistake == Mistake::DropsAnInput);
         Ok(split.inputs.texts()?.iter().skip(skipped).map(input).collect())
     }
 
     fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
-        let own = self.0 == Mistake::WritesTheRunsOwnFile;
-        let name = if own { "config.toml" } else { "letters.txt" };
-        Ok(vec![(name, self.1.iter().collect())])
+        Ok(vec![(self.0.file.clone().leak(), self.1.iter().collect())])
     }
 
-    fn load(mistake: &Mistake, folder: &Path) -> Result<Self, Error> {
-        let letters = std::fs::read_to_string(folder.join("letters.txt")).unwrap();
-        let reversed = *mistake == Mistake::ForgetsItsFile;
+    fn load(settings: &Wrong, folder: &Path) -> Result<Self, Error> {
+        let letters = std::fs::read_to_string(folder.join(&settings.file)).unwrap();
+        let reversed = settings.mistake == Mistake::ForgetsItsFile;
         let letters =
             if reversed { letters.chars().rev().collect() } else { letters.chars().collect() };
-        Ok(Self(*mistake, letters))
+        Ok(Self(settings.clone(), letters))
     }
 }
 
@@ -344,8 +343,8 @@ impl Recipe for Wrong {
     type Preparation = Letters;
     type Encoder = Mean;
 
-    fn preparation(&self) -> Mistake {
-        self.mistake
+    fn preparation(&self) -> Self {
+        self.clone()
     }
 
     fn encoder(&self, letters: &Letters, start: Start) -> Result<Mean, Error> {
@@ -383,6 +382,40 @@ fn the_built_in_recipes_keep_the_contract() {
     keeps::<MlpConfig>(&vectors, "hidden = [7]");
     let transformer = "width = 8\nheads = 2\nfeed_forward = 16\nmax_length = 12";
     keeps::<TransformerConfig>(&train, transformer);
+    keeps::<BagBesideConfig<TransformerConfig>>(&train, BOTH);
+}
+
+const BOTH: &str = "
+bag = { ngrams = [{ kind = 'words', min = 1, max = 1, min_texts = 1 }], hidden = [] }
+transformer = { width = 8, heads = 2, feed_forward = 16, max_length = 12 }";
+
+#[test]
+fn a_bag_beside_a_transformer_has_the_sizes_and_the_settings_of_the_two() {
+    let read = |text: &str| toml::from_str::<BagBesideConfig<TransformerConfig>>(text).unwrap();
+    let split = |texts: &[&str]| {
+        let texts: Vec<String> = texts.iter().map(|text| text.to_string()).collect();
+        Split::new(texts.clone(), Inputs::Texts(texts), vec![None; 3])
+    };
+    let recipe = read(BOTH);
+    let train = split(&["one two three four", "two", "three"]);
+    let both = BothInputs::fit(&recipe.preparation(), &train).unwrap();
+    let sizes = |split: &Split| recipe.size(&both, &both.inputs(split).unwrap(), 5);
+    let parts = sizes(&train);
+    let keys: Vec<&str> = parts.iter().map(|part| &*part.keys).collect();
+    assert_eq!(keys[0], "bag.ngrams");
+    assert!(keys.contains(&"transformer.layers × transformer.width"), "{keys:?}");
+    // memory is that of the longest text, time that of the mean
+    let (longest, mean) = (["one two three four"; 3], ["one two"; 3]);
+    assert_eq!(parts[0].activations, sizes(&split(&longest))[0].activations);
+    assert_eq!(parts[0].products, sizes(&split(&mean))[0].products);
+    assert_eq!(sizes(&split(&[]))[0].products, 0.0);
+    for (from, to, key) in [
+        ("hidden = []", "hidden = [], ngram_dropout = 1.0", "encoder.bag.ngram_dropout"),
+        ("heads = 2", "heads = 3", "encoder.transformer.heads"),
+    ] {
+        let error = Recipe::validate(&read(&BOTH.replace(from, to))).unwrap_err().to_string();
+        assert!(error.contains(key), "{error}");
+    }
 }
 
 #[test]
@@ -391,11 +424,13 @@ fn the_contract_of_recipes_notices_each_mistake() {
     let ids = texts.clone();
     let inputs = Inputs::Texts(texts);
     let train = Split::new(ids, inputs, vec![None; 4]);
-    let check = |mistake, forgotten| contract::check(&Wrong { mistake, forgotten }, &train);
+    let with_file = |mistake, file: &str, forgotten| {
+        contract::check(&Wrong { mistake, file: file.into(), forgotten }, &train)
+    };
+    let check = |mistake, forgotten| with_file(mistake, "letters.txt", forgotten);
     check(Mistake::None, 0).unwrap();
     for (mistake, forgotten, part) in [
         (Mistake::ForgetsItsFile, 0, "prepares other inputs"),
-        (Mistake::WritesTheRunsOwnFile, 0, "config.toml: a preparation's files"),
         (Mistake::DropsAnInput, 0, "3 inputs for 4 pairs"),
         (Mistake::DrawsFromElsewhere, 0, "the same generator draws a different table"),
         (Mistake::IgnoresTheOffset, 0, "3 coordinates, the basis 5"),
@@ -404,4 +439,27 @@ fn the_contract_of_recipes_notices_each_mistake() {
         let breach = check(mistake, forgotten).expect_err(&format!("{mistake:?} is not noticed"));
         assert!(breach.to_string().contains(part), "{mistake:?}: {breach}");
     }
+
+    // a preparation writes no file that the book lists as the run's
+    let page = std::fs::read_to_string("book/src/files.md").unwrap();
+    let table = page.lines().skip_while(|line| !line.starts_with("| file |")).skip(2);
+    let mut refused = 0;
+    for row in table.take_while(|line| line.starts_with('|')) {
+        let mut cells = row.split('|').skip(1);
+        let (files, meaning) = (cells.next().unwrap(), cells.next().unwrap());
+        let own = !meaning.contains("preparation") && !meaning.contains("tokenizer");
+        // names are between backquotes; of a folder the first part counts
+        for file in files.split('`').skip(1).step_by(2) {
+            let file = file.split('/').next().unwrap();
+            match with_file(Mistake::None, file, 0) {
+                Ok(()) => assert!(!own, "{file}"),
+                Err(error) => {
+                    let message = format!("{file}: a preparation's files");
+                    assert!(own && error.to_string().contains(&message), "{error}");
+                    refused += 1;
+                }
+            }
+        }
+    }
+    assert!(refused > 20, "{refused}");
 }

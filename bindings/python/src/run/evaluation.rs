@@ -2,7 +2,7 @@
 
 use dsokr::compare::{EvaluatedRun, Format, compare};
 use dsokr::data::Inputs;
-use dsokr::run::{EnsembleRun, QueryAnswers, tables};
+use dsokr::run::{EnsembleRun, QueryAnswers, metrics_table};
 use dsokr::{Error, RESAMPLES, Scores, intervals};
 use pyo3::prelude::*;
 
@@ -102,7 +102,7 @@ impl Evaluation {
             self.members.iter().map(|(name, scores)| (name.as_str(), scores)).collect();
         rows.push((if rows.is_empty() { "model" } else { "ensemble" }, &self.inner.scores));
         rows.push(("chance", &self.chance));
-        tables::metrics(&rows)
+        metrics_table(&rows)
     }
 }
 

@@ -1,29 +1,25 @@
 //! Neural encoders as learners: a recipe and the training loop.
 
-mod cross_fit;
-
 use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
 use burn::tensor::Device;
-use dsokr_basis::Kernel;
 use dsokr_basis::random::generator;
+use dsokr_basis::{Basis, Kernel, Projection};
+use dsokr_data::{Dataset, InputKind, Split};
 use dsokr_decode::CandidateBlocks;
 use dsokr_nn::{Encoder, Model, is_cpu_engine, parameters};
+use dsokr_train::{Best, Observer, Validation, embed, train};
 use tracing::info;
 
 use crate::config::{Abilities, Checked, Config, KernelConfig};
 use crate::folds::{held_out_folds, rest};
 use crate::learner::{Fit, Fitted, Learner, Predictor, StoredRun, Task};
 use crate::memory::{self, Need};
-use crate::run_dir::{Folder, HeldOut, PreparationFiles};
+use crate::run_dir::{Folder, PreparationFiles};
 use crate::targets::TrainingOutputs;
-use crate::{Error, Prepare, Recipe, Start};
-use dsokr_data::{InputKind, Split};
-use dsokr_train::{Best, embed};
-
-use cross_fit::CrossFit;
+use crate::{Error, HeldOut, Prepare, Recipe, Scores, Start};
 
 /// A trained encoder.
 pub struct Network<R: Recipe> {
@@ -206,8 +202,7 @@ impl<R: Recipe> Fit for Prepared<'_, R> {
             residuals: &targets.residuals,
             validate: &validate,
         };
-        let outcome = ranks
-            .scope(|| dsokr_train::train(&training, model, start, &mut folder, task.observer))?;
+        let outcome = ranks.scope(|| train(&training, model, start, &mut folder, task.observer))?;
         let fitted = |model| {
             let preparation = Arc::clone(preparation);
             let network = Network { recipe: recipe.clone(), preparation, model, batch };
@@ -285,4 +280,65 @@ fn check_groups<E: Encoder>(config: &Checked, model: &Model<E>) -> Result<(), Er
         }
     }
     Ok(())
+}
+
+/// Evaluates a model on the validation split.
+type Validate<'a, E> = dyn Fn(&Model<E>) -> Result<Validation<Scores>, dsokr_train::Error> + 'a;
+
+/// The arguments of trainings that leave out a part of the pairs.
+struct CrossFit<'a, R: Recipe> {
+    recipe: &'a R,
+    config: &'a Checked,
+    dataset: &'a Dataset,
+    basis: &'a Basis,
+    targets: &'a Projection,
+    preparation: &'a R::Preparation,
+    device: &'a Device,
+    validate: &'a Validate<'a, R::Encoder>,
+}
+
+impl<R: Recipe> CrossFit<'_, R> {
+    /// The predictions of encoders that were trained without the pair. There is one encoder for each
+    /// fold that is answered, trained with the same settings.
+    fn answers(&self, observer: &mut dyn Observer) -> Result<HeldOut, Error> {
+        let Self { recipe, config, basis, preparation, device, .. } = *self;
+        let train_split = &self.dataset.train;
+        let (n, p) = (train_split.ids.len(), basis.dimension());
+        let folds = held_out_folds(config, n)?;
+        let count = folds.len();
+        let mut found: Vec<(usize, Vec<f32>)> = Vec::new();
+        for (at, held) in folds.iter().enumerate() {
+            info!(
+                fold = at + 1,
+                folds = count,
+                pairs = n - held.len(),
+                "training for held-out answers"
+            );
+            let rest = rest(held, n);
+            let inputs = preparation.inputs(&train_split.select(&rest)?)?;
+            let targets = self.targets.select(&rest);
+            let offset = targets.mean();
+            let model = new_model(recipe, config, preparation, &offset, device, false)?;
+            let task = dsokr_train::Task {
+                config: &config.training,
+                seed: config.seed,
+                device,
+                inputs: &inputs,
+                targets: &targets.coordinates,
+                residuals: &targets.residuals,
+                validate: self.validate,
+            };
+            let outcome = train(&task, model, None, &mut (), observer)?;
+            let model = match outcome.best {
+                Best::Given(best) => parameters::restore(outcome.model, best)?,
+                Best::Last | Best::Stored => outcome.model,
+            };
+            let inputs = preparation.inputs(&train_split.select(held)?)?;
+            let z = embed(&model, &inputs, config.evaluation.batch)?;
+            found.extend(held.iter().copied().zip(z.chunks_exact(p).map(<[f32]>::to_vec)));
+        }
+        found.sort_unstable_by_key(|(pair, _)| *pair);
+        let (pairs, answers): (Vec<usize>, Vec<Vec<f32>>) = found.into_iter().unzip();
+        Ok(HeldOut { pairs, answers: answers.concat() })
+    }
 }

@@ -1,0 +1,203 @@
+//! Resumed runs: what may change in them, and what must be the same.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use dsokr_basis::store::{self, Tensor};
+use dsokr_data::{Dataset, Inputs};
+use dsokr_decode::Candidates;
+use dsokr_train::Checkpoint;
+use serde::Serialize;
+use tracing::info;
+
+use crate::Error;
+use crate::config::Checked;
+use crate::run_dir::{CHECKPOINT, Folder, RunLock};
+
+/// Settings of the optimisation that a resumed training may change, each named by an override: they do
+/// not change what the run is.
+const CHANGEABLE: [&str; 7] = [
+    "training.learning_rate",
+    "training.clip",
+    "training.warmup",
+    "training.decay",
+    "training.epochs",
+    "training.patience",
+    "evaluation.batch",
+];
+
+/// A value of the configuration that differs from that of the run.
+#[derive(Debug, Serialize)]
+struct Change {
+    key: String,
+    before: Option<toml::Value>,
+    now: Option<toml::Value>,
+}
+
+impl Change {
+    fn raises_epochs(&self) -> bool {
+        let number = |value: &Option<toml::Value>| value.as_ref()?.as_integer();
+        self.key == "training.epochs" && number(&self.now) > number(&self.before)
+    }
+}
+
+/// One line of `changes.jsonl`.
+#[derive(Serialize)]
+struct ChangeLine<'a> {
+    /// Steps done before; none of an ensemble, whose members have their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    step: Option<u64>,
+    #[serde(flatten)]
+    change: &'a Change,
+}
+
+/// A run that is resumed: the right to write it, and what is changed in its configuration.
+#[derive(Default)]
+pub(super) struct Resumed {
+    changes: Vec<Change>,
+    pub lock: Option<RunLock>,
+}
+
+impl Resumed {
+    /// Locks the run at `path`, and removes what was left when it was being written.
+    pub fn lock(path: &Path, config: &Checked) -> Result<Self, Error> {
+        let resumed = Self { changes: changes(path, config)?, lock: RunLock::take(path)? };
+        Folder::tidy(path);
+        Ok(resumed)
+    }
+
+    /// Writes the changed configuration into the run at `path`, and a line of `changes.jsonl` for each change. A
+    /// run of one model, whose coordinates have the fingerprint `space`, is not complete from then on.
+    pub fn record(&self, path: &Path, config: &Checked, space: Option<&str>) -> Result<(), Error> {
+        if self.changes.is_empty() {
+            return Ok(());
+        }
+        let mut step = None;
+        if let Some(space) = space {
+            step = Some(match Folder::has_checkpoint(path) {
+                true => Checkpoint::load(&path.join(CHECKPOINT), space)?.step,
+                false => 0,
+            });
+            Folder::reopen(path)?;
+        }
+        let mut lines = String::new();
+        for change in &self.changes {
+            let show = |v: &Option<toml::Value>| v.as_ref().map(ToString::to_string);
+            let (before, now) = (show(&change.before), show(&change.now));
+            info!(step, before, now, "{} is changed", change.key);
+            lines += &(serde_json::to_string(&ChangeLine { step, change })? + "\n");
+        }
+        Folder::change(path, config, &lines)
+    }
+}
+
+/// The changes of the configuration of the run at `path`, which is resumed.
+///
+/// # Errors
+/// [`Error::Changed`] for a value that may not change, one that no override has set, and for every one
+/// of a complete run that does not go on: it goes on from a checkpoint if `training.epochs` is raised.
+fn changes(path: &Path, config: &Checked) -> Result<Vec<Change>, Error> {
+    let changes = differing(path, config)?;
+    let raised = changes.iter().any(Change::raises_epochs) && Folder::has_checkpoint(path);
+    let goes_on = raised || Folder::finished(path)?.is_none();
+    for Change { key, before, now } in &changes {
+        let changeable = CHANGEABLE.contains(&key.as_str());
+        let hint = match (changeable, goes_on, config.is_set(key)) {
+            (true, true, true) => continue,
+            (true, false, _) => {
+                ", and the run is complete: a training goes on if training.epochs is raised".into()
+            }
+            (true, true, false) => {
+                format!("; the argument set {key}=VALUE with the argument resume changes it")
+            }
+            (false, ..) => String::new(),
+        };
+        let show =
+            |v: &Option<toml::Value>| v.as_ref().map_or("absent".to_string(), ToString::to_string);
+        return Err(Error::Changed {
+            path: path.join("config.toml"),
+            key: key.clone(),
+            found: show(before),
+            given: show(now),
+            hint,
+        });
+    }
+    Ok(changes)
+}
+
+/// Whether the run at `path` differs from the configuration, in nothing but values that may change and that
+/// overrides have set.
+///
+/// # Errors
+/// A run whose configuration cannot be read.
+pub(super) fn are_settings(path: &Path, config: &Checked) -> Result<bool, Error> {
+    let changes = differing(path, config)?;
+    let setting = |key: &str| CHANGEABLE.contains(&key) && config.is_set(key);
+    Ok(!changes.is_empty() && changes.iter().all(|change| setting(&change.key)))
+}
+
+/// The values of the configuration that differ from those of the run at `path`.
+fn differing(path: &Path, config: &Checked) -> Result<Vec<Change>, Error> {
+    let mut changes = Vec::new();
+    differences("", &Folder::config(path)?.to_table()?, &config.to_table()?, &mut changes);
+    Ok(changes)
+}
+
+fn differences(prefix: &str, before: &toml::Table, now: &toml::Table, all: &mut Vec<Change>) {
+    let mut keys: Vec<&String> = before.keys().chain(now.keys()).collect();
+    keys.sort();
+    keys.dedup();
+    for key in keys {
+        let full = format!("{prefix}{key}");
+        match (before.get(key), now.get(key)) {
+            (Some(toml::Value::Table(a)), Some(toml::Value::Table(b))) => {
+                differences(&format!("{full}."), a, b, all);
+            }
+            (a, b) if a == b => {}
+            (a, b) => all.push(Change { key: full, before: a.cloned(), now: b.cloned() }),
+        }
+    }
+}
+
+/// The fingerprint of the data, with the lexicon of a second look: a run is resumed only with the data that it was
+/// started with.
+pub(super) fn fingerprint(
+    dataset: &Dataset,
+    targets: &[f32],
+    candidates: &Candidates,
+    lexicon: Option<&str>,
+) -> Result<String, Error> {
+    let splits = [&dataset.train, &dataset.validation];
+    let texts = splits.map(|split| {
+        let texts = match &split.inputs {
+            Inputs::Texts(texts) => texts.join("\0"),
+            Inputs::Vectors(_) | Inputs::Kernels(_) => String::new(),
+        };
+        [split.ids.join("\0"), texts].join("\0")
+    });
+    let kernels = splits.map(|split| match &split.inputs {
+        Inputs::Kernels(rows) => rows.values(),
+        Inputs::Texts(_) | Inputs::Vectors(_) => Vec::new(),
+    });
+    let ids = candidates.ids().collect::<Vec<_>>().join("\0");
+    let coordinates = candidates.coordinates()?;
+    let mut tensors = vec![
+        Tensor::u8("train texts", &[texts[0].len()], texts[0].as_bytes()),
+        Tensor::u8("validation texts", &[texts[1].len()], texts[1].as_bytes()),
+        Tensor::u8("ids", &[ids.len()], ids.as_bytes()),
+        Tensor::f32("targets", &[targets.len()], targets),
+        Tensor::f32("candidates", &[coordinates.len()], &coordinates),
+    ];
+    for (split, name) in splits.iter().zip(["train vectors", "validation vectors"]) {
+        if let Inputs::Vectors(rows) = &split.inputs {
+            tensors.extend(rows.tensors(name));
+        }
+    }
+    for (values, name) in kernels.iter().zip(["train kernels", "validation kernels"]) {
+        if !values.is_empty() {
+            tensors.push(Tensor::f64(name, &[values.len()], values));
+        }
+    }
+    tensors.extend(lexicon.map(|text| Tensor::u8("lexicon", &[text.len()], text.as_bytes())));
+    Ok(store::Contents::new("data", 1, &BTreeMap::new(), &tensors).checksum())
+}

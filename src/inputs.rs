@@ -1,0 +1,273 @@
+//! Preparations of texts and vectors, which any recipe can use.
+
+use std::path::{Path, PathBuf};
+
+use dsokr_basis::features::{NgramConfig, SparseRows, TfIdf};
+use dsokr_basis::store::read_text;
+use dsokr_basis::{Features, RowSource};
+use dsokr_data::Split;
+use dsokr_nn::bag::SparseRow;
+use dsokr_nn::pretrained::{Pretrained, PretrainedConfig};
+use dsokr_nn::transformer::{Tokens, TokensConfig};
+use dsokr_nn::{TokenIds, TokenIdsBuilder};
+use rayon::prelude::*;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Prepare};
+
+/// Logs the number of texts without known tokens.
+fn warn_unknown(unknown: usize, texts: usize) {
+    if unknown > 0 {
+        tracing::warn!(unknown, texts, "texts without known tokens share one prediction");
+    }
+}
+
+const NGRAMS: &str = "ngrams.json";
+
+/// TF-IDF weights of the n-grams of the training texts.
+pub struct NgramInputs(TfIdf);
+
+impl NgramInputs {
+    /// Number of n-grams.
+    pub fn width(&self) -> usize {
+        self.0.width()
+    }
+
+    /// The texts of a split as rows that kernels compare.
+    ///
+    /// # Errors
+    /// Texts with more n-grams than rows can hold.
+    pub fn rows(&self, split: &Split) -> Result<SparseRows, Error> {
+        Ok(self.0.rows(split.inputs.texts()?)?)
+    }
+}
+
+impl Prepare for NgramInputs {
+    type Settings = Vec<NgramConfig>;
+    type Input = SparseRow;
+
+    fn fit(blocks: &Vec<NgramConfig>, train: &Split) -> Result<Self, Error> {
+        let texts = train.inputs.texts()?.iter().map(String::as_str);
+        Ok(Self(TfIdf::fit(blocks, texts).map_err(dsokr_nn::Error::from)?))
+    }
+
+    fn inputs(&self, split: &Split) -> Result<Vec<SparseRow>, Error> {
+        let texts = split.inputs.texts()?.par_iter();
+        let rows: Vec<SparseRow> = texts.map(|text| self.0.transform(text)).collect();
+        warn_unknown(rows.iter().filter(|row| row.indices.is_empty()).count(), rows.len());
+        Ok(rows)
+    }
+
+    fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
+        Ok(vec![(NGRAMS, self.0.to_json())])
+    }
+
+    fn load(_: &Vec<NgramConfig>, folder: &Path) -> Result<Self, Error> {
+        Ok(Self(TfIdf::read(&folder.join(NGRAMS)).map_err(dsokr_nn::Error::from)?))
+    }
+}
+
+/// The tokenizer and the sizes of a pretrained encoder, and its maximal length of texts.
+#[derive(Clone, Debug)]
+pub struct PretrainedInputs {
+    model: Pretrained,
+    max_length: usize,
+}
+
+impl PretrainedInputs {
+    /// The encoder's folder.
+    pub fn model(&self) -> &Pretrained {
+        &self.model
+    }
+}
+
+/// The folder of an encoder, which `hub:NAME` has in the cache of the hub.
+pub(crate) fn pretrained_folder(config: &PretrainedConfig) -> Result<PathBuf, Error> {
+    match config.folder.strip_prefix("hub:") {
+        None => Ok(PathBuf::from(&config.folder)),
+        #[cfg(feature = "fetch")]
+        Some(name) => crate::fetch::hub::folder(name, &crate::fetch::Network::default()),
+        #[cfg(not(feature = "fetch"))]
+        Some(_) => {
+            let allowed = "a folder: this program was built without the feature \"fetch\"";
+            Err(Error::value("encoder.folder", format!("{:?}", config.folder), allowed))
+        }
+    }
+}
+
+impl Prepare for PretrainedInputs {
+    type Settings = PretrainedConfig;
+    type Input = TokenIds;
+
+    /// Nothing is learned from the texts.
+    fn fit(config: &PretrainedConfig, _: &Split) -> Result<Self, Error> {
+        let model = Pretrained::open(&pretrained_folder(config)?)?;
+        config.check(&model)?;
+        Ok(Self { model, max_length: config.max_length })
+    }
+
+    fn inputs(&self, split: &Split) -> Result<Vec<TokenIds>, Error> {
+        let tokenizer = self.model.tokenizer();
+        tokenise(split, tokenizer.special_tokens(), |text| tokenizer.encode(text, self.max_length))
+    }
+
+    fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
+        Ok(self.model.files()?)
+    }
+
+    fn load(config: &PretrainedConfig, folder: &Path) -> Result<Self, Error> {
+        let model = Pretrained::open_without_weights(folder)?;
+        config.check(&model)?;
+        Ok(Self { model, max_length: config.max_length })
+    }
+}
+
+/// How texts become token ids, for any encoder that reads them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct TokenInputsConfig {
+    /// The tokenizer, trained on the training texts.
+    pub tokens: TokensConfig,
+    /// Longest text in tokens; the rest is cut off and the number of cut texts reported.
+    pub max_length: usize,
+}
+
+impl Default for TokenInputsConfig {
+    fn default() -> Self {
+        Self { tokens: TokensConfig::default(), max_length: 128 }
+    }
+}
+
+const TOKENIZER: &str = "tokenizer.json";
+
+/// A tokenizer trained on the training texts, and the maximal length of texts.
+#[derive(Clone, Debug)]
+pub struct TokenInputs {
+    tokens: Tokens,
+    max_length: usize,
+}
+
+impl TokenInputs {
+    /// Number of tokens, special ones included: every id is below it.
+    pub fn vocabulary(&self) -> usize {
+        self.tokens.vocabulary()
+    }
+}
+
+impl Prepare for TokenInputs {
+    type Settings = TokenInputsConfig;
+    type Input = TokenIds;
+
+    fn fit(config: &TokenInputsConfig, train: &Split) -> Result<Self, Error> {
+        check(config)?;
+        let texts = train.inputs.texts()?.iter().map(String::as_str);
+        Ok(Self { tokens: Tokens::fit(&config.tokens, texts)?, max_length: config.max_length })
+    }
+
+    fn inputs(&self, split: &Split) -> Result<Vec<TokenIds>, Error> {
+        // a text without known tokens is only `[CLS]`
+        tokenise(split, 1, |text| self.tokens.encode(text, self.max_length))
+    }
+
+    fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
+        Ok(vec![(TOKENIZER, self.tokens.to_json()?)])
+    }
+
+    fn load(config: &TokenInputsConfig, folder: &Path) -> Result<Self, Error> {
+        check(config)?;
+        let tokens = Tokens::read(&folder.join(TOKENIZER))?;
+        Ok(Self { tokens, max_length: config.max_length })
+    }
+}
+
+/// Number of texts that are tokenised at a time.
+const AT_ONCE: usize = 4096;
+
+/// The ids of a split's texts. `encode` returns whether a text was truncated; the number of these is logged, and that
+/// of texts with no more than the `special` tokens.
+pub(super) fn tokenise(
+    split: &Split,
+    special: usize,
+    encode: impl Fn(&str) -> Result<(Vec<u32>, bool), dsokr_nn::Error> + Sync,
+) -> Result<Vec<TokenIds>, Error> {
+    let texts = split.inputs.texts()?;
+    let io = |e: std::io::Error| Error::Io { path: std::env::temp_dir(), message: e.to_string() };
+    let (mut all, mut cut, mut unknown) = (TokenIdsBuilder::default(), 0, 0);
+    for some in texts.chunks(AT_ONCE) {
+        let encoded: Vec<(Vec<u32>, bool)> =
+            some.par_iter().map(|text| encode(text)).collect::<Result<_, _>>()?;
+        for (ids, shorter) in encoded {
+            all.push(&ids).map_err(io)?;
+            cut += usize::from(shorter);
+            unknown += usize::from(ids.len() <= special);
+        }
+    }
+    if cut > 0 {
+        let texts = texts.len();
+        tracing::warn!(cut, texts, "texts longer than max_length were cut");
+    }
+    warn_unknown(unknown, texts.len());
+    all.finish().map_err(io)
+}
+
+fn check(config: &TokenInputsConfig) -> Result<(), Error> {
+    config.tokens.validate()?;
+    if config.max_length == 0 {
+        return Err(Error::value("encoder.max_length", 0, "at least 1"));
+    }
+    Ok(())
+}
+
+const VECTORS: &str = "vectors.json";
+
+/// Vectors without preparation, all of one width.
+pub struct VectorInputs {
+    width: usize,
+}
+
+impl VectorInputs {
+    /// Number of coordinates of a vector.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// The vectors of a split, a row for each pair.
+    ///
+    /// # Errors
+    /// A split without vectors, or with vectors of a different width.
+    pub fn rows<'s>(&self, split: &'s Split) -> Result<&'s Features, Error> {
+        let rows = split.inputs.vectors()?;
+        if rows.width() != self.width {
+            let (found, expected) = (rows.width(), self.width);
+            return Err(dsokr_basis::Error::width(found, expected).into());
+        }
+        Ok(rows)
+    }
+}
+
+impl Prepare for VectorInputs {
+    type Settings = ();
+    type Input = Vec<f32>;
+
+    fn fit((): &(), train: &Split) -> Result<Self, Error> {
+        Ok(Self { width: train.inputs.vectors()?.width() })
+    }
+
+    fn inputs(&self, split: &Split) -> Result<Vec<Vec<f32>>, Error> {
+        let rows = self.rows(split)?;
+        Ok((0..rows.len()).map(|row| rows.dense_row(row)).collect())
+    }
+
+    fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
+        Ok(vec![(VECTORS, self.width.to_string())])
+    }
+
+    fn load((): &(), folder: &Path) -> Result<Self, Error> {
+        let path = folder.join(VECTORS);
+        let text = read_text(&path).map_err(|e| Error::reading(&path, &e))?;
+        let message = || format!("{text:?} is not a width of vectors");
+        let width = text.trim().parse().map_err(|_| Error::Run { path, message: message() })?;
+        Ok(Self { width })
+    }
+}

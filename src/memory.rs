@@ -1,0 +1,183 @@
+//! The memory that a run needs, estimated before it is taken and compared with what there is.
+//!
+//! Each part of a run states its own needs: data in `dsokr_data`, encoders by
+//! [`PartSize`](dsokr_nn::PartSize), kernel machines and the basis beside their code. A check compares
+//! what is still to be taken with what is available at that moment, so what is held already counts as
+//! it is.
+
+use dsokr_basis::RowKind;
+use dsokr_data::{DataRoot, Dataset};
+use dsokr_decode::SecondLook;
+use dsokr_machines::Cost;
+use dsokr_nn::PartSize;
+use dsokr_train::{OptimizerName, TrainingConfig};
+use serde::Serialize;
+
+use crate::Error;
+use crate::config::{Checked, SecondLookConfig};
+
+pub use dsokr_basis::memory::{Bytes, Limit, available};
+
+/// A part of what a run needs. The numbers are no integers because settings may ask for more than an
+/// integer holds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Need {
+    /// The keys of the configuration that determine its size.
+    pub keys: String,
+    /// What it is.
+    pub what: &'static str,
+    /// Bytes of memory.
+    pub bytes: f64,
+    /// Multiplications of the whole run.
+    pub multiplications: f64,
+    /// Bytes that the whole run reads and writes apart from products.
+    pub traffic: f64,
+}
+
+impl Need {
+    /// Memory alone.
+    pub fn memory(keys: impl Into<String>, what: &'static str, bytes: f64) -> Self {
+        Self { keys: keys.into(), what, bytes, multiplications: 0.0, traffic: 0.0 }
+    }
+}
+
+/// Refuses needs that exceed what is available; `force` warns instead.
+///
+/// # Errors
+/// [`Error::Memory`] with the keys of the largest need.
+pub fn check(needs: &[Need], force: bool) -> Result<(), Error> {
+    let Some(limit) = available() else { return Ok(()) };
+    let total: f64 = needs.iter().map(|need| need.bytes).sum();
+    let largest = needs.iter().max_by(|a, b| a.bytes.total_cmp(&b.bytes));
+    let Some(largest) = largest.filter(|_| total > limit.bytes) else { return Ok(()) };
+    let error = Error::Memory {
+        keys: largest.keys.clone(),
+        what: largest.what,
+        part: Bytes(largest.bytes),
+        total: Bytes(total),
+        limit,
+    };
+    if force {
+        tracing::warn!("{error}");
+        return Ok(());
+    }
+    Err(error)
+}
+
+/// Number of coordinates of a prediction, at most.
+pub(crate) fn coordinates(config: &Checked, dataset: &Dataset) -> usize {
+    let outputs = dataset.outputs.rows.as_ref();
+    match (config.encoder.abilities().levels, config.sketch.full) {
+        (Some(levels), _) => levels.len(),
+        (None, false) => config.sketch.size.min(dataset.train.ids.len()),
+        // an encoder learns the rows themselves; a kernel machine's answers are weights of the outputs
+        (None, true) if config.encoder.abilities().closed_form => dataset.train.ids.len(),
+        (None, true) => outputs.width(),
+    }
+}
+
+/// What targets and candidates need.
+pub(crate) fn of_outputs(config: &Checked, dataset: &Dataset) -> Vec<Need> {
+    let rows = dataset.outputs.rows.as_ref();
+    let p = coordinates(config, dataset) as f64;
+    let [pairs, candidates] =
+        [dataset.train.ids.len(), dataset.outputs.candidates.len()].map(|count| count as f64);
+    let size = if config.sketch.full { "sketch.full" } else { "sketch.size" };
+    let width = if rows.kind() == RowKind::Dense { rows.width() as f64 } else { 0.0 };
+    let candidates = Need::memory(size, "candidates", 12.0 * candidates * p);
+    if config.sketch.full && config.encoder.abilities().closed_form {
+        // IOKR has no basis, and its targets are the places of the outputs
+        return vec![candidates];
+    }
+    let basis = Need {
+        // the Gram matrix, its eigenvectors, and the work of finding them
+        multiplications: 10.0 * p.powi(3) + p * p * width + pairs * p * (width + p),
+        ..Need::memory(size, "the basis", 32.0 * p * p + 4.0 * p * width)
+    };
+    // the fingerprint of the data takes a copy of both
+    let targets = Need::memory(size, "targets of the training pairs", 16.0 * pairs * p);
+    vec![basis, targets, candidates]
+}
+
+/// What drawing the data, or reading their files, needs.
+pub(crate) fn of_data(config: &Checked, root: &DataRoot) -> Vec<Need> {
+    let what = if root.folder().is_none() { "drawn data" } else { "data in files" };
+    let needs = config.source().memory(root).into_iter();
+    needs.map(|(keys, bytes)| Need::memory(keys, what, bytes)).collect()
+}
+
+/// What the second look needs, for p coordinates: fits without each part of the pairs, of which `fit` says the
+/// cost for a number of pairs, and what is found of the pairs that they answer. All is taken beside what the fit
+/// of the machine itself needs.
+pub(crate) fn of_second_look(
+    settings: &SecondLookConfig,
+    config: &Checked,
+    dataset: &Dataset,
+    p: usize,
+    fit: impl Fn(usize) -> Cost,
+) -> Need {
+    let SecondLookConfig { candidates: size, neighbours, folds, answered, ref words } = *settings;
+    let n = dataset.train.ids.len();
+    let part = n.div_ceil(folds.max(1)).min(n);
+    let Cost { bytes, multiplications } = fit(n - part);
+    let [n, part, p, size, parts, neighbours] =
+        [n, part, p, size, answered, neighbours].map(|count| count as f64);
+    let candidates = dataset.outputs.candidates.len() as f64;
+    let (queries, rest) = (parts * part, n - part);
+    let hubs = if config.decoding.hubs.is_some() { rest * candidates * p } else { 0.0 };
+    let [examples, network] = SecondLook::cost(queries, size, words.is_some());
+    // scores of all candidates and pairs, and those of the first ones with their neighbours' outputs
+    let found = queries * p * (candidates + rest + size * neighbours);
+    // answers of all fits, the outputs and what is compared with them, and the candidates again
+    let held = 4.0 * p * (parts * n + 4.0 * n + candidates);
+    Need {
+        multiplications: parts * (multiplications + hubs) + found + network,
+        ..Need::memory("decoding.second_look", "the second look", bytes + held + examples)
+    }
+}
+
+/// What the training of an encoder with these parts needs, on so many training pairs and, in each
+/// evaluation, validation pairs. `batch` is the number of inputs that an evaluation encodes at once.
+pub(crate) fn of_training(
+    parts: &[PartSize],
+    config: &TrainingConfig,
+    [pairs, validation]: [usize; 2],
+    batch: usize,
+) -> Vec<Need> {
+    // the weights, their gradients, the best ones so far, and those of the checkpoint that is written,
+    // once as tensors and once as bytes
+    let (moments, rule) = match config.optimizer {
+        OptimizerName::Sgd => (0.0, 4.0),
+        OptimizerName::Adam | OptimizerName::AdamW => (8.0, 7.0),
+    };
+    let a_parameter = 20.0 + 3.0 * moments;
+    let at_once = match config.micro_batch {
+        0 => config.batch,
+        part => part,
+    };
+    // an evaluation keeps nothing for a backward pass
+    let inputs = (at_once.min(pairs) as f64).max(batch.min(validation) as f64 / 4.0);
+    let epochs = config.epochs as f64;
+    let steps = epochs * pairs.div_ceil(config.batch.max(1)) as f64;
+    let evaluations = epochs / config.evaluate_every.max(1) as f64;
+    let passes = 3.0 * epochs * pairs as f64 + evaluations * validation as f64;
+    parts
+        .iter()
+        .flat_map(|part| {
+            let keys = part.keys.split(" × ").map(|key| format!("encoder.{key}"));
+            let keys = keys.collect::<Vec<_>>().join(" × ");
+            let parameters = part.parameters * a_parameter;
+            let activations = 4.0 * inputs * part.activations;
+            let of_parameters = Need {
+                traffic: steps * 4.0 * rule * part.parameters,
+                ..Need::memory(&keys, "parameters, gradients and checkpoints", parameters)
+            };
+            let batch = format!("{keys} × training.batch");
+            let of_activations = Need {
+                multiplications: passes * part.products,
+                ..Need::memory(batch, "activations of a step", activations)
+            };
+            [of_parameters, of_activations]
+        })
+        .collect()
+}

@@ -1,0 +1,82 @@
+//! Values that need no training: devices, overrides, needs of memory, recommended sizes, files of a preparation.
+
+use dsokr::config::Override;
+use dsokr::device::Processor;
+use dsokr::memory::{Need, available, check};
+use dsokr::sketch::{Point, Spread, recommended};
+use dsokr::{Config, Error};
+
+#[test]
+fn devices_have_names_and_those_that_were_not_built_say_how_to_build_them() {
+    for text in ["cpu", "wgpu", "cuda:0", "cuda:3"] {
+        assert_eq!(text.parse::<Processor>().unwrap().to_string(), text);
+    }
+    assert_eq!("cuda".parse(), Ok(Processor::Cuda(0)));
+    for text in ["", "gpu", "cuda:", "cuda:x", "cuda:-1", "CPU"] {
+        let message = text.parse::<Processor>().unwrap_err();
+        assert!(message.contains("cpu, wgpu, cuda or cuda:NUMBER"), "{message}");
+    }
+    Processor::Cpu.open().unwrap();
+    let missing = [
+        (Processor::Wgpu, "wgpu", cfg!(feature = "wgpu")),
+        (Processor::Cuda(1), "cuda", cfg!(feature = "cuda")),
+    ];
+    for (processor, feature, _) in missing.into_iter().filter(|(.., built)| !built) {
+        let message = processor.open().unwrap_err().to_string();
+        assert!(message.contains(&format!("--features {feature}")), "{message}");
+    }
+}
+
+#[test]
+fn overrides_are_values_of_toml_or_else_texts() {
+    let text = std::fs::read_to_string("configs/quickstart.toml").unwrap();
+    let parse = |change: &str| Config::parse(&text, &[change.parse::<Override>().unwrap()]);
+    assert_eq!(parse("training.epochs=3").unwrap().training.epochs, 3);
+    assert_eq!(parse("training.learning_rate = 1e-3").unwrap().training.learning_rate, 1e-3);
+    assert_eq!(parse("name=try-2").unwrap().name, "try-2");
+    assert_eq!(parse("name=\"3\"").unwrap().name, "3");
+    let encoder = |change: &str| parse(change).unwrap().encoder.clone();
+    assert_ne!(encoder("encoder.hidden=[1, 2]"), encoder("encoder.hidden=[]"));
+    for wrong in ["epochs", "training.=1"] {
+        assert!(wrong.parse::<Override>().is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn the_largest_need_is_named_where_there_is_a_limit() {
+    let needs = [Need::memory("a", "one", 1.0), Need::memory("b", "other", 1e24)];
+    assert!(check(&needs[..1], false).is_ok());
+    assert!(check(&needs, true).is_ok());
+    if available().is_some() {
+        let error = check(&needs, false).unwrap_err();
+        assert!(matches!(&error, Error::Memory { keys, .. } if keys == "b"), "{error}");
+        assert!(error.to_string().contains("the argument force"), "{error}");
+    }
+}
+
+#[test]
+fn the_smallest_size_within_one_percent_of_the_gain_is_recommended() {
+    let spread = |mean| Spread { mean, deviation: 0.0 };
+    let points = |means: &[f64], fitted: &[f64]| -> Vec<Point> {
+        let point = |(at, &mean): (usize, &f64)| Point {
+            size: 10 * (at + 1),
+            rank: 0.0,
+            residual: 0.0,
+            perfect: spread(mean),
+            fitted: fitted.get(at).copied().map(spread),
+            draws: Vec::new(),
+            seconds: 0.0,
+        };
+        means.iter().enumerate().map(point).collect()
+    };
+    for (means, larger, nothing) in [
+        (&[0.2, 0.5, 0.896, 0.9, 0.895][..], true, 0.0),
+        (&[4.0, 2.0, 1.009, 1.0], false, 0.0),
+        (&[4.0, 2.0, 0.0], false, 0.0),
+        // the gain of squared errors is that over no basis at all
+        (&[500.0, 30.0, 21.0, 12.0], false, 1000.0),
+    ] {
+        assert_eq!(recommended(&points(means, &[]), larger, nothing), 30, "{means:?}");
+    }
+    assert_eq!(recommended(&points(&[1.0; 3], &[0.3, 0.5, 0.4]), true, 0.0), 20);
+}
