@@ -151,7 +151,7 @@ impl Texts {
 
     fn texts(&self, file: &Path, run: &Run) -> Result<TextReader<Box<dyn Read>>, Error> {
         let format = self.input.map_or_else(|| TextFormat::of(file), Input::format);
-        let own = run.config.data.text_column();
+        let own = run.config.data.facts().texts.map(|texts| texts.column.as_str());
         let column = match (format, self.column.as_deref().or(own)) {
             (TextFormat::Lines, _) => "text",
             (_, Some(column)) => column,

@@ -206,7 +206,7 @@ impl Config {
             return Err(value("output.power", tempering.power, allowed));
         }
         self.check_metric()?;
-        if self.evaluation.split == SplitName::Test && !self.data.has_test() {
+        if self.evaluation.split == SplitName::Test && !self.data.facts().has_test {
             let allowed = "\"validation\", or a file in data.test";
             return Err(value("evaluation.split", "\"test\"", allowed));
         }
@@ -281,7 +281,7 @@ impl Config {
             }
             InputKind::Kernels => "kernels, which encoder.inputs combines",
         };
-        let inputs = self.data.inputs();
+        let inputs = self.data.facts().inputs;
         check(inputs == self.encoder.abilities().reads, "data.inputs", inputs, allowed)
     }
 }
@@ -294,7 +294,7 @@ impl Checked {
     /// # Errors
     /// [`Error::NotFound`] with the ways to say where the data are.
     pub fn data_root(&self, data: Option<&Path>) -> Result<DataRoot, Error> {
-        let folder = self.data.folder();
+        let folder = self.data.facts().folder;
         let find = || DataRoot::find(folder, self.file.as_deref(), data);
         match (&self.trained_on, data) {
             (None, _) | (_, Some(_)) => Ok(find()?),

@@ -47,12 +47,12 @@ impl MachineInputs {
             MachineInputsConfig::Vectors { .. } => Self::Vectors(VectorInputs::fit(&(), train)?),
             MachineInputsConfig::Kernels { combination: rule } => {
                 let values = train.inputs.kernels()?;
-                let grams: Vec<_> = values.matrices().iter().map(Mat::as_ref).collect();
+                let grams: Vec<_> = values.matrices.iter().map(Mat::as_ref).collect();
                 let (rows, config) = (outputs.rows(), outputs.config());
                 let ideal = Ideal { kernel: outputs.kernel()?, rows: &rows };
                 let weights = rule.weights(&grams, &ideal).map_err(|error| match error {
                     dsokr_machines::Error::Kernel { kernel, source } => {
-                        let file = config.data.kernel_files().get(kernel);
+                        let file = config.data.facts().kernel_files.get(kernel);
                         Error::Kernel { file: file.cloned().unwrap_or_default(), source }
                     }
                     other => other.into(),
@@ -106,7 +106,7 @@ impl MachineInputs {
                 if found != expected {
                     return Err(dsokr_basis::Error::width(found, expected).into());
                 }
-                let matrices: Vec<_> = values.matrices().iter().map(Mat::as_ref).collect();
+                let matrices: Vec<_> = values.matrices.iter().map(Mat::as_ref).collect();
                 Ok(MachineRows::Gram(combine(&matrices, weights)?))
             }
         }

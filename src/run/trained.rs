@@ -310,7 +310,7 @@ impl Run {
     }
 
     fn not_found(&self, path: PathBuf) -> Error {
-        let folder = self.config.data.folder();
+        let folder = self.config.data.facts().folder;
         let hint =
             format!(", a file of the run's data; the argument data DIR stands for DIR/{folder}");
         Error::NotFound { path, hint }

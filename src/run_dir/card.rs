@@ -36,7 +36,7 @@ fn front_matter(config: &Checked, report: Option<&Report>) -> Result<String, Err
         quoted(env!("CARGO_PKG_VERSION")),
         config.seed,
         quoted(source),
-        quoted(config.data.folder()),
+        quoted(config.data.facts().folder),
         quoted(licence),
         quoted(&config.fingerprint()?),
         quoted(config.encoder.kind()),
@@ -80,7 +80,7 @@ fn summary(config: &Checked, report: Option<&Report>) -> String {
         "# {}\n\n{members}A model of dsokr {} that maps {} to structured outputs: encoder {}, output kernel {}, seed {}.\n",
         config.name,
         env!("CARGO_PKG_VERSION"),
-        config.data.inputs(),
+        config.data.facts().inputs,
         code(config.encoder.kind()),
         code(&config.output.kernel_name()),
         config.seed
@@ -111,7 +111,7 @@ fn summary(config: &Checked, report: Option<&Report>) -> String {
 }
 
 fn data(config: &Checked) -> String {
-    let (source, folder) = (config.data.source.name(), config.data.folder());
+    let (source, folder) = (config.data.source.name(), config.data.facts().folder);
     let place = match folder {
         "" => "no files: they are drawn by the seed".to_string(),
         folder => format!("files in the folder {} of the data root", code(folder)),
@@ -124,7 +124,7 @@ fn data(config: &Checked) -> String {
 }
 
 fn usage(config: &Checked) -> String {
-    let folder = config.data.folder();
+    let folder = config.data.facts().folder;
     let (root, place) = match folder {
         "" => ("", String::new()),
         _ => (
@@ -140,7 +140,7 @@ fn usage(config: &Checked) -> String {
             "dsokr.Ensemble.load([\".\"])",
         ),
     };
-    let [search, found, hits] = match (config.data.inputs(), &config.ensemble) {
+    let [search, found, hits] = match (config.data.facts().inputs, &config.ensemble) {
         (InputKind::Texts, _) => [
             "dsokr search . \"a text\"",
             "let answer = run.search(\"a text\", 5)?;\n",

@@ -159,7 +159,7 @@ pub(super) fn describe(
         members: if members.len() > 1 { runs.names().to_vec() } else { Vec::new() },
         coordinates: members.iter().map(|run| run.candidates.dim()).collect(),
         candidates: runs.candidates(),
-        data: config.data.folder().to_owned(),
+        data: config.data.facts().folder.to_owned(),
         split: report.map(|report| report.split.to_string()),
         queries: report.map(|report| report.metrics.ranks.queries),
         metrics: metrics.collect(),

@@ -3,10 +3,11 @@ use std::fmt;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use dsokr_basis::store::{BYTE_ORDER_MARK, open_input};
+use dsokr_basis::store::BYTE_ORDER_MARK;
 use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 
 use crate::Error;
+use crate::error::open;
 
 /// The candidates of each query, and all candidates that occur.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +37,7 @@ pub struct CandidateLists {
 /// a candidate that is listed twice; [`Error::File`] for a query without a list.
 pub fn read_candidate_lists(path: &Path, queries: &[String]) -> Result<CandidateLists, Error> {
     let io = |source| Error::io(path, source);
-    let mut file = BufReader::with_capacity(1 << 20, open_input(path).map_err(io)?);
+    let mut file = BufReader::with_capacity(1 << 20, open(path)?);
     if file.fill_buf().map_err(io)?.starts_with(BYTE_ORDER_MARK) {
         file.consume(BYTE_ORDER_MARK.len());
     }

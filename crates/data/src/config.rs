@@ -18,8 +18,8 @@ pub use crate::output_features::{
 pub use crate::outputs::{CandidateConfig, OutputSource};
 pub use crate::pairs::{
     FeatureInputsConfig, InputsConfig, KernelInputsConfig, MemoryConfig, MultiLabelConfig,
-    NoiseConfig, OfficialConfig, PoolConfig, RowOrder, SplitsConfig, SyntheticConfig, SyntheticMap,
-    TablesConfig, TextConfig,
+    NoiseConfig, OfficialConfig, PairFacts, PoolConfig, RowOrder, SplitsConfig, SyntheticConfig,
+    SyntheticMap, TablesConfig, TextConfig,
 };
 use crate::pairs::{Pairs, Wanted};
 pub use crate::table::OnBadRow;
@@ -78,30 +78,20 @@ impl<'de> Deserialize<'de> for DataConfig {
         let limit = table.take("limit")?;
         let on_bad_row = table.take("on_bad_row")?.unwrap_or_default();
         let licence = table.take("licence")?;
-        let source =
-            table.tagged("source", "tables", &["corrupted", "limit", "on_bad_row", "licence"])?;
-        Ok(Self { corrupted, limit, on_bad_row, licence, source })
+        Ok(Self {
+            corrupted,
+            limit,
+            on_bad_row,
+            licence,
+            source: table.tagged("source", "tables")?,
+        })
     }
 }
 
 impl DataConfig {
-    pub(crate) fn pairs(&self) -> &dyn Pairs {
-        self.source.kind()
-    }
-
-    /// The folder of the files; empty where there are none.
-    pub fn folder(&self) -> &str {
-        self.pairs().facts().folder
-    }
-
-    /// What inputs are.
-    pub fn inputs(&self) -> InputKind {
-        self.pairs().facts().inputs
-    }
-
-    /// The column of the texts; none where inputs are not texts, or the files have no columns.
-    pub fn text_column(&self) -> Option<&str> {
-        self.pairs().facts().texts.map(|texts| texts.column.as_str())
+    /// What its keys say.
+    pub fn facts(&self) -> PairFacts<'_> {
+        self.source.kind().facts()
     }
 
     /// The same with the queries' ids in the column `column` of the tables of pairs.
@@ -119,17 +109,7 @@ impl DataConfig {
 
     /// Whether inputs lie in files beside the tables of pairs.
     pub fn has_input_files(&self) -> bool {
-        matches!(self.source, DataSource::Tables(_)) && self.inputs() != InputKind::Texts
-    }
-
-    /// Files of kernels as inputs.
-    pub fn kernel_files(&self) -> &[String] {
-        self.pairs().facts().kernel_files
-    }
-
-    /// Whether there is a test split.
-    pub fn has_test(&self) -> bool {
-        self.pairs().facts().has_test
+        matches!(self.source, DataSource::Tables(_)) && self.facts().inputs != InputKind::Texts
     }
 
     /// Checks every value that the types leave open.
@@ -137,21 +117,23 @@ impl DataConfig {
     /// # Errors
     /// [`Error::Value`] with the first key that is out of range, its value and what is allowed.
     pub fn validate(&self) -> Result<(), Error> {
+        let facts = self.facts();
         let holds = (0.0..=1.0).contains(&self.corrupted);
         check(holds, "data.corrupted", self.corrupted, "a number in [0, 1]")?;
         if let Some(limit) = self.limit {
             check(limit > 0, "data.limit", limit, "at least 1")?;
             let allowed = "absent: inputs that are kernels are files of all training pairs";
-            check(self.inputs() != InputKind::Kernels, "data.limit", limit, allowed)?;
+            check(facts.inputs != InputKind::Kernels, "data.limit", limit, allowed)?;
         }
         if let Some(licence) = &self.licence {
             let holds = !licence.trim().is_empty() && !licence.contains(char::is_control);
             check(holds, "data.licence", format!("{licence:?}"), "one line of text, or absent")?;
         }
-        let holds = self.pairs().facts().skips_rows || self.on_bad_row == OnBadRow::Stop;
+        let holds = facts.skips_rows || self.on_bad_row == OnBadRow::Stop;
         let allowed = "\"stop\": rows are skipped where data.source is \"tables\" or \"pool\"";
         check(holds, "data.on_bad_row", "\"skip\"", allowed)?;
-        self.pairs().validate()
+        facts.validate()?;
+        self.source.kind().validate()
     }
 
     /// Checks what `[output]` says, beside these pairs.
@@ -160,7 +142,7 @@ impl DataConfig {
     /// [`Error::Value`] with the first key that is out of range, its value and what is allowed.
     pub fn validate_outputs(&self, outputs: &OutputSource) -> Result<(), Error> {
         outputs.validate()?;
-        self.pairs().validate_outputs(outputs)
+        self.source.kind().validate_outputs(outputs)
     }
 }
 
@@ -186,12 +168,12 @@ impl Source<'_> {
     /// # Errors
     /// Whatever is wrong with a file, with its name and place.
     pub fn load(&self, root: &DataRoot) -> Result<Dataset, Error> {
-        let mut dataset = self.data.pairs().load(&self.wanted(Some(root)))?;
+        let mut dataset = self.data.source.kind().load(&self.wanted(Some(root)))?;
         if let Some(limit) = self.data.limit {
             dataset.train = dataset.train.drawn(limit, self.seed)?;
         }
         if self.outputs.only_training {
-            let unpaired = self.data.pairs().facts().splits.is_some_and(|splits| splits.unpaired);
+            let unpaired = self.data.facts().splits.is_some_and(|splits| splits.unpaired);
             dataset.only_training(unpaired)?;
         }
         if self.data.corrupted > 0.0 {
@@ -206,7 +188,7 @@ impl Source<'_> {
     /// As [`Source::load`]; [`Error::Value`] for a test split where the configuration names none.
     pub fn read_split(&self, name: SplitName, root: &DataRoot) -> Result<Split, Error> {
         let allowed = "a file, or the argument split validation, or the argument queries";
-        let split = self.data.pairs().split(name, &self.wanted(Some(root)))?;
+        let split = self.data.source.kind().split(name, &self.wanted(Some(root)))?;
         split.ok_or_else(|| Error::value("data.test", "absent", allowed))
     }
 
@@ -215,8 +197,8 @@ impl Source<'_> {
     /// # Errors
     /// As [`Source::load`].
     pub fn read_training(&self, root: &DataRoot) -> Result<Split, Error> {
-        match self.data.pairs().facts().files {
-            Some(files) => self.read_queries(&root.file(files.train), Some(root)),
+        match self.data.facts().file("data.train") {
+            Some(file) => self.read_queries(&root.file(file), Some(root)),
             None => Ok(self.load(root)?.train),
         }
     }
@@ -228,7 +210,7 @@ impl Source<'_> {
     /// # Errors
     /// As [`Source::load`]; [`Error::Value`] where all data are drawn.
     pub fn read_queries(&self, path: &Path, root: Option<&DataRoot>) -> Result<Split, Error> {
-        self.data.pairs().queries(path, &self.wanted(root))
+        self.data.source.kind().queries(path, &self.wanted(root))
     }
 
     /// The text of a query that is not a row of a table: with further SMILES behind it where the
@@ -237,7 +219,7 @@ impl Source<'_> {
     /// # Errors
     /// [`Error::Value`] for one that should be a SMILES and is not.
     pub fn query(&self, text: &str) -> Result<String, Error> {
-        match self.data.pairs().facts().texts {
+        match self.data.facts().texts {
             Some(texts) => texts.query(text, self.seed),
             None => Ok(text.to_owned()),
         }
@@ -255,7 +237,7 @@ impl Source<'_> {
         files: &[PathBuf],
         fitted: &FittedFeatures,
     ) -> Result<(Outputs, table::Table), Error> {
-        let id = self.data.pairs().facts().id.unwrap_or(self.outputs.id);
+        let id = self.data.facts().id.unwrap_or(self.outputs.id);
         let config = OutputSource { id, candidate: None, ..self.outputs.clone() };
         let table = config.read(path, self.data.on_bad_row)?;
         let files = OutputFiles::Given(files);
@@ -290,7 +272,7 @@ impl Source<'_> {
     /// Bytes that drawing the data, or reading their files, takes, by the keys that determine them. A file
     /// that cannot be read counts as nothing: reading it says what is wrong.
     pub fn memory(&self, root: &DataRoot) -> Vec<(String, f64)> {
-        let pairs = self.data.pairs().memory(root).into_iter();
+        let pairs = self.data.source.kind().memory(root).into_iter();
         let mut needs: Vec<_> = pairs.map(|(key, need)| (key.to_owned(), need)).collect();
         if let Some(name) = self.outputs.table {
             needs.push(("output.table".to_owned(), root.size(name)));

@@ -1,6 +1,9 @@
 use std::fmt::Display;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+
+use dsokr_basis::store::open_input;
 
 /// Characters of an offending value that a message shows.
 const SHOWN: usize = 60;
@@ -162,6 +165,11 @@ impl Error {
         let table = table.display();
         Self::file(features, format!("{found} rows, but {table} has {expected}"))
     }
+}
+
+/// Opens a file to read it.
+pub(crate) fn open(path: &Path) -> Result<File, Error> {
+    open_input(path).map_err(|source| Error::io(path, source))
 }
 
 /// `Ok` when `ok`, else the error about a key's value.

@@ -10,9 +10,8 @@
 use std::path::Path;
 
 use dsokr_basis::features::{BitRows, DenseRows, Features, MappedRows, RowKind, RowSource};
-use dsokr_basis::store::open_input;
 
-use crate::error::{extension_of, list};
+use crate::error::{extension_of, list, open};
 use crate::table::Table;
 use crate::{Error, npy};
 
@@ -115,7 +114,7 @@ fn no_key(path: &Path, key: Option<&str>) -> Result<(), Error> {
 
 /// Maps a tensor of a safetensors file and checks every row.
 fn map(path: &Path, key: Option<&str>) -> Result<FeatureFile, Error> {
-    open_input(path).map_err(|source| Error::io(path, source))?;
+    open(path)?;
     let keys = MappedRows::tensors(path)?;
     let key = match (key, keys.as_slice()) {
         (Some(key), _) => key,

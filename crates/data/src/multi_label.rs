@@ -7,6 +7,7 @@ use dsokr_basis::memory::{Bytes, available};
 use dsokr_basis::{Features, RowSource};
 
 use crate::Error;
+use crate::error::open;
 use crate::table::Lines;
 
 /// The largest index of a feature of a libsvm file that is taken; a wider file is more likely a spelling mistake than
@@ -58,7 +59,7 @@ fn each_line(
     path: &Path,
     mut visit: impl FnMut(usize, &str) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let mut lines = Lines::open(path)?;
+    let mut lines = Lines::new(path, open(path)?);
     while lines.advance()? {
         let (line, text) = lines.current()?;
         visit(line, text)?;

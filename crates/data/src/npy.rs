@@ -4,12 +4,12 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use dsokr_basis::store::{open_input, write_atomically};
+use dsokr_basis::store::write_atomically;
 use faer::Mat;
 use half::f16;
 
 use crate::Error;
-use crate::error::shorten;
+use crate::error::{open, shorten};
 
 const NUMBERS: &str = "f2, f4, f8, i1, i2, i4, i8, u1, u2, u4, u8, bool";
 const BYTES: &str = "u1 (eight bits a byte, as numpy.packbits writes them)";
@@ -95,7 +95,7 @@ impl<'p> Npy<'p> {
     /// `allowed` are the types of elements that the caller reads.
     fn open(path: &'p Path, allowed: &str) -> Result<Self, Error> {
         let io = |source| Error::io(path, source);
-        let mut file = open_input(path).map_err(io)?;
+        let mut file = open(path)?;
         let (text, start) = header_of(path, &mut file)?;
         let (descr, by_columns, shape) = parse(&text).map_err(|e| invalid(path, &e))?;
         let element = element(&descr).filter(|read| allowed == NUMBERS || read.name == BYTE);
@@ -259,26 +259,21 @@ pub fn write_matrix<E: From<Error>>(
     let written = write_atomically(path, |file| {
         file.write_all(&header(&format!("{rows}, {width}")))?;
         let mut count = 0;
-        failed = loop {
-            match next() {
-                Ok(Some(block)) => {
-                    count += block.len();
-                    block.iter().try_for_each(|value| file.write_all(&value.to_le_bytes()))?;
-                }
-                Ok(None) if count == rows * width => return Ok(()),
-                Ok(None) => {
-                    let message = format!("{count} numbers for {rows} rows of {width}");
-                    break Some(Error::file(path, message).into());
-                }
-                Err(error) => break Some(error),
-            }
+        let mut refuse = |error: E| {
+            failed = Some(error);
+            io::Error::other("the rows cannot be made")
         };
-        Err(io::Error::other("the rows cannot be made"))
+        while let Some(block) = next().map_err(&mut refuse)? {
+            count += block.len();
+            block.iter().try_for_each(|value| file.write_all(&value.to_le_bytes()))?;
+        }
+        if count == rows * width {
+            return Ok(());
+        }
+        let message = format!("{count} numbers for {rows} rows of {width}");
+        Err(refuse(Error::file(path, message).into()))
     });
-    match failed {
-        Some(error) => Err(error),
-        None => written.map_err(|error| Error::from(error).into()),
-    }
+    failed.map_or_else(|| written.map_err(|error| Error::from(error).into()), Err)
 }
 
 /// Writes 32-bit numbers as `numpy.save` writes an array of one dimension, atomically.

@@ -16,10 +16,8 @@ mod rows;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use dsokr_basis::store::open_input;
-
 use crate::Error;
-use crate::error::{list, shorten};
+use crate::error::{list, open, shorten};
 use bad_rows::BadRows;
 
 pub use bad_rows::OnBadRow;
@@ -120,8 +118,7 @@ impl Table {
         on_bad_row: OnBadRow,
         numbers: Option<&str>,
     ) -> Result<Self, Error> {
-        let file = open_input(path).map_err(|source| Error::io(path, source))?;
-        let mut rows = Rows::new(path, file, format, names, on_bad_row, true)?;
+        let mut rows = Rows::new(path, open(path)?, format, names, on_bad_row, true)?;
         let (mut columns, mut lines) = (vec![Vec::new(); rows.columns.len()], Vec::new());
         loop {
             match rows.next() {

@@ -100,12 +100,8 @@ impl OutputKind for SubstructureFeatures {
                 entry.insert(truth::column(from.table, &self.column, Molecule::parse)?)
             }
         };
-        let (features, rows) = match from.fitted {
-            Some(FittedColumns { features, .. }) => {
-                (features.clone(), self.of.counts_in(features, molecules)?)
-            }
-            None => self.of.fit(molecules)?,
-        };
+        let known = from.fitted.map(|fitted| &fitted.features[..]);
+        let (features, rows) = self.of.fit(molecules, known)?;
         let columns = FittedColumns { features, ..FittedColumns::default() };
         columns.counts(rows, self.log, self.exact, self.min_outputs, from.fitted).map(sparse)
     }

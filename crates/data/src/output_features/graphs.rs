@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use dsokr_molecule::graph::{Graph, NamedGraph, parse_json_lines, read_json_lines, read_tudataset};
-use dsokr_molecule::kernels::{GraphKernel, GraphVocabulary};
+use dsokr_molecule::kernels::GraphKernel;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -114,16 +114,7 @@ fn graph_rows(
     graphs: &[&Graph],
     fitted: Option<&FittedColumns>,
 ) -> Result<FittedRows, Error> {
-    let (vocabulary, rows) = match fitted {
-        Some(fitted) => {
-            let vocabulary =
-                GraphVocabulary::from_features(kernel.clone(), fitted.features.clone())?;
-            let rows = vocabulary.rows(graphs)?;
-            (vocabulary, rows)
-        }
-        None => GraphVocabulary::fit_rows(kernel.clone(), graphs)?,
-    };
-    let features = vocabulary.features().to_vec();
+    let (features, rows) = kernel.rows(graphs, fitted.map(|fitted| &fitted.features[..]))?;
     Ok(sparse((FittedColumns { width: rows.width(), features, ..FittedColumns::default() }, rows)))
 }
 

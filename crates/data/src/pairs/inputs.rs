@@ -30,7 +30,7 @@ pub enum InputsConfig {
 impl InputsConfig {
     /// Reads a table; without a `kind`, texts are meant.
     pub(super) fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        kinds::Table::read(deserializer)?.tagged("kind", "text", &[])
+        kinds::Table::read(deserializer)?.tagged("kind", "text")
     }
 }
 
@@ -74,7 +74,7 @@ pub struct KernelInputsConfig {
 impl InputsConfig {
     pub(super) fn validate(&self) -> Result<(), Error> {
         match self {
-            Self::Text(text) => text.validate(),
+            Self::Text(_) => Ok(()),
             Self::Features(FeatureInputsConfig { table, file, .. }) => {
                 check_inside("data.inputs.table", table)?;
                 check_inside("data.inputs.file", file)
@@ -120,11 +120,8 @@ impl InputsConfig {
         wanted: &Wanted,
         training: impl FnOnce(&RowIndex) -> Result<Vec<usize>, Error>,
     ) -> Result<InputReader<'a>, Error> {
-        let seed = wanted.seed;
         Ok(match self {
-            Self::Text(config) => {
-                Box::new(move |table| Ok(Inputs::Texts(config.read(table, seed)?)))
-            }
+            Self::Text(config) => config.reader(wanted.seed),
             Self::Features(config) => {
                 let index = RowIndex::read(&config.table, &config.id, wanted)?;
                 let path = wanted.root()?.file(&config.file);
@@ -151,7 +148,9 @@ impl InputsConfig {
                         let value = |i: usize, j: usize| matrix[(rows[i], training[j])];
                         Mat::from_fn(rows.len(), training.len(), value)
                     };
-                    Ok(Inputs::Kernels(KernelRows::new(matrices.iter().map(values).collect())))
+                    Ok(Inputs::Kernels(KernelRows {
+                        matrices: matrices.iter().map(values).collect(),
+                    }))
                 })
             }
         })
@@ -207,7 +206,7 @@ impl Default for TextConfig {
 }
 
 impl TextConfig {
-    pub(crate) fn validate(&self) -> Result<(), Error> {
+    pub(super) fn validate(&self) -> Result<(), Error> {
         check(self.more_smiles <= 64, "data.inputs.more_smiles", self.more_smiles, "0 to 64")
     }
 
@@ -222,9 +221,11 @@ impl TextConfig {
         }
     }
 
-    /// A table's texts, each as [`written`](Self::written) says.
-    pub(crate) fn read(&self, table: &Table, seed: u64) -> Result<Vec<String>, Error> {
-        column(table, &self.column, |text| self.written(text, seed))
+    /// What reads a table's texts, each as [`written`](Self::written) says.
+    pub(super) fn reader(&self, seed: u64) -> InputReader<'_> {
+        Box::new(move |table| {
+            Ok(Inputs::Texts(column(table, &self.column, |text| self.written(text, seed))?))
+        })
     }
 
     /// The text of a query that is not a row of a table.

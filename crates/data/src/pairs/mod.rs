@@ -27,21 +27,32 @@ pub(crate) trait Pairs {
     /// What its keys say.
     fn facts(&self) -> PairFacts<'_>;
 
-    /// Checks every value that the types leave open.
-    fn validate(&self) -> Result<(), Error>;
+    /// Checks the values that the facts do not tell.
+    fn validate(&self) -> Result<(), Error> {
+        Ok(())
+    }
 
     /// Checks what is particular to outputs of such pairs.
-    fn validate_outputs(&self, outputs: &OutputSource) -> Result<(), Error>;
+    fn validate_outputs(&self, outputs: &OutputSource) -> Result<(), Error> {
+        outputs.check_features()?;
+        outputs.check_no_table()
+    }
 
     /// Bytes that drawing the data, or reading their files, takes, by the keys that determine them.
-    fn memory(&self, root: &DataRoot) -> Vec<(&'static str, f64)>;
+    fn memory(&self, root: &DataRoot) -> Vec<(&'static str, f64)> {
+        self.facts().files.into_iter().map(|(key, file)| (key, root.size(file))).collect()
+    }
 
     /// Reads all pairs and outputs.
     fn load(&self, wanted: &Wanted) -> Result<Dataset, Error>;
 
     /// Reads a split without its outputs; none if there is no such split.
     fn split(&self, name: SplitName, wanted: &Wanted) -> Result<Option<Split>, Error> {
-        let file = self.facts().files.and_then(|files| files.of(name));
+        let facts = self.facts();
+        let file = facts.file(match name {
+            SplitName::Validation => "data.validation",
+            SplitName::Test => "data.test",
+        });
         file.map(|file| self.queries(&wanted.root()?.file(file), wanted)).transpose()
     }
 
@@ -51,14 +62,16 @@ pub(crate) trait Pairs {
 
 /// What keys of every kind of pairs say.
 #[derive(Default)]
-pub(crate) struct PairFacts<'a> {
+pub struct PairFacts<'a> {
     /// The folder of the files; empty where there are none.
     pub folder: &'a str,
-    /// The files of splits, where each has its own.
-    pub files: Option<SplitFiles<'a>>,
+    /// The files of the pairs, by their keys.
+    pub files: Vec<(&'static str, &'a str)>,
     /// Which rows of the one file belong to which split.
     pub splits: Option<&'a SplitsConfig>,
+    /// Whether there is a test split.
     pub has_test: bool,
+    /// What inputs are.
     pub inputs: InputKind,
     /// The texts of a column, where inputs are texts and the files have columns.
     pub texts: Option<&'a TextConfig>,
@@ -68,6 +81,22 @@ pub(crate) struct PairFacts<'a> {
     pub skips_rows: bool,
     /// Column of the ids in a table of further outputs, where `output.id` does not say it.
     pub id: Option<&'a str>,
+}
+
+impl<'a> PairFacts<'a> {
+    /// The file that a key names.
+    pub(crate) fn file(&self, key: &str) -> Option<&'a str> {
+        self.files.iter().find(|(own, _)| *own == key).map(|&(_, file)| file)
+    }
+
+    /// Checks what the facts tell: files of pairs stay inside the folder, and the folder inside the data root.
+    pub(crate) fn validate(&self) -> Result<(), Error> {
+        let folder = self.files.first().map(|_| ("data.folder", self.folder));
+        let mut paths = folder.into_iter().chain(self.files.iter().copied());
+        paths.try_for_each(|(key, path)| check_inside(key, path))?;
+        self.texts.map_or(Ok(()), TextConfig::validate)?;
+        self.splits.map_or(Ok(()), SplitsConfig::validate)
+    }
 }
 
 /// What the reading of pairs needs to know beside their own keys.
@@ -96,35 +125,14 @@ fn id() -> String {
     "id".into()
 }
 
-/// A file for each split.
-#[derive(Clone, Copy)]
-pub(crate) struct SplitFiles<'a> {
-    pub train: &'a str,
-    pub validation: &'a str,
-    pub test: Option<&'a str>,
-}
-
-impl<'a> SplitFiles<'a> {
-    fn of(self, name: SplitName) -> Option<&'a str> {
-        match name {
-            SplitName::Validation => Some(self.validation),
-            SplitName::Test => self.test,
-        }
-    }
-
-    fn by_key(self) -> impl Iterator<Item = (&'static str, &'a str)> {
-        let test = self.test.map(|test| ("data.test", test));
-        [("data.train", self.train), ("data.validation", self.validation)].into_iter().chain(test)
-    }
-
-    /// Files of splits stay inside the folder, and the folder inside the data root.
-    fn validate(self, folder: &str) -> Result<(), Error> {
-        check_inside("data.folder", folder)?;
-        self.by_key().try_for_each(|(key, file)| check_inside(key, file))
-    }
-
-    /// The memory of each file.
-    fn memory(self, root: &DataRoot) -> Vec<(&'static str, f64)> {
-        self.by_key().map(|(key, file)| (key, root.size(file))).collect()
-    }
+/// The facts of pairs with a file for each split.
+fn split_files<'a>(
+    folder: &'a str,
+    train: &'a str,
+    validation: &'a str,
+    test: Option<&'a str>,
+) -> PairFacts<'a> {
+    let mut files = vec![("data.train", train), ("data.validation", validation)];
+    files.extend(test.map(|test| ("data.test", test)));
+    PairFacts { folder, files, has_test: test.is_some(), ..PairFacts::default() }
 }

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use dsokr_basis::RowSource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::rows::{PairedRows, RowInputs, SplitsConfig};
+use super::rows::{PairedRows, SplitsConfig};
 use super::{PairFacts, Pairs, Wanted};
 use crate::error::{check, extension_of};
 use crate::multi_label::{read_arff, read_libsvm};
@@ -13,7 +14,7 @@ use crate::output_features::OutputFeatures;
 use crate::outputs::OutputSource;
 use crate::root::A_BYTE_OF_NUMBERS;
 use crate::table::Table;
-use crate::{DataRoot, Dataset, Error, InputKind, Split, SplitName, check_inside};
+use crate::{DataRoot, Dataset, Error, InputKind, Inputs, Split, SplitName};
 
 /// A file with a vector and a set of labels in each row; ids are the numbers of the rows, from 1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -59,7 +60,10 @@ impl MultiLabelConfig {
         };
         let sets = (0..read.len()).map(set).collect();
         let table = Table::numbered(path, "id", [(&*labels.column, sets)]);
-        let inputs = RowInputs::Vectors(read.inputs);
+        let inputs = Box::new(move |table: &Table| {
+            let rows: Vec<usize> = (0..table.len()).map(|row| table.line(row) - 1).collect();
+            Ok(Inputs::Vectors(read.inputs.select(&rows)?))
+        });
         Ok(PairedRows { table, id: "id", inputs, splits: &self.splits, numbered: true })
     }
 }
@@ -68,6 +72,7 @@ impl Pairs for MultiLabelConfig {
     fn facts(&self) -> PairFacts<'_> {
         PairFacts {
             folder: &self.folder,
+            files: vec![("data.file", &self.file)],
             splits: Some(&self.splits),
             has_test: self.splits.test > 0,
             inputs: InputKind::Vectors,
@@ -77,12 +82,9 @@ impl Pairs for MultiLabelConfig {
     }
 
     fn validate(&self) -> Result<(), Error> {
-        check_inside("data.folder", &self.folder)?;
-        check_inside("data.file", &self.file)?;
         let allowed = "the number of labels, the last attributes of an .arff file";
         let holds = self.labels.is_some() || extension_of(self.file.as_ref()) != "arff";
-        check(holds, "data.labels", "absent", allowed)?;
-        self.splits.validate()
+        check(holds, "data.labels", "absent", allowed)
     }
 
     fn validate_outputs(&self, outputs: &OutputSource) -> Result<(), Error> {

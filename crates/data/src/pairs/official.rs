@@ -5,15 +5,14 @@ use std::path::Path;
 
 use dsokr_basis::Features;
 use dsokr_basis::features::DenseRows;
-use dsokr_basis::store::open_input;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{PairFacts, Pairs, SplitFiles, Wanted};
-use crate::error::shorten;
+use super::{PairFacts, Pairs, Wanted, split_files};
+use crate::error::{open, shorten};
 use crate::outputs::OutputSource;
 use crate::table::{OnBadRow, Rows, TextFormat, index_ids};
-use crate::{DataRoot, Dataset, Error, FittedFeatures, Inputs, Outputs, Split};
+use crate::{Dataset, Error, FittedFeatures, Inputs, Outputs, Split};
 
 /// A file of the official ChEBI-20 layout (.txt) for each split.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -41,29 +40,14 @@ fn validation() -> String {
     "val.txt".into()
 }
 
-impl OfficialConfig {
-    fn files(&self) -> SplitFiles<'_> {
-        let Self { train, validation, test, .. } = self;
-        SplitFiles { train, validation, test: test.as_deref() }
-    }
-}
-
 impl Pairs for OfficialConfig {
     fn facts(&self) -> PairFacts<'_> {
-        let (files, has_test) = (Some(self.files()), self.test.is_some());
-        PairFacts { folder: &self.folder, files, has_test, ..PairFacts::default() }
-    }
-
-    fn validate(&self) -> Result<(), Error> {
-        self.files().validate(&self.folder)
+        let Self { folder, train, validation, test } = self;
+        split_files(folder, train, validation, test.as_deref())
     }
 
     fn validate_outputs(&self, outputs: &OutputSource) -> Result<(), Error> {
         outputs.check_own()
-    }
-
-    fn memory(&self, root: &DataRoot) -> Vec<(&'static str, f64)> {
-        self.files().memory(root)
     }
 
     /// The outputs are all rows of all files, each id once.
@@ -146,8 +130,7 @@ pub fn read_official(path: &Path) -> Result<Official, Error> {
         return Err(error);
     }
     let columns = COLUMNS.map(str::to_owned).into();
-    let file = open_input(path).map_err(|source| Error::io(path, source))?;
-    let mut rows = Rows::new(path, file, TextFormat::Tabs, columns, OnBadRow::Stop, false)?;
+    let mut rows = Rows::new(path, open(path)?, TextFormat::Tabs, columns, OnBadRow::Stop, false)?;
     let (mut ids, mut descriptions, mut places) = (Vec::new(), Vec::new(), Vec::new());
     let (mut values, mut width): (Vec<f32>, usize) = (Vec::new(), 0);
     while let Some((line, fields)) = rows.next()? {

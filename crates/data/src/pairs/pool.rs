@@ -6,13 +6,12 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::rows::{PairedRows, RowInputs, SplitsConfig};
+use super::rows::{PairedRows, SplitsConfig};
 use super::{PairFacts, Pairs, RowOrder, TextConfig, Wanted};
 use crate::error::extension_of;
 use crate::output_features::OutputFeatures;
-use crate::outputs::OutputSource;
 use crate::table::{OnBadRow, Table};
-use crate::{DataRoot, Dataset, Error, Split, SplitName, check_inside};
+use crate::{Dataset, Error, Split, SplitName};
 
 /// A file whose rows are pairs and outputs at once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -57,7 +56,7 @@ impl PoolConfig {
         let table = wanted.outputs.features.good_rows(id, wanted.on_bad_row, read)?;
         let table = inputs.good_rows(table, wanted.on_bad_row)?;
         table.log_skipped();
-        Ok(PairedRows { table, id, inputs: RowInputs::Texts(inputs), splits, numbered })
+        Ok(PairedRows { table, id, inputs: inputs.reader(wanted.seed), splits, numbered })
     }
 }
 
@@ -65,6 +64,7 @@ impl Pairs for PoolConfig {
     fn facts(&self) -> PairFacts<'_> {
         PairFacts {
             folder: &self.folder,
+            files: vec![("data.file", &self.file)],
             splits: Some(&self.splits),
             has_test: self.splits.test > 0,
             texts: Some(&self.inputs),
@@ -72,22 +72,6 @@ impl Pairs for PoolConfig {
             id: Some(&self.id),
             ..PairFacts::default()
         }
-    }
-
-    fn validate(&self) -> Result<(), Error> {
-        check_inside("data.folder", &self.folder)?;
-        check_inside("data.file", &self.file)?;
-        self.inputs.validate()?;
-        self.splits.validate()
-    }
-
-    fn validate_outputs(&self, outputs: &OutputSource) -> Result<(), Error> {
-        outputs.check_features()?;
-        outputs.check_no_table()
-    }
-
-    fn memory(&self, root: &DataRoot) -> Vec<(&'static str, f64)> {
-        vec![("data.file", root.size(&self.file))]
     }
 
     fn load(&self, wanted: &Wanted) -> Result<Dataset, Error> {
@@ -162,16 +146,16 @@ impl MemoryConfig {
         Ok(Self { inputs, splits, rows })
     }
 
-    fn paired(&self, table: Table) -> PairedRows<'_> {
-        let (inputs, splits) = (RowInputs::Texts(&self.inputs), &self.splits);
+    fn paired(&self, table: Table, wanted: &Wanted) -> PairedRows<'_> {
+        let (inputs, splits) = (self.inputs.reader(wanted.seed), &self.splits);
         PairedRows { table, id: Self::ID, inputs, splits, numbered: false }
     }
 
-    fn rows(&self) -> Result<PairedRows<'_>, Error> {
+    fn rows(&self, wanted: &Wanted) -> Result<PairedRows<'_>, Error> {
         let allowed =
             "a file of queries: the pairs were in the memory of the program that trained the run";
         let absent = || Error::value("data.source", "\"memory\"", allowed);
-        Ok(self.paired(self.rows.as_deref().ok_or_else(absent)?.clone()))
+        Ok(self.paired(self.rows.as_deref().ok_or_else(absent)?.clone(), wanted))
     }
 }
 
@@ -186,32 +170,18 @@ impl Pairs for MemoryConfig {
         }
     }
 
-    fn validate(&self) -> Result<(), Error> {
-        self.inputs.validate()?;
-        self.splits.validate()
-    }
-
-    fn validate_outputs(&self, outputs: &OutputSource) -> Result<(), Error> {
-        outputs.check_features()?;
-        outputs.check_no_table()
-    }
-
-    fn memory(&self, _: &DataRoot) -> Vec<(&'static str, f64)> {
-        Vec::new()
-    }
-
     fn load(&self, wanted: &Wanted) -> Result<Dataset, Error> {
-        self.rows()?.dataset(wanted)
+        self.rows(wanted)?.dataset(wanted)
     }
 
     fn split(&self, name: SplitName, wanted: &Wanted) -> Result<Option<Split>, Error> {
-        self.rows()?.split(name, wanted)
+        self.rows(wanted)?.split(name, wanted)
     }
 
     fn queries(&self, path: &Path, wanted: &Wanted) -> Result<Split, Error> {
         let columns =
             [Self::ID, &self.inputs.column].into_iter().chain(wanted.outputs.features.truth());
         let table = Table::read_rows(path, &columns.collect::<Vec<_>>(), wanted.on_bad_row)?;
-        self.paired(table).queries(wanted, false)
+        self.paired(table, wanted).queries(wanted, false)
     }
 }

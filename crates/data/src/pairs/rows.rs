@@ -3,16 +3,16 @@
 use std::ops::Range;
 
 use dsokr_basis::random::generator;
-use dsokr_basis::{Features, RowSource};
 use rand::seq::SliceRandom;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{TextConfig, Wanted};
+use super::Wanted;
+use super::inputs::InputReader;
 use crate::error::check;
 use crate::output_features::OutputFiles;
 use crate::table::{Table, skipped_rows};
-use crate::{Dataset, Error, Inputs, Outputs, Split, SplitName};
+use crate::{Dataset, Error, Outputs, Split, SplitName};
 
 /// Which rows of a file belong to which split.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -53,34 +53,28 @@ impl SplitsConfig {
     }
 }
 
-/// The file: ids and outputs in a table, and the inputs of its rows.
+/// The file: ids and outputs in a table, and what reads the inputs of its rows.
 pub(super) struct PairedRows<'a> {
     pub table: Table,
     pub id: &'a str,
-    pub inputs: RowInputs<'a>,
+    /// Reads the inputs of some of the rows.
+    pub inputs: InputReader<'a>,
     pub splits: &'a SplitsConfig,
     /// Whether ids are the numbers of the rows.
     pub numbered: bool,
 }
 
-/// The inputs of rows.
-pub(super) enum RowInputs<'a> {
-    /// A column of the table.
-    Texts(&'a TextConfig),
-    Vectors(Features),
-}
-
-impl<'a> PairedRows<'a> {
+impl PairedRows<'_> {
     /// Draws the splits, whose rows are the outputs.
     pub(super) fn dataset(self, wanted: &Wanted) -> Result<Dataset, Error> {
         let root = wanted.root()?;
         let (rows, [train, validation, test]) = draw(self.splits, wanted.seed, &self.table)?;
-        let file = self.select(&rows)?;
+        let file = Self { table: self.table.select(&rows), ..self };
         let files = OutputFiles::Configured(root);
         let all = Outputs::from_table(&file.table, file.id, wanted.outputs, files, None)?;
         let split = |rows: Range<usize>| {
             let outputs: Vec<Option<usize>> = rows.clone().map(Some).collect();
-            Ok::<_, Error>(Split { outputs, ..file.pairs(rows, wanted.seed)? })
+            Ok::<_, Error>(Split { outputs, ..file.pairs(rows)? })
         };
         let held_out = |rows: Range<usize>| {
             let split = split(rows)?;
@@ -103,14 +97,15 @@ impl<'a> PairedRows<'a> {
             SplitName::Test if test.is_empty() => return Ok(None),
             SplitName::Test => test,
         };
-        self.select(&rows[own])?.queries(wanted, true).map(Some)
+        let file = Self { table: self.table.select(&rows[own]), ..self };
+        file.queries(wanted, true).map(Some)
     }
 
     /// All rows as pairs without outputs. Where ids are numbers of rows, the rows of a file that is not
     /// the run's `own` are queries with these ids, and their outputs are others than the run's.
     pub(super) fn queries(self, wanted: &Wanted, own: bool) -> Result<Split, Error> {
         let truth = wanted.outputs.features.kind().truth(&self.table)?;
-        let split = Split { truth, ..self.pairs(0..self.table.len(), wanted.seed)? };
+        let split = Split { truth, ..self.pairs(0..self.table.len())? };
         if own || !self.numbered {
             return Ok(split);
         }
@@ -119,23 +114,11 @@ impl<'a> PairedRows<'a> {
         Ok(Split { queries: Some(split.ids), ids, foreign: true, ..split })
     }
 
-    fn select(self, rows: &[usize]) -> Result<Self, Error> {
-        let inputs = match self.inputs {
-            RowInputs::Texts(config) => RowInputs::Texts(config),
-            RowInputs::Vectors(vectors) => RowInputs::Vectors(vectors.select(rows)?),
-        };
-        Ok(Self { table: self.table.select(rows), inputs, ..self })
-    }
-
     /// Ids and inputs of some rows.
-    fn pairs(&self, rows: Range<usize>, seed: u64) -> Result<Split, Error> {
-        let rows: Vec<usize> = rows.collect();
-        let table = self.table.select(&rows);
-        let inputs = match &self.inputs {
-            RowInputs::Texts(config) => Inputs::Texts(config.read(&table, seed)?),
-            RowInputs::Vectors(vectors) => Inputs::Vectors(vectors.select(&rows)?),
-        };
-        Ok(Split::new(table.column(self.id)?.to_vec(), inputs, vec![None; rows.len()]))
+    fn pairs(&self, rows: Range<usize>) -> Result<Split, Error> {
+        let table = self.table.select(&rows.collect::<Vec<_>>());
+        let ids = table.column(self.id)?.to_vec();
+        Ok(Split::new(ids, (self.inputs)(&table)?, vec![None; table.len()]))
     }
 }
 

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::inputs::{InputReader, InputsConfig, KernelInputsConfig, RowIndex};
-use super::{PairFacts, Pairs, SplitFiles, Wanted};
+use super::{PairFacts, Pairs, Wanted, split_files};
 use crate::output_features::OutputFiles;
 use crate::outputs::OutputSource;
 use crate::table::{Table, skipped_rows};
@@ -51,11 +51,6 @@ fn validation() -> String {
 }
 
 impl TablesConfig {
-    fn files(&self) -> SplitFiles<'_> {
-        let Self { train, validation, test, .. } = self;
-        SplitFiles { train, validation, test: test.as_deref() }
-    }
-
     /// Column of the texts, or of the ids of inputs that lie in files of their own.
     fn input(&self) -> &str {
         self.inputs.column(&self.id)
@@ -64,12 +59,10 @@ impl TablesConfig {
 
 impl Pairs for TablesConfig {
     fn facts(&self) -> PairFacts<'_> {
+        let Self { folder, train, validation, test, .. } = self;
         let facts = PairFacts {
-            folder: &self.folder,
-            files: Some(self.files()),
-            has_test: self.test.is_some(),
             skips_rows: true,
-            ..PairFacts::default()
+            ..split_files(folder, train, validation, test.as_deref())
         };
         match &self.inputs {
             InputsConfig::Text(text) => PairFacts { texts: Some(text), ..facts },
@@ -81,7 +74,6 @@ impl Pairs for TablesConfig {
     }
 
     fn validate(&self) -> Result<(), Error> {
-        self.files().validate(&self.folder)?;
         self.inputs.validate()
     }
 
@@ -91,7 +83,8 @@ impl Pairs for TablesConfig {
     }
 
     fn memory(&self, root: &DataRoot) -> Vec<(&'static str, f64)> {
-        [self.files().memory(root), self.inputs.memory(root)].concat()
+        let pairs = self.facts().files.into_iter().map(|(key, file)| (key, root.size(file)));
+        pairs.chain(self.inputs.memory(root)).collect()
     }
 
     fn load(&self, wanted: &Wanted) -> Result<Dataset, Error> {

@@ -1,11 +1,10 @@
 //! Lines of a UTF-8 text file, numbered, one in memory at a time, and records of comma-separated values, quoted as in
 //! RFC 4180.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use dsokr_basis::store::{BYTE_ORDER_MARK, open_input};
+use dsokr_basis::store::BYTE_ORDER_MARK;
 
 use crate::Error;
 use crate::error::shorten;
@@ -24,15 +23,9 @@ pub(crate) struct Lines<R> {
     pub(super) pending: bool,
 }
 
-impl Lines<File> {
-    pub(crate) fn open(path: &Path) -> Result<Self, Error> {
-        Ok(Self::new(path, open_input(path).map_err(|source| Error::io(path, source))?))
-    }
-}
-
 impl<R: Read> Lines<R> {
     /// The lines of a stream, which errors call `path`.
-    pub(super) fn new(path: &Path, stream: R) -> Self {
+    pub(crate) fn new(path: &Path, stream: R) -> Self {
         let reader = BufReader::with_capacity(1 << 16, stream);
         Self { path: path.into(), reader, buffer: Vec::new(), first: 0, last: 0, pending: false }
     }

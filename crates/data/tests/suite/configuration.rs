@@ -19,7 +19,7 @@ fn the_common_case_is_short() {
     assert!(
         matches!(&tables.source, DataSource::Tables(TablesConfig { train, .. }) if train == "train.tsv")
     );
-    assert_eq!(tables.inputs(), InputKind::Texts);
+    assert_eq!(tables.facts().inputs, InputKind::Texts);
     let pool = data(
         "source = 'pool'\nfolder = 'x'\nfile = 'a.smi'\nsplits = { validation = 3 }\ncorrupted = 0.5",
     );

@@ -39,8 +39,8 @@ fn values_that_differ_beyond_32_bits_still_differ() {
     let root = DataRoot::find(".", None, Some(&folder.path(""))).unwrap();
     let dataset = source.load(&root).unwrap();
     let train = dataset.train.inputs.kernels().unwrap();
-    assert_eq!(train.matrices().len(), 2);
-    assert_eq!((train.matrices()[0][(0, 0)], train.matrices()[0][(1, 1)]), (1.0, small));
+    assert_eq!(train.matrices.len(), 2);
+    assert_eq!((train.matrices[0][(0, 0)], train.matrices[0][(1, 1)]), (1.0, small));
     assert_eq!(train.values(), [1.0, 0.25, 0.25, small].repeat(2));
     let validation = dataset.validation.inputs.kernels().unwrap();
     assert_eq!(validation.values(), [0.25, small].repeat(2));

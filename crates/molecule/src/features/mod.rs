@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::graph::Graph;
-use crate::kernels::{GraphKernel, GraphVocabulary};
+use crate::kernels::GraphKernel;
 use crate::{Error, Molecule};
 
 pub use chains::Chains;
@@ -66,22 +66,18 @@ pub trait MoleculeFeatures {
     /// with more columns than can be numbered.
     fn counts(&self, molecules: &[Molecule]) -> Result<SparseRows, Error>;
 
-    /// The rows, and what their columns stand for where that depends on the molecules; by default it does
-    /// not, and the list is empty.
-    ///
-    /// # Errors
-    /// As [`counts`](Self::counts).
-    fn fit(&self, molecules: &[Molecule]) -> Result<(Vec<u64>, SparseRows), Error> {
-        Ok((Vec::new(), self.counts(molecules)?))
-    }
-
-    /// The rows of further molecules, with the columns of those that were [fitted](Self::fit).
+    /// What the columns of rows stand for where that depends on the molecules, and the rows; with the `known` columns of
+    /// an earlier fit, if there was one. By default columns do not depend on molecules, and the list is empty.
     ///
     /// # Errors
     /// As [`counts`](Self::counts); columns that are none of this featurizer.
-    fn counts_in(&self, columns: &[u64], molecules: &[Molecule]) -> Result<SparseRows, Error> {
-        let _ = columns;
-        self.counts(molecules)
+    fn fit(
+        &self,
+        molecules: &[Molecule],
+        known: Option<&[u64]>,
+    ) -> Result<(Vec<u64>, SparseRows), Error> {
+        let _ = known;
+        Ok((Vec::new(), self.counts(molecules)?))
     }
 }
 
@@ -166,7 +162,7 @@ substructures! {
 }
 
 /// The features of a graph kernel, a column for each that occurs in the molecules
-/// ([`GraphVocabulary::fit_rows`]).
+/// ([`GraphVocabulary`](crate::kernels::GraphVocabulary)).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GraphCounts {
@@ -180,19 +176,16 @@ impl MoleculeFeatures for GraphCounts {
     }
 
     fn counts(&self, molecules: &[Molecule]) -> Result<SparseRows, Error> {
-        Ok(self.fit(molecules)?.1)
+        Ok(self.fit(molecules, None)?.1)
     }
 
-    fn fit(&self, molecules: &[Molecule]) -> Result<(Vec<u64>, SparseRows), Error> {
+    fn fit(
+        &self,
+        molecules: &[Molecule],
+        known: Option<&[u64]>,
+    ) -> Result<(Vec<u64>, SparseRows), Error> {
         self.validate()?;
         let graphs: Vec<Graph> = molecules.par_iter().map(Graph::from).collect();
-        let (vocabulary, rows) = GraphVocabulary::fit_rows(self.kernel.clone(), &graphs)?;
-        Ok((vocabulary.features().to_vec(), rows))
-    }
-
-    fn counts_in(&self, columns: &[u64], molecules: &[Molecule]) -> Result<SparseRows, Error> {
-        self.validate()?;
-        let graphs: Vec<Graph> = molecules.par_iter().map(Graph::from).collect();
-        GraphVocabulary::from_features(self.kernel.clone(), columns.to_vec())?.rows(&graphs)
+        self.kernel.rows(&graphs, known)
     }
 }

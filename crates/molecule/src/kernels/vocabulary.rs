@@ -158,6 +158,27 @@ impl GraphVocabulary {
     }
 }
 
+impl GraphKernel {
+    /// The features of the columns of rows, and the rows: those that occur in `graphs`, or the `known` ones of an earlier
+    /// [`GraphVocabulary`].
+    ///
+    /// # Errors
+    /// As [`GraphVocabulary::fit_rows`] and [`GraphVocabulary::from_features`].
+    pub fn rows<G: Borrow<Graph> + Sync>(
+        &self,
+        graphs: &[G],
+        known: Option<&[u64]>,
+    ) -> Result<(Vec<u64>, SparseRows), Error> {
+        let Some(known) = known else {
+            let (vocabulary, rows) = GraphVocabulary::fit_rows(self.clone(), graphs)?;
+            return Ok((vocabulary.features, rows));
+        };
+        let vocabulary = GraphVocabulary::from_features(self.clone(), known.to_vec())?;
+        let rows = vocabulary.rows(graphs)?;
+        Ok((vocabulary.features, rows))
+    }
+}
+
 /// The rows of a chunk of graphs, whose columns are features or their numbers.
 #[derive(Default)]
 struct Rows<C> {
