@@ -12,6 +12,7 @@ use rand::Rng;
 
 use self::search::canonical_places;
 use self::write::write;
+use crate::graph::Arc;
 use crate::molecule::{Bond, BondOrder, Center, Geometry, HYDROGEN, Molecule};
 
 impl Molecule {
@@ -80,13 +81,6 @@ impl Molecule {
 /// other properties. The text begins at the atom of the smallest key, one with few neighbours.
 type Key = [u32; 9];
 
-/// A bond as seen from one of its ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Arc {
-    label: u32,
-    node: u32,
-}
-
 /// A connected part. Its atoms are numbered from 0; `atoms` are their numbers in the molecule.
 struct Structure {
     atoms: Vec<usize>,
@@ -128,10 +122,7 @@ impl Structure {
             let arc = |neighbor: &crate::Neighbor| {
                 let known = geometries.iter().any(|geometry| geometry.bond == neighbor.bond);
                 let label = || label(&molecule.bonds()[neighbor.bond], atom);
-                Arc {
-                    label: if known { GEOMETRY } else { label() },
-                    node: u32::try_from(local[neighbor.atom]).unwrap_or(u32::MAX),
-                }
+                Arc { node: local[neighbor.atom], label: if known { GEOMETRY } else { label() } }
             };
             arcs.push(molecule.neighbors(atom).iter().map(arc).collect::<Vec<_>>());
             keys.push([
@@ -162,23 +153,23 @@ impl Structure {
             if *configured != [0, 0] {
                 continue;
             }
-            let leaves = self.arcs[node].iter().filter(|a| self.arcs[a.node as usize].len() == 1);
+            let leaves = self.arcs[node].iter().filter(|a| self.arcs[a.node].len() == 1);
             let mut leaves: Vec<_> =
-                leaves.map(|arc| (arc.label, self.keys[arc.node as usize], arc.node)).collect();
+                leaves.map(|arc| (arc.label, self.keys[arc.node], arc.node)).collect();
             leaves.sort_unstable();
             for alike in leaves.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
-                alike.iter().zip(0..).for_each(|(leaf, at)| self.keys[leaf.2 as usize][8] = at);
+                alike.iter().zip(0..).for_each(|(leaf, at)| self.keys[leaf.2][8] = at);
             }
         }
     }
 
     /// For each atom, what its configurations say when ligands are sorted by `rank`: 0 for an atom
     /// without one and where ligands of equal rank leave it open.
-    fn configurations(&self, rank: impl Fn(usize) -> usize + Copy) -> Vec<u32> {
+    fn configurations(&self, rank: impl Fn(usize) -> usize + Copy) -> Vec<u64> {
         let mut says = vec![0; self.len()];
         for center in &self.centers {
             if let Some(clockwise) = center.clockwise_by(rank) {
-                says[center.atom] += 1 + u32::from(clockwise);
+                says[center.atom] += 1 + u64::from(clockwise);
             }
         }
         for geometry in &self.geometries {
@@ -197,19 +188,19 @@ impl Structure {
     }
 
     fn neighbors(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
-        self.arcs[node].iter().map(|arc| arc.node as usize)
+        self.arcs[node].iter().map(|arc| arc.node)
     }
 }
 
 /// Label of a double bond whose geometry is known.
-const GEOMETRY: u32 = 8;
+const GEOMETRY: u64 = 8;
 
 /// 1 to 4 for the orders, 5 for aromatic bonds, 6 and 7 for the two ends of a dative one.
-fn label(bond: &Bond, from: usize) -> u32 {
+fn label(bond: &Bond, from: usize) -> u64 {
     match bond.order {
         _ if bond.aromatic => 5,
         BondOrder::Dative if bond.atoms[0] == from => 6,
         BondOrder::Dative => 7,
-        order => u32::from(order.multiplicity()),
+        order => order.multiplicity().into(),
     }
 }

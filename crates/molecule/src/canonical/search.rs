@@ -14,10 +14,12 @@ use crate::refinement::mix;
 
 struct Node {
     partition: Partition,
-    candidates: Vec<u32>,
-    next: usize,
-    explored: Vec<u32>,
+    candidates: std::vec::IntoIter<usize>,
+    explored: Vec<usize>,
 }
+
+/// Where an automorphism moves the atoms that it does not keep.
+type Automorphism = Vec<(usize, usize)>;
 
 impl Node {
     /// In small cells, and wherever there are configurations, only the candidates of the smallest
@@ -29,127 +31,113 @@ impl Node {
         candidates.sort_unstable();
         let configured = !structure.centers.is_empty() || !structure.geometries.is_empty();
         if configured || candidates.len() <= SMALL {
-            let trace = |&atom: &u32| partition.clone().individualise(structure, atom);
+            let trace = |&atom: &usize| partition.clone().individualise(structure, atom);
             let traces: Vec<u64> = candidates.iter().map(trace).collect();
             let smallest = traces.iter().min().copied();
             let mut traces = traces.into_iter();
             candidates.retain(|_| traces.next() == smallest);
         }
-        Self { partition, candidates, next: 0, explored: Vec::new() }
+        Self { partition, candidates: candidates.into_iter(), explored: Vec::new() }
     }
 
     /// The next atom to individualise that no known automorphism maps to an explored one.
-    fn choose(&mut self, automorphisms: &[Vec<(u32, u32)>], path: &[u32]) -> Option<u32> {
-        while let Some(&atom) = self.candidates.get(self.next) {
-            self.next += 1;
-            if self.explored.is_empty() || !self.reaches_explored(atom, automorphisms, path) {
-                self.explored.push(atom);
-                return Some(atom);
+    fn choose(&mut self, automorphisms: &[Automorphism], path: &Path) -> Option<usize> {
+        let Self { partition, candidates, explored } = self;
+        let known = |atom: usize| {
+            !explored.is_empty() && {
+                let mut sets = Union::new(partition.order.len());
+                let on_path = |&(from, _): &_| path.iter().any(|&(atom, _)| atom == from);
+                let fixes = |moved: &&Automorphism| !moved.iter().any(on_path);
+                let moves = automorphisms.iter().filter(fixes).flatten();
+                moves.for_each(|&(from, to)| sets.merge(from, to));
+                let own = sets.root(atom);
+                explored.iter().any(|&other| sets.root(other) == own)
             }
-        }
-        None
-    }
-
-    /// Whether automorphisms that fix the path map the atom onto one that is explored.
-    fn reaches_explored(&self, atom: u32, automorphisms: &[Vec<(u32, u32)>], path: &[u32]) -> bool {
-        let mut sets = Union::new(self.partition.order.len());
-        for automorphism in automorphisms {
-            if !automorphism.iter().any(|(from, _)| path.contains(from)) {
-                automorphism.iter().for_each(|&(from, to)| sets.merge(from as usize, to as usize));
-            }
-        }
-        let own = sets.root(atom as usize);
-        self.explored.iter().any(|&other| sets.root(other as usize) == own)
+        };
+        let atom = candidates.find(|&atom| !known(atom))?;
+        explored.push(atom);
+        Some(atom)
     }
 }
 
+/// The atoms that were individualised to reach a node, and the traces of doing so.
+type Path = Vec<(usize, u64)>;
+
 struct Leaf {
-    path: Vec<u32>,
-    traces: Vec<u64>,
-    certificate: Vec<u32>,
-    order: Vec<u32>,
+    path: Path,
+    certificate: Vec<u64>,
+    order: Vec<usize>,
 }
 
 /// The place of each atom in the canonical order.
 pub(super) fn canonical_places(structure: &Structure) -> Vec<usize> {
     let root = Partition::of(structure);
-    let mut best: Option<Leaf> = None;
-    let mut automorphisms: Vec<Vec<(u32, u32)>> = Vec::new();
-    // The atoms that were individualised to reach the last node, and the traces of doing so.
-    let (mut path, mut traces): (Vec<u32>, Vec<u64>) = (Vec::new(), Vec::new());
     if root.is_discrete() {
         return places(&root.order);
     }
+    let mut best: Option<Leaf> = None;
+    let mut automorphisms: Vec<Automorphism> = Vec::new();
+    let mut path = Path::new();
     let mut stack = vec![Node::new(structure, root)];
     while let Some(node) = stack.last_mut() {
         let Some(atom) = node.choose(&automorphisms, &path) else {
             stack.pop();
             path.pop();
-            traces.pop();
             continue;
         };
         let mut partition = node.partition.clone();
-        let trace = partition.individualise(structure, atom);
-        let depth = path.len();
+        let step = (atom, partition.individualise(structure, atom));
         if let Some(leaf) = &best {
-            match leaf.traces.get(depth).map(|known| trace.cmp(known)) {
+            match leaf.path.get(path.len()).map(|known| step.1.cmp(&known.1)) {
                 Some(Ordering::Less) => best = None,
                 Some(Ordering::Equal) => {}
                 _ => continue,
             }
         }
         if !partition.is_discrete() {
-            path.push(atom);
-            traces.push(trace);
+            path.push(step);
             stack.push(Node::new(structure, partition));
             continue;
         }
         let certificate = certificate(structure, &partition);
-        let smaller = |leaf: &Leaf| certificate.cmp(&leaf.certificate);
-        let order = best.as_ref().map_or(Ordering::Less, smaller);
-        match (order, &best) {
-            (Ordering::Equal, Some(leaf)) => {
-                let pairs = leaf.order.iter().copied().zip(partition.order.iter().copied());
+        match best.as_ref().map(|leaf| (certificate.cmp(&leaf.certificate), leaf)) {
+            Some((Ordering::Equal, leaf)) => {
+                let pairs = leaf.order.iter().copied().zip(partition.order);
                 automorphisms.push(pairs.filter(|(from, to)| from != to).collect());
                 // The subtree of this path is the image of one that is known: leave it.
-                path.push(atom);
+                path.push(step);
                 let shared = leaf.path.iter().zip(&path).take_while(|(a, b)| a == b).count();
                 stack.truncate(shared + 1);
                 path.truncate(shared);
-                traces.truncate(shared);
             }
-            (Ordering::Less, _) => {
-                let (path, traces) =
-                    ([&path[..], &[atom]].concat(), [&traces[..], &[trace]].concat());
-                best = Some(Leaf { path, traces, certificate, order: partition.order });
+            Some((Ordering::Greater, _)) => {}
+            Some((Ordering::Less, _)) | None => {
+                let path = [&path[..], &[step]].concat();
+                best = Some(Leaf { path, certificate, order: partition.order });
             }
-            _ => {}
         }
     }
     best.map_or_else(Vec::new, |leaf| places(&leaf.order))
 }
 
-fn places(order: &[u32]) -> Vec<usize> {
+fn places(order: &[usize]) -> Vec<usize> {
     let mut places = vec![0; order.len()];
-    order.iter().zip(0..).for_each(|(&atom, place)| places[atom as usize] = place);
+    order.iter().zip(0..).for_each(|(&atom, place)| places[atom] = place);
     places
 }
 
 /// All bonds and configurations in the order of a discrete partition. The atoms themselves need no
 /// entry: their keys decide the order of the first cells.
-fn certificate(structure: &Structure, partition: &Partition) -> Vec<u32> {
+fn certificate(structure: &Structure, partition: &Partition) -> Vec<u64> {
     let place = &partition.color;
-    let says = structure.configurations(|atom| place[atom] as usize);
+    let says = structure.configurations(|atom| place[atom]);
     let mut certificate = Vec::new();
-    let mut row = Vec::new();
     for &atom in &partition.order {
-        let arcs = structure.arcs[atom as usize].iter();
-        row.clear();
-        row.extend(arcs.map(|arc| (place[arc.node as usize], arc.label)));
+        let arcs = structure.arcs[atom].iter();
+        let mut row: Vec<_> = arcs.map(|arc| (place[arc.node] as u64, arc.label)).collect();
         row.sort_unstable();
-        certificate.push(says[atom as usize]);
-        certificate.push(row.len() as u32);
-        certificate.extend(row.iter().flat_map(|&(node, label)| [node, label]));
+        certificate.extend([says[atom], row.len() as u64]);
+        certificate.extend(row.into_iter().flat_map(|(node, label)| [node, label]));
     }
     certificate
 }
@@ -159,11 +147,11 @@ fn certificate(structure: &Structure, partition: &Partition) -> Vec<u32> {
 #[derive(Clone)]
 struct Partition {
     /// Atoms by place.
-    order: Vec<u32>,
+    order: Vec<usize>,
     /// Colour of each atom.
-    color: Vec<u32>,
+    color: Vec<usize>,
     /// Number of atoms of the cell that starts at a place.
-    length: Vec<u32>,
+    length: Vec<usize>,
     cells: usize,
 }
 
@@ -172,13 +160,13 @@ impl Partition {
     /// cell.
     fn of(structure: &Structure) -> Self {
         let count = structure.len();
-        let mut order: Vec<u32> = (0..).take(count).collect();
-        order.sort_by_key(|&atom| structure.keys[atom as usize]);
+        let mut order: Vec<usize> = (0..count).collect();
+        order.sort_by_key(|&atom| structure.keys[atom]);
         let (mut color, mut length, mut cells, mut start) = (vec![0; count], vec![0; count], 0, 0);
-        let key = |atom: u32| structure.keys[atom as usize];
+        let key = |atom: usize| structure.keys[atom];
         for cell in order.chunk_by(|&a, &b| key(a) == key(b)) {
-            cell.iter().for_each(|&atom| color[atom as usize] = start as u32);
-            length[start] = cell.len() as u32;
+            cell.iter().for_each(|&atom| color[atom] = start);
+            length[start] = cell.len();
             start += cell.len();
             cells += 1;
         }
@@ -193,37 +181,37 @@ impl Partition {
     }
 
     /// The atoms of the first cell among the smallest with several atoms; none when discrete.
-    fn target(&self) -> &[u32] {
-        let cells = self.order.chunk_by(|&a, &b| self.color[a as usize] == self.color[b as usize]);
+    fn target(&self) -> &[usize] {
+        let cells = self.order.chunk_by(|&a, &b| self.color[a] == self.color[b]);
         cells.filter(|cell| cell.len() > 1).min_by_key(|cell| cell.len()).unwrap_or_default()
     }
 
     /// Gives an atom a cell of its own, before or behind the rest of its cell, and refines.
-    fn individualise(&mut self, structure: &Structure, atom: u32) -> u64 {
-        let start = self.color[atom as usize] as usize;
-        let end = start + self.length[start] as usize;
+    fn individualise(&mut self, structure: &Structure, atom: usize) -> u64 {
+        let start = self.color[atom];
+        let end = start + self.length[start];
         let place = self.order[start..end].iter().position(|&other| other == atom).unwrap_or(0);
         self.order.swap(start + place, end - 1);
         self.length[start] -= 1;
         self.length[end - 1] = 1;
-        self.color[atom as usize] = (end - 1) as u32;
+        self.color[atom] = end - 1;
         self.cells += 1;
         self.refine(structure, vec![atom])
     }
 
     /// Splits cells until nothing distinguishes two atoms of a cell, and returns a trace, which isomorphic
     /// structures share. `changed` are the atoms whose colour is new.
-    fn refine(&mut self, structure: &Structure, mut changed: Vec<u32>) -> u64 {
+    fn refine(&mut self, structure: &Structure, mut changed: Vec<usize>) -> u64 {
         let mut trace = 0;
-        let mut signatures: Vec<Vec<(u32, u32)>> = vec![Vec::new(); structure.len()];
+        let mut signatures: Vec<Vec<(u64, usize)>> = vec![Vec::new(); structure.len()];
         loop {
             while !changed.is_empty() {
                 let mut touched = Vec::new();
                 for &atom in &changed {
-                    let color = self.color[atom as usize];
-                    for arc in &structure.arcs[atom as usize] {
-                        if self.length[self.color[arc.node as usize] as usize] > 1 {
-                            let signature = &mut signatures[arc.node as usize];
+                    let color = self.color[atom];
+                    for arc in &structure.arcs[atom] {
+                        if self.length[self.color[arc.node]] > 1 {
+                            let signature = &mut signatures[arc.node];
                             if signature.is_empty() {
                                 touched.push(arc.node);
                             }
@@ -232,25 +220,16 @@ impl Partition {
                     }
                 }
                 for &atom in &touched {
-                    signatures[atom as usize].sort_unstable();
+                    signatures[atom].sort_unstable();
                 }
-                let signature = |atom: u32| &signatures[atom as usize];
-                touched.sort_unstable_by(|&a, &b| {
-                    let colors = self.color[a as usize].cmp(&self.color[b as usize]);
-                    colors.then_with(|| signature(a).cmp(signature(b)))
-                });
-                changed = self.split(
-                    &touched,
-                    |a, b| signature(a) == signature(b),
-                    |atom| {
-                        signature(atom).iter().fold(0, |hash, &(label, color)| {
-                            mix(mix(hash, u64::from(label)), u64::from(color))
-                        })
-                    },
-                    &mut trace,
-                );
+                let key = |atom: usize| (self.color[atom], &signatures[atom]);
+                touched.sort_unstable_by(|&a, &b| key(a).cmp(&key(b)));
+                let same = |a: usize, b: usize| signatures[a] == signatures[b];
+                let word = |hash, &(label, color): &_| mix(mix(hash, label), color as u64);
+                let hash = |atom: usize| signatures[atom].iter().fold(0, word);
+                changed = self.split(&touched, same, hash, &mut trace);
                 for atom in touched {
-                    signatures[atom as usize].clear();
+                    signatures[atom].clear();
                 }
             }
             changed = self.split_by_configuration(structure, &mut trace);
@@ -260,66 +239,54 @@ impl Partition {
         }
     }
 
-    fn split_by_configuration(&mut self, structure: &Structure, trace: &mut u64) -> Vec<u32> {
+    fn split_by_configuration(&mut self, structure: &Structure, trace: &mut u64) -> Vec<usize> {
         if structure.centers.is_empty() && structure.geometries.is_empty() {
             return Vec::new();
         }
         let colors = &self.color;
-        let says = structure.configurations(|atom| colors[atom] as usize);
-        let mut known: Vec<u32> =
-            self.order.iter().copied().filter(|&a| says[a as usize] != 0).collect();
-        known.sort_unstable_by_key(|&atom| (self.color[atom as usize], says[atom as usize]));
-        let same = |a: u32, b: u32| says[a as usize] == says[b as usize];
-        self.split(&known, same, |atom| u64::from(says[atom as usize]), trace)
+        let says = structure.configurations(|atom| colors[atom]);
+        let mut known: Vec<usize> = self.order.iter().copied().filter(|&a| says[a] != 0).collect();
+        known.sort_unstable_by_key(|&atom| (self.color[atom], says[atom]));
+        let same = |a: usize, b: usize| says[a] == says[b];
+        self.split(&known, same, |atom| says[atom], trace)
     }
 
     /// Splits cells: `touched` are atoms sorted by colour and by what distinguishes them; those of a
     /// cell that are not among them stay in front. Returns the atoms with a new colour.
     fn split(
         &mut self,
-        touched: &[u32],
-        same: impl Fn(u32, u32) -> bool,
-        hash: impl Fn(u32) -> u64,
+        touched: &[usize],
+        same: impl Fn(usize, usize) -> bool,
+        hash: impl Fn(usize) -> u64,
         trace: &mut u64,
-    ) -> Vec<u32> {
+    ) -> Vec<usize> {
         let mut changed = Vec::new();
-        let colors: Vec<u32> = touched.iter().map(|&atom| self.color[atom as usize]).collect();
-        let mut from = 0;
-        while from < touched.len() {
-            let color = colors[from];
-            let to = from + colors[from..].iter().take_while(|&&other| other == color).count();
-            let start = color as usize;
-            let length = self.length[start] as usize;
-            let group = &touched[from..to];
-            from = to;
-            *trace = mix(mix(*trace, u64::from(color)), (length - group.len()) as u64);
+        let color = |atom: &usize| self.color[*atom];
+        let groups: Vec<&[usize]> = touched.chunk_by(|a, b| color(a) == color(b)).collect();
+        for group in groups {
+            let start = self.color[group[0]];
+            let length = self.length[start];
+            *trace = mix(mix(*trace, start as u64), (length - group.len()) as u64);
             // Untouched atoms first, then the fragments in their order.
             let front = start + length - group.len();
             if front > start {
                 let mut inside = group.to_vec();
                 inside.sort_unstable();
-                let cell = self.order[start..start + length].to_vec();
-                let untouched = cell.into_iter().filter(|atom| inside.binary_search(atom).is_err());
-                self.order[start..].iter_mut().zip(untouched).for_each(|(slot, atom)| *slot = atom);
+                self.order[start..start + length]
+                    .sort_by_key(|atom| inside.binary_search(atom).is_ok());
             }
             self.order[front..start + length].copy_from_slice(group);
             let mut head = front;
-            for (number, &atom) in group.iter().enumerate() {
-                let place = front + number;
-                if number == 0 || !same(group[number - 1], atom) {
-                    head = place;
-                    *trace = mix(mix(*trace, place as u64), hash(atom));
-                    if head != start {
-                        self.cells += 1;
-                        self.length[head] = 0;
-                    }
-                }
+            for fragment in group.chunk_by(|&a, &b| same(a, b)) {
+                *trace = mix(mix(*trace, head as u64), hash(fragment[0]));
                 if head != start {
-                    self.color[atom as usize] = head as u32;
-                    self.length[start] -= 1;
-                    self.length[head] += 1;
-                    changed.push(atom);
+                    self.cells += 1;
+                    self.length[start] -= fragment.len();
+                    self.length[head] = fragment.len();
+                    fragment.iter().for_each(|&atom| self.color[atom] = head);
+                    changed.extend(fragment);
                 }
+                head += fragment.len();
             }
         }
         changed

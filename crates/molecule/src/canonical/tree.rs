@@ -115,7 +115,7 @@ pub(super) fn marks(structure: &Structure, tree: &Tree, rank: &[usize]) -> Marks
     ends.for_each(|end| known[end] = true);
     let unknown = |atom: usize| !known[atom] && structure.arcs[atom].iter().any(|a| a.label == 2);
     let markable = |end: usize, other: usize| {
-        structure.arcs[end].iter().any(|arc| arc.node as usize == other && arc.label == 1)
+        structure.arcs[end].iter().any(|arc| arc.node == other && arc.label == 1)
     };
     let in_tree = |a: usize, b: usize| tree.parent[a] == b || tree.parent[b] == a;
 
@@ -198,7 +198,7 @@ fn solve(structure: &Structure, tree: &Tree, ends: &[(usize, usize)]) -> Option<
     };
     let silent = (0..structure.len()).all(|atom| {
         let double = structure.arcs[atom].iter().filter(|arc| arc.label == 2);
-        let mut partners = double.map(|arc| arc.node as usize);
+        let mut partners = double.map(|arc| arc.node);
         partners.all(|partner| !(says(atom, partner) && says(partner, atom)))
     });
     (relations.iter().all(holds) && silent).then_some(marks)
