@@ -44,7 +44,7 @@ fuzz_target!(|bytes: &[u8]| {
         let metadata = stored.all_metadata().clone();
         let names: Vec<&str> = stored.names().collect();
         let numbers: Vec<_> =
-            names.iter().filter_map(|name| Some((*name, stored.f32(name, 2).ok()?))).collect();
+            names.iter().filter_map(|name| Some((*name, stored.read::<f32>(name, 2).ok()?))).collect();
         let tensors: Vec<Tensor> =
             numbers.iter().map(|(name, (shape, values))| Tensor::f32(name, shape, values)).collect();
         let again = Contents::new("basis", 1, &metadata, &tensors);

@@ -116,11 +116,11 @@ pub(crate) fn drawn_pairs(count: usize, seed: u64) -> Vec<usize> {
 pub(crate) fn load(path: &Path, p: usize) -> Result<StoredAnswers, Error> {
     let stored = Stored::open_versions(path, KIND, 1..=VERSION)?;
     let wrong = |message: String| Error::run(path, message);
-    let (_, pairs) = stored.u64("pairs", 1)?;
+    let (_, pairs) = stored.read::<u64>("pairs", 1)?;
     let (_, shape) = stored.describe("answers")?;
     let string = |name: &str| -> Result<String, Error> {
-        let (_, bytes) = stored.u8(name, 1)?;
-        String::from_utf8(bytes.into_owned()).map_err(|e| wrong(format!("{name}: {e}")))
+        let (_, bytes) = stored.read::<u8>(name, 1)?;
+        String::from_utf8(bytes.to_vec()).map_err(|e| wrong(format!("{name}: {e}")))
     };
     let ids: Vec<String> = string("ids")?.split('\0').map(String::from).collect();
     let read_texts = || -> Result<Vec<String>, Error> {

@@ -83,6 +83,12 @@ pub enum Error {
 }
 
 impl Error {
+    /// The operating system refused to read or write a file: for `map_err`.
+    pub fn io(path: &Path) -> impl Fn(std::io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io { path: path.clone(), source }
+    }
+
     /// The content of a file is not what is expected.
     pub fn file(path: &Path, message: impl Display) -> Self {
         Self::File { path: path.to_owned(), message: message.to_string() }
@@ -133,6 +139,17 @@ impl Error {
     ) -> Self {
         let (what, found, allowed) = (what.to_string(), found.to_string(), allowed.to_string());
         Self::Value { what, key, found, allowed }
+    }
+
+    /// Unless a parameter is within its range.
+    pub(crate) fn check_value(
+        holds: bool,
+        what: impl Display,
+        key: &'static str,
+        found: impl Display,
+        allowed: impl Display,
+    ) -> Result<(), Self> {
+        if holds { Ok(()) } else { Err(Self::value(what, key, found, allowed)) }
     }
 
     pub(crate) fn overflow(place: impl Display, value: impl Display) -> Self {

@@ -14,21 +14,26 @@
 //! assert_eq!((loss.value(3.0), loss.derivative(3.0)), (2.5, 1.0));
 //! ```
 
+use std::borrow::Cow;
+use std::fmt::Display;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::Error;
 
 /// Steps of Newton's method on a scalar equation; it takes three to six.
 const NEWTON: usize = 60;
 
-/// A parameter of a loss that is outside of its range.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// A parameter of a loss, a kernel or a sketch that is outside of its range.
+#[derive(Clone, Debug, PartialEq)]
 pub struct BadParameter {
     /// The parameter.
     pub parameter: &'static str,
     /// Its value.
     pub value: f64,
     /// The values allowed.
-    pub allowed: &'static str,
+    pub allowed: Cow<'static, str>,
 }
 
 impl BadParameter {
@@ -40,9 +45,14 @@ impl BadParameter {
         holds: bool,
         parameter: &'static str,
         value: f64,
-        allowed: &'static str,
+        allowed: impl Into<Cow<'static, str>>,
     ) -> Result<(), Self> {
-        if holds { Ok(()) } else { Err(Self { parameter, value, allowed }) }
+        if holds { Ok(()) } else { Err(Self { parameter, value, allowed: allowed.into() }) }
+    }
+
+    /// The error of what has the parameter.
+    pub(crate) fn of(self, what: impl Display) -> Error {
+        Error::value(what, self.parameter, self.value, self.allowed)
     }
 }
 
@@ -157,6 +167,11 @@ impl DistanceLoss for Huber {
     }
 }
 
+fn check_epsilon(epsilon: f64) -> Result<(), BadParameter> {
+    let holds = epsilon >= 0.0 && epsilon.is_finite();
+    BadParameter::unless(holds, "epsilon", epsilon, "finite numbers, 0 and above")
+}
+
 /// ε-insensitive ℓ1, `max(√u − ε, 0)`; 1-Lipschitz. Of one number, support vector regression.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -167,8 +182,7 @@ pub struct EpsilonInsensitive {
 
 impl DistanceLoss for EpsilonInsensitive {
     fn validate(&self) -> Result<(), BadParameter> {
-        let holds = self.epsilon >= 0.0 && self.epsilon.is_finite();
-        BadParameter::unless(holds, "epsilon", self.epsilon, "finite numbers, 0 and above")
+        check_epsilon(self.epsilon)
     }
 
     fn value(&self, distance: f64) -> f64 {
@@ -216,8 +230,7 @@ pub struct EpsilonInsensitiveSquare {
 
 impl DistanceLoss for EpsilonInsensitiveSquare {
     fn validate(&self) -> Result<(), BadParameter> {
-        let holds = self.epsilon >= 0.0 && self.epsilon.is_finite();
-        BadParameter::unless(holds, "epsilon", self.epsilon, "finite numbers, 0 and above")
+        check_epsilon(self.epsilon)
     }
 
     fn value(&self, distance: f64) -> f64 {

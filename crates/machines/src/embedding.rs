@@ -58,10 +58,9 @@ impl OutputEmbedding {
         supervised: f64,
         rank: usize,
     ) -> Result<Self, Error> {
-        if !(0.0..=1.0).contains(&supervised) {
-            let what = "supervised, of the output embedding,";
-            return Err(Error::value(what, supervised, "from 0 to 1"));
-        }
+        let (what, holds) =
+            ("supervised, of the output embedding,", (0.0..=1.0).contains(&supervised));
+        Error::check(holds, what, supervised, "from 0 to 1")?;
         Error::check_range("rank of the embedding", rank, 1, width)?;
         let mut total = Mat::<f64>::zeros(width, width);
         let parts = [
@@ -73,9 +72,7 @@ impl OutputEmbedding {
             if share == 0.0 {
                 continue;
             }
-            if rows.is_empty() {
-                return Err(Error::none(what));
-            }
+            Error::check_count(what, rows.len())?;
             let n = rows.len() / width;
             total += faer::Scale(share / n as f64) * second_moment(width, rows);
         }

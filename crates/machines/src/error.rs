@@ -89,9 +89,19 @@ impl Error {
         Self::Value { what, value, allowed }
     }
 
-    /// A count of 0.
-    pub(crate) fn none(what: &str) -> Self {
-        Self::value(what, 0, "at least 1")
+    /// Unless a number or a choice is allowed.
+    pub(crate) fn check(
+        holds: bool,
+        what: impl Display,
+        value: impl Display,
+        allowed: impl Display,
+    ) -> Result<(), Self> {
+        if holds { Ok(()) } else { Err(Self::value(what, value, allowed)) }
+    }
+
+    /// Unless there is at least one.
+    pub(crate) fn check_count(what: &str, count: usize) -> Result<(), Self> {
+        Self::check(count > 0, what, count, "at least 1")
     }
 
     /// Unless `low ≤ value ≤ high`.
@@ -101,10 +111,8 @@ impl Error {
         low: usize,
         high: usize,
     ) -> Result<(), Self> {
-        match value < low || value > high {
-            true => Err(Self::value(what, value, format_args!("{low}..={high}"))),
-            false => Ok(()),
-        }
+        let holds = (low..=high).contains(&value);
+        Self::check(holds, what, value, format_args!("{low}..={high}"))
     }
 
     /// Unless `found` equals `expected`.
@@ -113,18 +121,13 @@ impl Error {
         found: usize,
         expected: usize,
     ) -> Result<(), Self> {
-        match found == expected {
-            true => Ok(()),
-            false => Err(Self::Length { what, found, expected }),
-        }
+        if found == expected { Ok(()) } else { Err(Self::Length { what, found, expected }) }
     }
 
     /// Unless λ is a number above 0, at most [`LARGEST_LAMBDA`].
     pub(crate) fn check_lambda(lambda: f64) -> Result<(), Self> {
-        match lambda > 0.0 && lambda <= LARGEST_LAMBDA {
-            true => Ok(()),
-            false => Err(Self::value("lambda", lambda, "numbers above 0, at most 1e100")),
-        }
+        let holds = lambda > 0.0 && lambda <= LARGEST_LAMBDA;
+        Self::check(holds, "lambda", lambda, "numbers above 0, at most 1e100")
     }
 
     /// Unless all values of rows of `width` numbers are finite.

@@ -80,8 +80,7 @@ impl Loss {
 
     /// The name in configuration files.
     pub fn name(&self) -> String {
-        let value = serde_json::to_value(self).unwrap_or_default();
-        value["name"].as_str().unwrap_or_default().to_owned()
+        tag(self)
     }
 
     /// The levels of the pinball loss, if it is that one.
@@ -195,6 +194,12 @@ impl Loss {
     }
 }
 
+/// The name by which a configuration file tells a choice from others.
+pub(crate) fn tag(choice: &impl Serialize) -> String {
+    let value = serde_json::to_value(choice).unwrap_or_default();
+    value["name"].as_str().unwrap_or_default().to_owned()
+}
+
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
@@ -209,10 +214,9 @@ fn distance(prediction: &[f64], target: &[f64], residual: f64) -> f64 {
 pub(crate) fn check_levels(levels: &[f64]) -> Result<(), Error> {
     let mut low = 0.0;
     for (position, &value) in levels.iter().enumerate() {
-        if !(value > low && value < 1.0) {
-            let what = format_args!("quantile level {position}");
-            return Err(Error::value(what, value, format_args!("above {low}, below 1")));
-        }
+        let what = format_args!("quantile level {position}");
+        let holds = value > low && value < 1.0;
+        Error::check(holds, what, value, format_args!("above {low}, below 1"))?;
         low = value;
     }
     Ok(())

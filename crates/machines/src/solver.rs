@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::lipschitz::{InputFeatures, LipschitzProblem, Offset, OutputMatrix, Stop};
-use crate::loss::Loss;
+use crate::loss::{Loss, tag};
 use crate::ridge::{
     Averaged, ConjugateGradients, InputSketch, LastSystem, RidgeProblem, Spectrum, TrainingInputs,
     fit_averaged, fit_conjugate_gradients, fit_sketched,
@@ -95,14 +95,8 @@ impl Lipschitz {
 
 impl Solver {
     /// The name in configuration files.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::ClosedForm(_) => "closed-form",
-            Self::Sketched(_) => "sketched",
-            Self::ConjugateGradients(_) => "conjugate-gradients",
-            Self::Averaged(_) => "averaged",
-            Self::Lipschitz(_) => "lipschitz",
-        }
+    pub fn name(&self) -> String {
+        tag(self)
     }
 
     /// The sketch of the inputs, if there is one.
@@ -121,16 +115,11 @@ impl Solver {
     /// # Errors
     /// [`Error::Value`] with the option, its value and what is allowed.
     pub fn validate(&self) -> Result<(), Error> {
-        if self.sketch().is_some_and(|sketch| sketch.size == 0) {
-            return Err(Error::none("size of the sketch"));
-        }
+        Error::check_count("size of the sketch", self.sketch().map_or(1, |sketch| sketch.size))?;
         match self {
             Self::ClosedForm(_) | Self::Sketched(_) => Ok(()),
             Self::ConjugateGradients(options) => options.validate(),
-            Self::Averaged(options) => match options.parts {
-                0 => Err(Error::none("number of parts")),
-                _ => Ok(()),
-            },
+            Self::Averaged(options) => Error::check_count("number of parts", options.parts),
             Self::Lipschitz(options) => {
                 if let (Some(coupling), None) = (options.coupling, options.loss.levels()) {
                     let allowed = "absent, or a pinball loss beside it";
@@ -295,11 +284,9 @@ impl Solver {
         // several λ are compared in the eigenvectors of the system
         let spectrum = |size: f64| if lambdas > 1 { 32.0 * size * size } else { 0.0 };
         let cubes = if lambdas > 1 { 10.0 } else { 0.4 };
-        let sketched = |m: f64| Cost {
-            bytes: 8.0 * (2.0 + threads) * m * m + 24.0 * m * p + spectrum(m),
-            multiplications: n * m * (0.5 * m + p) + m * m * (cubes * m + p),
-        };
-        let size = self.sketch().map_or(0, |sketch| sketch.size) as f64;
+        let m = self.sketch().map_or(0, |sketch| sketch.size) as f64;
+        let bytes = 8.0 * (2.0 + threads) * m * m + 24.0 * m * p + spectrum(m);
+        let multiplications = n * m * (0.5 * m + p) + m * m * (cubes * m + p);
         match self {
             Self::ClosedForm(options) => {
                 let number = match options.precision {
@@ -311,25 +298,21 @@ impl Solver {
                     multiplications: cubes * n.powi(3) + 2.0 * n * n * p,
                 }
             }
-            Self::Sketched(_) => sketched(size),
+            Self::Sketched(_) => Cost { bytes, multiplications },
             Self::ConjugateGradients(options) => {
-                let Cost { bytes, multiplications } = sketched(size);
-                let steps = 2.0 * options.iterations as f64 * n * size * p;
-                let work = fits * (multiplications + steps);
-                let kept = (8.0 * n * size).min(options.memory as f64);
-                Cost { bytes: bytes + kept + 48.0 * size * p, multiplications: work }
+                let steps = 2.0 * options.iterations as f64 * n * m * p;
+                let kept = (8.0 * n * m).min(options.memory as f64);
+                let multiplications = fits * (multiplications + steps);
+                Cost { bytes: bytes + kept + 48.0 * m * p, multiplications }
             }
             Self::Averaged(_) => {
-                let Cost { bytes, multiplications } = sketched(size);
                 Cost { bytes: 2.0 * bytes, multiplications: fits * multiplications }
             }
             Self::Lipschitz(_) => {
-                let Cost { bytes, multiplications } = sketched(size);
-                let steps = 200.0 * n * size * p;
-                let work = fits * (multiplications + steps);
+                let multiplications = fits * (multiplications + 200.0 * n * m * p);
                 // the gradient, that of a part of the rows on each thread, and the weights of a step
-                let steps = 8.0 * (threads + 8.0) * size * p;
-                Cost { bytes: bytes + 24.0 * n * (size + p) + steps, multiplications: work }
+                let steps = 8.0 * (threads + 8.0) * m * p;
+                Cost { bytes: bytes + 24.0 * n * (m + p) + steps, multiplications }
             }
         }
     }

@@ -32,10 +32,8 @@ impl Targets {
     /// rows; [`Error::NotFinite`].
     pub fn new(width: usize, values: impl Into<Vec<f64>>) -> Result<Self, Error> {
         let values = values.into();
-        if width == 0 || values.is_empty() {
-            let what = if width == 0 { "numbers of a target" } else { "rows of targets" };
-            return Err(Error::none(what));
-        }
+        Error::check_count("numbers of a target", width)?;
+        Error::check_count("rows of targets", values.len())?;
         let expected = values.len().next_multiple_of(width);
         Error::check_length("target values", values.len(), expected)?;
         Error::check_finite("targets", width, &values)?;

@@ -90,7 +90,7 @@ impl Checkpoint {
     pub fn load(path: &Path, basis: &str) -> Result<Self, Error> {
         let stored = Stored::open(path, KIND, VERSION)?;
         check_basis(&stored, basis)?;
-        let (_, optimizer) = stored.u8(OPTIMIZER, 1)?;
+        let (_, optimizer) = stored.read::<u8>(OPTIMIZER, 1)?;
         Ok(Self {
             step: stored.parsed("step", "a number of steps")?,
             loss_sum: stored.parsed("loss_sum", "a number")?,
@@ -98,7 +98,7 @@ impl Checkpoint {
             stale: stored.parsed("stale", "a number of evaluations")?,
             best: optional(&stored, "best", "a number")?,
             parameters: read_parameters(&stored, PREFIX)?,
-            optimizer: optimizer.into_owned(),
+            optimizer: optimizer.to_vec(),
         })
     }
 }
@@ -138,9 +138,9 @@ pub fn read_parameters(stored: &Stored, prefix: &str) -> Result<Parameters, Erro
     for full in stored.names() {
         let Some(name) = full.strip_prefix(prefix) else { continue };
         let rank = stored.describe(full)?.1.len();
-        let (shape, values) = stored.f32(full, rank)?;
+        let (shape, values) = stored.read::<f32>(full, rank)?;
         let id = optional(stored, &format!("id.{name}"), "a parameter's number")?;
-        let values = values.into_owned().into();
+        let values = values.to_vec().into();
         parameters.insert(name.to_owned(), Parameter { id, shape, values });
     }
     Ok(parameters)

@@ -100,8 +100,7 @@ impl Basis {
         let name = |name: &str| format!("{prefix}{name}");
         let kind = stored.parsed(&name("row_kind"), "dense, bit, sparse")?;
         let width = stored.parsed(&name("row_width"), "a number of columns")?;
-        let (_, spectrum) = stored.f64(&name("spectrum"), 1)?;
-        let spectrum = spectrum.into_owned();
+        let spectrum: Vec<f64> = stored.read(&name("spectrum"), 1)?.1.to_vec();
         let positive = spectrum.iter().all(|&value| value > 0.0 && value.is_finite());
         if spectrum.is_empty() || !positive || !spectrum.is_sorted_by(|a, b| a >= b) {
             let expected = "eigenvalues above 0, descending".to_owned();

@@ -16,7 +16,7 @@ mod tempering;
 
 use std::sync::Arc;
 
-use crate::features::{Features, RowKind};
+use crate::features::{Features, RowKind, check_alike};
 use crate::{Error, OutputKernel, SketchOptions};
 
 pub use algebra::{Eigen, cholesky, leading, multiply, symmetric_eigen};
@@ -180,12 +180,6 @@ impl Basis {
 
     /// Checks that rows can be projected.
     fn check_rows(&self, kind: RowKind, width: usize) -> Result<(), Error> {
-        if kind != self.kind {
-            return Err(Error::kind(kind, self.kind));
-        }
-        if width != self.width {
-            return Err(Error::width(width, self.width));
-        }
-        Ok(())
+        check_alike((kind, width), (self.kind, self.width))
     }
 }

@@ -212,14 +212,11 @@ impl Basis {
         outputs: &dyn RowSource,
     ) -> Result<Self, Error> {
         let what = "a sum of kernels";
-        if let Some((weight, _)) =
-            parts.iter().find(|(weight, _)| !(0.0..).contains(weight) || weight.is_infinite())
-        {
-            return Err(Error::value(what, "weight", weight, "a finite number not below 0"));
+        for (weight, _) in &parts {
+            let holds = *weight >= 0.0 && weight.is_finite();
+            Error::check_value(holds, what, "weight", weight, "a finite number not below 0")?;
         }
-        if size == 0 {
-            return Err(Error::value(what, "size", size, "at least 1"));
-        }
+        Error::check_value(size > 0, what, "size", size, "at least 1")?;
         let total: f64 = parts.iter().map(|(weight, _)| weight).sum();
         let Some((_, first)) = parts.iter().find(|(weight, _)| *weight > 0.0) else {
             return Err(Error::value(what, "weights", total, "at least one above 0"));

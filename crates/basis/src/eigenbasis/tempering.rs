@@ -87,10 +87,8 @@ impl Tempering {
     /// # Errors
     /// [`Error::Value`] unless it is from 0 to 1.
     pub fn validate(&self) -> Result<(), Error> {
-        match (0.0..=1.0).contains(&self.power) {
-            true => Ok(()),
-            false => Err(Error::value("tempering", "power", self.power, "0 to 1")),
-        }
+        let holds = (0.0..=1.0).contains(&self.power);
+        Error::check_value(holds, "tempering", "power", self.power, "0 to 1")
     }
 }
 

@@ -1,6 +1,6 @@
 use std::ops::Range;
 
-use super::{BitBlock, DenseBlock, RowKind, SparseBlock};
+use super::{BitBlock, DenseBlock, RowKind, SparseBlock, check_alike};
 use crate::Error;
 use crate::store::{Stored, Tensor};
 
@@ -51,9 +51,7 @@ impl Block<'_> {
     /// # Errors
     /// [`Error::Shape`] for rows of a kind or width that differs.
     pub fn append(&mut self, block: &Block) -> Result<(), Error> {
-        if self.width() != block.width() {
-            return Err(Error::width(block.width(), self.width()));
-        }
+        check_alike((block.kind(), block.width()), (self.kind(), self.width()))?;
         match (self, block) {
             (Self::Dense(rows), Block::Dense(block)) => rows.append(block),
             (Self::Bits(rows), Block::Bits(block)) => rows.append(block),
@@ -295,12 +293,7 @@ pub trait RowSource: Sync {
 pub fn read<S: RowSource + ?Sized>(source: &S, range: Range<usize>) -> Result<Block<'_>, Error> {
     let Range { start, end } = range;
     let block = source.block(range)?;
-    if block.kind() != source.kind() {
-        return Err(Error::kind(block.kind(), source.kind()));
-    }
-    if block.width() != source.width() {
-        return Err(Error::width(block.width(), source.width()));
-    }
+    check_alike((block.kind(), block.width()), (source.kind(), source.width()))?;
     match block.len() {
         found if found == end - start => Ok(block),
         found => {

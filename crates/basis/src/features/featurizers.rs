@@ -2,6 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 
+use super::ngram_config::{character_runs, character_starts};
 use super::{BitRows, DenseRows, SparseRows, check_width};
 use crate::Error;
 use crate::random::hash;
@@ -21,34 +22,17 @@ pub struct NgramOptions {
 impl NgramOptions {
     fn check(&self) -> Result<(), Error> {
         let what = "featurizer character n-grams";
-        if self.min == 0 {
-            return Err(Error::value(what, "min", self.min, "1 and more"));
-        }
-        if self.max < self.min {
-            let allowed = format!("{} (min) and more", self.min);
-            return Err(Error::value(what, "max", self.max, allowed));
-        }
-        Ok(())
+        Error::check_value(self.min > 0, what, "min", self.min, "1 and more")?;
+        let allowed = format_args!("{} (min) and more", self.min);
+        Error::check_value(self.max >= self.min, what, "max", self.max, allowed)
     }
 
     /// Calls `visit` with every n-gram of a text, shortest first, from left to right.
-    fn each(&self, text: &str, buffer: &mut String, mut visit: impl FnMut(&str)) {
-        let text = if self.boundaries {
-            buffer.clear();
-            buffer.push('\u{2}');
-            buffer.push_str(text);
-            buffer.push('\u{3}');
-            buffer.as_str()
-        } else {
-            text
-        };
-        let mut starts: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
-        starts.push(text.len());
-        for length in self.min..=self.max.min(starts.len() - 1) {
-            for pair in starts.windows(length + 1) {
-                visit(&text[pair[0]..pair[length]]);
-            }
-        }
+    fn each(&self, text: &str, visit: &mut dyn FnMut(&str)) {
+        let marked = self.boundaries.then(|| format!("\u{2}{text}\u{3}"));
+        let (text, mut starts) = (marked.as_deref().unwrap_or(text), Vec::new());
+        character_starts(text, &mut starts);
+        character_runs(text, &starts, self.min..=self.max.min(text.len()), visit);
     }
 }
 
@@ -79,9 +63,8 @@ impl NgramVocabulary {
     pub fn fit<S: AsRef<str>>(options: NgramOptions, texts: &[S]) -> Result<Self, Error> {
         options.check()?;
         let mut ngrams = BTreeSet::new();
-        let mut buffer = String::new();
         for text in texts {
-            options.each(text.as_ref(), &mut buffer, |ngram| {
+            options.each(text.as_ref(), &mut |ngram| {
                 if !ngrams.contains(ngram) {
                     ngrams.insert(ngram.to_owned());
                 }
@@ -111,7 +94,7 @@ impl NgramVocabulary {
     pub fn rows<S: AsRef<str> + Sync>(&self, texts: &[S]) -> Result<SparseRows, Error> {
         let row = |text: &S| {
             let mut counts: BTreeMap<u32, f32> = BTreeMap::new();
-            self.options.each(text.as_ref(), &mut String::new(), |ngram| {
+            self.options.each(text.as_ref(), &mut |ngram| {
                 if let Some(&column) = self.columns.get(ngram) {
                     *counts.entry(column).or_default() += 1.0;
                 }
@@ -143,7 +126,7 @@ fn numbered(names: BTreeSet<String>) -> Result<BTreeMap<String, u32>, Error> {
 /// let sets = [vec!["red", "round"], vec![], vec!["round", "big"]];
 /// let labels = LabelVocabulary::fit(&sets)?;
 /// assert_eq!(labels.names().collect::<Vec<_>>(), ["big", "red", "round"]);
-/// assert_eq!(labels.rows(&sets)?.words(), [0b110, 0b000, 0b101]);
+/// assert_eq!(labels.rows(&sets)?.values(), [0b110, 0b000, 0b101]);
 /// # Ok::<(), dsokr_basis::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -171,17 +154,19 @@ impl LabelVocabulary {
     /// # Errors
     /// [`Error::Row`] for a label that is not known.
     pub fn rows<S: AsRef<str>>(&self, sets: &[Vec<S>]) -> Result<BitRows, Error> {
-        let mut rows = Vec::with_capacity(sets.len());
-        for (row, set) in sets.iter().enumerate() {
+        let known = self.columns.len();
+        let columns = |(row, set): (usize, &Vec<S>)| {
             let column = |label: &S| {
-                self.columns.get(label.as_ref()).copied().ok_or_else(|| {
-                    let (label, known) = (label.as_ref(), self.columns.len());
+                let column = self.columns.get(label.as_ref()).copied();
+                column.ok_or_else(|| {
+                    let label = label.as_ref();
                     Error::row(row, format!("unknown label {label:?}; {known} labels are known"))
                 })
             };
-            rows.push(set.iter().map(column).collect::<Result<Vec<u32>, Error>>()?);
-        }
-        BitRows::from_indices(self.columns.len(), rows)
+            set.iter().map(column).collect::<Result<Vec<u32>, Error>>()
+        };
+        let rows = sets.iter().enumerate().map(columns).collect::<Result<Vec<_>, _>>()?;
+        BitRows::from_indices(known, rows)
     }
 }
 

@@ -48,12 +48,9 @@ impl JoinedRows {
         let row = |row: usize| {
             let (mut entries, mut start) = (Vec::new(), 0);
             for block in blocks {
-                block.entries(row, 0..block.width(), |column, value| {
-                    if value != 0.0 {
-                        entries.push(((start + column) as u32, value));
-                    }
-                });
-                start += block.width();
+                let own = block.non_zeros(row, 0..block.width()).into_iter();
+                entries.extend(own.map(|(column, value)| (start + column, value)));
+                start += block.width() as u32;
             }
             entries
         };
@@ -132,21 +129,24 @@ impl RowSource for PartRows<'_> {
 }
 
 impl Block<'_> {
+    /// The numbers of a row that are not 0 in some columns, which count from the first of these.
+    fn non_zeros(&self, row: usize, columns: Range<usize>) -> Vec<(u32, f32)> {
+        let (mut entries, start) = (Vec::new(), columns.start);
+        self.entries(row, columns, |column, value| {
+            if value != 0.0 {
+                entries.push(((column - start) as u32, value));
+            }
+        });
+        entries
+    }
+
     /// Some columns, as rows of a kind; every number that is not 0 is a 1 where that is bits.
     ///
     /// # Errors
     /// [`Error::Shape`] for no columns.
     pub(crate) fn columns(&self, columns: Range<usize>, kind: RowKind) -> Result<Features, Error> {
         let (width, start) = (columns.len(), columns.start);
-        let entries = |row: usize| {
-            let mut entries = Vec::new();
-            self.entries(row, columns.clone(), |column, value| {
-                if value != 0.0 {
-                    entries.push(((column - start) as u32, value));
-                }
-            });
-            entries
-        };
+        let entries = |row: usize| self.non_zeros(row, columns.clone());
         Ok(match kind {
             RowKind::Dense => {
                 let mut values = vec![0.0; self.len() * width];

@@ -72,3 +72,12 @@ pub(crate) fn check_width(width: usize) -> Result<(), Error> {
         _ => Ok(()),
     }
 }
+
+/// Checks that rows have the kind and width of others.
+pub(crate) fn check_alike(found: (RowKind, usize), needed: (RowKind, usize)) -> Result<(), Error> {
+    match (found.0 == needed.0, found.1 == needed.1) {
+        (true, true) => Ok(()),
+        (true, false) => Err(Error::width(found.1, needed.1)),
+        (false, _) => Err(Error::kind(found.0, needed.0)),
+    }
+}

@@ -1,3 +1,4 @@
+use std::ops::RangeInclusive;
 use std::sync::OnceLock;
 
 use schemars::JsonSchema;
@@ -60,18 +61,14 @@ impl NgramConfig {
     /// # Errors
     /// [`Error::Value`] for `min` 0 or above `max`, and for more buckets than 32-bit indices reach.
     pub fn validate(&self) -> Result<(), Error> {
-        if self.min == 0 || self.min > self.max || self.max > 64 {
-            let found = format!("min {}, max {}", self.min, self.max);
-            return Err(Error::value("TF-IDF", "ngrams", found, "1 ≤ min ≤ max ≤ 64"));
-        }
-        if self.buckets > 0 && self.min_texts > 1 {
-            let allowed = "1 with buckets, which keep every n-gram";
-            return Err(Error::value("TF-IDF", "ngrams.min_texts", self.min_texts, allowed));
-        }
-        if self.buckets > 1 << 28 {
-            return Err(Error::value("TF-IDF", "ngrams.buckets", self.buckets, "at most 2^28"));
-        }
-        Ok(())
+        let (what, Self { min, max, min_texts, buckets, .. }) = ("TF-IDF", self);
+        let holds = *min > 0 && min <= max && *max <= 64;
+        let found = format_args!("min {min}, max {max}");
+        Error::check_value(holds, what, "ngrams", found, "1 ≤ min ≤ max ≤ 64")?;
+        let allowed = "1 with buckets, which keep every n-gram";
+        let holds = *buckets == 0 || *min_texts <= 1;
+        Error::check_value(holds, what, "ngrams.min_texts", min_texts, allowed)?;
+        Error::check_value(*buckets <= 1 << 28, what, "ngrams.buckets", buckets, "at most 2^28")
     }
 
     /// Calls `visit` with every n-gram of a text.
@@ -93,37 +90,41 @@ impl NgramConfig {
                 let mut starts = Vec::new();
                 for word in text.split_whitespace() {
                     padded.clear();
-                    padded.push(' ');
-                    padded.push_str(word);
-                    padded.push(' ');
+                    padded.extend([" ", word, " "]);
                     character_starts(&padded, &mut starts);
-                    for n in self.min..=self.max {
-                        if n >= starts.len() - 1 {
-                            // a word shorter than n counts once, and not again for longer n
-                            visit(&padded);
-                            break;
-                        }
-                        starts.windows(n + 1).for_each(|run| visit(&padded[run[0]..run[n]]));
-                    }
+                    // a word that is shorter than all lengths counts once
+                    let length = starts.len() - 1;
+                    let lengths = self.min.min(length)..=self.max.min(length);
+                    character_runs(&padded, &starts, lengths, visit);
                 }
             }
             NgramKind::AcrossWords => {
                 let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
                 let mut starts = Vec::new();
                 character_starts(&text, &mut starts);
-                for n in self.min..=self.max {
-                    starts.windows(n + 1).for_each(|run| visit(&text[run[0]..run[n]]));
-                }
+                character_runs(&text, &starts, self.min..=self.max, visit);
             }
         }
     }
 }
 
 /// Where the characters of a text start, and its end.
-fn character_starts(text: &str, starts: &mut Vec<usize>) {
+pub(super) fn character_starts(text: &str, starts: &mut Vec<usize>) {
     starts.clear();
     starts.extend(text.char_indices().map(|(start, _)| start));
     starts.push(text.len());
+}
+
+/// Calls `visit` with every run of so many characters, shortest first, from left to right.
+pub(super) fn character_runs(
+    text: &str,
+    starts: &[usize],
+    lengths: RangeInclusive<usize>,
+    visit: &mut dyn FnMut(&str),
+) {
+    for n in lengths {
+        starts.windows(n + 1).for_each(|run| visit(&text[run[0]..run[n]]));
+    }
 }
 
 /// A text as it is and in lower case, which is made when it is first asked for: several blocks of

@@ -26,6 +26,9 @@ pub trait Packed: Element + PartialEq {
     /// # Errors
     /// The first value that no row holds.
     fn check(width: usize, values: &[Self]) -> Result<(), Error>;
+
+    /// `⟨y, y⟩` of a row.
+    fn squared_norm(row: &[Self]) -> f64;
 }
 
 impl<'a, T: Packed> PackedBlock<'a, T> {
@@ -67,8 +70,17 @@ impl<'a, T: Packed> PackedBlock<'a, T> {
         self.values.get(row * per_row..(row + 1) * per_row).unwrap_or(&[])
     }
 
+    /// All values, row after row.
+    pub fn values(&self) -> &[T] {
+        &self.values
+    }
+
     pub(super) fn per_row(&self) -> usize {
         T::per_row(self.width)
+    }
+
+    pub(super) fn squared_norms(&self) -> Vec<f64> {
+        self.values.chunks_exact(self.per_row()).map(T::squared_norm).collect()
     }
 
     pub(super) fn slice(&self, rows: Range<usize>) -> PackedBlock<'_, T> {
@@ -94,7 +106,7 @@ impl<'a, T: Packed> PackedBlock<'a, T> {
         if shape[1] != per_row {
             return Err(stored.bad_shape(&name, &shape, format!("[any, {per_row}]")));
         }
-        Self::new(width, values.into_owned())
+        Self::new(width, values.to_vec())
     }
 }
 
@@ -119,14 +131,13 @@ impl Packed for f32 {
             }
         }
     }
+
+    fn squared_norm(row: &[Self]) -> f64 {
+        simd::squared_norm(row)
+    }
 }
 
 impl DenseBlock<'_> {
-    /// All numbers, row-major.
-    pub fn values(&self) -> &[f32] {
-        &self.values
-    }
-
     /// Each row times its scale.
     pub(super) fn scaled(mut self, scales: &[f64]) -> Self {
         let rows = self.values.to_mut().chunks_exact_mut(self.width);
@@ -134,10 +145,6 @@ impl DenseBlock<'_> {
             row.iter_mut().for_each(|value| *value = (f64::from(*value) * scale) as f32);
         }
         self
-    }
-
-    pub(super) fn squared_norms(&self) -> Vec<f64> {
-        self.values.chunks_exact(self.width).map(simd::squared_norm).collect()
     }
 }
 
@@ -170,6 +177,10 @@ impl Packed for u64 {
             None => Ok(()),
             Some(row) => Err(Error::row(row, format!("a padding bit beyond bit {width} is set"))),
         }
+    }
+
+    fn squared_norm(row: &[Self]) -> f64 {
+        row.iter().map(|word| word.count_ones()).sum::<u32>().into()
     }
 }
 
@@ -220,21 +231,11 @@ impl BitBlock<'_> {
         Ok(Self { width, values: Cow::Owned(words) })
     }
 
-    /// All words, row after row.
-    pub fn words(&self) -> &[u64] {
-        &self.values
-    }
-
     /// The columns of the ones of a row, increasing; none when there is no such row.
     pub fn ones(&self, row: usize) -> impl Iterator<Item = usize> + '_ {
         let words = self.row(row).iter().enumerate();
         let is_one = |word: u64| move |bit: &usize| word >> bit & 1 == 1;
         words
             .flat_map(move |(at, &word)| (0..64).filter(is_one(word)).map(move |bit| 64 * at + bit))
-    }
-
-    pub(super) fn squared_norms(&self) -> Vec<f64> {
-        let count = |row: &[u64]| row.iter().map(|word| word.count_ones()).sum::<u32>();
-        self.values.chunks_exact(self.per_row()).map(|row| count(row).into()).collect()
     }
 }

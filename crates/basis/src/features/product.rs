@@ -6,7 +6,8 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
-use super::{BitBlock, Block, DenseBlock, RowSource, SparseBlock, simd};
+use super::sparse::sorted_by_place;
+use super::{BitBlock, Block, DenseBlock, RowSource, SparseBlock, check_alike, simd};
 use crate::Error;
 
 /// Rows of the right block in one task.
@@ -36,9 +37,7 @@ pub(crate) fn inner_columns(
     b: &Block,
     f: impl Fn(&mut [f64], usize) + Sync,
 ) -> Result<Mat<f64>, Error> {
-    if a.width() != b.width() {
-        return Err(Error::width(b.width(), a.width()));
-    }
+    check_alike((b.kind(), b.width()), (a.kind(), a.width()))?;
     let mut out = Mat::zeros(a.len(), b.len());
     if a.is_empty() || b.is_empty() {
         return Ok(out);
@@ -82,7 +81,7 @@ fn dense_tile(lhs: MatRef<f64>, b: &DenseBlock, start: usize, out: MatMut<f64>) 
 fn bits_tile(a: &BitBlock, b: &BitBlock, start: usize, mut out: MatMut<f64>) {
     let mut column = vec![0.0; a.len()];
     for j in 0..out.ncols() {
-        simd::common_ones(a.words(), b.row(start + j), &mut column);
+        simd::common_ones(a.values(), b.row(start + j), &mut column);
         column.iter().enumerate().for_each(|(i, &count)| out[(i, j)] = count);
     }
 }
@@ -190,25 +189,10 @@ impl ByColumn {
             columns
         });
         let places = occurring.as_ref().map_or(rows.width(), Vec::len);
-        let mut offsets = vec![0; places + 1];
-        for (column, _) in all() {
-            if let Some(place) = place(&occurring, column) {
-                offsets[place + 1] += 1;
-            }
-        }
-        for place in 0..places {
-            offsets[place + 1] += offsets[place];
-        }
-        let mut next = offsets.clone();
-        let mut entries = vec![(0, 0.0); count];
-        for at in 0..rows.len() {
-            for (column, value) in row(at) {
-                if let Some(place) = place(&occurring, column) {
-                    entries[next[place]] = (at as u32, value);
-                    next[place] += 1;
-                }
-            }
-        }
+        let row = |at: usize| row(at).map(move |(column, value)| (column, (at as u32, value)));
+        let cells = (0..rows.len()).flat_map(row);
+        let placed = cells.filter_map(|(column, cell)| Some((place(&occurring, column)?, cell)));
+        let (offsets, entries) = sorted_by_place(places, placed);
         Self { occurring, offsets, entries }
     }
 
@@ -294,10 +278,7 @@ impl ColumnIndex {
     /// Of the given rows.
     pub fn new(rows: &SparseBlock) -> Self {
         let (width, len) = (rows.width(), rows.len());
-        let mut count = vec![0usize; width];
-        for row in 0..len {
-            rows.row(row).0.iter().for_each(|&column| count[column as usize] += 1);
-        }
+        let count = rows.column_counts();
         let (mut place, mut frequent) = (vec![RARE; width], 0);
         for (place, &count) in place.iter_mut().zip(&count) {
             if count > len / FREQUENT {

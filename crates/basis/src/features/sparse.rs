@@ -83,7 +83,7 @@ impl<'a> SparseBlock<'a> {
     }
 
     /// The entries of a row, as (column, value).
-    pub(super) fn cells(&self, row: usize) -> impl Iterator<Item = (u32, f32)> {
+    pub(super) fn cells(&self, row: usize) -> impl Iterator<Item = (u32, f32)> + Clone {
         let (columns, values) = self.row(row);
         columns.iter().copied().zip(values.iter().copied())
     }
@@ -122,11 +122,16 @@ impl<'a> SparseBlock<'a> {
         Self::from_rows(levels.len(), (0..self.len()).map(row))
     }
 
+    /// The number of entries of each column.
+    pub(super) fn column_counts(&self) -> Vec<usize> {
+        let mut counts = vec![0; self.width];
+        self.columns.iter().for_each(|&column| counts[column as usize] += 1);
+        counts
+    }
+
     /// The columns that have entries in at least `rows` rows, ascending; 0 and 1 give all that have any.
     pub fn common(&self, rows: usize) -> Vec<u32> {
-        let mut counts = vec![0usize; self.width];
-        self.columns.iter().for_each(|&column| counts[column as usize] += 1);
-        let columns = (0..).zip(counts);
+        let columns = (0..).zip(self.column_counts());
         columns.filter(|(_, count)| *count >= rows.max(1)).map(|(column, _)| column).collect()
     }
 
@@ -152,20 +157,11 @@ impl<'a> SparseBlock<'a> {
     /// [`Error::Shape`] for no rows, and for too many.
     pub fn transposed(&self) -> Result<SparseRows, Error> {
         check_width(self.len())?;
-        let mut offsets = vec![0usize; self.width + 1];
-        self.columns.iter().for_each(|&column| offsets[column as usize + 1] += 1);
-        for column in 0..self.width {
-            offsets[column + 1] += offsets[column];
-        }
-        let mut next = offsets.clone();
-        let (mut rows, mut values) = (vec![0; self.entries()], vec![0.0; self.entries()]);
-        for row in 0..self.len() {
-            for (column, value) in self.cells(row) {
-                let next = &mut next[column as usize];
-                (rows[*next], values[*next]) = (row as u32, value);
-                *next += 1;
-            }
-        }
+        let row = |row: usize| {
+            self.cells(row).map(move |(column, value)| (column as usize, (row as u32, value)))
+        };
+        let (offsets, cells) = sorted_by_place(self.width, (0..self.len()).flat_map(row));
+        let (rows, values): (Vec<_>, Vec<_>) = cells.into_iter().unzip();
         SparseBlock::new(self.len(), offsets, rows, values)
     }
 
@@ -226,18 +222,37 @@ impl<'a> SparseBlock<'a> {
     }
 
     pub(super) fn from_stored(stored: &Stored, prefix: &str, width: usize) -> Result<Self, Error> {
-        let (_, offsets) = stored.u64(&format!("{prefix}.offsets"), 1)?;
-        let (_, values) = stored.f32(&format!("{prefix}.values"), 1)?;
+        let (_, offsets) = stored.read::<u64>(&format!("{prefix}.offsets"), 1)?;
+        let (_, values) = stored.read(&format!("{prefix}.values"), 1)?;
         // An offset that does not fit becomes one that the check below refuses.
         let offset = |&at: &u64| usize::try_from(at).unwrap_or(usize::MAX);
         let offsets: Vec<usize> = offsets.iter().map(offset).collect();
         let name = format!("{prefix}{GAPS}");
         let columns = match stored.has(&name) {
-            true => columns(&stored.u8(&name, 1)?.1, &offsets),
-            false => stored.u32(&format!("{prefix}.columns"), 1)?.1.into_owned(),
+            true => columns(&stored.read(&name, 1)?.1, &offsets),
+            false => stored.read(&format!("{prefix}.columns"), 1)?.1.to_vec(),
         };
-        Self::new(width, offsets, columns, values.into_owned())
+        Self::new(width, offsets, columns, values.to_vec())
     }
+}
+
+/// Cells in the order of their places, and of one place in the given order; those of place k are
+/// `offsets[k]..offsets[k + 1]`.
+pub(super) fn sorted_by_place<T: Copy + Default>(
+    places: usize,
+    cells: impl Iterator<Item = (usize, T)> + Clone,
+) -> (Vec<usize>, Vec<T>) {
+    let mut offsets = vec![0; places + 1];
+    cells.clone().for_each(|(place, _)| offsets[place + 1] += 1);
+    for place in 0..places {
+        offsets[place + 1] += offsets[place];
+    }
+    let (mut next, mut sorted) = (offsets.clone(), vec![T::default(); offsets[places]]);
+    for (place, cell) in cells {
+        sorted[next[place]] = cell;
+        next[place] += 1;
+    }
+    (offsets, sorted)
 }
 
 /// The end of the name of the tensor that holds gaps.

@@ -158,13 +158,8 @@ impl NgramBlock {
         };
         if ngrams.buckets > 0 {
             let mut frequency = vec![0u32; ngrams.buckets];
-            for text in texts {
-                let mut seen = Vec::new();
-                ngrams.each(text, &mut |term| seen.push(bucket(term, ngrams.buckets as u32)));
-                seen.sort_unstable();
-                seen.dedup();
-                seen.iter().for_each(|&i| frequency[i as usize] += 1);
-            }
+            let seen = texts.iter().flat_map(|text| block.counts(text));
+            seen.for_each(|(index, _)| frequency[index as usize] += 1);
             block.idf = frequency.into_iter().map(idf).collect();
             return Ok(block);
         }

@@ -1,4 +1,5 @@
 use crate::features::{RowKind, simd};
+use crate::loss::BadParameter;
 
 /// What a built-in kernel is, beside its name: a function of three products, and what it is defined on.
 pub(super) trait Formula: Send + Sync {
@@ -20,8 +21,8 @@ pub(super) trait Formula: Send + Sync {
         None
     }
 
-    /// A parameter outside of its range, its value and what is allowed.
-    fn validate(&self) -> Result<(), (&'static str, f64, &'static str)> {
+    /// Checks the parameters.
+    fn validate(&self) -> Result<(), BadParameter> {
         Ok(())
     }
 
@@ -42,11 +43,9 @@ pub(super) trait Formula: Send + Sync {
 pub(super) type Values = (&'static str, fn(f32) -> bool);
 
 /// Checks a γ.
-fn positive_gamma(gamma: f64) -> Result<(), (&'static str, f64, &'static str)> {
-    match gamma > 0.0 && gamma.is_finite() {
-        true => Ok(()),
-        false => Err(("gamma", gamma, "finite numbers above 0")),
-    }
+fn positive_gamma(gamma: f64) -> Result<(), BadParameter> {
+    let holds = gamma > 0.0 && gamma.is_finite();
+    BadParameter::unless(holds, "gamma", gamma, "finite numbers above 0")
 }
 
 pub(super) struct Linear;
@@ -75,7 +74,7 @@ impl Formula for Gaussian {
         simd::exp_negative(-self.gamma * (aa + bb - 2.0 * ab).max(0.0))
     }
 
-    fn validate(&self) -> Result<(), (&'static str, f64, &'static str)> {
+    fn validate(&self) -> Result<(), BadParameter> {
         positive_gamma(self.gamma)
     }
 
@@ -104,7 +103,7 @@ impl Formula for GaussianTanimoto {
         (-self.gamma * squared_distance.max(0.0)).exp()
     }
 
-    fn validate(&self) -> Result<(), (&'static str, f64, &'static str)> {
+    fn validate(&self) -> Result<(), BadParameter> {
         positive_gamma(self.gamma)
     }
 }

@@ -78,9 +78,8 @@ impl OutputKernel for Kernel {
 
     fn validate(&self, rows: RowKind) -> Result<(), Error> {
         let name = self.name();
-        self.formula(|formula| formula.validate()).map_err(|(parameter, value, allowed)| {
-            Error::value(format!("kernel {name}"), parameter, value, allowed)
-        })?;
+        let checked = self.formula(|formula| formula.validate());
+        checked.map_err(|bad| bad.of(format_args!("kernel {name}")))?;
         let defined = self.formula(|formula| formula.rows());
         if defined.contains(&rows) {
             return Ok(());
@@ -100,21 +99,21 @@ impl OutputKernel for Kernel {
         if rows.kind() == RowKind::Bits {
             return Ok(());
         }
-        (0..rows.len()).try_for_each(|row| {
+        for row in 0..rows.len() {
             let mut bad = None;
             rows.entries(row, 0..rows.width(), |column, value| {
                 if !holds(value) {
                     bad.get_or_insert((column, value));
                 }
             });
-            bad.map_or(Ok(()), |(column, value)| {
+            if let Some((column, value)) = bad {
                 let kernel = self.name();
-                Err(Error::row(
-                    row,
-                    format!("column {column} holds {value}, kernel {kernel} allows: {allowed}"),
-                ))
-            })
-        })
+                let message =
+                    format!("column {column} holds {value}, kernel {kernel} allows: {allowed}");
+                return Err(Error::row(row, message));
+            }
+        }
+        Ok(())
     }
 
     fn feature_scale(&self, squared_norm: f64) -> Option<f64> {
@@ -205,9 +204,7 @@ pub fn median_squared_distance(
     let mut distances: Vec<f64> = pairs.map(distance).collect();
     let middle = distances.len() / 2;
     let even = distances.len().is_multiple_of(2);
-    let (below, median, _) = distances.select_nth_unstable_by(middle, f64::total_cmp);
-    Ok(match below.iter().copied().max_by(f64::total_cmp) {
-        Some(lower) if even => 0.5 * (lower + *median),
-        Some(_) | None => *median,
-    })
+    let (below, &mut median, _) = distances.select_nth_unstable_by(middle, f64::total_cmp);
+    let lower = below.iter().copied().max_by(f64::total_cmp).filter(|_| even);
+    Ok(lower.map_or(median, |lower| 0.5 * (lower + median)))
 }

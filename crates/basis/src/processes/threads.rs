@@ -53,19 +53,13 @@ pub fn threads<T: Send>(size: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
             from.push(receiver);
         }
     }
-    let ends: Vec<_> = to.into_iter().zip(from).map(|ends| Mutex::new(Some(ends))).collect();
-    let (work, ends) = (&work, &ends);
+    let work = &work;
     std::thread::scope(|scope| {
-        let started: Vec<_> = (0..size)
-            .map(|rank| {
-                scope.spawn(move || {
-                    let ends = ends[rank].lock().ok().and_then(|mut ends| ends.take());
-                    let (to, from) = ends.unwrap_or_default();
-                    let from = Arc::new(Mutex::new(from));
-                    Processes::new(Threads { rank, to, from }).scope(work)
-                })
-            })
-            .collect();
+        let ranks = to.into_iter().zip(from).enumerate().map(|(rank, (to, from))| {
+            let threads = Threads { rank, to, from: Arc::new(Mutex::new(from)) };
+            scope.spawn(move || Processes::new(threads).scope(work))
+        });
+        let started: Vec<_> = ranks.collect();
         let ended = started.into_iter().map(|thread| match thread.join() {
             Ok(done) => done,
             Err(panic) => std::panic::resume_unwind(panic),

@@ -4,6 +4,7 @@ use std::ops::Range;
 use rand_chacha::rand_core::Rng;
 use rand_distr::{Distribution, StandardNormal};
 
+use crate::loss::BadParameter;
 use crate::random::{Generator, generator};
 
 /// Columns in one block of a sketch.
@@ -59,9 +60,6 @@ pub(super) trait Draw: Send + Sync {
         Ok(())
     }
 }
-
-/// A parameter outside of its range: its name, its value and what is allowed.
-pub(super) type BadParameter = (&'static str, f64, String);
 
 /// What a sketch is drawn from: its kind's name, its sizes, and the seed.
 #[derive(Clone, Debug)]

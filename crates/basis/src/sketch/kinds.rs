@@ -2,8 +2,9 @@ use std::collections::HashSet;
 
 use rand_chacha::rand_core::Rng;
 
-use super::draw::{BadParameter, COLUMNS, Columns, Draw, Picked, Stream, normal, signed};
+use super::draw::{COLUMNS, Columns, Draw, Picked, Stream, normal, signed};
 use crate::Error;
+use crate::loss::BadParameter;
 use crate::random::{below, unit};
 
 pub(super) struct Subsampling {
@@ -74,35 +75,31 @@ impl Draw for Leverage {
     }
 
     fn validate(&self, n: usize) -> Result<(), BadParameter> {
-        if !(self.lambda > 0.0 && self.lambda.is_finite()) {
-            return Err(("lambda", self.lambda, "finite numbers above 0".into()));
-        }
-        match (1..=n).contains(&self.pilot) {
-            true => Ok(()),
-            false => Err(("pilot", self.pilot as f64, format!("1..={n}, the number of rows"))),
-        }
+        let holds = self.lambda > 0.0 && self.lambda.is_finite();
+        BadParameter::unless(holds, "lambda", self.lambda, "finite numbers above 0")?;
+        let (holds, allowed) =
+            ((1..=n).contains(&self.pilot), format!("1..={n}, the number of rows"));
+        BadParameter::unless(holds, "pilot", self.pilot as f64, allowed)
     }
 }
 
 /// m outputs with replacement, each with a probability in proportion to its score.
 pub(super) fn by_scores(stream: &Stream, scores: &[f64]) -> Result<Picked, Error> {
-    let probability = |row, value: f64| {
-        let message =
-            format!("probability {value}; they must be finite, at least 0, and not all 0");
-        Error::row(row, message)
+    let check = |row, value: f64, holds: bool| match holds && value.is_finite() {
+        true => Ok(()),
+        false => {
+            let allowed = "they must be finite, at least 0, and not all 0";
+            Err(Error::row(row, format!("probability {value}; {allowed}")))
+        }
     };
     let mut total = 0.0;
     let mut cumulative = Vec::with_capacity(scores.len());
     for (row, &value) in scores.iter().enumerate() {
-        if !(value >= 0.0 && value.is_finite()) {
-            return Err(probability(row, value));
-        }
+        check(row, value, value >= 0.0)?;
         total += value;
         cumulative.push(total);
     }
-    if !(total > 0.0 && total.is_finite()) {
-        return Err(probability(scores.len().saturating_sub(1), total));
-    }
+    check(scores.len().saturating_sub(1), total, total > 0.0)?;
     let mut random = stream.generator(0);
     Ok(Picked::new((0..stream.m).map(|row| {
         // In (0, total]: the first output whose cumulative sum reaches it has a score above 0.
@@ -156,10 +153,8 @@ impl<const NORMAL: bool> Draw for Sparsified<NORMAL> {
     }
 
     fn validate(&self, _: usize) -> Result<(), BadParameter> {
-        match self.density > 0.0 && self.density <= 1.0 {
-            true => Ok(()),
-            false => Err(("density", self.density, "above 0, at most 1".into())),
-        }
+        let holds = self.density > 0.0 && self.density <= 1.0;
+        BadParameter::unless(holds, "density", self.density, "above 0, at most 1")
     }
 
     /// Draws the non-zeros alone: the gap to the next one is geometric, so the cost is their number.
@@ -217,10 +212,7 @@ impl Draw for Accumulation {
     }
 
     fn validate(&self, _: usize) -> Result<(), BadParameter> {
-        match self.terms {
-            0 => Err(("terms", 0.0, "1 and more".into())),
-            _ => Ok(()),
-        }
+        BadParameter::unless(self.terms > 0, "terms", self.terms as f64, "1 and more")
     }
 }
 

@@ -122,12 +122,10 @@ impl SketchKind {
         if n == 0 {
             return Err(Error::no_rows());
         }
-        if m == 0 || m > n {
-            return Err(Error::value("sketch", "size", m, format!("1..={n}, the number of rows")));
-        }
-        self.distribution(|kind| kind.validate(n)).map_err(|(parameter, value, allowed)| {
-            Error::value(format!("sketch {}", self.name()), parameter, value, allowed)
-        })
+        let allowed = format_args!("1..={n}, the number of rows");
+        Error::check_value((1..=n).contains(&m), "sketch", "size", m, allowed)?;
+        let checked = self.distribution(|kind| kind.validate(n));
+        checked.map_err(|bad| bad.of(format_args!("sketch {}", self.name())))
     }
 }
 
@@ -178,10 +176,8 @@ impl SketchOptions {
     /// As [`SketchKind::validate`]; [`Error::Value`] for a tolerance outside of its range.
     pub fn validate(&self, rows: usize) -> Result<(), Error> {
         self.kind.validate(self.size, rows)?;
-        match (1e-12..1.0).contains(&self.tolerance) {
-            true => Ok(()),
-            false => Err(Error::value("sketch", "tolerance", self.tolerance, "1e-12 to below 1")),
-        }
+        let (key, holds) = ("tolerance", (1e-12..1.0).contains(&self.tolerance));
+        Error::check_value(holds, "sketch", key, self.tolerance, "1e-12 to below 1")
     }
 }
 

@@ -49,10 +49,9 @@ pub fn prepare(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<Prepared, Error> {
-    let io = |source| Error::Io { path: path.to_owned(), source };
     prepare_with(path, |file| {
         let mut buffered = BufWriter::with_capacity(1 << 20, file);
-        write(&mut buffered).and_then(|()| buffered.flush()).map_err(io)
+        write(&mut buffered).and_then(|()| buffered.flush()).map_err(Error::io(path))
     })
 }
 
@@ -90,9 +89,7 @@ impl Prepared {
     pub fn place(self) -> Result<(), Error> {
         let Self { temporary, path } = self;
         let placed = temporary.persist(&path).map_err(|failed| failed.error);
-        placed
-            .and_then(|_| sync_folder(folder_of(&path)))
-            .map_err(|source| Error::Io { path, source })
+        placed.and_then(|_| sync_folder(folder_of(&path))).map_err(Error::io(&path))
     }
 }
 
@@ -105,10 +102,7 @@ pub fn create_folder(path: &Path) -> io::Result<()> {
     let missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
     let new: Vec<&Path> = path.ancestors().take_while(missing).collect();
     fs::create_dir_all(path)?;
-    new.into_iter().rev().try_for_each(|folder| match folder.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => sync_folder(parent),
-        Some(_) | None => sync_folder(Path::new(".")),
-    })
+    new.into_iter().rev().try_for_each(|folder| sync_folder(folder_of(folder)))
 }
 
 /// Syncs the names that a folder holds, where its file system can do that.
@@ -188,11 +182,10 @@ fn filled<E: From<Error>>(
             }
         }
     };
-    let failed = |path: &Path, source| Error::Io { path: path.to_owned(), source };
-    let (_lock, temporary) = made().map_err(|source| failed(parent, source))?;
+    let (_lock, temporary) = made().map_err(Error::io(parent))?;
     fill(temporary.path())?;
     let placed = put(temporary.path()).and_then(|()| sync_folder(parent));
-    Ok(placed.map_err(|source| failed(path, source))?)
+    Ok(placed.map_err(Error::io(path))?)
 }
 
 /// Gives each of two folders the name of the other.
@@ -233,13 +226,9 @@ fn folder_of(path: &Path) -> &Path {
 
 /// How the names of temporary files and folders for `path` begin.
 fn prefix(path: &Path) -> io::Result<OsString> {
-    let name = path
-        .file_name()
-        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the path names no file"))?;
-    let mut prefix = OsString::from(".");
-    prefix.push(name);
-    prefix.push(".");
-    Ok(prefix)
+    let invalid = || io::Error::new(io::ErrorKind::InvalidInput, "the path names no file");
+    let name = path.file_name().ok_or_else(invalid)?;
+    Ok([OsStr::new("."), name, OsStr::new(".")].into_iter().collect())
 }
 
 /// Makes temporary files and folders of these permissions, which the process's mask restricts.
@@ -317,14 +306,8 @@ pub fn remove_partial(folder: &Path) -> usize {
 /// Whether [`builder`] gives such names.
 fn is_partial(name: &OsStr) -> bool {
     let name = name.as_encoded_bytes();
-    let Some(stem) = name.strip_suffix(SUFFIX.as_bytes()) else {
-        return false;
-    };
-    let Some((front, random)) = stem.split_last_chunk::<RANDOM>() else {
-        return false;
-    };
-    front.len() >= 3
-        && front.starts_with(b".")
-        && front.ends_with(b".")
-        && random.iter().all(u8::is_ascii_alphanumeric)
+    let stem = name.strip_suffix(SUFFIX.as_bytes());
+    stem.and_then(<[u8]>::split_last_chunk::<RANDOM>).is_some_and(|(front, random)| {
+        matches!(front, [b'.', _, .., b'.']) && random.iter().all(u8::is_ascii_alphanumeric)
+    })
 }

@@ -1,4 +1,3 @@
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -24,18 +23,6 @@ pub struct Stored {
     metadata: BTreeMap<String, String>,
     version: u32,
     checksum: String,
-}
-
-macro_rules! readers {
-    ($($function:ident $element:ty;)*) => {$(
-        #[doc = concat!("Shape and elements of a tensor of `", stringify!($element), "`.")]
-        ///
-        /// # Errors
-        /// [`Error::File`] when there is no such tensor, and for another type or number of dimensions.
-        pub fn $function(&self, name: &str, rank: usize) -> Shaped<Cow<'_, [$element]>> {
-            self.read(name, rank)
-        }
-    )*};
 }
 
 impl Stored {
@@ -164,36 +151,42 @@ impl Stored {
         serde_json::from_str(found).map_err(|error| self.bad_metadata(key, &error.to_string()))
     }
 
-    readers! { u8 u8; u32 u32; u64 u64; f32 f32; f64 f64; }
+    /// Shape and elements of a tensor of `T`, in the file where they are aligned there.
+    ///
+    /// # Errors
+    /// [`Error::File`] when there is no such tensor, and for another type or number of dimensions.
+    pub fn read<T: Element>(&self, name: &str, rank: usize) -> Shaped<Array<T>> {
+        let entry = self.typed::<T>(name, rank)?;
+        let bytes = self.mapping.bytes(entry.bytes.clone());
+        if let Some(sums) = self.mapping.entries.get(&format!("{name}{BLOCKS}")) {
+            let sums = elements::<u32>(self.mapping.bytes(sums.bytes.clone()));
+            let block = block_size(bytes.len(), sums.len()).unwrap_or(BLOCK);
+            let found = bytes.chunks(block).map(crc32fast::hash);
+            if !found.eq(sums.iter().copied()) {
+                let message = format!("damaged: a checksum of {name:?} differs");
+                return Err(Error::file(self.path(), message));
+            }
+        }
+        Ok((entry.shape.clone(), Array::of(self.mapping(), entry.bytes.clone())))
+    }
 
     /// The elements of a tensor of `T` that has this shape, copied.
     ///
     /// # Errors
-    /// As [`f32`](Self::f32); [`Error::File`] for a different shape.
+    /// As [`read`](Self::read); [`Error::File`] for a different shape.
     pub fn shaped<T: Element>(&self, name: &str, expected: &[usize]) -> Result<Vec<T>, Error> {
         let (shape, elements) = self.read::<T>(name, expected.len())?;
         match shape == expected {
-            true => Ok(elements.into_owned()),
+            true => Ok(elements.to_vec()),
             false => Err(self.bad_shape(name, &shape, format!("{expected:?}"))),
         }
-    }
-
-    /// Shape and elements of a tensor of `T`, in the file where they are aligned there.
-    ///
-    /// # Errors
-    /// As [`f32`](Self::f32).
-    pub fn array<T: Element>(&self, name: &str, rank: usize) -> Shaped<Array<T>> {
-        // checks type, rank and blocks
-        let (shape, _) = self.read::<T>(name, rank)?;
-        let bytes = self.mapping.entry(name)?.bytes.clone();
-        Ok((shape, Array::of(self.mapping(), bytes)))
     }
 
     /// Shape and elements of a tensor of `T` that is verified block by block as it is read; none where the
     /// tensor has no checksums by blocks.
     ///
     /// # Errors
-    /// As [`f32`](Self::f32); [`Error::File`] for a wrong number of checksums.
+    /// As [`read`](Self::read); [`Error::File`] for a wrong number of checksums.
     pub fn checked_array<T: Element>(
         &self,
         name: &str,
@@ -204,12 +197,12 @@ impl Stored {
             return Ok(None);
         }
         let entry = self.typed::<T>(name, rank)?;
-        let (found, sums) = self.array::<u32>(&sums, 1)?;
-        let Some(block) = block_size(entry.bytes.len(), sums.len()) else {
+        let (found, numbers) = self.read::<u32>(&sums, 1)?;
+        let block = block_size(entry.bytes.len(), numbers.len()).ok_or_else(|| {
             let blocks = entry.bytes.len().div_ceil(BLOCK);
-            return Err(self.bad_shape(&format!("{name}{BLOCKS}"), &found, format!("[{blocks}]")));
-        };
-        let mapping = self.mapping();
+            self.bad_shape(&sums, &found, format!("[{blocks}]"))
+        })?;
+        let (sums, mapping) = (numbers, self.mapping());
         let values = Array::of(self.mapping(), entry.bytes.clone());
         let verified = (0..sums.len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
         let (name, scattered) = (name.to_owned(), false);
@@ -240,23 +233,6 @@ impl Stored {
     /// The error for a tensor whose shape contradicts the rest of the file.
     pub(crate) fn bad_shape(&self, name: &str, found: &[usize], expected: String) -> Error {
         self.mapping.bad_shape(name, found, &expected)
-    }
-
-    pub(crate) fn read<T: Element>(&self, name: &str, rank: usize) -> Shaped<Cow<'_, [T]>> {
-        let entry = self.typed::<T>(name, rank)?;
-        let bytes = self.mapping.bytes(entry.bytes.clone());
-        if let Some(sums) = self.mapping.entries.get(&format!("{name}{BLOCKS}")) {
-            let sums = elements::<u32>(self.mapping.bytes(sums.bytes.clone()));
-            let block = block_size(bytes.len(), sums.len()).unwrap_or(BLOCK);
-            let found = bytes.chunks(block).map(crc32fast::hash);
-            if !found.eq(sums.iter().copied()) {
-                return Err(Error::file(
-                    self.path(),
-                    format!("damaged: a checksum of {name:?} differs"),
-                ));
-            }
-        }
-        Ok((entry.shape.clone(), elements(bytes)))
     }
 
     /// Where a tensor lies, if its type and its number of dimensions are these.

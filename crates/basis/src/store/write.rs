@@ -314,6 +314,6 @@ impl Filling<'_> {
     fn put(&self, at: u64, bytes: &[u8]) -> Result<(), Error> {
         let mut file = self.file;
         let put = file.seek(SeekFrom::Start(at)).and_then(|_| file.write_all(bytes));
-        put.map_err(|source| Error::Io { path: self.path.to_owned(), source })
+        put.map_err(Error::io(self.path))
     }
 }

@@ -181,11 +181,11 @@ fn frozen_matrix(basis: &Basis) -> Rows {
     basis.save(&path).unwrap();
     let stored = Stored::open_versions(&path, "basis", 1..=4).unwrap();
     if basis.anchors().is_some() {
-        let (_, weights) = stored.f64("weights", 2).unwrap();
+        let (_, weights) = stored.read::<f64>("weights", 2).unwrap();
         let rows: Rows = weights.chunks(basis.dimension()).map(<[f64]>::to_vec).collect();
         return transpose(&rows);
     }
-    let (_, matrix) = stored.f32("matrix", 2).unwrap();
+    let (_, matrix) = stored.read::<f32>("matrix", 2).unwrap();
     let wide = |row: &[f32]| row.iter().map(|&value| value.into()).collect();
     matrix.chunks(basis.row_width()).map(wide).collect()
 }

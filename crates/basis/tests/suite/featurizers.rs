@@ -79,6 +79,6 @@ fn an_unknown_label_is_named() {
     let labels = LabelVocabulary::fit(&[vec!["a", "b"]]).unwrap();
     let unknown = labels.rows(&[vec!["a"], vec!["b", "c"]]);
     assert!(refused(unknown, "row 1: unknown label \"c\"; 2 labels are known"));
-    assert_eq!(labels.rows(&[vec!["b", "b"]]).unwrap().words(), [2]);
+    assert_eq!(labels.rows(&[vec!["b", "b"]]).unwrap().values(), [2]);
     assert!(refused(LabelVocabulary::fit::<&str>(&[vec![]]), "rows of width 0"));
 }

@@ -37,16 +37,17 @@ fn what_is_written_is_read() {
     assert_eq!(stored.metadata("text").unwrap(), "é\"\\");
     assert_eq!(stored.parsed::<u32>("answer", "a number").unwrap(), 42);
     assert_eq!(stored.json::<f64>("answer").unwrap(), 42.0);
-    assert_eq!(*stored.u8("bytes", 1).unwrap().1, [1, 2, 3]);
-    let (shape, values) = stored.f32("single", 2).unwrap();
+    assert_eq!(*stored.read::<u8>("bytes", 1).unwrap().1, [1, 2, 3]);
+    let (shape, values) = stored.read::<f32>("single", 2).unwrap();
     assert_eq!((shape, &*values), (vec![1, 2], &[0.5, -1.0][..]));
-    assert_eq!(*stored.f64("double", 1).unwrap().1, [1e300, 0.1]);
-    assert_eq!(*stored.u32("short", 1).unwrap().1, [7]);
-    assert_eq!(*stored.u64("long", 3).unwrap().1, [u64::MAX]);
+    assert_eq!(*stored.read::<f64>("double", 1).unwrap().1, [1e300, 0.1]);
+    assert_eq!(*stored.read::<u32>("short", 1).unwrap().1, [7]);
+    assert_eq!(*stored.read::<u64>("long", 3).unwrap().1, [u64::MAX]);
     for name in ["bytes", "double", "long", "short", "single"] {
         assert!(stored.describe(name).is_ok());
     }
-    assert!(matches!(stored.f32("single", 2).unwrap().1, std::borrow::Cow::Borrowed(_)));
+    let again = stored.read::<f32>("single", 2).unwrap().1;
+    assert_eq!(values.as_ptr(), again.as_ptr(), "read in place");
 }
 
 #[test]
@@ -83,11 +84,11 @@ fn what_is_asked_for_wrongly_is_refused() {
     assert!(refused(Stored::open(&folder.path().join("none"), "sample", 3), "no such file"));
     assert!(refused(Stored::open(folder.path(), "sample", 3), "a folder, allowed is a file"));
     let stored = Stored::open(&path, "sample", 3).unwrap();
-    let error = stored.f32("triple", 1).unwrap_err().to_string();
+    let error = stored.read::<f32>("triple", 1).unwrap_err().to_string();
     let names = error.split_once("no tensor \"triple\"; it holds ").expect("the names").1;
     assert_eq!(names.split(", ").count(), 5, "{error}");
-    assert!(refused(stored.f64("single", 2), ", allowed: F64"));
-    assert!(refused(stored.f32("single", 1), "has shape"));
+    assert!(refused(stored.read::<f64>("single", 2), ", allowed: F64"));
+    assert!(refused(stored.read::<f32>("single", 1), "has shape"));
     assert!(refused(stored.metadata("question"), "no metadata"));
     let error = stored.parsed::<u32>("text", "a number").unwrap_err();
     assert!(error.to_string().contains("metadata "), "{error}");
@@ -336,10 +337,10 @@ proptest! {
         store::Contents::new("any", 1, &metadata, &tensors).write(&path).unwrap();
         let stored = Stored::open(&path, "any", 1).unwrap();
         prop_assert_eq!(stored.metadata(&key).unwrap(), value);
-        let (_, found) = stored.f32(&f32s, 1).unwrap();
+        let (_, found) = stored.read::<f32>(&f32s, 1).unwrap();
         let same = found.iter().zip(&values).all(|(a, b)| a.to_bits() == b.to_bits());
         prop_assert!(same && found.len() == values.len());
-        prop_assert_eq!(&*stored.u64(&u64s, 1).unwrap().1, &words[..]);
+        prop_assert_eq!(&*stored.read::<u64>(&u64s, 1).unwrap().1, &words[..]);
         prop_assert_eq!(stored.checksum(), store::Contents::new("any", 1, &metadata, &tensors).checksum());
     }
 }
@@ -369,7 +370,7 @@ fn tensors_are_filled_piece_by_piece_and_verified_block_by_block() {
     assert!(!path.exists());
     write(long.len()).unwrap();
     let stored = std::sync::Arc::new(Stored::open(&path, "sample", 3).unwrap());
-    assert_eq!(*stored.f32("long", 1).unwrap().1, long);
+    assert_eq!(*stored.read::<f32>("long", 1).unwrap().1, long);
     let (_, short_again) = stored.checked_array::<u32>("short", 1).unwrap().unwrap();
     assert_eq!(short_again.get(2..9, |_, _| Ok::<_, Error>(())).unwrap(), &short[2..]);
     // a block is verified when it is first read, and no other

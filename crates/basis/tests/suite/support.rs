@@ -101,7 +101,7 @@ pub fn expand(block: &Block) -> Rows {
             }
             Block::Bits(block) => {
                 for (j, value) in row.iter_mut().enumerate() {
-                    let word = block.words()[i * width.div_ceil(64) + j / 64];
+                    let word = block.values()[i * width.div_ceil(64) + j / 64];
                     *value = (word >> (j % 64) & 1) as f64;
                 }
             }

@@ -355,18 +355,18 @@ impl FittedFeatures {
     pub fn load(path: &Path) -> Result<Self, Error> {
         let stored = Stored::open(path, KIND, VERSION)?;
         let part = |i: usize| {
-            let (_, terms) = stored.u8(&format!("{i}.terms"), 1)?;
+            let (_, terms) = stored.read::<u8>(&format!("{i}.terms"), 1)?;
             let terms = serde_json::from_slice(&terms);
             let terms = terms.map_err(|error| Error::file(path, format!("{i}.terms: {error}")))?;
-            let (_, levels) = stored.u32(&format!("{i}.levels"), 2)?;
+            let (_, levels) = stored.read::<u32>(&format!("{i}.levels"), 2)?;
             let levels = levels.as_chunks::<2>().0.iter();
             let width = stored.parsed(&format!("{i}.width"), "a number of columns")?;
             Ok::<_, Error>(FittedColumns {
                 width,
                 terms,
-                features: stored.u64(&format!("{i}.features"), 1)?.1.into_owned(),
+                features: stored.read::<u64>(&format!("{i}.features"), 1)?.1.to_vec(),
                 levels: levels.map(|&[column, bits]| (column, f32::from_bits(bits))).collect(),
-                kept: stored.u32(&format!("{i}.kept"), 1)?.1.into_owned(),
+                kept: stored.read::<u32>(&format!("{i}.kept"), 1)?.1.to_vec(),
             })
         };
         let count = stored.all_metadata().len();

@@ -71,7 +71,7 @@ fn ones(source: &dyn RowSource) -> Result<Vec<Vec<usize>>, Box<dyn Error>> {
         let columns = 0..source.width();
         columns.filter(|j| words[j / 64] >> (j % 64) & 1 == 1).collect()
     };
-    Ok(block.words().chunks(source.width().div_ceil(64)).map(set).collect())
+    Ok(block.values().chunks(source.width().div_ceil(64)).map(set).collect())
 }
 
 type Reader = fn(&Path, Option<&str>) -> Result<FeatureFile, dsokr_data::Error>;

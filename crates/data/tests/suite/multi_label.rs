@@ -226,6 +226,6 @@ fn bibtex() {
         }
     }
     assert_eq!(inputs.entries(), features);
-    let ones: u32 = found.labels.words().iter().map(|word| word.count_ones()).sum();
+    let ones: u32 = found.labels.values().iter().map(|word| word.count_ones()).sum();
     assert_eq!(ones, labels);
 }

@@ -84,8 +84,8 @@ impl Coordinates {
         } else if let Some((shape, values)) = stored.checked_array(NAME, 2)? {
             (shape, Mapped::Whole(scattered(stored, values)))
         } else {
-            let (shape, values) = stored.f32(NAME, 2)?;
-            return Ok((shape, values.into_owned().into()));
+            let (shape, values) = stored.read::<f32>(NAME, 2)?;
+            return Ok((shape, values.to_vec().into()));
         };
         Ok((shape, Self { file: Some(file), more: Vec::new() }))
     }

@@ -277,7 +277,7 @@ fn has(stored: &Stored, name: &str) -> bool {
 
 /// The elements of a tensor of one dimension, in the file if it stays mapped.
 fn array<T: Element>(stored: &Stored, name: &str, mapped: bool) -> Result<Array<T>, Error> {
-    let (_, values) = stored.array::<T>(name, 1)?;
+    let (_, values) = stored.read::<T>(name, 1)?;
     Ok(if mapped { values } else { values.to_vec().into() })
 }
 
@@ -292,7 +292,7 @@ fn optional<T: Element>(
 
 /// The columns of a tensor of two columns.
 fn pairs(stored: &Stored, name: &str, rows: usize) -> Result<(Vec<f32>, Vec<f32>), Error> {
-    let (shape, values) = stored.f32(name, 2)?;
+    let (shape, values) = stored.read::<f32>(name, 2)?;
     if shape != [rows, 2] {
         let reason = format!("{name} have shape {shape:?}, expected [{rows}, 2]");
         return Err(Error::file(stored.path(), None, reason));

@@ -301,18 +301,18 @@ impl SecondLook {
     /// [`Error::File`] when its tensors contradict one another or the lexicon.
     pub fn read(stored: &Stored, lexicon: Option<Arc<dyn Lexicon>>) -> Result<Self, Error> {
         let bad = |reason: String| Error::file(stored.path(), None, reason);
-        let (shape, answers) = stored.f32("answers", 2)?;
-        let (_, outputs) = stored.f32("outputs", 2)?;
-        let (_, weights) = stored.f64("weights", 1)?;
+        let (shape, answers) = stored.read::<f32>("answers", 2)?;
+        let (_, outputs) = stored.read::<f32>("outputs", 2)?;
+        let (_, weights) = stored.read::<f64>("weights", 1)?;
         let (size, neighbours) =
             (stored.parsed(SIZE, "a number")?, stored.parsed(NEIGHBOURS, "a number")?);
-        let (answers, outputs) = (answers.into_owned(), outputs.into_owned());
+        let (answers, outputs) = (answers.to_vec(), outputs.to_vec());
         let neighbourhood = Neighbourhood::new(shape[1], answers, outputs, neighbours)
             .map_err(|error| bad(error.to_string()))?;
         let words = match lexicon {
             None => None,
             Some(lexicon) => {
-                let (shape, values) = stored.f64("words", 2)?;
+                let (shape, values) = stored.read::<f64>("words", 2)?;
                 let expected = lexicon.len();
                 Some(Words::of(lexicon, &values).ok_or_else(|| {
                     bad(format!(
@@ -322,7 +322,7 @@ impl SecondLook {
             }
         };
         let (found, features) = (weights.len(), Clues::features(words.is_some()));
-        let network = Network::of(features, weights.into_owned()).ok_or_else(|| {
+        let network = Network::of(features, weights.to_vec()).ok_or_else(|| {
             bad(format!("{found} weights, expected {} finite numbers", Network::size(features)))
         })?;
         Ok(Self { size, clues: Clues { neighbourhood, words }, network })

@@ -174,7 +174,7 @@ impl Shard {
         let single = all.0 == all.1 && !stored.names().any(|name| name == NUMBERS);
         let numbers = match single {
             true => None,
-            false => Some(stored.array::<u32>(NUMBERS, 1)?.1),
+            false => Some(stored.read::<u32>(NUMBERS, 1)?.1),
         };
         let rows = part(all.0, at, of);
         if candidates.distinct() != rows.len() {

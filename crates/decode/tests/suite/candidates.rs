@@ -289,7 +289,7 @@ fn coordinates_of_a_mapped_file_are_verified_when_they_are_first_used() {
     // other readers of the file verify what they read
     std::fs::write(&path, &flipped).unwrap();
     let stored = Candidates::open(&path).unwrap();
-    assert!(stored.f32("coordinates", 2).unwrap_err().to_string().contains("damaged"));
+    assert!(stored.read::<f32>("coordinates", 2).unwrap_err().to_string().contains("damaged"));
 }
 
 #[test]

@@ -176,7 +176,7 @@ fn a_file_holds_the_correction() {
 
     // A program that knows nothing of hubs finds the corrected constants where it looks for them.
     let stored = Stored::open(&path, "candidates", 1).unwrap();
-    let (_, weights) = stored.f32("weights", 2).unwrap();
+    let (_, weights) = stored.read::<f32>("weights", 2).unwrap();
     assert!(weights.iter().step_by(2).eq(corrected.constants()));
 }
 

@@ -57,7 +57,7 @@ fn kemeny_score(weights: &[f32], order: &[u32]) -> f64 {
 
 fn hamming_score(weights: &[f32], order: &[u32]) -> f64 {
     let bits = hamming_one_hot(&[ranks(order)]).unwrap();
-    let set = |at: usize| bits.words()[at / 64] >> (at % 64) & 1 == 1;
+    let set = |at: usize| bits.values()[at / 64] >> (at % 64) & 1 == 1;
     (0..weights.len()).filter(|&at| set(at)).map(|at| f64::from(weights[at])).sum()
 }
 

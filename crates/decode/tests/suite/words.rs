@@ -229,8 +229,8 @@ fn weights_are_logarithms_of_counts_over_expected_counts() {
     SecondLook::fit(&examples, clues, 0).unwrap().save(&file, &Default::default()).unwrap();
     let (shape, weights) = SecondLook::open(&file)
         .and_then(|stored| {
-            let (shape, weights) = stored.f64("words", 2)?;
-            Ok((shape.to_vec(), weights.into_owned()))
+            let (shape, weights) = stored.read::<f64>("words", 2)?;
+            Ok((shape.to_vec(), weights.to_vec()))
         })
         .unwrap();
     assert_eq!(shape, [3, 4]);

@@ -7,6 +7,7 @@ mod factor;
 
 use faer::linalg::matmul::matmul;
 use faer::traits::RealField;
+use faer::traits::math_utils::from_f64;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
@@ -69,7 +70,9 @@ pub(crate) trait Scalar:
     RealField + Copy + Into<f64> + Send + Sync + std::iter::Sum + 'static
 {
     /// The nearest number of this type.
-    fn of(value: f64) -> Self;
+    fn of(value: f64) -> Self {
+        from_f64(value)
+    }
 
     /// The number in `f64`.
     fn wide(self) -> f64 {
@@ -77,14 +80,6 @@ pub(crate) trait Scalar:
     }
 }
 
-impl Scalar for f32 {
-    fn of(value: f64) -> Self {
-        value as Self
-    }
-}
+impl Scalar for f32 {}
 
-impl Scalar for f64 {
-    fn of(value: f64) -> Self {
-        value
-    }
-}
+impl Scalar for f64 {}

@@ -228,8 +228,8 @@ impl LipschitzModel {
             return bad(format!("fitted on the basis {expected}, not on {given}"));
         }
         let summary = stored.json("summary")?;
-        let (shape, weights) = stored.f64("weights", 2)?;
-        let (_, offset) = stored.f64("offset", 1)?;
+        let (shape, weights) = stored.read::<f64>("weights", 2)?;
+        let (_, offset) = stored.read::<f64>("offset", 1)?;
         let expected = [basis.dimension(), offset.len()];
         if shape != expected || offset.is_empty() {
             return bad(format!("weights have shape {shape:?}, expected {expected:?}"));
@@ -237,7 +237,7 @@ impl LipschitzModel {
         if weights.iter().chain(offset.iter()).any(|value| !value.is_finite()) {
             return bad("weights or offset hold a number that is not finite".into());
         }
-        let (weights, offset) = (weights.into_owned(), offset.into_owned());
+        let (weights, offset) = (weights.to_vec(), offset.to_vec());
         Ok(Self { basis: Box::new(basis), weights, offset, summary })
     }
 }

@@ -30,9 +30,7 @@ impl OutputMatrix {
     /// # Errors
     /// [`Error::Value`] for no outputs.
     pub fn identity(width: usize) -> Result<Self, Error> {
-        if width == 0 {
-            return Err(Error::none("outputs"));
-        }
+        Error::check_count("outputs", width)?;
         Ok(Self { width, root: None, values: vec![1.0; width] })
     }
 
@@ -54,13 +52,9 @@ impl OutputMatrix {
     pub fn quantiles(levels: &[f64], gamma: f64) -> Result<Self, Error> {
         check_levels(levels)?;
         let width = levels.len();
-        if width == 0 {
-            return Err(Error::none("outputs"));
-        }
-        if !(gamma >= 0.0 && gamma.is_finite()) {
-            let what = "gamma of the output matrix";
-            return Err(Error::value(what, gamma, "finite numbers, 0 and above"));
-        }
+        Error::check_count("outputs", width)?;
+        let (what, holds) = ("gamma of the output matrix", gamma >= 0.0 && gamma.is_finite());
+        Error::check(holds, what, gamma, "finite numbers, 0 and above")?;
         let element = |i: usize, j: usize| (-gamma * (levels[i] - levels[j]).powi(2)).exp();
         let matrix = Mat::from_fn(width, width, element);
         let Eigen { mut values, vectors } = symmetric_eigen(matrix.as_ref())?;
@@ -152,10 +146,8 @@ pub fn pinball_loss(levels: &[f64], predictions: &[f32], observed: &[f64]) -> Re
 /// # Ok::<(), dsokr_machines::Error>(())
 /// ```
 pub fn crossing_loss(levels: usize, predictions: &[f32]) -> Result<f64, Error> {
-    if levels == 0 || predictions.is_empty() {
-        let what = if levels == 0 { "quantile levels" } else { "predictions" };
-        return Err(Error::none(what));
-    }
+    Error::check_count("quantile levels", levels)?;
+    Error::check_count("predictions", predictions.len())?;
     let expected = predictions.len().next_multiple_of(levels);
     Error::check_length("predictions", predictions.len(), expected)?;
     let rows = predictions.chunks_exact(levels);
@@ -171,21 +163,17 @@ pub fn crossing_loss(levels: usize, predictions: &[f32]) -> Result<f64, Error> {
 /// As [`pinball_loss`].
 pub fn coverage(levels: &[f64], predictions: &[f32], observed: &[f64]) -> Result<Vec<f64>, Error> {
     check(levels, predictions, observed.len())?;
-    let d = levels.len();
-    let mut counts = vec![0usize; d];
-    for (row, &y) in predictions.chunks_exact(d).zip(observed) {
-        for (count, &quantile) in counts.iter_mut().zip(row) {
-            *count += usize::from(y <= f64::from(quantile));
-        }
-    }
-    Ok(counts.into_iter().map(|count| count as f64 / observed.len() as f64).collect())
+    let share = |j: usize| {
+        let quantiles = predictions.iter().skip(j).step_by(levels.len());
+        let covered = quantiles.zip(observed).filter(|(quantile, y)| **y <= f64::from(**quantile));
+        covered.count() as f64 / observed.len() as f64
+    };
+    Ok((0..levels.len()).map(share).collect())
 }
 
 fn check(levels: &[f64], predictions: &[f32], n: usize) -> Result<(), Error> {
     check_levels(levels)?;
-    if levels.is_empty() || n == 0 {
-        let what = if levels.is_empty() { "quantile levels" } else { "observed numbers" };
-        return Err(Error::none(what));
-    }
+    Error::check_count("quantile levels", levels.len())?;
+    Error::check_count("observed numbers", n)?;
     Error::check_length("predictions", predictions.len(), n.saturating_mul(levels.len()))
 }

@@ -62,10 +62,9 @@ impl Default for Stop {
 
 impl Stop {
     pub(crate) fn validate(&self) -> Result<(), Error> {
-        if !(self.gap > 0.0 && self.gap < 1.0) {
-            return Err(Error::value("gap of the stopping rule", self.gap, "above 0, below 1"));
-        }
-        if self.steps == 0 { Err(Error::none("steps")) } else { Ok(()) }
+        let holds = self.gap > 0.0 && self.gap < 1.0;
+        Error::check(holds, "gap of the stopping rule", self.gap, "above 0, below 1")?;
+        Error::check_count("steps", self.steps)
     }
 }
 
@@ -156,9 +155,8 @@ pub(crate) fn solve(
         let curvature = smoothing.curvature;
         let scale = |k: usize, j: usize| curvature * features.spectrum[k] * spectrum[j] + lambda;
         let next = Mat::from_fn(p, r, |k, j| point[(k, j)] - gradient[(k, j)] / scale(k, j));
-        let uphill = (0..p * r)
-            .map(|at| (at % p, at / p))
-            .fold(0.0, |sum, at| sum + gradient[at] * (next[at] - last[at]));
+        let cells = (0..r).flat_map(|j| (0..p).map(move |k| (k, j)));
+        let uphill: f64 = cells.map(|at| gradient[at] * (next[at] - last[at])).sum();
         let longer = 0.5 * (1.0 + (1.0 + 4.0 * momentum * momentum).sqrt());
         let carry = if uphill > 0.0 { 0.0 } else { (momentum - 1.0) / longer };
         momentum = if uphill > 0.0 { 1.0 } else { longer };
@@ -232,9 +230,7 @@ impl InputFeatures {
     /// # Errors
     /// Rows that the basis does not project; [`Error::Value`] for no rows.
     pub fn new(basis: Basis, inputs: &dyn RowSource) -> Result<Self, Error> {
-        if inputs.is_empty() {
-            return Err(Error::none("rows"));
-        }
+        Error::check_count("rows", inputs.len())?;
         let (n, p) = (inputs.len(), basis.dimension());
         let part = n.div_ceil(PARTS).max(ROWS);
         let mut rows = Mat::<f64>::zeros(p, n);

@@ -178,19 +178,16 @@ pub fn alignf(kernels: &[MatRef<f64>], ideal: &Ideal) -> Result<Vec<f64>, Error>
 /// [`Error::Value`] for no kernels, or a weight that is negative or not finite; [`Error::Length`] for
 /// another number of weights, or kernels of different sizes.
 pub fn combine(kernels: &[MatRef<f64>], weights: &[f64]) -> Result<Mat<f64>, Error> {
-    let first = kernels.first().ok_or_else(|| Error::none("number of kernels"))?;
-    let (rows, columns) = (first.nrows(), first.ncols());
+    Error::check_count("number of kernels", kernels.len())?;
+    let (rows, columns) = (kernels[0].nrows(), kernels[0].ncols());
     Error::check_length("weights", weights.len(), kernels.len())?;
-    if let Some(kernel) = weights.iter().position(|&w| !(w >= 0.0 && w.is_finite())) {
-        let what = format_args!("the weight of kernel {kernel}");
-        return Err(Error::value(what, weights[kernel], "finite numbers, 0 and above"));
-    }
-    for kernel in kernels {
+    let mut sum = Mat::<f64>::zeros(rows, columns);
+    for (at, (kernel, &weight)) in kernels.iter().zip(weights).enumerate() {
+        let holds = weight >= 0.0 && weight.is_finite();
+        let what = format_args!("the weight of kernel {at}");
+        Error::check(holds, what, weight, "finite numbers, 0 and above")?;
         Error::check_length("rows of a kernel matrix", kernel.nrows(), rows)?;
         Error::check_length("columns of a kernel matrix", kernel.ncols(), columns)?;
-    }
-    let mut sum = Mat::<f64>::zeros(rows, columns);
-    for (kernel, &weight) in kernels.iter().zip(weights) {
         for (out, column) in sum.col_iter_mut().zip(kernel.col_iter()) {
             out.iter_mut().zip(column.iter()).for_each(|(out, value)| *out += weight * value);
         }
@@ -200,9 +197,7 @@ pub fn combine(kernels: &[MatRef<f64>], weights: &[f64]) -> Result<Mat<f64>, Err
 
 /// Checks Gram matrices of n training inputs.
 fn check(kernels: &[MatRef<f64>], n: usize) -> Result<(), Error> {
-    if kernels.is_empty() {
-        return Err(Error::none("number of kernels"));
-    }
+    Error::check_count("number of kernels", kernels.len())?;
     for (at, kernel) in kernels.iter().enumerate() {
         let found = Error::check_length("rows of the kernel matrix", kernel.nrows(), n)
             .and_then(|()| checked(*kernel).map(drop));

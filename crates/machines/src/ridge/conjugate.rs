@@ -1,5 +1,7 @@
 //! The sketched system by preconditioned conjugate gradients: SIOKR and SISOKR with many anchors.
 
+use std::borrow::Cow;
+
 use dsokr_basis::features::read;
 use dsokr_basis::kernel::IntoKernel;
 use dsokr_basis::random::generator;
@@ -70,14 +72,9 @@ impl ConjugateGradients {
     /// # Errors
     /// [`Error::Value`] for a tolerance outside of (0, 1) or no iterations.
     pub fn validate(&self) -> Result<(), Error> {
-        if !(self.tolerance > 0.0 && self.tolerance < 1.0) {
-            let allowed = "numbers above 0 and below 1";
-            return Err(Error::value("tolerance", self.tolerance, allowed));
-        }
-        match self.iterations {
-            0 => Err(Error::none("number of iterations")),
-            _ => Ok(()),
-        }
+        let holds = self.tolerance > 0.0 && self.tolerance < 1.0;
+        Error::check(holds, "tolerance", self.tolerance, "numbers above 0 and below 1")?;
+        Error::check_count("number of iterations", self.iterations)
     }
 }
 
@@ -225,13 +222,16 @@ impl<'a> System<'a> {
         let own = processes.part(self.rows.len());
         for (at, range) in blocks(own, self.inputs.len()).enumerate() {
             cancellation.check()?;
-            match self.kept.get(at) {
-                Some(features) => add_products(&mut out, features.as_ref(), unknowns.as_ref()),
-                None => {
-                    let features = self.inputs.features(&read(self.rows, range)?)?;
-                    add_products(&mut out, features.as_ref(), unknowns.as_ref());
-                }
-            }
+            let features = match self.kept.get(at) {
+                Some(features) => Cow::Borrowed(features),
+                None => Cow::Owned(self.inputs.features(&read(self.rows, range)?)?),
+            };
+            // T (Tᵀ B) of one block; T is m × rows, B m × q
+            let mut values = Mat::<f64>::zeros(features.ncols(), unknowns.ncols());
+            let transposed = features.transpose();
+            product(values.as_mut(), Accum::Replace, transposed, unknowns.as_ref(), ROWS);
+            let features = features.as_ref().as_ref();
+            product(out.as_mut(), Accum::Add, features, values.as_ref(), PANEL);
         }
         processes.sum_matrix(&mut out)?;
         self.penalty.whiten(out.as_mut())?;
@@ -300,13 +300,6 @@ impl<'a> System<'a> {
         let tolerance = settings.tolerance;
         Ok((x, Convergence { iterations, residual, tolerance }))
     }
-}
-
-/// `out += T (Tᵀ B)` of one block; T is m × rows, B m × q.
-fn add_products(out: &mut Mat<f64>, features: MatRef<f64>, unknowns: MatRef<f64>) {
-    let mut values = Mat::<f64>::zeros(features.ncols(), unknowns.ncols());
-    product(values.as_mut(), Accum::Replace, features.transpose(), unknowns, ROWS);
-    product(out.as_mut(), Accum::Add, features, values.as_ref(), PANEL);
 }
 
 fn dot(a: ColRef<f64>, b: ColRef<f64>) -> f64 {

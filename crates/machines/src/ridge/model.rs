@@ -108,9 +108,7 @@ impl RidgeModel {
     pub fn mapped(self, matrix: MatRef<f64>) -> Result<Self, Error> {
         let (width, anchors) = (self.width, self.anchors());
         Error::check_length("columns of the matrix", matrix.ncols(), width)?;
-        if matrix.nrows() == 0 {
-            return Err(Error::none("rows of the matrix"));
-        }
+        Error::check_count("rows of the matrix", matrix.nrows())?;
         let wide = Mat::from_fn(width, anchors, |i, j| self.weights.at(j * width + i));
         let product = dsokr_basis::eigenbasis::multiply(matrix, wide.as_ref());
         let values = product.col_iter().flat_map(|column| column.iter().copied());

@@ -97,12 +97,10 @@ impl RidgeModel {
                 Expansion::Kernel { kernel, anchors: Arc::new(anchors) }
             }
         };
-        let (shape, weights) = if stored.describe("weights")?.0.to_string() == "F32" {
-            let (shape, values) = stored.f32("weights", 2)?;
-            (shape, Weights::Single(values.into_owned()))
-        } else {
-            let (shape, values) = stored.f64("weights", 2)?;
-            (shape, Weights::Double(values.into_owned()))
+        let (dtype, shape) = stored.describe("weights")?;
+        let weights = match dtype.to_string() == "F32" {
+            true => Weights::Single(stored.read("weights", 2)?.1.to_vec()),
+            false => Weights::Double(stored.read("weights", 2)?.1.to_vec()),
         };
         let mut model = Self::new(map, weights, summary);
         model.scaling = Scaling::from_stored(stored, columns)?;

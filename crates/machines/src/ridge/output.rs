@@ -92,9 +92,7 @@ impl OutputSpace {
         kernel: impl IntoKernel,
         outputs: &dyn RowSource,
     ) -> Result<(Self, Targets), Error> {
-        if outputs.is_empty() {
-            return Err(Error::none("number of outputs"));
-        }
+        Error::check_count("number of outputs", outputs.len())?;
         let kernel = kernel.into_kernel();
         kernel.validate(outputs.kind())?;
         let classes = distinct(outputs)?;
@@ -165,10 +163,10 @@ impl OutputSpace {
     /// from reading the rows.
     pub fn points(&self, candidates: &dyn RowSource) -> Result<Points, Error> {
         let dimension = self.dimension();
-        let (mut coordinates, mut constants) = (Vec::new(), Vec::new());
         let processes = Processes::current();
         let own = processes.part_in_blocks(candidates.len(), ROWS);
-        coordinates.reserve(own.len() * dimension);
+        let mut coordinates = Vec::with_capacity(own.len() * dimension);
+        let mut constants = Vec::with_capacity(own.len());
         let normalised = match &self.map {
             SpaceKind::Basis(basis) => basis.is_normalised(),
             SpaceKind::Training { kernel, .. } => kernel.is_normalised(),
@@ -278,7 +276,7 @@ impl OutputSpace {
     pub fn load(path: &Path, basis: Option<Basis>) -> Result<Self, Error> {
         let stored = Stored::open(path, KIND, VERSION)?;
         let bad = |message: String| Err(Error::file(path, message));
-        let centre = stored.f64("centre", 1)?.1.into_owned();
+        let centre = stored.read::<f64>("centre", 1)?.1.to_vec();
         let dimension = centre.len();
         let map = match (stored.metadata("basis"), basis) {
             (Ok(expected), Some(basis)) => {

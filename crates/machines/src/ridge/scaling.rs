@@ -34,9 +34,7 @@ impl Scaling {
     /// # Errors
     /// [`Error::Value`] when there are no rows; errors from reading them.
     pub fn fit(rows: &dyn RowSource, centred: bool) -> Result<Self, Error> {
-        if rows.is_empty() {
-            return Err(Error::none("number of rows"));
-        }
+        Error::check_count("number of rows", rows.len())?;
         let count = rows.len() as f64;
         let mut moments = vec![(0.0f64, 0.0f64); rows.width()];
         // Sums of differences from the first row: columns far from 0 keep their digits.
@@ -88,15 +86,14 @@ impl Scaling {
     pub fn apply(&self, rows: &Block) -> Result<Features, Error> {
         Error::check_length("columns", rows.width(), self.width())?;
         if self.kind(rows.kind()) == RowKind::Sparse {
-            let mut offsets = vec![0; rows.len() + 1];
-            let (mut columns, mut values) = (Vec::new(), Vec::new());
-            each(rows, |row, column, value| {
-                columns.push(column as u32);
-                values.push(value * self.scale[column]);
-                offsets[row + 1] = values.len();
-            });
-            (0..rows.len()).for_each(|row| offsets[row + 1] = offsets[row + 1].max(offsets[row]));
-            return Ok(SparseRows::new(self.width(), offsets, columns, values)?.into());
+            let scaled = |row: usize| {
+                let mut scaled = Vec::new();
+                rows.entries(row, 0..self.width(), |column, value| {
+                    scaled.push((column as u32, value * self.scale[column]));
+                });
+                scaled
+            };
+            return Ok(SparseRows::from_rows(self.width(), (0..rows.len()).map(scaled))?.into());
         }
         let mut values = vec![0.0f32; rows.len() * self.width()];
         each(rows, |row, column, value| values[row * self.width() + column] = value);
@@ -135,7 +132,7 @@ impl Scaling {
     /// A file that is damaged or of a different kind or version.
     pub fn load(path: &Path) -> Result<Self, Error> {
         let stored = Stored::open(path, KIND, VERSION)?;
-        let width = stored.f32("scaling.scale", 1)?.1.len();
+        let width = stored.read::<f32>("scaling.scale", 1)?.1.len();
         let missing = || Error::file(path, "no scaling");
         Self::from_stored(&stored, width)?.ok_or_else(missing)
     }
@@ -153,19 +150,17 @@ impl Scaling {
         if !stored.has("scaling.scale") {
             return Ok(None);
         }
-        let scale = stored.f32("scaling.scale", 1)?.1.into_owned();
-        let centre = match stored.has("scaling.centre") {
-            true => Some(stored.f32("scaling.centre", 1)?.1.into_owned()),
-            false => None,
+        let scale = stored.read::<f32>("scaling.scale", 1)?.1.to_vec();
+        let read = || Ok::<_, Error>(stored.read::<f32>("scaling.centre", 1)?.1.to_vec());
+        let centre = stored.has("scaling.centre").then(read).transpose()?;
+        let fits = |values: &Vec<f32>| {
+            values.len() == width && values.iter().all(|value| value.is_finite())
         };
-        let wrong = |values: &Vec<f32>| {
-            values.len() != width || values.iter().any(|value| !value.is_finite())
-        };
-        if wrong(&scale) || centre.as_ref().is_some_and(wrong) {
-            let message = format!("the scaling is not that of {width} columns");
-            return Err(Error::file(stored.path(), message));
+        if fits(&scale) && centre.as_ref().is_none_or(fits) {
+            return Ok(Some(Self { centre, scale }));
         }
-        Ok(Some(Self { centre, scale }))
+        let message = format!("the scaling is not that of {width} columns");
+        Err(Error::file(stored.path(), message))
     }
 }
 

@@ -154,7 +154,7 @@ pub fn fit_averaged(
     let kernel = kernel.into_kernel();
     let mut anchors = Features::empty(rows.kind(), rows.width())?;
     let (mut weights, mut unknowns) = (Vec::new(), 0);
-    let mut worst: Option<RidgeSummary> = None;
+    let mut worst = RidgeSummary::new(Inputs::Sketched, 0.0);
     for part in 0..parts {
         let range = part * n / parts..(part + 1) * n / parts;
         let problem = RidgeProblem {
@@ -169,13 +169,12 @@ pub fn fit_averaged(
         let own = 0..fitted.inputs.anchors.len() * targets.width();
         weights.extend(own.map(|at| fitted.model.weights.at(at) / parts as f64));
         unknowns += fitted.inputs.len();
-        let solution =
-            fitted.model.summary.ridge().ok_or_else(|| Error::none("number of parts"))?;
-        let before = worst.get_or_insert_with(|| solution.clone());
-        before.condition = before.condition.max(solution.condition);
-        before.jitter = before.jitter.max(solution.jitter);
+        if let Some(solution) = fitted.model.summary.ridge() {
+            worst.condition = worst.condition.max(solution.condition);
+            worst.jitter = worst.jitter.max(solution.jitter);
+        }
     }
-    let solution = Solution::Ridge(worst.ok_or_else(|| Error::none("number of parts"))?);
+    let solution = Solution::Ridge(worst);
     let summary = Summary { rows: n, unknowns, width: targets.width(), lambda, solution };
     let map = Expansion::Kernel { kernel, anchors: Arc::new(anchors) };
     Ok(RidgeModel::new(map, Weights::Double(weights), summary))

@@ -132,9 +132,7 @@ impl Spectrum {
     /// As [`leave_one_out`](Self::leave_one_out); [`Error::Value`] for an empty grid;
     /// [`Error::Length`] for a space of other coordinates.
     pub fn errors(&self, grid: &[f64], space: &OutputSpace) -> Result<Vec<f64>, Error> {
-        if grid.is_empty() {
-            return Err(Error::none("number of lambdas to choose from"));
-        }
+        Error::check_count("number of lambdas to choose from", grid.len())?;
         let error = |&lambda: &f64| {
             let residuals = self.residuals(lambda)?;
             let lengths = space.squared_lengths(residuals.transpose())?;

@@ -43,9 +43,9 @@ fn similarities_of_chebi_pairs_correlate_with_rdkit_s() {
     let chosen: Vec<usize> = chosen.into_iter().collect();
     let molecules: Vec<Molecule> = chosen.iter().map(|&row| parse(&rows[row])).collect();
     let ours = Morgan::default().bits(&molecules).unwrap();
-    let row = |at: usize| &ours.words()[32 * at..32 * (at + 1)];
+    let row = |at: usize| &ours.values()[32 * at..32 * (at + 1)];
     let of = |number: usize| row(chosen.binary_search(&number).unwrap());
-    let golden = |number: usize| &theirs.words()[32 * number..32 * (number + 1)];
+    let golden = |number: usize| &theirs.values()[32 * number..32 * (number + 1)];
     let similarities: Vec<(f64, f64)> = pairs
         .iter()
         .map(|&(a, b)| (tanimoto(of(a), of(b)), tanimoto(golden(a), golden(b))))
@@ -125,7 +125,7 @@ fn rows_are_the_molecules_codes_in_their_columns() {
         columns.iter().zip(values).for_each(|(&column, &value)| found[column as usize] = value);
         assert_eq!(found, expected);
         for (column, &value) in expected.iter().enumerate() {
-            let bit = bits.words()[64 * row + column / 64] >> (column % 64) & 1;
+            let bit = bits.values()[64 * row + column / 64] >> (column % 64) & 1;
             assert_eq!(bit == 1, value > 0.0);
         }
     }
