@@ -1,6 +1,6 @@
 //! Answers to queries.
 
-use dsokr_decode::{Candidates, SomeCandidates, Standing};
+use dsokr_decode::{SomeCandidates, Standing};
 use serde::Serialize;
 
 use crate::Error;
@@ -45,6 +45,30 @@ pub struct Hit {
     pub duplicates: Vec<String>,
 }
 
+impl Hit {
+    /// A distinct candidate with its ids and its label. A number without a label is its own label; `levels` are
+    /// those of a model of quantiles.
+    pub(crate) fn of(
+        found: Standing,
+        names: &SomeCandidates,
+        levels: Option<&[f64]>,
+    ) -> Result<Self, Error> {
+        let Standing { candidates, score, above, tied, gap } = found;
+        let all = &names.candidates;
+        let places = candidates.iter().map(|&number| names.place(number as usize));
+        let places = places.collect::<Result<Vec<_>, _>>()?;
+        let first = places.first().copied().unwrap_or_default();
+        let label = match (all.label(first), levels) {
+            ("", Some(levels)) => quantiles::number(levels, all, all.class_of(first))?.to_string(),
+            (label, _) => label.to_owned(),
+        };
+        let (rank, tied) = (above as usize + 1, tied as usize);
+        let mut ids = places.into_iter().map(|at| all.id(at).to_owned());
+        let (id, duplicates) = (ids.next().unwrap_or_default(), ids.collect());
+        Ok(Self { rank, id, label, score, gap, tied, duplicates })
+    }
+}
+
 /// A predicted quantile.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "serve", derive(utoipa::ToSchema))]
@@ -59,43 +83,5 @@ impl Quantile {
     /// The quantiles of a query.
     pub(crate) fn all(levels: &[f64], values: &[f32]) -> Vec<Self> {
         levels.iter().zip(values).map(|(&level, &value)| Self { level, value }).collect()
-    }
-}
-
-/// Candidates by their numbers among all.
-pub(crate) enum Names<'a> {
-    /// All candidates of a run.
-    All(&'a Candidates),
-    /// Some of those in shards.
-    Some(Box<SomeCandidates>),
-}
-
-impl Names<'_> {
-    /// The candidates that a number is found among, and its place there.
-    pub fn place(&self, number: usize) -> Result<(&Candidates, usize), Error> {
-        match self {
-            Self::All(all) => Ok((all, number)),
-            Self::Some(some) => Ok((&some.candidates, some.place(number)?)),
-        }
-    }
-
-    /// A distinct candidate with its ids and its label. A number without a label is its own label; `levels` are
-    /// those of a model of quantiles.
-    pub fn hit(&self, found: Standing, levels: Option<&[f64]>) -> Result<Hit, Error> {
-        let Standing { candidates, score, above, tied, gap } = found;
-        let id = |&number: &u32| {
-            let (all, at) = self.place(number as usize)?;
-            Ok::<_, Error>(all.id(at).to_owned())
-        };
-        let ids = candidates.iter().map(id).collect::<Result<Vec<_>, Error>>()?;
-        let (all, at) = self.place(candidates.first().map_or(0, |&first| first as usize))?;
-        let label = match (all.label(at), levels) {
-            ("", Some(levels)) => quantiles::number(levels, all, all.class_of(at))?.to_string(),
-            (label, _) => label.to_owned(),
-        };
-        let (rank, tied) = (above as usize + 1, tied as usize);
-        let mut ids = ids.into_iter();
-        let (id, duplicates) = (ids.next().unwrap_or_default(), ids.collect());
-        Ok(Hit { rank, id, label, score, gap, tied, duplicates })
     }
 }

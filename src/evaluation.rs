@@ -14,7 +14,7 @@ use crate::decoder::Decoder;
 use crate::golds::{GoldRows, RankedGolds, missing_gold, truth_of};
 use crate::quantiles::QuantileScores;
 use crate::query_texts::QueryTexts;
-use crate::ranking::Ranking;
+use crate::ranking;
 use crate::scores::{Evaluation, OutputScores, QueryValues, Scores};
 use crate::targets::OutputSpace;
 
@@ -51,13 +51,14 @@ impl<'a> Models<'a> {
     ///
     /// # Errors
     /// Members whose candidates or queries differ from the first one's.
-    pub fn ranking<'b>(
+    pub fn ensemble<'b>(
         &'b self,
         texts: QueryTexts<'b>,
         answers: &'b [Vec<f32>],
-    ) -> Result<Ranking<'b>, Error> {
+    ) -> Result<Ensemble<'b>, Error> {
         if let (Some(shards), [z]) = (self.shards, answers) {
-            return Ok(Ranking::Shards(shards, texts.queries(shards.dim(), z)?, self.each[0].name));
+            let queries = texts.queries(shards.dim(), z)?;
+            return Ok(Ensemble::sharded(self.each[0].name, queries, shards)?);
         }
         let member = |(model, z): (&'b Model, &'b Vec<f32>)| {
             let &Model { name, candidates, normalised, .. } = model;
@@ -66,14 +67,14 @@ impl<'a> Models<'a> {
         };
         let members = self.each.iter().zip(answers).map(member).collect::<Result<_, Error>>()?;
         let looks = self.each.iter().map(|model| model.look).collect();
-        Ok(Ranking::Whole(Ensemble::new(members)?.with_second_looks(looks)?))
+        Ok(Ensemble::new(members)?.with_second_looks(looks)?)
     }
 
     /// Ranks the right outputs of each query of a split under each model's predictions, as they are scored, and
     /// compares the predicted outputs with the truth where that is known; and how the queries were decoded.
     ///
     /// # Errors
-    /// As [`ranking`](Self::ranking); a rule that is not valid for the members; a gold that is not a candidate, unless
+    /// As [`ensemble`](Self::ensemble); a rule that is not valid for the members; a gold that is not a candidate, unless
     /// the configuration counts it as rank ∞.
     pub fn evaluate(
         &self,
@@ -82,10 +83,10 @@ impl<'a> Models<'a> {
         pool: Pool,
     ) -> Result<(Evaluation, Vec<Decoded>), Error> {
         let config = self.decoder.config;
-        let ranking = self.ranking(QueryTexts::of(split), answers)?;
-        let (mut golds, mut decoded) = self.rank_golds(&ranking, split, answers, pool)?;
-        let metrics = ranking.metrics(pool, &golds.ranks)?;
-        let named = ranking.named(&mut golds, &mut decoded)?;
+        let ensemble = self.ensemble(QueryTexts::of(split), answers)?;
+        let (mut golds, mut decoded) = self.rank_golds(&ensemble, split, answers, pool)?;
+        let metrics = ensemble.metrics(pool, &golds.ranks)?;
+        let named = ranking::named(ensemble.candidates(), &mut golds, &mut decoded)?;
         let candidates = named.as_ref().unwrap_or(self.decoder.candidates);
         let decoder = Decoder { candidates, ..self.decoder };
         let RankedGolds { ranks, rows, ids: golds } = golds;
@@ -94,7 +95,11 @@ impl<'a> Models<'a> {
         let mut found = Evaluation { scores, ranks, golds, outputs: None, named: None, queries };
         if let Some(truth) = truth_of(split, &found.golds, candidates, &config.output.features)? {
             let first = decoded.iter().flat_map(|query| &query.hits).map(|hit| hit.candidate);
-            found.compare(truth, &decoder.predicted(ranking.queries(), pool, first)?, config)?;
+            found.compare(
+                truth,
+                &decoder.predicted(&ensemble.members()[0].queries, pool, first)?,
+                config,
+            )?;
         }
         if let [z] = answers {
             found = found.with_answers(z, &rows, decoder)?;
@@ -106,22 +111,22 @@ impl<'a> Models<'a> {
     /// The right output of each query that counts, and how the queries were decoded.
     pub fn rank_golds(
         &self,
-        ranking: &Ranking,
+        ensemble: &Ensemble,
         split: &Split,
         answers: &[Vec<f32>],
         pool: Pool,
     ) -> Result<(RankedGolds, Vec<Decoded>), Error> {
         let missing = missing_gold(split, self.decoder.config.evaluation.missing_gold);
         let Some(rows) = GoldRows::of(split, pool)? else {
-            let found = ranking.gold(pool, &split.ids, missing)?;
-            let decoded = ranking.decode(pool, &self.rule, &found, 1)?;
+            let found = ensemble.gold(pool, &split.ids, missing)?;
+            let decoded = ensemble.decode(pool, &self.rule, &found, 1)?;
             let ranks = decoded.iter().map(|query| query.rank).collect();
             let ids = split.ids.clone();
             return Ok((RankedGolds { ranks, rows: found, ids }, decoded));
         };
         let repeat = |(model, z): (&Model, &Vec<f32>)| rows.golds.repeat(model.candidates.dim(), z);
         let answers: Vec<Vec<f32>> = self.each.iter().zip(answers).map(repeat).collect();
-        let repeated = self.ranking(rows.texts.of_rows(), &answers)?;
+        let repeated = self.ensemble(rows.texts.of_rows(), &answers)?;
         let pool = rows.pool();
         let found = rows.resolve(split, missing, |rows| {
             repeated.gold(pool, rows.golds.ids(), MissingGold::RankInfinity)

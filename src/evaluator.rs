@@ -162,7 +162,7 @@ impl<'a> Evaluator<'a> {
         let pool = self.pool(self.config.evaluation.split);
         let z = [self.config.decoding.scaled(z, candidates.dim())?.into_owned()];
         let models = Models::one(self.decoder);
-        let ranking = models.ranking(QueryTexts::of(split), &z)?;
+        let ensemble = models.ensemble(QueryTexts::of(split), &z)?;
         let outputs = &self.dataset.outputs;
         let labelled = outputs.labels.iter().any(|label| !label.is_empty());
         let shown = |label: &str, id: &str| match (&self.config.output.features, labelled) {
@@ -174,11 +174,14 @@ impl<'a> Evaluator<'a> {
             }
             (_, true) => label.to_owned(),
         };
-        let predicted: Vec<String> = match self.decoder.beyond(ranking.queries(), pool)? {
+        let predicted: Vec<String> = match self
+            .decoder
+            .beyond(&ensemble.members()[0].queries, pool)?
+        {
             Some(found) => found.iter().map(|found| shown(&found.label, &found.label)).collect(),
             None => {
                 let gold = vec![None; split.ids.len()];
-                let decoded = ranking.decode(pool, &models.rule, &gold, 1)?;
+                let decoded = ensemble.decode(pool, &models.rule, &gold, 1)?;
                 let first = decoded.iter().flat_map(|query| &query.hits).map(|hit| hit.candidate);
                 first.map(|at| shown(candidates.label(at), candidates.id(at))).collect()
             }

@@ -15,7 +15,6 @@ use super::{EnsembleRun, Run};
 use crate::Error;
 use crate::config::EnsembleConfig;
 use crate::query_texts::QueryTexts;
-use crate::ranking::Ranking;
 use crate::run_dir::{HELD_OUT, HELD_OUT_PART, MEMBERS};
 use crate::run_dir::{drawn_pairs, held_out};
 use crate::scores::Evaluation;
@@ -90,6 +89,9 @@ impl QueryRequest {
         runs.ask_with(read, lists.as_deref(), predict)
     }
 }
+
+/// Bytes of the scores that weights are fitted by.
+const MEMORY: usize = 256 << 20;
 
 impl EnsembleRun {
     /// The predictions of every member for the queries that `read` reads for it, with all
@@ -200,22 +202,22 @@ impl EnsembleRun {
     /// # Errors
     /// As [`evaluate`](Self::evaluate).
     pub fn fit_weights(&mut self, asked: &QueryAnswers) -> Result<FittedWeights, Error> {
+        if self.shards.is_some() {
+            let (key, allowed) = ("the argument fit-weights", "several runs, or an ensemble");
+            return Err(Error::value(key, "a run of one model", allowed));
+        }
         let pool = asked.pool();
         let fitted = {
             let models = self.models(None);
             let texts = QueryTexts::of(asked.split());
-            let Ranking::Whole(ensemble) = models.ranking(texts, &asked.answers)? else {
-                let allowed = "several runs, or an ensemble";
-                let key = "the argument fit-weights";
-                return Err(Error::value(key, "a run of one model", allowed));
-            };
+            let ensemble = models.ensemble(texts, &asked.answers)?;
             let missing = self.config().evaluation.missing_gold;
             let gold = ensemble.gold(pool, &asked.split().ids, missing)?;
             if gold.iter().all(Option::is_none) {
                 let allowed = "false: weights are fitted by MRR, and no gold is a candidate";
                 return Err(Error::value("ensemble.fit_weights", true, allowed));
             }
-            fit_weights(&ensemble, pool, &self.rule, &gold)?
+            fit_weights(&ensemble, pool, &self.rule, &gold, MEMORY)?
         };
         self.rule = self.rule.with_weights(Some(fitted.weights.clone()))?;
         Ok(fitted)
@@ -282,14 +284,12 @@ impl EnsembleRun {
                 (model.candidates, model.look) = (candidates, look.as_ref());
             }
             let texts = QueryTexts { names: &names, texts: texts.as_deref() };
-            let Ranking::Whole(ensemble) = models.ranking(texts, &queries)? else {
-                return refused("absent: candidates are in shards");
-            };
+            let ensemble = models.ensemble(texts, &queries)?;
             let gold = ensemble.gold(Pool::Shared, &ids, MissingGold::RankInfinity)?;
             if gold.iter().all(Option::is_none) {
                 return refused("absent: no output of a training pair is a candidate");
             }
-            fit_weights(&ensemble, Pool::Shared, &self.rule, &gold)?
+            fit_weights(&ensemble, Pool::Shared, &self.rule, &gold, MEMORY)?
         };
         self.rule = self.rule.with_weights(Some(fitted.weights.clone()))?;
         Ok(fitted)

@@ -8,10 +8,11 @@ use dsokr_decode::report::{ReliabilityBin, reliability};
 use dsokr_decode::{CandidateBlocks, Candidates, Decoded, Hit, MissingGold, Pool, Rank, Standings};
 
 use super::{EnsembleRun, QueryAnswers, Run};
-use crate::answer::{Answer, Quantile};
+use crate::answer::{self, Answer, Quantile};
 use crate::config::Checked;
 use crate::evaluation::Models;
 use crate::query_texts::QueryTexts;
+use crate::ranking::distinct;
 use crate::{Error, quantiles};
 
 impl EnsembleRun {
@@ -103,9 +104,9 @@ impl EnsembleRun {
             return Ok(vec![Vec::new(); chosen.len()]);
         }
         let models = self.models(None);
-        let ranking = models.ranking(repeated.of_rows(), &answers)?;
-        let gold = ranking.gold(Pool::Shared, &chosen.concat(), MissingGold::Error)?;
-        let mut decoded = ranking.decode(Pool::Shared, &self.rule, &gold, 1)?.into_iter();
+        let ensemble = models.ensemble(repeated.of_rows(), &answers)?;
+        let gold = ensemble.gold(Pool::Shared, &chosen.concat(), MissingGold::Error)?;
+        let mut decoded = ensemble.decode(Pool::Shared, &self.rule, &gold, 1)?.into_iter();
         Ok(chosen.iter().map(|own| decoded.by_ref().take(own.len()).collect()).collect())
     }
 
@@ -125,8 +126,8 @@ impl EnsembleRun {
             Some(ranks) => ranks,
             None => {
                 let (models, split) = (self.models(None), asked.split());
-                let ranking = models.ranking(QueryTexts::of(split), &asked.answers)?;
-                models.rank_golds(&ranking, split, &asked.answers, asked.pool())?.0.ranks
+                let ensemble = models.ensemble(QueryTexts::of(split), &asked.answers)?;
+                models.rank_golds(&ensemble, split, &asked.answers, asked.pool())?.0.ranks
             }
         };
         let decoded = ranks.into_iter().zip(answers).map(|(rank, answer)| {
@@ -219,14 +220,14 @@ impl Models<'_> {
         places: Range<usize>,
         wanted: Option<&[bool]>,
     ) -> Result<Vec<Answer>, Error> {
-        let ranking = self.ranking(QueryTexts::of(split), answers)?;
-        let (found, names) = ranking.distinct(&self.rule, pool, places, wanted)?;
-        let exact = self.decoder.beyond(ranking.queries(), pool)?;
+        let ensemble = self.ensemble(QueryTexts::of(split), answers)?;
+        let (found, names) = distinct(&ensemble, &self.rule, pool, places, wanted)?;
+        let exact = self.decoder.beyond(&ensemble.members()[0].queries, pool)?;
         let mut exact = exact.unwrap_or_default().into_iter();
         let mut quantiles = quantiles_of(self.decoder.config, answers).into_iter();
         let levels = self.decoder.config.encoder.abilities().levels;
         let answer = |Standings { hits, gap }: Standings| {
-            let hits = hits.into_iter().map(|hit| names.hit(hit, levels));
+            let hits = hits.into_iter().map(|hit| answer::Hit::of(hit, &names, levels));
             let hits = hits.collect::<Result<_, Error>>()?;
             let quantiles = quantiles.next().unwrap_or_default();
             Ok(Answer { hits, exact: exact.next(), quantiles, gap })

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use burn::tensor::Device;
 use dsokr_basis::Processes;
-use dsokr_decode::{Candidates, Combination, Precision, ShardSet, Shards};
+use dsokr_decode::{AllCandidates, Candidates, Combination, Precision, ShardSet, Shards};
 
 use super::{EnsembleRun, OutputFolder, Run};
 use crate::Error;
@@ -144,7 +144,7 @@ impl EnsembleRun {
         let Some(shards) = shards else { return Self::open_all(paths, configs, device) };
         let (path, config) = (&paths[0], configs.remove(0));
         // of the candidates, for their dimension
-        let first = shards.some([0])?.candidates;
+        let first = shards.some([0])?.candidates.into_owned();
         let run = Run::read(path, config, shards.stored(), first, device)?;
         if run.config.decoding.expected_f1.is_some() {
             let allowed = "absent: the label sets of candidates in shards are not read";
@@ -154,10 +154,14 @@ impl EnsembleRun {
         Ok(Self { names, members, rule: Combination::default(), shards: Some(shards) })
     }
 
+    fn all(&self) -> AllCandidates<'_> {
+        let whole = AllCandidates::Whole(&self.members[0].candidates);
+        self.shards.as_ref().map_or(whole, AllCandidates::Shards)
+    }
+
     /// Number of candidates, duplicates counted.
     pub fn candidates(&self) -> usize {
-        let all = self.members[0].candidates.len();
-        self.shards.as_ref().map_or(all, Shards::len)
+        self.all().len()
     }
 
     /// The numbers of candidates among all, by id; none for an id that is no candidate's.
@@ -165,11 +169,7 @@ impl EnsembleRun {
     /// # Errors
     /// As [`Shards::find`].
     pub fn numbers(&self, ids: &[String]) -> Result<Vec<Option<usize>>, Error> {
-        let Some(shards) = &self.shards else {
-            let own = &self.members[0].candidates;
-            return Ok(ids.iter().map(|id| own.find(id)).collect());
-        };
-        let places = shards.find(ids)?.into_iter();
+        let places = self.all().find(ids)?.into_iter();
         Ok(places.map(|place| place.map(|place| place.candidate)).collect())
     }
 
@@ -180,15 +180,9 @@ impl EnsembleRun {
     /// As [`Shards::find`] and [`Shards::some`].
     pub fn find(&self, ids: &[String]) -> Result<(Vec<Option<usize>>, Cow<'_, Candidates>), Error> {
         let numbers = self.numbers(ids)?;
-        let shards = self.shards.as_ref().filter(|_| numbers.iter().any(Option::is_some));
-        let Some(shards) = shards else {
-            return Ok((numbers, Cow::Borrowed(&self.members[0].candidates)));
-        };
-        let some = shards.some(numbers.iter().flatten().copied())?;
-        let place = |number: usize| Ok::<_, Error>(some.place(number)?);
-        let places = numbers.into_iter().map(|number| number.map(place).transpose());
-        let places = places.collect::<Result<_, _>>()?;
-        Ok((places, Cow::Owned(some.candidates)))
+        let some = self.all().some(numbers.iter().flatten().copied())?;
+        let places = numbers.into_iter().map(|number| number.map(|at| some.place(at)).transpose());
+        Ok((places.collect::<Result<_, _>>()?, some.candidates))
     }
 
     /// The shards of the candidates, if they are in shards.
@@ -199,9 +193,7 @@ impl EnsembleRun {
     /// Whether nine in ten of some labels are SMILES.
     #[cfg(feature = "serve")]
     pub(crate) fn are_smiles(&self) -> Result<bool, Error> {
-        Ok(match &self.shards {
-            Some(shards) => are_smiles(&shards.some(labels_looked_at(shards.len()))?.candidates),
-            None => are_smiles(&self.members[0].candidates),
-        })
+        let all = self.all();
+        Ok(are_smiles(&all.some(labels_looked_at(all.len()))?.candidates))
     }
 }

@@ -10,7 +10,7 @@ use dsokr::basis::{
 };
 use dsokr::config::TrainingConfig;
 use dsokr::data::{FittedFeatures, Outputs};
-use dsokr::decode::{Metrics, MissingGold, Pool, Queries};
+use dsokr::decode::{Combination, Ensemble, Metrics, MissingGold, Pool, Queries};
 use dsokr::nn::{Encoder, MlpConfig, Model, Pass, contract, init, parameters};
 use dsokr::targets::candidates;
 use dsokr::train::{Best, Event, Observer, Task, Validation, embed, train};
@@ -146,9 +146,10 @@ fn an_own_kernel_is_learnt_and_decoded() {
     let metrics = |model: &Model<_>| -> Result<Metrics, dsokr::Error> {
         let z = embed(model, &points, 64)?;
         let queries = Queries::named(&ids, basis.dimension(), &z)?;
-        let gold = Pool::Shared.gold(&ids, &ids, &candidates, MissingGold::Error)?;
-        let ranks = Pool::Shared.rank(&queries, &gold, &candidates)?;
-        Ok(Pool::Shared.metrics(&ranks, &candidates)?)
+        let model = Ensemble::one(queries, &candidates, None)?;
+        let gold = model.gold(Pool::Shared, &ids, MissingGold::Error)?;
+        let ranks = model.rank(Pool::Shared, &Combination::default(), &gold)?;
+        Ok(model.metrics(Pool::Shared, &ranks)?)
     };
     let judge = |model: &Model<_>| {
         let mrr = metrics(model)?.mrr;

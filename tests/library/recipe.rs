@@ -10,7 +10,7 @@ use burn::tensor::{Distribution, Tensor};
 use dsokr::basis::features::DenseRows;
 use dsokr::basis::{Cancellation, Features};
 use dsokr::data::{DataRoot, Inputs, Split};
-use dsokr::decode::Pool;
+use dsokr::decode::{Metrics, Pool};
 use dsokr::device::Processor;
 use dsokr::nn::{
     Encoder, MlpConfig, NgramBagConfig, Padded, Pass, TokenIds, TransformerConfig, dropout, init,
@@ -160,7 +160,9 @@ fn an_own_encoder_is_trained_saved_read_and_searched_with() {
     let test = run.config.source().load(&root).unwrap().test.unwrap();
     let again = run.evaluate(&test, Pool::Shared).unwrap();
     assert_eq!(again.scores, report.metrics);
-    assert_eq!(Pool::Shared.metrics(&again.ranks, &run.candidates).unwrap(), report.metrics.ranks);
+    let (count, duplicates) = (run.candidates.len(), run.candidates.duplicates());
+    let metrics = Metrics::from_ranks(&again.ranks, count, duplicates).unwrap();
+    assert_eq!(metrics, report.metrics.ranks);
     let hits = run.search("begins fo and finishes with endba", 3).unwrap().hits;
     assert_eq!(hits[0].label, "foba");
     assert!(hits.windows(2).all(|pair| pair[0].score >= pair[1].score));

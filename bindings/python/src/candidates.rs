@@ -119,13 +119,10 @@ impl Candidates {
             let queries = Queries::named(&names, dim, values).map_err(named)?;
             let lists = lists.map(|lists| self.lists(&lists)).transpose()?;
             let pool = lists.as_ref().map_or(Pool::Shared, Pool::PerQuery);
-            let gold = pool.gold(&names, &gold, &self.inner, missing).map_err(golden)?;
-            let ranks = match pool {
-                Pool::Shared => dsokr_decode::rank(&queries, &gold, &self.inner),
-                Pool::PerQuery(_) => pool.rank(&queries, &gold, &self.inner),
-            };
-            let ranks = ranks.map_err(named)?;
-            let metrics = pool.metrics(&ranks, &self.inner)?;
+            let model = Ensemble::one(queries, &self.inner, None).map_err(named)?;
+            let gold = model.gold(pool, &gold, missing).map_err(golden)?;
+            let ranks = model.rank(pool, &Combination::default(), &gold).map_err(named)?;
+            let metrics = model.metrics(pool, &ranks)?;
             Ok::<_, Failure>(Ranks::new(ranks, metrics.candidates, metrics.duplicate_candidates))
         })
     }

@@ -154,16 +154,7 @@ pub(crate) fn decode(
     candidates: &dyn CandidateBlocks,
     k: usize,
 ) -> Result<Ranked, Error> {
-    decode_in(queries, gold, candidates, k, Blocking::of(queries.dim()))
-}
-
-pub(crate) fn decode_in(
-    queries: &Queries,
-    gold: &[Option<u32>],
-    candidates: &dyn CandidateBlocks,
-    k: usize,
-    blocking: Blocking,
-) -> Result<Ranked, Error> {
+    let blocking = Blocking::of(queries.dim());
     scoring::check(queries, candidates)?;
     check_gold(queries, gold, candidates.rows())?;
     let prepared = QueryTile::all_to_compare(queries, candidates, blocking).and_then(|tiles| {

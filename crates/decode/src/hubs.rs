@@ -79,15 +79,6 @@ impl Hubs {
         // So few rows that there would be fewer spans than threads are cut finer.
         let share = candidates.rows().div_ceil(4 * threads).max(16);
         blocking.span = blocking.span.min(share);
-        Self::of_in(predictions, candidates, neighbours, blocking)
-    }
-
-    pub(crate) fn of_in(
-        predictions: &Queries,
-        candidates: &dyn CandidateBlocks,
-        neighbours: usize,
-        blocking: Blocking,
-    ) -> Result<Self, Error> {
         scoring::check(predictions, candidates)?;
         if neighbours == 0 || neighbours > predictions.len() {
             let predictions = predictions.len();

@@ -12,7 +12,7 @@
 //! Without candidates, [`ExactSearch`] finds the best of all rankings or of all label sets. [`best_expected_f1`] finds the label set with the largest expected F1.
 //!
 //! ```
-//! use dsokr_decode::{CandidateParts, Candidates, Metrics, MissingGold, Pool, Queries};
+//! use dsokr_decode::{CandidateParts, Candidates, Combination, Ensemble, MissingGold, Pool, Queries};
 //!
 //! let text = |ids: &[&str]| ids.iter().map(|id| id.to_string()).collect::<Vec<_>>();
 //! let candidates = Candidates::new(CandidateParts {
@@ -24,11 +24,12 @@
 //! })?;
 //! let (names, gold) = (text(&["q1", "q2"]), text(&["ethanol", "benzene"]));
 //! let queries = Queries::named(&names, 2, &[1.0, 0.0, 0.3, 0.7])?;
-//! let gold = Pool::Shared.gold(&names, &gold, &candidates, MissingGold::Error)?;
-//! let ranks = Pool::Shared.rank(&queries, &gold, &candidates)?;
-//! let metrics = Metrics::of(&ranks, &candidates)?;
+//! let (pool, rule) = (Pool::Shared, Combination::default());
+//! let model = Ensemble::one(queries, &candidates, None)?;
+//! let gold = model.gold(pool, &gold, MissingGold::Error)?;
+//! let metrics = model.metrics(pool, &model.rank(pool, &rule, &gold)?)?;
 //! assert_eq!((metrics.mrr, metrics.tied_queries), (1.0, 0));
-//! assert_eq!(candidates.label(Pool::Shared.top_k(&queries, &candidates, 1)?[1][0].candidate), "c1ccccc1");
+//! assert_eq!(candidates.label(model.top_k(pool, &rule, 1)?[1][0].candidate), "c1ccccc1");
 //! # Ok::<(), dsokr_decode::Error>(())
 //! ```
 
@@ -73,7 +74,7 @@ pub use pool::{MissingGold, PerQuery, Pool};
 pub use queries::Queries;
 pub use rank::Rank;
 pub use second_look::{Clues, Lexicon, LookExamples, Neighbourhood, SecondLook, Words};
-pub use shards::{Place, ShardSet, Shards, SomeCandidates};
+pub use shards::{AllCandidates, Place, ShardSet, Shards, SomeCandidates};
 pub use standing::{Standing, Standings};
 
 /// The program of the README, which runs as a test.

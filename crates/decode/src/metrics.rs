@@ -2,7 +2,7 @@ use dsokr_basis::features::BitRows;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{check_len, check_queries};
-use crate::{Candidates, Error, Rank};
+use crate::{Error, Rank};
 
 /// What an evaluation says about n queries, ties averaged.
 ///
@@ -110,14 +110,6 @@ impl Metrics {
             candidates_per_query: PoolSizes::of(ranks, candidates),
             mrr_ci95: None,
         })
-    }
-
-    /// Metrics of ranks within a set of candidates.
-    ///
-    /// # Errors
-    /// [`Error::TooFew`] for no queries.
-    pub fn of(ranks: &[Option<Rank>], candidates: &Candidates) -> Result<Self, Error> {
-        Self::from_ranks(ranks, candidates.len(), candidates.duplicates())
     }
 
     /// What a uniformly random order of the candidates of each query gives in expectation.

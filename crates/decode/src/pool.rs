@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{check_len, missing_gold};
 use crate::hits::check_k;
-use crate::{Candidates, Error, Metrics, Queries, Rank};
+use crate::{AllCandidates, Candidates, Error, Place, Queries};
 
 /// What to do with a query whose gold candidate is not among its candidates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -49,48 +49,30 @@ impl Pool<'_> {
         missing: MissingGold,
     ) -> Result<Vec<Option<u32>>, Error> {
         check_len("gold ids", gold.len(), queries.len())?;
+        self.check(gold.len(), candidates.len())?;
         let name = |query: usize| format!("{:?}", queries[query]);
-        let found = self.gold_candidates(name, gold, candidates, missing)?;
-        Ok(found.into_iter().map(|found| found.map(|c| candidates.class_of(c))).collect())
+        self.listed(name, gold, AllCandidates::Whole(candidates).find(gold)?, missing)
     }
 
-    /// The gold candidates of as many queries as there are ids; `name` is how errors call a query.
-    pub(crate) fn gold_candidates(
+    /// Distinct rows of the gold candidates of as many queries as there are ids, which are at `places`; `name` is how
+    /// errors call a query.
+    pub(crate) fn listed(
         &self,
         name: impl Fn(usize) -> String,
         gold: &[String],
-        candidates: &Candidates,
+        places: Vec<Option<Place>>,
         missing: MissingGold,
-    ) -> Result<Vec<Option<usize>>, Error> {
-        self.check(gold.len(), candidates)?;
-        let resolve = |(query, id): (usize, &String)| {
-            let listed = |&candidate: &usize| self.has(query, candidate as u32);
-            match (candidates.find(id).filter(listed), missing) {
-                (None, MissingGold::Error) => Err(missing_gold(&name(query), &format!("{id:?}"))),
-                (found, _) => Ok(found),
+    ) -> Result<Vec<Option<u32>>, Error> {
+        let listed = |(query, place): (usize, Option<Place>)| {
+            let place = place.filter(|place| self.has(query, place.candidate as u32));
+            match (place, missing) {
+                (None, MissingGold::Error) => {
+                    Err(missing_gold(&name(query), &format!("{:?}", gold[query])))
+                }
+                (place, _) => Ok(place.map(|place| place.row)),
             }
         };
-        gold.iter().enumerate().map(resolve).collect()
-    }
-
-    /// Metrics of the ranks of all queries, as [`Pool::rank`] gives them.
-    ///
-    /// For [`Pool::Shared`] they are [`Metrics::of`]. For [`Pool::PerQuery`],
-    /// [`Metrics::candidates`] counts the candidates that occur in any list, each once, and
-    /// [`Metrics::duplicate_candidates`] those among them that are the same point as an earlier
-    /// one of them, in the same list or not.
-    ///
-    /// # Errors
-    /// [`Error::TooFew`] for no queries; [`Error::Length`] unless there is one list a query.
-    pub fn metrics(
-        &self,
-        ranks: &[Option<Rank>],
-        candidates: &Candidates,
-    ) -> Result<Metrics, Error> {
-        self.check(ranks.len(), candidates)?;
-        let (count, duplicates) =
-            self.counts(candidates.len(), candidates.distinct(), |c| candidates.class_of(c));
-        Metrics::from_ranks(ranks, count, duplicates)
+        places.into_iter().enumerate().map(listed).collect()
     }
 
     /// Candidates that any query is ranked against, and duplicates among them: those whose row,
@@ -128,28 +110,28 @@ impl Pool<'_> {
     }
 
     /// Number of candidates of a query.
-    pub(crate) fn size(&self, query: usize, candidates: &Candidates) -> u64 {
-        self.list(query).map_or(candidates.len(), <[u32]>::len) as u64
+    pub(crate) fn size(&self, query: usize, candidates: usize) -> u64 {
+        self.list(query).map_or(candidates, <[u32]>::len) as u64
     }
 
     /// One list a query, made for as many candidates as there are.
-    pub(crate) fn check(&self, queries: usize, candidates: &Candidates) -> Result<(), Error> {
+    pub(crate) fn check(&self, queries: usize, candidates: usize) -> Result<(), Error> {
         let Self::PerQuery(lists) = self else {
             return Ok(());
         };
         check_len("candidate lists", lists.len(), queries)?;
-        check_len("candidates", candidates.len(), lists.candidates())
+        check_len("candidates", candidates, lists.candidates())
     }
 
     /// Refuses fewer than k candidates of a query, which is named where it has a list.
     pub(crate) fn check_k(
         &self,
         queries: &Queries,
-        candidates: &Candidates,
+        candidates: usize,
         k: usize,
     ) -> Result<(), Error> {
         let Self::PerQuery(lists) = self else {
-            return check_k(k, candidates.len() as u64);
+            return check_k(k, candidates as u64);
         };
         (0..lists.len()).try_for_each(|query| {
             check_k(k, lists.list(query).len() as u64)

@@ -18,7 +18,9 @@ use std::time::Instant;
 
 use dsokr_basis::features::{MappedRows, NgramConfig, NgramKind, TfIdf, distinct};
 use dsokr_basis::{Basis, Features, Kernel, RowSource, SketchKind, SketchOptions, Tempering};
-use dsokr_decode::{CandidateParts, Candidates, Hubs, Metrics, MissingGold, Pool, Queries};
+use dsokr_decode::{
+    CandidateParts, Candidates, Combination, Ensemble, Hubs, MissingGold, Pool, Queries,
+};
 use dsokr_machines::{Arithmetic, Targets, fit};
 
 type Failure = Box<dyn std::error::Error>;
@@ -153,8 +155,10 @@ fn main() -> Result<(), Failure> {
     let z = Queries::new(rank, &fitted.model.predict(&queries)?)?.normalised();
     let names: Vec<String> = val.iter().map(|row| row[0].clone()).collect();
     let queries = Queries::named(&names, rank, &z)?;
-    let gold = Pool::Shared.gold(&names, &names, &candidates, MissingGold::Error)?;
-    let metrics = Metrics::of(&Pool::Shared.rank(&queries, &gold, &candidates)?, &candidates)?;
+    let model = Ensemble::one(queries, &candidates, None)?;
+    let gold = model.gold(Pool::Shared, &names, MissingGold::Error)?;
+    let ranks = model.rank(Pool::Shared, &Combination::default(), &gold)?;
+    let metrics = model.metrics(Pool::Shared, &ranks)?;
     let predict_s = start.elapsed().as_secs_f64();
     println!(
         "{}",

@@ -21,8 +21,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
 use dsokr_decode::{
-    CandidateBlocks, Candidates, CodedBlock, Error, Precision, Queries, ScoreBlock, ShardSet,
-    Shards, rank, top_rows,
+    CandidateBlocks, Candidates, CodedBlock, Combination, Decoded, Ensemble, Error, Pool,
+    Precision, Queries, ScoreBlock, ShardSet, Shards, rank, top_rows,
 };
 use serde_json::{Value, json};
 
@@ -99,6 +99,17 @@ fn drawn(shards: &Shards) -> Drawn {
     Drawn { rows: shards.distinct(), dim: shards.dim(), rounded: true }
 }
 
+/// Ranks of the gold rows and the best candidates among those in shards.
+fn decode(
+    shards: &Shards,
+    queries: Queries,
+    gold: &[Option<u32>],
+    k: usize,
+) -> Result<Vec<Decoded>, Error> {
+    let ensemble = Ensemble::sharded("", queries, shards)?;
+    ensemble.decode(Pool::Shared, &Combination::default(), gold, k)
+}
+
 fn check(folder: &Path) -> Result<(), Failure> {
     let shards = Shards::open(folder, FINGERPRINT)?;
     let drawn = drawn(&shards);
@@ -112,7 +123,7 @@ fn check(folder: &Path) -> Result<(), Failure> {
         for (first, own) in gold.chunks(at_once).enumerate() {
             let first = first * at_once;
             let rows = &rows[first * drawn.dim..][..own.len() * drawn.dim];
-            let found = shards.decode(&Queries::new(drawn.dim, rows)?, own, TOP)?;
+            let found = decode(&shards, Queries::new(drawn.dim, rows)?, own, TOP)?;
             for (at, found) in found.iter().enumerate() {
                 let query = first + at;
                 let same = found
@@ -148,11 +159,13 @@ fn time(folder: &Path) -> Result<(), Failure> {
         let own = &rows[first * drawn.dim..(first + count) * drawn.dim];
         Ok::<_, Error>((Queries::new(drawn.dim, own)?, &gold[first..first + count]))
     };
-    let top = |first, count| measured(|| Ok(shards.top_k(&of(first, count)?.0, TOP)?));
+    let top = |first, count| {
+        measured(|| Ok(decode(&shards, of(first, count)?.0, &vec![None; count], TOP)?))
+    };
     let ranks = |first, count| {
         measured(|| {
             let (queries, gold) = of(first, count)?;
-            Ok(shards.decode(&queries, gold, 0)?)
+            Ok(decode(&shards, queries, gold, 0)?)
         })
     };
     println!("{}", json!({"first_query_cold": top(255, 1)?.0, "second_query": top(254, 1)?.0}));
@@ -191,7 +204,7 @@ fn time(folder: &Path) -> Result<(), Failure> {
     );
     drop(shards);
     let (opened, shards) = measured(|| Ok(Shards::open(folder, FINGERPRINT)?))?;
-    let first = measured(|| Ok(shards.top_k(&of(0, 1)?.0, TOP)?))?.0;
+    let first = measured(|| Ok(decode(&shards, of(0, 1)?.0, &[None], TOP)?))?.0;
     println!("{}", json!({"open_warm": opened, "first_query_warm": first}));
     drop(shards);
     let codes = (drawn.rows * (drawn.dim.next_multiple_of(4) + 24)) as f64;

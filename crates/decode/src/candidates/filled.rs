@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::ops::Range;
 
 use dsokr_basis::store::{Filling, Tensor};
@@ -102,20 +103,18 @@ impl FilledRows<'_> {
         let block = fetch(self.source, rows.clone())?;
         check_finite(rows.start * dim, &block.coordinates, dim)?;
         check_constants(rows.start, &block.constants)?;
-        let (mut halves, mut codes) = (Vec::new(), None);
+        let mut written = Cow::Borrowed(&*block.coordinates);
+        let halves = if self.rounded { Vec::from_f32_slice(&written) } else { Vec::new() };
         if self.rounded {
-            halves = Vec::<f16>::from_f32_slice(&block.coordinates);
-            let rounded = halves.to_f32_vec();
-            if let Some(at) = rounded.iter().position(|value| !value.is_finite()) {
-                let (row, column) = (rows.start + at / dim, at % dim);
-                let value = block.coordinates[at];
-                let found = format!("candidate row {row}, coordinate {column}: {value} in 16 bits");
-                return Err(Error::out_of_range(found, format!("-{0} to {0}", f16::MAX)));
-            }
-            codes = self.coded.then(|| Coded::new(dim, &rounded));
-        } else if self.coded {
-            codes = Some(Coded::new(dim, &block.coordinates));
+            written = halves.to_f32_vec().into();
         }
+        if let Some(at) = written.iter().position(|value| !value.is_finite()) {
+            let (row, column, value) = (rows.start + at / dim, at % dim, block.coordinates[at]);
+            let found = format!("candidate row {row}, coordinate {column}: {value} in 16 bits");
+            return Err(Error::out_of_range(found, format!("-{0} to {0}", f16::MAX)));
+        }
+        let codes = self.coded.then(|| Coded::new(dim, &written));
+        drop(written);
         Ok(Made { block, halves, codes })
     }
 }

@@ -83,17 +83,11 @@ impl<'a> Prepared<'a> {
     }
 
     /// Counts the scores that are surely above, if that is wanted, and lists the others that are not surely
-    /// below. `fast` asks for the instructions of a processor that is [`supported`].
-    pub(super) fn compare(
-        &self,
-        fast: bool,
-        counting: bool,
-        above: &mut [u32],
-        doubts: &mut [Vec<Doubt>],
-    ) {
+    /// below.
+    pub(super) fn compare(&self, counting: bool, above: &mut [u32], doubts: &mut [Vec<Doubt>]) {
         assert!(above.len() == self.bars.len() && doubts.len() == self.bars.len() / LANES);
         #[cfg(target_arch = "x86_64")]
-        if fast && supported() {
+        if supported() {
             // SAFETY: the processor has the instructions, and the lengths were checked
             return unsafe {
                 match counting {

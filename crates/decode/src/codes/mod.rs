@@ -273,12 +273,12 @@ impl Comparison<'_> {
     /// pairs of which that is not sure, nor that it is less, a list for each group of lanes. No score is greater
     /// than an infinite bar.
     pub(crate) fn decide(&self, above: &mut [u32], doubts: &mut [Vec<Doubt>]) {
-        Prepared::new(self).compare(supported(), true, above, doubts);
+        Prepared::new(self).compare(true, above, doubts);
     }
 
     /// Lists the pairs whose score is not surely less than the bar.
     pub(crate) fn reach(&self, reached: &mut [Vec<Doubt>]) {
-        Prepared::new(self).compare(supported(), false, &mut vec![0; self.bars.len()], reached);
+        Prepared::new(self).compare(false, &mut vec![0; self.bars.len()], reached);
     }
 }
 
@@ -331,6 +331,3 @@ fn rotate(row: &mut [f32]) {
         distance *= 2;
     }
 }
-
-#[cfg(test)]
-mod tests;

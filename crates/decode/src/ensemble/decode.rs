@@ -13,7 +13,7 @@ use crate::error::{check_len, missing_gold};
 use crate::hits::{self, check_k, expand, hits};
 use crate::scoring::{Listed, WantedRows};
 use crate::standing::{self, Found, wanted_first, wanted_rows};
-use crate::{Candidates, Decoded, Error, Hit, Pool, Queries, Rank, SecondLook, Standings};
+use crate::{AllCandidates, Decoded, Error, Hit, Pool, Rank, SecondLook, Standings};
 
 impl Ensemble<'_> {
     /// Ranks the gold candidates and finds the k best candidates, in one pass; k may be 0.
@@ -21,7 +21,7 @@ impl Ensemble<'_> {
     /// `gold` holds distinct rows of the ensemble, as [`Ensemble::gold`] gives them, and `None` for
     /// queries without. The combined score is f64; a candidate is above the gold one if its score
     /// is greater, and tied if it is equal. With one member, ranks and hits are those of
-    /// [`Pool::rank`] and [`Pool::top_k`].
+    /// [`rank`](crate::rank) and [`top_k`](crate::top_k).
     ///
     /// Scores of members are combined tile by tile as they are computed, and no member's score
     /// matrix ever exists. Where all scores of a query are needed at once (rules of ranks,
@@ -51,17 +51,15 @@ impl Ensemble<'_> {
     ) -> Result<Vec<Decoded>, Error> {
         let combiner = rule.combiner(&self.members)?;
         self.check(pool, gold, k)?;
-        let plain = combiner.values == Values::Scores;
+        let sharded = matches!(self.all, AllCandidates::Shards(_));
+        let plain = combiner.values == Values::Scores || sharded;
         let sweep = Sweep { ensemble: self, pool, combiner: &combiner, gold };
         match (&self.members[..], pool) {
             ([member], _) if let Some(look) = self.looks[0] => {
                 looked(look, pool, member, gold, k).map_err(|error| member_error(member, error))
             }
             ([member], Pool::Shared) if plain => {
-                let members = |row: usize| member.candidates.members(row as u32);
-                let found = hits::decode(&member.queries, gold, member.candidates, k);
-                let decoded = found.map(|found| found.decoded(k, members));
-                decoded.map_err(|error| member_error(member, error))
+                self.scanned(gold, k).map_err(|error| member_error(member, error))
             }
             (_, Pool::Shared) if plain && self.looks.iter().all(Option::is_none) => {
                 streamed::decode(&sweep, k)
@@ -71,7 +69,8 @@ impl Ensemble<'_> {
     }
 
     /// The best wanted candidates of each query at some places, with where they stand among all candidates;
-    /// `wanted` says it of each candidate, and all are without it. Of the places only those that there are.
+    /// `wanted` says it of each candidate, or of those of [`Shards::held`](crate::Shards::held), and all are without
+    /// it. Of the places only those that there are.
     ///
     /// Scores are those of [`decode`](Self::decode), and candidates tie whose combined scores, in f64, are equal.
     /// Memory does not grow with the product of queries and candidates: scores of one model are compared as they
@@ -87,29 +86,74 @@ impl Ensemble<'_> {
         places: Range<usize>,
     ) -> Result<Vec<Standings>, Error> {
         let mut combiner = rule.combiner(&self.members)?;
-        if let Some(wanted) = wanted {
-            check_len("wanted candidates", wanted.len(), self.candidates().len())?;
-        }
-        let classes = &*self.classes;
-        let rows = wanted.map(|wanted| WantedRows::new([(0, wanted_rows(classes, wanted))]));
+        let rows = wanted.map(|wanted| self.wanted_rows(wanted)).transpose()?;
         let looked = self.looks.iter().any(Option::is_some);
-        if looked && self.members.len() == 1 {
+        let sharded = matches!(self.all, AllCandidates::Shards(_));
+        if (looked || sharded) && self.members.len() == 1 {
             combiner = Combiner::sum(Values::Scores, 1, None);
         }
-        let found = match &self.members[..] {
+        let standings = |found: Vec<Found>| {
+            let rows = found.iter().flat_map(|found| &found.rows).map(|&(row, _)| row);
+            let members = self.members_of(rows, usize::MAX, wanted)?;
+            let members = |row: usize| members(row).into_owned();
+            let each = found.into_iter();
+            Ok(each.map(|found| found.standings(|score| combiner.shown(score), members)).collect())
+        };
+        match &self.members[..] {
             [member] if !looked && combiner.values == Values::Scores => {
-                standing::find(&member.queries, member.candidates, rows.as_ref(), places)
-                    .map_err(|error| member_error(member, error))?
+                let (queries, none) = (&member.queries, std::iter::empty());
+                let found = self
+                    .all
+                    .with_rows(none, |all| standing::find(queries, all, rows.as_ref(), places));
+                let found = found.and_then(standings);
+                found.map_err(|error| member_error(member, error))
             }
             _ => {
                 let (pool, combiner) = (Pool::Shared, &combiner);
                 let sweep = Sweep { ensemble: self, pool, combiner, gold: &[] };
-                whole::find(&sweep, rows.as_ref(), places)?
+                standings(whole::find(&sweep, rows.as_ref(), places)?)
             }
-        };
-        let members = |row: usize| wanted_first(&classes.members(row..row + 1), wanted);
-        let standings = |found: Found| found.standings(|score| combiner.shown(score), members);
-        Ok(found.into_iter().map(standings).collect())
+        }
+    }
+
+    /// Ranks the gold rows and finds the k best candidates of the one member, by its scores.
+    fn scanned(&self, gold: &[Option<u32>], k: usize) -> Result<Vec<Decoded>, Error> {
+        let queries = &self.members[0].queries;
+        let golds = gold.iter().flatten().map(|&row| row as usize);
+        let found = self.all.with_rows(golds, |all| hits::decode(queries, gold, all, k))?;
+        let rows = found.rows.iter().flatten().map(|hit| hit.row);
+        let members = self.members_of(rows, k, None)?;
+        Ok(found.decoded(k, members))
+    }
+
+    /// The distinct rows with a wanted candidate.
+    fn wanted_rows(&self, wanted: &[bool]) -> Result<WantedRows, Error> {
+        match self.all {
+            AllCandidates::Shards(shards) => shards.wanted_rows(wanted),
+            AllCandidates::Whole(all) => {
+                check_len("wanted candidates", wanted.len(), all.len())?;
+                Ok(WantedRows::new([(0, wanted_rows(&self.classes, wanted))]))
+            }
+        }
+    }
+
+    /// What gives the candidates of each of some rows, at least the first k; the first wanted one first.
+    fn members_of<'s>(
+        &'s self,
+        rows: impl Iterator<Item = usize>,
+        k: usize,
+        wanted: Option<&'s [bool]>,
+    ) -> Result<MembersOf<'s>, Error> {
+        Ok(match (self.all, wanted) {
+            (AllCandidates::Shards(shards), _) => {
+                let members = shards.members(rows, k, wanted)?;
+                Box::new(move |row| members.get(&row).cloned().unwrap_or_default().into())
+            }
+            (AllCandidates::Whole(_), None) => Box::new(|row| self.classes.members(row..row + 1)),
+            (AllCandidates::Whole(_), Some(_)) => Box::new(move |row| {
+                wanted_first(&self.classes.members(row..row + 1), wanted).into()
+            }),
+        })
     }
 
     /// Ranks the gold candidate of every query; see [`Ensemble::decode`].
@@ -132,44 +176,14 @@ impl Ensemble<'_> {
     /// # Errors
     /// As [`Ensemble::decode`]; [`Error::OutOfRange`] for k = 0.
     pub fn top_k(&self, pool: Pool, rule: &Combination, k: usize) -> Result<Vec<Vec<Hit>>, Error> {
-        check_k(k, self.candidates().len() as u64)?;
+        check_k(k, self.all.len() as u64)?;
         let decoded = self.decode(pool, rule, &vec![None; self.queries()], k)?;
         Ok(decoded.into_iter().map(|query| query.hits).collect())
     }
 }
 
-impl Pool<'_> {
-    /// Ranks the gold candidate of every query of one model among the candidates of the query.
-    ///
-    /// `gold` holds distinct rows, as [`Pool::gold`] gives them; see [`rank`](crate::rank).
-    ///
-    /// # Errors
-    /// As [`rank`](crate::rank); [`Error::Length`] unless there is one list a query; [`Error::Inconsistent`] when
-    /// no candidate in the list has the gold row.
-    pub fn rank(
-        &self,
-        queries: &Queries,
-        gold: &[Option<u32>],
-        candidates: &Candidates,
-    ) -> Result<Vec<Option<Rank>>, Error> {
-        Ensemble::one(*queries, candidates, None)?.rank(*self, &Combination::default(), gold)
-    }
-
-    /// The k best candidates of every query of one model among the candidates of the query; see
-    /// [`top_k`](crate::top_k).
-    ///
-    /// # Errors
-    /// As [`top_k`](crate::top_k), with the query that has fewer than k candidates; [`Error::Length`] unless there
-    /// is one list a query.
-    pub fn top_k(
-        &self,
-        queries: &Queries,
-        candidates: &Candidates,
-        k: usize,
-    ) -> Result<Vec<Vec<Hit>>, Error> {
-        Ensemble::one(*queries, candidates, None)?.top_k(*self, &Combination::default(), k)
-    }
-}
+/// What gives the candidates of a row.
+type MembersOf<'s> = Box<dyn Fn(usize) -> Cow<'s, [u32]> + Sync + 's>;
 
 /// A row of a query: its number, its score, and how many candidates share it.
 type Scored = (usize, f32, u32);
@@ -227,7 +241,7 @@ fn looked(
             }
             (Some(at), _) => {
                 let counted = scores.iter().copied().zip(rows.iter().map(|&(_, _, count)| count));
-                let rank = Rank::among(counted, scores[at], pool.size(query, candidates))?;
+                let rank = Rank::among(counted, scores[at], pool.size(query, candidates.len()))?;
                 (Some(rank), Some(scores[at] as f32))
             }
             (None, _) => {

@@ -5,9 +5,6 @@ use super::{Combination, Ensemble, Member};
 use crate::error::check_queries;
 use crate::{Error, Metrics, PerQuery, Pool, Queries, Rank};
 
-/// Bytes that rivals may take.
-const MEMORY: usize = 256 << 20;
-
 /// Rivals of a query that are kept however many queries there are.
 const FEWEST: usize = 16;
 
@@ -41,7 +38,7 @@ pub struct FittedWeights {
 ///
 /// Every figure is exact, as [`Ensemble::rank`] and [`Metrics::from_ranks`] give it. Trials look at
 /// rivals alone, the candidates that are not below the gold one under every member, for all
-/// others are below it whatever the weights. Their values are kept, up to 256 MiB (or 16 a query). Of queries with
+/// others are below it whatever the weights. Their values are kept, up to `memory` bytes (or 16 a query). Of queries with
 /// too many for that the hardest are kept, moves are chosen on those, and the most promising moves
 /// of a step, at most three, are evaluated on all candidates of these queries before one is taken.
 /// Missing gold candidates count with rank ∞.
@@ -70,7 +67,8 @@ pub struct FittedWeights {
 ///     })
 /// };
 /// let ensemble = Ensemble::new(vec![member("good", &good)?, member("bad", &bad)?])?;
-/// let fitted = fit_weights(&ensemble, Pool::Shared, &Combination::default(), &[Some(0), Some(1)])?;
+/// let (rule, gold) = (Combination::default(), [Some(0), Some(1)]);
+/// let fitted = fit_weights(&ensemble, Pool::Shared, &rule, &gold, 1 << 20)?;
 /// assert_eq!(fitted.mrr, 1.0);
 /// assert!(fitted.weights[0] > 0.9);
 /// # Ok::<(), dsokr_decode::Error>(())
@@ -80,27 +78,17 @@ pub fn fit_weights(
     pool: Pool,
     rule: &Combination,
     gold: &[Option<u32>],
-) -> Result<FittedWeights, Error> {
-    let per_rival = 8 * ensemble.members.len() + 4;
-    let limit = MEMORY / (per_rival * gold.len().max(1));
-    fit_in(ensemble, pool, rule, gold, limit.max(FEWEST))
-}
-
-fn fit_in(
-    ensemble: &Ensemble,
-    pool: Pool,
-    rule: &Combination,
-    gold: &[Option<u32>],
-    limit: usize,
+    memory: usize,
 ) -> Result<FittedWeights, Error> {
     let members = ensemble.members.len();
+    let limit = memory / ((8 * members + 4) * gold.len().max(1));
     let equal = || vec![1.0 / members as f64; members];
     let mut weights = rule.weights().map_or_else(equal, <[f64]>::to_vec);
     let combiner = rule.with_weights(Some(weights.clone()))?.combiner(&ensemble.members)?;
     ensemble.check(pool, gold, 0)?;
     check_queries(gold.len())?;
     let sweep = Sweep { ensemble, pool, combiner: &combiner, gold };
-    let rivals = Rivals::of(&sweep, limit, false)?;
+    let rivals = Rivals::of(&sweep, limit.max(FEWEST), false)?;
     let with = |weights: &[f64]| Combiner::sum(combiner.values, members, Some(weights));
     let rest = Rest::of(&sweep, rivals.incomplete.clone());
     let exact = |weights: &[f64]| {
@@ -220,66 +208,4 @@ fn transfers(weights: &[f64]) -> Vec<Vec<f64>> {
         }
     }
     moves
-}
-
-#[cfg(test)]
-mod tests {
-    use dsokr_basis::random::{generator, unit};
-
-    use super::*;
-    use crate::{CandidateParts, Candidates};
-
-    /// Three models of 80 candidates for 40 queries, query q near candidate q, the first with the least noise.
-    fn models(seed: u64) -> Vec<(Vec<f32>, Candidates)> {
-        let model = |at| {
-            let mut random = generator(seed, "models", at);
-            let mut real = || unit(&mut random) as f32 - 0.5;
-            let coordinates: Vec<f32> = (0..80 * 6).map(|_| real()).collect();
-            let noise = 1.5 + at as f32;
-            let rows = (0..40 * 6).map(|at| coordinates[at] + noise * real());
-            let (rows, ids) = (rows.collect(), (0..80).map(|c| c.to_string()).collect::<Vec<_>>());
-            let parts = CandidateParts { ids, dim: 6, coordinates, ..CandidateParts::default() };
-            (rows, Candidates::new(parts).unwrap())
-        };
-        (0..3).map(model).collect()
-    }
-
-    #[test]
-    fn figures_are_exact_though_rivals_are_left_out() {
-        let models = models(1);
-        let members = models.iter().map(|(rows, candidates)| Member {
-            name: "run",
-            queries: Queries::new(6, rows).unwrap(),
-            candidates,
-            normalised: true,
-        });
-        let ensemble = Ensemble::new(members.collect()).unwrap();
-        let gold: Vec<_> = (0..40).map(Some).collect();
-        let lists: Vec<Vec<u32>> = gold
-            .iter()
-            .map(|gold| (0..80).filter(|c| Some(*c) == *gold || c % 3 > 0).collect())
-            .collect();
-        let lists = PerQuery::new(&lists, ensemble.candidates()).unwrap();
-        for pool in [Pool::Shared, Pool::PerQuery(&lists)] {
-            for rule in [
-                Combination::default(),
-                Combination::Mean { weights: None, standardise: true },
-                Combination::Rank { weights: None },
-                Combination::ReciprocalRank { weights: None, constant: 5.0 },
-            ] {
-                let mut gained = Vec::new();
-                let mrr = |rule: &Combination| {
-                    let ranks = ensemble.rank(pool, rule, &gold).unwrap();
-                    Metrics::from_ranks(&ranks, 80, 0).unwrap().mrr
-                };
-                for limit in [1, 5, 20, 80] {
-                    let fitted = fit_in(&ensemble, pool, &rule, &gold, limit).unwrap();
-                    let with = rule.with_weights(Some(fitted.weights)).unwrap();
-                    assert_eq!(fitted.mrr.to_bits(), mrr(&with).to_bits(), "{rule:?}, {limit}");
-                    gained.push(fitted.mrr - mrr(&rule));
-                }
-                assert!(gained[1] > 0.0 && gained[2] > 0.0, "{rule:?}: {gained:?}");
-            }
-        }
-    }
 }

@@ -15,7 +15,10 @@ use std::collections::HashMap;
 use crate::classes::Classes;
 use crate::error::check_len;
 use crate::scoring::check_gold;
-use crate::{Candidates, Error, Metrics, MissingGold, Pool, Queries, Rank, SecondLook, scoring};
+use crate::{
+    AllCandidates, Candidates, Error, Metrics, MissingGold, Pool, Queries, Rank, SecondLook,
+    Shards, scoring,
+};
 
 pub use fit::{FittedWeights, fit_weights};
 pub use likelihood::{LikelyWeights, likely_weights};
@@ -73,6 +76,8 @@ pub struct Ensemble<'a> {
     rows: Vec<Vec<u32>>,
     /// The second look at the first candidates of each member.
     looks: Vec<Option<&'a SecondLook>>,
+    /// The candidates that are ranked. Of those in shards, members, classes and rows have a part.
+    all: AllCandidates<'a>,
 }
 
 impl<'a> Ensemble<'a> {
@@ -89,8 +94,8 @@ impl<'a> Ensemble<'a> {
             same_queries(&members[0], &members[at])?;
         }
         let (classes, rows) = refined(&members)?;
-        let looks = vec![None; members.len()];
-        Ok(Self { members, classes, rows, looks })
+        let (looks, all) = (vec![None; members.len()], AllCandidates::Whole(members[0].candidates));
+        Ok(Self { members, classes, rows, looks, all })
     }
 
     /// An ensemble of one model, with a second look at its first candidates where there is one. Its errors do not
@@ -105,6 +110,20 @@ impl<'a> Ensemble<'a> {
     ) -> Result<Self, Error> {
         let member = Member { name: "", queries, candidates, normalised: false };
         Self::new(vec![member])?.with_second_looks(vec![look])
+    }
+
+    /// An ensemble of one model, whose candidates are in shards. All [`Processes`](dsokr_basis::Processes) that have
+    /// opened them call the same methods in the same order. The rule does not matter to one model, and queries share
+    /// all candidates.
+    ///
+    /// # Errors
+    /// As [`Ensemble::new`].
+    pub fn sharded(name: &'a str, queries: Queries<'a>, shards: &'a Shards) -> Result<Self, Error> {
+        let members = shards.held().take(1);
+        let members =
+            members.map(|candidates| Member { name, queries, candidates, normalised: false });
+        let all = AllCandidates::Shards(shards);
+        Ok(Self { all, ..Self::new(members.collect())? })
     }
 
     /// With a second look at the first candidates of some members, an entry a member; see [`SecondLook`].
@@ -127,8 +146,8 @@ impl<'a> Ensemble<'a> {
     }
 
     /// The candidates, which those of all members are by id: the first member's.
-    pub fn candidates(&self) -> &'a Candidates {
-        self.members[0].candidates
+    pub fn candidates(&self) -> AllCandidates<'a> {
+        self.all
     }
 
     /// Number of queries.
@@ -138,10 +157,13 @@ impl<'a> Ensemble<'a> {
 
     /// Number of distinct rows: candidates that differ under some member.
     pub fn distinct(&self) -> usize {
-        self.classes.rows()
+        match self.all {
+            AllCandidates::Whole(_) => self.classes.rows(),
+            AllCandidates::Shards(shards) => shards.distinct(),
+        }
     }
 
-    /// Distinct row of the ensemble of a candidate, an index below [`Candidates::len`].
+    /// Distinct row of the ensemble of a candidate, an index below the number of candidates, which are not in shards.
     pub fn class_of(&self, candidate: usize) -> u32 {
         self.classes.of(candidate)
     }
@@ -149,7 +171,7 @@ impl<'a> Ensemble<'a> {
     /// Distinct rows of the ensemble of the gold candidates, by id; see [`Pool::gold`].
     ///
     /// # Errors
-    /// As [`Pool::gold`].
+    /// As [`Pool::gold`] and [`AllCandidates::find`].
     pub fn gold(
         &self,
         pool: Pool,
@@ -158,29 +180,42 @@ impl<'a> Ensemble<'a> {
     ) -> Result<Vec<Option<u32>>, Error> {
         let queries = self.members[0].queries;
         check_len("gold ids", gold.len(), queries.len())?;
-        let name = |query: usize| queries.name(query).into_owned();
-        let found = pool.gold_candidates(name, gold, self.candidates(), missing)?;
-        Ok(found.into_iter().map(|found| found.map(|c| self.class_of(c))).collect())
+        self.check_pool(pool, gold.len())?;
+        let mut places = self.all.find(gold)?;
+        if let AllCandidates::Whole(_) = self.all {
+            places.iter_mut().flatten().for_each(|own| own.row = self.class_of(own.candidate));
+        }
+        pool.listed(|query| queries.name(query).into_owned(), gold, places, missing)
     }
 
-    /// Metrics of the ranks of all queries, as [`Pool::metrics`] has them for one model; duplicates
-    /// are candidates that are the same point under every member as an earlier one.
+    /// Metrics of the ranks of all queries.
+    ///
+    /// For [`Pool::PerQuery`], [`Metrics::candidates`] counts the candidates that occur in any list, each once, and
+    /// [`Metrics::duplicate_candidates`] those among them that are the same point under every member as an earlier
+    /// one of them, in the same list or not.
     ///
     /// # Errors
     /// [`Error::TooFew`] for no queries; [`Error::Length`] unless there is one list a query.
     pub fn metrics(&self, pool: Pool, ranks: &[Option<Rank>]) -> Result<Metrics, Error> {
-        pool.check(ranks.len(), self.candidates())?;
+        self.check_pool(pool, ranks.len())?;
         let class_of = |candidate| self.class_of(candidate);
-        let (candidates, duplicates) =
-            pool.counts(self.candidates().len(), self.distinct(), class_of);
+        let (candidates, duplicates) = pool.counts(self.all.len(), self.distinct(), class_of);
         Metrics::from_ranks(ranks, candidates, duplicates)
     }
 
+    fn check_pool(&self, pool: Pool, queries: usize) -> Result<(), Error> {
+        if let (AllCandidates::Shards(_), Pool::PerQuery(_)) = (self.all, pool) {
+            let message = "lists of queries, allowed: all candidates, where they are in shards";
+            return Err(Error::Unsupported(message.into()));
+        }
+        pool.check(queries, self.all.len())
+    }
+
     fn check(&self, pool: Pool, gold: &[Option<u32>], k: usize) -> Result<(), Error> {
-        let (queries, candidates) = (&self.members[0].queries, self.candidates());
-        pool.check(queries.len(), candidates)?;
+        let queries = &self.members[0].queries;
+        self.check_pool(pool, queries.len())?;
         check_gold(queries, gold, self.distinct())?;
-        if k == 0 { Ok(()) } else { pool.check_k(queries, candidates, k) }
+        if k == 0 { Ok(()) } else { pool.check_k(queries, self.all.len(), k) }
     }
 }
 

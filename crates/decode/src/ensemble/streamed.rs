@@ -164,7 +164,7 @@ fn not_finite(member: &Member, tile: &QueryTile, rows: &[u32], scores: &[f32]) -
 /// Ranks and the best k candidates of all queries among all candidates.
 pub(super) fn decode(sweep: &Sweep, k: usize) -> Result<Vec<Decoded>, Error> {
     let Sweep { ensemble, combiner, gold, .. } = *sweep;
-    let pool = ensemble.candidates().len() as u64;
+    let pool = ensemble.all.len() as u64;
     let dims = combiner.active().map(|member| ensemble.members[member].queries.dim());
     let blocking = Blocking::of(dims.sum());
     let source = |at: usize| {

@@ -114,31 +114,3 @@ fn sort_by_upper_half(keys: &mut Vec<u64>, spare: &mut Vec<u64>) {
         std::mem::swap(keys, spare);
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use dsokr_basis::random::{below, generator};
-
-    use super::*;
-
-    #[test]
-    fn integers_fall_as_scores_rise() {
-        let scores = [f32::MAX, 2.0, 1.5, 1e-40, 0.0, -1e-40, -1.0, f32::MIN];
-        assert!(scores.map(descending).is_sorted_by(|a, b| a < b));
-        assert_eq!(descending(0.0), descending(-0.0));
-    }
-
-    #[test]
-    fn keys_are_sorted() {
-        let mut spare = Vec::new();
-        for (count, upper) in [(10, 5), (2048, 1), (5000, 3), (40_000, 1 << 13), (9000, 1 << 32)] {
-            let mut random = generator(0, "keys", count);
-            let mut keys: Vec<u64> =
-                (0..count).map(|row| below(&mut random, upper) << 32 | row).collect();
-            let mut expected = keys.clone();
-            expected.sort_unstable();
-            sort_by_upper_half(&mut keys, &mut spare);
-            assert!(keys == expected, "{count} keys");
-        }
-    }
-}

@@ -85,7 +85,7 @@ impl Sweep<'_> {
 
     /// Number of candidates of a query.
     pub(super) fn candidates(&self, query: usize) -> u64 {
-        self.pool.size(query, self.ensemble.candidates())
+        self.pool.size(query, self.ensemble.all.len())
     }
 
     /// Candidates that are a point.
@@ -258,7 +258,7 @@ pub(super) fn find(
     places: Range<usize>,
 ) -> Result<Vec<Found>, Error> {
     let size = (SCORES / sweep.ensemble.distinct().max(1)).clamp(1, QUERIES);
-    let tolerance = sweep.combiner.tolerance(sweep.ensemble.candidates().len() as u64);
+    let tolerance = sweep.combiner.tolerance(sweep.ensemble.all.len() as u64);
     sweep.combined(size, |_, scores| {
         let mut scores = Cow::Borrowed(scores);
         if tolerance > 0.0 {

@@ -217,27 +217,3 @@ impl<S: Score> Reduce<S> for Counter<'_, S> {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::pass::Scores;
-    use super::*;
-
-    #[test]
-    fn the_gold_row_ties_by_identity() {
-        let gold = GoldTile { bars: vec![1.5; LANES], places: vec![(7, 3, 1.0), (9, 3, 8.0)] };
-        let counts = || vec![0; LANES];
-        let mut counter = Counter { gold: &gold, tally: &[], above: counts(), tied: counts() };
-        // Row 7 would be above lane 3 by a rounding error; row 9 lies beyond the block.
-        let mut scores = Scores {
-            table: &mut [1.0 + f32::EPSILON; 3 * LANES],
-            lanes: LANES,
-            first_row: 6,
-            constants: &[0.5; 3],
-            multiplicities: &[1, 2, 4],
-        };
-        assert!(scores.reduce(&mut counter));
-        assert_eq!((counter.above[3], counter.tied[3]), (5, 2));
-        assert_eq!((counter.above[4], counter.tied[4]), (7, 0));
-    }
-}

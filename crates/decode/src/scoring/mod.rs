@@ -26,8 +26,6 @@ pub(crate) use gold::{Gold, GoldTile, check_gold};
 pub(crate) use pass::{Buffers, Listed, Pass, Scores, Span, gather, not_finite};
 pub(crate) use reduce::{Reduce, Score, each_span, finite, scan};
 pub(crate) use shortlist::{TopK, WantedRows, descending, first_by, leading};
-#[cfg(test)]
-pub(crate) use tile::MANY;
 pub(crate) use tile::{Blocking, QueryTile, product};
 
 /// Refuses queries and candidates of different dimensions, and sets that cannot be counted.
@@ -40,6 +38,3 @@ pub(crate) fn check(queries: &Queries, candidates: &dyn CandidateBlocks) -> Resu
     }
     check_count(if candidates.rows() == 0 { 0 } else { candidates.candidates() })
 }
-
-#[cfg(test)]
-mod tests;

@@ -261,30 +261,3 @@ impl PartialEq for Entry {
 }
 
 impl Eq for Entry {}
-
-#[cfg(test)]
-mod tests {
-    use super::super::pass::Scores;
-    use super::*;
-
-    #[test]
-    fn ties_go_to_the_first_rows_in_whatever_order_blocks_come() {
-        let lists = [Shortlist::new(2), Shortlist::new(2)];
-        for first_row in [8, 4, 0] {
-            let mut table = vec![1.0f32; 4 * LANES];
-            table[LANES + 1] = if first_row == 8 { 2.0 } else { 0.0 };
-            let mut scores = Scores {
-                table: &mut table,
-                lanes: LANES,
-                first_row,
-                constants: &[0.0; 4],
-                multiplicities: &[1; 4],
-            };
-            let mut tile = TopTile { lists: &lists, lanes: LANES, wanted: None };
-            assert!(scores.reduce(&mut tile));
-        }
-        let rows =
-            |list: Shortlist| list.into_sorted().iter().map(|&(row, _)| row).collect::<Vec<_>>();
-        assert_eq!(lists.map(rows), [vec![0, 1], vec![9, 0]]);
-    }
-}

@@ -11,7 +11,7 @@ use crate::{CandidateBlocks, Error, Queries};
 const DEPTH: usize = 256;
 
 /// Queries and coordinates from which on codes of candidates are worth their making.
-pub(crate) const MANY: usize = 256;
+const MANY: usize = 256;
 const DEEP: usize = 24;
 /// Queries up to which codes that are there are faster without instructions for them, since they are a quarter of
 /// the bytes.

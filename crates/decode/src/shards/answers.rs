@@ -6,14 +6,73 @@ use std::ops::Range;
 
 use super::Shards;
 use super::file::Shard;
-use crate::error::{check_len, missing_gold};
-use crate::hits::{self, check_k};
-use crate::scoring::{WantedRows, check_gold};
-use crate::standing::{self, wanted_first, wanted_rows};
-use crate::{
-    CandidateBlocks, CandidateParts, Candidates, CodedBlock, Decoded, Error, Hit, MissingGold,
-    Queries, ScoreBlock, Standings,
-};
+use crate::error::check_len;
+use crate::scoring::WantedRows;
+use crate::standing::{wanted_first, wanted_rows};
+use crate::{CandidateBlocks, CandidateParts, Candidates, CodedBlock, Error, ScoreBlock};
+
+/// All candidates, in one place or in shards.
+#[derive(Clone, Copy, Debug)]
+pub enum AllCandidates<'a> {
+    /// Those of a set that each process has whole.
+    Whole(&'a Candidates),
+    /// Those of which each process holds some.
+    Shards(&'a Shards),
+}
+
+impl<'a> AllCandidates<'a> {
+    /// Number of candidates, duplicates counted.
+    #[expect(clippy::len_without_is_empty, reason = "there is at least one candidate")]
+    pub fn len(self) -> usize {
+        match self {
+            Self::Whole(all) => all.len(),
+            Self::Shards(shards) => shards.len(),
+        }
+    }
+
+    /// Where candidates are, by id; none for an id that is no candidate's.
+    ///
+    /// # Errors
+    /// As [`Shards::find`].
+    pub fn find<S: AsRef<str>>(self, ids: &[S]) -> Result<Vec<Option<Place>>, Error> {
+        let find = |all: &Candidates, id: &str| {
+            all.find(id).map(|candidate| Place { candidate, row: all.class_of(candidate) })
+        };
+        match self {
+            Self::Whole(all) => Ok(ids.iter().map(|id| find(all, id.as_ref())).collect()),
+            Self::Shards(shards) => shards.find(ids),
+        }
+    }
+
+    /// Candidates that have these numbers, with ids, labels, coordinates and constants: all of a whole set, of
+    /// shards those with the numbers, or of no numbers the first.
+    ///
+    /// # Errors
+    /// As [`Shards::some`].
+    pub fn some(
+        self,
+        numbers: impl IntoIterator<Item = usize>,
+    ) -> Result<SomeCandidates<'a>, Error> {
+        match self {
+            Self::Whole(all) => {
+                Ok(SomeCandidates { candidates: Cow::Borrowed(all), numbers: None })
+            }
+            Self::Shards(shards) => shards.some(numbers),
+        }
+    }
+
+    /// What `scan` finds in all candidates, of which every process is given the distinct rows `rows`.
+    pub(crate) fn with_rows<T>(
+        self,
+        rows: impl Iterator<Item = usize>,
+        scan: impl FnOnce(&dyn CandidateBlocks) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        match self {
+            Self::Whole(all) => scan(all),
+            Self::Shards(shards) => scan(&GivenRows::of(shards, rows)?),
+        }
+    }
+}
 
 /// Where a candidate is among all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,26 +83,27 @@ pub struct Place {
     pub row: u32,
 }
 
-/// Some of the candidates of shards, which every rank has.
+/// Candidates by their numbers among all.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SomeCandidates {
-    /// The candidates, in their order, with the distinct rows that they have, numbered anew.
-    pub candidates: Candidates,
-    /// Their numbers among all, ascending.
-    pub numbers: Vec<usize>,
+pub struct SomeCandidates<'a> {
+    /// The candidates, in their order; some of those in shards have the distinct rows numbered anew.
+    pub candidates: Cow<'a, Candidates>,
+    /// Their numbers among all, ascending; none where these are all.
+    pub numbers: Option<Vec<usize>>,
 }
 
-impl SomeCandidates {
+impl SomeCandidates<'_> {
     /// The place among these of a candidate by its number among all.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] for a candidate that is not here.
     pub fn place(&self, number: usize) -> Result<usize, Error> {
+        let Some(numbers) = &self.numbers else { return Ok(number) };
         let missing = |_| {
-            let allowed = format!("the numbers of {} of the candidates", self.numbers.len());
+            let allowed = format!("the numbers of {} of the candidates", numbers.len());
             Error::out_of_range(format!("candidate {number}"), allowed)
         };
-        self.numbers.binary_search(&number).map_err(missing)
+        numbers.binary_search(&number).map_err(missing)
     }
 }
 
@@ -154,12 +214,18 @@ impl Shards {
         Ok(places)
     }
 
-    /// Some candidates, by number, with ids, labels, coordinates and constants; at least one, and each once.
+    /// Some candidates, by number, with ids, labels, coordinates and constants, each once; the first for no numbers.
     ///
     /// # Errors
-    /// [`Error::TooFew`] for none; those of damaged files; [`dsokr_basis::Error::Process`] for those of other ranks.
-    pub fn some(&self, numbers: impl IntoIterator<Item = usize>) -> Result<SomeCandidates, Error> {
-        let wanted: BTreeSet<usize> = numbers.into_iter().collect();
+    /// Those of damaged files; [`dsokr_basis::Error::Process`] for those of other ranks.
+    pub fn some(
+        &self,
+        numbers: impl IntoIterator<Item = usize>,
+    ) -> Result<SomeCandidates<'static>, Error> {
+        let mut wanted: BTreeSet<usize> = numbers.into_iter().collect();
+        if wanted.is_empty() {
+            wanted.insert(0);
+        }
         let ranks = self.ranks()?;
         let (mut counts, mut texts) = (Vec::<u64>::new(), Vec::<u8>::new());
         for own in self.answering() {
@@ -201,22 +267,24 @@ impl Shards {
             parts.labels.push(label);
             parts.class.push(class);
         }
-        Ok(SomeCandidates { candidates: Candidates::new(parts)?, numbers })
+        let candidates = Cow::Owned(Candidates::new(parts)?);
+        Ok(SomeCandidates { candidates, numbers: Some(numbers) })
     }
 
     /// The first k candidates of some rows, by number; the first wanted one first, where `wanted` says it of the
-    /// candidates of each shard of this rank.
-    fn members(
+    /// candidates of [`held`](Self::held).
+    pub(crate) fn members(
         &self,
         rows: impl Iterator<Item = usize>,
         k: usize,
-        wanted: Option<&[&[bool]]>,
+        wanted: Option<&[bool]>,
     ) -> Result<HashMap<usize, Vec<u32>>, Error> {
+        let wanted = wanted.map(|wanted| self.each_shard(wanted)).transpose()?;
         let chosen: BTreeSet<usize> = rows.collect();
         let mut listed = Vec::<u64>::new();
         for (at, own) in self.own.iter().enumerate().filter(|(_, own)| own.answers) {
             let rows = &own.rows;
-            let wanted = wanted.map(|wanted| wanted[at]);
+            let wanted = wanted.as_ref().map(|wanted| wanted[at]);
             for &row in chosen.range(rows.clone()) {
                 let members = own.candidates.members((row - rows.start) as u32);
                 let members = wanted_first(&members, wanted);
@@ -247,82 +315,14 @@ impl Shards {
         self.own.iter().find(has)
     }
 
-    /// Distinct rows of the gold candidates, by id; see [`Pool::gold`](crate::Pool::gold).
-    ///
-    /// # Errors
-    /// As [`Pool::gold`](crate::Pool::gold); those of [`find`](Self::find).
-    pub fn gold(
-        &self,
-        queries: &Queries,
-        gold: &[String],
-        missing: MissingGold,
-    ) -> Result<Vec<Option<u32>>, Error> {
-        check_len("gold ids", gold.len(), queries.len())?;
-        let found = self.find(gold)?.into_iter().zip(gold).enumerate();
-        found
-            .map(|(query, (place, id))| match (place, missing) {
-                (None, MissingGold::Error) => {
-                    Err(missing_gold(&queries.name(query), &format!("{id:?}")))
-                }
-                (place, _) => Ok(place.map(|place| place.row)),
-            })
-            .collect()
-    }
-
-    /// Ranks the gold rows and finds the k best candidates of every query; k may be 0.
-    ///
-    /// # Errors
-    /// As [`rank`](crate::rank) and [`top_k`](crate::top_k); [`dsokr_basis::Error::Process`] for those of other ranks.
-    pub fn decode(
-        &self,
-        queries: &Queries,
-        gold: &[Option<u32>],
-        k: usize,
-    ) -> Result<Vec<Decoded>, Error> {
-        if k > 0 {
-            check_k(k, self.len() as u64)?;
-        }
-        check_gold(queries, gold, self.rows)?;
-        let given = GivenRows::of(self, gold.iter().flatten().map(|&row| row as usize))?;
-        let found = hits::decode(queries, gold, &given, k)?;
-        let rows = found.rows.iter().flatten().map(|hit| hit.row);
-        let members = self.members(rows, k, None)?;
-        Ok(found.decoded(k, |row| members.get(&row).map_or(&[][..], Vec::as_slice).into()))
-    }
-
-    /// The k best candidates of every query, best first, ties in the order of the candidates.
-    ///
-    /// # Errors
-    /// As [`top_k`](crate::top_k); [`dsokr_basis::Error::Process`] for those of other ranks.
-    pub fn top_k(&self, queries: &Queries, k: usize) -> Result<Vec<Vec<Hit>>, Error> {
-        check_k(k, self.len() as u64)?;
-        let decoded = self.decode(queries, &vec![None; queries.len()], k)?;
-        Ok(decoded.into_iter().map(|query| query.hits).collect())
-    }
-
-    /// The best wanted candidates of every query at some places, with where they stand among all candidates; see
-    /// [`Ensemble::standings`](crate::Ensemble::standings). `wanted` is about the candidates of [`held`](Self::held).
-    ///
-    /// # Errors
-    /// [`Error::Length`] unless `wanted` has an entry a candidate; else as [`top_k`](Self::top_k).
-    pub fn standings(
-        &self,
-        queries: &Queries,
-        wanted: Option<&[bool]>,
-        places: Range<usize>,
-    ) -> Result<Vec<Standings>, Error> {
-        let each = wanted.map(|wanted| self.each_shard(wanted)).transpose()?;
-        let rows = each.as_ref().map(|each| {
-            WantedRows::new(self.own.iter().zip(each).map(|(own, wanted)| {
+    /// The distinct rows with a wanted candidate, where `wanted` says it of the candidates of [`held`](Self::held).
+    pub(crate) fn wanted_rows(&self, wanted: &[bool]) -> Result<WantedRows, Error> {
+        let each = self.own.iter().zip(self.each_shard(wanted)?);
+        Ok(WantedRows::new(
+            each.map(|(own, wanted)| {
                 (own.rows.start, wanted_rows(own.candidates.classes(), wanted))
-            }))
-        });
-        let given = GivenRows::of(self, [])?;
-        let found = standing::find(queries, &given, rows.as_ref(), places)?;
-        let rows = found.iter().flat_map(|found| &found.rows).map(|&(row, _)| row);
-        let members = self.members(rows, usize::MAX, each.as_deref())?;
-        let of_row = |row: usize| members.get(&row).cloned().unwrap_or_default();
-        Ok(found.into_iter().map(|found| found.standings(|score| score, of_row)).collect())
+            }),
+        ))
     }
 
     /// What is said of the candidates of [`held`](Self::held), of each shard.

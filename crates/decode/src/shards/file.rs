@@ -133,6 +133,7 @@ fn name(at: usize, of: usize) -> String {
 }
 
 /// A part of the distinct rows of candidates, with the candidates of these rows, that this rank holds.
+#[derive(Debug)]
 pub(super) struct Shard {
     /// Those of the shard, numbered in their order.
     pub candidates: Candidates,

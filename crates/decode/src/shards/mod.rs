@@ -16,7 +16,7 @@ use crate::blocks::check_count;
 use crate::candidates::HUGE;
 use crate::{CandidateBlocks, Candidates, Error, Precision};
 
-pub use answers::{Place, SomeCandidates};
+pub use answers::{AllCandidates, Place, SomeCandidates};
 pub(crate) use file::Part;
 use file::Shard;
 pub use file::ShardSet;
@@ -28,7 +28,9 @@ pub use file::ShardSet;
 /// coordinates were rounded ([`Precision::F16`]).
 ///
 /// ```
-/// use dsokr_decode::{CandidateParts, Candidates, Precision, Queries, ShardSet, Shards};
+/// use dsokr_decode::{
+///     CandidateParts, Candidates, Combination, Ensemble, Pool, Precision, Queries, ShardSet, Shards,
+/// };
 ///
 /// let ids = ["a", "b", "c"].map(String::from).to_vec();
 /// let coordinates = vec![1.0, 0.0, 0.0, 1.0];
@@ -45,12 +47,13 @@ pub use file::ShardSet;
 /// Shards::write(&Candidates::new(parts)?, &set)?;
 ///
 /// let shards = Shards::open(folder.path(), "run 1")?;
-/// let hits = shards.top_k(&Queries::new(2, &[0.0, 2.0])?, 2)?;
+/// let ensemble = Ensemble::sharded("run 1", Queries::new(2, &[0.0, 2.0])?, &shards)?;
+/// let hits = ensemble.top_k(Pool::Shared, &Combination::default(), 2)?;
 /// let some = shards.some(hits[0].iter().map(|hit| hit.candidate))?;
-/// let found: Vec<_> = some.numbers.iter().zip(some.candidates.ids()).collect();
-/// assert_eq!(found, [(&1, "b"), (&2, "c")]);
+/// assert_eq!(some.candidates.ids().collect::<Vec<_>>(), ["b", "c"]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[derive(Debug)]
 pub struct Shards {
     precision: Precision,
     of: usize,
@@ -224,25 +227,4 @@ fn assigned(rank: usize, size: usize, of: usize) -> Vec<(usize, usize, usize)> {
     let at = rank * of / size;
     let first = |at: usize| (at * size).div_ceil(of);
     vec![(at, rank - first(at), first(at + 1) - first(at))]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_share_of_every_shard_is_one_ranks() {
-        for size in 1..9 {
-            for of in 1..9 {
-                let mut all: Vec<_> = (0..size).flat_map(|rank| assigned(rank, size, of)).collect();
-                assert!((0..size).all(|rank| !assigned(rank, size, of).is_empty()));
-                all.sort_unstable();
-                let shares = |at| all.iter().filter(move |own| own.0 == at).count();
-                let expected =
-                    (0..of).flat_map(|at| (0..shares(at)).map(move |s| (at, s, shares(at))));
-                assert_eq!(all, expected.collect::<Vec<_>>(), "{size} {of}");
-                assert!((0..of).all(|at| shares(at) > 0));
-            }
-        }
-    }
 }

@@ -6,7 +6,7 @@ use dsokr_decode::{
     PerQuery, Pool, Queries, Rank,
 };
 
-use crate::common::message;
+use crate::common::{message, rank_in};
 
 const CANDIDATES: usize = 40;
 const QUERIES: usize = 25;
@@ -88,7 +88,7 @@ fn filtered_ranks_are_those_of_a_naive_loop() {
             let row_names = names("row", rows.len());
             let missing = MissingGold::RankInfinity;
             let found = pool.gold(&row_names, golds.ids(), &candidates, missing).unwrap();
-            let ranks = pool.rank(&rows, &found, &candidates).unwrap();
+            let ranks = rank_in(pool, &rows, &found, &candidates).unwrap();
             let chosen = golds.choose(&ranks).unwrap();
             for query in 0..QUERIES {
                 let score = |c: usize| {
@@ -135,11 +135,11 @@ fn one_right_candidate_ranks_as_without_a_filter() {
     let queries = Queries::new(2, &z).unwrap();
     let found =
         Pool::Shared.gold(&names("q", QUERIES), golds.ids(), &candidates, MissingGold::Error);
-    let ranks = Pool::Shared.rank(&queries, &found.unwrap(), &candidates).unwrap();
+    let ranks = rank_in(Pool::Shared, &queries, &found.unwrap(), &candidates).unwrap();
     let chosen: Vec<Option<Rank>> =
         golds.choose(&ranks).unwrap().into_iter().map(|chosen| chosen.rank).collect();
     assert_eq!(chosen, ranks);
-    let metrics = Metrics::of(&chosen, &candidates).unwrap();
+    let metrics = Metrics::from_ranks(&chosen, candidates.len(), candidates.duplicates()).unwrap();
     assert_eq!(metrics.candidates_per_query, None);
 }
 

@@ -1,9 +1,11 @@
 //! All tests but those of peak memory, which need a process each.
 
 mod candidates;
+mod codes;
 mod common;
 mod ensemble;
 mod exact;
+mod expected_f1;
 mod golds;
 mod hubs;
 mod label_sets;
@@ -14,6 +16,7 @@ mod per_query;
 mod permutations;
 mod rank;
 mod report;
+mod scores;
 mod shards;
 mod standings;
 mod top_k;

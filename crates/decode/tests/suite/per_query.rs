@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::common::{Set, golds, integer_queries, message, real_queries};
+use crate::common::{
+    Set, golds, integer_queries, message, metrics_in, rank_in, real_queries, top_k_in,
+};
 use dsokr_basis::random::{below, generator};
 use dsokr_decode::{
     CandidateParts, Candidates, Error, Metrics, MissingGold, PerQuery, Pool, Queries,
@@ -25,13 +27,13 @@ fn complete_lists_give_what_the_shared_set_gives() {
         let queries = Queries::new(dim, &rows).unwrap();
         let (shared, own) = (Pool::Shared, Pool::PerQuery(&lists));
         assert_eq!(
-            shared.rank(&queries, &gold, &candidates).unwrap(),
-            own.rank(&queries, &gold, &candidates).unwrap()
+            rank_in(shared, &queries, &gold, &candidates).unwrap(),
+            rank_in(own, &queries, &gold, &candidates).unwrap()
         );
         for k in [1, 10, 800] {
             assert_eq!(
-                shared.top_k(&queries, &candidates, k).unwrap(),
-                own.top_k(&queries, &candidates, k).unwrap()
+                top_k_in(shared, &queries, &candidates, k).unwrap(),
+                top_k_in(own, &queries, &candidates, k).unwrap()
             );
         }
     }
@@ -60,8 +62,8 @@ fn random_lists_equal_brute_force() {
     let per_query = PerQuery::new(&lists, &candidates).unwrap();
     let pool = Pool::PerQuery(&per_query);
     let queries = Queries::new(dim, &rows).unwrap();
-    let ranks = pool.rank(&queries, &classes(&candidates, &gold), &candidates).unwrap();
-    let best = pool.top_k(&queries, &candidates, 1).unwrap();
+    let ranks = rank_in(pool, &queries, &classes(&candidates, &gold), &candidates).unwrap();
+    let best = top_k_in(pool, &queries, &candidates, 1).unwrap();
     for (at, query) in rows.chunks(dim).enumerate() {
         let list: Vec<usize> = lists[at].iter().map(|&candidate| candidate as usize).collect();
         assert_eq!(ranks[at], Some(set.rank(query, gold[at], &list)));
@@ -92,15 +94,15 @@ fn a_gold_candidate_outside_of_its_list_is_missing() {
 
     let queries = Queries::new(2, &[1.0; 4]).unwrap();
     assert_eq!(
-        message(pool.rank(&queries, &[Some(0), Some(1)], &candidates)),
+        message(rank_in(pool, &queries, &[Some(0), Some(1)], &candidates)),
         "query #1: its gold candidate of row 1 is not among its candidates"
     );
     assert_eq!(
-        message(pool.top_k(&queries, &candidates, 3)),
+        message(top_k_in(pool, &queries, &candidates, 3)),
         "query #0: the top 3 candidates were asked for, allowed: 1..=2"
     );
     let one = PerQuery::new(&[vec![0]], &candidates).unwrap();
-    let ranks = Pool::PerQuery(&one).rank(&queries, &[None, None], &candidates);
+    let ranks = rank_in(Pool::PerQuery(&one), &queries, &[None, None], &candidates);
     assert_eq!(message(ranks), "1 candidate lists, expected 2");
 }
 
@@ -128,16 +130,19 @@ fn metrics_count_the_candidates_of_the_lists() {
     ] {
         let lists = PerQuery::new(&lists, &candidates).unwrap();
         let pool = Pool::PerQuery(&lists);
-        let ranks = pool.rank(&queries, &gold, &candidates).unwrap();
-        let metrics = pool.metrics(&ranks, &candidates).unwrap();
+        let ranks = rank_in(pool, &queries, &gold, &candidates).unwrap();
+        let metrics = metrics_in(pool, &ranks, &candidates).unwrap();
         assert_eq!(metrics, Metrics::from_ranks(&ranks, count, duplicates).unwrap());
-        let few = pool.metrics(&ranks[..1], &candidates);
+        let few = metrics_in(pool, &ranks[..1], &candidates);
         assert_eq!(message(few), "2 candidate lists, expected 1");
     }
-    let ranks = Pool::Shared.rank(&queries, &gold, &candidates).unwrap();
-    let metrics = Pool::Shared.metrics(&ranks, &candidates).unwrap();
+    let ranks = rank_in(Pool::Shared, &queries, &gold, &candidates).unwrap();
+    let metrics = metrics_in(Pool::Shared, &ranks, &candidates).unwrap();
     assert_eq!((metrics.candidates, metrics.duplicate_candidates), (6, 3));
-    assert_eq!(metrics, Metrics::of(&ranks, &candidates).unwrap());
+    assert_eq!(
+        metrics,
+        Metrics::from_ranks(&ranks, candidates.len(), candidates.duplicates()).unwrap()
+    );
 }
 
 #[test]
@@ -149,10 +154,10 @@ fn lists_for_other_candidates_are_refused() {
     let queries = Queries::new(2, &[1.0; 2]).unwrap();
     let (names, gold) = (["q".to_string()], ["c0".to_string()]);
     for error in [
-        pool.rank(&queries, &[Some(0)], &few).unwrap_err(),
-        pool.top_k(&queries, &few, 1).unwrap_err(),
+        rank_in(pool, &queries, &[Some(0)], &few).unwrap_err(),
+        top_k_in(pool, &queries, &few, 1).unwrap_err(),
         pool.gold(&names, &gold, &few, MissingGold::Error).unwrap_err(),
-        pool.metrics(&[None], &few).unwrap_err(),
+        metrics_in(pool, &[None], &few).unwrap_err(),
     ] {
         assert_eq!(error.to_string(), "4 candidates, expected 6");
     }

@@ -75,7 +75,7 @@ fn zero_predictions_score_at_chance() {
     let gold = classes(&candidates, &golds(2, 40, 500));
     let zeros = vec![0.0; 40 * 8];
     let ranks = rank(&Queries::new(8, &zeros).unwrap(), &gold, &candidates).unwrap();
-    let metrics = Metrics::of(&ranks, &candidates).unwrap();
+    let metrics = Metrics::from_ranks(&ranks, candidates.len(), candidates.duplicates()).unwrap();
     let harmonic: f64 = (1..=500).map(|rank| 1.0 / f64::from(rank)).sum();
     assert!((metrics.mrr - harmonic / 500.0).abs() < 1e-12);
     assert!((metrics.hits_1 - 1.0 / 500.0).abs() < 1e-15);
@@ -133,7 +133,7 @@ fn a_missing_gold_is_an_error_or_rank_infinity() {
     let queries = Queries::named(&names, 2, &[1.0, 0.0, 1.0, 0.0]).unwrap();
     let ranks = rank(&queries, &gold, &candidates).unwrap();
     assert!(ranks[0].is_some() && ranks[1].is_none());
-    let metrics = Metrics::of(&ranks, &candidates).unwrap();
+    let metrics = Metrics::from_ranks(&ranks, candidates.len(), candidates.duplicates()).unwrap();
     assert_eq!(metrics.mrr, ranks[0].unwrap().expected_reciprocal() / 2.0);
     assert_eq!((metrics.missing_gold, metrics.mean_rank), (1, None));
 }

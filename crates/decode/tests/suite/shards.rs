@@ -7,7 +7,7 @@ use std::path::Path;
 use dsokr_basis::processes::{Processes, threads};
 use dsokr_decode::{
     CandidateBlocks, CandidateParts, Candidates, Combination, Decoded, Ensemble, Error, Member,
-    MissingGold, Pool, Precision, Queries, ShardSet, Shards,
+    MissingGold, PerQuery, Pool, Precision, Queries, ShardSet, Shards, fit_weights,
 };
 
 use crate::common::{Set, golds, integer_queries, message, real_queries};
@@ -62,7 +62,7 @@ fn shards_find_what_all_candidates_do() {
                     _ => &all,
                 };
                 let one = decode(&rows, all, &gold, k);
-                for (of, size) in [(1, 3), (2, 2), (3, 2), (3, 7), (5, 1)] {
+                for (of, size) in [(1, 3), (2, 2), (3, 2), (3, 7), (5, 1), (2, 5), (4, 6)] {
                     if of > distinct {
                         continue;
                     }
@@ -71,10 +71,11 @@ fn shards_find_what_all_candidates_do() {
                     for found in threads(size, || {
                         let shards = Shards::open(folder.path(), "these")?;
                         assert_eq!((shards.len(), shards.distinct()), (count, distinct));
-                        let queries = Queries::new(dim, &rows)?;
+                        let ensemble = Ensemble::sharded("", Queries::new(dim, &rows)?, &shards)?;
                         let missing = MissingGold::RankInfinity;
-                        let places = shards.gold(&queries, &gold, missing)?;
-                        let decoded = shards.decode(&queries, &places, k)?;
+                        let places = ensemble.gold(Pool::Shared, &gold, missing)?;
+                        let rule = Combination::Rank { weights: None };
+                        let decoded = ensemble.decode(Pool::Shared, &rule, &places, k)?;
                         let hits = decoded.iter().flat_map(|query| &query.hits);
                         let some = shards.some(hits.map(|hit| hit.candidate))?;
                         Ok::<_, Error>((decoded, some))
@@ -84,7 +85,7 @@ fn shards_find_what_all_candidates_do() {
                             decoded == one,
                             "{precision}: {of} shards, {size} ranks, seed {seed}"
                         );
-                        for (at, &number) in some.numbers.iter().enumerate() {
+                        for (at, number) in some.numbers.into_iter().flatten().enumerate() {
                             let (named, row) = (&some.candidates, all.class_of(number));
                             let class = named.class_of(at);
                             assert_eq!(named.id(at), all.id(number));
@@ -168,7 +169,8 @@ fn damaged_coordinates_and_scores_that_overflow_are_errors_of_all_ranks() {
     let find = |rows: Vec<f32>| {
         threads(3, || {
             let shards = Shards::open(folder.path(), "these")?;
-            shards.top_k(&Queries::new(4, &rows)?, 3)
+            let ensemble = Ensemble::sharded("", Queries::new(4, &rows)?, &shards)?;
+            ensemble.top_k(Pool::Shared, &Combination::default(), 3)
         })
     };
     for (rank, found) in find(vec![1.0; 4]).into_iter().enumerate() {
@@ -188,6 +190,23 @@ fn damaged_coordinates_and_scores_that_overflow_are_errors_of_all_ranks() {
     for found in find(vec![f32::MAX, f32::MAX, f32::MAX, f32::MAX]) {
         assert!(message(found).contains("is not a finite number"));
     }
+}
+
+#[test]
+fn lists_and_weights_need_all_candidates_in_one_place() {
+    let (folder, all) = (tempfile::tempdir().unwrap(), Set::reals(1, 40, 30, 4).candidates());
+    write(&all, folder.path(), 2, Precision::F32);
+    let shards = Shards::open(folder.path(), "these").unwrap();
+    let ensemble = Ensemble::sharded("run", Queries::new(4, &[1.0; 4]).unwrap(), &shards).unwrap();
+    let (lists, rule) = (PerQuery::new(&[vec![0]], &all).unwrap(), Combination::default());
+    let found = ensemble.decode(Pool::PerQuery(&lists), &rule, &[None], 1);
+    let expected = "lists of queries, allowed: all candidates, where they are in shards";
+    assert_eq!(message(found), expected);
+    let found = fit_weights(&ensemble, Pool::Shared, &rule, &[Some(0)], 0);
+    assert_eq!(message(found), "the weights of models whose candidates are in shards");
+    // two queries of one dimension
+    let found = Ensemble::sharded("run", Queries::new(1, &[1.0; 2]).unwrap(), &shards);
+    assert!(message(found).starts_with("ensemble member \"run\": queries of dimension 1"));
 }
 
 #[test]

@@ -112,7 +112,8 @@ fn wanted_candidates_stand_where_every_comparison_says() {
                         let own: Vec<bool> = held.map(own).collect();
                         let count = shards.count_wanted(&own)?;
                         assert_eq!(count, wanted.iter().filter(|&&wanted| wanted).count());
-                        shards.standings(&Queries::new(dim, &rows)?, Some(&own), range.clone())
+                        let ensemble = Ensemble::sharded("", Queries::new(dim, &rows)?, &shards)?;
+                        ensemble.standings(&rule, Some(&own), range.clone())
                     };
                     for found in threads(size, find) {
                         assert_eq!(

@@ -5,7 +5,8 @@ use dsokr_basis::features::{BitRows, distinct};
 use dsokr_basis::random::{generator, unit};
 use dsokr_basis::{Features, Kernel, Mat, RowSource};
 use dsokr_decode::{
-    CandidateParts, Candidates, HitsAt, Metrics, MissingGold, PerQuery, Pool, Queries, Rank,
+    CandidateParts, Candidates, Combination, Ensemble, HitsAt, Metrics, MissingGold, PerQuery,
+    Pool, Queries, Rank,
 };
 use dsokr_machines::{
     Arithmetic, Ideal, KernelWeighting, OutputSpace, Spectrum, TrainingInputs, alignf, combine,
@@ -122,8 +123,10 @@ impl Metabolites {
         let lists = PerQuery::new(&self.lists(), &candidates).unwrap();
         let pool = Pool::PerQuery(&lists);
         let gold = &ids[TRAIN..TRAIN + TEST];
-        let rows = pool.gold(gold, gold, &candidates, MissingGold::Error).unwrap();
-        pool.rank(&Queries::named(gold, points.dimension, &z).unwrap(), &rows, &candidates).unwrap()
+        let queries = Queries::named(gold, points.dimension, &z).unwrap();
+        let model = Ensemble::one(queries, &candidates, None).unwrap();
+        let rows = model.gold(pool, gold, MissingGold::Error).unwrap();
+        model.rank(pool, &Combination::default(), &rows).unwrap()
     }
 }
 

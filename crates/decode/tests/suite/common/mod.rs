@@ -2,11 +2,43 @@
 #![allow(dead_code)] // the test of memory uses a part
 
 use dsokr_basis::random::{below, generator, unit};
-use dsokr_decode::{CandidateParts, Candidates, Error, Rank};
+use dsokr_decode::{
+    CandidateParts, Candidates, Combination, Ensemble, Error, Hit, Metrics, Pool, Queries, Rank,
+};
 
 /// The message of an error.
 pub fn message<T: std::fmt::Debug>(result: Result<T, Error>) -> String {
     result.unwrap_err().to_string()
+}
+
+/// The ranks of one model.
+pub fn rank_in(
+    pool: Pool,
+    queries: &Queries,
+    gold: &[Option<u32>],
+    candidates: &Candidates,
+) -> Result<Vec<Option<Rank>>, Error> {
+    Ensemble::one(*queries, candidates, None)?.rank(pool, &Combination::default(), gold)
+}
+
+/// The hits of one model.
+pub fn top_k_in(
+    pool: Pool,
+    queries: &Queries,
+    candidates: &Candidates,
+    k: usize,
+) -> Result<Vec<Vec<Hit>>, Error> {
+    Ensemble::one(*queries, candidates, None)?.top_k(pool, &Combination::default(), k)
+}
+
+/// The metrics of the ranks of one model.
+pub fn metrics_in(
+    pool: Pool,
+    ranks: &[Option<Rank>],
+    candidates: &Candidates,
+) -> Result<Metrics, Error> {
+    let dim = dsokr_decode::CandidateBlocks::dim(candidates);
+    Ensemble::one(Queries::new(dim, &[])?, candidates, None)?.metrics(pool, ranks)
 }
 
 /// A candidate set in the open: the brute force works on this.

@@ -7,6 +7,8 @@ use super::models::{Models, rules};
 use super::{classes, lists};
 use crate::common::golds;
 
+const MEMORY: usize = 1 << 20;
+
 #[test]
 fn two_members_reach_the_best_of_the_grid() {
     for seed in 0..6 {
@@ -17,7 +19,7 @@ fn two_members_reach_the_best_of_the_grid() {
             let Ok(rule) = rule.with_weights(None) else {
                 continue;
             };
-            let fitted = fit_weights(&ensemble, Pool::Shared, &rule, &gold).unwrap();
+            let fitted = fit_weights(&ensemble, Pool::Shared, &rule, &gold, MEMORY).unwrap();
             for twentieth in 0..=20 {
                 let first = f64::from(twentieth) / 20.0;
                 let tried = rule.with_weights(Some(vec![first, 1.0 - first])).unwrap();
@@ -35,7 +37,8 @@ fn identical_members_keep_equal_weights() {
     let member = models.members()[0];
     let ensemble = dsokr_decode::Ensemble::new(vec![member; 3]).unwrap();
     let gold = classes(&ensemble, &golds(1, 40, 50));
-    let fitted = fit_weights(&ensemble, Pool::Shared, &Combination::default(), &gold).unwrap();
+    let fitted =
+        fit_weights(&ensemble, Pool::Shared, &Combination::default(), &gold, MEMORY).unwrap();
     assert_eq!(fitted.weights, vec![1.0 / 3.0; 3]);
 }
 
@@ -51,7 +54,7 @@ fn a_member_without_information_is_dropped() {
     let ensemble = models.ensemble();
     let gold = classes(&ensemble, &(0..60).collect::<Vec<_>>());
     let rule = Combination::Mean { weights: None, standardise: true };
-    let fitted = fit_weights(&ensemble, Pool::Shared, &rule, &gold).unwrap();
+    let fitted = fit_weights(&ensemble, Pool::Shared, &rule, &gold, MEMORY).unwrap();
     assert!(fitted.weights[0] > 0.6, "{fitted:?}");
     let ranks = ensemble.rank(Pool::Shared, &rule, &gold).unwrap();
     assert!(fitted.mrr > Metrics::from_ranks(&ranks, 60, 0).unwrap().mrr);
@@ -65,19 +68,21 @@ proptest! {
         seed in any::<u64>(),
         members in 1usize..5,
         integers in any::<bool>(),
+        // of none at least 16 rivals of the 70 are kept
+        memory in prop::sample::select(vec![0, 40_000, MEMORY]),
     ) {
         let make = if integers { Models::integers } else { Models::reals };
         let models = make(seed, members, 25, 70);
         let ensemble = models.ensemble();
         let (lists, listed) = lists(seed, &models);
-        let lists = PerQuery::new(&lists, ensemble.candidates()).unwrap();
+        let lists = PerQuery::new(&lists, ensemble.members()[0].candidates).unwrap();
         let mut gold = classes(&ensemble, &golds(seed, 25, 70));
         gold[7] = None;
         for (pool, gold) in
             [(Pool::Shared, gold), (Pool::PerQuery(&lists), classes(&ensemble, &listed))]
         {
             for rule in rules(seed, members) {
-                let Ok(fitted) = fit_weights(&ensemble, pool, &rule, &gold) else {
+                let Ok(fitted) = fit_weights(&ensemble, pool, &rule, &gold, memory) else {
                     prop_assert_eq!(rule.name(), "max");
                     continue;
                 };
@@ -102,7 +107,7 @@ fn weights_do_not_depend_on_threads() {
     for rule in [Combination::default(), Combination::Rank { weights: None }] {
         let run = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| fit_weights(&ensemble, Pool::Shared, &rule, &gold).unwrap())
+            pool.install(|| fit_weights(&ensemble, Pool::Shared, &rule, &gold, MEMORY).unwrap())
         };
         let reference = run(1);
         assert_eq!(reference, run(2));

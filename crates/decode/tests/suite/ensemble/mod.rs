@@ -6,7 +6,7 @@ mod models;
 mod refused;
 mod second_look;
 
-use crate::common::{Set, golds, integer_queries, real_queries};
+use crate::common::{Set, golds, integer_queries, metrics_in, rank_in, real_queries, top_k_in};
 use dsokr_basis::random::{below, generator};
 use dsokr_decode::{
     CandidateParts, Candidates, Combination, Ensemble, Member, Metrics, MissingGold, PerQuery,
@@ -92,8 +92,8 @@ fn one_member_is_the_plain_decoder_bit_for_bit() {
         {
             let rows: Vec<_> = gold.iter().map(|&c| Some(candidates.class_of(c))).collect();
             assert_eq!(rows, classes(&ensemble, &gold));
-            let plain = pool.rank(&queries, &rows, candidates).unwrap();
-            let best = pool.top_k(&queries, candidates, 1).unwrap();
+            let plain = rank_in(pool, &queries, &rows, candidates).unwrap();
+            let best = top_k_in(pool, &queries, candidates, 1).unwrap();
             for rule in rules(seed, 1) {
                 let ranks = ensemble.rank(pool, &rule, &rows).unwrap();
                 assert_eq!(ranks, plain, "{rule:?}");
@@ -107,7 +107,7 @@ fn one_member_is_the_plain_decoder_bit_for_bit() {
             }
             assert_eq!(
                 ensemble.metrics(pool, &plain).unwrap(),
-                pool.metrics(&plain, candidates).unwrap()
+                metrics_in(pool, &plain, candidates).unwrap()
             );
         }
     }
@@ -117,7 +117,7 @@ fn one_member_is_the_plain_decoder_bit_for_bit() {
 fn hits_of_one_member_are_those_of_the_plain_decoder() {
     let models = Models::integers(6, 1, 50, 300);
     let candidates = &models.models[0].candidates;
-    let plain = Pool::Shared.top_k(&models.members()[0].queries, candidates, 300).unwrap();
+    let plain = top_k_in(Pool::Shared, &models.members()[0].queries, candidates, 300).unwrap();
     for rule in [Combination::default(), Combination::Max { standardise: false }] {
         assert_eq!(models.ensemble().top_k(Pool::Shared, &rule, 300).unwrap(), plain);
     }
@@ -129,7 +129,7 @@ fn results_do_not_depend_on_threads() {
     let (ensemble, gold) = (models.ensemble(), golds(7, 150, 3000));
     let gold = classes(&ensemble, &gold);
     let (lists, listed) = lists(7, &models);
-    let lists = PerQuery::new(&lists, ensemble.candidates()).unwrap();
+    let lists = PerQuery::new(&lists, ensemble.members()[0].candidates).unwrap();
     let listed = classes(&ensemble, &listed);
     for rule in rules(7, 3) {
         let run = |threads| {
@@ -273,19 +273,20 @@ fn the_mean_is_one_model_of_concatenated_coordinates() {
     let models = Models::integers(8, 4, 60, 500);
     let (dim, rows, candidates) = concatenated(&models);
     let gold = golds(8, 60, 500);
-    let plain = Pool::Shared
-        .rank(
-            &Queries::new(dim, &rows).unwrap(),
-            &gold.iter().map(|&c| Some(c as u32)).collect::<Vec<_>>(),
-            &candidates,
-        )
-        .unwrap();
+    let plain = rank_in(
+        Pool::Shared,
+        &Queries::new(dim, &rows).unwrap(),
+        &gold.iter().map(|&c| Some(c as u32)).collect::<Vec<_>>(),
+        &candidates,
+    )
+    .unwrap();
     let ensemble = models.ensemble();
     assert_eq!(ensemble.rank(Pool::Shared, &rule, &classes(&ensemble, &gold)).unwrap(), plain);
     // Real ones are the same to rounding.
     let models = Models::reals(9, 4, 60, 500);
     let (dim, rows, candidates) = concatenated(&models);
-    let plain = Pool::Shared.top_k(&Queries::new(dim, &rows).unwrap(), &candidates, 500).unwrap();
+    let plain =
+        top_k_in(Pool::Shared, &Queries::new(dim, &rows).unwrap(), &candidates, 500).unwrap();
     let found = models.ensemble().top_k(Pool::Shared, &rule, 500).unwrap();
     for (plain, found) in plain.iter().zip(found) {
         let mut scores = vec![0.0; 500];
@@ -306,7 +307,7 @@ fn a_missing_gold_is_an_error_or_rank_infinity() {
     );
     let gold = ensemble.gold(Pool::Shared, &ids, MissingGold::RankInfinity).unwrap();
     assert_eq!(gold, [Some(ensemble.class_of(3)), None]);
-    let lists = PerQuery::new(&[vec![2], vec![1]], ensemble.candidates()).unwrap();
+    let lists = PerQuery::new(&[vec![2], vec![1]], ensemble.members()[0].candidates).unwrap();
     let listed = Pool::PerQuery(&lists);
     let gold_listed = ensemble.gold(listed, &ids, MissingGold::RankInfinity).unwrap();
     assert_eq!(gold_listed, [None, None]);
@@ -344,7 +345,7 @@ proptest! {
         let mut turned = models.members();
         turned.rotate_left(turn % members);
         let (a, b) = (models.ensemble(), Ensemble::new(turned).unwrap());
-        let place = |c: usize| b.candidates().find(&format!("c{c}")).unwrap();
+        let place = |c: usize| b.members()[0].candidates.find(&format!("c{c}")).unwrap();
         let moved: Vec<usize> = gold.iter().map(|&c| place(c)).collect();
         for rule in rules(seed, members) {
             let summed = matches!(rule, Combination::Mean { .. });

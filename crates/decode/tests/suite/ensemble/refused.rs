@@ -98,7 +98,7 @@ fn rules_must_suit_the_members() {
     }
     let max = Combination::Max { standardise: false };
     assert_eq!(refused(max.with_weights(None)), "the rule \"max\" has no weights");
-    let fitted = fit_weights(&ensemble, Pool::Shared, &max, &gold);
+    let fitted = fit_weights(&ensemble, Pool::Shared, &max, &gold, 0);
     assert_eq!(refused(fitted), "the rule \"max\" has no weights");
     for k in [0, 10] {
         let top = ensemble.top_k(Pool::Shared, &Combination::default(), k);
