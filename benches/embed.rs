@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut ids = Vec::new();
     for line in lines {
         let text = line.get(column).ok_or("a line of the table is too short")?;
-        ids.push(model.tokenizer().encode(text, 256)?.0);
+        ids.push(model.tokenizer.encode(text, 256)?.0);
     }
     ids.sort_by_key(Vec::len);
     let batches: Vec<Vec<&[u32]>> =

@@ -108,12 +108,12 @@ impl Prepare for PretrainedInputs {
     }
 
     fn inputs(&self, split: &Split) -> Result<Vec<TokenIds>, Error> {
-        let tokenizer = self.model.tokenizer();
-        tokenise(split, tokenizer.special_tokens(), |text| tokenizer.encode(text, self.max_length))
+        let tokenizer = &self.model.tokenizer;
+        tokenise(split, tokenizer.special_tokens, |text| tokenizer.encode(text, self.max_length))
     }
 
     fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
-        Ok(self.model.files()?)
+        Ok(self.model.files())
     }
 
     fn load(config: &PretrainedConfig, folder: &Path) -> Result<Self, Error> {

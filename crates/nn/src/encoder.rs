@@ -64,11 +64,6 @@ impl<E: Encoder> Model<E> {
         Self { scale: Some(Param::from_tensor(scale)), ..self }
     }
 
-    /// Coordinates `z` `[batch, p]` in the eigenbasis, which training and decoding use.
-    pub fn coordinates(&self, batch: &[&E::Input], pass: Pass) -> Tensor<2> {
-        self.encoder.forward(batch, pass)
-    }
-
     /// The training pass over the part of a batch behind the inputs `preceding`, with the dropout masks of a pass over
     /// the whole batch: processes that share a batch encode a part each.
     pub fn pass_behind<'i>(&self, key: u64, preceding: impl Iterator<Item = &'i E::Input>) -> Pass

@@ -25,14 +25,14 @@ pub enum Error {
         message: String,
     },
     /// Tensors whose names are not those of the model.
-    #[error("{place}: {missing} missing; {unknown} unknown")]
+    #[error("{place}: {} missing; {} unknown", counted(missing), counted(unknown))]
     Names {
         /// The file and what it should hold.
         place: String,
         /// Tensors of the model that are missing, with the shapes expected.
-        missing: NamedShapes,
+        missing: Vec<(String, Vec<usize>)>,
         /// Tensors that the model does not have, with their shapes.
-        unknown: NamedShapes,
+        unknown: Vec<(String, Vec<usize>)>,
     },
     /// A tensor of the wrong shape.
     #[error("{tensor} has shape {found:?}, the model has {expected:?}")]
@@ -72,8 +72,8 @@ pub(crate) fn check_names(
     missing: impl Iterator<Item = (String, Vec<usize>)>,
     unknown: impl Iterator<Item = (String, Vec<usize>)>,
 ) -> Result<(), Error> {
-    let (missing, unknown) = (NamedShapes(missing.collect()), NamedShapes(unknown.collect()));
-    if missing.0.is_empty() && unknown.0.is_empty() {
+    let (missing, unknown) = (Vec::from_iter(missing), Vec::from_iter(unknown));
+    if missing.is_empty() && unknown.is_empty() {
         return Ok(());
     }
     Err(Error::Names { place: place(), missing, unknown })
@@ -92,21 +92,14 @@ pub(crate) fn check(
     Err(Error::Setting { key, found: found.to_string(), allowed: allowed.into() })
 }
 
-/// Names and shapes of tensors; displayed as their number and the first five.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NamedShapes(pub Vec<(String, Vec<usize>)>);
-
-impl fmt::Display for NamedShapes {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        const SHOWN: usize = 5;
-        write!(f, "{}", self.0.len())?;
-        if self.0.is_empty() {
-            return Ok(());
-        }
-        let named = |(name, shape): &(String, Vec<usize>)| format!("`{name}` {shape:?}");
-        let shown: Vec<String> = self.0.iter().take(SHOWN).map(named).collect();
-        let more = if self.0.len() > SHOWN { ", …" } else { "" };
-        write!(f, " ({}{more})", shown.join(", "))
+/// The number of tensors, and names and shapes of the first five.
+fn counted(tensors: &[(String, Vec<usize>)]) -> String {
+    const SHOWN: usize = 5;
+    let named = |(name, shape): &(String, Vec<usize>)| format!("`{name}` {shape:?}");
+    let shown: Vec<String> = tensors.iter().take(SHOWN).map(named).collect();
+    match tensors.len() {
+        0 => "0".into(),
+        n => format!("{n} ({}{})", shown.join(", "), if n > SHOWN { ", …" } else { "" }),
     }
 }
 
@@ -118,6 +111,7 @@ impl From<dsokr_basis::Error> for Error {
                 Self::Setting { key, found, allowed }
             }
             dsokr_basis::Error::File { path, message } => Self::File { path, message },
+            dsokr_basis::Error::Io { path, source } => Self::file(&path, source),
             other => Self::Basis(other),
         }
     }

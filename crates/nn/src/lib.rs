@@ -36,7 +36,7 @@ mod token_ids;
 pub use bag::{BagBeside, NgramBag, NgramBagConfig};
 pub use device::{Precision, backward, in_pool, is_cpu_engine, on_cpu_engine};
 pub use encoder::{Encoder, Model, PartSize};
-pub use error::{Error, NamedShapes};
+pub use error::Error;
 pub use fused::RowGradient;
 pub use gradient_hooks::{GradientHooks, Receive};
 pub use mlp::{Mlp, MlpConfig};

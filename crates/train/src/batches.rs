@@ -64,7 +64,7 @@ pub fn embed<E: Encoder>(
     for rows in order.chunks(batch) {
         cancellation.check()?;
         let chosen: Vec<&E::Input> = rows.iter().map(|&i| &inputs[i]).collect();
-        let z = model.coordinates(&chosen, Pass::Evaluate).into_data().convert::<f32>();
+        let z = model.encoder.forward(&chosen, Pass::Evaluate).into_data().convert::<f32>();
         let z = z.try_to_vec::<f32>().unwrap_or_default();
         for (row, values) in rows.iter().zip(z.chunks_exact(p)) {
             all[row * p..(row + 1) * p].copy_from_slice(values);

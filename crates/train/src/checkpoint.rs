@@ -2,8 +2,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::str::FromStr;
 
-use burn::optim::{ModuleOptimizer, OptimizerRecord};
-use burn::tensor::Bytes;
 use dsokr_basis::store::{self, Stored, Tensor};
 use dsokr_nn::parameters::{Parameter, Parameters};
 use serde::{Deserialize, Serialize};
@@ -37,25 +35,6 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// Copies an optimiser's state.
-    pub(super) fn optimizer_bytes(optimizer: &ModuleOptimizer) -> Result<Vec<u8>, Error> {
-        let bytes = optimizer.into_bytes().map_err(|e| Error::Optimizer(e.to_string()))?;
-        Ok(bytes.to_vec())
-    }
-
-    /// Puts the state into a fresh optimiser.
-    pub(super) fn restore_optimizer(
-        &self,
-        optimizer: ModuleOptimizer,
-    ) -> Result<ModuleOptimizer, Error> {
-        if self.optimizer.is_empty() {
-            return Ok(optimizer);
-        }
-        let record = OptimizerRecord::from_bytes(Bytes::from_bytes_vec(self.optimizer.clone()));
-        let record = record.map_err(|e| Error::Optimizer(e.to_string()))?;
-        Ok(optimizer.load_record(record))
-    }
-
     /// Writes one file, atomically. `basis` is the fingerprint of the basis it belongs to.
     ///
     /// # Errors
@@ -170,14 +149,15 @@ pub struct LogLine<M> {
     pub metrics: M,
 }
 
-/// The store of a training's state. `()` stores nothing.
+/// The store of a training's state. By default, and by `()`, nothing is stored.
+#[expect(unused_variables)]
 pub trait CheckpointSink<M> {
     /// Stores the loss and the learning rate of a step; called for every step, in long trainings for at
-    /// most 2,000 evenly spaced ones. By default nothing is stored.
+    /// most 2,000 evenly spaced ones.
     ///
     /// # Errors
     /// Errors of the file system.
-    fn step(&mut self, _step: u64, _loss: f64, _learning_rate: f64) -> Result<(), Error> {
+    fn step(&mut self, step: u64, loss: f64, learning_rate: f64) -> Result<(), Error> {
         Ok(())
     }
 
@@ -185,31 +165,25 @@ pub trait CheckpointSink<M> {
     ///
     /// # Errors
     /// Errors of the file system.
-    fn log(&mut self, line: &LogLine<M>) -> Result<(), Error>;
+    fn log(&mut self, line: &LogLine<M>) -> Result<(), Error> {
+        Ok(())
+    }
 
     /// Takes the parameters of the best evaluation so far, and gives them back if it does not store them.
     ///
     /// # Errors
     /// Errors of the file system.
-    fn best(&mut self, parameters: Parameters) -> Result<Option<Parameters>, Error>;
+    fn best(&mut self, parameters: Parameters) -> Result<Option<Parameters>, Error> {
+        Ok(Some(parameters))
+    }
 
     /// Stores a state to resume from. The best parameters before it have been stored already.
     ///
     /// # Errors
     /// Errors of the file system.
-    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), Error>;
-}
-
-impl<M> CheckpointSink<M> for () {
-    fn log(&mut self, _: &LogLine<M>) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn best(&mut self, parameters: Parameters) -> Result<Option<Parameters>, Error> {
-        Ok(Some(parameters))
-    }
-
-    fn checkpoint(&mut self, _: &Checkpoint) -> Result<(), Error> {
+    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), Error> {
         Ok(())
     }
 }
+
+impl<M> CheckpointSink<M> for () {}

@@ -45,7 +45,7 @@ pub(super) fn gradients<E: Encoder, M>(
         // several ranks get gradients while the backward pass goes on
         let watched = step.as_ref().map(|step| step.watch(model, parts.len() == 0));
         let watched = watched.as_ref().unwrap_or(model);
-        let z = watched.coordinates(&inputs, pass);
+        let z = watched.encoder.forward(&inputs, pass);
         let scale = watched.scale.as_ref().map(|scale| scale.val());
         let mean = objective.loss(z, pairs, targets, scale) / batch.len() as f32;
         loss += f64::from(mean.clone().into_scalar::<f32>());

@@ -1,7 +1,8 @@
 use std::fmt::Display;
 use std::time::{Duration, Instant};
 
-use burn::optim::ModuleOptimizer;
+use burn::optim::{ModuleOptimizer, OptimizerRecord};
+use burn::tensor::Bytes;
 use dsokr_basis::random::generator;
 use dsokr_basis::{Cancellation, Processes};
 use dsokr_nn::parameters::{self, Parameters};
@@ -46,7 +47,7 @@ const LOGGED: u64 = 2_000;
 /// its parameters. The best parameters so far are stored before an error returns.
 pub fn train<E: Encoder, M: Display + 'static>(
     task: &Task<E, M>,
-    model: Model<E>,
+    mut model: Model<E>,
     start: Option<Checkpoint>,
     sink: &mut dyn CheckpointSink<M>,
     observer: &mut dyn Observer,
@@ -70,18 +71,19 @@ pub fn train<E: Encoder, M: Display + 'static>(
     }
     let objective = Objective::from_task(task, model.encoder.dimension())?;
     let mut optimizer = Update::from_config(config);
-    let mut model = model;
     let kept = start.as_ref().map(|checkpoint| checkpoint.step);
     let mut state = start.unwrap_or_default();
     if state.step > 0 {
         model = parameters::restore(model, std::mem::take(&mut state.parameters))?;
-        optimizer = state.restore_optimizer(optimizer)?;
+    }
+    if !state.optimizer.is_empty() {
+        let bytes = Bytes::from_bytes_vec(std::mem::take(&mut state.optimizer));
+        optimizer = optimizer.load_record(OptimizerRecord::from_bytes(bytes).map_err(unreadable)?);
     }
     ranks.check_same("step at the start", &state.step.to_string())?;
     if config.is_plain_descent() && config.micro_batch == 0 && ranks.size() == 1 {
         model.encoder = model.encoder.with_row_gradients();
     }
-    state.optimizer.clear();
     let begun = Instant::now();
     let mut training = Training {
         task,
@@ -118,6 +120,10 @@ pub fn train<E: Encoder, M: Display + 'static>(
         None => Best::Stored,
     };
     Ok(Outcome { model, best, steps })
+}
+
+fn unreadable(error: impl Display) -> Error {
+    Error::Optimizer(error.to_string())
 }
 
 /// The state of a running training.
@@ -313,7 +319,7 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
         if let Some((name, _)) = parameters::not_finite(&self.state.parameters) {
             return Err(self.diverged(&format!("parameter {name} is not finite")));
         }
-        self.state.optimizer = Checkpoint::optimizer_bytes(&self.optimizer)?;
+        self.state.optimizer = self.optimizer.into_bytes().map_err(unreadable)?.to_vec();
         self.store_best()?;
         self.sink.checkpoint(&self.state)?;
         self.state.parameters.clear();

@@ -8,7 +8,7 @@ use burn::backend::flex::FlexTensor;
 use rayon::prelude::*;
 
 use super::operation::{
-    CpuOp, Product, Shared, Threads, UninitBuffer, View, contiguous, sides, values, wrap,
+    CpuOp, Parallelism, Product, Shared, UninitBuffer, View, contiguous, sides, values, wrap,
 };
 use super::simd::{exp, largest, masked, simd, sum};
 use crate::{Dropout, Precision};
@@ -49,11 +49,6 @@ impl Sequences {
     /// The row of each text's first token, and the number of rows.
     pub fn bounds(&self) -> &[usize] {
         &self.bounds
-    }
-
-    /// The row of each text's first token.
-    pub fn starts(&self) -> impl Iterator<Item = usize> {
-        self.ranges().map(|rows| rows.start)
     }
 
     /// Number of tokens of each text.
@@ -283,7 +278,7 @@ impl Attention {
         b: View<'b>,
     ) -> Product<'b> {
         let precision = self.precision;
-        Product { sizes, a, b, factor, bias: None, precision, threads: Threads::One }
+        Product { sizes, a, b, factor, bias: None, precision, threads: Parallelism::None }
     }
 }
 

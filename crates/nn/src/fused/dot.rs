@@ -10,7 +10,7 @@ use std::cell::RefCell;
 
 use rayon::prelude::*;
 
-use super::operation::{Product, Shared, Threads, View};
+use super::operation::{Parallelism, Product, Shared, View};
 
 /// Rows of a tile.
 const ROWS: usize = 8;
@@ -38,9 +38,9 @@ pub fn supported() -> bool {
 pub unsafe fn write(product: &Product, target: *mut f32, width: usize) {
     let Product { sizes: (m, n, k), threads, .. } = *product;
     let tall = match threads {
-        Threads::One => TALL,
+        Parallelism::None => TALL,
         // enough tasks to share out evenly
-        Threads::All => {
+        Parallelism::Rayon(_) => {
             let tasks = 4 * rayon::current_num_threads();
             m.div_ceil(tasks).max(1).next_multiple_of(2 * ROWS).min(TALL)
         }
@@ -55,11 +55,11 @@ pub unsafe fn write(product: &Product, target: *mut f32, width: usize) {
         // SAFETY: panels and blocks lie in the matrices, and every one is written by one task
         unsafe {
             match threads {
-                Threads::One => {
+                Parallelism::None => {
                     (0..n).step_by(COLUMNS).for_each(|j| slice.pack_panel(j));
                     (0..m).step_by(tall).for_each(|i| slice.multiply(i, tall, target, width));
                 }
-                Threads::All => {
+                Parallelism::Rayon(_) => {
                     let panels = (0..n.div_ceil(COLUMNS)).into_par_iter();
                     panels.for_each(|j| slice.pack_panel(j * COLUMNS));
                     let blocks = (0..m.div_ceil(tall)).into_par_iter();

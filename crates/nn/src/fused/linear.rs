@@ -4,7 +4,7 @@ use burn::backend::flex::FlexTensor;
 use rayon::prelude::*;
 
 use super::operation::{
-    CpuOp, Product, Threads, UninitBuffer, View, contiguous, owned, sides, values, wrap,
+    CpuOp, Parallelism, Product, UninitBuffer, View, contiguous, owned, sides, values, wrap,
 };
 use super::simd::{masked, normal, simd};
 use crate::{Dropout, Precision};
@@ -99,7 +99,8 @@ fn filled(
 ) -> FlexTensor {
     let (rows, columns, _) = sizes;
     let mut target = UninitBuffer::new(rows * columns);
-    let product = Product { sizes, a, b, factor: 1.0, bias, precision, threads: Threads::All };
+    let product =
+        Product { sizes, a, b, factor: 1.0, bias, precision, threads: Parallelism::Rayon(0) };
     // SAFETY: the target is new and has these sizes, and all of it is written
     let filled = unsafe {
         product.write(target.as_mut_ptr(), columns);

@@ -13,10 +13,11 @@ use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
 use burn::backend::flex::{FlexTensor, Layout};
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{
-    Autodiff, AutodiffBackend, Backend, BackendTensor, DispatchAutodiffContext,
-    DispatchKindConversion, DispatchTensor, Flex, GradientCheckpointingStrategy,
+    Autodiff, AutodiffBackend, Backend, DispatchAutodiffContext, DispatchKindConversion,
+    DispatchTensor, Flex, GradientCheckpointingStrategy,
 };
 use burn::tensor::{Bytes, DType, Shape, Tensor};
+pub use gemm::Parallelism;
 use half::bf16;
 use rayon::prelude::*;
 
@@ -54,30 +55,31 @@ pub fn apply<Op: CpuOp<N>, const N: usize, const D: usize>(
 ) -> Tensor<D> {
     use DispatchAutodiffContext::{Disabled, Enabled};
     let context = inputs.iter().fold(Disabled, |context, input| context.merge(input.autodiff));
-    Tensor::from_dispatch(match context {
+    match context {
         Disabled => {
-            into_dispatch::<Flex>(op.value(inputs.map(from_dispatch::<Flex>).map(contiguous)))
+            let inputs = inputs.map(|input| contiguous(of_backend::<Flex>(input)));
+            Tensor::from_primitive::<Flex>(op.value(inputs))
         }
         Enabled(GradientCheckpointingStrategy::Disabled) => {
-            recorded::<NoCheckpointing, Op, N>(op, inputs)
+            recorded::<NoCheckpointing, _, N, D>(op, inputs)
         }
         Enabled(GradientCheckpointingStrategy::Balanced) => {
-            recorded::<BalancedCheckpointing, Op, N>(op, inputs)
+            recorded::<BalancedCheckpointing, _, N, D>(op, inputs)
         }
-    })
+    }
 }
 
-fn recorded<C: CheckpointStrategy, Op: CpuOp<N>, const N: usize>(
+fn recorded<C: CheckpointStrategy, Op: CpuOp<N>, const N: usize, const D: usize>(
     op: Op,
     inputs: [DispatchTensor; N],
-) -> DispatchTensor
+) -> Tensor<D>
 where
     DispatchTensor: DispatchKindConversion<Autodiff<Flex, C>>,
 {
     let inputs = inputs.map(|input| match input.autodiff {
-        DispatchAutodiffContext::Enabled(_) => from_dispatch::<Autodiff<Flex, C>>(input),
+        DispatchAutodiffContext::Enabled(_) => of_backend::<Autodiff<Flex, C>>(input),
         DispatchAutodiffContext::Disabled => {
-            Autodiff::<Flex, C>::from_inner(from_dispatch::<Flex>(input))
+            Autodiff::<Flex, C>::from_inner(of_backend::<Flex>(input))
         }
     });
     let parts = inputs.map(|input| input.into_parts());
@@ -88,7 +90,7 @@ where
         OpsKind::Tracked(prepared) => prepared.finish(saved, y),
         OpsKind::UnTracked(prepared) => prepared.finish(y),
     };
-    into_dispatch::<Autodiff<Flex, C>>(recorded)
+    Tensor::from_primitive::<Autodiff<Flex, C>>(recorded)
 }
 
 /// The primitive of a tensor on the CPU engine, without autodiff.
@@ -96,22 +98,15 @@ where
 /// # Panics
 /// If the tensor is on a different device.
 pub fn primitive<const D: usize>(tensor: Tensor<D>) -> FlexTensor {
-    from_dispatch::<Flex>(tensor.into_dispatch())
+    of_backend::<Flex>(tensor.into_dispatch())
 }
 
-fn from_dispatch<B: Backend>(tensor: DispatchTensor) -> FloatTensor<B>
+fn of_backend<B: Backend>(tensor: DispatchTensor) -> FloatTensor<B>
 where
     DispatchTensor: DispatchKindConversion<B>,
 {
     let tensor = <DispatchTensor as DispatchKindConversion<B>>::try_into_backend(tensor);
     tensor.unwrap_or_else(|wrong| panic!("{wrong}")).float()
-}
-
-fn into_dispatch<B: Backend>(tensor: FloatTensor<B>) -> DispatchTensor
-where
-    DispatchTensor: DispatchKindConversion<B>,
-{
-    <DispatchTensor as DispatchKindConversion<B>>::from_backend(BackendTensor::Float(tensor))
 }
 
 /// The backward step of an operation.
@@ -266,15 +261,6 @@ impl<'a> View<'a> {
     }
 }
 
-/// Whether a product may use the thread pool.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Threads {
-    /// Only the calling thread.
-    One,
-    /// All threads of the pool.
-    All,
-}
-
 /// `factor · a b [+ bias]` for a `[m, k]`, b `[k, n]` and a bias `[n]` that is added to every row. The order
 /// of summation does not depend on the number of threads.
 #[derive(Clone, Copy)]
@@ -288,5 +274,6 @@ pub struct Product<'a> {
     /// What is multiplied: 32 bits, or the operands rounded to bfloat16, to the nearest and, in the middle, to the
     /// even one. Sums have 32 bits.
     pub precision: Precision,
-    pub threads: Threads,
+    /// Whether it uses the thread pool.
+    pub threads: Parallelism,
 }

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 #[cfg(target_arch = "x86_64")]
 use super::dot;
-use super::operation::{Product, Shared, Threads, View};
+use super::operation::{Product, Shared, View};
 use crate::Precision;
 
 /// Whether the processor has instructions for products of bfloat16; without them such products take longer than in
@@ -63,10 +63,6 @@ impl Product<'_> {
                 unsafe { target.at(i * width).copy_from_nonoverlapping(bias.as_ptr(), n) };
             });
         }
-        let parallelism = match threads {
-            Threads::One => gemm::Parallelism::None,
-            Threads::All => gemm::Parallelism::Rayon(0),
-        };
         // SAFETY: the caller's promise; what is added to has been written
         unsafe {
             gemm::gemm(
@@ -88,7 +84,7 @@ impl Product<'_> {
                 false,
                 false,
                 false,
-                parallelism,
+                threads,
             );
         }
     }

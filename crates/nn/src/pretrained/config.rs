@@ -1,3 +1,4 @@
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use dsokr_basis::store::read_text;
@@ -77,10 +78,11 @@ impl Config {
         }
         // by default the family's dropout
         let rate = |key| {
-            let holds = |rate| (0.0..1.0).contains(&(rate as f32));
-            Ok::<_, Error>(keys.number(key, 0.1, holds, "a number in [0, 1)")? as f32)
+            let read = |value: &Value| Some(value.as_f64()? as f32);
+            let read = |value: &Value| read(value).filter(|rate| (0.0..1.0).contains(rate));
+            keys.value(key, Some(0.1), "a number in [0, 1)", read)
         };
-        let inside = |epsilon| epsilon > 0.0 && epsilon < 1.0;
+        let inside = |value: &Value| value.as_f64().filter(|value| 0.0 < *value && *value < 1.0);
         let architecture = Architecture {
             vocabulary: size("vocab_size")?,
             positions,
@@ -90,7 +92,7 @@ impl Config {
             width,
             heads,
             feed_forward: size("intermediate_size")?,
-            epsilon: keys.number("layer_norm_eps", 1e-12, inside, "a number in (0, 1)")?,
+            epsilon: keys.value("layer_norm_eps", Some(1e-12), "a number in (0, 1)", inside)?,
             dropout: rate("hidden_dropout_prob")?,
             attention_dropout: rate("attention_probs_dropout_prob")?,
             inner_dropout: 0.0,
@@ -133,33 +135,31 @@ impl Keys<'_> {
         Error::file(self.path, format!("{key} = {found}: {allowed}"))
     }
 
-    /// A whole number in `range`; `default` stands for a missing key, `None` requires one.
+    /// What a value is to `read`, which says `None` of a value that is not allowed; `default` stands for a missing key,
+    /// and `None` requires one.
+    pub(super) fn value<T>(
+        &self,
+        key: &str,
+        default: Option<T>,
+        allowed: &str,
+        read: impl Fn(&Value) -> Option<T>,
+    ) -> Result<T, Error> {
+        match (self.json.get(key), default) {
+            (None, Some(default)) => Ok(default),
+            (value, _) => value.and_then(read).ok_or_else(|| self.refuse(key, allowed)),
+        }
+    }
+
+    /// A whole number in a range.
     fn integer(
         &self,
         key: &str,
-        range: std::ops::RangeInclusive<u64>,
+        range: RangeInclusive<u64>,
         default: Option<usize>,
     ) -> Result<usize, Error> {
-        if let (None, Some(default)) = (self.json.get(key), default) {
-            return Ok(default);
-        }
-        let value = self.json.get(key).and_then(Value::as_u64).filter(|v| range.contains(v));
-        value.and_then(|v| usize::try_from(v).ok()).ok_or_else(|| {
-            let (low, high) = range.into_inner();
-            self.refuse(key, &format!("a whole number from {low} to {high}"))
-        })
-    }
-
-    /// A number that `holds`; `default` stands for a missing key.
-    fn number(
-        &self,
-        key: &str,
-        default: f64,
-        holds: impl Fn(f64) -> bool,
-        allowed: &str,
-    ) -> Result<f64, Error> {
-        let value = self.json.get(key).map_or(Some(default), Value::as_f64);
-        value.filter(|&value| holds(value)).ok_or_else(|| self.refuse(key, allowed))
+        let allowed = format!("a whole number from {} to {}", range.start(), range.end());
+        let read = |value: &Value| value.as_u64().filter(|value| range.contains(value));
+        self.value(key, default, &allowed, |value| usize::try_from(read(value)?).ok())
     }
 
     /// A missing key, or a value that is supported.
@@ -169,15 +169,12 @@ impl Keys<'_> {
         supported: impl Fn(&Value) -> bool,
         allowed: &str,
     ) -> Result<(), Error> {
-        let holds = self.json.get(key).is_none_or(supported);
-        if holds { Ok(()) } else { Err(self.refuse(key, allowed)) }
+        self.value(key, Some(()), allowed, |value| supported(value).then_some(()))
     }
 
     /// `true` or `false`; `default` where the key is missing or null.
     pub(super) fn flag(&self, key: &str, default: bool) -> Result<bool, Error> {
-        match self.json.get(key) {
-            None | Some(Value::Null) => Ok(default),
-            Some(value) => value.as_bool().ok_or_else(|| self.refuse(key, "true or false")),
-        }
+        let read = |value: &Value| if value.is_null() { Some(default) } else { value.as_bool() };
+        self.value(key, Some(default), "true or false", read)
     }
 }

@@ -57,7 +57,8 @@ pub const COMPANIONS: [&str; 7] = [
 pub struct Pretrained {
     folder: PathBuf,
     config: Config,
-    tokenizer: Tokenizer,
+    /// The tokenizer.
+    pub tokenizer: Tokenizer,
     /// Names and contents of the [`COMPANIONS`] in the folder.
     companions: Vec<(&'static str, Vec<u8>)>,
     /// The weight file, or the index of several.
@@ -121,11 +122,6 @@ impl Pretrained {
     /// Sizes and rates of the body, from config.json.
     pub fn architecture(&self) -> &Architecture {
         &self.config.architecture
-    }
-
-    /// The tokenizer.
-    pub fn tokenizer(&self) -> &Tokenizer {
-        &self.tokenizer
     }
 
     /// Checks a maximum length in tokens, special ones included.

@@ -1,6 +1,5 @@
 //! Tensors by name, from safetensors or PyTorch files, whole or in shards.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -41,12 +40,8 @@ pub(super) struct Tensor {
     path: Arc<Path>,
     name: String,
     pub(super) shape: Vec<usize>,
-    source: Source,
-}
-
-enum Source {
-    Mapped(Arc<Mapping>, Entry),
-    PyTorch(pytorch_reader::Tensor),
+    /// Gives the values, row-major.
+    read: Box<dyn Fn() -> Result<Vec<f32>, String> + Send + Sync>,
 }
 
 impl Tensors {
@@ -88,25 +83,44 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(names.into_iter().map(|name| path.with_file_name(name)).collect())
 }
 
-fn open(path: &Path) -> Result<Vec<Tensor>, Error> {
-    let file: Arc<Path> = path.into();
+fn open(file: &Path) -> Result<Vec<Tensor>, Error> {
+    let path: Arc<Path> = file.into();
     if path.extension().is_some_and(|extension| extension == "safetensors") {
-        let mapping = Arc::new(Mapping::open(path)?);
+        let mapping = Arc::new(Mapping::open(&path)?);
         let tensor = |(name, entry): (&String, &Entry)| {
-            let (shape, source) =
-                (entry.shape.clone(), Source::Mapped(mapping.clone(), entry.clone()));
-            Tensor { path: Arc::clone(&file), name: name.clone(), shape, source }
+            let (path, name, shape) = (Arc::clone(&path), name.clone(), entry.shape.clone());
+            let (mapping, entry) = (mapping.clone(), entry.clone());
+            let read = move || decode(&entry.dtype.to_string(), mapping.bytes(entry.bytes.clone()));
+            Tensor { path, name, shape, read: Box::new(read) }
         };
         return Ok(mapping.entries.iter().map(tensor).collect());
     }
-    let reader = PytorchReader::new(path).map_err(|e| {
-        Error::file(path, format!("not a file of PyTorch's tensors, or a truncated one: {e}"))
+    let reader = PytorchReader::new(&path).map_err(|e| {
+        Error::file(file, format!("not a file of PyTorch's tensors, or a truncated one: {e}"))
     })?;
     let tensor = |(name, tensor): (String, pytorch_reader::Tensor)| {
-        let shape = tensor.shape().to_vec();
-        Tensor { path: Arc::clone(&file), name, shape, source: Source::PyTorch(tensor) }
+        let (path, shape) = (Arc::clone(&path), tensor.shape().to_vec());
+        let read = move || {
+            let bytes = tensor.read().map_err(|e| format!("cannot be read: {e}"))?;
+            decode(&format!("{:?}", tensor.dtype()), &bytes)
+        };
+        Tensor { path, name, shape, read: Box::new(read) }
     };
     Ok(reader.into_tensors().into_iter().map(tensor).collect())
+}
+
+/// Numbers of a type of floats.
+fn decode(kind: &str, bytes: &[u8]) -> Result<Vec<f32>, String> {
+    fn each<const N: usize>(bytes: &[u8], number: impl Fn([u8; N]) -> f32) -> Vec<f32> {
+        bytes.as_chunks().0.iter().map(|element| number(*element)).collect()
+    }
+
+    match kind {
+        "F32" => Ok(each(bytes, f32::from_le_bytes)),
+        "F16" => Ok(each(bytes, |b| f16::from_le_bytes(b).to_f32())),
+        "BF16" => Ok(each(bytes, |b| bf16::from_le_bytes(b).to_f32())),
+        _ => Err(format!("is {kind}: F32, F16 or BF16")),
+    }
 }
 
 impl Tensor {
@@ -117,24 +131,7 @@ impl Tensor {
 
     /// The values, row-major.
     pub(super) fn read(&self) -> Result<Vec<f32>, Error> {
-        let (kind, bytes) = match &self.source {
-            Source::Mapped(mapping, entry) => {
-                (entry.dtype.to_string(), Cow::from(mapping.bytes(entry.bytes.clone())))
-            }
-            Source::PyTorch(tensor) => {
-                let bytes = tensor.read().map_err(|e| Error::file(&self.path, e))?;
-                (format!("{:?}", tensor.dtype()), Cow::from(bytes))
-            }
-        };
-        match &*kind {
-            "F32" => Ok(decode(&bytes, f32::from_le_bytes)),
-            "F16" => Ok(decode(&bytes, |b| f16::from_le_bytes(b).to_f32())),
-            "BF16" => Ok(decode(&bytes, |b| bf16::from_le_bytes(b).to_f32())),
-            _ => {
-                let message = format!("`{}` is {kind}: F32, F16 or BF16", self.name);
-                Err(Error::file(&self.path, message))
-            }
-        }
+        (self.read)().map_err(|e| Error::file(&self.path, format!("`{}` {e}", self.name)))
     }
 
     /// The values, all of them finite.
@@ -145,9 +142,4 @@ impl Tensor {
             Some(element) => Err(Error::NotFinite { tensor: self.place(), element }),
         }
     }
-}
-
-fn decode<const N: usize>(bytes: &[u8], number: impl Fn([u8; N]) -> f32) -> Vec<f32> {
-    let (elements, _) = bytes.as_chunks::<N>();
-    elements.iter().map(|element| number(*element)).collect()
 }

@@ -23,9 +23,9 @@ pub struct Tokenizer {
     /// The file that it was read from.
     pub(super) path: PathBuf,
     /// The tokenizer.json as read, or its equivalent for a vocab.txt.
-    json: String,
-    /// Special tokens added to every text.
-    special: usize,
+    pub json: String,
+    /// Number of special tokens that are added to every text.
+    pub special_tokens: usize,
 }
 
 impl Tokenizer {
@@ -70,7 +70,14 @@ impl Tokenizer {
         // empty lines at the end are not tokens: the model would lack vectors for them
         let lines = text.trim_end_matches(['\n', '\r']).as_bytes();
         let vocabulary = WordPiece::read_bytes(lines).map_err(library)?;
-        let special = |key: &str, default: &str| special_token(&keys, key, default);
+        let special = |key: &str, default: &str| {
+            let allowed = "a string, or an object with the string `content`";
+            keys.value(key, Some(default.to_owned()), allowed, |value| match value {
+                Value::Null => Some(default.to_owned()),
+                Value::String(token) => Some(token.clone()),
+                other => other.get("content")?.as_str().map(str::to_owned),
+            })
+        };
         let required = |key: &str, default: &str| {
             let token = special(key, default)?;
             match vocabulary.get(&token) {
@@ -88,10 +95,9 @@ impl Tokenizer {
             .collect();
         let lowercase = keys.flag("do_lower_case", true)?;
         let chinese = keys.flag("tokenize_chinese_chars", true)?;
-        let accents = match json.get("strip_accents") {
-            None | Some(Value::Null) => None,
-            Some(_) => Some(keys.flag("strip_accents", lowercase)?),
-        };
+        let accents = keys.value("strip_accents", Some(None), "true or false", |value| {
+            if value.is_null() { Some(None) } else { value.as_bool().map(Some) }
+        })?;
 
         let model = WordPiece::builder().vocab(vocabulary).unk_token(unknown);
         let model = model.build().map_err(library)?;
@@ -130,18 +136,13 @@ impl Tokenizer {
                 "its post-processor adds no special token, so an empty text has none".into(),
             );
         }
-        let special = inner.get_post_processor().map_or(0, |post| post.added_tokens(false));
-        Ok(Self { inner, path: path.to_path_buf(), json, special })
+        let special_tokens = inner.get_post_processor().map_or(0, |post| post.added_tokens(false));
+        Ok(Self { inner, path: path.to_path_buf(), json, special_tokens })
     }
 
     /// Number of rows that a table of token vectors needs: the largest id plus one.
     pub fn vocabulary(&self) -> usize {
         self.inner.get_vocab(true).into_values().max().map_or(0, |id| id as usize + 1)
-    }
-
-    /// Number of special tokens that are added to every text.
-    pub fn special_tokens(&self) -> usize {
-        self.special
     }
 
     /// The text's tokens between the special ones, truncated at the text's end to `max_length` in all,
@@ -164,26 +165,9 @@ impl Tokenizer {
 
     /// Number of tokens, at least one, that the special ones leave of `max_length`.
     pub(super) fn room(&self, max_length: usize) -> Result<usize, Error> {
-        let allowed = format!("at least {}, with the special tokens", self.special + 1);
-        check(max_length > self.special, "max_length", max_length, allowed)?;
-        Ok(max_length - self.special)
-    }
-
-    /// The tokenizer as a tokenizer.json: the file as read, or its equivalent for a vocab.txt.
-    pub fn to_json(&self) -> &str {
-        &self.json
-    }
-}
-
-/// A special token's text, which tokenizer_config.json gives as a string or as an object.
-fn special_token(keys: &Keys, key: &str, default: &str) -> Result<String, Error> {
-    match keys.json.get(key) {
-        None | Some(Value::Null) => Ok(default.into()),
-        Some(value) => value
-            .as_str()
-            .or_else(|| value.get("content")?.as_str())
-            .map(str::to_owned)
-            .ok_or_else(|| keys.refuse(key, "a string, or an object with the string `content`")),
+        let allowed = format!("at least {}, with the special tokens", self.special_tokens + 1);
+        check(max_length > self.special_tokens, "max_length", max_length, allowed)?;
+        Ok(max_length - self.special_tokens)
     }
 }
 

@@ -62,10 +62,9 @@ impl Pretrained {
         for (name, bytes) in &self.companions {
             write_bytes(&folder.join(name), bytes)?;
         }
-        write_bytes(&folder.join(TOKENIZER), self.tokenizer.to_json().as_bytes())?;
-        let path = folder.join(CONFIG);
-        let config = serde_json::to_vec_pretty(&self.config.of_written_body());
-        write_bytes(&path, &config.map_err(|e| Error::file(&path, e))?)?;
+        write_bytes(&folder.join(TOKENIZER), self.tokenizer.json.as_bytes())?;
+        let config = format!("{:#}", Value::Object(self.config.of_written_body()));
+        write_bytes(&folder.join(CONFIG), config.as_bytes())?;
 
         let mut parts = Vec::new();
         for piece in &pieces {
@@ -83,17 +82,13 @@ impl Pretrained {
     /// Name and text of the small files: config.json, tokenizer.json and those of the tokenizer's
     /// other files that are text. [`open_without_weights`](Self::open_without_weights) reads a folder
     /// that holds them.
-    ///
-    /// # Errors
-    /// [`Error::File`] for a configuration that cannot be written as JSON.
-    pub fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
-        let config = serde_json::to_string_pretty(&self.config.json)
-            .map_err(|e| Error::file(Path::new(CONFIG), e))?;
-        let mut files = vec![(CONFIG, config), (TOKENIZER, self.tokenizer.to_json().to_owned())];
+    pub fn files(&self) -> Vec<(&'static str, String)> {
+        let config = format!("{:#}", Value::Object(self.config.json.clone()));
+        let mut files = vec![(CONFIG, config), (TOKENIZER, self.tokenizer.json.clone())];
         for (name, bytes) in &self.companions {
             files.extend(String::from_utf8(bytes.clone()).map(|text| (*name, text)));
         }
-        Ok(files)
+        files
     }
 
     /// [Writes](Self::write) the body of an encoder, and pooling and head in the same folder, as sentence-transformers saves
@@ -172,20 +167,12 @@ fn write_json(folder: &Path, name: &str, value: &Value) -> Result<(), Error> {
 }
 
 fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    write_atomically(path, |file| file.write_all(bytes)).map_err(|e| failed(path, e))
+    Ok(write_atomically(path, |file| file.write_all(bytes))?)
 }
 
 /// Writes the weights of a folder, of a kind that their metadata name.
 fn write_weights(folder: &Path, kind: &str, tensors: &[Tensor]) -> Result<(), Error> {
     // transformers refuses files without this entry
     let metadata = BTreeMap::from([("format".to_owned(), "pt".to_owned())]);
-    let path = folder.join(WEIGHTS);
-    store::Contents::new(kind, 1, &metadata, tensors).write(&path).map_err(|e| failed(&path, e))
-}
-
-fn failed(path: &Path, error: dsokr_basis::Error) -> Error {
-    match error {
-        dsokr_basis::Error::Io { source, .. } => Error::file(path, source),
-        other => Error::file(path, other),
-    }
+    Ok(store::Contents::new(kind, 1, &metadata, tensors).write(&folder.join(WEIGHTS))?)
 }

@@ -148,7 +148,7 @@ impl Layer {
         let precision = architecture.precision;
         let (d, heads, probability) =
             (architecture.width, architecture.heads, architecture.attention_dropout);
-        let starts = sequences.starts().map(|start| start as i32).collect();
+        let starts = sequences.ranges().map(|rows| rows.start as i32).collect();
         let first = x.clone().select(0, fused::integers(starts, &x.device()));
         let q = self.qkv.part(first.clone(), 0, d, precision);
         let kv = self.qkv.part(x, d, 3 * d, precision);

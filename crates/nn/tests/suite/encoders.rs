@@ -95,11 +95,11 @@ fn keeps_the_contract<E: Encoder>((encoder, inputs): (E, Vec<E::Input>)) {
 fn parts_have_the_masks_of_the_batch<E: Encoder>((encoder, inputs): (E, Vec<E::Input>)) {
     let model = Model::new(stepped(encoder, &inputs));
     let all: Vec<&E::Input> = inputs.iter().collect();
-    let whole = host(model.coordinates(&all, Pass::train(9)));
+    let whole = host(model.encoder.forward(&all, Pass::train(9)));
     for first in 1..all.len() {
         let (before, rest) = all.split_at(first);
         let part = |preceding: &[&E::Input], part: &[&E::Input]| {
-            host(model.coordinates(part, model.pass_behind(9, preceding.iter().copied())))
+            host(model.encoder.forward(part, model.pass_behind(9, preceding.iter().copied())))
         };
         let parts = [part(&[], before), part(before, rest)].concat();
         let apart = whole.iter().zip(&parts).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);

@@ -9,8 +9,7 @@ use dsokr_nn::bag::{NgramBag, NgramBagConfig, SparseRow};
 use dsokr_nn::parameters::collect;
 use dsokr_nn::{Encoder, Mlp, MlpConfig, Model, Pass};
 use dsokr_train::{
-    Checkpoint, CheckpointSink, Decay, Error, LogLine, OptimizerName, Outcome, Task,
-    TrainingConfig, Validation, train,
+    CheckpointSink, Decay, Error, OptimizerName, Outcome, Task, TrainingConfig, Validation, train,
 };
 
 pub fn device() -> Device {
@@ -33,21 +32,6 @@ pub struct Steps(pub Vec<(f64, f64)>);
 impl CheckpointSink<f64> for Steps {
     fn step(&mut self, _: u64, loss: f64, learning_rate: f64) -> Result<(), Error> {
         self.0.push((loss, learning_rate));
-        Ok(())
-    }
-
-    fn log(&mut self, _: &LogLine<f64>) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn best(
-        &mut self,
-        parameters: dsokr_nn::parameters::Parameters,
-    ) -> Result<Option<dsokr_nn::parameters::Parameters>, Error> {
-        Ok(Some(parameters))
-    }
-
-    fn checkpoint(&mut self, _: &Checkpoint) -> Result<(), Error> {
         Ok(())
     }
 }

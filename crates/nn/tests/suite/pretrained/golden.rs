@@ -49,7 +49,7 @@ fn assert_ids(model: &Pretrained, texts: &[String], expected: &Path) {
     for (text, (ids, mask)) in texts.iter().zip(rows) {
         let length = mask.iter().filter(|m| **m == 1).count();
         let expected: Vec<u32> = ids[..length].iter().map(|id| *id as u32).collect();
-        assert_eq!(model.tokenizer().encode(text, 64).unwrap(), (expected, false), "{text}");
+        assert_eq!(model.tokenizer.encode(text, 64).unwrap(), (expected, false), "{text}");
     }
 }
 
@@ -68,7 +68,7 @@ fn golden_ids_and_tokens() {
     let words = std::fs::read_to_string(folder.join("vocab.txt")).unwrap();
     let words: Vec<&str> = words.lines().collect();
     for (text, tokens) in texts.iter().zip(expected["tokens"].as_array().unwrap()) {
-        let (ids, _) = model.tokenizer().encode(text, 64).unwrap();
+        let (ids, _) = model.tokenizer.encode(text, 64).unwrap();
         let found: Vec<&str> = ids.iter().map(|id| words[*id as usize]).collect();
         assert_eq!(found, strings(tokens));
     }
@@ -208,7 +208,7 @@ fn minilm_is_read_whole() {
     assert_ids(&model, &texts, &expected);
     let (_, pooled) = tensor(&expected, "mean_pooled", f32::from_le_bytes);
     let ids: Vec<Vec<u32>> =
-        texts.iter().map(|text| model.tokenizer().encode(text, 64).unwrap().0).collect();
+        texts.iter().map(|text| model.tokenizer.encode(text, 64).unwrap().0).collect();
     let texts: Vec<&[u32]> = ids.iter().map(Vec::as_slice).collect();
     let found = host(body.pooled(&texts, Pooling::Mean, Pass::Evaluate));
     assert_close(&found, &pooled, 1e-4, "mean pooling");

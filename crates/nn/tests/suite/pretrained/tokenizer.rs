@@ -16,13 +16,13 @@ fn ids(tokenizer: &Tokenizer, text: &str) -> Vec<u32> {
 fn word_pieces(settings: serde_json::Value) -> Tokenizer {
     let mut made = Made::bert();
     made.files.insert("tokenizer_config.json", settings.to_string());
-    made.open().unwrap().tokenizer().clone()
+    made.open().unwrap().tokenizer
 }
 
 #[test]
 fn a_vocabulary_is_read_as_bert_reads_it() {
-    let tokenizer = Made::bert().open().unwrap().tokenizer().clone();
-    assert_eq!((tokenizer.vocabulary(), tokenizer.special_tokens()), (16, 2));
+    let tokenizer = Made::bert().open().unwrap().tokenizer;
+    assert_eq!((tokenizer.vocabulary(), tokenizer.special_tokens), (16, 2));
     let expected: [(&str, &[u32]); 9] = [
         ("", &[2, 3]),
         ("the aca", &[2, 15, 5, 8, 7, 3]),
@@ -58,7 +58,7 @@ fn the_tokenizer_configuration_is_obeyed() {
 
 #[test]
 fn long_texts_are_cut_between_the_special_tokens() {
-    let tokenizer = Made::bert().open().unwrap().tokenizer().clone();
+    let tokenizer = Made::bert().open().unwrap().tokenizer;
     let encode = |text, length| tokenizer.encode(text, length).unwrap();
     assert_eq!(encode("The ÁCA, é.", 6), (vec![2, 15, 5, 8, 7, 3], true));
     assert_eq!(encode("a c a c a c a c a c", 6), (vec![2, 5, 6, 5, 6, 3], true));
@@ -76,7 +76,7 @@ fn long_texts_are_cut_between_the_special_tokens() {
 #[test]
 fn padding_and_truncation_of_the_file_are_switched_off() {
     // expected ids by the tokenizers library for Python, with its truncation to 5 for the last
-    let tokenizer = Made::roberta().open().unwrap().tokenizer().clone();
+    let tokenizer = Made::roberta().open().unwrap().tokenizer;
     assert_eq!(ids(&tokenizer, ""), [0, 2]);
     assert_eq!(ids(&tokenizer, "ac a caac"), [0, 8, 7, 6, 5, 4, 8, 2]);
     assert_eq!(ids(&tokenizer, "b"), [0, 3, 2]);
@@ -90,7 +90,7 @@ fn a_run_folder_gives_back_the_tokenizer() {
     for made in [Made::bert(), cased, Made::roberta()] {
         let model = made.open().unwrap();
         let run = tempfile::tempdir().unwrap();
-        for (name, text) in model.files().unwrap() {
+        for (name, text) in model.files() {
             std::fs::write(run.path().join(name), text).unwrap();
         }
         // from tokenizer.json alone
@@ -99,9 +99,9 @@ fn a_run_folder_gives_back_the_tokenizer() {
         }
         let again = Pretrained::open_without_weights(run.path()).unwrap();
         assert_eq!(again.architecture(), model.architecture());
-        assert_eq!(again.tokenizer().to_json(), model.tokenizer().to_json());
+        assert_eq!(again.tokenizer.json, model.tokenizer.json);
         for text in ["The ÁCA, é. a中文c", "ac a caac", "", "[MASK] \u{0}"] {
-            let (before, after) = (ids(model.tokenizer(), text), ids(again.tokenizer(), text));
+            let (before, after) = (ids(&model.tokenizer, text), ids(&again.tokenizer, text));
             assert_eq!(before, after);
         }
         assert!(again.parameters().is_err());
@@ -128,15 +128,15 @@ fn a_vocabulary_alone_gives_the_ids_of_the_golden_tokenizer_file() {
     ];
     for text in texts {
         for length in [3, 8, 64] {
-            let expected = whole.tokenizer().encode(text, length).unwrap();
-            assert_eq!(alone.tokenizer().encode(text, length).unwrap(), expected, "{text:?}");
+            let expected = whole.tokenizer.encode(text, length).unwrap();
+            assert_eq!(alone.tokenizer.encode(text, length).unwrap(), expected, "{text:?}");
         }
     }
     // by transformers
     let long = "the molecule is an acid, a methyl ester of methanol and ethane";
-    let cut = whole.tokenizer().encode(long, 8).unwrap();
+    let cut = whole.tokenizer.encode(long, 8).unwrap();
     assert_eq!(cut, (vec![2, 91, 92, 93, 94, 95, 44, 3], true));
-    let accents = whole.tokenizer().encode("ÉTHANE\u{301} 中 \u{200b} methanol\u{0}", 64).unwrap();
+    let accents = whole.tokenizer.encode("ÉTHANE\u{301} 中 \u{200b} methanol\u{0}", 64).unwrap();
     assert_eq!(accents, (vec![2, 101, 102, 1, 100, 48, 61, 98, 3], false));
 }
 
