@@ -150,7 +150,7 @@ fn steps(sizes: &Sizes, first: bool) -> f64 {
     let sequences = texts(sizes);
     let x = normal([sequences.rows(), sizes.d], &device);
     let y = normal([sizes.batch, sizes.out], &device);
-    let starts: Vec<i32> = sequences.starts().map(|start| start as i32).collect();
+    let starts: Vec<i32> = sequences.ranges().map(|rows| rows.start as i32).collect();
     let starts = Tensor::<1, burn::tensor::Int>::from_data(starts.as_slice(), &device);
     timed(|step| {
         let Some(model) = net.take() else { return };
