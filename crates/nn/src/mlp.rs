@@ -55,8 +55,7 @@ impl MlpConfig {
         generator: &mut impl Rng,
         device: &Device,
     ) -> Mlp {
-        let mut layers = Vec::with_capacity(self.hidden.len() + 1);
-        let mut width = inputs;
+        let (mut layers, mut width) = (Vec::new(), inputs);
         for &next in &self.hidden {
             layers.push(init::linear(width, next, generator, device));
             width = next;

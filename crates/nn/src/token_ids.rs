@@ -20,7 +20,7 @@ const HELD: usize = 1 << 22;
 /// texts.push(&[2])?;
 /// let texts = texts.finish()?;
 /// assert_eq!(*texts[0], [2, 7, 9]);
-/// assert_eq!(texts[1], TokenIds::from(vec![2]));
+/// assert_eq!(*texts[1], *TokenIds::from(vec![2]));
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Clone)]
@@ -46,21 +46,9 @@ impl Deref for TokenIds {
     }
 }
 
-impl AsRef<[u32]> for TokenIds {
-    fn as_ref(&self) -> &[u32] {
-        self
-    }
-}
-
 impl From<Vec<u32>> for TokenIds {
     fn from(ids: Vec<u32>) -> Self {
         Self { own: 0..ids.len(), all: Arc::new(All::Held(ids)) }
-    }
-}
-
-impl PartialEq for TokenIds {
-    fn eq(&self, other: &Self) -> bool {
-        **self == **other
     }
 }
 
@@ -138,8 +126,8 @@ pub struct Padded {
 /// Padding must not reach the output of an encoder: multiply by `mask` before every operation that
 /// mixes positions, and before a sum over positions. [`contract::check`](crate::contract::check)
 /// detects padding that does.
-pub fn pad<T: AsRef<[u32]>>(batch: &[&T], device: &Device) -> Padded {
-    let batch: Vec<&[u32]> = batch.iter().map(|ids| ids.as_ref()).collect();
+pub fn pad<T: Deref<Target = [u32]>>(batch: &[&T], device: &Device) -> Padded {
+    let batch: Vec<&[u32]> = batch.iter().map(|ids| &***ids).collect();
     let length = batch.iter().map(|ids| ids.len()).max().unwrap_or(0).max(1);
     let mut ids = vec![0i32; batch.len() * length];
     let mut mask = vec![0.0f32; ids.len()];

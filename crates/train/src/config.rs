@@ -210,12 +210,11 @@ macro_rules! loss_config {
         }
 
         impl LossConfig {
-            /// What it compares.
-            pub(crate) fn kind(&self) -> Kind<'_> {
+            /// The loss of the distance of a prediction to its target, if it is one.
+            pub(crate) fn distance(&self) -> Option<&dyn DistanceLoss> {
                 match self {
-                    $(Self::$name(loss) => Kind::Distance(loss),)*
-                    Self::Contrastive { temperature } => Kind::Contrastive(*temperature),
-                    Self::Softmax { temperature } => Kind::Softmax(*temperature),
+                    $(Self::$name(loss) => Some(loss),)*
+                    Self::Contrastive { .. } | Self::Softmax { .. } => None,
                 }
             }
         }
@@ -223,16 +222,6 @@ macro_rules! loss_config {
 }
 
 distance_losses!(loss_config);
-
-/// What a loss compares.
-pub(crate) enum Kind<'a> {
-    /// Each prediction with its own target.
-    Distance(&'a dyn DistanceLoss),
-    /// The pairs of a batch, with τ at the start.
-    Contrastive(f64),
-    /// Predictions with all outputs of the training pairs, with τ at the start.
-    Softmax(f64),
-}
 
 impl Default for LossConfig {
     fn default() -> Self {
@@ -243,22 +232,21 @@ impl Default for LossConfig {
 impl LossConfig {
     /// τ at the start, where it is learned.
     pub fn temperature(&self) -> Option<f64> {
-        match self.kind() {
-            Kind::Distance(_) => None,
-            Kind::Contrastive(temperature) | Kind::Softmax(temperature) => Some(temperature),
+        match self {
+            Self::Contrastive { temperature } | Self::Softmax { temperature } => Some(*temperature),
+            _ => None,
         }
     }
 
-    pub(super) fn validate(&self) -> Result<(), Error> {
-        match self.kind() {
-            Kind::Distance(loss) => loss.validate().map_err(|bad| {
+    fn validate(&self) -> Result<(), Error> {
+        if let Some(loss) = self.distance() {
+            loss.validate().map_err(|bad| {
                 let key = format!("training.loss.{}", bad.parameter);
                 Error::value(&key, bad.value, bad.allowed)
-            }),
-            Kind::Contrastive(temperature) | Kind::Softmax(temperature) => {
-                let holds = (0.01..=100.0).contains(&temperature);
-                check(holds, "training.loss.temperature", temperature, "0.01 to 100")
-            }
+            })?;
         }
+        let temperature = self.temperature().unwrap_or(1.0);
+        let holds = (0.01..=100.0).contains(&temperature);
+        check(holds, "training.loss.temperature", temperature, "0.01 to 100")
     }
 }

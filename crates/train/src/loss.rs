@@ -5,7 +5,6 @@ use dsokr_basis::features::{DenseRows, Distinct, distinct};
 use dsokr_basis::loss::DistanceLoss;
 use dsokr_nn::{Encoder, Model};
 
-use crate::config::Kind;
 use crate::{Error, LossConfig, Task};
 
 /// Below this the root of a squared distance has no gradient.
@@ -25,16 +24,14 @@ pub(super) fn bounded<E: Encoder>(model: Model<E>) -> Model<E> {
 }
 
 /// A loss with what it needs of all training pairs.
-pub(super) enum Objective<'a> {
-    Square,
-    Distance(&'a dyn DistanceLoss),
-    Contrastive,
-    Softmax(Box<Classes>),
+pub(super) struct Objective<'a> {
+    loss: &'a LossConfig,
+    classes: Option<Classes>,
 }
 
 /// All distinct outputs of the training pairs. Targets never change, so a batch costs one product with k
 /// targets and no encoding.
-pub(super) struct Classes {
+struct Classes {
     /// The k distinct targets at unit length `[k × p]`.
     targets: Tensor<2>,
     /// Which of them each pair has.
@@ -44,21 +41,16 @@ pub(super) struct Classes {
 impl<'a> Objective<'a> {
     /// The objective of a task with p coordinates.
     pub(super) fn from_task<E: Encoder, M>(task: &Task<'a, E, M>, p: usize) -> Result<Self, Error> {
-        Ok(match task.config.loss.kind() {
-            Kind::Distance(_) if matches!(task.config.loss, LossConfig::Square(_)) => Self::Square,
-            Kind::Distance(loss) => Self::Distance(loss),
-            Kind::Contrastive(_) => Self::Contrastive,
-            Kind::Softmax(_) => {
-                let rows = Features::from(DenseRows::new(p, task.targets.to_vec())?);
-                let Distinct { representative, class, .. } = distinct(&rows)?;
-                let values = representative.iter().flat_map(|&row| &task.targets[row * p..][..p]);
-                let values = TensorData::new(values.copied().collect(), [representative.len(), p]);
-                let outputs = representative.len();
-                tracing::info!(outputs, "the softmax runs over training outputs");
-                let targets = unit(Tensor::from_data(values, task.device));
-                Self::Softmax(Box::new(Classes { targets, class }))
-            }
-        })
+        let loss = &task.config.loss;
+        let LossConfig::Softmax { .. } = loss else { return Ok(Self { loss, classes: None }) };
+        let rows = Features::from(DenseRows::new(p, task.targets.to_vec())?);
+        let Distinct { representative, class, .. } = distinct(&rows)?;
+        let values = representative.iter().flat_map(|&row| &task.targets[row * p..][..p]);
+        let values = TensorData::new(values.copied().collect(), [representative.len(), p]);
+        let outputs = representative.len();
+        tracing::info!(outputs, "the softmax runs over training outputs");
+        let targets = unit(Tensor::from_data(values, task.device));
+        Ok(Self { loss, classes: Some(Classes { targets, class }) })
     }
 
     /// `Σ_i ℓ(z_i, y_i)` of some pairs, for the contrastive loss those of a whole batch. `batch` gives
@@ -72,24 +64,20 @@ impl<'a> Objective<'a> {
     ) -> Tensor<1> {
         let device = z.device();
         let scale = || scale.unwrap_or_else(|| Tensor::zeros([1], &device));
-        match self {
-            Self::Square => {
-                let (targets, residuals) = batch();
+        if let Some(Classes { targets, class }) = &self.classes {
+            let own: Vec<i32> = pairs.iter().map(|&pair| class[pair] as i32).collect();
+            let own = TensorData::new(own, [pairs.len(), 1]);
+            let own = Tensor::<2, Int>::from_data(own, &device);
+            let scores = similarities(unit(z), targets.clone(), scale());
+            return -log_softmax(scores, 1).gather(1, own).sum();
+        }
+        let (targets, residuals) = batch();
+        match (self.loss, self.loss.distance()) {
+            (LossConfig::Square(_), _) => {
                 (z - targets).square().sum() + residuals.iter().sum::<f32>()
             }
-            Self::Distance(loss) => {
-                let (targets, residuals) = batch();
-                distance(*loss, z, targets, residuals)
-            }
-            Self::Contrastive => contrastive(z, batch().0, scale()),
-            Self::Softmax(classes) => {
-                let Classes { targets, class } = &**classes;
-                let own: Vec<i32> = pairs.iter().map(|&pair| class[pair] as i32).collect();
-                let own = TensorData::new(own, [pairs.len(), 1]);
-                let own = Tensor::<2, Int>::from_data(own, &device);
-                let scores = similarities(unit(z), targets.clone(), scale());
-                -log_softmax(scores, 1).gather(1, own).sum()
-            }
+            (_, Some(loss)) => distance(loss, z, targets, residuals),
+            _ => contrastive(z, targets, scale()),
         }
     }
 }

@@ -303,11 +303,8 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
     /// and when the last checkpoint is old enough.
     fn keep_if_due(&mut self, model: &Model<E>, last: bool) -> Result<(), Error> {
         let pause = Duration::from_secs(self.task.config.checkpoint_seconds);
-        let stop = !last
-            && match self.ranks.size() {
-                1 => self.cancellation.is_cancelled(),
-                _ => self.stopped,
-            };
+        let alone = self.ranks.size() == 1;
+        let stop = !last && if alone { self.cancellation.is_cancelled() } else { self.stopped };
         if !self.ranks.is_first() {
             return if stop { self.interrupted() } else { Ok(()) };
         }

@@ -259,11 +259,11 @@ impl PretrainedConfig {
         device: &Device,
     ) -> Result<(Transformer, Vec<String>), Error> {
         self.check(model)?;
-        let (body, unused) = match model.weights {
+        let (mut body, unused) = match model.weights {
             Some(_) => model.body(device)?,
             None => (model.drawn(device), Vec::new()),
         };
-        let mut body = body.with(|architecture| self.set(architecture));
+        self.set(&mut body.architecture);
         if self.freeze > 0 {
             body = body.freeze(self.freeze);
         }

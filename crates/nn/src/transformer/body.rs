@@ -35,8 +35,9 @@ pub struct Body {
     types: Option<Param<Tensor<2>>>,
     norm: Norm,
     layers: Vec<Layer>,
+    /// Sizes, which must stay, rates and arithmetic.
     #[module(skip)]
-    architecture: Architecture,
+    pub architecture: Architecture,
 }
 
 impl Body {
@@ -53,17 +54,6 @@ impl Body {
             layers: (0..layers).map(|_| Layer::init(architecture, generator, device)).collect(),
             architecture: architecture.clone(),
         }
-    }
-
-    /// The body with changed rates or arithmetic. Sizes must stay.
-    pub fn with(mut self, change: impl FnOnce(&mut Architecture)) -> Self {
-        change(&mut self.architecture);
-        self
-    }
-
-    /// Sizes, rates and arithmetic.
-    pub fn architecture(&self) -> &Architecture {
-        &self.architecture
     }
 
     /// The device of the parameters.

@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
-use burn::backend::Flex;
 use burn::backend::flex::FlexTensor;
-use burn::module::{Module, Param};
-use burn::tensor::{Device, Gradients, Tensor};
+use burn::backend::{DispatchTensor, Flex};
+use burn::module::{Module, ModuleVisitor, Param};
+use burn::tensor::{Device, Tensor};
 use rand::Rng;
 
 use super::Architecture;
@@ -116,16 +116,19 @@ impl Layer {
         }
     }
 
-    /// Its matrices, in a fixed order.
-    pub(super) fn matrices(&self) -> [&Param<Tensor<2>>; 4] {
-        [&self.qkv, &self.output, &self.up, &self.down].map(|affine| &affine.weight)
-    }
+    /// The layer's input and its parameters.
+    fn inputs(&self, x: Tensor<2>) -> [DispatchTensor; INPUTS] {
+        struct Inputs(Vec<DispatchTensor>);
 
-    /// Its vectors, in a fixed order.
-    pub(super) fn vectors(&self) -> [&Param<Tensor<1>>; 8] {
-        let [q, o, r, f] = [&self.qkv, &self.output, &self.up, &self.down].map(|a| &a.bias);
-        let (a, b) = (&self.attention_norm, &self.feed_forward_norm);
-        [q, o, r, f, &a.gamma, &a.beta, &b.gamma, &b.beta]
+        impl ModuleVisitor for Inputs {
+            fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+                self.0.push(param.val().into_dispatch());
+            }
+        }
+
+        let mut inputs = Inputs(vec![x.into_dispatch()]);
+        self.visit(&mut inputs);
+        inputs.0.try_into().unwrap_or_else(|_| unreachable!("a layer has twelve parameters"))
     }
 
     /// New vectors `[n, d]` of all tokens; `index` is the layer's number, which determines its dropout
@@ -193,16 +196,11 @@ impl Layer {
         if !x.is_autodiff() || !on_cpu_engine(x) {
             return None;
         }
-        let input = std::iter::once(x.clone().into_dispatch());
-        let matrices = self.matrices().map(|param| param.val().into_dispatch());
-        let inputs = input.chain(matrices).chain(self.vectors().map(|v| v.val().into_dispatch()));
-        let Ok(inputs): Result<[_; INPUTS], _> = inputs.collect::<Vec<_>>().try_into() else {
-            unreachable!("a layer has twelve parameters")
-        };
         let Shared { architecture, sequences, pass } = shared;
         let (architecture, sequences) = (architecture.clone(), sequences.clone());
         let layer = self.valid();
-        Some(apply(Recomputed { layer, architecture, sequences, pass, index }, inputs))
+        let recomputed = Recomputed { layer, architecture, sequences, pass, index };
+        Some(apply(recomputed, self.inputs(x.clone())))
     }
 }
 
@@ -251,13 +249,10 @@ impl CpuOp<INPUTS> for Recomputed {
         let layer = self.layer.clone().train();
         let dy = Tensor::<2>::from_primitive::<Flex>(dy);
         let mut own = (self.layer(&layer, x.clone()) * dy.autodiff()).sum().backward();
-        let mut gradients = std::iter::once(taken(&x, &mut own)).collect::<Vec<_>>();
-        gradients.extend(layer.matrices().map(|param| taken(&param.val(), &mut own)));
-        gradients.extend(layer.vectors().map(|param| taken(&param.val(), &mut own)));
-        gradients.try_into().unwrap_or_else(|_| unreachable!("a layer has twelve parameters"))
+        layer.inputs(x).map(|leaf| {
+            // of any number of dimensions
+            let leaf = Tensor::<1>::from_dispatch(leaf);
+            leaf.grad_remove(&mut own).map(primitive)
+        })
     }
-}
-
-fn taken<const D: usize>(leaf: &Tensor<D>, gradients: &mut Gradients) -> Option<FlexTensor> {
-    leaf.grad_remove(gradients).map(primitive)
 }

@@ -129,7 +129,7 @@ pub struct Transformer {
 impl Transformer {
     /// Draws a head with `offset.len()` coordinates; `offset` becomes its bias.
     pub fn new(body: Body, pooling: Pooling, offset: &[f32], generator: &mut impl Rng) -> Self {
-        let (width, device) = (body.architecture().width, body.device());
+        let (width, device) = (body.architecture.width, body.device());
         let head = init::head(width, offset, generator, &device);
         Self { body, head, pooling }
     }

@@ -12,7 +12,7 @@ use dsokr_nn::parameters::visit;
 use dsokr_nn::transformer::Body;
 use dsokr_nn::{GradientHooks, Pass, Pooling, Precision, Receive, init};
 
-use crate::transformer::{TEXTS, body};
+use crate::transformer::{TEXTS, body, with};
 
 type Log = Arc<Mutex<Vec<(u64, Vec<f32>)>>>;
 
@@ -77,8 +77,8 @@ fn gradients_that_are_handed_over_are_those_of_the_pass() {
     let all = 3 + 2 + 3 * 12;
     for (body, trained) in [
         (body.clone(), all),
-        (body.clone().with(|sizes| sizes.recompute = true), all),
-        (body.clone().with(|sizes| sizes.precision = Precision::Bf16), all),
+        (with(&body, |sizes| sizes.recompute = true), all),
+        (with(&body, |sizes| sizes.precision = Precision::Bf16), all),
         (body.freeze(1), 2 * 12),
     ] {
         for pooling in [Pooling::First, Pooling::Mean] {

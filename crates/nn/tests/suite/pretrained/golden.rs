@@ -105,7 +105,7 @@ fn golden_encoder(folder: &Path, device: &Device) -> Transformer {
     let encoder = Transformer::new(body, Pooling::Mean, &offset, &mut generator(0, "head", 0));
     let mut parameters = collect(&encoder);
     // PyTorch's weight is [out, in]
-    let (weight, width) = (floats(folder, "head.weight"), encoder.body.architecture().width);
+    let (weight, width) = (floats(folder, "head.weight"), encoder.body.architecture.width);
     let transposed: Vec<f32> =
         (0..weight.len()).map(|i| weight[(i % offset.len()) * width + i / offset.len()]).collect();
     parameters.get_mut("head.weight").unwrap().values = transposed.into();
@@ -121,7 +121,7 @@ fn golden_states_and_predictions() {
         let texts: Vec<&[u32]> = ids.iter().map(|ids| &**ids).collect();
         let hidden = host(encoder.body.hidden(&texts, Pass::Evaluate));
         let states = floats(&folder, "last_hidden_state");
-        let width = encoder.body.architecture().width;
+        let width = encoder.body.architecture.width;
         let padded = states.len() / ids.len();
         let real = ids.iter().enumerate().flat_map(|(i, ids)| {
             states[i * padded..i * padded + ids.len() * width].iter().copied()
