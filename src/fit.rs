@@ -91,7 +91,7 @@ impl<'a> Request<'a> {
     pub fn run(&self, observer: &mut dyn Observer) -> Result<Trained, Error> {
         let ranks = Processes::current();
         // what is not given to them by name, each rank does alone
-        Processes::alone().scope(|| {
+        Processes::default().scope(|| {
             if ranks.size() > 1 {
                 check_shared(self.config, &ranks)?;
             }

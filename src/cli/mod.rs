@@ -148,9 +148,9 @@ pub fn main_with(kinds: &[Kind]) -> ExitCode {
         }
     };
     #[cfg(feature = "mpi")]
-    let ranks = job.as_ref().map_or_else(Processes::alone, crate::mpi::Job::ranks);
+    let ranks = job.as_ref().map_or_else(Processes::default, crate::mpi::Job::ranks);
     #[cfg(not(feature = "mpi"))]
-    let ranks = Processes::alone();
+    let ranks = Processes::default();
     // other crates log warnings alone: GPU engines log every kernel that they tune
     let level = match (ranks.is_first(), cli.quiet) {
         (true, false) => "warn,dsokr=info,dsokr_train=info",

@@ -58,13 +58,12 @@ pub(super) fn run(
             processor: request.processor,
             force: request.force,
         };
-        let done =
-            run_as(&request, &Processes::alone(), Some(&systems), observer).map_err(|source| {
-                match source.is_request() {
-                    true => Error::Member { name: member.name.clone(), source: Box::new(source) },
-                    false => source,
-                }
-            })?;
+        let done = run_as(&request, &Processes::default(), Some(&systems), observer).map_err(
+            |source| match source.is_request() {
+                true => Error::Member { name: member.name.clone(), source: Box::new(source) },
+                false => source,
+            },
+        )?;
         let mut trained = trained.lock().unwrap_or_else(PoisonError::into_inner);
         trained.push((member.name.clone(), done));
         Ok(())

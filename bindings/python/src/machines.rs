@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use dsokr_basis::{Basis, Kernel, Sketch, SketchKind, SketchOptions};
 use dsokr_decode::CandidateParts;
-use dsokr_machines::{
+use dsokr_machines::{TrainingInputs, 
     Arithmetic, InputSketch, KernelModel, OutputSpace, Points, RidgeModel, RidgeProblem, Targets,
     fit, fit_sketched,
 };
@@ -53,7 +53,7 @@ impl Ridge {
         let Self { kernel, sketch, lambda, seed } = self;
         let rows = rows.source();
         Ok(match sketch {
-            None => fit(kernel, rows, targets, lambda, Arithmetic::Double)?.model,
+            None => fit(&TrainingInputs::rows(kernel, rows), targets, lambda, Arithmetic::Double)?.model,
             Some(sketch) => {
                 let problem = RidgeProblem { kernel, rows, targets, lambda, seed };
                 fit_sketched(problem, &sketch)?.model

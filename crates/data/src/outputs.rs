@@ -1,11 +1,10 @@
 //! The outputs, and what `[output]` says of them.
 
 use std::collections::HashMap;
-use std::ops::Range;
 use std::path::Path;
 
+use dsokr_basis::RowSource;
 use dsokr_basis::features::JoinedRows;
-use dsokr_basis::{Block, RowKind, RowSource};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -212,41 +211,5 @@ impl<'a> OutputSource<'a> {
 
     fn is_own(&self) -> bool {
         matches!(self.features, OutputFeatures::Source(_)) && self.summands.is_empty()
-    }
-}
-
-/// Some rows of a source, in any order, repeats allowed; read as they are asked for.
-pub struct Selected<'a> {
-    source: &'a dyn RowSource,
-    rows: &'a [usize],
-}
-
-impl<'a> Selected<'a> {
-    /// The rows of `source` at the indices `rows`.
-    pub fn new(source: &'a dyn RowSource, rows: &'a [usize]) -> Self {
-        Self { source, rows }
-    }
-}
-
-impl RowSource for Selected<'_> {
-    fn len(&self) -> usize {
-        self.rows.len()
-    }
-
-    fn width(&self) -> usize {
-        self.source.width()
-    }
-
-    fn kind(&self) -> RowKind {
-        self.source.kind()
-    }
-
-    fn parts(&self) -> Vec<(RowKind, usize)> {
-        self.source.parts()
-    }
-
-    fn block(&self, range: Range<usize>) -> Result<Block<'_>, dsokr_basis::Error> {
-        let outside = || dsokr_basis::Error::range(range.start, range.end, self.rows.len());
-        self.source.select(self.rows.get(range.clone()).ok_or_else(outside)?)
     }
 }

@@ -16,7 +16,7 @@ use dsokr_basis::{Basis, Features, Kernel, RowSource, SketchKind, SketchOptions}
 use dsokr_data::multi_label::{MultiLabel, read_arff};
 use dsokr_decode::{CandidateParts, Candidates, MultiLabelMetrics, Queries, top_rows};
 use dsokr_machines::{
-    Arithmetic, InputSketch, OutputSpace, RidgeProblem, Scaling, fit, fit_sketched,
+    Arithmetic, InputSketch, OutputSpace, RidgeProblem, Scaling, TrainingInputs, fit, fit_sketched,
 };
 
 type Failure = Box<dyn std::error::Error>;
@@ -109,7 +109,15 @@ fn run(
     };
     let kernel = gaussian(system.input);
     let model = match system.input_sketch {
-        None => fit(kernel, &inputs, &targets, system.lambda, Arithmetic::Double)?.model,
+        None => {
+            fit(
+                &TrainingInputs::rows(kernel, &inputs),
+                &targets,
+                system.lambda,
+                Arithmetic::Double,
+            )?
+            .model
+        }
         Some(m) => {
             let (rows, targets, lambda) = (&inputs, &targets, system.lambda);
             let problem = RidgeProblem { kernel, rows, targets, lambda, seed };

@@ -21,7 +21,7 @@ use dsokr_basis::{Basis, Features, Kernel, RowSource, SketchKind, SketchOptions,
 use dsokr_decode::{
     CandidateParts, Candidates, Combination, Ensemble, Hubs, MissingGold, Pool, Queries,
 };
-use dsokr_machines::{Arithmetic, Targets, fit};
+use dsokr_machines::{Arithmetic, Targets, TrainingInputs, fit};
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -121,7 +121,8 @@ fn main() -> Result<(), Failure> {
     let targets = Targets::from_projection(&basis.project(&train_rows)?)?;
     let basis_s = start.elapsed().as_secs_f64() - tf_idf_s;
     let lambda = RIDGE / chosen.len() as f64;
-    let fitted = fit(Kernel::Linear, &x, &targets, lambda, Arithmetic::Single)?;
+    let fitted =
+        fit(&TrainingInputs::rows(Kernel::Linear, &x), &targets, lambda, Arithmetic::Single)?;
 
     let rank = basis.dimension();
     let groups = distinct(&outputs.select(&pool)?)?;

@@ -77,7 +77,7 @@ fn ranks(n: usize, extra: usize, c: f64, aligned: bool, seeds: u64) -> Result<Ve
             Targets::new(D, train.y.iter().map(|&value| value.into()).collect::<Vec<_>>())?;
         let mut best = vec![(f64::INFINITY, f64::INFINITY); RANKS.len()];
         for lambda in LAMBDAS {
-            let (loss, output) = (Loss::from(Square {}), OutputMatrix::identity(D)?);
+            let (loss, output) = (Loss::Square(Square {}), OutputMatrix::identity(D)?);
             let problem = LipschitzProblem { loss, output, lambda, offset: Offset::Zero };
             let machine = LipschitzModel::fit(&prepared, &targets, &problem, &Stop::default())?;
             let fitted = machine.predict(&train.x)?;

@@ -157,13 +157,13 @@ fn table(seeds: u64, sizes: &[usize]) -> Result<(), Failure> {
                 let middle = cpu_seconds();
                 let anchors = basis.anchors().map_or(0, RowSource::len);
                 let targets = Targets::new(1, train.y)?;
-                let problem = problem(Loss::from(Huber { kappa: KAPPA }), LAMBDA)?;
+                let problem = problem(Loss::Huber(Huber { kappa: KAPPA }), LAMBDA)?;
                 let features = InputFeatures::new(basis, &train.x)?;
                 let machine = LipschitzModel::fit(&features, &targets, &problem, &Stop::default())?;
                 let end = cpu_seconds();
-                let solution = machine.summary().lipschitz().ok_or("a Lipschitz loss")?;
+                let solution = machine.summary.lipschitz().ok_or("a Lipschitz loss")?;
                 if !solution.converged {
-                    println!("not converged: {}", machine.summary());
+                    println!("not converged: {}", machine.summary);
                 }
                 let predicted = machine.predict(&test.x)?;
                 let inner = ROWS - OUTLYING;
@@ -205,7 +205,7 @@ fn select() -> Result<(), Failure> {
             let prepared = InputFeatures::new(basis, &train)?;
             let targets = Targets::new(1, kept.iter().map(|&row| y[row]).collect::<Vec<_>>())?;
             for (at, error) in errors.iter_mut().enumerate() {
-                let loss = Loss::from(Huber { kappa: kappas[at % kappas.len()] });
+                let loss = Loss::Huber(Huber { kappa: kappas[at % kappas.len()] });
                 let problem = problem(loss, lambdas[at / kappas.len()])?;
                 let machine = LipschitzModel::fit(&prepared, &targets, &problem, &Stop::default())?;
                 *error += absolute_error(&machine.predict(&test)?, &truth) / 5.0;
@@ -231,10 +231,14 @@ fn solver() -> Result<(), Failure> {
         let one = OutputMatrix::identity(1)?;
         let quantiles = OutputMatrix::quantiles(&levels, 5.0)?;
         let cases = [
-            (Loss::from(Square {}), &single, &one),
-            (Loss::from(Huber { kappa: KAPPA }), &single, &one),
-            (Loss::from(EpsilonInsensitiveSquare { epsilon: 0.5 }), &single, &one),
-            (Loss::from(EpsilonInsensitive { epsilon: 0.5 }), &single, &one),
+            (Loss::Square(Square {}), &single, &one),
+            (Loss::Huber(Huber { kappa: KAPPA }), &single, &one),
+            (
+                Loss::EpsilonInsensitiveSquare(EpsilonInsensitiveSquare { epsilon: 0.5 }),
+                &single,
+                &one,
+            ),
+            (Loss::EpsilonInsensitive(EpsilonInsensitive { epsilon: 0.5 }), &single, &one),
             (Loss::pinball(vec![0.5]), &single, &one),
             (Loss::pinball(levels.clone()), &joint, &quantiles),
         ];
@@ -246,7 +250,7 @@ fn solver() -> Result<(), Failure> {
             let machine = LipschitzModel::fit(&features, targets, &problem, &Stop::default())?;
             println!(
                 "{}; {:.2} s, {:.2} s CPU",
-                machine.summary(),
+                machine.summary,
                 clock.elapsed().as_secs_f64(),
                 cpu_seconds() - cpu
             );

@@ -27,7 +27,7 @@ impl KernelModel {
     pub fn summary(&self) -> &Summary {
         match self {
             Self::Ridge(model) => model.summary(),
-            Self::Lipschitz(model) => model.summary(),
+            Self::Lipschitz(model) => &model.summary,
         }
     }
 
@@ -64,7 +64,7 @@ impl KernelModel {
         match self {
             Self::Ridge(model) => model.save(&folder.join(RIDGE), belongs),
             Self::Lipschitz(model) => {
-                model.basis().save(&folder.join(INPUTS))?;
+                model.basis.save(&folder.join(INPUTS))?;
                 model.save(&folder.join(LIPSCHITZ), belongs)
             }
         }

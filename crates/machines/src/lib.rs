@@ -17,7 +17,7 @@
 //! side. A [`KernelModel`] maps input rows to coordinates, which are the queries of `dsokr-decode`;
 //! [`OutputSpace::points`] are its candidates. A [`Solver`] is any of the methods, as a configuration
 //! file names it. λ is chosen by [`Spectrum`], for all its values from one eigendecomposition.
-//! Precomputed kernels become one by [`alignf`] and [`combine`], for [`fit_gram`]. [`OutputEmbedding`]
+//! Precomputed kernels become one by [`alignf`] and [`combine`], for [`fit`]. [`OutputEmbedding`]
 //! learns few directions of an output space: reduced rank regression, and Output Embedding Learning.
 
 mod embedding;
@@ -42,8 +42,7 @@ pub use loss::{Loss, Pinball};
 pub use ridge::{
     Averaged, ConjugateGradients, Fitted, Ideal, InputSketch, KernelWeighting, LastSystem,
     OutputSpace, Points, RidgeModel, RidgeProblem, RidgeSystem, Scaling, SketchedFit, Spectrum,
-    TrainingInputs, alignf, combine, fit, fit_averaged, fit_conjugate_gradients, fit_gram,
-    fit_sketched,
+    TrainingInputs, alignf, combine, fit, fit_averaged, fit_conjugate_gradients, fit_sketched,
 };
 pub use solver::{ClosedForm, Cost, Lipschitz, PreparedSolver, Sketched, Solver};
 pub use summary::{

@@ -47,30 +47,18 @@ macro_rules! loss {
         }
 
         impl Loss {
-            /// The loss of a distance, or the pinball loss.
-            fn kind(&self) -> Kind<'_> {
+            /// The loss of a distance; none for the pinball loss.
+            fn of_distance(&self) -> Option<&dyn DistanceLoss> {
                 match self {
-                    $(Self::$name(loss) => Kind::Distance(loss),)*
-                    Self::Pinball(pinball) => Kind::Pinball(&pinball.levels),
+                    $(Self::$name(loss) => Some(loss),)*
+                    Self::Pinball(_) => None,
                 }
             }
         }
-
-        $(impl From<loss::$name> for Loss {
-            fn from(loss: loss::$name) -> Self {
-                Self::$name(loss)
-            }
-        })*
     };
 }
 
 distance_losses!(loss);
-
-enum Kind<'a> {
-    Distance(&'a dyn DistanceLoss),
-    /// Of these levels.
-    Pinball(&'a [f64]),
-}
 
 impl Loss {
     /// The pinball loss of the given levels.
@@ -85,27 +73,18 @@ impl Loss {
 
     /// The levels of the pinball loss, if it is that one.
     pub fn levels(&self) -> Option<&[f64]> {
-        match self.kind() {
-            Kind::Distance(_) => None,
-            Kind::Pinball(levels) => Some(levels),
-        }
+        if let Self::Pinball(Pinball { levels }) = self { Some(levels) } else { None }
     }
 
     /// The factor c of the penalty `c λ ‖f − b‖²`: ½, but 1 for the square loss, whose λ is that of
     /// ridge regression.
     pub fn penalty(&self) -> f64 {
-        match self.kind() {
-            Kind::Distance(loss) => loss.penalty(),
-            Kind::Pinball(_) => 0.5,
-        }
+        self.of_distance().map_or(0.5, DistanceLoss::penalty)
     }
 
     /// Whether the mean of numbers is the constant of least loss.
     pub(crate) fn is_fitted_by_mean(&self) -> bool {
-        match self.kind() {
-            Kind::Distance(loss) => loss.is_fitted_by_mean(),
-            Kind::Pinball(_) => false,
-        }
+        self.of_distance().is_some_and(DistanceLoss::is_fitted_by_mean)
     }
 
     /// Checks the parameters, and that the loss is defined on d = `width` outputs.
@@ -113,35 +92,29 @@ impl Loss {
     /// # Errors
     /// [`Error::Value`]; [`Error::Length`] unless there is a level for each output.
     pub fn validate(&self, width: usize) -> Result<(), Error> {
-        match self.kind() {
-            Kind::Distance(loss) => loss.validate().map_err(|bad| {
-                let what = format_args!("{} of the {} loss", bad.parameter, self.name());
-                Error::value(what, bad.value, bad.allowed)
-            }),
-            Kind::Pinball(levels) => {
-                check_levels(levels)?;
-                Error::check_length("quantile levels", levels.len(), width)
-            }
+        if let Some(levels) = self.levels() {
+            check_levels(levels)?;
+            Error::check_length("quantile levels", levels.len(), width)?;
         }
+        self.of_distance().map_or(Ok(()), DistanceLoss::validate).map_err(|bad| {
+            let what = format_args!("{} of the {} loss", bad.parameter, self.name());
+            Error::value(what, bad.value, bad.allowed)
+        })
     }
 
     /// `ℓ(f, y)` with r = `residual` (not read by the pinball loss).
     pub fn value(&self, prediction: &[f64], target: &[f64], residual: f64) -> f64 {
-        match self.kind() {
-            Kind::Distance(loss) => loss.value(distance(prediction, target, residual)),
-            Kind::Pinball(levels) => {
-                let errors = prediction.iter().zip(target).map(|(f, y)| y - f);
-                errors.zip(levels).map(|(e, tau)| (tau * e).max((tau - 1.0) * e)).sum()
-            }
+        if let Some(loss) = self.of_distance() {
+            return loss.value(distance(prediction, target, residual));
         }
+        let errors = prediction.iter().zip(target).map(|(f, y)| y - f);
+        let levels = self.levels().unwrap_or_default();
+        errors.zip(levels).map(|(e, tau)| (tau * e).max((tau - 1.0) * e)).sum()
     }
 
     /// A bound on the second derivatives in f; none for a loss with kinks.
     pub(crate) fn curvature(&self) -> Option<f64> {
-        match self.kind() {
-            Kind::Distance(loss) => loss.curvature(),
-            Kind::Pinball(_) => None,
-        }
+        self.of_distance().and_then(DistanceLoss::curvature)
     }
 
     /// The gradient at f of the loss smoothed about the slope `centre`,
@@ -157,8 +130,9 @@ impl Loss {
         alpha: &mut [f64],
         scratch: &mut [f64],
     ) -> f64 {
-        match self.kind() {
-            Kind::Pinball(levels) => {
+        match self.of_distance() {
+            None => {
+                let levels = self.levels().unwrap_or_default();
                 let mut conjugate = 0.0;
                 for j in 0..alpha.len() {
                     let slope = (f[j] - y[j]) / mu + centre[j];
@@ -167,7 +141,7 @@ impl Loss {
                 }
                 conjugate
             }
-            Kind::Distance(loss) if loss.curvature().is_none() => {
+            Some(loss) if loss.curvature().is_none() => {
                 for j in 0..scratch.len() {
                     scratch[j] = f[j] + mu * centre[j];
                 }
@@ -182,7 +156,7 @@ impl Loss {
                 }
                 dot(alpha, scratch) - loss.value(distance(scratch, y, residual))
             }
-            Kind::Distance(loss) => {
+            Some(loss) => {
                 let root = distance(f, y, residual);
                 let slope = if root > 0.0 { loss.derivative(root) / root } else { 0.0 };
                 for ((alpha, f), y) in alpha.iter_mut().zip(f).zip(y) {

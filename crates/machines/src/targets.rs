@@ -181,10 +181,7 @@ impl Targets {
                 Values::Classes(rows.iter().map(|&row| classes[row]).collect())
             }
         };
-        let residuals = match self.residuals.is_empty() {
-            true => Vec::new(),
-            false => rows.iter().map(|&row| self.residuals[row]).collect(),
-        };
+        let residuals = rows.iter().filter_map(|&row| self.residuals.get(row).copied()).collect();
         Ok(Self { values, width: p, residuals })
     }
 }

@@ -239,7 +239,7 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
             self.state.stale = self.ranks.broadcast_number(0u64)? as usize;
             return Ok(());
         }
-        let validated = Processes::alone().scope(|| (self.task.validate)(model));
+        let validated = Processes::default().scope(|| (self.task.validate)(model));
         let Validation { metrics, score } = validated.map_err(|error| match error {
             Error::NotFinite => self.diverged("a prediction is not finite"),
             other => other,

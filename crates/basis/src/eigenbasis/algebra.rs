@@ -11,6 +11,7 @@ use faer::linalg::cholesky::llt::factor::{
 use faer::linalg::evd::{ComputeEigenvectors, self_adjoint_evd, self_adjoint_evd_scratch};
 use faer::linalg::matmul::matmul;
 use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
+use faer::traits::math_utils::from_f64;
 use faer::traits::{ComplexField, RealField};
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
@@ -46,6 +47,14 @@ impl Eigen {
         self.values.truncate(count);
         let vectors = self.vectors.as_ref().subcols(0, self.values.len()).to_owned();
         Self { vectors, ..self }
+    }
+
+    /// Each column of a matrix over the root of its eigenvalue.
+    pub fn over_roots(values: &[f64], mut columns: Mat<f64>) -> Mat<f64> {
+        for (column, value) in columns.col_iter_mut().zip(values) {
+            column.iter_mut().for_each(|element| *element /= value.sqrt());
+        }
+        columns
     }
 }
 
@@ -198,7 +207,9 @@ pub(super) trait Number:
     ComplexField + Copy + Default + Mul<Output = Self> + MulAssign + SubAssign
 {
     /// The nearest number of this type.
-    fn of(value: f64) -> Self;
+    fn of(value: f64) -> Self {
+        from_f64(value)
+    }
 
     /// The same numbers in this type.
     fn numbers(values: &[f32]) -> Cow<'_, [Self]>;
@@ -217,10 +228,6 @@ pub(super) trait Number:
 }
 
 impl Number for f32 {
-    fn of(value: f64) -> Self {
-        value as Self
-    }
-
     fn numbers(values: &[f32]) -> Cow<'_, [Self]> {
         Cow::Borrowed(values)
     }
@@ -255,10 +262,6 @@ impl Number for f32 {
 }
 
 impl Number for f64 {
-    fn of(value: f64) -> Self {
-        value
-    }
-
     fn numbers(values: &[f32]) -> Cow<'_, [Self]> {
         Cow::Owned(product::widen(values))
     }

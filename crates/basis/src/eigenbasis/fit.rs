@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::algebra::{Eigen, Number, leading, multiply};
 use super::{Basis, Projector};
-use crate::features::{self, Block, Features, RowKind, RowSource, SparseBlock, product};
+use crate::features::{self, Block, Features, RowKind, RowSource, SparseRows, product};
 use crate::kernel::zero_rows;
 use crate::sketch::{COLUMNS, Columns};
 use crate::{Cancellation, Error, Kernel, OutputKernel, Processes, Sketch, SketchOptions};
@@ -79,10 +79,7 @@ fn fit_linear(
     let gram = if by_rows { multiply(left, right) } else { multiply(right, left) };
     let Eigen { values: spectrum, vectors: mut columns } = leading(gram, tolerance)?;
     if by_rows {
-        columns = multiply(right, columns.as_ref());
-        for (j, value) in spectrum.iter().enumerate() {
-            columns.col_mut(j).iter_mut().for_each(|element| *element /= value.sqrt());
-        }
+        columns = Eigen::over_roots(&spectrum, multiply(right, columns.as_ref()));
     }
     let features = columns.subrows(0, d);
     let matrix: Vec<f32> =
@@ -148,17 +145,19 @@ fn sketched_features(
             // the product of dense rows, the factors of others
             Ok(Some(match rows {
                 Block::Dense(rows) => {
-                    (Some(product::sketch_dense(&columns.values, m, &rows)), None, zero)
+                    (product::sketch_dense(&columns.values, m, &rows), None, zero)
                 }
-                rows => (None, Some((columns.values, rows)), zero),
+                rows => (columns.values, Some(rows), zero),
             }))
         });
         let parts = blocks.collect::<Result<Vec<_>, Error>>()?;
         let (mut sums, mut factors, mut zeros) = (Vec::new(), Vec::new(), Vec::new());
-        for (sum, factor, zero) in parts.into_iter().flatten() {
-            sums.extend(sum);
-            factors.extend(factor);
+        for (values, rows, zero) in parts.into_iter().flatten() {
             zeros.extend(zero);
+            match rows {
+                None => sums.push(values),
+                Some(rows) => factors.push((values, rows)),
+            }
         }
         for part in processes.gather_numbers(&zeros)?.concat().chunks_exact(m) {
             zero.resize(m, 0.0);
@@ -167,7 +166,7 @@ fn sketched_features(
         if dense {
             sums = processes.divide(sums, m * d)?.into_iter().flatten().collect();
         } else if processes.size() > 1 {
-            factors = gather(&processes, &factors, d)?;
+            factors = gather(&processes, factors, d)?;
         }
         // Every element is summed in the order of the blocks, whoever computed them.
         sum.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, sum)| {
@@ -206,31 +205,16 @@ fn wave(processes: &Processes, bytes: usize) -> Result<usize, Error> {
 /// The factors of all processes, those of each as one block of sparse rows.
 fn gather(
     processes: &Processes,
-    own: &[(Vec<f32>, Block)],
+    own: Vec<(Vec<f32>, Block)>,
     width: usize,
 ) -> Result<Vec<(Vec<f32>, Block<'static>)>, Error> {
-    let (mut weights, mut offsets) = (Vec::new(), vec![0u64]);
-    let (mut columns, mut values) = (Vec::new(), Vec::new());
-    for (block_weights, rows) in own {
-        weights.extend_from_slice(block_weights);
-        for row in 0..rows.len() {
-            rows.entries(row, 0..width, |column, value| {
-                columns.push(column as u32);
-                values.push(value);
-            });
-            offsets.push(columns.len() as u64);
-        }
+    let (mut weights, mut rows) = (Vec::new(), SparseRows::empty(width)?);
+    for (own, block) in own {
+        weights.extend(own);
+        rows.append(&block.to_sparse(0..width)?);
     }
-    let (weights, offsets) =
-        (processes.gather_numbers(&weights)?, processes.gather_numbers(&offsets)?);
-    let (columns, values) =
-        (processes.gather_numbers(&columns)?, processes.gather_numbers(&values)?);
-    let all = weights.into_iter().zip(offsets).zip(columns).zip(values);
-    let factors = all.map(|(((weights, offsets), columns), values)| {
-        let offsets: Vec<usize> = offsets.into_iter().map(|offset| offset as usize).collect();
-        Ok((weights, Block::Sparse(SparseBlock::new(width, offsets, columns, values)?)))
-    });
-    factors.collect()
+    let weights = processes.gather_numbers(&weights)?.into_iter();
+    Ok(weights.zip(rows.gather(processes)?.into_iter().map(Block::Sparse)).collect())
 }
 
 /// The rows of the given increasing indices, checked by the kernel; borrowed when they are consecutive.

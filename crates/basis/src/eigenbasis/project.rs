@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::algebra::{self, Number};
 use super::tempering::{DOUBLE, SINGLE};
 use super::{Basis, Projector};
-use crate::features::{self, Block, RowSource, simd};
+use crate::features::{self, Block, RowSource, product, simd};
 use crate::kernel::zero_rows;
 use crate::{Cancellation, Error, Processes};
 
@@ -279,15 +279,14 @@ impl Basis {
         rows: &dyn RowSource,
         range: Range<usize>,
     ) -> Result<Mat<f64>, Error> {
-        let dimension = self.dimension();
-        if let (Projector::Linear { .. }, None) = (&self.map, &self.tempered) {
-            let projection = self.project_range(rows, range)?;
-            return Ok(Mat::from_fn(dimension, projection.len(), |j, i| {
-                projection.coordinates[i * dimension + j].into()
-            }));
-        }
-        let out = self.wide(rows, range.clone())?;
-        Ok(MatRef::from_column_major_slice(&out, dimension, range.len()).to_owned())
+        let (dimension, count) = (self.dimension(), range.len());
+        let out = match (&self.map, &self.tempered) {
+            (Projector::Linear { .. }, None) => {
+                product::widen(&self.project_range(rows, range)?.coordinates)
+            }
+            _ => self.wide(rows, range)?,
+        };
+        Ok(MatRef::from_column_major_slice(&out, dimension, count).to_owned())
     }
 
     /// Coordinates of the rows of `range` in `f64`, p numbers a row.

@@ -204,10 +204,8 @@ impl Basis {
         let scale = |j: usize| values[j].powf(-0.5 * tempering.power);
         let turn = Mat::from_fn(values.len(), self.dimension(), |j, i| scale(j) * vectors[(i, j)]);
         let along = |row: faer::RowRef<f64>| row.iter().zip(&mean).map(|(g, m)| g * m).sum();
-        let offset = match tempering.centred {
-            true => turn.row_iter().map(along).collect(),
-            false => Vec::new(),
-        };
+        let means = turn.row_iter().map(along);
+        let offset = if tempering.centred { means.collect() } else { Vec::new() };
         let tempered = Tempered::new(*tempering, outputs.len(), &values, offset);
         Ok(self.turned(values, &turn, Some(tempered)))
     }
@@ -228,10 +226,7 @@ impl Basis {
             }
             Projector::Sum { sum, turn: before } => {
                 let turn = match before.is_empty() {
-                    true => {
-                        let elements = turn.row_iter().flat_map(|row| row.iter());
-                        elements.map(|&v| v as f32).collect()
-                    }
+                    true => turn.row_iter().flat_map(|row| row.iter()).map(|&v| v as f32).collect(),
                     false => times(turn, &before, dimension, sum.coordinates()),
                 };
                 Projector::Sum { sum, turn }

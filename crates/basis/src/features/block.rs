@@ -40,9 +40,7 @@ impl Block<'_> {
         Ok(match kind {
             RowKind::Dense => Self::Dense(DenseBlock::new(width, Vec::new())?),
             RowKind::Bits => Self::Bits(BitBlock::new(width, Vec::new())?),
-            RowKind::Sparse => {
-                Self::Sparse(SparseBlock::new(width, vec![0], Vec::new(), Vec::new())?)
-            }
+            RowKind::Sparse => Self::Sparse(SparseBlock::empty(width)?),
         })
     }
 
@@ -67,13 +65,10 @@ impl Block<'_> {
     /// [`Error::Shape`] for rows of a different kind that are not dense; [`Error::Row`] for a number that is
     /// neither 0 nor 1 in a row of bits.
     pub fn into_kind(self, kind: RowKind) -> Result<Self, Error> {
-        let Self::Dense(rows) = &self else {
-            let own = self.kind();
-            return if own == kind { Ok(self) } else { Err(Error::kind(own, kind)) };
-        };
-        if kind == RowKind::Dense {
+        if self.kind() == kind {
             return Ok(self);
         }
+        let Self::Dense(rows) = &self else { return Err(Error::kind(self.kind(), kind)) };
         let other = |value: &f32| *value != 0.0 && *value != 1.0;
         if kind == RowKind::Bits
             && let Some(at) = rows.values().iter().position(other)
@@ -310,8 +305,6 @@ pub fn ranges(rows: Range<usize>, size: usize) -> impl DoubleEndedIterator<Item 
 
 /// Checks that `rows` lies within `0..len`.
 pub(crate) fn check_range(rows: &Range<usize>, len: usize) -> Result<(), Error> {
-    match rows.start <= rows.end && rows.end <= len {
-        true => Ok(()),
-        false => Err(Error::range(rows.start, rows.end, len)),
-    }
+    let holds = rows.start <= rows.end && rows.end <= len;
+    holds.then_some(()).ok_or_else(|| Error::range(rows.start, rows.end, len))
 }

@@ -1,5 +1,6 @@
 use std::ops::Range;
 
+use super::block::check_range;
 use super::{
     BitRows, Block, DenseRows, Features, RowKind, RowSource, SparseRows, check_width, read,
 };
@@ -128,6 +129,42 @@ impl RowSource for PartRows<'_> {
     }
 }
 
+/// Some rows of a source, in any order, repeats allowed; read as they are asked for.
+pub struct Selected<'a> {
+    source: &'a dyn RowSource,
+    rows: &'a [usize],
+}
+
+impl<'a> Selected<'a> {
+    /// The rows of `source` at the indices `rows`.
+    pub fn new(source: &'a dyn RowSource, rows: &'a [usize]) -> Self {
+        Self { source, rows }
+    }
+}
+
+impl RowSource for Selected<'_> {
+    fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn width(&self) -> usize {
+        self.source.width()
+    }
+
+    fn kind(&self) -> RowKind {
+        self.source.kind()
+    }
+
+    fn parts(&self) -> Vec<(RowKind, usize)> {
+        self.source.parts()
+    }
+
+    fn block(&self, range: Range<usize>) -> Result<Block<'_>, Error> {
+        check_range(&range, self.rows.len())?;
+        self.source.select(&self.rows[range])
+    }
+}
+
 impl Block<'_> {
     /// The numbers of a row that are not 0 in some columns, which count from the first of these.
     fn non_zeros(&self, row: usize, columns: Range<usize>) -> Vec<(u32, f32)> {
@@ -146,7 +183,6 @@ impl Block<'_> {
     /// [`Error::Shape`] for no columns.
     pub(crate) fn columns(&self, columns: Range<usize>, kind: RowKind) -> Result<Features, Error> {
         let (width, start) = (columns.len(), columns.start);
-        let entries = |row: usize| self.non_zeros(row, columns.clone());
         Ok(match kind {
             RowKind::Dense => {
                 let mut values = vec![0.0; self.len() * width];
@@ -156,10 +192,17 @@ impl Block<'_> {
                 DenseRows::new(width, values)?.into()
             }
             RowKind::Bits => {
-                let ones = |row| entries(row).into_iter().map(|(column, _)| column);
+                let row = |row| self.non_zeros(row, columns.clone()).into_iter();
+                let ones = |at| row(at).map(|(column, _)| column);
                 BitRows::from_indices(width, (0..self.len()).map(ones))?.into()
             }
-            RowKind::Sparse => SparseRows::from_rows(width, (0..self.len()).map(entries))?.into(),
+            RowKind::Sparse => self.to_sparse(columns)?.into(),
         })
+    }
+
+    /// Some columns, as sparse rows.
+    pub(crate) fn to_sparse(&self, columns: Range<usize>) -> Result<SparseRows, Error> {
+        let rows = (0..self.len()).map(|row| self.non_zeros(row, columns.clone()));
+        SparseRows::from_rows(columns.len(), rows)
     }
 }

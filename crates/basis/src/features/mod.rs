@@ -22,7 +22,7 @@ pub use distinct::{Distinct, distinct};
 pub use featurizers::{
     LabelVocabulary, NgramOptions, NgramVocabulary, bucket, hamming_one_hot, kemeny_signs,
 };
-pub use joined::{JoinedRows, PartRows};
+pub use joined::{JoinedRows, PartRows, Selected};
 pub use mapped::MappedRows;
 pub use ngram_config::{NgramConfig, NgramKind};
 pub use packed::{BitBlock, BitRows, DenseBlock, DenseRows, Packed, PackedBlock};

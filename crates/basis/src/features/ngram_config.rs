@@ -140,9 +140,6 @@ impl<'t> CasedText<'t> {
     }
 
     fn in_case(&self, lowercase: bool) -> &str {
-        match lowercase {
-            true => self.lower.get_or_init(|| self.text.to_lowercase()),
-            false => self.text,
-        }
+        if lowercase { self.lower.get_or_init(|| self.text.to_lowercase()) } else { self.text }
     }
 }

@@ -1,13 +1,13 @@
 //! The heavy code: products of blocks of rows with each other, with a sketch, with a basis.
 
-use std::ops::{AddAssign, Mul};
+use std::ops::{AddAssign, Mul, Range};
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
 use super::sparse::sorted_by_place;
-use super::{BitBlock, Block, DenseBlock, RowSource, SparseBlock, check_alike, simd};
+use super::{Block, DenseBlock, RowSource, SparseBlock, check_alike, simd};
 use crate::Error;
 
 /// Rows of the right block in one task.
@@ -43,13 +43,18 @@ pub(crate) fn inner_columns(
         return Ok(out);
     }
     let tiles = out.par_col_chunks_mut(TILE).enumerate();
-    let fill = |products: &(dyn Fn(usize, MatMut<f64>) + Sync)| {
-        tiles.for_each(|(tile, mut out)| {
-            let start = tile * TILE;
-            products(start, out.as_mut());
+    // all columns of a tile at once, or one after another
+    let fill = |tile: &(dyn Fn(usize, MatMut<f64>) + Sync), column: &Column| {
+        tiles.for_each(|(at, mut out)| {
+            let start = at * TILE;
+            tile(start, out.as_mut());
             for j in 0..out.ncols() {
                 match out.as_mut().col_mut(j).try_as_col_major_mut() {
-                    Some(column) => f(column.as_slice_mut(), start + j),
+                    Some(products) => {
+                        let products = products.as_slice_mut();
+                        column(start + j, products);
+                        f(products, start + j);
+                    }
                     None => unreachable!("the columns of a new matrix are contiguous"),
                 }
             }
@@ -59,54 +64,35 @@ pub(crate) fn inner_columns(
         (Block::Dense(a), Block::Dense(b)) => {
             let wide = widen(a.values());
             let lhs = MatRef::from_row_major_slice(&wide, a.len(), a.width());
-            fill(&|start, out| dense_tile(lhs, b, start, out));
+            fill(&|start, out| dense_tile(lhs, b, start, out), &|_, _| {});
         }
-        (Block::Bits(a), Block::Bits(b)) => fill(&|start, out| bits_tile(a, b, start, out)),
+        (Block::Bits(a), Block::Bits(b)) => {
+            fill(&|_, _| {}, &|j, out| simd::common_ones(a.values(), b.row(j), out));
+        }
         (Block::Sparse(a), Block::Sparse(b)) => {
             let index = (b.len() >= FEW).then(|| ByColumn::new(a, |_| true));
-            fill(&|start, out| sparse_tile(a, index.as_ref(), b, start, out));
+            let merge = |j: usize, out: &mut [f64]| {
+                out.iter_mut().enumerate().for_each(|(i, x)| *x = merged(a.row(i), b.row(j)));
+            };
+            fill(&|_, _| {}, &|j, out| match &index {
+                // to the zeros of a new matrix
+                Some(index) => index.add_products(b.row(j), out),
+                None => merge(j, out),
+            });
         }
         _ => return Err(Error::kind(b.kind(), a.kind())),
     }
     Ok(out)
 }
 
+/// What fills the products with row j.
+type Column<'a> = dyn Fn(usize, &mut [f64]) + Sync + 'a;
+
 fn dense_tile(lhs: MatRef<f64>, b: &DenseBlock, start: usize, out: MatMut<f64>) {
     let (count, width) = (out.ncols(), b.width());
     let wide = widen(&b.values()[start * width..(start + count) * width]);
     let rhs = MatRef::from_column_major_slice(&wide, width, count);
     matmul(out, Accum::Replace, lhs, rhs, 1.0, Par::Seq);
-}
-
-fn bits_tile(a: &BitBlock, b: &BitBlock, start: usize, mut out: MatMut<f64>) {
-    let mut column = vec![0.0; a.len()];
-    for j in 0..out.ncols() {
-        simd::common_ones(a.values(), b.row(start + j), &mut column);
-        column.iter().enumerate().for_each(|(i, &count)| out[(i, j)] = count);
-    }
-}
-
-fn sparse_tile(
-    a: &SparseBlock,
-    index: Option<&ByColumn>,
-    b: &SparseBlock,
-    start: usize,
-    mut out: MatMut<f64>,
-) {
-    let mut products = vec![0.0; a.len()];
-    for j in 0..out.ncols() {
-        let y = b.row(start + j);
-        match index {
-            Some(index) => {
-                products.fill(0.0);
-                index.add_products(y, &mut products);
-            }
-            None => {
-                products.iter_mut().enumerate().for_each(|(i, x)| *x = merged(a.row(i), y));
-            }
-        }
-        products.iter().enumerate().for_each(|(i, &product)| out[(i, j)] = product);
-    }
 }
 
 /// `⟨x, y⟩` of two sparse rows by walking both.
@@ -278,24 +264,11 @@ impl ColumnIndex {
     /// Of the given rows.
     pub fn new(rows: &SparseBlock) -> Self {
         let (width, len) = (rows.width(), rows.len());
-        let count = rows.column_counts();
-        let (mut place, mut frequent) = (vec![RARE; width], 0);
-        for (place, &count) in place.iter_mut().zip(&count) {
-            if count > len / FREQUENT {
-                *place = frequent as u32;
-                frequent += 1;
-            }
-        }
+        let (common, mut place) = (rows.common(len / FREQUENT + 1), vec![RARE; width]);
+        (0..).zip(&common).for_each(|(at, &column)| place[column as usize] = at);
         let rare = ByColumn::new(rows, |column| place[column as usize] == RARE);
-        let mut dense = vec![0.0; len * frequent];
-        for row in 0..len {
-            for (column, value) in rows.cells(row) {
-                match place[column as usize] {
-                    RARE => {}
-                    place => dense[row * frequent + place as usize] = value,
-                }
-            }
-        }
+        let dense = frequent_columns(rows, 0..len, &place, common.len());
+        let frequent = common.len();
         Self { width, rows: len, place, dense, frequent, rare }
     }
 
@@ -323,14 +296,7 @@ impl ColumnIndex {
     fn task(&self, queries: &SparseBlock, start: usize, mut out: MatMut<f32>) {
         let (limit, count) = (out.nrows(), out.ncols());
         if self.frequent > 0 && limit > 0 {
-            let mut own = vec![0.0f32; self.frequent * count];
-            for (j, own) in own.chunks_exact_mut(self.frequent).enumerate() {
-                for (column, value) in queries.cells(start + j) {
-                    if let Some(own) = own.get_mut(self.place[column as usize] as usize) {
-                        *own = value;
-                    }
-                }
-            }
+            let own = frequent_columns(queries, start..start + count, &self.place, self.frequent);
             let rows = &self.dense[..limit * self.frequent];
             let rows = MatRef::from_row_major_slice(rows, limit, self.frequent);
             let own = MatRef::from_column_major_slice(&own, self.frequent, count);
@@ -343,4 +309,23 @@ impl ColumnIndex {
             out.as_mut().col_mut(j).iter_mut().zip(&sum).for_each(|(out, sum)| *out += sum);
         }
     }
+}
+
+/// The frequent columns of some rows, of which there are `count`, one row after another.
+fn frequent_columns(
+    rows: &SparseBlock,
+    range: Range<usize>,
+    place: &[u32],
+    count: usize,
+) -> Vec<f32> {
+    let mut dense = vec![0.0; range.len() * count];
+    for (row, out) in range.zip(dense.chunks_exact_mut(count.max(1))) {
+        for (column, value) in rows.cells(row) {
+            // none of a rare one
+            if let Some(out) = out.get_mut(place[column as usize] as usize) {
+                *out = value;
+            }
+        }
+    }
+    dense
 }

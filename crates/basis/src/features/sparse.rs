@@ -2,8 +2,8 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::{check_width, packed::first_not_finite};
-use crate::Error;
 use crate::store::{Stored, Tensor};
+use crate::{Error, Processes};
 
 /// Rows of which only the non-zero columns are stored (compressed sparse rows).
 #[derive(Clone, Debug, PartialEq)]
@@ -52,6 +52,11 @@ impl<'a> SparseBlock<'a> {
             offsets.push(columns.len());
         }
         Self::new(width, offsets, columns, values)
+    }
+
+    /// No rows of a width.
+    pub(crate) fn empty(width: usize) -> Result<Self, Error> {
+        Self::new(width, vec![0], Vec::new(), Vec::new())
     }
 
     /// Number of rows.
@@ -180,11 +185,23 @@ impl<'a> SparseBlock<'a> {
         }
     }
 
-    pub(super) fn append(&mut self, block: &SparseBlock) {
+    pub(crate) fn append(&mut self, block: &SparseBlock) {
         let start = self.values.len();
         self.offsets.to_mut().extend(block.offsets[1..].iter().map(|offset| start + offset));
         self.columns.to_mut().extend_from_slice(&block.columns);
         self.values.to_mut().extend_from_slice(&block.values);
+    }
+
+    /// The rows that every process gives, in the order of ranks.
+    pub(crate) fn gather(&self, processes: &Processes) -> Result<Vec<SparseRows>, Error> {
+        let offsets = processes.gather_numbers(&self.offsets)?.into_iter();
+        let columns = processes.gather_numbers(&self.columns)?;
+        let values = processes.gather_numbers(&self.values)?;
+        let all = offsets.zip(columns).zip(values);
+        all.map(|((offsets, columns), values)| {
+            SparseBlock::new(self.width, offsets, columns, values)
+        })
+        .collect()
     }
 
     /// Each row times its scale.
@@ -306,25 +323,22 @@ fn check(width: usize, offsets: &[usize], columns: &[u32], values: &[f32]) -> Re
     let bad = |position: usize, found: usize, low: usize, high: usize| {
         Error::Shape(format!("sparse offset {position} is {found}, allowed {low}..={high}"))
     };
-    let Some((&last, _)) = offsets.split_last() else {
-        return Err(bad(0, 0, 0, 0));
-    };
-    if offsets[0] != 0 {
-        return Err(bad(0, offsets[0], 0, 0));
+    if offsets.first() != Some(&0) {
+        return Err(bad(0, offsets.first().copied().unwrap_or(0), 0, 0));
     }
     if let Some(at) = offsets.windows(2).position(|pair| pair[1] < pair[0]) {
         return Err(bad(at + 1, offsets[at + 1], offsets[at], values.len()));
     }
+    let (at, last) = (offsets.len() - 1, offsets[offsets.len() - 1]);
     if last != values.len() {
-        return Err(bad(offsets.len() - 1, last, values.len(), values.len()));
+        return Err(bad(at, last, values.len(), values.len()));
     }
     for (row, pair) in offsets.windows(2).enumerate() {
         let columns = &columns[pair[0]..pair[1]];
         if let Some(pair) = columns.windows(2).find(|pair| pair[1] <= pair[0]) {
-            let (column, previous) = (pair[1], pair[0]);
-            let message =
-                format!("column {column} follows column {previous}; columns must increase");
-            return Err(Error::row(row, message));
+            let [previous, column] = [pair[0], pair[1]];
+            let follows = format!("column {column} follows column {previous}");
+            return Err(Error::row(row, format!("{follows}; columns must increase")));
         }
         if let Some(&column) = columns.last().filter(|&&column| column as usize >= width) {
             return Err(Error::column(row, column as usize, width));

@@ -52,11 +52,8 @@ pub fn check(kernel: &dyn OutputKernel, rows: &dyn RowSource) -> Result<(), Stri
         for end in [start + 1, n] {
             let part = rows.block(start..end).map_err(words)?;
             let found = kernel.block(&part, &all).map_err(words)?;
-            let expected = |i: usize, j: usize| gram[(start + i, j)];
-            let other = (0..end - start).find_map(|i| {
-                (0..n).find(|&j| !close(found[(i, j)], expected(i, j))).map(|j| (start + i, j))
-            });
-            if let Some((i, j)) = other {
+            let mut own = pairs(n).filter(|(i, _)| (start..end).contains(i));
+            if let Some((i, j)) = own.find(|&(i, j)| !close(found[(i - start, j)], gram[(i, j)])) {
                 return Err(format!(
                     "k({i}, {j}) has a different value in a block of rows {start}..{end}"
                 ));

@@ -124,10 +124,7 @@ impl<K: CosineOf> Formula for K {
 
     fn evaluate(&self, ab: f64, aa: f64, bb: f64) -> f64 {
         let norms = (aa * bb).sqrt();
-        match norms > 0.0 {
-            true => ab / norms,
-            false => f64::from(u8::from(aa == bb)),
-        }
+        if norms > 0.0 { ab / norms } else { f64::from(u8::from(aa == bb)) }
     }
 
     /// 1/‖y‖, 0 for a zero row.

@@ -66,7 +66,7 @@ pub trait Exchange {
     }
 }
 
-/// The processes that share the work of a scope.
+/// The processes that share the work of a scope; by default this process alone.
 ///
 /// ```
 /// use dsokr_basis::processes::{Processes, threads};
@@ -90,11 +90,6 @@ impl Processes {
     /// The ranks that an exchange connects.
     pub fn new(exchange: impl Exchange + 'static) -> Self {
         Self(Some(Rc::new(exchange)))
-    }
-
-    /// This process alone.
-    pub fn alone() -> Self {
-        Self(None)
     }
 
     /// Those of the innermost scope of this thread; without one, this process alone.

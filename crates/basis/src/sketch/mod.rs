@@ -6,24 +6,24 @@
 //! scaled such that `E[RᵀR] = I` (thesis, remark 2.27). A kind is a struct in `kinds.rs` and one entry in
 //! the list below.
 
-mod draw;
 mod kinds;
 
 use faer::Mat;
 use rayon::prelude::*;
 
-pub(crate) use draw::COLUMNS;
-pub use draw::Columns;
-use draw::{Draw, Picked, Stream};
+pub(crate) use kinds::COLUMNS;
+pub use kinds::Columns;
+use kinds::{Draw, Picked, Stream};
 
 use crate::Error;
 use crate::tagged::tagged;
 
-/// [`SketchKind`] and [`SketchKind::all`], from the list of the kinds.
+/// [`SketchKind`] and [`SketchKind::all`], from the list of the kinds: `Name { parameters } = "name";`, a parameter with
+/// its usual value as a function of the number of outputs.
 macro_rules! sketches {
     ($(
         $(#[$doc:meta])*
-        $kind:ident $({ $( $(#[$attribute:meta])* $field:ident: $type:ty ),* })?
+        $kind:ident $({ $( $(#[$attribute:meta])* $field:ident: $type:ty = $usual:expr ),* })?
         = $name:literal;
     )*) => {
         tagged! {
@@ -50,10 +50,10 @@ macro_rules! sketches {
             /// Every kind, each with its usual parameters for n outputs: densities of 20/n (at most
             /// 1), pilots of 200 columns (at most n), and otherwise the defaults.
             pub fn all(n: usize) -> Vec<Self> {
-                vec![$({
-                    let kinds::$kind { $($( $field ),*)? } = kinds::$kind::usual(n);
-                    Self::$kind { $($( $field ),*)? }
-                }),*]
+                vec![$( Self::$kind { $($( $field: {
+                    let usual: fn(usize) -> $type = $usual;
+                    usual(n)
+                } ),*)? } ),*]
             }
         }
     };
@@ -64,17 +64,17 @@ sketches! {
     Subsampling {
         /// Whether an output may be picked twice (default: false).
         #[serde(default)]
-        replacement: bool
+        replacement: bool = |_| false
     } = "subsampling";
     /// Each row of R picks output i with probability `p_i ∝ ℓ̃_i`, its approximate ridge leverage
     /// score, with replacement, with weight `1/√(m p_i)` (Alaoui and Mahoney 2015).
     Leverage {
         /// λ of the scores, above 0 (default: 0.001).
         #[serde(default = "kinds::default_lambda")]
-        lambda: f64,
+        lambda: f64 = |_| kinds::default_lambda(),
         /// Number of pilot columns of the approximation, 1 to n (default: 200; give n if smaller).
         #[serde(default = "kinds::default_pilot")]
-        pilot: usize
+        pilot: usize = |n| kinds::default_pilot().min(n)
     } = "leverage";
     /// Independent entries from `N(0, 1/m)` (thesis, example 2.31).
     Gaussian = "gaussian";
@@ -82,20 +82,20 @@ sketches! {
     /// (thesis, chapter 3).
     SparsifiedRademacher {
         /// Probability of a non-zero, above 0, at most 1. Required; 20/n is a usual choice.
-        density: f64
+        density: f64 = |n| (20.0 / n as f64).min(1.0)
     } = "sparsified-rademacher";
     /// Independent entries, `N(0, 1)/√(m·density)` with probability `density`, else 0: p-SG
     /// (thesis, chapter 3).
     SparsifiedGaussian {
         /// Probability of a non-zero, above 0, at most 1. Required; 20/n is a usual choice.
-        density: f64
+        density: f64 = |n| (20.0 / n as f64).min(1.0)
     } = "sparsified-gaussian";
     /// Each row of R is the sum of `terms` outputs picked uniformly with replacement, each with
     /// weight `r·√(n/(m·terms))` (thesis, definition 2.33; Chen and Yang 2021).
     Accumulation {
         /// Number of outputs summed in a row, at least 1 (default: 10).
         #[serde(default = "kinds::default_terms")]
-        terms: usize
+        terms: usize = |_| kinds::default_terms()
     } = "accumulation";
     /// Each column of R has one entry, r, in a uniformly drawn row (thesis, definition 2.32).
     CountSketch = "count-sketch";

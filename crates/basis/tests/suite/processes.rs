@@ -41,7 +41,7 @@ fn sums_in_the_background_are_those_in_the_foreground() {
         });
         assert!(found.iter().all(|(sums, expected)| sums.is_some() && sums == expected));
     }
-    assert!(Processes::alone().background().is_none());
+    assert!(Processes::default().background().is_none());
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn rank_0_gives_its_value_to_all() {
         (number.ok(), processes.broadcast(|| b"text".to_vec()).ok())
     });
     assert_eq!(found, vec![(Some(10.5), Some(b"text".to_vec())); 3]);
-    let alone = Processes::alone();
+    let alone = Processes::default();
     assert_eq!((alone.rank(), alone.size(), alone.part(7)), (0, 1, 0..7));
     assert_eq!(alone.broadcast_number(3u64).ok(), Some(3));
 }

@@ -183,7 +183,7 @@ fn damaged_coordinates_and_scores_that_overflow_are_errors_of_all_ranks() {
     // elsewhere than on the ranks that have opened them
     let alone = threads(2, || {
         let shards = Shards::open(folder.path(), "these")?;
-        Processes::alone().scope(|| shards.some([0]).map(|_| ()))
+        Processes::default().scope(|| shards.some([0]).map(|_| ()))
     });
     let expected = "rank 0 of 1 asks shards that rank 1 of 2 has opened";
     assert_eq!(message(alone.into_iter().nth(1).unwrap()), expected);

@@ -50,11 +50,14 @@ pub struct LipschitzProblem {
 /// [`Basis`] of the crate `dsokr-basis`, fitted on the training *inputs*.
 #[derive(Clone, Debug)]
 pub struct LipschitzModel {
-    basis: Box<Basis>,
+    /// The basis of the inputs.
+    pub basis: Box<Basis>,
     /// V, p × d row-major.
-    weights: Vec<f64>,
-    offset: Vec<f64>,
-    summary: Summary,
+    pub weights: Vec<f64>,
+    /// b, d numbers.
+    pub offset: Vec<f64>,
+    /// What was fitted, and how well.
+    pub summary: Summary,
 }
 
 impl LipschitzModel {
@@ -86,7 +89,7 @@ impl LipschitzModel {
     /// let targets = Targets::new(1, y)?;
     /// let features = InputFeatures::new(basis, &x)?;
     /// let machine = LipschitzModel::fit(&features, &targets, &problem, &Stop::default())?;
-    /// assert!(machine.summary().lipschitz().is_some_and(|solution| solution.converged));
+    /// assert!(machine.summary.lipschitz().is_some_and(|solution| solution.converged));
     /// assert!((machine.predict(&x)?[20] - 2.0f32.sin()).abs() < 0.1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -120,31 +123,6 @@ impl LipschitzModel {
         Ok(Self { basis: Box::new(features.basis.clone()), weights, offset, summary })
     }
 
-    /// What was fitted, and how well.
-    pub fn summary(&self) -> &Summary {
-        &self.summary
-    }
-
-    /// The basis of the inputs.
-    pub fn basis(&self) -> &Basis {
-        &self.basis
-    }
-
-    /// d, the numbers that it predicts for a row.
-    pub fn width(&self) -> usize {
-        self.offset.len()
-    }
-
-    /// V, p × d row-major.
-    pub fn weights(&self) -> &[f64] {
-        &self.weights
-    }
-
-    /// b, d numbers.
-    pub fn offset(&self) -> &[f64] {
-        &self.offset
-    }
-
     /// `f(x)` of input rows, q × d row-major; for targets that are coordinates, the rows of
     /// `dsokr_decode::Queries`. Dense rows are taken as rows of the kind of those that it was fitted with.
     ///
@@ -156,7 +134,7 @@ impl LipschitzModel {
         if rows.kind() != kind {
             return self.predict(&read(rows, 0..rows.len())?.into_kind(kind)?);
         }
-        let (p, d) = (self.basis.dimension(), self.width());
+        let (p, d) = (self.basis.dimension(), self.offset.len());
         let weights = MatRef::from_row_major_slice(&self.weights, p, d);
         let mut predicted = Vec::with_capacity(rows.len().saturating_mul(d));
         self.basis.project_blocks(rows, ROWS, |range, block| {
@@ -198,7 +176,7 @@ impl LipschitzModel {
         ];
         let mut metadata = belongs.clone();
         metadata.extend(entries.map(|(key, value)| (key.to_owned(), value)));
-        let (p, d) = (self.basis.dimension(), self.width());
+        let (p, d) = (self.basis.dimension(), self.offset.len());
         let tensors = [
             Tensor::f64("weights", &[p, d], &self.weights),
             Tensor::f64("offset", &[d], &self.offset),

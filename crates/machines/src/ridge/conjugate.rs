@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::model::{Expansion, RidgeModel, Weights};
-use super::sketched_inputs::{InputSketch, RidgeProblem, SketchedInputs, blocks, factored};
+use super::sketched::{InputSketch, RidgeProblem, SketchedInputs, blocks, factored};
 use crate::linear::{Factor, PANEL, Panels, check_finite, product, row_major};
 use crate::summary::{Convergence, Inputs, RidgeSummary, Solution, Summary};
 use crate::targets::check;

@@ -128,11 +128,20 @@ impl RidgeModel {
     /// Rows of a different kind that are not dense, or of another width, [`Error::Value`] for a model of a precomputed kernel,
     /// [`Error::NotFinite`] for a prediction that overflows `f32`, and errors from reading the rows.
     pub fn predict(&self, rows: &dyn RowSource) -> Result<Vec<f32>, Error> {
+        self.predict_range(rows, 0..rows.len())
+    }
+
+    /// As [`predict`](Self::predict), of some of the rows.
+    pub(super) fn predict_range(
+        &self,
+        rows: &dyn RowSource,
+        range: Range<usize>,
+    ) -> Result<Vec<f32>, Error> {
         let Expansion::Kernel { kernel, anchors } = &self.map else {
             let allowed = "values of the precomputed kernel with the training inputs";
             return Err(Error::value("the inputs", "feature rows", allowed));
         };
-        self.by_tasks(rows.len(), |range, out| {
+        self.by_tasks(range, |range, out| {
             let raw = read(rows, range)?;
             let scaled = self.scaling.as_ref().map(|scaling| scaling.apply(&raw)).transpose()?;
             let block = scaled.unwrap_or(raw).into_kind(anchors.kind())?;
@@ -160,7 +169,7 @@ impl RidgeModel {
             Expansion::Kernel { .. } => 0,
         };
         Error::check_length("columns of the kernel's values", values.ncols(), training)?;
-        self.by_tasks(values.nrows(), |range, out| {
+        self.by_tasks(0..values.nrows(), |range, out| {
             let values = values.subrows(range.start, range.len()).transpose();
             self.expand(out, std::iter::once(0..training), |_| Ok(values.to_owned()))
         })
@@ -169,14 +178,14 @@ impl RidgeModel {
     /// Fills the predictions of some rows; each task is given a range of them and its zeros.
     fn by_tasks(
         &self,
-        rows: usize,
+        rows: Range<usize>,
         task: impl Fn(Range<usize>, &mut [f32]) -> Result<(), Error> + Sync,
     ) -> Result<Vec<f32>, Error> {
         let cancellation = Cancellation::current();
-        let mut out = vec![0.0f32; rows * self.width];
+        let mut out = vec![0.0f32; rows.len() * self.width];
         out.par_chunks_mut(ROWS * self.width).enumerate().try_for_each(|(at, out)| {
             cancellation.check()?;
-            let start = at * ROWS;
+            let start = rows.start + at * ROWS;
             task(start..start + out.len() / self.width, out)
         })?;
         Error::check_finite("predictions", self.width, &out)?;

@@ -9,7 +9,7 @@ use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
 use super::output::OutputSpace;
-use super::sketched_inputs::{InputSketch, SketchedInputs, blocks};
+use super::sketched::{InputSketch, SketchedInputs, blocks};
 use super::training_inputs::TrainingInputs;
 use crate::linear::{PANEL, Panels, SIDES};
 use crate::targets::check;
@@ -45,7 +45,7 @@ impl Spectrum {
     /// Of all training inputs: one eigendecomposition of an n × n matrix, on one thread.
     ///
     /// # Errors
-    /// As [`fit`](crate::fit()) and [`fit_gram`](crate::fit_gram).
+    /// As [`fit`](crate::fit()).
     pub fn full(inputs: &TrainingInputs, targets: &Targets) -> Result<Self, Error> {
         let rows = inputs.len();
         check(rows, targets, 1.0)?;
@@ -74,10 +74,7 @@ impl Spectrum {
         let n = rows.len();
         let penalty = leading(inputs.penalty()?.whole(), TOLERANCE.max(1e-12))?;
         // T = D^{-1/2} Uᵀ R k^x: features whose inner products are P K P.
-        let mut whitened = penalty.vectors;
-        for (j, value) in penalty.values.iter().enumerate() {
-            whitened.col_mut(j).iter_mut().for_each(|element| *element /= value.sqrt());
-        }
+        let whitened = Eigen::over_roots(&penalty.values, penalty.vectors);
         let (r, processes) = (whitened.ncols(), Processes::current());
         let own = processes.part(n);
         let mut features = Mat::<f64>::zeros(own.len(), r);
@@ -92,9 +89,7 @@ impl Spectrum {
         let eigen = leading(gram.whole(), TOLERANCE)?;
         let mut vectors = Mat::zeros(own.len(), eigen.values.len());
         product(vectors.as_mut(), features.as_ref(), eigen.vectors.as_ref());
-        for (j, value) in eigen.values.iter().enumerate() {
-            vectors.col_mut(j).iter_mut().for_each(|element| *element /= value.sqrt());
-        }
+        let vectors = Eigen::over_roots(&eigen.values, vectors);
         let targets = targets.dense(own);
         let mut turned = Self::turned(&vectors, &targets);
         processes.sum_matrix(&mut turned)?;
@@ -119,10 +114,7 @@ impl Spectrum {
         let (n, p) = (residuals.nrows(), residuals.ncols());
         let cells = (0..n).flat_map(|i| (0..p).map(move |j| (i, j)));
         let own: Vec<f32> = cells.map(|at| (self.targets[at] - residuals[at]) as f32).collect();
-        match self.divided {
-            true => Ok(Processes::current().join(own)?),
-            false => Ok(own),
-        }
+        if self.divided { Ok(Processes::current().join(own)?) } else { Ok(own) }
     }
 
     /// The mean squared distance of [leave-one-out predictions](Self::leave_one_out) from their targets

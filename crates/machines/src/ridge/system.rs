@@ -3,10 +3,8 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use dsokr_basis::Features;
 use dsokr_basis::features::read;
-use dsokr_basis::kernel::IntoKernel;
-use dsokr_basis::{Features, RowSource};
-use faer::MatRef;
 use rayon::prelude::*;
 
 use super::model::{Expansion, RidgeModel, Weights};
@@ -16,7 +14,8 @@ use crate::summary::{Arithmetic, Inputs, RidgeSummary, Solution, Summary};
 use crate::targets::check;
 use crate::{Error, Targets};
 
-/// Fits `ĥ(x) = Σ_i α_i(x) ψ(y_i)`, `α(x) = (K + nλI)⁻¹ k^x`, on all training rows.
+/// Fits `ĥ(x) = Σ_i α_i(x) ψ(y_i)`, `α(x) = (K + nλI)⁻¹ k^x`, on all training rows. The model of a precomputed kernel
+/// predicts by [`predict_gram`](crate::RidgeModel::predict_gram).
 ///
 /// With the targets of [`OutputSpace::training`](crate::OutputSpace::training) it is IOKR, with
 /// those of a sketched basis ISOKR, with the leading coordinates of a basis of every output Kernel
@@ -28,46 +27,27 @@ use crate::{Error, Targets};
 ///
 /// ```
 /// use dsokr_basis::{Features, Kernel, features::{BitRows, DenseRows}};
-/// use dsokr_machines::{OutputSpace, Arithmetic, fit};
+/// use dsokr_machines::{TrainingInputs, OutputSpace, Arithmetic, fit};
 ///
 /// let x = Features::Dense(DenseRows::new(1, vec![0.0, 1.0, 2.0, 3.0])?);
 /// let y = Features::Bits(BitRows::from_indices(2, [vec![0], vec![0], vec![1], vec![1]])?);
 /// let (space, targets) = OutputSpace::training(Kernel::Linear, &y)?;
-/// let fitted = fit(Kernel::Gaussian { gamma: 0.5 }, &x, &targets, 1e-3, Arithmetic::Double)?;
+/// let fitted = fit(&TrainingInputs::rows(Kernel::Gaussian { gamma: 0.5 }, &x), &targets, 1e-3, Arithmetic::Double)?;
 /// let z = fitted.model.predict(&Features::Dense(DenseRows::new(1, vec![0.5])?))?;
 /// assert!(z[0] > 0.9 && z[1] < 0.1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// # Errors
-/// [`Error::Value`] for a λ that is not above 0; [`Error::Length`] unless there is a row of targets
-/// for each input; the kernel's checks; [`Error::NotFinite`] for kernel values that overflow;
-/// [`Error::Basis`] for a λ too small for the precision.
+/// [`Error::Length`] unless there is a row of targets for each input; as [`RidgeSystem::new`].
 pub fn fit(
-    kernel: impl IntoKernel,
-    rows: &dyn RowSource,
+    inputs: &TrainingInputs,
     targets: &Targets,
     lambda: f64,
     precision: Arithmetic,
 ) -> Result<Fitted, Error> {
-    check(rows.len(), targets, lambda)?;
-    Arc::new(RidgeSystem::new(&TrainingInputs::rows(kernel, rows), lambda, precision)?).fit(targets)
-}
-
-/// Fits on the Gram matrix of a precomputed kernel, n × n. The model predicts by
-/// [`predict_gram`](crate::RidgeModel::predict_gram).
-///
-/// # Errors
-/// As [`fit`]; [`Error::Basis`] for a matrix of zeros; [`Error::NotSymmetric`] beyond 1e-8 of the
-/// largest value; [`Error::NotSemidefinite`] for an eigenvalue below −1e-8 of the trace.
-pub fn fit_gram(
-    gram: MatRef<f64>,
-    targets: &Targets,
-    lambda: f64,
-    precision: Arithmetic,
-) -> Result<Fitted, Error> {
-    check(gram.nrows(), targets, lambda)?;
-    Arc::new(RidgeSystem::new(&TrainingInputs::Gram(gram), lambda, precision)?).fit(targets)
+    check(inputs.len(), targets, lambda)?;
+    Arc::new(RidgeSystem::new(inputs, lambda, precision)?).fit(targets)
 }
 
 /// The Cholesky factor of `K + nλI` of n inputs: it depends on the inputs, their kernel and λ alone, and
@@ -182,9 +162,7 @@ impl RidgeSystem {
         let same_kernel = own.name() == kernel.name() && own.built_in() == kernel.built_in();
         Ok(same_kernel
             && (self.lambda, self.precision) == (lambda, precision)
-            && (anchors.kind(), anchors.len(), anchors.width())
-                == (rows.kind(), rows.len(), rows.width())
-            && anchors.block(0..anchors.len())? == read(*rows, 0..rows.len())?)
+            && **anchors == read(*rows, 0..rows.len())?)
     }
 }
 

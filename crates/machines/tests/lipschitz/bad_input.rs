@@ -27,20 +27,20 @@ fn problems_are_checked() {
     let targets = || Targets::new(1, vec![1.0; 20]).unwrap();
     let stop = Stop::default();
     for lambda in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-        let message = refused(problem(Loss::from(Square {}), lambda), targets(), stop);
+        let message = refused(problem(Loss::Square(Square {}), lambda), targets(), stop);
         assert!(message.contains("lambda is") && message.contains("above 0"), "{message}");
     }
     let losses = [
         (
-            Loss::from(Huber { kappa: 0.0 }),
+            Loss::Huber(Huber { kappa: 0.0 }),
             "kappa of the huber loss is 0, allowed: finite numbers above 0",
         ),
         (
-            Loss::from(EpsilonInsensitive { epsilon: -0.1 }),
+            Loss::EpsilonInsensitive(EpsilonInsensitive { epsilon: -0.1 }),
             "epsilon of the epsilon-insensitive loss is -0.1",
         ),
         (
-            Loss::from(EpsilonInsensitiveSquare { epsilon: f64::NAN }),
+            Loss::EpsilonInsensitiveSquare(EpsilonInsensitiveSquare { epsilon: f64::NAN }),
             "epsilon of the epsilon-insensitive-square loss is NaN",
         ),
         (Loss::pinball(vec![1.0]), "quantile level 0 is 1"),
@@ -52,22 +52,28 @@ fn problems_are_checked() {
         let message = refused(problem(loss, 1.0), targets(), stop);
         assert!(message.contains(expected), "{message}");
     }
-    let message =
-        refused(problem(Loss::from(Square {}), 1.0), Targets::new(1, vec![1.0; 19]).unwrap(), stop);
+    let message = refused(
+        problem(Loss::Square(Square {}), 1.0),
+        Targets::new(1, vec![1.0; 19]).unwrap(),
+        stop,
+    );
     assert!(message.contains("19 rows of targets, expected 20"), "{message}");
-    let message =
-        refused(problem(Loss::from(Square {}), 1.0), Targets::new(2, vec![1.0; 40]).unwrap(), stop);
+    let message = refused(
+        problem(Loss::Square(Square {}), 1.0),
+        Targets::new(2, vec![1.0; 40]).unwrap(),
+        stop,
+    );
     assert!(message.contains("2 targets a row, expected 1"), "{message}");
     for gap in [0.0, 1.0, f64::NAN] {
         let message =
-            refused(problem(Loss::from(Square {}), 1.0), targets(), Stop { gap, steps: 5 });
+            refused(problem(Loss::Square(Square {}), 1.0), targets(), Stop { gap, steps: 5 });
         assert!(message.contains("gap of the stopping rule is"), "{message}");
     }
     let message =
-        refused(problem(Loss::from(Square {}), 1.0), targets(), Stop { gap: 0.1, steps: 0 });
+        refused(problem(Loss::Square(Square {}), 1.0), targets(), Stop { gap: 0.1, steps: 0 });
     assert!(message.contains("steps is 0"), "{message}");
     let huge = Targets::new(1, vec![1e200; 20]).unwrap();
-    let message = refused(problem(Loss::from(Square {}), 1.0), huge, stop);
+    let message = refused(problem(Loss::Square(Square {}), 1.0), huge, stop);
     assert!(message.contains("overflow"), "{message}");
 }
 
@@ -106,7 +112,7 @@ fn measures_are_checked() {
 #[test]
 fn unknown_keys_of_a_configuration_are_refused() {
     let read = |text: &str| serde_json::from_str::<Loss>(text).map_err(|error| error.to_string());
-    assert_eq!(read(r#"{"name": "square"}"#), Ok(Loss::from(Square {})));
+    assert_eq!(read(r#"{"name": "square"}"#), Ok(Loss::Square(Square {})));
     assert!(read(r#"{"name": "square", "kappa": 1}"#).unwrap_err().contains("kappa"));
     assert!(read(r#"{"name": "hinge"}"#).unwrap_err().contains("hinge"));
     assert!(serde_json::from_str::<Stop>(r#"{"gaps": 1}"#).is_err());

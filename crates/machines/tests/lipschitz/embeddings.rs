@@ -25,7 +25,7 @@ fn ridge(
     let basis = Basis::fit(kernel, x, &SketchOptions::new(&kind, m).with_tolerance(1e-12)).unwrap();
     let output = OutputMatrix::identity(targets.width()).unwrap();
     let problem =
-        LipschitzProblem { loss: Loss::from(Square {}), output, lambda, offset: Offset::Zero };
+        LipschitzProblem { loss: Loss::Square(Square {}), output, lambda, offset: Offset::Zero };
     let stop = Stop { gap: 1e-10, steps: 1000 };
     let machine = fit_on(basis, x, targets, &problem, &stop).unwrap();
     assert!(solved(&machine).converged);

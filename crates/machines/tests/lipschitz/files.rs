@@ -22,12 +22,12 @@ fn a_loaded_machine_predicts_the_same_bits() {
     let (basis_file, file) = (folder.path().join("basis"), folder.path().join("machine"));
     let saved = machine();
     saved.save(&file, &BTreeMap::new()).unwrap();
-    saved.basis().save(&basis_file).unwrap();
+    saved.basis.save(&basis_file).unwrap();
     let loaded = LipschitzModel::load(&file, Basis::load(&basis_file).unwrap()).unwrap();
     let (x, _) = regression(30, 1);
     assert_eq!(loaded.predict(&x).unwrap(), saved.predict(&x).unwrap());
-    assert_eq!(loaded.summary(), saved.summary());
-    assert_eq!(loaded.offset(), saved.offset());
+    assert_eq!(loaded.summary, saved.summary);
+    assert_eq!(loaded.offset, saved.offset);
 }
 
 #[test]
@@ -44,9 +44,9 @@ fn another_basis_and_damaged_files_are_refused() {
     let last = bytes.len() - 1;
     bytes[last] ^= 1;
     std::fs::write(&file, bytes).unwrap();
-    let error = LipschitzModel::load(&file, saved.basis().clone()).unwrap_err();
+    let error = LipschitzModel::load(&file, *saved.basis.clone()).unwrap_err();
     assert!(error.to_string().contains("checksum"), "{error}");
     let error =
-        LipschitzModel::load(&folder.path().join("none"), saved.basis().clone()).unwrap_err();
+        LipschitzModel::load(&folder.path().join("none"), *saved.basis.clone()).unwrap_err();
     assert!(error.to_string().contains("no such file"), "{error}");
 }

@@ -29,7 +29,7 @@ fn a_wide_huber_loss_is_kernel_ridge_regression() {
     });
     let sides = Mat::from_fn(2 * n, 1, |a, _| values[a]);
     let expected = &wide * solve(&ridge, &sides);
-    for loss in [Loss::from(Huber { kappa: 1e6 }), Loss::from(Square {})] {
+    for loss in [Loss::Huber(Huber { kappa: 1e6 }), Loss::Square(Square {})] {
         let problem =
             LipschitzProblem { loss, output: output.clone(), lambda, offset: Offset::Zero };
         let targets = Targets::new(2, values.clone()).unwrap();
@@ -53,7 +53,7 @@ fn every_row_as_an_anchor_is_the_machine_without_a_sketch() {
         let fit = |kind: &SketchKind| {
             let machine = fit_on(basis(&x, kind, 60), &x, &targets, &problem, &tight(1e-9));
             let machine = machine.unwrap();
-            assert!(solved(&machine).converged, "{}", machine.summary());
+            assert!(solved(&machine).converged, "{}", machine.summary);
             (machine.predict(&x).unwrap(), solved(&machine).objective)
         };
         let (plain, least) = fit(&EVERY);
@@ -61,7 +61,7 @@ fn every_row_as_an_anchor_is_the_machine_without_a_sketch() {
         let k = gram(&x);
         let nugget = Mat::from_fn(60, 60, |i, j| k[(i, j)] + if i == j { 1e-9 } else { 0.0 });
         let offset = fit_on(basis(&x, &EVERY, 60), &x, &targets, &problem, &tight(0.5));
-        let offset = offset.unwrap().offset()[0];
+        let offset = offset.unwrap().offset[0];
         let f = Mat::from_fn(60, 1, |i, _| f64::from(plain[i]) - offset);
         let alpha = solve(&nugget, &f);
         let norm = (f.transpose() * &alpha)[(0, 0)];
@@ -89,7 +89,7 @@ fn the_gap_bounds_what_the_objective_lacks() {
         let fit = |stop: Stop| fit_on(basis(&x, &kind, 30), &x, &targets, &problem, &stop).unwrap();
         let long = fit(tight(1e-9));
         let least = solved(&long).objective;
-        assert!(solved(&long).converged, "{}", long.summary());
+        assert!(solved(&long).converged, "{}", long.summary);
         assert!(solved(&long).gap() <= 1e-9 * solved(&long).start);
         let mut tested = 0;
         for steps in [1, 2, 5, 20, 60] {
@@ -102,19 +102,19 @@ fn the_gap_bounds_what_the_objective_lacks() {
                 &values,
                 &[0.0; 200],
                 &problem,
-                (short.weights(), short.offset()),
+                (&short.weights, &short.offset),
             );
-            assert!((own - summary.objective).abs() < 1e-9 * own, "{own}, {}", short.summary());
+            assert!((own - summary.objective).abs() < 1e-9 * own, "{own}, {}", short.summary);
             assert!(summary.objective >= least - 1e-9 * summary.start);
             assert!(
                 summary.bound <= least + 1e-12 * summary.start,
                 "{}, least {least}",
-                short.summary()
+                short.summary
             );
             if !summary.converged {
                 tested += 1;
                 assert_eq!(summary.steps, steps);
-                assert!(short.summary().to_string().contains("not converged"));
+                assert!(short.summary.to_string().contains("not converged"));
             }
         }
         assert!(tested >= 1, "{:?}: every short run converged", problem.loss);
@@ -133,16 +133,16 @@ fn the_solution_is_a_minimum_in_every_direction() {
             Targets::new(2, values.clone()).unwrap().with_residuals(residuals.clone()).unwrap();
         let features = basis(&x, &EVERY, 12);
         let machine = fit_on(features.clone(), &x, &targets, &problem, &tight(1e-10)).unwrap();
-        assert!(solved(&machine).converged, "{}", machine.summary());
+        assert!(solved(&machine).converged, "{}", machine.summary);
         let at = |weights: &[f64]| {
-            objective(&features, &x, &values, &residuals, &problem, (weights, machine.offset()))
+            objective(&features, &x, &values, &residuals, &problem, (weights, &machine.offset))
         };
-        let least = at(machine.weights());
+        let least = at(&machine.weights);
         let mut random = dsokr_basis::random::generator(0, "test/directions", 0);
         for direction in 0..20 {
             let size = [1e-3, 1e-2, 0.1][direction % 3];
             let moved: Vec<f64> = machine
-                .weights()
+                .weights
                 .iter()
                 .map(|w| w + size * crate::support::normal(&mut random))
                 .collect();
@@ -156,7 +156,7 @@ fn sketches_of_every_kind_come_near_the_machine_without_one() {
     let (x, y) = regression(300, 4);
     let targets = Targets::new(1, y).unwrap();
     let problem = LipschitzProblem {
-        loss: Loss::from(Huber { kappa: 0.5 }),
+        loss: Loss::Huber(Huber { kappa: 0.5 }),
         output: OutputMatrix::identity(1).unwrap(),
         lambda: 1e-3,
         offset: Offset::Constant,
@@ -200,7 +200,7 @@ fn threads_change_no_bit() {
                 let stop = Stop { gap: 1e-5, steps: 50 };
                 let machine = fit_on(basis, &x, &targets, &problem, &stop).unwrap();
                 let predicted = machine.predict(&x).unwrap();
-                (machine.weights().to_vec(), predicted)
+                (machine.weights.to_vec(), predicted)
             })
         };
         assert_eq!(fit(1), fit(3));
@@ -213,7 +213,7 @@ fn a_coupling_matrix_is_its_kernel() {
     let (x, y) = regression(100, 6);
     let values: Vec<f64> = y.iter().flat_map(|&y| [y + 1.0, y - 1.0]).collect();
     let fit = |output: OutputMatrix| {
-        let (loss, offset) = (Loss::from(Square {}), Offset::Zero);
+        let (loss, offset) = (Loss::Square(Square {}), Offset::Zero);
         let problem = LipschitzProblem { loss, output, lambda: 1e-3, offset };
         let targets = Targets::new(2, values.clone()).unwrap();
         let machine = fit_on(basis(&x, &EVERY, 30), &x, &targets, &problem, &tight(1e-10));
@@ -237,13 +237,17 @@ fn prepared_inputs_serve_many_fits() {
         let many = LipschitzModel::fit(&prepared, &targets, &problem, &Stop::default()).unwrap();
         let once = fit_on(basis(&x, &kind, 25), &x, &targets, &problem, &Stop::default());
         let once = once.unwrap();
-        assert_eq!(many.weights(), once.weights());
-        assert_eq!(many.summary(), once.summary());
+        assert_eq!(many.weights, once.weights);
+        assert_eq!(many.summary, once.summary);
     }
     let other = Targets::new(1, vec![0.0; 699]).unwrap();
     let output = OutputMatrix::identity(1).unwrap();
-    let problem =
-        LipschitzProblem { loss: Loss::from(Square {}), output, lambda: 1.0, offset: Offset::Zero };
+    let problem = LipschitzProblem {
+        loss: Loss::Square(Square {}),
+        output,
+        lambda: 1.0,
+        offset: Offset::Zero,
+    };
     let error = LipschitzModel::fit(&prepared, &other, &problem, &Stop::default()).unwrap_err();
     assert!(matches!(error, Error::Length { found: 699, expected: 700, .. }), "{error}");
 }
@@ -257,7 +261,7 @@ fn targets_that_the_offset_fits_need_no_steps() {
         let targets = Targets::new(1, vec![2.5; 50]).unwrap();
         let machine =
             fit_on(basis(&x, &EVERY, 10), &x, &targets, &problem, &Stop::default()).unwrap();
-        assert!(solved(&machine).converged, "{}", machine.summary());
+        assert!(solved(&machine).converged, "{}", machine.summary);
         assert!(machine.predict(&x).unwrap().iter().all(|f| (f - 2.5).abs() < 1e-6));
     }
 }

@@ -33,7 +33,7 @@ fn fit(
     let problem = LipschitzProblem { loss, output, lambda, offset: Offset::Constant };
     let targets = Targets::repeated(levels.len(), y).unwrap();
     let machine = fit_on(basis, x, &targets, &problem, &Stop::default()).unwrap();
-    assert!(solved(&machine).converged, "{}", machine.summary());
+    assert!(solved(&machine).converged, "{}", machine.summary);
     machine
 }
 
@@ -57,7 +57,7 @@ fn a_constant_kernel_gives_the_empirical_quantile() {
         let targets = Targets::new(1, y.clone()).unwrap();
         let stop = Stop { gap: 1e-10, steps: 100_000 };
         let machine = fit_on(basis, &x, &targets, &problem, &stop).unwrap();
-        assert!(solved(&machine).converged, "{}", machine.summary());
+        assert!(solved(&machine).converged, "{}", machine.summary);
         let expected = sorted[(level * n as f64).ceil() as usize - 1];
         let found = machine.predict(&x).unwrap()[0];
         assert!((f64::from(found) - expected).abs() < 1e-5, "{level}: {found}, {expected}");
@@ -65,8 +65,8 @@ fn a_constant_kernel_gives_the_empirical_quantile() {
         let basis = Basis::fit(Kernel::Linear, &x, &SketchOptions::new(&EVERY, 1)).unwrap();
         let problem = LipschitzProblem { offset: Offset::Constant, ..problem };
         let machine = fit_on(basis, &x, &targets, &problem, &stop).unwrap();
-        assert_eq!(machine.offset(), [expected]);
-        assert!(machine.weights()[0].abs() < 1e-5);
+        assert_eq!(machine.offset, [expected]);
+        assert!(machine.weights[0].abs() < 1e-5);
     }
 }
 
@@ -86,7 +86,7 @@ fn the_offset_is_the_first_number_that_reaches_its_level() {
         let basis = Basis::fit(Kernel::Linear, &x, &SketchOptions::new(&EVERY, 1)).unwrap();
         let targets = Targets::new(1, y.clone()).unwrap();
         let machine = fit_on(basis, &x, &targets, &problem, &Stop { steps: 1, ..Stop::default() });
-        assert_eq!(machine.unwrap().offset(), [expected], "{level}");
+        assert_eq!(machine.unwrap().offset, [expected], "{level}");
     }
 }
 
@@ -148,7 +148,7 @@ fn gamma_zero_lets_quantiles_differ_by_their_offsets_alone() {
     let (x, y) = fan(100, 4);
     let machine = fit(&x, &y, &levels, OutputMatrix::quantiles(&levels, 0.0).unwrap(), 1e-4);
     let predicted = machine.predict(&x).unwrap();
-    let gap = machine.offset()[1] - machine.offset()[0];
+    let gap = machine.offset[1] - machine.offset[0];
     for row in predicted.chunks(2) {
         assert!((f64::from(row[1] - row[0]) - gap).abs() < 1e-5);
     }

@@ -36,17 +36,17 @@ fn residuals_outside_of_the_basis_belong_to_the_loss() {
     assert!(projection.residuals.iter().sum::<f64>() / 200.0 > 0.05);
     let p = outputs.dimension();
     for loss in [
-        Loss::from(Huber { kappa: 0.3 }),
-        Loss::from(EpsilonInsensitive { epsilon: 0.4 }),
-        Loss::from(EpsilonInsensitive { epsilon: 0.0 }),
-        Loss::from(EpsilonInsensitiveSquare { epsilon: 0.4 }),
+        Loss::Huber(Huber { kappa: 0.3 }),
+        Loss::EpsilonInsensitive(EpsilonInsensitive { epsilon: 0.4 }),
+        Loss::EpsilonInsensitive(EpsilonInsensitive { epsilon: 0.0 }),
+        Loss::EpsilonInsensitiveSquare(EpsilonInsensitiveSquare { epsilon: 0.4 }),
     ] {
         let output = OutputMatrix::identity(p).unwrap();
         let problem = LipschitzProblem { loss, output, lambda: 1e-3, offset: Offset::Zero };
         let features = basis(&x, &EVERY, 40);
         let stop = Stop { gap: 1e-8, steps: 100_000 };
         let machine = fit_on(features.clone(), &x, &targets, &problem, &stop).unwrap();
-        assert!(solved(&machine).converged, "{}", machine.summary());
+        assert!(solved(&machine).converged, "{}", machine.summary);
         // Eq. 5.16 in kernel values: u = ‖f(x)‖² − 2⟨f(x), ψ̃(y)⟩ + k(y, y).
         let predicted = machine.predict(&x).unwrap();
         let mut expected = 0.0;
@@ -68,7 +68,7 @@ fn residuals_outside_of_the_basis_belong_to_the_loss() {
                 _ => unreachable!(),
             } / 200.0;
         }
-        let norm: f64 = machine.weights().iter().map(|w| w * w).sum();
+        let norm: f64 = machine.weights.iter().map(|w| w * w).sum();
         expected += 0.5 * problem.lambda * norm;
         let found = solved(&machine).objective;
         assert!((found - expected).abs() < 1e-5 * expected, "{found}, {expected}");
@@ -78,7 +78,7 @@ fn residuals_outside_of_the_basis_belong_to_the_loss() {
             targets.values().unwrap(),
             &projection.residuals,
             &problem,
-            (machine.weights(), machine.offset()),
+            (&machine.weights, &machine.offset),
         );
         assert!((own - found).abs() < 1e-9 * own);
         // Without them it is another problem with another solution.
@@ -86,12 +86,12 @@ fn residuals_outside_of_the_basis_belong_to_the_loss() {
             let plain = Targets::new(p, targets.values().unwrap().to_vec()).unwrap();
             let other = fit_on(features, &x, &plain, &problem, &stop).unwrap();
             let worse = objective(
-                machine.basis(),
+                &machine.basis,
                 &x,
                 targets.values().unwrap(),
                 &projection.residuals,
                 &problem,
-                (other.weights(), other.offset()),
+                (&other.weights, &other.offset),
             );
             assert!(worse > found * (1.0 + 1e-5), "{:?}: {worse}, {found}", problem.loss);
         }
@@ -115,14 +115,14 @@ fn robust_losses_withstand_wrong_outputs() {
             let problem = LipschitzProblem { loss, output, lambda, offset: Offset::Zero };
             let basis = basis(&x, &EVERY, 80);
             let machine = fit_on(basis, &x, &targets, &problem, &Stop::default()).unwrap();
-            assert!(solved(&machine).converged, "{}", machine.summary());
+            assert!(solved(&machine).converged, "{}", machine.summary);
             let z = machine.predict(&x).unwrap();
             let squares = z.iter().zip(&truth.coordinates).map(|(z, y)| f64::from(z - y).powi(2));
             squares.sum::<f64>() / 300.0
         };
         [1e-5, 1e-4, 1e-3, 1e-2].map(of).into_iter().fold(f64::INFINITY, f64::min)
     };
-    let square = error(Loss::from(Square {}));
-    let huber = error(Loss::from(Huber { kappa: 0.2 }));
+    let square = error(Loss::Square(Square {}));
+    let huber = error(Loss::Huber(Huber { kappa: 0.2 }));
     assert!(huber < 0.9 * square, "{huber}, {square}");
 }

@@ -115,11 +115,11 @@ pub fn solve(matrix: &Mat<f64>, sides: &Mat<f64>) -> Mat<f64> {
 pub fn losses(d: usize) -> Vec<Loss> {
     let levels: Vec<f64> = (1..=d).map(|j| j as f64 / (d + 1) as f64).collect();
     vec![
-        Loss::from(Square {}),
-        Loss::from(Huber { kappa: 0.5 }),
-        Loss::from(EpsilonInsensitive { epsilon: 0.3 }),
-        Loss::from(EpsilonInsensitive { epsilon: 0.0 }),
-        Loss::from(EpsilonInsensitiveSquare { epsilon: 0.3 }),
+        Loss::Square(Square {}),
+        Loss::Huber(Huber { kappa: 0.5 }),
+        Loss::EpsilonInsensitive(EpsilonInsensitive { epsilon: 0.3 }),
+        Loss::EpsilonInsensitive(EpsilonInsensitive { epsilon: 0.0 }),
+        Loss::EpsilonInsensitiveSquare(EpsilonInsensitiveSquare { epsilon: 0.3 }),
         Loss::pinball(levels),
     ]
 }
@@ -129,5 +129,5 @@ pub fn coupled() -> OutputMatrix {
 }
 
 pub fn solved(machine: &LipschitzModel) -> &LipschitzSummary {
-    machine.summary().lipschitz().unwrap()
+    machine.summary.lipschitz().unwrap()
 }

@@ -3,7 +3,7 @@
 use dsokr_basis::random::{generator, unit};
 use dsokr_basis::{Basis, Kernel, Mat, SketchKind, SketchOptions};
 use dsokr_machines::{
-    Arithmetic, Error, Ideal, KernelWeighting, Targets, alignf, combine, fit_gram,
+    Arithmetic, Error, Ideal, KernelWeighting, Targets, TrainingInputs, alignf, combine, fit,
 };
 
 use crate::naive::*;
@@ -139,7 +139,7 @@ fn kernels_that_are_none_are_named() {
     let zero = Mat::<f64>::zeros(N, N);
     assert!(refused(&zero).to_string().starts_with("the kernel matrix is zero"));
     let targets = Targets::new(1, [1.0; N]).unwrap();
-    let fitted = fit_gram(zero.as_ref(), &targets, 1.0, Arithmetic::Double);
+    let fitted = fit(&TrainingInputs::Gram(zero.as_ref()), &targets, 1.0, Arithmetic::Double);
     assert!(matches!(fitted, Err(Error::Basis(dsokr_basis::Error::Numeric(_)))));
     let small = good.as_ref().submatrix(0, 0, N - 1, N - 1).to_owned();
     assert!(matches!(refused(&small), Error::Length { found: 149, expected: 150, .. }));

@@ -1,7 +1,7 @@
 //! What is refused, and what the refusal says.
 
 use dsokr_basis::{Kernel, Mat, SketchKind, SketchOptions};
-use dsokr_machines::{Arithmetic, Error, OutputSpace, Targets, fit, fit_gram};
+use dsokr_machines::{Arithmetic, Error, OutputSpace, Targets, TrainingInputs, fit};
 
 use crate::naive::*;
 
@@ -13,15 +13,19 @@ fn lambda_and_lengths() {
     let (_, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
     let x = problem.inputs();
     for lambda in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e154] {
-        let error = fit(kernel_x(), &x, &targets, lambda, Arithmetic::Double).unwrap_err();
+        let error =
+            fit(&TrainingInputs::rows(kernel_x(), &x), &targets, lambda, Arithmetic::Double)
+                .unwrap_err();
         assert!(matches!(error, Error::Value { .. }));
         let error = fit_sketched(kernel_x(), &x, &targets, &EVERY, 3, 0, lambda).unwrap_err();
         assert!(matches!(error, Error::Value { .. }));
     }
-    let error = fit(kernel_x(), &x, &targets, 0.0, Arithmetic::Double).unwrap_err();
+    let error =
+        fit(&TrainingInputs::rows(kernel_x(), &x), &targets, 0.0, Arithmetic::Double).unwrap_err();
     assert_eq!(error.to_string(), "lambda is 0, allowed: numbers above 0, at most 1e100");
     let few = targets.select(&[0, 1]).unwrap();
-    let error = fit(kernel_x(), &x, &few, 1.0, Arithmetic::Double).unwrap_err();
+    let error =
+        fit(&TrainingInputs::rows(kernel_x(), &x), &few, 1.0, Arithmetic::Double).unwrap_err();
     assert_eq!(error.to_string(), "2 rows of targets, expected 10");
     let error = fit_sketched(kernel_x(), &x, &targets, &EVERY, 11, 0, 1.0).unwrap_err();
     assert!(error.to_string().contains("size = 11, allowed: 1..=10,"));
@@ -31,7 +35,7 @@ fn lambda_and_lengths() {
     assert!(matches!(error, Error::NotFinite { row: 1, column: 1, .. }));
     assert!(matches!(Targets::new(2, [1.0]), Err(Error::Length { found: 1, expected: 2, .. })));
     let bad = Kernel::Gaussian { gamma: 0.0 };
-    let error = fit(bad, &x, &targets, 1.0, Arithmetic::Double).unwrap_err();
+    let error = fit(&TrainingInputs::rows(bad, &x), &targets, 1.0, Arithmetic::Double).unwrap_err();
     assert!(error.to_string().contains("gamma = "));
 }
 
@@ -53,8 +57,14 @@ fn leave_one_out_predictions_of_rows_by_themselves_are_refused() {
 fn predictions_of_other_rows() {
     let problem = Problem::new(10, 51);
     let (space, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
-    let model =
-        fit(kernel_x(), &problem.inputs(), &targets, 1.0, Arithmetic::Double).unwrap().model;
+    let model = fit(
+        &TrainingInputs::rows(kernel_x(), &problem.inputs()),
+        &targets,
+        1.0,
+        Arithmetic::Double,
+    )
+    .unwrap()
+    .model;
     let error = model.predict(&problem.outputs()).unwrap_err();
     assert!(matches!(error, Error::Basis(_)), "{error}");
     let error = model.predict(&dense(&vec![vec![1.0, 2.0]])).unwrap_err();
@@ -68,7 +78,9 @@ fn gram_matrices_that_are_none() {
     let (_, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
     let k = gaussian(GAMMA_X, &problem.x, &problem.x);
     let gram = || Mat::from_fn(12, 12, |i, j| k[i][j]);
-    let fit = |gram: &Mat<f64>| fit_gram(gram.as_ref(), &targets, 1.0, Arithmetic::Double);
+    let fit = |gram: &Mat<f64>| {
+        fit(&TrainingInputs::Gram(gram.as_ref()), &targets, 1.0, Arithmetic::Double)
+    };
     assert!(fit(&gram()).is_ok());
     let mut other = gram();
     other[(3, 7)] += 0.1;
@@ -98,7 +110,8 @@ fn gram_matrices_that_are_none() {
 fn a_singular_system_is_refused_and_named() {
     let x = dense(&vec![vec![1.0, 2.0]; 40]);
     let targets = Targets::new(1, [1.0; 40]).unwrap();
-    let error = fit(kernel_x(), &x, &targets, 1e-12, Arithmetic::Single).unwrap_err();
+    let error = fit(&TrainingInputs::rows(kernel_x(), &x), &targets, 1e-12, Arithmetic::Single)
+        .unwrap_err();
     assert!(error.to_string().starts_with("the system of 40 unknowns is not"), "{error}");
     // with a sketch the span of the anchors is all that matters, and a jitter is reported
     let fitted = fit_sketched(kernel_x(), &x, &targets, &EVERY, 40, 0, 1e-12).unwrap();

@@ -2,7 +2,7 @@
 
 use dsokr_basis::{Cancellation, Error as Cause, SketchKind};
 use dsokr_machines::{
-    Arithmetic, Error, InputSketch, OutputSpace, RidgeProblem, fit, fit_sketched,
+    Arithmetic, Error, InputSketch, OutputSpace, RidgeProblem, TrainingInputs, fit, fit_sketched,
 };
 
 use crate::naive::*;
@@ -17,13 +17,13 @@ fn fits_and_predictions_end() {
     let (x, y) = (problem.inputs(), problem.outputs());
     let (_, targets) = OutputSpace::training(kernel_y(), &y).unwrap();
     let double = Arithmetic::Double;
-    let fitted = fit(kernel_x(), &x, &targets, 1e-2, double).unwrap();
+    let fitted = fit(&TrainingInputs::rows(kernel_x(), &x), &targets, 1e-2, double).unwrap();
     let sketch = InputSketch { size: 5, method: SketchKind::Gaussian };
     let cancellation = Cancellation::default();
     cancellation.cancel();
     cancellation.scope(|| {
         assert!(is_cancelled(OutputSpace::training(kernel_y(), &y)));
-        assert!(is_cancelled(fit(kernel_x(), &x, &targets, 1e-2, double)));
+        assert!(is_cancelled(fit(&TrainingInputs::rows(kernel_x(), &x), &targets, 1e-2, double)));
         let (kernel, rows, targets) = (kernel_x(), &x, &targets);
         let sketched = RidgeProblem { kernel, rows, targets, lambda: 1e-2, seed: 0 };
         assert!(is_cancelled(fit_sketched(sketched, &sketch)));

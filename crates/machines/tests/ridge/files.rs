@@ -3,7 +3,7 @@
 use dsokr_basis::{
     Basis, Block, Error as BasisError, Mat, OutputKernel, RowSource, SketchKind, SketchOptions,
 };
-use dsokr_machines::{Arithmetic, Error, OutputSpace, RidgeModel, Scaling, fit, fit_gram};
+use dsokr_machines::{Arithmetic, Error, OutputSpace, RidgeModel, Scaling, TrainingInputs, fit};
 use std::collections::BTreeMap;
 
 use crate::naive::*;
@@ -21,7 +21,12 @@ fn models_predict_the_same_after_a_file() {
     let scaled = scaling.rows(&x).unwrap();
     let sketch = SketchKind::Gaussian;
     let models = [
-        (fit(kernel_x(), &x, &targets, 1e-3, Arithmetic::Single).unwrap().model, x.clone()),
+        (
+            fit(&TrainingInputs::rows(kernel_x(), &x), &targets, 1e-3, Arithmetic::Single)
+                .unwrap()
+                .model,
+            x.clone(),
+        ),
         (
             fit_sketched(kernel_x(), &scaled, &targets, &sketch, 9, 0, 1e-3)
                 .unwrap()
@@ -31,7 +36,14 @@ fn models_predict_the_same_after_a_file() {
             x.clone(),
         ),
         (
-            fit(kernel_x(), &problem.outputs(), &targets, 1e-3, Arithmetic::Double).unwrap().model,
+            fit(
+                &TrainingInputs::rows(kernel_x(), &problem.outputs()),
+                &targets,
+                1e-3,
+                Arithmetic::Double,
+            )
+            .unwrap()
+            .model,
             problem.outputs(),
         ),
     ];
@@ -41,7 +53,9 @@ fn models_predict_the_same_after_a_file() {
         assert_eq!(read.summary(), model.summary());
         assert_eq!(read.predict(&rows).unwrap(), model.predict(&rows).unwrap());
     }
-    let model = fit_gram(gram.as_ref(), &targets, 1e-3, Arithmetic::Double).unwrap().model;
+    let model = fit(&TrainingInputs::Gram(gram.as_ref()), &targets, 1e-3, Arithmetic::Double)
+        .unwrap()
+        .model;
     model.save(&path, &BTreeMap::new()).unwrap();
     let read = RidgeModel::load(&path).unwrap();
     assert_eq!(
@@ -119,7 +133,8 @@ fn a_model_of_an_own_kernel_is_loaded_with_it() {
     let problem = Problem::new(20, 42);
     let (_, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
     let x = dense(&problem.x.iter().map(|row| row.iter().map(|v| v.abs()).collect()).collect());
-    let model = fit(Own, &x, &targets, 1e-2, Arithmetic::Double).unwrap().model;
+    let model =
+        fit(&TrainingInputs::rows(Own, &x), &targets, 1e-2, Arithmetic::Double).unwrap().model;
     model.save(&path, &BTreeMap::new()).unwrap();
     assert!(
         matches!(RidgeModel::load(&path), Err(error) if error.to_string().contains("which is not built in"))

@@ -5,7 +5,7 @@ use dsokr_basis::random::{below, generator};
 use dsokr_basis::{
     Basis, Features, Kernel, RowSource, Sketch, SketchKind, SketchOptions, Tempering,
 };
-use dsokr_machines::{Arithmetic, OutputSpace, Scaling, Targets, fit, fit_gram};
+use dsokr_machines::{Arithmetic, OutputSpace, Scaling, Targets, TrainingInputs, fit};
 
 use crate::naive::*;
 
@@ -18,8 +18,13 @@ fn iokr_equals_the_formula() {
         let (problem, queries) = (Problem::new(n, 1), Problem::new(9, 2));
         let (space, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
         assert!(space.dimension() < n, "equal outputs share a coordinate");
-        let fitted =
-            fit(kernel_x(), &problem.inputs(), &targets, 1e-3, Arithmetic::Double).unwrap();
+        let fitted = fit(
+            &TrainingInputs::rows(kernel_x(), &problem.inputs()),
+            &targets,
+            1e-3,
+            Arithmetic::Double,
+        )
+        .unwrap();
         let z = fitted.model.predict(&queries.inputs()).unwrap();
         let points = space.points(&queries.outputs()).unwrap();
         let found = scores(space.dimension(), &z, &points);
@@ -101,7 +106,13 @@ fn isokr_predicts_in_the_coordinates_of_the_basis() {
     let rank = projected.dimension;
     let (space, targets) = OutputSpace::basis(basis.clone(), None, &problem.outputs()).unwrap();
     assert_eq!(space.dimension(), rank);
-    let fitted = fit(kernel_x(), &problem.inputs(), &targets, lambda, Arithmetic::Double).unwrap();
+    let fitted = fit(
+        &TrainingInputs::rows(kernel_x(), &problem.inputs()),
+        &targets,
+        lambda,
+        Arithmetic::Double,
+    )
+    .unwrap();
     let z = wide(rank, &fitted.model.predict(&queries.inputs()).unwrap());
     let k = gaussian(GAMMA_X, &problem.x, &problem.x);
     let system = add(&k, n as f64 * lambda, &identity(n));
@@ -109,8 +120,13 @@ fn isokr_predicts_in_the_coordinates_of_the_basis() {
     let expected = product(&transpose(&alpha), &wide(rank, &projected.coordinates));
     assert_close(&z, &expected, 1e-5, "ISOKR");
     let from_projection = Targets::from_projection(&projected).unwrap();
-    let again =
-        fit(kernel_x(), &problem.inputs(), &from_projection, lambda, Arithmetic::Double).unwrap();
+    let again = fit(
+        &TrainingInputs::rows(kernel_x(), &problem.inputs()),
+        &from_projection,
+        lambda,
+        Arithmetic::Double,
+    )
+    .unwrap();
     let again = wide(rank, &again.model.predict(&queries.inputs()).unwrap());
     assert_close(&again, &z, 1e-5, "targets from a projection");
 }
@@ -122,7 +138,13 @@ fn kernel_dependency_estimation_is_a_ridge_on_principal_components() {
     let (problem, queries) = (Problem::new(n, 10), Problem::new(6, 11));
     let basis = Basis::fit(kernel_y(), &problem.outputs(), &SketchOptions::new(&EVERY, n)).unwrap();
     let (space, targets) = OutputSpace::basis(basis, Some(p), &problem.outputs()).unwrap();
-    let fitted = fit(kernel_x(), &problem.inputs(), &targets, lambda, Arithmetic::Double).unwrap();
+    let fitted = fit(
+        &TrainingInputs::rows(kernel_x(), &problem.inputs()),
+        &targets,
+        lambda,
+        Arithmetic::Double,
+    )
+    .unwrap();
     let z = fitted.model.predict(&queries.inputs()).unwrap();
     let found = scores(p, &z, &space.points(&problem.outputs()).unwrap());
     let ky = gaussian(GAMMA_Y, &problem.y, &problem.y);
@@ -146,7 +168,13 @@ fn kernel_dependency_estimation_is_a_ridge_on_principal_components() {
 fn candidates_of_a_kernel_that_is_not_normalised_have_constants() {
     let problem = Problem::new(40, 12);
     let (space, targets) = OutputSpace::training(Kernel::Linear, &problem.outputs()).unwrap();
-    let fitted = fit(kernel_x(), &problem.inputs(), &targets, 1e-3, Arithmetic::Double).unwrap();
+    let fitted = fit(
+        &TrainingInputs::rows(kernel_x(), &problem.inputs()),
+        &targets,
+        1e-3,
+        Arithmetic::Double,
+    )
+    .unwrap();
     let z = fitted.model.predict(&problem.inputs()).unwrap();
     let points = space.points(&problem.outputs()).unwrap();
     let found = scores(space.dimension(), &z, &points);
@@ -185,7 +213,9 @@ fn candidates_of_a_tempered_basis_have_the_constants_of_its_own_kernel() {
             for rank in [None, Some(3)] {
                 let (space, targets) = OutputSpace::basis(basis.clone(), rank, &outputs).unwrap();
                 let x = problem.inputs();
-                let fitted = fit(kernel_x(), &x, &targets, 1e-3, Arithmetic::Double).unwrap();
+                let fitted =
+                    fit(&TrainingInputs::rows(kernel_x(), &x), &targets, 1e-3, Arithmetic::Double)
+                        .unwrap();
                 let z = fitted.model.predict(&x).unwrap();
                 let points = space.points(&outputs).unwrap();
                 let found = scores(space.dimension(), &z, &points);
@@ -227,8 +257,13 @@ fn a_nearly_constant_output_kernel_still_tells_candidates_apart() {
         OutputSpace::training(flat, &problem.outputs()).unwrap(),
         OutputSpace::basis(basis, None, &problem.outputs()).unwrap(),
     ] {
-        let fitted =
-            fit(kernel_x(), &problem.inputs(), &targets, lambda, Arithmetic::Double).unwrap();
+        let fitted = fit(
+            &TrainingInputs::rows(kernel_x(), &problem.inputs()),
+            &targets,
+            lambda,
+            Arithmetic::Double,
+        )
+        .unwrap();
         let z = fitted.model.predict(&problem.inputs()).unwrap();
         let points = space.points(&problem.outputs()).unwrap();
         let found = centred(&scores(space.dimension(), &z, &points));
@@ -245,10 +280,17 @@ fn a_precomputed_kernel_is_the_same_model() {
     let gram = dsokr_basis::Mat::from_fn(n, n, |i, j| k[i][j]);
     let values = gaussian(GAMMA_X, &queries.x, &problem.x);
     let values = dsokr_basis::Mat::from_fn(6, n, |i, j| values[i][j]);
-    let direct = fit(kernel_x(), &problem.inputs(), &targets, lambda, Arithmetic::Double).unwrap();
+    let direct = fit(
+        &TrainingInputs::rows(kernel_x(), &problem.inputs()),
+        &targets,
+        lambda,
+        Arithmetic::Double,
+    )
+    .unwrap();
     let expected = direct.model.predict(&queries.inputs()).unwrap();
     for (precision, tolerance) in [(Arithmetic::Double, 1e-5), (Arithmetic::Single, 1e-2)] {
-        let fitted = fit_gram(gram.as_ref(), &targets, lambda, precision).unwrap();
+        let fitted =
+            fit(&TrainingInputs::Gram(gram.as_ref()), &targets, lambda, precision).unwrap();
         let found = fitted.model.predict_gram(values.as_ref()).unwrap();
         let rank = fitted.model.width();
         assert_close(&wide(rank, &found), &wide(rank, &expected), tolerance, "precomputed");
@@ -265,8 +307,11 @@ fn lambda_scales_with_the_kernel() {
         let rows = problem.x.iter().map(|row| row.iter().map(|v| 4.0 * v).collect()).collect();
         dense(&rows)
     });
-    let a = fit(Kernel::Linear, &one, &targets, 1e-2, Arithmetic::Double).unwrap();
-    let b = fit(Kernel::Linear, &ten, &targets, 16.0 * 1e-2, Arithmetic::Double).unwrap();
+    let a = fit(&TrainingInputs::rows(Kernel::Linear, &one), &targets, 1e-2, Arithmetic::Double)
+        .unwrap();
+    let b =
+        fit(&TrainingInputs::rows(Kernel::Linear, &ten), &targets, 16.0 * 1e-2, Arithmetic::Double)
+            .unwrap();
     let rank = a.model.width();
     let (a, b) = (a.model.predict(&one).unwrap(), b.model.predict(&ten).unwrap());
     assert_close(&wide(rank, &a), &wide(rank, &b), 1e-6, "scaled");
@@ -304,7 +349,10 @@ fn scaling_standardises_and_travels_with_the_model() {
     let (_, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
     let with = |scaling: Scaling, rows: &Features| {
         let scaled = scaling.rows(rows).unwrap();
-        let model = fit(kernel_x(), &scaled, &targets, 1e-2, Arithmetic::Double).unwrap().model;
+        let model =
+            fit(&TrainingInputs::rows(kernel_x(), &scaled), &targets, 1e-2, Arithmetic::Double)
+                .unwrap()
+                .model;
         model.with_scaling(scaling).unwrap().predict(rows).unwrap()
     };
     let as_dense = dense(&problem.y);
@@ -322,7 +370,9 @@ fn threads_do_not_change_the_numbers() {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
             let (x, sketch) = (problem.inputs(), SketchKind::Gaussian);
-            let full = fit(kernel_x(), &x, &targets, 1e-4, Arithmetic::Single).unwrap();
+            let full =
+                fit(&TrainingInputs::rows(kernel_x(), &x), &targets, 1e-4, Arithmetic::Single)
+                    .unwrap();
             let sketched = fit_sketched(kernel_x(), &x, &targets, &sketch, 290, 1, 1e-4).unwrap();
             (
                 full.model.predict(&x).unwrap(),
@@ -355,8 +405,11 @@ fn single_precision_on_sparse_rows_agrees_with_double() {
     let (_, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
     let rank = targets.width();
     for (kernel, lambda) in [(Kernel::Linear, 1.0), (Kernel::Cosine, 1e-2)] {
-        let double = fit(kernel.clone(), &all, &targets, lambda, Arithmetic::Double).unwrap();
-        let single = fit(kernel, &all, &targets, lambda, Arithmetic::Single).unwrap();
+        let double =
+            fit(&TrainingInputs::rows(kernel.clone(), &all), &targets, lambda, Arithmetic::Double)
+                .unwrap();
+        let single =
+            fit(&TrainingInputs::rows(kernel, &all), &targets, lambda, Arithmetic::Single).unwrap();
         let queries = all.select(&(0..300).step_by(7).collect::<Vec<_>>()).unwrap();
         let (a, b) = (&single.model, &double.model);
         let expected = wide(rank, &b.predict(&queries).unwrap());
@@ -380,7 +433,9 @@ fn a_mapped_model_answers_with_the_mapped_coordinates() {
     let p = space.dimension();
     let matrix = faer::Mat::from_fn(3, p, |i, j| ((i * p + j) % 5) as f64 - 2.0);
     for precision in [Arithmetic::Double, Arithmetic::Single] {
-        let fitted = fit(kernel_x(), &problem.inputs(), &targets, 1e-2, precision).unwrap();
+        let fitted =
+            fit(&TrainingInputs::rows(kernel_x(), &problem.inputs()), &targets, 1e-2, precision)
+                .unwrap();
         let z = fitted.model.predict(&queries.inputs()).unwrap();
         let expected: Vec<f64> = z
             .chunks_exact(p)

@@ -9,8 +9,7 @@ use dsokr_decode::{
     Pool, Queries, Rank,
 };
 use dsokr_machines::{
-    Arithmetic, Ideal, KernelWeighting, OutputSpace, Spectrum, TrainingInputs, alignf, combine,
-    fit_gram,
+    Arithmetic, Ideal, KernelWeighting, OutputSpace, Spectrum, TrainingInputs, alignf, combine, fit,
 };
 
 use crate::naive::*;
@@ -103,7 +102,9 @@ impl Metabolites {
         let errors = spectrum.errors(&grid, &space).unwrap();
         let best = (0..grid.len()).min_by(|&a, &b| errors[a].total_cmp(&errors[b])).unwrap();
         let lambda = grid[best];
-        let model = fit_gram(gram.as_ref(), &targets, lambda, Arithmetic::Double).unwrap().model;
+        let model = fit(&TrainingInputs::Gram(gram.as_ref()), &targets, lambda, Arithmetic::Double)
+            .unwrap()
+            .model;
 
         let new = sum(TRAIN..TRAIN + TEST);
         let z = model.predict_gram(new.as_ref()).unwrap();

@@ -3,7 +3,7 @@
 use dsokr_basis::features::SparseRows;
 use dsokr_basis::random::{generator, unit};
 use dsokr_basis::{Features, Kernel, RowSource};
-use dsokr_machines::{Arithmetic, RidgeModel, Scaling, Targets, fit};
+use dsokr_machines::{Arithmetic, RidgeModel, Scaling, Targets, TrainingInputs, fit};
 
 const COLUMNS: usize = 24;
 const WIDTH: usize = 3;
@@ -23,7 +23,7 @@ fn model(kernel: Kernel, rows: &Features) -> RidgeModel {
     let mut random = generator(8, "targets", 0);
     let values: Vec<f64> = (0..rows.len() * WIDTH).map(|_| unit(&mut random) - 0.5).collect();
     let targets = Targets::new(WIDTH, values).unwrap();
-    fit(kernel, rows, &targets, 1e-2, Arithmetic::Single).unwrap().model
+    fit(&TrainingInputs::rows(kernel, rows), &targets, 1e-2, Arithmetic::Single).unwrap().model
 }
 
 #[test]
@@ -67,7 +67,9 @@ fn a_column_that_the_targets_follow_gains_weight() {
     };
     let targets = Targets::new(1, (0..rows.len()).map(value).collect::<Vec<_>>()).unwrap();
     for kernel in [Kernel::Linear, Kernel::Cosine] {
-        let model = fit(kernel, &rows, &targets, 1e-4, Arithmetic::Double).unwrap().model;
+        let model = fit(&TrainingInputs::rows(kernel, &rows), &targets, 1e-4, Arithmetic::Double)
+            .unwrap()
+            .model;
         let both = SparseRows::from_rows(COLUMNS, [[(4, 1.0), (5, 1.0)]]).unwrap();
         let scaled: Features =
             Scaling::relevance(&model).unwrap().rows(&Features::Sparse(both)).unwrap();

@@ -1,7 +1,7 @@
 //! Held-out predictions in closed form against refitting without the rows.
 
 use dsokr_basis::{Basis, SketchKind, SketchOptions};
-use dsokr_machines::{Arithmetic, Error, OutputSpace, Spectrum, TrainingInputs, fit, fit_gram};
+use dsokr_machines::{Arithmetic, Error, OutputSpace, Spectrum, TrainingInputs, fit};
 
 use crate::naive::*;
 
@@ -43,10 +43,14 @@ fn held_out_predictions_equal_refitting() {
             let found = spectrum.leave_one_out(lambda).unwrap();
             assert_close(&wide(projected.dimension, &found), &expected, 2e-5, "held out");
         }
-        let fitted = fit(kernel_x(), &x, &targets, lambda, Arithmetic::Double).unwrap();
+        let fitted =
+            fit(&TrainingInputs::rows(kernel_x(), &x), &targets, lambda, Arithmetic::Double)
+                .unwrap();
         let found = fitted.leave_one_out(&targets).unwrap();
         assert_close(&wide(projected.dimension, &found), &expected, 2e-5, "by Cholesky");
-        let fitted = fit_gram(gram.as_ref(), &targets, lambda, Arithmetic::Double).unwrap();
+        let fitted =
+            fit(&TrainingInputs::Gram(gram.as_ref()), &targets, lambda, Arithmetic::Double)
+                .unwrap();
         let found = fitted.leave_one_out(&targets).unwrap();
         assert_close(&wide(projected.dimension, &found), &expected, 2e-5, "of a Gram matrix");
         let error = |(z, y): (&Vec<f64>, &Vec<f64>)| -> f64 {

@@ -49,7 +49,7 @@ fn targets_of_different_widths_are_fitted_as_alone() {
             let system = last.get(&inputs, 1e-2, precision).unwrap();
             let (shared, alone) = (
                 system.fit(targets).unwrap(),
-                fit(kernel_x(), &x, targets, 1e-2, precision).unwrap(),
+                fit(&TrainingInputs::rows(kernel_x(), &x), targets, 1e-2, precision).unwrap(),
             );
             assert_eq!(shared.model.predict(&x).unwrap(), alone.model.predict(&x).unwrap());
             let left_out = |fitted: &Fitted| fitted.leave_one_out(targets).unwrap();
