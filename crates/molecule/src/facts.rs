@@ -101,7 +101,7 @@ impl Form {
                     charge(atom) > 0 && around.all(|n| charge(n.atom) >= 0)
                 })
             }),
-            Self::Components => molecule.components().iter().any(|&component| component > 0),
+            Self::Components => molecule.components().len() > 1,
             Self::Isotope => atoms.iter().any(|atom| atom.isotope.is_some()),
         })
     }

@@ -77,14 +77,11 @@ impl Molecule {
         };
         let mut order: Vec<(Element, usize)> = counts.into_iter().collect();
         order.sort_by_key(|&(element, _)| place(element));
-        let mut formula = String::new();
-        for (element, count) in order {
-            formula += element.symbol();
-            if count > 1 {
-                formula += &count.to_string();
-            }
-        }
-        formula + &signed(self.charge())
+        let formula = order.into_iter().map(|(element, count)| match count {
+            1 => element.symbol().to_owned(),
+            count => format!("{}{count}", element.symbol()),
+        });
+        formula.collect::<String>() + &signed(self.charge())
     }
 
     /// Molar mass in g/mol: the sum of standard atomic weights, of an isotope its mass number. Wildcards weigh

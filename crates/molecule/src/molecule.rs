@@ -147,7 +147,7 @@ pub struct Neighbor {
 pub struct Molecule {
     atoms: Vec<Atom>,
     bonds: Vec<Bond>,
-    rings: Vec<Ring>,
+    pub(crate) rings: Vec<Ring>,
     /// Tetrahedral centres whose configuration is known.
     pub(crate) centers: Vec<Center>,
     /// Double bonds whose geometry is known.
@@ -157,20 +157,15 @@ pub struct Molecule {
 }
 
 impl Molecule {
-    /// Assembles the graph; all else must point into `atoms` and `bonds`.
-    pub(crate) fn assemble(
-        atoms: Vec<Atom>,
-        bonds: Vec<Bond>,
-        rings: Vec<Ring>,
-        centers: Vec<Center>,
-        geometries: Vec<Geometry>,
-    ) -> Self {
+    /// Assembles the graph without rings and configurations.
+    pub(crate) fn assemble(atoms: Vec<Atom>, bonds: Vec<Bond>) -> Self {
         let mut neighbors = vec![Vec::new(); atoms.len()];
         for (index, bond) in bonds.iter().enumerate() {
             let [a, b] = bond.atoms;
             neighbors[a].push(Neighbor { atom: b, bond: index });
             neighbors[b].push(Neighbor { atom: a, bond: index });
         }
+        let (rings, centers, geometries) = (Vec::new(), Vec::new(), Vec::new());
         Self { atoms, bonds, rings, centers, geometries, neighbors }
     }
 
@@ -206,6 +201,11 @@ impl Molecule {
         self.neighbors(atom).len()
     }
 
+    /// The atoms bound to an atom, and the bonds to them.
+    pub(crate) fn around(&self, atom: usize) -> impl Iterator<Item = (usize, &Bond)> {
+        self.neighbors[atom].iter().map(|n| (n.atom, &self.bonds[n.bond]))
+    }
+
     /// The bond between two atoms, if there is one.
     pub(crate) fn bond_between(&self, a: usize, b: usize) -> Option<usize> {
         self.neighbors(a).iter().find(|n| n.atom == b).map(|n| n.bond)
@@ -234,24 +234,11 @@ impl Molecule {
         self.composition().get(&element).copied().unwrap_or(0)
     }
 
-    /// For each atom the number of its connected component, numbered from 0 in the order of their
-    /// first atoms.
-    pub fn components(&self) -> Vec<usize> {
+    /// The atoms of each connected component, ascending, in the order of their first atoms.
+    pub fn components(&self) -> Vec<Vec<usize>> {
         let mut sets = Union::new(self.atoms.len());
         self.bonds.iter().for_each(|bond| sets.merge(bond.atoms[0], bond.atoms[1]));
-        sets.numbers()
-    }
-
-    /// The atoms of each component, ascending.
-    pub(crate) fn parts(&self) -> Vec<Vec<usize>> {
-        let mut parts: Vec<Vec<usize>> = Vec::new();
-        for (atom, part) in self.components().into_iter().enumerate() {
-            if part == parts.len() {
-                parts.push(Vec::new());
-            }
-            parts[part].push(atom);
-        }
-        parts
+        sets.groups()
     }
 }
 
@@ -348,15 +335,15 @@ impl Union {
         self.0[a] = b;
     }
 
-    /// The number of the set of each, from 0 in the order of their first members.
-    pub(crate) fn numbers(mut self) -> Vec<usize> {
-        let (members, mut count) = (self.0.len(), 0);
-        let mut of_root = vec![None; members];
-        let number = |member| {
-            let number = *of_root[self.root(member)].get_or_insert(count);
-            count += usize::from(number == count);
-            number
-        };
-        (0..members).map(number).collect()
+    /// The members of each set, ascending, in the order of their first members.
+    pub(crate) fn groups(mut self) -> Vec<Vec<usize>> {
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        let mut of_root = vec![None; self.0.len()];
+        for member in 0..self.0.len() {
+            let group = *of_root[self.root(member)].get_or_insert(groups.len());
+            groups.resize(groups.len().max(group + 1), Vec::new());
+            groups[group].push(member);
+        }
+        groups
     }
 }

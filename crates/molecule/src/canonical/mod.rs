@@ -43,7 +43,7 @@ impl Molecule {
     /// # Ok::<(), dsokr_molecule::Error>(())
     /// ```
     pub fn canonical_smiles(&self) -> String {
-        let parts = self.parts().into_iter().map(|atoms| {
+        let parts = self.components().into_iter().map(|atoms| {
             let structure = Structure::new(self, atoms);
             write(self, &structure, &canonical_places(&structure))
         });
@@ -65,7 +65,7 @@ impl Molecule {
     /// # Ok::<(), dsokr_molecule::Error>(())
     /// ```
     pub fn random_smiles(&self, random: &mut impl Rng) -> String {
-        let mut parts = self.parts();
+        let mut parts = self.components();
         shuffle(&mut parts, random);
         let written = parts.into_iter().map(|atoms| {
             let structure = Structure::new(self, atoms);

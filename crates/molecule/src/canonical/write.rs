@@ -10,13 +10,12 @@ pub(super) fn write(molecule: &Molecule, structure: &Structure, rank: &[usize]) 
     let marks = marks(structure, &tree, rank);
     let mut chirality = vec![None; structure.len()];
     for center in &structure.centers {
-        let mut named: Vec<usize> = tree.named(center.atom).collect();
-        if center.ligands.contains(&HYDROGEN) {
-            // The hydrogen follows the atom before the centre; without one it comes first.
-            let behind = usize::from(tree.parent[center.atom] != center.atom);
-            named.insert(behind.min(named.len()), HYDROGEN);
-        }
-        chirality[center.atom] = turn(&center.ligands, &named).map(|odd| center.clockwise ^ odd);
+        let named: Vec<usize> = tree.named(center.atom).collect();
+        let place = |ligand| named.iter().position(|&other| other == ligand).unwrap_or(usize::MAX);
+        // The hydrogen follows the atom before the centre, without one it comes first; here it is last.
+        let before = usize::from(tree.parent[center.atom] != center.atom);
+        let moved = center.ligands.contains(&HYDROGEN) && (named.len() - before) % 2 == 1;
+        chirality[center.atom] = center.clockwise_by(place).map(|clockwise| clockwise ^ moved);
     }
 
     let mut text = String::new();
@@ -66,17 +65,6 @@ pub(super) fn write(molecule: &Molecule, structure: &Structure, rank: &[usize]) 
     text
 }
 
-/// Whether an odd permutation leads from one list to the other; `None` when they are not the same.
-fn turn(from: &[usize], to: &[usize]) -> Option<bool> {
-    if from.len() != to.len() {
-        return None;
-    }
-    let places = from.iter().map(|ligand| to.iter().position(|other| other == ligand));
-    let places: Vec<usize> = places.collect::<Option<_>>()?;
-    let pairs = (0..places.len()).flat_map(|at| (0..at).map(move |before| (before, at)));
-    Some(pairs.filter(|&(before, at)| places[before] > places[at]).count() % 2 == 1)
-}
-
 fn push_label(label: usize, text: &mut String) {
     text.push_str(&match label {
         0..=9 => label.to_string(),
@@ -108,7 +96,7 @@ fn symbol(molecule: &Molecule, from: usize, to: usize) -> &'static str {
 
 fn push_atom(molecule: &Molecule, index: usize, clockwise: Option<bool>, text: &mut String) {
     let atom = &molecule.atoms()[index];
-    let bonds = molecule.neighbors(index).iter().map(|neighbor| &molecule.bonds()[neighbor.bond]);
+    let bonds = molecule.around(index).map(|(_, bond)| bond);
     let element = atom.element.symbol();
     let lower = atom.aromatic && atom.element != Element::WILDCARD;
     let element = if lower { element.to_ascii_lowercase() } else { element.to_owned() };

@@ -200,8 +200,7 @@ fn label(molecule: &Molecule, index: usize) -> String {
 
 /// Whether an atom lies between two bonds on one straight line, where it would not be seen.
 fn is_straight(molecule: &Molecule, index: usize) -> bool {
-    let orders = molecule.neighbors(index).iter().map(|n| molecule.bonds()[n.bond].order);
-    let orders: Vec<BondOrder> = orders.collect();
+    let orders: Vec<_> = molecule.around(index).map(|(_, bond)| bond.order).collect();
     orders == [BondOrder::Double; 2] || orders.len() == 2 && orders.contains(&BondOrder::Triple)
 }
 

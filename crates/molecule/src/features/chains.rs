@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::HashedFeatures;
 use super::morgan::combine;
-use crate::molecule::{BondOrder, Element, Molecule, Neighbor};
+use crate::molecule::{BondOrder, Element, Molecule};
 
 /// Lengths of carbon chains outside rings, as hashed features: what names of chains say (docosanoic acid,
 /// 3-hydroxy-, 13Z-) and fingerprints of a small radius cannot see.
@@ -99,11 +99,10 @@ impl<'a> Forest<'a> {
 
     /// Neighbours of an atom that are carbons of its chain, joined by any bond but a dative one.
     fn onward(&self, atom: usize) -> impl Iterator<Item = usize> + '_ {
-        let neighbors = self.molecule.neighbors(atom).iter();
-        let joined = |n: &&Neighbor| {
-            self.chain[n.atom] && self.molecule.bonds()[n.bond].order != BondOrder::Dative
-        };
-        neighbors.filter(joined).map(|n| n.atom)
+        let around = self.molecule.around(atom);
+        let joined =
+            around.filter(|&(end, bond)| self.chain[end] && bond.order != BondOrder::Dative);
+        joined.map(|(end, _)| end)
     }
 
     /// Number of carbons on the longest path that starts at an atom and does not visit another one.
@@ -170,10 +169,10 @@ impl<'a> Forest<'a> {
                 false => number,
             }
         };
-        let order = |n: &Neighbor| self.molecule.bonds()[n.bond].order.multiplicity();
-        let shown = |n: &&Neighbor| order(n) > 1 || !self.chain[n.atom];
-        let neighbors = self.molecule.neighbors(atom).iter().filter(shown);
-        let mut around: Vec<_> = neighbors.map(|n| (u32::from(order(n)), word(n.atom))).collect();
+        let around = self.molecule.around(atom);
+        let around = around.map(|(end, bond)| (u32::from(bond.order.multiplicity()), end));
+        let shown = around.filter(|&(order, end)| order > 1 || !self.chain[end]);
+        let mut around: Vec<_> = shown.map(|(order, end)| (order, word(end))).collect();
         around.sort_unstable();
         let start = combine(word(atom), u32::from(self.chain[atom]));
         around.into_iter().flat_map(|(bond, word)| [bond, word]).fold(start, combine)

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dsokr_basis::features::BitRows;
-use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -72,17 +71,9 @@ impl Morgan {
     /// # Errors
     /// As [`counts`](MoleculeFeatures::counts).
     pub fn bits(&self, molecules: &[Molecule]) -> Result<BitRows, Error> {
-        self.validate()?;
-        // Refuses a width above that of 32-bit column numbers.
-        BitRows::from_indices(self.width, [[0; 0]; 0])?;
-        let rows = molecules.par_iter().map(|molecule| {
-            // the width has been checked
-            self.codes(molecule)
-                .into_keys()
-                .map(|code| code % self.width as u32)
-                .collect::<Vec<_>>()
-        });
-        Ok(BitRows::from_indices(self.width, rows.collect::<Vec<_>>())?)
+        let counts = self.counts(molecules)?;
+        let rows = (0..counts.len()).map(|row| counts.row(row).0.iter().copied());
+        Ok(BitRows::from_indices(self.width, rows)?)
     }
 }
 

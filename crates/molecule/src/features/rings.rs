@@ -1,7 +1,7 @@
 //! Ring systems, and what is hashed whole: ring systems with the positions of their substituents, and components, ions
 //! and solvents among them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::HashedFeatures;
 use super::morgan::{bond_code, combine};
 use super::stereo::{Descriptors, code};
-use crate::molecule::{Atom, Molecule, Neighbor, Union};
+use crate::molecule::{Atom, Bond, Molecule, Union};
 use crate::refinement::{code_of, graph_hash, mix, unordered};
 
 /// Ring systems, whole, as hashed features: what names of skeletons and positions on them say
@@ -93,12 +93,10 @@ impl HashedFeatures for Rings {
 
 /// The atoms outside of its system that an atom is bound to, by element and bond; 0 for none.
 fn bears(molecule: &Molecule, system: &RingSystem, atom: usize) -> u64 {
-    let outside = molecule.neighbors(atom).iter();
-    let outside = outside.filter(|n| system.atoms.binary_search(&n.atom).is_err());
-    let word = |n: &Neighbor| {
-        let bond = bond_code(&molecule.bonds()[n.bond]);
-        u64::from(combine(bond, u32::from(molecule.atoms()[n.atom].element.atomic_number())))
-    };
+    let outside = molecule.around(atom);
+    let outside = outside.filter(|(end, _)| system.atoms.binary_search(end).is_err());
+    let element = |end: usize| u32::from(molecule.atoms()[end].element.atomic_number());
+    let word = |(end, bond): (usize, &Bond)| combine(bond_code(bond), element(end)).into();
     let words: Vec<u64> = outside.map(word).collect();
     if words.is_empty() { 0 } else { unordered(words, 1) }
 }
@@ -107,9 +105,9 @@ fn bears(molecule: &Molecule, system: &RingSystem, atom: usize) -> u64 {
 /// the orders of bonds or without.
 fn pattern(molecule: &Molecule, atoms: &[usize], label: impl Fn(usize) -> u64, bonds: bool) -> u64 {
     graph_hash(atoms.iter().map(|&atom| label(atom)).collect(), |at| {
-        let inside = molecule.neighbors(atoms[at]).iter().filter_map(|n| {
-            let end = atoms.binary_search(&n.atom).ok()?;
-            Some((if bonds { u64::from(bond_code(&molecule.bonds()[n.bond])) } else { 0 }, end))
+        let inside = molecule.around(atoms[at]).filter_map(|(end, bond)| {
+            let code = if bonds { bond_code(bond).into() } else { 0 };
+            Some((code, atoms.binary_search(&end).ok()?))
         });
         inside.collect()
     })
@@ -179,18 +177,12 @@ pub fn ring_systems(molecule: &Molecule) -> Vec<RingSystem> {
             sets.merge(*first_of_bond[bond].get_or_insert(number), number);
         }
     }
-    let mut systems: Vec<RingSystem> = Vec::new();
-    for (number, system) in sets.numbers().into_iter().enumerate() {
-        if system == systems.len() {
-            systems.push(RingSystem { atoms: Vec::new(), rings: Vec::new() });
-        }
-        systems[system].rings.push(number);
-        systems[system].atoms.extend(&rings[number].atoms);
-    }
-    for system in &mut systems {
-        system.atoms.sort_unstable();
-        system.atoms.dedup();
-    }
+    let system = |own: Vec<usize>| {
+        let atoms = own.iter().flat_map(|&ring| rings[ring].atoms.iter().copied());
+        let atoms: BTreeSet<usize> = atoms.collect();
+        RingSystem { atoms: atoms.into_iter().collect(), rings: own }
+    };
+    let mut systems: Vec<RingSystem> = sets.groups().into_iter().map(system).collect();
     systems.sort_by_key(|system| system.atoms.first().copied());
     systems
 }
@@ -242,7 +234,7 @@ impl HashedFeatures for Components {
     fn codes(&self, molecule: &Molecule) -> BTreeMap<u32, u32> {
         let mut counts = BTreeMap::new();
         let mut count = |words: &[u64]| *counts.entry(code_of(words)).or_insert(0) += 1;
-        let components = molecule.parts();
+        let components = molecule.components();
         count(&[NUMBER, components.len() as u64]);
         let element = |atom: usize| u64::from(molecule.atoms()[atom].element.atomic_number());
         let state = |atom: usize| state(&molecule.atoms()[atom]);

@@ -93,7 +93,7 @@ impl Descriptors {
         let from_top = |ligand: usize| usize::MAX - 1 - ranks[ligand];
         let centers = molecule.centers.iter();
         let centers = centers.map(|center| (center.atom, center.clockwise_by(from_top)));
-        let neighbors = |atom: usize| molecule.neighbors(atom).iter().map(|n| n.atom);
+        let neighbors = |atom: usize| molecule.around(atom).map(|(end, _)| end);
         let geometries = molecule.geometries.iter();
         let geometries =
             geometries.map(|geometry| (geometry.bond, geometry.together_by(neighbors, from_top)));
@@ -149,14 +149,13 @@ impl Nodes<'_> {
         if atoms[atom].element == Element::H {
             return around;
         }
-        for n in self.molecule.neighbors(atom) {
-            let bond = self.molecule.bonds()[n.bond];
-            around.extend([n.atom; 2]);
+        for (end, bond) in self.molecule.around(atom) {
+            around.extend([end; 2]);
             let duplicates = match bond.aromatic {
                 true => 1,
                 false => 2 * (usize::from(bond.order.multiplicity()) - 1),
             };
-            let place = self.elements.binary_search(&atoms[n.atom].element);
+            let place = self.elements.binary_search(&atoms[end].element);
             let place = place.unwrap_or_else(|place| place);
             around.extend(std::iter::repeat_n(atoms.len() + 1 + place, duplicates));
         }

@@ -8,6 +8,8 @@
 //! is a lower bound of the distance (branch matches anchored in what is settled: Chang, Feng, Yao,
 //! Qin, Zhang 2020, "Speeding up GED verification for graph similarity search").
 
+use std::ops::Deref;
+
 use crate::graph::{Arc, Graph};
 
 /// One of the two graphs, whose edges are labelled with their codes.
@@ -15,6 +17,14 @@ pub(super) struct Side {
     graph: Graph,
     /// Edge code of every pair of nodes, 0 where there is no edge.
     dense: Vec<u32>,
+}
+
+impl Deref for Side {
+    type Target = Graph;
+
+    fn deref(&self) -> &Graph {
+        &self.graph
+    }
 }
 
 impl Side {
@@ -26,18 +36,6 @@ impl Side {
             graph.arcs(node).iter().for_each(|arc| dense[node * n + arc.node] = arc.label as u32);
         }
         Self { graph, dense }
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.graph.len()
-    }
-
-    pub(super) fn labels(&self) -> &[u64] {
-        self.graph.labels()
-    }
-
-    pub(super) fn arcs(&self, node: usize) -> &[Arc] {
-        self.graph.arcs(node)
     }
 
     /// Code of the edge between two nodes, 0 if there is none.
@@ -113,7 +111,7 @@ impl Instance {
         let renamed = (0..small.len()).filter(|&u| small.labels()[u] != large.labels()[columns[u]]);
         let nodes = large.len() - small.len() + renamed.count();
         let saved: usize = (0..small.len()).map(|u| self.saved(columns, u, columns[u])).sum();
-        nodes + small.graph.edge_count() + large.graph.edge_count() - saved / 2
+        nodes + small.edge_count() + large.edge_count() - saved / 2
     }
 
     /// What the edges at node u save against deleting and inserting them, if u goes to `column` and

@@ -200,9 +200,11 @@ fn descend(instance: &Instance, columns: &mut [usize], interrupted: impl Fn() ->
                 return;
             }
             for other in row + 1..all {
-                if change(instance, columns, row, other) < 0 {
-                    columns.swap(row, other);
-                    better = true;
+                let before = part(instance, columns, row, other);
+                columns.swap(row, other);
+                match part(instance, columns, row, other) < before {
+                    true => better = true,
+                    false => columns.swap(row, other),
                 }
             }
         }
@@ -212,16 +214,7 @@ fn descend(instance: &Instance, columns: &mut [usize], interrupted: impl Fn() ->
     }
 }
 
-/// What exchanging the columns of two rows adds to the cost; the first of them is not a blank.
-fn change(instance: &Instance, columns: &mut [usize], row: usize, other: usize) -> i64 {
-    let before = part(instance, columns, row, other);
-    columns.swap(row, other);
-    let after = part(instance, columns, row, other);
-    columns.swap(row, other);
-    after - before
-}
-
-/// The part of the cost that depends on the columns of two rows. The edge between the two counts
+/// The part of the cost that depends on the columns of two rows, of which the first is not a blank. The edge between the two counts
 /// twice, but exchanging them keeps what it costs.
 fn part(instance: &Instance, columns: &[usize], row: usize, other: usize) -> i64 {
     let own = |row: usize| {

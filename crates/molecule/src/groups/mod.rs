@@ -190,32 +190,20 @@ pub fn functional_groups(molecule: &Molecule) -> BTreeMap<FunctionalGroup, usize
     let mut counts = BTreeMap::new();
     let mut count = |group: FunctionalGroup| *counts.entry(group).or_insert(0) += 1;
     for (index, atom) in molecule.atoms().iter().enumerate() {
+        let is_end = molecule.degree(index) == 1;
         let group = match atom.element {
-            Element::C => {
-                if view.is_trifluoromethyl(index) {
-                    count(FunctionalGroup::Trifluoromethyl);
-                }
-                view.of_carbon(index)
-            }
-            Element::O => {
-                if view.is_methoxy(index) {
-                    count(FunctionalGroup::Methoxy);
-                }
-                view.of_oxygen(index)
-            }
+            Element::C => view.of_carbon(index),
+            Element::O => view.of_oxygen(index),
             Element::N => view.of_nitrogen(index),
             Element::S => view.of_sulfur(index),
             Element::P => view.of_phosphorus(index),
-            _ if molecule.degree(index) == 1 => match atom.element {
-                Element::F => Some(FunctionalGroup::Fluoro),
-                Element::CL => Some(FunctionalGroup::Chloro),
-                Element::BR => Some(FunctionalGroup::Bromo),
-                Element::I => Some(FunctionalGroup::Iodo),
-                _ => None,
-            },
+            Element::F => is_end.then_some(FunctionalGroup::Fluoro),
+            Element::CL => is_end.then_some(FunctionalGroup::Chloro),
+            Element::BR => is_end.then_some(FunctionalGroup::Bromo),
+            Element::I => is_end.then_some(FunctionalGroup::Iodo),
             _ => None,
         };
-        group.into_iter().for_each(&mut count);
+        group.into_iter().chain(view.beside(index)).for_each(&mut count);
     }
     molecule.bonds().iter().filter_map(|bond| view.of_bond(bond)).for_each(count);
     counts

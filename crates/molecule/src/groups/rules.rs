@@ -15,7 +15,7 @@ impl View<'_> {
 
     /// The neighbours of an atom, with the orders of the bonds to them.
     fn around(&self, atom: usize) -> impl Iterator<Item = (usize, BondOrder)> + '_ {
-        self.molecule.neighbors(atom).iter().map(|n| (n.atom, self.molecule.bonds()[n.bond].order))
+        self.molecule.around(atom).map(|(end, bond)| (end, bond.order))
     }
 
     /// Neighbours of one element over bonds of one order.
@@ -49,11 +49,10 @@ impl View<'_> {
     /// A carbon with a double bond to O, S or N outside aromatic rings.
     fn is_acyl(&self, atom: usize) -> bool {
         self.atom(atom).element == Element::C
-            && self.molecule.neighbors(atom).iter().any(|n| {
-                let bond = &self.molecule.bonds()[n.bond];
+            && self.molecule.around(atom).any(|(end, bond)| {
                 bond.order == BondOrder::Double
                     && !bond.aromatic
-                    && matches!(self.atom(n.atom).element, Element::O | Element::S | Element::N)
+                    && matches!(self.atom(end).element, Element::O | Element::S | Element::N)
             })
     }
 
@@ -66,15 +65,21 @@ impl View<'_> {
         self.molecule.rings().iter().any(|r| r.atoms.contains(&a) && r.atoms.contains(&b))
     }
 
-    pub(super) fn is_trifluoromethyl(&self, atom: usize) -> bool {
-        self.molecule.degree(atom) == 4 && self.neighbors_of(atom, Element::F) == 3
-    }
-
-    pub(super) fn is_methoxy(&self, oxygen: usize) -> bool {
-        let ends = self.bound(oxygen, Element::C, BondOrder::Single);
-        self.atom(oxygen).charge == 0
-            && ends.len() == 2
-            && ends.iter().any(|&c| self.molecule.degree(c) == 1 && self.atom(c).hydrogens == 3)
+    /// A group that an atom has beside that of its element.
+    pub(super) fn beside(&self, atom: usize) -> Option<G> {
+        let methyl = |&c: &usize| self.molecule.degree(c) == 1 && self.atom(c).hydrogens == 3;
+        match self.atom(atom).element {
+            Element::C => {
+                let three =
+                    self.molecule.degree(atom) == 4 && self.neighbors_of(atom, Element::F) == 3;
+                three.then_some(G::Trifluoromethyl)
+            }
+            Element::O if self.atom(atom).charge == 0 => {
+                let ends = self.bound(atom, Element::C, BondOrder::Single);
+                (ends.len() == 2 && ends.iter().any(methyl)).then_some(G::Methoxy)
+            }
+            _ => None,
+        }
     }
 
     /// N⁺ between two nitrogens, one of them at the end: in a protonated triazole, none is.

@@ -149,24 +149,22 @@ fn convert(view: &Parsed, kekule: &KekuleResult, places: &Places) -> Result<Mole
         });
     }
 
-    check_valences(&atoms, &bonds, |atom| {
+    let mut molecule = Molecule::assemble(atoms, bonds);
+    check_valences(&molecule, |atom| {
         // The inverse of `index`: kept atoms are numbered in their old order.
         let mut kept = (0..index.len()).filter(|&i| index[i] != HYDROGEN);
         places.atom(kept.nth(atom).unwrap_or(0))
     })?;
-
     let ring = |ring: &Vec<AtomIdx>| {
-        let onward = ring.iter().cycle().skip(1);
-        let mut bonds = ring.iter().zip(onward).filter_map(|(&a, &b)| view.bond_between(a, b));
-        Ring {
-            aromatic: bonds.all(|(_, bond)| bond.order == Order::Aromatic),
-            atoms: ring.iter().map(|a| index[a.0 as usize]).collect(),
-        }
+        let atoms = ring.iter().map(|a| index[a.0 as usize]).collect();
+        let ring = Ring { atoms, aromatic: false };
+        let aromatic = molecule.ring_bonds(&ring).all(|bond| molecule.bonds()[bond].aromatic);
+        Ring { aromatic, ..ring }
     };
-    let rings = find_sssr_shared(view).rings().iter().map(ring).collect();
-    let centers = centers(view, &index, &atoms, &bonds);
-    let geometries = geometries(view, &index, &bonds);
-    Ok(Molecule::assemble(atoms, bonds, rings, centers, geometries))
+    molecule.rings = find_sssr_shared(view).rings().iter().map(ring).collect();
+    molecule.centers = centers(view, &index, &molecule);
+    molecule.geometries = geometries(view, &index, &molecule);
+    Ok(molecule)
 }
 
 /// A hydrogen written as an atom that is nothing but a hydrogen of its one neighbour.
@@ -195,9 +193,7 @@ fn directed(view: &Parsed, atom: AtomIdx) -> bool {
 }
 
 /// Tetrahedral centres. `index` maps chematic's atoms to ours; `usize::MAX` is a folded hydrogen.
-fn centers(view: &Parsed, index: &[usize], atoms: &[Atom], bonds: &[Bond]) -> Vec<Center> {
-    let mut degrees = vec![0; atoms.len()];
-    bonds.iter().flat_map(|bond| bond.atoms).for_each(|atom| degrees[atom] += 1);
+fn centers(view: &Parsed, index: &[usize], molecule: &Molecule) -> Vec<Center> {
     let center = |(idx, atom): (AtomIdx, &chematic_core::Atom)| {
         let clockwise = match atom.chirality {
             Chirality::Clockwise => true,
@@ -213,29 +209,25 @@ fn centers(view: &Parsed, index: &[usize], atoms: &[Atom], bonds: &[Bond]) -> Ve
         let hydrogens = ligands.iter().filter(|&&ligand| ligand == HYDROGEN).count();
         let fits = (3..=4).contains(&ligands.len())
             && hydrogens <= 1
-            && hydrogens == usize::from(atoms[own].hydrogens)
-            && ligands.len() - hydrogens == degrees[own];
+            && hydrogens == usize::from(molecule.atoms()[own].hydrogens)
+            && ligands.len() - hydrogens == molecule.degree(own);
         fits.then_some(Center { atom: own, ligands, clockwise })
     };
     view.atoms().filter_map(center).collect()
 }
 
 /// Geometries of double bonds outside aromatic systems.
-fn geometries(view: &Parsed, index: &[usize], bonds: &[Bond]) -> Vec<Geometry> {
+fn geometries(view: &Parsed, index: &[usize], molecule: &Molecule) -> Vec<Geometry> {
     if !view.has_bond_directions()
         && !view.bonds().any(|(_, bond)| matches!(bond.order, Order::Up | Order::Down))
     {
         return Vec::new();
     }
-    let mut numbers = vec![None; view.bond_count()];
-    let kept = view.bonds().filter(|(_, bond)| {
-        [bond.atom1, bond.atom2].iter().all(|atom| index[atom.0 as usize] != HYDROGEN)
-    });
-    kept.zip(0..).for_each(|((bond, _), number)| numbers[bond.0 as usize] = Some(number));
-
+    let own = |atom: AtomIdx| Some(index[atom.0 as usize]).filter(|&own| own != HYDROGEN);
+    let bond = |a: AtomIdx, b: AtomIdx| molecule.bond_between(own(a)?, own(b)?);
     let mut geometries = Vec::new();
     for (idx, entry) in view.bonds().filter(|(_, bond)| bond.order == Order::Double) {
-        let Some(bond) = numbers[idx.0 as usize] else { continue };
+        let Some(bond) = bond(entry.atom1, entry.atom2) else { continue };
         let side = |end: AtomIdx| {
             let substituents: Vec<_> = view.neighbors(end).filter(|&(_, b)| b != idx).collect();
             if !(1..=2).contains(&substituents.len()) {
@@ -249,13 +241,8 @@ fn geometries(view: &Parsed, index: &[usize], bonds: &[Bond]) -> Vec<Geometry> {
                 return None;
             }
             let single = |atom: AtomIdx| {
-                let own = index[atom.0 as usize];
-                let number = view.bond_between(end, atom).and_then(|(b, _)| numbers[b.0 as usize]);
-                let plain = |number: usize| {
-                    let bond: &Bond = &bonds[number];
-                    bond.order == BondOrder::Single && !bond.aromatic
-                };
-                (own != HYDROGEN && number.is_some_and(plain)).then_some(own)
+                let bond = molecule.bonds()[molecule.bond_between(own(end)?, own(atom)?)?];
+                own(atom).filter(|_| bond.order == BondOrder::Single && !bond.aromatic)
             };
             // A hydrogen that was written is folded; the other substituent lies opposite.
             let opposite = || {

@@ -7,7 +7,7 @@ use chematic_core::{AtomIdx, BondOrder as Order, Molecule as Parsed};
 use chematic_perception::ring_bond_flags_shared;
 
 use crate::Error;
-use crate::molecule::{Atom, Bond, BondOrder, Element};
+use crate::molecule::{BondOrder, Element, Molecule};
 
 /// The longest SMILES that is read, in bytes.
 pub const MAX_LENGTH: usize = 16_384;
@@ -252,28 +252,23 @@ pub(super) fn has_aromatic(parsed: &Parsed) -> bool {
 /// 3, 4, 3, 2 and 1 when neutral. Bonds to metals coordinate and do not count; a neutral nitrogen
 /// with a multiple bond may have five, the old way to write nitro groups. Other elements are not checked.
 pub(super) fn check_valences(
-    atoms: &[Atom],
-    bonds: &[Bond],
+    molecule: &Molecule,
     place: impl Fn(usize) -> usize,
 ) -> Result<(), Error> {
-    let mut valences: Vec<u32> = atoms.iter().map(|a| u32::from(a.hydrogens)).collect();
-    let mut multiple = vec![false; atoms.len()];
-    for bond in bonds {
-        let metal = |atom: usize| is_metal(atoms[atom].element);
-        if bond.order != BondOrder::Dative && !bond.atoms.iter().any(|&a| metal(a)) {
-            for atom in bond.atoms {
-                valences[atom] += u32::from(bond.order.multiplicity());
-                multiple[atom] |= bond.order != BondOrder::Single;
-            }
-        }
-    }
-    for (index, (atom, valence)) in atoms.iter().zip(valences).enumerate() {
+    for (index, atom) in molecule.atoms().iter().enumerate() {
         if !(Element::B..=Element::F).contains(&atom.element) {
             continue;
         }
+        let (mut valence, mut multiple) = (u32::from(atom.hydrogens), false);
+        for (end, bond) in molecule.around(index) {
+            if bond.order != BondOrder::Dative && !is_metal(molecule.atoms()[end].element) {
+                valence += u32::from(bond.order.multiplicity());
+                multiple |= bond.order != BondOrder::Single;
+            }
+        }
         let electrons = i16::from(atom.element.atomic_number()) - i16::from(atom.charge);
         let allowed = match electrons {
-            7 if atom.charge == 0 && multiple[index] => 5,
+            7 if atom.charge == 0 && multiple => 5,
             3..=6 => electrons - 2,
             7..=10 => 10 - electrons,
             _ => 0,

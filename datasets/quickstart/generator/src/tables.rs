@@ -167,7 +167,7 @@ pub fn select(source: &[(&str, &str)], seed: u64) -> Result<String, QuickstartEr
         }
         let molecule = Molecule::parse(smiles)
             .map_err(|reason| QuickstartError::smiles(row + 1, id, smiles, &reason))?;
-        let parts = molecule.components().iter().max().map_or(0, |m| m + 1);
+        let parts = molecule.components().len();
         if !is_ordinary(&molecule) || parts > 3 || (parts > 1 && salts * 30 > chosen.len()) {
             continue;
         }

@@ -243,7 +243,7 @@ fn is_singular(phrase: &str) -> bool {
 /// Full sentences on what is missing, stereo, parts and elements.
 fn extras(molecule: &Molecule, acyclic: bool, draw: &mut Draw) -> Vec<String> {
     let mut sentences = Vec::new();
-    let parts = molecule.components().iter().max().map_or(0, |m| m + 1);
+    let parts = molecule.components().len();
     if parts > 1 {
         sentences.push(format!(
             "It is {} of {} {}.",
