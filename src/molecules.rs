@@ -141,10 +141,7 @@ pub fn drawing(
     let (Some(truth), Some(predicted)) = (drawn(truth, count)?, drawn(predicted, count)?) else {
         return Ok(None);
     };
-    let texts = match inputs {
-        Inputs::Texts(texts) => texts.as_slice(),
-        Inputs::Vectors(_) | Inputs::Kernels(_) => &[],
-    };
+    let texts = inputs.texts().unwrap_or_default();
     let mut documents = Vec::new();
     for (query, (truth, predicted)) in truth.iter().zip(&predicted).enumerate() {
         let (a, b) = (truth.graph, predicted.graph);

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use dsokr_fuzz::{file, folder};
 use dsokr_molecule::graph::{Graph, parse_json_lines, read_tudataset};
-use dsokr_molecule::kernels::GraphKernel;
+use dsokr_molecule::kernels::{GraphKernel, Nspd};
 use libfuzzer_sys::fuzz_target;
 
 /// Graphs up to this size are also taken apart by the kernels.
@@ -62,7 +62,7 @@ fn check(graph: &Graph) {
                 base: Box::new(histogram),
             },
             GraphKernel::Core { base },
-            GraphKernel::Nspd { radius: 2, distance: 2, edge_labels: true, normalised: true },
+            GraphKernel::Nspd(Nspd { radius: 2, distance: 2, edge_labels: true, normalised: true }),
         ];
         for kernel in kernels {
             let features = kernel.features(graph).unwrap();

@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashSet};
 
 use dsokr_basis::features::Block;
+use dsokr_data::Split;
 use dsokr_data::config::OutputFeatures;
-use dsokr_data::{Inputs, Split};
 
 use super::Evidence;
 use crate::Error;
@@ -26,10 +26,7 @@ fn splits<'a>(evidence: &Evidence<'a>) -> Vec<(&'static str, &'a Split)> {
 }
 
 fn texts(split: &Split) -> &[String] {
-    match &split.inputs {
-        Inputs::Texts(texts) => texts,
-        Inputs::Vectors(_) | Inputs::Kernels(_) => &[],
-    }
+    split.inputs.texts().unwrap_or_default()
 }
 
 /// The first ids, and how many more there are.

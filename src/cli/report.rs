@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::basis::store::write_atomically;
-use crate::data::{Inputs, Truth};
+use crate::data::Truth;
 use crate::decode::report::{
     QueryRow, ReliabilityBin, hits_curve, query_rows, rank_histogram, reliability, worst,
 };
@@ -135,10 +135,7 @@ fn fill(folder: &Path, found: &Evaluated, metrics: &impl serde::Serialize) -> Re
     for query in worst {
         let gold = candidates.find(&golds[query]);
         let gold = gold.map_or("", |candidate| candidates.label(candidate));
-        let text = match inputs {
-            Inputs::Texts(texts) => texts[query].clone(),
-            Inputs::Vectors(_) | Inputs::Kernels(_) => String::new(),
-        };
+        let text = inputs.texts().map_or_else(|_| String::new(), |texts| texts[query].clone());
         table.push([text, gold.to_owned()].into_iter().chain(cells(query)));
     }
     put("worst.tsv", &table.tsv())?;

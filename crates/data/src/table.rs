@@ -13,7 +13,9 @@ mod bad_rows;
 mod lines;
 mod rows;
 
+use std::borrow::Borrow;
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::path::{Path, PathBuf};
 
 use crate::Error;
@@ -147,6 +149,19 @@ impl Table {
     /// The error about a row.
     pub(crate) fn error(&self, row: usize, message: impl Into<String>) -> Error {
         Error::line(&self.path, self.lines[row], message)
+    }
+
+    /// The place of each id of a column in an index of all of `what`, or the error about its row.
+    pub(crate) fn places<'t, K: Borrow<str> + Eq + Hash>(
+        &'t self,
+        column: &str,
+        index: &'t HashMap<K, usize>,
+        what: String,
+    ) -> Result<impl Iterator<Item = Result<usize, Error>> + 't, Error> {
+        Ok(self.column(column)?.iter().enumerate().map(move |(row, id)| {
+            let unknown = || self.error(row, format!("id {id:?} is not among {what}"));
+            index.get(id.as_str()).copied().ok_or_else(unknown)
+        }))
     }
 
     /// Some rows, in a given order.

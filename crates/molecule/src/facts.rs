@@ -1,6 +1,7 @@
 //! Facts about a molecule that hold or do not, parts that it has among them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use crate::Error;
@@ -41,9 +42,7 @@ enum Form {
     Group(FunctionalGroup),
     Part(Box<Part>),
     Chain(u32),
-    Charge(i32),
-    Negative,
-    Positive,
+    Charge(RangeInclusive<i32>),
     Zwitterion,
     Components,
     Isotope,
@@ -91,9 +90,7 @@ impl Form {
             Self::Group(group) => known.groups.contains_key(group),
             Self::Part(part) => return part.is_in(&known.whole),
             Self::Chain(length) => known.chains.contains(length),
-            Self::Charge(sum) => molecule.charge() == *sum,
-            Self::Negative => molecule.charge() < 0,
-            Self::Positive => molecule.charge() > 0,
+            Self::Charge(sums) => sums.contains(&molecule.charge()),
             Self::Zwitterion => [-1, 1].iter().all(|sign| {
                 let charge = |atom: usize| i32::from(atoms[atom].charge) * sign;
                 (0..atoms.len()).any(|atom| {
@@ -130,11 +127,11 @@ impl Form {
                 let length = of.parse().ok().filter(|&length| length > 0);
                 or(length.map(Self::Chain), "a number of carbons behind \"chain\"")
             }
-            ("charge", "negative") => Ok(Self::Negative),
-            ("charge", "positive") => Ok(Self::Positive),
+            ("charge", "negative") => Ok(Self::Charge(i32::MIN..=-1)),
+            ("charge", "positive") => Ok(Self::Charge(1..=i32::MAX)),
             ("charge", _) => {
                 let allowed = "a whole number, negative or positive behind \"charge\"";
-                or(of.parse().ok().map(Self::Charge), allowed)
+                or(of.parse().ok().map(|sum| Self::Charge(sum..=sum)), allowed)
             }
             ("zwitterion", "") => Ok(Self::Zwitterion),
             ("components", "") => Ok(Self::Components),

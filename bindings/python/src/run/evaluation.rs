@@ -1,7 +1,6 @@
 //! Evaluations of trained models.
 
 use dsokr::compare::{EvaluatedRun, Format, compare};
-use dsokr::data::Inputs;
 use dsokr::run::{EnsembleRun, QueryAnswers, metrics_table};
 use dsokr::{Error, RESAMPLES, Scores, intervals};
 use pyo3::prelude::*;
@@ -37,10 +36,7 @@ impl Evaluation {
     pub fn of(runs: &EnsembleRun, asked: &QueryAnswers) -> Result<Self, Error> {
         let (inner, decoded) = runs.evaluate(asked)?;
         let split = asked.split();
-        let texts = match &split.inputs {
-            Inputs::Texts(texts) => texts.clone(),
-            Inputs::Vectors(_) | Inputs::Kernels(_) => Vec::new(),
-        };
+        let texts = split.inputs.texts().unwrap_or_default().to_vec();
         let candidates = &runs.members()[0].candidates;
         let best = decoded.iter().map(|query| {
             let hit = query.hits.first()?;

@@ -133,13 +133,8 @@ fn graphs(path: &Path, table: &Table, id: &str) -> Result<Vec<NamedGraph>, Error
             return Err(Error::file(path, message));
         }
     }
-    let ids = table.column(id)?.iter().enumerate();
-    let graph = |(row, id): (usize, &String)| {
-        rows.get(id.as_str()).map(|&at| graphs[at].clone()).ok_or_else(|| {
-            table.error(row, format!("id {id:?} is not among the graphs of {}", path.display()))
-        })
-    };
-    ids.map(graph).collect()
+    let places = table.places(id, &rows, format!("the graphs of {}", path.display()))?;
+    places.map(|place| place.map(|at| graphs[at].clone())).collect()
 }
 
 /// The graph that is a candidate's label.

@@ -177,13 +177,8 @@ impl RowIndex {
 
     /// The row of each id of another table's column.
     pub(super) fn of(&self, table: &Table, column: &str) -> Result<Vec<usize>, Error> {
-        let row = |(row, id): (usize, &String)| {
-            self.rows.get(id).copied().ok_or_else(|| {
-                let own = self.table.path().display();
-                table.error(row, format!("id {id:?} is not among the rows of {own}"))
-            })
-        };
-        table.column(column)?.iter().enumerate().map(row).collect()
+        let what = format!("the rows of {}", self.table.path().display());
+        table.places(column, &self.rows, what)?.collect()
     }
 }
 

@@ -11,6 +11,7 @@ use super::{PairFacts, Pairs, Wanted, split_files};
 use crate::output_features::OutputFiles;
 use crate::outputs::OutputSource;
 use crate::table::{Table, skipped_rows};
+use crate::truth::bad;
 use crate::{DataRoot, Dataset, Error, InputKind, Outputs, Split};
 
 /// A table for each split.
@@ -152,12 +153,8 @@ impl<'a> PairTable<'a> {
 
     /// The pairs whose outputs are in the index; all others are bad rows.
     fn with_outputs(self, index: &Index) -> Result<Self, Error> {
-        let ids = self.table.column(&self.config.id)?.iter().enumerate();
-        let unknown = ids.filter(|(_, id)| !index.contains_key(id.as_str())).map(|(row, id)| {
-            let known = "the outputs of the configuration's output.table";
-            (row, self.table.error(row, format!("id {id:?} is not among {known}")))
-        });
-        let unknown: Vec<(usize, Error)> = unknown.collect();
+        let known = "the outputs of the configuration's output.table";
+        let unknown = bad(self.table.places(&self.config.id, index, known.to_owned())?);
         Ok(Self { table: self.table.without(unknown)?, ..self })
     }
 

@@ -138,7 +138,7 @@ impl Structure {
             ]);
         }
         let mut structure = Self { atoms, keys, arcs, centers, geometries };
-        structure.number_twins(&configured);
+        structure.number_twins();
         structure
     }
 
@@ -148,9 +148,10 @@ impl Structure {
 
     /// Atoms that hang on the same neighbour and are alike can be exchanged without any change, so
     /// they are numbered as they come: the search need not try their orders.
-    fn number_twins(&mut self, configured: &[[u32; 2]]) {
-        for (node, configured) in configured.iter().enumerate() {
-            if *configured != [0, 0] {
+    fn number_twins(&mut self) {
+        // configurations at an atom tell what hangs on it apart
+        for node in 0..self.len() {
+            if self.keys[node][6..8] != [0, 0] {
                 continue;
             }
             let leaves = self.arcs[node].iter().filter(|a| self.arcs[a.node].len() == 1);

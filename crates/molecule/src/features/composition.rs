@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::MoleculeFeatures;
 use crate::Error;
 use crate::groups::{FunctionalGroup, functional_groups};
-use crate::molecule::{BondOrder, Element, Molecule};
+use crate::molecule::{Element, Molecule};
 
 /// Elements, the wildcard among them.
 const ELEMENTS: usize = 119;
@@ -67,15 +67,8 @@ impl MoleculeFeatures for Composition {
                 row[usize::from(element.atomic_number())] = count as f32;
             }
             for bond in molecule.bonds() {
-                row[ELEMENTS
-                    + match bond.order {
-                        _ if bond.aromatic => 5,
-                        BondOrder::Single => 0,
-                        BondOrder::Double => 1,
-                        BondOrder::Triple => 2,
-                        BondOrder::Quadruple => 3,
-                        BondOrder::Dative => 4,
-                    }] += 1.0;
+                // the columns follow the enumeration
+                row[ELEMENTS + if bond.aromatic { 5 } else { bond.order as usize }] += 1.0;
             }
             for (group, count) in functional_groups(molecule) {
                 row[groups + group as usize] += count as f32;

@@ -21,6 +21,7 @@ use crate::Error;
 use crate::graph::Graph;
 use counts::Counts;
 
+pub use nspd::Nspd;
 pub use vocabulary::GraphVocabulary;
 
 /// The most refinements of a Weisfeiler–Lehman kernel.
@@ -107,37 +108,11 @@ pub enum GraphKernel {
     },
     /// Neighbourhood subgraph pairwise distance kernel (Costa and De Grave 2010): pairs of rooted
     /// neighbourhoods of radius r with roots at distance d, for all r ≤ r* and d ≤ d*.
-    Nspd {
-        /// r*, the largest radius, 0 to 20.
-        #[serde(default = "radius")]
-        radius: usize,
-        /// d*, the largest distance, 0 to 20.
-        #[serde(default = "distance")]
-        distance: usize,
-        /// Whether neighbourhoods also have to agree in the labels of their edges.
-        #[serde(default = "yes")]
-        edge_labels: bool,
-        /// Whether each (r, d) has the same weight, its part of the row being scaled to norm 1, as
-        /// in the paper.
-        #[serde(default = "yes")]
-        normalised: bool,
-    },
+    Nspd(Nspd),
 }
 
 fn iterations() -> usize {
     5
-}
-
-fn radius() -> usize {
-    3
-}
-
-fn distance() -> usize {
-    4
-}
-
-fn yes() -> bool {
-    true
 }
 
 fn vertex_histogram() -> Box<GraphKernel> {
@@ -158,7 +133,7 @@ impl GraphKernel {
             Self::WeisfeilerLehman { .. } => "weisfeiler-lehman",
             Self::Core { .. } => "core",
             Self::Sum { .. } => "sum",
-            Self::Nspd { .. } => "nspd",
+            Self::Nspd(_) => "nspd",
         }
     }
 
@@ -195,7 +170,7 @@ impl GraphKernel {
             Self::Sum { of: kernels } => {
                 (0..kernels.len()).try_for_each(|at| below(&kernels[at], &format!("of[{at}]")))
             }
-            Self::Nspd { radius, distance, .. } => {
+            Self::Nspd(Nspd { radius, distance, .. }) => {
                 at_most("radius", *radius, MAX_RADIUS)?;
                 at_most("distance", *distance, MAX_DISTANCE)
             }
@@ -207,7 +182,7 @@ impl GraphKernel {
         match self {
             Self::WeisfeilerLehman { base, .. } | Self::Core { base } => 1 + base.depth(),
             Self::Sum { of } => 1 + of.iter().map(Self::depth).max().unwrap_or(0),
-            Self::VertexHistogram { .. } | Self::ShortestPath { .. } | Self::Nspd { .. } => 1,
+            Self::VertexHistogram { .. } | Self::ShortestPath { .. } | Self::Nspd(_) => 1,
         }
     }
 
@@ -256,10 +231,7 @@ impl GraphKernel {
             }
             Self::Core { ref base } => counts::core(graph, base, prefix, counts),
             Self::Sum { ref of } => counts::sum(graph, of, prefix, counts),
-            Self::Nspd { radius, distance, edge_labels, normalised } => {
-                let pairs = nspd::Pairs { radius, distance, edge_labels, normalised };
-                pairs.count(graph, prefix, counts);
-            }
+            Self::Nspd(pairs) => pairs.count(graph, prefix, counts),
         }
     }
 }

@@ -7,6 +7,9 @@
 
 use std::f64::consts::SQRT_2;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::counts::{Counts, edge_word, merged, normalise};
 use crate::graph::{Distances, Graph};
 use crate::refinement::{mix, sorted};
@@ -17,19 +20,27 @@ const NODE: u64 = 0x9b05_688c_2b3e_6c1f;
 const EDGE: u64 = 0x1f83_d9ab_fb41_bd6b;
 
 /// Which neighbourhoods are paired, and how the pairs are weighted.
-#[derive(Clone, Copy)]
-pub(super) struct Pairs {
-    /// r*, the largest radius.
-    pub(super) radius: usize,
-    /// d*, the largest distance between two roots.
-    pub(super) distance: usize,
-    /// Whether edges have to agree in their labels.
-    pub(super) edge_labels: bool,
-    /// Whether each (r, d) has norm 1.
-    pub(super) normalised: bool,
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Nspd {
+    /// r*, the largest radius, 0 to 20.
+    pub radius: usize,
+    /// d*, the largest distance, 0 to 20.
+    pub distance: usize,
+    /// Whether neighbourhoods also have to agree in the labels of their edges.
+    pub edge_labels: bool,
+    /// Whether each (r, d) has the same weight, its part of the row being scaled to norm 1, as
+    /// in the paper.
+    pub normalised: bool,
 }
 
-impl Pairs {
+impl Default for Nspd {
+    fn default() -> Self {
+        Self { radius: 3, distance: 4, edge_labels: true, normalised: true }
+    }
+}
+
+impl Nspd {
     /// Adds the features of all (r, d).
     ///
     /// A pair of nodes is counted once, with its neighbourhoods in the order of their hashes, and

@@ -1,7 +1,7 @@
 //! Kernels in configuration files.
 
 use dsokr_molecule::graph::Graph;
-use dsokr_molecule::kernels::{GraphKernel, MAX_NESTING};
+use dsokr_molecule::kernels::{GraphKernel, MAX_NESTING, Nspd};
 
 use crate::support::{all_kernels, kernel};
 
@@ -22,7 +22,7 @@ fn defaults_are_those_that_are_documented() {
     );
     assert_eq!(
         kernel(r#"{"name": "nspd"}"#),
-        GraphKernel::Nspd { radius: 3, distance: 4, edge_labels: true, normalised: true }
+        GraphKernel::Nspd(Nspd { radius: 3, distance: 4, edge_labels: true, normalised: true })
     );
 }
 
