@@ -36,7 +36,7 @@ fn words(text: &str) -> BTreeSet<String> {
 
 impl Learner for NeighboursConfig {
     fn prepare<'a>(&'a self, outputs: &'a TrainingOutputs) -> Result<Box<dyn Fit + 'a>, Error> {
-        let texts = outputs.dataset().train.inputs.texts()?;
+        let texts = outputs.dataset.train.inputs.texts()?;
         let texts: Vec<_> = texts.iter().map(|text| words(text)).collect();
         Ok(Box::new(move |task: &mut Task| {
             let (_, targets) = task.targets.basis()?;

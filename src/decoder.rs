@@ -5,7 +5,6 @@ use std::path::Path;
 
 use dsokr_basis::Cancellation;
 use dsokr_basis::features::LabelVocabulary;
-use dsokr_basis::store::{read_text, write_atomically};
 use dsokr_data::config::{OutputFeatures, RankingEmbedding};
 use dsokr_data::{Outputs, Truth};
 use dsokr_decode::{
@@ -17,7 +16,7 @@ use serde::Serialize;
 
 use crate::Error;
 use crate::config::{Checked, ExpectedF1Config, Search};
-use crate::run_dir::LABELS;
+use crate::run_dir::{LABELS, read_needed, write_text};
 use crate::targets::OutputSpace;
 
 /// What answers are decoded with.
@@ -190,8 +189,7 @@ pub(crate) fn save_labels(run: &Path, labels: &[String]) -> Result<(), Error> {
     if labels.is_empty() {
         return Ok(());
     }
-    let text = serde_json::to_string(labels)?;
-    Ok(write_atomically(&run.join(LABELS), |out| out.write_all(text.as_bytes()))?)
+    write_text(&run.join(LABELS), &serde_json::to_string(labels)?)
 }
 
 /// Reads the names of labels of the run at `run`; none where they are not needed.
@@ -199,9 +197,7 @@ pub(crate) fn load_labels(run: &Path, config: &Checked) -> Result<Vec<String>, E
     if config.decoding.search == Search::Candidates || !config.output.features.are_labels() {
         return Ok(Vec::new());
     }
-    let file = run.join(LABELS);
-    let text = read_text(&file).map_err(|e| Error::reading(&file, &e))?;
-    serde_json::from_str(&text).map_err(|e| Error::Run { path: file, message: e.to_string() })
+    read_needed(&run.join(LABELS))
 }
 
 /// For each query the label set with the largest expected F1, with that F1 as its score.

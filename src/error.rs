@@ -132,8 +132,8 @@ pub enum Error {
     },
     /// A run that needs more memory than there is.
     #[error(
-        "{keys}: {what} need about {part}, the run {total} beside what it holds; available is {limit}; \
-         allowed are smaller sizes, or the argument force"
+        "{keys}: the run needs {total} more memory ({what}: {part}); {limit} is available; allowed are smaller \
+         sizes, or the argument force"
     )]
     Memory {
         /// The keys of the largest part.

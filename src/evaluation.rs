@@ -3,8 +3,7 @@
 use dsokr_basis::random::generator;
 use dsokr_data::{Split, Truth};
 use dsokr_decode::{
-    CandidateBlocks, Candidates, Combination, Decoded, Ensemble, Member, MissingGold, Pool,
-    SecondLook, Shards,
+    CandidateBlocks, Candidates, Combination, Decoded, Ensemble, Member, MissingGold, Pool, Shards,
 };
 use rand::RngExt;
 
@@ -20,31 +19,23 @@ use crate::targets::OutputSpace;
 
 /// Fitted models whose predictions rank the same candidates: one, or the members of an ensemble.
 pub(crate) struct Models<'a> {
-    /// At least one.
-    pub each: Vec<Model<'a>>,
+    /// Name and decoder of each; at least one. What need not be a candidate is found by the first.
+    pub each: Vec<(&'a str, Decoder<'a>)>,
     /// How their scores are combined.
     pub rule: Combination,
     /// The candidates of the one model, if they are in shards.
     pub shards: Option<&'a Shards>,
-    /// What the first model's predictions are decoded with.
-    pub decoder: Decoder<'a>,
-}
-
-/// One of several models.
-pub(crate) struct Model<'a> {
-    pub name: &'a str,
-    pub candidates: &'a Candidates,
-    pub look: Option<&'a SecondLook>,
-    pub normalised: bool,
 }
 
 impl<'a> Models<'a> {
     /// One model.
     pub fn one(decoder: Decoder<'a>) -> Self {
-        let Decoder { candidates, look, config, .. } = decoder;
-        let normalised = config.output.is_normalised();
-        let each = vec![Model { name: "", candidates, look, normalised }];
-        Self { each, rule: Combination::default(), shards: None, decoder }
+        Self { each: vec![("", decoder)], rule: Combination::default(), shards: None }
+    }
+
+    /// The decoder of the first model.
+    pub fn decoder(&self) -> Decoder<'a> {
+        self.each[0].1
     }
 
     /// What ranks queries by these predictions of each model, as they are scored.
@@ -58,15 +49,16 @@ impl<'a> Models<'a> {
     ) -> Result<Ensemble<'b>, Error> {
         if let (Some(shards), [z]) = (self.shards, answers) {
             let queries = texts.queries(shards.dim(), z)?;
-            return Ok(Ensemble::sharded(self.each[0].name, queries, shards)?);
+            return Ok(Ensemble::sharded(self.each[0].0, queries, shards)?);
         }
-        let member = |(model, z): (&'b Model, &'b Vec<f32>)| {
-            let &Model { name, candidates, normalised, .. } = model;
+        let member = |(&(name, decoder), z): (&'b (&str, Decoder), &'b Vec<f32>)| {
+            let Decoder { candidates, config, .. } = decoder;
+            let normalised = config.output.is_normalised();
             let queries = texts.queries(candidates.dim(), z)?;
             Ok(Member { name, queries, candidates, normalised })
         };
         let members = self.each.iter().zip(answers).map(member).collect::<Result<_, Error>>()?;
-        let looks = self.each.iter().map(|model| model.look).collect();
+        let looks = self.each.iter().map(|(_, decoder)| decoder.look).collect();
         Ok(Ensemble::new(members)?.with_second_looks(looks)?)
     }
 
@@ -82,13 +74,14 @@ impl<'a> Models<'a> {
         answers: &[Vec<f32>],
         pool: Pool,
     ) -> Result<(Evaluation, Vec<Decoded>), Error> {
-        let config = self.decoder.config;
+        let decoder = self.decoder();
+        let config = decoder.config;
         let ensemble = self.ensemble(QueryTexts::of(split), answers)?;
         let (mut golds, mut decoded) = self.rank_golds(&ensemble, split, answers, pool)?;
         let metrics = ensemble.metrics(pool, &golds.ranks)?;
         let named = ranking::named(ensemble.candidates(), &mut golds, &mut decoded)?;
-        let candidates = named.as_ref().unwrap_or(self.decoder.candidates);
-        let decoder = Decoder { candidates, ..self.decoder };
+        let candidates = named.as_ref().unwrap_or(decoder.candidates);
+        let decoder = Decoder { candidates, ..decoder };
         let RankedGolds { ranks, rows, ids: golds } = golds;
         let scores = Scores { numbers: config.output.features.are_numbers(), ..metrics.into() };
         let queries = QueryValues::default();
@@ -116,7 +109,7 @@ impl<'a> Models<'a> {
         answers: &[Vec<f32>],
         pool: Pool,
     ) -> Result<(RankedGolds, Vec<Decoded>), Error> {
-        let missing = missing_gold(split, self.decoder.config.evaluation.missing_gold);
+        let missing = missing_gold(split, self.decoder().config.evaluation.missing_gold);
         let Some(rows) = GoldRows::of(split, pool)? else {
             let found = ensemble.gold(pool, &split.ids, missing)?;
             let decoded = ensemble.decode(pool, &self.rule, &found, 1)?;
@@ -124,7 +117,8 @@ impl<'a> Models<'a> {
             let ids = split.ids.clone();
             return Ok((RankedGolds { ranks, rows: found, ids }, decoded));
         };
-        let repeat = |(model, z): (&Model, &Vec<f32>)| rows.golds.repeat(model.candidates.dim(), z);
+        let repeat =
+            |((_, own), z): (&(_, Decoder), &Vec<f32>)| rows.golds.repeat(own.candidates.dim(), z);
         let answers: Vec<Vec<f32>> = self.each.iter().zip(answers).map(repeat).collect();
         let repeated = self.ensemble(rows.texts.of_rows(), &answers)?;
         let pool = rows.pool();
@@ -152,8 +146,8 @@ pub(crate) fn chance(
     let drawn =
         (0..truth.len()).map(|_| candidates.label(random.random_range(0..candidates.len())));
     let drawn = config.output.features.truth_of_labels(drawn)?;
-    let outputs = drawn.map(|drawn| OutputScores::of(truth, &drawn)).transpose()?;
-    Ok(Scores { outputs, ..scores })
+    let outputs = drawn.map(|drawn| OutputScores::with_queries(truth, &drawn)).transpose()?;
+    Ok(Scores { outputs: outputs.map(|(scores, _)| scores), ..scores })
 }
 
 impl Evaluation {
@@ -188,11 +182,10 @@ impl Evaluation {
             errors.as_ref().map(|errors| errors.iter().sum::<f64>() / gold.len() as f64);
         self.queries.squared_errors = errors;
         if let Some(levels) = config.encoder.abilities().levels
-            && let Some(found) = QuantileScores::of(levels, z, gold, candidates)?
+            && let Some((scores, losses)) = QuantileScores::of(levels, z, gold, candidates)?
         {
-            self.scores.quantiles = Some(found.scores);
-            self.queries.pinball = Some(found.pinball);
-            self.queries.crossing = Some(found.crossing);
+            self.scores.quantiles = Some(scores);
+            [self.queries.pinball, self.queries.crossing] = losses.map(Some);
         }
         Ok(self)
     }

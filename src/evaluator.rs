@@ -20,7 +20,8 @@ use dsokr_data::{DataRoot, Dataset, Selected, Split};
 
 /// Evaluates coordinates on the splits of a data set, and knows their chance level and perfect h.
 pub struct Evaluator<'a> {
-    config: &'a Checked,
+    /// The configuration.
+    pub config: &'a Checked,
     dataset: &'a Dataset,
     root: &'a DataRoot,
     decoder: Decoder<'a>,
@@ -30,12 +31,11 @@ pub struct Evaluator<'a> {
 
 impl<'a> Evaluator<'a> {
     pub(crate) fn new(
-        config: &'a Checked,
         root: &'a DataRoot,
         dataset: &'a Dataset,
         decoder: Decoder<'a>,
     ) -> Result<Self, Error> {
-        let candidates = decoder.candidates;
+        let Decoder { candidates, config, .. } = decoder;
         let mut lists = Vec::new();
         let mut splits = vec![SplitName::Validation];
         splits.extend((config.evaluation.split == SplitName::Test).then_some(SplitName::Test));
@@ -53,19 +53,11 @@ impl<'a> Evaluator<'a> {
                 && name == SplitName::Validation
                 && has_gold.contains(&false)
             {
-                return Err(Error::Value {
-                    key: "evaluation.metric".into(),
-                    found: format!("{metric:?}"),
-                    allowed: "mrr or hits, since ranks of validation queries are infinite".into(),
-                });
+                let allowed = "mrr or hits, since ranks of validation queries are infinite";
+                return Err(Error::value("evaluation.metric", format!("{metric:?}"), allowed));
             }
         }
         Ok(Self { config, dataset, root, decoder, lists })
-    }
-
-    /// The configuration.
-    pub fn config(&self) -> &'a Checked {
-        self.config
     }
 
     /// The same evaluator with different constants of the candidates, or with more candidates, and with a second look at
@@ -82,7 +74,7 @@ impl<'a> Evaluator<'a> {
         let decoder = Decoder { candidates, look, ..decoder };
         match candidates.len() == self.decoder.candidates.len() {
             true => Ok(Evaluator { config, dataset, root, decoder, lists: self.lists.clone() }),
-            false => Evaluator::new(config, root, dataset, decoder),
+            false => Evaluator::new(root, dataset, decoder),
         }
     }
 

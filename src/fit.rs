@@ -145,7 +145,7 @@ fn run_as(
     let exact = ExactDecoder::new(config, &targets.space, &labels)?;
     let (space, exact) = (Some(&targets.space), exact.as_ref());
     let decoder = Decoder { candidates: &candidates, look: None, space, config, exact };
-    let evaluator = Evaluator::new(config, root, &dataset, decoder)?;
+    let evaluator = Evaluator::new(root, &dataset, decoder)?;
     let lexicon = words.as_ref().map(PairWords::lexicon);
     let data = fingerprint(&dataset, targets.coordinates(), &candidates, lexicon)?;
     ranks.check_same("fingerprint of the data and the targets", &data)?;
@@ -158,7 +158,7 @@ fn run_as(
         })?;
         if let Some(report) = report {
             info!(path = %path.display(), "the run is complete");
-            return Ok(Trained { path, report, advice: Vec::new() });
+            return Ok(Trained { path: path.clone(), report, advice: Vec::new() });
         }
     }
 
@@ -189,7 +189,7 @@ fn run_as(
         advice = lines;
         Ok(report)
     })?;
-    Ok(Trained { path, report, advice })
+    Ok(Trained { path: path.clone(), report, advice })
 }
 
 /// The device of the request: one that does not exist is reported before data are read.

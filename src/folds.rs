@@ -14,11 +14,7 @@ pub(crate) fn folds(
     seed: u64,
 ) -> Result<Vec<Vec<usize>>, Error> {
     if count < 2 || count > n {
-        return Err(Error::Value {
-            key: key.into(),
-            found: count.to_string(),
-            allowed: format!("2 to {n}, the number of training pairs"),
-        });
+        return Err(Error::value(key, count, format!("2 to {n}, the number of training pairs")));
     }
     let mut order: Vec<usize> = (0..n).collect();
     shuffle(&mut order, &mut generator(seed, "folds", 0));

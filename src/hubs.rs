@@ -16,11 +16,10 @@ pub(crate) fn check(hubs: &HubConfig, n: usize) -> Result<(), Error> {
     };
     match hubs.neighbours.iter().find(|&&count| count > answers) {
         None => Ok(()),
-        Some(count) => Err(Error::Value {
-            key: "decoding.hubs.neighbours".into(),
-            found: count.to_string(),
-            allowed: format!("1 to {answers}, the number of {pairs}"),
-        }),
+        Some(count) => {
+            let allowed = format!("1 to {answers}, the number of {pairs}");
+            Err(Error::value("decoding.hubs.neighbours", count, allowed))
+        }
     }
 }
 
@@ -34,7 +33,7 @@ pub(crate) fn correct(
     held_out: &[f32],
     z: &[f32],
 ) -> Result<(Candidates, Vec<Choice>), Error> {
-    let metric = evaluator.config().evaluation.metric;
+    let metric = evaluator.config.evaluation.metric;
     let unit = Queries::new(candidates.dim(), held_out)?.normalised();
     let unit = Queries::new(candidates.dim(), &unit)?;
     let mut best: Option<(f64, Hubs, f32, usize)> = None;
@@ -80,10 +79,22 @@ pub(crate) fn of_all(
         return Ok(all);
     }
     let all = all.without_hubs();
-    let (Some((hubs, weight)), Some(held_out)) = (others.hubs(), held_out) else { return Ok(all) };
+    let Some(held_out) = held_out else { return Ok(all) };
     let unit = Queries::new(all.dim(), held_out)?.normalised();
-    let hubs = Hubs::of(&Queries::new(all.dim(), &unit)?, &all, hubs.neighbours())?;
-    Ok(all.with_hubs(hubs, weight)?)
+    corrected_by(all, others.hubs(), &unit)
+}
+
+/// Candidates corrected for hubs of answers of unit length as `like` ones are: by the same number of neighbours and the
+/// same weight.
+pub(crate) fn corrected_by(
+    candidates: Candidates,
+    like: Option<(&Hubs, f32)>,
+    unit: &[f32],
+) -> Result<Candidates, Error> {
+    let Some((hubs, weight)) = like else { return Ok(candidates) };
+    let queries = Queries::new(candidates.dim(), unit)?;
+    let hubs = Hubs::of(&queries, &candidates, hubs.neighbours().min(queries.len()))?;
+    Ok(candidates.with_hubs(hubs, weight)?)
 }
 
 /// The number in double precision that is written as this one: 0.2, not what 0.2 in single precision is.

@@ -159,7 +159,7 @@ impl EncoderTable {
 
     /// The learner that the table describes.
     pub(crate) fn learner(&self) -> &dyn Learner {
-        let learner = self.any_learner().downcast_ref::<Arc<dyn Learner>>();
+        let learner = self.learner.downcast_ref::<Arc<dyn Learner>>();
         // all settings are those of a learner: there is one implementation of `EncoderSettings`
         learner.expect("the settings of a learner").as_ref()
     }
@@ -212,11 +212,8 @@ pub trait Predictor: Any + Send + Sync {
     /// By default [`Error::Value`]: the predictor cannot be saved.
     fn save(&self, folder: &mut Folder) -> Result<(), Error> {
         let _ = folder;
-        Err(Error::Value {
-            key: "encoder.kind".into(),
-            found: "a predictor without files".into(),
-            allowed: "one whose Predictor::save writes it".into(),
-        })
+        let allowed = "one whose Predictor::save writes it";
+        Err(Error::value("encoder.kind", "a predictor without files", allowed))
     }
 
     /// Exports the model for other programs: a pretrained encoder as a folder of the libraries

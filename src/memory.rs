@@ -18,8 +18,7 @@ use crate::config::{Checked, SecondLookConfig};
 
 pub use dsokr_basis::memory::{Bytes, Limit, available};
 
-/// A part of what a run needs. The numbers are no integers because settings may ask for more than an
-/// integer holds.
+/// A part of what a run needs. Numbers are `f64`, because configured sizes may overflow an integer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Need {
     /// The keys of the configuration that determine its size.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use burn::tensor::Device;
 use dsokr_basis::random::generator;
-use dsokr_basis::{Basis, Kernel, Projection};
-use dsokr_data::{Dataset, InputKind, Split};
+use dsokr_basis::{Kernel, Projection};
+use dsokr_data::{InputKind, Split};
 use dsokr_decode::CandidateBlocks;
 use dsokr_nn::{Encoder, Model, is_cpu_engine, parameters};
 use dsokr_train::{Best, Observer, Validation, embed, train};
@@ -106,9 +106,9 @@ struct Prepared<'a, R: Recipe> {
 
 impl<'a, R: Recipe> Prepared<'a, R> {
     fn new(recipe: &'a R, outputs: &'a TrainingOutputs<'a>) -> Result<Self, Error> {
-        let (config, train) = (outputs.config(), &outputs.dataset().train);
+        let (config, train) = (outputs.config, &outputs.dataset.train);
         let settings = recipe.preparation();
-        let preparation = match outputs.resumed() {
+        let preparation = match outputs.resumed {
             Some(path) => R::Preparation::load(&settings, path)?,
             None => R::Preparation::fit(&settings, train)?,
         };
@@ -124,18 +124,63 @@ impl<'a, R: Recipe> Prepared<'a, R> {
         Ok(Self { recipe, outputs, preparation: Arc::new(preparation), held, inputs })
     }
 
+    /// The predictions of encoders that were trained without the pair. There is one encoder for each
+    /// fold that is answered, trained with the same settings.
+    fn held_out(
+        &self,
+        targets: &Projection,
+        device: &Device,
+        validate: &Validate<R::Encoder>,
+        observer: &mut dyn Observer,
+    ) -> Result<HeldOut, Error> {
+        let Self { recipe, outputs, preparation, .. } = self;
+        let (config, split) = (outputs.config, &outputs.dataset.train);
+        let n = split.ids.len();
+        let folds = held_out_folds(config, n)?;
+        let mut found: Vec<(usize, Vec<f32>)> = Vec::new();
+        for (at, held) in folds.iter().enumerate() {
+            let (fold, folds, pairs) = (at + 1, folds.len(), n - held.len());
+            info!(fold, folds, pairs, "training for held-out answers");
+            let rest = rest(held, n);
+            let inputs = preparation.inputs(&split.select(&rest)?)?;
+            let targets = targets.select(&rest);
+            let model = new_model(*recipe, config, preparation, &targets.mean(), device, false)?;
+            let task = dsokr_train::Task {
+                config: &config.training,
+                seed: config.seed,
+                device,
+                inputs: &inputs,
+                targets: &targets.coordinates,
+                residuals: &targets.residuals,
+                validate,
+            };
+            let outcome = train(&task, model, None, &mut (), observer)?;
+            let model = match outcome.best {
+                Best::Given(best) => parameters::restore(outcome.model, best)?,
+                Best::Last | Best::Stored => outcome.model,
+            };
+            let inputs = preparation.inputs(&split.select(held)?)?;
+            let z = embed(&model, &inputs, config.evaluation.batch)?;
+            let rows = z.chunks_exact(targets.dimension).map(<[f32]>::to_vec);
+            found.extend(held.iter().copied().zip(rows));
+        }
+        found.sort_unstable_by_key(|(pair, _)| *pair);
+        let (pairs, answers): (Vec<usize>, Vec<Vec<f32>>) = found.into_iter().unzip();
+        Ok(HeldOut { pairs, answers: answers.concat() })
+    }
+
     /// What a training on so many pairs needs.
     fn training_needs(&self, pairs: usize, coordinates: usize) -> Vec<Need> {
-        let config = self.outputs.config();
+        let config = self.outputs.config;
         let parts = self.recipe.size(&self.preparation, &self.inputs, coordinates);
-        let sizes = [pairs, self.outputs.dataset().validation.ids.len()];
+        let sizes = [pairs, self.outputs.dataset.validation.ids.len()];
         memory::of_training(&parts, &config.training, sizes, config.evaluation.batch)
     }
 }
 
 impl<R: Recipe> Fit for Prepared<'_, R> {
     fn needs(&self, coordinates: usize) -> Vec<Need> {
-        let decoding = &self.outputs.config().decoding;
+        let decoding = &self.outputs.config.decoding;
         let n = self.outputs.len();
         let hubs = decoding.hubs.clone().unwrap_or_default();
         let rest = n - n.div_ceil(hubs.folds().max(1)).min(n);
@@ -175,7 +220,7 @@ impl<R: Recipe> Fit for Prepared<'_, R> {
         };
         let targets = &*targets;
         memory::check(&self.training_needs(inputs.len(), basis.dimension()), task.force)?;
-        let restored = self.outputs.resumed().is_some_and(Folder::has_checkpoint);
+        let restored = self.outputs.resumed.is_some_and(Folder::has_checkpoint);
         let offset = targets.mean();
         let model = new_model(recipe, config, preparation, &offset, &device, restored)?;
         check_groups(config, &model)?;
@@ -221,19 +266,7 @@ impl<R: Recipe> Fit for Prepared<'_, R> {
                 let inputs = preparation.inputs(&task.dataset.train.select(held)?)?;
                 Some(HeldOut { answers: embed(&model, &inputs, batch)?, pairs: held.clone() })
             }
-            (None, true) => {
-                let cross = CrossFit {
-                    recipe,
-                    config,
-                    dataset: task.dataset,
-                    basis,
-                    targets,
-                    preparation,
-                    device: &device,
-                    validate: &validate,
-                };
-                Some(cross.answers(task.observer)?)
-            }
+            (None, true) => Some(self.held_out(targets, &device, &validate, task.observer)?),
             (None, false) => None,
         };
         Ok(Fitted { held_out, ..fitted(model) })
@@ -284,61 +317,3 @@ fn check_groups<E: Encoder>(config: &Checked, model: &Model<E>) -> Result<(), Er
 
 /// Evaluates a model on the validation split.
 type Validate<'a, E> = dyn Fn(&Model<E>) -> Result<Validation<Scores>, dsokr_train::Error> + 'a;
-
-/// The arguments of trainings that leave out a part of the pairs.
-struct CrossFit<'a, R: Recipe> {
-    recipe: &'a R,
-    config: &'a Checked,
-    dataset: &'a Dataset,
-    basis: &'a Basis,
-    targets: &'a Projection,
-    preparation: &'a R::Preparation,
-    device: &'a Device,
-    validate: &'a Validate<'a, R::Encoder>,
-}
-
-impl<R: Recipe> CrossFit<'_, R> {
-    /// The predictions of encoders that were trained without the pair. There is one encoder for each
-    /// fold that is answered, trained with the same settings.
-    fn answers(&self, observer: &mut dyn Observer) -> Result<HeldOut, Error> {
-        let Self { recipe, config, basis, preparation, device, .. } = *self;
-        let train_split = &self.dataset.train;
-        let (n, p) = (train_split.ids.len(), basis.dimension());
-        let folds = held_out_folds(config, n)?;
-        let count = folds.len();
-        let mut found: Vec<(usize, Vec<f32>)> = Vec::new();
-        for (at, held) in folds.iter().enumerate() {
-            info!(
-                fold = at + 1,
-                folds = count,
-                pairs = n - held.len(),
-                "training for held-out answers"
-            );
-            let rest = rest(held, n);
-            let inputs = preparation.inputs(&train_split.select(&rest)?)?;
-            let targets = self.targets.select(&rest);
-            let offset = targets.mean();
-            let model = new_model(recipe, config, preparation, &offset, device, false)?;
-            let task = dsokr_train::Task {
-                config: &config.training,
-                seed: config.seed,
-                device,
-                inputs: &inputs,
-                targets: &targets.coordinates,
-                residuals: &targets.residuals,
-                validate: self.validate,
-            };
-            let outcome = train(&task, model, None, &mut (), observer)?;
-            let model = match outcome.best {
-                Best::Given(best) => parameters::restore(outcome.model, best)?,
-                Best::Last | Best::Stored => outcome.model,
-            };
-            let inputs = preparation.inputs(&train_split.select(held)?)?;
-            let z = embed(&model, &inputs, config.evaluation.batch)?;
-            found.extend(held.iter().copied().zip(z.chunks_exact(p).map(<[f32]>::to_vec)));
-        }
-        found.sort_unstable_by_key(|(pair, _)| *pair);
-        let (pairs, answers): (Vec<usize>, Vec<Vec<f32>>) = found.into_iter().unzip();
-        Ok(HeldOut { pairs, answers: answers.concat() })
-    }
-}

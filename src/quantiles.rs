@@ -27,22 +27,15 @@ pub struct Coverage {
     pub share: f64,
 }
 
-/// The metrics of predicted quantiles, and the losses of each query.
-pub(crate) struct QueryQuantiles {
-    pub scores: QuantileScores,
-    pub pinball: Vec<f64>,
-    pub crossing: Vec<f64>,
-}
-
 impl QuantileScores {
     /// The metrics of predictions z `[queries × levels]` for the numbers of the gold candidates, and
-    /// the losses of each query; none if a query has no gold.
+    /// the losses of each query, pinball and crossing; none if a query has no gold.
     pub(crate) fn of(
         levels: &[f64],
         z: &[f32],
         gold: &[Option<u32>],
         candidates: &Candidates,
-    ) -> Result<Option<QueryQuantiles>, Error> {
+    ) -> Result<Option<(Self, [Vec<f64>; 2])>, Error> {
         let Some(classes) = gold.iter().copied().collect::<Option<Vec<u32>>>() else {
             return Ok(None);
         };
@@ -59,11 +52,8 @@ impl QuantileScores {
         let pinball =
             rows().zip(&numbers).map(|(row, &number)| pinball_loss(levels, row, &[number]));
         let crossing = rows().map(|row| crossing_loss(levels.len(), row));
-        Ok(Some(QueryQuantiles {
-            scores,
-            pinball: pinball.collect::<Result<_, _>>()?,
-            crossing: crossing.collect::<Result<_, _>>()?,
-        }))
+        let losses = [pinball.collect::<Result<_, _>>()?, crossing.collect::<Result<_, _>>()?];
+        Ok(Some((scores, losses)))
     }
 }
 

@@ -53,15 +53,10 @@ pub enum OutputScores {
 }
 
 impl OutputScores {
-    /// Compares each predicted output with the true one.
+    /// Compares each predicted output with the true one; with the edit distance of each query where outputs are graphs.
     ///
     /// # Errors
     /// No outputs, or outputs of two kinds.
-    pub fn of(truth: &Truth, predicted: &Truth) -> Result<Self, Error> {
-        Ok(Self::with_queries(truth, predicted)?.0)
-    }
-
-    /// As [`of`](Self::of), with the edit distance of each query where outputs are graphs.
     pub(crate) fn with_queries(
         truth: &Truth,
         predicted: &Truth,
@@ -89,11 +84,7 @@ impl OutputScores {
             (Truth::Rankings(truth), Truth::Rankings(predicted)) => {
                 Ok((Self::Rankings(RankingScores::of(truth, predicted)?), none))
             }
-            _ => Err(Error::Value {
-                key: "outputs".into(),
-                found: "outputs of two kinds".into(),
-                allowed: "one kind".into(),
-            }),
+            _ => Err(Error::value("outputs", "outputs of two kinds", "one kind")),
         }
     }
 }

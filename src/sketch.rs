@@ -151,16 +151,16 @@ impl<'a> Study<'a> {
     /// Data that cannot be read; [`Error::Value`] where outputs are not sketched.
     pub fn load(config: &'a Checked, root: &'a DataRoot) -> Result<Self, Error> {
         if config.sketch.full {
-            return Err(wrong("sketch.full", "true".into(), "false: there is no sketch to study"));
+            return Err(Error::value("sketch.full", true, "false: there is no sketch to study"));
         }
         if !config.output.kernels.is_empty() {
             let allowed = "absent: a study is of one kernel, each of several can be studied alone";
-            return Err(wrong("output.kernels", "given".into(), allowed));
+            return Err(Error::value("output.kernels", "given", allowed));
         }
         let machine: Option<&KernelMachineConfig> = config.encoder.get();
         if machine.is_some_and(|machine| machine.embedding().is_some()) {
             let allowed = "absent: a training run chooses embeddings";
-            return Err(wrong("encoder.answers", "embedded".into(), allowed));
+            return Err(Error::value("encoder.answers", "embedded", allowed));
         }
         let dataset = config.load_data(root)?;
         Ok(Self { config, root, dataset, systems: LastSystem::default() })
@@ -180,9 +180,9 @@ impl<'a> Study<'a> {
         let all = SketchKind::all(self.outputs().len());
         let kind = |name: &String| {
             all.iter().find(|kind| kind.name() == *name).cloned().ok_or_else(|| {
-                let allowed: Vec<_> = all.iter().map(SketchKind::name).collect();
-                let allowed = allowed.join(", ");
-                wrong("the argument methods", format!("{name:?}"), &format!("all, {allowed}"))
+                let names: Vec<_> = all.iter().map(SketchKind::name).collect();
+                let allowed = format!("all, {}", names.join(", "));
+                Error::value("the argument methods", format!("{name:?}"), allowed)
             })
         };
         match names {
@@ -308,7 +308,7 @@ impl<'a> Study<'a> {
             config,
             exact: exact.as_ref(),
         };
-        evaluate(&Evaluator::new(config, self.root, &self.dataset, decoder)?, &candidates)
+        evaluate(&Evaluator::new(self.root, &self.dataset, decoder)?, &candidates)
     }
 
     /// Fits a learner to the targets in a basis, and evaluates it.
@@ -337,18 +337,15 @@ impl<'a> Study<'a> {
 
 fn check(sizes: &[usize], draws: usize, outputs: usize) -> Result<(), Error> {
     if sizes.is_empty() || sizes.windows(2).any(|pair| pair[0] >= pair[1]) || sizes[0] == 0 {
-        return Err(wrong(
-            "the argument sizes",
-            format!("{sizes:?}"),
-            "increasing sizes of at least 1",
-        ));
+        let allowed = "increasing sizes of at least 1";
+        return Err(Error::value("the argument sizes", format!("{sizes:?}"), allowed));
     }
     if !(1..=MOST_DRAWS).contains(&draws) {
-        return Err(wrong("the argument draws", draws.to_string(), &format!("1 to {MOST_DRAWS}")));
+        return Err(Error::value("the argument draws", draws, format!("1 to {MOST_DRAWS}")));
     }
     if let Some(&size) = sizes.iter().find(|&&size| size > outputs) {
         let allowed = format!("at most {outputs}, the number of training outputs");
-        return Err(wrong("the argument sizes", size.to_string(), &allowed));
+        return Err(Error::value("the argument sizes", size, allowed));
     }
     Ok(())
 }
@@ -360,8 +357,4 @@ struct Draws {
     residual: f64,
     perfect: Vec<Scores>,
     fitted: Vec<f64>,
-}
-
-fn wrong(key: &str, found: String, allowed: &str) -> Error {
-    Error::Value { key: key.into(), found, allowed: allowed.into() }
 }

@@ -169,11 +169,8 @@ fn add(kind: Kind) -> Result<(), Error> {
         None => registered.push(kind),
         Some(known) if (known.id)() == (kind.id)() => {}
         Some(_) => {
-            return Err(Error::Value {
-                key: "encoder.kind".into(),
-                found: format!("{:?}", kind.name),
-                allowed: "a name that stands for no other learner".into(),
-            });
+            let allowed = "a name that stands for no other learner";
+            return Err(Error::value("encoder.kind", format!("{:?}", kind.name), allowed));
         }
     }
     Ok(())
@@ -183,8 +180,9 @@ fn add(kind: Kind) -> Result<(), Error> {
 #[derive(Clone)]
 pub struct EncoderTable {
     kind: String,
-    settings: Arc<dyn EncoderSettings>,
-    learner: Arc<dyn Any + Send + Sync>,
+    pub(super) settings: Arc<dyn EncoderSettings>,
+    /// The learner, of the type that [`EncoderSettings::learner`] gives.
+    pub(crate) learner: Arc<dyn Any + Send + Sync>,
     /// Its keys, with all defaults.
     keys: toml::Table,
 }
@@ -227,21 +225,6 @@ impl EncoderTable {
     /// What the learner reads, needs and answers with.
     pub fn abilities(&self) -> Abilities<'_> {
         self.settings.abilities()
-    }
-
-    /// Checks the settings alone.
-    pub(super) fn validate(&self) -> Result<(), Error> {
-        self.settings.validate()
-    }
-
-    /// Checks the settings against the rest of the configuration.
-    pub(super) fn check_compatible(&self, config: &Config) -> Result<(), Error> {
-        self.settings.check_compatible(config)
-    }
-
-    /// The learner, of the type that [`EncoderSettings::learner`] gives.
-    pub(crate) fn any_learner(&self) -> &(dyn Any + Send + Sync) {
-        self.learner.as_ref()
     }
 
     /// The name of the kind.

@@ -112,45 +112,42 @@ impl From<Kernel> for KernelConfig {
     }
 }
 
+/// A [`KernelConfig::Median`] as a configuration writes it.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WithMedian {
+    name: GaussianKernel,
+    gamma: String,
+}
+
 impl Serialize for KernelConfig {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Median {
-            name: GaussianKernel,
-            gamma: &'static str,
-        }
         match self {
             Self::Fixed(kernel) => kernel.serialize(serializer),
-            Self::Median(name) => Median { name: *name, gamma: MEDIAN }.serialize(serializer),
+            Self::Median(name) => {
+                WithMedian { name: *name, gamma: MEDIAN.into() }.serialize(serializer)
+            }
         }
     }
 }
 
 impl<'de> Deserialize<'de> for KernelConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut table = toml::Table::deserialize(deserializer)?;
-        let name = table.get("name").cloned();
-        let gaussian = name.and_then(|name| name.try_into::<GaussianKernel>().ok());
+        let table = toml::Table::deserialize(deserializer)?;
+        let name = table.get("name").cloned().map(toml::Value::try_into::<GaussianKernel>);
         let gamma = table.get("gamma").and_then(toml::Value::as_str);
-        match (gaussian, gamma) {
-            (Some(kernel), Some(MEDIAN)) => {
-                table.remove("gamma");
-                table.remove("name");
-                match table.keys().next() {
-                    None => Ok(Self::Median(kernel)),
-                    Some(key) => Err(D::Error::custom(format!(
-                        "unknown field `{key}`, expected `name` or `gamma`"
-                    ))),
-                }
+        let kernel = match (name, gamma) {
+            (Some(Ok(_)), Some(MEDIAN)) => {
+                table.try_into().map(|WithMedian { name, .. }| Self::Median(name))
             }
-            (Some(_), Some(found)) => Err(D::Error::custom(format!(
-                "gamma = {found:?}: allowed is a number above 0 or {MEDIAN:?}"
-            ))),
-            (Some(_) | None, _) => {
-                let kernel = toml::Value::Table(table).try_into::<Kernel>();
-                kernel.map(Self::Fixed).map_err(|error| D::Error::custom(error.message()))
+            (Some(Ok(_)), Some(found)) => {
+                let message =
+                    format!("gamma = {found:?}: allowed is a number above 0 or {MEDIAN:?}");
+                return Err(D::Error::custom(message));
             }
-        }
+            _ => table.try_into().map(Self::Fixed),
+        };
+        kernel.map_err(|error| D::Error::custom(error.message()))
     }
 }
 

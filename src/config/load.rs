@@ -115,32 +115,24 @@ fn in_words(error: &toml::de::Error) -> String {
 /// A message with the key and the array.
 pub(super) fn no_arrays(given: &toml::Table, read: &Config) -> Result<(), String> {
     let read = toml::Table::try_from(read).map_err(|e| e.to_string())?;
-    match array_for_table("", given, &read) {
+    match array_for_table("", &given.clone().into(), &read.into()) {
         None => Ok(()),
         Some((key, found)) => Err(format!("{key} = {found}: allowed is a table")),
     }
 }
 
 /// The first array in `given` that is a table in `read`, with its key.
-fn array_for_table(
-    prefix: &str,
-    given: &toml::Table,
-    read: &toml::Table,
-) -> Option<(String, String)> {
-    let pairs = given.iter().filter_map(|(key, value)| Some((key, value, read.get(key)?)));
-    pairs
-        .into_iter()
-        .find_map(|(key, value, read)| array_for_value(&format!("{prefix}{key}"), value, read))
-}
-
-fn array_for_value(key: &str, given: &toml::Value, read: &toml::Value) -> Option<(String, String)> {
+fn array_for_table(key: &str, given: &toml::Value, read: &toml::Value) -> Option<(String, String)> {
     use toml::Value::{Array, Table};
     match (given, read) {
         (Array(_), Table(_)) => Some((key.into(), given.to_string())),
-        (Table(given), Table(read)) => array_for_table(&format!("{key}."), given, read),
+        (Table(given), Table(read)) => given.iter().find_map(|(name, value)| {
+            let dot = if key.is_empty() { "" } else { "." };
+            array_for_table(&format!("{key}{dot}{name}"), value, read.get(name)?)
+        }),
         (Array(given), Array(read)) => {
             given.iter().zip(read).enumerate().find_map(|(place, (given, read))| {
-                array_for_value(&format!("{key}[{place}]"), given, read)
+                array_for_table(&format!("{key}[{place}]"), given, read)
             })
         }
         _ => None,
@@ -203,14 +195,9 @@ impl Config {
 
 /// Adds the keys below `key` whose value is this text.
 fn with_value(key: &str, found: &toml::Value, value: &str, keys: &mut Vec<String>) {
-    use toml::Value::{Array, Boolean, Datetime, Float, Integer, String, Table};
+    use toml::Value::{Array, String, Table};
     match found {
-        String(text) => {
-            if text == value {
-                keys.push(key.into());
-            }
-        }
-        // "text" is a kind of inputs and a likely column
+        String(text) if text == value => keys.push(key.into()),
         Table(table) => table
             .iter()
             .filter(|(below, _)| !["kind", "name", "source"].contains(&below.as_str()))
@@ -219,7 +206,7 @@ fn with_value(key: &str, found: &toml::Value, value: &str, keys: &mut Vec<String
             .iter()
             .enumerate()
             .for_each(|(at, found)| with_value(&format!("{key}[{at}]"), found, value, keys)),
-        Boolean(_) | Datetime(_) | Float(_) | Integer(_) => {}
+        _ => {}
     }
 }
 

@@ -143,7 +143,7 @@ pub struct Checked {
     /// The file that it was read from.
     file: Option<PathBuf>,
     /// Of a run: the folder of the data that it was trained on.
-    trained_on: Option<PathBuf>,
+    pub(crate) trained_on: Option<PathBuf>,
     /// The keys that overrides have set.
     set: Vec<String>,
 }
@@ -182,7 +182,7 @@ impl Config {
         self.data.validate()?;
         self.output.validate(&self.data)?;
         self.sketch.validate()?;
-        self.encoder.validate()?;
+        self.encoder.settings.validate()?;
         self.check_inputs()?;
         let several = !self.output.kernels.is_empty();
         let allowed = "false: several output.kernels are compared in a basis";
@@ -197,7 +197,7 @@ impl Config {
         self.evaluation.validate()?;
         self.decoding.validate()?;
         self.ensemble.as_ref().map_or(Ok(()), EnsembleConfig::validate)?;
-        self.encoder.check_compatible(&self)?;
+        self.encoder.settings.check_compatible(&self)?;
         self.decoding.check_search(&self)?;
         self.decoding.check_expected_f1(&self)?;
         let tempering = self.output.tempering();
@@ -333,11 +333,6 @@ impl Checked {
     /// Whether an override has set a key.
     pub(crate) fn is_set(&self, key: &str) -> bool {
         self.set.iter().any(|set| set == key)
-    }
-
-    /// The configuration of a run that was trained on the data in a folder.
-    pub(crate) fn trained_on(self, folder: Option<PathBuf>) -> Self {
-        Self { trained_on: folder, ..self }
     }
 
     /// The fingerprint of the configuration with every default written out: a CRC-32 in eight

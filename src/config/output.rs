@@ -23,8 +23,8 @@ pub struct OutputConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidate: Option<CandidateConfig>,
     /// Whether only outputs of training pairs are candidates, and those of no split where
-    /// `data.splits.unpaired`: predicting an output that the true one is not, whose distance to it is then
-    /// measured.
+    /// `data.splits.unpaired`: true outputs outside the training set are not candidates; the distance to them is
+    /// measured instead.
     #[serde(default)]
     pub only_training: bool,
     /// Rows of features that the kernel compares.

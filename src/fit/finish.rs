@@ -102,7 +102,7 @@ pub(super) fn finish(
         dataset,
         report: &report,
         choices: &choices,
-        log: &folder.log_lines()?,
+        log: &Folder::log(folder.path())?.unwrap_or_default(),
         predictions: &|| evaluator.predictions(&z),
         larger_sketch: &|| larger_sketch(config, root, dataset),
     };

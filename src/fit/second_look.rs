@@ -4,8 +4,8 @@ use std::sync::{Arc, OnceLock};
 
 use dsokr_data::{DataRoot, Dataset};
 use dsokr_decode::{
-    CandidateBlocks, Candidates, Clues, Hubs, Lexicon, LookExamples, Neighbourhood, Queries,
-    SecondLook, Words,
+    CandidateBlocks, Candidates, Clues, Lexicon, LookExamples, Neighbourhood, Queries, SecondLook,
+    Words,
 };
 use rayon::prelude::*;
 use tracing::info;
@@ -13,6 +13,7 @@ use tracing::info;
 use crate::Error;
 use crate::config::{Checked, SecondLookConfig};
 use crate::folds::{folds, rest};
+use crate::hubs::corrected_by;
 use crate::learner::{Fit, Task};
 use crate::lexicon::MoleculeLexicon;
 use crate::memory::Need;
@@ -145,15 +146,7 @@ pub(super) fn fit(
     };
     for (held, part) in held.iter().zip(parts) {
         let leave_one_out = Queries::new(p, &part.leave_one_out)?.normalised();
-        let seen = Queries::new(p, &leave_one_out)?;
-        let among = match candidates.hubs() {
-            Some((hubs, weight)) => {
-                let neighbours = hubs.neighbours().min(seen.len());
-                let hubs = Hubs::of(&seen, candidates, neighbours)?;
-                candidates.clone().with_hubs(hubs, weight)?
-            }
-            None => candidates.clone(),
-        };
+        let among = corrected_by(candidates.clone(), candidates.hubs(), &leave_one_out)?;
         let rest = rest(held, ids.len());
         let known = rest.iter().flat_map(|pair| &outputs[pair * p..][..p]).copied().collect();
         let neighbourhood = Neighbourhood::new(p, leave_one_out, known, settings.neighbours)?;

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use dsokr_basis::store::read_text;
 use dsokr_basis::{Features, RowSource};
 use dsokr_machines::{Ideal, KernelModel, RidgeModel, combine};
 use faer::Mat;
@@ -11,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{KernelMachineConfig, MachineInputsConfig};
 use crate::inputs::{NgramInputs, VectorInputs};
+use crate::run_dir::read_needed;
 use crate::targets::TrainingOutputs;
 use crate::{Error, Prepare};
 use dsokr_data::Split;
@@ -48,7 +48,7 @@ impl MachineInputs {
             MachineInputsConfig::Kernels { combination: rule } => {
                 let values = train.inputs.kernels()?;
                 let grams: Vec<_> = values.matrices.iter().map(Mat::as_ref).collect();
-                let (rows, config) = (outputs.rows(), outputs.config());
+                let (rows, config) = (outputs.rows(), outputs.config);
                 let ideal = Ideal { kernel: outputs.kernel()?, rows: &rows };
                 let weights = rule.weights(&grams, &ideal).map_err(|error| match error {
                     dsokr_machines::Error::Kernel { kernel, source } => {
@@ -71,10 +71,7 @@ impl MachineInputs {
             }
             MachineInputsConfig::Vectors { .. } => Self::Vectors(VectorInputs::load(&(), folder)?),
             MachineInputsConfig::Kernels { .. } => {
-                let path = folder.join(KERNELS);
-                let text = read_text(&path).map_err(|e| Error::reading(&path, &e))?;
-                let read = serde_json::from_str(&text);
-                Self::Kernels(read.map_err(|e| Error::Run { path, message: e.to_string() })?)
+                Self::Kernels(read_needed(&folder.join(KERNELS))?)
             }
         })
     }

@@ -14,9 +14,7 @@ use dsokr_data::{InputKind, Selected, Split};
 use dsokr_machines::{Cost, KernelModel, LastSystem, OutputSpace, Solver, Targets, TrainingInputs};
 use dsokr_train::{Event, check_basis};
 use inputs::{MachineInputs, MachineRows};
-use solver::{
-    EmbeddingSearch, LambdaSearch, advice_on_unlike, scaled, scaling, training_inputs, unknowns,
-};
+use solver::{LambdaSearch, advice_on_unlike, scaled, scaling, training_inputs, unknowns};
 
 use crate::config::{
     Abilities, AnswersConfig, Config, EmbeddingConfig, HeldOutWeights, KernelMachineConfig,
@@ -78,8 +76,8 @@ impl<'a> PreparedMachine<'a> {
         settings: &'a KernelMachineConfig,
         outputs: &'a TrainingOutputs<'a>,
     ) -> Result<Self, Error> {
-        let dataset = outputs.dataset();
-        let inputs = match outputs.resumed() {
+        let dataset = outputs.dataset;
+        let inputs = match outputs.resumed {
             Some(path) => MachineInputs::load(settings, path)?,
             None => MachineInputs::fit(settings, &dataset.train, outputs)?,
         };
@@ -95,7 +93,7 @@ impl<'a> PreparedMachine<'a> {
     fn machine_need(&self, coordinates: usize) -> Need {
         let Self { settings, outputs, rows, .. } = self;
         // without a sketch the targets are places of outputs, which the factor is not applied to
-        let coordinates = if outputs.config().sketch.full { 0 } else { coordinates };
+        let coordinates = if outputs.config.sketch.full { 0 } else { coordinates };
         let lambdas = settings.lambda.values().len();
         let Cost { bytes, multiplications } = settings.cost(rows.len(), coordinates, lambdas);
         let keys = match settings.solver.sketch() {
@@ -108,7 +106,7 @@ impl<'a> PreparedMachine<'a> {
 
 impl Fit for PreparedMachine<'_> {
     fn targets(&self, outputs: &TrainingOutputs) -> Result<OutputTargets, Error> {
-        let (settings, config) = (self.settings, outputs.config());
+        let (settings, config) = (self.settings, outputs.config);
         if let Some(levels) = settings.levels() {
             return OutputTargets::numbers(levels, outputs);
         }
@@ -136,8 +134,8 @@ impl Fit for PreparedMachine<'_> {
     }
 
     fn needs(&self, coordinates: usize) -> Vec<Need> {
-        let (settings, config) = (self.settings, self.outputs.config());
-        let dataset = self.outputs.dataset();
+        let (settings, config) = (self.settings, self.outputs.config);
+        let dataset = self.outputs.dataset;
         let machine = self.machine_need(coordinates);
         let weighing = config.output.weights.map(|HeldOutWeights::HeldOut| {
             let need = weights::need(settings, config, dataset);
@@ -187,7 +185,7 @@ impl PreparedMachine<'_> {
     /// The machine that is fitted to the targets.
     fn solved(&self, targets: &OutputTargets, evaluator: &Evaluator) -> Result<Fitted, Error> {
         let Self { settings, outputs, rows, validation, .. } = self;
-        let (config, dataset, systems) = (outputs.config(), outputs.dataset(), outputs.systems());
+        let (config, dataset, systems) = (outputs.config, outputs.dataset, &outputs.systems);
         let (space, targets) = match (&targets.space, &targets.values) {
             (TargetSpace::Machine(space), TargetValues::Points(own)) => {
                 (Some(space), Cow::Borrowed(own))
@@ -221,13 +219,7 @@ impl PreparedMachine<'_> {
                     true => basis.project_shared(&outputs.unlabelled()?)?.coordinates,
                     false => Vec::new(),
                 };
-                let search = EmbeddingSearch {
-                    settings: embedding,
-                    solver: &search,
-                    training: rows,
-                    unlabelled: &unlabelled,
-                };
-                let (model, curve) = search.best(lambdas)?;
+                let (model, curve) = search.best_embedding(embedding, rows, &unlabelled)?;
                 let tried = curve.points.iter().map(|point| point.rank as f64).collect();
                 let rank = Choice {
                     key: "encoder.answers.ranks".into(),
@@ -312,7 +304,7 @@ fn cross_fit(
     without: &[Vec<usize>],
 ) -> Result<Vec<CrossFitted>, Error> {
     let PreparedMachine { settings, outputs, rows, .. } = machine;
-    let seed = outputs.config().seed;
+    let seed = outputs.config.seed;
     let TargetValues::Points(targets) = &targets.values else { return Err(targets.unexpected()) };
     let features = rows.features()?;
     let mut fitted = Vec::new();

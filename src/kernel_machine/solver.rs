@@ -169,15 +169,48 @@ impl LambdaSearch<'_> {
         Ok((model, held_out))
     }
 
-    /// As [`fit`](Self::fit), of ridge regression.
-    pub(super) fn fit_ridge(&self, lambda: f64) -> Result<RidgeModel, Error> {
-        match self.fit(lambda, false)?.0 {
-            KernelModel::Ridge(model) => Ok(model),
-            KernelModel::Lipschitz(_) => {
+    /// The best model of those of several λ, each embedded in every way, and the curve; `unlabelled` are coordinates of
+    /// outputs without pairs.
+    pub(super) fn best_embedding(
+        &self,
+        settings: &EmbeddingConfig,
+        training: &MachineRows,
+        unlabelled: &[f32],
+    ) -> Result<(RidgeModel, EmbeddingCurve), Error> {
+        let metric = self.evaluator.config.evaluation.metric;
+        let mut points = Vec::new();
+        let mut best: Option<(f64, EmbeddingPoint, RidgeModel, OutputEmbedding)> = None;
+        for &lambda in self.settings.lambda.values() {
+            let KernelModel::Ridge(model) = self.fit(lambda, false)?.0 else {
                 let allowed = "\"closed-form\" or \"sketched\", with encoder.answers";
-                Err(Error::value("encoder.solver.name", "\"lipschitz\"", allowed))
+                return Err(Error::value("encoder.solver.name", "\"lipschitz\"", allowed));
+            };
+            let width = model.width();
+            let training = training.predictions(&model)?;
+            let validation = self.validation.predictions(&model)?;
+            for &supervised in &settings.supervised {
+                let unlabelled = if supervised < 1.0 { unlabelled } else { &[] };
+                let whole =
+                    OutputEmbedding::learn(width, &training, unlabelled, supervised, width)?;
+                for rank in settings.ranks_in(width)? {
+                    let embedding = whole.truncate(rank)?;
+                    let z = embedding.restore(&embedding.project(&validation)?)?;
+                    let scores = self.evaluator.evaluate(SplitName::Validation, &z)?.scores;
+                    let value = metric.value(&scores);
+                    info!(lambda, supervised, rank, metric = %metric, value, "embedding");
+                    let point = EmbeddingPoint { lambda, supervised, rank, value };
+                    points.push(point);
+                    let score = metric.score(&scores);
+                    if best.as_ref().is_none_or(|(least, ..)| score > *least) {
+                        best = Some((score, point, model.clone(), embedding));
+                    }
+                }
             }
         }
+        let Some((_, chosen, model, embedding)) = best else { return Err(no_lambda()) };
+        let (metric, larger_is_better) = (metric.to_string(), metric.larger_is_better());
+        let curve = EmbeddingCurve { metric, larger_is_better, points, chosen };
+        Ok((model.mapped(embedding.projector().as_ref())?, curve))
     }
 
     /// The model of the given λ, or of the best of several: by leave-one-out errors if the solver
@@ -208,7 +241,7 @@ impl LambdaSearch<'_> {
             let (model, held_out) = self.fit(best.1, leave_one_out)?;
             return Ok(BestModel { model, held_out, lambda: best.1, flat });
         }
-        let metric = self.evaluator.config().evaluation.metric;
+        let metric = self.evaluator.config.evaluation.metric;
         let mut best: Option<(f64, f64, KernelModel)> = None;
         let mut worst = f64::INFINITY;
         for &lambda in lambdas {
@@ -222,68 +255,17 @@ impl LambdaSearch<'_> {
                 best = Some((score, lambda, model));
             }
         }
-        match best {
-            Some((score, lambda, model)) => {
-                let flat = lambdas.len() > 1 && score == worst;
-                Ok(BestModel { model, held_out: None, lambda, flat })
-            }
-            None => Err(Error::value("encoder.lambda", "[]", "at least one number above 0")),
-        }
+        let Some((score, lambda, model)) = best else { return Err(no_lambda()) };
+        let flat = lambdas.len() > 1 && score == worst;
+        Ok(BestModel { model, held_out: None, lambda, flat })
     }
+}
+
+fn no_lambda() -> Error {
+    Error::value("encoder.lambda", "[]", "at least one number above 0")
 }
 
 /// Number of unknowns for each coordinate, of n training pairs.
 pub(super) fn unknowns(solver: &Solver, pairs: usize) -> usize {
     solver.sketch().map_or(pairs, |sketch| sketch.size)
-}
-
-/// The data from which embeddings are learned, and the evaluator that chooses one.
-pub(super) struct EmbeddingSearch<'a> {
-    pub settings: &'a EmbeddingConfig,
-    pub solver: &'a LambdaSearch<'a>,
-    /// The training inputs.
-    pub training: &'a MachineRows<'a>,
-    /// Coordinates of outputs without pairs.
-    pub unlabelled: &'a [f32],
-}
-
-impl EmbeddingSearch<'_> {
-    /// The best model of those of several λ, each embedded in every way, and the curve.
-    pub(super) fn best(&self, lambdas: &[f64]) -> Result<(RidgeModel, EmbeddingCurve), Error> {
-        let metric = self.solver.evaluator.config().evaluation.metric;
-        let mut points = Vec::new();
-        let mut best: Option<(f64, EmbeddingPoint, RidgeModel, OutputEmbedding)> = None;
-        for &lambda in lambdas {
-            let model = self.solver.fit_ridge(lambda)?;
-            let width = model.width();
-            let training = self.training.predictions(&model)?;
-            let validation = self.solver.validation.predictions(&model)?;
-            for &supervised in &self.settings.supervised {
-                let unlabelled = if supervised < 1.0 { self.unlabelled } else { &[] };
-                let whole =
-                    OutputEmbedding::learn(width, &training, unlabelled, supervised, width)?;
-                for rank in self.settings.ranks_in(width)? {
-                    let embedding = whole.truncate(rank)?;
-                    let z = embedding.restore(&embedding.project(&validation)?)?;
-                    let scores = self.solver.evaluator.evaluate(SplitName::Validation, &z)?.scores;
-                    let value = metric.value(&scores);
-                    info!(lambda, supervised, rank, metric = %metric, value, "embedding");
-                    let point = EmbeddingPoint { lambda, supervised, rank, value };
-                    points.push(point);
-                    let score = metric.score(&scores);
-                    if best.as_ref().is_none_or(|(least, ..)| score > *least) {
-                        best = Some((score, point, model.clone(), embedding));
-                    }
-                }
-            }
-        }
-        let (metric, larger_is_better) = (metric.to_string(), metric.larger_is_better());
-        match best {
-            Some((_, chosen, model, embedding)) => {
-                let model = model.mapped(embedding.projector().as_ref())?;
-                Ok((model, EmbeddingCurve { metric, larger_is_better, points, chosen }))
-            }
-            None => Err(Error::value("encoder.lambda", "[]", "at least one number above 0")),
-        }
-    }
 }

@@ -31,7 +31,7 @@ pub(super) fn weighted_basis(
     inputs: &MachineRows,
     outputs: &TrainingOutputs,
 ) -> Result<Basis, Error> {
-    let (config, dataset) = (outputs.config(), outputs.dataset());
+    let (config, dataset) = (outputs.config, outputs.dataset);
     let (bases, rows) = (outputs.summands()?, outputs.rows());
     let project = |(basis, rows): (&Basis, PartRows)| basis.project_shared(&rows);
     let projections: Vec<Projection> =
@@ -98,7 +98,7 @@ fn answers(
     let row = |row: usize| projections.iter().flat_map(move |part| part.row(row));
     let values = (0..outputs.len()).flat_map(row).copied().map(f64::from);
     let targets = Targets::new(width, values.collect::<Vec<f64>>())?;
-    let (seed, systems) = (outputs.config().seed, outputs.systems().clone());
+    let (seed, systems) = (outputs.config.seed, outputs.systems.clone());
     let scaling = scaling(settings, training_inputs(settings, rows), &targets, seed)?;
     let rows: Cow<_> = scaled(scaling.as_ref(), rows)?;
     let inputs = training_inputs(settings, &rows);

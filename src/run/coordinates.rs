@@ -181,9 +181,7 @@ impl Run {
         wanted: &[usize],
         data: Option<&Path>,
     ) -> Result<Vec<f32>, Error> {
-        let root = self.config.data_root(data)?;
-        let loaded = self.config.source().load(&root);
-        let mut dataset = loaded.map_err(|error| self.missing(error, &root))?;
+        let mut dataset = self.read_data(data, |source, root| source.load(root))?;
         standardise(&self.config, &mut dataset, self.scaling.as_ref())?;
         let outputs = &dataset.outputs;
         let index: HashMap<&str, usize> =
@@ -209,6 +207,7 @@ impl Run {
             }
         };
         if !same {
+            let root = self.config.data_root(data)?;
             let path = root.folder().unwrap_or_else(|| Path::new(""));
             let message = "the outputs have changed since the run was trained on them";
             return Err(Error::run(path, message));

@@ -10,7 +10,7 @@ use super::Run;
 use crate::Error;
 use crate::config::{Checked, IN_ENSEMBLES};
 use crate::decoder::ExactDecoder;
-use crate::evaluation::{Model, Models};
+use crate::evaluation::Models;
 use crate::run_dir::{Folder, RULE, candidates, inner, read_json, replace_json};
 
 /// Trained runs with the same candidates, and the rule that combines them.
@@ -114,17 +114,11 @@ impl EnsembleRun {
 
     /// The members as models; `exact` finds outputs that need not be candidates.
     pub(super) fn models<'a>(&'a self, exact: Option<&'a ExactDecoder<'a>>) -> Models<'a> {
-        let model = |(run, name): (&'a Run, &'a String)| Model {
-            name,
-            candidates: &run.candidates,
-            look: run.look.as_ref(),
-            normalised: run.config.output.is_normalised(),
-        };
+        let model = |(run, name): (&'a Run, &'a String)| (name.as_str(), run.decoder(exact));
         Models {
             each: self.members.iter().zip(&self.names).map(model).collect(),
             rule: self.rule.clone(),
             shards: self.shards.as_ref(),
-            decoder: self.members[0].decoder(exact),
         }
     }
 

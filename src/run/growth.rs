@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dsokr_data::{FittedFeatures, Selected};
-use dsokr_decode::{CandidateBlocks, Candidates, Hubs, Queries};
+use dsokr_decode::{CandidateBlocks, Candidates, Queries};
 use rayon::prelude::*;
 use serde::Serialize;
 
+use crate::hubs::corrected_by;
 use crate::molecules::{are_smiles, canonical};
 use crate::run_dir::{CANDIDATES, FEATURES, HELD_OUT};
 use crate::run_dir::{Folder, RunLock, candidates, held_out, inner, name, run_of};
@@ -159,12 +160,10 @@ fn grow(run: &Path, path: &Path, files: &[PathBuf]) -> Result<Grown, Error> {
     let space = OutputSpace::load(run, &config, true)?.ok_or_else(|| Error::run(run, message))?;
     let more = space.candidates(&outputs)?;
     let more = match before.hubs() {
-        Some((hubs, weight)) => {
+        Some(hubs) => {
             let answers = held_out::load(&run.join(HELD_OUT), before.dim())?.held_out.answers;
             let unit = Queries::new(before.dim(), &answers)?.normalised();
-            let unit = Queries::new(before.dim(), &unit)?;
-            let own = Hubs::of(&unit, &more, hubs.neighbours())?;
-            more.with_hubs(own, weight)?
+            corrected_by(more, Some(hubs), &unit)?
         }
         None => more,
     };

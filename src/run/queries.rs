@@ -206,19 +206,15 @@ impl EnsembleRun {
             let (key, allowed) = ("the argument fit-weights", "several runs, or an ensemble");
             return Err(Error::value(key, "a run of one model", allowed));
         }
-        let pool = asked.pool();
-        let fitted = {
-            let models = self.models(None);
-            let texts = QueryTexts::of(asked.split());
-            let ensemble = models.ensemble(texts, &asked.answers)?;
-            let missing = self.config().evaluation.missing_gold;
-            let gold = ensemble.gold(pool, &asked.split().ids, missing)?;
-            if gold.iter().all(Option::is_none) {
-                let allowed = "false: weights are fitted by MRR, and no gold is a candidate";
-                return Err(Error::value("ensemble.fit_weights", true, allowed));
-            }
-            fit_weights(&ensemble, pool, &self.rule, &gold, MEMORY)?
-        };
+        let (models, split) = (self.models(None), asked.split());
+        let ensemble = models.ensemble(QueryTexts::of(split), &asked.answers)?;
+        let gold =
+            ensemble.gold(asked.pool(), &split.ids, self.config().evaluation.missing_gold)?;
+        if gold.iter().all(Option::is_none) {
+            let allowed = "false: weights are fitted by MRR, and no gold is a candidate";
+            return Err(Error::value("ensemble.fit_weights", true, allowed));
+        }
+        let fitted = fit_weights(&ensemble, asked.pool(), &self.rule, &gold, MEMORY)?;
         self.rule = self.rule.with_weights(Some(fitted.weights.clone()))?;
         Ok(fitted)
     }
@@ -278,19 +274,17 @@ impl EnsembleRun {
         let ids: Vec<String> = ids.into_iter().map(String::from).collect();
         let texts = parts.iter().find_map(|part| part.texts_of(&pairs));
         let names: Vec<String> = pairs.iter().map(usize::to_string).collect();
-        let fitted = {
-            let mut models = self.models(None);
-            for (model, (candidates, look)) in models.each.iter_mut().zip(&candidates) {
-                (model.candidates, model.look) = (candidates, look.as_ref());
-            }
-            let texts = QueryTexts { names: &names, texts: texts.as_deref() };
-            let ensemble = models.ensemble(texts, &queries)?;
-            let gold = ensemble.gold(Pool::Shared, &ids, MissingGold::RankInfinity)?;
-            if gold.iter().all(Option::is_none) {
-                return refused("absent: no output of a training pair is a candidate");
-            }
-            fit_weights(&ensemble, Pool::Shared, &self.rule, &gold, MEMORY)?
-        };
+        let mut models = self.models(None);
+        for ((_, model), (candidates, look)) in models.each.iter_mut().zip(&candidates) {
+            (model.candidates, model.look) = (candidates, look.as_ref());
+        }
+        let texts = QueryTexts { names: &names, texts: texts.as_deref() };
+        let ensemble = models.ensemble(texts, &queries)?;
+        let gold = ensemble.gold(Pool::Shared, &ids, MissingGold::RankInfinity)?;
+        if gold.iter().all(Option::is_none) {
+            return refused("absent: no output of a training pair is a candidate");
+        }
+        let fitted = fit_weights(&ensemble, Pool::Shared, &self.rule, &gold, MEMORY)?;
         self.rule = self.rule.with_weights(Some(fitted.weights.clone()))?;
         Ok(fitted)
     }

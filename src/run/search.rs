@@ -222,10 +222,11 @@ impl Models<'_> {
     ) -> Result<Vec<Answer>, Error> {
         let ensemble = self.ensemble(QueryTexts::of(split), answers)?;
         let (found, names) = distinct(&ensemble, &self.rule, pool, places, wanted)?;
-        let exact = self.decoder.beyond(&ensemble.members()[0].queries, pool)?;
+        let exact = self.decoder().beyond(&ensemble.members()[0].queries, pool)?;
         let mut exact = exact.unwrap_or_default().into_iter();
-        let mut quantiles = quantiles_of(self.decoder.config, answers).into_iter();
-        let levels = self.decoder.config.encoder.abilities().levels;
+        let config = self.decoder().config;
+        let mut quantiles = quantiles_of(config, answers).into_iter();
+        let levels = config.encoder.abilities().levels;
         let answer = |Standings { hits, gap }: Standings| {
             let hits = hits.into_iter().map(|hit| answer::Hit::of(hit, &names, levels));
             let hits = hits.collect::<Result<_, Error>>()?;

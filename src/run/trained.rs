@@ -7,13 +7,14 @@ use std::sync::Arc;
 use burn::tensor::Device;
 use dsokr_basis::Basis;
 use dsokr_basis::store::Stored;
-use dsokr_decode::{CandidateBlocks, Candidates, Hubs, Lexicon, Pool, Queries, SecondLook};
+use dsokr_decode::{CandidateBlocks, Candidates, Lexicon, Pool, SecondLook};
 use dsokr_machines::Scaling;
 
 use crate::config::Checked;
 use crate::decoder::Decoder;
 use crate::decoder::{ExactDecoder, load_labels, save_labels};
 use crate::evaluation::Models;
+use crate::hubs::corrected_by;
 use crate::learner::{Predictor, StoredRun};
 use crate::lexicon::MoleculeLexicon;
 use crate::run_dir::{BASIS, CANDIDATES, SECOND_LOOK, SECOND_LOOK_PART};
@@ -153,15 +154,8 @@ impl Run {
         path: &Path,
     ) -> Result<(Candidates, SecondLook), Error> {
         let look = Self::unseen_look(path)?.among(&self.candidates)?;
-        let candidates = match self.candidates.hubs() {
-            Some((hubs, weight)) => {
-                let seen = Queries::new(look.dim(), look.answers())?;
-                let hubs = Hubs::of(&seen, &self.candidates, hubs.neighbours().min(seen.len()))?;
-                self.candidates.clone().with_hubs(hubs, weight)?
-            }
-            None => self.candidates.clone(),
-        };
-        Ok((candidates, look))
+        let own = &self.candidates;
+        Ok((corrected_by(own.clone(), own.hubs(), look.answers())?, look))
     }
 
     /// The same run with a different action at rows of tables that cannot be read; at first it is that of
@@ -230,8 +224,7 @@ impl Run {
     /// # Errors
     /// A file that is missing or wrong; [`Error::Value`] for a test split where there is none.
     pub fn read_split(&self, name: SplitName, data: Option<&Path>) -> Result<Split, Error> {
-        let root = self.config.data_root(data)?;
-        self.config.source().read_split(name, &root).map_err(|error| self.missing(error, &root))
+        self.read_data(data, |source, root| source.read_split(name, root))
     }
 
     /// Reads the training pairs of the data that the run was trained on, or of those under the data root
@@ -240,8 +233,7 @@ impl Run {
     /// # Errors
     /// As [`read_split`](Self::read_split).
     pub fn read_training(&self, data: Option<&Path>) -> Result<Split, Error> {
-        let root = self.config.data_root(data)?;
-        self.config.source().read_training(&root).map_err(|error| self.missing(error, &root))
+        self.read_data(data, |source, root| source.read_training(root))
     }
 
     /// Reads a file of queries, in the layout of the configuration's own files, with the queries' ids in
@@ -262,14 +254,11 @@ impl Run {
             None => self.config.data.clone(),
         };
         let source = Source { data: &own, ..self.config.source() };
-        match (self.config.data.has_input_files(), self.config.data_root(data)) {
-            (true, root) => {
-                let root = root?;
-                source.read_queries(file, Some(&root)).map_err(|error| self.missing(error, &root))
-            }
-            // whether the file is one of the data can be told only where these are
-            (false, root) => Ok(source.read_queries(file, root.as_ref().ok())?),
+        if self.config.data.has_input_files() {
+            return self.read_data(data, |_, root| source.read_queries(file, Some(root)));
         }
+        // whether the file is one of the data can be told only where these are
+        Ok(source.read_queries(file, self.config.data_root(data).as_ref().ok())?)
     }
 
     /// For each query the outputs that training pairs give it, as [`Source::known_outputs`] finds them.
@@ -281,9 +270,7 @@ impl Run {
         split: &Split,
         data: Option<&Path>,
     ) -> Result<Vec<Vec<String>>, Error> {
-        let root = self.config.data_root(data)?;
-        let known = self.config.source().known_outputs(split, &root);
-        known.map_err(|error| self.missing(error, &root))
+        self.read_data(data, |source, root| source.known_outputs(split, root))
     }
 
     /// The file of candidate lists that the configuration names, under the data root.
@@ -296,9 +283,15 @@ impl Run {
         if file.exists() { Ok(Some(file)) } else { Err(self.not_found(file)) }
     }
 
-    /// An error of reading the data, which for a file that is gone says how to name the data root.
-    pub(super) fn missing(&self, error: dsokr_data::Error, root: &DataRoot) -> Error {
-        match error {
+    /// What is read of the data under `data`, or where the run was trained; the error for a file that is gone says how
+    /// to name the data root.
+    pub(super) fn read_data<T>(
+        &self,
+        data: Option<&Path>,
+        read: impl FnOnce(Source, &DataRoot) -> Result<T, dsokr_data::Error>,
+    ) -> Result<T, Error> {
+        let root = self.config.data_root(data)?;
+        read(self.config.source(), &root).map_err(|error| match error {
             dsokr_data::Error::Io { path, source }
                 if source.kind() == std::io::ErrorKind::NotFound
                     && root.folder().is_some_and(|folder| path.starts_with(folder)) =>
@@ -306,7 +299,7 @@ impl Run {
                 self.not_found(path)
             }
             other => other.into(),
-        }
+        })
     }
 
     fn not_found(&self, path: PathBuf) -> Error {

@@ -112,6 +112,11 @@ pub(crate) fn read_json<T: DeserializeOwned>(file: &Path) -> Result<Option<T>, E
     parsed.map(Some).map_err(|e| Error::run(file, e.to_string()))
 }
 
+/// As [`read_json`], of a file that a run does not lack.
+pub(crate) fn read_needed<T: DeserializeOwned>(file: &Path) -> Result<T, Error> {
+    read_json(file)?.ok_or_else(|| Error::NotFound { path: file.into(), hint: String::new() })
+}
+
 /// Replaces a text file atomically.
 pub(crate) fn write_text(file: &Path, text: &str) -> Result<(), Error> {
     Ok(write_atomically(file, |out| out.write_all(text.as_bytes()))?)

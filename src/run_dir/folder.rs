@@ -96,7 +96,9 @@ impl Folder {
             return Err(Error::run(path, message));
         }
         files::check_fingerprints(path)?;
-        Ok(Config::load(&file)?.trained_on(files::load_data_folder(path)?))
+        let mut config = Config::load(&file)?;
+        config.trained_on = files::load_data_folder(path)?;
+        Ok(config)
     }
 
     /// The run directory.
@@ -170,12 +172,7 @@ impl Folder {
         write_text(&file, &kept.flat_map(|line| [line, "\n"]).collect::<String>())
     }
 
-    /// The lines of `log.jsonl`; an unfinished last one is left out.
-    pub(crate) fn log_lines(&self) -> Result<Vec<LogLine<Scores>>, Error> {
-        Self::log(&self.path).map(Option::unwrap_or_default)
-    }
-
-    /// As [`log_lines`](Self::log_lines), of the run at `path`; none where there is no log.
+    /// The lines of `log.jsonl` of the run at `path`, without an unfinished last one; none where there is no log.
     pub(crate) fn log(path: &Path) -> Result<Option<Vec<LogLine<Scores>>>, Error> {
         let file = path.join(LOG);
         let Some(text) = read_optional(&file)? else { return Ok(None) };

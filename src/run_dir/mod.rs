@@ -51,8 +51,8 @@ mod tensorboard;
 pub use curves::{EmbeddingCurve, EmbeddingPoint, LearningCurve};
 pub(crate) use files::{
     BASIS, CANDIDATES, CHECKPOINT, EXAMPLES, FEATURES, HELD_OUT, HELD_OUT_PART, LABELS, MEMBERS,
-    OUTPUTS, RULE, SCALING, SECOND_LOOK, SECOND_LOOK_PART, SHARDS, read_json, read_optional,
-    replace_json, save_data_folder, write_text,
+    OUTPUTS, RULE, SCALING, SECOND_LOOK, SECOND_LOOK_PART, SHARDS, read_json, read_needed,
+    read_optional, replace_json, save_data_folder, write_text,
 };
 pub use folder::Folder;
 pub(crate) use folder::{PreparationFiles, check_preparation, validation_scalars};

@@ -250,9 +250,7 @@ fn over_seeds(keys: &[String], runs: &[SweepRun]) -> Vec<SeedSpread> {
 
 /// Axes whose ranges have fractions where the key has, also if both ends are whole.
 fn of_type(axes: &[Axis], base: &Checked) -> Result<Vec<Axis>, Error> {
-    let text = base.to_toml()?;
-    let table: toml::Table =
-        text.parse().map_err(|e: toml::de::Error| Error::Serialise(e.to_string()))?;
+    let table = base.to_table()?;
     let of_type = |axis: &Axis| {
         let mut parts = axis.key.split('.').map(str::trim);
         let value = parts.next().and_then(|first| table.get(first));

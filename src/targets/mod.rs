@@ -2,7 +2,7 @@
 
 mod output_space;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::OnceLock;
 
 use dsokr_basis::features::{DenseRows, PartRows};
@@ -101,19 +101,23 @@ impl OutputTargets {
 const BLOCK: usize = 4096;
 
 /// The outputs of the training pairs, from which targets are made.
+#[derive(Clone)]
 pub struct TrainingOutputs<'a> {
-    config: &'a Checked,
-    dataset: &'a Dataset,
+    /// The configuration.
+    pub config: &'a Checked,
+    /// The data.
+    pub dataset: &'a Dataset,
     /// As indices, one for each training pair.
     indices: Vec<usize>,
     /// Outputs that belong to no pair, as indices; few learners need them.
     unlabelled: OnceLock<Vec<usize>>,
-    /// The directory of a resumed run.
-    resumed: Option<PathBuf>,
+    /// The directory of a resumed run, which holds the files of the preparation already.
+    pub resumed: Option<&'a Path>,
     /// A basis that has been fitted already.
     ready: Option<Basis>,
     kernel: OnceLock<Kernel>,
-    systems: LastSystem,
+    /// The factored system of kernel machines with the same inputs.
+    pub(crate) systems: LastSystem,
 }
 
 impl<'a> TrainingOutputs<'a> {
@@ -121,7 +125,7 @@ impl<'a> TrainingOutputs<'a> {
     pub(crate) fn new(
         config: &'a Checked,
         dataset: &'a Dataset,
-        resumed: Option<&Path>,
+        resumed: Option<&'a Path>,
         systems: LastSystem,
     ) -> Self {
         Self {
@@ -129,7 +133,7 @@ impl<'a> TrainingOutputs<'a> {
             dataset,
             indices: dataset.train.outputs.iter().flatten().copied().collect(),
             unlabelled: OnceLock::new(),
-            resumed: resumed.map(Path::to_path_buf),
+            resumed,
             ready: None,
             kernel: OnceLock::new(),
             systems,
@@ -138,15 +142,7 @@ impl<'a> TrainingOutputs<'a> {
 
     /// The same outputs with a basis that has been fitted.
     pub(crate) fn with_basis(&self, basis: Basis) -> Self {
-        let (indices, unlabelled) = (self.indices.clone(), self.unlabelled.clone());
-        let (kernel, systems) = (self.kernel.clone(), self.systems.clone());
-        let (resumed, ready) = (None, Some(basis));
-        Self { indices, unlabelled, resumed, ready, kernel, systems, ..*self }
-    }
-
-    /// The configuration.
-    pub fn config(&self) -> &'a Checked {
-        self.config
+        Self { resumed: None, ready: Some(basis), ..self.clone() }
     }
 
     /// Number of training pairs.
@@ -197,21 +193,6 @@ impl<'a> TrainingOutputs<'a> {
         let kernel = self.config.output.single_kernel()?;
         let kernel = kernel.fit("output.kernel", &self.rows(), self.config.seed)?;
         Ok(self.kernel.get_or_init(|| kernel))
-    }
-
-    /// The factored system of kernel machines with the same inputs.
-    pub(crate) fn systems(&self) -> &LastSystem {
-        &self.systems
-    }
-
-    /// The directory of a resumed run, which holds the files of the preparation already.
-    pub fn resumed(&self) -> Option<&Path> {
-        self.resumed.as_deref()
-    }
-
-    /// The data.
-    pub fn dataset(&self) -> &'a Dataset {
-        self.dataset
     }
 
     /// Whether the configuration's kernels have weights that are to be fitted.
