@@ -8,6 +8,7 @@ use crate::{Masks, Pass};
 /// A Burn module that maps a batch of inputs to coordinates in the sketched eigenbasis.
 ///
 /// An implementation collates the batch itself (padding, offsets, …) on the device of its parameters.
+#[expect(unused_variables)]
 pub trait Encoder: Module + ModuleDisplay {
     /// One input, prepared once before training: token ids, a sparse row, a feature vector.
     type Input: Send + Sync;
@@ -24,14 +25,12 @@ pub trait Encoder: Module + ModuleDisplay {
     /// The cost of one input in any unit, such as tokens. Batches group inputs of similar length, so
     /// that padding costs little. By default all inputs have the same length.
     fn length(&self, input: &Self::Input) -> usize {
-        let _ = input;
         1
     }
 
     /// Number of entries of an input, such as tokens, that [`entry_dropout`](Pass::entry_dropout) counts one by one
     /// (default: none).
     fn entries(&self, input: &Self::Input) -> usize {
-        let _ = input;
         0
     }
 

@@ -8,7 +8,7 @@ use burn::backend::flex::FlexTensor;
 use rayon::prelude::*;
 
 use super::operation::{
-    CpuOp, Parallelism, Product, Shared, UninitBuffer, View, contiguous, sides, values, wrap,
+    CpuOp, Parallelism, Product, Shared, View, contiguous, sides, values, wrap,
 };
 use super::simd::{exp, largest, masked, simd, sum};
 use crate::{Dropout, Precision};
@@ -89,8 +89,8 @@ impl<const N: usize> CpuOp<N> for Attention {
         let ((d, all), (rows, _)) = (self.all_heads(&inputs), sides(&inputs[0]));
         let width = d / self.heads;
         let scale = 1.0 / (width as f32).sqrt();
-        let mut result = UninitBuffer::new(rows * d);
-        let target = Shared(result.as_mut_ptr());
+        let mut result = Box::new_uninit_slice(rows * d);
+        let target = Shared(result.as_mut_ptr().cast());
         let mut log_sums = vec![0.0f32; all.iter().map(|head| head.queries).sum()];
         let all_sums = Shared(log_sums.as_mut_ptr());
         all.par_iter().for_each_init(Vec::new, |scratch: &mut Vec<f32>, head| {
@@ -131,7 +131,7 @@ impl<const N: usize> CpuOp<N> for Attention {
             }
         });
         // SAFETY: the heads of all texts cover all rows
-        let y = wrap(unsafe { result.written() }, [rows, d]);
+        let y = wrap(unsafe { result.assume_init() }, [rows, d]);
         (y, (inputs, log_sums))
     }
 
@@ -148,8 +148,9 @@ impl<const N: usize> CpuOp<N> for Attention {
         }
         let dy = contiguous(dy);
         let (d, all) = self.all_heads(&inputs);
-        let mut gradients = inputs.each_ref().map(|input| UninitBuffer::new(values(input).len()));
-        let starts = gradients.each_mut().map(UninitBuffer::as_mut_ptr);
+        let mut gradients =
+            inputs.each_ref().map(|input| Box::<[f32]>::new_uninit_slice(values(input).len()));
+        let starts = gradients.each_mut().map(|gradient| gradient.as_mut_ptr().cast::<f32>());
         // SAFETY: gradients lie as their inputs do, and keys and values side by side behind the queries of one input
         let targets = unsafe {
             let keys = starts[N - 1].add(if N == 1 { d } else { 0 });
@@ -209,7 +210,7 @@ impl<const N: usize> CpuOp<N> for Attention {
         let all = gradients.into_iter().zip(&inputs).zip(wanted);
         let mut all = all.map(|((gradient, input), wanted)| {
             // SAFETY: every row has been written, since texts have no padding
-            let written = unsafe { gradient.written() };
+            let written = unsafe { gradient.assume_init() };
             wanted.then(|| wrap(written, input.layout().shape().clone()))
         });
         std::array::from_fn(|_| all.next().flatten())

@@ -3,9 +3,7 @@ use std::mem::MaybeUninit;
 use burn::backend::flex::FlexTensor;
 use rayon::prelude::*;
 
-use super::operation::{
-    CpuOp, Parallelism, Product, UninitBuffer, View, contiguous, owned, sides, values, wrap,
-};
+use super::operation::{CpuOp, Parallelism, Product, View, contiguous, owned, sides, values, wrap};
 use super::simd::{masked, normal, simd};
 use crate::{Dropout, Precision};
 
@@ -98,13 +96,13 @@ fn filled(
     precision: Precision,
 ) -> FlexTensor {
     let (rows, columns, _) = sizes;
-    let mut target = UninitBuffer::new(rows * columns);
+    let mut target = Box::new_uninit_slice(rows * columns);
     let product =
         Product { sizes, a, b, factor: 1.0, bias, precision, threads: Parallelism::Rayon(0) };
     // SAFETY: the target is new and has these sizes, and all of it is written
     let filled = unsafe {
-        product.write(target.as_mut_ptr(), columns);
-        target.written()
+        product.write(target.as_mut_ptr().cast(), columns);
+        target.assume_init()
     };
     wrap(filled, [rows, columns])
 }
@@ -125,10 +123,10 @@ fn of_product(
 
 /// `dropout(gelu(x w + b))` for the input `x w`, which is replaced by the derivative, so that the backward
 /// pass is one product. Adding the bias here saves a pass over memory.
-fn gelu(input: &mut [f32], bias: &[f32], dropout: Option<Dropout>) -> Vec<f32> {
+fn gelu(input: &mut [f32], bias: &[f32], dropout: Option<Dropout>) -> Box<[f32]> {
     let width = bias.len();
-    let mut y = UninitBuffer::new(input.len());
-    let tasks = y.places().par_chunks_mut(ROWS * width).zip(input.par_chunks_mut(ROWS * width));
+    let mut y = Box::new_uninit_slice(input.len());
+    let tasks = y.par_chunks_mut(ROWS * width).zip(input.par_chunks_mut(ROWS * width));
     tasks.enumerate().for_each(|(task, (y, slope))| {
         let dropout = dropout.map(|mask| mask.after((task * ROWS * width) as u32));
         simd!((
@@ -150,7 +148,7 @@ fn gelu(input: &mut [f32], bias: &[f32], dropout: Option<Dropout>) -> Vec<f32> {
         });
     });
     // SAFETY: y is as long as the input, a multiple of the width, so the rows cover it
-    unsafe { y.written() }
+    unsafe { y.assume_init() }
 }
 
 /// [`gelu`] without a derivative.

@@ -4,7 +4,7 @@ use burn::backend::flex::FlexTensor;
 use rayon::prelude::*;
 
 use super::linear::{ROWS, add_up};
-use super::operation::{CpuOp, UninitBuffer, owned, sides, values, wrap};
+use super::operation::{CpuOp, owned, sides, values, wrap};
 use super::simd::{masked, simd, sum};
 use crate::Dropout;
 
@@ -42,9 +42,8 @@ impl CpuOp<5> for ResidualNorm {
         let (gamma, dropout) = (values(&gamma), self.dropout);
         let places = dy.storage_mut::<f32>();
         let width = gamma.len();
-        let mut dr = UninitBuffer::new(if dropout.is_some() { places.len() } else { 0 });
-        let mut dr_tasks: Vec<&mut [MaybeUninit<f32>]> =
-            dr.places().chunks_mut(ROWS * width).collect();
+        let mut dr = Box::new_uninit_slice(if dropout.is_some() { places.len() } else { 0 });
+        let mut dr_tasks: Vec<&mut [MaybeUninit<f32>]> = dr.chunks_mut(ROWS * width).collect();
         dr_tasks.resize_with(inverse.len().div_ceil(ROWS), || &mut []);
         let sums: Vec<[Vec<f32>; 3]> = places
             .par_chunks_mut(ROWS * width)
@@ -95,7 +94,7 @@ impl CpuOp<5> for ResidualNorm {
         // without dropout the two summands have the same gradient
         let dr = match dropout {
             // SAFETY: every row has been written
-            Some(_) => wrap(unsafe { dr.written() }, shape),
+            Some(_) => wrap(unsafe { dr.assume_init() }, shape),
             None => dy.clone(),
         };
         let [dbias, dgamma, dbeta] = vectors;
@@ -111,14 +110,15 @@ fn forward(
 ) -> (FlexTensor, [Vec<f32>; 2]) {
     let (n, width) = sides(&inputs[0]);
     let [x, r, bias, gamma, beta] = inputs.each_ref().map(values);
-    let mut y = UninitBuffer::new(n * width);
+    let mut y = Box::new_uninit_slice(n * width);
     // a task that keeps nothing reuses one row
     let room = if keep { ROWS * width } else { width };
-    let mut standard = UninitBuffer::new(if keep { n * width } else { n.div_ceil(ROWS) * width });
+    let mut standard =
+        Box::new_uninit_slice(if keep { n * width } else { n.div_ceil(ROWS) * width });
     let mut inverse = vec![0.0f32; n];
     let epsilon = epsilon as f32;
-    let tasks = (y.places().par_chunks_mut(ROWS * width))
-        .zip(standard.places().par_chunks_mut(room))
+    let tasks = (y.par_chunks_mut(ROWS * width))
+        .zip(standard.par_chunks_mut(room))
         .zip(inverse.par_chunks_mut(ROWS))
         .zip(x.par_chunks(ROWS * width).zip(r.par_chunks(ROWS * width)));
     tasks.enumerate().for_each(|(task, (((y, standard), inverse), (x, r)))| {
@@ -153,7 +153,8 @@ fn forward(
         });
     });
     // SAFETY: every row of y has been written, and every row of `standard` if it is kept
-    let (y, standard) =
-        unsafe { (y.written(), if keep { standard.written() } else { Vec::new() }) };
+    let (y, standard) = unsafe {
+        (y.assume_init(), if keep { standard.assume_init().into_vec() } else { Vec::new() })
+    };
     (wrap(y, [n, width]), [standard, inverse])
 }

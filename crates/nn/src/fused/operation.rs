@@ -1,8 +1,9 @@
 //! Operations of the CPU engine with their own backward passes, as operations of Burn, the memory of their tensors, and
 //! products of matrices that lie there.
+//!
+//! Large buffers are not cleared before they are written (`Box::new_uninit_slice`): that would take a tenth of a step's time.
 
 use std::fmt::{self, Debug};
-use std::mem::MaybeUninit;
 
 use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::checkpoint::strategy::{
@@ -134,41 +135,6 @@ impl<Op: CpuOp<N>, const N: usize> Backward<Flex, N> for Step<Op> {
     }
 }
 
-/// Memory that is written before it is read. Clearing the large buffers of a step would take a tenth of
-/// its time.
-pub struct UninitBuffer(Vec<MaybeUninit<f32>>);
-
-impl UninitBuffer {
-    /// Room for `n` values.
-    pub fn new(n: usize) -> Self {
-        let mut values = Vec::with_capacity(n);
-        // SAFETY: the capacity is there, and `MaybeUninit` may be uninitialised
-        unsafe { values.set_len(n) };
-        Self(values)
-    }
-
-    /// The values to write.
-    pub fn places(&mut self) -> &mut [MaybeUninit<f32>] {
-        &mut self.0
-    }
-
-    /// A pointer to the values, for matrix products.
-    pub fn as_mut_ptr(&mut self) -> *mut f32 {
-        self.0.as_mut_ptr().cast()
-    }
-
-    /// The values.
-    ///
-    /// # Safety
-    /// Every value has been written.
-    pub unsafe fn written(self) -> Vec<f32> {
-        let mut values = std::mem::ManuallyDrop::new(self.0);
-        // SAFETY: the same allocation; `MaybeUninit<f32>` has the layout of `f32`, and the caller has
-        // written every value
-        unsafe { Vec::from_raw_parts(values.as_mut_ptr().cast(), values.len(), values.capacity()) }
-    }
-}
-
 /// A pointer to memory. Tasks write disjoint parts of it.
 #[derive(Clone, Copy)]
 pub struct Shared<T>(pub *mut T);
@@ -188,8 +154,8 @@ impl<T: Copy> Shared<T> {
 }
 
 /// A tensor of the given values.
-pub fn wrap(values: Vec<f32>, shape: impl Into<Shape>) -> FlexTensor {
-    FlexTensor::new(Bytes::from_elems(values), Layout::contiguous(shape.into()), DType::F32)
+pub fn wrap(values: impl Into<Vec<f32>>, shape: impl Into<Shape>) -> FlexTensor {
+    FlexTensor::new(Bytes::from_elems(values.into()), Layout::contiguous(shape.into()), DType::F32)
 }
 
 /// The same tensor in row-major order.

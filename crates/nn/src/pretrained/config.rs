@@ -1,5 +1,5 @@
 use std::ops::RangeInclusive;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use dsokr_basis::store::read_text;
 use serde_json::{Map, Value};
@@ -38,9 +38,8 @@ pub(super) struct Config {
 impl Config {
     /// Reads and checks a config.json.
     pub(super) fn read(path: &Path) -> Result<Self, Error> {
-        let json = read_object(path)?;
-        let keys = Keys { path, json: &json };
-        let named = json.get("model_type").and_then(Value::as_str);
+        let keys = JsonFile::read(path)?;
+        let named = keys.json.get("model_type").and_then(Value::as_str);
         let family = FAMILIES.iter().find(|(name, _)| Some(*name) == named);
         let (name, class) = *family.ok_or_else(|| {
             let names = FAMILIES.map(|(name, _)| format!("{name:?}"));
@@ -100,7 +99,7 @@ impl Config {
             recompute: false,
         };
         architecture.validate().map_err(|e| Error::file(path, e))?;
-        Ok(Self { is_bert: name == BERT, class, architecture, json })
+        Ok(Self { is_bert: name == BERT, class, architecture, json: keys.json })
     }
 
     /// The configuration of a body that is written back in 32-bit floats.
@@ -116,23 +115,25 @@ impl Config {
     }
 }
 
-/// Reads a JSON file that holds an object.
-pub(super) fn read_object(path: &Path) -> Result<Map<String, Value>, Error> {
-    let text = read_text(path).map_err(|e| Error::file(path, e))?;
-    serde_json::from_str(&text).map_err(|e| Error::file(path, format!("not a JSON object: {e}")))
+/// Typed access to the keys of a file's JSON object, with errors that name the file, the key and the value.
+pub(super) struct JsonFile {
+    pub(super) path: PathBuf,
+    pub(super) json: Map<String, Value>,
 }
 
-/// Typed access to the keys of a JSON object, with errors that name the file, the key and the value.
-pub(super) struct Keys<'a> {
-    pub(super) path: &'a Path,
-    pub(super) json: &'a Map<String, Value>,
-}
+impl JsonFile {
+    /// Reads a file that holds an object.
+    pub(super) fn read(path: &Path) -> Result<Self, Error> {
+        let text = read_text(path).map_err(|e| Error::file(path, e))?;
+        let json = serde_json::from_str(&text);
+        let json = json.map_err(|e| Error::file(path, format!("not a JSON object: {e}")))?;
+        Ok(Self { path: path.to_path_buf(), json })
+    }
 
-impl Keys<'_> {
     /// The error for a key's value.
     pub(super) fn refuse(&self, key: &str, allowed: &str) -> Error {
         let found = self.json.get(key).map_or_else(|| "nothing".into(), Value::to_string);
-        Error::file(self.path, format!("{key} = {found}: {allowed}"))
+        Error::file(&self.path, format!("{key} = {found}: {allowed}"))
     }
 
     /// What a value is to `read`, which says `None` of a value that is not allowed; `default` stands for a missing key,

@@ -9,7 +9,7 @@ use half::{bf16, f16};
 use pytorch_reader::PytorchReader;
 use serde_json::Value;
 
-use super::config::{Keys, read_object};
+use super::config::JsonFile;
 use crate::Error;
 
 /// The possible weight files, the preferred one first.
@@ -66,12 +66,10 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, Error> {
     if path.extension().is_none_or(|extension| extension != "json") {
         return Ok(vec![path.to_path_buf()]);
     }
-    let json = read_object(path)?;
-    let refuse = || {
-        let allowed = "an object whose values are names of files in the same folder";
-        Keys { path, json: &json }.refuse("weight_map", allowed)
-    };
-    let map = json.get("weight_map").and_then(Value::as_object).ok_or_else(refuse)?;
+    let index = JsonFile::read(path)?;
+    let allowed = "an object whose values are names of files in the same folder";
+    let refuse = || index.refuse("weight_map", allowed);
+    let map = index.json.get("weight_map").and_then(Value::as_object).ok_or_else(refuse)?;
     let mut names = BTreeSet::new();
     for name in map.values() {
         let name = name.as_str().ok_or_else(refuse)?;

@@ -1,14 +1,14 @@
 use std::path::{Path, PathBuf};
 
 use dsokr_basis::store::read_text;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokenizers::models::wordpiece::WordPiece;
 use tokenizers::normalizers::{BertNormalizer, Precompiled};
 use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
 use tokenizers::processors::bert::BertProcessing;
 use tokenizers::{AddedToken, PostProcessor, TruncationDirection};
 
-use super::config::{Keys, read_object};
+use super::config::JsonFile;
 use crate::Error;
 use crate::error::check;
 
@@ -53,9 +53,11 @@ impl Tokenizer {
     /// `tokenizer_class`.
     pub(super) fn from_vocabulary(path: &Path, word_pieces: bool) -> Result<Self, Error> {
         let settings = path.with_file_name("tokenizer_config.json");
-        let json = if settings.exists() { read_object(&settings)? } else { Default::default() };
-        let keys = Keys { path: &settings, json: &json };
-        match json.get("tokenizer_class").map(|class| class.as_str().unwrap_or_default()) {
+        let keys = match settings.exists() {
+            true => JsonFile::read(&settings)?,
+            false => JsonFile { path: settings, json: Map::new() },
+        };
+        match keys.json.get("tokenizer_class").map(|class| class.as_str().unwrap_or_default()) {
             Some("BertTokenizer" | "BertTokenizerFast") => {}
             None if word_pieces => {}
             _ => {

@@ -1,7 +1,6 @@
 //! Batches and their shares, learning rates, and the best evaluation.
 
 use std::cell::RefCell;
-use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use burn::module::{Module, Param};
@@ -90,7 +89,7 @@ fn shares_cover_a_batch_and_are_balanced() {
     };
     for size in 1..6 {
         for n in [1, 2, 3, 7, 64] {
-            check(size, &Range::from(0..n).map(|i| 1 + i * i).collect::<Vec<_>>());
+            check(size, &(0..n).map(|i| 1 + i * i).collect::<Vec<_>>());
         }
     }
     // lengths may all be zero
