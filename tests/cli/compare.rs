@@ -123,6 +123,7 @@ fn a_sweep_over_seeds_has_means_and_deviations() {
     let text = sweep("1,2", &sizes);
     assert!(text.contains("| [8, 2] | mrr | ") && text.contains("| 1, 2 |"), "{text}");
     assert!(text.contains("| encoder.hidden | validation metric | ") && text.contains("best: "));
+    assert!(sandbox.read("sizes/sweep.svg").contains(">[8, 2]</text>"));
     // commas and blanks are in no folder's name, and yet folders differ
     let folders = std::fs::read_dir(sandbox.path("sizes")).unwrap();
     let runs = folders.filter(|entry| entry.as_ref().unwrap().path().is_dir()).count();
@@ -152,7 +153,10 @@ fn sweeps_try_all_settings_and_go_on_where_they_stopped() {
     let csv = sandbox.read("sweep/sweep.csv");
     assert!(csv.starts_with("training.learning_rate,sketch.size,mrr,"), "{csv}");
     assert_eq!(csv.lines().count(), 5);
-    assert!(sandbox.read("sweep/sweep.svg").starts_with("<svg"));
+    let svg = sandbox.read("sweep/sweep.svg");
+    for tick in ["10⁻⁵", "10⁻⁴", "0.001", "0.01", "5", "10", "15", "20"] {
+        assert!(svg.contains(&format!(" text-anchor=\"middle\">{tick}</text>")), "{tick}: {svg}");
+    }
     let kept: Value = serde_json::from_str(&sandbox.read("sweep/sweep.json")).unwrap();
     assert_eq!(kept, found);
 

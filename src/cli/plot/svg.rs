@@ -1,43 +1,19 @@
 //! Drawings as SVG documents.
 
-use std::fmt::Write;
-
 /// A position in points, from the top left.
 pub type Point = (f64, f64);
 
-/// Red, green and blue, as SVG writes them.
-pub type Color = &'static str;
-
-pub const BLACK: Color = "#000000";
-pub const LIGHT: Color = "#e2e2e2";
+pub const BLACK: &str = "#000000";
+pub const LIGHT: &str = "#e2e2e2";
 
 /// Colours of series. They differ in lightness too, so colour-blind readers can distinguish them (Okabe
 /// and Ito 2008).
-pub const COLORS: [Color; 7] =
+pub const COLORS: [&str; 7] =
     ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#3c3c3c"];
 
-/// How a line is drawn.
-#[derive(Clone, Copy, Debug)]
-pub struct Stroke {
-    pub color: Color,
-    /// In points.
-    pub width: f64,
-    pub dashed: bool,
-}
-
-impl Stroke {
-    pub fn new(color: Color, width: f64) -> Self {
-        Self { color, width, dashed: false }
-    }
-}
-
-/// The part of a text that lies at its position, as SVG names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Anchor {
-    Start,
-    Middle,
-    End,
-}
+/// What a text has at its position: the middle, or the end; without either, the start.
+pub const MIDDLE: &str = " text-anchor=\"middle\"";
+pub const END: &str = " text-anchor=\"end\"";
 
 /// A figure on white ground; later parts cover earlier ones.
 pub struct Drawing(String);
@@ -57,58 +33,33 @@ impl Drawing {
         self.0 + "</svg>\n"
     }
 
-    pub fn line(&mut self, points: &[Point], Stroke { color, width, dashed }: Stroke) {
+    pub fn line(&mut self, points: &[Point], color: &str, width: f64, dashed: bool) {
         let dashes = if dashed { " stroke-dasharray=\"3 2\"" } else { "" };
-        // writing to a string cannot fail
-        let _ = writeln!(
-            self.0,
+        self.0 += &format!(
             "<polyline points=\"{}\" fill=\"none\" stroke=\"{color}\" stroke-width=\"{width}\" \
-             stroke-linejoin=\"round\"{dashes}/>",
+             stroke-linejoin=\"round\"{dashes}/>\n",
             list(points)
         );
     }
 
     /// A closed polygon.
-    pub fn area(&mut self, points: &[Point], color: Color, opacity: f64) {
+    pub fn area(&mut self, points: &[Point], color: &str, opacity: f64) {
         let points = list(points);
-        let opacity = match opacity < 1.0 {
-            true => format!(" fill-opacity=\"{opacity}\""),
-            false => String::new(),
-        };
-        let _ = writeln!(self.0, "<polygon points=\"{points}\" fill=\"{color}\"{opacity}/>");
-    }
-
-    /// A line of text of a size in points, at a point of its baseline.
-    pub fn text(&mut self, at: Point, text: &str, size: f64, anchor: Anchor) {
-        self.turned(at, text, size, anchor, "");
-    }
-
-    /// A text that is read from bottom to top.
-    pub fn upward_text(&mut self, (x, y): Point, text: &str, size: f64) {
-        let turned = format!(" transform=\"rotate(-90 {x:.2} {y:.2})\"");
-        self.turned((x, y), text, size, Anchor::Middle, &turned);
-    }
-
-    fn turned(&mut self, (x, y): Point, text: &str, size: f64, anchor: Anchor, turned: &str) {
-        let anchor = match anchor {
-            Anchor::Start => "",
-            Anchor::Middle => " text-anchor=\"middle\"",
-            Anchor::End => " text-anchor=\"end\"",
-        };
-        let text = escape(text);
-        let _ = writeln!(
-            self.0,
-            "<text x=\"{x:.2}\" y=\"{y:.2}\" font-size=\"{size}\"{anchor}{turned}>{text}</text>"
+        self.0 += &format!(
+            "<polygon points=\"{points}\" fill=\"{color}\" fill-opacity=\"{opacity}\"/>\n"
         );
     }
 
-    /// A disc, as a polygon.
-    pub fn disc(&mut self, (x, y): Point, radius: f64, color: Color) {
-        let corner = |step: u32| {
-            let (sin, cos) = (f64::from(step) * std::f64::consts::TAU / 16.0).sin_cos();
-            (x + radius * cos, y + radius * sin)
-        };
-        self.area(&(0..16).map(corner).collect::<Vec<_>>(), color, 1.0);
+    pub fn disc(&mut self, (x, y): Point, radius: f64, color: &str) {
+        self.0 +=
+            &format!("<circle cx=\"{x:.2}\" cy=\"{y:.2}\" r=\"{radius}\" fill=\"{color}\"/>\n");
+    }
+
+    /// A line of text of a size in points, at a point of its baseline, with further attributes.
+    pub fn text(&mut self, (x, y): Point, text: &str, size: f64, more: &str) {
+        let text = escape(text);
+        self.0 +=
+            &format!("<text x=\"{x:.2}\" y=\"{y:.2}\" font-size=\"{size}\"{more}>{text}</text>\n");
     }
 }
 
@@ -119,6 +70,35 @@ fn list(points: &[Point]) -> String {
 
 /// Text as XML holds it; control characters become blanks.
 fn escape(text: &str) -> String {
-    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let text = text.replace(char::is_control, " ");
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// Widths of the printable characters of ASCII in DejaVu Sans, in thousandths of the size of the type.
+#[rustfmt::skip]
+const WIDTHS: [u16; 95] = [
+    318, 401, 460, 838, 636, 950, 780, 275, 390, 390, 500, 838, 318, 361, 318, 337, 636, 636, 636,
+    636, 636, 636, 636, 636, 636, 636, 337, 337, 838, 838, 838, 531, 1000, 684, 686, 698, 770, 632,
+    575, 775, 752, 295, 295, 656, 557, 863, 748, 787, 603, 787, 695, 635, 611, 732, 684, 989, 685,
+    611, 685, 390, 337, 390, 838, 500, 500, 613, 635, 550, 635, 615, 352, 635, 634, 278, 278, 579,
+    278, 974, 634, 612, 635, 635, 411, 521, 392, 634, 592, 818, 592, 592, 525, 636, 337, 636, 838,
+];
+
+/// About the width of any other character.
+const OTHER: u16 = 650;
+
+/// Width of a text, in points.
+pub fn width(text: &str, size: f64) -> f64 {
+    let one = |character: char| {
+        let place = (character as usize).checked_sub(usize::from(b' '));
+        f64::from(place.and_then(|place| WIDTHS.get(place)).copied().unwrap_or(OTHER))
+    };
+    text.chars().map(one).sum::<f64>() * size / 1000.0
+}
+
+/// The text cut to a width in points, with an ellipsis if it does not fit.
+pub fn fitted(text: &str, size: f64, most: f64) -> String {
+    let cuts = text.char_indices().rev().map(|(end, _)| text[..end].to_owned() + "…");
+    let all = [text.to_owned()].into_iter().chain(cuts);
+    all.into_iter().find(|text| width(text, size) <= most).unwrap_or_default()
 }
