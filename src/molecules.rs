@@ -1,7 +1,7 @@
-use dsokr_data::{Inputs, Structure, Truth};
+use dsokr_data::{Inputs, Truth};
 use dsokr_decode::Candidates;
 use dsokr_molecule::ged::{EditDistance, Limit, edit_distance};
-use dsokr_molecule::graph::{Graph, NamedGraph};
+use dsokr_molecule::graph::Graph;
 use dsokr_molecule::{Molecule, svg_column, svg_pair, svg_text};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -143,48 +143,38 @@ pub fn drawing(
     };
     let texts = inputs.texts().unwrap_or_default();
     let mut documents = Vec::new();
-    for (query, (truth, predicted)) in truth.iter().zip(&predicted).enumerate() {
-        let (a, b) = (truth.graph, predicted.graph);
+    for (query, ((a, svg, name), (b, predicted_svg, predicted))) in
+        truth.iter().zip(&predicted).enumerate()
+    {
         let found = edit_distance(a, b, &limit(a, b));
         let edits = match found.exact() {
             Some(1) => "1 edit".to_owned(),
             Some(edits) => format!("{edits} edits"),
             None => format!("{} to {} edits", found.lower, found.upper),
         };
-        let captions =
-            [format!("true{}", truth.name), format!("predicted{}, {edits}", predicted.name)];
+        let captions = [format!("true{name}"), format!("predicted{predicted}, {edits}")];
         documents.extend(texts.get(query).map(|text| svg_text(text)));
-        documents.push(svg_pair((&truth.svg, &captions[0]), (&predicted.svg, &captions[1])));
+        documents.push(svg_pair((svg, &captions[0]), (predicted_svg, &captions[1])));
     }
     Ok(Some(svg_column(&documents)))
 }
 
-/// An output as it is drawn.
-struct Drawn<'a> {
-    graph: &'a Graph,
-    svg: String,
-    /// What the caption says after *true* or *predicted*.
-    name: String,
-}
+/// An output as it is drawn: its graph, its drawing, and what the caption says after *true* or *predicted*.
+type Drawn<'a> = (&'a Graph, String, String);
 
 /// The first `count` outputs; none if they are neither molecules nor graphs.
 fn drawn(outputs: &Truth, count: usize) -> Result<Option<Vec<Drawn<'_>>>, Error> {
     Ok(match outputs {
         Truth::Molecules(all) => {
-            Some(all.iter().take(count).map(Drawn::molecule).collect::<Result<_, Error>>()?)
+            let drawn = all.iter().take(count).map(|own| {
+                Ok::<_, Error>((&own.graph, own.molecule()?.svg(), format!(": {}", own.smiles)))
+            });
+            Some(drawn.collect::<Result<_, _>>()?)
         }
-        Truth::Graphs(all) => Some(all.iter().take(count).map(Drawn::graph).collect()),
+        Truth::Graphs(all) => {
+            let drawn = all.iter().take(count);
+            Some(drawn.map(|own| (&own.graph, own.svg(), String::new())).collect())
+        }
         Truth::Labels(_) | Truth::Rankings(_) => None,
     })
-}
-
-impl<'a> Drawn<'a> {
-    fn molecule(own: &'a Structure) -> Result<Self, Error> {
-        let (svg, name) = (own.molecule()?.svg(), format!(": {}", own.smiles));
-        Ok(Self { graph: &own.graph, svg, name })
-    }
-
-    fn graph(own: &'a NamedGraph) -> Self {
-        Self { graph: &own.graph, svg: own.svg(), name: String::new() }
-    }
 }

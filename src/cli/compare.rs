@@ -21,36 +21,14 @@ pub struct Arguments {
     #[command(flatten)]
     queries: Queries,
     /// The format: text, markdown, latex (a tabular for booktabs), csv or json.
-    #[arg(long, default_value = "text", group = "shape")]
+    #[arg(long, default_value = "text", conflicts_with = "json")]
     format: Format,
-    /// The same as --format markdown.
-    #[arg(long, group = "shape")]
-    markdown: bool,
-    /// The same as --format latex.
-    #[arg(long, group = "shape")]
-    latex: bool,
-    /// The same as --format csv.
-    #[arg(long, group = "shape")]
-    csv: bool,
     /// The same as --format json: one JSON object.
-    #[arg(long, group = "shape")]
+    #[arg(long)]
     json: bool,
     /// The device: cpu, wgpu, cuda or cuda:NUMBER.
     #[arg(long, default_value_t)]
     device: Processor,
-}
-
-impl Arguments {
-    fn format(&self) -> Format {
-        let flags = [
-            (self.markdown, Format::Markdown),
-            (self.latex, Format::Latex),
-            (self.csv, Format::Csv),
-            (self.json, Format::Json),
-        ];
-        let given = flags.into_iter().find(|(given, _)| *given);
-        given.map_or(self.format, |(_, format)| format)
-    }
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
@@ -69,5 +47,5 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         evaluated.push(EvaluatedRun { name, queries: asked.split().names(), evaluation });
     }
     let comparison = compare(&evaluated, RESAMPLES, runs[0].config().seed)?;
-    print(&comparison.render(arguments.format())?)
+    print(&comparison.render(if arguments.json { Format::Json } else { arguments.format })?)
 }

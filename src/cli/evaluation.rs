@@ -7,14 +7,13 @@ use crate::basis::Processes;
 use crate::basis::store::write_atomically;
 use crate::data::config::OnBadRow;
 use crate::data::{Inputs, SplitName, Truth};
-use crate::decode::Rank;
 use crate::decode::report::{Comparison, Difference, compare};
 use crate::device::Processor;
 use crate::run::{
     EnsembleRun, LearningCurve, QueryAnswers, QueryRequest, Run, check_output, counts_line,
     metrics_table,
 };
-use crate::{EXAMPLES, Error, Evaluation, Metric, RESAMPLES, Scores, drawing, intervals};
+use crate::{EXAMPLES, Error, Metric, RESAMPLES, Scores, drawing, intervals};
 use serde::Serialize;
 
 use crate::cli::output::{print, print_json};
@@ -110,9 +109,6 @@ struct Own {
 /// The most members that figures show beside their ensemble.
 const DRAWN: usize = 5;
 
-/// Ranks of the gold candidates under a run or an ensemble, with its name.
-type NamedRanks = (String, Vec<Option<Rank>>);
-
 fn split(text: &str) -> Result<SplitName, String> {
     match text {
         "validation" => Ok(SplitName::Validation),
@@ -179,9 +175,14 @@ impl Shown {
         let mut ranks = vec![(runs.names()[0].clone(), evaluation.ranks.clone())];
         if runs.members().len() > 1 {
             ranks[0].0 = "ensemble".into();
-            let own: Vec<NamedRanks>;
-            (found.members, own) = each(runs, asked)?;
-            ranks.extend(own.into_iter().take(DRAWN));
+            for (at, evaluation) in runs.evaluate_members(asked)?.into_iter().enumerate() {
+                let weight = runs.rule.weights().map(|weights| weights[at]);
+                let (run, metrics) = (runs.names()[at].clone(), evaluation.scores);
+                if at < DRAWN {
+                    ranks.push((run.clone(), evaluation.ranks));
+                }
+                found.members.push(Own { run, weight, metrics });
+            }
         }
         if let Some(name) = &self.against {
             let other = EnsembleRun::open(std::slice::from_ref(name), &device.open()?)?;
@@ -259,16 +260,6 @@ fn curves(folders: &[PathBuf]) -> Result<Vec<(String, LearningCurve)>, Error> {
         (name, curve.clone())
     };
     Ok(all.iter().map(named).collect())
-}
-
-/// The metrics of each run alone, and its ranks.
-fn each(runs: &EnsembleRun, asked: &QueryAnswers) -> Result<(Vec<Own>, Vec<NamedRanks>), Error> {
-    let own = |(at, evaluation): (usize, Evaluation)| {
-        let weight = runs.rule.weights().map(|weights| weights[at]);
-        let (run, metrics) = (runs.names()[at].clone(), evaluation.scores);
-        (Own { run: run.clone(), weight, metrics }, (run, evaluation.ranks))
-    };
-    Ok(runs.evaluate_members(asked)?.into_iter().enumerate().map(own).unzip())
 }
 
 /// Draws the first `count` true molecules or graphs beside the predicted ones.

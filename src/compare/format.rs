@@ -1,18 +1,12 @@
 //! Comparisons as tables.
 
-use std::str::FromStr;
-
-use serde::Deserialize;
-use serde::de::IntoDeserializer;
-use serde::de::value::Error as ValueError;
-
 use super::{MetricComparison, RunComparison, RunValue};
 use crate::Error;
 use crate::table::{Table, interval, places};
 
 /// How a comparison is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "command", derive(clap::ValueEnum))]
 pub enum Format {
     /// Columns aligned by spaces.
     Text,
@@ -24,14 +18,6 @@ pub enum Format {
     Csv,
     /// One JSON object.
     Json,
-}
-
-impl FromStr for Format {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        Self::deserialize(text.into_deserializer()).map_err(|error: ValueError| error.to_string())
-    }
 }
 
 impl RunComparison {

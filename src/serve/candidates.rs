@@ -12,7 +12,7 @@ use super::Limits;
 use super::description::Outputs;
 use super::model::Model;
 use super::problem::Problem;
-use super::queries::{Endpoint, Queries};
+use super::queries::{About, Asked, Endpoint};
 use crate::Error;
 
 /// Queries: exactly one of `texts` and `vectors`.
@@ -107,11 +107,8 @@ pub(super) struct MoleculeProperties {
 /// Predicted coordinates.
 #[derive(Serialize, ToSchema)]
 pub(super) struct EmbedResponse {
-    /// The model.
-    pub model: String,
-    /// As of a search.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub notice: Option<String>,
+    #[serde(flatten)]
+    pub about: About,
     /// The coordinates of each query, before any scaling of `decoding`.
     pub coordinates: Vec<Vec<f32>>,
 }
@@ -119,11 +116,8 @@ pub(super) struct EmbedResponse {
 /// Ranks of candidates.
 #[derive(Serialize, ToSchema)]
 pub(super) struct RankResponse {
-    /// The model.
-    pub model: String,
-    /// As of a search.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub notice: Option<String>,
+    #[serde(flatten)]
+    pub about: About,
     /// Number of candidates, duplicates counted.
     pub candidates: usize,
     /// The ranked candidates of each query, in the order of the request.
@@ -148,11 +142,8 @@ pub(super) struct Ranked {
 /// Candidates.
 #[derive(Serialize, ToSchema)]
 pub(super) struct CandidatesResponse {
-    /// The model.
-    pub model: String,
-    /// As of a search.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub notice: Option<String>,
+    #[serde(flatten)]
+    pub about: About,
     /// The candidates, in the order of the request.
     pub candidates: Vec<Candidate>,
 }
@@ -181,12 +172,8 @@ impl Endpoint for EmbedRequest {
     const NAME: &'static str = "embed";
     type Answer = EmbedResponse;
 
-    fn model(&self) -> Option<&str> {
-        self.model.as_deref()
-    }
-
-    fn queries(&self) -> Queries<'_> {
-        Queries::inputs(&self.texts, &self.vectors)
+    fn asked(&self) -> Asked<'_> {
+        Asked::of(&self.model).inputs(&self.texts, &self.vectors)
     }
 
     fn answer(&self, model: &Model, limits: &Limits) -> Result<EmbedResponse, Problem> {
@@ -202,9 +189,9 @@ impl Endpoint for EmbedRequest {
                 &members[at.ok_or_else(|| Problem::not_found("member", name, &allowed))?]
             }
         };
-        let z = run.coordinates(&self.queries().check(limits)?.read(run)?)?;
+        let z = run.coordinates(&self.asked().check(limits)?.read(run)?)?;
         let coordinates = z.chunks_exact(run.candidates.dim()).map(<[f32]>::to_vec).collect();
-        Ok(EmbedResponse { model: model.name().to_owned(), notice: model.notice(), coordinates })
+        Ok(EmbedResponse { about: model.about(), coordinates })
     }
 }
 
@@ -212,16 +199,12 @@ impl Endpoint for RankRequest {
     const NAME: &'static str = "rank";
     type Answer = RankResponse;
 
-    fn model(&self) -> Option<&str> {
-        self.model.as_deref()
-    }
-
-    fn queries(&self) -> Queries<'_> {
-        Queries::any(&self.texts, &self.vectors, &self.coordinates)
+    fn asked(&self) -> Asked<'_> {
+        Asked::of(&self.model).inputs(&self.texts, &self.vectors).or_coordinates(&self.coordinates)
     }
 
     fn answer(&self, model: &Model, limits: &Limits) -> Result<RankResponse, Problem> {
-        let queries = self.queries().check(limits)?;
+        let queries = self.asked().check(limits)?;
         if self.ids.len() != queries.len() {
             let found = format!("{} lists", self.ids.len());
             let allowed = format!("a list for each query: {}", queries.len());
@@ -243,8 +226,7 @@ impl Endpoint for RankRequest {
         let answers = answers.collect::<Option<_>>();
         let answers = answers.ok_or_else(|| Problem::failed("a candidate without a rank"))?;
         let candidates = model.runs.candidates();
-        let (name, notice) = (model.name().to_owned(), model.notice());
-        Ok(RankResponse { model: name, notice, candidates, answers })
+        Ok(RankResponse { about: model.about(), candidates, answers })
     }
 }
 
@@ -278,8 +260,8 @@ impl Endpoint for CandidatesRequest {
     const NAME: &'static str = "candidates";
     type Answer = CandidatesResponse;
 
-    fn model(&self) -> Option<&str> {
-        self.model.as_deref()
+    fn asked(&self) -> Asked<'_> {
+        Asked::of(&self.model)
     }
 
     fn answer(&self, model: &Model, limits: &Limits) -> Result<CandidatesResponse, Problem> {
@@ -290,8 +272,7 @@ impl Endpoint for CandidatesRequest {
             Candidate { id, label, properties }
         };
         let candidates = places.into_iter().map(candidate).collect();
-        let (name, notice) = (model.name().to_owned(), model.notice());
-        Ok(CandidatesResponse { model: name, notice, candidates })
+        Ok(CandidatesResponse { about: model.about(), candidates })
     }
 }
 
@@ -299,8 +280,8 @@ impl Endpoint for DrawingRequest {
     const NAME: &'static str = "drawing";
     type Answer = String;
 
-    fn model(&self) -> Option<&str> {
-        self.model.as_deref()
+    fn asked(&self) -> Asked<'_> {
+        Asked::of(&self.model)
     }
 
     fn answer(&self, model: &Model, limits: &Limits) -> Result<String, Problem> {

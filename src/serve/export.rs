@@ -8,7 +8,7 @@ use super::Limits;
 use super::description::Outputs;
 use super::model::{Known, Model};
 use super::problem::Problem;
-use super::queries::{Endpoint, Queries};
+use super::queries::{Asked, Endpoint};
 use super::search::{ExplainedHit, SearchRequest};
 use crate::table::Table;
 
@@ -47,12 +47,8 @@ impl Endpoint for ExportRequest {
     const NAME: &'static str = "export";
     type Answer = String;
 
-    fn model(&self) -> Option<&str> {
-        self.search.model.as_deref()
-    }
-
-    fn queries(&self) -> Queries<'_> {
-        self.search.queries()
+    fn asked(&self) -> Asked<'_> {
+        self.search.asked()
     }
 
     fn needs(&self) -> Option<Known> {
@@ -61,7 +57,7 @@ impl Endpoint for ExportRequest {
 
     /// The hits of the one query of a search.
     fn answer(&self, model: &Model, limits: &Limits) -> Result<String, Problem> {
-        let count = self.queries().len();
+        let count = self.asked().len();
         if count != 1 {
             let found = format!("{count} queries");
             return Err(Problem::value("search", found, "one query, for a file"));

@@ -1,12 +1,14 @@
 //! Which candidates a search wants, by properties of molecules.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use dsokr_decode::Candidates;
 use dsokr_molecule::{
     Element, FunctionalGroup, HashedFeatures, Molecule, Morgan, functional_groups,
 };
 use rayon::prelude::*;
+use regex::Regex;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -173,6 +175,10 @@ impl Wanted {
     }
 }
 
+/// An element and its number.
+static ATOMS: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new("(.[a-z]*)([0-9]*)").expect("a regular expression"));
+
 /// Numbers of atoms of a formula such as `C9H8O4`, and whether `*` at its end allows more.
 fn formula(text: &str) -> Result<(BTreeMap<Element, usize>, bool), Problem> {
     let wrong = || {
@@ -180,27 +186,19 @@ fn formula(text: &str) -> Result<(BTreeMap<Element, usize>, bool), Problem> {
             "element symbols with counts, such as C9H8O4, and * at the end for at least these";
         Problem::value("filter.formula", format!("{text:?}"), allowed)
     };
-    let text_without_spaces: String = text.split_whitespace().collect();
-    let (mut rest, more) = match text_without_spaces.strip_suffix('*') {
-        Some(rest) => (rest, true),
-        None => (text_without_spaces.as_str(), false),
+    let compact: String = text.split_whitespace().collect();
+    let (atoms, more) = match compact.strip_suffix('*') {
+        Some(atoms) => (atoms, true),
+        None => (compact.as_str(), false),
     };
-    let mut counts = BTreeMap::new();
-    while !rest.is_empty() {
-        let lower = |letter: char| letter.is_ascii_lowercase();
-        let end =
-            1 + rest.get(1..).map_or(0, |tail| tail.len() - tail.trim_start_matches(lower).len());
-        let symbol = rest.get(..end).ok_or_else(wrong)?;
+    let (mut counts, mut read) = (BTreeMap::new(), 0);
+    for part in ATOMS.captures_iter(atoms) {
+        let [symbol, digits] = [1, 2].map(|at| part.get(at).map_or("", |found| found.as_str()));
         let element = Element::from_symbol(symbol).ok_or_else(wrong)?;
-        rest = &rest[end..];
-        let digits =
-            rest.len() - rest.trim_start_matches(|digit: char| digit.is_ascii_digit()).len();
-        let count: usize = match &rest[..digits] {
-            "" => 1,
-            digits => digits.parse().ok().filter(|&count| count <= 10_000).ok_or_else(wrong)?,
-        };
-        rest = &rest[digits..];
+        let count = if digits.is_empty() { Ok(1) } else { digits.parse::<usize>() };
+        let count = count.ok().filter(|&count| count <= 10_000).ok_or_else(wrong)?;
         *counts.entry(element).or_insert(0) += count;
+        read += part[0].len();
     }
-    if counts.is_empty() { Err(wrong()) } else { Ok((counts, more)) }
+    if counts.is_empty() || read < atoms.len() { Err(wrong()) } else { Ok((counts, more)) }
 }

@@ -5,10 +5,12 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
 use axum::Json;
-use axum::extract::{MatchedPath, Request, State};
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{MatchedPath, Query, Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, get};
 use dsokr_molecule::FunctionalGroup;
 use serde::Serialize;
 use serde_json::{Map, json};
@@ -21,7 +23,7 @@ use super::candidates::{
 use super::description::ModelDescription;
 use super::export::ExportRequest;
 use super::model::{Known, Model};
-use super::problem::{Body, ErrorBody, Parameters, Problem};
+use super::problem::{Body, ErrorBody, Problem};
 use super::queries::Endpoint;
 use super::search::{SearchRequest, SearchResponse};
 use super::{Limits, Server, together};
@@ -60,8 +62,9 @@ impl Server {
     /// Computes an answer about a model outside of the threads of connections, with the other ranks if there are
     /// any.
     async fn answer<A: Endpoint>(&self, request: A) -> Result<A::Answer, Problem> {
-        let (model, server) = (self.model(request.model())?, self.clone());
-        self.0.counters.queries.fetch_add(request.queries().len() as u64, Relaxed);
+        let asked = request.asked();
+        let (model, server) = (self.model(asked.model)?, self.clone());
+        self.0.counters.queries.fetch_add(asked.len() as u64, Relaxed);
         if let Some(needed) = request.needs() {
             model.wait(needed, self.limits().read).await?;
         }
@@ -109,22 +112,10 @@ pub(super) async fn watch(State(server): State<Server>, request: Request, next: 
     response
 }
 
-/// The three files of the page, which are in the program and load nothing else.
-pub(super) async fn html() -> Response {
-    page("text/html; charset=utf-8", include_str!("page/page.html"))
-}
-
-pub(super) async fn script() -> Response {
-    page("text/javascript; charset=utf-8", include_str!("page/page.js"))
-}
-
-pub(super) async fn style() -> Response {
-    page("text/css; charset=utf-8", include_str!("page/page.css"))
-}
-
-fn page(kind: &'static str, text: &'static str) -> Response {
+/// A file of the page, which is in the program and loads nothing else.
+pub(super) fn page(kind: &'static str, text: &'static str) -> MethodRouter<Server> {
     // a newer program has a newer page
-    ([(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, "no-cache")], text).into_response()
+    get(([(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, "no-cache")], text))
 }
 
 pub(super) async fn openapi(State(server): State<Server>) -> Response {
@@ -211,8 +202,10 @@ pub(super) async fn export(
 ))]
 pub(super) async fn drawing(
     State(server): State<Server>,
-    Parameters(request): Parameters<DrawingRequest>,
+    request: Result<Query<DrawingRequest>, QueryRejection>,
 ) -> Result<Response, Problem> {
+    let wrong = |error: QueryRejection| Problem::new(error.status(), error.body_text());
+    let Query(request) = request.map_err(wrong)?;
     Ok(typed("image/svg+xml", server.answer(request).await?))
 }
 

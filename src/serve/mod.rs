@@ -60,6 +60,7 @@ use dsokr_basis::Processes;
 
 use crate::Error;
 
+use self::handlers::page;
 use self::metrics::Counters;
 use self::problem::Problem;
 use self::work::Workers;
@@ -202,9 +203,9 @@ impl Server {
     /// All that is served; `checked` is whether the names are checked that requests are addressed to.
     fn routes(&self, checked: bool) -> Router {
         let mut served = Router::new()
-            .route("/", get(handlers::html))
-            .route("/page.js", get(handlers::script))
-            .route("/page.css", get(handlers::style))
+            .route("/", page("text/html; charset=utf-8", include_str!("page/page.html")))
+            .route("/page.js", page("text/javascript; charset=utf-8", include_str!("page/page.js")))
+            .route("/page.css", page("text/css; charset=utf-8", include_str!("page/page.css")))
             .route("/api", get(handlers::openapi))
             .route("/api/models", get(handlers::models))
             .route("/api/search", post(handlers::search))

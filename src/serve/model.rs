@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use super::description::{ModelDescription, Outputs, describe, examples, outputs};
 use super::filter::Molecules;
 use super::problem::Problem;
+use super::queries::About;
 use super::training::Training;
 use super::work;
 use crate::Error;
@@ -190,6 +191,11 @@ impl Model {
     /// How often first candidates are right, by their gap; none while this is not known.
     pub(super) fn reliability(&self) -> Option<&Vec<ReliabilityBin>> {
         self.reliability.get().and_then(|known| known.as_ref().ok())
+    }
+
+    /// What every answer says of the model.
+    pub(super) fn about(&self) -> About {
+        About { model: self.name().to_owned(), notice: self.notice() }
     }
 
     /// What the API says of the model.

@@ -6,9 +6,9 @@ use std::pin::Pin;
 
 use axum::Json;
 use axum::body::HttpBody;
-use axum::extract::rejection::{JsonRejection, QueryRejection};
-use axum::extract::{FromRequest, FromRequestParts, Query, Request};
-use axum::http::{StatusCode, header, request::Parts};
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{FromRequest, Request};
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use dsokr_basis::Cancellation;
 use serde::Serialize;
@@ -152,20 +152,6 @@ async fn discard(mut body: axum::body::Body) {
             Some(Ok(frame)) => read += frame.data_ref().map_or(0, |data| data.len()),
             Some(Err(_)) | None => return,
         }
-    }
-}
-
-/// The parameters of an address; wrong ones are a [`Problem`].
-pub(super) struct Parameters<T>(pub T);
-
-impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Parameters<T> {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let wrong =
-            |rejection: QueryRejection| Problem::new(rejection.status(), rejection.body_text());
-        let read = Query::from_request_parts(parts, state).await;
-        read.map(|Query(parameters)| Self(parameters)).map_err(wrong)
     }
 }
 

@@ -5,6 +5,7 @@ use dsokr_basis::features::DenseRows;
 use dsokr_data::{Inputs, Split};
 use dsokr_decode::CandidateBlocks;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::model::{Known, Model};
 use super::problem::Problem;
@@ -21,13 +22,8 @@ pub(super) trait Endpoint: Serialize + Send + 'static {
     /// What it asks for.
     type Answer: Send + 'static;
 
-    /// The name of the model; none for the first one.
-    fn model(&self) -> Option<&str>;
-
-    /// The queries that it has.
-    fn queries(&self) -> Queries<'_> {
-        Queries::default()
-    }
+    /// The model and the queries.
+    fn asked(&self) -> Asked<'_>;
 
     /// What of a model must be read before.
     fn needs(&self) -> Option<Known> {
@@ -37,32 +33,47 @@ pub(super) trait Endpoint: Serialize + Send + 'static {
     fn answer(&self, model: &Model, limits: &Limits) -> Result<Self::Answer, Problem>;
 }
 
-/// Texts, vectors and coordinates of a request, which should have one of them.
+/// The model of an answer.
+#[derive(Serialize, ToSchema)]
+pub(super) struct About {
+    /// Its name.
+    pub model: String,
+    /// What to know about it, such as that its run directory has changed since it was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notice: Option<String>,
+}
+
+/// The model of a request, and its texts, vectors and coordinates, of which it should have one.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Queries<'a> {
+pub(super) struct Asked<'a> {
+    /// The name of the model; none for the first one.
+    pub model: Option<&'a str>,
     texts: Option<&'a [String]>,
     vectors: Option<&'a [Vec<f32>]>,
     coordinates: Option<&'a [Vec<f32>]>,
     allowed: &'static str,
 }
 
-impl<'a> Queries<'a> {
-    pub(super) fn any(
-        texts: &'a Option<Vec<String>>,
-        vectors: &'a Option<Vec<Vec<f32>>>,
-        coordinates: &'a Option<Vec<Vec<f32>>>,
-    ) -> Self {
-        let allowed = "exactly one of texts, vectors and coordinates";
-        let coordinates = coordinates.as_deref();
-        Self { coordinates, allowed, ..Self::inputs(texts, vectors) }
+impl<'a> Asked<'a> {
+    /// A request without queries.
+    pub(super) fn of(model: &'a Option<String>) -> Self {
+        Self { model: model.as_deref(), ..Self::default() }
     }
 
+    /// The same with queries.
     pub(super) fn inputs(
+        self,
         texts: &'a Option<Vec<String>>,
         vectors: &'a Option<Vec<Vec<f32>>>,
     ) -> Self {
         let (texts, vectors) = (texts.as_deref(), vectors.as_deref());
-        Self { texts, vectors, coordinates: None, allowed: "exactly one of texts and vectors" }
+        Self { texts, vectors, allowed: "exactly one of texts and vectors", ..self }
+    }
+
+    /// The same with coordinates in their place.
+    pub(super) fn or_coordinates(self, coordinates: &'a Option<Vec<Vec<f32>>>) -> Self {
+        let allowed = "exactly one of texts, vectors and coordinates";
+        Self { coordinates: coordinates.as_deref(), allowed, ..self }
     }
 
     fn rows(&self) -> Option<&'a [Vec<f32>]> {

@@ -12,7 +12,7 @@ use super::description::Outputs;
 use super::filter::{Filter, Molecules, Wanted, fingerprint, tanimoto};
 use super::model::{Known, Model};
 use super::problem::Problem;
-use super::queries::{Endpoint, Queries};
+use super::queries::{About, Asked, Endpoint};
 use crate::run::{self, Hit, Quantile};
 use crate::{Error, PredictedOutput};
 
@@ -56,11 +56,8 @@ fn ten() -> usize {
 /// Answers to a search.
 #[derive(Serialize, ToSchema)]
 pub(super) struct SearchResponse {
-    /// The model.
-    pub model: String,
-    /// What to know about the model, such as that its run directory has changed since it was read.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub notice: Option<String>,
+    #[serde(flatten)]
+    pub about: About,
     /// Number of candidates, duplicates counted.
     pub candidates: usize,
     /// Number of candidates that the filter keeps, duplicates counted.
@@ -154,12 +151,8 @@ impl Endpoint for SearchRequest {
     const NAME: &'static str = "search";
     type Answer = SearchResponse;
 
-    fn model(&self) -> Option<&str> {
-        self.model.as_deref()
-    }
-
-    fn queries(&self) -> Queries<'_> {
-        Queries::any(&self.texts, &self.vectors, &self.coordinates)
+    fn asked(&self) -> Asked<'_> {
+        Asked::of(&self.model).inputs(&self.texts, &self.vectors).or_coordinates(&self.coordinates)
     }
 
     fn needs(&self) -> Option<Known> {
@@ -171,7 +164,7 @@ impl Endpoint for SearchRequest {
         if !(1..=limits.hits).contains(&self.top) {
             return Err(Problem::value("top", self.top, format!("1 to {}", limits.hits)));
         }
-        let queries = self.queries().check(limits)?;
+        let queries = self.asked().check(limits)?;
         limits.check_all("top", queries.len().saturating_mul(self.top))?;
         let wanted = self.filter.as_ref().map(|filter| wanted(model, filter)).transpose()?;
         let places = self.skip..self.skip.saturating_add(self.top);
@@ -183,8 +176,7 @@ impl Endpoint for SearchRequest {
             explained(model, queries.text(query).filter(|_| self.explain), answer)
         };
         Ok(SearchResponse {
-            model: model.name().to_owned(),
-            notice: model.notice(),
+            about: model.about(),
             candidates,
             wanted: wanted.map_or(candidates, |(_, count)| count),
             answers: answers.into_iter().enumerate().map(explained).collect::<Result<_, _>>()?,

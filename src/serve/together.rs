@@ -92,7 +92,7 @@ pub(super) fn follow(server: &Server) -> Result<(), Error> {
 
 /// Computes an answer that rank 0 gives; its problems are rank 0's too.
 fn compute(server: &Server, request: &impl Endpoint) {
-    if let Ok(model) = server.model(request.model()) {
+    if let Ok(model) = server.model(request.asked().model) {
         let _ = request.answer(&model, server.limits());
     }
 }
