@@ -235,6 +235,16 @@ impl Error {
         Self::Value { key: key.into(), found: found.to_string(), allowed: allowed.into() }
     }
 
+    /// Refuses a value unless it `holds`.
+    pub(crate) fn ensure(
+        holds: bool,
+        key: impl Into<String>,
+        found: impl std::fmt::Display,
+        allowed: impl Into<String>,
+    ) -> Result<(), Self> {
+        if holds { Ok(()) } else { Err(Self::value(key, found, allowed)) }
+    }
+
     /// What is wrong with a run directory, or with a file of one.
     pub(crate) fn run(path: impl Into<PathBuf>, message: impl Into<String>) -> Self {
         Self::Run { path: path.into(), message: message.into() }

@@ -37,10 +37,9 @@ impl LabelScores {
     /// # Errors
     /// [`Error::Value`] for different numbers of true and predicted sets.
     pub fn of(truth: &[Vec<String>], predicted: &[Vec<String>]) -> Result<Vec<Self>, Error> {
-        if truth.len() != predicted.len() {
-            let found = format!("{} predicted label sets", predicted.len());
-            return Err(Error::value("outputs", found, format!("{}, one a query", truth.len())));
-        }
+        let found = format!("{} predicted label sets", predicted.len());
+        let allowed = format!("{}, one a query", truth.len());
+        Error::ensure(truth.len() == predicted.len(), "outputs", found, allowed)?;
         let mut counts: BTreeMap<&str, [usize; 3]> = BTreeMap::new();
         for (truth, predicted) in truth.iter().zip(predicted) {
             let [truth, predicted] = [truth, predicted]

@@ -54,10 +54,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         write_matrix::<Error>(out, (rows, width), || Ok(all.take()))?;
         rows
     } else {
-        if is_standard_input(file) {
-            let allowed = "a file, which is read twice, first for the number of its texts";
-            return Err(Error::value("FILE", "-", allowed));
-        }
+        let allowed = "a file, which is read twice, first for the number of its texts";
+        Error::ensure(!is_standard_input(file), "FILE", "-", allowed)?;
         // the rows of the matrix follow those of the file
         let run = run.on_bad_row(OnBadRow::Stop)?;
         let mut texts = arguments.texts.open(file, &run)?;
@@ -68,9 +66,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
                 more => rows += more,
             }
         }
-        if rows == 0 {
-            return Err(Error::value("FILE", format!("{} without texts", file.display()), "texts"));
-        }
+        Error::ensure(rows != 0, "FILE", format!("{} without texts", file.display()), "texts")?;
         let mut texts = arguments.texts.open(file, &run)?;
         write_matrix(out, (rows, width), || {
             let batch = texts.batch(BATCH)?;

@@ -274,9 +274,7 @@ fn draw(
         let allowed = "absent: no true molecules or graphs are known";
         return Err(Error::value("--draw", file.display(), allowed));
     };
-    if !(1..=truth.len()).contains(&count) {
-        let allowed = format!("1 to {}, the number of queries", truth.len());
-        return Err(Error::value("--examples", count, allowed));
-    }
+    let allowed = format!("1 to {}, the number of queries", truth.len());
+    Error::ensure((1..=truth.len()).contains(&count), "--examples", count, allowed)?;
     Ok(write_atomically(file, |out| out.write_all(svg.as_bytes()))?)
 }

@@ -40,7 +40,7 @@ pub fn print_json(result: &impl serde::Serialize) -> Result<(), Error> {
 
 /// A value as JSON, on one line.
 pub fn json_line(value: &impl serde::Serialize) -> Result<String, Error> {
-    Ok(serde_json::to_string(value).map_err(|e| Error::Serialise(e.to_string()))? + "\n")
+    Ok(serde_json::to_string(value)? + "\n")
 }
 
 /// Writes a result to standard output; a closed pipe is not an error.

@@ -29,10 +29,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let device = arguments.device.open()?;
     let runs = EnsembleRun::open(std::slice::from_ref(&arguments.run), &device)?;
     let runs = arguments.queries.apply(runs)?;
-    if runs.members().len() > 1 {
-        let found = format!("{}, an ensemble", arguments.run.display());
-        return Err(Error::value("--run", found, "the run of one model, or one of its members/"));
-    }
+    let found = format!("{}, an ensemble", arguments.run.display());
+    let allowed = "the run of one model, or one of its members/";
+    Error::ensure(runs.members().len() <= 1, "--run", found, allowed)?;
     let (file, request) = (&arguments.predictions, arguments.queries.request(&runs));
     let asked = request.ask(&runs, |run, split| run.read_coordinates(file, split.inputs.len()))?;
     let folders = std::slice::from_ref(&arguments.run);

@@ -76,9 +76,7 @@ fn fill(folder: &Path, found: &Evaluated, metrics: &impl serde::Serialize) -> Re
     let put = |name: &str, text: &str| {
         write_atomically(&folder.join(name), |file| file.write_all(text.as_bytes()))
     };
-    let json =
-        serde_json::to_string_pretty(metrics).map_err(|e| Error::Serialise(e.to_string()))?;
-    put("metrics.json", &format!("{json}\n"))?;
+    put("metrics.json", &(serde_json::to_string_pretty(metrics)? + "\n"))?;
     let Evaluated { runs, asked, evaluation, .. } = found;
     let Evaluation { scores, golds, outputs, named, .. } = evaluation;
     let candidates = named.as_ref().unwrap_or(&runs.members()[0].candidates);

@@ -65,9 +65,8 @@ struct Found {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
-    if arguments.plot.extension().is_none_or(|extension| extension != "svg") {
-        return Err(Error::value("--plot", arguments.plot.display(), "a file that ends in .svg"));
-    }
+    let svg = arguments.plot.extension().is_some_and(|extension| extension == "svg");
+    Error::ensure(svg, "--plot", arguments.plot.display(), "a file that ends in .svg")?;
     check_output("--plot", &arguments.plot)?;
     let mut configs: Vec<(Checked, DataRoot)> = Vec::new();
     for path in &arguments.configs {
@@ -106,11 +105,10 @@ fn study(
         [] => vec![config.output.power],
         powers => powers.to_vec(),
     };
-    if powers.len() > 1 && !config.encoder.abilities().closed_form {
-        let allowed =
-            "one power: they are compared by fitted models, for encoder.kind = \"kernel-machine\"";
-        return Err(Error::value("--powers", format!("{powers:?}"), allowed));
-    }
+    let comparable = powers.len() <= 1 || config.encoder.abilities().closed_form;
+    let allowed =
+        "one power: they are compared by fitted models, for encoder.kind = \"kernel-machine\"";
+    Error::ensure(comparable, "--powers", format!("{powers:?}"), allowed)?;
     found.leverage.push(study.leverage(arguments.lambda)?);
     for power in &powers {
         for method in &methods {

@@ -31,10 +31,7 @@ impl RunComparison {
             Format::Markdown => format!("{}\n\n{}", self.shown().markdown(), self.caption()),
             Format::Latex => format!("% {}{}", self.caption(), self.shown().latex()),
             Format::Csv => self.all_digits().csv("\n"),
-            Format::Json => {
-                let json = serde_json::to_string(self);
-                json.map_err(|e| Error::Serialise(e.to_string()))? + "\n"
-            }
+            Format::Json => serde_json::to_string(self)? + "\n",
         })
     }
 

@@ -104,7 +104,7 @@ impl<'a> Part<'a> {
     /// Begins anew with what a server says of the file.
     pub fn begin(&self, source: &Source) -> Result<(), Error> {
         self.remove();
-        let json = serde_json::to_vec(source).map_err(|e| Error::Serialise(e.to_string()))?;
+        let json = serde_json::to_vec(source)?;
         fs::write(&self.source, json).map_err(|e| io(&self.source, &e))
     }
 

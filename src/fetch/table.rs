@@ -154,15 +154,13 @@ impl DataSet {
     fn check(&self, name: &str) -> Result<(), Error> {
         for file in &self.files {
             let key = |key: &str| format!("{name}.files.{key}");
-            let plain = !file.name.starts_with('.') && !file.name.contains(['/', '\\']);
-            if !plain || file.name.is_empty() {
-                let allowed = "a file name, not starting with '.'";
-                return Err(Error::value(key("name"), format!("{:?}", file.name), allowed));
-            }
-            if !file.url.starts_with("https://") && !file.url.starts_with("http://") {
-                let allowed = "an address that starts with https:// or http://";
-                return Err(Error::value(key("url"), format!("{:?}", file.url), allowed));
-            }
+            let (name, url) = (&file.name, &file.url);
+            let plain = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\']);
+            let allowed = "a file name, not starting with '.'";
+            Error::ensure(plain, key("name"), format!("{name:?}"), allowed)?;
+            let web = url.starts_with("https://") || url.starts_with("http://");
+            let allowed = "an address that starts with https:// or http://";
+            Error::ensure(web, key("url"), format!("{url:?}"), allowed)?;
             let (holds, allowed) = match file.unpack {
                 Unpack::Plain | Unpack::Gzip => (
                     file.to.is_some() && file.entries.is_empty(),
@@ -173,21 +171,21 @@ impl DataSet {
                     "\"entries\" and no \"to\", for archives",
                 ),
             };
-            if !holds {
-                return Err(Error::value(key("unpack"), format!("{:?}", file.unpack), allowed));
-            }
+            Error::ensure(holds, key("unpack"), format!("{:?}", file.unpack), allowed)?;
             for (entry, to) in file.targets() {
                 check_inside(&key("entries"), &entry)?;
                 check_inside(&key("to"), &to)?;
             }
             for (name, sum, digits) in [("sha256", &file.sha256, 64), ("git", &file.git, 40)] {
-                let valid = |sum: &&String| {
-                    sum.len() == digits && sum.chars().all(|c| c.is_ascii_hexdigit())
-                };
-                if let Some(sum) = sum.as_ref().filter(|sum| !valid(sum)) {
-                    let allowed = format!("{digits} hexadecimal digits");
-                    return Err(Error::value(key(name), format!("{sum:?}"), allowed));
-                }
+                let hexadecimal = |sum: &String| sum.chars().all(|c| c.is_ascii_hexdigit());
+                let valid = sum.as_ref().is_none_or(|own| own.len() == digits && hexadecimal(own));
+                let allowed = format!("{digits} hexadecimal digits");
+                Error::ensure(
+                    valid,
+                    key(name),
+                    format!("{:?}", sum.as_deref().unwrap_or("")),
+                    allowed,
+                )?;
             }
         }
         let paths = self.make.iter().flat_map(Conversion::paths);

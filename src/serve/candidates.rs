@@ -182,7 +182,7 @@ impl Endpoint for EmbedRequest {
         let run = match (&self.member, members) {
             (None, [run]) => run,
             (None, _) => {
-                return Err(Problem::value("member", "absent", format!("one of {allowed}")));
+                return Err(Error::value("member", "absent", format!("one of {allowed}")).into());
             }
             (Some(name), _) => {
                 let at = names.iter().position(|own| own == name);
@@ -205,11 +205,9 @@ impl Endpoint for RankRequest {
 
     fn answer(&self, model: &Model, limits: &Limits) -> Result<RankResponse, Problem> {
         let queries = self.asked().check(limits)?;
-        if self.ids.len() != queries.len() {
-            let found = format!("{} lists", self.ids.len());
-            let allowed = format!("a list for each query: {}", queries.len());
-            return Err(Problem::value("ids", found, allowed));
-        }
+        let found = format!("{} lists", self.ids.len());
+        let allowed = format!("a list for each query: {}", queries.len());
+        Error::ensure(self.ids.len() == queries.len(), "ids", found, allowed)?;
         limits.check_all("ids", self.ids.iter().map(Vec::len).sum())?;
         for ids in &self.ids {
             check_count(limits, ids)?;
@@ -232,10 +230,8 @@ impl Endpoint for RankRequest {
 
 /// Refuses a list of too many ids.
 fn check_count(limits: &Limits, ids: &[String]) -> Result<(), Problem> {
-    if ids.len() > limits.hits {
-        let allowed = format!("at most {}", limits.hits);
-        return Err(Problem::value("ids", format!("{} ids", ids.len()), allowed));
-    }
+    let allowed = format!("at most {}", limits.hits);
+    Error::ensure(ids.len() <= limits.hits, "ids", format!("{} ids", ids.len()), allowed)?;
     Ok(())
 }
 

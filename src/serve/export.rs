@@ -10,6 +10,7 @@ use super::model::{Known, Model};
 use super::problem::Problem;
 use super::queries::{Asked, Endpoint};
 use super::search::{ExplainedHit, SearchRequest};
+use crate::Error;
 use crate::table::Table;
 
 /// A search of one query, for a file.
@@ -58,14 +59,11 @@ impl Endpoint for ExportRequest {
     /// The hits of the one query of a search.
     fn answer(&self, model: &Model, limits: &Limits) -> Result<String, Problem> {
         let count = self.asked().len();
-        if count != 1 {
-            let found = format!("{count} queries");
-            return Err(Problem::value("search", found, "one query, for a file"));
-        }
+        Error::ensure(count == 1, "search", format!("{count} queries"), "one query, for a file")?;
         let molecules = model.outputs == Outputs::Molecules;
         if let (Format::Sdf | Format::Smiles, false) = (self.format, molecules) {
             let allowed = "csv: candidates are no molecules";
-            return Err(Problem::value("format", "of molecules", allowed));
+            return Err(Error::value("format", "of molecules", allowed).into());
         }
         let response = self.search.answer(model, limits)?;
         let hits = response.answers.first().map_or(&[][..], |answer| &answer.hits);

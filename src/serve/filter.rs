@@ -12,7 +12,7 @@ use regex::Regex;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::problem::Problem;
+use crate::Error;
 
 /// Properties of candidates that are molecules; those that are given must all hold.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, ToSchema)]
@@ -118,31 +118,27 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    pub(super) fn read(filter: &Filter) -> Result<Self, Problem> {
+    pub(super) fn read(filter: &Filter) -> Result<Self, Error> {
         let given = |text: &&String| !text.trim().is_empty();
         let mass = [filter.min_mass.unwrap_or(0.0), filter.max_mass.unwrap_or(f64::INFINITY)];
-        if mass[0] > mass[1] {
-            let allowed = format!("at most filter.max_mass = {}", mass[1]);
-            return Err(Problem::value("filter.min_mass", mass[0], allowed));
-        }
+        let allowed = format!("at most filter.max_mass = {}", mass[1]);
+        Error::ensure(mass[0] <= mass[1], "filter.min_mass", mass[0], allowed)?;
         let mut groups = 0;
         for name in &filter.groups {
             let known = FunctionalGroup::ALL.iter().position(|group| group.name() == *name);
             let Some(bit) = known else {
                 let allowed = "the names that GET /api/models lists";
-                return Err(Problem::value("filter.groups", format!("{name:?}"), allowed));
+                return Err(Error::value("filter.groups", format!("{name:?}"), allowed));
             };
             groups |= 1 << bit;
         }
         let least = filter.min_similarity;
-        if !(0.0..=1.0).contains(&least) {
-            return Err(Problem::value("filter.min_similarity", least, "0 to 1"));
-        }
+        Error::ensure((0.0..=1.0).contains(&least), "filter.min_similarity", least, "0 to 1")?;
         let similar = |smiles: &String| match Molecule::parse(smiles.trim()) {
             Ok(molecule) => Ok((fingerprint(&molecule), least)),
             Err(reason) => {
                 let found = format!("{smiles:?} ({reason})");
-                Err(Problem::value("filter.similar_to", found, "a SMILES"))
+                Err(Error::value("filter.similar_to", found, "a SMILES"))
             }
         };
         let similar = filter.similar_to.as_ref().filter(given).map(similar).transpose()?;
@@ -180,11 +176,11 @@ static ATOMS: LazyLock<Regex> =
     LazyLock::new(|| Regex::new("(.[a-z]*)([0-9]*)").expect("a regular expression"));
 
 /// Numbers of atoms of a formula such as `C9H8O4`, and whether `*` at its end allows more.
-fn formula(text: &str) -> Result<(BTreeMap<Element, usize>, bool), Problem> {
+fn formula(text: &str) -> Result<(BTreeMap<Element, usize>, bool), Error> {
     let wrong = || {
         let allowed =
             "element symbols with counts, such as C9H8O4, and * at the end for at least these";
-        Problem::value("filter.formula", format!("{text:?}"), allowed)
+        Error::value("filter.formula", format!("{text:?}"), allowed)
     };
     let compact: String = text.split_whitespace().collect();
     let (atoms, more) = match compact.strip_suffix('*') {

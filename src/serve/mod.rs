@@ -62,7 +62,6 @@ use crate::Error;
 
 use self::handlers::page;
 use self::metrics::Counters;
-use self::problem::Problem;
 use self::work::Workers;
 
 pub use self::connections::{block_on, run};
@@ -125,12 +124,9 @@ impl Default for Limits {
 
 impl Limits {
     /// Refuses more hits than [`all_hits`](Self::all_hits), of all queries together.
-    fn check_all(&self, key: &str, hits: usize) -> Result<(), Problem> {
-        if hits <= self.all_hits {
-            return Ok(());
-        }
+    fn check_all(&self, key: &str, hits: usize) -> Result<(), Error> {
         let allowed = format!("at most {}, those of all queries together", self.all_hits);
-        Err(Problem::value(key, format!("{hits} hits"), allowed))
+        Error::ensure(hits <= self.all_hits, key, format!("{hits} hits"), allowed)
     }
 }
 
@@ -155,9 +151,7 @@ impl Server {
     /// # Errors
     /// [`Error::Value`] for no models, for two of one name, and for one of [`Limits::hosts`] that is no name.
     pub fn new(models: Vec<Model>, limits: Limits) -> Result<Self, Error> {
-        if models.is_empty() {
-            return Err(Error::value("RUN", "none", "at least one run directory"));
-        }
+        Error::ensure(!models.is_empty(), "RUN", "none", "at least one run directory")?;
         for (at, model) in models.iter().enumerate() {
             if models[..at].iter().any(|earlier| earlier.name() == model.name()) {
                 let allowed = "runs of different names, which requests tell them apart by";

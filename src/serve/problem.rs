@@ -64,15 +64,6 @@ impl Problem {
         Self { status, error: error.to_string() }
     }
 
-    /// A value that is not allowed.
-    pub(super) fn value(
-        key: &str,
-        found: impl std::fmt::Display,
-        allowed: impl Into<String>,
-    ) -> Self {
-        Error::value(key, found, allowed).into()
-    }
-
     pub(super) fn not_found(what: &str, found: &str, allowed: &str) -> Self {
         let error = Error::value(what, format!("{found:?}"), allowed);
         Self::new(StatusCode::NOT_FOUND, error)

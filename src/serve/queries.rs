@@ -86,7 +86,7 @@ impl<'a> Asked<'a> {
     }
 
     /// Refuses queries that are not of one kind or not within the limits.
-    pub(super) fn check(self, limits: &Limits) -> Result<Self, Problem> {
+    pub(super) fn check(self, limits: &Limits) -> Result<Self, Error> {
         let key = match (self.texts, self.vectors, self.coordinates) {
             (Some(_), None, None) => "texts",
             (None, Some(_), None) => "vectors",
@@ -94,35 +94,28 @@ impl<'a> Asked<'a> {
             (texts, vectors, coordinates) => {
                 let found = [texts.is_some(), vectors.is_some(), coordinates.is_some()];
                 let found = found.iter().filter(|&&given| given).count();
-                return Err(Problem::value("queries", format!("{found} kinds"), self.allowed));
+                return Err(Error::value("queries", format!("{found} kinds"), self.allowed));
             }
         };
-        if !(1..=limits.queries).contains(&self.len()) {
-            let allowed = format!("1 to {}", limits.queries);
-            return Err(Problem::value(key, format!("{} queries", self.len()), allowed));
-        }
+        let (count, allowed) = (self.len(), format!("1 to {}", limits.queries));
+        let holds = (1..=limits.queries).contains(&count);
+        Error::ensure(holds, key, format!("{count} queries"), allowed)?;
         for (at, text) in self.texts.unwrap_or_default().iter().enumerate() {
             let (key, length) = (format!("texts[{at}]"), text.chars().count());
-            if length > limits.text {
-                let found = format!("a text of {length} characters");
-                let allowed = format!("at most {} characters", limits.text);
-                return Err(Problem::value(&key, found, allowed));
-            }
-            if text.trim().is_empty() {
-                let allowed = "a text that is not empty";
-                return Err(Problem::value(&key, format!("{text:?}"), allowed));
-            }
+            let found = format!("a text of {length} characters");
+            let allowed = format!("at most {} characters", limits.text);
+            Error::ensure(length <= limits.text, &key, found, allowed)?;
+            let allowed = "a text that is not empty";
+            Error::ensure(!text.trim().is_empty(), &key, format!("{text:?}"), allowed)?;
         }
         let rows = self.rows().unwrap_or_default();
         for (at, row) in rows.iter().enumerate() {
             let key = format!("{key}[{at}]");
-            if row.len() != rows[0].len() || row.is_empty() {
-                let allowed = "as many numbers as the first row has, at least one";
-                return Err(Problem::value(&key, format!("{} numbers", row.len()), allowed));
-            }
-            if row.iter().any(|value| !value.is_finite()) {
-                return Err(Problem::value(&key, "a number beyond 32 bits", "finite numbers"));
-            }
+            let (holds, found) = (row.len() == rows[0].len() && !row.is_empty(), row.len());
+            let allowed = "as many numbers as the first row has, at least one";
+            Error::ensure(holds, &key, format!("{found} numbers"), allowed)?;
+            let finite = row.iter().all(|value| value.is_finite());
+            Error::ensure(finite, &key, "a number beyond 32 bits", "finite numbers")?;
         }
         Ok(self)
     }
@@ -149,10 +142,8 @@ impl<'a> Asked<'a> {
             return model.runs.ask(|run| self.read(run), None);
         };
         let (found, width) = (rows.first().map_or(0, Vec::len), model.run().candidates.dim());
-        if found != width {
-            let allowed = format!("{width}, as many as the model has");
-            return Err(Error::value("coordinates", format!("{found} numbers"), allowed));
-        }
+        let allowed = format!("{width}, as many as the model has");
+        Error::ensure(found == width, "coordinates", format!("{found} numbers"), allowed)?;
         model.runs.ask_coordinates(rows.len(), &rows.concat())
     }
 }

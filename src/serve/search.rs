@@ -161,9 +161,8 @@ impl Endpoint for SearchRequest {
     }
 
     fn answer(&self, model: &Model, limits: &Limits) -> Result<SearchResponse, Problem> {
-        if !(1..=limits.hits).contains(&self.top) {
-            return Err(Problem::value("top", self.top, format!("1 to {}", limits.hits)));
-        }
+        let allowed = format!("1 to {}", limits.hits);
+        Error::ensure((1..=limits.hits).contains(&self.top), "top", self.top, allowed)?;
         let queries = self.asked().check(limits)?;
         limits.check_all("top", queries.len().saturating_mul(self.top))?;
         let wanted = self.filter.as_ref().map(|filter| wanted(model, filter)).transpose()?;
@@ -187,15 +186,14 @@ impl Endpoint for SearchRequest {
 /// Whether each candidate passes a filter, of those that this process holds, and how many of all do.
 fn wanted(model: &Model, filter: &Filter) -> Result<(Vec<bool>, usize), Problem> {
     let wanted = Wanted::read(filter)?;
-    if model.outputs != Outputs::Molecules {
-        let found = format!("given, for {:?}", model.outputs).to_lowercase();
-        return Err(Problem::value("filter", found, "absent: candidates are no molecules"));
-    }
+    let found = format!("given, for {:?}", model.outputs).to_lowercase();
+    let allowed = "absent: candidates are no molecules";
+    Error::ensure(model.outputs == Outputs::Molecules, "filter", found, allowed)?;
     let Some(molecules) = model.molecules() else {
         let found = format!("given, for {} candidates", model.runs.candidates());
         let most = Molecules::MOST;
         let allowed = format!("absent: at most {most} candidates can be filtered");
-        return Err(Problem::value("filter", found, allowed));
+        return Err(Error::value("filter", found, allowed).into());
     };
     let each = molecules.wanted(&wanted);
     let count = match model.runs.shards() {

@@ -108,10 +108,9 @@ pub fn grid(axes: &[Axis]) -> Result<Vec<Setting>, Error> {
             let allowed = "a list of values: a range needs the argument random";
             return Err(Error::value("the argument grid", format!("a range of {key}"), allowed));
         };
-        if settings.len().saturating_mul(values.len()) > MOST {
-            let found = format!("{} × {} settings", settings.len(), values.len());
-            return Err(Error::value("the argument grid", found, format!("at most {MOST}")));
-        }
+        let all = settings.len().saturating_mul(values.len());
+        let found = format!("{} × {} settings", settings.len(), values.len());
+        Error::ensure(all <= MOST, "the argument grid", found, format!("at most {MOST}"))?;
         let extended = settings.iter().flat_map(|setting| {
             values.iter().map(|value| {
                 let own = (key.clone(), value.clone());
@@ -132,9 +131,8 @@ pub fn grid(axes: &[Axis]) -> Result<Vec<Setting>, Error> {
 /// [`Error::Value`] for no axis, and for a count of 0 or above 10,000.
 pub fn random(axes: &[Axis], count: usize, seed: u64) -> Result<Vec<Setting>, Error> {
     check(axes)?;
-    if !(1..=MOST).contains(&count) {
-        return Err(Error::value("the argument random", count, format!("1 to {MOST}")));
-    }
+    let allowed = format!("1 to {MOST}");
+    Error::ensure((1..=MOST).contains(&count), "the argument random", count, allowed)?;
     let setting = |at: usize| {
         let mut random = generator(seed, "sweep", at as u64);
         axes.iter().map(|axis| (axis.key.clone(), axis.values.draw(&mut random))).collect()
@@ -144,19 +142,11 @@ pub fn random(axes: &[Axis], count: usize, seed: u64) -> Result<Vec<Setting>, Er
 
 fn check(axes: &[Axis]) -> Result<(), Error> {
     let keys: Vec<&str> = axes.iter().map(|axis| axis.key.as_str()).collect();
-    if keys.is_empty() {
-        return Err(Error::value(
-            "the argument grid",
-            "absent",
-            "at least one key with its values",
-        ));
-    }
-    match (1..keys.len()).find(|&at| keys[..at].contains(&keys[at])) {
-        None => Ok(()),
-        Some(at) => {
-            Err(Error::value("the argument grid", format!("{} twice", keys[at]), "each key once"))
-        }
-    }
+    let allowed = "at least one key with its values";
+    Error::ensure(!keys.is_empty(), "the argument grid", "absent", allowed)?;
+    let again = (1..keys.len()).find(|&at| keys[..at].contains(&keys[at]));
+    let found = again.map(|at| format!("{} twice", keys[at])).unwrap_or_default();
+    Error::ensure(again.is_none(), "the argument grid", found, "each key once")
 }
 
 /// The settings without those that came before.

@@ -63,8 +63,7 @@ impl Sweep {
 
     /// Writes the tables into the sweep's folder.
     pub(super) fn write(&self) -> Result<(), Error> {
-        let json =
-            serde_json::to_string_pretty(self).map_err(|e| Error::Serialise(e.to_string()))?;
+        let json = serde_json::to_string_pretty(self)?;
         for (name, text) in
             [("sweep.csv", self.csv()), ("sweep.md", self.markdown()), ("sweep.json", json + "\n")]
         {
