@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::Limits;
-use super::description::Outputs;
+use super::description::{About, Outputs};
 use super::model::Model;
 use super::problem::Problem;
-use super::queries::{About, Asked, Endpoint};
+use super::queries::{Asked, Endpoint};
 use crate::Error;
 
 /// Queries: exactly one of `texts` and `vectors`.

@@ -12,6 +12,16 @@ use utoipa::ToSchema;
 use crate::run::{EnsembleRun, Record, Run};
 use crate::{Error, Metric};
 
+/// The model of an answer.
+#[derive(Serialize, ToSchema)]
+pub(super) struct About {
+    /// Its name.
+    pub model: String,
+    /// What to know about it, such as that its run directory has changed since it was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notice: Option<String>,
+}
+
 /// A model.
 #[derive(Clone, Serialize, ToSchema)]
 pub(super) struct ModelDescription {

@@ -10,10 +10,9 @@ use dsokr_data::{InputKind, Split, SplitName};
 use dsokr_decode::report::ReliabilityBin;
 use tokio::sync::watch;
 
-use super::description::{ModelDescription, Outputs, describe, examples, outputs};
+use super::description::{About, ModelDescription, Outputs, describe, examples, outputs};
 use super::filter::Molecules;
 use super::problem::Problem;
-use super::queries::About;
 use super::training::Training;
 use super::work;
 use crate::Error;

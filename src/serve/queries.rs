@@ -5,7 +5,6 @@ use dsokr_basis::features::DenseRows;
 use dsokr_data::{Inputs, Split};
 use dsokr_decode::CandidateBlocks;
 use serde::Serialize;
-use utoipa::ToSchema;
 
 use super::model::{Known, Model};
 use super::problem::Problem;
@@ -31,16 +30,6 @@ pub(super) trait Endpoint: Serialize + Send + 'static {
     }
 
     fn answer(&self, model: &Model, limits: &Limits) -> Result<Self::Answer, Problem>;
-}
-
-/// The model of an answer.
-#[derive(Serialize, ToSchema)]
-pub(super) struct About {
-    /// Its name.
-    pub model: String,
-    /// What to know about it, such as that its run directory has changed since it was read.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub notice: Option<String>,
 }
 
 /// The model of a request, and its texts, vectors and coordinates, of which it should have one.

@@ -8,11 +8,11 @@ use utoipa::ToSchema;
 
 use super::Limits;
 use super::candidates::{Properties, groups};
-use super::description::Outputs;
+use super::description::{About, Outputs};
 use super::filter::{Filter, Molecules, Wanted, fingerprint, tanimoto};
 use super::model::{Known, Model};
 use super::problem::Problem;
-use super::queries::{About, Asked, Endpoint};
+use super::queries::{Asked, Endpoint};
 use crate::run::{self, Hit, Quantile};
 use crate::{Error, PredictedOutput};
 
