@@ -1,6 +1,5 @@
 //! Arrays of NumPy with the types that the stub of the module names.
 
-use std::convert::Infallible;
 use std::ops::Deref;
 
 use numpy::ndarray::{self, Ix1, Ix2};
@@ -56,74 +55,56 @@ impl Number for u8 {
     const NAME: &'static str = "uint8";
 }
 
-/// `numpy.typing.NDArray[numpy.T]`.
-struct ArrayOf<T>(std::marker::PhantomData<T>);
+/// The type of an object, as the stub names it.
+pub trait Hint {
+    const TYPE: PyStaticExpr;
+}
 
-impl<T: Number> ArrayOf<T> {
+impl<T: Number, D> Hint for Bound<'_, PyArray<T, D>> {
+    /// `numpy.typing.NDArray[numpy.T]`.
     const TYPE: PyStaticExpr = Subscript {
         value: &Attribute { value: &Name { id: "numpy.typing" }, attr: "NDArray" },
         slice: &Attribute { value: &Name { id: "numpy" }, attr: T::NAME },
     };
 }
 
-impl<'py, T: Number, D: ndarray::Dimension> IntoPyObject<'py> for Typed<Bound<'py, PyArray<T, D>>> {
-    type Target = PyArray<T, D>;
-    type Output = Bound<'py, Self::Target>;
-    type Error = Infallible;
-    const OUTPUT_TYPE: PyStaticExpr = ArrayOf::<T>::TYPE;
-
-    fn into_pyobject(self, _: Python<'py>) -> Result<Self::Output, Self::Error> {
-        Ok(self.0)
-    }
+impl<T: Number, D: ndarray::Dimension> Hint for PyReadonlyArray<'_, T, D> {
+    const TYPE: PyStaticExpr = Bound::<PyArray<T, D>>::TYPE;
 }
 
-impl<'a, 'py, T: Number, D: ndarray::Dimension + 'static> FromPyObject<'a, 'py>
-    for Typed<Bound<'py, PyArray<T, D>>>
-{
-    type Error = PyErr;
-    const INPUT_TYPE: PyStaticExpr = ArrayOf::<T>::TYPE;
-
-    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        Ok(Self(object.extract()?))
-    }
-}
-
-impl<'a, 'py, T: Number, D: ndarray::Dimension + 'static> FromPyObject<'a, 'py>
-    for Typed<PyReadonlyArray<'py, T, D>>
-{
-    type Error = PyErr;
-    const INPUT_TYPE: PyStaticExpr = ArrayOf::<T>::TYPE;
-
-    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        Ok(Self(object.extract()?))
-    }
-}
-
-impl<'py> FromPyObject<'_, 'py> for Listener {
-    type Error = PyErr;
-    const INPUT_TYPE: PyStaticExpr = Subscript {
+impl Hint for Py<PyAny> {
+    const TYPE: PyStaticExpr = Subscript {
         value: &Attribute { value: &Name { id: "collections.abc" }, attr: "Callable" },
         slice: &Tuple { elts: &[List { elts: &[Name { id: "str" }] }, Name { id: "object" }] },
     };
-
-    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        Ok(Self(object.to_owned().unbind()))
-    }
 }
 
-impl<'py> IntoPyObject<'py> for Table<'py> {
-    type Target = PyDict;
-    type Output = Bound<'py, PyDict>;
-    type Error = Infallible;
-    const OUTPUT_TYPE: PyStaticExpr = Subscript {
+impl Hint for Bound<'_, PyDict> {
+    const TYPE: PyStaticExpr = Subscript {
         value: &Name { id: "dict" },
         slice: &Tuple {
             elts: &[Name { id: "str" }, Attribute { value: &Name { id: "typing" }, attr: "Any" }],
         },
     };
+}
 
-    fn into_pyobject(self, _: Python<'py>) -> Result<Self::Output, Self::Error> {
-        Ok(self.0)
+impl<'a, 'py, T: Hint + FromPyObject<'a, 'py>> FromPyObject<'a, 'py> for Typed<T> {
+    type Error = T::Error;
+    const INPUT_TYPE: PyStaticExpr = T::TYPE;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> Result<Self, T::Error> {
+        object.extract().map(Self)
+    }
+}
+
+impl<'py, T: Hint + IntoPyObject<'py>> IntoPyObject<'py> for Typed<T> {
+    type Target = T::Target;
+    type Output = T::Output;
+    type Error = T::Error;
+    const OUTPUT_TYPE: PyStaticExpr = T::TYPE;
+
+    fn into_pyobject(self, py: Python<'py>) -> Result<T::Output, T::Error> {
+        self.0.into_pyobject(py)
     }
 }
 

@@ -4,9 +4,7 @@ use std::path::PathBuf;
 
 use dsokr_basis::kernel::OutputKernel;
 use dsokr_basis::leverage;
-use dsokr_basis::{
-    Cancellation, Kernel, RowSource, SketchKind, SketchOptions, Tempering, features,
-};
+use dsokr_basis::{Cancellation, Kernel, SketchKind, SketchOptions, Tempering, features};
 use pyo3::prelude::*;
 
 use crate::arrays::{Matrix, Vector, matrix, vector};
@@ -145,11 +143,11 @@ pub fn kernel_matrix<'py>(
     kernel: &str,
 ) -> PyResult<Matrix<'py, f64>> {
     let kernel: Kernel = table("kernel", kernel)?;
-    let (a, b) = (a.get(), b.get());
+    let (a, b) = (a.get().source(), b.get().source());
     let values = work(py, || {
         const ROWS_AT_ONCE: usize = 512;
         let mut values = Vec::with_capacity(a.len() * b.len());
-        let (a, b) = (a.source(), features::read(b.source(), 0..b.len())?);
+        let b = features::read(b, 0..b.len())?;
         let cancellation = Cancellation::current();
         kernel.validate(a.kind())?;
         kernel.check(&b)?;

@@ -1,17 +1,18 @@
 //! Candidates, and ranks among them.
 
-use dsokr_basis::RowSource;
-use dsokr_basis::features::distinct;
+use dsokr_basis::features::{DenseRows, distinct};
+use dsokr_basis::{Features, RowSource};
 use dsokr_decode::{
-    CandidateParts, Combination, Ensemble, Hubs, Member, MissingGold, PerQuery, Pool, Queries,
+    CandidateBlocks, CandidateParts, Combination, Ensemble, Hubs, Member, MissingGold, PerQuery,
+    Pool, Queries,
 };
 use pyo3::prelude::*;
 
 use crate::arrays::{Matrix, MatrixView, Vector, VectorView, matrix, numbers, vector};
 use crate::basis::Basis;
-use crate::errors::{Failure, table};
+use crate::errors::{About, Failure, table};
 use crate::ranks::Ranks;
-use crate::rows::{Rows, dense};
+use crate::rows::Rows;
 use crate::work::work;
 
 /// What errors call predictions.
@@ -23,6 +24,12 @@ pub struct Candidates {
     inner: dsokr_decode::Candidates,
     /// Whether k(c, c) = 1, so that scores are comparable with those of other such kernels.
     normalised: bool,
+    /// p.
+    #[pyo3(get)]
+    dim: usize,
+    /// Candidates that are the same point as an earlier one.
+    #[pyo3(get)]
+    duplicates: usize,
 }
 
 #[pymethods]
@@ -42,7 +49,7 @@ impl Candidates {
         let inner = work(py, || {
             placed(rows.source(), ids, labels, |rows| Ok(CandidateParts::in_basis(basis, rows)?))
         });
-        Ok(Self { inner: inner?, normalised })
+        Ok(Self::new(inner?, normalised))
     }
 
     /// Points that are given; equal points with equal constants are one.
@@ -61,28 +68,22 @@ impl Candidates {
             return Err(Failure::argument("constants", message).into());
         }
         let inner = work(py, || {
-            let of_points = |error| Failure::from(error).of("points");
             let mut extended = Vec::with_capacity(rows * (dim + 1));
             for (point, constant) in values.chunks_exact(dim.max(1)).zip(&constants) {
                 extended.extend_from_slice(point);
                 extended.push(*constant);
             }
-            let groups = distinct(&dense(dim + 1, extended).map_err(of_points)?);
-            let groups = groups.map_err(of_points)?;
-            let chosen = &groups.representative;
-            let point = |&at: &usize| values[at * dim..(at + 1) * dim].iter().copied();
-            let parts = CandidateParts {
-                ids,
-                labels,
-                dim,
-                coordinates: chosen.iter().flat_map(point).collect(),
-                constants: chosen.iter().map(|&at| constants[at]).collect(),
-                class: groups.class,
-                hashes: groups.hashes,
-            };
-            Ok::<_, Failure>(dsokr_decode::Candidates::new(parts)?)
+            let rows = DenseRows::new(dim + 1, extended).about("points")?;
+            let groups = distinct(&Features::from(rows)).about("points")?;
+            dsokr_decode::Candidates::placed(groups, ids, labels, |chosen| {
+                let point = |&at: &usize| values[at * dim..(at + 1) * dim].iter().copied();
+                let coordinates = chosen.iter().flat_map(point).collect();
+                let constants = chosen.iter().map(|&at| constants[at]).collect();
+                let none = CandidateParts::default();
+                Ok::<_, Failure>(CandidateParts { dim, coordinates, constants, ..none })
+            })
         });
-        Ok(Self { inner: inner?, normalised: false })
+        Ok(Self::new(inner?, false))
     }
 
     /// With h(c), the mean of the `neighbours` largest similarities of each candidate with held-out
@@ -96,11 +97,11 @@ impl Candidates {
     ) -> PyResult<Self> {
         let (values, [_, dim]) = numbers(&predictions, PREDICTIONS)?;
         let inner = work(py, || {
-            let queries = Queries::new(dim, values).map_err(named)?;
+            let queries = Queries::new(dim, values).about(PREDICTIONS)?;
             let hubs = Hubs::of(&queries, &self.inner, neighbours)?;
             Ok::<_, Failure>(self.inner.clone().with_hubs(hubs, weight)?)
         });
-        Ok(Self { inner: inner?, normalised: self.normalised })
+        Ok(Self::new(inner?, self.normalised))
     }
 
     /// Ranks of the gold candidates, by id, among all candidates or the lists of ids of each query.
@@ -116,14 +117,13 @@ impl Candidates {
         let (values, [_, dim]) = numbers(&predictions, PREDICTIONS)?;
         let missing: MissingGold = table("missing", missing)?;
         work(py, || {
-            let queries = Queries::named(&names, dim, values).map_err(named)?;
+            let queries = Queries::named(&names, dim, values).about(PREDICTIONS)?;
             let lists = lists.map(|lists| self.lists(&lists)).transpose()?;
             let pool = lists.as_ref().map_or(Pool::Shared, Pool::PerQuery);
-            let model = Ensemble::one(queries, &self.inner, None).map_err(named)?;
-            let gold = model.gold(pool, &gold, missing).map_err(golden)?;
-            let ranks = model.rank(pool, &Combination::default(), &gold).map_err(named)?;
-            let metrics = model.metrics(pool, &ranks)?;
-            Ok::<_, Failure>(Ranks::new(ranks, metrics.candidates, metrics.duplicate_candidates))
+            let model = Ensemble::one(queries, &self.inner, None).about(PREDICTIONS)?;
+            let gold = model.gold(pool, &gold, missing).about("gold")?;
+            let ranks = model.rank(pool, &Combination::default(), &gold).about(PREDICTIONS)?;
+            Ranks::new(&model, pool, ranks)
         })
     }
 
@@ -136,21 +136,17 @@ impl Candidates {
     ) -> PyResult<(Matrix<'py, i64>, Matrix<'py, f32>)> {
         let (values, [count, dim]) = numbers(&predictions, PREDICTIONS)?;
         let hits = work(py, || {
-            let queries = Queries::new(dim, values).map_err(named)?;
+            let queries = Queries::new(dim, values).about(PREDICTIONS)?;
             Ok::<_, Failure>(dsokr_decode::top_k(&queries, &self.inner, k)?)
         })?;
-        let (mut indices, mut scores) = (Vec::new(), Vec::new());
-        for hit in hits.into_iter().flatten() {
-            indices.push(hit.candidate as i64);
-            scores.push(hit.score);
-        }
+        let hits = hits.into_iter().flatten().map(|hit| (hit.candidate as i64, hit.score));
+        let (indices, scores) = hits.unzip();
         Ok((matrix(py, indices, count, k)?, matrix(py, scores, count, k)?))
     }
 
     /// Coordinates of the candidates with these ids.
     fn coordinates_of<'py>(&self, py: Python<'py>, ids: Vec<String>) -> PyResult<Matrix<'py, f32>> {
-        let dim = self.dim();
-        let mut values = Vec::with_capacity(ids.len() * dim);
+        let mut values = Vec::with_capacity(ids.len() * self.dim);
         for (at, id) in ids.iter().enumerate() {
             let candidate = self.inner.find(id).ok_or_else(|| {
                 Failure::argument("ids", format!("no candidate has the id {id:?} at {at}"))
@@ -158,7 +154,7 @@ impl Candidates {
             let row = self.inner.class_of(candidate) as usize;
             values.extend_from_slice(&self.inner.point(row).map_err(Failure::from)?);
         }
-        matrix(py, values, ids.len(), dim)
+        matrix(py, values, ids.len(), self.dim)
     }
 
     /// All ids, in order.
@@ -181,18 +177,6 @@ impl Candidates {
         vector(py, all.collect())
     }
 
-    /// p.
-    #[getter]
-    fn dim(&self) -> usize {
-        dsokr_decode::CandidateBlocks::dim(&self.inner)
-    }
-
-    /// Candidates that are the same point as an earlier one.
-    #[getter]
-    fn duplicates(&self) -> usize {
-        self.inner.duplicates()
-    }
-
     fn __len__(&self) -> usize {
         self.inner.len()
     }
@@ -205,20 +189,17 @@ pub fn placed(
     labels: Vec<String>,
     place: impl FnOnce(&dyn RowSource) -> Result<CandidateParts, Failure>,
 ) -> Result<dsokr_decode::Candidates, Failure> {
-    let of_rows = |failure: Failure| failure.of("Y");
-    let groups = distinct(rows).map_err(|error| of_rows(error.into()))?;
-    dsokr_decode::Candidates::placed(groups, ids, labels, |first| {
-        if first.len() == rows.len() {
-            return place(rows).map_err(of_rows);
-        }
-        let rows = rows.select(first).map_err(|error| of_rows(error.into()))?;
-        place(&rows).map_err(of_rows)
+    let groups = distinct(rows).about("Y")?;
+    dsokr_decode::Candidates::placed(groups, ids, labels, |first| match first.len() {
+        all if all == rows.len() => place(rows).about("Y"),
+        _ => place(&rows.select(first).about("Y")?).about("Y"),
     })
 }
 
 impl Candidates {
     pub fn new(inner: dsokr_decode::Candidates, normalised: bool) -> Self {
-        Self { inner, normalised }
+        let (dim, duplicates) = (CandidateBlocks::dim(&inner), inner.duplicates());
+        Self { inner, normalised, dim, duplicates }
     }
 
     /// Lists of ids, one a query.
@@ -234,7 +215,7 @@ impl Candidates {
             };
             indices.push(list.iter().map(index).collect::<Result<Vec<_>, Failure>>()?);
         }
-        PerQuery::new(&indices, &self.inner).map_err(|error| Failure::from(error).of("lists"))
+        PerQuery::new(&indices, &self.inner).about("lists")
     }
 }
 
@@ -258,26 +239,16 @@ pub fn rank_ensemble(
     work(py, || {
         let mut members = Vec::with_capacity(values.len());
         for (name, &(pool, values, dim)) in names.iter().zip(&values) {
-            let queries = Queries::new(dim, values).map_err(named)?;
+            let queries = Queries::new(dim, values).about(PREDICTIONS)?;
             let (candidates, normalised) = (&pool.inner, pool.normalised);
             members.push(Member { name, queries, candidates, normalised });
         }
         if members.is_empty() {
             return Err(Failure::argument("members", "none, at least 1 is needed"));
         }
-        let ensemble =
-            Ensemble::new(members).map_err(|error| Failure::from(error).of("members"))?;
-        let gold = ensemble.gold(Pool::Shared, &gold, missing).map_err(golden)?;
+        let ensemble = Ensemble::new(members).about("members")?;
+        let gold = ensemble.gold(Pool::Shared, &gold, missing).about("gold")?;
         let ranks = ensemble.rank(Pool::Shared, &rule, &gold)?;
-        let metrics = ensemble.metrics(Pool::Shared, &ranks)?;
-        Ok(Ranks::new(ranks, metrics.candidates, metrics.duplicate_candidates))
+        Ranks::new(&ensemble, Pool::Shared, ranks)
     })
-}
-
-fn named(error: dsokr_decode::Error) -> Failure {
-    Failure::from(error).of(PREDICTIONS)
-}
-
-fn golden(error: dsokr_decode::Error) -> Failure {
-    Failure::from(error).of("gold")
 }

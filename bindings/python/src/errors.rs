@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 
 /// Why a call failed, before there is an exception.
@@ -46,6 +45,17 @@ impl Failure {
     }
 }
 
+/// A result whose error is about an argument, where it is about one and a file is not.
+pub trait About<T> {
+    fn about(self, argument: &str) -> Result<T, Failure>;
+}
+
+impl<T, E: Into<Failure>> About<T> for Result<T, E> {
+    fn about(self, argument: &str) -> Result<T, Failure> {
+        self.map_err(|error| error.into().of(argument))
+    }
+}
+
 impl From<dsokr_basis::Error> for Failure {
     fn from(error: dsokr_basis::Error) -> Self {
         use dsokr_basis::Error;
@@ -71,14 +81,8 @@ impl From<dsokr_decode::Error> for Failure {
             Error::Basis(error) => error.into(),
             Error::Io { path, .. } | Error::File { path, .. } => Self::file(&path, message),
             Error::At { source, .. } => Self::from(*source).saying(message),
-            Error::Length { .. }
-            | Error::TooFew { .. }
-            | Error::OutOfRange { .. }
-            | Error::NotFinite { .. }
-            | Error::Inconsistent(_)
-            | Error::Unsupported(_) => Self::Argument(message),
-            // kinds of errors to come
-            _ => Self::Other(message),
+            // lengths, ranges, numbers and contradictions
+            _ => Self::Argument(message),
         }
     }
 }
@@ -103,13 +107,8 @@ impl From<dsokr_machines::Error> for Failure {
         match error {
             Error::Basis(error) => error.into(),
             Error::Kernel { source, .. } => Self::from(*source).saying(message),
-            Error::Value { .. }
-            | Error::Length { .. }
-            | Error::NotFinite { .. }
-            | Error::NotSymmetric { .. }
-            | Error::NotSemidefinite { .. } => Self::Argument(message),
-            // kinds of errors to come
-            _ => Self::Other(message),
+            // values, lengths and matrices
+            _ => Self::Argument(message),
         }
     }
 }
@@ -123,23 +122,15 @@ impl From<Failure> for PyErr {
 }
 
 fn exception(py: Python, failure: Failure) -> PyResult<PyErr> {
-    static CONFIG: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    static FILE: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    static OTHER: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    const MODULE: &str = "dsokr._errors";
+    let kind = |name| {
+        py.import("dsokr._errors")?.getattr(name)?.cast_into::<PyType>().map_err(PyErr::from)
+    };
     Ok(match failure {
-        Failure::Argument(message) => {
-            let kind = CONFIG.import(py, MODULE, "ConfigError")?;
-            PyErr::from_type(kind.clone(), message)
-        }
+        Failure::Argument(message) => PyErr::from_type(kind("ConfigError")?, message),
         Failure::File(path, message) => {
-            let kind = FILE.import(py, MODULE, "FileError")?;
-            PyErr::from_value(kind.call1((path, message))?)
+            PyErr::from_value(kind("FileError")?.call1((path, message))?)
         }
-        Failure::Other(message) => {
-            let kind = OTHER.import(py, MODULE, "Error")?;
-            PyErr::from_type(kind.clone(), message)
-        }
+        Failure::Other(message) => PyErr::from_type(kind("Error")?, message),
     })
 }
 

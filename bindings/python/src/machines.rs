@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 
 use crate::arrays::{Matrix, MatrixView, matrix, numbers};
 use crate::candidates::{Candidates, placed};
-use crate::errors::{Failure, table};
+use crate::errors::{About, Failure, table};
 use crate::rows::Rows;
 use crate::work::work;
 
@@ -79,11 +79,7 @@ impl KernelMachine {
         let ridge = Ridge::new(kernel, sketch, lambda_, seed)?;
         let (values, [_, width]) = numbers(&targets, "y")?;
         let rows = rows.get();
-        let model = work(py, || {
-            let targets =
-                Targets::new(width, values).map_err(|error| Failure::from(error).of("y"))?;
-            ridge.fit(rows, &targets)
-        });
+        let model = work(py, || ridge.fit(rows, &Targets::new(width, values).about("y")?));
         Ok(Self { model: model?, space: None })
     }
 
@@ -111,17 +107,15 @@ impl KernelMachine {
         let options = options.transpose()?;
         let (rows, outputs) = (rows.get(), outputs.get());
         let (model, space) = work(py, || {
-            let of_outputs = |failure: Failure| failure.of("Y");
             let outputs = outputs.source();
             let (space, targets) = match options {
                 None => OutputSpace::training(kernel, outputs),
                 Some(options) => {
-                    let basis = Basis::fit(kernel, outputs, &options);
-                    let basis = basis.map_err(|error| of_outputs(error.into()))?;
+                    let basis = Basis::fit(kernel, outputs, &options).about("Y")?;
                     OutputSpace::basis(basis, None, outputs)
                 }
             }
-            .map_err(|error| of_outputs(error.into()))?;
+            .about("Y")?;
             Ok::<_, Failure>((ridge.fit(rows, &targets)?, space))
         })?;
         Ok(Self { model, space: Some(space) })

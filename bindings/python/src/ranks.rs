@@ -1,13 +1,12 @@
 //! Ranks, and metrics of them.
 
-use dsokr_decode::report;
-use dsokr_decode::{HitsAt, Metrics, Rank, bootstrap};
+use dsokr_decode::{Ensemble, HitsAt, Metrics, Pool, Rank, bootstrap, report};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rayon::prelude::*;
 
 use crate::arrays::{MatrixView, Number, Table, Typed, Vector, VectorView, numbers, vector};
-use crate::errors::{Failure, json};
+use crate::errors::{About, Failure, json};
 use crate::work::work;
 
 /// Expected ranks and reciprocals, candidates above and tied ones.
@@ -16,14 +15,16 @@ type Arrays<'py> = (Vector<'py, f64>, Vector<'py, f64>, Vector<'py, i64>, Vector
 /// Where the gold candidate of each query stands, ties included.
 #[pyclass(frozen, module = "dsokr._dsokr")]
 pub struct Ranks {
-    ranks: Vec<Option<Rank>>,
-    candidates: usize,
-    duplicates: usize,
+    pub ranks: Vec<Option<Rank>>,
+    pub candidates: usize,
+    pub duplicates: usize,
 }
 
 impl Ranks {
-    pub fn new(ranks: Vec<Option<Rank>>, candidates: usize, duplicates: usize) -> Self {
-        Self { ranks, candidates, duplicates }
+    /// Those that an ensemble gives.
+    pub fn new(ensemble: &Ensemble, pool: Pool, ranks: Vec<Option<Rank>>) -> Result<Self, Failure> {
+        let Metrics { candidates, duplicate_candidates, .. } = ensemble.metrics(pool, &ranks)?;
+        Ok(Self { ranks, candidates, duplicates: duplicate_candidates })
     }
 
     /// A number of each rank.
@@ -101,7 +102,7 @@ impl Ranks {
             rank.map(|rank| Rank::new(0, rank.pool(), rank.pool())).transpose()
         };
         let ranks = work(py, || self.ranks.iter().map(random).collect::<Result<_, _>>())?;
-        Ok(Self::new(ranks, self.candidates, self.duplicates))
+        Ok(Self { ranks, ..*self })
     }
 
     /// A paired bootstrap of the differences from the ranks of another model, as JSON.
@@ -113,11 +114,8 @@ impl Ranks {
         seed: u64,
     ) -> PyResult<String> {
         let other = &other.get().ranks;
-        let comparison = work(py, || {
-            report::compare(&self.ranks, other, resamples, seed)
-                .map_err(|error| Failure::from(error).of("other"))
-        })?;
-        json(&comparison)
+        let compare = || report::compare(&self.ranks, other, resamples, seed).about("other");
+        json(&work(py, compare)?)
     }
 
     fn __len__(&self) -> usize {
@@ -177,5 +175,6 @@ where
     };
     let ranks: Vec<Result<_, Failure>> =
         values.par_chunks_exact(candidates).enumerate().map(rank).collect();
-    Ok(Ranks::new(ranks.into_iter().collect::<Result<_, _>>()?, candidates, 0))
+    let ranks = ranks.into_iter().collect::<Result<_, _>>()?;
+    Ok(Ranks { ranks, candidates, duplicates: 0 })
 }

@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use dsokr_basis::features::{self, BitRows, DenseBlock, DenseRows, SparseRows};
+use dsokr_basis::features::{self, BitRows, DenseBlock, SparseRows};
 use dsokr_basis::{Block, Error, Features, RowKind, RowSource};
 use numpy::{PyArray2, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
 use crate::arrays::{Matrix, Vector, VectorView, matrix, vector};
-use crate::errors::Failure;
+use crate::errors::{About, Failure};
 use crate::work::work;
 
 /// Rows of features: dense numbers, packed bits, or sparse numbers.
@@ -41,15 +41,31 @@ impl Borrowed {
         // SAFETY: an aligned array in C order of rows × width numbers, kept alive by `_array`.
         unsafe { std::slice::from_raw_parts(self.values, self.rows * self.width) }
     }
+}
 
-    /// Some rows, all finite. A NaN is named by its row of the array.
-    fn block(&self, rows: Range<usize>) -> Result<DenseBlock<'_>, Error> {
+/// Every block is checked as it is read: the array may have been written to.
+impl RowSource for Borrowed {
+    fn len(&self) -> usize {
+        self.rows
+    }
+
+    fn width(&self) -> usize {
+        self.width
+    }
+
+    fn kind(&self) -> RowKind {
+        RowKind::Dense
+    }
+
+    /// A NaN is named by its row of the array.
+    fn block(&self, rows: Range<usize>) -> Result<Block<'_>, Error> {
         let Range { start, end } = rows;
         if start > end || end > self.rows {
             return Err(Error::range(start, end, self.rows));
         }
         let values = &self.values()[start * self.width..end * self.width];
-        DenseBlock::new(self.width, values).map_err(|error| error.at_rows(|row| start + row))
+        let block = DenseBlock::new(self.width, values);
+        Ok(Block::Dense(block.map_err(|error| error.at_rows(|row| start + row))?))
     }
 }
 
@@ -59,7 +75,10 @@ impl Rows {
     }
 
     pub fn source(&self) -> &dyn RowSource {
-        self
+        match &self.held {
+            Held::Borrowed(array) => array,
+            Held::Owned(rows) => rows,
+        }
     }
 
     /// Reads all numbers of a borrowed array and finds them finite; owned ones are.
@@ -67,37 +86,6 @@ impl Rows {
         match &self.held {
             Held::Borrowed(array) => array.block(0..array.rows).map(|_| ()),
             Held::Owned(_) => Ok(()),
-        }
-    }
-}
-
-/// Every block of a borrowed array is checked as it is read: the array may have been written to.
-impl RowSource for Rows {
-    fn len(&self) -> usize {
-        match &self.held {
-            Held::Borrowed(array) => array.rows,
-            Held::Owned(rows) => rows.len(),
-        }
-    }
-
-    fn width(&self) -> usize {
-        match &self.held {
-            Held::Borrowed(array) => array.width,
-            Held::Owned(rows) => rows.width(),
-        }
-    }
-
-    fn kind(&self) -> RowKind {
-        match &self.held {
-            Held::Borrowed(_) => RowKind::Dense,
-            Held::Owned(rows) => rows.kind(),
-        }
-    }
-
-    fn block(&self, rows: Range<usize>) -> Result<Block<'_>, Error> {
-        match &self.held {
-            Held::Borrowed(array) => Ok(Block::Dense(array.block(rows)?)),
-            Held::Owned(own) => own.block(rows),
         }
     }
 }
@@ -113,7 +101,7 @@ impl Rows {
             Failure::argument(name, "not in C order: numpy.ascontiguousarray makes it so")
         })?;
         let (rows, width) = (array.shape()[0], array.shape()[1]);
-        DenseBlock::new(width, &slice[..0]).map_err(|error| Failure::from(error).of(name))?;
+        DenseBlock::new(width, &slice[..0]).about(name)?;
         let values = slice.as_ptr();
         drop(view);
         let held = Borrowed { _array: array.0.unbind(), values, rows, width };
@@ -123,15 +111,14 @@ impl Rows {
     /// Refuses a NaN or an infinity in a borrowed array, which errors call `name`; owned rows have none.
     fn check(&self, py: Python, name: &str) -> PyResult<()> {
         let finite = py.detach(|| self.all_finite());
-        Ok(finite.map_err(|error| Failure::from(error).of(name))?)
+        Ok(finite.about(name)?)
     }
 
     /// Packed bits as `numpy.packbits` makes them of each row, ⌈width/8⌉ bytes a row.
     #[staticmethod]
     fn bits(packed: VectorView<u8>, width: usize, name: &str) -> PyResult<Self> {
         let bytes = packed.as_slice().map_err(|_| Failure::argument(name, "not contiguous"))?;
-        let rows = BitRows::from_packed(width, bytes);
-        Ok(Self::owned(rows.map_err(|error| Failure::from(error).of(name))?))
+        Ok(Self::owned(BitRows::from_packed(width, bytes).about(name)?))
     }
 
     /// Compressed sparse rows with increasing columns.
@@ -151,19 +138,19 @@ impl Rows {
         let offsets = offsets.collect::<Result<Vec<usize>, _>>()?;
         let columns = columns.collect::<Result<Vec<u32>, _>>()?;
         let rows = SparseRows::new(width, offsets, columns, values.as_array().to_vec());
-        Ok(Self::owned(rows.map_err(|error| Failure::from(error).of(name))?))
+        Ok(Self::owned(rows.about(name)?))
     }
 
     /// (rows, columns).
     #[getter]
     fn shape(&self) -> (usize, usize) {
-        (self.len(), self.width())
+        (self.source().len(), self.source().width())
     }
 
     /// "dense", "bit" or "sparse".
     #[getter(kind)]
     fn kind_name(&self) -> String {
-        self.kind().to_string()
+        self.source().kind().to_string()
     }
 
     /// Where the numbers of borrowed rows are; none of owned ones.
@@ -176,12 +163,12 @@ impl Rows {
     }
 
     fn __len__(&self) -> usize {
-        self.len()
+        self.source().len()
     }
 
     /// Copies of some rows, in that order; an index may be repeated.
     fn select(&self, py: Python, indices: Vec<i64>) -> PyResult<Self> {
-        let len = self.len();
+        let len = self.source().len();
         let index = |&at: &i64| usize::try_from(at).ok().filter(|&at| at < len);
         let chosen = indices.iter().map(|at| {
             index(at).ok_or_else(|| Failure::argument("rows", format!("{at}, allowed: 0 to {len}")))
@@ -207,8 +194,8 @@ impl Rows {
     ) -> PyResult<(Vector<'py, i64>, Vector<'py, i64>, Vector<'py, f32>)> {
         let (offsets, columns, values) = work(py, || {
             let (mut offsets, mut columns, mut values) = (vec![0i64], Vec::new(), Vec::new());
-            let block = features::read(self.source(), 0..self.len())?;
-            for row in 0..self.len() {
+            let block = features::read(self.source(), 0..self.source().len())?;
+            for row in 0..block.len() {
                 match &block {
                     Block::Dense(_) | Block::Bits(_) => {
                         let entries = (0i64..).zip(block.dense_row(row));
@@ -229,9 +216,4 @@ impl Rows {
         })?;
         Ok((vector(py, offsets), vector(py, columns), vector(py, values)))
     }
-}
-
-/// Rows that the package owns, from a copy of dense numbers.
-pub fn dense(width: usize, values: Vec<f32>) -> Result<Features, Error> {
-    Ok(DenseRows::new(width, values)?.into())
 }

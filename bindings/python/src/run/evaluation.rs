@@ -79,8 +79,8 @@ impl Evaluation {
     /// The ranks of the gold candidates.
     #[getter]
     fn ranks(&self) -> Ranks {
-        let found = &self.inner.scores;
-        Ranks::new(self.inner.ranks.clone(), found.candidates, found.duplicate_candidates)
+        let (ranks, found) = (self.inner.ranks.clone(), &self.inner.scores);
+        Ranks { ranks, candidates: found.candidates, duplicates: found.duplicate_candidates }
     }
 
     /// For each query its name, its text where it has one, the id of its gold, and its best candidate.

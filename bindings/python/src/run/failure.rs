@@ -1,54 +1,48 @@
 //! Errors of runs as the package's exceptions.
 
-use std::path::Path;
-
-use dsokr::{Error, basis, data, decode, machines, nn, train};
+use dsokr::{Error, data, nn, train};
 
 use crate::errors::Failure;
 
 /// What the command takes for a wrong request is a wrong argument.
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        let message = with_arguments(&error.to_string());
-        match file(&error) {
-            Some(path) => Self::file(path, message),
-            None if error.is_request() => Self::Argument(message),
+        let (message, is_request) = (with_arguments(&error.to_string()), error.is_request());
+        match file(error) {
+            Some(path) => Self::File(path, message),
+            None if is_request => Self::Argument(message),
             None => Self::Other(message),
         }
     }
 }
 
 /// The file that an error is about.
-fn file(error: &Error) -> Option<&Path> {
-    use basis::Error as Basis;
-    match error {
+fn file(error: Error) -> Option<String> {
+    let failure = match error {
+        Error::Basis(error) | Error::Data(data::Error::Basis(error)) => error.into(),
+        Error::Decode(error) => error.into(),
+        Error::Machine(error) => error.into(),
+        Error::Member { source, .. } => return file(*source),
         Error::NotFound { path, .. }
         | Error::Io { path, .. }
         | Error::RunExists { path }
         | Error::Run { path, .. }
         | Error::DataChanged { path }
-        | Error::Basis(Basis::Io { path, .. } | Basis::File { path, .. })
         | Error::Data(
             data::Error::Io { path, .. }
             | data::Error::NotFound { path, .. }
             | data::Error::File { path, .. }
             | data::Error::Column { path, .. }
-            | data::Error::Line { path, .. }
-            | data::Error::Basis(Basis::Io { path, .. } | Basis::File { path, .. }),
+            | data::Error::Line { path, .. },
         )
-        | Error::Decode(
-            decode::Error::Io { path, .. }
-            | decode::Error::File { path, .. }
-            | decode::Error::Basis(Basis::Io { path, .. } | Basis::File { path, .. }),
-        )
-        | Error::Machine(machines::Error::Basis(
-            Basis::Io { path, .. } | Basis::File { path, .. },
-        ))
         | Error::Nn(nn::Error::File { path, .. })
-        | Error::Train(train::Error::File { path, .. }) => Some(path),
-        Error::Member { source, .. } => file(source),
+        | Error::Train(train::Error::File { path, .. }) => Failure::file(&path, ""),
         // arguments, what has failed, and kinds of errors to come
-        _ => None,
+        _ => return None,
+    };
+    match failure {
+        Failure::File(path, _) => Some(path),
+        Failure::Argument(_) | Failure::Other(_) => None,
     }
 }
 

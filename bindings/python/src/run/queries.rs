@@ -10,30 +10,15 @@ use crate::rows::Rows;
 
 /// Texts, or the rows of a matrix.
 #[derive(FromPyObject)]
-pub enum Asked<'py> {
-    Rows(Bound<'py, Rows>),
+pub enum Asked {
+    Rows(Py<Rows>),
     Texts(Vec<String>),
 }
 
-/// The same outside of the interpreter's lock.
-pub enum Input<'a> {
-    Rows(&'a Rows),
-    Texts(&'a [String]),
-}
-
-impl Asked<'_> {
-    pub fn input(&self) -> Input<'_> {
-        match self {
-            Self::Rows(rows) => Input::Rows(rows.get()),
-            Self::Texts(texts) => Input::Texts(texts),
-        }
-    }
-}
-
-impl Input<'_> {
+impl Asked {
     pub fn len(&self) -> usize {
         match self {
-            Self::Rows(rows) => rows.source().len(),
+            Self::Rows(rows) => rows.get().source().len(),
             Self::Texts(texts) => texts.len(),
         }
     }
@@ -46,7 +31,7 @@ impl Input<'_> {
             }
             Self::Rows(rows) => {
                 let (ids, outputs) = (vec![String::new(); chosen.len()], vec![None; chosen.len()]);
-                let rows = rows.source().select(&chosen.collect::<Vec<_>>())?;
+                let rows = rows.get().source().select(&chosen.collect::<Vec<_>>())?;
                 Ok(Split::new(ids, Inputs::Vectors(rows), outputs))
             }
         }

@@ -78,15 +78,15 @@ impl Runs {
     fn embed<'py>(
         &self,
         py: Python<'py>,
-        queries: Asked<'py>,
+        queries: Asked,
         scaled: bool,
     ) -> PyResult<Matrix<'py, f32>> {
-        let (run, input) = (&self.inner.members()[0], queries.input());
+        let run = &self.inner.members()[0];
         let dim = run.candidates.dim();
         let coordinates = work(py, || {
-            let mut all = Vec::with_capacity(input.len() * dim);
-            for start in (0..input.len()).step_by(BATCH) {
-                let split = input.read(run, start..input.len().min(start + BATCH))?;
+            let mut all = Vec::with_capacity(queries.len() * dim);
+            for start in (0..queries.len()).step_by(BATCH) {
+                let split = queries.read(run, start..queries.len().min(start + BATCH))?;
                 all.extend(run.coordinates(&split)?);
             }
             match scaled {
@@ -94,16 +94,17 @@ impl Runs {
                 false => Ok(all),
             }
         });
-        matrix(py, coordinates?, input.len(), dim)
+        matrix(py, coordinates?, queries.len(), dim)
     }
 
     /// The best `k` candidates for each text or row, and what else the configuration predicts.
     fn search(&self, py: Python, queries: Asked, k: usize) -> PyResult<Vec<Answer>> {
-        let (runs, input) = (&self.inner, queries.input());
-        if input.len() == 0 {
+        let runs = &self.inner;
+        if queries.len() == 0 {
             return Ok(Vec::new());
         }
-        let answers = work(py, || runs.answer_queries(|run| input.read(run, 0..input.len()), k))?;
+        let answers =
+            work(py, || runs.answer_queries(|run| queries.read(run, 0..queries.len()), k))?;
         let answer = |answer: dsokr::run::Answer| {
             let hits = answer.hits.into_iter().map(|hit| (hit.id, hit.label, hit.score));
             let exact = answer.exact.map(|best| (best.label, best.score));
