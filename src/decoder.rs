@@ -8,7 +8,7 @@ use dsokr_basis::features::LabelVocabulary;
 use dsokr_data::config::{OutputFeatures, RankingEmbedding};
 use dsokr_data::{Outputs, Truth};
 use dsokr_decode::{
-    Candidates, Encoding, ExactSearch, Pool, PreImage, Queries, RowHit, SecondLook,
+    Candidates, Encoding, ExactSearch, Pool, Queries, RowHit, SecondLook, Structure,
     best_expected_f1, top_rows,
 };
 use rayon::prelude::*;
@@ -150,25 +150,15 @@ impl<'a> ExactDecoder<'a> {
     pub fn best(&self, queries: &Queries) -> Result<Vec<PredictedOutput>, Error> {
         let found = self.search.best(queries)?;
         let rows = queries.rows().chunks_exact(queries.dim());
-        let output = |(found, z): (PreImage, &[f32])| {
+        let output = |(found, z): (Structure, &[f32])| {
             let centre: f64 = z.iter().zip(self.centre).map(|(&z, mean)| f64::from(z) * mean).sum();
-            match found {
-                PreImage::Ranking(ranking) => {
-                    let ranks: Vec<String> =
-                        ranking.ranks().iter().map(|rank| (rank + 1).to_string()).collect();
-                    let score = ranking.score + self.constant - centre;
-                    PredictedOutput { label: ranks.join(" "), score }
-                }
-                PreImage::Labels(set) => {
-                    let names: Vec<&str> = set
-                        .labels
-                        .iter()
-                        .map(|&label| self.labels[label as usize].as_str())
-                        .collect();
-                    let label = names.join(&self.separator.to_string());
-                    PredictedOutput { label, score: set.score - centre }
-                }
-            }
+            // rankings have no names
+            let parts: Vec<String> = match self.labels.is_empty() {
+                true => found.ranks().iter().map(|rank| (rank + 1).to_string()).collect(),
+                false => found.parts.iter().map(|&at| self.labels[at as usize].clone()).collect(),
+            };
+            let label = parts.join(&self.separator.to_string());
+            PredictedOutput { label, score: found.score + self.constant - centre }
         };
         Ok(found.into_iter().zip(rows).map(output).collect())
     }
@@ -243,7 +233,7 @@ fn best_f1_sets(
         let outcomes: Vec<(f64, &[u32])> =
             hits.iter().map(|hit| (weight(hit.score), &sets[&hit.row][..])).collect();
         let found = best_expected_f1(&outcomes)?;
-        let names: Vec<&str> = found.labels.iter().map(|&label| names[label as usize]).collect();
+        let names: Vec<&str> = found.parts.iter().map(|&label| names[label as usize]).collect();
         Ok(PredictedOutput {
             label: names.join(&features.separator.to_string()),
             score: found.score,

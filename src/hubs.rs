@@ -93,7 +93,7 @@ pub(crate) fn corrected_by(
 ) -> Result<Candidates, Error> {
     let Some((hubs, weight)) = like else { return Ok(candidates) };
     let queries = Queries::new(candidates.dim(), unit)?;
-    let hubs = Hubs::of(&queries, &candidates, hubs.neighbours().min(queries.len()))?;
+    let hubs = Hubs::of(&queries, &candidates, hubs.neighbours.min(queries.len()))?;
     Ok(candidates.with_hubs(hubs, weight)?)
 }
 

@@ -1,6 +1,6 @@
 //! Ranks, and metrics of them.
 
-use dsokr_decode::{Ensemble, HitsAt, Metrics, Pool, Rank, bootstrap, report};
+use dsokr_decode::{Ensemble, Metrics, Pool, Rank, bootstrap, report};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rayon::prelude::*;
@@ -68,12 +68,15 @@ impl Ranks {
     ) -> PyResult<Table<'py>> {
         let (metrics, interval, hits) = work(py, || {
             let metrics = Metrics::from_ranks(&self.ranks, self.candidates, self.duplicates)?;
-            let interval =
-                resamples.map(|resamples| bootstrap(&self.ranks, resamples, seed)).transpose()?;
-            // the mean does not depend on the number of resamples, of which 40 are the fewest
-            let resamples = resamples.unwrap_or(40);
-            let hits = k.iter().map(|&k| HitsAt::of(&self.ranks, k, resamples, seed));
-            Ok::<_, dsokr_decode::Error>((metrics, interval, hits.collect::<Result<Vec<_>, _>>()?))
+            // means do not depend on the number of resamples, of which 40 are the fewest
+            let count = resamples.unwrap_or(40);
+            let (_, interval) = bootstrap(&self.ranks, Rank::expected_reciprocal, count, seed)?;
+            let hits = k.iter().map(|&k| {
+                let (mean, ci95) = bootstrap(&self.ranks, |rank| rank.expected_hit(k), count, seed)?;
+                Ok((k, mean, ci95))
+            });
+            let hits = hits.collect::<Result<Vec<_>, dsokr_decode::Error>>()?;
+            Ok::<_, dsokr_decode::Error>((metrics, resamples.map(|_| interval), hits))
         })?;
         let table = PyDict::new(py);
         table.set_item("queries", metrics.queries)?;
@@ -82,7 +85,7 @@ impl Ranks {
         if let Some(ci95) = interval {
             table.set_item("mrr_ci95", ci95)?;
         }
-        for HitsAt { k, mean, ci95 } in hits {
+        for (k, mean, ci95) in hits {
             table.set_item(format!("hits@{k}"), mean)?;
             if interval.is_some() {
                 table.set_item(format!("hits@{k}_ci95"), ci95)?;

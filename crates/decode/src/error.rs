@@ -101,6 +101,14 @@ pub(crate) fn check_len(what: &'static str, found: usize, expected: usize) -> Re
     if found == expected { Ok(()) } else { Err(Error::Length { what, found, expected }) }
 }
 
+/// Refuses a number that is not finite; `place` says where one is.
+pub(crate) fn all_finite(values: &[f32], place: impl FnOnce(usize) -> String) -> Result<(), Error> {
+    match values.iter().position(|value| !value.is_finite()) {
+        None => Ok(()),
+        Some(at) => Err(Error::NotFinite { place: place(at), value: values[at] }),
+    }
+}
+
 /// Refuses values that are not a whole number of rows.
 pub(crate) fn check_whole_rows(what: &str, values: usize, dim: usize) -> Result<(), Error> {
     match values.is_multiple_of(dim) {

@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 use dsokr_basis::{Basis, Block, Cancellation, OutputKernel, RowKind, RowSource};
 use rayon::prelude::*;
 
-use crate::error::check_len;
-use crate::permutations::{Ranking, best_by_pairs, best_by_positions};
+use crate::error::{all_finite, check_len};
+use crate::permutations::{Structure, best_by_pairs, best_by_positions};
 use crate::{Error, Queries};
 
 /// What the columns of output rows stand for, which decides how the best structure is found.
@@ -23,24 +23,6 @@ pub enum Encoding {
     LabelBits(RangeInclusive<usize>),
 }
 
-/// The pre-image of a prediction: the best structure, with its score `⟨z, ψ̃(y)⟩ + b(y)`.
-#[derive(Clone, Debug, PartialEq)]
-pub enum PreImage {
-    /// A permutation; `b` is the same for all and left out of its score.
-    Ranking(Ranking),
-    /// A set of labels.
-    Labels(LabelSet),
-}
-
-/// A set of labels and its score.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LabelSet {
-    /// Columns of the labels, ascending.
-    pub labels: Vec<u32>,
-    /// `⟨z, ψ̃(Y)⟩ + b(Y)`, or its expected F1.
-    pub score: f64,
-}
-
 /// Decoding without candidates: the best of all rankings, or of all label sets, for each prediction.
 ///
 /// It needs an output kernel that is linear in scaled features, `k(y, y') = s(y) s(y') ⟨y, y'⟩` (the
@@ -53,15 +35,13 @@ pub struct LabelSet {
 /// ```
 /// use dsokr_basis::features::hamming_one_hot;
 /// use dsokr_basis::{Features, Kernel};
-/// use dsokr_decode::{Encoding, ExactSearch, Queries, PreImage};
+/// use dsokr_decode::{Encoding, ExactSearch, Queries};
 ///
 /// // Ranks of three items. The prediction weighs the first ranking more than the second.
 /// let outputs = Features::Bits(hamming_one_hot(&[vec![2, 0, 1], vec![0, 1, 2]])?);
 /// let search = ExactSearch::on_outputs(&Kernel::Hamming, &outputs, Encoding::HammingOneHot)?;
-/// let PreImage::Ranking(best) = &search.best(&Queries::new(2, &[0.7, 0.3])?)?[0] else {
-///     unreachable!("one-hot rows are rankings");
-/// };
-/// assert_eq!(best.order, [1, 2, 0]);
+/// let best = search.best(&Queries::new(2, &[0.7, 0.3])?)?;
+/// assert_eq!(best[0].parts, [1, 2, 0]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct ExactSearch<'a> {
@@ -128,7 +108,7 @@ impl<'a> ExactSearch<'a> {
     /// # Errors
     /// [`Error::Basis`] or [`Error::Length`] for predictions of a different number of coordinates;
     /// [`Error::NotFinite`], in [`Error::At`] with the query, for weights that overflow.
-    pub fn best(&self, queries: &Queries) -> Result<Vec<PreImage>, Error> {
+    pub fn best(&self, queries: &Queries) -> Result<Vec<Structure>, Error> {
         let cancellation = Cancellation::current();
         let rows = queries.rows().par_chunks_exact(queries.dim()).enumerate();
         rows.map(|(at, z)| {
@@ -138,19 +118,13 @@ impl<'a> ExactSearch<'a> {
         .collect()
     }
 
-    fn one(&self, z: &[f32]) -> Result<PreImage, Error> {
+    fn one(&self, z: &[f32]) -> Result<Structure, Error> {
         let (weights, zero) = self.direction(z)?;
         let scale = |squared: usize| scale(self.kernel, squared as f64);
         match &self.encoding {
-            Encoding::KemenySigns => {
-                best_by_pairs(&weights, scale(weights.len())?).map(PreImage::Ranking)
-            }
-            Encoding::HammingOneHot => {
-                best_by_positions(&weights, scale(weights.len().isqrt())?).map(PreImage::Ranking)
-            }
-            Encoding::LabelBits(sizes) => {
-                best_labels(self.kernel, &weights, zero, sizes.clone()).map(PreImage::Labels)
-            }
+            Encoding::KemenySigns => best_by_pairs(&weights, scale(weights.len())?),
+            Encoding::HammingOneHot => best_by_positions(&weights, scale(weights.len().isqrt())?),
+            Encoding::LabelBits(sizes) => best_labels(self.kernel, &weights, zero, sizes.clone()),
         }
     }
 
@@ -227,7 +201,7 @@ fn best_labels(
     weights: &[f32],
     zero: f64,
     sizes: RangeInclusive<usize>,
-) -> Result<LabelSet, Error> {
+) -> Result<Structure, Error> {
     let labels = weights.len();
     if sizes.is_empty() || *sizes.end() > labels {
         return Err(Error::out_of_range(
@@ -235,9 +209,7 @@ fn best_labels(
             format!("sizes within 0..={labels}, at least one"),
         ));
     }
-    if let Some(at) = weights.iter().position(|weight| !weight.is_finite()) {
-        return Err(Error::NotFinite { place: format!("weight {at}"), value: weights[at] });
-    }
+    all_finite(weights, |at| format!("weight {at}"))?;
     let mut order: Vec<u32> = (0..labels as u32).collect();
     order.sort_by(|&a, &b| weights[b as usize].total_cmp(&weights[a as usize]));
     let mut best: Option<(usize, f64)> = None;
@@ -259,5 +231,5 @@ fn best_labels(
     let (size, score) = best.unwrap_or_default();
     order.truncate(size);
     order.sort_unstable();
-    Ok(LabelSet { labels: order, score })
+    Ok(Structure { parts: order, score })
 }

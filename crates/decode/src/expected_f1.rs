@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use crate::{Error, LabelSet};
+use crate::{Error, Structure};
 
 /// The set of labels with the largest expected F1, where the true set is one of `outcomes`, each with a
 /// weight w_c, and `p_c = w_c / Σ w` is its probability. It need not be one of them.
@@ -24,11 +24,11 @@ use crate::{Error, LabelSet};
 /// // Three sets are equally likely. What they share is no outcome, and has a better F1 on average.
 /// let outcomes: [(f64, &[u32]); 3] = [(1.0, &[3, 5, 7]), (1.0, &[3, 5, 8]), (1.0, &[3, 5, 9])];
 /// let best = best_expected_f1(&outcomes)?;
-/// assert_eq!(best.labels, [3, 5]);
+/// assert_eq!(best.parts, [3, 5]);
 /// assert!((best.score - 0.8).abs() < 1e-15);
 /// # Ok::<(), dsokr_decode::Error>(())
 /// ```
-pub fn best_expected_f1(outcomes: &[(f64, &[u32])]) -> Result<LabelSet, Error> {
+pub fn best_expected_f1(outcomes: &[(f64, &[u32])]) -> Result<Structure, Error> {
     let total: f64 = outcomes.iter().map(|(weight, _)| weight).sum();
     let wrong = outcomes.iter().find(|(weight, _)| !(*weight >= 0.0 && weight.is_finite()));
     if let Some((weight, _)) = wrong {
@@ -55,7 +55,7 @@ pub fn best_expected_f1(outcomes: &[(f64, &[u32])]) -> Result<LabelSet, Error> {
         }
     }
     let largest = sizes.last_key_value().map_or(0, |(&size, _)| size);
-    let mut best = LabelSet { labels: Vec::new(), score: empty };
+    let mut best = Structure { parts: Vec::new(), score: empty };
     let mut gains: Vec<(f64, u32)> = Vec::with_capacity(labels.len());
     for k in 1..=labels.len() {
         let factor = |size: usize| 2.0 / (k + size) as f64;
@@ -74,7 +74,7 @@ pub fn best_expected_f1(outcomes: &[(f64, &[u32])]) -> Result<LabelSet, Error> {
         if score > best.score {
             let mut chosen: Vec<u32> = gains[..k].iter().map(|&(_, label)| label).collect();
             chosen.sort_unstable();
-            best = LabelSet { labels: chosen, score };
+            best = Structure { parts: chosen, score };
         }
     }
     Ok(best)

@@ -31,7 +31,7 @@ use crate::{CandidateBlocks, Error, Queries};
 ///     Candidates::new(CandidateParts { ids, dim: 2, coordinates, ..CandidateParts::default() })?;
 /// let held_out = [1.0, 0.0, 0.75, 0.5, 0.5, 0.75];
 /// let hubs = Hubs::of(&Queries::new(2, &held_out)?, &candidates, 2)?;
-/// assert_eq!(hubs.means(), [1.25, 0.625]);
+/// assert_eq!(hubs.means, [1.25, 0.625]);
 ///
 /// let query = Queries::new(2, &[0.25, 1.0])?;
 /// let mut winners = Vec::new();
@@ -44,21 +44,13 @@ use crate::{CandidateBlocks, Error, Queries};
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hubs {
-    pub(crate) neighbours: usize,
-    pub(crate) means: Vec<f32>,
+    /// k, how many similarities a mean is of.
+    pub neighbours: usize,
+    /// h(c) of all distinct rows.
+    pub means: Vec<f32>,
 }
 
 impl Hubs {
-    /// k, how many similarities a mean is of.
-    pub fn neighbours(&self) -> usize {
-        self.neighbours
-    }
-
-    /// h(c) of all distinct rows.
-    pub fn means(&self) -> &[f32] {
-        &self.means
-    }
-
     /// h(c) of all distinct rows, k = `neighbours`; the constants of the candidates play no part.
     ///
     /// One pass over the candidates, in tiles: time is that of scoring the predictions, memory that of

@@ -57,19 +57,19 @@ mod shards;
 mod standing;
 
 pub use blocks::{CandidateBlocks, CodedBlock, ScoreBlock};
-pub use bootstrap::{HitsAt, bootstrap, percentile_interval, resampled};
+pub use bootstrap::{bootstrap, percentile_interval, resampled};
 pub use candidates::{CandidateParts, Candidates, Precision};
 pub use ensemble::{
     Combination, Ensemble, FittedWeights, LikelyWeights, Member, fit_weights, likely_weights,
 };
 pub use error::Error;
-pub use exact::{Encoding, ExactSearch, LabelSet, PreImage};
+pub use exact::{Encoding, ExactSearch};
 pub use expected_f1::best_expected_f1;
 pub use golds::{ChosenGold, Golds};
 pub use hits::{Decoded, Hit, RowHit, rank, top_k, top_rows};
 pub use hubs::Hubs;
 pub use metrics::{Metrics, MultiLabelMetrics, PoolSizes};
-pub use permutations::Ranking;
+pub use permutations::Structure;
 pub use pool::{MissingGold, PerQuery, Pool};
 pub use queries::Queries;
 pub use rank::Rank;

@@ -13,6 +13,7 @@
 //! largest are not rounded at all.
 
 use crate::Error;
+use crate::error::all_finite;
 
 /// Most items that are ordered by their pairs.
 const EXACT_ITEMS: usize = 16;
@@ -21,20 +22,20 @@ const MOST: usize = 2048;
 /// Bits of the largest weight.
 const BITS: i32 = 40;
 
-/// A permutation of items and its score.
+/// A permutation of items or a set of labels, and its score.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ranking {
-    /// The items, first to last.
-    pub order: Vec<u32>,
-    /// `⟨w, φ(σ)⟩`.
+pub struct Structure {
+    /// The items, first to last, or the columns of the labels, ascending.
+    pub parts: Vec<u32>,
+    /// `⟨z, ψ̃(y)⟩ + b(y)`, of permutations without b, which is the same for all; or the expected F1 of a set.
     pub score: f64,
 }
 
-impl Ranking {
-    /// The rank of every item, from 0: what featurizers take.
+impl Structure {
+    /// The rank of every item of a permutation, from 0: what featurizers take.
     pub fn ranks(&self) -> Vec<u32> {
-        let mut ranks = vec![0; self.order.len()];
-        (0..).zip(&self.order).for_each(|(rank, &item)| ranks[item as usize] = rank);
+        let mut ranks = vec![0; self.parts.len()];
+        (0..).zip(&self.parts).for_each(|(rank, &item)| ranks[item as usize] = rank);
         ranks
     }
 }
@@ -44,7 +45,7 @@ impl Ranking {
 /// lexicographic order, as [`kemeny_signs`](dsokr_basis::features::kemeny_signs) orders its columns.
 ///
 /// By dynamic programming over sets of items (Lawler 1964), 2ᴷ K² steps and 8 · 2ᴷ bytes.
-pub(crate) fn best_by_pairs(direction: &[f32], scale: f64) -> Result<Ranking, Error> {
+pub(crate) fn best_by_pairs(direction: &[f32], scale: f64) -> Result<Structure, Error> {
     let width = direction.len();
     let items = (1 + 8 * width).isqrt().div_ceil(2);
     check_items(items, items * (items - 1) / 2, width, "K(K-1)/2 pair signs", EXACT_ITEMS)?;
@@ -74,13 +75,13 @@ pub(crate) fn best_by_pairs(direction: &[f32], scale: f64) -> Result<Ranking, Er
         order.push(item as u32);
         set &= !(1 << item);
     }
-    Ok(Ranking { order, score: best[(1 << items) - 1] as f64 * unit })
+    Ok(Structure { parts: order, score: best[(1 << items) - 1] as f64 * unit })
 }
 
 /// The best of all orders of K items for a direction w in feature space, the lexicographically first of those that
 /// tie; `scale` is that of rows: by the Hungarian method, K³ steps. `w_{iK + r}` counts where item i has rank r, as
 /// [`hamming_one_hot`](dsokr_basis::features::hamming_one_hot) orders its columns.
-pub(crate) fn best_by_positions(direction: &[f32], scale: f64) -> Result<Ranking, Error> {
+pub(crate) fn best_by_positions(direction: &[f32], scale: f64) -> Result<Structure, Error> {
     let items = direction.len().isqrt();
     check_items(items, items * items, direction.len(), "K*K bits", MOST)?;
     let (whole, unit) = whole_weights(direction, scale)?;
@@ -90,7 +91,7 @@ pub(crate) fn best_by_positions(direction: &[f32], scale: f64) -> Result<Ranking
     let order = first_best(items, &weights);
     let total: i64 =
         order.iter().zip(weights.chunks(items)).map(|(&item, row)| row[item as usize]).sum();
-    Ok(Ranking { order, score: total as f64 * unit })
+    Ok(Structure { parts: order, score: total as f64 * unit })
 }
 
 /// Refuses rows that are not `width` wide, as those of so many items are, and too many items.
@@ -116,9 +117,7 @@ fn check_items(
 /// `⟨w, φ(σ)⟩ = ⟨z, ψ̃(σ)⟩`: as whole multiples of a small unit, so that sums are exact, and that unit.
 fn whole_weights(direction: &[f32], scale: f64) -> Result<(Vec<i64>, f64), Error> {
     let weights: Vec<f32> = direction.iter().map(|&w| (f64::from(w) * scale) as f32).collect();
-    if let Some(at) = weights.iter().position(|weight| !weight.is_finite()) {
-        return Err(Error::NotFinite { place: format!("weight {at}"), value: weights[at] });
-    }
+    all_finite(&weights, |at| format!("weight {at}"))?;
     let largest = weights.iter().fold(0.0f64, |largest, &weight| largest.max(weight.abs().into()));
     // least power of two that is not below the largest weight; of zeros any will do
     let exponent = if largest == 0.0 { 0 } else { largest.log2().ceil() as i32 };

@@ -2,7 +2,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::Error;
-use crate::error::{check_len, check_whole_rows};
+use crate::error::{all_finite, check_len, check_whole_rows};
 
 /// Predictions `z_1 … z_q` in R^p, one row a query, that are scored against candidates.
 ///
@@ -54,11 +54,8 @@ impl<'a> Queries<'a> {
         if let Some(texts) = texts {
             check_len("texts of queries", texts.len(), self.len())?;
         }
-        if let Some(at) = rows.iter().position(|value| !value.is_finite()) {
-            let place = format!("query {}, coordinate {}", self.name(at / dim), at % dim);
-            return Err(Error::NotFinite { place, value: rows[at] });
-        }
-        Ok(self)
+        let place = |at| format!("query {}, coordinate {}", self.name(at / dim), at % dim);
+        all_finite(rows, place).map(|()| self)
     }
 
     /// Number of queries q.

@@ -126,9 +126,9 @@ impl Candidates {
             metadata.insert(ADDED.to_owned(), self.added.to_string());
         }
         let hubs = self.correction.as_ref().map(|correction| {
-            let means = correction.hubs.means().iter().copied();
+            let means = correction.hubs.means.iter().copied();
             metadata.insert(HUB_WEIGHT.to_owned(), correction.weight.to_string());
-            metadata.insert(HUB_NEIGHBOURS.to_owned(), correction.hubs.neighbours().to_string());
+            metadata.insert(HUB_NEIGHBOURS.to_owned(), correction.hubs.neighbours.to_string());
             interleaved(&correction.before, means)
         });
         if let Some(hubs) = &hubs {

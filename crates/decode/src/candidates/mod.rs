@@ -15,7 +15,7 @@ use dsokr_basis::{Basis, Projection, RowSource};
 use crate::blocks::{CandidateBlocks, CodedBlock, ScoreBlock, check_count};
 use crate::classes::Classes;
 use crate::codes::StoredCodes;
-use crate::error::{check_len, check_whole_rows};
+use crate::error::{all_finite, check_len, check_whole_rows};
 use crate::{Error, Hubs};
 
 pub(crate) use coordinates::PRECISION;
@@ -265,11 +265,11 @@ impl Candidates {
             let found = format!("hub weight {weight}");
             return Err(Error::out_of_range(found, "finite numbers from 0"));
         }
-        check_len("hub means", hubs.means().len(), self.distinct())?;
+        check_len("hub means", hubs.means.len(), self.distinct())?;
         let mut candidates = self.without_hubs();
         let corrected =
             |(&b, &h): (&f32, &f32)| (f64::from(b) - f64::from(weight) * f64::from(h)) as f32;
-        let constants = candidates.constants.iter().zip(hubs.means()).map(corrected).collect();
+        let constants = candidates.constants.iter().zip(&hubs.means).map(corrected).collect();
         let before = std::mem::replace(&mut candidates.constants, constants);
         check_constants(0, &candidates.constants)?;
         candidates.correction = Some(Correction { hubs, weight, before });
@@ -350,13 +350,7 @@ impl PartialEq for Candidates {
 
 /// Refuses constants that are not finite, of rows from `first` on.
 pub(super) fn check_constants(first: usize, constants: &[f32]) -> Result<(), Error> {
-    match constants.iter().position(|value| !value.is_finite()) {
-        None => Ok(()),
-        Some(at) => Err(Error::NotFinite {
-            place: format!("candidate row {}, constant", first + at),
-            value: constants[at],
-        }),
-    }
+    all_finite(constants, |at| format!("candidate row {}, constant", first + at))
 }
 
 /// Refuses classes that are not numbered in the order in which they first appear, from 0 to

@@ -24,7 +24,7 @@ impl Candidates {
         check_len("coordinates of a candidate", more.dim, self.dim)?;
         check_count(self.len() as u64 + more.len() as u64)?;
         let correction =
-            |candidates: &Self| candidates.hubs().map(|(hubs, weight)| (hubs.neighbours(), weight));
+            |candidates: &Self| candidates.hubs().map(|(hubs, weight)| (hubs.neighbours, weight));
         let corrected = correction(&self);
         if corrected != correction(&more) {
             let message = "candidates that are corrected for hubs, and some that are not so";
@@ -48,7 +48,7 @@ impl Candidates {
                 })
             })
             .collect();
-        let means = |of: &Self| of.hubs().map_or_else(Vec::new, |(hubs, _)| hubs.means().to_vec());
+        let means = |of: &Self| of.hubs().map_or_else(Vec::new, |(hubs, _)| hubs.means.clone());
         let (mut all_means, more_means) = (means(&self), means(&more));
         if corrected.is_some() {
             all_means.extend(new.iter().map(|&row| more_means[row]));

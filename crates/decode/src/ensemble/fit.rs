@@ -3,7 +3,7 @@ use super::rule::Combiner;
 use super::whole::Sweep;
 use super::{Combination, Ensemble, Member};
 use crate::error::check_queries;
-use crate::{Error, Metrics, PerQuery, Pool, Queries, Rank};
+use crate::{Error, Metrics, Pool, Queries};
 
 /// Rivals of a query that are kept however many queries there are.
 const FEWEST: usize = 16;
@@ -80,20 +80,39 @@ pub fn fit_weights(
     gold: &[Option<u32>],
     memory: usize,
 ) -> Result<FittedWeights, Error> {
-    let members = ensemble.members.len();
-    let limit = memory / ((8 * members + 4) * gold.len().max(1));
-    let equal = || vec![1.0 / members as f64; members];
+    let count = ensemble.members.len();
+    let limit = memory / ((8 * count + 4) * gold.len().max(1));
+    let equal = || vec![1.0 / count as f64; count];
     let mut weights = rule.weights().map_or_else(equal, <[f64]>::to_vec);
     let combiner = rule.with_weights(Some(weights.clone()))?.combiner(&ensemble.members)?;
     ensemble.check(pool, gold, 0)?;
     check_queries(gold.len())?;
     let sweep = Sweep { ensemble, pool, combiner: &combiner, gold };
     let rivals = Rivals::of(&sweep, limit.max(FEWEST), false)?;
-    let with = |weights: &[f64]| Combiner::sum(combiner.values, members, Some(weights));
-    let rest = Rest::of(&sweep, rivals.incomplete.clone());
+    let with = |weights: &[f64]| Combiner::sum(combiner.values, count, Some(weights));
+    // queries whose rivals are not all kept are ranked among all candidates
+    let hard = &rivals.incomplete;
+    let rows =
+        |member: &Member| hard.iter().flat_map(|&at| member.queries.row(at)).copied().collect();
+    let rows: Vec<Vec<f32>> = ensemble.members.iter().map(rows).collect();
+    let mut members = ensemble.members.clone();
+    for (member, rows) in members.iter_mut().zip(&rows) {
+        member.queries = Queries::new(member.queries.dim(), rows)?;
+    }
+    let hardest = (!hard.is_empty()).then(|| Ensemble::new(members)).transpose()?;
+    let hard_gold: Vec<_> = hard.iter().map(|&query| gold[query]).collect();
+    let lists = match pool {
+        Pool::Shared => None,
+        Pool::PerQuery(lists) => Some(lists.select(hard)),
+    };
+    let hard_pool = lists.as_ref().map_or(Pool::Shared, Pool::PerQuery);
     let exact = |weights: &[f64]| {
         let mut ranks = rivals.ranks(&with(weights))?;
-        rest.rank(ensemble, &rule.with_weights(Some(weights.to_vec()))?, &mut ranks)?;
+        if let Some(hardest) = &hardest {
+            let rule = rule.with_weights(Some(weights.to_vec()))?;
+            let found = hardest.rank(hard_pool, &rule, &hard_gold)?;
+            hard.iter().zip(found).for_each(|(&query, rank)| ranks[query] = rank);
+        }
         Ok::<f64, Error>(Metrics::from_ranks(&ranks, 0, 0)?.mrr)
     };
     let mut listed = rivals.mrr(&[with(&weights)])?[0];
@@ -121,57 +140,6 @@ pub fn fit_weights(
         (weights, listed, mrr) = taken;
     }
     Ok(FittedWeights { weights, mrr })
-}
-
-/// Queries whose rivals are not all kept.
-struct Rest {
-    queries: Vec<usize>,
-    gold: Vec<Option<u32>>,
-    /// Predictions of each member for them.
-    rows: Vec<Vec<f32>>,
-    lists: Option<PerQuery>,
-}
-
-impl Rest {
-    fn of(sweep: &Sweep, queries: Vec<usize>) -> Self {
-        let Sweep { ensemble, pool, gold, .. } = *sweep;
-        let rows = |member: &Member| {
-            let (dim, rows) = (member.queries.dim(), member.queries.rows());
-            queries.iter().flat_map(|query| &rows[query * dim..][..dim]).copied().collect()
-        };
-        let lists = match pool {
-            Pool::Shared => None,
-            Pool::PerQuery(lists) => Some(lists.select(&queries)),
-        };
-        Self {
-            gold: queries.iter().map(|&query| gold[query]).collect(),
-            rows: ensemble.members.iter().map(rows).collect(),
-            lists,
-            queries,
-        }
-    }
-
-    /// Puts the ranks of these queries among all their candidates in their places.
-    fn rank(
-        &self,
-        ensemble: &Ensemble,
-        rule: &Combination,
-        ranks: &mut [Option<Rank>],
-    ) -> Result<(), Error> {
-        if self.queries.is_empty() {
-            return Ok(());
-        }
-        let mut members = ensemble.members.clone();
-        for (member, rows) in members.iter_mut().zip(&self.rows) {
-            member.queries = Queries::new(member.queries.dim(), rows)?;
-        }
-        let some = Ensemble::new(members)?;
-        let pool = self.lists.as_ref().map_or(Pool::Shared, Pool::PerQuery);
-        for (&query, rank) in self.queries.iter().zip(some.rank(pool, rule, &self.gold)?) {
-            ranks[query] = rank;
-        }
-        Ok(())
-    }
 }
 
 /// Weights that differ in one member's, the others scaled.

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use super::rule::{Combiner, tied};
 use super::values::Valuation;
 use super::{Ensemble, member_error};
-use crate::error::missing_gold;
+use crate::error::{all_finite, missing_gold};
 use crate::hits::{best, expand, hits};
 use crate::scoring::{self, Blocking, Buffers, Listed, Pass, QueryTile, Span, WantedRows, leading};
 use crate::standing::{self, Found};
@@ -211,13 +211,7 @@ fn scored(
             Ok(())
         })?;
     }
-    match scores.iter().position(|score| !score.is_finite()) {
-        None => Ok(()),
-        Some(at) => {
-            let query = tile.queries.start + at / rows;
-            Err(scoring::not_finite(queries, query, at % rows, scores[at]))
-        }
-    }
+    all_finite(scores, |at| scoring::place(queries, tile.queries.start + at / rows, at % rows))
 }
 
 /// Ranks and the best k candidates of all queries.

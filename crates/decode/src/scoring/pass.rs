@@ -4,6 +4,7 @@ use std::ops::Range;
 use super::tile::{QueryTile, product, product_of};
 use crate::blocks::fetch;
 use crate::codes::{Comparison, Doubt, LANES, RowCodes, TileCodes};
+use crate::error::all_finite;
 use crate::{CandidateBlocks, CodedBlock, Error, Queries, ScoreBlock};
 
 /// Codes are left when more than one in so many groups of scores is in doubt.
@@ -212,8 +213,12 @@ impl<'p, 'c> Pass<'p, 'c> {
 /// The error for a score that is not finite.
 #[cold]
 pub(crate) fn not_finite(queries: &Queries, query: usize, row: usize, score: f32) -> Error {
-    let place = format!("query {}, candidate row {row}, score", queries.name(query));
-    Error::NotFinite { place, value: score }
+    Error::NotFinite { place: place(queries, query, row), value: score }
+}
+
+/// How errors call the score of a candidate row.
+pub(crate) fn place(queries: &Queries, query: usize, row: usize) -> String {
+    format!("query {}, candidate row {row}, score", queries.name(query))
 }
 
 /// Appends the coordinates and the constants of some rows.
@@ -277,9 +282,7 @@ impl Listed {
             let products = self.products.chunks_exact(tile.lanes).zip(&self.constants);
             scores.extend(products.take(rows.len()).map(|(products, b)| products[0] + b));
         }
-        match scores.iter().position(|score| !score.is_finite()) {
-            None => Ok(scores),
-            Some(at) => Err(not_finite(queries, query, self.rows[at] as usize, scores[at])),
-        }
+        let place = |at: usize| place(queries, query, self.rows[at] as usize);
+        all_finite(&scores, place).map(|()| scores)
     }
 }

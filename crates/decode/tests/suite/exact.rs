@@ -4,7 +4,7 @@ use crate::common::message;
 use dsokr_basis::features::{BitRows, DenseRows, hamming_one_hot, kemeny_signs};
 use dsokr_basis::random::{generator, unit};
 use dsokr_basis::{Basis, Features, Kernel, OutputKernel, RowSource, SketchKind, SketchOptions};
-use dsokr_decode::{Encoding, ExactSearch, PreImage, Queries};
+use dsokr_decode::{Encoding, ExactSearch, Queries, Structure};
 
 /// The ranks of the items in all orders of four items.
 fn rankings() -> Vec<Vec<u32>> {
@@ -39,31 +39,29 @@ fn problems() -> Vec<(Kernel, Features, Encoding)> {
 }
 
 /// The row of a structure among all, and its score without the constant that all rankings share.
-fn place(found: &PreImage) -> (usize, f64) {
-    match found {
-        PreImage::Ranking(found) => {
-            let ranks = found.ranks();
-            (rankings().iter().position(|other| *other == ranks).unwrap(), found.score)
+fn place(found: &Structure, encoding: &Encoding) -> (usize, f64) {
+    let place = match encoding {
+        Encoding::LabelBits(_) => sets().iter().position(|other| *other == found.parts),
+        Encoding::KemenySigns | Encoding::HammingOneHot => {
+            rankings().iter().position(|other| *other == found.ranks())
         }
-        PreImage::Labels(found) => {
-            (sets().iter().position(|other| *other == found.labels).unwrap(), found.score)
-        }
-    }
+    };
+    (place.unwrap(), found.score)
 }
 
 /// Checks that what is found has the largest of `scores`, one for each structure.
-fn check(found: &PreImage, scores: &[f64], encoding: &Encoding, constants: &[f64]) {
+fn check(found: &Structure, scores: &[f64], encoding: &Encoding, constants: &[f64]) {
     let allowed = |&row: &usize| match encoding {
         Encoding::LabelBits(sizes) => sizes.contains(&sets()[row].len()),
         Encoding::KemenySigns | Encoding::HammingOneHot => true,
     };
     let total = |row: usize| scores[row] + constants[row];
     let best = (0..scores.len()).filter(allowed).map(total).fold(f64::NEG_INFINITY, f64::max);
-    let (row, score) = place(found);
+    let (row, score) = place(found, encoding);
     assert!(total(row) >= best - 1e-5, "{found:?}: {} below {best}", total(row));
-    let own = match found {
-        PreImage::Ranking(_) => scores[row],
-        PreImage::Labels(_) => total(row),
+    let own = match encoding {
+        Encoding::KemenySigns | Encoding::HammingOneHot => scores[row],
+        Encoding::LabelBits(_) => total(row),
     };
     assert!((score - own).abs() < 1e-4, "{score} {own}");
 }

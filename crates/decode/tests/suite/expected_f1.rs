@@ -32,7 +32,7 @@ fn no_other_set_has_a_larger_expected_f1() {
         let outcomes: Vec<(f64, &[u32])> =
             listed.iter().map(|(weight, labels)| (*weight, &labels[..])).collect();
         let found = best_expected_f1(&outcomes).unwrap();
-        let mask = found.labels.iter().fold(0, |mask, label| mask | (1 << label));
+        let mask = found.parts.iter().fold(0, |mask, label| mask | (1 << label));
         let most = (0..1 << LABELS).map(|set| expected(set, &sets)).fold(0.0, f64::max);
         assert!((found.score - most).abs() < 1e-12, "{sets:?}: {found:?}, {most}");
         assert!((expected(mask, &sets) - most).abs() < 1e-12, "{sets:?}: {found:?}");
@@ -49,7 +49,7 @@ fn weights_that_are_no_weights_are_refused() {
     for weight in [-1.0, f64::NAN, f64::INFINITY, 0.0] {
         assert!(best_expected_f1(&outcomes(weight)).is_err(), "{weight}");
     }
-    assert_eq!(best_expected_f1(&outcomes(2.0)).unwrap().labels, [1]);
+    assert_eq!(best_expected_f1(&outcomes(2.0)).unwrap().parts, [1]);
     let empty = best_expected_f1(&[(1.0, &[])]).unwrap();
-    assert_eq!((empty.labels.len(), empty.score), (0, 1.0));
+    assert_eq!((empty.parts.len(), empty.score), (0, 1.0));
 }

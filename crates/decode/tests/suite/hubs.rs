@@ -24,9 +24,9 @@ fn brute_force(set: &Set, predictions: &[f32], k: usize) -> Vec<f64> {
 fn check(set: &Set, predictions: &[f32], k: usize, allowed: f64) {
     let queries = Queries::new(set.dim, predictions).unwrap();
     let hubs = Hubs::of(&queries, &set.candidates(), k).unwrap();
-    assert_eq!((hubs.neighbours(), hubs.means().len()), (k, set.rows.len()));
+    assert_eq!((hubs.neighbours, hubs.means.len()), (k, set.rows.len()));
     for (row, expected) in brute_force(set, predictions, k).into_iter().enumerate() {
-        let found = f64::from(hubs.means()[row]);
+        let found = f64::from(hubs.means[row]);
         assert!((found - expected).abs() <= allowed, "row {row}: {found}, {expected}");
     }
 }
@@ -253,7 +253,7 @@ fn what_cannot_be_honoured_is_refused() {
     let fewer = Set::integers(2, 10, 7, 2).candidates();
     assert_eq!(message(fewer.with_hubs(hubs.clone(), 0.5)), "8 hub means, expected 7");
     let nearest = Hubs::of(&queries, &candidates, 1).unwrap();
-    assert!(nearest.means().iter().any(|&mean| mean > 1.5));
+    assert!(nearest.means.iter().any(|&mean| mean > 1.5));
     let error = message(candidates.with_hubs(nearest, f32::MAX));
     assert!(error.ends_with(", constant: -inf is not a finite number"), "{error}");
 

@@ -4,7 +4,7 @@ use crate::common::message;
 use dsokr_basis::features::{BitRows, DenseRows};
 use dsokr_basis::random::{below, generator, unit};
 use dsokr_basis::{Basis, Features, Kernel, SketchKind, SketchOptions, Tempering};
-use dsokr_decode::{Encoding, Error, ExactSearch, LabelSet, PreImage, Queries};
+use dsokr_decode::{Encoding, Error, ExactSearch, Queries, Structure};
 
 const LABELS: u32 = 7;
 
@@ -12,12 +12,9 @@ fn best_labels(
     basis: &Basis,
     z: &[f32],
     sizes: std::ops::RangeInclusive<usize>,
-) -> Result<LabelSet, Error> {
+) -> Result<Structure, Error> {
     let search = ExactSearch::in_basis(basis, Encoding::LabelBits(sizes))?;
-    match search.best(&Queries::new(z.len(), z)?)?.into_iter().next() {
-        Some(PreImage::Labels(set)) => Ok(set),
-        found => panic!("{found:?}"),
-    }
+    Ok(search.best(&Queries::new(z.len(), z)?)?.into_iter().next().unwrap())
 }
 
 fn set(mask: u32) -> Vec<u32> {
@@ -59,11 +56,11 @@ fn the_best_set_is_that_of_all_sets() {
                 .max_by(|&a, &b| score(a).total_cmp(&score(b)))
                 .unwrap();
             let found = best_labels(&basis, &z, start..=end).unwrap();
-            assert_eq!(found.labels, set(best as u32), "{kernel:?}, seed {seed}, {start}..={end}");
+            assert_eq!(found.parts, set(best as u32), "{kernel:?}, seed {seed}, {start}..={end}");
             assert!((found.score - score(best)).abs() < 1e-5);
             if end == 7 {
-                sizes_found[found.labels.len()] += 1;
-                empty += u32::from(found.labels.is_empty() && kernel == Kernel::Cosine);
+                sizes_found[found.parts.len()] += 1;
+                empty += u32::from(found.parts.is_empty() && kernel == Kernel::Cosine);
             }
         }
     }
@@ -78,9 +75,9 @@ fn equal_weights_go_to_the_first_labels() {
     let rows = Features::Bits(BitRows::from_indices(4, identity).unwrap());
     let sketch = SketchKind::Subsampling { replacement: false };
     let basis = Basis::fit(Kernel::Cosine, &rows, &SketchOptions::new(&sketch, 4)).unwrap();
-    assert_eq!(best_labels(&basis, &[0.0; 4], 2..=3).unwrap().labels, [0, 1]);
+    assert_eq!(best_labels(&basis, &[0.0; 4], 2..=3).unwrap().parts, [0, 1]);
     let nothing = best_labels(&basis, &[0.0; 4], 0..=4).unwrap();
-    assert_eq!((nothing.labels, nothing.score), (Vec::new(), 0.0));
+    assert_eq!((nothing.parts, nothing.score), (Vec::new(), 0.0));
 }
 
 #[test]
@@ -110,5 +107,5 @@ fn what_has_no_best_set_is_refused() {
     let dense = Features::Dense(DenseRows::new(2, vec![1.0, 0.0, 0.0, 1.0, 1.0, 1.0]).unwrap());
     let basis =
         Basis::fit(Kernel::Linear, &dense, &SketchOptions::new(SketchKind::Gaussian, 2)).unwrap();
-    assert!(best_labels(&basis, &vec![0.0; basis.dimension()], 0..=2).unwrap().labels.is_empty());
+    assert!(best_labels(&basis, &vec![0.0; basis.dimension()], 0..=2).unwrap().parts.is_empty());
 }

@@ -2,7 +2,7 @@
 
 use crate::common::message;
 use dsokr_basis::random::{below, generator};
-use dsokr_decode::{HitsAt, Metrics, MissingGold, Rank, bootstrap};
+use dsokr_decode::{Metrics, MissingGold, Rank, bootstrap};
 
 fn ranks(list: &[(u64, u64)]) -> Vec<Option<Rank>> {
     list.iter().map(|&(above, tied)| Some(Rank::new(above, tied, 20).unwrap())).collect()
@@ -37,7 +37,7 @@ fn a_missing_gold_counts_as_rank_infinity() {
     assert_eq!((metrics.mean_rank, metrics.missing_gold), (None, 1));
     list.push(None);
     assert_eq!(Metrics::from_ranks(&list, 20, 0).unwrap().median_rank, None);
-    assert_eq!(bootstrap(&[None, None], 40, 0).unwrap(), [0.0, 0.0]);
+    assert_eq!(bootstrap(&[None, None], Rank::expected_reciprocal, 40, 0).unwrap().1, [0.0, 0.0]);
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn json_has_the_documented_keys() {
     assert_eq!(value, expected);
     assert_eq!(serde_json::from_value::<Metrics>(value).unwrap(), metrics);
 
-    let interval = bootstrap(&ranks(&[(1, 1)]), 100, 0).unwrap();
+    let interval = bootstrap(&ranks(&[(1, 1)]), Rank::expected_reciprocal, 100, 0).unwrap().1;
     let metrics = Metrics { mrr_ci95: Some(interval), ..metrics };
     let value = serde_json::to_value(metrics).unwrap();
     assert_eq!(value["mrr_ci95"], serde_json::json!([0.5, 0.5]));
@@ -109,7 +109,7 @@ fn intervals_cover_the_truth_about_as_often_as_they_say() {
         let mut random = generator(trial, "trial", 0);
         let sample: Vec<_> =
             (0..150).map(|_| Rank::new(below(&mut random, 10), 1, 10).ok()).collect();
-        let [low, high] = bootstrap(&sample, 400, trial).unwrap();
+        let [low, high] = bootstrap(&sample, Rank::expected_reciprocal, 400, trial).unwrap().1;
         covered += u32::from(low <= truth && truth <= high);
     }
     // 285 expected, standard deviation 3.8; the percentile interval covers slightly too little.
@@ -119,10 +119,15 @@ fn intervals_cover_the_truth_about_as_often_as_they_say() {
 #[test]
 fn the_interval_is_as_wide_as_the_normal_one() {
     let list: Vec<_> = (0..4000).map(|q| Rank::new(q % 2, 1, 10).ok()).collect();
-    let hits = |k| HitsAt::of(&list, k, 2000, 1).unwrap().ci95;
+    let hits = |k| bootstrap(&list, |rank| rank.expected_hit(k), 2000, 1).unwrap().1;
     let width = |[low, high]: [f64; 2]| high - low;
     let normal = |deviation: f64| 2.0 * 1.96 * deviation / 4000f64.sqrt();
-    assert!((width(bootstrap(&list, 2000, 1).unwrap()) / normal(0.25) - 1.0).abs() < 0.1);
+    assert!(
+        (width(bootstrap(&list, Rank::expected_reciprocal, 2000, 1).unwrap().1) / normal(0.25)
+            - 1.0)
+            .abs()
+            < 0.1
+    );
     assert!((width(hits(1)) / normal(0.5) - 1.0).abs() < 0.1);
     assert_eq!(hits(5), [1.0, 1.0]);
 }
@@ -132,7 +137,7 @@ fn the_bootstrap_depends_on_the_seed_alone() {
     let list: Vec<_> = (0..200).map(|q| Rank::new(q % 9, 1, 10).ok()).collect();
     let run = |threads, seed| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| bootstrap(&list, 200, seed).unwrap())
+        pool.install(|| bootstrap(&list, Rank::expected_reciprocal, 200, seed).unwrap().1)
     };
     assert_eq!(run(1, 5), run(3, 5));
     assert_ne!(run(1, 5), run(1, 6));
@@ -142,9 +147,12 @@ fn the_bootstrap_depends_on_the_seed_alone() {
 fn nothing_to_average_is_refused() {
     assert_eq!(message(Metrics::from_ranks(&[], 20, 0)), "no queries, at least 1 is needed");
     assert_eq!(message(Metrics::chance(&[], 20, 0)), "no queries, at least 1 is needed");
-    assert_eq!(message(bootstrap(&[], 100, 0)), "no queries, at least 1 is needed");
     assert_eq!(
-        message(bootstrap(&[None], 39, 0)),
+        message(bootstrap(&[], Rank::expected_reciprocal, 100, 0)),
+        "no queries, at least 1 is needed"
+    );
+    assert_eq!(
+        message(bootstrap(&[None], Rank::expected_reciprocal, 39, 0)),
         "39 bootstrap resamples, at least 40 are needed"
     );
 }

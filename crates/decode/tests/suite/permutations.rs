@@ -4,10 +4,10 @@ use crate::common::message;
 use dsokr_basis::features::{BitRows, DenseRows, hamming_one_hot, kemeny_signs};
 use dsokr_basis::random::{Generator, below, generator, unit};
 use dsokr_basis::{Basis, Features, Kernel, RowSource, SketchKind, SketchOptions};
-use dsokr_decode::{Encoding, Error, ExactSearch, PreImage, Queries, Ranking};
+use dsokr_decode::{Encoding, Error, ExactSearch, Queries, Structure};
 
 /// The best ranking for a direction in feature space: coefficients of the unit vectors.
-fn best(encoding: Encoding, weights: &[f32]) -> Result<Ranking, Error> {
+fn best(encoding: Encoding, weights: &[f32]) -> Result<Structure, Error> {
     let dim = weights.len();
     let unit = |at: usize| if at / dim == at % dim { 1.0 } else { 0.0 };
     let rows: Vec<f32> = (0..dim * dim).map(unit).collect();
@@ -16,18 +16,15 @@ fn best(encoding: Encoding, weights: &[f32]) -> Result<Ranking, Error> {
     Ok(ranking(search.best(&Queries::new(dim, weights)?)?))
 }
 
-fn ranking(found: Vec<PreImage>) -> Ranking {
-    match found.into_iter().next() {
-        Some(PreImage::Ranking(ranking)) => ranking,
-        found => panic!("{found:?}"),
-    }
+fn ranking(found: Vec<Structure>) -> Structure {
+    found.into_iter().next().unwrap()
 }
 
-fn by_pairs(weights: &[f32]) -> Ranking {
+fn by_pairs(weights: &[f32]) -> Structure {
     best(Encoding::KemenySigns, weights).unwrap()
 }
 
-fn by_positions(weights: &[f32]) -> Ranking {
+fn by_positions(weights: &[f32]) -> Structure {
     best(Encoding::HammingOneHot, weights).unwrap()
 }
 
@@ -80,11 +77,11 @@ fn weights(random: &mut Generator, count: usize, whole: bool) -> Vec<f32> {
     (0..count).map(|_| if whole { draw(random) } else { real(random) }).collect()
 }
 
-fn check(found: &Ranking, expected: &(Vec<u32>, f64), whole: bool) {
-    assert_eq!(found.order, expected.0);
+fn check(found: &Structure, expected: &(Vec<u32>, f64), whole: bool) {
+    assert_eq!(found.parts, expected.0);
     assert!((found.score - expected.1).abs() <= 1e-9, "{} {}", found.score, expected.1);
     assert!(!whole || found.score == expected.1);
-    assert_eq!(found.ranks(), ranks(&found.order));
+    assert_eq!(found.ranks(), ranks(&found.parts));
 }
 
 #[test]
@@ -107,13 +104,13 @@ fn exact_pre_images_are_those_of_enumeration() {
 #[test]
 fn ties_go_to_the_first_order() {
     // nothing to choose between: the items as they are numbered
-    assert_eq!(by_pairs(&[0.0; 15]).order, [0, 1, 2, 3, 4, 5]);
-    assert_eq!(by_positions(&[3.0; 16]).order, [0, 1, 2, 3]);
+    assert_eq!(by_pairs(&[0.0; 15]).parts, [0, 1, 2, 3, 4, 5]);
+    assert_eq!(by_positions(&[3.0; 16]).parts, [0, 1, 2, 3]);
     // a cycle: 0 before 1 before 2 before 0, three orders tie
     let cycle = by_pairs(&[1.0, -1.0, 1.0]);
-    assert_eq!((&cycle.order[..], cycle.score), (&[0, 1, 2][..], 1.0));
+    assert_eq!((&cycle.parts[..], cycle.score), (&[0, 1, 2][..], 1.0));
     // weights that no binary fraction is, summed in any order
-    assert_eq!(by_pairs(&[0.1, -0.1, 0.1]).order, [0, 1, 2]);
+    assert_eq!(by_pairs(&[0.1, -0.1, 0.1]).parts, [0, 1, 2]);
 }
 
 #[test]
@@ -125,10 +122,10 @@ fn no_exchange_improves_the_best_positions() {
         places.map(|(rank, &item)| f64::from(positions[item as usize * 40 + rank])).sum()
     };
     let best = by_positions(&positions);
-    assert!((score(&best.order) - best.score).abs() < 1e-9);
+    assert!((score(&best.parts) - best.score).abs() < 1e-9);
     for (a, b, c) in (0..40).flat_map(|a| (0..a).flat_map(move |b| (0..40).map(move |c| (a, b, c))))
     {
-        let mut order = best.order.clone();
+        let mut order = best.parts.clone();
         order.swap(a, b);
         order.swap(b, c);
         assert!(score(&order) <= best.score + 1e-9);
@@ -142,7 +139,7 @@ fn pairs_that_agree_give_their_order() {
     (1..16).for_each(|at| hidden.swap(at, below(&mut random, at as u64 + 1) as usize));
     let signs = kemeny_signs(&[ranks(&hidden)]).unwrap();
     let found = by_pairs(signs.values());
-    assert_eq!((found.order, found.score), (hidden, 120.0));
+    assert_eq!((found.parts, found.score), (hidden, 120.0));
 }
 
 /// A basis on rankings of 5 items and a prediction in it, and every ranking in the same rows.
@@ -184,7 +181,7 @@ fn a_prediction_has_the_same_best_order_in_the_basis_and_in_feature_space() {
         let search = ExactSearch::in_basis(&basis, encoding).unwrap();
         let found = ranking(search.best(&Queries::new(z.len(), &z).unwrap()).unwrap());
         let best = (0..120).max_by(|&a, &b| score(a).total_cmp(&score(b))).unwrap();
-        assert_eq!(found.order, orders(5)[best]);
+        assert_eq!(found.parts, orders(5)[best]);
         let largest = (0..120).map(|row| score(row).abs()).fold(0.0, f64::max);
         assert!((found.score - score(best)).abs() <= 1e-5 * largest);
     }
@@ -224,7 +221,7 @@ fn what_is_no_ranking_is_refused() {
 fn extreme_weights_are_ranked_by_size() {
     for scale in [f32::MAX, 1e-44] {
         let found = by_pairs(&[-scale, -scale, -scale]);
-        assert_eq!(found.order, [2, 1, 0]);
+        assert_eq!(found.parts, [2, 1, 0]);
         assert!((found.score / f64::from(scale) - 3.0).abs() < 1e-9);
     }
 }

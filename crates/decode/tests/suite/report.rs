@@ -6,8 +6,8 @@ use dsokr_decode::report::{
     QueryRow, ReliabilityBin, compare, hits_curve, query_rows, rank_histogram, worst,
 };
 use dsokr_decode::{
-    CandidateParts, Candidates, Combination, Ensemble, HitsAt, Member, Metrics, MissingGold, Pool,
-    Queries, Rank, bootstrap,
+    CandidateParts, Candidates, Combination, Ensemble, Member, Metrics, MissingGold, Pool, Queries,
+    Rank, bootstrap,
 };
 
 fn texts(texts: &[&str]) -> Vec<String> {
@@ -93,7 +93,7 @@ fn the_curve_goes_through_the_metrics_and_their_intervals() {
     let curve = hits_curve(&ranks, 600, 200, 7).unwrap();
     let metrics = Metrics::from_ranks(&ranks, 500, 0).unwrap();
     for (k, hits) in [(1, metrics.hits_1), (5, metrics.hits_5), (10, metrics.hits_10)] {
-        let interval = HitsAt::of(&ranks, k as u64, 200, 7).unwrap().ci95;
+        let interval = bootstrap(&ranks, |rank| rank.expected_hit(k as u64), 200, 7).unwrap().1;
         let point = curve[k - 1];
         assert_eq!(point.k, k);
         let close = |a: f64, b: f64| (a - b).abs() < 1e-12;
@@ -190,7 +190,10 @@ fn a_small_gain_on_every_query_is_sure_where_intervals_overlap() {
     let second: Vec<_> = (0..200).map(|q| Rank::new(q % 40 + 1, 1, 500).ok()).collect();
     let found = compare(&first, &second, 1000, 0).unwrap().mrr;
     assert!(found.ci95[0] > 0.0 && found.first_better == 1.0);
-    let (one, two) = (bootstrap(&first, 1000, 0).unwrap(), bootstrap(&second, 1000, 0).unwrap());
+    let (one, two) = (
+        bootstrap(&first, Rank::expected_reciprocal, 1000, 0).unwrap().1,
+        bootstrap(&second, Rank::expected_reciprocal, 1000, 0).unwrap().1,
+    );
     assert!(two[1] > one[0], "the intervals {one:?} and {two:?} overlap");
 }
 
