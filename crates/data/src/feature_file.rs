@@ -60,7 +60,7 @@ pub fn read_features(path: &Path, key: Option<&str>) -> Result<FeatureFile, Erro
         "safetensors" => map(path, key),
         "npy" => {
             no_key(path, key)?;
-            let npy::Matrix { width, values, .. } = npy::read_numbers(path)?;
+            let (_, width, values) = npy::read_numbers(path)?;
             let rows = DenseRows::new(width, values).map_err(|reason| Error::rows(path, reason))?;
             Ok(Box::new(Features::from(rows)))
         }
@@ -89,7 +89,7 @@ pub fn read_packed(path: &Path, key: Option<&str>) -> Result<FeatureFile, Error>
         },
         "npy" => {
             no_key(path, key)?;
-            let npy::Matrix { width, values, .. } = npy::read_bytes(path)?;
+            let (_, width, values) = npy::read_bytes(path)?;
             let bits = BitRows::from_packed(width.saturating_mul(8), &values)
                 .map_err(|reason| Error::rows(path, reason))?;
             Ok(Box::new(Features::from(bits)))

@@ -24,15 +24,15 @@ const LONGEST_HEADER: usize = 10_000;
 /// A file that cannot be read, is no matrix of numbers, or is shorter or longer than its header says; NaN
 /// or an infinity, with row and column.
 pub fn read_matrix(path: &Path) -> Result<Mat<f64>, Error> {
-    let Matrix { rows, width, values } =
-        Npy::open(path, NUMBERS)?.numbers("matrices must hold finite numbers", |value| value)?;
+    let allowed = "matrices must hold finite numbers";
+    let (rows, width, values) = Npy::open(path, NUMBERS)?.numbers(allowed, |value| value)?;
     Ok(Mat::from_fn(rows, width, |row, column| values[row * width + column]))
 }
 
 /// Reads numbers of any type as `f32`; each must be finite in `f32`.
 pub(crate) fn read_numbers(path: &Path) -> Result<Matrix<f32>, Error> {
-    Npy::open(path, NUMBERS)?
-        .numbers("features must be finite 32-bit numbers", |value| value as f32)
+    let allowed = "features must be finite 32-bit numbers";
+    Npy::open(path, NUMBERS)?.numbers(allowed, |value| value as f32)
 }
 
 /// Number of elements of a file that can be read.
@@ -46,12 +46,8 @@ pub(crate) fn read_bytes(path: &Path) -> Result<Matrix<u8>, Error> {
     Npy::open(path, BYTES)?.numbers("", |value| value as u8)
 }
 
-/// A matrix in row-major order, whatever the order in the file.
-pub(crate) struct Matrix<T> {
-    pub rows: usize,
-    pub width: usize,
-    pub values: Vec<T>,
-}
+/// Rows, width, and the values of a matrix in row-major order, whatever the order in the file.
+pub(crate) type Matrix<T> = (usize, usize, Vec<T>);
 
 /// A type of numbers.
 struct Element {
@@ -158,7 +154,7 @@ impl<'p> Npy<'p> {
             let message = format!("row {row}, column {column} is {value}; {allowed}");
             return Err(Error::file(self.path, message));
         }
-        Ok(Matrix { rows, width, values })
+        Ok((rows, width, values))
     }
 }
 

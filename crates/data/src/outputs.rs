@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use dsokr_basis::RowSource;
-use dsokr_basis::features::JoinedRows;
+use dsokr_basis::features::{DenseRows, JoinedRows};
+use dsokr_basis::{Features, RowSource};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -79,6 +79,18 @@ impl Outputs {
         from.files.check_read()?;
         let OutputTable { truth, labels, .. } = from;
         Ok(Self { ids, labels, rows, candidates, truth, features })
+    }
+
+    /// From vectors that the source of the pairs holds, one after the other, without labels.
+    pub(crate) fn of_vectors(
+        ids: Vec<String>,
+        candidates: Vec<usize>,
+        width: usize,
+        values: Vec<f32>,
+    ) -> Result<Self, Error> {
+        let (labels, features) = (vec![String::new(); ids.len()], FittedFeatures::fixed(width));
+        let rows = Box::new(Features::Dense(DenseRows::new(width, values)?));
+        Ok(Self { ids, labels, rows, candidates, truth: None, features })
     }
 
     /// What some outputs are; none if one of them is unknown.

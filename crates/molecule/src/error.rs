@@ -16,17 +16,10 @@ pub enum Error {
         /// What is wrong.
         message: String,
     },
-    /// An edge that a graph cannot have.
-    #[error("edge {edge} {message}")]
-    Edge {
-        /// Its number in the list of edges, from 0.
-        edge: usize,
-        /// What is wrong.
-        message: String,
-    },
-    /// A list that does not map the nodes of one graph to those of another.
+    /// An edge that a graph cannot have, a list that does not map the nodes of one graph to those of another, or features
+    /// that make no vocabulary.
     #[error("{message}")]
-    Mapping {
+    Graph {
         /// What is wrong.
         message: String,
     },
@@ -59,12 +52,6 @@ pub enum Error {
         found: String,
         /// The values allowed.
         allowed: String,
-    },
-    /// Features that make no vocabulary.
-    #[error("{message}")]
-    Vocabulary {
-        /// What is wrong.
-        message: String,
     },
     /// Rows that the features do not allow, such as those with more columns than can be numbered.
     #[error(transparent)]

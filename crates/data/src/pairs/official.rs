@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use dsokr_basis::Features;
 use dsokr_basis::features::DenseRows;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,7 +11,7 @@ use super::{PairFacts, Pairs, Wanted, split_files};
 use crate::error::{open, shorten};
 use crate::outputs::OutputSource;
 use crate::table::{OnBadRow, Rows, TextFormat, index_ids};
-use crate::{Dataset, Error, FittedFeatures, Inputs, Outputs, Split};
+use crate::{Dataset, Error, Inputs, Outputs, Split};
 
 /// A file of the official ChEBI-20 layout (.txt) for each split.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -74,20 +73,10 @@ impl Pairs for OfficialConfig {
             let outputs = official.ids.iter().map(|id| index.get(id).copied()).collect();
             Split { outputs, ..without_outputs(official) }
         };
-        Ok(Dataset {
-            train: split(train),
-            validation: split(validation),
-            test: test.map(split),
-            outputs: Outputs {
-                labels: vec![String::new(); ids.len()],
-                candidates: (0..ids.len()).collect(),
-                ids,
-                rows: Box::new(Features::Dense(DenseRows::new(width, values)?)),
-                truth: None,
-                features: FittedFeatures::fixed(width),
-            },
-            skipped: BTreeMap::new(),
-        })
+        let (train, validation, test) = (split(train), split(validation), test.map(split));
+        let candidates = (0..ids.len()).collect();
+        let outputs = Outputs::of_vectors(ids, candidates, width, values)?;
+        Ok(Dataset { train, validation, test, outputs, skipped: BTreeMap::new() })
     }
 
     fn queries(&self, path: &Path, _: &Wanted) -> Result<Split, Error> {

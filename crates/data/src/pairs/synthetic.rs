@@ -25,9 +25,7 @@ use serde::{Deserialize, Serialize};
 use super::{PairFacts, Pairs, Wanted};
 use crate::error::check;
 use crate::outputs::OutputSource;
-use crate::{
-    DataRoot, Dataset, Error, FittedFeatures, InputKind, Inputs, Outputs, Split, SplitName,
-};
+use crate::{DataRoot, Dataset, Error, InputKind, Inputs, Outputs, Split, SplitName};
 
 /// H of `y = H x + ε`. `H_0` has independent standard normal entries.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -173,14 +171,7 @@ impl Pairs for SyntheticConfig {
         split(3)?;
         let ids: Vec<String> = (1..=start).map(|id| id.to_string()).collect();
         let held = self.train..self.train + self.validation + self.test;
-        let outputs = Outputs {
-            labels: vec![String::new(); ids.len()],
-            ids,
-            rows: Box::new(Features::Dense(DenseRows::new(self.outputs, outputs)?)),
-            candidates: held.collect(),
-            truth: None,
-            features: FittedFeatures::fixed(self.outputs),
-        };
+        let outputs = Outputs::of_vectors(ids, held.collect(), self.outputs, outputs)?;
         let test = (self.test > 0).then_some(test);
         Ok(Dataset { outputs, train, validation, test, skipped: BTreeMap::new() })
     }
@@ -307,6 +298,6 @@ fn orthonormal(mut a: Mat<f32>) -> Mat<f32> {
 
 fn product(a: &Mat<f32>, b: &Mat<f32>) -> Mat<f32> {
     let mut out = Mat::zeros(a.nrows(), b.ncols());
-    matmul(out.as_mut(), Accum::Replace, a.as_ref(), b.as_ref(), 1.0, Par::Seq);
+    into(out.as_mut(), a, b);
     out
 }

@@ -1,7 +1,7 @@
 //! The spanning tree along which a SMILES is written, and the places of `/` and `\`, which describe the known
 //! geometries of double bonds and no others.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use super::Structure;
 
@@ -170,21 +170,17 @@ fn solve(structure: &Structure, tree: &Tree, ends: &[(usize, usize)]) -> Option<
     let mut marks = Marks::new();
     marked.sort_unstable_by_key(|&(a, b)| (tree.place[a], tree.place[b]));
     for start in marked {
-        let mut queue = VecDeque::from([start]);
         marks.entry(start).or_insert(true);
-        while let Some(bond) = queue.pop_front() {
-            let here = marks.get(&bond).copied()?;
-            for relation in &relations {
-                let [one, two] = relation.bonds;
-                let other = match bond {
-                    bond if bond == one => two,
-                    bond if bond == two => one,
+        let mut spreads = true;
+        while std::mem::take(&mut spreads) {
+            for &Relation { bonds: [one, two], equal } in &relations {
+                let (known, other) = match (marks.get(&one), marks.get(&two)) {
+                    (Some(&known), None) => (known, two),
+                    (None, Some(&known)) => (known, one),
                     _ => continue,
                 };
-                marks.entry(other).or_insert_with(|| {
-                    queue.push_back(other);
-                    here ^ !relation.equal
-                });
+                marks.insert(other, known ^ !equal);
+                spreads = true;
             }
         }
     }

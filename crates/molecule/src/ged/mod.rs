@@ -102,7 +102,7 @@ pub fn edit_distances(pairs: &[(&Graph, &Graph)], limit: &Limit) -> Vec<EditDist
 /// one.
 ///
 /// # Errors
-/// [`Error::Mapping`] for a list of another length than `a`, an entry that is no node of `b`, and one that
+/// [`Error::Graph`] for a list of another length than `a`, an entry that is no node of `b`, and one that
 /// two nodes share.
 ///
 /// ```
@@ -117,7 +117,7 @@ pub fn edit_distances(pairs: &[(&Graph, &Graph)], limit: &Limit) -> Vec<EditDist
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn mapping_cost(a: &Graph, b: &Graph, mapping: &[Option<usize>]) -> Result<usize, Error> {
-    let wrong = |message| Err(Error::Mapping { message });
+    let wrong = |message| Err(Error::Graph { message });
     if mapping.len() != a.len() {
         return wrong(format!("a mapping of {} nodes for a graph of {}", mapping.len(), a.len()));
     }
@@ -172,24 +172,13 @@ fn outline(a: &Graph, b: &Graph) -> EditDistance {
         right.extend(&theirs[paired..]);
     }
     left.into_iter().zip(right).for_each(|(node, to): (usize, usize)| mapping[node] = Some(to));
-    let labels = |graph: &Graph| graph.edges().map(|edge| edge.2).collect();
-    let lower = a.len().max(b.len()) - common + edits(labels(a), labels(b));
+    let mut edges: BTreeMap<u64, [usize; 2]> = BTreeMap::new();
+    a.edges().for_each(|edge| edges.entry(edge.2).or_default()[0] += 1);
+    b.edges().for_each(|edge| edges.entry(edge.2).or_default()[1] += 1);
+    common += edges.values().map(|[ours, theirs]| ours.min(theirs)).sum::<usize>();
+    let lower = a.len().max(b.len()) + a.edge_count().max(b.edge_count()) - common;
     // the mapping is one by construction; that of nothing costs what both graphs hold
     let nothing = a.len() + b.len() + a.edge_count() + b.edge_count();
     let upper = mapping_cost(a, b, &mapping).unwrap_or(nothing);
     EditDistance { lower, upper, mapping, states: 0 }
-}
-
-/// Insertions, deletions and changes that turn one multiset into another.
-fn edits(mut ours: Vec<u64>, mut theirs: Vec<u64>) -> usize {
-    ours.sort_unstable();
-    theirs.sort_unstable();
-    let (mut i, mut j, mut common) = (0, 0, 0);
-    while i < ours.len() && j < theirs.len() {
-        let order = ours[i].cmp(&theirs[j]);
-        common += usize::from(order.is_eq());
-        i += usize::from(order.is_le());
-        j += usize::from(order.is_ge());
-    }
-    ours.len().max(theirs.len()) - common
 }

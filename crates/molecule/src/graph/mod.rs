@@ -77,13 +77,13 @@ impl Graph {
     /// A graph with the nodes `labels` and the edges (node, node, label), in any order and direction.
     ///
     /// # Errors
-    /// [`Error::Edge`] for an edge to a node that does not exist, from a node to itself, or between nodes
+    /// [`Error::Graph`] for an edge to a node that does not exist, from a node to itself, or between nodes
     /// that another one joins.
     pub fn new(labels: Vec<u64>, edges: &[(usize, usize, u64)]) -> Result<Self, Error> {
         let nodes = labels.len();
         let mut offsets = vec![0; nodes + 1];
         for (edge, &(a, b, _)) in edges.iter().enumerate() {
-            let wrong = |message| Err(Error::Edge { edge, message });
+            let wrong = |said| Err(Error::Graph { message: format!("edge {edge} {said}") });
             if let Some(node) = [a, b].into_iter().find(|&node| node >= nodes) {
                 let known = format!("there are {nodes} nodes, numbered from 0");
                 return wrong(format!("leads to node {node}; {known}"));
@@ -114,8 +114,9 @@ impl Graph {
                 };
                 // the second of the two is the one too many
                 let edge = edges.iter().rposition(joins).unwrap_or(0);
-                let message = format!("joins nodes {node} and {} a second time", twice[0].node);
-                return Err(Error::Edge { edge, message });
+                let ends = format!("nodes {node} and {}", twice[0].node);
+                let message = format!("edge {edge} joins {ends} a second time");
+                return Err(Error::Graph { message });
             }
         }
         Ok(Self { labels, offsets, arcs })

@@ -48,7 +48,7 @@ impl GraphVocabulary {
     /// The features that occur in `graphs`, and the rows of those graphs, counted once.
     ///
     /// # Errors
-    /// As [`GraphKernel::validate`]; [`Error::Vocabulary`] when no graph has a node.
+    /// As [`GraphKernel::validate`]; [`Error::Graph`] when no graph has a node.
     pub fn fit_rows<G: Borrow<Graph> + Sync>(
         kernel: GraphKernel,
         graphs: &[G],
@@ -67,7 +67,7 @@ impl GraphVocabulary {
     /// The vocabulary of features that were stored, in the order of their columns.
     ///
     /// # Errors
-    /// As [`GraphKernel::validate`]; [`Error::Vocabulary`] for features that do not
+    /// As [`GraphKernel::validate`]; [`Error::Graph`] for features that do not
     /// increase, and when there are none.
     pub fn from_features(kernel: GraphKernel, features: Vec<u64>) -> Result<Self, Error> {
         kernel.validate()?;
@@ -77,7 +77,7 @@ impl GraphVocabulary {
                 "feature {} of the vocabulary, {found:#018x}, does not exceed the one before it, {previous:#018x}",
                 at + 1,
             );
-            return Err(Error::Vocabulary { message });
+            return Err(Error::Graph { message });
         }
         Self::checked(kernel, features, 0)
     }
@@ -86,7 +86,7 @@ impl GraphVocabulary {
         if features.is_empty() {
             let name = kernel.name();
             let message = format!("graph kernel {name}: none of the {graphs} graphs has a feature");
-            return Err(Error::Vocabulary { message });
+            return Err(Error::Graph { message });
         }
         // one column more, and columns are numbered by u32
         if u32::try_from(features.len()).is_err() {
