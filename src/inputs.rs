@@ -55,7 +55,7 @@ impl Prepare for NgramInputs {
     fn inputs(&self, split: &Split) -> Result<Vec<SparseRow>, Error> {
         let texts = split.inputs.texts()?.par_iter();
         let rows: Vec<SparseRow> = texts.map(|text| self.0.transform(text)).collect();
-        warn_unknown(rows.iter().filter(|row| row.indices.is_empty()).count(), rows.len());
+        warn_unknown(rows.iter().filter(|row| row.is_empty()).count(), rows.len());
         Ok(rows)
     }
 

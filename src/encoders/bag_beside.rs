@@ -77,7 +77,7 @@ where
         inputs: &[<Self::Preparation as Prepare>::Input],
         coordinates: usize,
     ) -> Vec<PartSize> {
-        let bag = sizes(inputs.iter().map(|(row, _)| row.indices.len()), |length| {
+        let bag = sizes(inputs.iter().map(|(row, _)| row.len()), |length| {
             self.bag.size(both.0.width(), length, coordinates)
         });
         let texts: Vec<_> = inputs.iter().map(|(_, text)| text.clone()).collect();

@@ -19,7 +19,7 @@ impl Recipe for NgramBagConfig {
     }
 
     fn size(&self, ngrams: &NgramInputs, rows: &[SparseRow], coordinates: usize) -> Vec<PartSize> {
-        sizes(rows.iter().map(|row| row.indices.len()), |length| {
+        sizes(rows.iter().map(|row| row.len()), |length| {
             NgramBagConfig::size(self, ngrams.width(), length, coordinates)
         })
     }

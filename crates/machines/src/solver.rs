@@ -190,12 +190,7 @@ pub struct PreparedSolver<'a> {
     features: Option<InputFeatures>,
 }
 
-impl<'a> PreparedSolver<'a> {
-    /// The training inputs.
-    pub fn inputs(&self) -> &TrainingInputs<'a> {
-        &self.inputs
-    }
-
+impl PreparedSolver<'_> {
     /// The model for one λ; if `leave_one_out`, also its prediction of each training row by a model of
     /// the others. `targets` has a row for each input.
     ///

@@ -112,18 +112,12 @@ impl RidgeSummary {
 impl Summary {
     /// What the solver of a ridge regression reports; none for a Lipschitz loss.
     pub fn ridge(&self) -> Option<&RidgeSummary> {
-        match &self.solution {
-            Solution::Ridge(ridge) => Some(ridge),
-            Solution::Lipschitz(_) => None,
-        }
+        if let Solution::Ridge(ridge) = &self.solution { Some(ridge) } else { None }
     }
 
     /// What the solver of a Lipschitz loss reports; none for a ridge regression.
     pub fn lipschitz(&self) -> Option<&LipschitzSummary> {
-        match &self.solution {
-            Solution::Ridge(_) => None,
-            Solution::Lipschitz(lipschitz) => Some(lipschitz),
-        }
+        if let Solution::Lipschitz(lipschitz) = &self.solution { Some(lipschitz) } else { None }
     }
 }
 

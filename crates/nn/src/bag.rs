@@ -161,7 +161,7 @@ impl Encoder for NgramBag {
     }
 
     fn entries(&self, row: &SparseRow) -> usize {
-        row.indices.len()
+        row.len()
     }
 
     fn with_row_gradients(self) -> Self {
@@ -172,7 +172,7 @@ impl Encoder for NgramBag {
 
 impl NgramBag {
     fn collate(&self, batch: &[&SparseRow], pass: Pass) -> SparseBatch {
-        let entries = batch.iter().map(|row| row.indices.len()).sum();
+        let entries = batch.iter().map(|row| row.len()).sum();
         let mut all = SparseBatch {
             starts: Vec::with_capacity(batch.len() + 1),
             indices: Vec::with_capacity(entries),
@@ -182,7 +182,7 @@ impl NgramBag {
         let mut element = 0u32;
         all.starts.push(0);
         for row in batch {
-            for (&index, &value) in row.indices.iter().zip(&row.values) {
+            for &(index, value) in *row {
                 let factor = mask.map_or(1.0, |mask| mask.at(element));
                 element = element.wrapping_add(1);
                 if factor != 0.0 {

@@ -115,13 +115,9 @@ fn sketched_features(
     let (cancellation, processes) = (Cancellation::current(), Processes::current());
     let dense = rows.kind() == RowKind::Dense;
     // the elements that this process adds up
-    let share = match dense {
-        true => processes.part(m * d),
-        false => {
-            let columns = processes.part_in_blocks(d, product::SPAN);
-            m * columns.start..m * columns.end
-        }
-    };
+    let columns = processes.part_in_blocks(d, product::SPAN);
+    let sparse = m * columns.start..m * columns.end;
+    let share = if dense { processes.part(m * d) } else { sparse };
     let (mut sum, mut zero) = (vec![0.0f64; share.len()], Vec::new());
     let bytes = size_of::<f32>() * (m * COLUMNS + if dense { m * d } else { 0 });
     let wave = wave(&processes, bytes)?;
@@ -134,7 +130,13 @@ fn sketched_features(
                 return Ok(None);
             }
             let rows = read(kernel, rows, &columns.rows)?;
-            let zero = sum_of_columns(&columns.values, m, &zero_rows(kernel, &rows));
+            // the sum of the columns of zero rows
+            let zeros = zero_rows(kernel, &rows);
+            let mut zero = vec![0.0; if zeros.is_empty() { 0 } else { m }];
+            for row in zeros {
+                let column = &columns.values[row * m..(row + 1) * m];
+                zero.iter_mut().zip(column).for_each(|(sum, &value)| *sum += f64::from(value));
+            }
             let (scales, rows) = match kernel.built_in() {
                 Some(Kernel::Linear) => (Vec::new(), rows),
                 _ => f32::scaled(kernel, rows),
@@ -183,16 +185,6 @@ fn sketched_features(
         zero.clear();
     }
     Ok((processes.join(sum)?, zero))
-}
-
-/// The sum of some columns of m numbers each; empty without columns.
-fn sum_of_columns(values: &[f32], m: usize, columns: &[usize]) -> Vec<f64> {
-    let mut sum = vec![0.0; if columns.is_empty() { 0 } else { m }];
-    for &column in columns {
-        let column = &values[column * m..(column + 1) * m];
-        sum.iter_mut().zip(column).for_each(|(sum, &value)| *sum += f64::from(value));
-    }
-    sum
 }
 
 /// Blocks of all ranks that are computed between two sums; a block takes so many bytes.

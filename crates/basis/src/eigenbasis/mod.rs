@@ -138,20 +138,15 @@ impl Basis {
     /// The rows of the anchors; none where the basis is one matrix `Ω R Φ`, which is for a kernel
     /// that is linear in scaled features on rows with m · d ≤ 2²⁶, and of a [sum](Self::sum).
     pub fn anchors(&self) -> Option<&Features> {
-        match &self.map {
-            Projector::Linear { .. } | Projector::Sum { .. } => None,
-            Projector::Anchored { anchors, .. } => Some(anchors),
-        }
+        if let Projector::Anchored { anchors, .. } = &self.map { Some(anchors) } else { None }
     }
 
     /// The coordinates of the zero row, p numbers, where the basis is one matrix, the kernel is normalised and the
     /// sketch has taken a zero row: it then has a feature of its own, beside those of the
     /// matrix. None where they are zeros or those of any other row.
     pub fn zero_row(&self) -> Option<&[f32]> {
-        match &self.map {
-            Projector::Linear { zero, .. } if !zero.is_empty() => Some(zero),
-            Projector::Linear { .. } | Projector::Anchored { .. } | Projector::Sum { .. } => None,
-        }
+        let Projector::Linear { zero, .. } = &self.map else { return None };
+        (!zero.is_empty()).then_some(zero)
     }
 
     /// The direction in feature space that coordinates z stand for: `w = (Ω R Φ)ᵀ z`, d numbers with

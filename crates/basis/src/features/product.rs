@@ -64,7 +64,13 @@ pub(crate) fn inner_columns(
         (Block::Dense(a), Block::Dense(b)) => {
             let wide = widen(a.values());
             let lhs = MatRef::from_row_major_slice(&wide, a.len(), a.width());
-            fill(&|start, out| dense_tile(lhs, b, start, out), &|_, _| {});
+            let tile = |start: usize, out: MatMut<f64>| {
+                let (count, width) = (out.ncols(), b.width());
+                let wide = widen(&b.values()[start * width..(start + count) * width]);
+                let rhs = MatRef::from_column_major_slice(&wide, width, count);
+                matmul(out, Accum::Replace, lhs, rhs, 1.0, Par::Seq);
+            };
+            fill(&tile, &|_, _| {});
         }
         (Block::Bits(a), Block::Bits(b)) => {
             fill(&|_, _| {}, &|j, out| simd::common_ones(a.values(), b.row(j), out));
@@ -87,13 +93,6 @@ pub(crate) fn inner_columns(
 
 /// What fills the products with row j.
 type Column<'a> = dyn Fn(usize, &mut [f64]) + Sync + 'a;
-
-fn dense_tile(lhs: MatRef<f64>, b: &DenseBlock, start: usize, out: MatMut<f64>) {
-    let (count, width) = (out.ncols(), b.width());
-    let wide = widen(&b.values()[start * width..(start + count) * width]);
-    let rhs = MatRef::from_column_major_slice(&wide, width, count);
-    matmul(out, Accum::Replace, lhs, rhs, 1.0, Par::Seq);
-}
 
 /// `⟨x, y⟩` of two sparse rows by walking both.
 fn merged(x: (&[u32], &[f32]), y: (&[u32], &[f32])) -> f64 {

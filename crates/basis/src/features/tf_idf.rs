@@ -8,14 +8,8 @@ use super::ngram_config::CasedText;
 use super::{NgramConfig, SparseRows, bucket, check_width};
 use crate::Error;
 
-/// A sparse row: distinct ascending indices and their values.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct SparseRow {
-    /// Feature indices, ascending.
-    pub indices: Vec<u32>,
-    /// Their values.
-    pub values: Vec<f32>,
-}
+/// A sparse row: values with their columns, which increase.
+pub type SparseRow = Vec<(u32, f32)>;
 
 /// TF-IDF weights of n-grams as scikit-learn's `TfidfVectorizer(sublinear_tf=True)` gives them:
 /// `(1 + ln tf) · (ln((1 + n) / (1 + df)) + 1)`, every block of a row normalised to length 1.
@@ -57,19 +51,18 @@ impl TfIdf {
     /// The TF-IDF row of a text. N-grams outside the vocabulary are ignored, so a text may give an
     /// empty row.
     pub fn transform(&self, text: &str) -> SparseRow {
-        let mut row = SparseRow::default();
-        let mut first = 0;
+        let (mut row, mut first) = (SparseRow::new(), 0);
         let text = CasedText::new(text);
         for block in &self.blocks {
-            let counts = block.counts(&text);
-            let start = row.values.len();
-            for (index, count) in counts {
-                row.indices.push(first + index);
-                row.values.push((1.0 + (count as f32).ln()) * block.idf[index as usize]);
-            }
-            let values = &mut row.values[start..];
-            let norm = values.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt() as f32;
-            values.iter_mut().for_each(|v| *v /= norm);
+            let start = row.len();
+            let weight = |(index, count): (u32, u32)| {
+                let weight = (1.0 + (count as f32).ln()) * block.idf[index as usize];
+                (first + index, weight)
+            };
+            row.extend(block.counts(&text).into_iter().map(weight));
+            let own = &mut row[start..];
+            let norm = own.iter().map(|(_, v)| f64::from(*v).powi(2)).sum::<f64>().sqrt() as f32;
+            own.iter_mut().for_each(|(_, v)| *v /= norm);
             first += block.idf.len() as u32;
         }
         row
@@ -92,10 +85,8 @@ impl TfIdf {
     /// # Errors
     /// None for what [`fit`](Self::fit) or [`read`](Self::read) gave.
     pub fn rows<S: AsRef<str> + Sync>(&self, texts: &[S]) -> Result<SparseRows, Error> {
-        let rows: Vec<SparseRow> =
-            texts.par_iter().map(|text| self.transform(text.as_ref())).collect();
-        let entries = rows.into_iter().map(|row| row.indices.into_iter().zip(row.values));
-        SparseRows::from_rows(self.width(), entries)
+        let rows = texts.par_iter().map(|text| self.transform(text.as_ref()));
+        SparseRows::from_rows(self.width(), rows.collect::<Vec<_>>())
     }
 
     /// Writes the vocabulary and weights as JSON.

@@ -178,17 +178,7 @@ impl Processes {
     /// # Errors
     /// As [`gather`](Self::gather).
     pub fn join<T: Pod>(&self, own: Vec<T>) -> Result<Vec<T>, Error> {
-        let Some(exchange) = &self.0 else { return Ok(own) };
-        let parts = exchange.exchange(&vec![cast_slice(&own); exchange.size()])?;
-        let bytes: usize = parts.iter().map(Vec::len).sum();
-        let mut all = vec![T::zeroed(); bytes / size_of::<T>()];
-        let mut rest: &mut [u8] = cast_slice_mut(&mut all);
-        for part in parts {
-            let (place, after) = rest.split_at_mut(part.len());
-            place.copy_from_slice(&part);
-            rest = after;
-        }
-        Ok(all)
+        if self.size() == 1 { Ok(own) } else { Ok(self.gather_numbers(&own)?.concat()) }
     }
 
     /// This rank's [`part`](Self::part) of each list of `n` numbers that a rank gives, for each rank, in
@@ -215,9 +205,7 @@ impl Processes {
     /// As [`gather`](Self::gather).
     pub fn broadcast(&self, own: impl FnOnce() -> Vec<u8>) -> Result<Vec<u8>, Error> {
         let own = if self.is_first() { own() } else { Vec::new() };
-        let Some(exchange) = &self.0 else { return Ok(own) };
-        let all = exchange.exchange(&vec![own.as_slice(); exchange.size()])?;
-        Ok(all.into_iter().next().unwrap_or_default())
+        Ok(self.gather(&own)?.into_iter().next().unwrap_or_default())
     }
 
     /// A number of rank 0.
@@ -243,7 +231,7 @@ impl Processes {
             shares.resize(exchange.size(), &[]);
             let given = exchange.exchange(&shares)?;
             let own = shares[exchange.rank()].len() / size_of::<T>();
-            let mut sum = vec![T::zeroed(); own];
+            let mut sum: Vec<T> = Vec::with_capacity(own);
             for (rank, part) in given.iter().enumerate() {
                 if part.len() != own * size_of::<T>() {
                     let message =
@@ -252,7 +240,7 @@ impl Processes {
                 }
                 let part = part.chunks_exact(size_of::<T>()).map(pod_read_unaligned::<T>);
                 match rank {
-                    0 => sum.iter_mut().zip(part).for_each(|(sum, value)| *sum = value),
+                    0 => sum.extend(part),
                     _ => sum.iter_mut().zip(part).for_each(|(sum, value)| *sum += value),
                 }
             }

@@ -155,7 +155,11 @@ impl Stored {
     ///
     /// # Errors
     /// [`Error::File`] when there is no such tensor, and for another type or number of dimensions.
-    pub fn read<T: Element>(&self, name: &str, rank: usize) -> Shaped<Array<T>> {
+    pub fn read<T: Element>(
+        &self,
+        name: &str,
+        rank: usize,
+    ) -> Result<(Vec<usize>, Array<T>), Error> {
         let entry = self.typed::<T>(name, rank)?;
         let bytes = self.mapping.bytes(entry.bytes.clone());
         if let Some(sums) = self.mapping.entries.get(&format!("{name}{BLOCKS}")) {
@@ -191,7 +195,7 @@ impl Stored {
         &self,
         name: &str,
         rank: usize,
-    ) -> Result<Option<Checked<T>>, Error> {
+    ) -> Result<Option<(Vec<usize>, CheckedArray<T>)>, Error> {
         let sums = format!("{name}{BLOCKS}");
         if !self.mapping.entries.contains_key(&sums) {
             return Ok(None);
@@ -252,9 +256,3 @@ impl Stored {
 fn block_size(bytes: usize, sums: usize) -> Option<usize> {
     [BLOCK, SMALL_BLOCK].into_iter().find(|&size| bytes.div_ceil(size) == sums)
 }
-
-/// Shape and elements of a tensor.
-pub type Shaped<T> = Result<(Vec<usize>, T), Error>;
-
-/// Shape and elements of a tensor that is verified block by block.
-pub type Checked<T> = (Vec<usize>, CheckedArray<T>);

@@ -124,13 +124,11 @@ fn quantile(values: impl Iterator<Item = f64>, level: f64) -> f64 {
 pub fn pinball_loss(levels: &[f64], predictions: &[f32], observed: &[f64]) -> Result<f64, Error> {
     check(levels, predictions, observed.len())?;
     let loss = Loss::pinball(levels);
-    let d = levels.len();
-    let mut total = 0.0;
-    for (row, &y) in predictions.chunks_exact(d).zip(observed) {
+    let losses = predictions.chunks_exact(levels.len()).zip(observed).map(|(row, &y)| {
         let row: Vec<f64> = row.iter().map(|&value| value.into()).collect();
-        total += loss.value(&row, &vec![y; d], 0.0);
-    }
-    Ok(total / observed.len() as f64)
+        loss.value(&row, &vec![y; row.len()], 0.0)
+    });
+    Ok(losses.sum::<f64>() / observed.len() as f64)
 }
 
 /// The crossing loss `(1/n) Σ_i Σ_j max(0, f_j(x_i) − f_{j+1}(x_i))` of predicted quantiles, n × d

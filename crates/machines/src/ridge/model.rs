@@ -147,8 +147,9 @@ impl RidgeModel {
             let block = scaled.unwrap_or(raw).into_kind(anchors.kind())?;
             kernel.check(&block)?;
             if let (Weights::Single(weights), Some(index)) = (&self.weights, self.index()) {
-                let values = index.values(kernel.as_ref(), &block, index.len())?;
-                multiply(weights, self.width, 0..index.len(), values.as_ref(), out);
+                let all = index.scales.len();
+                let values = index.values(kernel.as_ref(), &block, all)?;
+                multiply(weights, self.width, 0..all, values.as_ref(), out);
                 return Ok(());
             }
             self.expand(out, ranges(0..anchors.len(), ANCHORS), |range| {
@@ -164,10 +165,7 @@ impl RidgeModel {
     /// [`Error::Length`] for another number of columns, and for a model whose kernel was not precomputed;
     /// [`Error::NotFinite`] for a prediction that overflows `f32`.
     pub fn predict_gram(&self, values: MatRef<f64>) -> Result<Vec<f32>, Error> {
-        let training = match &self.map {
-            Expansion::Precomputed { inputs } => *inputs,
-            Expansion::Kernel { .. } => 0,
-        };
+        let training = if let Expansion::Precomputed { inputs } = self.map { inputs } else { 0 };
         Error::check_length("columns of the kernel's values", values.ncols(), training)?;
         self.by_tasks(0..values.nrows(), |range, out| {
             let values = values.subrows(range.start, range.len()).transpose();
@@ -194,11 +192,9 @@ impl RidgeModel {
 
     /// The anchors by their columns, where that is how a model of single precision was fitted.
     fn index(&self) -> Option<&LinearIndex> {
-        let made = self.index.get_or_init(|| match &self.map {
-            Expansion::Kernel { kernel, anchors } => {
-                LinearIndex::new(kernel.as_ref(), anchors).map(Arc::new)
-            }
-            Expansion::Precomputed { .. } => None,
+        let made = self.index.get_or_init(|| {
+            let Expansion::Kernel { kernel, anchors } = &self.map else { return None };
+            LinearIndex::new(kernel.as_ref(), anchors).map(Arc::new)
         });
         made.as_deref()
     }

@@ -131,18 +131,12 @@ impl OutputSpace {
 
     /// The basis; none for the identity on the training outputs.
     pub fn as_basis(&self) -> Option<&Basis> {
-        match &self.map {
-            SpaceKind::Basis(basis) => Some(basis),
-            SpaceKind::Training { .. } => None,
-        }
+        if let SpaceKind::Basis(basis) = &self.map { Some(basis) } else { None }
     }
 
     /// The distinct training outputs that carry the coordinates; none in a basis.
     pub fn outputs(&self) -> Option<&Features> {
-        match &self.map {
-            SpaceKind::Basis(_) => None,
-            SpaceKind::Training { outputs, .. } => Some(outputs),
-        }
+        if let SpaceKind::Training { outputs, .. } = &self.map { Some(outputs) } else { None }
     }
 
     /// μ, from where points count: the mean over the training outputs.

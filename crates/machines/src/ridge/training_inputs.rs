@@ -141,7 +141,7 @@ pub(super) fn checked(gram: MatRef<f64>) -> Result<Panels<f64>, Error> {
 pub(crate) struct LinearIndex {
     columns: ColumnIndex,
     /// s(⟨x,x⟩) of each row.
-    scales: Vec<f32>,
+    pub(super) scales: Vec<f32>,
     /// The rows that are zero and have a feature of their own, ascending.
     zeros: Vec<usize>,
 }
@@ -155,11 +155,6 @@ impl LinearIndex {
         let scales = scales(kernel, rows)?;
         let zeros = zero_rows(kernel, rows);
         Some(Self { columns: ColumnIndex::new(sparse), scales, zeros })
-    }
-
-    /// Number of rows.
-    pub(crate) fn len(&self) -> usize {
-        self.scales.len()
     }
 
     /// `k(x_i, q_j)` for the first `limit` rows and every query, `limit` × queries, in `f32`.

@@ -142,6 +142,6 @@ pub fn bag(linear: bool, features: usize) -> NgramBag {
 
 /// `n` inputs of a bag of at least 40.
 pub fn rows(n: u32) -> Vec<SparseRow> {
-    let row = |i| SparseRow { indices: vec![i, 3 * i + 2, 39], values: vec![0.5, -1.0, 0.1] };
+    let row = |i| vec![(i, 0.5), (3 * i + 2, -1.0), (39, 0.1)];
     (0..n).map(row).collect()
 }
