@@ -101,9 +101,8 @@ impl<'a> ExactDecoder<'a> {
         space: &'a OutputSpace,
         labels: &[String],
     ) -> Result<Option<Self>, Error> {
-        match config.decoding.search {
-            Search::Candidates => return Ok(None),
-            Search::Exact => {}
+        if config.decoding.search == Search::Candidates {
+            return Ok(None);
         }
         let (width, kernel, centre): (_, _, &[f64]) = match space {
             OutputSpace::Basis(basis) => (basis.row_width(), basis.kernel(), &[]),

@@ -109,7 +109,7 @@ impl<'a> Evaluator<'a> {
         candidates: &Candidates,
     ) -> Result<Evaluation, Error> {
         let decoder = Decoder { candidates, ..self.decoder };
-        let z = self.config.decoding.scaled(z, candidates.dim())?.into_owned();
+        let z = self.config.decoding.scaled(z, candidates.dim())?;
         Ok(Models::one(decoder).evaluate(self.split(name), &[z], self.pool(name))?.0)
     }
 
@@ -152,7 +152,7 @@ impl<'a> Evaluator<'a> {
     pub(crate) fn predictions(&self, z: &[f32]) -> Result<Vec<(String, String)>, Error> {
         let (split, candidates) = (self.reported(), self.decoder.candidates);
         let pool = self.pool(self.config.evaluation.split);
-        let z = [self.config.decoding.scaled(z, candidates.dim())?.into_owned()];
+        let z = [self.config.decoding.scaled(z, candidates.dim())?];
         let models = Models::one(self.decoder);
         let ensemble = models.ensemble(QueryTexts::of(split), &z)?;
         let outputs = &self.dataset.outputs;

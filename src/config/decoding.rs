@@ -1,10 +1,8 @@
-use std::borrow::Cow;
-
 use dsokr_decode::Queries;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Config, check, value};
+use super::{Config, check};
 use crate::Error;
 
 /// What ensembles allow where members would predict outputs that need not be candidates.
@@ -218,9 +216,8 @@ impl DecodingConfig {
 
     /// Checks that exact search is possible with the rest of the configuration.
     pub(super) fn check_search(&self, config: &Config) -> Result<(), Error> {
-        match self.search {
-            Search::Candidates => return Ok(()),
-            Search::Exact => {}
+        if self.search == Search::Candidates {
+            return Ok(());
         }
         let (output, features) = (&config.output, &config.output.features);
         let allowed = "\"candidates\", or features of kind \"labels\" or \"rankings\"";
@@ -248,10 +245,7 @@ impl DecodingConfig {
         let allowed = "false: with decoding.search = \"exact\" under the kernel \"linear\" the length of an \
                        answer says how many labels it has";
         check(free, "decoding.normalise", true, allowed)?;
-        match &config.ensemble {
-            None => Ok(()),
-            Some(_) => Err(value("decoding.search", "\"exact\"", IN_ENSEMBLES)),
-        }
+        check(config.ensemble.is_none(), "decoding.search", "\"exact\"", IN_ENSEMBLES)
     }
 
     pub(super) fn validate(&self) -> Result<(), Error> {
@@ -285,10 +279,7 @@ impl DecodingConfig {
     ///
     /// # Errors
     /// Predictions that are not finite, or not whole rows, where they are scaled.
-    pub fn scaled<'z>(&self, z: &'z [f32], dim: usize) -> Result<Cow<'z, [f32]>, Error> {
-        if self.unit_length() {
-            return Ok(Queries::new(dim, z)?.normalised().into());
-        }
-        Ok(z.into())
+    pub fn scaled(&self, z: &[f32], dim: usize) -> Result<Vec<f32>, Error> {
+        Ok(if self.unit_length() { Queries::new(dim, z)?.normalised() } else { z.to_vec() })
     }
 }

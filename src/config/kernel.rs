@@ -1,5 +1,7 @@
 //! The output kernel of a configuration, whose γ may be left to the training outputs.
 
+use std::borrow::Cow;
+
 use dsokr_basis::kernel::median_squared_distance;
 use dsokr_basis::{Kernel, OutputKernel, RowSource};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -33,12 +35,17 @@ pub enum GaussianKernel {
 }
 
 impl KernelConfig {
+    /// The kernel, whatever its γ.
+    fn of_any_width(&self) -> Cow<'_, Kernel> {
+        match self {
+            Self::Fixed(kernel) => Cow::Borrowed(kernel),
+            Self::Median(kernel) => Cow::Owned(kernel.with(1.0)),
+        }
+    }
+
     /// The name in configurations.
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::Fixed(kernel) => kernel.name(),
-            Self::Median(kernel) => kernel.with(1.0).name(),
-        }
+        self.of_any_width().name()
     }
 
     /// Whether it is this kernel.
@@ -48,18 +55,12 @@ impl KernelConfig {
 
     /// Whether `k(y, y) = 1` for every row.
     pub fn is_normalised(&self) -> bool {
-        match self {
-            Self::Fixed(kernel) => kernel.is_normalised(),
-            Self::Median(kernel) => kernel.with(1.0).is_normalised(),
-        }
+        self.of_any_width().is_normalised()
     }
 
     /// Whether it is linear in scaled rows.
     pub fn is_linear(&self) -> bool {
-        match self {
-            Self::Fixed(kernel) => kernel.feature_scale(1.0).is_some(),
-            Self::Median(_) => false,
-        }
+        self.of_any_width().feature_scale(1.0).is_some()
     }
 
     /// The kernel, with γ from the rows of the training outputs where the configuration says so; `seed`

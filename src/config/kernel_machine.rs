@@ -165,10 +165,8 @@ impl KernelMachineConfig {
 
     /// The learned embedding of the outputs, if answers have one.
     pub(crate) fn embedding(&self) -> Option<&EmbeddingConfig> {
-        match &self.answers {
-            AnswersConfig::Embedded(embedding) => Some(embedding),
-            AnswersConfig::All {} | AnswersConfig::Leading { .. } => None,
-        }
+        let AnswersConfig::Embedded(embedding) = &self.answers else { return None };
+        Some(embedding)
     }
 
     /// Whether the loss is a Lipschitz one.
@@ -184,13 +182,8 @@ impl KernelMachineConfig {
 
     /// Levels of the quantiles that answers are, if they are quantiles.
     pub(crate) fn levels(&self) -> Option<&[f64]> {
-        match &self.solver {
-            Solver::Lipschitz(options) => options.loss.levels(),
-            Solver::ClosedForm(_)
-            | Solver::Sketched(_)
-            | Solver::ConjugateGradients(_)
-            | Solver::Averaged(_) => None,
-        }
+        let Solver::Lipschitz(options) = &self.solver else { return None };
+        options.loss.levels()
     }
 
     /// Checks which settings of the outputs, of decoding and of evaluation these are compatible with.
@@ -291,7 +284,6 @@ impl KernelMachineConfig {
             }
             other => other.into(),
         })?;
-        let plain = self.answers == AnswersConfig::All {};
         let least_squares = matches!(self.solver, Solver::ClosedForm(_) | Solver::Sketched(_));
         let allowed = "absent beside this solver; \"closed-form\" and \"sketched\" allow it";
         match &self.answers {
@@ -302,7 +294,7 @@ impl KernelMachineConfig {
             }
             AnswersConfig::Embedded(embedding) => {
                 embedding.validate()?;
-                check(plain || least_squares, "encoder.answers", "given", allowed)?;
+                check(least_squares, "encoder.answers", "given", allowed)?;
             }
         }
         let lambdas = self.lambda.values();

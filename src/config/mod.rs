@@ -219,20 +219,16 @@ impl Config {
         if self.decoding.second_look.is_none() {
             return Ok(());
         }
-        let key = "decoding.second_look";
-        let refused = |allowed| Err(value(key, "given", allowed));
-        let machine = self.encoder.get::<KernelMachineConfig>().filter(|_| known);
-        let rows =
-            machine.is_some_and(|it| !matches!(it.inputs, MachineInputsConfig::Kernels { .. }));
-        match (rows, self.sketch.full) {
-            (false, _) => refused(
-                "absent, or beside encoder.kind = \"kernel-machine\" with encoder.inputs of kind \"ngrams\" or \
-                 \"vectors\", encoder.solver.name \"closed-form\" or \"sketched\" and without \
-                 encoder.answers of kind \"embedded\"",
-            ),
-            (true, true) => refused("absent, with sketch.full = true: answers have no basis"),
-            (true, false) => Ok(()),
-        }
+        let rows = known
+            && self.encoder.get::<KernelMachineConfig>().is_some_and(|machine| {
+                !matches!(machine.inputs, MachineInputsConfig::Kernels { .. })
+            });
+        let allowed = "absent, or beside encoder.kind = \"kernel-machine\" with encoder.inputs of kind \"ngrams\" or \
+             \"vectors\", encoder.solver.name \"closed-form\" or \"sketched\" and without \
+             encoder.answers of kind \"embedded\"";
+        check(rows, "decoding.second_look", "given", allowed)?;
+        let allowed = "absent, with sketch.full = true: answers have no basis";
+        check(!self.sketch.full, "decoding.second_look", "given", allowed)
     }
 
     /// Checks that the figure that chooses is known.
@@ -296,28 +292,25 @@ impl Checked {
     pub fn data_root(&self, data: Option<&Path>) -> Result<DataRoot, Error> {
         let folder = self.data.facts().folder;
         let find = || DataRoot::find(folder, self.file.as_deref(), data);
-        match (&self.trained_on, data) {
-            (None, _) | (_, Some(_)) => Ok(find()?),
-            (Some(known), None) if known.is_dir() => Ok(DataRoot::at(known)),
-            (Some(known), None) => match find() {
-                Ok(root) => {
-                    let (known, root_folder) = (known.display(), root.folder().unwrap_or(known));
-                    tracing::warn!(
-                        "{known}, the folder of the data that the run was trained on, is gone: {} \
-                         is read in its place",
-                        root_folder.display()
-                    );
-                    Ok(root)
-                }
-                Err(_) => {
-                    let hint = format!(
-                        ", the folder of the data that the run was trained on; the argument data DIR stands \
-                         for DIR/{folder}"
-                    );
-                    Err(Error::NotFound { path: known.clone(), hint })
-                }
-            },
+        let Some(known) = self.trained_on.as_ref().filter(|_| data.is_none()) else {
+            return Ok(find()?);
+        };
+        if known.is_dir() {
+            return Ok(DataRoot::at(known));
         }
+        let Ok(root) = find() else {
+            let hint = format!(
+                ", the folder of the data that the run was trained on; the argument data DIR stands \
+                 for DIR/{folder}"
+            );
+            return Err(Error::NotFound { path: known.clone(), hint });
+        };
+        tracing::warn!(
+            "{}, the folder of the data that the run was trained on, is gone: {} is read in its place",
+            known.display(),
+            root.folder().unwrap_or(known).display()
+        );
+        Ok(root)
     }
 
     /// The same with a different action at rows of tables that cannot be read.

@@ -50,14 +50,7 @@ pub(super) fn run(
         if out.exists() && Folder::finished(&out)?.is_some() && are_settings(&out, member)? {
             return Ok(());
         }
-        let request = Request {
-            config: member,
-            root: request.root.clone(),
-            out: Some(out),
-            resume: true,
-            processor: request.processor,
-            force: request.force,
-        };
+        let request = Request { config: member, out: Some(out), resume: true, ..request.clone() };
         let done = run_as(&request, &Processes::default(), Some(&systems), observer).map_err(
             |source| match source.is_request() {
                 true => Error::Member { name: member.name.clone(), source: Box::new(source) },

@@ -169,10 +169,7 @@ pub(super) fn fingerprint(
 ) -> Result<String, Error> {
     let splits = [&dataset.train, &dataset.validation];
     let texts = splits.map(|split| {
-        let texts = match &split.inputs {
-            Inputs::Texts(texts) => texts.join("\0"),
-            Inputs::Vectors(_) | Inputs::Kernels(_) => String::new(),
-        };
+        let texts = split.inputs.texts().map(|texts| texts.join("\0")).unwrap_or_default();
         [split.ids.join("\0"), texts].join("\0")
     });
     let kernels = splits.map(|split| match &split.inputs {

@@ -45,10 +45,10 @@ impl Learner for KernelMachineConfig {
                 MachineInputsConfig::Kernels { .. } => InputKind::Kernels,
             },
             closed_form: true,
-            shares_training: match self.solver {
-                Solver::Sketched(_) | Solver::ConjugateGradients(_) | Solver::Averaged(_) => true,
-                Solver::ClosedForm(_) | Solver::Lipschitz(_) => false,
-            },
+            shares_training: matches!(
+                self.solver,
+                Solver::Sketched(_) | Solver::ConjugateGradients(_) | Solver::Averaged(_)
+            ),
             levels: self.levels(),
         }
     }

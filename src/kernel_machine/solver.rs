@@ -23,13 +23,13 @@ impl KernelMachineConfig {
     pub(super) fn cost(&self, pairs: usize, coordinates: usize, lambdas: usize) -> Cost {
         let threads = rayon::current_num_threads();
         let cost = self.solver.cost(pairs, coordinates, lambdas, threads);
-        let first = match &self.inputs {
-            MachineInputsConfig::Ngrams { weights: NgramWeights::Learned, .. } => {
-                self.solver.cost(pairs, coordinates, 1, threads).multiplications
-            }
-            MachineInputsConfig::Ngrams { weights: NgramWeights::TfIdf, .. }
-            | MachineInputsConfig::Vectors { .. }
-            | MachineInputsConfig::Kernels { .. } => 0.0,
+        let learned = matches!(
+            self.inputs,
+            MachineInputsConfig::Ngrams { weights: NgramWeights::Learned, .. }
+        );
+        let first = match learned {
+            true => self.solver.cost(pairs, coordinates, 1, threads).multiplications,
+            false => 0.0,
         };
         Cost { multiplications: cost.multiplications + first, ..cost }
     }

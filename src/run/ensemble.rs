@@ -11,7 +11,7 @@ use crate::Error;
 use crate::config::{Checked, IN_ENSEMBLES};
 use crate::decoder::ExactDecoder;
 use crate::evaluation::Models;
-use crate::run_dir::{Folder, RULE, candidates, inner, read_json, replace_json};
+use crate::run_dir::{Folder, RULE, candidates, inner, name, read_json, replace_json};
 
 /// Trained runs with the same candidates, and the rule that combines them.
 pub struct EnsembleRun {
@@ -130,14 +130,17 @@ impl EnsembleRun {
 
 /// Names and runs of an ensemble's members.
 fn open_inner(path: &Path, config: &Checked, device: &Device) -> Result<Vec<(String, Run)>, Error> {
-    let (names, places): (Vec<String>, Vec<PathBuf>) = inner(path, config)?.into_iter().unzip();
+    let places = inner(path, config)?;
     let configs = places.iter().map(|place| Run::config_of_one(place));
     let configs = configs.collect::<Result<Vec<_>, Error>>()?;
     let stored = candidates::open_all(path, &places)?;
     let runs = places.iter().zip(configs).zip(stored);
     let runs = runs.map(|((place, config), stored)| Run::open_with(place, config, stored, device));
-    let mut opened: Vec<(String, Run)> =
-        names.into_iter().zip(runs.collect::<Result<Vec<_>, Error>>()?).collect();
+    let mut opened: Vec<(String, Run)> = places
+        .iter()
+        .map(|place| name(place))
+        .zip(runs.collect::<Result<Vec<_>, Error>>()?)
+        .collect();
     same_candidates(path, &opened)?;
     let shared = config.ensemble.as_ref().and_then(|settings| settings.second_look.as_ref());
     let of = opened.iter().position(|(name, _)| Some(name) == shared);

@@ -79,7 +79,7 @@ pub fn add_candidates<T>(
         return Err(Error::run(run, message));
     }
     let places: Vec<PathBuf> = match config.ensemble {
-        Some(_) => inner(run, &config)?.into_iter().map(|(_, place)| place).collect(),
+        Some(_) => inner(run, &config)?,
         None => vec![run.into()],
     };
     if config.ensemble.is_some() && !dry {
@@ -107,7 +107,7 @@ fn ensemble_of(run: &Path) -> Result<Option<PathBuf>, Error> {
     let Some(ensemble) = above else { return Ok(None) };
     let config = Folder::config(&ensemble)?;
     let is_member = config.ensemble.is_some()
-        && inner(&ensemble, &config)?.iter().any(|(member, _)| **member == *name(run));
+        && inner(&ensemble, &config)?.iter().any(|member| name(member) == name(run));
     Ok(is_member.then_some(ensemble))
 }
 

@@ -129,7 +129,7 @@ impl EnsembleRun {
             let lists = lists.map(list).transpose()?;
             let answer = |(run, split): (&Run, &Split)| {
                 let z = predict(run, split)?;
-                Ok(run.config.decoding.scaled(&z, run.candidates.dim())?.into_owned())
+                run.config.decoding.scaled(&z, run.candidates.dim())
             };
             let answers = self.members.iter().zip(&splits).map(answer);
             let answers = answers.collect::<Result<Vec<_>, Error>>()?;
@@ -269,7 +269,7 @@ impl EnsembleRun {
             if own != ids {
                 return refused("absent: members have different training pairs");
             }
-            queries.push(run.config.decoding.scaled(&rows, run.candidates.dim())?.into_owned());
+            queries.push(run.config.decoding.scaled(&rows, run.candidates.dim())?);
         }
         let ids: Vec<String> = ids.into_iter().map(String::from).collect();
         let texts = parts.iter().find_map(|part| part.texts_of(&pairs));

@@ -176,7 +176,7 @@ impl Run {
         check_top(top, self.candidates.len())?;
         let split = self.texts(&[text])?;
         let z = self.coordinates(&split)?;
-        let z = self.config.decoding.scaled(&z, self.candidates.dim())?.into_owned();
+        let z = self.config.decoding.scaled(&z, self.candidates.dim())?;
         let exact = self.exact()?;
         let models = Models::one(self.decoder(exact.as_ref()));
         let answers = models.answers(&split, &[z], Pool::Shared, 0..top, None)?;

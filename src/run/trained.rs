@@ -318,7 +318,7 @@ impl Run {
     /// A gold that is not a candidate, unless the configuration counts it as rank ∞.
     pub fn evaluate(&self, split: &Split, pool: Pool) -> Result<Evaluation, Error> {
         let z = self.coordinates(split)?;
-        let z = self.config.decoding.scaled(&z, self.candidates.dim())?.into_owned();
+        let z = self.config.decoding.scaled(&z, self.candidates.dim())?;
         self.judge(split, &z, pool)
     }
 

@@ -105,8 +105,7 @@ pub(crate) fn with_added(run: &Path) -> Result<Option<Candidates>, Error> {
 
 /// As [`settle`], of the members that the ensemble's configuration has.
 pub(crate) fn settle_members(ensemble: &Path, config: &Checked) -> Result<(), Error> {
-    let members = inner(ensemble, config)?.into_iter().map(|(_, place)| place);
-    settle(ensemble, &members.collect::<Vec<_>>())
+    settle(ensemble, &inner(ensemble, config)?)
 }
 
 /// Ends a replacement that a killed process has begun, or undoes it.

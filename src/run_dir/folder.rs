@@ -50,8 +50,7 @@ impl Folder {
         save: impl FnOnce(&Path) -> Result<(), Error>,
     ) -> Result<Self, Error> {
         let lock = create_whole(path, |here| {
-            write_config(here, config)?;
-            write_card(here, config, None)?;
+            write_head(here, config)?;
             save(here)?;
             prepared.save(here)?;
             files::save_fingerprints(here)?;
@@ -200,8 +199,7 @@ impl Folder {
         create_whole(path, |here| {
             let members = here.join(MEMBERS);
             fs::create_dir(&members).map_err(Error::io(&members))?;
-            write_config(here, config)?;
-            write_card(here, config, None)?;
+            write_head(here, config)?;
             files::save_fingerprints(here)
         })
     }
@@ -284,8 +282,9 @@ impl CheckpointSink<Scores> for Folder {
     }
 }
 
-fn write_config(folder: &Path, config: &Checked) -> Result<(), Error> {
-    write_text(&folder.join(CONFIG), &config.to_toml()?)
+fn write_head(folder: &Path, config: &Checked) -> Result<(), Error> {
+    write_text(&folder.join(CONFIG), &config.to_toml()?)?;
+    write_card(folder, config, None)
 }
 
 fn write_card(folder: &Path, config: &Checked, report: Option<&Report>) -> Result<(), Error> {

@@ -41,13 +41,10 @@ pub(crate) fn name(run: &Path) -> String {
     run.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Names and run directories of an ensemble's members.
-pub(crate) fn inner(path: &Path, config: &Checked) -> Result<Vec<(String, PathBuf)>, Error> {
-    let place = |member: &Checked| {
-        let inner = path.join(MEMBERS).join(&member.name);
-        (member.name.clone(), inner)
-    };
-    Ok(config.members()?.iter().map(place).collect())
+/// The run directories of an ensemble's members, each named as its member is.
+pub(crate) fn inner(path: &Path, config: &Checked) -> Result<Vec<PathBuf>, Error> {
+    let members = config.members()?;
+    Ok(members.iter().map(|member| path.join(MEMBERS).join(&member.name)).collect())
 }
 
 /// Refuses a path for results, of the option `key`, that is a run directory or lies in one, whose files it may

@@ -201,17 +201,13 @@ impl Group {
 /// A metric with its standard error, where that is known.
 fn shown(name: &str, scores: &Scores, places: usize) -> String {
     let value = Metric::find(name).map_or(f64::NAN, |metric| metric.value(scores));
-    let error = match (&scores.outputs, name) {
-        (Some(OutputScores::Molecules(own)), "ged") => format!(" ± {:.places$}", own.ged_se),
-        (Some(OutputScores::Molecules(own)), "ged_bonds") => {
-            format!(" ± {:.places$}", own.ged_bonds_se)
-        }
-        (
-            Some(OutputScores::Molecules(_) | OutputScores::Labels(_) | OutputScores::Rankings(_))
-            | None,
-            _,
-        ) => String::new(),
+    let error = match &scores.outputs {
+        Some(OutputScores::Molecules(own)) if name == "ged" => Some(own.ged_se),
+        Some(OutputScores::Molecules(own)) if name == "ged_bonds" => Some(own.ged_bonds_se),
+        Some(OutputScores::Molecules(_) | OutputScores::Labels(_) | OutputScores::Rankings(_))
+        | None => None,
     };
+    let error = error.map(|error| format!(" ± {error:.places$}")).unwrap_or_default();
     match value.is_finite() {
         true => format!("{value:.places$}{error}"),
         false => "infinite".to_owned(),

@@ -90,7 +90,7 @@ impl Runs {
                 all.extend(run.coordinates(&split)?);
             }
             match scaled {
-                true => Ok::<_, Error>(run.config.decoding.scaled(&all, dim)?.into_owned()),
+                true => run.config.decoding.scaled(&all, dim),
                 false => Ok(all),
             }
         });
