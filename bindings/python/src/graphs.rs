@@ -16,7 +16,7 @@ use crate::work::work;
 /// An undirected graph whose nodes and edges have labels.
 #[pyclass(frozen, module = "dsokr._dsokr")]
 pub struct Graph {
-    inner: graph::Graph,
+    pub inner: graph::Graph,
 }
 
 /// A whole number, or a name.
@@ -32,12 +32,6 @@ impl Label {
             Self::Number(number) => number,
             Self::Name(name) => label(&name),
         }
-    }
-}
-
-impl Graph {
-    pub fn of(inner: graph::Graph) -> Self {
-        Self { inner }
     }
 }
 

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use dsokr_basis::{Basis, Kernel, Sketch, SketchKind, SketchOptions};
 use dsokr_decode::CandidateParts;
-use dsokr_machines::{TrainingInputs, 
+use dsokr_machines::{
     Arithmetic, InputSketch, KernelModel, OutputSpace, Points, RidgeModel, RidgeProblem, Targets,
-    fit, fit_sketched,
+    TrainingInputs, fit, fit_sketched,
 };
 use pyo3::prelude::*;
 
@@ -53,7 +53,9 @@ impl Ridge {
         let Self { kernel, sketch, lambda, seed } = self;
         let rows = rows.source();
         Ok(match sketch {
-            None => fit(&TrainingInputs::rows(kernel, rows), targets, lambda, Arithmetic::Double)?.model,
+            None => {
+                fit(&TrainingInputs::rows(kernel, rows), targets, lambda, Arithmetic::Double)?.model
+            }
             Some(sketch) => {
                 let problem = RidgeProblem { kernel, rows, targets, lambda, seed };
                 fit_sketched(problem, &sketch)?.model

@@ -60,7 +60,7 @@ pub fn drawing(py: Python, smiles: String) -> PyResult<String> {
 #[pyfunction]
 pub fn molecule_graphs(py: Python, smiles: Vec<String>) -> PyResult<Vec<Graph>> {
     work(py, || {
-        let graphs = parse(&smiles)?.into_iter().map(|molecule| Graph::of(Inner::from(&molecule)));
-        Ok::<_, Failure>(graphs.collect())
+        let graph = |molecule: &Molecule| Graph { inner: Inner::from(molecule) };
+        Ok::<_, Failure>(parse(&smiles)?.iter().map(graph).collect())
     })
 }

@@ -72,7 +72,8 @@ impl Ranks {
             let count = resamples.unwrap_or(40);
             let (_, interval) = bootstrap(&self.ranks, Rank::expected_reciprocal, count, seed)?;
             let hits = k.iter().map(|&k| {
-                let (mean, ci95) = bootstrap(&self.ranks, |rank| rank.expected_hit(k), count, seed)?;
+                let (mean, ci95) =
+                    bootstrap(&self.ranks, |rank| rank.expected_hit(k), count, seed)?;
                 Ok((k, mean, ci95))
             });
             let hits = hits.collect::<Result<Vec<_>, dsokr_decode::Error>>()?;

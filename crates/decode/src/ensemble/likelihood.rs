@@ -13,7 +13,7 @@ const RIVALS: usize = 300;
 
 /// Steps of Newton's method, the most halvings of one, and sweeps for its direction.
 const STEPS: usize = 100;
-const HALVINGS: usize = 40;
+const HALVINGS: i32 = 40;
 const SWEEPS: usize = 200;
 
 /// A step that gains less ends the search.
@@ -85,18 +85,13 @@ pub fn likely_weights(
     let mut here = Local::at(&fields, &factors);
     for _ in 0..STEPS {
         let step = here.direction(&factors);
-        let mut share = 1.0;
-        let mut taken = None;
-        for _ in 0..HALVINGS {
+        let taken = (0..HALVINGS).find_map(|halvings| {
+            let share = 0.5f64.powi(halvings);
             let moved = |(factor, step): (&f64, &f64)| (factor + share * step).max(0.0);
             let next: Vec<f64> = factors.iter().zip(&step).map(moved).collect();
             let there = Local::at(&fields, &next);
-            if there.value > here.value {
-                taken = Some((next, there));
-                break;
-            }
-            share /= 2.0;
-        }
+            (there.value > here.value).then_some((next, there))
+        });
         let Some((next, there)) = taken else { break };
         let gain = there.value - here.value;
         (factors, here) = (next, there);

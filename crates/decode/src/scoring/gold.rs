@@ -20,17 +20,11 @@ pub(crate) fn check_gold(
     rows: usize,
 ) -> Result<(), Error> {
     check_len("gold entries", gold.len(), queries.len())?;
-    for (query, gold) in gold.iter().enumerate() {
-        if let &Some(row) = gold
-            && row as usize >= rows
-        {
-            return Err(Error::out_of_range(
-                format!("query {}: gold row {row}", queries.name(query)),
-                format!("0..{rows}, the distinct rows"),
-            ));
-        }
-    }
-    Ok(())
+    let beyond = |gold: &Option<u32>| gold.is_some_and(|row| row as usize >= rows);
+    let Some(query) = gold.iter().position(beyond) else { return Ok(()) };
+    let row = gold[query].unwrap_or_default();
+    let found = format!("query {}: gold row {row}", queries.name(query));
+    Err(Error::out_of_range(found, format!("0..{rows}, the distinct rows")))
 }
 
 /// Counts the candidates above the gold one of each query, and those tied with it.
