@@ -29,7 +29,7 @@ pub use atomic::{
 };
 pub(crate) use mapping::elements;
 pub use mapping::{Array, CheckedArray, Entry, Mapping};
-pub use read::Stored;
+pub use read::{Checked, Stored};
 pub use write::{Contents, Filling, Tensor};
 
 const KIND: &str = "dsokr.kind";

@@ -195,7 +195,7 @@ impl Stored {
         &self,
         name: &str,
         rank: usize,
-    ) -> Result<Option<(Vec<usize>, CheckedArray<T>)>, Error> {
+    ) -> Result<Option<Checked<T>>, Error> {
         let sums = format!("{name}{BLOCKS}");
         if !self.mapping.entries.contains_key(&sums) {
             return Ok(None);
@@ -256,3 +256,6 @@ impl Stored {
 fn block_size(bytes: usize, sums: usize) -> Option<usize> {
     [BLOCK, SMALL_BLOCK].into_iter().find(|&size| bytes.div_ceil(size) == sums)
 }
+
+/// Shape and elements of a tensor that is verified block by block.
+pub type Checked<T> = (Vec<usize>, CheckedArray<T>);
