@@ -49,7 +49,9 @@ use std::sync::atomic::Ordering;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::basis::Processes;
 use crate::{Error, Learner, register};
@@ -158,20 +160,21 @@ pub fn main_with(kinds: &[Kind]) -> ExitCode {
         // rank 0 says what all ranks have to say
         (false, _) => "error",
     };
-    let filter = match std::env::var("DSOKR_LOG") {
-        Ok(wanted) => EnvFilter::try_new(wanted).unwrap_or_else(|error| {
+    let default = || level.parse().expect("levels of targets");
+    let filter: Targets = match std::env::var("DSOKR_LOG").map(|wanted| wanted.parse()) {
+        Ok(Ok(filter)) => filter,
+        Ok(Err(error)) => {
             print_error(format_args!("DSOKR_LOG is ignored: {error}"));
-            EnvFilter::new(level)
-        }),
-        Err(_) => EnvFilter::new(level),
+            default()
+        }
+        Err(_) => default(),
     };
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let lines = tracing_subscriber::fmt::layer()
         .with_writer(progress::Writer::default)
         .with_ansi(std::io::stderr().is_terminal())
         .with_target(false)
-        .with_timer(tracing_subscriber::fmt::time::uptime())
-        .init();
+        .with_timer(tracing_subscriber::fmt::time::uptime());
+    tracing_subscriber::registry().with(lines).with(filter).init();
     progress::QUIET.store(cli.quiet, Ordering::Relaxed);
     let work = || match ranks.size() > 1 && !cli.command.shares_work() {
         true => {
