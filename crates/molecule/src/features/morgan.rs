@@ -31,7 +31,7 @@ use crate::molecule::{Bond, BondOrder, Molecule};
 /// let molecules = [Molecule::parse("CCO")?, Molecule::parse("OCC")?];
 /// let bits = Morgan::default().bits(&molecules)?;
 /// assert_eq!(bits.width(), 2048);
-/// assert_eq!(bits.values()[..32], bits.words()[32..]);
+/// assert_eq!(bits.row(0), bits.row(1));
 /// // Three atoms; C–C, C–O and C–C–O.
 /// assert_eq!(Morgan::default().codes(&molecules[0]).len(), 6);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
