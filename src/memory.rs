@@ -1,7 +1,7 @@
 //! The memory that a run needs, estimated before it is taken and compared with what there is.
 //!
 //! Each part of a run states its own needs: data in `dsokr_data`, encoders by
-//! [`PartSize`](dsokr_nn::PartSize), kernel machines and the basis beside their code. A check compares
+//! [`PartSize`], kernel machines and the basis beside their code. A check compares
 //! what is still to be taken with what is available at that moment, so what is held already counts as
 //! it is.
 

@@ -27,6 +27,9 @@ pub struct Coverage {
     pub share: f64,
 }
 
+/// The losses of each query: pinball and crossing.
+pub(crate) type QueryLosses = [Vec<f64>; 2];
+
 impl QuantileScores {
     /// The metrics of predictions z `[queries × levels]` for the numbers of the gold candidates, and
     /// the losses of each query, pinball and crossing; none if a query has no gold.
@@ -35,7 +38,7 @@ impl QuantileScores {
         z: &[f32],
         gold: &[Option<u32>],
         candidates: &Candidates,
-    ) -> Result<Option<(Self, [Vec<f64>; 2])>, Error> {
+    ) -> Result<Option<(Self, QueryLosses)>, Error> {
         let Some(classes) = gold.iter().copied().collect::<Option<Vec<u32>>>() else {
             return Ok(None);
         };

@@ -225,22 +225,22 @@ impl SweepRun {
 /// Every metric that all runs of a setting have, the seed left out of the setting.
 fn over_seeds(keys: &[String], runs: &[SweepRun]) -> Vec<SeedSpread> {
     let Some(at) = keys.iter().position(|key| key == SEED) else { return Vec::new() };
-    let mut groups: Vec<(Vec<String>, Vec<(String, &SweepRun)>)> = Vec::new();
+    let mut groups: Vec<(Vec<String>, Vec<&SweepRun>)> = Vec::new();
     let mut runs: Vec<&SweepRun> = runs.iter().filter(|run| run.failure.is_none()).collect();
     runs.sort_by_key(|run| run.setting[at].parse().unwrap_or(u64::MAX));
     for run in runs {
         let mut setting = run.setting.clone();
-        let own = (setting.remove(at), run);
+        setting.remove(at);
         match groups.iter_mut().find(|(known, _)| *known == setting) {
-            Some((_, group)) => group.push(own),
-            None => groups.push((setting, vec![own])),
+            Some((_, group)) => group.push(run),
+            None => groups.push((setting, vec![run])),
         }
     }
     let spreads = groups.iter().flat_map(|(setting, runs)| {
         Metric::all().filter_map(move |metric| {
-            let values = runs.iter().map(|(_, run)| run.metrics.get(metric.name()).copied());
+            let values = runs.iter().map(|run| run.metrics.get(metric.name()).copied());
             let values = values.collect::<Option<Vec<f64>>>()?;
-            let seeds = runs.iter().map(|(seed, _)| seed.clone()).collect();
+            let seeds = runs.iter().map(|run| run.setting[at].clone()).collect();
             let (setting, spread) = (setting.clone(), Spread::of(&values));
             Some(SeedSpread { setting, metric: metric.name(), spread, seeds, values })
         })

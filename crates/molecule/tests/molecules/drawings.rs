@@ -108,7 +108,7 @@ fn stress(edges: &str, nodes: usize, apart: impl Fn(usize, usize) -> f64) -> f64
         let mut numbers = circle.split('"').skip(1).step_by(2).map(|x| x.parse().unwrap());
         [numbers.next().unwrap(), numbers.next().unwrap()]
     };
-    let points: Vec<[f64; 2]> = svg.split("<circle").skip(1).map(|text| circle(text)).collect();
+    let points: Vec<[f64; 2]> = svg.split("<circle").skip(1).map(circle).collect();
     assert_eq!(points.len(), nodes);
     let pairs = (0..nodes).flat_map(|a| (0..a).map(move |b| (a, b)));
     let one = |(a, b): (usize, usize)| {
