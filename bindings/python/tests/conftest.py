@@ -10,10 +10,13 @@ import pytest
 
 
 @contextlib.contextmanager
-def _interrupted(after):
+def _interrupted(after, when=lambda: True):
     sent = []
 
     def send():
+        until = time.perf_counter() + 60
+        while not when() and time.perf_counter() < until:
+            time.sleep(0.01)
         sent.append(time.perf_counter())
         os.kill(os.getpid(), signal.SIGINT)
 
@@ -31,5 +34,5 @@ def _interrupted(after):
 
 @pytest.fixture
 def interrupted():
-    """A context in which Ctrl-C is pressed after some seconds, and which must end soon after it."""
+    """A context in which Ctrl-C is pressed after some seconds, when something holds, and which must end soon after it."""
     return _interrupted
