@@ -225,6 +225,17 @@ impl From<dsokr_nn::Error> for Error {
     }
 }
 
+/// Refuses a value unless it `holds`. Only a refusal formats what it says, so that `format_args!` costs a value that
+/// holds nothing.
+pub(crate) fn ensure(
+    holds: bool,
+    key: impl std::fmt::Display,
+    found: impl std::fmt::Display,
+    allowed: impl std::fmt::Display,
+) -> Result<(), Error> {
+    if holds { Ok(()) } else { Err(Error::value(key.to_string(), found, allowed.to_string())) }
+}
+
 impl Error {
     /// A value of a configuration key or an argument that is not allowed.
     pub fn value(
@@ -233,16 +244,6 @@ impl Error {
         allowed: impl Into<String>,
     ) -> Self {
         Self::Value { key: key.into(), found: found.to_string(), allowed: allowed.into() }
-    }
-
-    /// Refuses a value unless it `holds`.
-    pub(crate) fn ensure(
-        holds: bool,
-        key: impl Into<String>,
-        found: impl std::fmt::Display,
-        allowed: impl Into<String>,
-    ) -> Result<(), Self> {
-        if holds { Ok(()) } else { Err(Self::value(key, found, allowed)) }
     }
 
     /// What is wrong with a run directory, or with a file of one.

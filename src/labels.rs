@@ -1,5 +1,6 @@
 //! Predicted sets of labels beside the true ones, label by label.
 
+use crate::error::ensure;
 use std::collections::{BTreeMap, BTreeSet};
 
 use dsokr_basis::features::{BitRows, LabelVocabulary};
@@ -39,7 +40,7 @@ impl LabelScores {
     pub fn of(truth: &[Vec<String>], predicted: &[Vec<String>]) -> Result<Vec<Self>, Error> {
         let found = format!("{} predicted label sets", predicted.len());
         let allowed = format!("{}, one a query", truth.len());
-        Error::ensure(truth.len() == predicted.len(), "outputs", found, allowed)?;
+        ensure(truth.len() == predicted.len(), "outputs", found, allowed)?;
         let mut counts: BTreeMap<&str, [usize; 3]> = BTreeMap::new();
         for (truth, predicted) in truth.iter().zip(predicted) {
             let [truth, predicted] = [truth, predicted]

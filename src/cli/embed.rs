@@ -1,3 +1,4 @@
+use crate::error::ensure;
 use std::path::PathBuf;
 
 use crate::Error;
@@ -55,7 +56,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         rows
     } else {
         let allowed = "a file, which is read twice, first for the number of its texts";
-        Error::ensure(!is_standard_input(file), "FILE", "-", allowed)?;
+        ensure(!is_standard_input(file), "FILE", "-", allowed)?;
         // the rows of the matrix follow those of the file
         let run = run.on_bad_row(OnBadRow::Stop)?;
         let mut texts = arguments.texts.open(file, &run)?;
@@ -66,7 +67,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
                 more => rows += more,
             }
         }
-        Error::ensure(rows != 0, "FILE", format!("{} without texts", file.display()), "texts")?;
+        ensure(rows != 0, "FILE", format!("{} without texts", file.display()), "texts")?;
         let mut texts = arguments.texts.open(file, &run)?;
         write_matrix(out, (rows, width), || {
             let batch = texts.batch(BATCH)?;

@@ -1,5 +1,6 @@
 //! What `evaluate` and `rank` share: which queries are ranked, and what is shown of their ranks.
 
+use crate::error::ensure;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -275,6 +276,6 @@ fn draw(
         return Err(Error::value("--draw", file.display(), allowed));
     };
     let allowed = format!("1 to {}, the number of queries", truth.len());
-    Error::ensure((1..=truth.len()).contains(&count), "--examples", count, allowed)?;
+    ensure((1..=truth.len()).contains(&count), "--examples", count, allowed)?;
     Ok(write_atomically(file, |out| out.write_all(svg.as_bytes()))?)
 }

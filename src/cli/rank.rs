@@ -1,3 +1,4 @@
+use crate::error::ensure;
 use std::path::PathBuf;
 
 use crate::Error;
@@ -31,7 +32,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let runs = arguments.queries.apply(runs)?;
     let found = format!("{}, an ensemble", arguments.run.display());
     let allowed = "the run of one model, or one of its members/";
-    Error::ensure(runs.members().len() <= 1, "--run", found, allowed)?;
+    ensure(runs.members().len() <= 1, "--run", found, allowed)?;
     let (file, request) = (&arguments.predictions, arguments.queries.request(&runs));
     let asked = request.ask(&runs, |run, split| run.read_coordinates(file, split.inputs.len()))?;
     let folders = std::slice::from_ref(&arguments.run);

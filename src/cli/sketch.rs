@@ -1,3 +1,4 @@
+use crate::error::ensure;
 use std::path::PathBuf;
 
 use crate::Error;
@@ -66,7 +67,7 @@ struct Found {
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let svg = arguments.plot.extension().is_some_and(|extension| extension == "svg");
-    Error::ensure(svg, "--plot", arguments.plot.display(), "a file that ends in .svg")?;
+    ensure(svg, "--plot", arguments.plot.display(), "a file that ends in .svg")?;
     check_output("--plot", &arguments.plot)?;
     let mut configs: Vec<(Checked, DataRoot)> = Vec::new();
     for path in &arguments.configs {
@@ -108,7 +109,7 @@ fn study(
     let comparable = powers.len() <= 1 || config.encoder.abilities().closed_form;
     let allowed =
         "one power: they are compared by fitted models, for encoder.kind = \"kernel-machine\"";
-    Error::ensure(comparable, "--powers", format!("{powers:?}"), allowed)?;
+    ensure(comparable, "--powers", format!("{powers:?}"), allowed)?;
     found.leverage.push(study.leverage(arguments.lambda)?);
     for power in &powers {
         for method in &methods {

@@ -67,7 +67,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         return print_json(&sweep);
     }
     let mut text = format!("{}\n", sweep.markdown());
-    if let (Some(best), false) = (sweep.best(), sweep.keys == ["seed"]) {
+    if let Some(best) = sweep.best() {
         text += &format!("best: {}\n", best.path.display());
     }
     print(&format!("{text}tables and plot: {}\n", sweep.path.display()))

@@ -1,8 +1,9 @@
+use crate::error::ensure;
 use dsokr_decode::Queries;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Config, check};
+use super::Config;
 use crate::Error;
 
 /// What ensembles allow where members would predict outputs that need not be candidates.
@@ -120,11 +121,11 @@ impl SecondLookConfig {
     fn validate(&self) -> Result<(), Error> {
         let Self { candidates, neighbours, folds, answered, words: _ } = *self;
         let key = |name: &str| format!("decoding.second_look.{name}");
-        check(candidates > 1, &key("candidates"), candidates, "at least 2")?;
-        check(neighbours > 0, &key("neighbours"), neighbours, "at least 1")?;
-        check(folds > 1, &key("folds"), folds, "at least 2")?;
+        ensure(candidates > 1, key("candidates"), candidates, "at least 2")?;
+        ensure(neighbours > 0, key("neighbours"), neighbours, "at least 1")?;
+        ensure(folds > 1, key("folds"), folds, "at least 2")?;
         let allowed = format!("1 to {folds}, the number of parts");
-        check((1..=folds).contains(&answered), &key("answered"), answered, &allowed)
+        ensure((1..=folds).contains(&answered), key("answered"), answered, &allowed)
     }
 }
 
@@ -154,9 +155,9 @@ impl Default for ExpectedF1Config {
 impl ExpectedF1Config {
     fn validate(&self) -> Result<(), Error> {
         let Self { candidates, temperature } = *self;
-        check(candidates > 0, "decoding.expected_f1.candidates", candidates, "at least 1")?;
+        ensure(candidates > 0, "decoding.expected_f1.candidates", candidates, "at least 1")?;
         let holds = temperature > 0.0 && temperature.is_finite();
-        check(holds, "decoding.expected_f1.temperature", temperature, "a number above 0")
+        ensure(holds, "decoding.expected_f1.temperature", temperature, "a number above 0")
     }
 }
 
@@ -199,7 +200,7 @@ impl DecodingConfig {
         let Some(settings) = &self.expected_f1 else { return Ok(()) };
         settings.validate()?;
         let key = "decoding.expected_f1";
-        let refused = |holds, allowed| check(holds, key, "given", allowed);
+        let refused = |holds, allowed| ensure(holds, key, "given", allowed);
         let labels = config.output.features.are_labels();
         refused(labels, "absent, or output features of kind \"labels\"")?;
         let candidates = self.search == Search::Candidates;
@@ -222,12 +223,12 @@ impl DecodingConfig {
         let (output, features) = (&config.output, &config.output.features);
         let allowed = "\"candidates\", or features of kind \"labels\" or \"rankings\"";
         let known = features.are_labels() || features.are_rankings();
-        check(known, "decoding.search", "\"exact\"", allowed)?;
+        ensure(known, "decoding.search", "\"exact\"", allowed)?;
         let allowed =
             "\"linear\", \"cosine\", \"kemeny\" or \"hamming\", with decoding.search = \"exact\"";
         let kernel = output.single_kernel()?;
         let linear = kernel.is_linear();
-        check(linear, "output.kernel.name", format!("{:?}", kernel.name()), allowed)?;
+        ensure(linear, "output.kernel.name", format!("{:?}", kernel.name()), allowed)?;
         let tempering = output.tempering();
         for (key, found, holds) in [
             ("output.power", tempering.power.to_string(), tempering.power == 0.0),
@@ -235,17 +236,17 @@ impl DecodingConfig {
             ("output.normalised", tempering.normalised.to_string(), !tempering.normalised),
         ] {
             let allowed = "no tempering, with decoding.search = \"exact\"";
-            check(holds, key, found, allowed)?;
+            ensure(holds, key, found, allowed)?;
         }
         let allowed = "absent: with decoding.search = \"exact\" there is no set of hubs to correct";
-        check(self.hubs.is_none(), "decoding.hubs", "given", allowed)?;
+        ensure(self.hubs.is_none(), "decoding.hubs", "given", allowed)?;
         let allowed = "absent: with decoding.search = \"exact\" the best of all outputs is sought";
-        check(self.second_look.is_none(), "decoding.second_look", "given", allowed)?;
+        ensure(self.second_look.is_none(), "decoding.second_look", "given", allowed)?;
         let free = !(self.normalise && features.are_labels() && !kernel.is_normalised());
         let allowed = "false: with decoding.search = \"exact\" under the kernel \"linear\" the length of an \
                        answer says how many labels it has";
-        check(free, "decoding.normalise", true, allowed)?;
-        check(config.ensemble.is_none(), "decoding.search", "\"exact\"", IN_ENSEMBLES)
+        ensure(free, "decoding.normalise", true, allowed)?;
+        ensure(config.ensemble.is_none(), "decoding.search", "\"exact\"", IN_ENSEMBLES)
     }
 
     pub(super) fn validate(&self) -> Result<(), Error> {
@@ -253,16 +254,16 @@ impl DecodingConfig {
         let Some(hubs) = &self.hubs else { return Ok(()) };
         let weights = &hubs.weights;
         let holds = !weights.is_empty() && weights.iter().all(|w| *w >= 0.0 && w.is_finite());
-        check(holds, "decoding.hubs.weights", format!("{weights:?}"), "numbers not below 0")?;
+        ensure(holds, "decoding.hubs.weights", format!("{weights:?}"), "numbers not below 0")?;
         let (folds, answered) = (hubs.folds(), hubs.answered());
-        check(folds > 1, "decoding.hubs.folds", folds, "at least 2")?;
+        ensure(folds > 1, "decoding.hubs.folds", folds, "at least 2")?;
         let allowed = format!("1 to {folds}, the number of parts");
-        check((1..=folds).contains(&answered), "decoding.hubs.answered", answered, &allowed)?;
+        ensure((1..=folds).contains(&answered), "decoding.hubs.answered", answered, &allowed)?;
         let allowed = "true, or decoding.hubs.answered = 1: a run has one encoder";
-        check(hubs.refits() || answered == 1, "decoding.hubs.refit", false, allowed)?;
+        ensure(hubs.refits() || answered == 1, "decoding.hubs.refit", false, allowed)?;
         let neighbours = &hubs.neighbours;
         let holds = !neighbours.is_empty() && !neighbours.contains(&0);
-        check(holds, "decoding.hubs.neighbours", format!("{neighbours:?}"), "numbers from 1")
+        ensure(holds, "decoding.hubs.neighbours", format!("{neighbours:?}"), "numbers from 1")
     }
 
     /// Whether answers to training inputs by models that have not seen their pair are needed.

@@ -1,9 +1,10 @@
+use crate::error::ensure;
 use dsokr_decode::Combination;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::load::no_arrays;
-use super::{Checked, Config, HeldOutWeights, IN_ENSEMBLES, check, value};
+use super::{Checked, Config, HeldOutWeights, IN_ENSEMBLES};
 use crate::Error;
 
 /// Several models that vote. Each is trained in a run directory of its own, under `members/`.
@@ -61,19 +62,19 @@ const MOST_SEEDS: usize = 10_000;
 impl EnsembleConfig {
     pub(super) fn validate(&self) -> Result<(), Error> {
         let seeds = (1..=MOST_SEEDS).contains(&self.seeds);
-        check(seeds, "ensemble.seeds", self.seeds, &format!("1 to {MOST_SEEDS}"))?;
-        check(self.parallel > 0, "ensemble.parallel", self.parallel, "at least 1")?;
+        ensure(seeds, "ensemble.seeds", self.seeds, format!("1 to {MOST_SEEDS}"))?;
+        ensure(self.parallel > 0, "ensemble.parallel", self.parallel, "at least 1")?;
         let given = self.combination.weights().map(|weights| format!("{weights:?}"));
         if let (true, Some(given)) = (self.fit_weights || self.weights.is_some(), given) {
             let allowed = "no weights beside ensemble.fit_weights and ensemble.weights";
-            return Err(value("ensemble.combination.weights", given, allowed));
+            return Err(Error::value("ensemble.combination.weights", given, allowed));
         }
         let both = self.fit_weights && self.weights.is_some();
-        check(!both, "ensemble.weights", "\"held-out\"", "absent beside ensemble.fit_weights")?;
+        ensure(!both, "ensemble.weights", "\"held-out\"", "absent beside ensemble.fit_weights")?;
         let max = matches!(self.combination, Combination::Max { .. });
         let allowed = "absent: \"max\" has none";
-        check(!max || self.weights.is_none(), "ensemble.weights", "\"held-out\"", allowed)?;
-        check(!(max && self.fit_weights), "ensemble.fit_weights", true, "false: \"max\" has none")
+        ensure(!max || self.weights.is_none(), "ensemble.weights", "\"held-out\"", allowed)?;
+        ensure(!(max && self.fit_weights), "ensemble.fit_weights", true, "false: \"max\" has none")
     }
 }
 
@@ -98,7 +99,7 @@ impl Checked {
                 let member = member(&base, change, draw, ensemble, &key)?;
                 if members.iter().any(|other| other.name == member.name) {
                     let allowed = "a name of its own for each member";
-                    return Err(value(&format!("{key}.name"), &member.name, allowed));
+                    return Err(Error::value(format!("{key}.name"), &member.name, allowed));
                 }
                 // settings that a resumed training may change are changed in the members
                 members.push(Self { set: self.set.clone(), ..member });
@@ -114,7 +115,7 @@ impl Checked {
 /// Checks that the member of this name has a second look, which is in the coordinates of those that share it.
 fn check_second_look(name: &str, members: &[Checked]) -> Result<(), Error> {
     let refused =
-        |allowed: String| Err(value("ensemble.second_look", format!("{name:?}"), &allowed));
+        |allowed: String| Err(Error::value("ensemble.second_look", format!("{name:?}"), &allowed));
     let (looking, sharing): (Vec<&Checked>, Vec<&Checked>) =
         members.iter().partition(|member| member.decoding.second_look.is_some());
     let Some(of) = looking.iter().find(|member| member.name == name) else {
@@ -155,14 +156,19 @@ fn member(
 ) -> Result<Checked, Error> {
     let mut table = base.clone();
     if change.contains_key("ensemble") {
-        return Err(value(key, "an ensemble", "a single model; nested ensembles are not allowed"));
+        return Err(Error::value(
+            key,
+            "an ensemble",
+            "a single model; nested ensembles are not allowed",
+        ));
     }
     let Some(name) = change.get("name").and_then(toml::Value::as_str) else {
-        return Err(value(&format!("{key}.name"), "absent", "the member's name"));
+        return Err(Error::value(format!("{key}.name"), "absent", "the member's name"));
     };
     let named = |error: Error| Error::Member { name: name.into(), source: Box::new(error) };
     merge(&mut table, change);
-    let fail = |message: String| value(key, message.trim(), "values as a configuration has them");
+    let fail =
+        |message: String| Error::value(key, message.trim(), "values as a configuration has them");
     let read = table.clone().try_into();
     let mut config: Config = read.map_err(|e: toml::de::Error| named(fail(e.to_string())))?;
     no_arrays(&table, &config).map_err(|message| named(fail(message)))?;
@@ -173,7 +179,7 @@ fn member(
         config.seed = config.seed.wrapping_add(draw as u64);
     }
     if let Some((inner, found)) = config.decoding.beyond_candidates() {
-        return Err(named(value(&format!("{key}.{inner}"), found, IN_ENSEMBLES)));
+        return Err(named(Error::value(format!("{key}.{inner}"), found, IN_ENSEMBLES)));
     }
     config.validate().map_err(|error| match error {
         Error::Value { key: inner, found, allowed } => {

@@ -1,10 +1,11 @@
+use crate::error::ensure;
 use dsokr_basis::Kernel;
 use dsokr_basis::features::NgramConfig;
 use dsokr_machines::{KernelWeighting, LARGEST_LAMBDA, Solver};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Config, check, value};
+use super::Config;
 use crate::Error;
 use crate::metric::Needs;
 
@@ -197,7 +198,7 @@ impl KernelMachineConfig {
             ];
             if let Some((key, Some(given))) = given.into_iter().find(|(_, given)| given.is_some()) {
                 let allowed = "absent: kernel machines know their leave-one-out answers";
-                return Err(value(key, given, allowed));
+                return Err(Error::value(key, given, allowed));
             }
         }
         let (key, found) = match (hubs, &config.decoding.second_look) {
@@ -209,18 +210,18 @@ impl KernelMachineConfig {
         let closed = matches!(self.solver, Solver::ClosedForm(_) | Solver::Sketched(_));
         let allowed =
             format!("absent: no closed form gives leave-one-out answers of {}", self.solver.name());
-        check(closed || none, key, found, &allowed)?;
+        ensure(closed || none, key, found, &allowed)?;
         match &self.answers {
             AnswersConfig::All {} => {}
             AnswersConfig::Leading { .. } => {
-                check(!full, "sketch.full", true, "false: encoder.answers are those of a basis")?;
+                ensure(!full, "sketch.full", true, "false: encoder.answers are those of a basis")?;
             }
             AnswersConfig::Embedded(_) => {
                 let allowed = "false: embeddings are learned in a basis, with encoder.answers";
-                check(!full, "sketch.full", true, allowed)?;
+                ensure(!full, "sketch.full", true, allowed)?;
                 let allowed = "absent: an embedding has seen the outputs that hub constants must not \
                                see, with encoder.answers";
-                check(none, key, found, allowed)?;
+                ensure(none, key, found, allowed)?;
             }
         }
         let quantiles = self.levels().is_some();
@@ -229,22 +230,22 @@ impl KernelMachineConfig {
                 true => "true, beside the pinball loss: numbers are not sketched",
                 false => "false, beside the solver \"lipschitz\"",
             };
-            check(full == quantiles, "sketch.full", full, allowed)?;
+            ensure(full == quantiles, "sketch.full", full, allowed)?;
         }
         if quantiles {
             let normalise = config.decoding.normalise;
-            check(!normalise, "decoding.normalise", true, "false: answers are quantiles")?;
+            ensure(!normalise, "decoding.normalise", true, "false: answers are quantiles")?;
             let scaling = config.output.scaling;
             let allowed = "\"none\": quantiles are in the units of the numbers";
-            check(scaling == ColumnScaling::None, "output.scaling", scaling.name(), allowed)?;
+            ensure(scaling == ColumnScaling::None, "output.scaling", scaling.name(), allowed)?;
             let (kernel, allowed) =
                 (config.output.single_kernel()?, "\"linear\": quantiles are of numbers");
-            check(kernel.is(&linear()), "output.kernel.name", kernel.name(), allowed)?;
+            ensure(kernel.is(&linear()), "output.kernel.name", kernel.name(), allowed)?;
         }
         let metric = config.evaluation.metric;
         let allowed = "a metric other than squared_error, which is not known with sketch.full or \
                        decoding.hubs";
-        check(metric.needs() != Needs::FeatureSpace || !full, "evaluation.metric", metric, allowed)
+        ensure(metric.needs() != Needs::FeatureSpace || !full, "evaluation.metric", metric, allowed)
     }
 
     pub(crate) fn validate(&self) -> Result<(), Error> {
@@ -254,33 +255,33 @@ impl KernelMachineConfig {
                     let linear = matches!(self.kernel, Kernel::Linear | Kernel::Cosine);
                     let allowed =
                         "\"linear\" or \"cosine\", beside encoder.inputs.weights = \"learned\"";
-                    check(linear, "encoder.kernel.name", self.kernel.name(), allowed)?;
+                    ensure(linear, "encoder.kernel.name", self.kernel.name(), allowed)?;
                     let closed = matches!(self.solver, Solver::ClosedForm(_));
                     let allowed = "\"closed-form\", beside encoder.inputs.weights = \"learned\"";
-                    check(closed, "encoder.solver.name", self.solver.name(), allowed)?;
+                    ensure(closed, "encoder.solver.name", self.solver.name(), allowed)?;
                 }
-                check(!blocks.is_empty(), "encoder.inputs.blocks", "[]", "at least one block")?;
+                ensure(!blocks.is_empty(), "encoder.inputs.blocks", "[]", "at least one block")?;
                 blocks.iter().try_for_each(NgramConfig::validate).map_err(dsokr_nn::Error::from)?;
             }
             MachineInputsConfig::Vectors { scaling } => {
                 let none = *scaling == ColumnScaling::None || !self.is_lipschitz();
                 let allowed = "\"none\", beside the solver \"lipschitz\"";
-                check(none, "encoder.inputs.scaling", "given", allowed)?;
+                ensure(none, "encoder.inputs.scaling", "given", allowed)?;
             }
             MachineInputsConfig::Kernels { .. } => {
                 let allowed = "absent: encoder.inputs brings the kernel";
-                check(self.kernel == linear(), "encoder.kernel", "given", allowed)?;
+                ensure(self.kernel == linear(), "encoder.kernel", "given", allowed)?;
                 let (name, closed) =
                     (self.solver.name(), matches!(self.solver, Solver::ClosedForm(_)));
                 let allowed = "\"closed-form\", beside encoder.inputs of kind \"kernels\"";
-                check(closed, "encoder.solver.name", format!("{name:?}"), allowed)?;
+                ensure(closed, "encoder.solver.name", format!("{name:?}"), allowed)?;
             }
         }
         let none = self.levels().is_some_and(<[f64]>::is_empty);
-        check(!none, "encoder.solver.loss.levels", "[]", "at least one level")?;
+        ensure(!none, "encoder.solver.loss.levels", "[]", "at least one level")?;
         self.solver.validate().map_err(|error| match error {
             dsokr_machines::Error::Value { what, value: found, allowed } => {
-                value(&format!("encoder.solver: {what}"), found, allowed)
+                Error::value(format!("encoder.solver: {what}"), found, allowed)
             }
             other => other.into(),
         })?;
@@ -289,19 +290,19 @@ impl KernelMachineConfig {
         match &self.answers {
             AnswersConfig::All {} => {}
             AnswersConfig::Leading { rank } => {
-                check(*rank > 0, "encoder.answers.rank", rank, "at least 1")?;
-                check(!self.is_lipschitz(), "encoder.answers", "given", allowed)?;
+                ensure(*rank > 0, "encoder.answers.rank", rank, "at least 1")?;
+                ensure(!self.is_lipschitz(), "encoder.answers", "given", allowed)?;
             }
             AnswersConfig::Embedded(embedding) => {
                 embedding.validate()?;
-                check(least_squares, "encoder.answers", "given", allowed)?;
+                ensure(least_squares, "encoder.answers", "given", allowed)?;
             }
         }
         let lambdas = self.lambda.values();
-        check(!lambdas.is_empty(), "encoder.lambda", "[]", "at least one number above 0")?;
+        ensure(!lambdas.is_empty(), "encoder.lambda", "[]", "at least one number above 0")?;
         lambdas.iter().try_for_each(|&lambda| {
             let holds = lambda > 0.0 && lambda <= LARGEST_LAMBDA;
-            check(holds, "encoder.lambda", lambda, "numbers above 0, at most 1e100")
+            ensure(holds, "encoder.lambda", lambda, "numbers above 0, at most 1e100")
         })
     }
 }
@@ -344,7 +345,7 @@ impl EmbeddingConfig {
         let mut ranks = self.ranks.clone();
         if let Some(found) = ranks.iter().find(|&&found| found > rank) {
             let allowed = format!("at most {rank}, the rank of the basis");
-            return Err(value("encoder.answers.ranks", found, allowed));
+            return Err(Error::value("encoder.answers.ranks", found, allowed));
         }
         ranks.extend((ranks.last() != Some(&rank)).then_some(rank));
         Ok(ranks)
@@ -355,10 +356,10 @@ impl EmbeddingConfig {
         let rising = ranks.windows(2).all(|pair| pair[0] < pair[1]);
         let holds = ranks.first().is_some_and(|&rank| rank > 0) && rising;
         let allowed = "increasing numbers of at least 1";
-        check(holds, "encoder.answers.ranks", format!("{ranks:?}"), allowed)?;
+        ensure(holds, "encoder.answers.ranks", format!("{ranks:?}"), allowed)?;
         let given = &self.supervised;
         let holds = !given.is_empty() && given.iter().all(|c| (0.0..=1.0).contains(c));
         let allowed = "at least one number in [0, 1]";
-        check(holds, "encoder.answers.supervised", format!("{given:?}"), allowed)
+        ensure(holds, "encoder.answers.supervised", format!("{given:?}"), allowed)
     }
 }

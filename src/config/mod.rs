@@ -29,6 +29,7 @@ pub use load::Override;
 pub use output::{HeldOutWeights, OutputConfig, SketchConfig, SummandConfig};
 pub use reference::reference;
 
+use crate::error::ensure;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -116,7 +117,7 @@ impl Default for EvaluationConfig {
 
 impl EvaluationConfig {
     pub(super) fn validate(&self) -> Result<(), Error> {
-        check(self.batch > 0, "evaluation.batch", self.batch, "at least 1")?;
+        ensure(self.batch > 0, "evaluation.batch", self.batch, "at least 1")?;
         self.candidates
             .as_ref()
             .map_or(Ok(()), |file| Ok(check_inside("evaluation.candidates", file)?))
@@ -174,11 +175,11 @@ impl Config {
     /// # Errors
     /// [`Error::Value`] with the first key that is out of range, its value and what is allowed.
     pub fn validate(self) -> Result<Checked, Error> {
-        check(self.format == FORMAT, "format", self.format, "2")?;
+        ensure(self.format == FORMAT, "format", self.format, "2")?;
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         let name = &self.name;
         let named = !name.is_empty() && !name.starts_with('.') && name.chars().all(plain);
-        check(named, "name", name, "letters, digits, '-', '_' and '.', not starting with '.'")?;
+        ensure(named, "name", name, "letters, digits, '-', '_' and '.', not starting with '.'")?;
         self.data.validate()?;
         self.output.validate(&self.data)?;
         self.sketch.validate()?;
@@ -186,12 +187,12 @@ impl Config {
         self.check_inputs()?;
         let several = !self.output.kernels.is_empty();
         let allowed = "false: several output.kernels are compared in a basis";
-        check(!(several && self.sketch.full), "sketch.full", true, allowed)?;
+        ensure(!(several && self.sketch.full), "sketch.full", true, allowed)?;
         let machine = self.encoder.get::<KernelMachineConfig>();
         let known = machine.is_some_and(KernelMachineConfig::has_held_out_answers);
         let allowed = "absent, or beside encoder.kind = \"kernel-machine\" with encoder.solver.name \
                        \"closed-form\" or \"sketched\" and without encoder.answers of kind \"embedded\"";
-        check(self.output.weights.is_none() || known, "output.weights", "\"held-out\"", allowed)?;
+        ensure(self.output.weights.is_none() || known, "output.weights", "\"held-out\"", allowed)?;
         self.check_second_look(known)?;
         self.training.validate()?;
         self.evaluation.validate()?;
@@ -203,12 +204,12 @@ impl Config {
         let tempering = self.output.tempering();
         if self.sketch.full && !tempering.changes_nothing() {
             let allowed = "0, as it is without a sketch: there is no basis to temper";
-            return Err(value("output.power", tempering.power, allowed));
+            return Err(Error::value("output.power", tempering.power, allowed));
         }
         self.check_metric()?;
         if self.evaluation.split == SplitName::Test && !self.data.facts().has_test {
             let allowed = "\"validation\", or a file in data.test";
-            return Err(value("evaluation.split", "\"test\"", allowed));
+            return Err(Error::value("evaluation.split", "\"test\"", allowed));
         }
         Ok(Checked { config: self, file: None, trained_on: None, set: Vec::new() })
     }
@@ -226,9 +227,9 @@ impl Config {
         let allowed = "absent, or beside encoder.kind = \"kernel-machine\" with encoder.inputs of kind \"ngrams\" or \
              \"vectors\", encoder.solver.name \"closed-form\" or \"sketched\" and without \
              encoder.answers of kind \"embedded\"";
-        check(rows, "decoding.second_look", "given", allowed)?;
+        ensure(rows, "decoding.second_look", "given", allowed)?;
         let allowed = "absent, with sketch.full = true: answers have no basis";
-        check(!self.sketch.full, "decoding.second_look", "given", allowed)
+        ensure(!self.sketch.full, "decoding.second_look", "given", allowed)
     }
 
     /// Checks that the figure that chooses is known.
@@ -265,7 +266,7 @@ impl Config {
             ),
             Needs::Ranks | Needs::FiniteRanks => (true, ""),
         };
-        check(holds, "evaluation.metric", metric, allowed)
+        ensure(holds, "evaluation.metric", metric, allowed)
     }
 
     /// Checks that `[data]` has what the learner reads.
@@ -278,7 +279,7 @@ impl Config {
             InputKind::Kernels => "kernels, which encoder.inputs combines",
         };
         let inputs = self.data.facts().inputs;
-        check(inputs == self.encoder.abilities().reads, "data.inputs", inputs, allowed)
+        ensure(inputs == self.encoder.abilities().reads, "data.inputs", inputs, allowed)
     }
 }
 
@@ -351,19 +352,4 @@ impl Checked {
     pub(crate) fn to_table(&self) -> Result<toml::Table, Error> {
         Ok(self.to_toml()?.parse()?)
     }
-}
-
-/// An error about a key's value.
-fn value(key: &str, found: impl std::fmt::Display, allowed: impl Into<String>) -> Error {
-    Error::value(key, found, allowed)
-}
-
-/// `Ok` when `holds`.
-fn check(
-    holds: bool,
-    key: &str,
-    found: impl std::fmt::Display,
-    allowed: &str,
-) -> Result<(), Error> {
-    if holds { Ok(()) } else { Err(value(key, found, allowed)) }
 }

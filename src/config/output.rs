@@ -1,9 +1,10 @@
+use crate::error::ensure;
 use dsokr_basis::{SketchKind, Tempering};
 use dsokr_data::config::{CandidateConfig, DataConfig, OutputFeatures, OutputSource};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ColumnScaling, KernelConfig, check, value};
+use super::{ColumnScaling, KernelConfig};
 use crate::Error;
 
 /// The outputs: a table with one row each, their features, and the kernel on them.
@@ -107,10 +108,10 @@ impl SummandConfig {
     fn validate(&self, key: &str) -> Result<(), Error> {
         let at = |name: &str| format!("{key}.{name}");
         let holds = self.weight >= 0.0 && self.weight.is_finite();
-        check(holds, &at("weight"), self.weight, "a finite number not below 0")?;
-        check(self.size > 0, &at("size"), self.size, "at least 1")?;
+        ensure(holds, at("weight"), self.weight, "a finite number not below 0")?;
+        ensure(self.size > 0, at("size"), self.size, "at least 1")?;
         let holds = self.tempering().validate().is_ok();
-        check(holds, &at("power"), self.power, "a number in [0, 1]")
+        ensure(holds, at("power"), self.power, "a number in [0, 1]")
     }
 }
 
@@ -150,7 +151,7 @@ impl OutputConfig {
     /// [`Error::Value`] where there are several.
     pub fn single_kernel(&self) -> Result<&KernelConfig, Error> {
         let allowed = "absent: one output.kernel is needed here";
-        self.kernel.as_ref().ok_or_else(|| value("output.kernels", "given", allowed))
+        self.kernel.as_ref().ok_or_else(|| Error::value("output.kernels", "given", allowed))
     }
 
     /// The kernel's name, or how many are summed.
@@ -203,30 +204,30 @@ impl OutputConfig {
         let allowed = "\"none\", or one kernel on vectors or numbers (output.features of kind \"file\" without \
                        packed bits, \"numbers\" or \"source\")";
         let holds = dense || self.scaling == ColumnScaling::None;
-        check(holds, "output.scaling", format!("{:?}", self.scaling.name()), allowed)
+        ensure(holds, "output.scaling", format!("{:?}", self.scaling.name()), allowed)
     }
 
     pub(super) fn validate(&self, data: &DataConfig) -> Result<(), Error> {
         let holds = self.tempering().validate().is_ok();
-        check(holds, "output.power", self.power, "a number in [0, 1]")?;
+        ensure(holds, "output.power", self.power, "a number in [0, 1]")?;
         self.check_scaling()?;
         match (&self.kernel, &self.kernels[..]) {
             (None, []) => {
                 let allowed = "the output kernel, or several in [[output.kernels]]";
-                return Err(value("output.kernel", "absent", allowed));
+                return Err(Error::value("output.kernel", "absent", allowed));
             }
             (Some(kernel), [_, ..]) => {
                 let allowed = "absent beside output.kernels, which have kernels of their own";
-                return Err(value("output.kernel", format!("{:?}", kernel.name()), allowed));
+                return Err(Error::value("output.kernel", format!("{:?}", kernel.name()), allowed));
             }
             (Some(_), []) => {
                 let allowed = "absent: one output.kernel has no weights";
-                check(self.weights.is_none(), "output.weights", "\"held-out\"", allowed)?;
+                ensure(self.weights.is_none(), "output.weights", "\"held-out\"", allowed)?;
             }
             (None, kernels) => {
                 let allowed = "absent beside output.kernels, which have features of their own";
                 let own = self.features == OutputFeatures::default();
-                check(own, "output.features", "given", allowed)?;
+                ensure(own, "output.features", "given", allowed)?;
                 for (at, kernel) in kernels.iter().enumerate() {
                     kernel.validate(&format!("output.kernels[{at}]"))?;
                 }
@@ -235,15 +236,15 @@ impl OutputConfig {
                     if let Some(at) = given {
                         let key = format!("output.kernels[{at}].weight");
                         let allowed = "1 or 0, beside output.weights = \"held-out\"";
-                        return Err(value(&key, kernels[at].weight, allowed));
+                        return Err(Error::value(&key, kernels[at].weight, allowed));
                     }
                     let allowed =
                         "absent: held-out weights are of normalised kernels, as those with a power";
                     let normalised = self.summands_are_normalised();
-                    check(normalised, "output.weights", "\"held-out\"", allowed)?;
+                    ensure(normalised, "output.weights", "\"held-out\"", allowed)?;
                 }
                 let any = self.summands().next().is_some();
-                check(any, "output.kernels", "weights that are all 0", "at least one above 0")?;
+                ensure(any, "output.kernels", "weights that are all 0", "at least one above 0")?;
             }
         }
         // those of weight 0 too, so that places are those in the file
@@ -277,9 +278,9 @@ impl Default for SketchConfig {
 
 impl SketchConfig {
     pub(super) fn validate(&self) -> Result<(), Error> {
-        check(self.size > 0, "sketch.size", self.size, "at least 1")?;
+        ensure(self.size > 0, "sketch.size", self.size, "at least 1")?;
         let tolerance = self.tolerance;
         let holds = (1e-12..1.0).contains(&tolerance);
-        check(holds, "sketch.tolerance", tolerance, "a number in [1e-12, 1)")
+        ensure(holds, "sketch.tolerance", tolerance, "a number in [1e-12, 1)")
     }
 }

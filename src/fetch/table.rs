@@ -1,3 +1,4 @@
+use crate::error::ensure;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -157,10 +158,10 @@ impl DataSet {
             let (name, url) = (&file.name, &file.url);
             let plain = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\']);
             let allowed = "a file name, not starting with '.'";
-            Error::ensure(plain, key("name"), format!("{name:?}"), allowed)?;
+            ensure(plain, key("name"), format!("{name:?}"), allowed)?;
             let web = url.starts_with("https://") || url.starts_with("http://");
             let allowed = "an address that starts with https:// or http://";
-            Error::ensure(web, key("url"), format!("{url:?}"), allowed)?;
+            ensure(web, key("url"), format!("{url:?}"), allowed)?;
             let (holds, allowed) = match file.unpack {
                 Unpack::Plain | Unpack::Gzip => (
                     file.to.is_some() && file.entries.is_empty(),
@@ -171,7 +172,7 @@ impl DataSet {
                     "\"entries\" and no \"to\", for archives",
                 ),
             };
-            Error::ensure(holds, key("unpack"), format!("{:?}", file.unpack), allowed)?;
+            ensure(holds, key("unpack"), format!("{:?}", file.unpack), allowed)?;
             for (entry, to) in file.targets() {
                 check_inside(&key("entries"), &entry)?;
                 check_inside(&key("to"), &to)?;
@@ -180,12 +181,7 @@ impl DataSet {
                 let hexadecimal = |sum: &String| sum.chars().all(|c| c.is_ascii_hexdigit());
                 let valid = sum.as_ref().is_none_or(|own| own.len() == digits && hexadecimal(own));
                 let allowed = format!("{digits} hexadecimal digits");
-                Error::ensure(
-                    valid,
-                    key(name),
-                    format!("{:?}", sum.as_deref().unwrap_or("")),
-                    allowed,
-                )?;
+                ensure(valid, key(name), format!("{:?}", sum.as_deref().unwrap_or("")), allowed)?;
             }
         }
         let paths = self.make.iter().flat_map(Conversion::paths);

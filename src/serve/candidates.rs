@@ -1,5 +1,6 @@
 //! Coordinates of queries, ranks of chosen candidates, and candidates by id: as JSON and as drawings.
 
+use crate::error::ensure;
 use std::borrow::Cow;
 
 use dsokr_data::Truth;
@@ -207,7 +208,7 @@ impl Endpoint for RankRequest {
         let queries = self.asked().check(limits)?;
         let found = format!("{} lists", self.ids.len());
         let allowed = format!("a list for each query: {}", queries.len());
-        Error::ensure(self.ids.len() == queries.len(), "ids", found, allowed)?;
+        ensure(self.ids.len() == queries.len(), "ids", found, allowed)?;
         limits.check_all("ids", self.ids.iter().map(Vec::len).sum())?;
         for ids in &self.ids {
             check_count(limits, ids)?;
@@ -231,7 +232,7 @@ impl Endpoint for RankRequest {
 /// Refuses a list of too many ids.
 fn check_count(limits: &Limits, ids: &[String]) -> Result<(), Problem> {
     let allowed = format!("at most {}", limits.hits);
-    Error::ensure(ids.len() <= limits.hits, "ids", format!("{} ids", ids.len()), allowed)?;
+    ensure(ids.len() <= limits.hits, "ids", format!("{} ids", ids.len()), allowed)?;
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! Answers as files.
 
+use crate::error::ensure;
 use dsokr_molecule::Molecule;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -59,7 +60,7 @@ impl Endpoint for ExportRequest {
     /// The hits of the one query of a search.
     fn answer(&self, model: &Model, limits: &Limits) -> Result<String, Problem> {
         let count = self.asked().len();
-        Error::ensure(count == 1, "search", format!("{count} queries"), "one query, for a file")?;
+        ensure(count == 1, "search", format!("{count} queries"), "one query, for a file")?;
         let molecules = model.outputs == Outputs::Molecules;
         if let (Format::Sdf | Format::Smiles, false) = (self.format, molecules) {
             let allowed = "csv: candidates are no molecules";

@@ -1,5 +1,6 @@
 //! Which candidates a search wants, by properties of molecules.
 
+use crate::error::ensure;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
@@ -122,7 +123,7 @@ impl Wanted {
         let given = |text: &&String| !text.trim().is_empty();
         let mass = [filter.min_mass.unwrap_or(0.0), filter.max_mass.unwrap_or(f64::INFINITY)];
         let allowed = format!("at most filter.max_mass = {}", mass[1]);
-        Error::ensure(mass[0] <= mass[1], "filter.min_mass", mass[0], allowed)?;
+        ensure(mass[0] <= mass[1], "filter.min_mass", mass[0], allowed)?;
         let mut groups = 0;
         for name in &filter.groups {
             let known = FunctionalGroup::ALL.iter().position(|group| group.name() == *name);
@@ -133,7 +134,7 @@ impl Wanted {
             groups |= 1 << bit;
         }
         let least = filter.min_similarity;
-        Error::ensure((0.0..=1.0).contains(&least), "filter.min_similarity", least, "0 to 1")?;
+        ensure((0.0..=1.0).contains(&least), "filter.min_similarity", least, "0 to 1")?;
         let similar = |smiles: &String| match Molecule::parse(smiles.trim()) {
             Ok(molecule) => Ok((fingerprint(&molecule), least)),
             Err(reason) => {

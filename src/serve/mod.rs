@@ -50,6 +50,7 @@ mod together;
 mod training;
 mod work;
 
+use crate::error::ensure;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -126,7 +127,7 @@ impl Limits {
     /// Refuses more hits than [`all_hits`](Self::all_hits), of all queries together.
     fn check_all(&self, key: &str, hits: usize) -> Result<(), Error> {
         let allowed = format!("at most {}, those of all queries together", self.all_hits);
-        Error::ensure(hits <= self.all_hits, key, format!("{hits} hits"), allowed)
+        ensure(hits <= self.all_hits, key, format!("{hits} hits"), allowed)
     }
 }
 
@@ -151,7 +152,7 @@ impl Server {
     /// # Errors
     /// [`Error::Value`] for no models, for two of one name, and for one of [`Limits::hosts`] that is no name.
     pub fn new(models: Vec<Model>, limits: Limits) -> Result<Self, Error> {
-        Error::ensure(!models.is_empty(), "RUN", "none", "at least one run directory")?;
+        ensure(!models.is_empty(), "RUN", "none", "at least one run directory")?;
         for (at, model) in models.iter().enumerate() {
             if models[..at].iter().any(|earlier| earlier.name() == model.name()) {
                 let allowed = "runs of different names, which requests tell them apart by";

@@ -1,5 +1,6 @@
 //! What requests about a model have in common: the model, and queries.
 
+use crate::error::ensure;
 use dsokr_basis::Features;
 use dsokr_basis::features::DenseRows;
 use dsokr_data::{Inputs, Split};
@@ -86,25 +87,27 @@ impl<'a> Asked<'a> {
                 return Err(Error::value("queries", format!("{found} kinds"), self.allowed));
             }
         };
-        let (count, allowed) = (self.len(), format!("1 to {}", limits.queries));
+        let count = self.len();
+        let allowed = format_args!("1 to {}", limits.queries);
         let holds = (1..=limits.queries).contains(&count);
-        Error::ensure(holds, key, format!("{count} queries"), allowed)?;
+        ensure(holds, key, format_args!("{count} queries"), allowed)?;
         for (at, text) in self.texts.unwrap_or_default().iter().enumerate() {
-            let (key, length) = (format!("texts[{at}]"), text.chars().count());
-            let found = format!("a text of {length} characters");
-            let allowed = format!("at most {} characters", limits.text);
-            Error::ensure(length <= limits.text, &key, found, allowed)?;
+            let length = text.chars().count();
+            let key = format_args!("texts[{at}]");
+            let found = format_args!("a text of {length} characters");
+            let allowed = format_args!("at most {} characters", limits.text);
+            ensure(length <= limits.text, key, found, allowed)?;
             let allowed = "a text that is not empty";
-            Error::ensure(!text.trim().is_empty(), &key, format!("{text:?}"), allowed)?;
+            ensure(!text.trim().is_empty(), key, format_args!("{text:?}"), allowed)?;
         }
         let rows = self.rows().unwrap_or_default();
         for (at, row) in rows.iter().enumerate() {
-            let key = format!("{key}[{at}]");
+            let key = format_args!("{key}[{at}]");
             let (holds, found) = (row.len() == rows[0].len() && !row.is_empty(), row.len());
             let allowed = "as many numbers as the first row has, at least one";
-            Error::ensure(holds, &key, format!("{found} numbers"), allowed)?;
+            ensure(holds, key, format_args!("{found} numbers"), allowed)?;
             let finite = row.iter().all(|value| value.is_finite());
-            Error::ensure(finite, &key, "a number beyond 32 bits", "finite numbers")?;
+            ensure(finite, key, "a number beyond 32 bits", "finite numbers")?;
         }
         Ok(self)
     }
@@ -132,7 +135,7 @@ impl<'a> Asked<'a> {
         };
         let (found, width) = (rows.first().map_or(0, Vec::len), model.run().candidates.dim());
         let allowed = format!("{width}, as many as the model has");
-        Error::ensure(found == width, "coordinates", format!("{found} numbers"), allowed)?;
+        ensure(found == width, "coordinates", format!("{found} numbers"), allowed)?;
         model.runs.ask_coordinates(rows.len(), &rows.concat())
     }
 }

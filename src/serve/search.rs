@@ -1,5 +1,6 @@
 //! Searches: the best candidates of queries, and what explains them.
 
+use crate::error::ensure;
 use dsokr_basis::{Cancellation, Processes};
 use dsokr_decode::report::ReliabilityBin;
 use dsokr_molecule::{Molecule, ring_systems};
@@ -162,7 +163,7 @@ impl Endpoint for SearchRequest {
 
     fn answer(&self, model: &Model, limits: &Limits) -> Result<SearchResponse, Problem> {
         let allowed = format!("1 to {}", limits.hits);
-        Error::ensure((1..=limits.hits).contains(&self.top), "top", self.top, allowed)?;
+        ensure((1..=limits.hits).contains(&self.top), "top", self.top, allowed)?;
         let queries = self.asked().check(limits)?;
         limits.check_all("top", queries.len().saturating_mul(self.top))?;
         let wanted = self.filter.as_ref().map(|filter| wanted(model, filter)).transpose()?;
@@ -188,7 +189,7 @@ fn wanted(model: &Model, filter: &Filter) -> Result<(Vec<bool>, usize), Problem>
     let wanted = Wanted::read(filter)?;
     let found = format!("given, for {:?}", model.outputs).to_lowercase();
     let allowed = "absent: candidates are no molecules";
-    Error::ensure(model.outputs == Outputs::Molecules, "filter", found, allowed)?;
+    ensure(model.outputs == Outputs::Molecules, "filter", found, allowed)?;
     let Some(molecules) = model.molecules() else {
         let found = format!("given, for {} candidates", model.runs.candidates());
         let most = Molecules::MOST;

@@ -103,10 +103,15 @@ pub struct SweepRun {
 }
 
 impl Sweep {
-    /// The best run; none if all failed.
+    /// The best run; none if all failed, and none over `seed` alone, which chooses nothing.
     pub fn best(&self) -> Option<&SweepRun> {
-        self.runs.first().filter(|run| run.value.is_some())
+        self.runs.first().filter(|run| run.value.is_some() && chooses(&self.keys))
     }
+}
+
+/// Whether a sweep over these keys chooses a run. Runs that differ in their seed only repeat one setting.
+fn chooses(keys: &[String]) -> bool {
+    keys != [SEED]
 }
 
 impl SweepRequest<'_> {
@@ -129,10 +134,8 @@ impl SweepRequest<'_> {
         };
         let default = || PathBuf::from("runs").join(format!("{}-sweep", base.name));
         let path = self.out.clone().unwrap_or_else(default);
-        let split = match self.axes {
-            [Axis { key, .. }] if key == SEED => base.evaluation.split,
-            _ => SplitName::Validation,
-        };
+        let keys: Vec<String> = self.axes.iter().map(|axis| axis.key.clone()).collect();
+        let split = if chooses(&keys) { SplitName::Validation } else { base.evaluation.split };
         let configs = settings.iter().map(|setting| self.config_of(setting, split));
         let configs = configs.collect::<Result<Vec<Checked>, Error>>()?;
         let mut runs = self.others(&path, &settings, split)?;
@@ -157,9 +160,7 @@ impl SweepRequest<'_> {
             };
             runs.push(SweepRun::of(setting, out, config.evaluation.metric, report));
         }
-        let (metric, keys) =
-            (base.evaluation.metric, self.axes.iter().map(|axis| axis.key.clone()));
-        let keys: Vec<String> = keys.collect();
+        let metric = base.evaluation.metric;
         let seeds = over_seeds(&keys, &runs);
         runs.sort_by(|a, b| b.order(metric).total_cmp(&a.order(metric)));
         let sweep = Sweep {

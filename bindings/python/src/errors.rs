@@ -81,8 +81,14 @@ impl From<dsokr_decode::Error> for Failure {
             Error::Basis(error) => error.into(),
             Error::Io { path, .. } | Error::File { path, .. } => Self::file(&path, message),
             Error::At { source, .. } => Self::from(*source).saying(message),
-            // lengths, ranges, numbers and contradictions
-            _ => Self::Argument(message),
+            Error::Length { .. }
+            | Error::TooFew { .. }
+            | Error::OutOfRange { .. }
+            | Error::NotFinite { .. }
+            | Error::Inconsistent(_)
+            | Error::Unsupported(_) => Self::Argument(message),
+            // kinds of errors to come
+            _ => Self::Other(message),
         }
     }
 }
@@ -107,8 +113,13 @@ impl From<dsokr_machines::Error> for Failure {
         match error {
             Error::Basis(error) => error.into(),
             Error::Kernel { source, .. } => Self::from(*source).saying(message),
-            // values, lengths and matrices
-            _ => Self::Argument(message),
+            Error::Value { .. }
+            | Error::Length { .. }
+            | Error::NotFinite { .. }
+            | Error::NotSymmetric { .. }
+            | Error::NotSemidefinite { .. } => Self::Argument(message),
+            // kinds of errors to come
+            _ => Self::Other(message),
         }
     }
 }

@@ -68,16 +68,17 @@ impl Ranks {
     ) -> PyResult<Table<'py>> {
         let (metrics, interval, hits) = work(py, || {
             let metrics = Metrics::from_ranks(&self.ranks, self.candidates, self.duplicates)?;
+            let reciprocal = |count| bootstrap(&self.ranks, Rank::expected_reciprocal, count, seed);
+            let interval = resamples.map(reciprocal).transpose()?.map(|(_, ci95)| ci95);
             // means do not depend on the number of resamples, of which 40 are the fewest
             let count = resamples.unwrap_or(40);
-            let (_, interval) = bootstrap(&self.ranks, Rank::expected_reciprocal, count, seed)?;
             let hits = k.iter().map(|&k| {
-                let (mean, ci95) =
-                    bootstrap(&self.ranks, |rank| rank.expected_hit(k), count, seed)?;
+                let hit = |rank: &Rank| rank.expected_hit(k);
+                let (mean, ci95) = bootstrap(&self.ranks, hit, count, seed)?;
                 Ok((k, mean, ci95))
             });
             let hits = hits.collect::<Result<Vec<_>, dsokr_decode::Error>>()?;
-            Ok::<_, dsokr_decode::Error>((metrics, resamples.map(|_| interval), hits))
+            Ok::<_, dsokr_decode::Error>((metrics, interval, hits))
         })?;
         let table = PyDict::new(py);
         table.set_item("queries", metrics.queries)?;

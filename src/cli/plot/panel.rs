@@ -140,11 +140,13 @@ impl Panel {
         for (at, series) in self.series.iter().enumerate().filter(|(_, own)| !own.name.is_empty()) {
             let name = fitted(&series.name, LABEL, room - SAMPLE);
             let wide = SAMPLE + width_of(&name, LABEL);
-            if rows.is_empty() || used + wide > room {
-                rows.push(Vec::new());
-                used = 0.0;
+            match rows.last_mut() {
+                Some(row) if used + wide <= room => row.push((at, used, name)),
+                _ => {
+                    used = 0.0;
+                    rows.push(vec![(at, 0.0, name)]);
+                }
             }
-            rows.last_mut().into_iter().for_each(|row| row.push((at, used, name.clone())));
             used += wide + 8.0;
         }
         rows

@@ -104,14 +104,16 @@ impl FilledRows<'_> {
         check_finite(rows.start * dim, &block.coordinates, dim)?;
         check_constants(rows.start, &block.constants)?;
         let mut written = Cow::Borrowed(&*block.coordinates);
-        let halves = if self.rounded { Vec::from_f32_slice(&written) } else { Vec::new() };
+        let mut halves = Vec::new();
         if self.rounded {
-            written = halves.to_f32_vec().into();
-        }
-        if let Some(at) = written.iter().position(|value| !value.is_finite()) {
-            let (row, column, value) = (rows.start + at / dim, at % dim, block.coordinates[at]);
-            let found = format!("candidate row {row}, coordinate {column}: {value} in 16 bits");
-            return Err(Error::out_of_range(found, format!("-{0} to {0}", f16::MAX)));
+            halves = Vec::from_f32_slice(&written);
+            let rounded = halves.to_f32_vec();
+            if let Some(at) = rounded.iter().position(|value| !value.is_finite()) {
+                let (row, column, value) = (rows.start + at / dim, at % dim, written[at]);
+                let found = format!("candidate row {row}, coordinate {column}: {value} in 16 bits");
+                return Err(Error::out_of_range(found, format!("-{0} to {0}", f16::MAX)));
+            }
+            written = rounded.into();
         }
         let codes = self.coded.then(|| Coded::new(dim, &written));
         drop(written);
