@@ -10,10 +10,11 @@ use dsokr_basis::{Kernel, Projection};
 use dsokr_data::{InputKind, Split};
 use dsokr_decode::CandidateBlocks;
 use dsokr_nn::{Encoder, Model, is_cpu_engine, parameters};
-use dsokr_train::{Best, Observer, Validation, embed, train};
+use dsokr_train::{Best, Observer, embed, train};
 use tracing::info;
 
 use crate::config::{Abilities, Checked, Config, KernelConfig};
+use crate::error::ensure;
 use crate::folds::{held_out_folds, rest};
 use crate::learner::{Fit, Fitted, Learner, Predictor, StoredRun, Task};
 use crate::memory::{self, Need};
@@ -63,12 +64,9 @@ impl<R: Recipe> Learner for R {
             config.output.kernel,
             Some(KernelConfig::Fixed(Kernel::Linear | Kernel::Cosine))
         );
-        if config.sketch.full && !plain {
-            let allowed = "false: encoders without a sketch learn feature rows as they are, for the \
-                           kernels linear and cosine";
-            return Err(Error::value("sketch.full", true, allowed));
-        }
-        Ok(())
+        let allowed = "false: encoders without a sketch learn feature rows as they are, for the \
+                       kernels linear and cosine";
+        ensure(!config.sketch.full || plain, "sketch.full", true, allowed)
     }
 
     fn abilities(&self) -> Abilities<'_> {
@@ -129,8 +127,7 @@ impl<'a, R: Recipe> Prepared<'a, R> {
     fn held_out(
         &self,
         targets: &Projection,
-        device: &Device,
-        validate: &Validate<R::Encoder>,
+        training: &dsokr_train::Task<R::Encoder, Scores>,
         observer: &mut dyn Observer,
     ) -> Result<HeldOut, Error> {
         let Self { recipe, outputs, preparation, .. } = self;
@@ -144,15 +141,13 @@ impl<'a, R: Recipe> Prepared<'a, R> {
             let rest = rest(held, n);
             let inputs = preparation.inputs(&split.select(&rest)?)?;
             let targets = targets.select(&rest);
-            let model = new_model(*recipe, config, preparation, &targets.mean(), device, false)?;
+            let (offset, device) = (targets.mean(), training.device);
+            let model = new_model(*recipe, config, preparation, &offset, device, false)?;
             let task = dsokr_train::Task {
-                config: &config.training,
-                seed: config.seed,
-                device,
                 inputs: &inputs,
                 targets: &targets.coordinates,
                 residuals: &targets.residuals,
-                validate,
+                ..*training
             };
             let outcome = train(&task, model, None, &mut (), observer)?;
             let model = match outcome.best {
@@ -189,18 +184,16 @@ impl<R: Recipe> Fit for Prepared<'_, R> {
         }
         let mut needs = self.training_needs(n, coordinates);
         if decoding.needs_held_out() {
-            let (trainings, part) =
-                (hubs.answered() as f64, self.training_needs(rest, coordinates));
-            let total = |of: fn(&Need) -> f64| trainings * part.iter().map(of).sum::<f64>();
+            let part = self.training_needs(rest, coordinates);
+            let total =
+                |of: fn(&Need) -> f64| hubs.answered() as f64 * part.iter().map(of).sum::<f64>();
+            // the answers; each training comes after the one before
+            let (what, bytes) =
+                ("trainings without a part of the pairs", 8.0 * (n * coordinates) as f64);
             needs.push(Need {
                 multiplications: total(|need| need.multiplications),
                 traffic: total(|need| need.traffic),
-                // the answers; each training comes after the one before
-                ..Need::memory(
-                    "decoding.hubs",
-                    "trainings without a part of the pairs",
-                    8.0 * (n * coordinates) as f64,
-                )
+                ..Need::memory("decoding.hubs", what, bytes)
             });
         }
         needs
@@ -266,7 +259,7 @@ impl<R: Recipe> Fit for Prepared<'_, R> {
                 let inputs = preparation.inputs(&task.dataset.train.select(held)?)?;
                 Some(HeldOut { answers: embed(&model, &inputs, batch)?, pairs: held.clone() })
             }
-            (None, true) => Some(self.held_out(targets, &device, &validate, task.observer)?),
+            (None, true) => Some(self.held_out(targets, &training, task.observer)?),
             (None, false) => None,
         };
         Ok(Fitted { held_out, ..fitted(model) })
@@ -303,17 +296,9 @@ fn new_model<R: Recipe>(
 /// A group that holds no parameter is a spelling mistake.
 fn check_groups<E: Encoder>(config: &Checked, model: &Model<E>) -> Result<(), Error> {
     let names: Vec<String> = parameters::names(model);
-    for group in &config.training.groups {
-        if !names.iter().any(|name| name.contains(&group.parameters)) {
-            return Err(Error::value(
-                "training.groups.parameters",
-                format!("{:?}", group.parameters),
-                format!("a part of one of {}", names.join(", ")),
-            ));
-        }
-    }
-    Ok(())
+    config.training.groups.iter().try_for_each(|group| {
+        let known = names.iter().any(|name| name.contains(&group.parameters));
+        let (key, found) = ("training.groups.parameters", format_args!("{:?}", group.parameters));
+        ensure(known, key, found, format_args!("a part of one of {}", names.join(", ")))
+    })
 }
-
-/// Evaluates a model on the validation split.
-type Validate<'a, E> = dyn Fn(&Model<E>) -> Result<Validation<Scores>, dsokr_train::Error> + 'a;

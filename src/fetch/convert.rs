@@ -7,7 +7,7 @@ use dsokr_data::read_official;
 use dsokr_data::table::Table;
 
 use super::table::Conversion;
-use super::{create_parent, failed, io};
+use super::{create_parent, failed};
 use crate::Error;
 
 /// The tables of pairs, in the order of the official files.
@@ -56,19 +56,15 @@ fn text_to_molecule(
         let text = fs::read_to_string(&path).map_err(|e| Error::reading(&path, &e))?;
         // the first line has the names of the columns
         for (at, line) in text.lines().enumerate().skip(1) {
-            let mut fields = line.split('\t');
-            let (Some(id), Some(smiles), Some(_)) = (fields.next(), fields.next(), fields.next())
-            else {
+            let [id, smiles, _, ..] = line.split('\t').collect::<Vec<_>>()[..] else {
                 let place = format!("{}, line {}", path.display(), at + 1);
-                return Err(failed(
-                    place,
-                    "fewer than three fields: id, SMILES and description are needed",
-                ));
+                let message = "fewer than three fields: id, SMILES and description are needed";
+                return Err(failed(place, message));
             };
             by_id.insert(id.to_owned(), smiles.to_owned());
         }
     }
-    fs::create_dir_all(to).map_err(|e| io(to, &e))?;
+    fs::create_dir_all(to).map_err(Error::io(to))?;
     let mut molecules = vec!["cid\tsmiles\tcandidate".to_owned()];
     let (mut vectors, mut seen, mut left_out, mut width) = (Vec::new(), HashSet::new(), 0, 0);
     for (file, name) in official.iter().zip(TABLES) {

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use dsokr_nn::pretrained::{COMPANIONS, Pretrained};
 
-use super::table::RemoteFile;
-use super::{Network, Progress, failed, io};
+use super::part::text;
+use super::table::{RemoteFile, is_hexadecimal};
+use super::{Network, Progress, failed};
 use crate::Error;
 
 /// The file that every encoder has.
@@ -109,47 +110,43 @@ impl<'a> Model<'a> {
         if status.is_client_error() || status.is_server_error() {
             return Err(failed(self.url(CONFIG), format!("the server answers {status}")));
         }
-        let commit = headers.get("x-repo-commit").and_then(|text| text.to_str().ok());
-        let plain =
-            |commit: &&str| commit.chars().all(|c| c.is_ascii_hexdigit()) && !commit.is_empty();
-        let known = commit.filter(plain);
-        let commit = known.unwrap_or(self.revision).to_owned();
+        let known = text(&headers, "x-repo-commit");
+        let known = known.filter(|commit| is_hexadecimal(commit) && !commit.is_empty());
+        let commit = known.as_deref().unwrap_or(self.revision);
         let snapshots = self.cache.join("snapshots");
         // continued by the next call where it is cut off, if the files are of the same commit
         let here = snapshots.join(format!(".{commit}.partial"));
         if known.is_none() && here.exists() {
-            fs::remove_dir_all(&here).map_err(|e| io(&here, &e))?;
+            fs::remove_dir_all(&here).map_err(Error::io(&here))?;
         }
-        fs::create_dir_all(&here).map_err(|e| io(&here, &e))?;
+        fs::create_dir_all(&here).map_err(Error::io(&here))?;
         for file in files() {
             self.file(network, file, &here)?;
         }
         self.check(&here)?;
-        let mut weights = false;
-        for file in WEIGHTS {
-            weights = weights || self.file(network, file, &here)?;
-        }
+        let weights = |any, file| Ok::<_, Error>(any || self.file(network, file, &here)?);
+        WEIGHTS.into_iter().try_fold(false, weights)?;
         if !complete(&here) {
             let message = "the model needs config.json, tokenizer.json or vocab.txt, and model.safetensors or \
                            pytorch_model.bin in one file";
             return Err(failed(format!("{}/{}", self.endpoint, self.name), message));
         }
-        let snapshot = snapshots.join(&commit);
+        let snapshot = snapshots.join(commit);
         if !snapshot.exists() {
-            fs::rename(&here, &snapshot).map_err(|e| io(&snapshot, &e))?;
+            fs::rename(&here, &snapshot).map_err(Error::io(&snapshot))?;
         } else {
             // one of huggingface_hub that lacks files
             for file in files().chain(WEIGHTS) {
                 let (own, there) = (here.join(file), snapshot.join(file));
                 if own.is_file() && !there.exists() {
-                    fs::rename(&own, &there).map_err(|e| io(&there, &e))?;
+                    fs::rename(&own, &there).map_err(Error::io(&there))?;
                 }
             }
             let _ = fs::remove_dir_all(&here);
         }
         if commit != self.revision {
             let refs = self.cache.join("refs");
-            fs::create_dir_all(&refs).map_err(|e| io(&refs, &e))?;
+            fs::create_dir_all(&refs).map_err(Error::io(&refs))?;
             let reference = refs.join(self.revision);
             dsokr_basis::store::write_atomically(&reference, |out| {
                 out.write_all(commit.as_bytes())
@@ -175,10 +172,8 @@ impl<'a> Model<'a> {
             return Ok(false);
         }
         // of large files the entity tag is the SHA-256
-        let tag = headers.get("x-linked-etag").and_then(|tag| tag.to_str().ok());
-        let tag = tag.map(|tag| tag.trim_matches('"').to_owned());
-        let sha256 =
-            tag.filter(|tag| tag.len() == 64 && tag.chars().all(|c| c.is_ascii_hexdigit()));
+        let tag = text(&headers, "x-linked-etag").map(|tag| tag.trim_matches('"').to_owned());
+        let sha256 = tag.filter(|tag| tag.len() == 64 && is_hexadecimal(tag));
         let remote = RemoteFile {
             name: file.into(),
             url,

@@ -66,10 +66,10 @@ impl Fetch<'_> {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Vec<FetchedFile>, Error> {
         let work = self.out.join(WORK);
-        fs::create_dir_all(&work).map_err(|e| io(&work, &e))?;
+        fs::create_dir_all(&work).map_err(Error::io(&work))?;
         // the same download by two processes would mix
         let file = work.join(LOCK);
-        let lock = File::create(&file).map_err(|e| io(&file, &e))?;
+        let lock = File::create(&file).map_err(Error::io(&file))?;
         if let Err(TryLockError::WouldBlock) = lock.try_lock() {
             return Err(failed(work.display(), "a different process fetches into this folder"));
         }
@@ -105,7 +105,7 @@ impl Fetch<'_> {
             // what cannot be unpacked is damaged
             unpack::unpack(file, &part, work, self.out)
                 .inspect_err(|_| drop(fs::remove_file(&part)))?;
-            fs::remove_file(&part).map_err(|e| io(&part, &e))?;
+            fs::remove_file(&part).map_err(Error::io(&part))?;
             return Ok(done(Some(sha256), file.has_checksum()));
         };
         let whole = from.join(&file.name);
@@ -123,7 +123,7 @@ impl Fetch<'_> {
                 let hint = format!(", nor {entry} or {to} in {}", from.display());
                 return Err(Error::NotFound { path: whole, hint });
             };
-            let mut reader = BufReader::new(File::open(source).map_err(|e| io(source, &e))?);
+            let mut reader = BufReader::new(File::open(source).map_err(Error::io(source))?);
             let target = self.out.join(to);
             create_parent(&target)?;
             write_atomically(&target, |out| std::io::copy(&mut reader, out).map(|_| ()))?;
@@ -134,13 +134,9 @@ impl Fetch<'_> {
 
 fn create_parent(path: &Path) -> Result<(), Error> {
     match path.parent() {
-        Some(parent) => fs::create_dir_all(parent).map_err(|e| io(parent, &e)),
+        Some(parent) => fs::create_dir_all(parent).map_err(Error::io(parent)),
         None => Ok(()),
     }
-}
-
-fn io(path: &Path, error: &std::io::Error) -> Error {
-    Error::Io { path: path.into(), message: error.to_string() }
 }
 
 fn failed(what: impl std::fmt::Display, message: impl Into<String>) -> Error {

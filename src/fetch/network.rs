@@ -9,9 +9,9 @@ use ring::digest::{Context, Digest, SHA1_FOR_LEGACY_USE_ONLY, SHA256};
 use ureq::http::{HeaderMap, Response, StatusCode};
 use ureq::{Agent, Body};
 
-use super::part::{Part, Source};
+use super::failed;
+use super::part::{Part, Source, text};
 use super::table::RemoteFile;
-use super::{failed, io};
 use crate::Error;
 
 /// New bytes after which a download is tried again as often as at first.
@@ -43,14 +43,6 @@ pub struct Progress<'a> {
     pub bytes: u64,
     /// All bytes, where the server says it.
     pub total: Option<u64>,
-}
-
-/// How a request ended that did not bring the whole file.
-enum Cut {
-    /// The next try may bring the rest.
-    Again(String),
-    /// No further try can help.
-    Final(Error),
 }
 
 impl Network {
@@ -92,46 +84,36 @@ impl Network {
             {
                 return Ok(sha256);
             }
-            fs::remove_file(path).map_err(|e| io(path, &e))?;
+            fs::remove_file(path).map_err(Error::io(path))?;
         }
         let part = Part::beside(path, file);
         let (mut idle, mut reached) = (0, part.len());
-        loop {
-            match self.request(&part, part.len(), progress) {
-                Ok(()) => break,
-                Err(Cut::Final(error)) => return Err(error),
-                Err(Cut::Again(message)) => {
-                    // parts that shrink and grow again bring nothing new
-                    idle += 1;
-                    if part.len() >= reached + LITTLE {
-                        (idle, reached) = (0, part.len());
-                    }
-                    if idle > self.retries {
-                        let tries = idle;
-                        return Err(failed(
-                            &file.url,
-                            format!("{message}; {tries} tries brought nothing new, or too little"),
-                        ));
-                    }
-                    tracing::warn!("{}: {message}; it is tried again", file.url);
-                    thread::sleep(self.pause * idle.max(1));
-                }
+        while let Some(message) = self.request(&part, part.len(), progress)? {
+            // parts that shrink and grow again bring nothing new
+            idle += 1;
+            if part.len() >= reached + LITTLE {
+                (idle, reached) = (0, part.len());
             }
+            if idle > self.retries {
+                let message = format!("{message}; {idle} tries brought nothing new, or too little");
+                return Err(failed(&file.url, message));
+            }
+            tracing::warn!("{}: {message}; it is tried again", file.url);
+            thread::sleep(self.pause * idle.max(1));
         }
         let sha256 = check(file, &part.file, &file.url).inspect_err(|_| part.remove())?;
         part.finish(path)?;
         Ok(sha256)
     }
 
-    /// One request for the bytes from `have` on.
+    /// One request for the bytes from `have` on: none once the file is whole, else why a further try may bring the rest.
     fn request(
         &self,
         part: &Part,
         have: u64,
         progress: &mut dyn FnMut(Progress),
-    ) -> Result<(), Cut> {
-        let url = part.url();
-        let again = |message: String| Err(Cut::Again(message));
+    ) -> Result<Option<String>, Error> {
+        let url = &part.of.url;
         let mut request = self.agent(10).get(url).header("Accept-Encoding", "identity");
         // without a version the server could send the rest of a different file
         let source = part.source().filter(|source| have > 0 && source.version().is_some());
@@ -141,61 +123,62 @@ impl Network {
         let answer = match request.call() {
             Ok(answer) => answer,
             Err(error @ (ureq::Error::TooManyRedirects | ureq::Error::BadUri(_))) => {
-                return Err(Cut::Final(failed(url, error.to_string())));
+                return Err(failed(url, error.to_string()));
             }
-            Err(error) => return again(error.to_string()),
+            Err(error) => return Ok(Some(error.to_string())),
         };
-        let status = answer.status();
-        let rest = || source.and_then(|source| source.rest(answer.headers(), have));
-        let (start, (end, total)) = match status {
-            StatusCode::OK => (0, whole(answer.headers())),
-            StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE => match rest() {
-                Some((end, total)) if status == StatusCode::PARTIAL_CONTENT => {
-                    (have, (Some(end), total))
-                }
-                Some(_) | None => {
-                    part.remove();
-                    let message =
-                        format!("{status}, not the bytes from {have} on of the same version");
-                    return again(message);
-                }
-            },
-            StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => {
-                return again(format!("the server answers {status}"));
+        let (status, headers) = (answer.status(), answer.headers());
+        let (start, end, total) = match (status, source.and_then(|own| own.rest(headers, have))) {
+            (StatusCode::OK, _) => {
+                let bytes = text(headers, "content-length").and_then(|text| text.parse().ok());
+                (0, bytes, bytes)
             }
-            _ if status.is_server_error() => return again(format!("the server answers {status}")),
-            _ => return Err(Cut::Final(failed(url, format!("the server answers {status}")))),
+            (StatusCode::PARTIAL_CONTENT, Some((end, total))) => (have, Some(end), total),
+            (StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE, _) => {
+                part.remove();
+                return Ok(Some(format!(
+                    "{status}, not the bytes from {have} on of the same version"
+                )));
+            }
+            _ => {
+                let passes = [StatusCode::TOO_MANY_REQUESTS, StatusCode::REQUEST_TIMEOUT];
+                let message = format!("the server answers {status}");
+                return match passes.contains(&status) || status.is_server_error() {
+                    true => Ok(Some(message)),
+                    false => Err(failed(url, message)),
+                };
+            }
         };
-        if let Some(coding) = coding(answer.headers()).filter(|_| !part.of.has_checksum()) {
+        if let Some(coding) = coding(headers).filter(|_| !part.of.has_checksum()) {
             let message = format!(
                 "the server sends it with Content-Encoding: {coding}, which was not asked for; allowed without a \
                  checksum in the table is identity"
             );
-            return Err(Cut::Final(failed(url, message)));
+            return Err(failed(url, message));
+        }
+        if start == 0 {
+            part.begin(&Source::of(url, headers, total))?;
         }
         self.receive(part, (start, end, total), answer, progress)
     }
 
-    /// Writes the bytes of an answer behind the first `start` ones, up to `end` of `total`.
+    /// Writes the bytes of an answer behind the first `start` ones, up to `end` of `total`; returns what
+    /// [`request`](Self::request) does.
     fn receive(
         &self,
         part: &Part,
         (start, end, total): (u64, Option<u64>, Option<u64>),
         answer: Response<Body>,
         progress: &mut dyn FnMut(Progress),
-    ) -> Result<(), Cut> {
-        let disk = |e: std::io::Error| Cut::Final(io(&part.file, &e));
-        if start == 0 {
-            let source = Source::of(part.url(), answer.headers(), total);
-            part.begin(&source).map_err(Cut::Final)?;
-        }
+    ) -> Result<Option<String>, Error> {
         let most = part.of.bytes.unwrap_or(part.of.most_bytes);
         if let Some(total) = total.filter(|&total| total > most) {
             let message = format!("the server announces {total} bytes; allowed are {most}");
-            return Err(Cut::Final(failed(&part.of.url, message)));
+            return Err(failed(&part.of.url, message));
         }
+        let disk = Error::io(&part.file);
         let mut file =
-            OpenOptions::new().append(true).create(true).open(&part.file).map_err(disk)?;
+            OpenOptions::new().append(true).create(true).open(&part.file).map_err(&disk)?;
         // the time-out is one between bytes, which the reader of the body does not have
         let (send, received) = sync_channel::<std::io::Result<Vec<u8>>>(4);
         let mut body = answer.into_body().into_reader();
@@ -211,49 +194,36 @@ impl Network {
         });
         let mut bytes = start;
         loop {
-            let block = match received.recv_timeout(self.timeout) {
-                Ok(Ok(block)) => block,
-                Ok(Err(error)) => {
-                    return Err(Cut::Again(format!("cut off after {bytes} bytes: {error}")));
+            let cut = match received.recv_timeout(self.timeout) {
+                Ok(Ok(block)) if block.is_empty() => break,
+                Ok(Ok(block)) => {
+                    bytes += block.len() as u64;
+                    if bytes > most {
+                        part.remove();
+                        let message = format!("more than {most} bytes arrive; allowed are {most}");
+                        return Err(failed(&part.of.url, message));
+                    }
+                    if end.is_some_and(|end| bytes > end) {
+                        part.remove();
+                        return Ok(Some("more bytes arrive than the server announced".into()));
+                    }
+                    file.write_all(&block).map_err(&disk)?;
+                    progress(Progress { name: &part.of.name, bytes, total });
+                    continue;
                 }
+                Ok(Err(error)) => format!("cut off after {bytes} bytes: {error}"),
+                Err(RecvTimeoutError::Disconnected) => format!("cut off after {bytes} bytes"),
                 Err(RecvTimeoutError::Timeout) => {
                     let seconds = self.timeout.as_secs_f64();
-                    return Err(Cut::Again(format!(
-                        "no byte in {seconds} seconds after {bytes} bytes"
-                    )));
-                }
-                Err(RecvTimeoutError::Disconnected) => {
-                    return Err(Cut::Again(format!("cut off after {bytes} bytes")));
+                    format!("no byte in {seconds} seconds after {bytes} bytes")
                 }
             };
-            if block.is_empty() {
-                break;
-            }
-            bytes += block.len() as u64;
-            if bytes > most {
-                part.remove();
-                let message = format!("more than {most} bytes arrive; allowed are {most}");
-                return Err(Cut::Final(failed(&part.of.url, message)));
-            }
-            if end.is_some_and(|end| bytes > end) {
-                part.remove();
-                return Err(Cut::Again("more bytes arrive than the server announced".into()));
-            }
-            file.write_all(&block).map_err(disk)?;
-            progress(Progress { name: &part.of.name, bytes, total });
+            return Ok(Some(cut));
         }
         file.sync_all().map_err(disk)?;
-        match total.filter(|&total| bytes < total) {
-            Some(total) => Err(Cut::Again(format!("cut off after {bytes} of {total} bytes"))),
-            None => Ok(()),
-        }
+        let short = total.filter(|&total| bytes < total);
+        Ok(short.map(|total| format!("cut off after {bytes} of {total} bytes")))
     }
-}
-
-/// The end of a whole file, and so its size, where the server says it.
-fn whole(headers: &HeaderMap) -> (Option<u64>, Option<u64>) {
-    let length = headers.get("content-length").and_then(|text| text.to_str().ok()?.parse().ok());
-    (length, length)
 }
 
 /// The coding of an answer whose bytes are not those of the file.
@@ -265,8 +235,8 @@ fn coding(headers: &HeaderMap) -> Option<String> {
 
 /// Checks the size, the SHA-256 and the git id of a download, which errors call `name`, and returns its SHA-256.
 pub(super) fn check(file: &RemoteFile, path: &Path, name: &str) -> Result<String, Error> {
-    let stream = File::open(path).map_err(|e| io(path, &e))?;
-    let bytes = stream.metadata().map_err(|e| io(path, &e))?.len();
+    let stream = File::open(path).map_err(Error::io(path))?;
+    let bytes = stream.metadata().map_err(Error::io(path))?.len();
     if let Some(expected) = file.bytes.filter(|&expected| expected != bytes) {
         let message = format!("it has {bytes} bytes; the table says {expected}");
         return Err(failed(name, message));
@@ -277,7 +247,7 @@ pub(super) fn check(file: &RemoteFile, path: &Path, name: &str) -> Result<String
     git.update(format!("blob {bytes}\0").as_bytes());
     let (mut reader, mut block) = (BufReader::new(stream), vec![0; 1 << 16]);
     loop {
-        let count = reader.read(&mut block).map_err(|e| io(path, &e))?;
+        let count = reader.read(&mut block).map_err(Error::io(path))?;
         if count == 0 {
             break;
         }

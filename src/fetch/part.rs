@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use ureq::http::HeaderMap;
 
-use super::io;
 use super::table::RemoteFile;
 use crate::Error;
 
@@ -65,7 +64,7 @@ impl Source {
     }
 }
 
-fn text(headers: &HeaderMap, name: &str) -> Option<String> {
+pub(super) fn text(headers: &HeaderMap, name: &str) -> Option<String> {
     headers.get(name)?.to_str().ok().map(str::to_owned)
 }
 
@@ -91,10 +90,6 @@ impl<'a> Part<'a> {
         part
     }
 
-    pub fn url(&self) -> &'a str {
-        &self.of.url
-    }
-
     /// What the bytes are of, where it is the file that is wanted.
     pub fn source(&self) -> Option<Source> {
         let source: Source = serde_json::from_slice(&fs::read(&self.source).ok()?).ok()?;
@@ -105,7 +100,7 @@ impl<'a> Part<'a> {
     pub fn begin(&self, source: &Source) -> Result<(), Error> {
         self.remove();
         let json = serde_json::to_vec(source)?;
-        fs::write(&self.source, json).map_err(|e| io(&self.source, &e))
+        fs::write(&self.source, json).map_err(Error::io(&self.source))
     }
 
     pub fn len(&self) -> u64 {
@@ -114,7 +109,7 @@ impl<'a> Part<'a> {
 
     /// Takes the bytes, which are whole, to their place.
     pub fn finish(&self, path: &Path) -> Result<(), Error> {
-        fs::rename(&self.file, path).map_err(|e| io(path, &e))?;
+        fs::rename(&self.file, path).map_err(Error::io(path))?;
         let _ = fs::remove_file(&self.source);
         Ok(())
     }

@@ -178,15 +178,23 @@ impl DataSet {
                 check_inside(&key("to"), &to)?;
             }
             for (name, sum, digits) in [("sha256", &file.sha256, 64), ("git", &file.git, 40)] {
-                let hexadecimal = |sum: &String| sum.chars().all(|c| c.is_ascii_hexdigit());
-                let valid = sum.as_ref().is_none_or(|own| own.len() == digits && hexadecimal(own));
+                let valid = |sum: &String| sum.len() == digits && is_hexadecimal(sum);
                 let allowed = format!("{digits} hexadecimal digits");
-                ensure(valid, key(name), format!("{:?}", sum.as_deref().unwrap_or("")), allowed)?;
+                ensure(
+                    sum.as_ref().is_none_or(valid),
+                    key(name),
+                    format!("{:?}", sum.as_deref().unwrap_or("")),
+                    allowed,
+                )?;
             }
         }
         let paths = self.make.iter().flat_map(Conversion::paths);
         Ok(paths.into_iter().try_for_each(|path| check_inside(&format!("{name}.make"), path))?)
     }
+}
+
+pub(super) fn is_hexadecimal(text: &str) -> bool {
+    text.chars().all(|c| c.is_ascii_hexdigit())
 }
 
 impl RemoteFile {

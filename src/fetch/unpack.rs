@@ -5,25 +5,21 @@ use std::path::{Path, PathBuf};
 use flate2::read::MultiGzDecoder;
 
 use super::table::{RemoteFile, Unpack};
-use super::{create_parent, failed, io};
+use super::{create_parent, failed};
 use crate::Error;
 
 /// Takes the entries of a download to their places under `out`. They are unpacked in `work` and renamed when
 /// all of them are whole. Paths inside an archive name entries and nothing else: no file is written under them.
 pub(super) fn unpack(file: &RemoteFile, from: &Path, work: &Path, out: &Path) -> Result<(), Error> {
-    let scratch = tempfile::tempdir_in(work).map_err(|e| io(work, &e))?;
-    let wanted: Vec<Entry> = file
-        .targets()
-        .into_iter()
-        .enumerate()
-        .map(|(at, (name, to))| Entry {
-            name,
-            to: out.join(to),
-            at: scratch.path().join(at.to_string()),
-        })
-        .collect();
+    let scratch = tempfile::tempdir_in(work).map_err(Error::io(work))?;
+    let entry = |(at, (name, to)): (usize, (String, String))| Entry {
+        name,
+        to: out.join(to),
+        at: scratch.path().join(at.to_string()),
+    };
+    let wanted: Vec<Entry> = file.targets().into_iter().enumerate().map(entry).collect();
     let unpacking = Unpacking { file, from, wanted: &wanted };
-    let open = || File::open(from).map(BufReader::new).map_err(|e| io(from, &e));
+    let open = || File::open(from).map(BufReader::new).map_err(Error::io(from));
     match file.unpack {
         Unpack::Plain => unpacking.write(&wanted[0], &mut open()?)?,
         Unpack::Gzip => unpacking.write(&wanted[0], &mut MultiGzDecoder::new(open()?))?,
@@ -37,7 +33,7 @@ pub(super) fn unpack(file: &RemoteFile, from: &Path, work: &Path, out: &Path) ->
     }
     for entry in &wanted {
         create_parent(&entry.to)?;
-        fs::rename(&entry.at, &entry.to).map_err(|e| io(&entry.to, &e))?;
+        fs::rename(&entry.at, &entry.to).map_err(Error::io(&entry.to))?;
     }
     Ok(())
 }
@@ -48,14 +44,6 @@ struct Entry {
     to: PathBuf,
     /// Where it is unpacked.
     at: PathBuf,
-}
-
-impl Entry {
-    /// Whether a path in an archive is this entry: it is the name, or ends in it.
-    fn is(&self, path: &str) -> bool {
-        let path = path.replace('\\', "/");
-        path == self.name || path.strip_suffix(&self.name).is_some_and(|start| start.ends_with('/'))
-    }
 }
 
 struct Unpacking<'a> {
@@ -69,20 +57,30 @@ impl Unpacking<'_> {
         failed(self.from.display(), format!("it cannot be unpacked: {message}"))
     }
 
+    /// Writes a file of an archive, if it is an entry that is wanted.
+    fn offer(&self, path: &str, reader: &mut dyn Read) -> Result<(), Error> {
+        // the entry is the path, or its end
+        let path = path.replace('\\', "/");
+        let is =
+            |name: &str| path.strip_suffix(name).is_some_and(|s| s.is_empty() || s.ends_with('/'));
+        let entry = self.wanted.iter().find(|entry| is(&entry.name));
+        entry.map_or(Ok(()), |entry| self.write(entry, reader))
+    }
+
     /// Writes an entry, of at most the bytes that the table allows.
     fn write(&self, entry: &Entry, reader: &mut dyn Read) -> Result<(), Error> {
         let most = self.file.most_bytes;
-        let file = File::create(&entry.at).map_err(|e| io(&entry.at, &e))?;
+        let file = File::create(&entry.at).map_err(Error::io(&entry.at))?;
         let mut out = BufWriter::new(file);
         let bytes = stdio::copy(&mut reader.take(most.saturating_add(1)), &mut out)
             .map_err(|e| self.wrong(e))?;
         if bytes > most {
-            return Err(self.wrong(format!(
-                "{:?} has more than {most} bytes; allowed are {most}",
-                entry.name
-            )));
+            let name = &entry.name;
+            return Err(
+                self.wrong(format!("{name:?} has more than {most} bytes; allowed are {most}"))
+            );
         }
-        out.flush().and_then(|()| out.get_ref().sync_all()).map_err(|e| io(&entry.at, &e))
+        out.flush().and_then(|()| out.get_ref().sync_all()).map_err(Error::io(&entry.at))
     }
 
     fn zip(&self, reader: BufReader<File>) -> Result<(), Error> {
@@ -90,9 +88,8 @@ impl Unpacking<'_> {
         for at in 0..archive.len() {
             let mut inner = archive.by_index(at).map_err(|e| self.wrong(e))?;
             let path = inner.name().map_err(|e| self.wrong(e))?.into_owned();
-            let entry = self.wanted.iter().find(|entry| inner.is_file() && entry.is(&path));
-            if let Some(entry) = entry {
-                self.write(entry, &mut inner)?;
+            if inner.is_file() {
+                self.offer(&path, &mut inner)?;
             }
         }
         Ok(())
@@ -105,9 +102,8 @@ impl Unpacking<'_> {
         for inner in archive.entries().map_err(|e| self.wrong(e))? {
             let mut inner = inner.map_err(|e| self.wrong(e))?;
             let path = String::from_utf8_lossy(&inner.path_bytes()).into_owned();
-            let file = inner.header().entry_type().is_file();
-            if let Some(entry) = self.wanted.iter().find(|entry| file && entry.is(&path)) {
-                self.write(entry, &mut inner)?;
+            if inner.header().entry_type().is_file() {
+                self.offer(&path, &mut inner)?;
             }
         }
         Ok(())
