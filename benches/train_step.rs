@@ -28,7 +28,7 @@ use burn::tensor::{Device, Distribution, Tensor};
 use dsokr::config::{OptimizerName, TrainingConfig};
 use dsokr::train::Update;
 use dsokr_basis::random::generator;
-use dsokr_nn::fused::{self, Sequences, attention, linear_gelu, residual_norm};
+use dsokr_nn::fused::{self, Attention, Sequences, attention, linear_gelu, residual_norm};
 use dsokr_nn::transformer::{Architecture, Body};
 use dsokr_nn::{Pass, Precision, backward, in_pool, init};
 
@@ -216,7 +216,9 @@ fn operations(sizes: &Sizes) -> [f64; 3] {
     let mask = |step| Pass::train(step).dropout(0, dropout);
     [
         timed(|i| {
-            attention(qkv.clone(), &sequences, heads, precision, mask(i)).sum().backward();
+            let own =
+                Attention { sequences: sequences.clone(), heads, dropout: mask(i), precision };
+            attention(qkv.clone(), own).sum().backward();
         }),
         timed(|i| {
             linear_gelu(x.clone(), w.clone(), b.clone(), precision, mask(i)).sum().backward();

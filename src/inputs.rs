@@ -7,8 +7,8 @@ use dsokr_basis::store::read_text;
 use dsokr_basis::{Features, RowSource};
 use dsokr_data::Split;
 use dsokr_nn::bag::SparseRow;
-use dsokr_nn::pretrained::{Pretrained, PretrainedConfig};
-use dsokr_nn::transformer::{Tokens, TokensConfig};
+use dsokr_nn::pretrained::{Pretrained, PretrainedConfig, Tokenizer};
+use dsokr_nn::transformer::TokensConfig;
 use dsokr_nn::{TokenIds, TokenIdsBuilder};
 use rayon::prelude::*;
 use schemars::JsonSchema;
@@ -108,8 +108,7 @@ impl Prepare for PretrainedInputs {
     }
 
     fn inputs(&self, split: &Split) -> Result<Vec<TokenIds>, Error> {
-        let tokenizer = &self.model.tokenizer;
-        tokenise(split, tokenizer.special_tokens, |text| tokenizer.encode(text, self.max_length))
+        tokenise(split, &self.model.tokenizer, self.max_length)
     }
 
     fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
@@ -144,7 +143,7 @@ const TOKENIZER: &str = "tokenizer.json";
 /// A tokenizer trained on the training texts, and the maximal length of texts.
 #[derive(Clone, Debug)]
 pub struct TokenInputs {
-    tokens: Tokens,
+    tokens: Tokenizer,
     max_length: usize,
 }
 
@@ -162,21 +161,20 @@ impl Prepare for TokenInputs {
     fn fit(config: &TokenInputsConfig, train: &Split) -> Result<Self, Error> {
         check(config)?;
         let texts = train.inputs.texts()?.iter().map(String::as_str);
-        Ok(Self { tokens: Tokens::fit(&config.tokens, texts)?, max_length: config.max_length })
+        Ok(Self { tokens: Tokenizer::fit(&config.tokens, texts)?, max_length: config.max_length })
     }
 
     fn inputs(&self, split: &Split) -> Result<Vec<TokenIds>, Error> {
-        // a text without known tokens is only `[CLS]`
-        tokenise(split, 1, |text| self.tokens.encode(text, self.max_length))
+        tokenise(split, &self.tokens, self.max_length)
     }
 
     fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
-        Ok(vec![(TOKENIZER, self.tokens.to_json()?)])
+        Ok(vec![(TOKENIZER, self.tokens.json.clone())])
     }
 
     fn load(config: &TokenInputsConfig, folder: &Path) -> Result<Self, Error> {
         check(config)?;
-        let tokens = Tokens::read(&folder.join(TOKENIZER))?;
+        let tokens = Tokenizer::read_trained(&folder.join(TOKENIZER))?;
         Ok(Self { tokens, max_length: config.max_length })
     }
 }
@@ -184,23 +182,23 @@ impl Prepare for TokenInputs {
 /// Number of texts that are tokenised at a time.
 const AT_ONCE: usize = 4096;
 
-/// The ids of a split's texts. `encode` returns whether a text was truncated; the number of these is logged, and that
-/// of texts with no more than the `special` tokens.
-pub(super) fn tokenise(
+/// The ids of a split's texts. The number of texts that were truncated is logged, and that of texts with no more than
+/// the special tokens.
+fn tokenise(
     split: &Split,
-    special: usize,
-    encode: impl Fn(&str) -> Result<(Vec<u32>, bool), dsokr_nn::Error> + Sync,
+    tokenizer: &Tokenizer,
+    max_length: usize,
 ) -> Result<Vec<TokenIds>, Error> {
     let texts = split.inputs.texts()?;
     let io = |e: std::io::Error| Error::Io { path: std::env::temp_dir(), message: e.to_string() };
     let (mut all, mut cut, mut unknown) = (TokenIdsBuilder::default(), 0, 0);
     for some in texts.chunks(AT_ONCE) {
-        let encoded: Vec<(Vec<u32>, bool)> =
-            some.par_iter().map(|text| encode(text)).collect::<Result<_, _>>()?;
+        let encode = |text: &String| tokenizer.encode(text, max_length);
+        let encoded: Vec<_> = some.par_iter().map(encode).collect::<Result<_, _>>()?;
         for (ids, shorter) in encoded {
             all.push(&ids).map_err(io)?;
             cut += usize::from(shorter);
-            unknown += usize::from(ids.len() <= special);
+            unknown += usize::from(ids.len() <= tokenizer.special_tokens);
         }
     }
     if cut > 0 {

@@ -103,6 +103,12 @@ fn counted(tensors: &[(String, Vec<usize>)]) -> String {
     }
 }
 
+impl From<tokenizers::Error> for Error {
+    fn from(error: tokenizers::Error) -> Self {
+        Self::Tokenizer(error.to_string())
+    }
+}
+
 impl From<dsokr_basis::Error> for Error {
     /// TF-IDF n-grams belong to the crate of bases, but their settings are an encoder's.
     fn from(error: dsokr_basis::Error) -> Self {

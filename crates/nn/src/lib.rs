@@ -32,6 +32,7 @@ mod gradient_hooks;
 mod mlp;
 mod pass;
 mod token_ids;
+mod tokenizer;
 
 pub use bag::{BagBeside, NgramBag, NgramBagConfig};
 pub use device::{Precision, backward, in_pool, is_cpu_engine, on_cpu_engine};

@@ -67,8 +67,8 @@ impl Sequences {
     }
 }
 
-/// Every token attends, of one input: `qkv` `[n, 3d]` to `[n, d]`. Each text's first token attends, of two inputs:
-/// `q` `[texts, d]` and `kv` `[n, 2d]` to `[texts, d]`.
+/// The settings of attention. As an operation of one input every token attends: `qkv` `[n, 3d]` to `[n, d]`; of two
+/// inputs only each text's first token: `q` `[texts, d]` and `kv` `[n, 2d]` to `[texts, d]`.
 #[derive(Clone, Debug)]
 pub struct Attention {
     /// The texts' rows.
@@ -77,7 +77,7 @@ pub struct Attention {
     pub heads: usize,
     /// Dropout of the probabilities.
     pub dropout: Option<Dropout>,
-    /// The numbers that the CPU engine's products multiply.
+    /// The numbers that products multiply on the CPU engine.
     pub precision: Precision,
 }
 

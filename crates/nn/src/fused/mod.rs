@@ -39,8 +39,7 @@ use burn::tensor::{Device, Tensor, activation, module};
 use crate::device::{is_cpu_engine, on_cpu_engine};
 use crate::pass::masked;
 use crate::{Dropout, Precision};
-use attention::Attention;
-pub use attention::Sequences;
+pub use attention::{Attention, Sequences};
 use bag::Bag;
 pub use bag::{RowGradient, SparseBatch};
 pub(crate) use composed::{integers, padded_rows};
@@ -153,17 +152,11 @@ pub fn residual_norm(
 ///
 /// # Panics
 /// If the shapes do not fit, or `heads` does not divide d.
-pub fn attention(
-    qkv: Tensor<2>,
-    sequences: &Arc<Sequences>,
-    heads: usize,
-    precision: Precision,
-    dropout: Option<Dropout>,
-) -> Tensor<2> {
+pub fn attention(qkv: Tensor<2>, own: Attention) -> Tensor<2> {
     let [n, triple] = qkv.dims();
-    assert!(n == sequences.rows() && triple.is_multiple_of(3 * heads), "qkv [{n}, {triple}]");
-    let own = Attention { sequences: sequences.clone(), heads, dropout, precision };
-    match is_fused(&qkv, precision) {
+    let fits = n == own.sequences.rows() && triple.is_multiple_of(3 * own.heads);
+    assert!(fits, "qkv [{n}, {triple}]");
+    match is_fused(&qkv, own.precision) {
         true => apply(own, [qkv.into_dispatch()]),
         false => composed::attention(qkv, &own),
     }
@@ -174,22 +167,12 @@ pub fn attention(
 ///
 /// # Panics
 /// If the shapes do not fit, or `heads` does not divide d.
-pub fn attention_first(
-    q: Tensor<2>,
-    kv: Tensor<2>,
-    sequences: &Arc<Sequences>,
-    heads: usize,
-    precision: Precision,
-    dropout: Option<Dropout>,
-) -> Tensor<2> {
+pub fn attention_first(q: Tensor<2>, kv: Tensor<2>, own: Attention) -> Tensor<2> {
     let ([texts, d], [n, double]) = (q.dims(), kv.dims());
-    let fits = texts == sequences.texts() && n == sequences.rows();
-    assert!(
-        fits && double == 2 * d && d.is_multiple_of(heads),
-        "q [{texts}, {d}], kv [{n}, {double}]"
-    );
-    let own = Attention { sequences: sequences.clone(), heads, dropout, precision };
-    match is_fused(&q, precision) {
+    let fits = texts == own.sequences.texts() && n == own.sequences.rows();
+    let fits = fits && double == 2 * d && d.is_multiple_of(own.heads);
+    assert!(fits, "q [{texts}, {d}], kv [{n}, {double}]");
+    match is_fused(&q, own.precision) {
         true => apply(own, [q, kv].map(Tensor::into_dispatch)),
         false => composed::attention_first(q, kv, &own),
     }

@@ -14,7 +14,7 @@
 
 mod config;
 mod tensors;
-mod tokenizer;
+mod vocabulary;
 mod weights;
 mod write;
 
@@ -30,11 +30,11 @@ use serde::{Deserialize, Serialize};
 use crate::error::check;
 use crate::parameters::{Parameters, restore};
 use crate::pass::check_dropout;
+pub use crate::tokenizer::Tokenizer;
 use crate::transformer::{Architecture, Body};
 use crate::{Error, PartSize, Pooling, Precision, Transformer};
 use config::Config;
 use tensors::{Tensors, weight_file};
-pub use tokenizer::Tokenizer;
 pub use write::is_exported;
 
 /// Other files of the tokenizer, which are kept so that transformers' own tokenizer loads from the
@@ -74,7 +74,7 @@ impl Pretrained {
     /// the table of token vectors (it may be smaller, since some models pad the table).
     pub fn open(folder: &Path) -> Result<Self, Error> {
         let mut model = Self::open_without_weights(folder)?;
-        model.weights = Some(weight_file(folder)?);
+        model.find_weights(folder)?;
         Ok(model)
     }
 
@@ -85,10 +85,10 @@ impl Pretrained {
     pub fn open_without_weights(folder: &Path) -> Result<Self, Error> {
         let config = Config::read(&folder.join("config.json"))?;
         let [json, vocabulary] = ["tokenizer.json", "vocab.txt"].map(|name| folder.join(name));
-        let tokenizer = if json.exists() {
-            Tokenizer::read(&json)?
+        let (path, tokenizer) = if json.exists() {
+            (&json, Tokenizer::read(&json)?)
         } else if vocabulary.exists() {
-            Tokenizer::from_vocabulary(&vocabulary, config.is_bert)?
+            (&vocabulary, vocabulary::read(&vocabulary, config.is_bert)?)
         } else {
             let message = "no tokenizer: the folder has neither tokenizer.json nor vocab.txt";
             return Err(Error::file(folder, message));
@@ -97,7 +97,7 @@ impl Pretrained {
         if found > rows {
             let allowed = format!("at most {rows}, vocab_size in config.json");
             let message = format!("size of the vocabulary = {found}: {allowed}");
-            return Err(Error::file(&tokenizer.path, message));
+            return Err(Error::file(path, message));
         }
         let mut companions = Vec::new();
         for name in COMPANIONS {

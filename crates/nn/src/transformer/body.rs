@@ -93,8 +93,8 @@ impl Body {
         in_pool(&x.device(), move || self.run(self.layers.len(), x, sequences, pass))
     }
 
-    fn shared<'a>(&'a self, sequences: &'a Arc<Sequences>, pass: Pass) -> Shared<'a> {
-        Shared { architecture: &self.architecture, sequences, pass }
+    fn shared(&self, sequences: &Arc<Sequences>, pass: Pass) -> Shared {
+        Shared { architecture: self.architecture.clone(), sequences: sequences.clone(), pass }
     }
 
     /// Applies the first `count` layers.
@@ -103,8 +103,8 @@ impl Body {
         let layers = self.layers[..count].iter().enumerate();
         layers.fold(x, |x, (index, layer)| {
             let recompute = self.architecture.recompute;
-            let lean = recompute.then(|| layer.recomputed(&x, shared, index)).flatten();
-            lean.unwrap_or_else(|| layer.forward(x, shared, index))
+            let lean = recompute.then(|| layer.recomputed(&x, &shared, index)).flatten();
+            lean.unwrap_or_else(|| layer.forward(x, &shared, index))
         })
     }
 
@@ -114,7 +114,7 @@ impl Body {
         let last = self.layers.len() - 1;
         in_pool(&x.device(), move || {
             let x = self.run(last, x, sequences, pass);
-            self.layers[last].forward_first(x, self.shared(sequences, pass), last)
+            self.layers[last].forward_first(x, &self.shared(sequences, pass), last)
         })
     }
 

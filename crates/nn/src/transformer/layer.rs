@@ -9,8 +9,8 @@ use rand::Rng;
 use super::Architecture;
 use crate::device::on_cpu_engine;
 use crate::fused::{
-    self, CpuOp, Sequences, apply, attention, attention_first, linear, linear_gelu, primitive,
-    residual_norm,
+    self, Attention, CpuOp, Sequences, apply, attention, attention_first, linear, linear_gelu,
+    primitive, residual_norm,
 };
 use crate::{Dropout, Masks, Pass, Precision, init};
 
@@ -92,11 +92,20 @@ pub(super) struct Layer {
 const SITES: u64 = 4;
 
 /// The arguments that all layers share.
-#[derive(Clone, Copy)]
-pub(super) struct Shared<'a> {
-    pub(super) architecture: &'a Architecture,
-    pub(super) sequences: &'a Arc<Sequences>,
+#[derive(Clone)]
+pub(super) struct Shared {
+    pub(super) architecture: Architecture,
+    pub(super) sequences: Arc<Sequences>,
     pub(super) pass: Pass,
+}
+
+impl Shared {
+    /// The attention of a layer; `preceding` rows of probabilities precede these in the batch.
+    fn attention(&self, index: usize, preceding: impl Fn(Masks) -> u32) -> Attention {
+        let Architecture { heads, attention_dropout, precision, .. } = self.architecture;
+        let dropout = self.pass.row_dropout(site(index, 0), attention_dropout, heads, preceding);
+        Attention { sequences: self.sequences.clone(), heads, dropout, precision }
+    }
 }
 
 impl Layer {
@@ -133,30 +142,22 @@ impl Layer {
 
     /// New vectors `[n, d]` of all tokens; `index` is the layer's number, which determines its dropout
     /// sites.
-    pub(super) fn forward(&self, x: Tensor<2>, shared: Shared, index: usize) -> Tensor<2> {
-        let Shared { architecture, sequences, pass } = shared;
-        let precision = architecture.precision;
-        let qkv = self.qkv.forward(x.clone(), precision);
-        let (heads, probability) = (architecture.heads, architecture.attention_dropout);
-        let dropout = pass.row_dropout(site(index, 0), probability, heads, |masks| masks.squares);
-        let context = attention(qkv, sequences, heads, precision, dropout);
+    pub(super) fn forward(&self, x: Tensor<2>, shared: &Shared, index: usize) -> Tensor<2> {
+        let qkv = self.qkv.forward(x.clone(), shared.architecture.precision);
+        let context = attention(qkv, shared.attention(index, |masks| masks.squares));
         self.after_attention(x, context, shared, index, |masks| masks.lengths)
     }
 
     /// New vectors `[texts, d]` of each text's first token: exactly those rows of
     /// [`forward`](Self::forward), except that training drops different units. If only first tokens are
     /// pooled, the last layer needs no more.
-    pub(super) fn forward_first(&self, x: Tensor<2>, shared: Shared, index: usize) -> Tensor<2> {
-        let Shared { architecture, sequences, pass } = shared;
-        let precision = architecture.precision;
-        let (d, heads, probability) =
-            (architecture.width, architecture.heads, architecture.attention_dropout);
-        let starts = sequences.ranges().map(|rows| rows.start as i32).collect();
+    pub(super) fn forward_first(&self, x: Tensor<2>, shared: &Shared, index: usize) -> Tensor<2> {
+        let Architecture { width: d, precision, .. } = shared.architecture;
+        let starts = shared.sequences.ranges().map(|rows| rows.start as i32).collect();
         let first = x.clone().select(0, fused::integers(starts, &x.device()));
         let q = self.qkv.part(first.clone(), 0, d, precision);
         let kv = self.qkv.part(x, d, 3 * d, precision);
-        let dropout = pass.row_dropout(site(index, 0), probability, heads, |masks| masks.lengths);
-        let context = attention_first(q, kv, sequences, heads, precision, dropout);
+        let context = attention_first(q, kv, shared.attention(index, |masks| masks.lengths));
         self.after_attention(first, context, shared, index, |masks| masks.inputs)
     }
 
@@ -165,7 +166,7 @@ impl Layer {
         &self,
         x: Tensor<2>,
         context: Tensor<2>,
-        Shared { architecture, pass, .. }: Shared,
+        Shared { architecture, pass, .. }: &Shared,
         index: usize,
         preceding: impl Fn(Masks) -> u32,
     ) -> Tensor<2> {
@@ -190,16 +191,13 @@ impl Layer {
     pub(super) fn recomputed(
         &self,
         x: &Tensor<2>,
-        shared: Shared,
+        shared: &Shared,
         index: usize,
     ) -> Option<Tensor<2>> {
         if !x.is_autodiff() || !on_cpu_engine(x) {
             return None;
         }
-        let Shared { architecture, sequences, pass } = shared;
-        let (architecture, sequences) = (architecture.clone(), sequences.clone());
-        let layer = self.valid();
-        let recomputed = Recomputed { layer, architecture, sequences, pass, index };
+        let recomputed = Recomputed { layer: self.valid(), shared: shared.clone(), index };
         Some(apply(recomputed, self.inputs(x.clone())))
     }
 }
@@ -216,17 +214,8 @@ const INPUTS: usize = 13;
 #[derive(Clone)]
 struct Recomputed {
     layer: Layer,
-    architecture: Architecture,
-    sequences: Arc<Sequences>,
-    pass: Pass,
+    shared: Shared,
     index: usize,
-}
-
-impl Recomputed {
-    fn layer(&self, layer: &Layer, x: Tensor<2>) -> Tensor<2> {
-        let &Self { ref architecture, ref sequences, pass, index, .. } = self;
-        layer.forward(x, Shared { architecture, sequences, pass }, index)
-    }
 }
 
 impl CpuOp<INPUTS> for Recomputed {
@@ -234,7 +223,8 @@ impl CpuOp<INPUTS> for Recomputed {
     type Saved = FlexTensor;
 
     fn forward(&self, [x, ..]: [FlexTensor; INPUTS]) -> (FlexTensor, FlexTensor) {
-        let y = self.layer(&self.layer, Tensor::from_primitive::<Flex>(x.clone()));
+        let input = Tensor::from_primitive::<Flex>(x.clone());
+        let y = self.layer.forward(input, &self.shared, self.index);
         (primitive(y), x)
     }
 
@@ -248,7 +238,8 @@ impl CpuOp<INPUTS> for Recomputed {
         let x = Tensor::<2>::from_primitive::<Flex>(x).autodiff().require_grad();
         let layer = self.layer.clone().train();
         let dy = Tensor::<2>::from_primitive::<Flex>(dy);
-        let mut own = (self.layer(&layer, x.clone()) * dy.autodiff()).sum().backward();
+        let y = layer.forward(x.clone(), &self.shared, self.index);
+        let mut own = (y * dy.autodiff()).sum().backward();
         layer.inputs(x).map(|leaf| {
             // of any number of dimensions
             let leaf = Tensor::<1>::from_dispatch(leaf);

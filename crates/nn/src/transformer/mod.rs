@@ -1,5 +1,6 @@
 //! Transformer encoders: a [`Body`] with learned positions and post-norm layers as in BERT, pooling,
-//! and a linear head make a [`Transformer`]. One that is trained from scratch learns its own [`Tokens`].
+//! and a linear head make a [`Transformer`]. One that is trained from scratch learns its own
+//! [`Tokenizer`](crate::pretrained::Tokenizer).
 
 mod body;
 mod layer;
@@ -17,7 +18,7 @@ use crate::error::check;
 use crate::pass::check_dropout;
 use crate::{Encoder, Error, PartSize, Pass, Precision, TokenIds, fused, init};
 pub use body::{Body, Pooling};
-pub use tokens::{TokenKind, Tokens, TokensConfig};
+pub use tokens::{TokenKind, TokensConfig};
 
 /// A transformer encoder that is trained from scratch: post-norm layers with GELU, learned positions
 /// and a linear head.

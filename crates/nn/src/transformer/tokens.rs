@@ -7,13 +7,14 @@ use tokenizers::models::bpe::{BPE, BpeTrainer};
 use tokenizers::normalizers::utils::Lowercase;
 use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
 use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
+use tokenizers::processors::template::TemplateProcessing;
 use tokenizers::{
     AddedToken, ModelWrapper, NormalizerWrapper, PreTokenizerWrapper, SplitDelimiterBehavior,
-    Tokenizer,
 };
 
 use crate::Error;
 use crate::error::check;
+use crate::tokenizer::{Tokenizer, parsed};
 
 /// The unit that a text is split into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -57,14 +58,8 @@ impl TokensConfig {
 const SPECIAL: [&str; 3] = ["[PAD]", "[UNK]", "[CLS]"];
 const CLS: u32 = 2;
 
-/// A tokenizer that is trained on the training texts; every text starts with `[CLS]`.
-#[derive(Clone, Debug)]
-pub struct Tokens {
-    tokenizer: Tokenizer,
-}
-
-impl Tokens {
-    /// Trains a tokenizer.
+impl Tokenizer {
+    /// Trains a tokenizer on texts; every text starts with `[CLS]`.
     ///
     /// # Errors
     /// A vocabulary too small for the special tokens and the texts' characters, or texts without any
@@ -75,17 +70,15 @@ impl Tokens {
     ) -> Result<Self, Error> {
         config.validate()?;
         let texts: Vec<&str> = texts.collect();
-        let model = BPE::builder().unk_token(SPECIAL[1].into()).build().map_err(fail)?;
-        let mut tokenizer = Tokenizer::new(ModelWrapper::BPE(model));
+        let model = BPE::builder().unk_token(SPECIAL[1].into()).build()?;
+        let mut tokenizer = tokenizers::Tokenizer::new(ModelWrapper::BPE(model));
         if config.lowercase {
-            let lower = NormalizerWrapper::Lowercase(Lowercase);
-            tokenizer.with_normalizer(Some(lower)).map_err(fail)?;
+            tokenizer.with_normalizer(Some(NormalizerWrapper::Lowercase(Lowercase)))?;
         }
         let pieces = match config.kind {
             TokenKind::Characters => {
                 let every = SplitPattern::Regex("(?s).".into());
-                let split =
-                    Split::new(every, SplitDelimiterBehavior::Isolated, false).map_err(fail)?;
+                let split = Split::new(every, SplitDelimiterBehavior::Isolated, false)?;
                 PreTokenizerWrapper::Split(split)
             }
             TokenKind::BytePairs => PreTokenizerWrapper::BertPreTokenizer(BertPreTokenizer),
@@ -102,10 +95,9 @@ impl Tokens {
             .show_progress(false)
             .build();
         let mut trainer = TrainerWrapper::BpeTrainer(trainer);
-        tokenizer.train(&mut trainer, texts.iter().copied()).map_err(fail)?;
-        let tokens = Self { tokenizer };
+        tokenizer.train(&mut trainer, texts.iter().copied())?;
         // the trainer adds the whole alphabet, even beyond the limit
-        let (size, most) = (tokens.vocabulary(), config.vocabulary);
+        let (size, most) = (tokenizer.get_vocab_size(true), config.vocabulary);
         let allowed = format!("at least {size}, the characters of the texts");
         check(size <= most, "tokens.vocabulary", most, allowed)?;
         if size <= SPECIAL.len() {
@@ -113,51 +105,35 @@ impl Tokens {
                 format!("the {} training texts give no token, they are empty", texts.len());
             return Err(Error::Tokenizer(message));
         }
-        Ok(tokens)
+        let json = tokenizer.to_string(false)?;
+        Self::trained(tokenizer, Path::new("training texts"), json)
     }
 
-    /// Number of tokens, special ones included.
-    pub fn vocabulary(&self) -> usize {
-        self.tokenizer.get_vocab_size(true)
-    }
-
-    /// `[CLS]` and the text's tokens, truncated to `max_length`, and whether tokens were lost.
-    ///
-    /// # Errors
-    /// [`Error::Tokenizer`].
-    pub fn encode(&self, text: &str, max_length: usize) -> Result<(Vec<u32>, bool), Error> {
-        let encoding = self.tokenizer.encode_fast(text, false);
-        let encoding = encoding.map_err(fail)?;
-        let mut ids = vec![CLS];
-        ids.extend_from_slice(encoding.get_ids());
-        let cut = ids.len() > max_length;
-        ids.truncate(max_length);
-        Ok((ids, cut))
-    }
-
-    /// The tokenizer in the `tokenizers` library's own JSON format.
-    ///
-    /// # Errors
-    /// [`Error::Tokenizer`].
-    pub fn to_json(&self) -> Result<String, Error> {
-        self.tokenizer.to_string(false).map_err(fail)
-    }
-
-    /// Reads what [`to_json`](Self::to_json) wrote.
+    /// Reads the [`json`](Self::json) of a [trained](Self::fit) tokenizer.
     ///
     /// # Errors
     /// A file that cannot be read or is not such a tokenizer.
-    pub fn read(path: &Path) -> Result<Self, Error> {
-        let tokenizer = Tokenizer::from_file(path).map_err(|e| Error::file(path, e))?;
+    pub fn read_trained(path: &Path) -> Result<Self, Error> {
+        let (tokenizer, json) = parsed(path)?;
+        Self::trained(tokenizer, path, json)
+    }
+
+    /// The file does not say that a text starts with `[CLS]`.
+    fn trained(
+        mut tokenizer: tokenizers::Tokenizer,
+        path: &Path,
+        json: String,
+    ) -> Result<Self, Error> {
         for (id, token) in SPECIAL.iter().enumerate() {
             if tokenizer.token_to_id(token) != Some(id as u32) {
                 return Err(Error::file(path, format!("token {id} is not {token}")));
             }
         }
-        Ok(Self { tokenizer })
+        let mut first = TemplateProcessing::builder();
+        first.try_single("[CLS] $A").map_err(Error::Tokenizer)?;
+        let first = first.special_tokens(vec![("[CLS]", CLS)]).build();
+        let first = first.map_err(|e| Error::Tokenizer(e.to_string()))?;
+        tokenizer.with_post_processor(Some(first));
+        Self::checked(tokenizer, path, json)
     }
-}
-
-fn fail(error: tokenizers::Error) -> Error {
-    Error::Tokenizer(error.to_string())
 }

@@ -5,7 +5,7 @@ use burn::optim::{GradientsParams, SgdConfig};
 use burn::tensor::{Device, Tensor};
 use dsokr_basis::random::generator;
 use dsokr_nn::bag::{BagBeside, NgramConfig, NgramKind, SparseRow, TfIdf};
-use dsokr_nn::transformer::Tokens;
+use dsokr_nn::pretrained::Tokenizer;
 use dsokr_nn::{
     Encoder, Error, Mlp, MlpConfig, Model, NgramBag, NgramBagConfig, Pass, Pooling, TokenIds,
     TokenIdsBuilder, Transformer, TransformerConfig, contract, init, parameters,
@@ -64,7 +64,7 @@ fn transformer(pooling: Pooling) -> (Transformer, Vec<TokenIds>) {
         pooling,
         ..TransformerConfig::default()
     };
-    let tokens = Tokens::fit(&config.tokens, TEXTS.into_iter()).unwrap();
+    let tokens = Tokenizer::fit(&config.tokens, TEXTS.into_iter()).unwrap();
     let encode = |text: &&str| tokens.encode(text, config.max_length).unwrap().0.into();
     let ids = TEXTS.iter().map(encode).collect();
     let mut random = generator(2, "test", 0);

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use dsokr_basis::random::generator;
 use dsokr_nn::fused::{
-    Sequences, SparseBatch, attention, attention_first, bag, linear, linear_gelu, product,
-    residual_norm,
+    Attention, Sequences, SparseBatch, attention, attention_first, bag, linear, linear_gelu,
+    product, residual_norm,
 };
 use dsokr_nn::{Dropout, Pass, Precision, RowGradient, init};
 use half::bf16;
@@ -104,15 +104,25 @@ fn linear_operations_and_norms_agree() {
     }
 }
 
+fn own(
+    sequences: &Arc<Sequences>,
+    heads: usize,
+    precision: Precision,
+    dropout: Option<Dropout>,
+) -> Attention {
+    Attention { sequences: sequences.clone(), heads, dropout, precision }
+}
+
 #[test]
 fn attention_agrees() {
     for (dropout, sequences) in dropouts().into_iter().flat_map(|d| layouts().map(|s| (d, s))) {
         let (texts, rows) = (sequences.texts(), sequences.rows());
         for (heads, d) in [(1, 4), (3, 24), (4, 64)] {
-            inputs([[rows, 3 * d]], [])
-                .agree("attention", |[qkv], []| attention(qkv, &sequences, heads, FULL, dropout));
+            inputs([[rows, 3 * d]], []).agree("attention", |[qkv], []| {
+                attention(qkv, own(&sequences, heads, FULL, dropout))
+            });
             inputs([[texts, d], [rows, 2 * d]], []).agree("first", |[q, kv], []| {
-                attention_first(q, kv, &sequences, heads, FULL, dropout)
+                attention_first(q, kv, own(&sequences, heads, FULL, dropout))
             });
         }
     }
@@ -177,12 +187,12 @@ fn bfloat16_operations_are_near_those_in_32_bits() {
         let (heads, d) = (3, 24);
         let all = inputs([[sequences.rows(), 3 * d]], []);
         near("attention", 2, |by| {
-            all.outcome(DType::F32, |[qkv], []| attention(qkv, &sequences, heads, by, dropout))
+            all.outcome(DType::F32, |[qkv], []| attention(qkv, own(&sequences, heads, by, dropout)))
         });
         let first = inputs([[sequences.texts(), d], [sequences.rows(), 2 * d]], []);
         near("first", 1, |by| {
             first.outcome(DType::F32, |[q, kv], []| {
-                attention_first(q, kv, &sequences, heads, by, dropout)
+                attention_first(q, kv, own(&sequences, heads, by, dropout))
             })
         });
     }
@@ -257,7 +267,8 @@ fn softmax_has_the_relative_error_of_its_exponential() {
     let kv = x.iter().flat_map(|&x| [x, 1.0, 0.0, 0.0]).collect();
     let kv = TensorData::new::<f32, _>(kv, [2 * x.len(), 2]);
     let kv = Tensor::<2>::from_data(kv, &Device::flex());
-    let found = host(attention_first(column(vec![1.0; x.len()]), kv, &sequences, 1, FULL, None));
+    let found =
+        host(attention_first(column(vec![1.0; x.len()]), kv, own(&sequences, 1, FULL, None)));
     for (x, found) in x.into_iter().zip(found) {
         let exact = f64::from(x).exp() / (1.0 + f64::from(x).exp());
         let error = (f64::from(found) - exact).abs() / exact;
@@ -298,7 +309,7 @@ fn results_are_the_same_bit_for_bit_whatever_the_number_of_threads() {
         let drop = |site| Pass::train(5).dropout(site, 0.1);
         inputs.outcome(DType::F32, |[x, w1, w2], [b1, b2, bias, gamma, beta]| {
             let qkv = linear(x.clone(), w1, b1, precision);
-            let context = attention(qkv, &sequences, heads, precision, drop(1));
+            let context = attention(qkv, own(&sequences, heads, precision, drop(1)));
             let inner = linear_gelu(context, w2.clone(), b2, precision, drop(2));
             let inner = product(inner, w2, precision);
             residual_norm(x, inner, [bias, gamma, beta], 1e-12, drop(3))
@@ -326,7 +337,7 @@ fn evaluation_without_autodiff_gives_the_same_values() {
             let y = linear_gelu(x.clone(), w, b.clone(), FULL, dropout);
             let normal =
                 residual_norm(y.clone(), y.clone(), [(); 3].map(|()| b.clone()), 1e-12, dropout);
-            [y, normal, attention(x, &sequences, 4, FULL, dropout)].map(host)
+            [y, normal, attention(x, own(&sequences, 4, FULL, dropout))].map(host)
         };
         let recorded = values(leaf(&x, DType::F32), leaf(&w, DType::F32), leaf(&b, DType::F32));
         let plain = values(x.clone(), w.clone(), b.clone());

@@ -5,7 +5,8 @@ use burn::optim::GradientsParams;
 use burn::tensor::Device;
 use dsokr_basis::random::generator;
 use dsokr_nn::fused::Sequences;
-use dsokr_nn::transformer::{Architecture, Body, TokenKind, Tokens, TokensConfig};
+use dsokr_nn::pretrained::Tokenizer;
+use dsokr_nn::transformer::{Architecture, Body, TokenKind, TokensConfig};
 use dsokr_nn::{Pass, Pooling, Precision, parameters};
 
 use crate::host;
@@ -136,7 +137,7 @@ fn frozen_layers_get_no_gradient_and_the_others_the_same() {
 #[test]
 fn characters_keep_their_case() {
     let config = TokensConfig { kind: TokenKind::Characters, vocabulary: 100, lowercase: false };
-    let tokens = Tokens::fit(&config, ["CCO", "c1ccccc1"].into_iter()).unwrap();
+    let tokens = Tokenizer::fit(&config, ["CCO", "c1ccccc1"].into_iter()).unwrap();
     // [PAD] [UNK] [CLS] and the alphabet {1, C, O, c}
     assert_eq!(tokens.vocabulary(), 7);
     let (upper, _) = tokens.encode("CC", 16).unwrap();
@@ -148,7 +149,8 @@ fn characters_keep_their_case() {
 #[test]
 fn byte_pairs_learn_frequent_words_and_texts_are_cut() {
     let config = TokensConfig { vocabulary: 60, ..TokensConfig::default() };
-    let tokens = Tokens::fit(&config, ["methyl ester", "Methyl ether", "methyl amine"].into_iter());
+    let tokens =
+        Tokenizer::fit(&config, ["methyl ester", "Methyl ether", "methyl amine"].into_iter());
     let tokens = tokens.unwrap();
     let (ids, cut) = tokens.encode("METHYL", 16).unwrap();
     assert_eq!((ids.len(), cut), (2, false));
@@ -159,12 +161,12 @@ fn byte_pairs_learn_frequent_words_and_texts_are_cut() {
 #[test]
 fn training_is_deterministic_and_json_gives_back_the_same_ids() {
     let texts = ["a long chain fatty acid", "the methyl ester of a fatty acid"];
-    let fit = || Tokens::fit(&TokensConfig::default(), texts.into_iter()).unwrap();
-    let json = fit().to_json().unwrap();
-    assert_eq!(json, fit().to_json().unwrap());
+    let fit = || Tokenizer::fit(&TokensConfig::default(), texts.into_iter()).unwrap();
+    let json = fit().json;
+    assert_eq!(json, fit().json);
     let file = std::env::temp_dir().join(format!("dsokr-tokens-{}.json", std::process::id()));
     std::fs::write(&file, &json).unwrap();
-    let read = Tokens::read(&file).unwrap();
+    let read = Tokenizer::read_trained(&file).unwrap();
     std::fs::remove_file(&file).unwrap();
     let text = "a methyl fatty chain, unseen ω";
     assert_eq!(read.encode(text, 64).unwrap(), fit().encode(text, 64).unwrap());

@@ -1,27 +1,24 @@
-use std::path::{Path, PathBuf};
+//! Tokenizers: texts become ids.
+
+use std::path::Path;
 
 use dsokr_basis::store::read_text;
-use serde_json::{Map, Value};
-use tokenizers::models::wordpiece::WordPiece;
-use tokenizers::normalizers::{BertNormalizer, Precompiled};
-use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
-use tokenizers::processors::bert::BertProcessing;
-use tokenizers::{AddedToken, PostProcessor, TruncationDirection};
+use serde_json::Value;
+use tokenizers::normalizers::Precompiled;
+use tokenizers::{PostProcessor, TruncationDirection};
 
-use super::config::JsonFile;
 use crate::Error;
 use crate::error::check;
 
-/// The tokenizer of a pretrained encoder.
+/// A tokenizer: that of a pretrained encoder, or one that was trained on texts
+/// ([`TokensConfig`](crate::transformer::TokensConfig)).
 ///
-/// Ids are those of Hugging Face's tokenizers, with the special tokens at both ends. Padding and
+/// Ids are those of Hugging Face's tokenizers, with the special tokens at the ends. Padding and
 /// truncation of a tokenizer.json are switched off: batches need no padding, and
 /// [`encode`](Self::encode) truncates texts itself and reports it.
 #[derive(Clone, Debug)]
 pub struct Tokenizer {
     inner: tokenizers::Tokenizer,
-    /// The file that it was read from.
-    pub(super) path: PathBuf,
     /// The tokenizer.json as read, or its equivalent for a vocab.txt.
     pub json: String,
     /// Number of special tokens that are added to every text.
@@ -35,86 +32,16 @@ impl Tokenizer {
     /// A file that cannot be read or is not a tokenizer; special tokens that are not in the vocabulary,
     /// or no special token at all, so that an empty text would have no token.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let json = read_text(path).map_err(|e| Error::file(path, e))?;
-        let not_one = |e: tokenizers::Error| Error::file(path, format!("not a tokenizer: {e}"));
-        // first, because the library panics at some damaged files
-        check_file(path, &json)?;
-        let inner = json.parse().map_err(not_one)?;
+        let (inner, json) = parsed(path)?;
         Self::checked(inner, path, json)
     }
 
-    /// Reads a WordPiece vocabulary with one token per line, as BERT's tokenizer does.
-    ///
-    /// Texts are cleaned of control characters, lower-cased, stripped of accents, split at spaces,
-    /// punctuation and Chinese characters, and enclosed in `[CLS]` and `[SEP]`. A
-    /// tokenizer_config.json beside the vocabulary may say otherwise: `do_lower_case` (default
-    /// true), `strip_accents` (default: as `do_lower_case`), `tokenize_chinese_chars` (default
-    /// true), `unk_token`, `cls_token`, `sep_token`, `pad_token`, `mask_token`. `word_pieces` says what it is without a
-    /// `tokenizer_class`.
-    pub(super) fn from_vocabulary(path: &Path, word_pieces: bool) -> Result<Self, Error> {
-        let settings = path.with_file_name("tokenizer_config.json");
-        let keys = match settings.exists() {
-            true => JsonFile::read(&settings)?,
-            false => JsonFile { path: settings, json: Map::new() },
-        };
-        match keys.json.get("tokenizer_class").map(|class| class.as_str().unwrap_or_default()) {
-            Some("BertTokenizer" | "BertTokenizerFast") => {}
-            None if word_pieces => {}
-            _ => {
-                let allowed = "\"BertTokenizer\" or \"BertTokenizerFast\", unless there is a \
-                               tokenizer.json";
-                return Err(keys.refuse("tokenizer_class", allowed));
-            }
-        }
-
-        let text = read_text(path).map_err(|e| Error::file(path, e))?;
-        let library = |e: tokenizers::Error| Error::file(path, e);
-        // empty lines at the end are not tokens: the model would lack vectors for them
-        let lines = text.trim_end_matches(['\n', '\r']).as_bytes();
-        let vocabulary = WordPiece::read_bytes(lines).map_err(library)?;
-        let special = |key: &str, default: &str| {
-            let allowed = "a string, or an object with the string `content`";
-            keys.value(key, Some(default.to_owned()), allowed, |value| match value {
-                Value::Null => Some(default.to_owned()),
-                Value::String(token) => Some(token.clone()),
-                other => other.get("content")?.as_str().map(str::to_owned),
-            })
-        };
-        let required = |key: &str, default: &str| {
-            let token = special(key, default)?;
-            match vocabulary.get(&token) {
-                Some(id) => Ok((token, *id)),
-                None => Err(Error::file(path, format!("the vocabulary has no {key} `{token}`"))),
-            }
-        };
-        let (unknown, _) = required("unk_token", "[UNK]")?;
-        let (first, last) = (required("cls_token", "[CLS]")?, required("sep_token", "[SEP]")?);
-        let (pad, mask) = (special("pad_token", "[PAD]")?, special("mask_token", "[MASK]")?);
-        let known: Vec<AddedToken> = [&pad, &unknown, &first.0, &last.0, &mask]
-            .into_iter()
-            .filter(|token| vocabulary.contains_key(*token))
-            .map(|token| AddedToken::from(token.as_str(), true))
-            .collect();
-        let lowercase = keys.flag("do_lower_case", true)?;
-        let chinese = keys.flag("tokenize_chinese_chars", true)?;
-        let accents = keys.value("strip_accents", Some(None), "true or false", |value| {
-            if value.is_null() { Some(None) } else { value.as_bool().map(Some) }
-        })?;
-
-        let model = WordPiece::builder().vocab(vocabulary).unk_token(unknown);
-        let model = model.build().map_err(library)?;
-        let mut inner = tokenizers::Tokenizer::new(model);
-        let normalizer = BertNormalizer::new(true, chinese, accents, lowercase);
-        inner.with_normalizer(Some(normalizer)).map_err(library)?;
-        inner.with_pre_tokenizer(Some(BertPreTokenizer));
-        inner.with_post_processor(Some(BertProcessing::new(last, first)));
-        inner.with_decoder(Some(tokenizers::decoders::wordpiece::WordPiece::default()));
-        inner.add_special_tokens(known).map_err(library)?;
-        let json = inner.to_string(true).map_err(library)?;
-        Self::checked(inner, path, json)
-    }
-
-    fn checked(mut inner: tokenizers::Tokenizer, path: &Path, json: String) -> Result<Self, Error> {
+    /// A tokenizer with its own post-processor; errors name `path`.
+    pub(crate) fn checked(
+        mut inner: tokenizers::Tokenizer,
+        path: &Path,
+        json: String,
+    ) -> Result<Self, Error> {
         let fail = |message: String| Err(Error::file(path, message));
         let library = |e: tokenizers::Error| Error::file(path, e);
         inner.with_truncation(None).map_err(library)?.with_padding(None);
@@ -139,7 +66,7 @@ impl Tokenizer {
             );
         }
         let special_tokens = inner.get_post_processor().map_or(0, |post| post.added_tokens(false));
-        Ok(Self { inner, path: path.to_path_buf(), json, special_tokens })
+        Ok(Self { inner, json, special_tokens })
     }
 
     /// Number of rows that a table of token vectors needs: the largest id plus one.
@@ -153,24 +80,32 @@ impl Tokenizer {
     /// # Errors
     /// A `max_length` without room for a token with the special ones; [`Error::Tokenizer`].
     pub fn encode(&self, text: &str, max_length: usize) -> Result<(Vec<u32>, bool), Error> {
-        let fail = |e: tokenizers::Error| Error::Tokenizer(e.to_string());
         let room = self.room(max_length)?;
-        let mut encoding = self.inner.encode_fast(text, false).map_err(fail)?;
+        let mut encoding = self.inner.encode_fast(text, false)?;
         let cut = encoding.len() > room;
         if cut {
             encoding.truncate(room, 0, TruncationDirection::Right);
             encoding.take_overflowing();
         }
-        let encoding = self.inner.post_process(encoding, None, true).map_err(fail)?;
+        let encoding = self.inner.post_process(encoding, None, true)?;
         Ok((encoding.get_ids().to_vec(), cut))
     }
 
     /// Number of tokens, at least one, that the special ones leave of `max_length`.
-    pub(super) fn room(&self, max_length: usize) -> Result<usize, Error> {
+    pub(crate) fn room(&self, max_length: usize) -> Result<usize, Error> {
         let allowed = format!("at least {}, with the special tokens", self.special_tokens + 1);
         check(max_length > self.special_tokens, "max_length", max_length, allowed)?;
         Ok(max_length - self.special_tokens)
     }
+}
+
+/// A tokenizer.json as the library reads it, and its text.
+pub(crate) fn parsed(path: &Path) -> Result<(tokenizers::Tokenizer, String), Error> {
+    let json = read_text(path).map_err(|e| Error::file(path, e))?;
+    // first, because the library panics at some damaged files
+    check_file(path, &json)?;
+    let not_one = |e: tokenizers::Error| Error::file(path, format!("not a tokenizer: {e}"));
+    Ok((json.parse().map_err(not_one)?, json))
 }
 
 /// The most times that a normalizer may make a text longer.
