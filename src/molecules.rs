@@ -40,7 +40,7 @@ const WORK: u64 = 20_000_000;
 /// Its limit in states, which are the same on every machine.
 fn limit(a: &Graph, b: &Graph) -> Limit {
     let atoms = a.len().max(b.len()).max(1) as u64;
-    Limit::NONE.states((WORK / atoms.saturating_pow(3)).max(1))
+    Limit { states: Some((WORK / atoms.saturating_pow(3)).max(1)), time: None }
 }
 
 /// Graph edit distances, with unit costs, of the first candidates from the true molecules.

@@ -99,7 +99,7 @@ impl From<dsokr_molecule::Error> for Failure {
         let message = error.to_string();
         match error {
             Error::Rows(error) => error.into(),
-            Error::Io { path, .. } | Error::File { path, .. } => Self::file(&path, message),
+            Error::File { path, .. } => Self::file(&path, message),
             // SMILES, edges, labels and settings
             _ => Self::Argument(message),
         }

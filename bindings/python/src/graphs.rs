@@ -108,15 +108,11 @@ pub fn edit_distances(
     states: Option<u64>,
     seconds: Option<f64>,
 ) -> PyResult<Vec<(usize, usize, Vec<Option<usize>>, u64)>> {
-    let mut limit = Limit::NONE;
-    if let Some(states) = states {
-        limit = limit.states(states);
-    }
-    if let Some(seconds) = seconds {
-        let time = Duration::try_from_secs_f64(seconds)
-            .map_err(|error| Failure::argument("max_seconds", format!("{seconds}: {error}")))?;
-        limit = limit.time(time);
-    }
+    let time = |seconds: f64| {
+        Duration::try_from_secs_f64(seconds)
+            .map_err(|error| Failure::argument("max_seconds", format!("{seconds}: {error}")))
+    };
+    let limit = Limit { states, time: seconds.map(time).transpose()? };
     let pairs: Vec<_> = pairs.iter().map(|(a, b)| (&a.get().inner, &b.get().inner)).collect();
     // one at a time: hard pairs take a thousand times as long as easy ones
     let found: Vec<EditDistance> = work(py, || {

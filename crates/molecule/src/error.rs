@@ -23,15 +23,7 @@ pub enum Error {
         /// What is wrong.
         message: String,
     },
-    /// A file that the operating system refuses to read.
-    #[error("{}: {}", path.display(), refusal(source))]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What the operating system said.
-        source: std::io::Error,
-    },
-    /// A file that does not hold what it must.
+    /// A file that the operating system refuses to read, or that does not hold what it must.
     #[error("{}{place}: {message}", path.display())]
     File {
         /// The file.
@@ -58,20 +50,17 @@ pub enum Error {
     Rows(#[from] dsokr_basis::Error),
 }
 
-fn refusal(source: &std::io::Error) -> String {
-    match source.kind() {
-        std::io::ErrorKind::NotFound => "no such file".to_owned(),
-        _ => format!("cannot be read: {source}"),
-    }
-}
-
 impl Error {
     pub(crate) fn smiles(position: usize, message: impl Into<String>) -> Self {
         Self::Smiles { position, message: message.into() }
     }
 
+    /// A file that the operating system refuses to read.
     pub(crate) fn io(path: &Path, source: std::io::Error) -> Self {
-        Self::Io { path: path.to_owned(), source }
+        match source.kind() {
+            std::io::ErrorKind::NotFound => Self::file(path, "no such file"),
+            _ => Self::file(path, format!("cannot be read: {source}")),
+        }
     }
 
     /// What is wrong with a whole file.

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::HashedFeatures;
 use super::morgan::combine;
-use crate::molecule::{BondOrder, Element, Molecule};
+use crate::graph::{Distances, Graph};
+use crate::molecule::{Bond, BondOrder, Element, Molecule};
 
 /// Lengths of carbon chains outside rings, as hashed features: what names of chains say (docosanoic acid,
 /// 3-hydroxy-, 13Z-) and fingerprints of a small radius cannot see.
@@ -42,8 +43,6 @@ impl Default for Chains {
 }
 
 impl HashedFeatures for Chains {
-    const NAME: &'static str = "chains";
-
     fn width(&self) -> usize {
         self.width
     }
@@ -88,40 +87,37 @@ struct Forest<'a> {
     molecule: &'a Molecule,
     /// Which atoms they are.
     chain: Vec<bool>,
+    /// Their bonds to one another, but for dative ones.
+    joined: Graph,
 }
 
 impl<'a> Forest<'a> {
     fn of(molecule: &'a Molecule) -> Self {
         let atoms = molecule.atoms().iter().zip(molecule.in_ring());
-        let chain = atoms.map(|(atom, in_ring)| atom.element == Element::C && !in_ring).collect();
-        Self { molecule, chain }
+        let chain: Vec<bool> =
+            atoms.map(|(atom, in_ring)| atom.element == Element::C && !in_ring).collect();
+        let own = |bond: &&Bond| {
+            bond.order != BondOrder::Dative && bond.atoms.iter().all(|&end| chain[end])
+        };
+        let edges =
+            molecule.bonds().iter().filter(own).map(|bond| (bond.atoms[0], bond.atoms[1], 0));
+        // a molecule has no loops and no two bonds between the same atoms
+        let joined = Graph::new(vec![0; chain.len()], &edges.collect::<Vec<_>>())
+            .unwrap_or_else(|error| unreachable!("{error}"));
+        Self { molecule, chain, joined }
     }
 
-    /// Neighbours of an atom that are carbons of its chain, joined by any bond but a dative one.
+    /// Neighbours of an atom that are carbons of its chain.
     fn onward(&self, atom: usize) -> impl Iterator<Item = usize> + '_ {
-        let around = self.molecule.around(atom);
-        let joined =
-            around.filter(|&(end, bond)| self.chain[end] && bond.order != BondOrder::Dative);
-        joined.map(|(end, _)| end)
+        self.joined.arcs(atom).iter().map(|arc| arc.node)
     }
 
     /// Number of carbons on the longest path that starts at an atom and does not visit another one.
     /// No atom is visited twice, so the walk ends even in a cycle that perception does not count as a ring.
     fn reach(&self, start: usize, away: usize) -> usize {
-        let mut seen = vec![false; self.chain.len()];
-        (seen[start], seen[away]) = (true, true);
-        let (mut front, mut length) = (vec![start], 0);
-        while !front.is_empty() {
-            length += 1;
-            let mut next = Vec::new();
-            for onward in front.into_iter().flat_map(|atom| self.onward(atom)) {
-                if !std::mem::replace(&mut seen[onward], true) {
-                    next.push(onward);
-                }
-            }
-            front = next;
-        }
-        length
+        let mut search = Distances::new(&self.joined);
+        search.search(&self.joined, start, usize::MAX, |atom| atom != away);
+        1 + search.reached().last().and_then(|&last| search.of(last)).unwrap_or(0)
     }
 
     /// Whether an atom is a CH₂ group within a chain or at its rim.

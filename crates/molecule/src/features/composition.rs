@@ -53,10 +53,6 @@ impl Composition {
 }
 
 impl MoleculeFeatures for Composition {
-    fn validate(&self) -> Result<(), Error> {
-        Ok(())
-    }
-
     fn counts(&self, molecules: &[Molecule]) -> Result<SparseRows, Error> {
         let groups = ELEMENTS + BONDS.len();
         let whole = groups + FunctionalGroup::ALL.len();

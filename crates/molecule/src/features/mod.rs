@@ -38,10 +38,6 @@ pub use stereo::Stereo;
 /// struct Size;
 ///
 /// impl MoleculeFeatures for Size {
-///     fn validate(&self) -> Result<(), Error> {
-///         Ok(())
-///     }
-///
 ///     fn counts(&self, molecules: &[Molecule]) -> Result<SparseRows, Error> {
 ///         let row = |molecule: &Molecule| [(0, molecule.atoms().len() as f32)];
 ///         Ok(SparseRows::from_rows(1, molecules.iter().map(row))?)
@@ -53,11 +49,13 @@ pub use stereo::Stereo;
 /// # Ok::<(), Error>(())
 /// ```
 pub trait MoleculeFeatures {
-    /// Checks the parameters.
+    /// Checks the parameters; by default there is nothing to check.
     ///
     /// # Errors
     /// [`Error::Parameter`] for one that is out of range.
-    fn validate(&self) -> Result<(), Error>;
+    fn validate(&self) -> Result<(), Error> {
+        Ok(())
+    }
 
     /// One row of counts a molecule.
     ///
@@ -85,9 +83,6 @@ pub trait MoleculeFeatures {
 ///
 /// The column of a feature is its code modulo the width. Each implementation is a [`MoleculeFeatures`].
 pub trait HashedFeatures: Sync {
-    /// The featurizer's name, for messages.
-    const NAME: &'static str;
-
     /// Number of columns, at least 1.
     fn width(&self) -> usize;
 
@@ -98,7 +93,7 @@ pub trait HashedFeatures: Sync {
 impl<F: HashedFeatures> MoleculeFeatures for F {
     fn validate(&self) -> Result<(), Error> {
         match self.width() {
-            0 => Err(Error::parameter(F::NAME, "width", 0, "at least 1")),
+            0 => Err(Error::parameter("hashed features", "width", 0, "at least 1")),
             _ => Ok(()),
         }
     }

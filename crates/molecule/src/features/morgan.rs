@@ -52,8 +52,6 @@ impl Default for Morgan {
 }
 
 impl HashedFeatures for Morgan {
-    const NAME: &'static str = "morgan";
-
     fn width(&self) -> usize {
         self.width
     }

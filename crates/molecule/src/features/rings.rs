@@ -46,8 +46,6 @@ impl Default for Rings {
 }
 
 impl HashedFeatures for Rings {
-    const NAME: &'static str = "rings";
-
     fn width(&self) -> usize {
         self.width
     }
@@ -225,8 +223,6 @@ impl Default for Components {
 }
 
 impl HashedFeatures for Components {
-    const NAME: &'static str = "components";
-
     fn width(&self) -> usize {
         self.width
     }

@@ -45,8 +45,6 @@ impl Default for Stereo {
 }
 
 impl HashedFeatures for Stereo {
-    const NAME: &'static str = "configurations";
-
     fn width(&self) -> usize {
         self.width
     }

@@ -231,24 +231,16 @@ fn part(instance: &Instance, columns: &[usize], row: usize, other: usize) -> i64
 /// states, and within a state for graphs of more than 128 nodes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Limit {
-    states: Option<u64>,
-    time: Option<Duration>,
+    /// At most so many states, which are partial assignments that a bound is computed for. There is
+    /// always one, that of no node assigned.
+    pub states: Option<u64>,
+    /// At most about so long for a pair.
+    pub time: Option<Duration>,
 }
 
 impl Limit {
     /// None: search until the distance is known.
     pub const NONE: Self = Self { states: None, time: None };
-
-    /// At most so many states, which are partial assignments that a bound is computed for. There is
-    /// always one, that of no node assigned.
-    pub fn states(self, states: u64) -> Self {
-        Self { states: Some(states), ..self }
-    }
-
-    /// At most about so long for a pair.
-    pub fn time(self, time: Duration) -> Self {
-        Self { time: Some(time), ..self }
-    }
 }
 
 /// States between two looks at the clock.

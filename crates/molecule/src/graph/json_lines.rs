@@ -6,7 +6,7 @@ use std::path::Path;
 
 use dsokr_basis::store::open_input;
 use serde::Serialize;
-use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
+use serde::de::{self, Deserialize, Deserializer, Visitor};
 
 use super::{Graph, MAX_EDGES, MAX_LINE, MAX_NODES, NamedGraph, label};
 use crate::Error;
@@ -32,7 +32,7 @@ use crate::Error;
 /// [`MAX_EDGES`] edges, a line at most [`MAX_LINE`] bytes.
 ///
 /// # Errors
-/// [`Error::Io`] from reading a file; [`Error::File`], with the line, for what it must not hold.
+/// [`Error::File`] for a file that cannot be read, and with the line for what it must not hold.
 pub fn read_json_lines(path: &Path) -> Result<Vec<NamedGraph>, Error> {
     let file = open_input(path).map_err(|error| Error::io(path, error))?;
     parse_json_lines(BufReader::new(file), path)
@@ -92,14 +92,15 @@ fn parse(text: &[u8], path: &Path, line: usize) -> Result<NamedGraph, Error> {
     super::check_size(path, line, "nodes", row.nodes.len(), MAX_NODES)?;
     super::check_size(path, line, "edges", row.edges.len(), MAX_EDGES)?;
     let labels = row.nodes.iter().map(Label::value).collect();
-    let edges: Vec<_> = row.edges.iter().map(|Edge(a, b, label)| (*a, *b, label.value())).collect();
+    let edges: Vec<_> =
+        row.edges.iter().map(|Edge(a, b, label, ())| (*a, *b, label.value())).collect();
     let graph = Graph::new(labels, &edges).map_err(|e| Error::line(path, line, e.to_string()))?;
     let id = row.id.map_or_else(|| line.to_string(), |Id(id)| id);
     let text = |label| match label {
         Label::Text(text) => Some((super::label(&text), text)),
         Label::Number(_) => None,
     };
-    let all = row.nodes.into_iter().chain(row.edges.into_iter().map(|Edge(.., label)| label));
+    let all = row.nodes.into_iter().chain(row.edges.into_iter().map(|Edge(_, _, label, ())| label));
     Ok(NamedGraph { id, graph, class: None, texts: all.filter_map(text).collect() })
 }
 
@@ -125,7 +126,7 @@ impl NamedGraph {
             Some(text) => Label::Text(text.clone()),
             None => Label::Number(label),
         };
-        let edge = |(a, b, own): (usize, usize, u64)| Edge(a, b, label(&own));
+        let edge = |(a, b, own): (usize, usize, u64)| Edge(a, b, label(&own), ());
         let nodes = self.graph.labels().iter().map(label).collect();
         let line = Row { id: None, nodes, edges: self.graph.edges().map(edge).collect() };
         // texts and numbers can always be written
@@ -163,8 +164,23 @@ impl Label {
     }
 }
 
-#[derive(Serialize)]
-struct Edge(usize, usize, Label);
+#[derive(Serialize, serde::Deserialize)]
+#[serde(expecting = "an edge, [node, node] or [node, node, label]")]
+struct Edge(
+    usize,
+    usize,
+    #[serde(default = "unlabelled")] Label,
+    #[serde(skip_serializing, default, deserialize_with = "too_long")] (),
+);
+
+fn unlabelled() -> Label {
+    Label::Number(0)
+}
+
+/// Refuses what follows the label.
+fn too_long<'de, D: Deserializer<'de>>(_: D) -> Result<(), D::Error> {
+    Err(de::Error::invalid_length(4, &"an edge, [node, node] or [node, node, label]"))
+}
 
 /// Reads a text or a whole number, each in its way; `what` says what it stands for.
 struct TextOrNumber<T> {
@@ -202,30 +218,5 @@ impl<'de> Deserialize<'de> for Label {
         let text = |text: &str| Label::Text(text.to_owned());
         let number = |number: i128| Label::Number(number as u64);
         deserializer.deserialize_any(TextOrNumber { what: "a label", text, number })
-    }
-}
-
-impl<'de> Deserialize<'de> for Edge {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct List;
-        impl<'de> Visitor<'de> for List {
-            type Value = Edge;
-            fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-                formatter.write_str("an edge, [node, node] or [node, node, label]")
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Edge, A::Error> {
-                let mut node = |place| {
-                    let node = list.next_element::<usize>()?;
-                    node.ok_or_else(|| de::Error::invalid_length(place, &self))
-                };
-                let (a, b) = (node(0)?, node(1)?);
-                let label = list.next_element::<Label>()?.unwrap_or(Label::Number(0));
-                if list.next_element::<serde::de::IgnoredAny>()?.is_some() {
-                    return Err(de::Error::invalid_length(4, &self));
-                }
-                Ok(Edge(a, b, label))
-            }
-        }
-        deserializer.deserialize_seq(List)
     }
 }

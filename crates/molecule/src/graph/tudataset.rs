@@ -1,7 +1,6 @@
 //! Graphs in the text layout of the TUDataset collection (Morris et al. 2020).
 
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::{Graph, MAX_EDGES, MAX_NODES, NamedGraph, check_size, empty};
@@ -33,13 +32,11 @@ const SHOWN: usize = 60;
 /// [`MAX_EDGES`] edges. Blank lines may only end a file, whose last line needs no line break.
 ///
 /// # Errors
-/// [`Error::Io`] from reading a file; [`Error::File`], with the line, for what it must not hold.
+/// [`Error::File`] for a file that cannot be read, and with the line for what it must not hold.
 pub fn read_tudataset(folder: &Path, name: &str) -> Result<Vec<NamedGraph>, Error> {
-    let read = |file: &str| Lines::read(folder.join(format!("{name}_{file}.txt")));
-    let optional = |file: &str| match read(file) {
-        Err(Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => Ok(None),
-        read => read.map(Some),
-    };
+    let path = |file: &str| folder.join(format!("{name}_{file}.txt"));
+    let read = |file: &str| Lines::read(path(file));
+    let optional = |file: &str| path(file).exists().then(|| read(file)).transpose();
     let file = read("A")?;
     let classes = optional("graph_labels")?;
     let class_of = classes.as_ref().map(Lines::numbers).transpose()?;

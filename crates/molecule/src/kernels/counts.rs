@@ -191,11 +191,7 @@ pub(super) fn core(graph: &Graph, base: &GraphKernel, prefix: u64, counts: &mut 
     for core in 0..=cores.iter().copied().max().unwrap_or(0) {
         let prefix = mix(prefix, core as u64);
         let keep: Vec<bool> = cores.iter().map(|&own| own >= core).collect();
-        if keep.contains(&false) {
-            base.count(&graph.induced(&keep), prefix, counts);
-        } else {
-            base.count(graph, prefix, counts);
-        }
+        base.count(&graph.induced(&keep), prefix, counts);
     }
 }
 

@@ -9,7 +9,7 @@ use super::counts::Counts;
 use crate::Error;
 use crate::graph::Graph;
 
-/// Graphs whose features one task counts.
+/// Graphs whose features one task counts, at least.
 const CHUNK: usize = 256;
 
 /// A graph kernel's features with a column each, fitted on some graphs.
@@ -54,13 +54,19 @@ impl GraphVocabulary {
         graphs: &[G],
     ) -> Result<(Self, SparseRows), Error> {
         kernel.validate()?;
-        let counted: Vec<Rows<u64>> =
-            graphs.par_chunks(CHUNK).map(|graphs| Rows::count(&kernel, graphs)).collect();
-        let features =
-            counted.par_iter().map(|chunk| distinct(chunk.columns.clone())).reduce(Vec::new, union);
+        let count = |counts: &mut Counts, graph: &G| kernel.counted(graph.borrow(), counts);
+        let counted: Vec<_> =
+            graphs.par_iter().with_min_len(CHUNK).map_init(Counts::default, count).collect();
+        let features = counted.par_chunks(CHUNK).map(|rows| {
+            let mut features: Vec<u64> = rows.iter().flatten().map(|entry| entry.0).collect();
+            features.sort_unstable();
+            features.dedup();
+            features
+        });
+        let features = features.reduce(Vec::new, union);
         let vocabulary = Self::checked(kernel, features, graphs.len())?;
-        let rows =
-            vocabulary.assemble(counted.into_par_iter().map(|rows| vocabulary.numbered(rows)))?;
+        let rows: Vec<_> = counted.into_par_iter().map(|row| vocabulary.numbered(row)).collect();
+        let rows = SparseRows::from_rows(vocabulary.width(), rows)?;
         Ok((vocabulary, rows))
     }
 
@@ -113,48 +119,29 @@ impl GraphVocabulary {
     /// # Errors
     /// [`Error::Rows`], which a fitted vocabulary does not cause.
     pub fn rows<G: Borrow<Graph> + Sync>(&self, graphs: &[G]) -> Result<SparseRows, Error> {
-        let parts = |graphs| self.numbered(Rows::count(&self.kernel, graphs));
-        self.assemble(graphs.par_chunks(CHUNK).map(parts))
+        let row = |counts: &mut Counts, graph: &G| {
+            self.numbered(self.kernel.counted(graph.borrow(), counts))
+        };
+        let rows: Vec<_> =
+            graphs.par_iter().with_min_len(CHUNK).map_init(Counts::default, row).collect();
+        Ok(SparseRows::from_rows(self.width(), rows)?)
     }
 
-    /// The rows of a chunk of graphs, with the numbers of columns in the place of features.
-    fn numbered(&self, chunk: Rows<u64>) -> Rows<u32> {
-        let mut rows = Rows::default();
-        let mut start = 0;
-        for end in chunk.ends {
-            let mut outside = 0.0f64;
-            for (&feature, &value) in
-                chunk.columns[start..end].iter().zip(&chunk.values[start..end])
-            {
-                match self.directory.position(&self.features, feature) {
-                    Some(column) => rows.push(column as u32, value), // `checked` has checked it
-                    None => outside += f64::from(value) * f64::from(value),
-                }
+    /// A row with the numbers of columns in the place of features.
+    fn numbered(&self, row: Vec<(u64, f64)>) -> Vec<(u32, f32)> {
+        let mut outside = 0.0f64;
+        let mut numbered = Vec::with_capacity(row.len());
+        for (feature, value) in row {
+            let value = value as f32;
+            match self.directory.position(&self.features, feature) {
+                Some(column) => numbered.push((column as u32, value)), // `checked` has checked it
+                None => outside += f64::from(value) * f64::from(value),
             }
-            if outside > 0.0 {
-                rows.push(self.features.len() as u32, outside.sqrt() as f32);
-            }
-            rows.ends.push(rows.columns.len());
-            start = end;
         }
-        rows
-    }
-
-    /// One chunk after the other.
-    fn assemble(
-        &self,
-        parts: impl IndexedParallelIterator<Item = Rows<u32>>,
-    ) -> Result<SparseRows, Error> {
-        let parts: Vec<Rows<u32>> = parts.collect();
-        let entries = parts.iter().map(|part| part.columns.len()).sum();
-        let (mut columns, mut values) = (Vec::with_capacity(entries), Vec::with_capacity(entries));
-        let mut offsets = vec![0];
-        for part in parts {
-            offsets.extend(part.ends.iter().map(|end| columns.len() + end));
-            columns.extend(part.columns);
-            values.extend(part.values);
+        if outside > 0.0 {
+            numbered.push((self.features.len() as u32, outside.sqrt() as f32));
         }
-        Ok(SparseRows::new(self.width(), offsets, columns, values)?)
+        numbered
     }
 }
 
@@ -176,34 +163,6 @@ impl GraphKernel {
         let vocabulary = GraphVocabulary::from_features(self.clone(), known.to_vec())?;
         let rows = vocabulary.rows(graphs)?;
         Ok((vocabulary.features, rows))
-    }
-}
-
-/// The rows of a chunk of graphs, whose columns are features or their numbers.
-#[derive(Default)]
-struct Rows<C> {
-    /// Where each row ends.
-    ends: Vec<usize>,
-    columns: Vec<C>,
-    values: Vec<f32>,
-}
-
-impl<C> Rows<C> {
-    fn push(&mut self, column: C, value: f32) {
-        self.columns.push(column);
-        self.values.push(value);
-    }
-}
-
-impl Rows<u64> {
-    fn count(kernel: &GraphKernel, graphs: &[impl Borrow<Graph>]) -> Self {
-        let (mut counts, mut rows) = (Counts::default(), Self::default());
-        for graph in graphs {
-            let features = kernel.counted(graph.borrow(), &mut counts).into_iter();
-            features.for_each(|(feature, value)| rows.push(feature, value as f32));
-            rows.ends.push(rows.columns.len());
-        }
-        rows
     }
 }
 
@@ -235,12 +194,6 @@ impl Directory {
         let start = within.start;
         features[within].binary_search(&feature).ok().map(|position| start + position)
     }
-}
-
-fn distinct(mut features: Vec<u64>) -> Vec<u64> {
-    features.sort_unstable();
-    features.dedup();
-    features
 }
 
 /// The features of two increasing lists, in one.
