@@ -5,7 +5,7 @@ use dsokr_basis::Processes;
 
 use crate::Error;
 use crate::codes::RowCodes;
-use crate::error::check_len;
+use crate::error::{check_least, check_len, check_range};
 
 /// Consecutive distinct rows of a candidate set.
 #[derive(Clone, Debug)]
@@ -77,12 +77,7 @@ pub(crate) fn fetch(
 
 /// Refuses candidate sets that are empty or cannot be indexed.
 pub(crate) fn check_count(candidates: u64) -> Result<(), Error> {
-    match candidates {
-        0 => Err(Error::too_few("no candidates", 1)),
-        1..=0xFFFF_FFFF => Ok(()),
-        _ => Err(Error::out_of_range(
-            format!("{candidates} candidates"),
-            format!("1..={}", u32::MAX),
-        )),
-    }
+    check_least(candidates as usize, 1, "no candidates")?;
+    let (most, found) = (u32::MAX, format_args!("{candidates} candidates"));
+    check_range(candidates <= most.into(), found, format_args!("1..={most}"))
 }

@@ -2,7 +2,7 @@ use dsokr_basis::Cancellation;
 use dsokr_basis::random::{below, generator};
 use rayon::prelude::*;
 
-use crate::error::check_queries;
+use crate::error::{check_least, check_queries};
 use crate::{Error, Rank};
 
 /// The fewest resamples of which 2.5 % are at least one on either side.
@@ -84,9 +84,7 @@ pub fn resampled<T: Send>(
     of: impl Fn(&mut dyn Iterator<Item = usize>) -> T + Sync,
 ) -> Result<Vec<T>, Error> {
     check_queries(queries)?;
-    if resamples < LEAST {
-        return Err(Error::too_few(format!("{resamples} bootstrap resamples"), LEAST));
-    }
+    check_least(resamples, LEAST, format_args!("{resamples} bootstrap resamples"))?;
     let cancellation = Cancellation::current();
     let resample = |resample| {
         cancellation.check()?;

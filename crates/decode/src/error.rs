@@ -1,3 +1,4 @@
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 /// Everything that can go wrong in this crate; every message carries the offending values.
@@ -96,32 +97,57 @@ impl Error {
     }
 }
 
+/// Refuses what does not hold, with an error that is made only then.
+pub(crate) fn ensure(holds: bool, error: impl FnOnce() -> Error) -> Result<(), Error> {
+    if holds { Ok(()) } else { Err(error()) }
+}
+
+/// Refuses a number unless it `holds`; what it is and what is allowed are formatted only then.
+pub(crate) fn check_range(
+    holds: bool,
+    found: impl Display,
+    allowed: impl Display,
+) -> Result<(), Error> {
+    ensure(holds, || Error::out_of_range(found.to_string(), allowed.to_string()))
+}
+
+/// Refuses inputs that contradict one another.
+pub(crate) fn check_consistent(holds: bool, message: impl Display) -> Result<(), Error> {
+    ensure(holds, || Error::Inconsistent(message.to_string()))
+}
+
+/// Refuses fewer than `least` of what there is.
+pub(crate) fn check_least(count: usize, least: usize, found: impl Display) -> Result<(), Error> {
+    ensure(count >= least, || Error::too_few(found.to_string(), least))
+}
+
 /// Refuses lists that belong together and have different lengths.
 pub(crate) fn check_len(what: &'static str, found: usize, expected: usize) -> Result<(), Error> {
-    if found == expected { Ok(()) } else { Err(Error::Length { what, found, expected }) }
+    ensure(found == expected, || Error::Length { what, found, expected })
 }
 
 /// Refuses a number that is not finite; `place` says where one is.
-pub(crate) fn all_finite(values: &[f32], place: impl FnOnce(usize) -> String) -> Result<(), Error> {
-    match values.iter().position(|value| !value.is_finite()) {
+pub(crate) fn all_finite<T: Copy + Into<f32>>(
+    values: &[T],
+    place: impl FnOnce(usize) -> String,
+) -> Result<(), Error> {
+    match values.iter().position(|&value| !value.into().is_finite()) {
         None => Ok(()),
-        Some(at) => Err(Error::NotFinite { place: place(at), value: values[at] }),
+        Some(at) => Err(Error::NotFinite { place: place(at), value: values[at].into() }),
     }
 }
 
 /// Refuses values that are not a whole number of rows.
 pub(crate) fn check_whole_rows(what: &str, values: usize, dim: usize) -> Result<(), Error> {
-    match values.is_multiple_of(dim) {
-        true => Ok(()),
-        false => Err(Error::Inconsistent(format!(
-            "{what}: {values} values are not a whole number of rows of {dim}"
-        ))),
-    }
+    check_consistent(
+        values.is_multiple_of(dim),
+        format_args!("{what}: {values} values are not a whole number of rows of {dim}"),
+    )
 }
 
 /// Refuses to evaluate no queries.
 pub(crate) fn check_queries(count: usize) -> Result<(), Error> {
-    if count > 0 { Ok(()) } else { Err(Error::too_few("no queries", 1)) }
+    check_least(count, 1, "no queries")
 }
 
 /// The error for a gold candidate that is not among those of its query.

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use dsokr_basis::{Basis, Block, Cancellation, OutputKernel, RowKind, RowSource};
 use rayon::prelude::*;
 
-use crate::error::{all_finite, check_len};
+use crate::error::{all_finite, check_len, check_range, ensure};
 use crate::permutations::{Structure, best_by_pairs, best_by_positions};
 use crate::{Error, Queries};
 
@@ -165,11 +165,8 @@ fn scaled(kernel: &dyn OutputKernel, block: &Block) -> Result<Vec<f32>, Error> {
     let mut values = Vec::with_capacity(block.len() * block.width());
     for (row, squared) in block.squared_norms().into_iter().enumerate() {
         let scale = scale(kernel, squared)?;
-        if block.kind() == RowKind::Sparse {
-            return Err(Error::Unsupported(
-                "sparse rows of outputs; rankings and label sets are dense rows or bits".into(),
-            ));
-        }
+        let sparse = "sparse rows of outputs; rankings and label sets are dense rows or bits";
+        ensure(block.kind() != RowKind::Sparse, || Error::Unsupported(sparse.into()))?;
         let row = block.dense_row(row).into_iter();
         values.extend(row.map(|value| (f64::from(value) * scale) as f32));
     }
@@ -203,12 +200,11 @@ fn best_labels(
     sizes: RangeInclusive<usize>,
 ) -> Result<Structure, Error> {
     let labels = weights.len();
-    if sizes.is_empty() || *sizes.end() > labels {
-        return Err(Error::out_of_range(
-            format!("sets of {}..={} labels", sizes.start(), sizes.end()),
-            format!("sizes within 0..={labels}, at least one"),
-        ));
-    }
+    check_range(
+        !sizes.is_empty() && *sizes.end() <= labels,
+        format_args!("sets of {}..={} labels", sizes.start(), sizes.end()),
+        format_args!("sizes within 0..={labels}, at least one"),
+    )?;
     all_finite(weights, |at| format!("weight {at}"))?;
     let mut order: Vec<u32> = (0..labels as u32).collect();
     order.sort_by(|&a, &b| weights[b as usize].total_cmp(&weights[a as usize]));

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use crate::error::check_range;
 use crate::{Error, Structure};
 
 /// The set of labels with the largest expected F1, where the true set is one of `outcomes`, each with a
@@ -30,16 +31,13 @@ use crate::{Error, Structure};
 /// ```
 pub fn best_expected_f1(outcomes: &[(f64, &[u32])]) -> Result<Structure, Error> {
     let total: f64 = outcomes.iter().map(|(weight, _)| weight).sum();
-    let wrong = outcomes.iter().find(|(weight, _)| !(*weight >= 0.0 && weight.is_finite()));
-    if let Some((weight, _)) = wrong {
-        return Err(Error::out_of_range(format!("a weight of {weight}"), "finite numbers from 0"));
+    for (weight, _) in outcomes {
+        let holds = *weight >= 0.0 && weight.is_finite();
+        check_range(holds, format_args!("a weight of {weight}"), "finite numbers from 0")?;
     }
-    if !(total > 0.0 && total.is_finite()) {
-        return Err(Error::out_of_range(
-            format!("weights that sum to {total}"),
-            "a positive, finite sum",
-        ));
-    }
+    let (holds, found) =
+        (total > 0.0 && total.is_finite(), format_args!("weights that sum to {total}"));
+    check_range(holds, found, "a positive, finite sum")?;
     // the probability of each size, and of each label in sets of each size
     let mut sizes: BTreeMap<usize, f64> = BTreeMap::new();
     for &(weight, labels) in outcomes {

@@ -1,7 +1,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use crate::error::{check_len, missing_gold};
+use crate::error::{check_least, check_len, ensure, missing_gold};
 use crate::{Error, MissingGold, Rank};
 
 /// The right candidates of each query, and candidates that do not compete.
@@ -73,9 +73,7 @@ impl Golds {
             let mut seen: HashSet<&str> = HashSet::with_capacity(right.len() + known.len());
             golds.ids.extend(right.iter().filter(|id| seen.insert(id)).cloned());
             let count = golds.ids.len() - start;
-            if count == 0 {
-                return Err(Error::too_few(format!("query {query}: no right candidates"), 1));
-            }
+            check_least(count, 1, format_args!("query {query}: no right candidates"))?;
             golds.right.push(count);
             golds.ids.extend(known.iter().filter(|id| seen.insert(id)).cloned());
             golds.queries.resize(golds.ids.len(), query);
@@ -115,18 +113,11 @@ impl Golds {
         missing: MissingGold,
         name: impl Fn(usize) -> String,
     ) -> Result<(), Error> {
-        match missing {
-            MissingGold::RankInfinity => return Ok(()),
-            MissingGold::Error => {}
-        }
-        for query in 0..self.right.len() {
-            for row in self.right(query) {
-                if found[row].is_none() {
-                    return Err(missing_gold(&name(query), &format!("{:?}", self.ids[row])));
-                }
-            }
-        }
-        Ok(())
+        (0..self.right.len()).flat_map(|query| self.right(query)).try_for_each(|row| {
+            let holds = found[row].is_some() || missing == MissingGold::RankInfinity;
+            let query = self.queries[row];
+            ensure(holds, || missing_gold(&name(query), &format!("{:?}", self.ids[row])))
+        })
     }
 
     /// For each query the right candidate that counts, with its rank among all candidates less the

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use dsokr_basis::Processes;
 use rayon::prelude::*;
 
+use crate::error::check_range;
 use crate::scoring::{
     self, Blocking, Gold, QueryTile, TopK, check_gold, descending, first_by, scan,
 };
@@ -204,13 +205,9 @@ pub(crate) fn expand<'a>(
 }
 
 pub(crate) fn check_k(k: usize, candidates: u64) -> Result<(), Error> {
-    match (1..=candidates).contains(&(k as u64)) {
-        true => Ok(()),
-        false => Err(Error::out_of_range(
-            format!("the top {k} candidates were asked for"),
-            format!("1..={candidates}"),
-        )),
-    }
+    let (holds, allowed) =
+        ((1..=candidates).contains(&(k as u64)), format_args!("1..={candidates}"));
+    check_range(holds, format_args!("the top {k} candidates were asked for"), allowed)
 }
 
 /// The k best of scored candidates, best first, ties by index.

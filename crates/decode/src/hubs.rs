@@ -1,6 +1,7 @@
 use dsokr_basis::Cancellation;
 use rayon::prelude::*;
 
+use crate::error::check_range;
 use crate::scoring::{self, Blocking, Buffers, Pass, QueryTile, Score, Span, finite};
 use crate::{CandidateBlocks, Error, Queries};
 
@@ -72,13 +73,12 @@ impl Hubs {
         let share = candidates.rows().div_ceil(4 * threads).max(16);
         blocking.span = blocking.span.min(share);
         scoring::check(predictions, candidates)?;
-        if neighbours == 0 || neighbours > predictions.len() {
-            let predictions = predictions.len();
-            return Err(Error::out_of_range(
-                format!("{neighbours} neighbours of {predictions} predictions"),
-                format!("1 to {predictions}"),
-            ));
-        }
+        let count = predictions.len();
+        check_range(
+            (1..=count).contains(&neighbours),
+            format_args!("{neighbours} neighbours of {count} predictions"),
+            format_args!("1 to {count}"),
+        )?;
         let tiles = QueryTile::all(predictions, blocking);
         let cancellation = Cancellation::current();
         let mut means = vec![0.0f32; candidates.rows()];

@@ -13,7 +13,7 @@
 //! largest are not rounded at all.
 
 use crate::Error;
-use crate::error::all_finite;
+use crate::error::{all_finite, check_range, ensure};
 
 /// Most items that are ordered by their pairs.
 const EXACT_ITEMS: usize = 16;
@@ -102,15 +102,10 @@ fn check_items(
     kind: &str,
     most: usize,
 ) -> Result<(), Error> {
-    if width != found {
-        return Err(Error::Unsupported(format!(
-            "rows of width {found}; rankings of K items have rows of {kind}"
-        )));
-    }
-    match (1..=most).contains(&items) {
-        true => Ok(()),
-        false => Err(Error::out_of_range(format!("{items} items"), format!("1..={most}"))),
-    }
+    let wide = format_args!("rows of width {found}; rankings of K items have rows of {kind}");
+    ensure(width == found, || Error::Unsupported(wide.to_string()))?;
+    let (holds, found) = ((1..=most).contains(&items), format_args!("{items} items"));
+    check_range(holds, found, format_args!("1..={most}"))
 }
 
 /// The weights of a direction in feature space, times the scale of rows of permutations, under which

@@ -1,14 +1,16 @@
 //! Which candidates each query is ranked against.
 
 use std::collections::{HashMap, HashSet};
+use std::fmt::Arguments;
 use std::io::{BufRead, BufReader};
+use std::mem::replace;
 use std::path::Path;
 
 use dsokr_basis::store::{BYTE_ORDER_MARK, open_input};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{check_len, missing_gold};
+use crate::error::{check_consistent, check_len, ensure, missing_gold};
 use crate::hits::check_k;
 use crate::{AllCandidates, Candidates, Error, Place, Queries};
 
@@ -87,9 +89,9 @@ impl Pool<'_> {
             return (candidates, candidates - distinct);
         };
         let (mut listed, mut rows) = (vec![false; candidates], vec![false; distinct]);
-        for &candidate in &lists.members {
-            listed[candidate as usize] = true;
-            rows[row_of(candidate as usize) as usize] = true;
+        for candidate in lists.lists.iter().flatten().map(|&candidate| candidate as usize) {
+            listed[candidate] = true;
+            rows[row_of(candidate) as usize] = true;
         }
         let count = |all: Vec<bool>| all.into_iter().filter(|&own| own).count();
         let listed = count(listed);
@@ -120,7 +122,7 @@ impl Pool<'_> {
             return Ok(());
         };
         check_len("candidate lists", lists.len(), queries)?;
-        check_len("candidates", candidates, lists.candidates())
+        check_len("candidates", candidates, lists.candidates)
     }
 
     /// Refuses fewer than k candidates of a query, which is named where it has a list.
@@ -143,10 +145,8 @@ impl Pool<'_> {
 /// A list of candidates a query, for tasks where each query chooses among its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PerQuery {
-    /// The list of query q: `members[offsets[q]..offsets[q + 1]]`.
-    offsets: Vec<usize>,
-    members: Vec<u32>,
-    /// Number of candidates that the members are indices of.
+    lists: Vec<Vec<u32>>,
+    /// Number of candidates that the lists are indices of.
     candidates: usize,
 }
 
@@ -165,26 +165,22 @@ impl PerQuery {
     /// [`Error::Inconsistent`] for a list that is empty, holds an index out of range, or holds one
     /// twice.
     pub fn new(lists: &[Vec<u32>], candidates: &Candidates) -> Result<Self, Error> {
+        let candidates = candidates.len();
         // the last list that each candidate was in
-        let mut seen = vec![usize::MAX; candidates.len()];
-        let mut collected = Self::empty(candidates);
+        let mut seen = vec![usize::MAX; candidates];
         for (at, list) in lists.iter().enumerate() {
-            let bad = |reason: &str| Error::Inconsistent(format!("candidate list {at}: {reason}"));
-            if list.is_empty() {
-                return Err(bad("it is empty"));
+            let check = |holds, reason: Arguments| {
+                check_consistent(holds, format_args!("candidate list {at}: {reason}"))
+            };
+            check(!list.is_empty(), format_args!("it is empty"))?;
+            for &own in list {
+                let beyond = format_args!("candidate {own} of {candidates} candidates");
+                check((own as usize) < candidates, beyond)?;
+                let last = replace(&mut seen[own as usize], at);
+                check(last != at, format_args!("candidate {own} occurs twice"))?;
             }
-            for &candidate in list {
-                let Some(last) = seen.get_mut(candidate as usize) else {
-                    let count = candidates.len();
-                    return Err(bad(&format!("candidate {candidate} of {count} candidates")));
-                };
-                if std::mem::replace(last, at) == at {
-                    return Err(bad(&format!("candidate {candidate} occurs twice")));
-                }
-            }
-            collected.push(list);
         }
-        Ok(collected)
+        Ok(Self { lists: lists.to_vec(), candidates })
     }
 
     /// Reads the lists of `queries`, in their order, from JSON lines:
@@ -219,14 +215,11 @@ impl PerQuery {
             if let Some((first, _)) = lists.get(&query) {
                 return Err(bad(format!("query {query:?} has a list in line {first} already")));
             }
-            if ids.is_empty() {
-                return Err(bad(format!(
-                    "query {query:?} has no candidates, at least 1 is needed"
-                )));
-            }
+            let none = || bad(format!("query {query:?} has no candidates, at least 1 is needed"));
+            ensure(!ids.is_empty(), none)?;
             let index = |id: String| match candidates.find(&id) {
                 None => Err(bad(format!("query {query:?} lists the unknown candidate {id:?}"))),
-                Some(index) if std::mem::replace(&mut seen[index], line) == line => {
+                Some(index) if replace(&mut seen[index], line) == line => {
                     Err(bad(format!("query {query:?} lists the candidate {id:?} twice")))
                 }
                 Some(index) => Ok(index as u32),
@@ -237,33 +230,19 @@ impl PerQuery {
             }
             lists.insert(query, (line, list));
         }
-        let mut collected = Self::empty(candidates);
-        for query in queries {
-            let Some((_, list)) = lists.get(query) else {
-                let message = format!("no list of candidates for query {query:?}");
-                return Err(Error::file(path, None, message));
-            };
-            collected.push(list);
-        }
-        Ok(collected)
-    }
-
-    fn empty(candidates: &Candidates) -> Self {
-        let candidates = candidates.len();
-        Self { offsets: vec![0], members: Vec::new(), candidates }
-    }
-
-    fn push(&mut self, list: &[u32]) {
-        self.members.extend_from_slice(list);
-        self.offsets.push(self.members.len());
+        let list = |query: &String| {
+            let message = || format!("no list of candidates for query {query:?}");
+            let found = lists.get(query).map(|(_, list)| list.clone());
+            found.ok_or_else(|| Error::file(path, None, message()))
+        };
+        let lists = queries.iter().map(list).collect::<Result<_, Error>>()?;
+        Ok(Self { lists, candidates: candidates.len() })
     }
 
     /// The lists of some queries below [`PerQuery::len`], in a given order; one may come several times.
     pub fn select(&self, queries: &[usize]) -> Self {
-        let (offsets, members, candidates) = (vec![0], Vec::new(), self.candidates);
-        let mut chosen = Self { offsets, members, candidates };
-        queries.iter().for_each(|&query| chosen.push(self.list(query)));
-        chosen
+        let lists = queries.iter().map(|&query| self.lists[query].clone());
+        Self { lists: lists.collect(), candidates: self.candidates }
     }
 
     /// The same lists of `from`, as indices of the same candidates in a different order.
@@ -279,13 +258,14 @@ impl PerQuery {
                 || Error::Inconsistent(format!("candidate lists: unknown candidate {id:?}"));
             to.find(id).map(|place| place as u32).ok_or_else(unknown)
         };
-        let members = self.members.iter().map(place).collect::<Result<_, Error>>()?;
-        Ok(Self { members, candidates: to.len(), offsets: self.offsets.clone() })
+        let list = |list: &Vec<u32>| list.iter().map(place).collect();
+        let lists = self.lists.iter().map(list).collect::<Result<_, Error>>()?;
+        Ok(Self { lists, candidates: to.len() })
     }
 
     /// Number of queries.
     pub fn len(&self) -> usize {
-        self.offsets.len() - 1
+        self.lists.len()
     }
 
     /// Whether there is no query.
@@ -295,11 +275,6 @@ impl PerQuery {
 
     /// Candidates of a query below [`PerQuery::len`], as listed.
     pub fn list(&self, query: usize) -> &[u32] {
-        &self.members[self.offsets[query]..self.offsets[query + 1]]
-    }
-
-    /// Number of the candidates that the lists were made for.
-    pub fn candidates(&self) -> usize {
-        self.candidates
+        &self.lists[query]
     }
 }

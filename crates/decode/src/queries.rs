@@ -2,7 +2,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::Error;
-use crate::error::{all_finite, check_len, check_whole_rows};
+use crate::error::{all_finite, check_least, check_len, check_whole_rows};
 
 /// Predictions `z_1 … z_q` in R^p, one row a query, that are scored against candidates.
 ///
@@ -44,9 +44,7 @@ impl<'a> Queries<'a> {
 
     fn check(self) -> Result<Self, Error> {
         let Self { dim, rows, names, texts } = self;
-        if dim == 0 {
-            return Err(Error::too_few("queries of dimension 0", 1));
-        }
+        check_least(dim, 1, "queries of dimension 0")?;
         check_whole_rows("queries", rows.len(), dim)?;
         if let Some(names) = names {
             check_len("query names", names.len(), self.len())?;

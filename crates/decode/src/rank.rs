@@ -1,4 +1,5 @@
 use crate::Error;
+use crate::error::check_consistent;
 
 /// Where the gold candidate of a query stands among its candidates, ties included.
 ///
@@ -27,13 +28,10 @@ impl Rank {
     /// # Errors
     /// [`Error::Inconsistent`] unless `1 <= tied` and `above + tied <= pool`.
     pub fn new(above: u64, tied: u64, pool: u64) -> Result<Self, Error> {
-        match above.checked_add(tied) {
-            Some(reached) if tied >= 1 && reached <= pool => Ok(Self { above, tied, pool }),
-            _ => Err(Error::Inconsistent(format!(
-                "rank with {above} above and {tied} tied of {pool}: needs 1 <= tied and \
-                 above + tied <= pool"
-            ))),
-        }
+        let holds = tied >= 1 && above.checked_add(tied).is_some_and(|reached| reached <= pool);
+        let needs = "needs 1 <= tied and above + tied <= pool";
+        let message = format_args!("rank with {above} above and {tied} tied of {pool}: {needs}");
+        check_consistent(holds, message).map(|()| Self { above, tied, pool })
     }
 
     /// The rank of a candidate with score `bar` among scores that several candidates share, its own

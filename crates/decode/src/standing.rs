@@ -39,7 +39,7 @@ pub struct Standings {
 
 /// Whether each row has a wanted candidate.
 pub(crate) fn wanted_rows(classes: &Classes, wanted: &[bool]) -> Vec<bool> {
-    let mut rows = vec![false; classes.rows()];
+    let mut rows = vec![false; classes.rows];
     let candidates = wanted.iter().enumerate().filter(|(_, wanted)| **wanted);
     candidates.for_each(|(candidate, _)| rows[classes.of(candidate) as usize] = true);
     rows

@@ -11,6 +11,7 @@ use half::slice::HalfFloatSliceExt;
 
 use crate::Error;
 use crate::codes::StoredCodes;
+use crate::error::all_finite;
 
 /// Metadata key of the precision of a shard.
 pub(crate) const PRECISION: &str = "precision";
@@ -148,12 +149,6 @@ pub(super) fn check_finite<T: Copy + Into<f32>>(
     values: &[T],
     dim: usize,
 ) -> Result<(), Error> {
-    match values.iter().position(|&value| !value.into().is_finite()) {
-        None => Ok(()),
-        Some(at) => {
-            let (row, column) = ((start + at) / dim, (start + at) % dim);
-            let place = format!("candidate row {row}, coordinate {column}");
-            Err(Error::NotFinite { place, value: values[at].into() })
-        }
-    }
+    let (row, column) = (|at: usize| (start + at) / dim, |at: usize| (start + at) % dim);
+    all_finite(values, |at| format!("candidate row {}, coordinate {}", row(at), column(at)))
 }

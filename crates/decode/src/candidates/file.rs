@@ -1,4 +1,6 @@
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt::Arguments;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +14,7 @@ use super::{Candidates, check_constants, check_order};
 use crate::blocks::check_count;
 use crate::classes::Classes;
 use crate::codes::{LARGEST, StoredCodes};
-use crate::error::check_len;
+use crate::error::{check_least, check_len, check_range, ensure};
 use crate::{Error, Hubs};
 
 /// The kind of candidate files.
@@ -33,24 +35,23 @@ const ADDED: &str = "added";
 /// Integers up to here are exact in f32.
 const EXACT: u32 = 1 << 24;
 
-/// Ids, labels, and the order of candidates by ids, as files hold them.
-pub(crate) fn named<'a>(ids: &'a Texts, labels: &'a Texts, by_id: &'a [u32]) -> Vec<Tensor<'a>> {
-    let offsets = [ids.offsets.len()];
-    vec![
-        Tensor::u8("ids", &[ids.bytes.len()], &ids.bytes),
-        Tensor::u64("id_offsets", &offsets, &ids.offsets),
-        Tensor::u8("labels", &[labels.bytes.len()], &labels.bytes),
-        Tensor::u64("label_offsets", &offsets, &labels.offsets),
-        Tensor::u32("by_id", &[by_id.len()], by_id),
-    ]
-}
-
-/// The candidates of each row, as files hold them.
-pub(crate) fn grouped<'a>(offsets: &'a [u64], members: &'a [u32]) -> [Tensor<'a>; 2] {
-    [
-        Tensor::u64("row_offsets", &[offsets.len()], offsets),
-        Tensor::u32("members", &[members.len()], members),
-    ]
+/// Ids, labels, the order of candidates by ids, and the candidates of each row, as files hold them.
+pub(crate) fn named<'a>(
+    [ids, labels]: [&'a Texts; 2],
+    by_id: &'a [u32],
+    groups: Option<&'a (Cow<[u64]>, Cow<[u32]>)>,
+) -> Vec<Tensor<'a>> {
+    let texts = [("ids", "id_offsets", ids), ("labels", "label_offsets", labels)];
+    let mut tensors = vec![Tensor::u32("by_id", &[by_id.len()], by_id)];
+    for (name, starts, Texts { bytes, offsets }) in texts {
+        tensors.push(Tensor::u8(name, &[bytes.len()], bytes));
+        tensors.push(Tensor::u64(starts, &[offsets.len()], offsets));
+    }
+    if let Some((offsets, members)) = groups {
+        tensors.push(Tensor::u64("row_offsets", &[offsets.len()], offsets));
+        tensors.push(Tensor::u32("members", &[members.len()], members));
+    }
+    tensors
 }
 
 impl Candidates {
@@ -102,9 +103,8 @@ impl Candidates {
         let counts = self.classes.counts(0..rows);
         check_counts(&counts, 0)?;
         let weights = interleaved(&self.constants, counts.iter().map(|&count| count as f32));
-        let (offsets, members) = (self.classes.offsets(), self.classes.members(0..rows));
-        let mut tensors = named(&self.ids, &self.labels, &self.by_id);
-        tensors.extend(grouped(&offsets, &members));
+        let groups = (self.classes.offsets(), self.classes.members(0..rows));
+        let mut tensors = named([&self.ids, &self.labels], &self.by_id, Some(&groups));
         tensors.push(Tensor::f32("weights", &[rows, 2], &weights));
         let filled = FilledRows {
             source: self,
@@ -164,41 +164,43 @@ impl Candidates {
     /// # Errors
     /// As [`Candidates::load`].
     pub fn read(stored: &Arc<Stored>) -> Result<Self, Error> {
-        let bad = |reason: String| Error::file(stored.path(), None, reason);
+        let check = |holds, reason: Arguments| {
+            ensure(holds, || Error::file(stored.path(), None, reason.to_string()))
+        };
         let (shape, coordinates) = Coordinates::read(stored)?;
         let (rows, dim, mapped) = (shape[0], shape[1], coordinates.mapped());
-        if dim == 0 {
-            return Err(Error::too_few("candidates of dimension 0", 1));
-        }
+        check_least(dim, 1, "candidates of dimension 0")?;
         if !mapped {
             check_finite(0, &coordinates.get(0..rows * dim, dim)?, dim)?;
         }
         let codes = StoredCodes::read(stored, rows, dim)?.map(Arc::new);
-        let (constants, multiplicities) = pairs(stored, "weights", rows)?;
+        let [constants, multiplicities] = pairs(stored, "weights", rows)?;
         let texts = |name: &str, offsets: &str| {
             let (bytes, offsets) = (array(stored, name, mapped)?, array(stored, offsets, mapped)?);
             Texts::checked(bytes, offsets, name, stored.path())
         };
         let (ids, labels) = (texts("ids", "id_offsets")?, texts("labels", "label_offsets")?);
-        check_count(ids.len() as u64)?;
-        check_len("labels", labels.len(), ids.len())?;
+        let count = ids.len();
+        check_count(count as u64)?;
+        check_len("labels", labels.len(), count)?;
         let classes = match optional(stored, "row_offsets", mapped)? {
             Some(offsets) => {
                 let members = array(stored, "members", mapped)?;
-                let classes = Classes::stored(offsets, members, rows, ids.len()).map_err(bad)?;
-                let class = (0..ids.len()).map(|candidate| classes.of(candidate));
+                let classes = Classes::stored(offsets, members, rows, count, check)?;
+                let class = (0..count).map(|candidate| classes.of(candidate));
                 check_order(class, |candidate| ids.get(candidate), rows)?;
                 classes
             }
-            None if rows == ids.len() => Classes::Single(rows),
             None => {
-                let reason = format!("{rows} rows of {} candidates without row_offsets", ids.len());
-                return Err(bad(reason));
+                let message = format_args!("{rows} rows of {count} candidates without row_offsets");
+                check(rows == count, message)?;
+                Classes::single(rows)
             }
         };
-        let (before, means) = match has(stored, "hubs") {
-            true => pairs(stored, "hubs", rows).map(|(before, means)| (before, Some(means)))?,
-            false => (constants.clone(), None),
+        let hubs = stored.has("hubs").then(|| pairs(stored, "hubs", rows)).transpose()?;
+        let (before, means) = match hubs {
+            Some([before, means]) => (before, Some(means)),
+            None => (constants.clone(), None),
         };
         check_constants(0, &before)?;
         let hashes = optional::<u64>(stored, "hashes", mapped)?;
@@ -210,30 +212,26 @@ impl Candidates {
             Some(order) => order,
             None => sorted(&ids)?.into(),
         };
-        check_len("candidates by id", by_id.len(), ids.len())?;
-        if let Some(&candidate) = by_id.iter().find(|&&candidate| candidate as usize >= ids.len()) {
-            return Err(bad(format!("by_id names the candidate {candidate} of {}", ids.len())));
+        check_len("candidates by id", by_id.len(), count)?;
+        for &own in &by_id[..] {
+            let message = format_args!("by_id names the candidate {own} of {count}");
+            check((own as usize) < count, message)?;
         }
         // a mapped file keeps its ids on the disk, where a wrong order only leaves ids unfound
-        let id = |at: usize| ids.get(by_id[at] as usize);
-        let unordered = |&at: &usize| id(at - 1) >= id(at);
-        if !mapped && let Some(at) = (1..by_id.len()).find(unordered) {
-            let (before, after) = (id(at - 1), id(at));
-            return Err(bad(format!(
-                "by_id has {before:?} before {after:?}, expected the order of ids"
-            )));
+        for pair in by_id.windows(2).filter(|_| !mapped) {
+            let (before, after) = (ids.get(pair[0] as usize), ids.get(pair[1] as usize));
+            let found = format_args!("by_id has {before:?} before {after:?}");
+            check(before < after, format_args!("{found}, expected the order of ids"))?;
         }
         let added = match stored.all_metadata().contains_key(ADDED) {
             true => stored.parsed(ADDED, "a number of candidates")?,
             false => 0,
         };
-        if added > ids.len() {
-            return Err(bad(format!("{added} candidates were added, {} are there", ids.len())));
-        }
+        let message = format_args!("{added} candidates were added, {count} are there");
+        check(added <= count, message)?;
         let counts = (0..rows).map(|row| classes.count(row) as f32);
-        if !counts.eq(multiplicities) {
-            return Err(bad("multiplicities are not the numbers of members".to_owned()));
-        }
+        let message = "multiplicities are not the numbers of members";
+        check(counts.eq(multiplicities), format_args!("{message}"))?;
         let mut read = Self {
             ids,
             labels,
@@ -251,28 +249,21 @@ impl Candidates {
             let neighbours = stored.parsed(HUB_NEIGHBOURS, "a number of neighbours")?;
             let hubs = Hubs { neighbours: NonZeroUsize::get(neighbours), means };
             let weight = stored.parsed(HUB_WEIGHT, "a number from 0")?;
-            read = read.with_hubs(hubs, weight).map_err(|error| bad(error.to_string()))?;
+            let bad = |error: Error| Error::file(stored.path(), None, error.to_string());
+            read = read.with_hubs(hubs, weight).map_err(bad)?;
         }
-        match read.constants == constants {
-            true => Ok(read),
-            false => Err(bad("constants are not those that the hubs and their weight give".into())),
-        }
+        let message = "constants are not those that the hubs and their weight give";
+        check(read.constants == constants, format_args!("{message}"))?;
+        Ok(read)
     }
 }
 
 /// Refuses multiplicities of rows, of which the first is the row `first`, that f32 does not hold.
 pub(crate) fn check_counts(counts: &[u32], first: usize) -> Result<(), Error> {
-    match counts.iter().position(|&count| count > EXACT) {
-        None => Ok(()),
-        Some(at) => Err(Error::out_of_range(
-            format!("{} candidates share the distinct row {}", counts[at], first + at),
-            format!("at most {EXACT} in a file"),
-        )),
-    }
-}
-
-fn has(stored: &Stored, name: &str) -> bool {
-    stored.names().any(|own| own == name)
+    counts.iter().zip(first..).try_for_each(|(&count, row)| {
+        let found = format_args!("{count} candidates share the distinct row {row}");
+        check_range(count <= EXACT, found, format_args!("at most {EXACT} in a file"))
+    })
 }
 
 /// The elements of a tensor of one dimension, in the file if it stays mapped.
@@ -287,16 +278,11 @@ fn optional<T: Element>(
     name: &str,
     mapped: bool,
 ) -> Result<Option<Array<T>>, Error> {
-    has(stored, name).then(|| array(stored, name, mapped)).transpose()
+    stored.has(name).then(|| array(stored, name, mapped)).transpose()
 }
 
 /// The columns of a tensor of two columns.
-fn pairs(stored: &Stored, name: &str, rows: usize) -> Result<(Vec<f32>, Vec<f32>), Error> {
-    let (shape, values) = stored.read::<f32>(name, 2)?;
-    if shape != [rows, 2] {
-        let reason = format!("{name} have shape {shape:?}, expected [{rows}, 2]");
-        return Err(Error::file(stored.path(), None, reason));
-    }
-    let column = |at: usize| values.iter().skip(at).step_by(2).copied().collect();
-    Ok((column(0), column(1)))
+fn pairs(stored: &Stored, name: &str, rows: usize) -> Result<[Vec<f32>; 2], Error> {
+    let values = stored.shaped::<f32>(name, &[rows, 2])?;
+    Ok([0, 1].map(|at| values.iter().skip(at).step_by(2).copied().collect()))
 }

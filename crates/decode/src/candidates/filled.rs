@@ -11,6 +11,7 @@ use super::check_constants;
 use super::coordinates::check_finite;
 use crate::blocks::fetch;
 use crate::codes::Coded;
+use crate::error::check_range;
 use crate::{CandidateBlocks, Error, ScoreBlock};
 
 /// Blocks of rows, of a MiB of coordinates each, that are made before they are written.
@@ -108,11 +109,12 @@ impl FilledRows<'_> {
         if self.rounded {
             halves = Vec::from_f32_slice(&written);
             let rounded = halves.to_f32_vec();
-            if let Some(at) = rounded.iter().position(|value| !value.is_finite()) {
-                let (row, column, value) = (rows.start + at / dim, at % dim, written[at]);
-                let found = format!("candidate row {row}, coordinate {column}: {value} in 16 bits");
-                return Err(Error::out_of_range(found, format!("-{0} to {0}", f16::MAX)));
-            }
+            let wrong = rounded.iter().position(|value| !value.is_finite());
+            let at = wrong.unwrap_or(0);
+            let (row, column, value) = (rows.start + at / dim, at % dim, written[at]);
+            let place = format_args!("candidate row {row}, coordinate {column}");
+            let allowed = format_args!("-{0} to {0}", f16::MAX);
+            check_range(wrong.is_none(), format_args!("{place}: {value} in 16 bits"), allowed)?;
             written = rounded.into();
         }
         let codes = self.coded.then(|| Coded::new(dim, &written));

@@ -1,4 +1,5 @@
 use std::borrow::Cow;
+use std::fmt::Arguments;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -15,13 +16,15 @@ use dsokr_basis::{Basis, Projection, RowSource};
 use crate::blocks::{CandidateBlocks, CodedBlock, ScoreBlock, check_count};
 use crate::classes::Classes;
 use crate::codes::StoredCodes;
-use crate::error::{all_finite, check_len, check_whole_rows};
+use crate::error::{
+    all_finite, check_consistent, check_least, check_len, check_range, check_whole_rows, ensure,
+};
 use crate::{Error, Hubs};
 
 pub(crate) use coordinates::PRECISION;
 pub use coordinates::Precision;
 use coordinates::{Coordinates, check_finite};
-pub(crate) use file::{HUGE, check_counts, grouped, named};
+pub(crate) use file::{HUGE, check_counts, named};
 pub(crate) use filled::FilledRows;
 pub(crate) use texts::{Texts, sorted};
 
@@ -125,9 +128,7 @@ impl Candidates {
     pub fn new(parts: CandidateParts) -> Result<Self, Error> {
         let CandidateParts { ids, mut labels, mut class, dim, coordinates, mut constants, hashes } =
             parts;
-        if dim == 0 {
-            return Err(Error::too_few("candidates of dimension 0", 1));
-        }
+        check_least(dim, 1, "candidates of dimension 0")?;
         check_count(ids.len() as u64)?;
         check_whole_rows("candidates", coordinates.len(), dim)?;
         let rows = coordinates.len() / dim;
@@ -261,10 +262,8 @@ impl Candidates {
     /// [`Error::OutOfRange`] for a weight that is negative or not finite; [`Error::Length`] for hubs
     /// of a different number of rows; [`Error::NotFinite`] for a corrected constant that overflows.
     pub fn with_hubs(self, hubs: Hubs, weight: f32) -> Result<Self, Error> {
-        if !(weight >= 0.0 && weight.is_finite()) {
-            let found = format!("hub weight {weight}");
-            return Err(Error::out_of_range(found, "finite numbers from 0"));
-        }
+        let found = format_args!("hub weight {weight}");
+        check_range(weight >= 0.0 && weight.is_finite(), found, "finite numbers from 0")?;
         check_len("hub means", hubs.means.len(), self.distinct())?;
         let mut candidates = self.without_hubs();
         let corrected =
@@ -290,10 +289,9 @@ impl Candidates {
     }
 
     fn check_rows(&self, rows: Range<usize>) -> Result<Range<usize>, Error> {
-        if rows.start > rows.end || rows.end > self.distinct() {
-            let found = format!("distinct candidate rows {}..{}", rows.start, rows.end);
-            return Err(Error::out_of_range(found, format!("within 0..{}", self.distinct())));
-        }
+        let holds = rows.start <= rows.end && rows.end <= self.distinct();
+        let found = format_args!("distinct candidate rows {}..{}", rows.start, rows.end);
+        check_range(holds, found, format_args!("within 0..{}", self.distinct()))?;
         Ok(rows)
     }
 }
@@ -362,22 +360,15 @@ pub(super) fn check_order<'a>(
 ) -> Result<(), Error> {
     let mut next = 0;
     for (candidate, class) in classes.enumerate() {
-        let refuse = |allowed| {
-            let id = id(candidate);
-            Err(Error::out_of_range(format!("candidate {id:?} is of class {class}"), allowed))
+        let check = |holds, allowed: Arguments| {
+            let found = || format!("candidate {:?} is of class {class}", id(candidate));
+            ensure(holds, || Error::out_of_range(found(), allowed.to_string()))
         };
-        if class as usize >= rows {
-            return refuse(format!("0..{rows}, the distinct rows"));
-        }
-        if class > next {
-            return refuse(format!(
-                "0..={next}, since classes are numbered in the order in which they first appear"
-            ));
-        }
+        check((class as usize) < rows, format_args!("0..{rows}, the distinct rows"))?;
+        let order = "since classes are numbered in the order in which they first appear";
+        check(class <= next, format_args!("0..={next}, {order}"))?;
         next = next.max(class + 1);
     }
-    match (next as usize) < rows {
-        true => Err(Error::Inconsistent(format!("distinct row {next} belongs to no candidate"))),
-        false => Ok(()),
-    }
+    let message = format_args!("distinct row {next} belongs to no candidate");
+    check_consistent(next as usize >= rows, message)
 }

@@ -4,7 +4,7 @@ use super::Candidates;
 use super::texts::same_id;
 use crate::blocks::check_count;
 use crate::classes::Classes;
-use crate::error::check_len;
+use crate::error::{check_consistent, check_len};
 use crate::{Error, Hubs};
 
 impl Candidates {
@@ -26,14 +26,10 @@ impl Candidates {
         let correction =
             |candidates: &Self| candidates.hubs().map(|(hubs, weight)| (hubs.neighbours, weight));
         let corrected = correction(&self);
-        if corrected != correction(&more) {
-            let message = "candidates that are corrected for hubs, and some that are not so";
-            return Err(Error::Inconsistent(message.into()));
-        }
-        if self.hashes.is_empty() || more.hashes.is_empty() {
-            let message = "candidates without hashes of their feature rows";
-            return Err(Error::Inconsistent(message.into()));
-        }
+        let message = "candidates that are corrected for hubs, and some that are not so";
+        check_consistent(corrected == correction(&more), message)?;
+        let hashed = !self.hashes.is_empty() && !more.hashes.is_empty();
+        check_consistent(hashed, "candidates without hashes of their feature rows")?;
         let by_id = self.by_id_with(&more)?;
         // the row of each row of `more`, and which of these are new
         let mut new = Vec::new();

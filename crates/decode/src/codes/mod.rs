@@ -154,7 +154,7 @@ impl Coded {
 impl StoredCodes {
     /// Whether a file has codes.
     pub(crate) fn are_in(stored: &Stored) -> bool {
-        stored.names().any(|name| name == CODES)
+        stored.has(CODES)
     }
 
     /// The codes of k rows of p coordinates, where the file has them.

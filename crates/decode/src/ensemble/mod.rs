@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use crate::classes::Classes;
-use crate::error::check_len;
+use crate::error::{check_len, ensure};
 use crate::scoring::check_gold;
 use crate::{
     AllCandidates, Candidates, Error, Metrics, MissingGold, Pool, Queries, Rank, SecondLook,
@@ -158,7 +158,7 @@ impl<'a> Ensemble<'a> {
     /// Number of distinct rows: candidates that differ under some member.
     pub fn distinct(&self) -> usize {
         match self.all {
-            AllCandidates::Whole(_) => self.classes.rows(),
+            AllCandidates::Whole(_) => self.classes.rows,
             AllCandidates::Shards(shards) => shards.distinct(),
         }
     }
@@ -204,10 +204,9 @@ impl<'a> Ensemble<'a> {
     }
 
     fn check_pool(&self, pool: Pool, queries: usize) -> Result<(), Error> {
-        if let (AllCandidates::Shards(_), Pool::PerQuery(_)) = (self.all, pool) {
-            let message = "lists of queries, allowed: all candidates, where they are in shards";
-            return Err(Error::Unsupported(message.into()));
-        }
+        let message = "lists of queries, allowed: all candidates, where they are in shards";
+        let listed = matches!((self.all, pool), (AllCandidates::Shards(_), Pool::PerQuery(_)));
+        ensure(!listed, || Error::Unsupported(message.into()))?;
         pool.check(queries, self.all.len())
     }
 
@@ -253,12 +252,11 @@ fn same_queries(first: &Member, member: &Member) -> Result<(), Error> {
 ///
 /// Two candidates share a refined row if they share a row under every member.
 fn refined<'a>(members: &[Member<'a>]) -> Result<(Cow<'a, Classes>, Vec<Vec<u32>>), Error> {
-    let Some((first, others)) = members.split_first() else {
-        return Err(Error::too_few("an ensemble of no members", 1));
-    };
+    let none = || Error::too_few("an ensemble of no members", 1);
+    let (first, others) = members.split_first().ok_or_else(none)?;
     if others.is_empty() {
         let classes = first.candidates.classes();
-        return Ok((Cow::Borrowed(classes), vec![(0..classes.rows() as u32).collect()]));
+        return Ok((Cow::Borrowed(classes), vec![(0..classes.rows as u32).collect()]));
     }
     let count = first.candidates.len();
     let mut class: Vec<u32> = (0..count).map(|c| first.candidates.class_of(c)).collect();

@@ -5,6 +5,7 @@ use rayon::prelude::*;
 
 use super::rule::{Combiner, tied};
 use super::whole::{Scratch, Sweep};
+use crate::error::ensure;
 use crate::scoring::first_by;
 use crate::{AllCandidates, Error, Rank};
 
@@ -38,10 +39,9 @@ impl Rivals {
     /// Up to `limit` rivals a query, those with the largest sums of values if there are more. With `all` those are
     /// rivals too that cannot be above the gold one.
     pub(super) fn of(sweep: &Sweep, limit: usize, all: bool) -> Result<Self, Error> {
-        if let AllCandidates::Shards(_) = sweep.ensemble.all {
-            let message = "the weights of models whose candidates are in shards";
-            return Err(Error::Unsupported(message.into()));
-        }
+        let message = "the weights of models whose candidates are in shards";
+        let whole = matches!(sweep.ensemble.all, AllCandidates::Whole(_));
+        ensure(whole, || Error::Unsupported(message.into()))?;
         let cancellation = Cancellation::current();
         let found = sweep.tasks().into_par_iter().map_init(Scratch::default, |scratch, task| {
             cancellation.check()?;

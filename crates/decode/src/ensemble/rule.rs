@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Member;
 use crate::Error;
-use crate::error::check_len;
+use crate::error::{check_consistent, check_len, check_range};
 
 /// How far from 1 the weights of an ensemble may sum.
 const TOLERANCE: f64 = 1e-6;
@@ -113,19 +113,17 @@ impl Combination {
     /// # Errors
     /// [`Error::Unsupported`] for [`Combination::Max`].
     pub fn with_weights(&self, new: Option<Vec<f64>>) -> Result<Self, Error> {
-        let mut rule = self.clone();
-        match &mut rule {
-            Self::Max { .. } => {
-                return Err(Error::Unsupported(format!(
-                    "the rule {:?} has no weights",
-                    self.name()
-                )));
+        Ok(match *self {
+            Self::Mean { standardise, .. } => Self::Mean { weights: new, standardise },
+            Self::Rank { .. } => Self::Rank { weights: new },
+            Self::ReciprocalRank { constant, .. } => {
+                Self::ReciprocalRank { weights: new, constant }
             }
-            Self::Mean { weights, .. }
-            | Self::Rank { weights }
-            | Self::ReciprocalRank { weights, .. } => *weights = new,
-        }
-        Ok(rule)
+            Self::Max { .. } => {
+                let message = format!("the rule {:?} has no weights", self.name());
+                return Err(Error::Unsupported(message));
+            }
+        })
     }
 
     /// The rule for members at hand.
@@ -137,52 +135,45 @@ impl Combination {
             }
             Self::Mean { .. } | Self::Max { .. } => Values::Standardised,
             Self::Rank { .. } => Values::Ranks,
-            Self::ReciprocalRank { constant, .. } if constant > 0.0 && constant.is_finite() => {
-                Values::Reciprocals { constant }
-            }
             Self::ReciprocalRank { constant, .. } => {
-                let found = format!("reciprocal rank constant {constant}");
-                return Err(Error::out_of_range(found, "above 0 and finite"));
+                let found = format_args!("reciprocal rank constant {constant}");
+                let holds = constant > 0.0 && constant.is_finite();
+                check_range(holds, found, "above 0 and finite")?;
+                Values::Reciprocals { constant }
             }
         };
         if let Some(weights) = self.weights() {
             check_weights(weights, members)?;
         }
-        Ok(match self {
-            Self::Max { .. } => Combiner::max(values, members.len()),
-            _ => Combiner::sum(values, members.len(), self.weights()),
-        })
+        let combiner = Combiner::sum(values, members.len(), self.weights());
+        Ok(Combiner { max: matches!(self, Self::Max { .. }), ..combiner })
     }
 
     /// Refuses to combine scores as they are unless all members' kernels are normalised.
     fn comparable(&self, members: &[Member]) -> Result<(), Error> {
-        match members.iter().find(|member| !member.normalised) {
-            Some(member) if members.len() > 1 => Err(Error::Unsupported(format!(
+        let other = members.iter().find(|member| members.len() > 1 && !member.normalised);
+        other.map_or(Ok(()), |member| {
+            Err(Error::Unsupported(format!(
                 "the rule {:?} combines scores, but the kernel of ensemble member {:?} is not \
                  normalised: standardise the scores or combine ranks",
                 self.name(),
                 member.name
-            ))),
-            _ => Ok(()),
-        }
+            )))
+        })
     }
 }
 
 fn check_weights(weights: &[f64], members: &[Member]) -> Result<(), Error> {
     check_len("weights of ensemble members", weights.len(), members.len())?;
     for (&value, member) in weights.iter().zip(members) {
-        if !(value >= 0.0 && value.is_finite()) {
-            let found = format!("weight {value} of ensemble member {:?}", member.name);
-            return Err(Error::out_of_range(found, "0 and above"));
-        }
+        let found = format_args!("weight {value} of ensemble member {:?}", member.name);
+        check_range(value >= 0.0 && value.is_finite(), found, "0 and above")?;
     }
     let sum: f64 = weights.iter().sum();
-    match (sum - 1.0).abs() <= TOLERANCE {
-        true => Ok(()),
-        false => Err(Error::Inconsistent(format!(
-            "the weights of the ensemble sum to {sum}, expected 1 within {TOLERANCE}"
-        ))),
-    }
+    check_consistent(
+        (sum - 1.0).abs() <= TOLERANCE,
+        format_args!("the weights of the ensemble sum to {sum}, expected 1 within {TOLERANCE}"),
+    )
 }
 
 /// What of a member is combined.
@@ -211,18 +202,12 @@ pub(super) struct Combiner {
 }
 
 impl Combiner {
-    pub(super) fn max(values: Values, members: usize) -> Self {
-        Self { values, max: true, weighted: false, weights: vec![1.0; members] }
-    }
-
     /// Weights that are all the same are treated like none, so that both give the same bits.
     pub(super) fn sum(values: Values, members: usize, weights: Option<&[f64]>) -> Self {
-        match weights {
-            Some(weights) if weights.iter().any(|&weight| weight != weights[0]) => {
-                Self { values, max: false, weighted: true, weights: weights.to_vec() }
-            }
-            _ => Self { values, max: false, weighted: false, weights: vec![1.0; members] },
-        }
+        let differ = |own: &&[f64]| own.iter().any(|weight| *weight != own[0]);
+        let (weights, equal) = (weights.filter(differ), || vec![1.0; members]);
+        let weighted = weights.is_some();
+        Self { values, max: false, weighted, weights: weights.map_or_else(equal, <[f64]>::to_vec) }
     }
 
     /// Members that contribute, ascending; never none.

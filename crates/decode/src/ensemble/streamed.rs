@@ -116,7 +116,7 @@ impl Sources<'_> {
         start: impl Fn(&QueryTile) -> R + Sync,
     ) -> Result<(), Error> {
         let tiles = &self.members[0].tiles;
-        let parts = vec![Processes::current().part(classes.rows())];
+        let parts = vec![Processes::current().part(classes.rows)];
         let open = |span: Range<usize>, _| {
             let members = self.members.iter();
             let blocks = members.map(|source| source.block(&source.rows[span.clone()]));
@@ -183,7 +183,7 @@ pub(super) fn decode(sweep: &Sweep, k: usize) -> Result<Vec<Decoded>, Error> {
     let golds: Vec<GoldTile<f64>> = Processes::current().agree(golds.collect::<Result<_, _>>())?;
     let golds = Gold::new(golds, blocking.queries, gold.len());
     let classes = &*ensemble.classes;
-    let lists = TopK::new(gold.len(), k.min(classes.rows()), None);
+    let lists = TopK::new(gold.len(), k.min(classes.rows), None);
     match k {
         0 => sources.scan(classes, blocking, |tile| golds.counter(tile))?,
         _ => sources.scan(classes, blocking, |tile| (golds.counter(tile), lists.tile(tile)))?,

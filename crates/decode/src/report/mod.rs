@@ -23,7 +23,7 @@ mod rows;
 use serde::{Deserialize, Serialize};
 
 use crate::bootstrap::{percentile_interval, resampled, resampled_means};
-use crate::error::{check_len, check_queries};
+use crate::error::{check_len, check_queries, check_range};
 use crate::{Error, Rank};
 
 pub use rows::{QueryRow, ReliabilityBin, query_rows, reliability, worst};
@@ -57,9 +57,7 @@ pub fn hits_curve(
     resamples: usize,
     seed: u64,
 ) -> Result<Vec<HitsPoint>, Error> {
-    if most == 0 {
-        return Err(Error::out_of_range("a curve to hits@0", "hits@1 and above"));
-    }
+    check_range(most > 0, "a curve to hits@0", "hits@1 and above")?;
     let curve = |queries: &mut dyn Iterator<Item = usize>| {
         let mut sums = vec![0.0; most];
         for rank in queries.filter_map(|query| ranks[query]) {
@@ -111,10 +109,8 @@ pub struct RankBin {
 /// [`Error::TooFew`] for no queries; [`Error::OutOfRange`] unless `per_decade` is within 1..=100.
 pub fn rank_histogram(ranks: &[Option<Rank>], per_decade: u32) -> Result<RankHistogram, Error> {
     check_queries(ranks.len())?;
-    if !(1..=MOST).contains(&per_decade) {
-        let found = format!("{per_decade} bins a decade of ranks");
-        return Err(Error::out_of_range(found, format!("1..={MOST}")));
-    }
+    let found = format_args!("{per_decade} bins a decade of ranks");
+    check_range((1..=MOST).contains(&per_decade), found, format_args!("1..={MOST}"))?;
     let present = || ranks.iter().flatten();
     let end = present().map(|rank| rank.above() + rank.tied()).max().unwrap_or(0);
     let mut bins: Vec<RankBin> = Vec::new();

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{check_len, check_queries};
+use crate::error::{check_len, check_queries, check_range};
 use crate::{Candidates, Decoded, Error, Rank};
 
 /// The 97.5 % quantile of the normal distribution.
@@ -84,12 +84,11 @@ pub fn query_rows(
     let row = |((query, gold), decoded): ((&String, &String), &Decoded)| {
         let none = || Error::too_few(format!("query {query:?}: no hits"), 1);
         let first = decoded.hits.first().ok_or_else(none)?;
-        if first.candidate >= candidates.len() {
-            return Err(Error::out_of_range(
-                format!("query {query:?}: candidate {}", first.candidate),
-                format!("0..{}, the candidates", candidates.len()),
-            ));
-        }
+        check_range(
+            first.candidate < candidates.len(),
+            format_args!("query {query:?}: candidate {}", first.candidate),
+            format_args!("0..{}, the candidates", candidates.len()),
+        )?;
         Ok(QueryRow {
             query: query.clone(),
             gold: gold.clone(),
@@ -147,16 +146,8 @@ impl ReliabilityBin {
 
     /// The bin as texts, for a table.
     pub fn cells(&self) -> [String; 7] {
-        let Self { from, to, mean_score, queries, right, low, high } = self;
-        [
-            from.to_string(),
-            to.to_string(),
-            mean_score.to_string(),
-            queries.to_string(),
-            right.to_string(),
-            low.to_string(),
-            high.to_string(),
-        ]
+        let Self { from, to, mean_score, queries, right, low, high } = *self;
+        [from, to, mean_score, queries as f64, right, low, high].map(|value| value.to_string())
     }
 }
 
@@ -183,9 +174,7 @@ impl ReliabilityBin {
 /// ```
 pub fn reliability(decoded: &[Decoded], most: usize) -> Result<Vec<ReliabilityBin>, Error> {
     check_queries(decoded.len())?;
-    if most == 0 {
-        return Err(Error::out_of_range("0 bins of scores", "1 and above"));
-    }
+    check_range(most > 0, "0 bins of scores", "1 and above")?;
     let first = |(query, decoded): (usize, &Decoded)| {
         let none = || Error::too_few(format!("query {query}: no hits"), 1);
         let score = f64::from(decoded.hits.first().ok_or_else(none)?.score);

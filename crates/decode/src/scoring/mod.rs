@@ -19,6 +19,7 @@ mod shortlist;
 mod tile;
 
 use crate::blocks::check_count;
+use crate::error::check_consistent;
 use crate::{CandidateBlocks, Error, Queries};
 
 pub(crate) use crate::codes::LANES;
@@ -30,11 +31,8 @@ pub(crate) use tile::{Blocking, QueryTile, product};
 
 /// Refuses queries and candidates of different dimensions, and sets that cannot be counted.
 pub(crate) fn check(queries: &Queries, candidates: &dyn CandidateBlocks) -> Result<(), Error> {
-    if queries.dim() != candidates.dim() {
-        let (queries, candidates) = (queries.dim(), candidates.dim());
-        return Err(Error::Inconsistent(format!(
-            "queries of dimension {queries}, candidates of dimension {candidates}"
-        )));
-    }
+    let (own, others) = (queries.dim(), candidates.dim());
+    let message = format_args!("queries of dimension {own}, candidates of dimension {others}");
+    check_consistent(own == others, message)?;
     check_count(if candidates.rows() == 0 { 0 } else { candidates.candidates() })
 }

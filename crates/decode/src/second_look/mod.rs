@@ -18,7 +18,7 @@ pub use neighbourhood::Neighbourhood;
 use network::Network;
 pub use words::{Lexicon, Words};
 
-use crate::error::check_len;
+use crate::error::{check_consistent, check_least, check_len};
 use crate::scoring::first_by;
 use crate::{CandidateBlocks, Candidates, Error, Queries, RowHit, top_rows};
 
@@ -118,14 +118,10 @@ impl LookExamples {
 /// Refuses clues with words for examples without, and the reverse: their features are not the same.
 fn same_words(examples: Option<bool>, clues: &Clues) -> Result<(), Error> {
     let with = |words| if words { "with" } else { "without" };
-    match (examples, clues.words.is_some()) {
-        (Some(examples), clues) if examples != clues => Err(Error::Inconsistent(format!(
-            "a second look has examples {} words and clues {} words",
-            with(examples),
-            with(clues)
-        ))),
-        (Some(_) | None, _) => Ok(()),
-    }
+    let clues = clues.words.is_some();
+    let [own, others] = [examples.unwrap_or(clues), clues].map(with);
+    let message = format_args!("a second look has examples {own} words and clues {others} words");
+    check_consistent(own == others, message)
 }
 
 impl SecondLook {
@@ -137,13 +133,8 @@ impl SecondLook {
     /// # Errors
     /// [`Error::Inconsistent`] for clues that differ from the examples in that; [`Error::TooFew`] for no examples, or fewer than two candidates.
     pub fn fit(examples: &LookExamples, clues: Clues, seed: u64) -> Result<Self, Error> {
-        if examples.size < 2 {
-            return Err(Error::too_few(format!("a second look at {}", examples.size), 2));
-        }
-        if examples.is_empty() {
-            let found = "no query whose gold is among its first candidates";
-            return Err(Error::too_few(found, 1));
-        }
+        check_least(examples.size, 2, format_args!("a second look at {}", examples.size))?;
+        check_least(examples.len(), 1, "no query whose gold is among its first candidates")?;
         same_words(examples.words, &clues)?;
         let features = Clues::features(clues.words.is_some());
         let network = Network::fit(features, &examples.queries, seed);
@@ -188,15 +179,11 @@ impl SecondLook {
     /// Refuses candidates of another dimension, and others than its words are compared with.
     pub(crate) fn check(&self, candidates: &Candidates) -> Result<(), Error> {
         let (found, expected) = (self.dim(), candidates.dim());
-        if found != expected {
-            return Err(Error::Inconsistent(format!(
-                "a second look at queries of dimension {found}, candidates of dimension {expected}"
-            )));
-        }
-        match self.words() {
-            Some(words) => check_len("rows of the words", words.rows(), candidates.distinct()),
-            None => Ok(()),
-        }
+        let queries = format_args!("a second look at queries of dimension {found}");
+        let message = format_args!("{queries}, candidates of dimension {expected}");
+        check_consistent(found == expected, message)?;
+        let rows = self.words().map_or(candidates.distinct(), Words::rows);
+        check_len("rows of the words", rows, candidates.distinct())
     }
 
     /// The new scores of the first rows of a query, which come best first with the scores of the

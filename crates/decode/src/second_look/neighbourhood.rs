@@ -1,6 +1,6 @@
 //! What the training pairs nearest to a query say of a candidate.
 
-use crate::error::{check_len, check_whole_rows};
+use crate::error::{check_len, check_range, check_whole_rows};
 use crate::scoring::first_by;
 use crate::{Candidates, Error, Queries};
 
@@ -48,10 +48,9 @@ impl Neighbourhood {
         check_whole_rows("answers", answers.len(), dim)?;
         check_len("values of outputs", outputs.len(), answers.len())?;
         let pairs = answers.len() / dim;
-        if !(1..=pairs).contains(&neighbours) {
-            let found = format!("{neighbours} neighbours");
-            return Err(Error::out_of_range(found, format!("1 to {pairs}, the number of pairs")));
-        }
+        let (holds, found) =
+            ((1..=pairs).contains(&neighbours), format_args!("{neighbours} neighbours"));
+        check_range(holds, found, format_args!("1 to {pairs}, the number of pairs"))?;
         Ok(Self { dim, answers, outputs, neighbours })
     }
 

@@ -1,6 +1,7 @@
 //! A shard, and its file.
 
 use std::collections::BTreeMap;
+use std::fmt::Arguments;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -8,9 +9,10 @@ use std::sync::Arc;
 use dsokr_basis::processes::part;
 use dsokr_basis::store::{Array, Contents, Stored, Tensor};
 
-use crate::candidates::{FilledRows, PRECISION, Texts, check_counts, grouped, named, sorted};
+use crate::candidates::{FilledRows, PRECISION, Texts, check_counts, named, sorted};
 use crate::classes::Classes;
 use crate::codes::LARGEST;
+use crate::error::{check_range, ensure};
 use crate::{CandidateBlocks, Candidates, Error, Precision, ScoreBlock};
 
 /// The kind of files of shards.
@@ -67,7 +69,7 @@ impl Part {
     /// One of each row, with its id and its label.
     pub fn of_rows(rows: Range<usize>, texts: &dyn Fn(usize) -> [String; 2]) -> Self {
         let [ids, labels] = Texts::columns(rows.clone().map(texts));
-        let classes = Classes::Single(rows.len());
+        let classes = Classes::single(rows.len());
         Self { numbers: rows.map(|row| row as u32).collect(), ids, labels, classes }
     }
 }
@@ -83,26 +85,18 @@ impl ShardSet<'_> {
     ) -> Result<(), Error> {
         let Self { folder, of, precision, fingerprint, metadata } = *self;
         let (all, candidates, dim) = (source.rows(), source.candidates() as usize, source.dim());
-        if !(1..=all).contains(&of) {
-            let allowed = format!("1 to {all}, the distinct candidates");
-            return Err(Error::out_of_range(format!("{of} shards"), allowed));
-        }
-        if precision == Precision::I8 && dim > LARGEST {
-            let found = format!("codes of 8 bits for {dim} coordinates");
-            return Err(Error::out_of_range(found, format!("at most {LARGEST}")));
-        }
+        let allowed = format_args!("1 to {all}, the distinct candidates");
+        check_range((1..=all).contains(&of), format_args!("{of} shards"), allowed)?;
+        let found = format_args!("codes of 8 bits for {dim} coordinates");
+        let holds = precision != Precision::I8 || dim <= LARGEST;
+        check_range(holds, found, format_args!("at most {LARGEST}"))?;
         for at in 0..of {
             let rows = part(all, at, of);
             let Part { numbers, ids, labels, classes } = part_of(rows.clone())?;
             let by_id = sorted(&ids)?;
-            let mut tensors = named(&ids, &labels, &by_id);
-            let groups = match classes {
-                Classes::Single(_) => None,
-                Classes::Shared(_) => Some((classes.offsets(), classes.members(0..rows.len()))),
-            };
-            if let Some((offsets, members)) = &groups {
-                tensors.extend(grouped(offsets, members));
-            }
+            let groups =
+                (!classes.is_single()).then(|| (classes.offsets(), classes.members(0..rows.len())));
+            let mut tensors = named([&ids, &labels], &by_id, groups.as_ref());
             if candidates != all {
                 tensors.push(Tensor::u32(NUMBERS, &[numbers.len()], &numbers));
             }
@@ -162,47 +156,39 @@ impl Shard {
         fingerprint: &str,
     ) -> Result<Self, Error> {
         let stored = Arc::new(Stored::open(&folder.join(name(at, of)), KIND, VERSION)?);
-        let bad = |reason: String| Error::file(stored.path(), None, reason);
+        let check = |holds, message: Arguments| {
+            ensure(holds, || Error::file(stored.path(), None, message.to_string()))
+        };
         let number = |key: &str| stored.parsed::<usize>(key, "a number");
-        let found = (number(SHARD)?, number(SHARDS)?);
-        if found != (at, of) {
-            let (own, all) = found;
-            return Err(bad(format!("shard {own} of {all}, expected shard {at} of {of}")));
-        }
+        let (own, shards) = (number(SHARD)?, number(SHARDS)?);
+        let expected = format_args!("expected shard {at} of {of}");
+        check((own, shards) == (at, of), format_args!("shard {own} of {shards}, {expected}"))?;
         let all = (number(ROWS)?, number(CANDIDATES)?);
         let precision = stored.parsed(PRECISION, "f32, f16 or i8")?;
         let candidates = Candidates::read(&stored)?;
-        let single = all.0 == all.1 && !stored.names().any(|name| name == NUMBERS);
-        let numbers = match single {
-            true => None,
-            false => Some(stored.read::<u32>(NUMBERS, 1)?.1),
-        };
+        let single = all.0 == all.1 && !stored.has(NUMBERS);
+        let numbers = (!single).then(|| stored.read::<u32>(NUMBERS, 1)).transpose()?;
+        let numbers = numbers.map(|(_, numbers)| numbers);
         let rows = part(all.0, at, of);
-        if candidates.distinct() != rows.len() {
-            let (found, expected) = (candidates.distinct(), rows.len());
-            return Err(bad(format!("{found} distinct rows, expected {expected} of {}", all.0)));
-        }
+        let (found, expected) = (candidates.distinct(), rows.len());
+        let message = format_args!("{found} distinct rows, expected {expected} of {}", all.0);
+        check(found == expected, message)?;
         let right = match &numbers {
             None => candidates.len() == rows.len(),
             Some(numbers) => {
-                let ascending = numbers.windows(2).all(|pair| pair[0] < pair[1]);
                 let last = numbers.last().is_some_and(|&last| (last as usize) < all.1);
-                numbers.len() == candidates.len() && ascending && last
+                numbers.len() == candidates.len() && numbers.is_sorted_by(|a, b| a < b) && last
             }
         };
-        if !right {
-            return Err(bad(format!(
-                "{NUMBERS} are not {} of the {} candidates, ascending",
-                candidates.len(),
-                all.1
-            )));
-        }
+        let (own, whole) = (candidates.len(), all.1);
+        let message = format_args!("{NUMBERS} are not {own} of the {whole} candidates, ascending");
+        check(right, message)?;
         let found = stored.metadata(FINGERPRINT)?;
-        if found != fingerprint {
-            return Err(bad(format!(
-                "a shard of other candidates: their fingerprint is {found}, that of the run's is {fingerprint}"
-            )));
-        }
+        let expected = format_args!("that of the run's is {fingerprint}");
+        check(
+            found == fingerprint,
+            format_args!("a shard of other candidates: their fingerprint is {found}, {expected}"),
+        )?;
         let own = part(rows.len(), share, sharing);
         let scored = rows.start + own.start..rows.start + own.end;
         let answers = share == 0;

@@ -14,6 +14,7 @@ use rayon::prelude::*;
 
 use crate::blocks::check_count;
 use crate::candidates::HUGE;
+use crate::error::check_consistent;
 use crate::{CandidateBlocks, Candidates, Error, Precision};
 
 pub use answers::{AllCandidates, Place, SomeCandidates};
@@ -96,11 +97,10 @@ impl Shards {
         set: &ShardSet,
     ) -> Result<(), Error> {
         let (all, candidates) = (rows.rows(), rows.candidates());
-        if candidates != all as u64 {
-            let message =
-                format!("{candidates} candidates of {all} rows, expected one of each row");
-            return Err(Error::Inconsistent(message));
-        }
+        check_consistent(
+            candidates == all as u64,
+            format_args!("{candidates} candidates of {all} rows, expected one of each row"),
+        )?;
         check_count(candidates)?;
         set.write(rows, HUGE, |rows| Ok(Part::of_rows(rows, texts)))
     }
@@ -179,14 +179,11 @@ impl Shards {
     /// The ranks, which must be those that have opened the shards: others hold other parts.
     fn ranks(&self) -> Result<Processes, Error> {
         let ranks = Processes::current();
-        let (found, expected) = ((ranks.rank(), ranks.size()), self.opened_by);
-        match found == expected {
-            true => Ok(ranks),
-            false => Err(Error::Inconsistent(format!(
-                "rank {} of {} asks shards that rank {} of {} has opened",
-                found.0, found.1, expected.0, expected.1
-            ))),
-        }
+        let (own, size, (opener, openers)) = (ranks.rank(), ranks.size(), self.opened_by);
+        let opened = format_args!("shards that rank {opener} of {openers} has opened");
+        let message = format_args!("rank {own} of {size} asks {opened}");
+        check_consistent((own, size) == self.opened_by, message)?;
+        Ok(ranks)
     }
 
     /// The file of a shard that this rank holds, for its metadata.
