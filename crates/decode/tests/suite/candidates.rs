@@ -220,7 +220,7 @@ fn files_that_contradict_themselves_are_refused() {
         message(Candidates::load(&path)),
         "candidate row 1, coordinate 0: NaN is not a finite number"
     );
-    assert!(matches!(Stored::open(&path, "basis", 1), Err(dsokr_dsokr_basis::Error::File { .. })));
+    assert!(matches!(Stored::open(&path, "basis", 1), Err(dsokr_basis::Error::File { .. })));
 }
 
 /// A set whose coordinates fill two blocks of a file, the file, and where the coordinates lie in it.
