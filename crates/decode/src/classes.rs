@@ -76,7 +76,9 @@ impl Classes {
                 place.into_iter().for_each(|of| *of = row as u32);
             }
         }
-        // each of as many candidates as there are is a member once
+        let left = of.iter().position(|&row| row == NONE);
+        let candidate = left.unwrap_or_default();
+        check(left.is_none(), format_args!("candidate {candidate} belongs to no row"))?;
         match rows == count && of.iter().copied().eq(0..) {
             true => Ok(Self::single(rows)),
             false => Ok(Self { rows, of, offsets, members }),
