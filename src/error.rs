@@ -102,7 +102,7 @@ pub enum Error {
     /// A recipe or its encoder breaks the contract.
     #[error("the encoder breaks its contract: {0}")]
     Contract(String),
-    /// The basis, its kernel or its sketch.
+    /// The basis, its kernel or its sketch, or the kernel machine.
     #[error(transparent)]
     Basis(#[from] dsokr_basis::Error),
     /// Candidates, ranks or metrics.
@@ -119,16 +119,13 @@ pub enum Error {
         /// Why it cannot be used.
         message: String,
     },
-    /// The kernel machine.
-    #[error(transparent)]
-    Machine(#[from] dsokr_machines::Error),
     /// A kernel matrix of `data.inputs`, by places among the training pairs.
     #[error("{file}, of the training pairs: {source}")]
     Kernel {
         /// Its file.
         file: String,
         /// What is wrong with it.
-        source: Box<dsokr_machines::Error>,
+        source: Box<dsokr_basis::Error>,
     },
     /// A run that needs more memory than there is.
     #[error(
@@ -286,7 +283,6 @@ impl Error {
             Self::Basis(error)
             | Self::Decode(dsokr_decode::Error::Basis(error))
             | Self::Data(dsokr_data::Error::Basis(error))
-            | Self::Machine(dsokr_machines::Error::Basis(error))
             | Self::Train(dsokr_train::Error::Basis(error)) => Some(error),
             _ => None,
         };

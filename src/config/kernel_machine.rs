@@ -280,8 +280,8 @@ impl KernelMachineConfig {
         let none = self.levels().is_some_and(<[f64]>::is_empty);
         ensure(!none, "encoder.solver.loss.levels", "[]", "at least one level")?;
         self.solver.validate().map_err(|error| match error {
-            dsokr_machines::Error::Value { what, value: found, allowed } => {
-                Error::value(format!("encoder.solver: {what}"), found, allowed)
+            dsokr_basis::Error::Value { key, found, allowed } => {
+                Error::value(format!("encoder.solver: {key}"), found, allowed)
             }
             other => other.into(),
         })?;

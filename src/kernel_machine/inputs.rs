@@ -51,7 +51,7 @@ impl MachineInputs {
                 let (rows, config) = (outputs.rows(), outputs.config);
                 let ideal = Ideal { kernel: outputs.kernel()?, rows: &rows };
                 let weights = rule.weights(&grams, &ideal).map_err(|error| match error {
-                    dsokr_machines::Error::Kernel { kernel, source } => {
+                    dsokr_basis::Error::Kernel { kernel, source } => {
                         let file = config.data.facts().kernel_files.get(kernel);
                         Error::Kernel { file: file.cloned().unwrap_or_default(), source }
                     }

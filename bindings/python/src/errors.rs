@@ -62,6 +62,7 @@ impl From<dsokr_basis::Error> for Failure {
         let message = error.to_string();
         match error {
             Error::Io { path, .. } | Error::File { path, .. } => Self::file(&path, message),
+            Error::Kernel { source, .. } => Self::from(*source).saying(message),
             Error::NotFinite { .. }
             | Error::Row { .. }
             | Error::Value { .. }
@@ -102,24 +103,6 @@ impl From<dsokr_molecule::Error> for Failure {
             Error::File { path, .. } => Self::file(&path, message),
             // SMILES, edges, labels and settings
             _ => Self::Argument(message),
-        }
-    }
-}
-
-impl From<dsokr_machines::Error> for Failure {
-    fn from(error: dsokr_machines::Error) -> Self {
-        use dsokr_machines::Error;
-        let message = error.to_string();
-        match error {
-            Error::Basis(error) => error.into(),
-            Error::Kernel { source, .. } => Self::from(*source).saying(message),
-            Error::Value { .. }
-            | Error::Length { .. }
-            | Error::NotFinite { .. }
-            | Error::NotSymmetric { .. }
-            | Error::NotSemidefinite { .. } => Self::Argument(message),
-            // kinds of errors to come
-            _ => Self::Other(message),
         }
     }
 }

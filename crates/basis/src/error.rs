@@ -1,4 +1,5 @@
 use std::fmt::Display;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 /// Everything that can go wrong in this crate; each message holds the place, the value and what is
@@ -22,15 +23,17 @@ pub enum Error {
         /// What it holds, and what is expected.
         message: String,
     },
-    /// A feature is not a finite number.
-    #[error("row {row}, column {column}: {value} is not a finite number")]
+    /// A number is NaN or infinite.
+    #[error("{what}{}row {row}, column {column}: {value} is not a finite number", if what.is_empty() { "" } else { ", " })]
     NotFinite {
+        /// What holds it; empty for feature rows.
+        what: &'static str,
         /// Row, from 0.
         row: usize,
         /// Column, from 0.
         column: usize,
         /// The value.
-        value: f32,
+        value: f64,
     },
     /// A row that holds what is not allowed.
     #[error("row {row}: {message}")]
@@ -40,19 +43,17 @@ pub enum Error {
         /// What it holds, and what is allowed.
         message: String,
     },
-    /// A parameter is outside of its range.
-    #[error("{what}: {key} = {found}, allowed: {allowed}")]
+    /// A number or a choice is outside of its range.
+    #[error("{key} = {found}, allowed: {allowed}")]
     Value {
-        /// What has the parameter.
-        what: String,
-        /// The parameter.
-        key: &'static str,
+        /// What it is, after what has it.
+        key: String,
         /// Its value.
         found: String,
         /// The values allowed.
         allowed: String,
     },
-    /// Rows of a number, kind or width that does not fit.
+    /// Rows or a matrix of a number, kind or width that does not fit, or a matrix that is not that of a kernel.
     #[error("{0}")]
     Shape(String),
     /// The sketched kernel matrix is zero: every row has k(y, y) = 0.
@@ -76,6 +77,14 @@ pub enum Error {
         rank: usize,
         /// What is wrong with it.
         message: String,
+    },
+    /// One of several kernel matrices cannot be used.
+    #[error("kernel {kernel}: {source}")]
+    Kernel {
+        /// Its position, from 0.
+        kernel: usize,
+        /// What is wrong with it.
+        source: Box<Error>,
     },
     /// [`Cancellation::cancel`](crate::Cancellation::cancel) has ended the work.
     #[error("the work was cancelled")]
@@ -131,25 +140,81 @@ impl Error {
         Self::row(row, format!("column {column} is outside of 0..{width}"))
     }
 
-    pub(crate) fn value(
-        what: impl Display,
-        key: &'static str,
-        found: impl Display,
-        allowed: impl Display,
-    ) -> Self {
-        let (what, found, allowed) = (what.to_string(), found.to_string(), allowed.to_string());
-        Self::Value { what, key, found, allowed }
+    /// A number or a choice that is not allowed.
+    pub fn value(key: impl Display, found: impl Display, allowed: impl Display) -> Self {
+        let [key, found, allowed] = [key.to_string(), found.to_string(), allowed.to_string()];
+        Self::Value { key, found, allowed }
     }
 
-    /// Unless a parameter is within its range.
-    pub(crate) fn check_value(
+    /// The same error with the name of what has the number or choice.
+    pub fn of(mut self, what: impl Display) -> Self {
+        if let Self::Value { key, .. } = &mut self {
+            *key = format!("{what}: {key}");
+        }
+        self
+    }
+
+    /// Refuses a number or a choice unless it `holds`.
+    ///
+    /// # Errors
+    /// [`Error::Value`].
+    pub fn ensure(
         holds: bool,
-        what: impl Display,
-        key: &'static str,
+        key: impl Display,
         found: impl Display,
         allowed: impl Display,
     ) -> Result<(), Self> {
-        if holds { Ok(()) } else { Err(Self::value(what, key, found, allowed)) }
+        if holds { Ok(()) } else { Err(Self::value(key, found, allowed)) }
+    }
+
+    /// Refuses numbers outside of a range.
+    ///
+    /// # Errors
+    /// [`Error::Value`].
+    pub fn check_range(
+        key: impl Display,
+        found: usize,
+        allowed: RangeInclusive<usize>,
+    ) -> Result<(), Self> {
+        let (least, most) = (allowed.start(), allowed.end());
+        Self::ensure(allowed.contains(&found), key, found, format_args!("{least}..={most}"))
+    }
+
+    /// Refuses none where at least one is needed.
+    ///
+    /// # Errors
+    /// [`Error::Value`].
+    pub fn check_count(key: impl Display, count: usize) -> Result<(), Self> {
+        Self::ensure(count > 0, key, count, "at least 1")
+    }
+
+    /// Refuses two things that belong together and have different lengths.
+    ///
+    /// # Errors
+    /// [`Error::Shape`].
+    pub fn check_length(what: &str, found: usize, expected: usize) -> Result<(), Self> {
+        match found == expected {
+            true => Ok(()),
+            false => Err(Self::Shape(format!("{found} {what}, expected {expected}"))),
+        }
+    }
+
+    /// Refuses rows of `width` numbers that are not all finite; `what` holds them.
+    ///
+    /// # Errors
+    /// [`Error::NotFinite`].
+    pub fn check_finite<T: Copy + Into<f64>>(
+        what: &'static str,
+        width: usize,
+        values: &[T],
+    ) -> Result<(), Self> {
+        match values.iter().position(|&value| !value.into().is_finite()) {
+            Some(at) => {
+                let (row, column, value) = (at / width, at % width, values[at].into());
+                Err(Self::NotFinite { what, row, column, value })
+            }
+            None => Ok(()),
+        }
     }
 
     pub(crate) fn overflow(place: impl Display, value: impl Display) -> Self {

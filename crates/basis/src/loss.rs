@@ -14,9 +14,6 @@
 //! assert_eq!((loss.value(3.0), loss.derivative(3.0)), (2.5, 1.0));
 //! ```
 
-use std::borrow::Cow;
-use std::fmt::Display;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,44 +22,13 @@ use crate::Error;
 /// Steps of Newton's method on a scalar equation; it takes three to six.
 const NEWTON: usize = 60;
 
-/// A parameter of a loss, a kernel or a sketch that is outside of its range.
-#[derive(Clone, Debug, PartialEq)]
-pub struct BadParameter {
-    /// The parameter.
-    pub parameter: &'static str,
-    /// Its value.
-    pub value: f64,
-    /// The values allowed.
-    pub allowed: Cow<'static, str>,
-}
-
-impl BadParameter {
-    /// Unless a condition holds.
-    ///
-    /// # Errors
-    /// The parameter, its value and what is allowed.
-    pub fn unless(
-        holds: bool,
-        parameter: &'static str,
-        value: f64,
-        allowed: impl Into<Cow<'static, str>>,
-    ) -> Result<(), Self> {
-        if holds { Ok(()) } else { Err(Self { parameter, value, allowed: allowed.into() }) }
-    }
-
-    /// The error of what has the parameter.
-    pub(crate) fn of(self, what: impl Display) -> Error {
-        Error::value(what, self.parameter, self.value, self.allowed)
-    }
-}
-
 /// A convex loss ℓ of a distance `√u` that does not decrease with it.
 pub trait DistanceLoss {
     /// Checks the parameters, if there are any.
     ///
     /// # Errors
-    /// The parameter that is outside of its range.
-    fn validate(&self) -> Result<(), BadParameter> {
+    /// [`Error::Value`] with the parameter that is outside of its range.
+    fn validate(&self) -> Result<(), Error> {
         Ok(())
     }
 
@@ -146,9 +112,9 @@ pub struct Huber {
 }
 
 impl DistanceLoss for Huber {
-    fn validate(&self) -> Result<(), BadParameter> {
+    fn validate(&self) -> Result<(), Error> {
         let holds = self.kappa > 0.0 && self.kappa.is_finite();
-        BadParameter::unless(holds, "kappa", self.kappa, "finite numbers above 0")
+        Error::ensure(holds, "kappa", self.kappa, "finite numbers above 0")
     }
 
     fn value(&self, distance: f64) -> f64 {
@@ -167,9 +133,9 @@ impl DistanceLoss for Huber {
     }
 }
 
-fn check_epsilon(epsilon: f64) -> Result<(), BadParameter> {
+fn check_epsilon(epsilon: f64) -> Result<(), Error> {
     let holds = epsilon >= 0.0 && epsilon.is_finite();
-    BadParameter::unless(holds, "epsilon", epsilon, "finite numbers, 0 and above")
+    Error::ensure(holds, "epsilon", epsilon, "finite numbers, 0 and above")
 }
 
 /// ε-insensitive ℓ1, `max(√u − ε, 0)`; 1-Lipschitz. Of one number, support vector regression.
@@ -181,7 +147,7 @@ pub struct EpsilonInsensitive {
 }
 
 impl DistanceLoss for EpsilonInsensitive {
-    fn validate(&self) -> Result<(), BadParameter> {
+    fn validate(&self) -> Result<(), Error> {
         check_epsilon(self.epsilon)
     }
 
@@ -229,7 +195,7 @@ pub struct EpsilonInsensitiveSquare {
 }
 
 impl DistanceLoss for EpsilonInsensitiveSquare {
-    fn validate(&self) -> Result<(), BadParameter> {
+    fn validate(&self) -> Result<(), Error> {
         check_epsilon(self.epsilon)
     }
 

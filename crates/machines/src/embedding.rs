@@ -49,8 +49,8 @@ impl OutputEmbedding {
     ///
     /// # Errors
     /// [`Error::Value`] for no predictions, a rank outside of `1..=width`, no outputs where c < 1, and
-    /// unless 0 ≤ c ≤ 1; [`Error::Length`] for coordinates that are not whole rows;
-    /// [`Error::NotFinite`]; [`Error::Basis`] where all coordinates are zero.
+    /// unless 0 ≤ c ≤ 1; [`Error::Shape`] for coordinates that are not whole rows;
+    /// [`Error::NotFinite`]; [`Error::Numeric`] where all coordinates are zero.
     pub fn learn(
         width: usize,
         predictions: &[f32],
@@ -58,10 +58,9 @@ impl OutputEmbedding {
         supervised: f64,
         rank: usize,
     ) -> Result<Self, Error> {
-        let (what, holds) =
-            ("supervised, of the output embedding,", (0.0..=1.0).contains(&supervised));
-        Error::check(holds, what, supervised, "from 0 to 1")?;
-        Error::check_range("rank of the embedding", rank, 1, width)?;
+        let holds = (0.0..=1.0).contains(&supervised);
+        Error::ensure(holds, "supervised", supervised, "from 0 to 1")?;
+        Error::check_range("rank of the embedding", rank, 1..=width)?;
         let mut total = Mat::<f64>::zeros(width, width);
         let parts = [
             ("predictions", predictions, supervised),
@@ -78,7 +77,7 @@ impl OutputEmbedding {
         }
         let Eigen { values: spectrum, vectors } = symmetric_eigen(total.as_ref())?;
         if spectrum[0].is_nan() || spectrum[0] <= 0.0 {
-            return Err(Error::numeric("all coordinates are zero"));
+            return Err(Error::Numeric("all coordinates are zero".into()));
         }
         let directions = vectors.as_ref().subcols(0, rank).to_owned();
         Ok(Self { directions, spectrum })
@@ -89,7 +88,7 @@ impl OutputEmbedding {
     /// # Errors
     /// [`Error::Value`] unless 1 ≤ `rank` ≤ [`rank`](Self::rank).
     pub fn truncate(&self, rank: usize) -> Result<Self, Error> {
-        Error::check_range("rank of the embedding", rank, 1, self.rank())?;
+        Error::check_range("rank of the embedding", rank, 1..=self.rank())?;
         let directions = self.directions.as_ref().subcols(0, rank).to_owned();
         Ok(Self { directions, ..self.clone() })
     }
@@ -115,7 +114,7 @@ impl OutputEmbedding {
     /// output.
     ///
     /// # Errors
-    /// [`Error::Length`] for coordinates that are not whole rows, [`Error::NotFinite`].
+    /// [`Error::Shape`] for coordinates that are not whole rows, [`Error::NotFinite`].
     pub fn project(&self, coordinates: &[f32]) -> Result<Vec<f32>, Error> {
         check("coordinates", self.width(), coordinates)?;
         Ok(map(self.directions.transpose(), coordinates))

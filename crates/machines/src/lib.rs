@@ -21,7 +21,6 @@
 //! learns few directions of an output space: reduced rank regression, and Output Embedding Learning.
 
 mod embedding;
-mod error;
 mod kernel_model;
 mod linear;
 mod lipschitz;
@@ -31,8 +30,8 @@ mod solver;
 mod summary;
 mod targets;
 
+pub use dsokr_basis::Error;
 pub use embedding::OutputEmbedding;
-pub use error::{Error, LARGEST_LAMBDA};
 pub use kernel_model::KernelModel;
 pub use lipschitz::{
     InputFeatures, LipschitzModel, LipschitzProblem, Offset, OutputMatrix, Stop, coverage,
@@ -48,4 +47,4 @@ pub use solver::{ClosedForm, Cost, Lipschitz, PreparedSolver, Sketched, Solver};
 pub use summary::{
     Arithmetic, Convergence, Inputs, LipschitzSummary, RidgeSummary, Solution, Summary,
 };
-pub use targets::Targets;
+pub use targets::{LARGEST_LAMBDA, Targets};

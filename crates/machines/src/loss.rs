@@ -90,16 +90,14 @@ impl Loss {
     /// Checks the parameters, and that the loss is defined on d = `width` outputs.
     ///
     /// # Errors
-    /// [`Error::Value`]; [`Error::Length`] unless there is a level for each output.
+    /// [`Error::Value`]; [`Error::Shape`] unless there is a level for each output.
     pub fn validate(&self, width: usize) -> Result<(), Error> {
         if let Some(levels) = self.levels() {
             check_levels(levels)?;
             Error::check_length("quantile levels", levels.len(), width)?;
         }
-        self.of_distance().map_or(Ok(()), DistanceLoss::validate).map_err(|bad| {
-            let what = format_args!("{} of the {} loss", bad.parameter, self.name());
-            Error::value(what, bad.value, bad.allowed)
-        })
+        let checked = self.of_distance().map_or(Ok(()), DistanceLoss::validate);
+        checked.map_err(|error| error.of(format_args!("loss {}", self.name())))
     }
 
     /// `ℓ(f, y)` with r = `residual` (not read by the pinball loss).
@@ -190,7 +188,7 @@ pub(crate) fn check_levels(levels: &[f64]) -> Result<(), Error> {
     for (position, &value) in levels.iter().enumerate() {
         let what = format_args!("quantile level {position}");
         let holds = value > low && value < 1.0;
-        Error::check(holds, what, value, format_args!("above {low}, below 1"))?;
+        Error::ensure(holds, what, value, format_args!("above {low}, below 1"))?;
         low = value;
     }
     Ok(())

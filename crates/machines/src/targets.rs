@@ -28,7 +28,7 @@ impl Targets {
     /// Targets of `width` numbers a row, row-major.
     ///
     /// # Errors
-    /// [`Error::Value`] for a width of 0 or no rows; [`Error::Length`] for values that are not whole
+    /// [`Error::Value`] for a width of 0 or no rows; [`Error::Shape`] for values that are not whole
     /// rows; [`Error::NotFinite`].
     pub fn new(width: usize, values: impl Into<Vec<f64>>) -> Result<Self, Error> {
         let values = values.into();
@@ -63,14 +63,14 @@ impl Targets {
     /// The same targets with `r(y)` of each row, which losses of a distance add to it; 0 otherwise.
     ///
     /// # Errors
-    /// [`Error::Length`] unless there is one a row, [`Error::Value`] for one that is negative or not
+    /// [`Error::Shape`] unless there is one a row, [`Error::Value`] for one that is negative or not
     /// finite.
     pub fn with_residuals(mut self, residuals: Vec<f64>) -> Result<Self, Error> {
         Error::check_length("residuals", residuals.len(), self.len())?;
-        let bad = |value: &f64| !(*value >= 0.0 && value.is_finite());
-        if let Some(row) = residuals.iter().position(bad) {
-            let what = format_args!("the residual of row {row}");
-            return Err(Error::value(what, residuals[row], "finite numbers, 0 and above"));
+        for (row, &value) in residuals.iter().enumerate() {
+            let (key, holds) =
+                (format_args!("the residual of row {row}"), value >= 0.0 && value.is_finite());
+            Error::ensure(holds, key, value, "finite numbers, 0 and above")?;
         }
         self.residuals = residuals;
         Ok(self)
@@ -170,7 +170,7 @@ impl Targets {
     pub fn select(&self, rows: &[usize]) -> Result<Self, Error> {
         let (len, p) = (self.len(), self.width);
         for &row in rows {
-            Error::check_range("row", row, 0, len.saturating_sub(1))?;
+            Error::check_range("row", row, 0..=len.saturating_sub(1))?;
         }
         let values = match &self.values {
             Values::Coordinates(values) => {
@@ -186,11 +186,20 @@ impl Targets {
     }
 }
 
+/// The largest λ: the squares of nλ, from which the condition of a system is computed, are finite.
+pub const LARGEST_LAMBDA: f64 = 1e100;
+
+/// Unless λ is a number above 0, at most [`LARGEST_LAMBDA`].
+pub(crate) fn check_lambda(lambda: f64) -> Result<(), Error> {
+    let holds = lambda > 0.0 && lambda <= LARGEST_LAMBDA;
+    Error::ensure(holds, "lambda", lambda, "numbers above 0, at most 1e100")
+}
+
 /// Checks λ, and that there is a row of targets for each of n rows.
 pub(crate) fn check(n: usize, targets: &Targets, lambda: f64) -> Result<(), Error> {
-    Error::check_lambda(lambda)?;
+    check_lambda(lambda)?;
     if n == 0 {
-        return Err(dsokr_basis::Error::no_rows().into());
+        return Err(Error::no_rows());
     }
     Error::check_length("rows of targets", targets.len(), n)
 }

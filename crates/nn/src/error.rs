@@ -9,7 +9,7 @@ pub enum Error {
     #[error("encoder: {key} = {found}: {allowed}")]
     Setting {
         /// Configuration key.
-        key: &'static str,
+        key: String,
         /// The value found.
         found: String,
         /// The values allowed.
@@ -89,7 +89,7 @@ pub(crate) fn check(
     if holds {
         return Ok(());
     }
-    Err(Error::Setting { key, found: found.to_string(), allowed: allowed.into() })
+    Err(Error::Setting { key: key.into(), found: found.to_string(), allowed: allowed.into() })
 }
 
 /// The number of tensors, and names and shapes of the first five.
@@ -113,7 +113,7 @@ impl From<dsokr_basis::Error> for Error {
     /// TF-IDF n-grams belong to the crate of bases, but their settings are an encoder's.
     fn from(error: dsokr_basis::Error) -> Self {
         match error {
-            dsokr_basis::Error::Value { key, found, allowed, .. } => {
+            dsokr_basis::Error::Value { key, found, allowed } => {
                 Self::Setting { key, found, allowed }
             }
             dsokr_basis::Error::File { path, message } => Self::File { path, message },

@@ -240,9 +240,11 @@ impl LossConfig {
 
     fn validate(&self) -> Result<(), Error> {
         if let Some(loss) = self.distance() {
-            loss.validate().map_err(|bad| {
-                let key = format!("training.loss.{}", bad.parameter);
-                Error::value(&key, bad.value, bad.allowed)
+            loss.validate().map_err(|error| match error {
+                dsokr_basis::Error::Value { key, found, allowed } => {
+                    Error::value(format!("training.loss.{key}"), found, allowed)
+                }
+                other => other.into(),
             })?;
         }
         let temperature = self.temperature().unwrap_or(1.0);

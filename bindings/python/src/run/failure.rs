@@ -21,7 +21,6 @@ fn file(error: Error) -> Option<String> {
     let failure = match error {
         Error::Basis(error) | Error::Data(data::Error::Basis(error)) => error.into(),
         Error::Decode(error) => error.into(),
-        Error::Machine(error) => error.into(),
         Error::Member { source, .. } => return file(*source),
         Error::NotFound { path, .. }
         | Error::Io { path, .. }

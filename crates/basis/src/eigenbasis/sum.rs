@@ -211,15 +211,15 @@ impl Basis {
         size: usize,
         outputs: &dyn RowSource,
     ) -> Result<Self, Error> {
-        let what = "a sum of kernels";
         for (weight, _) in &parts {
             let holds = *weight >= 0.0 && weight.is_finite();
-            Error::check_value(holds, what, "weight", weight, "a finite number not below 0")?;
+            let allowed = "a finite number not below 0";
+            Error::ensure(holds, "a sum of kernels: weight", weight, allowed)?;
         }
-        Error::check_value(size > 0, what, "size", size, "at least 1")?;
+        Error::check_count("a sum of kernels: size", size)?;
         let total: f64 = parts.iter().map(|(weight, _)| weight).sum();
         let Some((_, first)) = parts.iter().find(|(weight, _)| *weight > 0.0) else {
-            return Err(Error::value(what, "weights", total, "at least one above 0"));
+            return Err(Error::value("a sum of kernels: weights", total, "at least one above 0"));
         };
         let options = SketchOptions { size, ..first.options.clone() };
         let (mut kept, mut width) = (Vec::new(), 0);

@@ -88,7 +88,7 @@ impl Tempering {
     /// [`Error::Value`] unless it is from 0 to 1.
     pub fn validate(&self) -> Result<(), Error> {
         let holds = (0.0..=1.0).contains(&self.power);
-        Error::check_value(holds, "tempering", "power", self.power, "0 to 1")
+        Error::ensure(holds, "tempering: power", self.power, "0 to 1")
     }
 }
 

@@ -21,10 +21,9 @@ pub struct NgramOptions {
 
 impl NgramOptions {
     fn check(&self) -> Result<(), Error> {
-        let what = "featurizer character n-grams";
-        Error::check_value(self.min > 0, what, "min", self.min, "1 and more")?;
+        Error::ensure(self.min > 0, "character n-grams: min", self.min, "1 and more")?;
         let allowed = format_args!("{} (min) and more", self.min);
-        Error::check_value(self.max >= self.min, what, "max", self.max, allowed)
+        Error::ensure(self.max >= self.min, "character n-grams: max", self.max, allowed)
     }
 
     /// Calls `visit` with every n-gram of a text, shortest first, from left to right.

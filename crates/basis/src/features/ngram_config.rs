@@ -61,14 +61,14 @@ impl NgramConfig {
     /// # Errors
     /// [`Error::Value`] for `min` 0 or above `max`, and for more buckets than 32-bit indices reach.
     pub fn validate(&self) -> Result<(), Error> {
-        let (what, Self { min, max, min_texts, buckets, .. }) = ("TF-IDF", self);
+        let Self { min, max, min_texts, buckets, .. } = self;
         let holds = *min > 0 && min <= max && *max <= 64;
         let found = format_args!("min {min}, max {max}");
-        Error::check_value(holds, what, "ngrams", found, "1 ≤ min ≤ max ≤ 64")?;
+        Error::ensure(holds, "ngrams", found, "1 ≤ min ≤ max ≤ 64")?;
         let allowed = "1 with buckets, which keep every n-gram";
         let holds = *buckets == 0 || *min_texts <= 1;
-        Error::check_value(holds, what, "ngrams.min_texts", min_texts, allowed)?;
-        Error::check_value(*buckets <= 1 << 28, what, "ngrams.buckets", buckets, "at most 2^28")
+        Error::ensure(holds, "ngrams.min_texts", min_texts, allowed)?;
+        Error::ensure(*buckets <= 1 << 28, "ngrams.buckets", buckets, "at most 2^28")
     }
 
     /// Calls `visit` with every n-gram of a text.

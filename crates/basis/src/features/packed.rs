@@ -126,9 +126,7 @@ impl Packed for f32 {
     fn check(width: usize, values: &[Self]) -> Result<(), Error> {
         match first_not_finite(values) {
             None => Ok(()),
-            Some(at) => {
-                Err(Error::NotFinite { row: at / width, column: at % width, value: values[at] })
-            }
+            Some(at) => Error::check_finite("", width, &values[..=at]),
         }
     }
 

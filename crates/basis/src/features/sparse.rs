@@ -348,7 +348,7 @@ fn check(width: usize, offsets: &[usize], columns: &[u32], values: &[f32]) -> Re
         // The last row that starts at or before the entry.
         let row = offsets.partition_point(|&offset| offset <= at) - 1;
         let column = columns[at] as usize;
-        return Err(Error::NotFinite { row, column, value: values[at] });
+        return Err(Error::NotFinite { what: "", row, column, value: values[at].into() });
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
+use crate::Error;
 use crate::features::{RowKind, simd};
-use crate::loss::BadParameter;
 
 /// What a built-in kernel is, beside its name: a function of three products, and what it is defined on.
 pub(super) trait Formula: Send + Sync {
@@ -22,7 +22,7 @@ pub(super) trait Formula: Send + Sync {
     }
 
     /// Checks the parameters.
-    fn validate(&self) -> Result<(), BadParameter> {
+    fn validate(&self) -> Result<(), Error> {
         Ok(())
     }
 
@@ -43,9 +43,9 @@ pub(super) trait Formula: Send + Sync {
 pub(super) type Values = (&'static str, fn(f32) -> bool);
 
 /// Checks a γ.
-fn positive_gamma(gamma: f64) -> Result<(), BadParameter> {
+fn positive_gamma(gamma: f64) -> Result<(), Error> {
     let holds = gamma > 0.0 && gamma.is_finite();
-    BadParameter::unless(holds, "gamma", gamma, "finite numbers above 0")
+    Error::ensure(holds, "gamma", gamma, "finite numbers above 0")
 }
 
 pub(super) struct Linear;
@@ -74,7 +74,7 @@ impl Formula for Gaussian {
         simd::exp_negative(-self.gamma * (aa + bb - 2.0 * ab).max(0.0))
     }
 
-    fn validate(&self) -> Result<(), BadParameter> {
+    fn validate(&self) -> Result<(), Error> {
         positive_gamma(self.gamma)
     }
 
@@ -103,7 +103,7 @@ impl Formula for GaussianTanimoto {
         (-self.gamma * squared_distance.max(0.0)).exp()
     }
 
-    fn validate(&self) -> Result<(), BadParameter> {
+    fn validate(&self) -> Result<(), Error> {
         positive_gamma(self.gamma)
     }
 }

@@ -7,7 +7,6 @@ use rand_chacha::rand_core::Rng;
 use rand_distr::{Distribution, StandardNormal};
 
 use crate::Error;
-use crate::loss::BadParameter;
 use crate::random::{Generator, below, generator, unit};
 
 /// Columns in one block of a sketch.
@@ -53,7 +52,7 @@ pub(super) trait Draw: Send + Sync {
     }
 
     /// Checks the parameters for n outputs.
-    fn validate(&self, n: usize) -> Result<(), BadParameter> {
+    fn validate(&self, n: usize) -> Result<(), Error> {
         let _ = n;
         Ok(())
     }
@@ -187,12 +186,11 @@ impl Draw for Leverage {
         Err("a leverage-score sketch depends on the data: draw it with Sketch::fit".into())
     }
 
-    fn validate(&self, n: usize) -> Result<(), BadParameter> {
+    fn validate(&self, n: usize) -> Result<(), Error> {
         let holds = self.lambda > 0.0 && self.lambda.is_finite();
-        BadParameter::unless(holds, "lambda", self.lambda, "finite numbers above 0")?;
-        let (holds, allowed) =
-            ((1..=n).contains(&self.pilot), format!("1..={n}, the number of rows"));
-        BadParameter::unless(holds, "pilot", self.pilot as f64, allowed)
+        Error::ensure(holds, "lambda", self.lambda, "finite numbers above 0")?;
+        let allowed = format_args!("1..={n}, the number of rows");
+        Error::ensure((1..=n).contains(&self.pilot), "pilot", self.pilot, allowed)
     }
 }
 
@@ -257,9 +255,9 @@ impl<const NORMAL: bool> Draw for Sparsified<NORMAL> {
         Ok(None)
     }
 
-    fn validate(&self, _: usize) -> Result<(), BadParameter> {
+    fn validate(&self, _: usize) -> Result<(), Error> {
         let holds = self.density > 0.0 && self.density <= 1.0;
-        BadParameter::unless(holds, "density", self.density, "above 0, at most 1")
+        Error::ensure(holds, "density", self.density, "above 0, at most 1")
     }
 
     /// Draws the non-zeros alone: the gap to the next one is geometric, so the cost is their number.
@@ -312,8 +310,8 @@ impl Draw for Accumulation {
         }))))
     }
 
-    fn validate(&self, _: usize) -> Result<(), BadParameter> {
-        BadParameter::unless(self.terms > 0, "terms", self.terms as f64, "1 and more")
+    fn validate(&self, _: usize) -> Result<(), Error> {
+        Error::ensure(self.terms > 0, "terms", self.terms, "1 and more")
     }
 }
 

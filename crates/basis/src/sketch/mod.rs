@@ -123,9 +123,9 @@ impl SketchKind {
             return Err(Error::no_rows());
         }
         let allowed = format_args!("1..={n}, the number of rows");
-        Error::check_value((1..=n).contains(&m), "sketch", "size", m, allowed)?;
+        Error::ensure((1..=n).contains(&m), "sketch: size", m, allowed)?;
         let checked = self.distribution(|kind| kind.validate(n));
-        checked.map_err(|bad| bad.of(format_args!("sketch {}", self.name())))
+        checked.map_err(|error| error.of(format_args!("sketch {}", self.name())))
     }
 }
 
@@ -176,8 +176,8 @@ impl SketchOptions {
     /// As [`SketchKind::validate`]; [`Error::Value`] for a tolerance outside of its range.
     pub fn validate(&self, rows: usize) -> Result<(), Error> {
         self.kind.validate(self.size, rows)?;
-        let (key, holds) = ("tolerance", (1e-12..1.0).contains(&self.tolerance));
-        Error::check_value(holds, "sketch", key, self.tolerance, "1e-12 to below 1")
+        let holds = (1e-12..1.0).contains(&self.tolerance);
+        Error::ensure(holds, "sketch: tolerance", self.tolerance, "1e-12 to below 1")
     }
 }
 

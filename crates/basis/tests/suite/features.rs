@@ -36,8 +36,11 @@ fn numbers_that_are_not_finite_are_named() {
             let mut values = vec![1.0; 3000];
             values[at] = value;
             match DenseRows::new(10, values).unwrap_err() {
-                Error::NotFinite { row, column, value: found } => {
-                    assert_eq!((10 * row + column, found.to_bits()), (at, value.to_bits()));
+                Error::NotFinite { row, column, value: found, .. } => {
+                    assert_eq!(
+                        (10 * row + column, found.to_bits()),
+                        (at, f64::from(value).to_bits())
+                    );
                 }
                 other => panic!("{other}"),
             }

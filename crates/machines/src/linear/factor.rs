@@ -137,7 +137,7 @@ pub(crate) struct Factor<T> {
 
 /// The error for a system of `size` unknowns with `ridge` = nλ, found at `row` not to be positive definite.
 pub(crate) fn not_positive(row: usize, size: usize, ridge: f64) -> Error {
-    Error::numeric(format!(
+    Error::Numeric(format!(
         "the system of {size} unknowns is not numerically positive definite (row {row}, n·lambda = {ridge}); \
          raise lambda, or solve in double precision"
     ))

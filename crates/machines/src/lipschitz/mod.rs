@@ -95,9 +95,9 @@ impl LipschitzModel {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Value`] for a λ that is not above 0; [`Error::Length`] unless there are targets for each
+    /// [`Error::Value`] for a λ that is not above 0; [`Error::Shape`] unless there are targets for each
     /// input and as many outputs as M has; the errors of the loss and of the stopping rule;
-    /// [`Error::Basis`] where values overflow.
+    /// [`Error::Numeric`] where values overflow.
     pub fn fit(
         features: &InputFeatures,
         targets: &Targets,
@@ -181,20 +181,20 @@ impl LipschitzModel {
             Tensor::f64("weights", &[p, d], &self.weights),
             Tensor::f64("offset", &[d], &self.offset),
         ];
-        Ok(store::Contents::new(KIND, VERSION, &metadata, &tensors).write(path)?)
+        store::Contents::new(KIND, VERSION, &metadata, &tensors).write(path)
     }
 
     /// Reads a machine that [`save`](Self::save) wrote, with the basis that it was fitted on.
     ///
     /// # Errors
     /// Those of a file that is missing, damaged, or of another kind or version;
-    /// [`Error::Basis`] for parts that do not belong together, or a different basis.
+    /// [`Error::File`] for parts that do not belong together, or a different basis.
     pub fn load(path: &Path, basis: Basis) -> Result<Self, Error> {
         Self::from_stored(&Self::open(path)?, basis)
     }
 
     pub(crate) fn open(path: &Path) -> Result<Stored, Error> {
-        Ok(Stored::open(path, KIND, VERSION)?)
+        Stored::open(path, KIND, VERSION)
     }
 
     /// [`load`](Self::load) of an opened file.

@@ -54,7 +54,7 @@ impl OutputMatrix {
         let width = levels.len();
         Error::check_count("outputs", width)?;
         let (what, holds) = ("gamma of the output matrix", gamma >= 0.0 && gamma.is_finite());
-        Error::check(holds, what, gamma, "finite numbers, 0 and above")?;
+        Error::ensure(holds, what, gamma, "finite numbers, 0 and above")?;
         let element = |i: usize, j: usize| (-gamma * (levels[i] - levels[j]).powi(2)).exp();
         let matrix = Mat::from_fn(width, width, element);
         let Eigen { mut values, vectors } = symmetric_eigen(matrix.as_ref())?;
@@ -120,7 +120,7 @@ fn quantile(values: impl Iterator<Item = f64>, level: f64) -> f64 {
 /// numbers.
 ///
 /// # Errors
-/// [`Error::Value`] for bad levels, [`Error::Length`] unless there are d predictions for each number.
+/// [`Error::Value`] for bad levels, [`Error::Shape`] unless there are d predictions for each number.
 pub fn pinball_loss(levels: &[f64], predictions: &[f32], observed: &[f64]) -> Result<f64, Error> {
     check(levels, predictions, observed.len())?;
     let loss = Loss::pinball(levels);
@@ -135,7 +135,7 @@ pub fn pinball_loss(levels: &[f64], predictions: &[f32], observed: &[f64]) -> Re
 /// row-major with increasing levels: 0 where no two neighbours cross (Sangnier et al. 2016).
 ///
 /// # Errors
-/// [`Error::Value`] for no levels or no rows, [`Error::Length`] for values that are not whole rows.
+/// [`Error::Value`] for no levels or no rows, [`Error::Shape`] for values that are not whole rows.
 ///
 /// ```
 /// // The first row is in order, in the second the upper quantile is 0.5 below the lower one.

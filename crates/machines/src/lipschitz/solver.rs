@@ -63,7 +63,7 @@ impl Default for Stop {
 impl Stop {
     pub(crate) fn validate(&self) -> Result<(), Error> {
         let holds = self.gap > 0.0 && self.gap < 1.0;
-        Error::check(holds, "gap of the stopping rule", self.gap, "above 0, below 1")?;
+        Error::ensure(holds, "gap of the stopping rule", self.gap, "above 0, below 1")?;
         Error::check_count("steps", self.steps)
     }
 }
@@ -125,7 +125,7 @@ pub(crate) fn solve(
         let objective = value + 0.5 * lambda * squared_norm(&point);
         let bound = -conjugate - 0.5 / lambda * squared_norm(&gradient);
         if !objective.is_finite() || bound.is_nan() {
-            return Err(Error::numeric(format!(
+            return Err(Error::Numeric(format!(
                 "the objective is {objective} after {} steps: values overflow; rescale the targets",
                 best.steps
             )));
@@ -239,7 +239,7 @@ impl InputFeatures {
                 let column = rows.col_mut(i);
                 column.iter_mut().zip(block.row(at)).for_each(|(out, &value)| *out = value.into());
             }
-            Ok::<(), dsokr_basis::Error>(())
+            Ok(())
         })?;
         let mut covariance = sum_of_parts(p, n.div_ceil(part), |at| {
             let block = rows.as_ref().subcols(at * part, part.min(n - at * part));

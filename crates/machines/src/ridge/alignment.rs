@@ -110,7 +110,7 @@ impl Ideal<'_> {
 ///
 /// # Errors
 /// [`Error::Kernel`] with the position and the reason for a kernel that is not n × n, finite, symmetric
-/// and positive semi-definite, or zero; [`Error::Basis`] for a constant kernel, constant outputs,
+/// and positive semi-definite, or zero; [`Error::Numeric`] for a constant kernel, constant outputs,
 /// and where no kernel has an alignment above 0; [`Error::Value`] for no kernels; those of the output
 /// kernel's checks and of reading the outputs.
 pub fn alignf(kernels: &[MatRef<f64>], ideal: &Ideal) -> Result<Vec<f64>, Error> {
@@ -145,14 +145,14 @@ pub fn alignf(kernels: &[MatRef<f64>], ideal: &Ideal) -> Result<Vec<f64>, Error>
     for (k, kernel) in kernels.iter().enumerate() {
         if products[(k, k)] <= CONSTANT * kernel.squared_norm_l2() {
             let message = format!("kernel {k} is constant: it carries no information");
-            return Err(Error::numeric(message));
+            return Err(Error::Numeric(message.into()));
         }
     }
     let squared = products[(count, count)];
     let mean = means_of_outputs.all;
     if squared <= CONSTANT * (squared + (n as f64 * mean).powi(2)) {
         let message = "the outputs' kernel is constant: there is nothing to align with";
-        return Err(Error::numeric(message));
+        return Err(Error::Numeric(message.into()));
     }
     let cosine = |k: usize, l: usize| products[(k.max(l), k.min(l))] / (length(k) * length(l));
     let each: Vec<f64> = (0..count).map(|k| cosine(k, count)).collect();
@@ -162,7 +162,7 @@ pub fn alignf(kernels: &[MatRef<f64>], ideal: &Ideal) -> Result<Vec<f64>, Error>
     let aligned: f64 = v.iter().zip(&each).map(|(v, a)| v * a).sum();
     if aligned <= 0.0 {
         let best = each.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        return Err(Error::numeric(format!(
+        return Err(Error::Numeric(format!(
             "no kernel is aligned with the outputs, the best centred alignment is {best}"
         )));
     }
@@ -175,7 +175,7 @@ pub fn alignf(kernels: &[MatRef<f64>], ideal: &Ideal) -> Result<Vec<f64>, Error>
 /// them.
 ///
 /// # Errors
-/// [`Error::Value`] for no kernels, or a weight that is negative or not finite; [`Error::Length`] for
+/// [`Error::Value`] for no kernels, or a weight that is negative or not finite; [`Error::Shape`] for
 /// another number of weights, or kernels of different sizes.
 pub fn combine(kernels: &[MatRef<f64>], weights: &[f64]) -> Result<Mat<f64>, Error> {
     Error::check_count("number of kernels", kernels.len())?;
@@ -185,7 +185,7 @@ pub fn combine(kernels: &[MatRef<f64>], weights: &[f64]) -> Result<Mat<f64>, Err
     for (at, (kernel, &weight)) in kernels.iter().zip(weights).enumerate() {
         let holds = weight >= 0.0 && weight.is_finite();
         let what = format_args!("the weight of kernel {at}");
-        Error::check(holds, what, weight, "finite numbers, 0 and above")?;
+        Error::ensure(holds, what, weight, "finite numbers, 0 and above")?;
         Error::check_length("rows of a kernel matrix", kernel.nrows(), rows)?;
         Error::check_length("columns of a kernel matrix", kernel.ncols(), columns)?;
         for (out, column) in sum.col_iter_mut().zip(kernel.col_iter()) {

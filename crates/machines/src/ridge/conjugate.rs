@@ -73,7 +73,7 @@ impl ConjugateGradients {
     /// [`Error::Value`] for a tolerance outside of (0, 1) or no iterations.
     pub fn validate(&self) -> Result<(), Error> {
         let holds = self.tolerance > 0.0 && self.tolerance < 1.0;
-        Error::check(holds, "tolerance", self.tolerance, "numbers above 0 and below 1")?;
+        Error::ensure(holds, "tolerance", self.tolerance, "numbers above 0 and below 1")?;
         Error::check_count("number of iterations", self.iterations)
     }
 }
@@ -111,7 +111,7 @@ impl ConjugateGradients {
 /// # Errors
 /// As [`fit_sketched`](crate::fit_sketched); [`Error::Value`] for a tolerance outside of (0, 1), no
 /// iterations, or a sample of 0 or more than n rows; [`Error::NotFinite`] for kernel values that
-/// overflow; [`Error::Basis`] where rounding leaves a direction without curvature.
+/// overflow; [`Error::Numeric`] where rounding leaves a direction without curvature.
 pub fn fit_conjugate_gradients(
     problem: RidgeProblem<impl IntoKernel>,
     settings: &ConjugateGradients,
@@ -121,7 +121,7 @@ pub fn fit_conjugate_gradients(
     check(n, targets, lambda)?;
     settings.validate()?;
     if let Some(sample) = settings.sample {
-        Error::check_range("rows of the sample", sample, 1, n)?;
+        Error::check_range("rows of the sample", sample, 1..=n)?;
     }
     let inputs = SketchedInputs::draw(kernel, rows, &settings.sketch, seed)?;
     let (unknowns, width) = (inputs.len(), targets.width());
@@ -283,7 +283,7 @@ impl<'a> System<'a> {
                 add(residuals.col_mut(j), -step, image);
                 let square = residuals.col(j).squared_norm_l2();
                 if !(curvature > 0.0 && curvature.is_finite() && square.is_finite()) {
-                    return Err(Error::numeric(format!(
+                    return Err(Error::Numeric(format!(
                         "conjugate gradients, iteration {iterations}, coordinate {j}: curvature \
                          {curvature}, allowed: above 0; the system is numerically singular: raise \
                          lambda"

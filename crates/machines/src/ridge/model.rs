@@ -90,7 +90,7 @@ impl RidgeModel {
     /// The model of raw input rows, whose rows were standardised by `scaling` before the fit.
     ///
     /// # Errors
-    /// [`Error::Length`] for a scaling of another number of columns.
+    /// [`Error::Shape`] for a scaling of another number of columns.
     pub fn with_scaling(mut self, scaling: Scaling) -> Result<Self, Error> {
         let expected = match &self.map {
             Expansion::Kernel { anchors, .. } => anchors.width(),
@@ -104,7 +104,7 @@ impl RidgeModel {
     /// The model `x ↦ B z(x)` with a matrix B of p columns: in other coordinates, or projected.
     ///
     /// # Errors
-    /// [`Error::Length`] for a matrix of another number of columns; [`Error::Value`] for one without rows.
+    /// [`Error::Shape`] for a matrix of another number of columns; [`Error::Value`] for one without rows.
     pub fn mapped(self, matrix: MatRef<f64>) -> Result<Self, Error> {
         let (width, anchors) = (self.width, self.anchors());
         Error::check_length("columns of the matrix", matrix.ncols(), width)?;
@@ -153,7 +153,7 @@ impl RidgeModel {
                 return Ok(());
             }
             self.expand(out, ranges(0..anchors.len(), ANCHORS), |range| {
-                Ok(kernel.block(&anchors.block(range)?, &block)?)
+                kernel.block(&anchors.block(range)?, &block)
             })
         })
     }
@@ -162,7 +162,7 @@ impl RidgeModel {
     /// row-major.
     ///
     /// # Errors
-    /// [`Error::Length`] for another number of columns, and for a model whose kernel was not precomputed;
+    /// [`Error::Shape`] for another number of columns, and for a model whose kernel was not precomputed;
     /// [`Error::NotFinite`] for a prediction that overflows `f32`.
     pub fn predict_gram(&self, values: MatRef<f64>) -> Result<Vec<f32>, Error> {
         let training = if let Expansion::Precomputed { inputs } = self.map { inputs } else { 0 };

@@ -50,21 +50,21 @@ impl RidgeModel {
             }
         }
         tensors.extend(self.scaling.iter().flat_map(Scaling::tensors));
-        Ok(store::Contents::new(KIND, VERSION, &metadata, &tensors).write(path)?)
+        store::Contents::new(KIND, VERSION, &metadata, &tensors).write(path)
     }
 
     /// Reads a model of a built-in or precomputed kernel that [`save`](Self::save) wrote.
     ///
     /// # Errors
     /// Those of a file that is missing, damaged, or of another kind or version;
-    /// [`Error::Basis`] for one whose parts do not belong together; `OwnKernel` for a kernel that
+    /// [`Error::File`] for one whose parts do not belong together; `OwnKernel` for a kernel that
     /// is not built in.
     pub fn load(path: &Path) -> Result<Self, Error> {
         Self::from_stored(&Self::open(path)?)
     }
 
     pub(crate) fn open(path: &Path) -> Result<Stored, Error> {
-        Ok(Stored::open_versions(path, KIND, 1..=VERSION)?)
+        Stored::open_versions(path, KIND, 1..=VERSION)
     }
 
     /// [`load`](Self::load) of an opened file.
@@ -78,7 +78,7 @@ impl RidgeModel {
     /// Reads a model that was fitted with `kernel`, which need not be a built-in one.
     ///
     /// # Errors
-    /// Those of [`load`](Self::load); `dsokr_basis::Error::File` for a file of another kernel.
+    /// Those of [`load`](Self::load); [`Error::File`] for a file of another kernel.
     pub fn load_with(path: &Path, kernel: impl IntoKernel) -> Result<Self, Error> {
         let stored = Self::open(path)?;
         let kernel = kernel.into_kernel();
@@ -135,5 +135,5 @@ pub(super) fn read_rows(
     let kind = stored.parsed("row_kind", "dense, bit, sparse")?;
     kernel.validate(kind)?;
     let width = stored.parsed("row_width", "a number of columns")?;
-    Ok(Features::from_stored(stored, name, kind, width)?)
+    Features::from_stored(stored, name, kind, width)
 }

@@ -70,7 +70,7 @@ impl OutputSpace {
         outputs: &dyn RowSource,
     ) -> Result<(Self, Targets), Error> {
         let dimension = dimension.unwrap_or(basis.dimension());
-        Error::check_range("number of coordinates", dimension, 1, basis.dimension())?;
+        Error::check_range("number of coordinates", dimension, 1..=basis.dimension())?;
         let map = SpaceKind::Basis(Box::new(basis));
         let mut space = Self { map, centre: Vec::new() };
         let processes = Processes::current();
@@ -192,7 +192,7 @@ impl OutputSpace {
     /// For a basis it is the squared length; for the identity on the training outputs `rᵀ K r`.
     ///
     /// # Errors
-    /// [`Error::Length`] for residuals of another length.
+    /// [`Error::Shape`] for residuals of another length.
     pub fn squared_lengths(&self, residuals: MatRef<f64>) -> Result<Vec<f64>, Error> {
         Error::check_length("coordinates", residuals.nrows(), self.dimension())?;
         match &self.map {
@@ -221,11 +221,11 @@ impl OutputSpace {
     fn wide(&self, rows: &dyn RowSource, range: Range<usize>) -> Result<Mat<f64>, Error> {
         Cancellation::current().check()?;
         match &self.map {
-            SpaceKind::Basis(basis) => Ok(basis.project_wide(rows, range)?),
+            SpaceKind::Basis(basis) => basis.project_wide(rows, range),
             SpaceKind::Training { kernel, outputs } => {
                 let block = read(rows, range)?;
                 kernel.check(&block)?;
-                Ok(kernel.block(outputs, &block)?)
+                kernel.block(outputs, &block)
             }
         }
     }
@@ -238,7 +238,7 @@ impl OutputSpace {
     /// `Io` of the crate `dsokr-basis`.
     pub fn save(&self, path: &Path) -> Result<(), Error> {
         let (metadata, tensors) = self.parts();
-        Ok(store::Contents::new(KIND, VERSION, &metadata, &tensors).write(path)?)
+        store::Contents::new(KIND, VERSION, &metadata, &tensors).write(path)
     }
 
     /// The name of this space in other files: eight hexadecimal digits of a checksum.
@@ -265,7 +265,7 @@ impl OutputSpace {
     /// Reads what [`save`](Self::save) wrote; a space of a basis needs that basis.
     ///
     /// # Errors
-    /// Those of a file that is missing, damaged or of another kind; [`Error::Basis`] for a file
+    /// Those of a file that is missing, damaged or of another kind; [`Error::File`] for a file
     /// whose parts do not belong together, or to the basis given.
     pub fn load(path: &Path, basis: Option<Basis>) -> Result<Self, Error> {
         let stored = Stored::open(path, KIND, VERSION)?;

@@ -82,7 +82,7 @@ impl Scaling {
     /// sparse.
     ///
     /// # Errors
-    /// [`Error::Length`] for rows of another width; `NotFinite` for a value that overflows.
+    /// [`Error::Shape`] for rows of another width; `NotFinite` for a value that overflows.
     pub fn apply(&self, rows: &Block) -> Result<Features, Error> {
         Error::check_length("columns", rows.width(), self.width())?;
         if self.kind(rows.kind()) == RowKind::Sparse {
@@ -123,7 +123,7 @@ impl Scaling {
     /// # Errors
     /// What the file system reports.
     pub fn save(&self, path: &Path) -> Result<(), Error> {
-        Ok(Contents::new(KIND, VERSION, &BTreeMap::new(), &self.tensors()).write(path)?)
+        Contents::new(KIND, VERSION, &BTreeMap::new(), &self.tensors()).write(path)
     }
 
     /// Reads a file that [`save`](Self::save) wrote.

@@ -138,7 +138,7 @@ impl SketchedInputs {
                 cancellation.check()?;
                 let (low, high) =
                     (self.anchors.block(rows.clone())?, self.anchors.block(0..rows.end)?);
-                Ok(self.kernel.block(&low, &high)?)
+                self.kernel.block(&low, &high)
             });
         };
         let (mut penalty, processes) = (Panels::zeros(m), Processes::current());
@@ -250,7 +250,7 @@ impl SketchedFit {
     /// `h_i = t_iᵀ (Σ t tᵀ + nλ K̃)⁻¹ t_i`, n × p row-major. No refitting: one more pass over the rows.
     ///
     /// # Errors
-    /// [`Error::Length`] for rows or targets that are not those of the fit; [`Error::Basis`] for a row that the
+    /// [`Error::Shape`] for rows or targets that are not those of the fit; [`Error::Numeric`] for a row that the
     /// others say nothing of, `1 − h_i ≤ 0` up to rounding, under a λ that is too small; errors from reading the
     /// rows.
     pub fn leave_one_out(
@@ -274,7 +274,7 @@ impl SketchedFit {
                 // the sum has as many terms as the column
                 if left.is_nan() || left <= f64::EPSILON * self.inputs.len() as f64 {
                     let lambda = self.model.summary.lambda;
-                    return Err(Error::numeric(format!(
+                    return Err(Error::Numeric(format!(
                         "the leave-one-out prediction of row {row} divides by {left:e}: raise lambda, which is \
                          {lambda:e}"
                     )));
@@ -286,7 +286,7 @@ impl SketchedFit {
                 }
             }
         }
-        Ok(processes.join(out)?)
+        processes.join(out)
     }
 }
 
@@ -317,7 +317,7 @@ pub fn fit_averaged(
     let RidgeProblem { kernel, rows, targets, lambda, seed } = problem;
     let (n, parts) = (rows.len(), *parts);
     check(n, targets, lambda)?;
-    Error::check_range("number of parts", parts, 1, n)?;
+    Error::check_range("number of parts", parts, 1..=n)?;
     let kernel = kernel.into_kernel();
     let mut anchors = Features::empty(rows.kind(), rows.width())?;
     let (mut weights, mut unknowns) = (Vec::new(), 0);

@@ -12,7 +12,7 @@ use super::output::OutputSpace;
 use super::sketched::{InputSketch, SketchedInputs, blocks};
 use super::training_inputs::TrainingInputs;
 use crate::linear::{PANEL, Panels, SIDES};
-use crate::targets::check;
+use crate::targets::{check, check_lambda};
 use crate::{Error, Targets};
 
 /// Eigenvalues up to this share of the largest one are rounding errors.
@@ -122,7 +122,7 @@ impl Spectrum {
     ///
     /// # Errors
     /// As [`leave_one_out`](Self::leave_one_out); [`Error::Value`] for an empty grid;
-    /// [`Error::Length`] for a space of other coordinates.
+    /// [`Error::Shape`] for a space of other coordinates.
     pub fn errors(&self, grid: &[f64], space: &OutputSpace) -> Result<Vec<f64>, Error> {
         Error::check_count("number of lambdas to choose from", grid.len())?;
         let error = |&lambda: &f64| {
@@ -140,7 +140,7 @@ impl Spectrum {
     /// The difference of Ψ from what is predicted without the row, rows × p.
     fn residuals(&self, lambda: f64) -> Result<Mat<f64>, Error> {
         let n = self.targets.nrows();
-        Error::check_lambda(lambda)?;
+        check_lambda(lambda)?;
         let ridge = self.rows as f64 * lambda;
         // (I − H)Ψ = (I − UUᵀ)Ψ + U diag(nλ / (s + nλ)) UᵀΨ; the first part is 0 for r = n.
         let shrink: Vec<f64> = self.values.iter().map(|value| ridge / (value + ridge)).collect();

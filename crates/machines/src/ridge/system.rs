@@ -11,7 +11,7 @@ use super::model::{Expansion, RidgeModel, Weights};
 use super::training_inputs::{TrainingInputs, single};
 use crate::linear::{Factor, Panels, Scalar, not_positive, row_major};
 use crate::summary::{Arithmetic, Inputs, RidgeSummary, Solution, Summary};
-use crate::targets::check;
+use crate::targets::{check, check_lambda};
 use crate::{Error, Targets};
 
 /// Fits `ĥ(x) = Σ_i α_i(x) ψ(y_i)`, `α(x) = (K + nλI)⁻¹ k^x`, on all training rows. The model of a precomputed kernel
@@ -39,7 +39,7 @@ use crate::{Error, Targets};
 /// ```
 ///
 /// # Errors
-/// [`Error::Length`] unless there is a row of targets for each input; as [`RidgeSystem::new`].
+/// [`Error::Shape`] unless there is a row of targets for each input; as [`RidgeSystem::new`].
 pub fn fit(
     inputs: &TrainingInputs,
     targets: &Targets,
@@ -78,11 +78,11 @@ impl RidgeSystem {
     ///
     /// # Errors
     /// [`Error::Value`] for a λ that is not above 0; the kernel's checks; [`Error::NotFinite`] for kernel
-    /// values that overflow; [`Error::Basis`] for a λ too small for the precision, and for a precomputed kernel of
-    /// zeros; [`Error::NotSymmetric`] beyond 1e-8 of the largest value; [`Error::NotSemidefinite`] for an eigenvalue
+    /// values that overflow; [`Error::Numeric`] for a λ too small for the precision, and for a precomputed kernel of
+    /// zeros; [`Error::Shape`] for asymmetry beyond 1e-8 of the largest value; and an eigenvalue
     /// below −1e-8 of the trace.
     pub fn new(inputs: &TrainingInputs, lambda: f64, precision: Arithmetic) -> Result<Self, Error> {
-        Error::check_lambda(lambda)?;
+        check_lambda(lambda)?;
         let map = match inputs {
             TrainingInputs::Gram(gram) => Expansion::Precomputed { inputs: gram.nrows() },
             TrainingInputs::Rows(rows, kernel) => {
@@ -110,7 +110,7 @@ impl RidgeSystem {
     /// The model of the weights `(K + nλI)⁻¹ Ψ`, 2n² multiplications for each coordinate.
     ///
     /// # Errors
-    /// [`Error::Length`] unless there is a row of targets for each input.
+    /// [`Error::Shape`] unless there is a row of targets for each input.
     pub fn fit(self: &Arc<Self>, targets: &Targets) -> Result<Fitted, Error> {
         let (n, lambda) = (self.inputs, self.lambda);
         check(n, targets, lambda)?;
@@ -195,7 +195,7 @@ impl Fitted {
     /// multiplications for the diagonal.
     ///
     /// # Errors
-    /// [`Error::Length`] for targets that are not those of the fit.
+    /// [`Error::Shape`] for targets that are not those of the fit.
     pub fn leave_one_out(&self, targets: &Targets) -> Result<Vec<f32>, Error> {
         let (n, width) = (self.model.summary.rows, self.model.width);
         Error::check_length("rows of targets", targets.len(), n)?;

@@ -47,8 +47,8 @@ impl<'a> TrainingInputs<'a> {
     ///
     /// # Errors
     /// The kernel's checks; [`Error::NotFinite`] for kernel values that overflow; of a precomputed kernel
-    /// [`Error::Basis`] for a matrix of zeros, [`Error::NotSymmetric`] beyond 1e-8 of the largest value, and
-    /// [`Error::NotSemidefinite`] for an eigenvalue below −1e-8 of the trace.
+    /// [`Error::Numeric`] for a matrix of zeros, [`Error::Shape`] for asymmetry beyond 1e-8 of the largest value, and
+    /// for an eigenvalue below −1e-8 of the trace.
     pub(super) fn gram(&self) -> Result<Panels<f64>, Error> {
         match self {
             Self::Rows(rows, kernel) => {
@@ -99,20 +99,22 @@ fn by_panels<T: Scalar>(
 
 /// The lower half of a Gram matrix that is square, finite, not zero, symmetric and positive semi-definite.
 pub(super) fn checked(gram: MatRef<f64>) -> Result<Panels<f64>, Error> {
-    let (n, what) = (gram.nrows(), "the kernel matrix");
+    let n = gram.nrows();
     Error::check_length("columns of the kernel matrix", gram.ncols(), n)?;
     check_finite("kernel matrix", gram, |row, column| (row, column))?;
     let values = gram.col_iter().flat_map(|column| column.iter());
     let largest = values.fold(0.0f64, |largest, value| largest.max(value.abs()));
     if n > 0 && largest == 0.0 {
         let message = "the kernel matrix is zero: no input is like any other, nor like itself";
-        return Err(Error::numeric(message));
+        return Err(Error::Numeric(message.into()));
     }
     for column in 0..n {
         for row in 0..column {
             let (value, mirrored) = (gram[(row, column)], gram[(column, row)]);
             if (value - mirrored).abs() > TOLERANCE * largest {
-                return Err(Error::NotSymmetric { what, row, column, value, mirrored });
+                return Err(Error::Shape(format!(
+                    "the kernel matrix is not symmetric: [{row}, {column}] is {value}, [{column}, {row}] is {mirrored}"
+                )));
             }
         }
     }
@@ -131,7 +133,10 @@ pub(super) fn checked(gram: MatRef<f64>) -> Result<Panels<f64>, Error> {
         let element = |i: usize, j: usize| f64::from(u8::from(i == j)) * trace - whole[(i, j)];
         let values = leading(Mat::from_fn(n, n, element), f64::NEG_INFINITY)?.values;
         let [smallest, largest] = [values[0], values[n - 1]].map(|value| trace - value);
-        return Err(Error::NotSemidefinite { what, smallest, largest });
+        return Err(Error::Shape(format!(
+            "the kernel matrix is not positive semi-definite: its smallest eigenvalue is {smallest}, its largest is \
+             {largest}"
+        )));
     }
     Ok(panels)
 }
@@ -166,7 +171,7 @@ impl LinearIndex {
     ) -> Result<Mat<f32>, Error> {
         let (Block::Sparse(sparse), Some(scales)) = (queries, scales(kernel, queries)) else {
             let (found, expected) = (queries.kind(), RowKind::Sparse);
-            return Err(dsokr_basis::Error::kind(found, expected).into());
+            return Err(Error::kind(found, expected));
         };
         let mut values = self.columns.products(sparse, limit)?;
         for (column, scale) in values.col_iter_mut().zip(scales) {

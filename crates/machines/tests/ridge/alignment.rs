@@ -127,12 +127,12 @@ fn kernels_that_are_none_are_named() {
     };
     let mut bad = good.clone();
     bad[(4, 9)] += 0.5;
-    assert!(matches!(refused(&bad), Error::NotSymmetric { row: 4, column: 9, .. }));
+    assert!(refused(&bad).to_string().contains("is not symmetric: [4, 9] is "));
     // −c on the diagonal moves every eigenvalue by −c
     let mut bad = good.clone();
     (0..N).for_each(|i| bad[(i, i)] -= 0.25);
     let values = jacobi(&gaussian(0.4, &problem.x, &problem.x)).0;
-    let Error::NotSemidefinite { smallest, .. } = refused(&bad) else { panic!("not refused") };
+    let smallest = numbers(&refused(&bad))[0];
     assert!((smallest - (values[N - 1] - 0.25)).abs() < 1e-8, "{smallest}");
     let text = alignf(&[good.as_ref(), bad.as_ref()], &ideal).unwrap_err().to_string();
     assert!(text.starts_with("kernel 1: the kernel matrix is not positive"), "{text}");
@@ -140,11 +140,11 @@ fn kernels_that_are_none_are_named() {
     assert!(refused(&zero).to_string().starts_with("the kernel matrix is zero"));
     let targets = Targets::new(1, [1.0; N]).unwrap();
     let fitted = fit(&TrainingInputs::Gram(zero.as_ref()), &targets, 1.0, Arithmetic::Double);
-    assert!(matches!(fitted, Err(Error::Basis(dsokr_basis::Error::Numeric(_)))));
+    assert!(matches!(fitted, Err(Error::Numeric(_))));
     let small = good.as_ref().submatrix(0, 0, N - 1, N - 1).to_owned();
-    assert!(matches!(refused(&small), Error::Length { found: 149, expected: 150, .. }));
+    assert!(refused(&small).to_string().starts_with("149 rows of the kernel matrix"));
     let narrow = good.as_ref().subcols(0, 3).to_owned();
-    assert!(matches!(refused(&narrow), Error::Length { found: 3, expected: 150, .. }));
+    assert!(refused(&narrow).to_string().starts_with("3 columns of the kernel matrix"));
     let constant = Mat::from_fn(N, N, |_, _| 0.7);
     assert!(refused(&constant).to_string().starts_with("kernel 1 is constant"));
     assert!(matches!(alignf(&[], &ideal), Err(Error::Value { .. })));
@@ -181,10 +181,10 @@ fn sums_of_kernels() {
     let sum = combine(&[a.as_ref(), b.as_ref()], &[2.0, 0.5]).unwrap();
     assert_eq!(sum, Mat::from_fn(2, 3, |i, j| (2 * (i * 3 + j)) as f64 + 0.5 * (i + j) as f64));
     let refused = |weights: &[f64]| combine(&[a.as_ref(), b.as_ref()], weights).unwrap_err();
-    assert!(matches!(refused(&[1.0]), Error::Length { what: "weights", found: 1, .. }));
+    assert_eq!(refused(&[1.0]).to_string(), "1 weights, expected 2");
     for value in [-0.5, f64::NAN, f64::INFINITY] {
         let text = refused(&[1.0, value]).to_string();
-        assert!(text.starts_with(&format!("the weight of kernel 1 is {value}, allowed")), "{text}");
+        assert!(text.starts_with(&format!("the weight of kernel 1 = {value}, allowed")), "{text}");
     }
     let error = combine(&[a.as_ref(), b.as_ref().subcols(0, 2)], &[1.0, 1.0]).unwrap_err();
     assert_eq!(error.to_string(), "2 columns of a kernel matrix, expected 3");
@@ -193,7 +193,7 @@ fn sums_of_kernels() {
     let bits = Problem::new(2, 73).outputs();
     let ideal = Ideal { kernel: &kernel, rows: &bits };
     let one = Mat::from_fn(2, 2, |i, j| f64::from(u8::from(i == j)));
-    assert!(matches!(alignf(&[one.as_ref()], &ideal), Err(Error::Basis(_))));
+    assert!(matches!(alignf(&[one.as_ref()], &ideal), Err(Error::Numeric(_))));
 }
 
 /// The weights are v/‖v‖ of the minimum of `vᵀ M v − 2 vᵀ a` over `v ≥ 0`: the conditions of Karush, Kuhn and

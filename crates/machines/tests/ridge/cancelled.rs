@@ -1,6 +1,6 @@
 //! Cancelled fits.
 
-use dsokr_basis::{Cancellation, Error as Cause, SketchKind};
+use dsokr_basis::{Cancellation, SketchKind};
 use dsokr_machines::{
     Arithmetic, Error, InputSketch, OutputSpace, RidgeProblem, TrainingInputs, fit, fit_sketched,
 };
@@ -8,7 +8,7 @@ use dsokr_machines::{
 use crate::naive::*;
 
 fn is_cancelled<T>(result: Result<T, Error>) -> bool {
-    matches!(result, Err(Error::Basis(Cause::Cancelled)))
+    matches!(result, Err(Error::Cancelled))
 }
 
 #[test]

@@ -182,10 +182,10 @@ fn settings_that_cannot_be_honoured() {
         assert!(matches!(error, Error::Value { .. }), "{error}");
     }
     let error = fit(kernel_x(), 5, 1.0, ConjugateGradients { iterations: 0, ..tight() });
-    assert_eq!(error.to_string(), "number of iterations is 0, allowed: at least 1");
+    assert_eq!(error.to_string(), "number of iterations = 0, allowed: at least 1");
     for sample in [0, 21] {
         let error = fit(kernel_x(), 5, 1.0, ConjugateGradients { sample: Some(sample), ..tight() });
-        let expected = format!("rows of the sample is {sample}, allowed: 1..=20");
+        let expected = format!("rows of the sample = {sample}, allowed: 1..=20");
         assert_eq!(error.to_string(), expected);
     }
     assert!(matches!(fit(kernel_x(), 5, 0.0, tight()), Error::Value { .. }));

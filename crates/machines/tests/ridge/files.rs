@@ -96,10 +96,7 @@ fn a_space_of_a_basis_needs_that_basis() {
     );
     for given in [None, Some(basis(1))] {
         let error = OutputSpace::load(&path, given).unwrap_err();
-        assert!(
-            matches!(&error, Error::Basis(dsokr_basis::Error::File { path: p, .. }) if *p == path),
-            "{error}"
-        );
+        assert!(matches!(&error, Error::File { path: p, .. } if *p == path), "{error}");
     }
 }
 

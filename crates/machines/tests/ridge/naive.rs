@@ -257,3 +257,10 @@ pub fn sketched_spectrum(
 pub fn solved(model: &RidgeModel) -> &RidgeSummary {
     model.summary().ridge().unwrap()
 }
+
+/// The numbers that a message says that things are.
+pub fn numbers(error: &Error) -> Vec<f64> {
+    let text = error.to_string();
+    let found = text.split(" is ").filter_map(|part| part.split(',').next()?.parse().ok());
+    found.collect()
+}
