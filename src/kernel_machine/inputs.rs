@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use dsokr_basis::{Features, RowSource};
-use dsokr_machines::{Ideal, KernelModel, RidgeModel, combine};
+use dsokr_machines::{Ideal, KernelModel, combine};
 use faer::Mat;
 use serde::{Deserialize, Serialize};
 
@@ -139,19 +139,11 @@ impl MachineRows<'_> {
         }
     }
 
-    /// The predictions of a model in closed form, row-major.
-    pub(super) fn predictions(&self, model: &RidgeModel) -> Result<Vec<f32>, Error> {
+    /// The predictions of a model, row-major.
+    pub(super) fn predictions(&self, model: &KernelModel) -> Result<Vec<f32>, Error> {
         Ok(match self {
             Self::Features(rows) => model.predict(rows.as_ref())?,
             Self::Gram(values) => model.predict_gram(values.as_ref())?,
         })
-    }
-
-    /// The predictions of a fitted model, row-major.
-    pub(super) fn predictions_of(&self, model: &KernelModel) -> Result<Vec<f32>, Error> {
-        match model {
-            KernelModel::Ridge(model) => self.predictions(model),
-            KernelModel::Lipschitz(machine) => Ok(machine.predict(self.features()?)?),
-        }
     }
 }

@@ -228,7 +228,7 @@ impl PreparedMachine<'_> {
                     bounds: [1.0, basis.dimension() as f64],
                 };
                 let choices = vec![lambda(curve.chosen.lambda), rank];
-                (KernelModel::Ridge(model), None, Some(curve), choices)
+                (model, None, Some(curve), choices)
             }
             _ => {
                 let best = search.best(space, config.decoding.needs_held_out())?;
@@ -242,7 +242,7 @@ impl PreparedMachine<'_> {
                 (best.model, best.held_out, None, choices)
             }
         };
-        let mut summary = model.summary().to_string();
+        let mut summary = model.summary.to_string();
         if let (Some(basis), Some(_)) = (basis, config.output.weights) {
             summary += &format!(", {}", weights::summary(basis, dataset.outputs.rows.as_ref()));
         }
@@ -280,7 +280,7 @@ impl KernelMachine {
 
 impl Predictor for KernelMachine {
     fn predict(&self, split: &Split) -> Result<Vec<f32>, Error> {
-        self.inputs.rows(split)?.predictions_of(&self.model)
+        self.inputs.rows(split)?.predictions(&self.model)
     }
 
     fn preparation(&self) -> Result<Vec<(&'static str, String)>, Error> {

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use dsokr_basis::{Kernel, OutputKernel, RowSource};
 use dsokr_data::SplitName;
 use dsokr_machines::{
-    Cost, KernelModel, LastSystem, OutputEmbedding, OutputSpace, PreparedSolver, RidgeModel,
-    Scaling, Solver, Targets, TrainingInputs,
+    Cost, KernelModel, LastSystem, OutputEmbedding, OutputSpace, PreparedSolver, Scaling, Solver,
+    Targets, TrainingInputs,
 };
 use tracing::info;
 
@@ -51,9 +51,7 @@ pub(super) fn scaling(
         MachineInputsConfig::Ngrams { weights: NgramWeights::Learned, .. } => {
             let first = settings.solver.prepare(inputs, seed, LastSystem::default())?;
             let lambda = settings.first_lambda();
-            let (KernelModel::Ridge(model), _) = first.fit(targets, lambda, false)? else {
-                return Ok(None);
-            };
+            let (model, _) = first.fit(targets, lambda, false)?;
             info!("n-grams weighted by a first fit");
             return Ok(Some(Scaling::relevance(&model)?));
         }
@@ -176,15 +174,12 @@ impl LambdaSearch<'_> {
         settings: &EmbeddingConfig,
         training: &MachineRows,
         unlabelled: &[f32],
-    ) -> Result<(RidgeModel, EmbeddingCurve), Error> {
+    ) -> Result<(KernelModel, EmbeddingCurve), Error> {
         let metric = self.evaluator.config.evaluation.metric;
         let mut points = Vec::new();
-        let mut best: Option<(f64, EmbeddingPoint, RidgeModel, OutputEmbedding)> = None;
+        let mut best: Option<(f64, EmbeddingPoint, KernelModel, OutputEmbedding)> = None;
         for &lambda in self.settings.lambda.values() {
-            let KernelModel::Ridge(model) = self.fit(lambda, false)?.0 else {
-                let allowed = "\"closed-form\" or \"sketched\", with encoder.answers";
-                return Err(Error::value("encoder.solver.name", "\"lipschitz\"", allowed));
-            };
+            let (model, _) = self.fit(lambda, false)?;
             let width = model.width();
             let training = training.predictions(&model)?;
             let validation = self.validation.predictions(&model)?;
@@ -246,10 +241,10 @@ impl LambdaSearch<'_> {
         let mut worst = f64::INFINITY;
         for &lambda in lambdas {
             let (model, _) = self.fit(lambda, false)?;
-            let z = self.validation.predictions_of(&model)?;
+            let z = self.validation.predictions(&model)?;
             let scores = self.evaluator.evaluate(SplitName::Validation, &z)?.scores;
             let (score, value) = (metric.score(&scores), metric.value(&scores));
-            info!(lambda, metric = %metric, value, "{}", model.summary());
+            info!(lambda, metric = %metric, value, "{}", model.summary);
             worst = worst.min(score);
             if best.as_ref().is_none_or(|(least, ..)| score > *least) {
                 best = Some((score, lambda, model));

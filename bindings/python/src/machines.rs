@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use dsokr_basis::{Basis, Kernel, Sketch, SketchKind, SketchOptions};
 use dsokr_decode::CandidateParts;
 use dsokr_machines::{
-    Arithmetic, InputSketch, KernelModel, OutputSpace, Points, RidgeModel, RidgeProblem, Targets,
+    Arithmetic, InputSketch, KernelModel, OutputSpace, Points, RidgeProblem, Targets,
     TrainingInputs, fit, fit_sketched,
 };
 use pyo3::prelude::*;
@@ -23,7 +23,7 @@ const BASIS: &str = "basis.safetensors";
 /// A fitted kernel ridge regression: `z(x) = Σ_j k(x, a_j) A_j`.
 #[pyclass(frozen, module = "dsokr._dsokr")]
 pub struct KernelMachine {
-    model: RidgeModel,
+    model: KernelModel,
     /// What its predictions are coordinates of; none of plain vectors.
     space: Option<OutputSpace>,
 }
@@ -49,7 +49,7 @@ impl Ridge {
         Ok(Self { kernel: table("kernel", kernel)?, sketch: sketch.transpose()?, lambda, seed })
     }
 
-    fn fit(self, rows: &Rows, targets: &Targets) -> Result<RidgeModel, Failure> {
+    fn fit(self, rows: &Rows, targets: &Targets) -> Result<KernelModel, Failure> {
         let Self { kernel, sketch, lambda, seed } = self;
         let rows = rows.source();
         Ok(match sketch {
@@ -167,7 +167,7 @@ impl KernelMachine {
     /// Writes files into a folder.
     fn save(&self, py: Python, folder: PathBuf) -> PyResult<()> {
         work(py, || {
-            KernelModel::Ridge(self.model.clone()).save(&folder, &BTreeMap::new())?;
+            self.model.save(&folder, &BTreeMap::new())?;
             if let Some(space) = &self.space {
                 space.save(&folder.join(SPACE))?;
                 if let Some(basis) = space.as_basis() {
@@ -185,11 +185,11 @@ impl KernelMachine {
             let none =
                 || Failure::file(&folder, format!("{}: no kernel machine", folder.display()));
             let stored = KernelModel::open(&folder)?.ok_or_else(none)?;
-            let KernelModel::Ridge(model) = KernelModel::read(&stored)? else { return Err(none()) };
+            let model = KernelModel::read(&stored)?;
             let (space, basis) = (folder.join(SPACE), folder.join(BASIS));
             let basis = basis.exists().then(|| Basis::load(&basis)).transpose()?;
             let space = space.exists().then(|| OutputSpace::load(&space, basis)).transpose()?;
-            Ok(Self { model, space })
+            Ok::<_, Failure>(Self { model, space })
         })
     }
 }

@@ -17,8 +17,8 @@ use dsokr_basis::loss::Square;
 use dsokr_basis::random::{Generator, generator};
 use dsokr_basis::{Basis, Features, Kernel, Mat, SketchKind, SketchOptions};
 use dsokr_machines::{
-    InputFeatures, LipschitzModel, LipschitzProblem, Loss, Offset, OutputEmbedding, OutputMatrix,
-    Stop, Targets,
+    InputFeatures, LipschitzProblem, Loss, Offset, OutputEmbedding, OutputMatrix, Stop, Targets,
+    fit_lipschitz,
 };
 use rand_distr::{Distribution, StandardNormal};
 
@@ -79,7 +79,7 @@ fn ranks(n: usize, extra: usize, c: f64, aligned: bool, seeds: u64) -> Result<Ve
         for lambda in LAMBDAS {
             let (loss, output) = (Loss::Square(Square {}), OutputMatrix::identity(D)?);
             let problem = LipschitzProblem { loss, output, lambda, offset: Offset::Zero };
-            let machine = LipschitzModel::fit(&prepared, &targets, &problem, &Stop::default())?;
+            let machine = fit_lipschitz(&prepared, &targets, &problem, &Stop::default())?;
             let fitted = machine.predict(&train.x)?;
             let embedding = OutputEmbedding::learn(D, &fitted, &unlabelled, c, D)?;
             let (seen, new) = (machine.predict(&validation.x)?, machine.predict(&test.x)?);

@@ -150,7 +150,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             fit_conjugate_gradients(problem, &settings)?
         }
     };
-    let (z, summary) = (model.predict(&new)?, model.summary().to_string());
+    let (z, summary) = (model.predict(&new)?, model.summary.to_string());
     println!(
         "{}",
         serde_json::json!({"solver": solver, "rows": rows, "anchors": anchors,

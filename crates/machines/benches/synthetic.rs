@@ -40,7 +40,7 @@ use dsokr_basis::loss::{EpsilonInsensitive, EpsilonInsensitiveSquare, Huber, Squ
 use dsokr_basis::random::{Generator, generator, unit};
 use dsokr_basis::{Basis, Features, Kernel, RowSource, SketchKind, SketchOptions};
 use dsokr_machines::{
-    InputFeatures, LipschitzModel, LipschitzProblem, Loss, Offset, OutputMatrix, Stop, Targets,
+    InputFeatures, LipschitzProblem, Loss, Offset, OutputMatrix, Stop, Targets, fit_lipschitz,
 };
 use rand_distr::{Distribution, StandardNormal};
 
@@ -159,7 +159,7 @@ fn table(seeds: u64, sizes: &[usize]) -> Result<(), Failure> {
                 let targets = Targets::new(1, train.y)?;
                 let problem = problem(Loss::Huber(Huber { kappa: KAPPA }), LAMBDA)?;
                 let features = InputFeatures::new(basis, &train.x)?;
-                let machine = LipschitzModel::fit(&features, &targets, &problem, &Stop::default())?;
+                let machine = fit_lipschitz(&features, &targets, &problem, &Stop::default())?;
                 let end = cpu_seconds();
                 let solution = machine.summary.lipschitz().ok_or("a Lipschitz loss")?;
                 if !solution.converged {
@@ -207,7 +207,7 @@ fn select() -> Result<(), Failure> {
             for (at, error) in errors.iter_mut().enumerate() {
                 let loss = Loss::Huber(Huber { kappa: kappas[at % kappas.len()] });
                 let problem = problem(loss, lambdas[at / kappas.len()])?;
-                let machine = LipschitzModel::fit(&prepared, &targets, &problem, &Stop::default())?;
+                let machine = fit_lipschitz(&prepared, &targets, &problem, &Stop::default())?;
                 *error += absolute_error(&machine.predict(&test)?, &truth) / 5.0;
             }
         }
@@ -247,7 +247,7 @@ fn solver() -> Result<(), Failure> {
                 LipschitzProblem { loss, output: output.clone(), lambda, offset: Offset::Constant };
             let (clock, cpu) = (Instant::now(), cpu_seconds());
             let features = InputFeatures::new(basis.clone(), &train.x)?;
-            let machine = LipschitzModel::fit(&features, targets, &problem, &Stop::default())?;
+            let machine = fit_lipschitz(&features, targets, &problem, &Stop::default())?;
             println!(
                 "{}; {:.2} s, {:.2} s CPU",
                 machine.summary,

@@ -10,8 +10,8 @@
 //! | SISOKR | [`fit_sketched`] | [`OutputSpace::basis`] of a sketch |
 //! | SIOKR, SISOKR with many anchors | [`fit_conjugate_gradients`], [`fit_averaged`] | either |
 //! | Kernel Dependency Estimation | [`fit`] | the leading coordinates of a basis of every output |
-//! | joint quantile regression | [`LipschitzModel::fit`] with [`Loss::Pinball`] | [`Targets::repeated`] |
-//! | IOKR with robust losses | [`LipschitzModel::fit`] | [`Targets::from_projection`] |
+//! | joint quantile regression | [`fit_lipschitz`] with [`Loss::Pinball`] | [`Targets::repeated`] |
+//! | IOKR with robust losses | [`fit_lipschitz`] | [`Targets::from_projection`] |
 //!
 //! Kernels, rows, sketches and bases are those of `dsokr-basis`, on the input side as on the output
 //! side. A [`KernelModel`] maps input rows to coordinates, which are the queries of `dsokr-decode`;
@@ -21,7 +21,6 @@
 //! learns few directions of an output space: reduced rank regression, and Output Embedding Learning.
 
 mod embedding;
-mod kernel_model;
 mod linear;
 mod lipschitz;
 mod loss;
@@ -32,15 +31,14 @@ mod targets;
 
 pub use dsokr_basis::Error;
 pub use embedding::OutputEmbedding;
-pub use kernel_model::KernelModel;
 pub use lipschitz::{
-    InputFeatures, LipschitzModel, LipschitzProblem, Offset, OutputMatrix, Stop, coverage,
-    crossing_loss, pinball_loss,
+    InputFeatures, LipschitzProblem, Offset, OutputMatrix, Stop, coverage, crossing_loss,
+    fit_lipschitz, pinball_loss,
 };
 pub use loss::{Loss, Pinball};
 pub use ridge::{
-    Averaged, ConjugateGradients, Fitted, Ideal, InputSketch, KernelWeighting, LastSystem,
-    OutputSpace, Points, RidgeModel, RidgeProblem, RidgeSystem, Scaling, SketchedFit, Spectrum,
+    Averaged, ConjugateGradients, Fitted, Ideal, InputSketch, KernelModel, KernelWeighting,
+    LastSystem, OutputSpace, Points, RidgeProblem, RidgeSystem, Scaling, SketchedFit, Spectrum,
     TrainingInputs, alignf, combine, fit, fit_averaged, fit_conjugate_gradients, fit_sketched,
 };
 pub use solver::{ClosedForm, Cost, Lipschitz, PreparedSolver, Sketched, Solver};

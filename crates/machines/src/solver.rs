@@ -4,14 +4,16 @@ use dsokr_basis::{Basis, SketchOptions};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::lipschitz::{InputFeatures, LipschitzProblem, Offset, OutputMatrix, Stop};
+use crate::lipschitz::{
+    InputFeatures, LipschitzProblem, Offset, OutputMatrix, Stop, fit_lipschitz,
+};
 use crate::loss::{Loss, tag};
 use crate::ridge::{
     Averaged, ConjugateGradients, InputSketch, LastSystem, RidgeProblem, Spectrum, TrainingInputs,
     fit_averaged, fit_conjugate_gradients, fit_sketched,
 };
 use crate::targets::check;
-use crate::{Arithmetic, Error, KernelModel, LipschitzModel, Targets};
+use crate::{Arithmetic, Error, KernelModel, Targets};
 
 /// How a kernel machine is fitted.
 ///
@@ -196,7 +198,7 @@ impl PreparedSolver<'_> {
     ///
     /// # Errors
     /// Those of [`RidgeSystem::new`](crate::RidgeSystem::new), [`RidgeSystem::fit`](crate::RidgeSystem::fit), [`fit_sketched`], [`fit_conjugate_gradients`], [`fit_averaged`] and
-    /// [`LipschitzModel::fit`]; [`Error::Value`] for a precomputed kernel and a solver that needs rows, and for a
+    /// [`fit_lipschitz`]; [`Error::Value`] for a precomputed kernel and a solver that needs rows, and for a
     /// solver that has no leave-one-out predictions in closed form.
     pub fn fit(
         &self,
@@ -208,7 +210,7 @@ impl PreparedSolver<'_> {
             check(self.inputs.len(), targets, lambda)?;
             let fitted = self.systems.get(&self.inputs, lambda, precision)?.fit(targets)?;
             let held_out = leave_one_out.then(|| fitted.leave_one_out(targets)).transpose()?;
-            return Ok((KernelModel::Ridge(fitted.model), held_out));
+            return Ok((fitted.model, held_out));
         }
         let TrainingInputs::Rows(rows, kernel) = &self.inputs else {
             return Err(self.solver.unfit(OF_GRAM));
@@ -222,16 +224,13 @@ impl PreparedSolver<'_> {
             (Solver::Sketched(options), _) => {
                 let fitted = fit_sketched(problem, &options.sketch)?;
                 let held_out = leave_one_out.then(|| fitted.leave_one_out(rows, targets));
-                return Ok((KernelModel::Ridge(fitted.model), held_out.transpose()?));
+                return Ok((fitted.model, held_out.transpose()?));
             }
-            (Solver::ConjugateGradients(options), _) => {
-                KernelModel::Ridge(fit_conjugate_gradients(problem, options)?)
-            }
-            (Solver::Averaged(options), _) => KernelModel::Ridge(fit_averaged(problem, options)?),
+            (Solver::ConjugateGradients(options), _) => fit_conjugate_gradients(problem, options)?,
+            (Solver::Averaged(options), _) => fit_averaged(problem, options)?,
             (Solver::Lipschitz(options), Some(features)) => {
                 let problem = options.problem(targets.width(), lambda)?;
-                let model = LipschitzModel::fit(features, targets, &problem, &options.stop)?;
-                KernelModel::Lipschitz(model)
+                fit_lipschitz(features, targets, &problem, &options.stop)?
             }
         };
         match leave_one_out {

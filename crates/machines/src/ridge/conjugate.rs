@@ -11,7 +11,7 @@ use rand_chacha::rand_core::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::model::{Expansion, RidgeModel, Weights};
+use super::model::{Expansion, KernelModel, Weights};
 use super::sketched::{InputSketch, RidgeProblem, SketchedInputs, blocks, factored};
 use crate::linear::{Factor, PANEL, Panels, check_finite, product, row_major};
 use crate::summary::{Convergence, Inputs, RidgeSummary, Solution, Summary};
@@ -115,7 +115,7 @@ impl ConjugateGradients {
 pub fn fit_conjugate_gradients(
     problem: RidgeProblem<impl IntoKernel>,
     settings: &ConjugateGradients,
-) -> Result<RidgeModel, Error> {
+) -> Result<KernelModel, Error> {
     let RidgeProblem { kernel, rows, targets, lambda, seed } = problem;
     let n = rows.len();
     check(n, targets, lambda)?;
@@ -141,7 +141,7 @@ pub fn fit_conjugate_gradients(
     let summary = Summary { rows: n, unknowns, width, lambda, solution };
     let SketchedInputs { kernel, anchors, .. } = system.inputs;
     let weights = Weights::Double(row_major(weights.as_ref())?);
-    Ok(RidgeModel::new(Expansion::Kernel { kernel, anchors }, weights, summary))
+    Ok(KernelModel::new(Expansion::Kernel { kernel, anchors }, weights, summary))
 }
 
 /// `A⁻¹ (Σ L⁻¹ t tᵀ L⁻ᵀ + nλ I) A⁻ᵀ`, applied block by block.

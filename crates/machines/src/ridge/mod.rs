@@ -13,7 +13,8 @@ mod training_inputs;
 
 pub use alignment::{Ideal, KernelWeighting, alignf, combine};
 pub use conjugate::{ConjugateGradients, fit_conjugate_gradients};
-pub use model::RidgeModel;
+pub use model::KernelModel;
+pub(crate) use model::{Expansion, Weights};
 pub use output::{OutputSpace, Points};
 pub use scaling::Scaling;
 pub use sketched::{Averaged, InputSketch, RidgeProblem, SketchedFit, fit_averaged, fit_sketched};

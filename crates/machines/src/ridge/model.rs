@@ -2,7 +2,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use dsokr_basis::features::{SparseRows, ranges, read};
-use dsokr_basis::{Block, Cancellation, Features, OutputKernel, RowSource};
+use dsokr_basis::{Basis, Block, Cancellation, Features, OutputKernel, RowSource};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
@@ -22,34 +22,43 @@ const ANCHORS: usize = 1024;
 /// Coordinates of one task.
 const COORDINATES: usize = 32;
 
-/// A fitted kernel machine: `z(x) = Σ_j k(x, a_j) A_j`, p coordinates for each input row.
+/// Rows whose features in a basis are held at once.
+const PROJECTED: usize = 8192;
+
+/// A fitted kernel machine: `z(x) = b + Σ_j k(x, a_j) A_j`, p coordinates for each input row.
 ///
 /// The anchors a_j are the training inputs (IOKR, ISOKR) or those that the input sketch touches
 /// (SIOKR, SISOKR). A model of a precomputed kernel has none, and takes the kernel's values with the n
-/// training inputs.
+/// training inputs. That of a [Lipschitz loss](crate::fit_lipschitz) has the coordinates of the input in a basis in the
+/// place of the kernel's values.
 #[derive(Clone, Debug)]
-pub struct RidgeModel {
-    pub(super) map: Expansion,
-    pub(super) weights: Weights,
-    pub(super) width: usize,
+pub struct KernelModel {
+    pub(crate) map: Expansion,
+    pub(crate) weights: Weights,
+    pub(crate) width: usize,
     pub(super) scaling: Option<Scaling>,
-    pub(super) summary: Summary,
+    /// b, p numbers, of a Lipschitz loss; empty for 0.
+    pub offset: Vec<f64>,
+    /// What was fitted, and how well.
+    pub summary: Summary,
     /// The anchors by their columns, where the kernel's values come from those; made when first used.
     index: OnceLock<Option<Arc<LinearIndex>>>,
 }
 
 /// The features that the weights are multiplied by.
 #[derive(Clone, Debug)]
-pub(super) enum Expansion {
+pub(crate) enum Expansion {
     /// The kernel's values with the anchors.
     Kernel { kernel: Arc<dyn OutputKernel>, anchors: Arc<Features> },
     /// Given values with this number of training inputs.
     Precomputed { inputs: usize },
+    /// The coordinates in a basis.
+    Basis(Box<Basis>),
 }
 
 /// A, one row of p numbers for each anchor: p × a with p contiguous.
 #[derive(Clone, Debug)]
-pub(super) enum Weights {
+pub(crate) enum Weights {
     Single(Vec<f32>),
     Double(Vec<f64>),
 }
@@ -63,10 +72,15 @@ impl Weights {
     }
 }
 
-impl RidgeModel {
-    pub(super) fn new(map: Expansion, weights: Weights, summary: Summary) -> Self {
-        let width = summary.width;
-        Self { map, weights, width, scaling: None, summary, index: OnceLock::new() }
+impl KernelModel {
+    pub(crate) fn new(map: Expansion, weights: Weights, summary: Summary) -> Self {
+        let (width, offset, index) = (summary.width, Vec::new(), OnceLock::new());
+        Self { map, weights, width, scaling: None, offset, summary, index }
+    }
+
+    /// A, a row of p numbers for each anchor.
+    pub fn weights(&self) -> Vec<f64> {
+        (0..self.anchors() * self.width).map(|at| self.weights.at(at)).collect()
     }
 
     /// p, the numbers that it predicts for a row.
@@ -74,34 +88,34 @@ impl RidgeModel {
         self.width
     }
 
-    /// Number of anchors; for a precomputed kernel, of training inputs.
+    /// Number of anchors; for a precomputed kernel, of training inputs; of a Lipschitz loss, of features.
     pub fn anchors(&self) -> usize {
         match &self.map {
             Expansion::Kernel { anchors, .. } => anchors.len(),
             Expansion::Precomputed { inputs } => *inputs,
+            Expansion::Basis(basis) => basis.dimension(),
         }
-    }
-
-    /// What was fitted, and how well conditioned it was.
-    pub fn summary(&self) -> &Summary {
-        &self.summary
     }
 
     /// The model of raw input rows, whose rows were standardised by `scaling` before the fit.
     ///
     /// # Errors
-    /// [`Error::Shape`] for a scaling of another number of columns.
+    /// [`Error::Shape`] for a scaling of another number of columns; [`Error::Value`] for a Lipschitz loss.
     pub fn with_scaling(mut self, scaling: Scaling) -> Result<Self, Error> {
         let expected = match &self.map {
             Expansion::Kernel { anchors, .. } => anchors.width(),
             Expansion::Precomputed { inputs } => *inputs,
+            Expansion::Basis(_) => {
+                let allowed = "absent, of a Lipschitz loss";
+                return Err(Error::value("the scaling", "given", allowed));
+            }
         };
         Error::check_length("columns", scaling.width(), expected)?;
         self.scaling = Some(scaling);
         Ok(self)
     }
 
-    /// The model `x ↦ B z(x)` with a matrix B of p columns: in other coordinates, or projected.
+    /// The model `x ↦ B z(x)`, without an offset, with a matrix B of p columns: in other coordinates, or projected.
     ///
     /// # Errors
     /// [`Error::Shape`] for a matrix of another number of columns; [`Error::Value`] for one without rows.
@@ -128,7 +142,34 @@ impl RidgeModel {
     /// Rows of a different kind that are not dense, or of another width, [`Error::Value`] for a model of a precomputed kernel,
     /// [`Error::NotFinite`] for a prediction that overflows `f32`, and errors from reading the rows.
     pub fn predict(&self, rows: &dyn RowSource) -> Result<Vec<f32>, Error> {
-        self.predict_range(rows, 0..rows.len())
+        match &self.map {
+            Expansion::Basis(basis) => self.predict_in(basis, rows),
+            Expansion::Kernel { .. } | Expansion::Precomputed { .. } => {
+                self.predict_range(rows, 0..rows.len())
+            }
+        }
+    }
+
+    /// As [`predict`](Self::predict), from the coordinates in a basis.
+    fn predict_in(&self, basis: &Basis, rows: &dyn RowSource) -> Result<Vec<f32>, Error> {
+        let kind = basis.row_kind();
+        if rows.kind() != kind {
+            return self.predict_in(basis, &read(rows, 0..rows.len())?.into_kind(kind)?);
+        }
+        let weights = self.weights();
+        let mut predicted = Vec::with_capacity(rows.len().saturating_mul(self.width));
+        basis.project_blocks(rows, PROJECTED, |range, block| {
+            let features: Vec<f64> = block.coordinates.iter().map(|&value| value.into()).collect();
+            let all = 0..basis.dimension();
+            let features = MatRef::from_column_major_slice(&features, all.len(), range.len());
+            let mut out = vec![0.0; range.len() * self.width];
+            multiply(&weights, self.width, all, features, &mut out);
+            let values = out.iter().zip(self.offset.iter().cycle());
+            predicted.extend(values.map(|(value, offset)| (value + offset) as f32));
+            Ok::<_, Error>(())
+        })?;
+        Error::check_finite("predictions", self.width, &predicted)?;
+        Ok(predicted)
     }
 
     /// As [`predict`](Self::predict), of some of the rows.
@@ -268,10 +309,10 @@ impl Scaling {
     ///
     /// # Errors
     /// [`Error::Value`] for a model that is not linear in sparse rows.
-    pub fn relevance(model: &RidgeModel) -> Result<Self, Error> {
+    pub fn relevance(model: &KernelModel) -> Result<Self, Error> {
         let allowed = "a model of sparse rows that is linear in them";
         let Expansion::Kernel { kernel, anchors } = &model.map else {
-            return Err(Error::value("the model", "of a precomputed kernel", allowed));
+            return Err(Error::value("the model", "one without anchors", allowed));
         };
         let all = anchors.block(0..anchors.len())?;
         let (Block::Sparse(rows), Some(scales)) = (&all, scales(kernel.as_ref(), &all)) else {
@@ -307,7 +348,7 @@ impl Scaling {
 
 /// The part of `‖W_j‖²` of each column that comes from some coordinates. `columns` are the rows' columns; those
 /// coordinates of A fit into a core's cache.
-fn squares(model: &RidgeModel, columns: &SparseRows, scales: &[f32], start: usize) -> Vec<f32> {
+fn squares(model: &KernelModel, columns: &SparseRows, scales: &[f32], start: usize) -> Vec<f32> {
     let size = COORDINATES.min(model.width - start);
     let mut scaled = vec![[0.0f32; COORDINATES]; scales.len()];
     for (row, (scaled, scale)) in scaled.iter_mut().zip(scales).enumerate() {

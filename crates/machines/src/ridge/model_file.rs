@@ -1,117 +1,156 @@
-//! The file of a fitted model.
+//! The files of a fitted model, in a folder.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 
 use dsokr_basis::kernel::{IntoKernel, named};
 use dsokr_basis::store::{self, Stored, Tensor};
-use dsokr_basis::{Features, OutputKernel, RowSource};
+use dsokr_basis::{Basis, Features, OutputKernel, RowSource};
 
-use super::model::{Expansion, RidgeModel, Weights};
+use super::model::{Expansion, KernelModel, Weights};
 use super::scaling::Scaling;
 use crate::Error;
 
-/// The kind of the file.
-const KIND: &str = "ridge";
+/// Name, kind and versions of a file.
+type File = (&'static str, &'static str, RangeInclusive<u32>);
 
-/// The version of its layout; of sparse anchors version 1 has all columns.
-const VERSION: u32 = 2;
+/// Of a ridge regression; of sparse anchors version 1 has all columns.
+const RIDGE: File = ("ridge.safetensors", "ridge", 1..=2);
 
-impl RidgeModel {
-    /// Writes the model to a file, atomically: kind `ridge`, version 2. With the anchors and the
-    /// scaling in it, it needs no other file to predict.
+/// Of a Lipschitz loss.
+const LIPSCHITZ: File = ("machine.safetensors", "machine", 2..=2);
+
+/// The basis of the inputs of a Lipschitz loss.
+const INPUTS: &str = "inputs.safetensors";
+
+impl KernelModel {
+    /// Writes the model into a folder, a file atomically. With the anchors and the scaling in it, `ridge.safetensors` (kind
+    /// `ridge`, version 2) needs no other file to predict. A Lipschitz loss has `machine.safetensors` (kind `machine`,
+    /// version 2) beside its basis in `inputs.safetensors`.
     ///
-    /// Metadata: `kernel` (as in [`Basis::save`](dsokr_basis::Basis::save); missing for a precomputed
-    /// kernel), `row_kind`, `row_width`, `rank`, `summary` (JSON). Tensors: `weights` F32 or F64
-    /// `[a, p]`, the anchors' rows, `scaling.scale` and `scaling.centre`. `belongs` is further
+    /// Metadata: `kernel` (as in [`Basis::save`]; missing for a precomputed
+    /// kernel), `row_kind`, `row_width`, `rank`, `summary` (JSON); of a machine `summary` and `inputs`, the
+    /// [fingerprint](Basis::fingerprint) of its basis. Tensors: `weights` F32 or F64
+    /// `[a, p]`, the anchors' rows, `scaling.scale` and `scaling.centre`; of a machine `offset` F64 `[p]`. `belongs` is further
     /// metadata, what the model belongs to.
     ///
     /// # Errors
-    /// `Io` of the crate `dsokr-basis`.
-    pub fn save(&self, path: &Path, belongs: &BTreeMap<String, String>) -> Result<(), Error> {
+    /// [`Error::Io`].
+    pub fn save(&self, folder: &Path, belongs: &BTreeMap<String, String>) -> Result<(), Error> {
         let mut metadata = belongs.clone();
-        metadata.insert("rank".into(), self.width.to_string());
-        let summary = serde_json::to_string(&self.summary).unwrap_or_default();
-        metadata.insert("summary".into(), summary);
+        let mut put = |key: &str, value: String| drop(metadata.insert(key.into(), value));
+        // names and finite numbers: serialising them cannot fail
+        put("summary", serde_json::to_string(&self.summary).unwrap_or_default());
         let shape = [self.anchors(), self.width];
         let mut tensors = vec![match &self.weights {
             Weights::Single(weights) => Tensor::f32("weights", &shape, weights),
             Weights::Double(weights) => Tensor::f64("weights", &shape, weights),
         }];
-        match &self.map {
+        let (name, kind, versions) = match &self.map {
+            Expansion::Basis(basis) => {
+                basis.save(&folder.join(INPUTS))?;
+                put("inputs", basis.fingerprint());
+                tensors.push(Tensor::f64("offset", &[self.width], &self.offset));
+                LIPSCHITZ
+            }
             Expansion::Kernel { kernel, anchors } => {
+                put("rank", self.width.to_string());
                 put_rows(kernel.as_ref(), anchors, &mut metadata);
                 tensors.extend(anchors.packed_tensors("anchors"));
+                RIDGE
             }
             Expansion::Precomputed { inputs } => {
-                metadata.insert("row_kind".into(), "precomputed".into());
-                metadata.insert("row_width".into(), inputs.to_string());
+                put("rank", self.width.to_string());
+                put("row_kind", "precomputed".into());
+                put("row_width", inputs.to_string());
+                RIDGE
             }
-        }
+        };
         tensors.extend(self.scaling.iter().flat_map(Scaling::tensors));
-        store::Contents::new(KIND, VERSION, &metadata, &tensors).write(path)
+        let contents = store::Contents::new(kind, *versions.end(), &metadata, &tensors);
+        contents.write(&folder.join(name))
     }
 
-    /// Reads a model of a built-in or precomputed kernel that [`save`](Self::save) wrote.
+    /// Opens the file of a folder's model, to see what it belongs to before it is [read](Self::read);
+    /// none where none has been written.
     ///
     /// # Errors
-    /// Those of a file that is missing, damaged, or of another kind or version;
-    /// [`Error::File`] for one whose parts do not belong together; `OwnKernel` for a kernel that
-    /// is not built in.
-    pub fn load(path: &Path) -> Result<Self, Error> {
-        Self::from_stored(&Self::open(path)?)
-    }
-
-    pub(crate) fn open(path: &Path) -> Result<Stored, Error> {
-        Stored::open_versions(path, KIND, 1..=VERSION)
-    }
-
-    /// [`load`](Self::load) of an opened file.
-    pub(crate) fn from_stored(stored: &Stored) -> Result<Self, Error> {
-        if stored.metadata("row_kind")? == "precomputed" {
-            return Self::read(stored, None);
+    /// Those of a file that is damaged, or of another kind or version.
+    pub fn open(folder: &Path) -> Result<Option<Stored>, Error> {
+        for (name, kind, versions) in [RIDGE, LIPSCHITZ] {
+            let path = folder.join(name);
+            if path.exists() {
+                return Stored::open_versions(&path, kind, versions).map(Some);
+            }
         }
-        Self::read(stored, Some(Arc::new(named::read(stored, "")?)))
+        Ok(None)
+    }
+
+    /// Reads the model of an opened file, of a built-in or precomputed kernel.
+    ///
+    /// # Errors
+    /// [`Error::File`] for a file whose parts do not belong together, and for a kernel that is not built in.
+    pub fn read(stored: &Stored) -> Result<Self, Error> {
+        let path = stored.path();
+        let map = if path.ends_with(LIPSCHITZ.0) {
+            let basis = Basis::load(&path.with_file_name(INPUTS))?;
+            let (expected, given) = (stored.metadata("inputs")?, basis.fingerprint());
+            if given != expected {
+                let message = format!("fitted on the basis {expected}, not on {given}");
+                return Err(Error::file(path, message));
+            }
+            Expansion::Basis(Box::new(basis))
+        } else if stored.metadata("row_kind")? == "precomputed" {
+            Expansion::Precomputed { inputs: stored.parsed("row_width", COLUMNS)? }
+        } else {
+            anchored(stored, Arc::new(named::read(stored, "")?))?
+        };
+        Self::of(stored, map)
     }
 
     /// Reads a model that was fitted with `kernel`, which need not be a built-in one.
     ///
     /// # Errors
-    /// Those of [`load`](Self::load); [`Error::File`] for a file of another kernel.
-    pub fn load_with(path: &Path, kernel: impl IntoKernel) -> Result<Self, Error> {
-        let stored = Self::open(path)?;
+    /// As [`read`](Self::read); [`Error::File`] for a file of another kernel.
+    pub fn read_with(stored: &Stored, kernel: impl IntoKernel) -> Result<Self, Error> {
         let kernel = kernel.into_kernel();
-        named::check(&stored, kernel.as_ref())?;
-        Self::read(&stored, Some(kernel))
+        named::check(stored, kernel.as_ref())?;
+        Self::of(stored, anchored(stored, kernel)?)
     }
 
-    fn read(stored: &Stored, kernel: Option<Arc<dyn OutputKernel>>) -> Result<Self, Error> {
-        let rank: usize = stored.parsed("rank", "a number of coordinates")?;
-        let columns: usize = stored.parsed("row_width", "a number of columns")?;
-        let summary = stored.json("summary")?;
-        let map = match kernel {
-            None => Expansion::Precomputed { inputs: columns },
-            Some(kernel) => {
-                let anchors = read_rows(stored, "anchors", kernel.as_ref())?;
-                Expansion::Kernel { kernel, anchors: Arc::new(anchors) }
-            }
-        };
-        let (dtype, shape) = stored.describe("weights")?;
-        let weights = match dtype.to_string() == "F32" {
-            true => Weights::Single(stored.read("weights", 2)?.1.to_vec()),
-            false => Weights::Double(stored.read("weights", 2)?.1.to_vec()),
-        };
-        let mut model = Self::new(map, weights, summary);
-        model.scaling = Scaling::from_stored(stored, columns)?;
-        model.width = rank;
-        let expected = [model.anchors(), rank];
-        if rank == 0 || shape != expected {
-            let message = format!("weights have shape {shape:?}, expected {expected:?}");
-            return Err(Error::file(stored.path(), message));
+    fn of(stored: &Stored, map: Expansion) -> Result<Self, Error> {
+        let single = stored.describe("weights")?.0.to_string() == "F32";
+        let mut model = Self::new(map, Weights::Double(Vec::new()), stored.json("summary")?);
+        if let Expansion::Basis(_) = model.map {
+            model.offset = stored.read("offset", 1)?.1.to_vec();
+            model.width = model.offset.len();
+        } else {
+            model.width = stored.parsed("rank", "a number of coordinates")?;
+            model.scaling = Scaling::from_stored(stored, stored.parsed("row_width", COLUMNS)?)?;
         }
-        Ok(model)
+        let shape = [model.anchors(), model.width];
+        model.weights = match single {
+            true => Weights::Single(stored.shaped("weights", &shape)?),
+            false => Weights::Double(stored.shaped("weights", &shape)?),
+        };
+        let finite = |at: usize| model.weights.at(at).is_finite();
+        let whole = model.offset.iter().all(|value| value.is_finite())
+            && (model.offset.is_empty() || (0..shape[0] * shape[1]).all(finite));
+        match whole && model.width > 0 {
+            true => Ok(model),
+            false => Err(Error::file(stored.path(), "weights or offset are empty or not finite")),
+        }
     }
+}
+
+const COLUMNS: &str = "a number of columns";
+
+/// The kernel's values with the anchors of a file.
+fn anchored(stored: &Stored, kernel: Arc<dyn OutputKernel>) -> Result<Expansion, Error> {
+    let anchors = Arc::new(read_rows(stored, "anchors", kernel.as_ref())?);
+    Ok(Expansion::Kernel { kernel, anchors })
 }
 
 /// Adds a kernel, and what the tensors of rows do not say.
@@ -134,6 +173,5 @@ pub(super) fn read_rows(
 ) -> Result<Features, Error> {
     let kind = stored.parsed("row_kind", "dense, bit, sparse")?;
     kernel.validate(kind)?;
-    let width = stored.parsed("row_width", "a number of columns")?;
-    Features::from_stored(stored, name, kind, width)
+    Features::from_stored(stored, name, kind, stored.parsed("row_width", COLUMNS)?)
 }

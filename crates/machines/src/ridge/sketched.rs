@@ -16,7 +16,7 @@ use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::model::{Expansion, RidgeModel, Weights};
+use super::model::{Expansion, KernelModel, Weights};
 use crate::linear::{Factor, PANEL, Panels, not_positive, product, row_major};
 use crate::summary::{Inputs, RidgeSummary, Solution, Summary};
 use crate::targets::check;
@@ -189,7 +189,7 @@ pub(crate) fn factored(system: Panels<f64>, ridge: f64) -> Result<(Factor<f64>, 
 #[derive(Clone, Debug)]
 pub struct SketchedFit {
     /// The model.
-    pub model: RidgeModel,
+    pub model: KernelModel,
     inputs: SketchedInputs,
     factor: Factor<f64>,
 }
@@ -240,7 +240,7 @@ pub fn fit_sketched(
     let (unknowns, width) = (inputs.len(), targets.width());
     let summary = Summary { rows: n, unknowns, width, lambda, solution };
     let (kernel, anchors) = (Arc::clone(&inputs.kernel), Arc::clone(&inputs.anchors));
-    let model = RidgeModel::new(Expansion::Kernel { kernel, anchors }, weights, summary);
+    let model = KernelModel::new(Expansion::Kernel { kernel, anchors }, weights, summary);
     Ok(SketchedFit { model, inputs, factor })
 }
 
@@ -313,7 +313,7 @@ pub struct Averaged {
 pub fn fit_averaged(
     problem: RidgeProblem<impl IntoKernel>,
     Averaged { sketch, parts }: &Averaged,
-) -> Result<RidgeModel, Error> {
+) -> Result<KernelModel, Error> {
     let RidgeProblem { kernel, rows, targets, lambda, seed } = problem;
     let (n, parts) = (rows.len(), *parts);
     check(n, targets, lambda)?;
@@ -344,5 +344,5 @@ pub fn fit_averaged(
     let solution = Solution::Ridge(worst);
     let summary = Summary { rows: n, unknowns, width: targets.width(), lambda, solution };
     let map = Expansion::Kernel { kernel, anchors: Arc::new(anchors) };
-    Ok(RidgeModel::new(map, Weights::Double(weights), summary))
+    Ok(KernelModel::new(map, Weights::Double(weights), summary))
 }

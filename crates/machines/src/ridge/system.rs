@@ -7,7 +7,7 @@ use dsokr_basis::Features;
 use dsokr_basis::features::read;
 use rayon::prelude::*;
 
-use super::model::{Expansion, RidgeModel, Weights};
+use super::model::{Expansion, KernelModel, Weights};
 use super::training_inputs::{TrainingInputs, single};
 use crate::linear::{Factor, Panels, Scalar, not_positive, row_major};
 use crate::summary::{Arithmetic, Inputs, RidgeSummary, Solution, Summary};
@@ -15,7 +15,7 @@ use crate::targets::{check, check_lambda};
 use crate::{Error, Targets};
 
 /// Fits `ĥ(x) = Σ_i α_i(x) ψ(y_i)`, `α(x) = (K + nλI)⁻¹ k^x`, on all training rows. The model of a precomputed kernel
-/// predicts by [`predict_gram`](crate::RidgeModel::predict_gram).
+/// predicts by [`predict_gram`](crate::KernelModel::predict_gram).
 ///
 /// With the targets of [`OutputSpace::training`](crate::OutputSpace::training) it is IOKR, with
 /// those of a sketched basis ISOKR, with the leading coordinates of a basis of every output Kernel
@@ -124,13 +124,13 @@ impl RidgeSystem {
         };
         let inputs = match self.map {
             Expansion::Kernel { .. } => Inputs::Full,
-            Expansion::Precomputed { .. } => Inputs::Precomputed,
+            Expansion::Precomputed { .. } | Expansion::Basis(_) => Inputs::Precomputed,
         };
         let precision = self.precision;
         let solution = RidgeSummary { precision, ..RidgeSummary::new(inputs, condition) };
         let solution = Solution::Ridge(solution);
         let summary = Summary { rows: n, unknowns: n, width: targets.width(), lambda, solution };
-        let model = RidgeModel::new(self.map.clone(), weights, summary);
+        let model = KernelModel::new(self.map.clone(), weights, summary);
         Ok(Fitted { model, system: Arc::clone(self) })
     }
 
@@ -185,7 +185,7 @@ fn solved<T: Scalar>(factor: &Factor<T>, targets: &Targets) -> Result<Vec<T>, Er
 #[derive(Clone, Debug)]
 pub struct Fitted {
     /// The model.
-    pub model: RidgeModel,
+    pub model: KernelModel,
     system: Arc<RidgeSystem>,
 }
 

@@ -1,13 +1,14 @@
 //! The file of a machine.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
-use dsokr_basis::{Basis, SketchKind};
-use dsokr_machines::{Error, LipschitzModel, LipschitzProblem, Loss, Offset, Stop, Targets};
+use dsokr_basis::SketchKind;
+use dsokr_machines::{Error, KernelModel, LipschitzProblem, Loss, Offset, Stop, Targets};
 
 use crate::support::{EVERY, basis, coupled, fit_on, regression, two_outputs};
 
-fn machine() -> LipschitzModel {
+fn machine() -> KernelModel {
     let (x, y) = regression(80, 0);
     let targets = Targets::new(2, two_outputs(&y, 0)).unwrap();
     let loss = Loss::pinball(vec![0.25, 0.75]);
@@ -16,14 +17,16 @@ fn machine() -> LipschitzModel {
     fit_on(basis(&x, &EVERY, 15), &x, &targets, &problem, &Stop::default()).unwrap()
 }
 
+fn load(folder: &Path) -> Result<KernelModel, Error> {
+    KernelModel::read(&KernelModel::open(folder)?.unwrap())
+}
+
 #[test]
 fn a_loaded_machine_predicts_the_same_bits() {
     let folder = tempfile::tempdir().unwrap();
-    let (basis_file, file) = (folder.path().join("basis"), folder.path().join("machine"));
     let saved = machine();
-    saved.save(&file, &BTreeMap::new()).unwrap();
-    saved.basis.save(&basis_file).unwrap();
-    let loaded = LipschitzModel::load(&file, Basis::load(&basis_file).unwrap()).unwrap();
+    saved.save(folder.path(), &BTreeMap::new()).unwrap();
+    let loaded = load(folder.path()).unwrap();
     let (x, _) = regression(30, 1);
     assert_eq!(loaded.predict(&x).unwrap(), saved.predict(&x).unwrap());
     assert_eq!(loaded.summary, saved.summary);
@@ -33,20 +36,18 @@ fn a_loaded_machine_predicts_the_same_bits() {
 #[test]
 fn another_basis_and_damaged_files_are_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("machine");
-    let saved = machine();
-    saved.save(&file, &BTreeMap::new()).unwrap();
+    assert!(KernelModel::open(folder.path()).unwrap().is_none());
+    let file = folder.path().join("machine.safetensors");
+    machine().save(folder.path(), &BTreeMap::new()).unwrap();
     let (x, _) = regression(80, 0);
     let other = basis(&x, &SketchKind::Gaussian, 15);
-    let error = LipschitzModel::load(&file, other).unwrap_err();
-    assert!(matches!(error, Error::File { .. }), "{error}");
+    other.save(&folder.path().join("inputs.safetensors")).unwrap();
+    let error = load(folder.path()).unwrap_err();
+    assert!(error.to_string().contains("fitted on the basis"), "{error}");
     let mut bytes = std::fs::read(&file).unwrap();
     let last = bytes.len() - 1;
     bytes[last] ^= 1;
     std::fs::write(&file, bytes).unwrap();
-    let error = LipschitzModel::load(&file, *saved.basis.clone()).unwrap_err();
+    let error = load(folder.path()).unwrap_err();
     assert!(error.to_string().contains("checksum"), "{error}");
-    let error =
-        LipschitzModel::load(&folder.path().join("none"), *saved.basis.clone()).unwrap_err();
-    assert!(error.to_string().contains("no such file"), "{error}");
 }

@@ -3,8 +3,8 @@
 use dsokr_basis::loss::{Huber, Square};
 use dsokr_basis::{Mat, SketchKind};
 use dsokr_machines::{
-    Error, InputFeatures, LipschitzModel, LipschitzProblem, Loss, Offset, OutputMatrix, Solver,
-    Stop, Targets,
+    Error, InputFeatures, LipschitzProblem, Loss, Offset, OutputMatrix, Solver, Stop, Targets,
+    fit_lipschitz,
 };
 
 use crate::support::{
@@ -102,7 +102,7 @@ fn the_gap_bounds_what_the_objective_lacks() {
                 &values,
                 &[0.0; 200],
                 &problem,
-                (&short.weights, &short.offset),
+                (&short.weights(), &short.offset),
             );
             assert!((own - summary.objective).abs() < 1e-9 * own, "{own}, {}", short.summary);
             assert!(summary.objective >= least - 1e-9 * summary.start);
@@ -137,12 +137,12 @@ fn the_solution_is_a_minimum_in_every_direction() {
         let at = |weights: &[f64]| {
             objective(&features, &x, &values, &residuals, &problem, (weights, &machine.offset))
         };
-        let least = at(&machine.weights);
+        let least = at(&machine.weights());
         let mut random = dsokr_basis::random::generator(0, "test/directions", 0);
         for direction in 0..20 {
             let size = [1e-3, 1e-2, 0.1][direction % 3];
             let moved: Vec<f64> = machine
-                .weights
+                .weights()
                 .iter()
                 .map(|w| w + size * crate::support::normal(&mut random))
                 .collect();
@@ -200,7 +200,7 @@ fn threads_change_no_bit() {
                 let stop = Stop { gap: 1e-5, steps: 50 };
                 let machine = fit_on(basis, &x, &targets, &problem, &stop).unwrap();
                 let predicted = machine.predict(&x).unwrap();
-                (machine.weights.to_vec(), predicted)
+                (machine.weights(), predicted)
             })
         };
         assert_eq!(fit(1), fit(3));
@@ -234,10 +234,10 @@ fn prepared_inputs_serve_many_fits() {
     for (loss, lambda) in losses(1).into_iter().zip([1e-4, 1e-3, 1e-2, 1e-3, 1e-3, 1e-4]) {
         let output = OutputMatrix::identity(1).unwrap();
         let problem = LipschitzProblem { loss, output, lambda, offset: Offset::Constant };
-        let many = LipschitzModel::fit(&prepared, &targets, &problem, &Stop::default()).unwrap();
+        let many = fit_lipschitz(&prepared, &targets, &problem, &Stop::default()).unwrap();
         let once = fit_on(basis(&x, &kind, 25), &x, &targets, &problem, &Stop::default());
         let once = once.unwrap();
-        assert_eq!(many.weights, once.weights);
+        assert_eq!(many.weights(), once.weights());
         assert_eq!(many.summary, once.summary);
     }
     let other = Targets::new(1, vec![0.0; 699]).unwrap();
@@ -248,7 +248,7 @@ fn prepared_inputs_serve_many_fits() {
         lambda: 1.0,
         offset: Offset::Zero,
     };
-    let error = LipschitzModel::fit(&prepared, &other, &problem, &Stop::default()).unwrap_err();
+    let error = fit_lipschitz(&prepared, &other, &problem, &Stop::default()).unwrap_err();
     assert!(matches!(error, Error::Shape(_)), "{error}");
 }
 

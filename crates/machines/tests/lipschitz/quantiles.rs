@@ -4,7 +4,7 @@ use dsokr_basis::features::DenseRows;
 use dsokr_basis::random::generator;
 use dsokr_basis::{Basis, Features, Kernel, SketchKind, SketchOptions};
 use dsokr_machines::{
-    LipschitzModel, LipschitzProblem, Loss, Offset, OutputMatrix, Stop, Targets, coverage,
+    KernelModel, LipschitzProblem, Loss, Offset, OutputMatrix, Stop, Targets, coverage,
     crossing_loss, pinball_loss,
 };
 
@@ -19,13 +19,7 @@ fn fan(n: usize, seed: u64) -> (Features, Vec<f64>) {
     (Features::Dense(DenseRows::new(1, x).unwrap()), y)
 }
 
-fn fit(
-    x: &Features,
-    y: &[f64],
-    levels: &[f64],
-    output: OutputMatrix,
-    lambda: f64,
-) -> LipschitzModel {
+fn fit(x: &Features, y: &[f64], levels: &[f64], output: OutputMatrix, lambda: f64) -> KernelModel {
     let kind = SketchKind::SparsifiedRademacher { density: 0.05 };
     let basis =
         Basis::fit(Kernel::Gaussian { gamma: 1.0 }, x, &SketchOptions::new(&kind, 30)).unwrap();
@@ -66,7 +60,7 @@ fn a_constant_kernel_gives_the_empirical_quantile() {
         let problem = LipschitzProblem { offset: Offset::Constant, ..problem };
         let machine = fit_on(basis, &x, &targets, &problem, &stop).unwrap();
         assert_eq!(machine.offset, [expected]);
-        assert!(machine.weights[0].abs() < 1e-5);
+        assert!(machine.weights()[0].abs() < 1e-5);
     }
 }
 

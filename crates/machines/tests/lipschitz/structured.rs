@@ -68,7 +68,7 @@ fn residuals_outside_of_the_basis_belong_to_the_loss() {
                 _ => unreachable!(),
             } / 200.0;
         }
-        let norm: f64 = machine.weights.iter().map(|w| w * w).sum();
+        let norm: f64 = machine.weights().iter().map(|w| w * w).sum();
         expected += 0.5 * problem.lambda * norm;
         let found = solved(&machine).objective;
         assert!((found - expected).abs() < 1e-5 * expected, "{found}, {expected}");
@@ -78,20 +78,20 @@ fn residuals_outside_of_the_basis_belong_to_the_loss() {
             targets.values().unwrap(),
             &projection.residuals,
             &problem,
-            (&machine.weights, &machine.offset),
+            (&machine.weights(), &machine.offset),
         );
         assert!((own - found).abs() < 1e-9 * own);
         // Without them it is another problem with another solution.
         if !matches!(problem.loss, Loss::Square(_)) {
             let plain = Targets::new(p, targets.values().unwrap().to_vec()).unwrap();
-            let other = fit_on(features, &x, &plain, &problem, &stop).unwrap();
+            let other = fit_on(features.clone(), &x, &plain, &problem, &stop).unwrap();
             let worse = objective(
-                &machine.basis,
+                &features,
                 &x,
                 targets.values().unwrap(),
                 &projection.residuals,
                 &problem,
-                (&other.weights, &other.offset),
+                (&other.weights(), &other.offset),
             );
             assert!(worse > found * (1.0 + 1e-5), "{:?}: {worse}, {found}", problem.loss);
         }

@@ -5,8 +5,8 @@ use dsokr_basis::loss::{EpsilonInsensitive, EpsilonInsensitiveSquare, Huber, Squ
 use dsokr_basis::random::{Generator, generator, unit};
 use dsokr_basis::{Basis, Features, Kernel, Mat, RowSource, SketchKind, SketchOptions};
 use dsokr_machines::{
-    Error, InputFeatures, LipschitzModel, LipschitzProblem, LipschitzSummary, Loss, OutputMatrix,
-    Stop, Targets,
+    Error, InputFeatures, KernelModel, LipschitzProblem, LipschitzSummary, Loss, OutputMatrix,
+    Stop, Targets, fit_lipschitz,
 };
 use rand_distr::{Distribution, StandardNormal};
 
@@ -47,8 +47,8 @@ pub fn fit_on(
     targets: &Targets,
     problem: &LipschitzProblem,
     stop: &Stop,
-) -> Result<LipschitzModel, Error> {
-    LipschitzModel::fit(&InputFeatures::new(basis, x)?, targets, problem, stop)
+) -> Result<KernelModel, Error> {
+    fit_lipschitz(&InputFeatures::new(basis, x)?, targets, problem, stop)
 }
 
 pub fn gram(x: &Features) -> Mat<f64> {
@@ -128,6 +128,6 @@ pub fn coupled() -> OutputMatrix {
     OutputMatrix::quantiles(&[0.3, 0.6], 4.0).unwrap()
 }
 
-pub fn solved(machine: &LipschitzModel) -> &LipschitzSummary {
+pub fn solved(machine: &KernelModel) -> &LipschitzSummary {
     machine.summary.lipschitz().unwrap()
 }

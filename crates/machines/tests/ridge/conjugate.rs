@@ -1,7 +1,7 @@
 //! Conjugate gradients against the direct solver, formulas, and what they promise.
 
 use dsokr_basis::{Block, Kernel, Mat, OutputKernel, RowSource, Sketch, SketchKind};
-use dsokr_machines::{ConjugateGradients, Error, InputSketch, OutputSpace, RidgeModel, Targets};
+use dsokr_machines::{ConjugateGradients, Error, InputSketch, KernelModel, OutputSpace, Targets};
 
 use crate::naive::*;
 use crate::streams::Circle;
@@ -16,7 +16,7 @@ fn tight() -> ConjugateGradients {
     }
 }
 
-fn predictions(model: &RidgeModel, queries: &Problem) -> Rows {
+fn predictions(model: &KernelModel, queries: &Problem) -> Rows {
     wide(model.width(), &model.predict(&queries.inputs()).unwrap())
 }
 
@@ -72,8 +72,8 @@ fn an_ill_conditioned_system_is_solved_as_its_formula() {
         let (kernel, x) = (Kernel::Gaussian { gamma }, problem.inputs());
         let model =
             fit_conjugate_gradients(kernel, &x, &targets, &EVERY, n, 0, lambda, &tight()).unwrap();
-        assert!(solved(&model).convergence.unwrap().converged(), "{}", model.summary());
-        let what = format!("gamma {gamma}, lambda {lambda:e}: {}", model.summary());
+        assert!(solved(&model).convergence.unwrap().converged(), "{}", model.summary);
+        let what = format!("gamma {gamma}, lambda {lambda:e}: {}", model.summary);
         assert_close(&predictions(&model, &queries), &expected, 1e-5, &what);
     }
 }
@@ -156,17 +156,17 @@ fn a_fit_that_runs_out_of_iterations_says_so() {
     let convergence = solved(&model).convergence.unwrap();
     assert!(!convergence.converged() && convergence.iterations == 2);
     assert!(convergence.residual > 1e-8);
-    let text = model.summary().to_string();
+    let text = model.summary.to_string();
     assert!(text.contains("not converged in 2 iterations"), "{text}");
-    let text = fit(100).summary().to_string();
+    let text = fit(100).summary.to_string();
     assert!(!text.contains("not") && text.contains("converged in"), "{text}");
     // a coordinate that is 0 everywhere is predicted as 0, after no iteration
     let z = predictions(&model, &problem);
     assert!(z.iter().all(|row| row[2] == 0.0) && z.iter().any(|row| row[1] != 0.0));
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("model.safetensors");
-    model.save(&path, &std::collections::BTreeMap::new()).unwrap();
-    assert_eq!(RidgeModel::load(&path).unwrap().summary(), model.summary());
+    model.save(folder.path(), &std::collections::BTreeMap::new()).unwrap();
+    let stored = KernelModel::open(folder.path()).unwrap().unwrap();
+    assert_eq!(KernelModel::read(&stored).unwrap().summary, model.summary);
 }
 
 #[test]

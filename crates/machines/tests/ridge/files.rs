@@ -3,15 +3,20 @@
 use dsokr_basis::{
     Basis, Block, Error as BasisError, Mat, OutputKernel, RowSource, SketchKind, SketchOptions,
 };
-use dsokr_machines::{Arithmetic, Error, OutputSpace, RidgeModel, Scaling, TrainingInputs, fit};
+use dsokr_machines::{Arithmetic, Error, KernelModel, OutputSpace, Scaling, TrainingInputs, fit};
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use crate::naive::*;
+
+fn load(folder: &Path) -> Result<KernelModel, Error> {
+    KernelModel::read(&KernelModel::open(folder)?.unwrap())
+}
 
 #[test]
 fn models_predict_the_same_after_a_file() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("model.safetensors");
+    let path = folder.path();
     let problem = Problem::new(40, 40);
     let (space, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
     let x = problem.inputs();
@@ -48,29 +53,27 @@ fn models_predict_the_same_after_a_file() {
         ),
     ];
     for (model, rows) in models {
-        model.save(&path, &BTreeMap::new()).unwrap();
-        let read = RidgeModel::load(&path).unwrap();
-        assert_eq!(read.summary(), model.summary());
+        model.save(path, &BTreeMap::new()).unwrap();
+        let read = load(path).unwrap();
+        assert_eq!(read.summary, model.summary);
         assert_eq!(read.predict(&rows).unwrap(), model.predict(&rows).unwrap());
     }
     let model = fit(&TrainingInputs::Gram(gram.as_ref()), &targets, 1e-3, Arithmetic::Double)
         .unwrap()
         .model;
-    model.save(&path, &BTreeMap::new()).unwrap();
-    let read = RidgeModel::load(&path).unwrap();
+    model.save(path, &BTreeMap::new()).unwrap();
+    let read = load(path).unwrap();
     assert_eq!(
         read.predict_gram(gram.as_ref()).unwrap(),
         model.predict_gram(gram.as_ref()).unwrap()
     );
     let message = read.predict(&x).unwrap_err().to_string();
     assert!(message.contains("allowed: values of the precomputed kernel"), "{message}");
-    let path = folder.path().join("outputs.safetensors");
-    space.save(&path).unwrap();
-    let read = OutputSpace::load(&path, None).unwrap();
+    let file = path.join("ridge.safetensors");
+    space.save(&file).unwrap();
+    let read = OutputSpace::load(&file, None).unwrap();
     assert_eq!(read.points(&problem.outputs()).unwrap(), space.points(&problem.outputs()).unwrap());
-    assert!(
-        matches!(RidgeModel::load(&path), Err(error) if error.to_string().contains("holds \""))
-    );
+    assert!(matches!(load(path), Err(error) if error.to_string().contains("holds \"")));
 }
 
 #[test]
@@ -126,19 +129,20 @@ impl OutputKernel for Own {
 #[test]
 fn a_model_of_an_own_kernel_is_loaded_with_it() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("model.safetensors");
+    let path = folder.path();
     let problem = Problem::new(20, 42);
     let (_, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
     let x = dense(&problem.x.iter().map(|row| row.iter().map(|v| v.abs()).collect()).collect());
     let model =
         fit(&TrainingInputs::rows(Own, &x), &targets, 1e-2, Arithmetic::Double).unwrap().model;
-    model.save(&path, &BTreeMap::new()).unwrap();
+    model.save(path, &BTreeMap::new()).unwrap();
     assert!(
-        matches!(RidgeModel::load(&path), Err(error) if error.to_string().contains("which is not built in"))
+        matches!(load(path), Err(error) if error.to_string().contains("which is not built in"))
     );
-    let other = RidgeModel::load_with(&path, kernel_x());
+    let stored = KernelModel::open(path).unwrap().unwrap();
+    let other = KernelModel::read_with(&stored, kernel_x());
     assert!(matches!(other, Err(error) if error.to_string().contains("fitted with the kernel")));
-    let read = RidgeModel::load_with(&path, Own).unwrap();
+    let read = KernelModel::read_with(&stored, Own).unwrap();
     assert_eq!(read.predict(&x).unwrap(), model.predict(&x).unwrap());
     assert_eq!(read.anchors(), x.len());
 }

@@ -4,7 +4,7 @@ use dsokr_basis::features::{BitRows, DenseRows};
 use dsokr_basis::random::{below, generator, unit};
 use dsokr_basis::{Features, Kernel, OutputKernel, RowSource, SketchKind};
 use dsokr_machines::{
-    Averaged, ConjugateGradients, Error, InputSketch, RidgeModel, RidgeProblem, RidgeSummary,
+    Averaged, ConjugateGradients, Error, InputSketch, KernelModel, RidgeProblem, RidgeSummary,
     SketchedFit, Spectrum, Targets,
 };
 
@@ -222,7 +222,7 @@ pub fn fit_conjugate_gradients(
     seed: u64,
     lambda: f64,
     settings: &ConjugateGradients,
-) -> Result<RidgeModel, Error> {
+) -> Result<KernelModel, Error> {
     let problem = RidgeProblem { kernel, rows, targets, lambda, seed };
     let settings = ConjugateGradients { sketch: input_sketch(sketch, m), ..settings.clone() };
     dsokr_machines::fit_conjugate_gradients(problem, &settings)
@@ -238,7 +238,7 @@ pub fn fit_averaged(
     seed: u64,
     lambda: f64,
     parts: usize,
-) -> Result<RidgeModel, Error> {
+) -> Result<KernelModel, Error> {
     let problem = RidgeProblem { kernel, rows, targets, lambda, seed };
     dsokr_machines::fit_averaged(problem, &Averaged { sketch: input_sketch(sketch, m), parts })
 }
@@ -254,8 +254,8 @@ pub fn sketched_spectrum(
     Spectrum::sketched(kernel, rows, targets, &input_sketch(sketch, m), seed)
 }
 
-pub fn solved(model: &RidgeModel) -> &RidgeSummary {
-    model.summary().ridge().unwrap()
+pub fn solved(model: &KernelModel) -> &RidgeSummary {
+    model.summary.ridge().unwrap()
 }
 
 /// The numbers that a message says that things are.

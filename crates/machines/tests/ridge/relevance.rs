@@ -3,7 +3,7 @@
 use dsokr_basis::features::SparseRows;
 use dsokr_basis::random::{generator, unit};
 use dsokr_basis::{Features, Kernel, RowSource};
-use dsokr_machines::{Arithmetic, RidgeModel, Scaling, Targets, TrainingInputs, fit};
+use dsokr_machines::{Arithmetic, KernelModel, Scaling, Targets, TrainingInputs, fit};
 
 const COLUMNS: usize = 24;
 const WIDTH: usize = 3;
@@ -19,7 +19,7 @@ fn rows() -> Features {
     SparseRows::from_rows(COLUMNS, (0..40).map(row)).unwrap().into()
 }
 
-fn model(kernel: Kernel, rows: &Features) -> RidgeModel {
+fn model(kernel: Kernel, rows: &Features) -> KernelModel {
     let mut random = generator(8, "targets", 0);
     let values: Vec<f64> = (0..rows.len() * WIDTH).map(|_| unit(&mut random) - 0.5).collect();
     let targets = Targets::new(WIDTH, values).unwrap();

@@ -48,7 +48,7 @@ fn many_rows_are_fitted_block_by_block() {
     let kernel = Kernel::Gaussian { gamma: 1.0 };
     let fitted =
         fit_sketched(kernel, &Circle(n), &Circle(n).targets(), &EVERY, 40, 0, 1e-7).unwrap();
-    let summary = fitted.model.summary();
+    let summary = &fitted.model.summary;
     assert_eq!((summary.rows, summary.unknowns, fitted.model.anchors()), (n, 40, 40));
     let z = wide(2, &fitted.model.predict(&Circle(100)).unwrap());
     let expected: Rows = (0..100).map(|i| vec![(2.0 * angle(i)).sin(), 1.0]).collect();
@@ -75,7 +75,7 @@ fn parts_are_fitted_by_themselves_and_averaged() {
     }
     assert_close(&wide(rank, &average.predict(&x).unwrap()), &sum, 1e-6, "average");
     let parts = fit_averaged(kernel_x(), &x, &targets, &EVERY, m, 5, lambda, 91);
-    assert_eq!(parts.unwrap_err().to_string(), "number of parts is 91, allowed: 1..=90");
+    assert_eq!(parts.unwrap_err().to_string(), "number of parts = 91, allowed: 1..=90");
     let parts = fit_averaged(kernel_x(), &x, &targets, &EVERY, 31, 5, lambda, 3);
     assert!(
         matches!(parts, Err(error) if error.to_string().contains("size = 31, allowed: 1..=30,"))
