@@ -1,13 +1,14 @@
 use crate::Error;
-use crate::decode::Combination;
+use crate::decode::Combination::{Max, Mean};
 use crate::run::EnsembleRun;
 
 /// How several runs are combined.
 #[derive(clap::Args)]
 pub struct Combine {
-    /// How several runs are combined; default: the rule stored in an ensemble's directory, else mean.
-    #[arg(long)]
-    combine: Option<Rule>,
+    /// How several runs are combined: mean or max, the mean or the largest of scores; rank, the mean of ranks;
+    /// reciprocal-rank, the mean of 1 / (60 + rank). Default: the rule stored in an ensemble's directory, else mean.
+    #[arg(long, value_parser = ["mean", "max", "rank", "reciprocal-rank"])]
+    combine: Option<String>,
     /// Combine scores without standardising them for each query: for runs with the same kernel.
     #[arg(long, requires = "combine")]
     plain: bool,
@@ -16,35 +17,14 @@ pub struct Combine {
     weights: Option<Vec<f64>>,
 }
 
-/// How scores or ranks are combined.
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum Rule {
-    /// The mean of scores.
-    Mean,
-    /// The largest score.
-    Max,
-    /// The mean of ranks.
-    Rank,
-    /// The mean of 1 / (60 + rank).
-    ReciprocalRank,
-}
-
-impl Rule {
-    fn combination(self, standardise: bool) -> Combination {
-        match self {
-            Self::Mean => Combination::Mean { weights: None, standardise },
-            Self::Max => Combination::Max { standardise },
-            Self::Rank => Combination::Rank { weights: None },
-            Self::ReciprocalRank => Combination::ReciprocalRank { weights: None, constant: 60.0 },
-        }
-    }
-}
-
 impl Combine {
     /// Gives `runs` the rule that was asked for, if one was.
     pub fn apply(&self, runs: &mut EnsembleRun) -> Result<(), Error> {
-        if let Some(rule) = self.combine {
-            runs.rule = rule.combination(!self.plain);
+        if let Some(name) = &self.combine {
+            runs.rule = serde_json::from_value(serde_json::json!({"name": name}))?;
+            if let Mean { standardise, .. } | Max { standardise } = &mut runs.rule {
+                *standardise = !self.plain;
+            }
         }
         if let Some(weights) = &self.weights {
             runs.rule = runs.rule.with_weights(Some(weights.clone()))?;

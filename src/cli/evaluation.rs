@@ -15,10 +15,15 @@ use crate::run::{
     metrics_table,
 };
 use crate::{EXAMPLES, Error, Metric, RESAMPLES, Scores, drawing, intervals};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 
 use crate::cli::output::{print, print_json};
 use crate::cli::report::{self, Evaluated};
+
+fn split(name: String) -> SplitName {
+    if name == "test" { SplitName::Test } else { SplitName::Validation }
+}
 
 /// Which queries are ranked, among which candidates.
 #[derive(clap::Args)]
@@ -28,7 +33,7 @@ pub struct Queries {
     #[arg(long)]
     queries: Option<PathBuf>,
     /// The split of the run's data: validation or test; default: evaluation.split of its configuration.
-    #[arg(long, conflicts_with = "queries", value_parser = split)]
+    #[arg(long, conflicts_with = "queries", value_parser = PossibleValuesParser::new(["validation", "test"]).map(split))]
     split: Option<SplitName>,
     /// The column of --queries that names the query of each row; rows of one query are its right outputs.
     #[arg(long, requires = "queries")]
@@ -109,14 +114,6 @@ struct Own {
 
 /// The most members that figures show beside their ensemble.
 const DRAWN: usize = 5;
-
-fn split(text: &str) -> Result<SplitName, String> {
-    match text {
-        "validation" => Ok(SplitName::Validation),
-        "test" => Ok(SplitName::Test),
-        other => Err(format!("{other:?} is neither \"validation\" nor \"test\"")),
-    }
-}
 
 impl Queries {
     /// Runs that read the queries.
@@ -249,14 +246,15 @@ impl Shown {
 fn curves(folders: &[PathBuf]) -> Result<Vec<(String, LearningCurve)>, Error> {
     let mut all = Vec::new();
     for folder in folders {
-        all.extend(LearningCurve::read(folder)?.into_iter().map(|own| (folder, own)));
+        let own = LearningCurve::read(folder)?.into_iter();
+        all.extend(own.map(|(name, curve)| (folder, name, curve)));
     }
-    let of_one_name = |name: &String| all.iter().filter(|(_, (own, _))| own == name).count() > 1;
-    let named = |(folder, (name, curve)): &(&PathBuf, (String, LearningCurve))| {
-        let name = match of_one_name(name) {
-            true if folder.ends_with(name) => folder.display().to_string(),
-            true => folder.join(name).display().to_string(),
-            false => name.clone(),
+    let named = |(folder, name, curve): &(&PathBuf, String, LearningCurve)| {
+        let alone = all.iter().filter(|(_, own, _)| own == name).count() == 1;
+        let name = match (alone, folder.ends_with(name)) {
+            (true, _) => name.clone(),
+            (false, true) => folder.display().to_string(),
+            (false, false) => folder.join(name).display().to_string(),
         };
         (name, curve.clone())
     };

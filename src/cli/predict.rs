@@ -61,7 +61,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     }
     arguments.combine.apply(&mut runs)?;
     let first = &runs.members()[0];
-    let mut queries = arguments.texts.open(file, first)?.on_bad_row(first.config.data.on_bad_row);
+    let mut queries = arguments.texts.open(file, first)?;
     let mut header = match arguments.format {
         Format::Jsonl => String::new(),
         Format::Tsv => tsv_line(&answers::columns(&runs)),

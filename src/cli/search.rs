@@ -1,4 +1,4 @@
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use crate::Error;
@@ -61,55 +61,45 @@ fn answer(arguments: &Arguments, run: &EnsembleRun, text: &str) -> Result<String
 
 /// Answers the lines of a terminal, which edits them; a wrong line is reported and forgotten.
 fn prompt(arguments: &Arguments, run: &EnsembleRun) -> Result<(), Error> {
-    let candidates = run.candidates();
-    eprintln!("{candidates} candidates; type a text and Enter; Ctrl-D ends");
-    let io =
-        |e: std::io::Error| Error::Io { path: "standard input".into(), message: e.to_string() };
-    let mut line = Vec::new();
-    loop {
-        eprint!("> ");
-        std::io::stderr().flush().map_err(io)?;
-        line.clear();
-        if std::io::stdin().lock().read_until(b'\n', &mut line).map_err(io)? == 0 {
-            eprintln!();
-            return Ok(());
-        }
-        let found = match std::str::from_utf8(&line) {
-            Ok(text) if text.trim().is_empty() => continue,
+    eprint!("{} candidates; type a text and Enter; Ctrl-D ends\n> ", run.candidates());
+    for line in std::io::stdin().lines() {
+        let found = match line {
+            Ok(text) if text.trim().is_empty() => Ok(String::new()),
             Ok(text) => answer(arguments, run, text.trim()),
-            Err(_) => Err(Error::value("the text", "bytes that are not UTF-8", "UTF-8")),
+            Err(error) if error.kind() == ErrorKind::InvalidData => {
+                Err(Error::value("the text", "bytes that are not UTF-8", "UTF-8"))
+            }
+            Err(error) => return Err(Error::io(Path::new("standard input"))(error)),
         };
         match found {
-            Ok(text) if print_part(&text)? => {}
-            Ok(_) => return Ok(()),
+            Ok(text) if !print_part(&text)? => return Ok(()),
+            Ok(_) => {}
             Err(error) => print_error(format_args!("error: {error}")),
         }
+        eprint!("> ");
     }
+    eprintln!();
+    Ok(())
 }
 
 /// Answers each line of standard input.
 fn lines(arguments: &Arguments, run: &EnsembleRun) -> Result<(), Error> {
     let ranks = Processes::current();
     // rank 0 reads for all
-    let mut texts = match ranks.is_first() {
-        true => {
-            let (name, stream) = (Path::new("standard input"), std::io::stdin().lock());
-            Some(TextReader::new(name, stream, TextFormat::Lines, "text", None)?)
-        }
-        false => None,
-    };
-    let mut is_read = true;
+    let (name, stream) = (Path::new("standard input"), std::io::stdin().lock());
+    let texts = || TextReader::new(name, stream, TextFormat::Lines, "text", None);
+    let mut texts = ranks.is_first().then(texts).transpose()?;
     loop {
-        let row = match &mut texts {
-            Some(texts) if is_read => texts.batch(1)?.into_iter().next(),
-            Some(_) | None => None,
-        };
+        let row = texts.as_mut().map(|texts| texts.batch(1)).transpose()?;
+        let row = row.into_iter().flatten().next();
         // an empty text ends it; no line of the input is empty
         let text = ranks.broadcast(|| row.map_or_else(Vec::new, |row| row.text.into_bytes()))?;
         let text = String::from_utf8_lossy(&text);
         if text.is_empty() {
             return Ok(());
         }
-        is_read = print_part(&answer(arguments, run, text.trim())?)?;
+        if !print_part(&answer(arguments, run, text.trim())?)? {
+            texts = None;
+        }
     }
 }

@@ -1,39 +1,17 @@
 //! Texts from a file or from standard input, and vectors from a file.
 
 use std::io::Read;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::Error;
 use crate::basis::store::open_input;
-use crate::data::config::OnBadRow;
-use crate::data::feature_file::{FeatureFile, read_features};
+use crate::data::feature_file::read_features;
 use crate::data::table::{TextFormat, TextReader};
 use crate::data::{InputKind, Inputs, Split};
 use crate::run::Run;
-
-/// How texts are written.
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum Input {
-    /// One text a line.
-    Lines,
-    /// A table of fields separated by tabs.
-    Tsv,
-    /// A table of fields separated by commas.
-    Csv,
-    /// One JSON object a line.
-    Jsonl,
-}
-
-impl Input {
-    fn format(self) -> TextFormat {
-        match self {
-            Self::Lines => TextFormat::Lines,
-            Self::Tsv => TextFormat::Tabs,
-            Self::Csv => TextFormat::Commas,
-            Self::Jsonl => TextFormat::JsonLines,
-        }
-    }
-}
 
 /// Where texts are in a file.
 #[derive(clap::Args)]
@@ -45,80 +23,57 @@ pub struct Texts {
     /// The column or key of the texts' ids; default: the number of each text, from 1.
     #[arg(long)]
     id: Option<String>,
-    /// How the texts are written; default: what the extension of the file says (.tsv, .csv, .jsonl, else
-    /// one text a line).
-    #[arg(long)]
-    input: Option<Input>,
+    /// How the texts are written: lines, one text a line; tsv or csv, a table of fields separated by tabs or commas;
+    /// jsonl, one JSON object a line. Default: what the extension of the file says (.tsv, .csv, .jsonl, else lines).
+    #[arg(long, value_parser = PossibleValuesParser::new(["lines", "tsv", "csv", "jsonl"]).map(format))]
+    input: Option<TextFormat>,
+}
+
+fn format(name: String) -> TextFormat {
+    TextFormat::of(&Path::new("texts").with_extension(name))
 }
 
 /// Queries without outputs, which are read some at a time.
 pub enum Queries {
-    /// Texts.
     Texts(TextReader<Box<dyn Read>>),
-    /// The rows of a matrix.
-    Matrix { rows: FeatureFile, next: usize },
-    /// The rows of a file in the layout of the run's own data.
-    Split { split: Split, ids: Vec<String>, next: usize },
+    /// The rows that are still to come, and what reads some of them.
+    Vectors(Range<usize>, Box<dyn Fn(Vec<usize>) -> Result<Batch, Error>>),
 }
 
 /// Some of them.
 pub struct Batch {
     pub ids: Vec<String>,
-    /// Texts; none of vectors.
-    texts: Vec<String>,
-    vectors: Option<Inputs>,
+    inputs: Inputs,
 }
 
 impl Batch {
     /// The text of a query; none of a vector.
     pub fn text(&self, query: usize) -> Option<&str> {
-        self.texts.get(query).map(String::as_str)
+        self.inputs.texts().ok()?.get(query).map(String::as_str)
     }
 
     /// The queries as a run reads them.
     pub fn read(&self, run: &Run) -> Result<Split, Error> {
-        match &self.vectors {
-            Some(vectors) => {
+        match &self.inputs {
+            Inputs::Texts(texts) => run.texts(texts),
+            Inputs::Vectors(_) | Inputs::Kernels(_) => {
                 let outputs = vec![None; self.ids.len()];
-                Ok(Split::new(self.ids.clone(), vectors.clone(), outputs))
+                Ok(Split::new(self.ids.clone(), self.inputs.clone(), outputs))
             }
-            None => run.texts(&self.texts.iter().map(String::as_str).collect::<Vec<_>>()),
         }
     }
 }
 
 impl Queries {
-    /// The same queries with a different action at texts that cannot be read.
-    pub fn on_bad_row(self, on_bad_row: OnBadRow) -> Self {
-        match self {
-            Self::Texts(texts) => Self::Texts(texts.on_bad_row(on_bad_row)),
-            // a matrix has no such rows, and the rows of a file have been read as the run says
-            Self::Matrix { .. } | Self::Split { .. } => self,
-        }
-    }
-
     /// The next queries, at most `most`; none at the end.
     pub fn batch(&mut self, most: usize) -> Result<Batch, Error> {
         match self {
             Self::Texts(texts) => {
                 let rows = texts.batch(most)?.into_iter();
                 let (ids, texts) = rows.map(|row| (row.id, row.text)).unzip();
-                Ok(Batch { ids, texts, vectors: None })
+                Ok(Batch { ids, inputs: Inputs::Texts(texts) })
             }
-            Self::Matrix { rows, next } => {
-                let chosen: Vec<usize> = (*next..rows.len().min(*next + most)).collect();
-                *next += chosen.len();
-                let ids = chosen.iter().map(|row| (row + 1).to_string()).collect();
-                let vectors = Some(Inputs::Vectors(rows.select(&chosen)?));
-                Ok(Batch { ids, texts: Vec::new(), vectors })
-            }
-            Self::Split { split, ids, next } => {
-                let chosen: Vec<usize> = (*next..ids.len().min(*next + most)).collect();
-                *next += chosen.len();
-                let ids = chosen.iter().map(|&row| ids[row].clone()).collect();
-                let vectors = Some(split.inputs.select(&chosen)?);
-                Ok(Batch { ids, texts: Vec::new(), vectors })
-            }
+            Self::Vectors(rows, read) => read(rows.by_ref().take(most).collect()),
         }
     }
 }
@@ -143,14 +98,25 @@ impl Texts {
         if let Some(extension) = file.extension().and_then(|extension| extension.to_str())
             && ["npy", "safetensors"].contains(&extension.to_lowercase().as_str())
         {
-            return Ok(Queries::Matrix { rows: read_features(file, None)?, next: 0 });
+            let rows = read_features(file, None)?;
+            let count = rows.len();
+            let read = move |chosen: Vec<usize>| {
+                let ids = chosen.iter().map(|row| (row + 1).to_string()).collect();
+                Ok(Batch { ids, inputs: Inputs::Vectors(rows.select(&chosen)?) })
+            };
+            return Ok(Queries::Vectors(0..count, Box::new(read)));
         }
         let split = run.read_queries(file, None, None)?;
-        Ok(Queries::Split { ids: split.query_ids(), split, next: 0 })
+        let (ids, count) = (split.query_ids(), split.inputs.len());
+        let read = move |chosen: Vec<usize>| {
+            let own = chosen.iter().map(|&row| ids[row].clone()).collect();
+            Ok(Batch { ids: own, inputs: split.inputs.select(&chosen)? })
+        };
+        Ok(Queries::Vectors(0..count, Box::new(read)))
     }
 
     fn texts(&self, file: &Path, run: &Run) -> Result<TextReader<Box<dyn Read>>, Error> {
-        let format = self.input.map_or_else(|| TextFormat::of(file), Input::format);
+        let format = self.input.unwrap_or_else(|| TextFormat::of(file));
         let own = run.config.data.facts().texts.map(|texts| texts.column.as_str());
         let column = match (format, self.column.as_deref().or(own)) {
             (TextFormat::Lines, _) => "text",
@@ -167,7 +133,8 @@ impl Texts {
                 .map_err(|source| crate::data::Error::Io { path: file.into(), source })?;
             (file.into(), Box::new(opened))
         };
-        Ok(TextReader::new(&name, stream, format, column, self.id.as_deref())?)
+        let texts = TextReader::new(&name, stream, format, column, self.id.as_deref())?;
+        Ok(texts.on_bad_row(run.config.data.on_bad_row))
     }
 }
 

@@ -174,7 +174,7 @@ impl Endpoint for EmbedRequest {
     type Answer = EmbedResponse;
 
     fn asked(&self) -> Asked<'_> {
-        Asked::of(&self.model).inputs(&self.texts, &self.vectors)
+        Asked::of(&self.model).queries(&self.texts, &self.vectors, None)
     }
 
     fn answer(&self, model: &Model, limits: &Limits) -> Result<EmbedResponse, Problem> {
@@ -182,9 +182,7 @@ impl Endpoint for EmbedRequest {
         let allowed = names.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
         let run = match (&self.member, members) {
             (None, [run]) => run,
-            (None, _) => {
-                return Err(Error::value("member", "absent", format!("one of {allowed}")).into());
-            }
+            (None, _) => Err(Error::value("member", "absent", format!("one of {allowed}")))?,
             (Some(name), _) => {
                 let at = names.iter().position(|own| own == name);
                 &members[at.ok_or_else(|| Problem::not_found("member", name, &allowed))?]
@@ -201,7 +199,8 @@ impl Endpoint for RankRequest {
     type Answer = RankResponse;
 
     fn asked(&self) -> Asked<'_> {
-        Asked::of(&self.model).inputs(&self.texts, &self.vectors).or_coordinates(&self.coordinates)
+        let coordinates = Some(&self.coordinates);
+        Asked::of(&self.model).queries(&self.texts, &self.vectors, coordinates)
     }
 
     fn answer(&self, model: &Model, limits: &Limits) -> Result<RankResponse, Problem> {
@@ -220,9 +219,9 @@ impl Endpoint for RankRequest {
             let (above, tied) = (rank.above(), rank.tied());
             Some(Ranked { id: id.clone(), above, tied, rank: rank.expected_rank(), score })
         };
-        let answers = self.ids.iter().zip(decoded);
-        let answers = answers.map(|(ids, decoded)| ids.iter().zip(decoded).map(ranked).collect());
-        let answers = answers.collect::<Option<_>>();
+        let each =
+            |(ids, decoded): (&Vec<String>, Vec<_>)| ids.iter().zip(decoded).map(ranked).collect();
+        let answers = self.ids.iter().zip(decoded).map(each).collect::<Option<_>>();
         let answers = answers.ok_or_else(|| Problem::failed("a candidate without a rank"))?;
         let candidates = model.runs.candidates();
         Ok(RankResponse { about: model.about(), candidates, answers })
@@ -288,12 +287,9 @@ impl Endpoint for DrawingRequest {
             Outputs::Molecules => Molecule::parse(label).ok().map(|molecule| molecule.svg()),
             Outputs::Graphs => {
                 let features = &model.runs.config().output.features;
-                match features.truth_of_labels([label]).map_err(Error::from)? {
-                    Some(Truth::Graphs(graphs)) => graphs.first().map(|graph| graph.svg()),
-                    Some(Truth::Molecules(_) | Truth::Labels(_) | Truth::Rankings(_)) | None => {
-                        None
-                    }
-                }
+                let truth = features.truth_of_labels([label]).map_err(Error::from)?;
+                let graphs = if let Some(Truth::Graphs(graphs)) = truth { graphs } else { vec![] };
+                graphs.first().map(|graph| graph.svg())
             }
             Outputs::Labels | Outputs::Rankings | Outputs::Numbers | Outputs::Other => None,
         };

@@ -24,6 +24,7 @@ use tokio_io_timeout::TimeoutStream;
 use super::problem::Problem;
 use super::{Server, together};
 use crate::Error;
+use crate::error::ensure;
 
 /// How long to wait after a connection that could not be accepted, such as for lack of file handles.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -54,7 +55,7 @@ pub fn block_on(
                 served
             });
             workers.work();
-            together::stop()?;
+            together::pass(together::STOP, &())?;
             served.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         }
     }
@@ -97,11 +98,9 @@ fn listen(
 fn check_clock() -> Result<(), Error> {
     const YEAR_10000: u64 = 253_402_300_800;
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    if now.is_ok_and(|now| now.as_secs() < YEAR_10000) {
-        return Ok(());
-    }
+    let holds = now.is_ok_and(|now| now.as_secs() < YEAR_10000);
     let allowed = "a time from 1970 to 9999, as answers have it";
-    Err(Error::value("the clock", "a time before 1970 or after 9999", allowed))
+    ensure(holds, "the clock", "a time before 1970 or after 9999", allowed)
 }
 
 /// What is ready at the first signal to stop.
@@ -143,15 +142,11 @@ pub async fn run(listener: TcpListener, server: &Server, stop: impl Future<Outpu
             () = &mut stop => break,
             next = next => next,
         };
-        if let Err(error) = check_clock() {
-            tracing::warn!("connections are closed: {error}");
-            tokio::time::sleep(PAUSE).await;
-            continue;
-        }
-        let stream = match accepted {
+        let accepted = accepted.map_err(Error::io("the server".as_ref()));
+        let stream = match check_clock().and(accepted) {
             Ok((stream, _)) => stream,
             Err(error) => {
-                tracing::warn!("a connection could not be accepted: {error}");
+                tracing::warn!("a connection is not served: {error}");
                 tokio::time::sleep(PAUSE).await;
                 continue;
             }
@@ -182,13 +177,10 @@ pub async fn run(listener: TcpListener, server: &Server, stop: impl Future<Outpu
 /// # Errors
 /// [`Error::Value`] for everything else.
 pub(super) fn check_name(name: &str) -> Result<(), Error> {
-    match name.parse::<Authority>().is_ok_and(|parsed| parsed.host() == name && !name.is_empty()) {
-        true => Ok(()),
-        false => {
-            let allowed = "a name or an address without a port, such as search.example.org";
-            Err(Error::value("the argument allow-host", format!("{name:?}"), allowed))
-        }
-    }
+    let plain = |parsed: Authority| parsed.host() == name && !name.is_empty();
+    let allowed = "a name or an address without a port, such as search.example.org";
+    let (holds, found) = (name.parse().is_ok_and(plain), format_args!("{name:?}"));
+    ensure(holds, "the argument allow-host", found, allowed)
 }
 
 /// Whether an address is one of this machine alone, also as `::ffff:127.0.0.1`.

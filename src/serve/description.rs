@@ -1,15 +1,13 @@
 //! What a model is.
 
-use std::path::Path;
-
 use dsokr_basis::RowSource;
 use dsokr_data::config::OutputFeatures;
-use dsokr_data::{InputKind, Inputs, Split};
-use dsokr_decode::CandidateBlocks;
+use dsokr_data::{Inputs, Split};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::run::{EnsembleRun, Record, Run};
+use crate::run::EnsembleRun;
+use crate::run_dir::Report;
 use crate::{Error, Metric};
 
 /// The model of an answer.
@@ -23,7 +21,7 @@ pub(super) struct About {
 }
 
 /// A model.
-#[derive(Clone, Serialize, ToSchema)]
+#[derive(Serialize, ToSchema)]
 pub(super) struct ModelDescription {
     /// Its name.
     pub name: String,
@@ -86,7 +84,7 @@ pub(super) enum Outputs {
 }
 
 /// A metric with its 95 % interval.
-#[derive(Clone, Serialize, ToSchema)]
+#[derive(Serialize, ToSchema)]
 pub(super) struct NamedMetric {
     /// Its name in configurations.
     pub name: String,
@@ -103,7 +101,7 @@ pub(super) struct NamedMetric {
 }
 
 /// An input to try.
-#[derive(Clone, Serialize, ToSchema)]
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Example {
     /// A text.
@@ -134,49 +132,22 @@ pub(super) fn outputs(runs: &EnsembleRun) -> Result<Outputs, Error> {
     })
 }
 
-/// What is known of a model before anything but its run is read.
-pub(super) fn describe(
-    name: &str,
-    folder: &Path,
-    runs: &EnsembleRun,
-    outputs: Outputs,
-) -> Result<ModelDescription, Error> {
-    let record = Record::read(folder)?;
-    let of_members = |text: fn(&Run) -> String| runs.members().iter().map(text).collect();
-    let (members, config) = (runs.members(), runs.config());
-    let report = record.as_ref().map(|record| &record.report);
-    let metrics = report.into_iter().flat_map(|report| {
-        Metric::known_of(&report.metrics).map(|(metric, value)| {
-            let ends = report.intervals.get(metric.name());
-            let (name, title) = (metric.name().to_owned(), metric.title().to_owned());
-            let [low, high] = [0, 1].map(|end| ends.map(|ends| ends[end]));
-            NamedMetric { name, title, value, low, high }
-        })
-    });
-    let separator = config.output.features.separator().map(|separator| separator.to_string());
-    Ok(ModelDescription {
-        separator,
-        name: name.to_owned(),
-        notice: None,
-        inputs: match config.encoder.abilities().reads {
-            InputKind::Texts => "texts",
-            InputKind::Vectors => "vectors",
-            InputKind::Kernels => "kernels",
-        },
-        width: None,
-        outputs,
-        encoder: of_members(|run| run.config.encoder.kind().to_owned()),
-        members: if members.len() > 1 { runs.names().to_vec() } else { Vec::new() },
-        coordinates: members.iter().map(|run| run.candidates.dim()).collect(),
-        candidates: runs.candidates(),
-        data: config.data.facts().folder.to_owned(),
-        split: report.map(|report| report.split.to_string()),
-        queries: report.map(|report| report.metrics.ranks.queries),
-        metrics: metrics.collect(),
-        date: record.as_ref().map(|record| record.date.clone()),
-        examples: Vec::new(),
-        missing: Vec::new(),
-    })
+impl NamedMetric {
+    /// The metrics of a run's report.
+    pub(super) fn all(report: &Report) -> Vec<Self> {
+        let named = |(metric, value): (Metric, f64)| {
+            let [low, high] =
+                report.intervals.get(metric.name()).map(|ends| ends.map(Some)).unwrap_or_default();
+            Self {
+                name: metric.name().to_owned(),
+                title: metric.title().to_owned(),
+                value,
+                low,
+                high,
+            }
+        };
+        Metric::known_of(&report.metrics).map(named).collect()
+    }
 }
 
 /// The first inputs that are not too long to read; the first ones where all are.

@@ -126,42 +126,34 @@ impl Wanted {
         ensure(mass[0] <= mass[1], "filter.min_mass", mass[0], allowed)?;
         let mut groups = 0;
         for name in &filter.groups {
-            let known = FunctionalGroup::ALL.iter().position(|group| group.name() == *name);
-            let Some(bit) = known else {
-                let allowed = "the names that GET /api/models lists";
-                return Err(Error::value("filter.groups", format!("{name:?}"), allowed));
-            };
-            groups |= 1 << bit;
+            let bit = FunctionalGroup::ALL.iter().position(|group| group.name() == *name);
+            let allowed = "the names that GET /api/models lists";
+            ensure(bit.is_some(), "filter.groups", format_args!("{name:?}"), allowed)?;
+            groups |= 1 << bit.unwrap_or_default();
         }
         let least = filter.min_similarity;
         ensure((0.0..=1.0).contains(&least), "filter.min_similarity", least, "0 to 1")?;
-        let similar = |smiles: &String| match Molecule::parse(smiles.trim()) {
-            Ok(molecule) => Ok((fingerprint(&molecule), least)),
-            Err(reason) => {
-                let found = format!("{smiles:?} ({reason})");
-                Err(Error::value("filter.similar_to", found, "a SMILES"))
-            }
+        let similar = |smiles: &String| {
+            let molecule = Molecule::parse(smiles.trim()).map_err(|reason| {
+                Error::value("filter.similar_to", format!("{smiles:?} ({reason})"), "a SMILES")
+            })?;
+            Ok::<_, Error>((fingerprint(&molecule), least))
         };
         let similar = filter.similar_to.as_ref().filter(given).map(similar).transpose()?;
-        let formula =
-            filter.formula.as_ref().filter(given).map(|text| formula(text)).transpose()?;
+        let formula = filter.formula.as_ref().filter(given);
+        let formula = formula.map(|text| read_formula(text)).transpose()?;
         Ok(Self { formula, mass, groups, similar })
     }
 
     fn holds(&self, own: &Properties) -> bool {
         let [low, high] = self.mass;
         let formula = self.formula.as_ref().is_none_or(|(wanted, more)| {
-            let count = |element| own.composition.iter().find(|(own, _)| own == element);
-            let mut counts = wanted.iter().map(|(element, &count_wanted)| {
-                (count(element).map_or(0, |&(_, count)| count), count_wanted)
-            });
-            match more {
-                true => counts.all(|(count, least)| count >= least),
-                false => {
-                    wanted.len() == own.composition.len()
-                        && counts.all(|(count, exact)| count == exact)
-                }
-            }
+            let holds = |(element, wanted): (&Element, &usize)| {
+                let count = own.composition.iter().find(|(own, _)| own == element);
+                let count = count.map_or(0, |(_, count)| *count);
+                count == *wanted || (*more && count > *wanted)
+            };
+            (*more || wanted.len() == own.composition.len()) && wanted.iter().all(holds)
         });
         let similar =
             |(bits, least): &(Box<[u32]>, f64)| tanimoto(bits, &own.fingerprint) >= *least;
@@ -177,7 +169,7 @@ static ATOMS: LazyLock<Regex> =
     LazyLock::new(|| Regex::new("(.[a-z]*)([0-9]*)").expect("a regular expression"));
 
 /// Numbers of atoms of a formula such as `C9H8O4`, and whether `*` at its end allows more.
-fn formula(text: &str) -> Result<(BTreeMap<Element, usize>, bool), Error> {
+fn read_formula(text: &str) -> Result<(BTreeMap<Element, usize>, bool), Error> {
     let wrong = || {
         let allowed =
             "element symbols with counts, such as C9H8O4, and * at the end for at least these";

@@ -66,11 +66,11 @@ impl Server {
         let (model, server) = (self.model(asked.model)?, self.clone());
         self.0.counters.queries.fetch_add(asked.len() as u64, Relaxed);
         if let Some(needed) = request.needs() {
-            model.wait(needed, self.limits().read).await?;
+            model.wait(needed, self.0.limits.read).await?;
         }
         let compute = move || {
             together::pass(A::NAME, &request)?;
-            request.answer(&model, server.limits())
+            request.answer(&model, &server.0.limits)
         };
         self.0.workers.compute(compute).await
     }
@@ -81,12 +81,8 @@ pub(super) async fn watch(State(server): State<Server>, request: Request, next: 
     const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
                           img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
     let begun = Instant::now();
-    let path = match request.extensions().get::<MatchedPath>().map(MatchedPath::as_str) {
-        Some("/page.js" | "/page.css") => "/",
-        Some(path) => path,
-        None => "other",
-    };
-    let path = path.to_owned();
+    let path = request.extensions().get::<MatchedPath>().map_or("other", MatchedPath::as_str);
+    let path = if path.starts_with("/page.") { "/" } else { path }.to_owned();
     let limit = server.0.limits.request;
     let mut response = match tokio::time::timeout(limit, next.run(request)).await {
         Ok(response) => response,
@@ -137,19 +133,17 @@ pub(super) async fn models(State(server): State<Server>) -> Result<Json<ModelsRe
         // what is not read by then is said to be missing
         let _ = model.wait(Known::Texts, shared.limits.read).await;
     }
-    let described = server.0.workers.compute(move || {
-        let limits = &shared.limits;
-        Ok(ModelsResponse {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            models: shared.models.iter().map(|model| model.description()).collect(),
-            groups: FunctionalGroup::ALL.iter().map(|group| group.name()).collect(),
-            most_hits: limits.hits,
-            most_hits_of_all: limits.all_hits,
-            most_queries: limits.queries,
-            longest_text: limits.text,
-        })
-    });
-    described.await.map(Json)
+    let limits = &server.0.limits;
+    let models = move || Ok(shared.models.iter().map(|model| model.description()).collect());
+    Ok(Json(ModelsResponse {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        models: server.0.workers.compute(models).await?,
+        groups: FunctionalGroup::ALL.iter().map(|group| group.name()).collect(),
+        most_hits: limits.hits,
+        most_hits_of_all: limits.all_hits,
+        most_queries: limits.queries,
+        longest_text: limits.text,
+    }))
 }
 
 /// Requests whose answers are JSON.
@@ -204,8 +198,7 @@ pub(super) async fn drawing(
     State(server): State<Server>,
     request: Result<Query<DrawingRequest>, QueryRejection>,
 ) -> Result<Response, Problem> {
-    let wrong = |error: QueryRejection| Problem::new(error.status(), error.body_text());
-    let Query(request) = request.map_err(wrong)?;
+    let Query(request) = request.map_err(|e| Problem::new(e.status(), e.body_text()))?;
     Ok(typed("image/svg+xml", server.answer(request).await?))
 }
 
@@ -214,7 +207,7 @@ pub(super) async fn drawing(
     (status = 200, body = String, content_type = "text/plain"),
 ))]
 pub(super) async fn metrics(State(server): State<Server>) -> Response {
-    let text = server.0.counters.text(server.0.workers.inside());
+    let text = server.0.counters.text(server.0.workers.inside.load(Relaxed));
     typed("text/plain; version=0.0.4", text)
 }
 

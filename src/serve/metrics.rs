@@ -11,16 +11,15 @@ const SECONDS: [f64; 11] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 
 /// What has been asked so far.
 #[derive(Default)]
 pub(super) struct Counters {
-    /// By path and status.
-    requests: Mutex<BTreeMap<(String, u16), u64>>,
-    /// By path.
-    seconds: Mutex<BTreeMap<String, Histogram>>,
+    paths: Mutex<BTreeMap<String, Answered>>,
     pub(super) queries: AtomicU64,
 }
 
+/// The answers of a path.
 #[derive(Default)]
-struct Histogram {
-    /// The last one without an end.
+struct Answered {
+    statuses: BTreeMap<u16, u64>,
+    /// By the seconds that they took; the last bin has no end.
     bins: [u64; SECONDS.len() + 1],
     sum: f64,
 }
@@ -28,42 +27,43 @@ struct Histogram {
 impl Counters {
     /// Counts an answered request; unknown paths are one.
     pub(super) fn count(&self, path: String, status: u16, took: Duration) {
-        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
-        *requests.entry((path.clone(), status)).or_insert(0) += 1;
-        drop(requests);
-        let mut seconds = self.seconds.lock().unwrap_or_else(PoisonError::into_inner);
-        let histogram = seconds.entry(path).or_default();
+        let mut paths = self.paths.lock().unwrap_or_else(PoisonError::into_inner);
+        let answered = paths.entry(path).or_default();
+        *answered.statuses.entry(status).or_insert(0) += 1;
         let took = took.as_secs_f64();
-        histogram.sum += took;
-        let bin = SECONDS.iter().position(|&end| took <= end);
-        histogram.bins[bin.unwrap_or(SECONDS.len())] += 1;
+        answered.sum += took;
+        answered.bins[SECONDS.partition_point(|&end| end < took)] += 1;
     }
 
     /// All counters; `inside` is the number of requests that are computed or wait.
     pub(super) fn text(&self, inside: usize) -> String {
-        let mut samples = Vec::new();
-        let requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
-        for ((path, status), count) in requests.iter() {
-            samples.push(format!("{{path=\"{path}\",status=\"{status}\"}} {count}"));
-        }
-        let requests = family(["requests_total", "counter", "Answered requests."], &samples);
-        samples.clear();
-        let seconds = self.seconds.lock().unwrap_or_else(PoisonError::into_inner);
-        for (path, Histogram { bins, sum }) in seconds.iter() {
+        let (mut requests, mut seconds) = (Vec::new(), Vec::new());
+        let paths = self.paths.lock().unwrap_or_else(PoisonError::into_inner);
+        for (path, Answered { statuses, bins, sum }) in paths.iter() {
+            let request = |(status, count): (&u16, &u64)| {
+                format!("{{path=\"{path}\",status=\"{status}\"}} {count}")
+            };
+            requests.extend(statuses.iter().map(request));
             let mut below = 0;
             let ends = SECONDS.iter().map(f64::to_string).chain(["+Inf".to_owned()]);
             for (end, own) in ends.zip(bins) {
                 below += own;
-                samples.push(format!("_bucket{{path=\"{path}\",le=\"{end}\"}} {below}"));
+                seconds.push(format!("_bucket{{path=\"{path}\",le=\"{end}\"}} {below}"));
             }
-            samples.push(format!("_sum{{path=\"{path}\"}} {sum}"));
-            samples.push(format!("_count{{path=\"{path}\"}} {below}"));
+            seconds.push(format!("_sum{{path=\"{path}\"}} {sum}"));
+            seconds.push(format!("_count{{path=\"{path}\"}} {below}"));
         }
-        let seconds = family(["request_seconds", "histogram", "Time of requests."], &samples);
-        let queries = format!(" {}", self.queries.load(Relaxed));
-        let queries = family(["queries_total", "counter", "Queries of all requests."], &[queries]);
-        let what = ["requests_inside", "gauge", "Requests that are computed or wait."];
-        requests + &seconds + &queries + &family(what, &[format!(" {inside}")])
+        let queries = [format!(" {}", self.queries.load(Relaxed))];
+        [
+            family(["requests_total", "counter", "Answered requests."], &requests),
+            family(["request_seconds", "histogram", "Time of requests."], &seconds),
+            family(["queries_total", "counter", "Queries of all requests."], &queries),
+            family(
+                ["requests_inside", "gauge", "Requests that are computed or wait."],
+                &[format!(" {inside}")],
+            ),
+        ]
+        .concat()
     }
 }
 

@@ -57,8 +57,6 @@ use std::time::Duration;
 use axum::Router;
 use axum::routing::{get, post};
 
-use dsokr_basis::Processes;
-
 use crate::Error;
 
 use self::handlers::page;
@@ -153,34 +151,21 @@ impl Server {
     /// [`Error::Value`] for no models, for two of one name, and for one of [`Limits::hosts`] that is no name.
     pub fn new(models: Vec<Model>, limits: Limits) -> Result<Self, Error> {
         ensure(!models.is_empty(), "RUN", "none", "at least one run directory")?;
-        for (at, model) in models.iter().enumerate() {
-            if models[..at].iter().any(|earlier| earlier.name() == model.name()) {
-                let allowed = "runs of different names, which requests tell them apart by";
-                return Err(Error::value("RUN", format!("{:?}, twice", model.name()), allowed));
-            }
+        for (at, name) in models.iter().map(Model::name).enumerate() {
+            let is_new = models[..at].iter().all(|earlier| earlier.name() != name);
+            let allowed = "runs of different names, which requests tell them apart by";
+            ensure(is_new, "RUN", format_args!("{name:?}, twice"), allowed)?;
         }
         limits.hosts.iter().try_for_each(|name| connections::check_name(name))?;
         let models: Vec<Arc<Model>> = models.into_iter().map(Arc::new).collect();
         let openapi = handlers::description(&limits)?;
-        let workers = match Processes::current().size() {
-            1 => {
-                let warm = models.clone();
-                std::thread::spawn(move || read(&warm));
-                Workers::new(limits.workers, limits.waiting)
-            }
-            _ => Workers::of_ranks(limits.waiting),
-        };
+        let workers = Workers::new(&limits);
+        if !workers.are_ranks() {
+            let warm = models.clone();
+            std::thread::spawn(move || read(&warm));
+        }
         let counters = Counters::default();
         Ok(Self(Arc::new(Shared { models, limits, workers, counters, openapi })))
-    }
-
-    /// The models.
-    pub fn models(&self) -> impl Iterator<Item = &Model> {
-        self.0.models.iter().map(Arc::as_ref)
-    }
-
-    fn limits(&self) -> &Limits {
-        &self.0.limits
     }
 
     /// Waits until everything that explains answers is read. Several ranks read it in [`block_on`].

@@ -7,16 +7,17 @@ use std::time::{Duration, Instant, SystemTime};
 use burn::tensor::Device;
 use dsokr_basis::RowSource;
 use dsokr_data::{InputKind, Split, SplitName};
+use dsokr_decode::CandidateBlocks;
 use dsokr_decode::report::ReliabilityBin;
 use tokio::sync::watch;
 
-use super::description::{About, ModelDescription, Outputs, describe, examples, outputs};
+use super::description::{About, ModelDescription, NamedMetric, Outputs, examples, outputs};
 use super::filter::Molecules;
 use super::problem::Problem;
 use super::training::Training;
 use super::work;
 use crate::Error;
-use crate::run::{EnsembleRun, Run};
+use crate::run::{EnsembleRun, Record, Run};
 use crate::run_dir::MEMBERS;
 
 /// How often the files of a run are looked at.
@@ -33,7 +34,9 @@ pub struct Model {
     files: Files,
     /// When the files were looked at last, and whether they had changed.
     looked: Mutex<(Option<Instant>, bool)>,
-    description: ModelDescription,
+    name: String,
+    /// Its metrics, if it has been evaluated.
+    record: Option<Record>,
     molecules: OnceLock<Option<Molecules>>,
     training: OnceLock<Result<Training, String>>,
     validation: OnceLock<Result<Split, String>>,
@@ -75,14 +78,14 @@ impl Model {
         let whole = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
         let name = whole.file_name().unwrap_or(folder.as_os_str()).to_string_lossy().into_owned();
         let outputs = outputs(&runs)?;
-        let description = describe(&name, folder, &runs, outputs)?;
         Ok(Self {
             folder: folder.to_path_buf(),
             runs,
             outputs,
             files,
             looked: Mutex::default(),
-            description,
+            name,
+            record: Record::read(folder)?,
             molecules: OnceLock::new(),
             training: OnceLock::new(),
             validation: OnceLock::new(),
@@ -93,13 +96,13 @@ impl Model {
 
     /// The same under a different name.
     pub fn named(mut self, name: impl Into<String>) -> Self {
-        self.description.name = name.into();
+        self.name = name.into();
         self
     }
 
     /// The name in requests and answers.
     pub fn name(&self) -> &str {
-        &self.description.name
+        &self.name
     }
 
     /// The first member, for what members share.
@@ -129,10 +132,15 @@ impl Model {
         match tokio::time::timeout(limit, known).await {
             Ok(Ok(_)) => Ok(()),
             // the sender lives as long as the model
-            Ok(Err(_)) | Err(_) => Err(Problem::unread(match last {
-                Known::Texts => "the texts of the data",
-                Known::Properties => "the properties for filters",
-            })),
+            Ok(Err(_)) | Err(_) => {
+                let what = match last {
+                    Known::Texts => "the texts of the data",
+                    Known::Properties => "the properties for filters",
+                };
+                let error =
+                    format!("{what} are still read after the start of the server: try again");
+                Err(Problem::later(error))
+            }
         }
     }
 
@@ -199,25 +207,44 @@ impl Model {
 
     /// What the API says of the model.
     pub(super) fn description(&self) -> ModelDescription {
-        let mut described = self.description.clone();
-        described.notice = self.notice();
-        match self.validation.get() {
-            Some(Ok(split)) => {
-                described.width = split.inputs.vectors().ok().map(|rows| rows.width());
-                described.examples = examples(split);
-            }
-            Some(Err(reason)) => described.missing.push(format!("validation queries: {reason}")),
-            None => described.missing.push("validation queries: they are still read".into()),
+        let (members, config) = (self.runs.members(), self.runs.config());
+        let report = self.record.as_ref().map(|record| &record.report);
+        let split = self.validation.get().and_then(|read| read.as_ref().ok());
+        let still = "they are still read".to_owned();
+        let lacks = [
+            (
+                "validation queries",
+                self.validation.get().map_or(Some(&still), |read| read.as_ref().err()),
+            ),
+            ("training texts", self.training.get().and_then(|read| read.as_ref().err())),
+            ("how sure answers are", self.reliability.get().and_then(|read| read.as_ref().err())),
+        ];
+        ModelDescription {
+            name: self.name.clone(),
+            notice: self.notice(),
+            inputs: match config.encoder.abilities().reads {
+                InputKind::Texts => "texts",
+                InputKind::Vectors => "vectors",
+                InputKind::Kernels => "kernels",
+            },
+            width: split.and_then(|split| Some(split.inputs.vectors().ok()?.width())),
+            outputs: self.outputs,
+            separator: config.output.features.separator().map(|separator| separator.to_string()),
+            encoder: members.iter().map(|run| run.config.encoder.kind().to_owned()).collect(),
+            members: if members.len() > 1 { self.runs.names().to_vec() } else { Vec::new() },
+            coordinates: members.iter().map(|run| run.candidates.dim()).collect(),
+            candidates: self.runs.candidates(),
+            data: config.data.facts().folder.to_owned(),
+            split: report.map(|report| report.split.to_string()),
+            queries: report.map(|report| report.metrics.ranks.queries),
+            date: self.record.as_ref().map(|record| record.date.clone()),
+            metrics: report.map(NamedMetric::all).unwrap_or_default(),
+            examples: split.map(examples).unwrap_or_default(),
+            missing: lacks
+                .into_iter()
+                .filter_map(|(what, why)| Some(format!("{what}: {}", why?)))
+                .collect(),
         }
-        if self.reads_texts()
-            && let Some(Err(reason)) = self.training.get()
-        {
-            described.missing.push(format!("training texts: {reason}"));
-        }
-        if let Some(Err(reason)) = self.reliability.get() {
-            described.missing.push(format!("how sure answers are: {reason}"));
-        }
-        described
     }
 
     /// That the run directory has changed since it was read, which the log says once.

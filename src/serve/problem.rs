@@ -6,7 +6,6 @@ use std::pin::Pin;
 
 use axum::Json;
 use axum::body::HttpBody;
-use axum::extract::rejection::JsonRejection;
 use axum::extract::{FromRequest, Request};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -69,13 +68,8 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, error)
     }
 
-    pub(super) fn overloaded() -> Self {
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "too many requests wait already: try again")
-    }
-
-    /// Something that is not read yet.
-    pub(super) fn unread(what: &str) -> Self {
-        let error = format!("{what} are still read after the start of the server: try again");
+    /// What may be answered later.
+    pub(super) fn later(error: impl ToString) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, error)
     }
 
@@ -91,9 +85,7 @@ impl From<Error> for Problem {
         match error.is_request() {
             true => Self::new(StatusCode::UNPROCESSABLE_ENTITY, error),
             // nobody waits for the answer
-            false if Cancellation::current().is_cancelled() => {
-                Self::new(StatusCode::SERVICE_UNAVAILABLE, error)
-            }
+            false if Cancellation::current().is_cancelled() => Self::later(error),
             false => Self::failed(error),
         }
     }
@@ -127,9 +119,8 @@ impl<T: DeserializeOwned> FromRequest<Server> for Body<T> {
                 Error::value("the body", format!("{length} bytes"), format!("at most {limit}"));
             return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, error));
         }
-        let wrong =
-            |rejection: JsonRejection| Problem::new(rejection.status(), rejection.body_text());
-        Json::from_request(request, server).await.map(|Json(body)| Self(body)).map_err(wrong)
+        let read = Json::from_request(request, server).await.map(|Json(body)| Self(body));
+        read.map_err(|error| Problem::new(error.status(), error.body_text()))
     }
 }
 

@@ -50,20 +50,20 @@ impl<'a> Asked<'a> {
         Self { model: model.as_deref(), ..Self::default() }
     }
 
-    /// The same with queries.
-    pub(super) fn inputs(
+    /// The same with queries: texts, vectors or, where they are allowed, coordinates.
+    pub(super) fn queries(
         self,
         texts: &'a Option<Vec<String>>,
         vectors: &'a Option<Vec<Vec<f32>>>,
+        coordinates: Option<&'a Option<Vec<Vec<f32>>>>,
     ) -> Self {
+        let allowed = match coordinates {
+            Some(_) => "exactly one of texts, vectors and coordinates",
+            None => "exactly one of texts and vectors",
+        };
+        let coordinates = coordinates.and_then(Option::as_deref);
         let (texts, vectors) = (texts.as_deref(), vectors.as_deref());
-        Self { texts, vectors, allowed: "exactly one of texts and vectors", ..self }
-    }
-
-    /// The same with coordinates in their place.
-    pub(super) fn or_coordinates(self, coordinates: &'a Option<Vec<Vec<f32>>>) -> Self {
-        let allowed = "exactly one of texts, vectors and coordinates";
-        Self { coordinates: coordinates.as_deref(), allowed, ..self }
+        Self { texts, vectors, coordinates, allowed, ..self }
     }
 
     fn rows(&self) -> Option<&'a [Vec<f32>]> {

@@ -153,7 +153,8 @@ impl Endpoint for SearchRequest {
     type Answer = SearchResponse;
 
     fn asked(&self) -> Asked<'_> {
-        Asked::of(&self.model).inputs(&self.texts, &self.vectors).or_coordinates(&self.coordinates)
+        let coordinates = Some(&self.coordinates);
+        Asked::of(&self.model).queries(&self.texts, &self.vectors, coordinates)
     }
 
     fn needs(&self) -> Option<Known> {
@@ -244,9 +245,9 @@ fn nearest(model: &Model, text: &str) -> Result<Vec<Nearest>, Problem> {
 
 /// How often first candidates with such a gap were right, or with the nearest ones where there are none.
 fn confidence(model: &Model, gap: f32) -> Option<Confidence> {
-    let bin = ReliabilityBin::nearest(model.reliability()?, gap.into())?;
-    let (right, low, high) = (bin.right, bin.low, bin.high);
-    Some(Confidence { gap, right, low, high, queries: bin.queries, from: bin.from, to: bin.to })
+    let &ReliabilityBin { right, low, high, queries, from, to, .. } =
+        ReliabilityBin::nearest(model.reliability()?, gap.into())?;
+    Some(Confidence { gap, right, low, high, queries, from, to })
 }
 
 /// What two molecules may share.

@@ -30,9 +30,9 @@ enum Passed {
     Stop(()),
 }
 
-/// The names of what is no request.
+/// The names of what is no request; the last ends the work of the other ranks.
 const RELIABILITY: &str = "reliability";
-const STOP: &str = "stop";
+pub(super) const STOP: &str = "stop";
 
 /// Passes something to the other ranks, which wait for it. A rank that is alone passes nothing.
 pub(super) fn pass(name: &str, passed: &impl Serialize) -> Result<(), Error> {
@@ -47,17 +47,12 @@ pub(super) fn pass(name: &str, passed: &impl Serialize) -> Result<(), Error> {
 
 /// Reads what explains answers and computes it with the other ranks, before the server listens.
 pub(super) fn prepare(server: &Server) -> Result<(), Error> {
-    server.models().enumerate().try_for_each(|(at, model)| {
+    server.0.models.iter().enumerate().try_for_each(|(at, model)| {
         model.read_explanations();
         pass(RELIABILITY, &at)?;
         model.read_reliability();
         Ok(())
     })
-}
-
-/// Ends the work of the other ranks.
-pub(super) fn stop() -> Result<(), Error> {
-    pass(STOP, &())
 }
 
 /// Computes with rank 0 what it passes on, until it stops. Signals to stop are rank 0's to obey.
@@ -83,7 +78,7 @@ pub(super) fn follow(server: &Server) -> Result<(), Error> {
             Passed::Export(request) => compute(server, &request),
             Passed::Drawing(request) => compute(server, &request),
             Passed::Reliability(at) => {
-                server.models().nth(at).into_iter().for_each(|model| model.read_reliability());
+                server.0.models.get(at).into_iter().for_each(|model| model.read_reliability());
             }
             Passed::Stop(()) => return Ok(()),
         }
@@ -93,6 +88,6 @@ pub(super) fn follow(server: &Server) -> Result<(), Error> {
 /// Computes an answer that rank 0 gives; its problems are rank 0's too.
 fn compute(server: &Server, request: &impl Endpoint) {
     if let Ok(model) = server.model(request.asked().model) {
-        let _ = request.answer(&model, server.limits());
+        let _ = request.answer(&model, &server.0.limits);
     }
 }

@@ -4,16 +4,17 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use dsokr_basis::Cancellation;
+use dsokr_basis::{Cancellation, Processes};
 use tokio::sync::{Semaphore, oneshot};
 
+use super::Limits;
 use super::problem::Problem;
 
 /// Workers with a queue of limited length.
 pub(super) struct Workers {
     place: Place,
     /// Requests that are computed or wait.
-    inside: AtomicUsize,
+    pub(super) inside: AtomicUsize,
     most: usize,
 }
 
@@ -28,17 +29,19 @@ enum Place {
 type Task = Box<dyn FnOnce() + Send>;
 
 impl Workers {
-    pub(super) fn new(workers: usize, waiting: usize) -> Self {
-        let workers = workers.max(1);
-        let place = Place::Threads(Arc::new(Semaphore::new(workers)));
-        Self { place, inside: AtomicUsize::new(0), most: workers + waiting }
-    }
-
-    /// One worker, which several ranks are.
-    pub(super) fn of_ranks(waiting: usize) -> Self {
-        let (sender, receiver) = channel();
-        let place = Place::Ranks(sender, Mutex::new(receiver));
-        Self { place, inside: AtomicUsize::new(0), most: 1 + waiting }
+    /// Several ranks are one worker.
+    pub(super) fn new(limits: &Limits) -> Self {
+        let (place, workers) = match Processes::current().size() {
+            1 => {
+                let workers = limits.workers.max(1);
+                (Place::Threads(Arc::new(Semaphore::new(workers))), workers)
+            }
+            _ => {
+                let (sender, receiver) = channel();
+                (Place::Ranks(sender, Mutex::new(receiver)), 1)
+            }
+        };
+        Self { place, inside: AtomicUsize::new(0), most: workers + limits.waiting }
     }
 
     /// Whether [`work`](Self::work) computes.
@@ -63,24 +66,18 @@ impl Workers {
         }
     }
 
-    /// Number of requests that are computed or wait.
-    pub(super) fn inside(&self) -> usize {
-        self.inside.load(Relaxed)
-    }
-
     /// The result of a computation, which is cancelled when nobody waits for it any more: the client has gone, or the
     /// time for the request is over. One of several ranks goes on once it has begun, with the others.
     pub(super) async fn compute<T: Send + 'static>(
         &self,
         compute: impl FnOnce() -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
-        let queued = Queued(&self.inside);
-        if queued.0.fetch_add(1, Relaxed) >= self.most {
-            return Err(Problem::overloaded());
+        let cancellation = Cancellation::default();
+        let request = Inside(&self.inside, cancellation.clone());
+        if request.0.fetch_add(1, Relaxed) >= self.most {
+            return Err(Problem::later("too many requests wait already: try again"));
         }
         let ended = || Problem::failed("the workers have ended");
-        let cancellation = Cancellation::default();
-        let _cancelled = Cancelled(cancellation.clone());
         let free = match &self.place {
             Place::Threads(free) => Arc::clone(free),
             Place::Ranks(tasks, _) => {
@@ -119,20 +116,13 @@ pub(super) fn in_background(compute: impl FnOnce() + Send) {
     }
 }
 
-/// Cancels a computation when its result is not waited for any more.
-struct Cancelled(Cancellation);
+/// A request that is computed or waits. When it ends or its connection is closed, it leaves the queue, and its
+/// computation is cancelled, whose result nobody waits for any more.
+struct Inside<'a>(&'a AtomicUsize, Cancellation);
 
-impl Drop for Cancelled {
-    fn drop(&mut self) {
-        self.0.cancel();
-    }
-}
-
-/// A place in the queue, left when the request ends or its connection is closed.
-struct Queued<'a>(&'a AtomicUsize);
-
-impl Drop for Queued<'_> {
+impl Drop for Inside<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Relaxed);
+        self.1.cancel();
     }
 }
