@@ -75,10 +75,8 @@ impl Table {
             let cells = line.iter().map(|text| text.replace('|', "\\|"));
             format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
         };
-        let mut lines = self.lines().map(line);
-        let names = lines.next().unwrap_or_default();
         let rule = format!("|{}\n", "---|".repeat(self.names.len()));
-        names + &rule + &lines.collect::<String>()
+        line(&self.names) + &rule + &self.rows.iter().map(line).collect::<String>()
     }
 
     /// A LaTeX tabular, for the package booktabs, with a rule above each row whose first cell is not empty.

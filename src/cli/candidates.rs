@@ -1,4 +1,3 @@
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use crate::Error;
@@ -148,18 +147,16 @@ impl Summary {
             run.display()
         );
         if let Some(count) = same_molecule {
-            let _ = writeln!(text, "{count} are the same molecule as an earlier candidate");
+            text += &format!("{count} are the same molecule as an earlier candidate\n");
         }
-        for (at, own) in unknown.iter().enumerate() {
-            let of =
-                if unknown.len() > 1 { format!(" of member {}", at + 1) } else { String::new() };
-            let _ = match own {
-                Some([least, first, median, third, most]) => writeln!(
-                    text,
+        for (own, member) in unknown.iter().zip(1..) {
+            let of = if unknown.len() > 1 { format!(" of member {member}") } else { String::new() };
+            text += &match own {
+                Some([least, first, median, third, most]) => format!(
                     "share that the basis{of} does not know: median {median:.3}, quartiles {first:.3} and \
-                     {third:.3}, from {least:.3} to {most:.3}"
+                     {third:.3}, from {least:.3} to {most:.3}\n"
                 ),
-                None => writeln!(text, "outputs{of} are not sketched: no share is known"),
+                None => format!("outputs{of} are not sketched: no share is known\n"),
             };
         }
         text
@@ -175,16 +172,12 @@ fn table(added: &AddedCandidates, file: &Path) -> Result<Prepared, Error> {
     let names = ["id".to_owned()].into_iter().chain((0..added.unknown.len()).map(unknown));
     let names = names.chain(["same features", "same molecule"].map(String::from));
     let row = |(row, id): (usize, &String)| {
-        let share = |own: &Option<Vec<f64>>| {
+        let share = move |own: &Option<Vec<f64>>| {
             own.as_ref().map(|shares| shares[row].to_string()).unwrap_or_default()
         };
         let same = [&added.same_features, &added.same_molecule];
         let same = same.map(|ids| ids.get(row).cloned().flatten().unwrap_or_default());
-        [id.clone()]
-            .into_iter()
-            .chain(added.unknown.iter().map(share))
-            .chain(same)
-            .collect::<Vec<_>>()
+        [id.clone()].into_iter().chain(added.unknown.iter().map(share)).chain(same)
     };
     let table = Table::new(names, 1).with(added.ids.iter().enumerate().map(row));
     Ok(prepare(file, |out| out.write_all(table.tsv().as_bytes()))?)

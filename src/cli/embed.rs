@@ -49,9 +49,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let (file, out, width) = (&arguments.file, &arguments.out, run.candidates.dim());
     let rows = if arguments.outputs {
         let column = arguments.texts.column.as_deref();
-        let all = run.embed_outputs(file, column, arguments.data.as_deref())?;
-        let rows = all.len() / width;
-        let mut all = Some(all);
+        let mut all = Some(run.embed_outputs(file, column, arguments.data.as_deref())?);
+        let rows = all.iter().flatten().count() / width;
         write_matrix::<Error>(out, (rows, width), || Ok(all.take()))?;
         rows
     } else {
@@ -60,12 +59,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         // the rows of the matrix follow those of the file
         let run = run.on_bad_row(OnBadRow::Stop)?;
         let mut texts = arguments.texts.open(file, &run)?;
-        let mut rows = 0;
-        loop {
-            match texts.batch(BATCH)?.ids.len() {
-                0 => break,
-                more => rows += more,
-            }
+        let (mut rows, mut more) = (0, 1);
+        while more > 0 {
+            more = texts.batch(BATCH)?.ids.len();
+            rows += more;
         }
         ensure(rows != 0, "FILE", format!("{} without texts", file.display()), "texts")?;
         let mut texts = arguments.texts.open(file, &run)?;

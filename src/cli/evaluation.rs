@@ -8,7 +8,7 @@ use crate::basis::Processes;
 use crate::basis::store::write_atomically;
 use crate::data::config::OnBadRow;
 use crate::data::{Inputs, SplitName, Truth};
-use crate::decode::report::{Comparison, Difference, compare};
+use crate::decode::report::{Comparison, compare};
 use crate::device::Processor;
 use crate::run::{
     EnsembleRun, LearningCurve, QueryAnswers, QueryRequest, Run, check_output, counts_line,
@@ -191,7 +191,7 @@ impl Shown {
         if let Some(folder) = self.report.as_ref().filter(|_| first) {
             let (evaluation, decoded, learning) = (&evaluation, &decoded, &curves(folders)?);
             let evaluated = Evaluated { runs, asked, evaluation, decoded, ranks: &ranks, learning };
-            report::write(folder, &evaluated, &found)?;
+            report::FOLDER.write(folder, |here| report::fill(here, &evaluated, &found))?;
         }
         if self.json {
             return print_json(&found);
@@ -202,18 +202,15 @@ impl Shown {
     /// Prints the metrics for people.
     fn text(&self, runs: &EnsembleRun, found: &Found, chance: &Scores) -> Result<(), Error> {
         let Found { split, file, metrics, intervals, members, against } = found;
-        let name = match (file, split) {
-            (Some(file), _) => file.display().to_string(),
-            (None, split) => split.map(|split| split.to_string()).unwrap_or_default(),
-        };
+        let name = file.as_ref().map(|file| file.display().to_string());
+        let name = name.or(split.map(|split| split.to_string())).unwrap_or_default();
         let mut rows: Vec<(&str, &Scores)> =
             members.iter().map(|own| (own.run.as_str(), &own.metrics)).collect();
         rows.push((if members.is_empty() { "model" } else { "ensemble" }, metrics));
         rows.push(("chance", chance));
         let mut text = counts_line(&name, metrics) + "\n" + &metrics_table(&rows);
         if let Some(weights) = runs.rule.weights() {
-            let weights: Vec<String> =
-                weights.iter().map(|weight| format!("{weight:.3}")).collect();
+            let weights = weights.iter().map(|weight| format!("{weight:.3}")).collect::<Vec<_>>();
             text += &format!("\n{} with weights {}\n", runs.rule.name(), weights.join(", "));
         }
         text += if intervals.is_empty() { "" } else { "\n" };
@@ -224,17 +221,15 @@ impl Shown {
             }
         }
         if let (true, Some(other), Some(found)) = (metrics.has_ranks(), &self.against, against) {
-            text += &format!(
-                "\ndifference from {}, 95 % intervals of a paired bootstrap:\n",
-                other.display()
-            );
-            for (name, difference) in
+            let other = other.display();
+            text += &format!("\ndifference from {other}, 95 % intervals of a paired bootstrap:\n");
+            for (name, own) in
                 [("MRR", found.mrr), ("Hits@1", found.hits_1), ("Hits@10", found.hits_10)]
             {
-                let Difference { difference, ci95: [low, high], first_better, .. } = difference;
+                let (difference, [low, high], better) =
+                    (own.difference, own.ci95, 100.0 * own.first_better);
                 text += &format!(
-                    "{name:<8} {difference:+.4} [{low:+.4}, {high:+.4}], better in {:.1} % of resamples\n",
-                    100.0 * first_better
+                    "{name:<8} {difference:+.4} [{low:+.4}, {high:+.4}], better in {better:.1} % of resamples\n"
                 );
             }
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::Error;
 use crate::fetch::{Fetch, FetchedFile, Network, Progress, Table};
 use crate::run::check_output;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 
 use crate::cli::output::{print, print_json};
 use crate::cli::progress;
@@ -60,12 +60,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         if arguments.json {
             return print_json(&table);
         }
-        let lines = table.sets().map(|(name, set)| format!("{name:<12} {}\n", set.title));
+        let lines = table.0.iter().map(|(name, set)| format!("{name:<12} {}\n", set.title));
         return print(&lines.collect::<String>());
     };
     let set = table.get(name)?;
-    let root = || std::env::var_os("DSOKR_DATA").map_or_else(|| "data".into(), PathBuf::from);
-    let out = arguments.out.clone().unwrap_or_else(root);
+    let root = || std::env::var_os("DSOKR_DATA").unwrap_or_else(|| "data".into()).into();
+    let out: PathBuf = arguments.out.clone().unwrap_or_else(root);
     check_output("--out", &out)?;
     let network = Network {
         timeout: Duration::from_secs_f64(arguments.timeout),
@@ -73,15 +73,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         pause: Duration::from_secs(1).min(Duration::from_secs_f64(arguments.timeout)),
     };
     tracing::info!("{}; licence: {}", set.title, set.licence);
-    let bar = if progress::QUIET.load(Ordering::Relaxed) {
-        ProgressBar::hidden()
-    } else {
-        ProgressBar::new(0)
+    let bar = match progress::QUIET.load(Ordering::Relaxed) {
+        true => ProgressBar::hidden(),
+        false => {
+            progress::bar("{bar:30} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left, {msg}")
+        }
     };
-    let style = "{bar:30} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left, {msg}";
-    if let Ok(style) = ProgressStyle::with_template(style) {
-        bar.set_style(style);
-    }
     let mut shown = |Progress { name, bytes, total }: Progress| {
         bar.set_length(total.unwrap_or(bytes));
         bar.set_position(bytes);
@@ -100,14 +97,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     }
     let mut text = String::new();
     for file in &fetched {
-        let state = match (&file.sha256, file.verified) {
-            (None, _) => "taken as it is, or there already".to_owned(),
-            (Some(sum), true) => format!("verified, SHA-256 {sum}"),
+        text += &format!("{}: ", file.name);
+        text += &match (&file.sha256, file.verified) {
+            (None, _) => "taken as it is, or there already\n".to_owned(),
+            (Some(sum), true) => format!("verified, SHA-256 {sum}\n"),
             (Some(sum), false) => format!(
-                "NOT verified: the table has no checksum; its SHA-256 is {sum}, which a table of --table can pin"
+                "NOT verified: the table has no checksum; its SHA-256 is {sum}, which a table of --table can pin\n"
             ),
         };
-        text += &format!("{}: {state}\n", file.name);
     }
     let root = out.display();
     text += &format!(

@@ -24,8 +24,6 @@ mod evaluation;
 mod export;
 #[cfg(feature = "fetch")]
 mod fetch;
-#[cfg(feature = "mpi")]
-mod job;
 mod memory;
 mod output;
 mod plot;
@@ -54,6 +52,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::basis::Processes;
+use crate::error::ensure;
 use crate::{Error, Learner, register};
 use output::{PROGRAM, print_error};
 
@@ -111,6 +110,10 @@ commands! {
     Fetch fetch false;
     ConfigReference config_reference false;
 }
+
+/// How long a rank that has failed waits for rank 0 to report what all of them have found.
+#[cfg(feature = "mpi")]
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// A kind of `[encoder]` table that is not built in.
 #[derive(Clone, Copy)]
@@ -176,15 +179,11 @@ pub fn main_with(kinds: &[Kind]) -> ExitCode {
         .with_timer(tracing_subscriber::fmt::time::uptime());
     tracing_subscriber::registry().with(lines).with(filter).init();
     progress::QUIET.store(cli.quiet, Ordering::Relaxed);
-    let work = || match ranks.size() > 1 && !cli.command.shares_work() {
-        true => {
-            let (found, allowed) = (ranks.size(), "1 for this command");
-            Err(Error::value("number of processes", found, allowed))
-        }
-        false => {
-            kinds.iter().try_for_each(|kind| (kind.register)(kind.name))?;
-            cli.command.run()
-        }
+    let work = || {
+        let can_share = ranks.size() == 1 || cli.command.shares_work();
+        ensure(can_share, "number of processes", ranks.size(), "1 for this command")?;
+        kinds.iter().try_for_each(|kind| (kind.register)(kind.name))?;
+        cli.command.run()
     };
     match ranks.scope(|| progress::INTERRUPT.scope(work)) {
         Ok(()) => ExitCode::SUCCESS,
@@ -192,7 +191,12 @@ pub fn main_with(kinds: &[Kind]) -> ExitCode {
             let code = if error.is_request() { 2 } else { 1 };
             #[cfg(feature = "mpi")]
             if let Some(job) = &job {
-                job::fail(job, &error, code);
+                if !ranks.is_first() {
+                    std::thread::sleep(PATIENCE);
+                }
+                progress::clear();
+                print_error(format_args!("rank {}: error: {error}", ranks.rank()));
+                job.abort(code);
             }
             progress::clear();
             print_error(format_args!("error: {error}"));

@@ -37,6 +37,15 @@ impl Write for Writer {
     }
 }
 
+/// A bar in a style.
+pub fn bar(style: &str) -> ProgressBar {
+    let bar = ProgressBar::new(0);
+    match ProgressStyle::with_template(style) {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}
+
 /// Removes the progress bar.
 pub fn clear() {
     if let Some(bar) = BAR.get() {
@@ -78,6 +87,10 @@ impl Progress {
     }
 }
 
+fn whole_seconds(left: &Duration) -> HumanDuration {
+    HumanDuration(Duration::from_secs(left.as_secs()))
+}
+
 impl Observer for Progress {
     fn event(&mut self, event: &Event) {
         match event {
@@ -85,12 +98,9 @@ impl Observer for Progress {
                 TRAINING.store(true, Ordering::Relaxed);
                 info!(step, steps = total, "training");
                 if !self.quiet {
-                    let bar = BAR.get_or_init(|| ProgressBar::new(*total));
                     let style = "{bar:30} {pos}/{len} steps, {elapsed} elapsed, {eta} left, {msg}";
-                    if let Ok(style) = ProgressStyle::with_template(style) {
-                        bar.set_style(style);
-                    }
                     // the bar may be that of the previous member of an ensemble
+                    let bar = BAR.get_or_init(|| bar(style));
                     bar.set_length(*total);
                     bar.set_position(*step);
                     bar.reset_eta();
@@ -102,13 +112,9 @@ impl Observer for Progress {
                     bar.set_message(format!("epoch {epoch:.1}, loss {loss:.4}"));
                 }
             }
-            Event::Evaluation { left, .. } => {
-                let left = HumanDuration(Duration::from_secs(left.as_secs()));
-                info!("{event}; {left} left");
-            }
+            Event::Evaluation { left, .. } => info!("{event}; {} left", whole_seconds(left)),
             Event::Estimate { left } => {
-                let left = HumanDuration(Duration::from_secs(left.as_secs()));
-                info!("about {left} of training, evaluations not counted");
+                info!("about {} of training, evaluations not counted", whole_seconds(left));
             }
             Event::EarlyStop { .. } | Event::Solving { .. } | Event::Solved { .. } => {
                 info!("{event}");

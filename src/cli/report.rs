@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use serde::Serialize;
+
 use crate::basis::store::write_atomically;
 use crate::data::Truth;
 use crate::decode::report::{
@@ -46,33 +48,19 @@ pub struct Evaluated<'a> {
 }
 
 /// The folder of a report.
-pub const FOLDER: OutputFolder =
-    OutputFolder { key: "--report", holds: "an earlier report only", is_own: is_written };
+pub const FOLDER: OutputFolder = OutputFolder {
+    key: "--report",
+    holds: "an earlier report only",
+    is_own: |name| FILES.split_whitespace().any(|own| own == name),
+};
 
-/// Whether a report has a file of this name.
-fn is_written(name: &str) -> bool {
-    let tables = ["ranks", "worst", "quantiles", "labels", "reliability"];
-    let figures = ["hits", "ranks", "reliability", "learning"];
-    match name.rsplit_once('.') {
-        Some(("metrics", "json") | ("examples", "svg")) => true,
-        Some((table, "tsv")) => tables.contains(&table),
-        Some((figure, "svg")) => figures.contains(&figure),
-        Some(_) | None => false,
-    }
-}
-
-/// Writes a report.
-pub fn write(
-    folder: &Path,
-    found: &Evaluated,
-    metrics: &impl serde::Serialize,
-) -> Result<(), Error> {
-    FOLDER.write(folder, |here| fill(here, found, metrics))
-}
+/// The files that a report may have.
+const FILES: &str = "metrics.json ranks.tsv worst.tsv quantiles.tsv labels.tsv reliability.tsv hits.svg ranks.svg \
+                     reliability.svg learning.svg examples.svg";
 
 /// Writes the files that book/src/files.md describes. Where ranks carry no information, `ranks.tsv` is the only
 /// file about ranks, and `worst.tsv` is about edit distances.
-fn fill(folder: &Path, found: &Evaluated, metrics: &impl serde::Serialize) -> Result<(), Error> {
+pub fn fill(folder: &Path, found: &Evaluated, metrics: &impl Serialize) -> Result<(), Error> {
     let put = |name: &str, text: &str| {
         write_atomically(&folder.join(name), |file| file.write_all(text.as_bytes()))
     };
@@ -115,10 +103,9 @@ fn fill(folder: &Path, found: &Evaluated, metrics: &impl serde::Serialize) -> Re
     let Some((_, ranks)) = found.ranks.first() else { return Ok(()) };
     let rows = query_rows(&ids, golds, found.decoded, candidates)?;
     let edits = evaluation.edit_distances();
-    let cells = |query: usize| -> Vec<String> {
-        let distances = edits.iter().flatten();
-        let distances = distances.map(|all| all[query].to_string());
-        rows[query].cells().into_iter().chain(distances).collect()
+    let cells = |query: usize| {
+        let distances = edits.iter().flatten().map(move |all| all[query].to_string());
+        rows[query].cells().into_iter().chain(distances)
     };
     let distances: &[&str] = if edits.is_some() { &DISTANCES } else { &[] };
     let columns = || QueryRow::COLUMNS.iter().chain(distances).copied();

@@ -72,13 +72,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let mut configs: Vec<(Checked, DataRoot)> = Vec::new();
     for path in &arguments.configs {
         let config: Checked = Config::load_with(path, &arguments.overrides)?;
-        if let Some((first, _)) = configs.first()
-            && first.evaluation.metric != config.evaluation.metric
-        {
-            let found = format!("{} in {}", config.evaluation.metric, path.display());
-            let allowed = format!("{}, as in the first configuration", first.evaluation.metric);
-            return Err(Error::value("evaluation.metric", found, allowed));
-        }
+        let metric = config.evaluation.metric;
+        let first = configs.first().map_or(metric, |(first, _)| first.evaluation.metric);
+        let found = format_args!("{metric} in {}", path.display());
+        let allowed = format_args!("{first}, as in the first configuration");
+        ensure(first == metric, "evaluation.metric", found, allowed)?;
         let root = config.data_root(arguments.data.as_deref())?;
         configs.push((config, root));
     }
@@ -120,10 +118,10 @@ fn study(
             if powers.len() > 1 {
                 name += &format!(", power {power}");
             }
+            let metric = config.evaluation.metric;
             let tell = |point: &Point| {
-                let (size, figure) = (point.size, point.deciding());
-                let (metric, seconds) = (config.evaluation.metric, point.seconds);
-                let (mean, deviation) = (figure.mean, figure.deviation);
+                let (Spread { mean, deviation }, Point { size, seconds, .. }) =
+                    (point.deciding(), point);
                 tracing::info!(
                     "{name}: m = {size}: {metric} {mean:.4} ± {deviation:.4}, {seconds:.1} s"
                 );

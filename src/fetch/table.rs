@@ -14,7 +14,7 @@ const BUILT_IN: &str = include_str!("sets.toml");
 /// Data sets by name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Table(BTreeMap<String, DataSet>);
+pub struct Table(pub BTreeMap<String, DataSet>);
 
 /// A data set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -137,17 +137,11 @@ impl Table {
     /// # Errors
     /// [`Error::Value`] with the names that are known.
     pub fn get(&self, name: &str) -> Result<&DataSet, Error> {
-        let names = || self.0.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
         self.0.get(name).ok_or_else(|| {
-            let allowed =
-                format!("{}, or a name of the file that the argument table names", names());
+            let names: String = self.0.keys().map(|name| format!("{name}, ")).collect();
+            let allowed = names + "or a name of the file that the argument table names";
             Error::value("the data set", format!("{name:?}"), allowed)
         })
-    }
-
-    /// All data sets by name.
-    pub fn sets(&self) -> impl Iterator<Item = (&str, &DataSet)> {
-        self.0.iter().map(|(name, set)| (name.as_str(), set))
     }
 }
 

@@ -110,22 +110,12 @@ pub fn sketch_sizes(path: &Path, curves: &[Curve], leverage: &[Leverage]) -> Res
         };
         series(&curve.name, Style::Marked, curve.points.iter().map(at))
     });
-    save(
-        path,
-        &[
-            Panel {
-                x: Axis::numbers("coordinate"),
-                y: Axis::logarithmic("eigenvalue / n"),
-                series: spectra,
-            },
-            Panel {
-                x: Axis::numbers("output, sorted"),
-                y: Axis::share("leverage score"),
-                series: scores.collect(),
-            },
-            Panel { x: Axis::numbers("sketch size m"), y, series: sizes.collect() },
-        ],
-    )
+    let panels = [
+        ("coordinate", Axis::logarithmic("eigenvalue / n"), spectra),
+        ("output, sorted", Axis::share("leverage score"), scores.collect()),
+        ("sketch size m", y, sizes.collect()),
+    ];
+    save(path, &panels.map(|(x, y, series)| Panel { x: Axis::numbers(x), y, series }))
 }
 
 /// Values at 1, 2, and so on, as far as they are above 0.
@@ -136,14 +126,14 @@ fn ordered(name: String, values: &[f64]) -> Series {
 
 /// The metric of embeddings of each rank, a line for each c, at the best λ.
 pub fn embedding(path: &Path, curve: &EmbeddingCurve) -> Result<(), Error> {
-    let mut lines: Vec<Series> = Vec::new();
+    let (mut names, mut lines) = (Vec::new(), Vec::<Series>::new());
     let better = |a: f64, b: f64| if curve.larger_is_better { a > b } else { a < b };
     for point in &curve.points {
         let name = format!("c = {}", point.supervised);
-        let at = lines.iter().position(|line| line.name == name).unwrap_or_else(|| {
+        let at = place_of(&mut names, &name);
+        if at == lines.len() {
             lines.push(series(name, Style::Marked, std::iter::empty()));
-            lines.len() - 1
-        });
+        }
         let (line, rank) = (&mut lines[at].values, point.rank as f64);
         match line.iter_mut().find(|known| known.0 == rank) {
             Some(known) if better(point.value, known.1) => known.1 = point.value,
@@ -168,10 +158,9 @@ pub fn sweep(path: &Path, sweep: &Sweep) -> Result<(), Error> {
             all.into_iter().partition(|(run, _)| run.value.is_some());
         // the best run is the first one; it is drawn last, above the others
         let (best, others) = known.split_at(known.len().min(1));
-        let groups = [("other settings", others), ("best", best), ("failed", &failed)];
-        let groups =
-            groups.into_iter().filter(|(name, runs)| *name != "failed" || !runs.is_empty());
-        let series = groups.map(|(name, runs)| {
+        let mut groups = vec![("other settings", others), ("best", best)];
+        groups.extend((!failed.is_empty()).then_some(("failed", &failed[..])));
+        let series = groups.into_iter().map(|(name, runs)| {
             let at = |&(run, x): &(&SweepRun, f64)| (x, run.value.unwrap_or(bad), run.ci95);
             series(name, Style::Marks, runs.iter().map(at))
         });
@@ -190,13 +179,15 @@ fn places(key: &str, values: &[&str]) -> (Axis, Vec<f64>) {
         let logarithmic = least > 0.0 && numbers.iter().any(|&number| number > 10.0 * least);
         return (Axis { logarithmic, ..Axis::linear(key) }, numbers);
     }
-    let mut names: Vec<String> = Vec::new();
-    let place = |value: &&str| {
-        names.iter().position(|name| name == value).unwrap_or_else(|| {
-            names.push((*value).to_owned());
-            names.len() - 1
-        }) as f64
-    };
-    let places = values.iter().map(place).collect();
+    let mut names = Vec::new();
+    let places = values.iter().map(|value| place_of(&mut names, value) as f64).collect();
     (Axis { names, ..Axis::linear(key) }, places)
+}
+
+/// The place of a name among those that came before.
+fn place_of(names: &mut Vec<String>, name: &str) -> usize {
+    names.iter().position(|own| own == name).unwrap_or_else(|| {
+        names.push(name.to_owned());
+        names.len() - 1
+    })
 }

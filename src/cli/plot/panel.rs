@@ -33,7 +33,7 @@ pub enum Style {
     Band,
     /// Marks that nothing connects.
     Marks,
-    /// Bars from 0: the two upper corners of each. Of several series, their outlines.
+    /// Shaded bars from 0: the two upper corners of each.
     Bars,
 }
 
@@ -82,12 +82,10 @@ impl Panel {
         let start = left + MARGIN + LABEL + 4.0 + widest + 5.0;
         let end = left + width - MARGIN - 5.0;
         let any = |style| self.series.iter().any(|series| series.style == style);
-        let padding = if any(Style::Bars) {
-            0.0
-        } else if any(Style::Marks) {
-            0.08
-        } else {
-            0.03
+        let padding = match (any(Style::Bars), any(Style::Marks)) {
+            (true, _) => 0.0,
+            (false, true) => 0.08,
+            (false, false) => 0.03,
         };
         let x = self.x.over(values().map(|value| value.0), padding, (start, end - start));
 
@@ -101,10 +99,9 @@ impl Panel {
             drawing.line(&[(at, bottom), (at, bottom + 2.5)], BLACK, 0.6, false);
             drawing.text((at, bottom + 4.0 + TICK), &label, TICK, MIDDLE);
         }
-        let outlined = self.series.len() > 1;
         for draw in [Series::areas, Series::lines] {
             for (series, color) in self.series.iter().zip(COLORS.iter().cycle()) {
-                draw(series, drawing, (&x, &y), color, outlined);
+                draw(series, drawing, (&x, &y), color);
             }
         }
         drawing.line(&[(start, top), (start, bottom), (end, bottom)], BLACK, 0.7, false);
@@ -126,7 +123,7 @@ impl Panel {
             for (at, offset, name) in entries {
                 let from = left + MARGIN + offset;
                 let color = COLORS[at % COLORS.len()];
-                self.series[*at].sample(drawing, (from, base - 0.36 * LABEL), color, outlined);
+                self.series[*at].sample(drawing, (from, base - 0.36 * LABEL), color);
                 drawing.text((from + SAMPLE - 2.0, base), name, LABEL, "");
             }
         }
@@ -167,31 +164,24 @@ fn x_ticks(x: &Ruler, length: f64) -> Vec<(f64, String)> {
 }
 
 impl Series {
-    /// Bands, and the bars of the only series.
-    fn areas(&self, drawing: &mut Drawing, (x, y): (&Ruler, &Ruler), color: &str, outlined: bool) {
-        match self.style {
-            Style::Band => {
-                let ends = self.values.iter().filter_map(|&(at, _, ends)| Some((at, ends?)));
-                let end = |side: usize| {
-                    move |(at, ends): (f64, [f64; 2])| (x.place(at), y.place(ends[side]))
-                };
-                let corners = ends.clone().map(end(0)).chain(ends.rev().map(end(1)));
-                drawing.area(&corners.collect::<Vec<_>>(), color, 0.18);
-            }
-            Style::Bars if !outlined => {
-                for bar in self.values.chunks_exact(2) {
-                    let [left, right] = [bar[0].0, bar[1].0].map(|end| x.place(end));
-                    let [floor, top] = [0.0, bar[0].1].map(|end| y.place(end));
-                    // a gap between bars, where there is room
-                    let gap = if right - left > 3.0 { 0.4 } else { 0.0 };
-                    rectangle(drawing, [left + gap, right - gap], [floor, top], color);
-                }
-            }
-            _ => {}
+    /// The shades of bands and bars.
+    fn areas(&self, drawing: &mut Drawing, (x, y): (&Ruler, &Ruler), color: &str) {
+        let side = |side: usize| {
+            let ends = move |&(at, high, ends): &Value| match self.style {
+                Style::Band => Some((at, ends?[side])),
+                // down to 0
+                Style::Bars => Some((at, [0.0, high][side])),
+                Style::Line | Style::Dashed | Style::Marked | Style::Marks => None,
+            };
+            self.values.iter().filter_map(ends).map(|(at, end)| (x.place(at), y.place(end)))
+        };
+        let corners: Vec<Point> = side(0).chain(side(1).rev()).collect();
+        if !corners.is_empty() {
+            drawing.area(&corners, color, 0.18);
         }
     }
 
-    fn lines(&self, drawing: &mut Drawing, (x, y): (&Ruler, &Ruler), color: &str, outlined: bool) {
+    fn lines(&self, drawing: &mut Drawing, (x, y): (&Ruler, &Ruler), color: &str) {
         for &(at, _, ends) in self.values.iter().filter(|_| self.style != Style::Band) {
             let Some(ends) = ends.map(|ends| ends.map(|end| y.place(end))) else { continue };
             let at = x.place(at);
@@ -206,28 +196,19 @@ impl Series {
         let radius = if self.style == Style::Marks { 2.2 } else { 1.7 };
         let marks = points.iter().filter(|_| marked || self.style == Style::Marks);
         marks.for_each(|&at| drawing.disc(at, radius, color));
-        let connected = self.style != Style::Marks && (self.style != Style::Bars || outlined);
-        if connected && points.len() > 1 {
+        if self.style != Style::Marks && points.len() > 1 {
             drawing.line(&points, color, 1.3, self.style == Style::Dashed);
         }
     }
 
     /// What the legend has before the name.
-    fn sample(&self, drawing: &mut Drawing, (x, y): Point, color: &str, outlined: bool) {
-        let (wide, half) = (SAMPLE - 5.0, 0.3 * LABEL);
-        match self.style {
-            Style::Bars if !outlined => {
-                rectangle(drawing, [x, x + wide], [y + half, y - half], color);
-            }
-            Style::Marks => {}
-            style => drawing.line(&[(x, y), (x + wide, y)], color, 1.3, style == Style::Dashed),
+    fn sample(&self, drawing: &mut Drawing, (x, y): Point, color: &str) {
+        let wide = SAMPLE - 5.0;
+        if self.style != Style::Marks {
+            drawing.line(&[(x, y), (x + wide, y)], color, 1.3, self.style == Style::Dashed);
         }
         if let Style::Marks | Style::Marked = self.style {
             drawing.disc((x + wide / 2.0, y), 1.7, color);
         }
     }
-}
-
-fn rectangle(drawing: &mut Drawing, [left, right]: [f64; 2], [low, high]: [f64; 2], color: &str) {
-    drawing.area(&[(left, low), (left, high), (right, high), (right, low)], color, 1.0);
 }
