@@ -1,21 +1,134 @@
 //! The evaluation of predictions: ranks of the right outputs, and predicted outputs compared with the true ones.
 
 use dsokr_basis::random::generator;
+use dsokr_data::config::OutputFeatures;
 use dsokr_data::{Split, Truth};
 use dsokr_decode::{
-    CandidateBlocks, Candidates, Combination, Decoded, Ensemble, Member, MissingGold, Pool, Shards,
+    AllCandidates, CandidateBlocks, Candidates, Combination, Decoded, Ensemble, Golds, Member,
+    MissingGold, PerQuery, Pool, Queries, Shards,
 };
 use rand::RngExt;
 
 use crate::Error;
 use crate::config::Checked;
 use crate::decoder::Decoder;
-use crate::golds::{GoldRows, RankedGolds, missing_gold, truth_of};
-use crate::quantiles::QuantileScores;
-use crate::query_texts::QueryTexts;
-use crate::ranking;
-use crate::scores::{Evaluation, OutputScores, QueryValues, Scores};
+use crate::scores::{Evaluation, OutputScores, QuantileScores, QueryValues, Scores};
 use crate::targets::OutputSpace;
+
+/// The names of queries, and their texts where inputs are texts.
+#[derive(Clone, Copy)]
+pub(crate) struct QueryTexts<'a> {
+    pub names: &'a [String],
+    pub texts: Option<&'a [String]>,
+}
+
+impl<'a> QueryTexts<'a> {
+    pub fn of(split: &'a Split) -> Self {
+        Self { names: split.names(), texts: split.inputs.texts().ok() }
+    }
+
+    /// The queries with these predictions of p = `dim` coordinates.
+    fn queries(self, dim: usize, z: &'a [f32]) -> Result<Queries<'a>, Error> {
+        let queries = Queries::named(self.names, dim, z)?;
+        Ok(match self.texts {
+            Some(texts) => queries.with_texts(texts)?,
+            None => queries,
+        })
+    }
+
+    /// Those of some queries, which may occur more than once.
+    pub fn repeat(self, queries: &[usize]) -> RepeatedTexts {
+        let of = |all: &[String]| queries.iter().map(|&query| all[query].clone()).collect();
+        RepeatedTexts { names: of(self.names), texts: self.texts.map(of) }
+    }
+}
+
+/// As [`QueryTexts`], for rows of queries.
+pub(crate) struct RepeatedTexts {
+    pub names: Vec<String>,
+    pub texts: Option<Vec<String>>,
+}
+
+impl RepeatedTexts {
+    pub fn of_rows(&self) -> QueryTexts<'_> {
+        QueryTexts { names: &self.names, texts: self.texts.as_deref() }
+    }
+}
+
+/// Queries with a row for each right and each known output.
+pub(crate) struct GoldRows {
+    golds: Golds,
+    lists: Option<PerQuery>,
+    /// The query of each row.
+    texts: RepeatedTexts,
+}
+
+impl GoldRows {
+    /// Those of a split; none where every query has one right output and all others compete.
+    fn of(split: &Split, pool: Pool) -> Result<Option<Self>, Error> {
+        if !split.is_filtered() {
+            return Ok(None);
+        }
+        let golds = Golds::new(&split.golds(), &split.known)?;
+        let lists = match pool {
+            Pool::Shared => None,
+            Pool::PerQuery(lists) if lists.len() == split.ids.len() => {
+                Some(lists.select(golds.queries()))
+            }
+            Pool::PerQuery(lists) => {
+                let (what, found) = ("candidate lists", lists.len());
+                let expected = split.ids.len();
+                return Err(dsokr_decode::Error::Length { what, found, expected }.into());
+            }
+        };
+        let texts = QueryTexts::of(split).repeat(golds.queries());
+        Ok(Some(Self { golds, lists, texts }))
+    }
+
+    fn pool(&self) -> Pool<'_> {
+        self.lists.as_ref().map_or(Pool::Shared, Pool::PerQuery)
+    }
+
+    /// Refuses right outputs that are not `found` among the candidates, where `missing` does not allow them.
+    fn check(
+        &self,
+        split: &Split,
+        found: &[Option<u32>],
+        missing: MissingGold,
+    ) -> Result<(), dsokr_decode::Error> {
+        self.golds.check_missing(found, missing, |query| format!("{:?}", split.names()[query]))
+    }
+}
+
+/// Whether each query has a right output among its candidates.
+///
+/// # Errors
+/// One that is missing, unless `missing` allows it.
+pub(crate) fn has_gold(
+    split: &Split,
+    candidates: &Candidates,
+    pool: Pool,
+    missing: MissingGold,
+) -> Result<Vec<bool>, Error> {
+    let Some(rows) = GoldRows::of(split, pool)? else {
+        let found = pool.gold(split.names(), &split.ids, candidates, missing)?;
+        return Ok(found.iter().map(Option::is_some).collect());
+    };
+    let (names, ids) = (&rows.texts.names, rows.golds.ids());
+    let found = rows.pool().gold(names, ids, candidates, MissingGold::RankInfinity)?;
+    rows.check(split, &found, missing)?;
+    let known = |query| found[rows.golds.right(query)].iter().any(Option::is_some);
+    Ok((0..split.ids.len()).map(known).collect())
+}
+
+/// The right output of each query that counts, of several the best-ranked one.
+pub(crate) struct RankedGolds {
+    /// Rows of the candidates.
+    rows: Vec<Option<u32>>,
+    ids: Vec<String>,
+    /// How the queries were decoded, with the ranks among the candidates that compete.
+    pub decoded: Vec<Decoded>,
+}
 
 /// Fitted models whose predictions rank the same candidates: one, or the members of an ensemble.
 pub(crate) struct Models<'a> {
@@ -75,30 +188,40 @@ impl<'a> Models<'a> {
         pool: Pool,
     ) -> Result<(Evaluation, Vec<Decoded>), Error> {
         let decoder = self.decoder();
-        let config = decoder.config;
+        let (config, features) = (decoder.config, &decoder.config.output.features);
         let ensemble = self.ensemble(QueryTexts::of(split), answers)?;
-        let (mut golds, mut decoded) = self.rank_golds(&ensemble, split, answers, pool)?;
-        let metrics = ensemble.metrics(pool, &golds.ranks)?;
-        let named = ranking::named(ensemble.candidates(), &mut golds, &mut decoded)?;
+        let mut golds = self.rank_golds(&ensemble, split, answers, pool)?;
+        let ranks: Vec<_> = golds.decoded.iter().map(|query| query.rank).collect();
+        let metrics = ensemble.metrics(pool, &ranks)?;
+        let named = golds.named(ensemble.candidates())?;
+        let RankedGolds { rows, ids: golds, decoded } = golds;
         let candidates = named.as_ref().unwrap_or(decoder.candidates);
         let decoder = Decoder { candidates, ..decoder };
-        let RankedGolds { ranks, rows, ids: golds } = golds;
-        let scores = Scores { numbers: config.output.features.are_numbers(), ..metrics.into() };
-        let queries = QueryValues::default();
-        let mut found = Evaluation { scores, ranks, golds, outputs: None, named: None, queries };
-        if let Some(truth) = truth_of(split, &found.golds, candidates, &config.output.features)? {
+        let mut scores = Scores { numbers: features.are_numbers(), ..metrics.into() };
+        let (mut queries, mut outputs) = (QueryValues::default(), None);
+        if let Some(truth) = truth_of(split, &golds, candidates, features)? {
             let first = decoded.iter().flat_map(|query| &query.hits).map(|hit| hit.candidate);
-            found.compare(
-                truth,
-                &decoder.predicted(&ensemble.members()[0].queries, pool, first)?,
-                config,
-            )?;
+            let predicted = decoder.predicted(&ensemble.members()[0].queries, pool, first)?;
+            let predicted = predicted.iter().map(String::as_str);
+            if let Some(predicted) = features.truth_of_labels(predicted)? {
+                let (compared, of_queries) = OutputScores::with_queries(&truth, &predicted)?;
+                (scores.outputs, queries) = (Some(compared), of_queries);
+                outputs = Some((truth, predicted));
+            }
         }
         if let [z] = answers {
-            found = found.with_answers(z, &rows, decoder)?;
+            let errors = squared_errors(z, &rows, decoder)?;
+            let mean = |errors: &Vec<f64>| errors.iter().sum::<f64>() / rows.len() as f64;
+            scores.squared_error = errors.as_ref().map(mean);
+            queries.squared_errors = errors;
+            if let Some(levels) = config.encoder.abilities().levels
+                && let Some((found, losses)) = QuantileScores::of(levels, z, &rows, candidates)?
+            {
+                scores.quantiles = Some(found);
+                [queries.pinball, queries.crossing] = losses.map(Some);
+            }
         }
-        found.named = named;
-        Ok((found, decoded))
+        Ok((Evaluation { scores, ranks, golds, outputs, named, queries }, decoded))
     }
 
     /// The right output of each query that counts, and how the queries were decoded.
@@ -108,30 +231,82 @@ impl<'a> Models<'a> {
         split: &Split,
         answers: &[Vec<f32>],
         pool: Pool,
-    ) -> Result<(RankedGolds, Vec<Decoded>), Error> {
-        let missing = missing_gold(split, self.decoder().config.evaluation.missing_gold);
+    ) -> Result<RankedGolds, Error> {
+        // rows of a file that is not the run's are compared as what they are, without ranks
+        let missing = match split.foreign && split.truth.is_some() {
+            true => MissingGold::RankInfinity,
+            false => self.decoder().config.evaluation.missing_gold,
+        };
         let Some(rows) = GoldRows::of(split, pool)? else {
             let found = ensemble.gold(pool, &split.ids, missing)?;
             let decoded = ensemble.decode(pool, &self.rule, &found, 1)?;
-            let ranks = decoded.iter().map(|query| query.rank).collect();
-            let ids = split.ids.clone();
-            return Ok((RankedGolds { ranks, rows: found, ids }, decoded));
+            return Ok(RankedGolds { rows: found, ids: split.ids.clone(), decoded });
         };
         let repeat =
             |((_, own), z): (&(_, Decoder), &Vec<f32>)| rows.golds.repeat(own.candidates.dim(), z);
         let answers: Vec<Vec<f32>> = self.each.iter().zip(answers).map(repeat).collect();
         let repeated = self.ensemble(rows.texts.of_rows(), &answers)?;
-        let pool = rows.pool();
-        let found = rows.resolve(split, missing, |rows| {
-            repeated.gold(pool, rows.golds.ids(), MissingGold::RankInfinity)
-        })?;
+        let (pool, ids) = (rows.pool(), rows.golds.ids());
+        let found = repeated.gold(pool, ids, MissingGold::RankInfinity)?;
+        rows.check(split, &found, missing)?;
         let all = repeated.decode(pool, &self.rule, &found, 1)?;
         let ranks: Vec<_> = all.iter().map(|row| row.rank).collect();
-        let (golds, chosen) = rows.choose(&found, &ranks)?;
-        let decoded = chosen.iter().zip(&golds.ranks);
-        let decoded = decoded.map(|(&row, &rank)| Decoded { rank, ..all[row].clone() }).collect();
-        Ok((golds, decoded))
+        let chosen = rows.golds.choose(&ranks)?;
+        let decoded = chosen.iter().map(|own| Decoded { rank: own.rank, ..all[own.row].clone() });
+        Ok(RankedGolds {
+            rows: chosen.iter().map(|own| found[own.row]).collect(),
+            ids: chosen.iter().map(|own| ids[own.row].clone()).collect(),
+            decoded: decoded.collect(),
+        })
     }
+}
+
+impl RankedGolds {
+    /// The candidates of shards that ranks and hits name, which become their numbers; none for those of the run.
+    fn named(&mut self, all: AllCandidates) -> Result<Option<Candidates>, Error> {
+        if let AllCandidates::Whole(_) = all {
+            return Ok(None);
+        }
+        let places = all.find(&self.ids)?;
+        let hits = self.decoded.iter().flat_map(|query| &query.hits).map(|hit| hit.candidate);
+        let some = all.some(places.iter().flatten().map(|place| place.candidate).chain(hits))?;
+        for hit in self.decoded.iter_mut().flat_map(|query| &mut query.hits) {
+            hit.candidate = some.place(hit.candidate)?;
+        }
+        for (row, place) in self.rows.iter_mut().zip(places) {
+            *row = match row.and(place) {
+                Some(place) => Some(some.candidates.class_of(some.place(place.candidate)?)),
+                None => None,
+            };
+        }
+        Ok(Some(some.candidates.into_owned()))
+    }
+}
+
+/// The right outputs that count, `golds` by id, as what they are; none where they are not known, or
+/// predictions are not compared with them.
+fn truth_of(
+    split: &Split,
+    golds: &[String],
+    candidates: &Candidates,
+    features: &OutputFeatures,
+) -> Result<Option<Truth>, Error> {
+    let labels = |queries: &[usize]| -> Option<Vec<&str>> {
+        let label = |&query: &usize| candidates.find(&golds[query]).map(|c| candidates.label(c));
+        queries.iter().map(label).collect()
+    };
+    let Some(truth) = &split.truth else {
+        let Some(labels) = labels(&(0..golds.len()).collect::<Vec<_>>()) else { return Ok(None) };
+        return Ok(features.truth_of_labels(labels)?);
+    };
+    let mut truth = truth.clone();
+    let others: Vec<usize> = (0..golds.len()).filter(|&q| golds[q] != split.ids[q]).collect();
+    if let (false, Some(labels)) = (others.is_empty(), labels(&others))
+        && let Some(counted) = features.truth_of_labels(labels)?
+    {
+        truth.replace(&others, counted)?;
+    }
+    Ok(Some(truth))
 }
 
 /// The metrics of [`Evaluation::chance`]. Where outputs are compared, one candidate is drawn for each query.
@@ -148,47 +323,6 @@ pub(crate) fn chance(
     let drawn = config.output.features.truth_of_labels(drawn)?;
     let outputs = drawn.map(|drawn| OutputScores::with_queries(truth, &drawn)).transpose()?;
     Ok(Scores { outputs: outputs.map(|(scores, _)| scores), ..scores })
-}
-
-impl Evaluation {
-    /// Compares the predicted outputs, as the column of outputs writes them, with the true ones.
-    fn compare(
-        &mut self,
-        truth: Truth,
-        predicted: &[String],
-        config: &Checked,
-    ) -> Result<(), Error> {
-        let predicted = predicted.iter().map(String::as_str);
-        if let Some(predicted) = config.output.features.truth_of_labels(predicted)? {
-            let (compared, queries) = OutputScores::with_queries(&truth, &predicted)?;
-            self.scores.outputs = Some(compared);
-            self.queries = queries;
-            self.outputs = Some((truth, predicted));
-        }
-        Ok(())
-    }
-
-    /// Adds the metrics of the predictions `z` that do not depend on ranks; `gold` are rows of the
-    /// candidates.
-    pub(crate) fn with_answers(
-        mut self,
-        z: &[f32],
-        gold: &[Option<u32>],
-        decoder: Decoder,
-    ) -> Result<Self, Error> {
-        let Decoder { candidates, config, .. } = decoder;
-        let errors = squared_errors(z, gold, decoder)?;
-        self.scores.squared_error =
-            errors.as_ref().map(|errors| errors.iter().sum::<f64>() / gold.len() as f64);
-        self.queries.squared_errors = errors;
-        if let Some(levels) = config.encoder.abilities().levels
-            && let Some((scores, losses)) = QuantileScores::of(levels, z, gold, candidates)?
-        {
-            self.scores.quantiles = Some(scores);
-            [self.queries.pinball, self.queries.crossing] = losses.map(Some);
-        }
-        Ok(self)
-    }
 }
 
 /// `‖z − ψ̃(y)‖² + k(y, y) − ‖ψ̃(y)‖²` of each query, y in the rows `gold` of the candidates.

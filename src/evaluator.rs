@@ -1,3 +1,5 @@
+//! Evaluations of a training: of coordinates on the splits of its data set.
+
 use dsokr_basis::Projection;
 use dsokr_decode::{CandidateBlocks, Candidates, PerQuery, Pool, SecondLook};
 
@@ -6,11 +8,9 @@ use dsokr_train::Validation;
 use crate::Error;
 use crate::config::Checked;
 use crate::decoder::Decoder;
-use crate::evaluation::{Models, chance};
-use crate::golds::has_gold;
+use crate::evaluation::{Models, QueryTexts, chance, has_gold};
 use crate::metric::{Needs, RESAMPLES, intervals};
 use crate::molecules::{EXAMPLES, drawing};
-use crate::query_texts::QueryTexts;
 use crate::run_dir::Report;
 use crate::scores::{Evaluation, Scores};
 use crate::targets::OutputSpace;
@@ -36,28 +36,26 @@ impl<'a> Evaluator<'a> {
         decoder: Decoder<'a>,
     ) -> Result<Self, Error> {
         let Decoder { candidates, config, .. } = decoder;
-        let mut lists = Vec::new();
-        let mut splits = vec![SplitName::Validation];
-        splits.extend((config.evaluation.split == SplitName::Test).then_some(SplitName::Test));
-        for name in splits {
+        let mut evaluator = Self { config, dataset, root, decoder, lists: Vec::new() };
+        let settings = &config.evaluation;
+        let test = (settings.split == SplitName::Test).then_some(SplitName::Test);
+        for name in [SplitName::Validation].into_iter().chain(test) {
             let Some(split) = dataset.split(name) else { continue };
-            if let Some(file) = &config.evaluation.candidates {
-                lists.push((name, PerQuery::read(&root.file(file), split.names(), candidates)?));
+            if let Some(file) = &settings.candidates {
+                let lists = PerQuery::read(&root.file(file), split.names(), candidates)?;
+                evaluator.lists.push((name, lists));
             }
             // a missing gold is reported before training, not after the first epoch
-            let pool = pool(&lists, name);
-            let missing = config.evaluation.missing_gold;
-            let has_gold = has_gold(split, candidates, pool, missing)?;
-            let metric = config.evaluation.metric;
-            if metric.needs() == Needs::FiniteRanks
-                && name == SplitName::Validation
-                && has_gold.contains(&false)
-            {
+            let pool = evaluator.pool(name);
+            let has_gold = has_gold(split, candidates, pool, settings.missing_gold)?;
+            let finite = settings.metric.needs() == Needs::FiniteRanks;
+            if finite && name == SplitName::Validation && has_gold.contains(&false) {
                 let allowed = "mrr or hits, since ranks of validation queries are infinite";
-                return Err(Error::value("evaluation.metric", format!("{metric:?}"), allowed));
+                let found = format!("{:?}", settings.metric);
+                return Err(Error::value("evaluation.metric", found, allowed));
             }
         }
-        Ok(Self { config, dataset, root, decoder, lists })
+        Ok(evaluator)
     }
 
     /// The same evaluator with different constants of the candidates, or with more candidates, and with a second look at
@@ -79,7 +77,8 @@ impl<'a> Evaluator<'a> {
     }
 
     pub(crate) fn pool(&self, name: SplitName) -> Pool<'_> {
-        pool(&self.lists, name)
+        let own = self.lists.iter().find(|(split, _)| *split == name);
+        own.map_or(Pool::Shared, |(_, list)| Pool::PerQuery(list))
     }
 
     fn split(&self, name: SplitName) -> &Split {
@@ -166,15 +165,12 @@ impl<'a> Evaluator<'a> {
             }
             (_, true) => label.to_owned(),
         };
-        let predicted: Vec<String> = match self
-            .decoder
-            .beyond(&ensemble.members()[0].queries, pool)?
-        {
+        let beyond = self.decoder.beyond(&ensemble.members()[0].queries, pool)?;
+        let predicted: Vec<String> = match beyond {
             Some(found) => found.iter().map(|found| shown(&found.label, &found.label)).collect(),
             None => {
-                let gold = vec![None; split.ids.len()];
-                let decoded = ensemble.decode(pool, &models.rule, &gold, 1)?;
-                let first = decoded.iter().flat_map(|query| &query.hits).map(|hit| hit.candidate);
+                let hits = ensemble.top_k(pool, &models.rule, 1)?.into_iter().flatten();
+                let first = hits.map(|hit| hit.candidate);
                 first.map(|at| shown(candidates.label(at), candidates.id(at))).collect()
             }
         };
@@ -189,9 +185,4 @@ impl<'a> Evaluator<'a> {
     pub(crate) fn reported(&self) -> &Split {
         self.split(self.config.evaluation.split)
     }
-}
-
-fn pool(lists: &[(SplitName, PerQuery)], name: SplitName) -> Pool<'_> {
-    let own = lists.iter().find(|(split, _)| *split == name);
-    own.map_or(Pool::Shared, |(_, list)| Pool::PerQuery(list))
 }

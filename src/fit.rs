@@ -1,36 +1,39 @@
 //! From a configuration to a trained run.
 
 mod ensemble;
-mod finish;
 mod plan;
 mod resume;
 mod second_look;
 
-use std::path::{Path, PathBuf};
+use std::borrow::Cow;
+use std::path::PathBuf;
 use std::time::Instant;
 
 use burn::tensor::Device;
 use dsokr_basis::Processes;
-use dsokr_decode::Candidates;
+use dsokr_data::{DataRoot, Dataset, SplitName};
 use dsokr_machines::{LastSystem, Scaling};
-use tracing::info;
+use dsokr_train::{Event, Observer};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tracing::{info, warn};
 
+use crate::advice::{Evidence, advice};
 use crate::config::Checked;
 use crate::decoder::{Decoder, ExactDecoder, label_names};
 use crate::device::Processor;
 use crate::evaluator::Evaluator;
-use crate::learner::Task;
-use crate::run_dir::{Folder, Report, save_data_folder};
-use crate::targets::{OutputTargets, TrainingOutputs};
-use crate::{Error, hubs, memory, scaling};
-use dsokr_data::{DataRoot, Dataset};
-use dsokr_train::Observer;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use crate::learner::{Fit, Fitted, Task};
+use crate::run_dir::candidates::with_added;
+use crate::run_dir::{
+    EXAMPLES, Folder, HELD_OUT, HELD_OUT_PART, HeldOut, HeldPart, Report, SECOND_LOOK,
+    SECOND_LOOK_PART, save_data_folder, validation_scalars, write_text,
+};
+use crate::targets::{TrainingOutputs, standardise};
+use crate::{Error, hubs, memory};
 
-use finish::finish;
 pub use plan::Plan;
-use resume::{Resumed, fingerprint};
+use resume::{Resumed, fingerprint, place};
 use second_look::{PairWords, words_need};
 
 /// The configuration to fit, its run directory and its device.
@@ -135,7 +138,15 @@ fn run_as(
     memory::check(&needs, force)?;
     let targets = ranks.scope(|| prepared.targets(&outputs))?;
     let candidates = ranks.scope(|| targets.space.candidates(&dataset.outputs))?;
-    announce(config, &targets, &candidates, started.elapsed().as_secs_f64());
+    info!(
+        kernel = config.output.kernel_name(),
+        rank = targets.space.width(),
+        sketched = targets.space.basis().is_some(),
+        candidates = candidates.len(),
+        distinct = candidates.distinct(),
+        seconds = started.elapsed().as_secs_f64(),
+        "targets made"
+    );
 
     let words = match &config.decoding.second_look {
         Some(look) => PairWords::read(look, root, &dataset, &candidates)?,
@@ -192,6 +203,120 @@ fn run_as(
     Ok(Trained { path: path.clone(), report, advice })
 }
 
+/// Completes the run directory of a fitted model; the report, and lines of advice.
+fn finish(
+    prepared: &dyn Fit,
+    task: &mut Task,
+    fitted: Fitted,
+    words: Option<&PairWords>,
+    started: Instant,
+) -> Result<(Report, Vec<String>), Error> {
+    let Task { config, dataset, evaluator, root, data, path, resumed, .. } = *task;
+    let added = if resumed { with_added(path)? } else { None };
+    let Fitted { predictor, saved, held_out, summary, mut choices, advice: own } = fitted;
+    let mut folder = match task.folder.take() {
+        Some(folder) => folder,
+        None => task.begin(predictor.preparation()?)?.clone(),
+    };
+    if !saved {
+        predictor.save(&mut folder)?;
+    }
+    save_held_out(task, &folder, held_out.as_ref())?;
+    let split = config.evaluation.split;
+    let hubs = config.decoding.hubs.is_some() && held_out.is_some();
+    // predictions for the validation split are needed for hubs, for the log and often for the
+    // report
+    let validation = match hubs || summary.is_some() || split == SplitName::Validation {
+        true => Some(predictor.predict(&dataset.validation)?),
+        false => None,
+    };
+    let candidates = match (&config.decoding.hubs, &held_out, &validation) {
+        (Some(hubs), Some(HeldOut { answers, .. }), Some(z)) => {
+            let (corrected, chosen) = hubs::correct(hubs, evaluator, task.candidates, answers, z)?;
+            choices.extend(chosen);
+            if added.is_none() {
+                folder.replace_candidates(&corrected, data)?;
+            }
+            Cow::Owned(corrected)
+        }
+        _ => Cow::Borrowed(task.candidates),
+    };
+    let look = match (&config.decoding.second_look, &held_out) {
+        (Some(settings), Some(held_out)) => {
+            let (look, part) =
+                second_look::fit(settings, words, prepared, task, &candidates, held_out)?;
+            folder.save_second_look(SECOND_LOOK, &look)?;
+            if let Some(HeldPart { answers, texts, look }) = part {
+                folder.save_second_look(SECOND_LOOK_PART, &look)?;
+                let file = folder.path().join(HELD_OUT_PART);
+                answers.save(&file, &dataset.train.ids, texts.as_deref(), true)?;
+            }
+            Some(look)
+        }
+        _ => None,
+    };
+    // everything is chosen and fitted without candidates that were added to the run, as it was before
+    let candidates = match added {
+        Some(added) => {
+            let answers = held_out.as_ref().map(|held_out| held_out.answers.as_slice());
+            let all = hubs::of_all(added, &candidates, answers)?;
+            folder.replace_candidates(&all, data)?;
+            Cow::Owned(all)
+        }
+        None => candidates,
+    };
+    let look = look.map(|look| look.among(&candidates)).transpose()?;
+    let evaluator = &evaluator.among(&candidates, look.as_ref())?;
+    if let (Some(summary), Some(z)) = (&summary, &validation) {
+        let metrics = &evaluator.evaluate(SplitName::Validation, z)?.scores;
+        task.observer.event(&Event::Solved { summary, metrics, took: started.elapsed() });
+        folder.scalars(0, &validation_scalars(metrics).collect::<Vec<_>>())?;
+    }
+    let z = match (split, validation) {
+        (SplitName::Validation, Some(z)) => z,
+        _ => predictor.predict(evaluator.reported())?,
+    };
+    let (report, drawings) = evaluator.report(&z)?;
+    if let Some(svg) = drawings {
+        write_text(&folder.path().join(EXAMPLES), &svg)?;
+    }
+    Folder::finish(folder.path(), config, &report)?;
+    let evidence = Evidence {
+        config,
+        root,
+        dataset,
+        report: &report,
+        choices: &choices,
+        log: &Folder::log(folder.path())?.unwrap_or_default(),
+        evaluator,
+        z: &z,
+    };
+    let mut advice = advice(&evidence).unwrap_or_else(|error| {
+        warn!("no advice: {error}");
+        Vec::new()
+    });
+    advice.extend(own);
+    Ok((report, advice))
+}
+
+/// Writes answers to training inputs that were held out, where the configuration or hubs need them.
+fn save_held_out(task: &Task, folder: &Folder, held_out: Option<&HeldOut>) -> Result<(), Error> {
+    let decoding = &task.config.decoding;
+    match held_out {
+        // hubs of candidates that are added are computed from these too, for which 16 bits are enough
+        Some(held_out) if decoding.held_out || decoding.hubs.is_some() => {
+            let (file, ids) = (folder.path().join(HELD_OUT), &task.dataset.train.ids);
+            held_out.save(&file, ids, None, decoding.held_out)
+        }
+        None if decoding.held_out => {
+            let allowed =
+                "false: this encoder gives no answers to training inputs that it has not seen";
+            Err(Error::value("decoding.held_out", true, allowed))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
 /// The device of the request: one that does not exist is reported before data are read.
 fn open_device(config: &Checked, processor: Processor) -> Result<Device, Error> {
     let device = processor.open()?;
@@ -210,7 +335,7 @@ fn load(
 ) -> Result<(Dataset, Option<Scaling>), Error> {
     memory::check(&memory::of_data(config, root), force)?;
     let mut dataset = config.read_data(root)?;
-    let scaling = scaling::standardise(config, &mut dataset, None)?;
+    let scaling = standardise(config, &mut dataset, None)?;
     info!(
         train = dataset.train.ids.len(),
         validation = dataset.validation.ids.len(),
@@ -219,19 +344,6 @@ fn load(
         "data loaded"
     );
     Ok((dataset, scaling))
-}
-
-/// Logs what was made of the outputs.
-fn announce(config: &Checked, targets: &OutputTargets, candidates: &Candidates, seconds: f64) {
-    info!(
-        kernel = config.output.kernel_name(),
-        rank = targets.space.width(),
-        sketched = targets.space.basis().is_some(),
-        candidates = candidates.len(),
-        distinct = candidates.distinct(),
-        seconds,
-        "targets made"
-    );
 }
 
 /// Checks settings that depend on the number of training pairs.
@@ -279,21 +391,4 @@ fn of_first<T: Serialize + DeserializeOwned>(
     let (own, text) = ranks.agree::<_, Error>(made())?;
     let text = ranks.broadcast(|| text)?;
     own.map_or_else(|| Ok(serde_json::from_slice(&text)?), Ok)
-}
-
-/// The run directory: `--out`, else `runs/<name>`, else the first free one of `runs/<name>-2`,
-/// `-3`, …; to resume, the last one that exists.
-fn place(name: &str, out: Option<&Path>, resume: bool) -> Result<PathBuf, Error> {
-    if let Some(out) = out {
-        return match out.exists() && !resume {
-            true => Err(Error::RunExists { path: out.into() }),
-            false => Ok(out.into()),
-        };
-    }
-    let numbered = |i: usize| match i {
-        1 => PathBuf::from("runs").join(name),
-        _ => PathBuf::from("runs").join(format!("{name}-{i}")),
-    };
-    let free = (1..).find(|&i| !numbered(i).exists()).unwrap_or(1);
-    Ok(numbered(if resume { (free - 1).max(1) } else { free }))
 }

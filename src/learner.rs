@@ -19,10 +19,9 @@ use crate::decoder::save_labels;
 use crate::evaluator::Evaluator;
 use crate::memory::Need;
 use crate::run_dir::{
-    CANDIDATES, FEATURES, Folder, HeldOut, PreparationFiles, candidates, save_data_folder,
+    CANDIDATES, FEATURES, Folder, HeldOut, PreparationFiles, save_candidates, save_data_folder,
 };
-use crate::scaling;
-use crate::targets::{OutputTargets, TrainingOutputs};
+use crate::targets::{OutputTargets, TrainingOutputs, save_scaling};
 use dsokr_data::{DataRoot, Dataset, Split};
 use dsokr_machines::Scaling;
 use dsokr_train::Observer;
@@ -281,10 +280,10 @@ impl Task<'_> {
                 let save = |here: &Path| {
                     self.targets.space.save(here)?;
                     self.dataset.outputs.features.save(&here.join(FEATURES))?;
-                    scaling::save(self.scaling, here)?;
+                    save_scaling(self.scaling, here)?;
                     save_data_folder(here, self.root)?;
                     save_labels(here, self.labels)?;
-                    candidates::save(&here.join(CANDIDATES), self.candidates, &space, self.data)
+                    save_candidates(&here.join(CANDIDATES), self.candidates, &space, self.data)
                 };
                 Folder::create(self.path, self.config, &files, space.clone(), save)?
             }

@@ -63,7 +63,6 @@ mod evaluation;
 mod evaluator;
 mod fit;
 mod folds;
-mod golds;
 mod hubs;
 mod kernel_machine;
 mod labels;
@@ -72,13 +71,8 @@ mod lexicon;
 mod metric;
 mod molecules;
 mod network;
-mod quantiles;
-mod query_texts;
-mod ranking;
-mod rankings;
 mod recipe;
 mod run_dir;
-mod scaling;
 mod scores;
 
 /// The pages whose code is compiled, and run where it needs no data.
@@ -112,11 +106,11 @@ pub use learner::{
     Choice, CrossFitted, Fit, Fitted, Learner, Predictor, StoredRun, Task, register,
 };
 pub use metric::{Metric, RESAMPLES, intervals};
-pub use molecules::{EXAMPLES, MoleculeScores, drawing};
+pub use molecules::{EXAMPLES, drawing};
 pub use network::Network;
-pub use quantiles::{Coverage, QuantileScores};
-pub use rankings::RankingScores;
 pub use recipe::{Prepare, Recipe, Start};
 pub use run::{EnsembleRun, Run};
 pub use run_dir::HeldOut;
-pub use scores::{Evaluation, OutputScores, Scores};
+pub use scores::{
+    Coverage, Evaluation, MoleculeScores, OutputScores, QuantileScores, RankingScores, Scores,
+};

@@ -1,10 +1,8 @@
 use dsokr_data::{Inputs, Truth};
 use dsokr_decode::Candidates;
-use dsokr_molecule::ged::{EditDistance, Limit, edit_distance};
+use dsokr_molecule::ged::{Limit, edit_distance};
 use dsokr_molecule::graph::Graph;
 use dsokr_molecule::{Molecule, svg_column, svg_pair, svg_text};
-use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
@@ -38,90 +36,9 @@ pub(crate) fn canonical(label: &str) -> Option<String> {
 const WORK: u64 = 20_000_000;
 
 /// Its limit in states, which are the same on every machine.
-fn limit(a: &Graph, b: &Graph) -> Limit {
+pub(crate) fn limit(a: &Graph, b: &Graph) -> Limit {
     let atoms = a.len().max(b.len()).max(1) as u64;
     Limit { states: Some((WORK / atoms.saturating_pow(3)).max(1)), time: None }
-}
-
-/// Graph edit distances, with unit costs, of the first candidates from the true molecules.
-///
-/// Of tied candidates, the first one in the set is the prediction.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct MoleculeScores {
-    /// Mean edit distance of the graphs whose nodes are labelled by element.
-    pub ged: f64,
-    /// Its standard error over the queries; 0 for one query.
-    pub ged_se: f64,
-    /// Mean edit distance of the graphs whose edges are labelled by bond order too.
-    pub ged_bonds: f64,
-    /// Its standard error over the queries; 0 for one query.
-    pub ged_bonds_se: f64,
-    /// Share of predictions at distance 0, bonds compared: the same graph.
-    pub exact: f64,
-    /// Distances of either kind that the search did not prove; their upper bound counts.
-    pub unproven: usize,
-}
-
-impl MoleculeScores {
-    /// The metrics of pairs of a true and a predicted molecule.
-    ///
-    /// # Errors
-    /// [`dsokr_decode::Error::TooFew`] for no pairs.
-    pub fn of(pairs: &[(&Graph, &Graph)]) -> Result<Self, Error> {
-        Self::of_distances(&Distances::of(pairs))
-    }
-
-    pub(crate) fn of_distances(Distances { bare, bonds }: &Distances) -> Result<Self, Error> {
-        if bonds.is_empty() {
-            let found = "no queries".into();
-            return Err(dsokr_decode::Error::TooFew { found, least: 1 }.into());
-        }
-        let ((ged, ged_se), (ged_bonds, ged_bonds_se)) = (mean(bare), mean(bonds));
-        let same = bonds.iter().filter(|found| found.upper == 0).count();
-        Ok(Self {
-            ged,
-            ged_se,
-            ged_bonds,
-            ged_bonds_se,
-            exact: same as f64 / bonds.len() as f64,
-            unproven: bare.iter().chain(bonds).filter(|found| found.exact().is_none()).count(),
-        })
-    }
-}
-
-/// The edit distances of pairs of graphs.
-pub(crate) struct Distances {
-    /// With nodes labelled by element alone.
-    bare: Vec<EditDistance>,
-    /// With bonds compared too.
-    bonds: Vec<EditDistance>,
-}
-
-impl Distances {
-    pub fn of(pairs: &[(&Graph, &Graph)]) -> Self {
-        let both = pairs.par_iter().with_max_len(1).map(|&(a, b)| {
-            let (bare_a, bare_b) =
-                (a.clone().without_edge_labels(), b.clone().without_edge_labels());
-            let limit = limit(a, b);
-            (edit_distance(&bare_a, &bare_b, &limit), edit_distance(a, b, &limit))
-        });
-        let (bare, bonds) = both.unzip();
-        Self { bare, bonds }
-    }
-
-    /// Their upper bounds, which count: of either kind, one for each pair.
-    pub fn upper(&self) -> [Vec<f64>; 2] {
-        [&self.bare, &self.bonds]
-            .map(|found| found.iter().map(|found| found.upper as f64).collect())
-    }
-}
-
-/// Mean upper bound and its standard error.
-fn mean(found: &[EditDistance]) -> (f64, f64) {
-    let n = found.len() as f64;
-    let mean = found.iter().map(|found| found.upper as f64).sum::<f64>() / n;
-    let squares: f64 = found.iter().map(|found| (found.upper as f64 - mean).powi(2)).sum();
-    (mean, (squares / (n - 1.0).max(1.0) / n).sqrt())
 }
 
 /// The queries that are drawn, unless another number is asked for.

@@ -3,16 +3,17 @@
 use std::fmt;
 use std::ops::Deref;
 
+use dsokr_data::Truth;
 use dsokr_decode::{Candidates, Metrics, MultiLabelMetrics, Rank};
+use dsokr_machines::{coverage, crossing_loss, pinball_loss};
+use dsokr_molecule::ged::{EditDistance, edit_distance};
 use dsokr_molecule::graph::Graph;
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::labels::label_rows;
-use crate::molecules::{Distances, MoleculeScores};
-use crate::quantiles::QuantileScores;
-use crate::rankings::RankingScores;
-use dsokr_data::Truth;
+use crate::molecules::limit;
 
 /// The metrics of a split: ranks, and for some kinds of outputs the distance between predicted and
 /// true outputs.
@@ -61,21 +62,19 @@ impl OutputScores {
         truth: &Truth,
         predicted: &Truth,
     ) -> Result<(Self, QueryValues), Error> {
-        let graphs = |pairs: &[(&Graph, &Graph)]| {
-            let distances = Distances::of(pairs);
-            let scores = Self::Molecules(MoleculeScores::of_distances(&distances)?);
-            let [distances, bond_distances] = distances.upper().map(Some);
-            Ok((scores, QueryValues { distances, bond_distances, ..QueryValues::default() }))
+        let graphs = |pairs: Vec<(&Graph, &Graph)>| {
+            let (scores, distances) = MoleculeScores::with_queries(&pairs)?;
+            let [distances, bond_distances] = distances.map(Some);
+            let queries = QueryValues { distances, bond_distances, ..QueryValues::default() };
+            Ok((Self::Molecules(scores), queries))
         };
         let none = QueryValues::default();
         match (truth, predicted) {
             (Truth::Molecules(truth), Truth::Molecules(predicted)) => {
-                let pairs = truth.iter().zip(predicted).map(|(a, b)| (&a.graph, &b.graph));
-                graphs(&pairs.collect::<Vec<_>>())
+                graphs(truth.iter().zip(predicted).map(|(a, b)| (&a.graph, &b.graph)).collect())
             }
             (Truth::Graphs(truth), Truth::Graphs(predicted)) => {
-                let pairs = truth.iter().zip(predicted).map(|(a, b)| (&a.graph, &b.graph));
-                graphs(&pairs.collect::<Vec<_>>())
+                graphs(truth.iter().zip(predicted).map(|(a, b)| (&a.graph, &b.graph)).collect())
             }
             (Truth::Labels(truth), Truth::Labels(predicted)) => {
                 let [truth, predicted] = label_rows(truth, predicted)?;
@@ -87,6 +86,188 @@ impl OutputScores {
             _ => Err(Error::value("outputs", "outputs of two kinds", "one kind")),
         }
     }
+}
+
+/// Graph edit distances, with unit costs, of the first candidates from the true molecules.
+///
+/// Of tied candidates, the first one in the set is the prediction.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MoleculeScores {
+    /// Mean edit distance of the graphs whose nodes are labelled by element.
+    pub ged: f64,
+    /// Its standard error over the queries; 0 for one query.
+    pub ged_se: f64,
+    /// Mean edit distance of the graphs whose edges are labelled by bond order too.
+    pub ged_bonds: f64,
+    /// Its standard error over the queries; 0 for one query.
+    pub ged_bonds_se: f64,
+    /// Share of predictions at distance 0, bonds compared: the same graph.
+    pub exact: f64,
+    /// Distances of either kind that the search did not prove; their upper bound counts.
+    pub unproven: usize,
+}
+
+impl MoleculeScores {
+    /// The metrics of pairs of a true and a predicted molecule, with both distances of each pair.
+    fn with_queries(pairs: &[(&Graph, &Graph)]) -> Result<(Self, [Vec<f64>; 2]), Error> {
+        check_queries(pairs)?;
+        let both = pairs.par_iter().with_max_len(1).map(|&(a, b)| {
+            let limit = limit(a, b);
+            let [bare_a, bare_b] = [a, b].map(|graph| graph.clone().without_edge_labels());
+            (edit_distance(&bare_a, &bare_b, &limit), edit_distance(a, b, &limit))
+        });
+        let (bare, bonds): (Vec<EditDistance>, Vec<EditDistance>) = both.unzip();
+        let unproven = bare.iter().chain(&bonds).filter(|found| found.exact().is_none()).count();
+        let upper = |all: Vec<EditDistance>| all.iter().map(|found| found.upper as f64).collect();
+        let distances: [Vec<f64>; 2] = [bare, bonds].map(upper);
+        let [(ged, ged_se), (ged_bonds, ged_bonds_se)] = distances.each_ref().map(mean);
+        let same = distances[1].iter().filter(|&&distance| distance == 0.0).count();
+        let exact = same as f64 / pairs.len() as f64;
+        Ok((Self { ged, ged_se, ged_bonds, ged_bonds_se, exact, unproven }, distances))
+    }
+}
+
+/// Mean and its standard error.
+fn mean(values: &Vec<f64>) -> (f64, f64) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (mean, (squares / (n - 1.0).max(1.0) / n).sqrt())
+}
+
+fn check_queries<T>(queries: &[T]) -> Result<(), Error> {
+    let found = "no queries".into();
+    match queries.is_empty() {
+        true => Err(dsokr_decode::Error::TooFew { found, least: 1 }.into()),
+        false => Ok(()),
+    }
+}
+
+/// How well predicted rankings agree with the true ones.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RankingScores {
+    /// Mean of Kendall's τ, from −1 to 1: of the pairs of items, the share in the same order less the
+    /// share in the opposite order. Where ranks tie it is τ-b, and 0 where all of a ranking's do.
+    pub kendall_tau: f64,
+    /// Share of rankings that are predicted with every pair in the true order.
+    pub exact: f64,
+}
+
+impl RankingScores {
+    /// Of true and predicted rankings, one with one; a ranking is the rank of each item.
+    ///
+    /// # Errors
+    /// [`dsokr_decode::Error::TooFew`] for no rankings; [`Error::Value`] for a predicted ranking of
+    /// another number of items than the true one.
+    pub fn of(truth: &[Vec<u32>], predicted: &[Vec<u32>]) -> Result<Self, Error> {
+        check_queries(truth)?;
+        let (mut tau, mut exact) = (0.0, 0);
+        for (truth, predicted) in truth.iter().zip(predicted) {
+            let (own, same) = Self::agreement(truth, predicted)?;
+            tau += own;
+            exact += usize::from(same);
+        }
+        let count = truth.len() as f64;
+        Ok(Self { kendall_tau: tau / count, exact: exact as f64 / count })
+    }
+
+    /// Kendall's τ of a predicted ranking, and whether every pair is in the true order.
+    pub(crate) fn agreement(truth: &[u32], predicted: &[u32]) -> Result<(f64, bool), Error> {
+        if truth.len() != predicted.len() {
+            let found = format!("a true ranking of {} items", truth.len());
+            let allowed = format!("{}, as predicted rankings have", predicted.len());
+            return Err(Error::value("outputs", found, allowed));
+        }
+        let order = |ranks: &[u32], i: usize, j: usize| ranks[i].cmp(&ranks[j]) as i64;
+        let pairs = (0..truth.len()).flat_map(|i| (i + 1..truth.len()).map(move |j| (i, j)));
+        let (mut product, mut ours, mut theirs, mut same) = (0, 0, 0, true);
+        for (i, j) in pairs {
+            let (a, b) = (order(truth, i, j), order(predicted, i, j));
+            (product, ours, theirs) = (product + a * b, ours + a * a, theirs + b * b);
+            same &= a == b;
+        }
+        let tau = match ours * theirs {
+            0 => 0.0,
+            squared => product as f64 / (squared as f64).sqrt(),
+        };
+        Ok((tau, same))
+    }
+}
+
+/// Metrics of predicted quantiles.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct QuantileScores {
+    /// Mean pinball loss, summed over the levels (thesis, section 2.5.3).
+    pub pinball: f64,
+    /// Mean of how far quantiles lie below those of the level before, summed; 0 where none cross
+    /// (Sangnier et al. 2016).
+    pub crossing: f64,
+    /// The share of numbers at most equal to their quantile, for each level.
+    pub coverage: Vec<Coverage>,
+}
+
+/// The share of numbers at most equal to their quantile.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Coverage {
+    /// The level τ.
+    pub level: f64,
+    /// The share of the numbers, τ for calibrated quantiles.
+    pub share: f64,
+}
+
+/// The losses of each query: pinball and crossing.
+pub(crate) type QueryLosses = [Vec<f64>; 2];
+
+impl QuantileScores {
+    /// The metrics of predictions z `[queries × levels]` for the numbers of the gold candidates, and
+    /// the losses of each query, pinball and crossing; none if a query has no gold.
+    pub(crate) fn of(
+        levels: &[f64],
+        z: &[f32],
+        gold: &[Option<u32>],
+        candidates: &Candidates,
+    ) -> Result<Option<(Self, QueryLosses)>, Error> {
+        let Some(classes) = gold.iter().copied().collect::<Option<Vec<u32>>>() else {
+            return Ok(None);
+        };
+        let observed = |class| number(levels, candidates, class).map(f64::from);
+        let numbers = classes.into_iter().map(observed).collect::<Result<Vec<f64>, Error>>()?;
+        let shares = coverage(levels, z, &numbers)?;
+        let coverage = levels.iter().zip(shares).map(|(&level, share)| Coverage { level, share });
+        let scores = Self {
+            pinball: pinball_loss(levels, z, &numbers)?,
+            crossing: crossing_loss(levels.len(), z)?,
+            coverage: coverage.collect(),
+        };
+        let rows = || z.chunks_exact(levels.len());
+        let pinball =
+            rows().zip(&numbers).map(|(row, &number)| pinball_loss(levels, row, &[number]));
+        let crossing = rows().map(|row| crossing_loss(levels.len(), row));
+        let losses = [pinball.collect::<Result<_, _>>()?, crossing.collect::<Result<_, _>>()?];
+        Ok(Some((scores, losses)))
+    }
+}
+
+/// Numbers as candidates for quantiles: each at its value along the median, with the constant
+/// `−y²/2`, so that the nearest to the median comes first.
+pub(crate) fn median_candidates(levels: &[f64], numbers: &[f32]) -> (Vec<f32>, Vec<f32>) {
+    let (width, at) = (levels.len(), median(levels));
+    let mut coordinates = vec![0.0; width * numbers.len()];
+    for (row, &number) in coordinates.chunks_exact_mut(width).zip(numbers) {
+        row[at] = number;
+    }
+    (coordinates, numbers.iter().map(|number| -0.5 * number * number).collect())
+}
+
+/// The number of the candidates of a class.
+pub(crate) fn number(levels: &[f64], candidates: &Candidates, class: u32) -> Result<f32, Error> {
+    Ok(candidates.point(class as usize)?[median(levels)])
+}
+
+/// The place of the level nearest to one half.
+fn median(levels: &[f64]) -> usize {
+    let from = |at: &usize| (levels[*at] - 0.5).abs();
+    (0..levels.len()).min_by(|a, b| from(a).total_cmp(&from(b))).unwrap_or(0)
 }
 
 impl From<Metrics> for Scores {

@@ -1,6 +1,6 @@
 //! Advice on an ensemble: of its members together, and of the whole.
 
-use super::fit::{below_chance, comparable};
+use super::{below_chance, comparable};
 use crate::Scores;
 use crate::config::Checked;
 use crate::run_dir::Report;

@@ -1,39 +1,37 @@
 //! Advice after a training: what the data, the metrics and the log say about the configuration.
 
-mod data;
 mod ensemble;
-mod fit;
-mod sketch;
 
-use dsokr_data::Dataset;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use dsokr_basis::features::Block;
+use dsokr_data::config::OutputFeatures;
+use dsokr_data::{DataRoot, Dataset, Split};
 use dsokr_train::LogLine;
 
 use crate::config::Checked;
+use crate::evaluator::Evaluator;
+use crate::metric::{Metric, Needs};
 use crate::run_dir::Report;
+use crate::sketch::Study;
+use crate::table::places;
 use crate::{Choice, Error, Scores};
 
 pub(crate) use ensemble::{Member, of_ensemble};
-pub(crate) use sketch::larger_sketch;
 
 /// What advice is given on.
 pub(crate) struct Evidence<'a> {
     pub config: &'a Checked,
+    pub root: &'a DataRoot,
     pub dataset: &'a Dataset,
     pub report: &'a Report,
     /// The values that the fit chose from lists.
     pub choices: &'a [Choice],
     /// The evaluations of a training by steps.
     pub log: &'a [LogLine<Scores>],
-    /// Finds the predicted and the true output of each query of the report.
-    pub predictions: &'a dyn Fn() -> Result<Vec<(String, String)>, Error>,
-    /// Finds the sketch size at which perfect h is good enough.
-    pub larger_sketch: &'a dyn Fn() -> Result<Option<LargerSketch>, Error>,
-}
-
-/// A larger sketch, and perfect h of it.
-pub(crate) struct LargerSketch {
-    pub size: usize,
-    pub perfect_h: f64,
+    pub evaluator: &'a Evaluator<'a>,
+    /// The coordinates of the report's queries.
+    pub z: &'a [f32],
 }
 
 /// A line of advice; none if it does not apply.
@@ -41,17 +39,283 @@ type Rule = fn(&Evidence) -> Result<Option<String>, Error>;
 
 /// All rules, in the order of their lines.
 const RULES: [Rule; 8] = [
-    fit::one_output_or_worse_than_chance,
-    fit::low_ceiling,
-    fit::edge_of_grid,
-    fit::still_learning,
-    data::shared_between_splits,
-    data::empty_texts,
-    data::packed_bits,
-    data::duplicate_candidates,
+    one_output_or_worse_than_chance,
+    low_ceiling,
+    edge_of_grid,
+    still_learning,
+    shared_between_splits,
+    empty_texts,
+    packed_bits,
+    duplicate_candidates,
 ];
 
 /// The advice that applies, a line each.
 pub(crate) fn advice(evidence: &Evidence) -> Result<Vec<String>, Error> {
     RULES.iter().filter_map(|rule| rule(evidence).transpose()).collect()
+}
+
+/// Perfect h below this share of the best possible metric is low.
+const LOW: f64 = 0.9;
+
+/// The loss still falls if it falls by this share between the last two evaluations.
+const FALLS: f64 = 0.02;
+
+/// The metric that chooses, if it is known of both; else the first one that is.
+fn comparable(a: &Scores, b: &Scores, metric: Metric) -> Option<(Metric, f64, f64)> {
+    let known = |metric: Metric| Some((metric, metric.known(a)?, metric.known(b)?));
+    known(metric).or_else(|| Metric::all().find_map(known))
+}
+
+/// That most predictions are one output, else that they are worse than chance. Predicted label sets are always
+/// compared; other outputs only where the model is worse than chance, for it takes another pass over the candidates.
+fn one_output_or_worse_than_chance(evidence: &Evidence) -> Result<Option<String>, Error> {
+    let below = below_chance("the model", evidence.config, evidence.report);
+    let features = &evidence.config.output.features;
+    if features.are_numbers() || (below.is_none() && !features.are_labels()) {
+        return Ok(below);
+    }
+    let split = evidence.report.split.to_string();
+    Ok(one_output(&split, &evidence.evaluator.predictions(evidence.z)?).or(below))
+}
+
+/// Whether most predictions are one output, and most of these are wrong.
+fn one_output(split: &str, predictions: &[(String, String)]) -> Option<String> {
+    let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    for (predicted, truth) in predictions {
+        let (count, right) = counts.entry(predicted).or_default();
+        *count += 1;
+        *right += usize::from(predicted == truth);
+    }
+    let (output, (count, right)) = counts.into_iter().max_by_key(|(_, (count, _))| *count)?;
+    let all = predictions.len();
+    let name = if output.is_empty() { "the empty set" } else { output };
+    let line = || {
+        format!(
+            "{count} of {all} {split} predictions are one output, {name}, and right for {right} of them: try a \
+             smaller λ or more epochs, and under a kernel that is not normalised decoding.normalise = true"
+        )
+    };
+    (2 * count > all && 2 * right < count && all > 1).then(line)
+}
+
+fn below_chance(subject: &str, config: &Checked, report: &Report) -> Option<String> {
+    let (metric, model, chance) =
+        comparable(&report.metrics, &report.chance, config.evaluation.metric)?;
+    let worse = if metric.larger_is_better() { model < chance } else { model > chance };
+    let places = places(model.min(chance));
+    let line = || {
+        format!(
+            "{subject} is worse than chance ({metric} {model:.places$}, chance {chance:.places$}): \
+             check that the ids of pairs name the right outputs, and the learning rate or λ"
+        )
+    };
+    worse.then(line)
+}
+
+fn low_ceiling(evidence: &Evidence) -> Result<Option<String>, Error> {
+    let Some(perfect) = &evidence.report.perfect_h else { return Ok(None) };
+    // shares, of which 1 is the best
+    let share = |metric: &Metric| match metric.needs() {
+        Needs::Ranks | Needs::Labels | Needs::Rankings => metric.larger_is_better(),
+        Needs::FiniteRanks
+        | Needs::Graphs
+        | Needs::GraphsOrRankings
+        | Needs::FeatureSpace
+        | Needs::Quantiles => false,
+    };
+    let chosen = std::iter::once(evidence.config.evaluation.metric).chain(Metric::all());
+    let known = |metric: Metric| Some((metric, metric.known(perfect)?));
+    let Some((metric, value)) = chosen.filter(share).find_map(known) else { return Ok(None) };
+    if value >= LOW {
+        return Ok(None);
+    }
+    let size = evidence.config.sketch.size;
+    let found = format!("perfect h has {metric} {value:.4} only, with sketch.size = {size}");
+    let compared = metric == evidence.config.evaluation.metric;
+    let larger = if compared { larger_sketch(evidence)? } else { None };
+    let line = match larger {
+        Some((larger, perfect_h)) => {
+            format!("{found}: a sketch of size {larger} reaches {perfect_h:.4} on validation")
+        }
+        None if size >= evidence.dataset.train.ids.len() => {
+            format!("{found}, as large as the training data: try another kernel or other features")
+        }
+        None => format!(
+            "{found}: compare sizes and powers by `dsokr sketch`, or try another kernel or other features"
+        ),
+    };
+    Ok(Some(line))
+}
+
+fn edge_of_grid(evidence: &Evidence) -> Result<Option<String>, Error> {
+    let lines = evidence.choices.iter().filter_map(|choice| {
+        let (end, beyond) = choice.edge()?;
+        let (key, chosen, count) = (&choice.key, choice.chosen, choice.tried.len());
+        Some(format!(
+            "{key} = {chosen} is the {end} of the {count} values tried: try {beyond} ones"
+        ))
+    });
+    let lines: Vec<String> = lines.collect();
+    Ok((!lines.is_empty()).then(|| lines.join("; ")))
+}
+
+fn still_learning(evidence: &Evidence) -> Result<Option<String>, Error> {
+    let [.., before, last] = evidence.log else { return Ok(None) };
+    let epochs = evidence.config.training.epochs;
+    let falls = last.loss < (1.0 - FALLS) * before.loss;
+    let whole = last.epoch == epochs as u64;
+    let line = || {
+        format!(
+            "the loss still falls at the last epoch (from {:.4} to {:.4}), and the model is the best there: \
+             raise training.epochs above {epochs}",
+            before.loss, last.loss
+        )
+    };
+    Ok((falls && whole && last.best).then(line))
+}
+
+/// Sizes that are tried, as multiples of the configuration's.
+const MULTIPLES: [usize; 3] = [1, 2, 4];
+
+/// The most kernel values of outputs with anchors that are worth a line of advice: some seconds.
+const MOST: usize = 50_000_000;
+
+/// The size that [`Study::curve`] recommends among 1, 2 and 4 times the configuration's, if it is a
+/// larger one, and perfect h of it. None where the study takes long: it also fits kernel machines, and large sets of
+/// outputs have many kernel values.
+fn larger_sketch(evidence: &Evidence) -> Result<Option<(usize, f64)>, Error> {
+    let Evidence { config, root, dataset, .. } = *evidence;
+    let (size, pairs) = (config.sketch.size, dataset.train.ids.len());
+    let rows = pairs + dataset.outputs.candidates.len();
+    let small = |&size: &usize| size <= pairs && size.saturating_mul(rows) <= MOST;
+    let sizes: Vec<usize> =
+        MULTIPLES.iter().map(|multiple| size.saturating_mul(*multiple)).filter(small).collect();
+    let several = !config.output.kernels.is_empty();
+    if sizes.len() < 2 || config.encoder.abilities().closed_form || config.sketch.full || several {
+        return Ok(None);
+    }
+    let study = Study::load(config, root)?;
+    let curve = study.curve(&config.sketch.method, config.output.power, &sizes, 1, |_| {})?;
+    let larger = curve.best().filter(|point| point.size > size);
+    Ok(larger.map(|point| (point.size, point.perfect.mean)))
+}
+
+/// Ids that a line names.
+const NAMED: usize = 5;
+
+/// Rows of a feature file that are looked at.
+const LOOKED_AT: usize = 1_000;
+
+/// The splits with their names, training first.
+fn splits<'a>(evidence: &Evidence<'a>) -> Vec<(&'static str, &'a Split)> {
+    let dataset = evidence.dataset;
+    let test = dataset.test.as_ref().map(|test| ("test", test));
+    [("training", &dataset.train), ("validation", &dataset.validation)]
+        .into_iter()
+        .chain(test)
+        .collect()
+}
+
+fn texts(split: &Split) -> &[String] {
+    split.inputs.texts().unwrap_or_default()
+}
+
+/// The first ids, and how many more there are.
+fn named(ids: &[&str]) -> String {
+    let more = match ids.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    ids[..ids.len().min(NAMED)].join(", ") + &more
+}
+
+/// Pairs, else texts, else outputs of the held-out splits that are training ones too.
+fn shared_between_splits(evidence: &Evidence) -> Result<Option<String>, Error> {
+    let splits = splits(evidence);
+    let Some(((_, train), held_out)) = splits.split_first() else { return Ok(None) };
+    let pairs: HashSet<(&str, &str)> = pairs(train).collect();
+    let known_texts: HashSet<&str> = texts(train).iter().map(String::as_str).collect();
+    let outputs: HashSet<&str> = train.ids.iter().map(String::as_str).collect();
+    // label sets, rankings and numbers are few, and occur again by nature
+    let repeated = matches!(
+        evidence.config.output.features,
+        OutputFeatures::Labels(_) | OutputFeatures::Rankings(_) | OutputFeatures::Numbers(_)
+    );
+    let mut lines = Vec::new();
+    for (name, split) in held_out {
+        let texts = texts(split);
+        let of = |shared: &dyn Fn(usize) -> bool| -> Vec<&str> {
+            let shared = (0..split.ids.len()).filter(|&row| shared(row));
+            shared.map(|row| split.ids[row].as_str()).collect()
+        };
+        let text = |row: usize| texts.get(row).map(String::as_str);
+        let own = |row: usize| Some((split.ids[row].as_str(), text(row)?));
+        let kinds: [(&str, Vec<&str>); 3] = [
+            ("pairs", of(&|row| own(row).is_some_and(|pair| pairs.contains(&pair)))),
+            ("texts", of(&|row| text(row).is_some_and(|text| known_texts.contains(text)))),
+            ("outputs", of(&|row| !repeated && outputs.contains(split.ids[row].as_str()))),
+        ];
+        if let Some((kind, ids)) = kinds.into_iter().find(|(_, ids)| !ids.is_empty()) {
+            let (count, all, ids) = (ids.len(), split.ids.len(), named(&ids));
+            lines.push(format!("{count} of {all} {name} {kind} are training {kind} too ({ids})"));
+        }
+    }
+    let warning = ": the metrics say less about new ones";
+    Ok((!lines.is_empty()).then(|| lines.join("; ") + warning))
+}
+
+fn pairs(split: &Split) -> impl Iterator<Item = (&str, &str)> {
+    split.ids.iter().map(String::as_str).zip(texts(split).iter().map(String::as_str))
+}
+
+fn empty_texts(evidence: &Evidence) -> Result<Option<String>, Error> {
+    let lines = splits(evidence).into_iter().filter_map(|(name, split)| {
+        let empty = split.ids.iter().zip(texts(split)).filter(|(_, text)| text.trim().is_empty());
+        let ids: Vec<&str> = empty.map(|(id, _)| id.as_str()).collect();
+        let count = ids.len();
+        (count > 0).then(|| format!("{count} {name} texts are empty ({})", named(&ids)))
+    });
+    let lines: Vec<String> = lines.collect();
+    Ok((!lines.is_empty()).then(|| lines.join("; ") + ": they carry no information"))
+}
+
+fn packed_bits(evidence: &Evidence) -> Result<Option<String>, Error> {
+    let OutputFeatures::File(file) = &evidence.config.output.features else { return Ok(None) };
+    let rows = evidence.dataset.outputs.rows.as_ref();
+    if file.packed {
+        return Ok(None);
+    }
+    let Block::Dense(block) = rows.block(0..rows.len().min(LOOKED_AT))? else { return Ok(None) };
+    let bytes = block.values().iter().all(|&v| v.fract() == 0.0 && (0.0..=255.0).contains(&v));
+    // counts and truth values are small
+    let high = block.values().iter().any(|&v| v >= 128.0);
+    let line = || {
+        format!(
+            "all values of {} are whole numbers from 0 to 255: if they are packed bits, set \
+             output.features.packed = true",
+            file.file
+        )
+    };
+    Ok((bytes && high).then(line))
+}
+
+/// Candidates that differ in their labels, but are the same point. Equal numbers are, whatever their labels.
+fn duplicate_candidates(evidence: &Evidence) -> Result<Option<String>, Error> {
+    if matches!(evidence.config.output.features, OutputFeatures::Numbers(_)) {
+        return Ok(None);
+    }
+    let outputs = &evidence.dataset.outputs;
+    let scores = &evidence.report.metrics;
+    let shown = outputs.candidates.iter().map(|&at| outputs.labels[at].as_str());
+    let labels: BTreeSet<&str> = shown.filter(|label| !label.is_empty()).collect();
+    let different = if labels.is_empty() { scores.candidates } else { labels.len() };
+    let points = scores.candidates - scores.duplicate_candidates;
+    let lost = different.saturating_sub(points);
+    let line = || {
+        format!(
+            "{lost} of {different} different candidates are the same point as another one under this kernel, \
+             and tie with it: use features that tell them apart"
+        )
+    };
+    Ok((2 * lost > different).then(line))
 }

@@ -10,16 +10,16 @@ use dsokr_machines::LastSystem;
 use rayon::ThreadPoolBuilder;
 use tracing::info;
 
-use super::resume::{Resumed, are_settings};
-use super::{Request, Trained, place, run_as};
+use super::resume::{Resumed, are_settings, place};
+use super::{Request, Trained, run_as};
 use crate::Error;
 use crate::advice::{Member, of_ensemble};
 use crate::config::{Checked, EnsembleConfig, HeldOutWeights};
 use crate::evaluation::chance;
 use crate::metric::{RESAMPLES, intervals};
 use crate::run::EnsembleRun;
-use crate::run_dir::candidates::settle_members;
-use crate::run_dir::{Folder, MEMBERS, Report};
+use crate::run_dir::candidates::settle;
+use crate::run_dir::{Folder, MEMBERS, Report, inner};
 use dsokr_data::SplitName;
 use dsokr_train::{Event, Observer};
 
@@ -33,7 +33,7 @@ pub(super) fn run(
     let trained = Mutex::new(Vec::with_capacity(members.len()));
     let _lock = if request.resume && path.exists() {
         let resumed = Resumed::lock(&path, request.config)?;
-        settle_members(&path, request.config)?;
+        settle(&path, &inner(&path, request.config)?)?;
         resumed.record(&path, request.config, None)?;
         resumed.lock
     } else {
@@ -154,19 +154,21 @@ fn evaluate(request: &Request, settings: &EnsembleConfig, path: &Path) -> Result
     };
     let name = request.config.evaluation.split;
     let asked = ask(&run, name)?;
-    let weights = match (settings.fit_weights, settings.weights) {
-        (false, None) => None,
-        (_, Some(HeldOutWeights::HeldOut)) => Some(run.weigh_held_out(path, settings)?.weights),
-        (true, None) => Some(match name {
-            SplitName::Validation => run.fit_weights(&asked)?.weights,
+    match (settings.fit_weights, settings.weights) {
+        (false, None) => {}
+        (_, Some(HeldOutWeights::HeldOut)) => run.weigh_held_out(path, settings)?,
+        (true, None) => match name {
+            SplitName::Validation => run.fit_weights(&asked)?,
             SplitName::Test => {
                 let validation = ask(&run, SplitName::Validation)?;
-                run.fit_weights(&validation)?.weights
+                run.fit_weights(&validation)?;
             }
-        }),
-    };
-    for (name, weight) in run.names().iter().zip(weights.iter().flatten()) {
-        info!("weight {weight:.3} of {name}");
+        },
+    }
+    if settings.fit_weights || settings.weights.is_some() {
+        for (name, weight) in run.names().iter().zip(run.rule.weights().into_iter().flatten()) {
+            info!("weight {weight:.3} of {name}");
+        }
     }
     run.save_rule(path)?;
     let (found, _) = run.evaluate(&asked)?;

@@ -1,9 +1,8 @@
-//! Resumed runs: what may change in them, and what must be the same.
+//! Where a run lies, and resumed runs: what may change in them, and what must be the same.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use dsokr_basis::store::{self, Tensor};
+use dsokr_basis::store::Tensor;
 use dsokr_data::{Dataset, Inputs};
 use dsokr_decode::Candidates;
 use dsokr_train::Checkpoint;
@@ -12,7 +11,7 @@ use tracing::info;
 
 use crate::Error;
 use crate::config::Checked;
-use crate::run_dir::{CHECKPOINT, Folder, RunLock};
+use crate::run_dir::{CHECKPOINT, Folder, RunLock, fingerprint_of};
 
 /// Settings of the optimisation that a resumed training may change, each named by an override: they do
 /// not change what the run is.
@@ -89,6 +88,23 @@ impl Resumed {
         }
         Folder::change(path, config, &lines)
     }
+}
+
+/// The run directory: `--out`, else `runs/<name>`, else the first free one of `runs/<name>-2`,
+/// `-3`, …; to resume, the last one that exists.
+pub(super) fn place(name: &str, out: Option<&Path>, resume: bool) -> Result<PathBuf, Error> {
+    if let Some(out) = out {
+        return match out.exists() && !resume {
+            true => Err(Error::RunExists { path: out.into() }),
+            false => Ok(out.into()),
+        };
+    }
+    let numbered = |i: usize| match i {
+        1 => PathBuf::from("runs").join(name),
+        _ => PathBuf::from("runs").join(format!("{name}-{i}")),
+    };
+    let free = (1..).find(|&i| !numbered(i).exists()).unwrap_or(1);
+    Ok(numbered(if resume { (free - 1).max(1) } else { free }))
 }
 
 /// The changes of the configuration of the run at `path`, which is resumed.
@@ -196,5 +212,5 @@ pub(super) fn fingerprint(
         }
     }
     tensors.extend(lexicon.map(|text| Tensor::u8("lexicon", &[text.len()], text.as_bytes())));
-    Ok(store::Contents::new("data", 1, &BTreeMap::new(), &tensors).checksum())
+    Ok(fingerprint_of("data", &tensors))
 }

@@ -14,9 +14,8 @@ use dsokr_nn::pretrained::is_exported;
 
 use super::{OutputFolder, Run};
 use crate::Error;
-use crate::scaling::standardise;
 use crate::table::tsv_line;
-use crate::targets::OutputSpace;
+use crate::targets::{OutputSpace, standardise};
 
 const POINTS: &str = "candidates.npy";
 const VECTORS: &str = "candidates-l2.npy";
@@ -54,12 +53,8 @@ impl Run {
     /// A run whose encoder was not read from a pretrained folder; [`Error::Value`] for a folder in a run directory,
     /// and for one that holds anything but an earlier export; errors of the file system.
     pub fn export(&self, folder: &Path) -> Result<(), Error> {
-        let output = output(folder);
-        output.check(folder)?;
-        output.write(folder, |here| {
-            self.predictor.export(here, self.config.decoding.unit_length())?;
-            self.write_candidates(here)
-        })
+        let unit_length = self.config.decoding.unit_length();
+        self.write_export(folder, |here| self.predictor.export(here, unit_length))
     }
 
     /// Writes the candidates of a run of any encoder for programs that search by Euclidean distance: the files of
@@ -72,11 +67,31 @@ impl Run {
     /// # Errors
     /// As [`export`](Self::export) of the folder.
     pub fn export_candidates(&self, folder: &Path) -> Result<(), Error> {
+        self.write_export(folder, |here| self.write_vectors(here))
+    }
+
+    /// Writes the files of candidates and what `more` writes into a folder.
+    fn write_export(
+        &self,
+        folder: &Path,
+        more: impl FnOnce(&Path) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         let output = output(folder);
         output.check(folder)?;
         output.write(folder, |here| {
-            self.write_candidates(here)?;
-            self.write_vectors(here)
+            more(here)?;
+            let known = &self.candidates;
+            let point = |candidate| Ok(self.point(candidate)?.into_owned());
+            self.write_rows(&here.join(POINTS), known.dim(), point)?;
+            let constant = |candidate| known.constants()[known.class_of(candidate) as usize];
+            let constants: Vec<f32> = (0..known.len()).map(constant).collect();
+            write_vector(&here.join(CONSTANTS), &constants)?;
+            Ok(write_atomically(&here.join(TABLE), |file| {
+                writeln!(file, "id\tlabel")?;
+                (0..known.len()).try_for_each(|candidate| {
+                    write!(file, "{}", tsv_line(&[known.id(candidate), known.label(candidate)]))
+                })
+            })?)
         })
     }
 
@@ -90,34 +105,23 @@ impl Run {
         let sums = known.constants().iter().enumerate().map(sum);
         let sums = sums.collect::<Result<Vec<f64>, Error>>()?;
         let most = sums.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let vector = |candidate| {
-            let row = known.class_of(candidate) as usize;
-            let mut vector = known.point(row)?.into_owned();
-            vector.push((most - sums[row]).sqrt() as f32);
-            Ok::<_, Error>(vector)
-        };
-        let mut candidates = 0..known.len();
-        write_matrix(&folder.join(VECTORS), (known.len(), p + 1), || {
-            candidates.next().map(vector).transpose()
+        self.write_rows(&folder.join(VECTORS), p + 1, |candidate| {
+            let mut vector = self.point(candidate)?.into_owned();
+            vector.push((most - sums[known.class_of(candidate) as usize]).sqrt() as f32);
+            Ok(vector)
         })
     }
 
-    fn write_candidates(&self, folder: &Path) -> Result<(), Error> {
-        let (known, p) = (&self.candidates, self.candidates.dim());
-        let row = |candidate: usize| known.class_of(candidate) as usize;
-        let mut candidates = 0..known.len();
-        write_matrix(&folder.join(POINTS), (known.len(), p), || {
-            let coordinates = |candidate| Ok::<_, Error>(known.point(row(candidate))?.into_owned());
-            candidates.next().map(coordinates).transpose()
-        })?;
-        let constants = (0..known.len()).map(|candidate| known.constants()[row(candidate)]);
-        write_vector(&folder.join(CONSTANTS), &constants.collect::<Vec<f32>>())?;
-        Ok(write_atomically(&folder.join(TABLE), |file| {
-            writeln!(file, "id\tlabel")?;
-            (0..known.len()).try_for_each(|candidate| {
-                write!(file, "{}", tsv_line(&[known.id(candidate), known.label(candidate)]))
-            })
-        })?)
+    /// Writes a row of this width for each candidate.
+    fn write_rows(
+        &self,
+        file: &Path,
+        width: usize,
+        row: impl Fn(usize) -> Result<Vec<f32>, Error>,
+    ) -> Result<(), Error> {
+        let mut candidates = 0..self.candidates.len();
+        let size = (candidates.len(), width);
+        write_matrix(file, size, || candidates.next().map(&row).transpose())
     }
 }
 
@@ -192,19 +196,13 @@ impl Run {
         let known: Option<Vec<usize>> =
             compared.iter().map(|&c| index.get(self.candidates.id(c)).copied()).collect();
         let same = match known {
-            None => false,
-            Some(known) if !self.fits(outputs) => known.is_empty(),
-            Some(known) => {
+            Some(known) if self.fits(outputs) => {
+                let before = compared.iter().map(|&candidate| self.point(candidate));
+                let before = before.collect::<Result<Vec<_>, _>>()?.concat();
                 let now = self.project(outputs, &known)?;
-                let p = self.candidates.dim();
-                let mut same = true;
-                for (now, &candidate) in now.chunks_exact(p).zip(&compared) {
-                    let before = self.point(candidate)?;
-                    let mut pairs = now.iter().zip(&*before);
-                    same &= pairs.all(|(now, before)| (now - before).abs() < ROUNDING);
-                }
-                same
+                now.iter().zip(&before).all(|(now, before)| (now - before).abs() < ROUNDING)
             }
+            _ => false,
         };
         if !same {
             let root = self.config.data_root(data)?;

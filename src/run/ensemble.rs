@@ -1,21 +1,24 @@
 //! Ensembles of runs.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
 use dsokr_data::config::OnBadRow;
-use dsokr_decode::{Combination, Shards};
+use dsokr_decode::{AllCandidates, Candidates, Combination, Shards};
 
 use super::Run;
+use super::candidates::open_shards;
 use crate::Error;
 use crate::config::{Checked, IN_ENSEMBLES};
 use crate::decoder::ExactDecoder;
 use crate::evaluation::Models;
+#[cfg(feature = "serve")]
+use crate::molecules::{are_smiles, labels_looked_at};
 use crate::run_dir::{Folder, RULE, candidates, inner, name, read_json, replace_json};
 
 /// Trained runs with the same candidates, and the rule that combines them.
 pub struct EnsembleRun {
-    pub(super) names: Vec<String>,
     /// At least one.
     pub(super) members: Vec<Run>,
     /// How their scores are combined.
@@ -32,30 +35,58 @@ impl EnsembleRun {
     /// # Errors
     /// As [`Run::open`].
     pub fn open(paths: &[PathBuf], device: &Device) -> Result<Self, Error> {
-        let configs = paths.iter().map(|path| Folder::config(path));
-        Self::open_all(paths, configs.collect::<Result<_, _>>()?, device)
+        Self::open_shared(paths, None, device)
     }
 
-    /// As [`open`](Self::open), of runs with these configurations.
-    pub(super) fn open_all(
+    /// As [`open`](Self::open), for several [`Processes`](dsokr_basis::Processes), which share the candidates of a run
+    /// of one model if they are in shards ([`shard_candidates`](super::shard_candidates)): in the folder `shards`, by
+    /// default that of the run directory. Each rank then opens its own shards; the [`candidates`](Run::candidates) of
+    /// the run are one of them alone, and answers come with those that they name. One rank uses shards that are named
+    /// alone.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open) and [`Shards::open`]; [`Error::Value`] for shards of several runs or an ensemble.
+    pub fn open_shared(
         paths: &[PathBuf],
-        configs: Vec<Checked>,
+        shards: Option<&Path>,
         device: &Device,
     ) -> Result<Self, Error> {
-        let mut opened = Vec::new();
+        let configs = paths.iter().map(|path| Folder::config(path));
+        let configs = configs.collect::<Result<Vec<_>, Error>>()?;
+        let shards = match (paths, configs.as_slice(), shards) {
+            ([path], [config], shards) if config.ensemble.is_none() => open_shards(path, shards)?,
+            (_, _, None) => None,
+            (_, _, Some(folder)) => {
+                let allowed = "absent: the candidates of several models are not in shards";
+                return Err(Error::value("the argument shards", folder.display(), allowed));
+            }
+        };
+        let mut members = Vec::new();
         let mut rule = Combination::Mean { weights: None, standardise: true };
         for (path, config) in paths.iter().zip(configs) {
-            if config.ensemble.is_none() {
-                let run = Run::open_with(path, config, candidates::open(path)?, device)?;
-                opened.push((path.display().to_string(), run));
-                continue;
+            match (&config.ensemble, &shards) {
+                (None, None) => {
+                    members.push(Run::open_with(path, config, candidates::open(path)?, device)?);
+                }
+                (None, Some(shards)) => {
+                    // of the candidates, for their dimension
+                    let first = shards.some([0])?.candidates.into_owned();
+                    members.push(Run::read(path, config, shards.stored(), first, device)?);
+                }
+                (Some(_), _) => {
+                    if let [_] = paths {
+                        rule = read_rule(path)?;
+                    }
+                    members.extend(open_inner(path, &config, device)?);
+                }
             }
-            if let [_] = paths {
-                rule = read_rule(path)?;
-            }
-            opened.extend(open_inner(path, &config, device)?);
         }
-        Self::of(opened, rule)
+        let runs = Self::of(members, rule)?;
+        if shards.is_some() && runs.config().decoding.expected_f1.is_some() {
+            let allowed = "absent: the label sets of candidates in shards are not read";
+            return Err(Error::value("decoding.expected_f1", "given", allowed));
+        }
+        Ok(Self { shards, ..runs })
     }
 
     /// The trained members of an ensemble's directory, which may have no rule yet.
@@ -67,20 +98,20 @@ impl EnsembleRun {
         Self::of(open_inner(path, config, device)?, Combination::default())
     }
 
-    fn of(opened: Vec<(String, Run)>, rule: Combination) -> Result<Self, Error> {
-        if opened.is_empty() {
+    fn of(members: Vec<Run>, rule: Combination) -> Result<Self, Error> {
+        if members.is_empty() {
             let found = "an ensemble of no members".into();
             return Err(dsokr_decode::Error::TooFew { found, least: 1 }.into());
         }
-        let (names, members): (Vec<String>, Vec<Run>) = opened.into_iter().unzip();
-        let beyond = names.iter().zip(&members).find_map(|(name, run)| {
-            run.config.decoding.beyond_candidates().map(|refused| (name, refused))
-        });
-        if let (true, Some((name, (key, found)))) = (members.len() > 1, beyond) {
-            return Err(Error::value(format!("{key} of {name}"), found, IN_ENSEMBLES));
+        if let [_] = members[..] {
+            return Ok(Self { members, rule: Combination::default(), shards: None });
         }
-        let rule = if members.len() == 1 { Combination::default() } else { rule };
-        Ok(Self { names, members, rule, shards: None })
+        for Run { name, config, .. } in &members {
+            if let Some((key, found)) = config.decoding.beyond_candidates() {
+                return Err(Error::value(format!("{key} of {name}"), found, IN_ENSEMBLES));
+            }
+        }
+        Ok(Self { members, rule, shards: None })
     }
 
     /// The same with [`Run::on_bad_row`] of every member.
@@ -94,17 +125,13 @@ impl EnsembleRun {
     }
 
     /// The names of the members.
-    pub fn names(&self) -> &[String] {
-        &self.names
+    pub fn names(&self) -> Vec<String> {
+        self.members.iter().map(|run| run.name.clone()).collect()
     }
 
     /// The members; at least one.
     pub fn members(&self) -> &[Run] {
         &self.members
-    }
-
-    pub(super) fn member(&self, name: &str) -> Option<&Run> {
-        self.names.iter().position(|own| own == name).map(|at| &self.members[at])
     }
 
     /// The configuration of the first member, for the settings that all members share.
@@ -114,12 +141,55 @@ impl EnsembleRun {
 
     /// The members as models; `exact` finds outputs that need not be candidates.
     pub(super) fn models<'a>(&'a self, exact: Option<&'a ExactDecoder<'a>>) -> Models<'a> {
-        let model = |(run, name): (&'a Run, &'a String)| (name.as_str(), run.decoder(exact));
+        let model = |run: &'a Run| (run.name.as_str(), run.decoder(exact));
         Models {
-            each: self.members.iter().zip(&self.names).map(model).collect(),
+            each: self.members.iter().map(model).collect(),
             rule: self.rule.clone(),
             shards: self.shards.as_ref(),
         }
+    }
+
+    fn all(&self) -> AllCandidates<'_> {
+        let whole = AllCandidates::Whole(&self.members[0].candidates);
+        self.shards.as_ref().map_or(whole, AllCandidates::Shards)
+    }
+
+    /// Number of candidates, duplicates counted.
+    pub fn candidates(&self) -> usize {
+        self.all().len()
+    }
+
+    /// The numbers of candidates among all, by id; none for an id that is no candidate's.
+    ///
+    /// # Errors
+    /// As [`Shards::find`].
+    pub fn numbers(&self, ids: &[String]) -> Result<Vec<Option<usize>>, Error> {
+        let places = self.all().find(ids)?.into_iter();
+        Ok(places.map(|place| place.map(|place| place.candidate)).collect())
+    }
+
+    /// The places of candidates by id, none for an id that is no candidate's, and the candidates that they are places
+    /// among: those of the run, or, where they are in shards, those that are found.
+    ///
+    /// # Errors
+    /// As [`Shards::find`] and [`Shards::some`].
+    pub fn find(&self, ids: &[String]) -> Result<(Vec<Option<usize>>, Cow<'_, Candidates>), Error> {
+        let numbers = self.numbers(ids)?;
+        let some = self.all().some(numbers.iter().flatten().copied())?;
+        let places = numbers.into_iter().map(|number| number.map(|at| some.place(at)).transpose());
+        Ok((places.collect::<Result<_, _>>()?, some.candidates))
+    }
+
+    /// The shards of the candidates, if they are in shards.
+    pub fn shards(&self) -> Option<&Shards> {
+        self.shards.as_ref()
+    }
+
+    /// Whether nine in ten of some labels are SMILES.
+    #[cfg(feature = "serve")]
+    pub(crate) fn are_smiles(&self) -> Result<bool, Error> {
+        let all = self.all();
+        Ok(are_smiles(&all.some(labels_looked_at(all.len()))?.candidates))
     }
 
     /// Writes the rule into the ensemble's directory.
@@ -128,51 +198,44 @@ impl EnsembleRun {
     }
 }
 
-/// Names and runs of an ensemble's members.
-fn open_inner(path: &Path, config: &Checked, device: &Device) -> Result<Vec<(String, Run)>, Error> {
+/// The members of an ensemble, each with the name of its folder.
+fn open_inner(path: &Path, config: &Checked, device: &Device) -> Result<Vec<Run>, Error> {
     let places = inner(path, config)?;
     let configs = places.iter().map(|place| Run::config_of_one(place));
     let configs = configs.collect::<Result<Vec<_>, Error>>()?;
     let stored = candidates::open_all(path, &places)?;
-    let runs = places.iter().zip(configs).zip(stored);
-    let runs = runs.map(|((place, config), stored)| Run::open_with(place, config, stored, device));
-    let mut opened: Vec<(String, Run)> = places
-        .iter()
-        .map(|place| name(place))
-        .zip(runs.collect::<Result<Vec<_>, Error>>()?)
-        .collect();
+    let mut opened = Vec::new();
+    for ((place, config), stored) in places.iter().zip(configs).zip(stored) {
+        let run = Run::open_with(place, config, stored, device)?;
+        opened.push(Run { name: name(place), ..run });
+    }
     same_candidates(path, &opened)?;
     let shared = config.ensemble.as_ref().and_then(|settings| settings.second_look.as_ref());
-    let of = opened.iter().position(|(name, _)| Some(name) == shared);
+    let of = opened.iter().position(|run| Some(&run.name) == shared);
     for (at, of) in (0..opened.len()).zip(of.into_iter().cycle()) {
-        let (run, other) = (&opened[at].1, &opened[of].1);
+        let (run, other) = (&opened[at], &opened[of]);
         if let (None, Some(look)) = (&run.look, &other.look) {
-            opened[at].1.look = Some(run.second_look_from(look, other)?);
+            opened[at].look = Some(run.second_look_from(look, other)?);
         }
     }
     Ok(opened)
 }
 
 /// Refuses members of an ensemble whose candidates differ.
-fn same_candidates(path: &Path, opened: &[(String, Run)]) -> Result<(), Error> {
+fn same_candidates(path: &Path, opened: &[Run]) -> Result<(), Error> {
     let Some((first, others)) = opened.split_first() else { return Ok(()) };
-    let beyond = |(_, has): &(String, Run), (_, lacks): &(String, Run)| {
+    for (has, lacks) in others.iter().flat_map(|other| [(first, other), (other, first)]) {
         let (ours, theirs) = (&has.candidates, &lacks.candidates);
         // the same order is usual, and then nothing is searched
         let is_there = |at: usize, id: &str| {
             (at < theirs.len() && theirs.id(at) == id) || theirs.find(id).is_some()
         };
-        ours.ids().enumerate().find(|(at, id)| !is_there(*at, id)).map(|(_, id)| id.to_owned())
-    };
-    for other in others {
-        for (has, lacks) in [(first, other), (other, first)] {
-            if let Some(id) = beyond(has, lacks) {
-                let message = format!(
-                    "the candidate {id:?} of the member {:?} is not a candidate of {:?}; members have the same ones",
-                    has.0, lacks.0
-                );
-                return Err(Error::run(path, message));
-            }
+        if let Some((_, id)) = ours.ids().enumerate().find(|(at, id)| !is_there(*at, id)) {
+            let message = format!(
+                "the candidate {id:?} of the member {:?} is not a candidate of {:?}; members have the same ones",
+                has.name, lacks.name
+            );
+            return Err(Error::run(path, message));
         }
     }
     Ok(())

@@ -8,13 +8,13 @@ use dsokr_basis::Processes;
 use dsokr_basis::store::{Contents, Tensor};
 use dsokr_data::{Split, SplitName};
 use dsokr_decode::{
-    CandidateBlocks, Decoded, FittedWeights, MissingGold, PerQuery, Pool, fit_weights,
+    CandidateBlocks, Combination, Decoded, MissingGold, PerQuery, Pool, fit_weights,
 };
 
 use super::{EnsembleRun, Run};
 use crate::Error;
 use crate::config::EnsembleConfig;
-use crate::query_texts::QueryTexts;
+use crate::evaluation::{Models, QueryTexts};
 use crate::run_dir::{HELD_OUT, HELD_OUT_PART, MEMBERS};
 use crate::run_dir::{drawn_pairs, held_out};
 use crate::scores::Evaluation;
@@ -201,22 +201,19 @@ impl EnsembleRun {
     ///
     /// # Errors
     /// As [`evaluate`](Self::evaluate).
-    pub fn fit_weights(&mut self, asked: &QueryAnswers) -> Result<FittedWeights, Error> {
+    pub fn fit_weights(&mut self, asked: &QueryAnswers) -> Result<(), Error> {
         if self.shards.is_some() {
             let (key, allowed) = ("the argument fit-weights", "several runs, or an ensemble");
             return Err(Error::value(key, "a run of one model", allowed));
         }
-        let (models, split) = (self.models(None), asked.split());
-        let ensemble = models.ensemble(QueryTexts::of(split), &asked.answers)?;
-        let gold =
-            ensemble.gold(asked.pool(), &split.ids, self.config().evaluation.missing_gold)?;
-        if gold.iter().all(Option::is_none) {
+        let (split, missing) = (asked.split(), self.config().evaluation.missing_gold);
+        let (models, texts) = (self.models(None), QueryTexts::of(split));
+        let fitted = models.weighted(texts, &asked.answers, asked.pool(), &split.ids, missing)?;
+        self.rule = fitted.ok_or_else(|| {
             let allowed = "false: weights are fitted by MRR, and no gold is a candidate";
-            return Err(Error::value("ensemble.fit_weights", true, allowed));
-        }
-        let fitted = fit_weights(&ensemble, asked.pool(), &self.rule, &gold, MEMORY)?;
-        self.rule = self.rule.with_weights(Some(fitted.weights.clone()))?;
-        Ok(fitted)
+            Error::value("ensemble.fit_weights", true, allowed)
+        })?;
+        Ok(())
     }
 
     /// Fits the weights of the rule to held-out answers of the members of the ensemble's directory, by MRR
@@ -225,15 +222,18 @@ impl EnsembleRun {
         &mut self,
         path: &Path,
         settings: &EnsembleConfig,
-    ) -> Result<FittedWeights, Error> {
+    ) -> Result<(), Error> {
         let place = |name: &str| path.join(MEMBERS).join(name);
         let shared = match &settings.second_look {
-            Some(name) => self.member(name).zip(Some(Run::unseen_look(&place(name))?)),
+            Some(name) => {
+                let look = Run::unseen_look(&place(name))?;
+                self.members.iter().find(|run| run.name == *name).zip(Some(look))
+            }
             None => None,
         };
         let (mut answers, mut candidates, mut parts) = (Vec::new(), Vec::new(), Vec::new());
-        for (run, name) in self.members.iter().zip(&self.names) {
-            let (place, own) = (place(name), run.config.decoding.second_look.is_some());
+        for run in &self.members {
+            let (place, own) = (place(&run.name), run.config.decoding.second_look.is_some());
             answers.push(held_out::load(&place.join(HELD_OUT), run.candidates.dim())?);
             candidates.push(match &shared {
                 _ if own => {
@@ -247,31 +247,29 @@ impl EnsembleRun {
                 None => (Cow::Borrowed(&run.candidates), None),
             });
         }
+        let refused = |allowed| Error::value("ensemble.weights", "\"held-out\"", allowed);
         let known = |pair: &&usize| {
-            let answered = answers.iter().map(|own| &own.held_out.pairs);
-            let parts = parts.iter().map(|part| &part.held_out.pairs);
-            answered.chain(parts).all(|pairs| pairs.binary_search(pair).is_ok())
+            let all = answers.iter().chain(&parts).map(|own| &own.held_out.pairs);
+            all.into_iter().all(|pairs| pairs.binary_search(pair).is_ok())
         };
         let common: Vec<usize> = answers[0].held_out.pairs.iter().filter(known).copied().collect();
-        let refused = |allowed| Err(Error::value("ensemble.weights", "\"held-out\"", allowed));
         if common.is_empty() {
-            return refused(
+            return Err(refused(
                 "absent: no training pair is answered by all members. Members of the same seed and the same number of \
                  folds answer the same part first",
-            );
+            ));
         }
         let drawn = drawn_pairs(common.len(), self.config().seed);
         let pairs: Vec<usize> = drawn.into_iter().map(|at| common[at]).collect();
-        let (_, ids) = answers[0].of(&pairs);
+        let ids = answers[0].ids_of(&pairs);
         let mut queries = Vec::new();
         for (run, own) in self.members.iter().zip(&answers) {
-            let (rows, own) = own.of(&pairs);
-            if own != ids {
-                return refused("absent: members have different training pairs");
+            if own.ids_of(&pairs) != ids {
+                return Err(refused("absent: members have different training pairs"));
             }
+            let rows = own.answers_to(&pairs);
             queries.push(run.config.decoding.scaled(&rows, run.candidates.dim())?);
         }
-        let ids: Vec<String> = ids.into_iter().map(String::from).collect();
         let texts = parts.iter().find_map(|part| part.texts_of(&pairs));
         let names: Vec<String> = pairs.iter().map(usize::to_string).collect();
         let mut models = self.models(None);
@@ -279,13 +277,30 @@ impl EnsembleRun {
             (model.candidates, model.look) = (candidates, look.as_ref());
         }
         let texts = QueryTexts { names: &names, texts: texts.as_deref() };
-        let ensemble = models.ensemble(texts, &queries)?;
-        let gold = ensemble.gold(Pool::Shared, &ids, MissingGold::RankInfinity)?;
+        let missing = MissingGold::RankInfinity;
+        let fitted = models.weighted(texts, &queries, Pool::Shared, &ids, missing)?;
+        let none = "absent: no output of a training pair is a candidate";
+        self.rule = fitted.ok_or_else(|| refused(none))?;
+        Ok(())
+    }
+}
+
+impl Models<'_> {
+    /// The rule with the weights that are best for queries with these golds; none where no gold is a candidate.
+    fn weighted(
+        &self,
+        texts: QueryTexts,
+        answers: &[Vec<f32>],
+        pool: Pool,
+        ids: &[String],
+        missing: MissingGold,
+    ) -> Result<Option<Combination>, Error> {
+        let ensemble = self.ensemble(texts, answers)?;
+        let gold = ensemble.gold(pool, ids, missing)?;
         if gold.iter().all(Option::is_none) {
-            return refused("absent: no output of a training pair is a candidate");
+            return Ok(None);
         }
-        let fitted = fit_weights(&ensemble, Pool::Shared, &self.rule, &gold, MEMORY)?;
-        self.rule = self.rule.with_weights(Some(fitted.weights.clone()))?;
-        Ok(fitted)
+        let fitted = fit_weights(&ensemble, pool, &self.rule, &gold, MEMORY)?;
+        Ok(Some(self.rule.with_weights(Some(fitted.weights))?))
     }
 }

@@ -8,37 +8,25 @@ use dsokr_decode::report::{ReliabilityBin, reliability};
 use dsokr_decode::{CandidateBlocks, Candidates, Decoded, Hit, MissingGold, Pool, Rank, Standings};
 
 use super::{EnsembleRun, QueryAnswers, Run};
-use crate::answer::{self, Answer, Quantile};
+use crate::Error;
+use crate::answer::{self, Answer, Quantile, distinct};
 use crate::config::Checked;
-use crate::evaluation::Models;
-use crate::query_texts::QueryTexts;
-use crate::ranking::distinct;
-use crate::{Error, quantiles};
+use crate::evaluation::{Models, QueryTexts};
+use crate::scores::number;
 
 impl EnsembleRun {
-    /// As [`answer`](Self::answer), to one text.
+    /// The answer to a text: the `top` best candidates, and what else the configuration predicts. Duplicates are one
+    /// hit, so there may be fewer.
     ///
     /// # Errors
-    /// As [`answer`](Self::answer).
+    /// As [`answer_queries`](Self::answer_queries); an empty text.
     pub fn search(&self, text: &str, top: usize) -> Result<Answer, Error> {
-        Ok(self.answer(&[text], top)?.into_iter().next().unwrap_or_default())
+        let answers = self.answer_queries(|run| run.texts(&[text]), top)?;
+        Ok(answers.into_iter().next().unwrap_or_default())
     }
 
-    /// The answer to each of several texts, in their order: the `top` best candidates, and what else the
-    /// configuration predicts. Duplicates are one hit, so there may be fewer. The memory grows with the number of
-    /// texts, so a long stream is answered some texts at a time.
-    ///
-    /// # Errors
-    /// `top` above the number of candidates; a member that reads no text; an empty text.
-    pub fn answer(&self, texts: &[&str], top: usize) -> Result<Vec<Answer>, Error> {
-        match texts.is_empty() {
-            true => Ok(Vec::new()),
-            false => self.answer_queries(|run| run.texts(texts), top),
-        }
-    }
-
-    /// The answer to each of the queries that `read` reads for a member, of any kind of inputs; see
-    /// [`answer`](Self::answer).
+    /// As [`search`](Self::search), the answer to each of the queries that `read` reads for a member, of any kind of
+    /// inputs. The memory grows with their number, so a long stream is answered some queries at a time.
     ///
     /// # Errors
     /// Errors of `read`; `top` above the number of candidates; inputs that a member does not read.
@@ -79,7 +67,7 @@ impl EnsembleRun {
     /// Coordinates that cannot be read.
     pub fn number(&self, candidates: &Candidates, candidate: usize) -> Result<f32, Error> {
         let levels = self.config().encoder.abilities().levels.unwrap_or_default();
-        quantiles::number(levels, candidates, candidates.class_of(candidate))
+        number(levels, candidates, candidates.class_of(candidate))
     }
 
     /// The rank and the score of chosen candidates of each query, by id, among all candidates.
@@ -122,12 +110,14 @@ impl EnsembleRun {
         bins: usize,
     ) -> Result<Vec<ReliabilityBin>, Error> {
         let answers = self.distinct(asked, 0..1, None)?;
-        let ranks = match self.first_ranks(asked.split().truth.as_ref(), &answers)? {
+        let split = asked.split();
+        let ranks = match self.first_ranks(split.truth.as_ref(), &answers)? {
             Some(ranks) => ranks,
             None => {
-                let (models, split) = (self.models(None), asked.split());
+                let models = self.models(None);
                 let ensemble = models.ensemble(QueryTexts::of(split), &asked.answers)?;
-                models.rank_golds(&ensemble, split, &asked.answers, asked.pool())?.0.ranks
+                let golds = models.rank_golds(&ensemble, split, &asked.answers, asked.pool())?;
+                golds.decoded.into_iter().map(|query| query.rank).collect()
             }
         };
         let decoded = ranks.into_iter().zip(answers).map(|(rank, answer)| {
@@ -144,22 +134,22 @@ impl EnsembleRun {
         truth: Option<&Truth>,
         answers: &[Answer],
     ) -> Result<Option<Vec<Option<Rank>>>, Error> {
-        let first = || {
-            let first = answers.iter().map(|answer| answer.hits.first());
-            let labels = first.map(|hit| hit.map_or("", |hit| hit.label.as_str()));
-            self.config().output.features.truth_of_labels(labels)
-        };
-        let right: Vec<bool> = if let Some(Truth::Labels(truth)) = truth
-            && let Some(Truth::Labels(first)) = first()?
-        {
-            let set = |labels: &Vec<String>| labels.iter().cloned().collect::<BTreeSet<_>>();
-            first.iter().zip(truth).map(|(a, b)| set(a) == set(b)).collect()
-        } else if let Some(Truth::Rankings(truth)) = truth
-            && let Some(Truth::Rankings(first)) = first()?
-        {
-            first.iter().zip(truth).map(|(a, b)| a == b).collect()
-        } else {
+        let first = answers.iter().map(|answer| answer.hits.first());
+        let labels = first.map(|hit| hit.map_or("", |hit| hit.label.as_str()));
+        let features = &self.config().output.features;
+        let set = |labels: &Vec<String>| labels.iter().cloned().collect::<BTreeSet<_>>();
+        // outputs of other kinds are not parsed
+        if !matches!(truth, Some(Truth::Labels(_) | Truth::Rankings(_))) {
             return Ok(None);
+        }
+        let right: Vec<bool> = match (truth, features.truth_of_labels(labels)?) {
+            (Some(Truth::Labels(truth)), Some(Truth::Labels(first))) => {
+                first.iter().zip(truth).map(|(a, b)| set(a) == set(b)).collect()
+            }
+            (Some(Truth::Rankings(truth)), Some(Truth::Rankings(first))) => {
+                first.iter().zip(truth).map(|(a, b)| a == b).collect()
+            }
+            _ => return Ok(None),
         };
         let rank =
             |right| if right { Rank::new(0, 1, self.candidates() as u64).ok() } else { None };

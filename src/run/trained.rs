@@ -10,6 +10,7 @@ use dsokr_basis::store::Stored;
 use dsokr_decode::{CandidateBlocks, Candidates, Lexicon, Pool, SecondLook};
 use dsokr_machines::Scaling;
 
+use crate::Error;
 use crate::config::Checked;
 use crate::decoder::Decoder;
 use crate::decoder::{ExactDecoder, load_labels, save_labels};
@@ -18,16 +19,17 @@ use crate::hubs::corrected_by;
 use crate::learner::{Predictor, StoredRun};
 use crate::lexicon::MoleculeLexicon;
 use crate::run_dir::{BASIS, CANDIDATES, SECOND_LOOK, SECOND_LOOK_PART};
-use crate::run_dir::{Folder, PreparationFiles, candidates};
+use crate::run_dir::{Folder, PreparationFiles, candidates, save_candidates};
 use crate::scores::Evaluation;
-use crate::targets::OutputSpace;
-use crate::{Error, scaling};
+use crate::targets::{OutputSpace, load_scaling, save_scaling};
 use dsokr_data::config::OnBadRow;
 use dsokr_data::{DataRoot, Source, Split, SplitName};
 use dsokr_train::check_basis;
 
 /// A trained run, read from its directory alone.
 pub struct Run {
+    /// The path that it was read from; that of its folder for a member of an ensemble.
+    pub name: String,
     /// The resolved configuration.
     pub config: Checked,
     /// The candidates.
@@ -41,7 +43,7 @@ pub struct Run {
     /// Means and deviations by which the features of outputs are standardised.
     pub(super) scaling: Option<Scaling>,
     /// Names of the labels, for exact search.
-    labels: Vec<String>,
+    pub(super) labels: Vec<String>,
 }
 
 /// Reads a second look with the lexicon in its file.
@@ -115,8 +117,9 @@ impl Run {
             check_basis(&stored, own)?;
             look = Some(read_look(&stored)?.among(&candidates)?);
         }
-        let scaling = scaling::load(path)?;
-        Ok(Self { config, candidates, look, predictor, space, scaling, labels })
+        let scaling = load_scaling(path)?;
+        let name = path.display().to_string();
+        Ok(Self { name, config, candidates, look, predictor, space, scaling, labels })
     }
 
     /// The second look of another member of an ensemble, in the coordinates of this one.
@@ -175,8 +178,16 @@ impl Run {
         candidates: Candidates,
         predictor: impl Predictor + 'static,
     ) -> Self {
-        let (space, predictor) = (Some(OutputSpace::Basis(basis)), Box::new(predictor));
-        Self { config, candidates, look: None, predictor, space, scaling: None, labels: Vec::new() }
+        Self {
+            name: config.name.clone(),
+            config,
+            candidates,
+            look: None,
+            predictor: Box::new(predictor),
+            space: Some(OutputSpace::Basis(basis)),
+            scaling: None,
+            labels: Vec::new(),
+        }
     }
 
     /// Writes a run directory that [`open`](Self::open) reads. It holds no state to resume from, no log
@@ -199,10 +210,10 @@ impl Run {
         let (config, space) = (&self.config, basis.fingerprint());
         let save = |here: &Path| {
             basis.save(&here.join(BASIS))?;
-            scaling::save(self.scaling.as_ref(), here)?;
+            save_scaling(self.scaling.as_ref(), here)?;
             save_labels(here, &self.labels)?;
             // the empty fingerprint belongs to no data, so `--resume` refuses the directory
-            candidates::save(&here.join(CANDIDATES), &self.candidates, &space, "")
+            save_candidates(&here.join(CANDIDATES), &self.candidates, &space, "")
         };
         let mut folder = Folder::create(path, config, &prepared, space.clone(), save)?;
         // whole or not at all

@@ -1,6 +1,5 @@
 //! The candidates of a run on disk, and their replacement in all members of an ensemble at once.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -9,10 +8,8 @@ use std::sync::Arc;
 use dsokr_basis::store::{Stored, sync_folder};
 use dsokr_decode::Candidates;
 
-use super::files::{CANDIDATES, MEMBERS, NEXT_CANDIDATES as NEXT, write_text};
-use super::place::inner;
+use super::{CANDIDATES, MEMBERS, NEXT_CANDIDATES as NEXT, write_text};
 use crate::Error;
-use crate::config::Checked;
 
 /// An empty file of an ensemble's directory: all members have their new candidates on disk.
 const SWITCH: &str = "candidates.next";
@@ -62,18 +59,6 @@ fn current<T>(run: &Path, read: impl Fn(&Path) -> Result<T, Error>) -> Result<T,
     read(&run.join(CANDIDATES))
 }
 
-/// Writes candidates to a path, with the fingerprints of their coordinates and of the data.
-pub(crate) fn save(
-    path: &Path,
-    candidates: &Candidates,
-    space: &str,
-    data: &str,
-) -> Result<(), Error> {
-    let fingerprints = [("basis", space), ("data", data)];
-    let metadata = fingerprints.map(|(key, value)| (key.to_owned(), value.to_owned()));
-    Ok(candidates.save(path, &BTreeMap::from(metadata))?)
-}
-
 /// The folder that is an ensemble's directory if the run is a member of one: a folder with members may be any other.
 pub(crate) fn above(run: &Path) -> Option<PathBuf> {
     let run = run.canonicalize().ok()?;
@@ -101,11 +86,6 @@ pub(crate) fn replace_all(
 pub(crate) fn with_added(run: &Path) -> Result<Option<Candidates>, Error> {
     let all = Candidates::read(&Arc::new(open(run)?))?;
     Ok(Some(all).filter(|all| all.added() > 0))
-}
-
-/// As [`settle`], of the members that the ensemble's configuration has.
-pub(crate) fn settle_members(ensemble: &Path, config: &Checked) -> Result<(), Error> {
-    settle(ensemble, &inner(ensemble, config)?)
 }
 
 /// Ends a replacement that a killed process has begun, or undoes it.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,15 +10,16 @@ use dsokr_decode::{Candidates, SecondLook};
 use dsokr_nn::parameters::Parameters;
 use dsokr_train::{Checkpoint, CheckpointSink, LogLine, check_basis, read_parameters};
 
-use super::files::{
-    ALL, CANDIDATES, CARD, CHANGES, CHECKPOINT, CHECKPOINTS, CONFIG, ENCODER, LOG, MEMBERS,
-    METRICS, read_json, read_optional, write_text,
-};
 use super::place::create_whole;
 use super::tensorboard::Events;
-use super::{Record, Report, RunLock, candidates, card, files};
+use super::{
+    ALL, CANDIDATES, CARD, CHANGES, CHECKPOINT, CHECKPOINTS, CONFIG, ENCODER, LOG, MEMBERS,
+    METRICS, Record, Report, RunLock, candidates, check_fingerprints, fingerprint_of,
+    load_data_folder, named, read_json, read_optional, replace, replace_json, report,
+    save_candidates, save_fingerprints, write_text,
+};
 use crate::config::{Checked, Config, FORMAT, LoggingConfig};
-use crate::{Error, Metric, Scores};
+use crate::{Error, Scores};
 
 const ENCODER_KIND: &str = "encoder";
 const ENCODER_VERSION: u32 = 1;
@@ -35,7 +35,7 @@ pub struct Folder {
     /// Of a new run: the right to write it.
     _lock: Option<Arc<RunLock>>,
     /// Scalars for TensorBoard, if they are wanted.
-    events: Option<Events>,
+    pub(super) events: Option<Events>,
 }
 
 impl Folder {
@@ -53,7 +53,7 @@ impl Folder {
             write_head(here, config)?;
             save(here)?;
             prepared.save(here)?;
-            files::save_fingerprints(here)?;
+            save_fingerprints(here)?;
             let inner = here.join(CHECKPOINTS);
             fs::create_dir(&inner).map_err(Error::io(&inner))?;
             write_text(&here.join(LOG), "")
@@ -70,11 +70,6 @@ impl Folder {
     /// The run directory, with scalars for TensorBoard if `logging` asks for them.
     pub(crate) fn logging(self, logging: &LoggingConfig) -> Self {
         Self { events: logging.tensorboard.then(|| Events::new(&self.path)), ..self }
-    }
-
-    /// Writes scalars for TensorBoard, if they are wanted.
-    pub(crate) fn scalars(&mut self, step: u64, values: &[(String, f64)]) -> Result<(), Error> {
-        self.events.as_mut().map_or(Ok(()), |events| events.scalars(step, values))
     }
 
     /// Reads the configuration of a run.
@@ -94,9 +89,9 @@ impl Folder {
             let message = format!("a run of format {found}; this program reads format {FORMAT}");
             return Err(Error::run(path, message));
         }
-        files::check_fingerprints(path)?;
+        check_fingerprints(path)?;
         let mut config = Config::load(&file)?;
-        config.trained_on = files::load_data_folder(path)?;
+        config.trained_on = load_data_folder(path)?;
         Ok(config)
     }
 
@@ -110,16 +105,13 @@ impl Folder {
     /// # Errors
     /// What the file system reports.
     pub fn write_text(&self, name: &str, text: &str) -> Result<(), Error> {
-        files::replace(&self.path, name, text)
+        replace(&self.path, name, text)
     }
 
     /// The fingerprints that a model file names: of the candidates' coordinates, and of the
     /// preparation of the inputs.
     pub fn belongs(&self) -> BTreeMap<String, String> {
-        BTreeMap::from([
-            ("basis".to_string(), self.basis.clone()),
-            ("preparation".to_string(), self.preparation.clone()),
-        ])
+        named([("basis", &self.basis), ("preparation", &self.preparation)])
     }
 
     /// Whether the run at `path` has a state to resume from.
@@ -149,35 +141,12 @@ impl Folder {
 
     /// Replaces the candidates by ones with different constants.
     pub(crate) fn replace_candidates(&self, all: &Candidates, data: &str) -> Result<(), Error> {
-        candidates::save(&self.path.join(CANDIDATES), all, &self.basis, data)
+        save_candidates(&self.path.join(CANDIDATES), all, &self.basis, data)
     }
 
     /// Writes a second look at the candidates into the file `name`.
     pub(crate) fn save_second_look(&self, name: &str, look: &SecondLook) -> Result<(), Error> {
-        let metadata = BTreeMap::from([("basis".to_string(), self.basis.clone())]);
-        Ok(look.save(&self.path.join(name), &metadata)?)
-    }
-
-    /// Removes the log lines after `step`, which a resumed training writes again, and an unfinished
-    /// last line; the same for TensorBoard.
-    pub(crate) fn rewind_log(&mut self, step: u64) -> Result<(), Error> {
-        if let Some(events) = &mut self.events {
-            events.resume(step);
-        }
-        let file = self.path.join(LOG);
-        let text = read_text(&file).map_err(|e| Error::reading(&file, &e))?;
-        let parsed = |line: &str| serde_json::from_str::<LogLine<Scores>>(line);
-        let kept = text.lines().filter(|line| parsed(line).is_ok_and(|line| line.step <= step));
-        write_text(&file, &kept.flat_map(|line| [line, "\n"]).collect::<String>())
-    }
-
-    /// The lines of `log.jsonl` of the run at `path`, without an unfinished last one; none where there is no log.
-    pub(crate) fn log(path: &Path) -> Result<Option<Vec<LogLine<Scores>>>, Error> {
-        let file = path.join(LOG);
-        let Some(text) = read_optional(&file)? else { return Ok(None) };
-        let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
-        let lines = whole.map(serde_json::from_str).collect::<Result<_, _>>();
-        lines.map(Some).map_err(|e| Error::run(file, e.to_string()))
+        Ok(look.save(&self.path.join(name), &named([("basis", &self.basis)]))?)
     }
 
     /// The best parameters so far.
@@ -200,7 +169,7 @@ impl Folder {
             let members = here.join(MEMBERS);
             fs::create_dir(&members).map_err(Error::io(&members))?;
             write_head(here, config)?;
-            files::save_fingerprints(here)
+            save_fingerprints(here)
         })
     }
 
@@ -209,8 +178,8 @@ impl Folder {
     pub(crate) fn change(path: &Path, config: &Checked, lines: &str) -> Result<(), Error> {
         let file = path.join(CHANGES);
         let before = read_optional(&file)?.unwrap_or_default();
-        files::replace(path, CHANGES, &(before + lines))?;
-        files::replace(path, CONFIG, &config.to_toml()?)?;
+        replace(path, CHANGES, &(before + lines))?;
+        replace(path, CONFIG, &config.to_toml()?)?;
         write_card(path, config, None)
     }
 
@@ -232,15 +201,7 @@ impl Folder {
     /// is complete.
     pub(crate) fn finish(path: &Path, config: &Checked, report: &Report) -> Result<(), Error> {
         write_card(path, config, Some(report))?;
-        files::replace_json(path, METRICS, &Record::now(config, report)?)
-    }
-
-    fn append(&self, line: &LogLine<Scores>) -> Result<(), Error> {
-        let (file, text) = (self.path.join(LOG), serde_json::to_string(line)? + "\n");
-        let out = fs::OpenOptions::new().append(true).create(true).open(&file);
-        // one write: a kill leaves a whole line or a torn last one, which `rewind_log` drops
-        out.and_then(|mut out| out.write_all(text.as_bytes()).and_then(|()| out.sync_data()))
-            .map_err(Error::io(&file))
+        replace_json(path, METRICS, &Record::now(config, report)?)
     }
 
     /// Writes the best parameters so far.
@@ -248,7 +209,7 @@ impl Folder {
         let tensors = parameters.iter();
         let tensors = tensors.map(|(name, own)| Tensor::f32(name, &own.shape, &own.values));
         let (belongs, tensors) = (self.belongs(), tensors.collect::<Vec<_>>());
-        let contents = store::Contents::new(ENCODER_KIND, ENCODER_VERSION, &belongs, &tensors);
+        let contents = Contents::new(ENCODER_KIND, ENCODER_VERSION, &belongs, &tensors);
         Ok(contents.write(&self.path.join(ENCODER))?)
     }
 }
@@ -260,16 +221,7 @@ impl CheckpointSink<Scores> for Folder {
     }
 
     fn log(&mut self, line: &LogLine<Scores>) -> Result<(), dsokr_train::Error> {
-        self.append(line)?;
-        let of_training = [
-            ("training/loss", line.loss),
-            ("training/learning_rate", line.learning_rate),
-            ("training/pairs_per_second", line.pairs_per_second),
-        ];
-        let of_training = of_training.map(|(tag, value)| (tag.to_owned(), value));
-        let values: Vec<_> =
-            of_training.into_iter().chain(validation_scalars(&line.metrics)).collect();
-        Ok(self.scalars(line.step, &values)?)
+        Ok(self.append(line)?)
     }
 
     fn best(&mut self, parameters: Parameters) -> Result<Option<Parameters>, dsokr_train::Error> {
@@ -288,12 +240,7 @@ fn write_head(folder: &Path, config: &Checked) -> Result<(), Error> {
 }
 
 fn write_card(folder: &Path, config: &Checked, report: Option<&Report>) -> Result<(), Error> {
-    write_text(&folder.join(CARD), &card::card(config, report)?)
-}
-
-/// The metrics of the validation split as scalars.
-pub(crate) fn validation_scalars(scores: &Scores) -> impl Iterator<Item = (String, f64)> {
-    Metric::known_of(scores).map(|(metric, value)| (format!("validation/{}", metric.name()), value))
+    write_text(&folder.join(CARD), &report::card(config, report)?)
 }
 
 /// The files of the preparation of inputs: name and text of each.
@@ -324,7 +271,7 @@ impl PreparationFiles {
         let files = self.0.iter();
         let tensors: Vec<Tensor> =
             files.map(|(name, text)| Tensor::u8(name, &[text.len()], text.as_bytes())).collect();
-        Contents::new("preparation", 1, &BTreeMap::new(), &tensors).checksum()
+        fingerprint_of("preparation", &tensors)
     }
 }
 

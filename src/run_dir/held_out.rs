@@ -87,20 +87,27 @@ pub(crate) struct StoredAnswers {
 }
 
 impl StoredAnswers {
-    /// The answers to some of its pairs, and the ids of their outputs.
-    pub fn of(&self, pairs: &[usize]) -> (Vec<f32>, Vec<&str>) {
-        let Self { held_out: HeldOut { pairs: known, answers }, ids, .. } = self;
-        let p = answers.len() / known.len().max(1);
-        let places = pairs.iter().filter_map(|pair| known.binary_search(pair).ok());
-        let row = |at: usize| (&answers[at * p..][..p], ids[at].as_str());
-        let (rows, ids): (Vec<&[f32]>, Vec<&str>) = places.map(row).unzip();
-        (rows.concat(), ids)
+    /// The places of some of its pairs.
+    fn places(&self, pairs: &[usize]) -> impl Iterator<Item = usize> {
+        pairs.iter().filter_map(|pair| self.held_out.pairs.binary_search(pair).ok())
     }
 
-    /// The texts of some of its pairs, where they are kept.
+    /// The answers to some of its pairs.
+    pub fn answers_to(&self, pairs: &[usize]) -> Vec<f32> {
+        let HeldOut { pairs: known, answers } = &self.held_out;
+        let p = answers.len() / known.len().max(1);
+        self.places(pairs).flat_map(|at| &answers[at * p..][..p]).copied().collect()
+    }
+
+    /// The ids of their outputs.
+    pub fn ids_of(&self, pairs: &[usize]) -> Vec<String> {
+        self.places(pairs).map(|at| self.ids[at].clone()).collect()
+    }
+
+    /// Their texts, where they are kept.
     pub fn texts_of(&self, pairs: &[usize]) -> Option<Vec<String>> {
-        let (known, texts) = (&self.held_out.pairs, self.texts.as_ref()?);
-        pairs.iter().map(|pair| Some(texts[known.binary_search(pair).ok()?].clone())).collect()
+        let texts = self.texts.as_ref()?;
+        Some(self.places(pairs).map(|at| texts[at].clone()).collect())
     }
 }
 

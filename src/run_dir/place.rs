@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use dsokr_basis::store::{create_folder, new_folder, remove_abandoned, replace_folder};
 
-use super::files::{CANDIDATES, CONFIG, FINGERPRINTS, MEMBERS};
+use super::{CANDIDATES, CONFIG, FINGERPRINTS, MEMBERS};
 use crate::Error;
 use crate::config::Checked;
 

@@ -1,4 +1,5 @@
-//! The report on a trained run, and where it comes from.
+//! The report on a trained run, as a table and as the card of its directory: what it is, how good it is, and how it is
+//! used.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,11 +7,11 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use dsokr_data::SplitName;
+use dsokr_data::{InputKind, SplitName};
 use dsokr_decode::PoolSizes;
 use serde::{Deserialize, Serialize};
 
-use super::files::{METRICS, read_json};
+use super::{METRICS, read_json};
 use crate::config::Checked;
 use crate::table::Table;
 use crate::{Coverage, Error, Metric, OutputScores, Scores};
@@ -111,91 +112,66 @@ fn date(seconds: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
-/// Metrics that are shown side by side.
-struct Group {
-    /// Whether scores have them.
-    of: fn(&Scores) -> bool,
-    /// The name of each metric, its heading, the least width of its column and its decimal places.
-    columns: &'static [(&'static str, &'static str, usize, usize)],
-}
+/// A metric, its heading, the least width of its column and its decimal places.
+type Column = (&'static str, &'static str, usize, usize);
 
-const GROUPS: [Group; 6] = [
-    Group {
-        of: Scores::has_ranks,
-        columns: &[
-            ("mrr", "MRR", 6, 4),
-            ("hits@1", "Hits@1", 6, 4),
-            ("hits@5", "Hits@5", 6, 4),
-            ("hits@10", "Hits@10", 7, 4),
-            ("mean_rank", "mean rank", 9, 1),
-            ("median_rank", "median rank", 11, 1),
-        ],
-    },
-    Group {
-        of: |scores| scores.squared_error.is_some(),
-        columns: &[("squared_error", "squared error", 14, 6)],
-    },
-    Group {
-        of: |scores| scores.quantiles.is_some(),
-        columns: &[("pinball", "pinball", 11, 6), ("crossing", "crossing", 11, 6)],
-    },
-    Group {
-        of: |scores| matches!(scores.outputs, Some(OutputScores::Molecules(_))),
-        columns: &[
-            ("ged", "edit distance", 15, 3),
-            ("ged_bonds", "with bonds", 15, 3),
-            ("exact", "exact", 6, 3),
-        ],
-    },
-    Group {
-        of: |scores| matches!(scores.outputs, Some(OutputScores::Labels(_))),
-        columns: &[
-            ("f1", "F1", 6, 4),
-            ("micro_f1", "micro F1", 8, 4),
-            ("macro_f1", "macro F1", 8, 4),
-            ("hamming_loss", "Hamming loss", 12, 5),
-        ],
-    },
-    Group {
-        of: |scores| matches!(scores.outputs, Some(OutputScores::Rankings(_))),
-        columns: &[("kendall_tau", "Kendall's tau", 12, 4), ("exact", "exact", 6, 3)],
-    },
+/// Metrics that are shown side by side, of scores that have the first of them.
+const GROUPS: [&[Column]; 6] = [
+    &[
+        ("mrr", "MRR", 6, 4),
+        ("hits@1", "Hits@1", 6, 4),
+        ("hits@5", "Hits@5", 6, 4),
+        ("hits@10", "Hits@10", 7, 4),
+        ("mean_rank", "mean rank", 9, 1),
+        ("median_rank", "median rank", 11, 1),
+    ],
+    &[("squared_error", "squared error", 14, 6)],
+    &[("pinball", "pinball", 11, 6), ("crossing", "crossing", 11, 6)],
+    &[
+        ("ged", "edit distance", 15, 3),
+        ("ged_bonds", "with bonds", 15, 3),
+        ("exact", "exact", 6, 3),
+    ],
+    &[
+        ("f1", "F1", 6, 4),
+        ("micro_f1", "micro F1", 8, 4),
+        ("macro_f1", "macro F1", 8, 4),
+        ("hamming_loss", "Hamming loss", 12, 5),
+    ],
+    &[("kendall_tau", "Kendall's tau", 12, 4), ("exact", "exact", 6, 3)],
 ];
 
 /// Metrics as text, one row each under one heading.
 pub fn metrics_table(rows: &[(&str, &Scores)]) -> String {
-    GROUPS.iter().map(|group| group.text(rows)).collect()
+    GROUPS.iter().map(|columns| group_text(columns, rows)).collect()
 }
 
-impl Group {
-    fn text(&self, rows: &[(&str, &Scores)]) -> String {
-        let mut known = rows.iter().filter(|(_, scores)| (self.of)(scores)).peekable();
-        let Some((_, first)) = known.peek() else { return String::new() };
-        // names have ten characters or more, as in other tables of a report
-        let names = [" ".repeat(10)].into_iter();
-        let names =
-            names.chain(self.columns.iter().map(|(_, title, width, _)| format!("{title:>width$}")));
-        let coverage = first.quantiles.is_some() && self.columns[0].0 == "pinball";
-        let shares = coverage.then(|| " at most quantile".to_owned());
-        let mut table = Table::new(names.chain(shares), 1);
-        let mut notes = String::new();
-        for (name, scores) in known {
-            let cells =
-                self.columns.iter().map(|&(metric, .., places)| shown(metric, scores, places));
-            let shares = scores.quantiles.iter().filter(|_| coverage).map(|own| {
-                let share = |Coverage { level, share }: &Coverage| format!(" {level}: {share:.3}");
-                own.coverage.iter().map(share).collect::<String>()
-            });
-            table.push([(*name).to_owned()].into_iter().chain(cells).chain(shares));
-            if let (Some(OutputScores::Molecules(own)), "ged") =
-                (&scores.outputs, self.columns[0].0)
-                && own.unproven > 0
-            {
-                let _ = writeln!(notes, "{name}: {} distances are upper bounds", own.unproven);
-            }
-        }
-        table.text() + &notes
+fn group_text(columns: &[Column], rows: &[(&str, &Scores)]) -> String {
+    let first = columns[0].0;
+    let has = |scores: &Scores| Metric::find(first).is_some_and(|own| own.known(scores).is_some());
+    let known: Vec<_> = rows.iter().filter(|(_, scores)| has(scores)).collect();
+    if known.is_empty() {
+        return String::new();
     }
+    // names have ten characters or more, as in other tables of a report
+    let names = columns.iter().map(|(_, title, width, _)| format!("{title:>width$}"));
+    let shares = (first == "pinball").then(|| " at most quantile".to_owned());
+    let mut table = Table::new([" ".repeat(10)].into_iter().chain(names).chain(shares), 1);
+    let mut notes = String::new();
+    for (name, scores) in known {
+        let cells = columns.iter().map(|&(metric, .., places)| shown(metric, scores, places));
+        let shares = scores.quantiles.iter().filter(|_| first == "pinball").map(|own| {
+            let share = |Coverage { level, share }: &Coverage| format!(" {level}: {share:.3}");
+            own.coverage.iter().map(share).collect::<String>()
+        });
+        table.push([(*name).to_owned()].into_iter().chain(cells).chain(shares));
+        if let (Some(OutputScores::Molecules(own)), "ged") = (&scores.outputs, first)
+            && own.unproven > 0
+        {
+            let _ = writeln!(notes, "{name}: {} distances are upper bounds", own.unproven);
+        }
+    }
+    table.text() + &notes
 }
 
 /// A metric with its standard error, where that is known.
@@ -230,4 +206,183 @@ pub fn counts_line(split: &str, m: &Scores) -> String {
         let _ = write!(line, ", {} counted with rank infinity", m.missing_gold);
     }
     line + "\n"
+}
+
+/// Markdown with YAML front matter, made from a configuration and the report on it, if there is one. Runs
+/// of equal configurations and reports have equal cards, wherever they lie.
+///
+/// # Errors
+/// As [`Checked::to_toml`].
+pub(super) fn card(config: &Checked, report: Option<&Report>) -> Result<String, Error> {
+    let toml = config.to_toml()?;
+    Ok(format!(
+        "{}\n{}\n{}\n{}\n## Configuration\n\n{}",
+        front_matter(config, report)?,
+        summary(config, report),
+        data(config),
+        usage(config),
+        fenced("toml", &toml)
+    ))
+}
+
+fn front_matter(config: &Checked, report: Option<&Report>) -> Result<String, Error> {
+    let source = config.data.source.name();
+    let licence = config.data.licence.as_deref().unwrap_or("unknown");
+    let mut text = format!(
+        "---\nname: {}\nlibrary_name: \"dsokr\"\nversion: {}\nseed: {}\ndata:\n  source: {}\n  folder: {}\n  \
+         licence: {}\nconfiguration:\n  file: \"config.toml\"\n  fingerprint: {}\nencoder: {}\n",
+        quoted(&config.name),
+        quoted(env!("CARGO_PKG_VERSION")),
+        config.seed,
+        quoted(source),
+        quoted(config.data.facts().folder),
+        quoted(licence),
+        quoted(&config.fingerprint()?),
+        quoted(config.encoder.kind()),
+    );
+    if let Some(report) = report {
+        let _ = writeln!(text, "split: {}", quoted(&report.split.to_string()));
+        let _ = writeln!(text, "queries: {}", report.metrics.ranks.queries);
+        let _ = writeln!(text, "candidates: {}\nmetrics:", report.metrics.ranks.candidates);
+        for (metric, value) in Metric::known_of(&report.metrics) {
+            let _ = writeln!(text, "  {}:\n    value: {}", quoted(metric.name()), number(value));
+            if let Some([low, high]) = report.intervals.get(metric.name()) {
+                let _ = writeln!(text, "    ci95: [{}, {}]", number(*low), number(*high));
+            }
+        }
+    }
+    Ok(text + "---\n")
+}
+
+/// A number with a point and without an exponent, which all versions of YAML read as one.
+fn number(value: f64) -> String {
+    let text = value.to_string();
+    if text.contains('.') { text } else { text + ".0" }
+}
+
+/// A text as a double-quoted scalar of YAML and a string of JSON. Characters that are not printable in YAML,
+/// and the line breaks of Unicode, which YAML 1.1 folds, are escaped.
+fn quoted(text: &str) -> String {
+    let folded = ['\u{2028}', '\u{2029}', '\u{feff}', '\u{fffe}', '\u{ffff}'];
+    let escaped = |c: char| match c.is_control() || folded.contains(&c) {
+        true => format!("\\u{:04x}", u32::from(c)),
+        false => c.into(),
+    };
+    let text = text.replace('\\', "\\\\").replace('"', "\\\"");
+    format!("\"{}\"", text.chars().map(escaped).collect::<String>())
+}
+
+fn summary(config: &Checked, report: Option<&Report>) -> String {
+    let members =
+        config.ensemble.as_ref().map_or(String::new(), |_| "An ensemble of models. ".into());
+    let mut text = format!(
+        "# {}\n\n{members}A model of dsokr {} that maps {} to structured outputs: encoder {}, output kernel {}, seed {}.\n",
+        config.name,
+        env!("CARGO_PKG_VERSION"),
+        config.data.facts().inputs,
+        code(config.encoder.kind()),
+        code(&config.output.kernel_name()),
+        config.seed
+    );
+    let Some(report) = report else {
+        return text + "\nThe model has not been evaluated yet: its training has not ended.\n";
+    };
+    let ranks = &report.metrics.ranks;
+    let row = |(metric, value): (Metric, f64)| {
+        let interval = report.intervals.get(metric.name());
+        let interval = interval.map(|[low, high]| format!("{low:.4} to {high:.4}"));
+        let chance = metric.known(&report.chance).map(|value| format!("{value:.4}"));
+        let [interval, chance] = [interval, chance].map(|cell| cell.unwrap_or_else(|| "–".into()));
+        [metric.title().to_owned(), format!("{value:.4}"), interval, chance]
+    };
+    let names = ["metric", "value", "95 % interval", "chance"];
+    let table = Table::new(names, 1).with(Metric::known_of(&report.metrics).map(row));
+    let _ = write!(
+        text,
+        "\nMetrics of the {} split, {} queries among {} candidates, with 95 % intervals by a bootstrap over \
+         queries:\n\n{}",
+        report.split,
+        ranks.queries,
+        ranks.candidates,
+        table.markdown()
+    );
+    text
+}
+
+fn data(config: &Checked) -> String {
+    let (source, folder) = (config.data.source.name(), config.data.facts().folder);
+    let place = match folder {
+        "" => "no files: they are drawn by the seed".to_string(),
+        folder => format!("files in the folder {} of the data root", code(folder)),
+    };
+    let licence = match &config.data.licence {
+        Some(licence) => code(licence),
+        None => format!("unknown; {} names it", code("data.licence")),
+    };
+    format!("## Data\n\n- source: {}, {place}\n- licence: {licence}\n", code(source))
+}
+
+fn usage(config: &Checked) -> String {
+    let folder = config.data.facts().folder;
+    let (root, place) = match folder {
+        "" => ("", String::new()),
+        _ => (
+            " --data DATA",
+            format!(" {} is the data root, which holds {}.", code("DATA"), code(folder)),
+        ),
+    };
+    let (rust, python) = match config.ensemble {
+        None => ("let run = dsokr::Run::open(\".\".as_ref())?;\n", "dsokr.Model.load(\".\")"),
+        Some(_) => (
+            "let device = dsokr::device::Processor::Cpu.open()?;\n\
+             let run = dsokr::EnsembleRun::open(&[\".\".into()], &device)?;\n",
+            "dsokr.Ensemble.load([\".\"])",
+        ),
+    };
+    let [search, found, hits] = match (config.data.facts().inputs, &config.ensemble) {
+        (InputKind::Texts, _) => [
+            "dsokr search . \"a text\"",
+            "let answer = run.search(\"a text\", 5)?;\n",
+            "model.search(\"a text\", k=5)\n",
+        ],
+        (InputKind::Vectors | InputKind::Kernels, None) => [
+            "dsokr predict . FILE",
+            "let z = run.coordinates(&run.read_queries(\"FILE\".as_ref(), None, None)?)?;\n",
+            "",
+        ],
+        (InputKind::Vectors | InputKind::Kernels, Some(_)) => ["dsokr predict . FILE", "", ""],
+    };
+    let shell = format!(
+        "dsokr train config.toml{root} --out ../again      # trains it again\n{search}\n\
+         dsokr evaluate .{root}\n"
+    );
+    format!(
+        "## Use\n\nIn this folder, with the command, from Rust and from Python.{place}\n\n{}\n{}\n{}",
+        fenced("sh", &shell),
+        fenced("rust", &format!("{rust}{found}")),
+        fenced("python", &format!("import dsokr\n\nmodel = {python}\n{hits}"))
+    )
+}
+
+/// A block of code; its fence is longer than any run of backticks inside.
+fn fenced(language: &str, text: &str) -> String {
+    let fence = "`".repeat(longest_ticks(text).max(2) + 1);
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    format!("{fence}{language}\n{text}{end}{fence}\n")
+}
+
+/// A text as code inside a line.
+fn code(text: &str) -> String {
+    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    match longest_ticks(&text) {
+        0 => format!("`{text}`"),
+        ticks => {
+            let fence = "`".repeat(ticks + 1);
+            format!("{fence} {text} {fence}")
+        }
+    }
+}
+
+fn longest_ticks(text: &str) -> usize {
+    text.split(|c| c != '`').map(str::len).max().unwrap_or_default()
 }

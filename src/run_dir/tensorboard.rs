@@ -11,7 +11,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::files::TENSORBOARD;
+use super::TENSORBOARD;
 use crate::Error;
 
 /// `SessionLog.START`: events of this step and later ones in earlier files do not count any more.

@@ -19,8 +19,8 @@ use crate::Error;
 use crate::config::{Checked, SummandConfig};
 use crate::run_dir::BASIS;
 
-pub(crate) use output_space::summand_candidates;
 pub use output_space::{OutputSpace, candidates};
+pub(crate) use output_space::{load_scaling, save_scaling, standardise, summand_candidates};
 
 /// The targets of a learner, and the space that they and its predictions are points of.
 pub struct OutputTargets {

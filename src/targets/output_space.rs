@@ -2,14 +2,15 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use dsokr_basis::features::{Block, PartRows, distinct};
-use dsokr_basis::{Basis, Projection, RowSource};
+use dsokr_basis::{Basis, Projection, RowKind, RowSource};
 use dsokr_decode::{CandidateParts, Candidates};
-use dsokr_machines::{OutputSpace as MachineSpace, Points};
+use dsokr_machines::{OutputSpace as MachineSpace, Points, Scaling};
 
-use crate::config::{Checked, Search};
-use crate::run_dir::{BASIS, OUTPUTS};
-use crate::{Error, quantiles};
-use dsokr_data::{Outputs, Selected};
+use crate::Error;
+use crate::config::{Checked, ColumnScaling, Config, Search};
+use crate::run_dir::{BASIS, OUTPUTS, SCALING};
+use crate::scores::median_candidates;
+use dsokr_data::{DataRoot, Dataset, Outputs, Selected};
 
 /// The space that outputs, candidates and predictions are points of.
 pub enum OutputSpace {
@@ -75,7 +76,7 @@ impl OutputSpace {
                 (dimension, coordinates, constants)
             }
             Self::Quantiles(levels) => {
-                let (coordinates, constants) = quantiles::candidates(levels, &numbers(rows)?);
+                let (coordinates, constants) = median_candidates(levels, &numbers(rows)?);
                 (levels.len(), coordinates, constants)
             }
         };
@@ -158,5 +159,62 @@ pub(super) fn numbers(rows: &dyn RowSource) -> Result<Vec<f32>, Error> {
             format!("\"pinball\", with {} rows of width {}", rows.kind(), rows.width()),
             "a loss of distances, or outputs that are one number each",
         )),
+    }
+}
+
+impl Config {
+    /// Reads the data, with the features of outputs standardised as `output.scaling` says. Means and
+    /// standard deviations are those of the training pairs' outputs.
+    ///
+    /// # Errors
+    /// As [`Source::load`](dsokr_data::Source::load); [`Error::Value`] for features that are not
+    /// dense rows.
+    pub fn load_data(&self, root: &DataRoot) -> Result<Dataset, Error> {
+        let mut dataset = self.read_data(root)?;
+        standardise(self, &mut dataset, None)?;
+        Ok(dataset)
+    }
+}
+
+/// Standardises the features of outputs as the configuration says, by `known` means and deviations, else by
+/// those of the training pairs' outputs, which are returned.
+pub(crate) fn standardise(
+    config: &Config,
+    dataset: &mut Dataset,
+    known: Option<&Scaling>,
+) -> Result<Option<Scaling>, Error> {
+    let kind = config.output.scaling;
+    let centred = match kind {
+        ColumnScaling::None => return Ok(None),
+        ColumnScaling::Deviation => false,
+        ColumnScaling::Standard => true,
+    };
+    let rows = dataset.outputs.rows.as_ref();
+    if rows.kind() != RowKind::Dense {
+        let found = format!("{:?}, with {} rows", kind.name(), rows.kind());
+        return Err(Error::value("output.scaling", found, "\"none\", or dense rows"));
+    }
+    let scaling = match known {
+        Some(known) => known.clone(),
+        None => {
+            let trained: Vec<usize> = dataset.train.outputs.iter().flatten().copied().collect();
+            Scaling::fit(&Selected::new(rows, &trained), centred)?
+        }
+    };
+    dataset.outputs.rows = Box::new(scaling.rows(rows)?);
+    Ok(Some(scaling))
+}
+
+/// Writes means and deviations into a run directory.
+pub(crate) fn save_scaling(scaling: Option<&Scaling>, folder: &Path) -> Result<(), Error> {
+    scaling.map_or(Ok(()), |scaling| Ok(scaling.save(&folder.join(SCALING))?))
+}
+
+/// Those in a run directory, if it has some.
+pub(crate) fn load_scaling(folder: &Path) -> Result<Option<Scaling>, Error> {
+    let file = folder.join(SCALING);
+    match file.exists() {
+        true => Ok(Some(Scaling::load(&file)?)),
+        false => Ok(None),
     }
 }

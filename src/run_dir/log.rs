@@ -1,14 +1,67 @@
-//! Curves that a run keeps: those of its training, and that of the choice of a learned embedding.
+//! What a run keeps of its fit: a line an evaluation, scalars for TensorBoard, and curves.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use dsokr_basis::store::read_text;
 use dsokr_train::LogLine;
 use serde::{Deserialize, Serialize};
 
-use super::Folder;
-use super::files::{EMBEDDING, MEMBERS, read_json, replace_json};
-use crate::{Error, Scores};
+use super::folder::Folder;
+use super::{EMBEDDING, LOG, MEMBERS, read_json, read_optional, replace_json, write_text};
+use crate::{Error, Metric, Scores};
+
+impl Folder {
+    /// The lines of `log.jsonl` of the run at `path`, without an unfinished last one; none where there is no log.
+    pub(crate) fn log(path: &Path) -> Result<Option<Vec<LogLine<Scores>>>, Error> {
+        let file = path.join(LOG);
+        let Some(text) = read_optional(&file)? else { return Ok(None) };
+        let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+        let lines = whole.map(serde_json::from_str).collect::<Result<_, _>>();
+        lines.map(Some).map_err(|e| Error::run(file, e.to_string()))
+    }
+
+    /// Writes a line of the log, and its scalars.
+    pub(super) fn append(&mut self, line: &LogLine<Scores>) -> Result<(), Error> {
+        let (file, text) = (self.path().join(LOG), serde_json::to_string(line)? + "\n");
+        let out = OpenOptions::new().append(true).create(true).open(&file);
+        // one write: a kill leaves a whole line or a torn last one, which `rewind_log` drops
+        out.and_then(|mut out| out.write_all(text.as_bytes()).and_then(|()| out.sync_data()))
+            .map_err(Error::io(&file))?;
+        let of_training = [
+            ("training/loss", line.loss),
+            ("training/learning_rate", line.learning_rate),
+            ("training/pairs_per_second", line.pairs_per_second),
+        ];
+        let of_training = of_training.map(|(tag, value)| (tag.to_owned(), value));
+        let values = of_training.into_iter().chain(validation_scalars(&line.metrics));
+        self.scalars(line.step, &values.collect::<Vec<_>>())
+    }
+
+    /// Removes the log lines after `step`, which a resumed training writes again, and an unfinished
+    /// last line; the same for TensorBoard.
+    pub(crate) fn rewind_log(&mut self, step: u64) -> Result<(), Error> {
+        if let Some(events) = &mut self.events {
+            events.resume(step);
+        }
+        let file = self.path().join(LOG);
+        let text = read_text(&file).map_err(|e| Error::reading(&file, &e))?;
+        let parsed = |line: &str| serde_json::from_str::<LogLine<Scores>>(line);
+        let kept = text.lines().filter(|line| parsed(line).is_ok_and(|line| line.step <= step));
+        write_text(&file, &kept.flat_map(|line| [line, "\n"]).collect::<String>())
+    }
+
+    /// Writes scalars for TensorBoard, if they are wanted.
+    pub(crate) fn scalars(&mut self, step: u64, values: &[(String, f64)]) -> Result<(), Error> {
+        self.events.as_mut().map_or(Ok(()), |events| events.scalars(step, values))
+    }
+}
+
+/// The metrics of the validation split as scalars.
+pub(crate) fn validation_scalars(scores: &Scores) -> impl Iterator<Item = (String, f64)> {
+    Metric::known_of(scores).map(|(metric, value)| (format!("validation/{}", metric.name()), value))
+}
 
 /// The figure of each rank, c and λ on the validation split.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,20 +1,25 @@
-//! Candidates that are added to a trained run.
+//! The candidates of a trained run on disk: some are added to it, and all are put in shards, which several processes
+//! share.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use dsokr_basis::Processes;
+use dsokr_basis::store::Stored;
 use dsokr_data::{FittedFeatures, Selected};
-use dsokr_decode::{CandidateBlocks, Candidates, Queries};
+use dsokr_decode::{CandidateBlocks, Candidates, Precision, Queries, ShardSet, Shards};
 use rayon::prelude::*;
 use serde::Serialize;
 
+use super::OutputFolder;
+use crate::Error;
 use crate::hubs::corrected_by;
 use crate::molecules::{are_smiles, canonical};
-use crate::run_dir::{CANDIDATES, FEATURES, HELD_OUT};
-use crate::run_dir::{Folder, RunLock, candidates, held_out, inner, name, run_of};
-use crate::targets::OutputSpace;
-use crate::{Error, scaling};
+use crate::run_dir::{CANDIDATES, FEATURES, HELD_OUT, SHARDS as FOLDER};
+use crate::run_dir::{Folder, RunLock, candidates, held_out, inner, name, named, run_of};
+use crate::targets::{OutputSpace, load_scaling};
 
 /// Candidates that were added to a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -41,9 +46,7 @@ struct Grown {
     candidates: Candidates,
     /// How many were added.
     count: usize,
-    /// Fingerprints of the coordinates and of the data.
-    space: String,
-    data: String,
+    fingerprints: BTreeMap<String, String>,
     unknown: Option<Vec<f64>>,
 }
 
@@ -74,10 +77,7 @@ pub fn add_candidates<T>(
         return Err(Error::run(run, message));
     }
     let _lock = if dry { None } else { RunLock::take(run)? };
-    if Folder::finished(run)?.is_none() {
-        let message = "not complete: train it to its end first (the argument resume)";
-        return Err(Error::run(run, message));
-    }
+    check_complete(run)?;
     let places: Vec<PathBuf> = match config.ensemble {
         Some(_) => inner(run, &config)?,
         None => vec![run.into()],
@@ -91,7 +91,7 @@ pub fn add_candidates<T>(
     let done = before(&added)?;
     if !dry {
         let save = |grown: &Grown, path: &Path| {
-            candidates::save(path, &grown.candidates, &grown.space, &grown.data)
+            Ok::<_, Error>(grown.candidates.save(path, &grown.fingerprints)?)
         };
         match &config.ensemble {
             Some(_) => candidates::replace_all(run, &places, |at, path| save(&grown[at], path))?,
@@ -99,6 +99,16 @@ pub fn add_candidates<T>(
         }
     }
     Ok((added, done))
+}
+
+fn check_complete(run: &Path) -> Result<(), Error> {
+    let message = "not complete: train it to its end first (the argument resume)";
+    Folder::finished(run)?.map(|_| ()).ok_or_else(|| Error::run(run, message))
+}
+
+/// The fingerprints of the coordinates and of the data that a file of candidates names.
+fn fingerprints(stored: &Stored) -> Result<BTreeMap<String, String>, Error> {
+    Ok(named([("basis", stored.metadata("basis")?), ("data", stored.metadata("data")?)]))
 }
 
 /// The directory of the ensemble that a run is a member of.
@@ -152,7 +162,7 @@ fn grow(run: &Path, path: &Path, files: &[PathBuf]) -> Result<Grown, Error> {
             return Err(Error::Config { path: table.path().into(), message });
         }
     }
-    if let Some(scaling) = scaling::load(run)? {
+    if let Some(scaling) = load_scaling(run)? {
         outputs.rows = Box::new(scaling.rows(outputs.rows.as_ref())?);
     }
     // the exact search needs the outputs that span the predictions, and so does their projection
@@ -179,8 +189,7 @@ fn grow(run: &Path, path: &Path, files: &[PathBuf]) -> Result<Grown, Error> {
     Ok(Grown {
         count: more.len(),
         candidates: before.with_more(more)?,
-        space: stored.metadata("basis")?.to_owned(),
-        data: stored.metadata("data")?.to_owned(),
+        fingerprints: fingerprints(&stored)?,
         unknown,
     })
 }
@@ -213,4 +222,96 @@ fn same_molecules(all: &Candidates, start: usize) -> Vec<Option<String>> {
         (first != candidate).then(|| all.id(first).to_owned())
     };
     own.iter().zip(start..).map(same).collect()
+}
+
+const OUTPUT: OutputFolder =
+    OutputFolder { key: "the argument out", holds: "shards only", is_own: Shards::is_file };
+
+/// The shards that [`shard_candidates`] has written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenShards {
+    /// Where they are.
+    pub folder: PathBuf,
+    /// Number of candidates, duplicates counted.
+    pub candidates: usize,
+    /// Number of distinct candidates.
+    pub distinct: usize,
+    /// Bytes of all of them.
+    pub bytes: u64,
+}
+
+/// Writes the candidates of a trained run of one model as `parts` shards into the folder `out`, by default
+/// `shards` in the run directory; shards that are there are replaced, all at once. Evaluation and search by several processes
+/// use them, each process its own ([`EnsembleRun::open_shared`](super::EnsembleRun::open_shared)).
+///
+/// # Errors
+/// A run that is not complete, an ensemble, a run with a second look; more shards than distinct candidates; a
+/// folder that holds something else.
+pub fn shard_candidates(
+    run: &Path,
+    parts: usize,
+    precision: Precision,
+    out: Option<&Path>,
+) -> Result<WrittenShards, Error> {
+    let config = Folder::config(run)?;
+    let refused = |message| Err(Error::run(run, message));
+    if config.ensemble.is_some() {
+        return refused("an ensemble: allowed is the run of one model");
+    }
+    if config.decoding.second_look.is_some() {
+        return refused("a run with decoding.second_look: allowed is one without");
+    }
+    check_complete(run)?;
+    let stored = Arc::new(candidates::open(run)?);
+    let all = Candidates::read(&stored)?;
+    if !(1..=all.distinct()).contains(&parts) {
+        let allowed = format!("1 to {}, the distinct candidates", all.distinct());
+        return Err(Error::value("the argument parts", parts, allowed));
+    }
+    let own = run.join(FOLDER);
+    let folder = match out {
+        Some(out) if out != own => {
+            OUTPUT.check(out)?;
+            out.to_path_buf()
+        }
+        Some(_) | None => own,
+    };
+    let (metadata, mut bytes) = (fingerprints(&stored)?, 0);
+    OUTPUT.write(&folder, |here| {
+        let (fingerprint, metadata) = (stored.checksum(), &metadata);
+        let set = ShardSet { folder: here, of: parts, precision, fingerprint, metadata };
+        Shards::write(&all, &set)?;
+        for entry in fs::read_dir(here).map_err(Error::io(here))? {
+            bytes += entry.and_then(|entry| entry.metadata()).map_err(Error::io(here))?.len();
+        }
+        Ok(())
+    })?;
+    Ok(WrittenShards { folder, candidates: all.len(), distinct: all.distinct(), bytes })
+}
+
+/// Opens this rank's shards of the candidates of a run: those in `folder`, or, for several ranks, those in the run
+/// directory, if there are any.
+pub(super) fn open_shards(run: &Path, folder: Option<&Path>) -> Result<Option<Shards>, Error> {
+    let own = run.join(FOLDER);
+    let ranks = Processes::current();
+    if folder.is_none() {
+        if ranks.size() == 1 {
+            return Ok(None);
+        }
+        let found = if own.is_dir() { "there" } else { "missing" };
+        ranks.check_same(&format!("folder {}", own.display()), found)?;
+        if found == "missing" {
+            return Ok(None);
+        }
+    }
+    let folder = folder.unwrap_or(&own);
+    let shards = Shards::open(folder, &candidates::checksum(run)?)?;
+    tracing::info!(
+        "{} candidates in {} shards ({}) in {}",
+        shards.len(),
+        shards.count(),
+        shards.precision(),
+        folder.display()
+    );
+    Ok(Some(shards))
 }
