@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use crate::Error;
 use crate::config::{Checked, ExpectedF1Config, Search};
+use crate::error::ensure;
 use crate::run_dir::{LABELS, read_needed, write_text};
 use crate::targets::OutputSpace;
 
@@ -200,10 +201,8 @@ fn best_f1_sets(
     candidates: &Candidates,
     pool: Pool,
 ) -> Result<Vec<PredictedOutput>, Error> {
-    if let Pool::PerQuery(_) = pool {
-        let allowed = "absent: with decoding.expected_f1 queries share the candidates";
-        return Err(Error::value("evaluation.candidates", "given", allowed));
-    }
+    let allowed = "absent: with decoding.expected_f1 queries share the candidates";
+    ensure(matches!(pool, Pool::Shared), "evaluation.candidates", "given", allowed)?;
     let hits = top_rows(queries, candidates, settings.candidates.min(candidates.distinct()))?;
     let rows: BTreeSet<usize> = hits.iter().flatten().map(|hit| hit.row).collect();
     let label = |&row: &usize| {

@@ -233,6 +233,15 @@ pub(crate) fn ensure(
     if holds { Ok(()) } else { Err(Error::value(key.to_string(), found, allowed.to_string())) }
 }
 
+/// Refuses a run directory, or a file of one, unless what is expected of it `holds`.
+pub(crate) fn ensure_run(
+    holds: bool,
+    path: &Path,
+    message: impl std::fmt::Display,
+) -> Result<(), Error> {
+    if holds { Ok(()) } else { Err(Error::run(path, message.to_string())) }
+}
+
 impl Error {
     /// A value of a configuration key or an argument that is not allowed.
     pub fn value(

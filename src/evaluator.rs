@@ -8,6 +8,7 @@ use dsokr_train::Validation;
 use crate::Error;
 use crate::config::Checked;
 use crate::decoder::Decoder;
+use crate::error::ensure;
 use crate::evaluation::{Models, QueryTexts, chance, has_gold};
 use crate::metric::{Needs, RESAMPLES, intervals};
 use crate::molecules::{EXAMPLES, drawing};
@@ -49,11 +50,9 @@ impl<'a> Evaluator<'a> {
             let pool = evaluator.pool(name);
             let has_gold = has_gold(split, candidates, pool, settings.missing_gold)?;
             let finite = settings.metric.needs() == Needs::FiniteRanks;
-            if finite && name == SplitName::Validation && has_gold.contains(&false) {
-                let allowed = "mrr or hits, since ranks of validation queries are infinite";
-                let found = format!("{:?}", settings.metric);
-                return Err(Error::value("evaluation.metric", found, allowed));
-            }
+            let lacks = finite && name == SplitName::Validation && has_gold.contains(&false);
+            let allowed = "mrr or hits, since ranks of validation queries are infinite";
+            ensure(!lacks, "evaluation.metric", format_args!("{:?}", settings.metric), allowed)?;
         }
         Ok(evaluator)
     }

@@ -22,12 +22,13 @@ use crate::advice::{Evidence, advice};
 use crate::config::Checked;
 use crate::decoder::{Decoder, ExactDecoder, label_names};
 use crate::device::Processor;
+use crate::error::ensure;
 use crate::evaluator::Evaluator;
 use crate::learner::{Fit, Fitted, Task};
 use crate::run_dir::candidates::with_added;
 use crate::run_dir::{
-    EXAMPLES, Folder, HELD_OUT, HELD_OUT_PART, HeldOut, HeldPart, Report, SECOND_LOOK,
-    SECOND_LOOK_PART, save_data_folder, validation_scalars, write_text,
+    EXAMPLES, Folder, HELD_OUT, HELD_OUT_PART, HeldOut, Report, SECOND_LOOK, SECOND_LOOK_PART,
+    StoredAnswers, save_data_folder, validation_scalars, write_text,
 };
 use crate::targets::{TrainingOutputs, standardise};
 use crate::{Error, hubs, memory};
@@ -221,6 +222,7 @@ fn finish(
     if !saved {
         predictor.save(&mut folder)?;
     }
+    let held_out = held_out.map(|own| StoredAnswers::new(own, &dataset.train.ids, None));
     save_held_out(task, &folder, held_out.as_ref())?;
     let split = config.evaluation.split;
     let hubs = config.decoding.hubs.is_some() && held_out.is_some();
@@ -230,6 +232,7 @@ fn finish(
         true => Some(predictor.predict(&dataset.validation)?),
         false => None,
     };
+    let held_out = held_out.map(|stored| stored.held_out);
     let candidates = match (&config.decoding.hubs, &held_out, &validation) {
         (Some(hubs), Some(HeldOut { answers, .. }), Some(z)) => {
             let (corrected, chosen) = hubs::correct(hubs, evaluator, task.candidates, answers, z)?;
@@ -246,10 +249,9 @@ fn finish(
             let (look, part) =
                 second_look::fit(settings, words, prepared, task, &candidates, held_out)?;
             folder.save_second_look(SECOND_LOOK, &look)?;
-            if let Some(HeldPart { answers, texts, look }) = part {
+            if let Some((answers, look)) = part {
                 folder.save_second_look(SECOND_LOOK_PART, &look)?;
-                let file = folder.path().join(HELD_OUT_PART);
-                answers.save(&file, &dataset.train.ids, texts.as_deref(), true)?;
+                answers.save(&folder.path().join(HELD_OUT_PART), true)?;
             }
             Some(look)
         }
@@ -300,20 +302,23 @@ fn finish(
 }
 
 /// Writes answers to training inputs that were held out, where the configuration or hubs need them.
-fn save_held_out(task: &Task, folder: &Folder, held_out: Option<&HeldOut>) -> Result<(), Error> {
+fn save_held_out(
+    task: &Task,
+    folder: &Folder,
+    held_out: Option<&StoredAnswers>,
+) -> Result<(), Error> {
     let decoding = &task.config.decoding;
     match held_out {
         // hubs of candidates that are added are computed from these too, for which 16 bits are enough
         Some(held_out) if decoding.held_out || decoding.hubs.is_some() => {
-            let (file, ids) = (folder.path().join(HELD_OUT), &task.dataset.train.ids);
-            held_out.save(&file, ids, None, decoding.held_out)
+            held_out.save(&folder.path().join(HELD_OUT), decoding.held_out)
         }
-        None if decoding.held_out => {
+        Some(_) => Ok(()),
+        None => {
             let allowed =
                 "false: this encoder gives no answers to training inputs that it has not seen";
-            Err(Error::value("decoding.held_out", true, allowed))
+            ensure(!decoding.held_out, "decoding.held_out", true, allowed)
         }
-        Some(_) | None => Ok(()),
     }
 }
 
@@ -361,18 +366,13 @@ fn check_counts(config: &Checked, pairs: usize) -> Result<(), Error> {
 fn check_shared(config: &Checked, ranks: &Processes) -> Result<(), Error> {
     ranks.check_same("version", env!("CARGO_PKG_VERSION"))?;
     ranks.check_same("configuration's fingerprint", &config.fingerprint()?)?;
-    let found = ranks.size();
-    if config.ensemble.is_some() {
-        let allowed = "1 for an ensemble; each of its members may have several";
-        return Err(Error::value("number of processes", found, allowed));
-    }
-    if !config.encoder.abilities().shares_training {
-        let allowed = "1 for this encoder; neural encoders share their training, and kernel machines \
-                       with encoder.solver.name = \"sketched\", \"conjugate-gradients\" or \
-                       \"averaged\" their fit";
-        return Err(Error::value("number of processes", found, allowed));
-    }
-    Ok(())
+    let (key, found) = ("number of processes", ranks.size());
+    let allowed = "1 for an ensemble; each of its members may have several";
+    ensure(config.ensemble.is_none(), key, found, allowed)?;
+    let allowed = "1 for this encoder; neural encoders share their training, and kernel machines \
+                   with encoder.solver.name = \"sketched\", \"conjugate-gradients\" or \
+                   \"averaged\" their fit";
+    ensure(config.encoder.abilities().shares_training, key, found, allowed)
 }
 
 /// A result of rank 0, on all ranks; `work` makes it there, and an error of it is that of all.

@@ -4,6 +4,7 @@ use dsokr_basis::random::{generator, shuffle};
 
 use crate::Error;
 use crate::config::Checked;
+use crate::error::ensure;
 
 /// The parts of n training pairs, `count` by the configuration's `key`, drawn by a seed, of sizes that
 /// differ by one at most.
@@ -13,9 +14,8 @@ pub(crate) fn folds(
     n: usize,
     seed: u64,
 ) -> Result<Vec<Vec<usize>>, Error> {
-    if count < 2 || count > n {
-        return Err(Error::value(key, count, format!("2 to {n}, the number of training pairs")));
-    }
+    let allowed = format_args!("2 to {n}, the number of training pairs");
+    ensure((2..=n).contains(&count), key, count, allowed)?;
     let mut order: Vec<usize> = (0..n).collect();
     shuffle(&mut order, &mut generator(seed, "folds", 0));
     let mut folds = vec![Vec::new(); count];

@@ -4,6 +4,7 @@ use dsokr_decode::{CandidateBlocks, Candidates, Hubs, Queries};
 use tracing::info;
 
 use crate::config::HubConfig;
+use crate::error::ensure;
 use crate::evaluator::Evaluator;
 use crate::{Choice, Error};
 use dsokr_data::SplitName;
@@ -14,13 +15,10 @@ pub(crate) fn check(hubs: &HubConfig, n: usize) -> Result<(), Error> {
         None => (n, "training pairs"),
         Some(parts) => (n / hubs.folds() * parts, "training pairs that are answered"),
     };
-    match hubs.neighbours.iter().find(|&&count| count > answers) {
-        None => Ok(()),
-        Some(count) => {
-            let allowed = format!("1 to {answers}, the number of {pairs}");
-            Err(Error::value("decoding.hubs.neighbours", count, allowed))
-        }
-    }
+    let allowed = format!("1 to {answers}, the number of {pairs}");
+    let check =
+        |&count| ensure(count <= answers, "decoding.hubs.neighbours", count, allowed.as_str());
+    hubs.neighbours.iter().try_for_each(check)
 }
 
 /// Candidates corrected for hubs, with the weight and the number of neighbours that are best on the

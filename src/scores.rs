@@ -12,6 +12,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::error::ensure;
 use crate::labels::label_rows;
 use crate::molecules::limit;
 
@@ -173,11 +174,9 @@ impl RankingScores {
 
     /// Kendall's τ of a predicted ranking, and whether every pair is in the true order.
     pub(crate) fn agreement(truth: &[u32], predicted: &[u32]) -> Result<(f64, bool), Error> {
-        if truth.len() != predicted.len() {
-            let found = format!("a true ranking of {} items", truth.len());
-            let allowed = format!("{}, as predicted rankings have", predicted.len());
-            return Err(Error::value("outputs", found, allowed));
-        }
+        let found = format_args!("a true ranking of {} items", truth.len());
+        let allowed = format_args!("{}, as predicted rankings have", predicted.len());
+        ensure(truth.len() == predicted.len(), "outputs", found, allowed)?;
         let order = |ranks: &[u32], i: usize, j: usize| ranks[i].cmp(&ranks[j]) as i64;
         let pairs = (0..truth.len()).flat_map(|i| (i + 1..truth.len()).map(move |j| (i, j)));
         let (mut product, mut ours, mut theirs, mut same) = (0, 0, 0, true);

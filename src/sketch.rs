@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::config::{Checked, KernelMachineConfig};
 use crate::decoder::Decoder;
 use crate::decoder::{ExactDecoder, label_names};
+use crate::error::ensure;
 use crate::evaluator::Evaluator;
 use crate::hubs::correct;
 use crate::learner::{Fit, Fitted};
@@ -150,18 +151,14 @@ impl<'a> Study<'a> {
     /// # Errors
     /// Data that cannot be read; [`Error::Value`] where outputs are not sketched.
     pub fn load(config: &'a Checked, root: &'a DataRoot) -> Result<Self, Error> {
-        if config.sketch.full {
-            return Err(Error::value("sketch.full", true, "false: there is no sketch to study"));
-        }
-        if !config.output.kernels.is_empty() {
-            let allowed = "absent: a study is of one kernel, each of several can be studied alone";
-            return Err(Error::value("output.kernels", "given", allowed));
-        }
+        let allowed = "false: there is no sketch to study";
+        ensure(!config.sketch.full, "sketch.full", true, allowed)?;
+        let allowed = "absent: a study is of one kernel, each of several can be studied alone";
+        ensure(config.output.kernels.is_empty(), "output.kernels", "given", allowed)?;
         let machine: Option<&KernelMachineConfig> = config.encoder.get();
-        if machine.is_some_and(|machine| machine.embedding().is_some()) {
-            let allowed = "absent: a training run chooses embeddings";
-            return Err(Error::value("encoder.answers", "embedded", allowed));
-        }
+        let embedding = machine.and_then(KernelMachineConfig::embedding);
+        let allowed = "absent: a training run chooses embeddings";
+        ensure(embedding.is_none(), "encoder.answers", "embedded", allowed)?;
         let dataset = config.load_data(root)?;
         Ok(Self { config, root, dataset, systems: LastSystem::default() })
     }
@@ -240,7 +237,7 @@ impl<'a> Study<'a> {
             let mut draw = Draws::default();
             for at in 0..draws {
                 let seed = config.seed.wrapping_add(at as u64);
-                let kernel = Some(outputs.kernel()?);
+                let kernel = outputs.kernel()?;
                 let basis = fit_basis(&config, kernel, &outputs.rows(), size, seed)?;
                 let targets = basis.project_shared(&outputs.rows())?;
                 draw.rank += basis.dimension() as f64 / draws as f64;
@@ -336,18 +333,13 @@ impl<'a> Study<'a> {
 }
 
 fn check(sizes: &[usize], draws: usize, outputs: usize) -> Result<(), Error> {
-    if sizes.is_empty() || sizes.windows(2).any(|pair| pair[0] >= pair[1]) || sizes[0] == 0 {
-        let allowed = "increasing sizes of at least 1";
-        return Err(Error::value("the argument sizes", format!("{sizes:?}"), allowed));
-    }
-    if !(1..=MOST_DRAWS).contains(&draws) {
-        return Err(Error::value("the argument draws", draws, format!("1 to {MOST_DRAWS}")));
-    }
-    if let Some(&size) = sizes.iter().find(|&&size| size > outputs) {
-        let allowed = format!("at most {outputs}, the number of training outputs");
-        return Err(Error::value("the argument sizes", size, allowed));
-    }
-    Ok(())
+    let key = "the argument sizes";
+    let rising = sizes.first().is_some_and(|&size| size > 0) && sizes.is_sorted_by(|a, b| a < b);
+    ensure(rising, key, format_args!("{sizes:?}"), "increasing sizes of at least 1")?;
+    let allowed = format_args!("1 to {MOST_DRAWS}");
+    ensure((1..=MOST_DRAWS).contains(&draws), "the argument draws", draws, allowed)?;
+    let allowed = format!("at most {outputs}, the number of training outputs");
+    sizes.iter().try_for_each(|&size| ensure(size <= outputs, key, size, &allowed))
 }
 
 /// The results of the draws of one size.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock};
 
 use dsokr_basis::{Cancellation, Processes};
 use dsokr_machines::LastSystem;
@@ -14,7 +14,7 @@ use super::resume::{Resumed, are_settings, place};
 use super::{Request, Trained, run_as};
 use crate::Error;
 use crate::advice::{Member, of_ensemble};
-use crate::config::{Checked, EnsembleConfig, HeldOutWeights};
+use crate::config::{EnsembleConfig, HeldOutWeights};
 use crate::evaluation::chance;
 use crate::metric::{RESAMPLES, intervals};
 use crate::run::EnsembleRun;
@@ -30,7 +30,7 @@ pub(super) fn run(
 ) -> Result<Trained, Error> {
     let path = place(&request.config.name, request.out.as_deref(), request.resume)?;
     let members = request.config.members()?;
-    let trained = Mutex::new(Vec::with_capacity(members.len()));
+    let trained: Vec<OnceLock<Trained>> = members.iter().map(|_| OnceLock::new()).collect();
     let _lock = if request.resume && path.exists() {
         let resumed = Resumed::lock(&path, request.config)?;
         settle(&path, &inner(&path, request.config)?)?;
@@ -40,7 +40,8 @@ pub(super) fn run(
         Folder::create_ensemble(&path, request.config)?
     };
     let systems = LastSystem::default();
-    let train = |member: &Checked, observer: &mut dyn Observer| {
+    let train = |at: usize, observer: &mut dyn Observer| {
+        let member = &members[at];
         if Cancellation::current().is_cancelled() {
             return Err(dsokr_train::Error::Interrupted { step: 0 }.into());
         }
@@ -57,26 +58,24 @@ pub(super) fn run(
                 false => source,
             },
         )?;
-        let mut trained = trained.lock().unwrap_or_else(PoisonError::into_inner);
-        trained.push((member.name.clone(), done));
+        let _ = trained[at].set(done);
         Ok(())
     };
     match settings.parallel {
-        1 => members.iter().try_for_each(|member| train(member, observer))?,
-        threads => at_once(&members, threads, observer, train)?,
+        1 => (0..members.len()).try_for_each(|at| train(at, observer))?,
+        threads => at_once(members.len(), threads, observer, train)?,
     }
     if let Some(report) = Folder::finished(&path)? {
         return Ok(Trained { path, report, advice: Vec::new() });
     }
-    let mut trained = trained.into_inner().unwrap_or_else(PoisonError::into_inner);
-    // trainings at once end in any order
-    trained.sort_by_key(|(name, _)| members.iter().position(|member| member.name == *name));
     let mut report = evaluate(request, settings, &path)?;
-    let skipped = trained.iter().flat_map(|(_, member)| member.report.skipped_rows.clone());
+    let trained = members.iter().zip(&trained);
+    let trained: Vec<_> = trained.filter_map(|(own, done)| Some((own, done.get()?))).collect();
+    let skipped = trained.iter().flat_map(|(_, done)| done.report.skipped_rows.clone());
     report.skipped_rows = skipped.collect();
     Folder::finish(&path, request.config, &report)?;
-    let members = trained.iter().map(|(name, Trained { report, advice, .. })| Member {
-        name,
+    let members = trained.iter().map(|(own, Trained { report, advice, .. })| Member {
+        name: &own.name,
         metrics: &report.metrics,
         advice,
     });
@@ -86,25 +85,20 @@ pub(super) fn run(
 
 /// Trains several members at a time, each on its share of the threads.
 fn at_once(
-    members: &[Checked],
+    members: usize,
     threads: usize,
     observer: &mut dyn Observer,
-    train: impl Fn(&Checked, &mut dyn Observer) -> Result<(), Error> + Sync,
+    train: impl Fn(usize, &mut dyn Observer) -> Result<(), Error> + Sync,
 ) -> Result<(), Error> {
     let (next, shared) = (AtomicUsize::new(0), Mutex::new(observer));
     let each = rayon::current_num_threads().div_ceil(threads.max(1));
     let cancellation = Cancellation::current();
     let work = || {
-        loop {
-            let Some(member) = members.get(next.fetch_add(1, Ordering::Relaxed)) else {
-                return Ok(());
-            };
-            if let Err(error) = train(member, &mut Shared(&shared)) {
-                // the others stop before their next member
-                next.store(members.len(), Ordering::Relaxed);
-                return Err(error);
-            }
-        }
+        let numbers = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
+        numbers.take_while(|&at| at < members).try_for_each(|at| {
+            // after an error the others stop before their next member
+            train(at, &mut Shared(&shared)).inspect_err(|_| next.store(members, Ordering::Relaxed))
+        })
     };
     // pools of their own: a process that forks has no threads of a pool that all share
     let in_pool = || {
@@ -115,8 +109,7 @@ fn at_once(
         pool.install(|| cancellation.scope(work))
     };
     std::thread::scope(|scope| {
-        let started: Vec<_> =
-            (0..threads.min(members.len())).map(|_| scope.spawn(in_pool)).collect();
+        let started: Vec<_> = (0..threads.min(members)).map(|_| scope.spawn(in_pool)).collect();
         let ended = started.into_iter().map(|thread| match thread.join() {
             Ok(done) => done,
             Err(panic) => std::panic::resume_unwind(panic),

@@ -25,9 +25,12 @@ const CHANGEABLE: [&str; 7] = [
     "evaluation.batch",
 ];
 
-/// A value of the configuration that differs from that of the run.
-#[derive(Debug, Serialize)]
+/// A value of the configuration that differs from that of the run: a line of `changes.jsonl`.
+#[derive(Clone, Debug, Serialize)]
 struct Change {
+    /// Steps done before; none of an ensemble, whose members have their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    step: Option<u64>,
     key: String,
     before: Option<toml::Value>,
     now: Option<toml::Value>,
@@ -38,16 +41,6 @@ impl Change {
         let number = |value: &Option<toml::Value>| value.as_ref()?.as_integer();
         self.key == "training.epochs" && number(&self.now) > number(&self.before)
     }
-}
-
-/// One line of `changes.jsonl`.
-#[derive(Serialize)]
-struct ChangeLine<'a> {
-    /// Steps done before; none of an ensemble, whose members have their own.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    step: Option<u64>,
-    #[serde(flatten)]
-    change: &'a Change,
 }
 
 /// A run that is resumed: the right to write it, and what is changed in its configuration.
@@ -84,7 +77,7 @@ impl Resumed {
             let show = |v: &Option<toml::Value>| v.as_ref().map(ToString::to_string);
             let (before, now) = (show(&change.before), show(&change.now));
             info!(step, before, now, "{} is changed", change.key);
-            lines += &(serde_json::to_string(&ChangeLine { step, change })? + "\n");
+            lines += &(serde_json::to_string(&Change { step, ..change.clone() })? + "\n");
         }
         Folder::change(path, config, &lines)
     }
@@ -116,7 +109,7 @@ fn changes(path: &Path, config: &Checked) -> Result<Vec<Change>, Error> {
     let changes = differing(path, config)?;
     let raised = changes.iter().any(Change::raises_epochs) && Folder::has_checkpoint(path);
     let goes_on = raised || Folder::finished(path)?.is_none();
-    for Change { key, before, now } in &changes {
+    for Change { key, before, now, .. } in &changes {
         let changeable = CHANGEABLE.contains(&key.as_str());
         let hint = match (changeable, goes_on, config.is_set(key)) {
             (true, true, true) => continue,
@@ -170,7 +163,9 @@ fn differences(prefix: &str, before: &toml::Table, now: &toml::Table, all: &mut 
                 differences(&format!("{full}."), a, b, all);
             }
             (a, b) if a == b => {}
-            (a, b) => all.push(Change { key: full, before: a.cloned(), now: b.cloned() }),
+            (a, b) => {
+                all.push(Change { step: None, key: full, before: a.cloned(), now: b.cloned() })
+            }
         }
     }
 }

@@ -12,26 +12,22 @@ use tracing::info;
 
 use crate::Error;
 use crate::config::{Checked, SecondLookConfig};
+use crate::error::ensure;
 use crate::folds::{folds, rest};
 use crate::hubs::corrected_by;
 use crate::learner::{Fit, Task};
 use crate::lexicon::MoleculeLexicon;
 use crate::memory::Need;
 use crate::molecules::are_smiles;
-use crate::run_dir::{HeldOut, HeldPart};
+use crate::run_dir::{HeldOut, StoredAnswers};
 use crate::targets::TargetValues;
 
 /// Checks the settings against the number n of training pairs.
 pub(super) fn check(settings: &SecondLookConfig, n: usize) -> Result<(), Error> {
     let rest = n - n.div_ceil(settings.folds).min(n);
-    match settings.neighbours <= rest {
-        true => Ok(()),
-        false => Err(Error::value(
-            "decoding.second_look.neighbours",
-            settings.neighbours,
-            format!("1 to {rest}, the number of training pairs without a part"),
-        )),
-    }
+    let (key, found) = ("decoding.second_look.neighbours", settings.neighbours);
+    let allowed = format_args!("1 to {rest}, the number of training pairs without a part");
+    ensure(found <= rest, key, found, allowed)
 }
 
 /// Words of texts beside facts about outputs, and what the training pairs have of them.
@@ -125,7 +121,7 @@ pub(super) fn fit(
     task: &Task,
     candidates: &Candidates,
     held_out: &HeldOut,
-) -> Result<(SecondLook, Option<HeldPart>), Error> {
+) -> Result<(SecondLook, Option<(StoredAnswers, SecondLook)>), Error> {
     let (p, ids) = (candidates.dim(), &task.dataset.train.ids);
     let TargetValues::Points(targets) = &task.targets.values else {
         return Err(task.targets.unexpected());
@@ -139,7 +135,7 @@ pub(super) fn fit(
         return refused("absent: this encoder gives no answers without a part of the pairs");
     };
     let mut examples = LookExamples::new(settings.candidates);
-    let mut first: Option<(usize, HeldOut, Option<Vec<String>>, Clues)> = None;
+    let mut first: Option<(usize, StoredAnswers, Clues)> = None;
     let all_words = match words {
         Some(words) => Some(words.fit(0..ids.len())?.for_rows(candidates.distinct())),
         None => None,
@@ -167,7 +163,7 @@ pub(super) fn fit(
         examples.add(&queries, &gold, &among, &clues)?;
         if first.is_none() && task.config.decoding.held_out {
             let held_out = HeldOut { pairs: held.clone(), answers };
-            first = Some((examples.len(), held_out, texts, clues));
+            first = Some((examples.len(), StoredAnswers::new(held_out, ids, texts), clues));
         }
     }
     if examples.is_empty() {
@@ -178,12 +174,12 @@ pub(super) fn fit(
     let clues = Clues { neighbourhood, words: all_words };
     info!(queries = examples.len(), "second look fitted");
     let part = match first {
-        Some((count, answers, texts, clues)) => {
+        Some((count, answers, clues)) => {
             let others = examples.without_first(count);
             // a single part has no others
             let others = if others.is_empty() { &examples } else { &others };
             let look = SecondLook::fit(others, clues, task.config.seed)?;
-            Some(HeldPart { answers, texts, look })
+            Some((answers, look))
         }
         None => None,
     };

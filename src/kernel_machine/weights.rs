@@ -32,7 +32,8 @@ pub(super) fn weighted_basis(
     outputs: &TrainingOutputs,
 ) -> Result<Basis, Error> {
     let (config, dataset) = (outputs.config, outputs.dataset);
-    let (bases, rows) = (outputs.summands()?, outputs.rows());
+    let rows = outputs.rows();
+    let bases = outputs.summands(&rows)?;
     let project = |(basis, rows): (&Basis, PartRows)| basis.project_shared(&rows);
     let projections: Vec<Projection> =
         bases.iter().zip(PartRows::all(&rows)).map(project).collect::<Result<_, _>>()?;
@@ -68,7 +69,7 @@ pub(super) fn weighted_basis(
     }
     let found = likely_weights(&ensemble, Pool::Shared, &Combination::default(), &gold)?;
     info!(weights = ?found.weights, log_likelihood = found.log_likelihood, "kernels weighted");
-    outputs.sum(bases, &found.weights)
+    outputs.sum(bases, &found.weights, &rows)
 }
 
 /// What [`weighted_basis`] needs.

@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use super::OutputFolder;
 use crate::Error;
+use crate::error::{ensure, ensure_run};
 use crate::hubs::corrected_by;
 use crate::molecules::{are_smiles, canonical};
 use crate::run_dir::{CANDIDATES, FEATURES, HELD_OUT, SHARDS as FOLDER};
@@ -103,7 +104,7 @@ pub fn add_candidates<T>(
 
 fn check_complete(run: &Path) -> Result<(), Error> {
     let message = "not complete: train it to its end first (the argument resume)";
-    Folder::finished(run)?.map(|_| ()).ok_or_else(|| Error::run(run, message))
+    ensure_run(Folder::finished(run)?.is_some(), run, message)
 }
 
 /// The fingerprints of the coordinates and of the data that a file of candidates names.
@@ -145,12 +146,10 @@ fn grow(run: &Path, path: &Path, files: &[PathBuf]) -> Result<Grown, Error> {
     let stored = Arc::new(candidates::open(run)?);
     let before = Candidates::read(&stored)?;
     let features = run.join(FEATURES);
-    if !features.exists() {
-        let message = format!(
-            "no {FEATURES}: a run of an earlier version, or one without data; train it again"
-        );
-        return Err(Error::run(run, message));
-    }
+    let message = format_args!(
+        "no {FEATURES}: a run of an earlier version, or one without data; train it again"
+    );
+    ensure_run(features.exists(), run, message)?;
     let fitted = FittedFeatures::load(&features)?;
     let (mut outputs, table) = config.source().read_further(path, files, &fitted)?;
     for (row, id) in outputs.ids.iter().enumerate() {
@@ -254,20 +253,16 @@ pub fn shard_candidates(
     out: Option<&Path>,
 ) -> Result<WrittenShards, Error> {
     let config = Folder::config(run)?;
-    let refused = |message| Err(Error::run(run, message));
-    if config.ensemble.is_some() {
-        return refused("an ensemble: allowed is the run of one model");
-    }
-    if config.decoding.second_look.is_some() {
-        return refused("a run with decoding.second_look: allowed is one without");
-    }
+    let message = "an ensemble: allowed is the run of one model";
+    ensure_run(config.ensemble.is_none(), run, message)?;
+    let message = "a run with decoding.second_look: allowed is one without";
+    ensure_run(config.decoding.second_look.is_none(), run, message)?;
     check_complete(run)?;
     let stored = Arc::new(candidates::open(run)?);
     let all = Candidates::read(&stored)?;
-    if !(1..=all.distinct()).contains(&parts) {
-        let allowed = format!("1 to {}, the distinct candidates", all.distinct());
-        return Err(Error::value("the argument parts", parts, allowed));
-    }
+    let (most, key) = (all.distinct(), "the argument parts");
+    let allowed = format_args!("1 to {most}, the distinct candidates");
+    ensure((1..=most).contains(&parts), key, parts, allowed)?;
     let own = run.join(FOLDER);
     let folder = match out {
         Some(out) if out != own => {

@@ -14,6 +14,7 @@ use dsokr_nn::pretrained::is_exported;
 
 use super::{OutputFolder, Run};
 use crate::Error;
+use crate::error::ensure_run;
 use crate::table::tsv_line;
 use crate::targets::{OutputSpace, standardise};
 
@@ -204,12 +205,9 @@ impl Run {
             }
             _ => false,
         };
-        if !same {
-            let root = self.config.data_root(data)?;
-            let path = root.folder().unwrap_or_else(|| Path::new(""));
-            let message = "the outputs have changed since the run was trained on them";
-            return Err(Error::run(path, message));
-        }
+        let root = self.config.data_root(data)?;
+        let path = root.folder().unwrap_or_else(|| Path::new(""));
+        ensure_run(same, path, "the outputs have changed since the run was trained on them")?;
         let place = |&row: &usize| {
             index.get(ids[row].as_str()).copied().ok_or_else(|| Error::Config {
                 path: table.path().into(),

@@ -12,6 +12,7 @@ use super::candidates::open_shards;
 use crate::Error;
 use crate::config::{Checked, IN_ENSEMBLES};
 use crate::decoder::ExactDecoder;
+use crate::error::ensure;
 use crate::evaluation::Models;
 #[cfg(feature = "serve")]
 use crate::molecules::{are_smiles, labels_looked_at};
@@ -82,10 +83,9 @@ impl EnsembleRun {
             }
         }
         let runs = Self::of(members, rule)?;
-        if shards.is_some() && runs.config().decoding.expected_f1.is_some() {
-            let allowed = "absent: the label sets of candidates in shards are not read";
-            return Err(Error::value("decoding.expected_f1", "given", allowed));
-        }
+        let reads = shards.is_none() || runs.config().decoding.expected_f1.is_none();
+        let allowed = "absent: the label sets of candidates in shards are not read";
+        ensure(reads, "decoding.expected_f1", "given", allowed)?;
         Ok(Self { shards, ..runs })
     }
 

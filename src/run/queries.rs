@@ -8,12 +8,13 @@ use dsokr_basis::Processes;
 use dsokr_basis::store::{Contents, Tensor};
 use dsokr_data::{Split, SplitName};
 use dsokr_decode::{
-    CandidateBlocks, Combination, Decoded, MissingGold, PerQuery, Pool, fit_weights,
+    CandidateBlocks, Combination, Decoded, MissingGold, PerQuery, Pool, SecondLook, fit_weights,
 };
 
 use super::{EnsembleRun, Run};
 use crate::Error;
 use crate::config::EnsembleConfig;
+use crate::error::ensure;
 use crate::evaluation::{Models, QueryTexts};
 use crate::run_dir::{HELD_OUT, HELD_OUT_PART, MEMBERS};
 use crate::run_dir::{drawn_pairs, held_out};
@@ -153,15 +154,12 @@ impl EnsembleRun {
     /// # Errors
     /// [`Error::Value`] for several members, each of which has coordinates of its own.
     pub fn ask_coordinates(&self, queries: usize, z: &[f32]) -> Result<QueryAnswers, Error> {
-        if self.members().len() > 1 {
-            let found = format!("given, for {} members", self.members().len());
-            return Err(Error::value("coordinates", found, "a run of one model"));
-        }
-        let look = self.members()[0].look.as_ref();
-        if look.is_some_and(|look| look.words().is_some()) {
-            let allowed = "texts: the second look of the run compares their words with candidates";
-            return Err(Error::value("coordinates", "given", allowed));
-        }
+        let (key, count) = ("coordinates", self.members.len());
+        let found = format_args!("given, for {count} members");
+        ensure(count == 1, key, found, "a run of one model")?;
+        let words = self.members[0].look.as_ref().and_then(SecondLook::words);
+        let allowed = "texts: the second look of the run compares their words with candidates";
+        ensure(words.is_none(), key, "given", allowed)?;
         let read = |_: &Run| Ok(Split::texts(vec![String::new(); queries]));
         self.ask_with(read, None, |_, _| Ok(z.to_vec()))
     }
@@ -202,10 +200,8 @@ impl EnsembleRun {
     /// # Errors
     /// As [`evaluate`](Self::evaluate).
     pub fn fit_weights(&mut self, asked: &QueryAnswers) -> Result<(), Error> {
-        if self.shards.is_some() {
-            let (key, allowed) = ("the argument fit-weights", "several runs, or an ensemble");
-            return Err(Error::value(key, "a run of one model", allowed));
-        }
+        let (key, allowed) = ("the argument fit-weights", "several runs, or an ensemble");
+        ensure(self.shards.is_none(), key, "a run of one model", allowed)?;
         let (split, missing) = (asked.split(), self.config().evaluation.missing_gold);
         let (models, texts) = (self.models(None), QueryTexts::of(split));
         let fitted = models.weighted(texts, &asked.answers, asked.pool(), &split.ids, missing)?;

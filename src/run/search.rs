@@ -11,6 +11,7 @@ use super::{EnsembleRun, QueryAnswers, Run};
 use crate::Error;
 use crate::answer::{self, Answer, Quantile, distinct};
 use crate::config::Checked;
+use crate::error::ensure;
 use crate::evaluation::{Models, QueryTexts};
 use crate::scores::number;
 
@@ -180,10 +181,8 @@ impl Run {
     pub fn texts(&self, texts: &[impl AsRef<str>]) -> Result<Split, Error> {
         let source = self.config.source();
         let read = |text: &str| {
-            if text.trim().is_empty() {
-                let (found, allowed) = (format!("{text:?}"), "a text that is not empty");
-                return Err(Error::value("the text", found, allowed));
-            }
+            let (found, allowed) = (format_args!("{text:?}"), "a text that is not empty");
+            ensure(!text.trim().is_empty(), "the text", found, allowed)?;
             Ok(source.query(text)?)
         };
         let texts = texts.iter().map(|text| read(text.as_ref()));

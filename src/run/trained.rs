@@ -14,6 +14,7 @@ use crate::Error;
 use crate::config::Checked;
 use crate::decoder::Decoder;
 use crate::decoder::{ExactDecoder, load_labels, save_labels};
+use crate::error::{ensure, ensure_run};
 use crate::evaluation::Models;
 use crate::hubs::corrected_by;
 use crate::learner::{Predictor, StoredRun};
@@ -77,10 +78,9 @@ impl Run {
     /// The configuration of the run of one model.
     pub(super) fn config_of_one(path: &Path) -> Result<Checked, Error> {
         let config = Folder::config(path)?;
-        match config.ensemble {
-            Some(_) => Err(Error::run(path, "an ensemble: open it as one, or one of its members/")),
-            None => Ok(config),
-        }
+        let message = "an ensemble: open it as one, or one of its members/";
+        ensure_run(config.ensemble.is_none(), path, message)?;
+        Ok(config)
     }
 
     /// Reads the run of one model, of which the configuration and the file of candidates are open.
@@ -130,11 +130,9 @@ impl Run {
     ) -> Result<SecondLook, Error> {
         let basis =
             |run: &Self| run.space.as_ref().and_then(OutputSpace::basis).map(Basis::fingerprint);
-        if basis(self) != basis(other) {
-            let allowed = format!("absent: the member {} has a different basis", self.config.name);
-            let found = format!("{:?}", other.config.name);
-            return Err(Error::value("ensemble.second_look", found, allowed));
-        }
+        let (own, name) = (&self.config.name, format!("{:?}", other.config.name));
+        let allowed = format_args!("absent: the member {own} has a different basis");
+        ensure(basis(self) == basis(other), "ensemble.second_look", name, allowed)?;
         let origin = |run: &'_ Self| -> Vec<f64> {
             let origin = run.space.as_ref().and_then(OutputSpace::origin);
             origin.map_or_else(|| vec![0.0; look.dim()], Cow::into_owned)

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -19,7 +20,8 @@ use super::{
     save_candidates, save_fingerprints, write_text,
 };
 use crate::config::{Checked, Config, FORMAT, LoggingConfig};
-use crate::{Error, Scores};
+use crate::error::ensure_run;
+use crate::{Error, Metric, Scores};
 
 const ENCODER_KIND: &str = "encoder";
 const ENCODER_VERSION: u32 = 1;
@@ -35,7 +37,7 @@ pub struct Folder {
     /// Of a new run: the right to write it.
     _lock: Option<Arc<RunLock>>,
     /// Scalars for TensorBoard, if they are wanted.
-    pub(super) events: Option<Events>,
+    events: Option<Events>,
 }
 
 impl Folder {
@@ -79,16 +81,14 @@ impl Folder {
         }
         let file = path.join(CONFIG);
         let text = read_text(&file);
-        if text.as_ref().is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound) {
-            return Err(Error::run(path, "no run directory: it has no config.toml"));
-        }
+        let missing = text.as_ref().is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound);
+        ensure_run(!missing, path, "no run directory: it has no config.toml")?;
         // first, because a different version may have different keys
         let table: Option<toml::Table> = text.ok().and_then(|text| text.parse().ok());
         let format = table.as_ref().and_then(|t| t.get("format")).and_then(toml::Value::as_integer);
-        if let Some(found) = format.filter(|&found| found != i64::from(FORMAT)) {
-            let message = format!("a run of format {found}; this program reads format {FORMAT}");
-            return Err(Error::run(path, message));
-        }
+        let found = format.unwrap_or(FORMAT.into());
+        let message = format_args!("a run of format {found}; this program reads format {FORMAT}");
+        ensure_run(found == i64::from(FORMAT), path, message)?;
         check_fingerprints(path)?;
         let mut config = Config::load(&file)?;
         config.trained_on = load_data_folder(path)?;
@@ -152,11 +152,9 @@ impl Folder {
     /// The best parameters so far.
     pub(crate) fn best(&self) -> Result<Parameters, Error> {
         let file = self.path.join(ENCODER);
-        if !file.exists() {
-            let message =
-                "no model has been evaluated yet: train it, or go on with the argument resume";
-            return Err(Error::run(file, message));
-        }
+        let message =
+            "no model has been evaluated yet: train it, or go on with the argument resume";
+        ensure_run(file.exists(), &file, message)?;
         let stored = Stored::open(&file, ENCODER_KIND, ENCODER_VERSION)?;
         check_basis(&stored, &self.basis)?;
         check_preparation(&stored, &self.preparation)?;
@@ -204,6 +202,50 @@ impl Folder {
         replace_json(path, METRICS, &Record::now(config, report)?)
     }
 
+    /// The lines of `log.jsonl` of the run at `path`, without an unfinished last one; none where there is no log.
+    pub(crate) fn log(path: &Path) -> Result<Option<Vec<LogLine<Scores>>>, Error> {
+        let file = path.join(LOG);
+        let Some(text) = read_optional(&file)? else { return Ok(None) };
+        let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+        let lines = whole.map(serde_json::from_str).collect::<Result<_, _>>();
+        lines.map(Some).map_err(|e| Error::run(file, e.to_string()))
+    }
+
+    /// Writes a line of the log, and its scalars.
+    fn append(&mut self, line: &LogLine<Scores>) -> Result<(), Error> {
+        let (file, text) = (self.path.join(LOG), serde_json::to_string(line)? + "\n");
+        let out = fs::OpenOptions::new().append(true).create(true).open(&file);
+        // one write: a kill leaves a whole line or a torn last one, which `rewind_log` drops
+        out.and_then(|mut out| out.write_all(text.as_bytes()).and_then(|()| out.sync_data()))
+            .map_err(Error::io(&file))?;
+        let of_training = [
+            ("training/loss", line.loss),
+            ("training/learning_rate", line.learning_rate),
+            ("training/pairs_per_second", line.pairs_per_second),
+        ];
+        let of_training = of_training.map(|(tag, value)| (tag.to_owned(), value));
+        let values = of_training.into_iter().chain(validation_scalars(&line.metrics));
+        self.scalars(line.step, &values.collect::<Vec<_>>())
+    }
+
+    /// Removes the log lines after `step`, which a resumed training writes again, and an unfinished
+    /// last line; the same for TensorBoard.
+    pub(crate) fn rewind_log(&mut self, step: u64) -> Result<(), Error> {
+        if let Some(events) = &mut self.events {
+            events.resume(step);
+        }
+        let file = self.path.join(LOG);
+        let text = read_text(&file).map_err(|e| Error::reading(&file, &e))?;
+        let parsed = |line: &str| serde_json::from_str::<LogLine<Scores>>(line);
+        let kept = text.lines().filter(|line| parsed(line).is_ok_and(|line| line.step <= step));
+        write_text(&file, &kept.flat_map(|line| [line, "\n"]).collect::<String>())
+    }
+
+    /// Writes scalars for TensorBoard, if they are wanted.
+    pub(crate) fn scalars(&mut self, step: u64, values: &[(String, f64)]) -> Result<(), Error> {
+        self.events.as_mut().map_or(Ok(()), |events| events.scalars(step, values))
+    }
+
     /// Writes the best parameters so far.
     pub(crate) fn save_best(&self, parameters: &Parameters) -> Result<(), Error> {
         let tensors = parameters.iter();
@@ -234,6 +276,11 @@ impl CheckpointSink<Scores> for Folder {
     }
 }
 
+/// The metrics of the validation split as scalars.
+pub(crate) fn validation_scalars(scores: &Scores) -> impl Iterator<Item = (String, f64)> {
+    Metric::known_of(scores).map(|(metric, value)| (format!("validation/{}", metric.name()), value))
+}
+
 fn write_head(folder: &Path, config: &Checked) -> Result<(), Error> {
     write_text(&folder.join(CONFIG), &config.to_toml()?)?;
     write_card(folder, config, None)
@@ -253,7 +300,7 @@ impl PreparationFiles {
             let plain = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\']);
             let again = files[..at].iter().any(|(other, _)| other == name);
             if !plain || again || ALL.iter().any(|(own, _)| own == name) {
-                let own = ALL.map(|(own, _)| own).join(", ");
+                let own = ALL.iter().map(|(own, _)| *own).collect::<Vec<_>>().join(", ");
                 let message =
                     format!("a preparation's files have plain names, each once, none of {own}");
                 return Err(Error::run(name, message));
@@ -278,10 +325,56 @@ impl PreparationFiles {
 /// Refuses a model whose preparation differs from the run's, whose fingerprint is `own`.
 pub(crate) fn check_preparation(model: &Stored, own: &str) -> Result<(), Error> {
     let found = model.metadata("preparation")?;
-    if found == own {
-        return Ok(());
+    let message = format_args!(
+        "it belongs to inputs prepared with fingerprint {found}, the run's have {own}"
+    );
+    ensure_run(found == own, model.path(), message)
+}
+
+/// Loss and validation metric of a training, a value an evaluation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LearningCurve {
+    /// The metric, as `evaluation.metric` names it.
+    pub metric: String,
+    /// Epochs done, in parts of an epoch.
+    pub epochs: Vec<f64>,
+    /// Mean of the loss since the evaluation before.
+    pub loss: Vec<f64>,
+    /// The metric on the validation split; none where it is not known or infinite.
+    pub values: Vec<Option<f64>>,
+}
+
+impl LearningCurve {
+    /// The curves of the run at `path`, or of an ensemble's members, each with the name of its folder.
+    /// Models without epochs, such as kernel machines, have none.
+    ///
+    /// # Errors
+    /// A configuration or `log.jsonl` that cannot be read.
+    pub fn read(path: &Path) -> Result<Vec<(String, Self)>, Error> {
+        let mut folders: Vec<PathBuf> = vec![path.into()];
+        if let Ok(members) = fs::read_dir(path.join(MEMBERS)) {
+            folders.extend(members.flatten().map(|member| member.path()));
+            folders.sort();
+        }
+        let mut curves = Vec::new();
+        for folder in folders {
+            let Some(lines) = Folder::log(&folder)? else { continue };
+            let Some(last) = lines.last() else { continue };
+            // the log counts whole epochs; an evaluation within one lies between
+            let steps = last.step as f64 / last.epoch.max(1) as f64;
+            let metric = Folder::config(&folder)?.evaluation.metric;
+            let value = |line: &LogLine<Scores>| {
+                Some(metric.value(&line.metrics)).filter(|value| value.is_finite())
+            };
+            let name = folder.file_name().unwrap_or(folder.as_os_str());
+            let curve = Self {
+                metric: metric.to_string(),
+                epochs: lines.iter().map(|line| line.step as f64 / steps.max(1.0)).collect(),
+                loss: lines.iter().map(|line| line.loss).collect(),
+                values: lines.iter().map(value).collect(),
+            };
+            curves.push((name.to_string_lossy().into_owned(), curve));
+        }
+        Ok(curves)
     }
-    let message =
-        format!("it belongs to inputs prepared with fingerprint {found}, the run's have {own}");
-    Err(Error::run(model.path(), message))
 }

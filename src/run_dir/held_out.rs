@@ -7,7 +7,7 @@ use dsokr_basis::features::MappedRows;
 use dsokr_basis::random::generator;
 use dsokr_basis::store::{Contents, Stored, Tensor};
 use dsokr_basis::{Block, RowSource};
-use dsokr_decode::{Queries, SecondLook};
+use dsokr_decode::Queries;
 use rand::seq::index::sample;
 
 use crate::Error;
@@ -33,60 +33,48 @@ impl HeldOut {
     pub fn all(n: usize, answers: Vec<f32>) -> Self {
         Self { pairs: (0..n).collect(), answers }
     }
-
-    /// Writes the answers to a file, as they are (`whole`) or at unit length in 16 bits; `ids` are those of all
-    /// training pairs, `texts` those of the pairs that are answered.
-    ///
-    /// A coordinate in 16 bits differs by 2⁻¹¹ of itself at most, or by 2⁻²⁵. So a similarity to a point of unit
-    /// length differs by 2⁻¹¹ + √p 2⁻²⁵ at most, where p is the number of coordinates.
-    pub(crate) fn save(
-        &self,
-        path: &Path,
-        ids: &[String],
-        texts: Option<&[String]>,
-        whole: bool,
-    ) -> Result<(), Error> {
-        let Self { pairs, answers } = self;
-        let p = answers.len() / pairs.len().max(1);
-        let own: Vec<&str> = pairs.iter().map(|&pair| ids[pair].as_str()).collect();
-        let (own, n) = (own.join("\0"), pairs.len());
-        let pairs: Vec<u64> = pairs.iter().map(|&pair| pair as u64).collect();
-        // any character may be in a text
-        let texts = texts.map(|texts| serde_json::json!(texts).to_string());
-        let mut tensors = vec![
-            Tensor::u64("pairs", &[n], &pairs),
-            match whole {
-                true => Tensor::f32("answers", &[n, p], answers),
-                false => Tensor::f16("answers", &[n, p], &Queries::new(p, answers)?.normalised()),
-            },
-            Tensor::u8("ids", &[own.len()], own.as_bytes()),
-        ];
-        if let Some(texts) = &texts {
-            tensors.push(Tensor::u8("texts", &[texts.len()], texts.as_bytes()));
-        }
-        Ok(Contents::new(KIND, VERSION, &BTreeMap::new(), &tensors).write(path)?)
-    }
-}
-
-/// The first part of the training pairs as queries that nothing has seen: for weights of an ensemble.
-pub(crate) struct HeldPart {
-    /// The answers to them, at unit length.
-    pub answers: HeldOut,
-    /// Their texts, where the second look has words.
-    pub texts: Option<Vec<String>>,
-    /// What the second look would be without them.
-    pub look: SecondLook,
 }
 
 /// Held-out answers of a run, with the ids of the outputs of their pairs.
 pub(crate) struct StoredAnswers {
     pub held_out: HeldOut,
     pub ids: Vec<String>,
-    /// Of a part that a second look with words has not seen.
-    texts: Option<Vec<String>>,
+    /// The texts of the pairs, of a part that a second look with words has not seen.
+    pub texts: Option<Vec<String>>,
 }
 
 impl StoredAnswers {
+    /// Those of a run whose training pairs have these ids.
+    pub fn new(held_out: HeldOut, ids: &[String], texts: Option<Vec<String>>) -> Self {
+        let ids = held_out.pairs.iter().map(|&pair| ids[pair].clone()).collect();
+        Self { held_out, ids, texts }
+    }
+
+    /// Writes them to a file, the answers as they are (`whole`) or at unit length in 16 bits.
+    ///
+    /// A coordinate in 16 bits differs by 2⁻¹¹ of itself at most, or by 2⁻²⁵. So a similarity to a point of unit
+    /// length differs by 2⁻¹¹ + √p 2⁻²⁵ at most, where p is the number of coordinates.
+    pub fn save(&self, path: &Path, whole: bool) -> Result<(), Error> {
+        let Self { held_out: HeldOut { pairs, answers }, ids, texts } = self;
+        let (n, p) = (pairs.len(), answers.len() / pairs.len().max(1));
+        let ids = ids.join("\0");
+        let pairs: Vec<u64> = pairs.iter().map(|&pair| pair as u64).collect();
+        // any character may be in a text
+        let texts = texts.as_ref().map(|texts| serde_json::json!(texts).to_string());
+        let mut tensors = vec![
+            Tensor::u64("pairs", &[n], &pairs),
+            match whole {
+                true => Tensor::f32("answers", &[n, p], answers),
+                false => Tensor::f16("answers", &[n, p], &Queries::new(p, answers)?.normalised()),
+            },
+            Tensor::u8("ids", &[ids.len()], ids.as_bytes()),
+        ];
+        if let Some(texts) = &texts {
+            tensors.push(Tensor::u8("texts", &[texts.len()], texts.as_bytes()));
+        }
+        Ok(Contents::new(KIND, VERSION, &BTreeMap::new(), &tensors).write(path)?)
+    }
+
     /// The places of some of its pairs.
     fn places(&self, pairs: &[usize]) -> impl Iterator<Item = usize> {
         pairs.iter().filter_map(|pair| self.held_out.pairs.binary_search(pair).ok())

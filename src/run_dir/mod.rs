@@ -41,7 +41,6 @@
 pub(crate) mod candidates;
 mod folder;
 pub(crate) mod held_out;
-mod log;
 mod place;
 mod report;
 mod tensorboard;
@@ -58,47 +57,20 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::error::ensure_run;
 
-pub use folder::Folder;
-pub(crate) use folder::{PreparationFiles, check_preparation};
+pub use folder::{Folder, LearningCurve};
+pub(crate) use folder::{PreparationFiles, check_preparation, validation_scalars};
 pub use held_out::HeldOut;
-pub(crate) use held_out::{HeldPart, drawn_pairs};
-pub(crate) use log::validation_scalars;
-pub use log::{EmbeddingCurve, EmbeddingPoint, LearningCurve};
+pub(crate) use held_out::{StoredAnswers, drawn_pairs};
 pub use place::{OutputFolder, check_output};
 pub(crate) use place::{RunLock, inner, name, run_of};
 pub use report::{Record, Report, counts_line, metrics_table};
 
-pub(crate) const BASIS: &str = "basis.safetensors";
-pub(crate) const CANDIDATES: &str = "candidates.safetensors";
-/// Of an ensemble's member: the file that takes the place of [`CANDIDATES`].
-pub(crate) const NEXT_CANDIDATES: &str = "candidates.next.safetensors";
-pub(crate) const CARD: &str = "README.md";
-pub(crate) const CHANGES: &str = "changes.jsonl";
+/// A file of [`CHECKPOINTS`].
 pub(crate) const CHECKPOINT: &str = "checkpoint/last.safetensors";
-pub(crate) const CHECKPOINTS: &str = "checkpoint";
-pub(crate) const CONFIG: &str = "config.toml";
-pub(crate) const DATA: &str = "data.json";
-pub(crate) const EMBEDDING: &str = "embedding.json";
-pub(crate) const ENCODER: &str = "encoder.safetensors";
-pub(crate) const EXAMPLES: &str = "examples.svg";
-pub(crate) const FEATURES: &str = "features.safetensors";
-pub(crate) const FINGERPRINTS: &str = "fingerprints.safetensors";
-pub(crate) const HELD_OUT: &str = "held-out.safetensors";
-/// Answers to the part of the pairs that a second look has not seen.
-pub(crate) const HELD_OUT_PART: &str = "held-out-part.safetensors";
-pub(crate) const LABELS: &str = "labels.json";
-pub(crate) const LOG: &str = "log.jsonl";
+/// The folder of an ensemble's members.
 pub(crate) const MEMBERS: &str = "members";
-pub(crate) const METRICS: &str = "metrics.json";
-pub(crate) const OUTPUTS: &str = "outputs.safetensors";
-pub(crate) const RULE: &str = "combination.json";
-pub(crate) const SCALING: &str = "scaling.safetensors";
-pub(crate) const SECOND_LOOK: &str = "second-look.safetensors";
-/// The second look that has not seen the pairs of [`HELD_OUT_PART`].
-pub(crate) const SECOND_LOOK_PART: &str = "second-look-part.safetensors";
-pub(crate) const SHARDS: &str = "shards";
-pub(crate) const TENSORBOARD: &str = "tensorboard";
 
 /// Who finds that a file is damaged.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -113,39 +85,50 @@ enum CheckedBy {
 
 use CheckedBy::{Fingerprint, Nobody, Reader};
 
-/// The files and folders of a run directory. All others hold the preparation of inputs.
-const ALL: [(&str, CheckedBy); 29] = [
-    (BASIS, Reader),
-    (CANDIDATES, Reader),
-    (NEXT_CANDIDATES, Reader),
-    (CARD, Nobody),
-    (CHANGES, Fingerprint),
-    (CHECKPOINTS, Reader),
-    (CONFIG, Fingerprint),
-    (DATA, Nobody),
-    (EMBEDDING, Fingerprint),
-    ("embedding.svg", Nobody),
-    (ENCODER, Reader),
-    (EXAMPLES, Nobody),
+/// Names of files and folders, who finds that they are damaged, and their constants.
+macro_rules! files {
+    ($($name:literal $by:ident $(=> $constant:ident)?;)*) => {
+        $($(pub(crate) const $constant: &str = $name;)?)*
+        const ALL: &[(&str, CheckedBy)] = &[$(($name, $by)),*];
+    };
+}
+
+// the files and folders of a run directory; all others hold the preparation of inputs
+files! {
+    "basis.safetensors" Reader => BASIS;
+    "candidates.safetensors" Reader => CANDIDATES;
+    // Of an ensemble's member: the file that takes the place of [`CANDIDATES`].
+    "candidates.next.safetensors" Reader => NEXT_CANDIDATES;
+    "README.md" Nobody => CARD;
+    "changes.jsonl" Fingerprint => CHANGES;
+    "checkpoint" Reader => CHECKPOINTS;
+    "config.toml" Fingerprint => CONFIG;
+    "data.json" Nobody => DATA;
+    "embedding.json" Fingerprint => EMBEDDING;
+    "embedding.svg" Nobody;
+    "encoder.safetensors" Reader => ENCODER;
+    "examples.svg" Nobody => EXAMPLES;
     // few commands read the features, all are to find that they are damaged
-    (FEATURES, Fingerprint),
-    (FINGERPRINTS, Reader),
-    (HELD_OUT, Reader),
-    (HELD_OUT_PART, Reader),
-    ("inputs.safetensors", Reader),
-    (LABELS, Fingerprint),
-    (LOG, Nobody),
-    ("machine.safetensors", Reader),
-    (METRICS, Fingerprint),
-    (OUTPUTS, Reader),
-    ("ridge.safetensors", Reader),
-    (RULE, Fingerprint),
-    (SCALING, Reader),
-    (SECOND_LOOK, Reader),
-    (SECOND_LOOK_PART, Reader),
-    (SHARDS, Reader),
-    (TENSORBOARD, Nobody),
-];
+    "features.safetensors" Fingerprint => FEATURES;
+    "fingerprints.safetensors" Reader => FINGERPRINTS;
+    "held-out.safetensors" Reader => HELD_OUT;
+    // Answers to the part of the pairs that a second look has not seen.
+    "held-out-part.safetensors" Reader => HELD_OUT_PART;
+    "inputs.safetensors" Reader;
+    "labels.json" Fingerprint => LABELS;
+    "log.jsonl" Nobody => LOG;
+    "machine.safetensors" Reader;
+    "metrics.json" Fingerprint => METRICS;
+    "outputs.safetensors" Reader => OUTPUTS;
+    "ridge.safetensors" Reader;
+    "combination.json" Fingerprint => RULE;
+    "scaling.safetensors" Reader => SCALING;
+    "second-look.safetensors" Reader => SECOND_LOOK;
+    // The second look that has not seen the pairs of [`HELD_OUT_PART`].
+    "second-look-part.safetensors" Reader => SECOND_LOOK_PART;
+    "shards" Reader => SHARDS;
+    "tensorboard" Nobody => TENSORBOARD;
+}
 
 /// The text of a file that a run may lack.
 pub(crate) fn read_optional(file: &Path) -> Result<Option<String>, Error> {
@@ -223,12 +206,10 @@ pub(crate) fn check_fingerprints(run: &Path) -> Result<(), Error> {
             },
             Err(e) => return Err(Error::reading(&path, &e)),
         };
-        if found != *expected {
-            let message = format!(
-                "damaged or changed: its fingerprint is {found}, the run was written with {expected}"
-            );
-            return Err(Error::run(&path, message));
-        }
+        let message = format_args!(
+            "damaged or changed: its fingerprint is {found}, the run was written with {expected}"
+        );
+        ensure_run(found == *expected, &path, message)?;
     }
     Ok(())
 }
@@ -328,12 +309,52 @@ pub(crate) fn load_data_folder(run: &Path) -> Result<Option<PathBuf>, Error> {
     let file = run.join(DATA);
     let Some(DataFolder { folder, checksum }) = read_json(&file)? else { return Ok(None) };
     let found = fingerprint(folder.as_os_str().as_encoded_bytes());
-    let Some(expected) = checksum.filter(|expected| *expected != found) else {
-        return Ok(Some(folder));
-    };
-    let message = format!(
+    let expected = checksum.as_ref().unwrap_or(&found);
+    let message = format_args!(
         "damaged or changed: the fingerprint of the folder is {found}, the file says {expected}; \
          the argument data names a different folder"
     );
-    Err(Error::run(file, message))
+    ensure_run(found == *expected, &file, message)?;
+    Ok(Some(folder))
+}
+
+/// The figure of each rank, c and λ on the validation split.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EmbeddingCurve {
+    /// The figure, as `evaluation.metric` names it.
+    pub metric: String,
+    /// Whether a larger figure is a better one.
+    pub larger_is_better: bool,
+    /// All embeddings that were tried.
+    pub points: Vec<EmbeddingPoint>,
+    /// The best of them.
+    pub chosen: EmbeddingPoint,
+}
+
+/// One embedding.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EmbeddingPoint {
+    /// λ of the regression.
+    pub lambda: f64,
+    /// c, the share of predictions beside outputs without pairs.
+    pub supervised: f64,
+    /// The rank.
+    pub rank: usize,
+    /// The figure on the validation split.
+    pub value: f64,
+}
+
+impl EmbeddingCurve {
+    /// The curve of the run at `run`; none where no embedding was chosen there.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or is not such a curve.
+    pub fn read(run: &Path) -> Result<Option<Self>, Error> {
+        read_json(&run.join(EMBEDDING))
+    }
+
+    /// Writes it into the run at `run`.
+    pub(crate) fn save(&self, run: &Path) -> Result<(), Error> {
+        replace_json(run, EMBEDDING, self)
+    }
 }

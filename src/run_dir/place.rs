@@ -10,6 +10,7 @@ use dsokr_basis::store::{create_folder, new_folder, remove_abandoned, replace_fo
 use super::{CANDIDATES, CONFIG, FINGERPRINTS, MEMBERS};
 use crate::Error;
 use crate::config::Checked;
+use crate::error::ensure;
 
 /// Whether a folder is a run directory. Other folders too may have a file of the configuration's name.
 fn is_run(folder: &Path) -> bool {
@@ -91,18 +92,15 @@ impl OutputFolder<'_> {
             Err(e) => return Err(Error::io(folder)(e)),
         };
         let here = std::env::current_dir().and_then(|here| here.canonicalize());
-        if here.is_ok_and(|here| folder.canonicalize().is_ok_and(|own| own == here)) {
-            let allowed = "a folder other than the current one, since it is replaced as a whole";
-            return Err(Error::value(key, folder.display(), allowed));
-        }
+        let is_here = here.is_ok_and(|here| folder.canonicalize().is_ok_and(|own| own == here));
+        let allowed = "a folder other than the current one, since it is replaced as a whole";
+        ensure(!is_here, key, folder.display(), allowed)?;
         for entry in entries {
             let name = entry.map_err(Error::io(folder))?.file_name();
             let name = name.to_string_lossy();
-            if !is_own(&name) {
-                let found = format!("{}, which holds {name}", folder.display());
-                let allowed = format!("a folder that does not exist, is empty, or holds {holds}");
-                return Err(Error::value(key, found, allowed));
-            }
+            let found = format_args!("{}, which holds {name}", folder.display());
+            let allowed = format_args!("a folder that does not exist, is empty, or holds {holds}");
+            ensure(is_own(&name), key, found, allowed)?;
         }
         Ok(())
     }

@@ -17,6 +17,7 @@ use tracing::warn;
 
 use crate::Error;
 use crate::config::{Checked, SummandConfig};
+use crate::error::ensure;
 use crate::run_dir::BASIS;
 
 pub use output_space::{OutputSpace, candidates};
@@ -170,10 +171,9 @@ impl<'a> TrainingOutputs<'a> {
 
     fn without_pair(&self) -> Result<&[usize], Error> {
         let indices = self.unlabelled.get_or_init(|| self.dataset.unlabelled());
-        if indices.is_empty() {
-            let allowed = "[1]: every output belongs to a pair, none is left over";
-            return Err(Error::value("encoder.answers.supervised", "a number below 1", allowed));
-        }
+        let (key, found) = ("encoder.answers.supervised", "a number below 1");
+        let allowed = "[1]: every output belongs to a pair, none is left over";
+        ensure(!indices.is_empty(), key, found, allowed)?;
         Ok(indices)
     }
 
@@ -201,14 +201,32 @@ impl<'a> TrainingOutputs<'a> {
         self.config.output.weights.is_some() && !made
     }
 
-    /// The bases of the configuration's kernels, of those that are summed.
-    pub(crate) fn summands(&self) -> Result<Vec<Basis>, Error> {
-        summands(self.config, &self.rows(), self.config.seed)
+    /// The bases of the configuration's kernels, of those that are summed, tempered, each of its part of the rows of
+    /// outputs.
+    pub(crate) fn summands(&self, rows: &Selected) -> Result<Vec<Basis>, Error> {
+        let (sketch, seed) = (&self.config.sketch, self.config.seed);
+        let part = |((at, summand), rows): ((usize, &SummandConfig), PartRows)| {
+            let options = SketchOptions::new(&sketch.method, summand.size).with_seed(seed);
+            let options = options.with_tolerance(sketch.tolerance);
+            let key = format!("output.kernels[{at}].kernel");
+            let basis = Basis::fit(summand.kernel.fit(&key, &rows, seed)?, &rows, &options)?;
+            Ok(basis.tempered(&summand.tempering(), &rows)?)
+        };
+        let kernels = self.config.output.kernels.iter().enumerate();
+        let summands = kernels.filter(|(_, kernel)| kernel.weight > 0.0);
+        summands.zip(PartRows::all(rows)).map(part).collect()
     }
 
-    /// The basis of the weighted sum of the kernels of bases.
-    pub(crate) fn sum(&self, bases: Vec<Basis>, weights: &[f64]) -> Result<Basis, Error> {
-        sum(self.config, bases, weights, self.config.sketch.size, &self.rows())
+    /// The leading coordinates of the weighted sum of the kernels of bases, of the rows of outputs.
+    pub(crate) fn sum(
+        &self,
+        bases: Vec<Basis>,
+        weights: &[f64],
+        rows: &Selected,
+    ) -> Result<Basis, Error> {
+        let parts = weights.iter().copied().zip(bases).collect();
+        let basis = Basis::sum(parts, self.config.sketch.size, rows)?;
+        Ok(basis.tempered(&self.config.output.tempering(), rows)?)
     }
 
     /// The configuration's basis, fitted on these outputs and, if `unlabelled`, on those without a pair
@@ -227,10 +245,14 @@ impl<'a> TrainingOutputs<'a> {
             true => &[&self.indices, self.without_pair()?].concat(),
             false => &self.indices,
         };
-        let (size, seed) = (self.config.sketch.size, self.config.seed);
-        let several = self.config.output.kernel.is_none();
-        let kernel = if several { None } else { Some(self.kernel()?) };
-        let fitted = fit_basis(self.config, kernel, &self.selected(all), size, seed)?;
+        let (config, rows) = (self.config, self.selected(all));
+        let fitted = match config.output.kernel {
+            Some(_) => fit_basis(config, self.kernel()?, &rows, config.sketch.size, config.seed)?,
+            None => {
+                let weights = config.output.summands().map(|summand| summand.weight);
+                self.sum(self.summands(&rows)?, &weights.collect::<Vec<f64>>(), &rows)?
+            }
+        };
         let (rank, size) = (fitted.dimension(), fitted.options().size);
         if rank < size && self.config.output.kernels.is_empty() {
             warn!(
@@ -244,12 +266,11 @@ impl<'a> TrainingOutputs<'a> {
     }
 }
 
-/// The basis of a kernel, tempered as the configuration says, with a sketch of a size and a seed, or without
-/// a kernel the leading coordinates of the sum of the configuration's kernels; without a sketch the unit
-/// vectors of the feature space, in which targets are the feature rows.
+/// The basis of a kernel, tempered as the configuration says, with a sketch of a size and a seed; without a
+/// sketch the unit vectors of the feature space, in which targets are the feature rows.
 pub(crate) fn fit_basis(
     config: &Checked,
-    kernel: Option<&Kernel>,
+    kernel: &Kernel,
     outputs: &Selected,
     size: usize,
     seed: u64,
@@ -258,26 +279,20 @@ pub(crate) fn fit_basis(
     let options = |kind: &SketchKind, size| {
         SketchOptions::new(kind, size).with_seed(seed).with_tolerance(sketch.tolerance)
     };
-    let Some(kernel) = kernel.cloned() else {
-        let weights: Vec<f64> = config.output.summands().map(|summand| summand.weight).collect();
-        return sum(config, summands(config, outputs, seed)?, &weights, size, outputs);
-    };
     if sketch.full {
         let width = outputs.width();
-        if outputs.kind() != RowKind::Dense {
-            let allowed = "false, or dense rows: an encoder learns them as they are";
-            let found = format!("true, with {} rows", outputs.kind());
-            return Err(Error::value("sketch.full", found, allowed));
-        }
+        let found = format_args!("true, with {} rows", outputs.kind());
+        let allowed = "false, or dense rows: an encoder learns them as they are";
+        ensure(outputs.kind() == RowKind::Dense, "sketch.full", found, allowed)?;
         // under a normalised kernel the zero row has a feature of its own
         let count = width + usize::from(kernel.is_normalised() && has_zero_row(outputs)?);
         let mut units = vec![0.0; count * width];
         (0..width).for_each(|j| units[j * (width + 1)] = 1.0);
         let units = Features::Dense(DenseRows::new(width, units)?);
         let all = SketchKind::Subsampling { replacement: false };
-        return Ok(Basis::fit(kernel, &units, &options(&all, count))?);
+        return Ok(Basis::fit(kernel.clone(), &units, &options(&all, count))?);
     }
-    let basis = Basis::fit(kernel, outputs, &options(&sketch.method, size))?;
+    let basis = Basis::fit(kernel.clone(), outputs, &options(&sketch.method, size))?;
     Ok(basis.tempered(&config.output.tempering(), outputs)?)
 }
 
@@ -289,33 +304,4 @@ fn has_zero_row(rows: &dyn RowSource) -> Result<bool, Error> {
         }
     }
     Ok(false)
-}
-
-/// The bases of the configuration's kernels, tempered, each of its part of the outputs' rows.
-fn summands(config: &Checked, outputs: &Selected, seed: u64) -> Result<Vec<Basis>, Error> {
-    let sketch = &config.sketch;
-    let part = |((at, summand), rows): ((usize, &SummandConfig), PartRows)| {
-        let options = SketchOptions::new(&sketch.method, summand.size).with_seed(seed);
-        let options = options.with_tolerance(sketch.tolerance);
-        let kernel =
-            summand.kernel.fit(&format!("output.kernels[{at}].kernel"), &rows, config.seed)?;
-        let basis = Basis::fit(kernel, &rows, &options)?;
-        Ok(basis.tempered(&summand.tempering(), &rows)?)
-    };
-    let kernels = config.output.kernels.iter().enumerate();
-    let summands = kernels.filter(|(_, kernel)| kernel.weight > 0.0);
-    summands.zip(PartRows::all(outputs)).map(part).collect()
-}
-
-/// The leading coordinates of the weighted sum of the kernels of bases.
-fn sum(
-    config: &Checked,
-    bases: Vec<Basis>,
-    weights: &[f64],
-    size: usize,
-    outputs: &Selected,
-) -> Result<Basis, Error> {
-    let parts = weights.iter().copied().zip(bases).collect();
-    let basis = Basis::sum(parts, size, outputs)?;
-    Ok(basis.tempered(&config.output.tempering(), outputs)?)
 }

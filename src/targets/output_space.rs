@@ -8,6 +8,7 @@ use dsokr_machines::{OutputSpace as MachineSpace, Points, Scaling};
 
 use crate::Error;
 use crate::config::{Checked, ColumnScaling, Config, Search};
+use crate::error::ensure;
 use crate::run_dir::{BASIS, OUTPUTS, SCALING};
 use crate::scores::median_candidates;
 use dsokr_data::{DataRoot, Dataset, Outputs, Selected};
@@ -190,10 +191,8 @@ pub(crate) fn standardise(
         ColumnScaling::Standard => true,
     };
     let rows = dataset.outputs.rows.as_ref();
-    if rows.kind() != RowKind::Dense {
-        let found = format!("{:?}, with {} rows", kind.name(), rows.kind());
-        return Err(Error::value("output.scaling", found, "\"none\", or dense rows"));
-    }
+    let found = format_args!("{:?}, with {} rows", kind.name(), rows.kind());
+    ensure(rows.kind() == RowKind::Dense, "output.scaling", found, "\"none\", or dense rows")?;
     let scaling = match known {
         Some(known) => known.clone(),
         None => {
