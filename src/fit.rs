@@ -195,12 +195,8 @@ fn run_as(
     };
     let fitted = prepared.fit(task)?;
     own.clear();
-    let mut advice = Vec::new();
-    let report = of_first(ranks, || {
-        let (report, lines) = finish(prepared.as_ref(), task, fitted, words.as_ref(), started)?;
-        advice = lines;
-        Ok(report)
-    })?;
+    let done = || finish(prepared.as_ref(), task, fitted, words.as_ref(), started);
+    let (report, advice) = of_first(ranks, done)?;
     Ok(Trained { path: path.clone(), report, advice })
 }
 
