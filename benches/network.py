@@ -16,7 +16,7 @@ The model is a transformer (4 layers, width 256) on the quickstart set, 64 pairs
   prediction for an exchange after the backward pass). `exchange_s`, processor time, is taken from the step without a limit,
   which is the first of the bandwidths.
 
-The formulas are in book/src/scaling.md.
+The formulas are in notes/scaling.md.
 """
 import argparse
 import collections
@@ -187,7 +187,7 @@ class Bench:
 
 
 class Costs:
-    """The cost model of book/src/scaling.md."""
+    """The cost model of notes/scaling.md."""
 
     def __init__(self, times, parameters):
         # least squares of fixed + pair · pairs

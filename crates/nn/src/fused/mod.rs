@@ -19,7 +19,7 @@
 //! Products take their operands in 32 bits or, with [`Precision::Bf16`], rounded to bfloat16, and add up in 32
 //! bits. AVX-512 BF16 multiplies such operands where the processor has it.
 //!
-//! `cargo bench --bench train_step` measures them; book/src/benchmarks.md has the figures.
+//! `cargo bench --bench train_step` measures them; notes/benchmarks.md has the figures.
 
 mod attention;
 mod bag;
