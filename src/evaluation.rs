@@ -161,7 +161,7 @@ impl<'a> Models<'a> {
         answers: &'b [Vec<f32>],
     ) -> Result<Ensemble<'b>, Error> {
         if let (Some(shards), [z]) = (self.shards, answers) {
-            let queries = texts.queries(shards.dim(), z)?;
+            let queries = texts.queries(shards.dim, z)?;
             return Ok(Ensemble::sharded(self.each[0].0, queries, shards)?);
         }
         let member = |(&(name, decoder), z): (&'b (&str, Decoder), &'b Vec<f32>)| {

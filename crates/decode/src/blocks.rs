@@ -4,7 +4,7 @@ use std::ops::Range;
 use dsokr_basis::Processes;
 
 use crate::Error;
-use crate::codes::RowCodes;
+use crate::codes::CodedBlock;
 use crate::error::{check_least, check_len, check_range};
 
 /// Consecutive distinct rows of a candidate set.
@@ -16,13 +16,6 @@ pub struct ScoreBlock<'a> {
     pub constants: Cow<'a, [f32]>,
     /// How many candidates share the row, at least 1.
     pub multiplicities: Cow<'a, [u32]>,
-}
-
-/// Consecutive distinct rows of a candidate set, with codes of 8 bits in place of coordinates.
-pub struct CodedBlock<'a> {
-    pub(crate) codes: RowCodes<'a>,
-    pub(crate) constants: Cow<'a, [f32]>,
-    pub(crate) multiplicities: Cow<'a, [u32]>,
 }
 
 /// A source of distinct candidate rows that are scored block by block.

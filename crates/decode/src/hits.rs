@@ -104,8 +104,8 @@ pub fn rank(
 /// ```
 pub fn top_k(queries: &Queries, candidates: &Candidates, k: usize) -> Result<Vec<Vec<Hit>>, Error> {
     check_k(k, candidates.len() as u64)?;
-    let rows = top_rows(queries, candidates, k.min(candidates.distinct()))?;
-    Ok(of_rows(rows, k, |row| candidates.members(row as u32)))
+    let found = decode(queries, &vec![None; queries.len()], candidates, k)?;
+    Ok(of_rows(found.rows, k, |row| candidates.members(row as u32)))
 }
 
 /// The k best distinct rows of every query, best first, ties in the order of the rows.
@@ -122,7 +122,9 @@ pub fn top_rows(
     k: usize,
 ) -> Result<Vec<Vec<RowHit>>, Error> {
     check_k(k, candidates.rows() as u64)?;
-    Ok(decode(queries, &vec![None; queries.len()], candidates, k)?.rows)
+    let found = decode(queries, &vec![None; queries.len()], candidates, k)?;
+    let hit = |(row, score): (usize, f64)| RowHit { row, score: score as f32 };
+    Ok(found.rows.into_iter().map(|rows| rows.into_iter().map(hit).collect()).collect())
 }
 
 /// What a pass over all candidates says of each query.
@@ -131,8 +133,8 @@ pub(crate) struct Ranked {
     pub ranks: Vec<Option<Rank>>,
     /// The score of the gold row.
     pub scores: Vec<Option<f32>>,
-    /// The k best rows.
-    pub rows: Vec<Vec<RowHit>>,
+    /// The k best rows and their scores.
+    pub rows: Vec<Vec<(usize, f64)>>,
 }
 
 impl Ranked {
@@ -175,19 +177,16 @@ pub(crate) fn decode(
     let ranks = golds.ranks(gold, candidates.candidates())?;
     let score = |(query, gold): (usize, &Option<u32>)| gold.map(|_| golds.score(query));
     let scores = gold.iter().enumerate().map(score).collect();
-    let hit = |(row, score): (usize, f64)| RowHit { row, score: score as f32 };
-    let rows = lists.finish()?.into_iter().map(|rows| rows.into_iter().map(hit).collect());
-    Ok(Ranked { ranks, scores, rows: rows.collect() })
+    Ok(Ranked { ranks, scores, rows: lists.finish()? })
 }
 
 /// The k best candidates of each query from the k best rows, whose candidates `members` lists.
 fn of_rows<'a>(
-    rows: Vec<Vec<RowHit>>,
+    rows: Vec<Vec<(usize, f64)>>,
     k: usize,
     members: impl Fn(usize) -> Cow<'a, [u32]> + Sync,
 ) -> Vec<Vec<Hit>> {
-    let scored = |rows: Vec<RowHit>| rows.into_iter().map(|hit| (hit.row, hit.score.into()));
-    rows.into_par_iter().map(|rows| hits(expand(scored(rows), k, &members))).collect()
+    rows.into_par_iter().map(|rows| hits(expand(rows, k, &members))).collect()
 }
 
 /// The k best candidates from the k best rows: rows are numbered in the order of their first candidates, so that no

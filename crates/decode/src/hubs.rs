@@ -2,7 +2,9 @@ use dsokr_basis::Cancellation;
 use rayon::prelude::*;
 
 use crate::error::check_range;
-use crate::scoring::{self, Blocking, Buffers, Pass, QueryTile, Score, Span, finite};
+use crate::scoring::{
+    self, Blocking, Buffers, Pass, QueryTile, Score, Span, finite, refuse_infinite,
+};
 use crate::{CandidateBlocks, Error, Queries};
 
 /// How much of a hub each distinct candidate row is: `h(c)`, the mean of the k largest similarities
@@ -91,17 +93,19 @@ impl Hubs {
                 for tile in &tiles {
                     cancellation.check()?;
                     Pass::new(tile, &span, blocking.rows, buffers).each(|scores| {
-                        let rows = scores.table.chunks_exact(scores.lanes).zip(scores.first_row..);
-                        for ((products, row), list) in
-                            rows.zip(&mut lists[scores.first_row - first..])
-                        {
+                        let lists = &mut lists[scores.first_row - first..];
+                        let mut largest = 0;
+                        for (products, list) in scores.table.chunks_exact(scores.lanes).zip(lists) {
                             let products = &products[..tile.queries.len()];
-                            list.offer(products).map_err(|lane| {
-                                let query = tile.queries.start + lane;
-                                scoring::not_finite(predictions, query, row, products[lane])
-                            })?;
+                            let magnitudes = products.iter().map(|product| product.magnitude());
+                            largest = magnitudes.fold(largest, u32::max);
+                            list.offer(products);
                         }
-                        Ok(())
+                        let rows = (scores.first_row..).map(|row| (row, 0.0));
+                        match finite(largest) {
+                            true => Ok(()),
+                            false => refuse_infinite(predictions, tile, rows, scores.table),
+                        }
                     })?;
                 }
                 means.iter_mut().zip(lists).for_each(|(mean, list)| *mean = list.mean());
@@ -126,12 +130,7 @@ impl Largest {
         Self { k, bar: f32::NEG_INFINITY, kept: Vec::new() }
     }
 
-    /// Takes numbers in; refuses them with the place of one that is not finite.
-    fn offer(&mut self, values: &[f32]) -> Result<(), usize> {
-        let largest = values.iter().fold(0, |largest, value| value.magnitude().max(largest));
-        if !finite(largest) {
-            return Err(values.iter().position(|value| !value.is_finite()).unwrap_or(0));
-        }
+    fn offer(&mut self, values: &[f32]) {
         for &value in values {
             if value > self.bar {
                 self.kept.push(value);
@@ -140,7 +139,6 @@ impl Largest {
                 }
             }
         }
-        Ok(())
     }
 
     fn cut(&mut self) {

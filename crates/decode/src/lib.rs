@@ -56,9 +56,10 @@ mod second_look;
 mod shards;
 mod standing;
 
-pub use blocks::{CandidateBlocks, CodedBlock, ScoreBlock};
+pub use blocks::{CandidateBlocks, ScoreBlock};
 pub use bootstrap::{bootstrap, percentile_interval, resampled};
 pub use candidates::{CandidateParts, Candidates, Precision};
+pub use codes::CodedBlock;
 pub use ensemble::{
     Combination, Ensemble, FittedWeights, LikelyWeights, Member, fit_weights, likely_weights,
 };

@@ -201,43 +201,34 @@ impl<'a> Prices<'a> {
     fn make_first(&mut self) {
         for row in 0..self.n {
             for column in 0..self.column_of[row] {
-                if self.slack(row, column) == 0 && self.exchange(row, column) {
+                let (given_up, displaced) = (self.column_of[row], self.row_of[column]);
+                if self.slack(row, column) != 0 || displaced < row {
+                    continue;
+                }
+                let mut seen = vec![false; self.n];
+                seen[column] = true;
+                self.row_of[given_up] = NONE;
+                if self.place(displaced, row, &mut seen) {
+                    (self.column_of[row], self.row_of[column]) = (column, row);
                     break;
                 }
+                self.row_of[given_up] = row;
             }
         }
     }
 
-    /// Gives `column` to `row` if the row that has it now, and others behind `row`, can move on along
-    /// tight pairs to the column that `row` gives up.
-    fn exchange(&mut self, row: usize, column: usize) -> bool {
-        let (given_up, displaced) = (self.column_of[row], self.row_of[column]);
-        if displaced < row {
-            return false;
-        }
-        let mut before = vec![NONE; self.n];
-        before[column] = row;
-        let mut queue = vec![displaced];
-        while let Some(from) = queue.pop() {
-            for next in 0..self.n {
-                if before[next] != NONE || self.slack(from, next) != 0 || self.row_of[next] < row {
-                    continue;
-                }
-                before[next] = from;
-                if next != given_up {
-                    queue.push(self.row_of[next]);
-                    continue;
-                }
-                let mut end = given_up;
-                loop {
-                    let mover = before[end];
-                    let left = self.column_of[mover];
-                    (self.column_of[mover], self.row_of[end]) = (end, mover);
-                    if mover == row {
-                        return true;
-                    }
-                    end = left;
-                }
+    /// Gives a row a tight column that is free, or whose row, one behind `first`, finds another such column.
+    fn place(&mut self, row: usize, first: usize, seen: &mut [bool]) -> bool {
+        for column in 0..self.n {
+            let holder = self.row_of[column];
+            // NONE is behind all rows
+            if seen[column] || holder < first || self.slack(row, column) != 0 {
+                continue;
+            }
+            seen[column] = true;
+            if holder == NONE || self.place(holder, first, seen) {
+                (self.column_of[row], self.row_of[column]) = (column, row);
+                return true;
             }
         }
         false

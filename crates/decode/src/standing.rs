@@ -1,5 +1,6 @@
 //! Where the best wanted candidates of a query stand among all candidates.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -45,13 +46,12 @@ pub(crate) fn wanted_rows(classes: &Classes, wanted: &[bool]) -> Vec<bool> {
     rows
 }
 
-/// The candidates of a row, of which the first that is wanted comes first.
-pub(crate) fn wanted_first(members: &[u32], wanted: Option<&[bool]>) -> Vec<u32> {
-    let mut members = members.to_vec();
+/// The first k candidates of a row, of which the first that is wanted comes first.
+pub(crate) fn wanted_first(members: &[u32], wanted: Option<&[bool]>, k: usize) -> Vec<u32> {
     let is_wanted = |&own: &u32| wanted.is_none_or(|wanted| wanted[own as usize]);
     let first = members.iter().position(is_wanted).unwrap_or(0);
-    members[..=first].rotate_right(1);
-    members
+    let others = members.iter().enumerate().filter(|&(at, _)| at != first).map(|(_, own)| own);
+    members.get(first).into_iter().chain(others).take(k).copied().collect()
 }
 
 /// How many candidates have each of some scores, or lie between them.
@@ -138,11 +138,11 @@ impl Found {
     pub(crate) fn standings(
         self,
         shown: impl Fn(f64) -> f64,
-        members: impl Fn(usize) -> Vec<u32>,
+        members: &HashMap<usize, Vec<u32>>,
     ) -> Standings {
         let shown = |score| shown(score) as f32;
         let standing = |&(row, score): &(usize, f64)| {
-            let candidates = members(row);
+            let candidates = members.get(&row).cloned().unwrap_or_default();
             let (above, same, next) = self.ladder.place(score);
             let tied = same - candidates.len() as u64;
             let next = if tied > 0 { Some(score) } else { next };

@@ -1,3 +1,5 @@
+use std::fmt::Display;
+
 use dsokr_basis::distance_losses;
 use dsokr_basis::loss::{self, DistanceLoss};
 use schemars::JsonSchema;
@@ -146,23 +148,25 @@ impl TrainingConfig {
             check(self.micro_batch == 0, "training.micro_batch", self.micro_batch, allowed)?;
             check(self.batch > 1, "training.batch", self.batch, "at least 2, for this loss")?;
         }
-        check(self.epochs > 0, "training.epochs", self.epochs, "at least 1")?;
-        check(self.batch > 0, "training.batch", self.batch, "at least 1")?;
         let single = |rate: f64| (rate as f32).is_finite();
-        let rate = self.learning_rate;
-        check(rate > 0.0 && single(rate), "training.learning_rate", rate, POSITIVE)?;
-        for (key, beta) in [("training.beta1", self.beta1), ("training.beta2", self.beta2)] {
-            check((0.0..1.0).contains(&beta), key, beta, "a number in [0, 1)")?;
-        }
-        let (epsilon, decay, clip) = (self.epsilon, self.weight_decay, self.clip);
-        check(epsilon.is_finite() && epsilon > 0.0, "training.epsilon", epsilon, POSITIVE)?;
-        for (key, v) in [("training.weight_decay", decay), ("training.clip", clip)] {
-            check(v.is_finite() && v >= 0.0, key, v, NOT_NEGATIVE)?;
-        }
+        let (rate, decay, share) = (self.learning_rate, self.weight_decay, 0.0..1.0);
+        let from_zero = |value: f32| value.is_finite() && value >= 0.0;
         let groups = self.groups.iter().map(|group| group.optimizer);
         let decays = groups.chain([self.optimizer]).any(|name| name == OptimizerName::AdamW);
-        let allowed = "0, unless an optimizer is \"adamw\"";
-        check(decays || decay == 0.0, "training.weight_decay", decay, allowed)?;
+        let checks: [(bool, &str, &dyn Display, &str); 9] = [
+            (self.epochs > 0, "epochs", &self.epochs, "at least 1"),
+            (self.batch > 0, "batch", &self.batch, "at least 1"),
+            (rate > 0.0 && single(rate), "learning_rate", &rate, POSITIVE),
+            (share.contains(&self.beta1), "beta1", &self.beta1, "a number in [0, 1)"),
+            (share.contains(&self.beta2), "beta2", &self.beta2, "a number in [0, 1)"),
+            (from_zero(self.epsilon) && self.epsilon > 0.0, "epsilon", &self.epsilon, POSITIVE),
+            (from_zero(decay), "weight_decay", &decay, NOT_NEGATIVE),
+            (from_zero(self.clip), "clip", &self.clip, NOT_NEGATIVE),
+            (decays || decay == 0.0, "weight_decay", &decay, "0, unless an optimizer is \"adamw\""),
+        ];
+        for (holds, key, found, allowed) in checks {
+            check(holds, &format!("training.{key}"), found, allowed)?;
+        }
         for group in &self.groups {
             let (name, rate) = (&group.parameters, group.learning_rate);
             let allowed = "a part of a parameter's path";
@@ -217,6 +221,16 @@ macro_rules! loss_config {
                     Self::Contrastive { .. } | Self::Softmax { .. } => None,
                 }
             }
+
+            /// τ at the start, where it is learned.
+            pub fn temperature(&self) -> Option<f64> {
+                match *self {
+                    $(Self::$name(_) => None,)*
+                    Self::Contrastive { temperature } | Self::Softmax { temperature } => {
+                        Some(temperature)
+                    }
+                }
+            }
         }
     };
 }
@@ -230,14 +244,6 @@ impl Default for LossConfig {
 }
 
 impl LossConfig {
-    /// τ at the start, where it is learned.
-    pub fn temperature(&self) -> Option<f64> {
-        match self {
-            Self::Contrastive { temperature } | Self::Softmax { temperature } => Some(*temperature),
-            _ => None,
-        }
-    }
-
     fn validate(&self) -> Result<(), Error> {
         if let Some(loss) = self.distance() {
             loss.validate().map_err(|error| match error {

@@ -72,12 +72,12 @@ impl<'a> Objective<'a> {
             return -log_softmax(scores, 1).gather(1, own).sum();
         }
         let (targets, residuals) = batch();
-        match (self.loss, self.loss.distance()) {
-            (LossConfig::Square(_), _) => {
+        match self.loss.distance() {
+            Some(_) if matches!(self.loss, LossConfig::Square(_)) => {
                 (z - targets).square().sum() + residuals.iter().sum::<f32>()
             }
-            (_, Some(loss)) => distance(loss, z, targets, residuals),
-            _ => contrastive(z, targets, scale()),
+            Some(loss) => distance(loss, z, targets, residuals),
+            None => contrastive(z, targets, scale()),
         }
     }
 }

@@ -9,24 +9,16 @@ use rayon::prelude::*;
 
 use crate::{OptimizerName, TrainingConfig};
 
-/// The update rule of an optimiser.
-#[derive(Clone, Debug)]
-enum Rule {
-    /// `w ← w − lr · g`.
-    Sgd,
-    /// Adam with decoupled weight decay λ, the arithmetic of PyTorch's `AdamW`:
-    /// `w ← (1 − lr·λ) w − lr · (m / (1 − β₁ᵗ)) / (√(v / (1 − β₂ᵗ)) + ε)`.
-    Adam { beta1: f32, beta2: f32, epsilon: f32, weight_decay: f32 },
-}
-
-/// The optimiser of a group of parameters.
+/// The optimiser of a group of parameters: gradient descent, `w ← w − lr · g`, or Adam with decoupled weight decay λ,
+/// the arithmetic of PyTorch's `AdamW`: `w ← (1 − lr·λ) w − lr · (m / (1 − β₁ᵗ)) / (√(v / (1 − β₂ᵗ)) + ε)`.
 ///
 /// On the CPU engine it is one parallel pass in place over weights, moments and gradient; Burn's
 /// own optimisers make one pass for each operation. On other devices it uses Burn's operations. The
 /// state is that of Burn's Adam.
 #[derive(Clone, Debug)]
 pub struct Update {
-    rule: Rule,
+    name: OptimizerName,
+    config: TrainingConfig,
     /// The group's learning rate as a multiple of the schedule's.
     factor: f64,
 }
@@ -35,19 +27,10 @@ impl Update {
     /// Burn's optimiser of a module under a configuration: the main rule, and the groups' rules for
     /// the parameters that they name.
     pub fn from_config(config: &TrainingConfig) -> ModuleOptimizer {
-        let rule = |name| match name {
-            OptimizerName::Sgd => Rule::Sgd,
-            OptimizerName::Adam | OptimizerName::AdamW => {
-                let TrainingConfig { beta1, beta2, epsilon, .. } = *config;
-                let decays = name == OptimizerName::AdamW;
-                let weight_decay = if decays { config.weight_decay } else { 0.0 };
-                Rule::Adam { beta1, beta2, epsilon, weight_decay }
-            }
-        };
-        let main = Self { rule: rule(config.optimizer), factor: 1.0 };
-        config.groups.iter().fold(ModuleOptimizer::from(main), |optimizer, group| {
-            let factor = group.learning_rate / config.learning_rate;
-            let own = Self { rule: rule(group.optimizer), factor };
+        let own = |name, factor| Self { name, config: config.clone(), factor };
+        let main = ModuleOptimizer::from(own(config.optimizer, 1.0));
+        config.groups.iter().fold(main, |optimizer, group| {
+            let own = own(group.optimizer, group.learning_rate / config.learning_rate);
             optimizer.with_group(ParamGroup::from_predicate(&group.parameters), own, None)
         })
     }
@@ -78,8 +61,11 @@ impl Optimizer for Update {
         state: Option<AdamState<D>>,
     ) -> (Tensor<D>, Option<AdamState<D>>) {
         let lr = lr * self.factor;
-        let Rule::Adam { beta1, beta2, epsilon, weight_decay } = self.rule else {
-            return (descend(weights, gradient, lr as f32), None);
+        let TrainingConfig { beta1, beta2, epsilon, weight_decay, .. } = self.config;
+        let decay = match self.name {
+            OptimizerName::Sgd => return (descend(weights, gradient, lr as f32), None),
+            OptimizerName::Adam => 0.0,
+            OptimizerName::AdamW => weight_decay,
         };
         let zeros = || AdaptiveMomentumState::new(0, weights.zeros_like(), weights.zeros_like());
         let state = state.map_or_else(zeros, |state| state.momentum);
@@ -91,7 +77,7 @@ impl Optimizer for Update {
             rate: (lr / power(beta1)) as f32,
             scale: power(beta2).sqrt().recip() as f32,
             epsilon,
-            keep: (1.0 - lr * f64::from(weight_decay)) as f32,
+            keep: (1.0 - lr * f64::from(decay)) as f32,
         };
         let on_cpu = on_cpu_engine(&weights);
         let tensors = [weights, gradient, state.moment_1, state.moment_2];

@@ -13,9 +13,9 @@ use dsokr_basis::features::Distinct;
 use dsokr_basis::store::Array;
 use dsokr_basis::{Basis, Projection, RowSource};
 
-use crate::blocks::{CandidateBlocks, CodedBlock, ScoreBlock, check_count};
+use crate::blocks::{CandidateBlocks, ScoreBlock, check_count};
 use crate::classes::Classes;
-use crate::codes::StoredCodes;
+use crate::codes::{CodedBlock, StoredCodes};
 use crate::error::{
     all_finite, check_consistent, check_least, check_len, check_range, check_whole_rows, ensure,
 };
@@ -312,12 +312,7 @@ impl CandidateBlocks for Candidates {
     fn coded(&self, rows: Range<usize>) -> Result<Option<CodedBlock<'_>>, Error> {
         let Range { start, end } = self.check_rows(rows)?;
         let Some(codes) = &self.codes else { return Ok(None) };
-        let constants = &self.constants[start..end];
-        Ok(codes.block(start..end, constants)?.map(|codes| CodedBlock {
-            codes,
-            constants: constants.into(),
-            multiplicities: self.classes.counts(start..end).into(),
-        }))
+        codes.block(start..end, &self.constants[start..end], self.classes.counts(start..end))
     }
 
     fn block(&self, rows: Range<usize>) -> Result<ScoreBlock<'_>, Error> {

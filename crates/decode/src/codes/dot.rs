@@ -1,6 +1,6 @@
 //! The comparison of codes: AVX-512's dot products of bytes, or the same sums without them.
 
-use super::{Comparison, Doubt, GROUP, LANES, UNIT};
+use super::{CodedBlock, Doubt, GROUP, LANES, TileCodes, UNIT};
 
 /// Whether dot products of bytes are faster than exact ones.
 pub(crate) fn supported() -> bool {
@@ -10,37 +10,73 @@ pub(crate) fn supported() -> bool {
     false
 }
 
+/// Compares the scores of rows with the bars of a tile's queries, one a lane: lists the pairs whose score is not
+/// surely less, a list for each group of lanes. With `above` those whose score is surely greater are not listed, but
+/// their weights are added to it, one a lane. No score is greater than an infinite bar.
+pub(crate) fn compare(
+    tile: &TileCodes,
+    rows: &CodedBlock,
+    bars: &[f32],
+    above: Option<&mut [u32]>,
+    doubts: &mut [Vec<Doubt>],
+) {
+    let (count, lanes) = (rows.numbers.len(), tile.inverse.len());
+    assert!(lanes.is_multiple_of(LANES) && bars.len() == lanes);
+    assert!(rows.constants.len() == count && rows.multiplicities.len() == count);
+    assert_eq!(rows.codes.len(), count * rows.width);
+    assert_eq!(tile.width, rows.width * LANES);
+    let (counting, mut none) = (above.is_some(), Vec::new());
+    let above = above.unwrap_or_else(|| {
+        none.resize(lanes, 0);
+        &mut none
+    });
+    assert!(above.len() == lanes && doubts.len() == lanes / LANES);
+    #[cfg(target_arch = "x86_64")]
+    if supported() {
+        // SAFETY: the processor has the instructions, and the lengths were checked
+        return unsafe {
+            match counting {
+                true => x86::compare::<true>(tile, rows, bars, above, doubts),
+                false => x86::compare::<false>(tile, rows, bars, above, doubts),
+            }
+        };
+    }
+    Comparison::new(tile, rows, bars).portable(counting, above, doubts);
+}
+
 /// A comparison of rows and lanes in the unit of ‖z‖: `⟨w, k⟩ scale + b / ‖z‖ − bar / ‖z‖`, and how far that may be
 /// from the exact difference.
-pub(super) struct Prepared<'a> {
-    comparison: &'a Comparison<'a>,
-    rows: Terms,
+struct Comparison<'a> {
+    tile: &'a TileCodes,
+    rows: &'a CodedBlock<'a>,
+    /// b(c), one a row.
+    constants: &'a [f32],
+    /// What a row counts for.
+    weights: &'a [u32],
     /// −bar / ‖z‖, one a lane.
     bars: Vec<f32>,
     /// Whether a constant is not 0.
-    constants: bool,
-}
-
-/// What the comparison of a row takes beside its codes, its constant and its weight; one a row.
-#[derive(Default)]
-struct Terms {
-    /// −128 Σ k: codes of queries are 128 too large, to have no sign.
+    shifted: bool,
+    /// −128 Σ k, one a row: codes of queries are 128 too large, to have no sign.
     offsets: Vec<i32>,
     scales: Vec<f32>,
     bounds: Vec<f32>,
 }
 
-impl Terms {
-    /// Those of all rows; the largest |bar| / ‖z‖ and the largest 1 / ‖z‖ of the queries.
+impl<'a> Comparison<'a> {
     #[inline(always)]
-    fn new(comparison: &Comparison, bar: f32, inverse: f32) -> Self {
-        let Comparison { tile, rows, constants, .. } = comparison;
+    fn new(tile: &'a TileCodes, rows: &'a CodedBlock<'a>, bars: &[f32]) -> Self {
+        // the largest |bar| / ‖z‖ and the largest 1 / ‖z‖ of the queries
+        let finite = bars.iter().zip(&tile.inverse).filter(|(bar, _)| bar.is_finite());
+        let (bar, inverse) = finite.fold((0.0f32, 0.0f32), |(bar, largest), (own, inverse)| {
+            (bar.max(own.abs() * inverse), largest.max(*inverse))
+        });
         let (slack, count) = (rows.slack, rows.numbers.len());
         let (mut offsets, mut scales, mut bounds) =
             (vec![0; count], vec![0.0; count], vec![0.0; count]);
         let out = offsets.iter_mut().zip(&mut scales).zip(&mut bounds);
         for (((offset, scale), bound), (&[unit, sum, error, norm], constant)) in
-            out.zip(rows.numbers.iter().zip(*constants))
+            out.zip(rows.numbers.iter().zip(&rows.constants[..]))
         {
             *offset = sum as i32 * -128;
             *scale = unit * tile.scale;
@@ -53,62 +89,20 @@ impl Terms {
                 + 16.0 * UNIT * (constant.abs() * inverse + bar)
                 + 1e-35 * inverse;
         }
-        Self { offsets, scales, bounds }
-    }
-}
-
-impl<'a> Prepared<'a> {
-    pub(super) fn new(comparison: &'a Comparison<'a>) -> Self {
-        let Comparison { tile, rows, constants, weights, bars } = comparison;
-        let (count, lanes) = (rows.numbers.len(), tile.inverse.len());
-        assert!(lanes.is_multiple_of(LANES) && bars.len() == lanes);
-        assert!(constants.len() == count && weights.len() == count);
-        assert_eq!(rows.codes.len(), count * rows.width);
-        assert_eq!(tile.width, rows.width * LANES);
-        let finite = bars.iter().zip(&tile.inverse).filter(|(bar, _)| bar.is_finite());
-        let (bar, inverse) = finite.fold((0.0f32, 0.0f32), |(bar, largest), (own, inverse)| {
-            (bar.max(own.abs() * inverse), largest.max(*inverse))
-        });
-        #[cfg(target_arch = "x86_64")]
-        let rows = match supported() {
-            // SAFETY: the processor has the instructions
-            true => unsafe { x86::terms(comparison, bar, inverse) },
-            false => Terms::new(comparison, bar, inverse),
-        };
-        #[cfg(not(target_arch = "x86_64"))]
-        let rows = Terms::new(comparison, bar, inverse);
+        let (constants, weights) = (&rows.constants[..], &rows.multiplicities[..]);
         let bars = bars.iter().zip(&tile.inverse).map(|(bar, inverse)| -bar * inverse).collect();
-        let constants = constants.iter().any(|&constant| constant != 0.0);
-        Self { comparison, rows, bars, constants }
-    }
-
-    /// Counts the scores that are surely above, if that is wanted, and lists the others that are not surely
-    /// below.
-    pub(super) fn compare(&self, counting: bool, above: &mut [u32], doubts: &mut [Vec<Doubt>]) {
-        assert!(above.len() == self.bars.len() && doubts.len() == self.bars.len() / LANES);
-        #[cfg(target_arch = "x86_64")]
-        if supported() {
-            // SAFETY: the processor has the instructions, and the lengths were checked
-            return unsafe {
-                match counting {
-                    true => x86::compare::<true>(self, above, doubts),
-                    false => x86::compare::<false>(self, above, doubts),
-                }
-            };
-        }
-        self.portable(counting, above, doubts);
+        let shifted = constants.iter().any(|&constant| constant != 0.0);
+        Self { tile, rows, constants, weights, bars, shifted, offsets, scales, bounds }
     }
 
     /// Codes of a row.
     fn row(&self, row: usize) -> &[i8] {
-        let rows = self.comparison.rows;
-        &rows.codes[row * rows.width..][..rows.width]
+        &self.rows.codes[row * self.rows.width..][..self.rows.width]
     }
 
     /// Codes of a group of lanes.
     fn group(&self, group: usize) -> &[u8] {
-        let tile = self.comparison.tile;
-        &tile.codes[group * tile.width..][..tile.width]
+        &self.tile.codes[group * self.tile.width..][..self.tile.width]
     }
 
     /// Codes of a query, in the order of the coordinates, with zeros up to whole vectors.
@@ -121,11 +115,10 @@ impl<'a> Prepared<'a> {
     }
 
     fn portable(&self, counting: bool, above: &mut [u32], doubts: &mut [Vec<Doubt>]) {
-        let count = self.comparison.tile.count;
+        let Self { tile, constants, weights, offsets, scales, bounds, .. } = self;
         for (group, above) in above.chunks_mut(LANES).enumerate() {
             // the lanes behind the queries are padding
-            let used = LANES.min(count - group * LANES);
-            let Terms { offsets, scales, bounds } = &self.rows;
+            let used = LANES.min(tile.count - group * LANES);
             for row in 0..offsets.len() {
                 let mut sums = [offsets[row]; LANES];
                 let queries = self.group(group).chunks_exact(GROUP * LANES);
@@ -136,11 +129,10 @@ impl<'a> Prepared<'a> {
                         *sum += products.map(|(&a, &b)| i32::from(a) * i32::from(b)).sum::<i32>();
                     }
                 }
-                let Comparison { constants, weights, .. } = self.comparison;
                 let mut lanes = 0;
                 for (lane, (&sum, above)) in sums[..used].iter().zip(&mut *above).enumerate() {
                     let at = group * LANES + lane;
-                    let base = constants[row] * self.comparison.tile.inverse[at] + self.bars[at];
+                    let base = constants[row] * tile.inverse[at] + self.bars[at];
                     let difference = sum as f32 * scales[row] + base;
                     let surely = counting && difference > bounds[row];
                     *above += if surely { weights[row] } else { 0 };
@@ -158,8 +150,7 @@ impl<'a> Prepared<'a> {
 mod x86 {
     use std::arch::x86_64::*;
 
-    use super::{GROUP, LANES, Prepared, Terms};
-    use crate::codes::{Comparison, Doubt};
+    use super::{CodedBlock, Comparison, Doubt, GROUP, LANES, TileCodes};
 
     /// Rows and groups of lanes whose sums are kept in registers.
     const ROWS: usize = 4;
@@ -167,29 +158,23 @@ mod x86 {
     /// Queries up to which sums along the codes of a row are faster than those of many lanes at once.
     const FEW: usize = 8;
 
-    /// As [`Terms::new`].
-    ///
-    /// # Safety
-    /// On a processor with AVX-512's foundation.
-    #[target_feature(enable = "avx512f")]
-    pub(super) unsafe fn terms(comparison: &Comparison, bar: f32, inverse: f32) -> Terms {
-        Terms::new(comparison, bar, inverse)
-    }
-
-    /// As [`Prepared::portable`], in another order of rows and groups.
+    /// As [`Comparison::portable`], in another order of rows and groups.
     ///
     /// # Safety
     /// On a processor with AVX-512's foundation and dot products of bytes; what belongs to rows and lanes has
     /// their number.
     #[target_feature(enable = "avx512f,avx512vnni")]
     pub(super) unsafe fn compare<const COUNTING: bool>(
-        each: &Prepared,
+        tile: &TileCodes,
+        rows: &CodedBlock,
+        bars: &[f32],
         above: &mut [u32],
         doubts: &mut [Vec<Doubt>],
     ) {
-        let (rows, groups) = (each.rows.offsets.len(), above.len() / LANES);
-        if each.comparison.tile.count <= FEW {
-            for (lane, above) in above[..each.comparison.tile.count].iter_mut().enumerate() {
+        let each = &Comparison::new(tile, rows, bars);
+        let (rows, groups) = (each.offsets.len(), above.len() / LANES);
+        if tile.count <= FEW {
+            for (lane, above) in above[..tile.count].iter_mut().enumerate() {
                 // SAFETY: the query is there
                 unsafe { one::<COUNTING>(each, lane, above, &mut doubts[lane / LANES]) };
             }
@@ -221,25 +206,24 @@ mod x86 {
     /// Compares R rows with G groups of lanes.
     #[target_feature(enable = "avx512f,avx512vnni")]
     unsafe fn block<const COUNTING: bool, const R: usize, const G: usize>(
-        each: &Prepared,
+        each: &Comparison,
         row: usize,
         group: usize,
         above: &mut [u32],
         doubts: &mut [Vec<Doubt>],
     ) {
         let own = row..row + R;
-        let (scales, bounds) = (&each.rows.scales[own.clone()], &each.rows.bounds[own.clone()]);
-        let constants = &each.comparison.constants[own.clone()];
-        let weights = &each.comparison.weights[own.clone()];
+        let (scales, bounds) = (&each.scales[own.clone()], &each.bounds[own.clone()]);
+        let (constants, weights) = (&each.constants[own.clone()], &each.weights[own.clone()]);
         let codes: [*const i8; R] = std::array::from_fn(|r| each.row(row + r).as_ptr());
         let queries: [*const u8; G] = std::array::from_fn(|g| each.group(group + g).as_ptr());
         let mut sums = [[_mm512_setzero_si512(); G]; R];
-        for (sums, &offset) in sums.iter_mut().zip(&each.rows.offsets[own]) {
+        for (sums, &offset) in sums.iter_mut().zip(&each.offsets[own]) {
             *sums = [_mm512_set1_epi32(offset); G];
         }
         // SAFETY: a row has `width` codes, and a group of lanes has LANES times as many
         unsafe {
-            for at in (0..each.comparison.rows.width).step_by(GROUP) {
+            for at in (0..each.rows.width).step_by(GROUP) {
                 // a loop, since `from_fn` would go through memory
                 let mut four = [_mm512_setzero_si512(); G];
                 for (four, query) in four.iter_mut().zip(queries) {
@@ -255,11 +239,11 @@ mod x86 {
             for g in 0..G {
                 let lane = (group + g) * LANES;
                 let bars = _mm512_loadu_ps(each.bars.as_ptr().add(lane));
-                let inverse = _mm512_loadu_ps(each.comparison.tile.inverse.as_ptr().add(lane));
+                let inverse = _mm512_loadu_ps(each.tile.inverse.as_ptr().add(lane));
                 let counts: *mut i32 = above.as_mut_ptr().add(lane).cast();
                 let mut counted = _mm512_loadu_si512(counts.cast());
                 for r in 0..R {
-                    let base = match each.constants {
+                    let base = match each.shifted {
                         true => _mm512_fmadd_ps(_mm512_set1_ps(constants[r]), inverse, bars),
                         false => bars,
                     };
@@ -291,12 +275,12 @@ mod x86 {
     /// As [`compare`].
     #[target_feature(enable = "avx512f,avx512vnni")]
     unsafe fn one<const COUNTING: bool>(
-        each: &Prepared,
+        each: &Comparison,
         lane: usize,
         above: &mut u32,
         doubts: &mut Vec<Doubt>,
     ) {
-        let Comparison { tile, rows, constants, weights, .. } = each.comparison;
+        let Comparison { tile, rows, constants, weights, .. } = *each;
         let (width, count, query) = (rows.width, rows.numbers.len(), each.query(lane));
         let (inverse, bar) = (_mm512_set1_ps(tile.inverse[lane]), _mm512_set1_ps(each.bars[lane]));
         for first in (0..count).step_by(LANES) {
@@ -317,15 +301,15 @@ mod x86 {
                     }
                 }
                 let row = |terms: &[f32]| _mm512_maskz_loadu_ps(mask, terms.as_ptr().add(first));
-                let offsets = each.rows.offsets.as_ptr().add(first);
+                let offsets = each.offsets.as_ptr().add(first);
                 let sums = _mm512_add_epi32(total(sums), _mm512_maskz_loadu_epi32(mask, offsets));
-                let base = match each.constants {
+                let base = match each.shifted {
                     true => _mm512_fmadd_ps(row(constants), inverse, bar),
                     false => bar,
                 };
                 let sums = _mm512_cvtepi32_ps(sums);
-                let difference = _mm512_fmadd_ps(sums, row(&each.rows.scales), base);
-                let bound = row(&each.rows.bounds);
+                let difference = _mm512_fmadd_ps(sums, row(&each.scales), base);
+                let bound = row(&each.bounds);
                 let below = _mm512_sub_ps(_mm512_setzero_ps(), bound);
                 let mut reached = _mm512_mask_cmp_ps_mask::<_CMP_GE_OQ>(mask, difference, below);
                 if reached == 0 {

@@ -24,8 +24,7 @@ use std::sync::Arc;
 use dsokr_basis::store::{CheckedArray, Filling, Stored, Tensor};
 
 use crate::Error;
-use dot::Prepared;
-pub(crate) use dot::supported;
+pub(crate) use dot::{compare, supported};
 
 /// Largest dimension: sums of products stay whole numbers in 32 bits.
 pub(crate) const LARGEST: usize = 1 << 15;
@@ -42,8 +41,8 @@ const NUMBERS: &str = "code_numbers";
 /// Queries are padded to a multiple of this, and compared that many at a time.
 pub(crate) const LANES: usize = 16;
 
-/// Rows of candidates in 8 bits.
-pub(crate) struct RowCodes<'a> {
+/// Consecutive distinct rows of a candidate set, with codes of 8 bits in place of coordinates.
+pub struct CodedBlock<'a> {
     /// Bytes of a row.
     width: usize,
     codes: Cow<'a, [i8]>,
@@ -53,6 +52,8 @@ pub(crate) struct RowCodes<'a> {
     slack: f32,
     /// The largest ‖x‖, and the largest |b|.
     largest: (f32, f32),
+    pub(crate) constants: Cow<'a, [f32]>,
+    pub(crate) multiplicities: Cow<'a, [u32]>,
 }
 
 /// Codes of rows `[n × p]`, `[n × width]`, and what stands for each beside them: σ, Σk, ‖x' − σk‖ and ‖x‖, the last
@@ -95,18 +96,6 @@ pub(crate) struct Doubt {
     pub row: u32,
     /// A bit for each query of the group.
     pub lanes: u16,
-}
-
-/// What is compared: scores of the rows of a block with the bars of a tile's queries.
-pub(crate) struct Comparison<'a> {
-    pub tile: &'a TileCodes,
-    pub rows: &'a RowCodes<'a>,
-    /// b(c), one a row.
-    pub constants: &'a [f32],
-    /// What a row counts for.
-    pub weights: &'a [u32],
-    /// The scores that others are compared with, one a lane.
-    pub bars: &'a [f32],
 }
 
 /// Bytes of a row of p coordinates.
@@ -184,35 +173,39 @@ impl StoredCodes {
     }
 
     /// The codes of some rows, or none where scores might overflow.
-    pub(crate) fn block(
-        &self,
+    pub(crate) fn block<'a>(
+        &'a self,
         rows: Range<usize>,
-        constants: &[f32],
-    ) -> Result<Option<RowCodes<'_>>, Error> {
+        constants: &'a [f32],
+        multiplicities: Vec<u32>,
+    ) -> Result<Option<CodedBlock<'a>>, Error> {
         let width = width(self.dim);
         let codes =
             self.codes.get(rows.start * width..rows.end * width, |_, _| Ok::<_, Error>(()))?;
         let numbers = self.numbers.get(4 * rows.start..4 * rows.end, |_, _| Ok::<_, Error>(()))?;
-        let codes = Cow::Borrowed(bytemuck::cast_slice(codes));
-        Ok(RowCodes::of(self.dim, codes, numbers.as_chunks().0.into(), constants))
+        let coded = (Cow::Borrowed(bytemuck::cast_slice(codes)), numbers.as_chunks().0.into());
+        Ok(CodedBlock::of(self.dim, coded, constants.into(), multiplicities.into()))
     }
 }
 
-impl RowCodes<'static> {
+impl<'a> CodedBlock<'a> {
     /// The codes of rows `[n × p]`, or none for rows so large that their scores might overflow.
-    pub(crate) fn new(dim: usize, rows: &[f32], constants: &[f32]) -> Option<Self> {
+    pub(crate) fn new(
+        dim: usize,
+        rows: &[f32],
+        constants: Cow<'a, [f32]>,
+        multiplicities: Cow<'a, [u32]>,
+    ) -> Option<Self> {
         let Coded { codes, numbers } = Coded::new(dim, rows);
-        Self::of(dim, codes.into(), numbers.into(), constants)
+        Self::of(dim, (codes.into(), numbers.into()), constants, multiplicities)
     }
-}
 
-impl<'a> RowCodes<'a> {
     /// Those of [`Coded`] rows, as [`new`](Self::new).
     fn of(
         dim: usize,
-        codes: Cow<'a, [i8]>,
-        numbers: Cow<'a, [[f32; 4]]>,
-        constants: &[f32],
+        (codes, numbers): (Cow<'a, [i8]>, Cow<'a, [[f32; 4]]>),
+        constants: Cow<'a, [f32]>,
+        multiplicities: Cow<'a, [u32]>,
     ) -> Option<Self> {
         const SIGN: u32 = 1 << 31;
         // as integers, the bits of what is negative, infinite or not a number are greater than those of all others
@@ -229,7 +222,7 @@ impl<'a> RowCodes<'a> {
         let largest = (f32::from_bits(norm), f32::from_bits(constant));
         let (width, slack) = (width(dim), slack(dim));
         let usable = finite && whole && dim <= LARGEST;
-        usable.then_some(Self { width, codes, numbers, slack, largest })
+        usable.then_some(Self { width, codes, numbers, slack, largest, constants, multiplicities })
     }
 
     /// Whether every score with the queries of a tile is finite.
@@ -265,20 +258,6 @@ impl TileCodes {
             }
         }
         Self { codes, count, width, scale, inverse, error, largest: up(norm) }
-    }
-}
-
-impl Comparison<'_> {
-    /// Adds the weights of rows whose score is surely greater than the bar to `above`, one a lane, and lists the
-    /// pairs of which that is not sure, nor that it is less, a list for each group of lanes. No score is greater
-    /// than an infinite bar.
-    pub(crate) fn decide(&self, above: &mut [u32], doubts: &mut [Vec<Doubt>]) {
-        Prepared::new(self).compare(true, above, doubts);
-    }
-
-    /// Lists the pairs whose score is not surely less than the bar.
-    pub(crate) fn reach(&self, reached: &mut [Vec<Doubt>]) {
-        Prepared::new(self).compare(false, &mut vec![0; self.bars.len()], reached);
     }
 }
 

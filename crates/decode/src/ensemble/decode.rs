@@ -1,6 +1,7 @@
 //! Ranks, hits and standings of an ensemble.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::ops::Range;
 
 use dsokr_basis::Cancellation;
@@ -95,9 +96,8 @@ impl Ensemble<'_> {
         let standings = |found: Vec<Found>| {
             let rows = found.iter().flat_map(|found| &found.rows).map(|&(row, _)| row);
             let members = self.members_of(rows, usize::MAX, wanted)?;
-            let members = |row: usize| members(row).into_owned();
             let each = found.into_iter();
-            Ok(each.map(|found| found.standings(|score| combiner.shown(score), members)).collect())
+            Ok(each.map(|found| found.standings(|score| combiner.shown(score), &members)).collect())
         };
         match &self.members[..] {
             [member] if !looked && combiner.values == Values::Scores => {
@@ -121,9 +121,9 @@ impl Ensemble<'_> {
         let queries = &self.members[0].queries;
         let golds = gold.iter().flatten().map(|&row| row as usize);
         let found = self.all.with_rows(golds, |all| hits::decode(queries, gold, all, k))?;
-        let rows = found.rows.iter().flatten().map(|hit| hit.row);
+        let rows = found.rows.iter().flatten().map(|&(row, _)| row);
         let members = self.members_of(rows, k, None)?;
-        Ok(found.decoded(k, members))
+        Ok(found.decoded(k, |row| members.get(&row).map_or(&[][..], Vec::as_slice).into()))
     }
 
     /// The distinct rows with a wanted candidate.
@@ -137,23 +137,18 @@ impl Ensemble<'_> {
         }
     }
 
-    /// What gives the candidates of each of some rows, at least the first k; the first wanted one first.
-    fn members_of<'s>(
-        &'s self,
+    /// The first k candidates of each of some rows; the first wanted one first.
+    fn members_of(
+        &self,
         rows: impl Iterator<Item = usize>,
         k: usize,
-        wanted: Option<&'s [bool]>,
-    ) -> Result<MembersOf<'s>, Error> {
-        Ok(match (self.all, wanted) {
-            (AllCandidates::Shards(shards), _) => {
-                let members = shards.members(rows, k, wanted)?;
-                Box::new(move |row| members.get(&row).cloned().unwrap_or_default().into())
-            }
-            (AllCandidates::Whole(_), None) => Box::new(|row| self.classes.members(row..row + 1)),
-            (AllCandidates::Whole(_), Some(_)) => Box::new(move |row| {
-                wanted_first(&self.classes.members(row..row + 1), wanted).into()
-            }),
-        })
+        wanted: Option<&[bool]>,
+    ) -> Result<HashMap<usize, Vec<u32>>, Error> {
+        let members = |row| wanted_first(&self.classes.members(row..row + 1), wanted, k);
+        match self.all {
+            AllCandidates::Shards(shards) => shards.members(rows, k, wanted),
+            AllCandidates::Whole(_) => Ok(rows.map(|row| (row, members(row))).collect()),
+        }
     }
 
     /// Ranks the gold candidate of every query; see [`Ensemble::decode`].
@@ -182,9 +177,6 @@ impl Ensemble<'_> {
     }
 }
 
-/// What gives the candidates of a row.
-type MembersOf<'s> = Box<dyn Fn(usize) -> Cow<'s, [u32]> + Sync + 's>;
-
 /// A row of a query: its number, its score, and how many candidates share it.
 type Scored = (usize, f32, u32);
 
@@ -208,7 +200,8 @@ fn looked(
         let mut rows: Vec<Scored> = match (&first, pool) {
             (Some(first), _) => {
                 let count = |row: usize| candidates.classes().count(row);
-                first.rows[query].iter().map(|hit| (hit.row, hit.score, count(hit.row))).collect()
+                let rows = first.rows[query].iter();
+                rows.map(|&(row, score)| (row, score as f32, count(row))).collect()
             }
             (None, Pool::PerQuery(lists)) => {
                 let list = lists.list(query).iter();

@@ -159,7 +159,7 @@ impl<'a> Ensemble<'a> {
     pub fn distinct(&self) -> usize {
         match self.all {
             AllCandidates::Whole(_) => self.classes.rows,
-            AllCandidates::Shards(shards) => shards.distinct(),
+            AllCandidates::Shards(shards) => shards.distinct,
         }
     }
 

@@ -12,9 +12,9 @@ use super::{Member, member_error};
 use crate::classes::Classes;
 use crate::scoring::{
     self, Blocking, Gold, GoldTile, QueryTile, Reduce, Score, Scores, TopK, each_span, finite,
-    gather,
+    gather, refuse_infinite,
 };
-use crate::{Decoded, Error};
+use crate::{CandidateBlocks, Decoded, Error, ScoreBlock};
 
 /// A member whose scores enter the combined ones.
 struct Source<'e> {
@@ -25,13 +25,8 @@ struct Source<'e> {
     tiles: Vec<QueryTile>,
 }
 
-/// Coordinates and constants of some rows of a member.
-struct Block<'e> {
-    /// Which rows they are.
-    rows: &'e [u32],
-    coordinates: Cow<'e, [f32]>,
-    constants: Cow<'e, [f32]>,
-}
+/// Some rows of a member, and which rows they are.
+type Block<'e> = (&'e [u32], ScoreBlock<'e>);
 
 impl Source<'_> {
     /// The rows of a member, in place where they are consecutive.
@@ -39,13 +34,12 @@ impl Source<'_> {
         let (dim, candidates) = (self.member.queries.dim(), self.member.candidates);
         let start = rows.first().map_or(0, |&row| row as usize);
         if (start..).zip(rows).all(|(expected, &row)| row as usize == expected) {
-            let end = start + rows.len();
-            let constants = candidates.constants()[start..end].into();
-            return Ok(Block { rows, coordinates: candidates.points(start..end)?, constants });
+            return Ok((rows, candidates.block(start..start + rows.len())?));
         }
         let (mut coordinates, mut constants) = (Vec::with_capacity(rows.len() * dim), Vec::new());
         gather(candidates, rows, &mut coordinates, &mut constants)?;
-        Ok(Block { rows, coordinates: coordinates.into(), constants: constants.into() })
+        let (coordinates, constants) = (coordinates.into(), constants.into());
+        Ok((rows, ScoreBlock { coordinates, constants, multiplicities: Cow::Borrowed(&[]) }))
     }
 }
 
@@ -75,7 +69,7 @@ impl Sources<'_> {
         let lanes = self.members[0].tiles[tile].lanes;
         combined.clear();
         combined.resize(rows.len() * lanes, self.start);
-        for (source, block) in self.members.iter().zip(blocks) {
+        for (source, (numbers, block)) in self.members.iter().zip(blocks) {
             let (dim, tile) = (source.member.queries.dim(), &source.tiles[tile]);
             let coordinates = &block.coordinates[rows.start * dim..rows.end * dim];
             scoring::product(tile, dim, coordinates, products);
@@ -90,8 +84,9 @@ impl Sources<'_> {
                 source.step.add(combined, scores.iter().map(|&score| f64::from(score)));
             }
             if !finite(largest) {
-                let rows = &block.rows[rows.clone()];
-                return Err(not_finite(source.member, tile, rows, products));
+                let rows = numbers[rows.clone()].iter().map(|&row| (row as usize, 0.0));
+                refuse_infinite(&source.member.queries, tile, rows, products)
+                    .map_err(|error| member_error(source.member, error))?;
             }
         }
         Ok(())
@@ -147,18 +142,6 @@ impl Sources<'_> {
             },
         )
     }
-}
-
-/// The error for a score that is not finite.
-#[cold]
-fn not_finite(member: &Member, tile: &QueryTile, rows: &[u32], scores: &[f32]) -> Error {
-    let found = rows.iter().zip(scores.chunks_exact(tile.lanes)).find_map(|(&row, scores)| {
-        let lane = scores.iter().position(|score| !score.is_finite())?;
-        let query = tile.queries.start + lane;
-        Some(scoring::not_finite(&member.queries, query, row as usize, scores[lane]))
-    });
-    // There is one, or this would not have been called.
-    member_error(member, found.unwrap_or(Error::too_few("no scores that are not finite", 1)))
 }
 
 /// Ranks and the best k candidates of all queries among all candidates.

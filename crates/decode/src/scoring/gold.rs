@@ -10,7 +10,7 @@ use super::pass::{Pass, gather, not_finite};
 use super::reduce::{Reduce, Score, numbers};
 use super::tile::{QueryTile, product};
 use crate::codes::LANES;
-use crate::error::check_len;
+use crate::error::{check_len, ensure};
 use crate::{CandidateBlocks, Error, Queries, Rank};
 
 /// Refuses what is not one entry a query, of rows that there are.
@@ -20,11 +20,13 @@ pub(crate) fn check_gold(
     rows: usize,
 ) -> Result<(), Error> {
     check_len("gold entries", gold.len(), queries.len())?;
-    let beyond = |gold: &Option<u32>| gold.is_some_and(|row| row as usize >= rows);
-    let Some(query) = gold.iter().position(beyond) else { return Ok(()) };
-    let row = gold[query].unwrap_or_default();
-    let found = format!("query {}: gold row {row}", queries.name(query));
-    Err(Error::out_of_range(found, format!("0..{rows}, the distinct rows")))
+    let golds = gold.iter().enumerate().filter_map(|(query, gold)| Some((query, (*gold)?)));
+    for (query, row) in golds {
+        let found = || format!("query {}: gold row {row}", queries.name(query));
+        let allowed = || format!("0..{rows}, the distinct rows");
+        ensure((row as usize) < rows, || Error::out_of_range(found(), allowed()))?;
+    }
+    Ok(())
 }
 
 /// Counts the candidates above the gold one of each query, and those tied with it.
@@ -119,15 +121,12 @@ impl<S: Score> GoldTile<S> {
         golds.sort_unstable();
         let rows: Vec<u32> = golds.iter().map(|&(row, _)| row).collect();
         let (table, constants) = if rows.is_empty() { Default::default() } else { score(&rows)? };
-        let (mut bars, mut places) = (vec![S::INFINITY; tile.lanes], Vec::new());
+        let (mut bars, mut places) = (vec![S::from(f32::INFINITY); tile.lanes], Vec::new());
         let table = table.chunks_exact(tile.lanes).zip(constants);
         for ((row, lane), (values, constant)) in golds.into_iter().zip(table) {
-            let score: f64 = values[lane].plus(constant).into();
-            if !score.is_finite() {
-                let query = tile.queries.start + lane;
-                return Err(not_finite(queries, query, row as usize, score as f32));
-            }
-            bars[lane] = values[lane].plus(constant);
+            bars[lane] = values[lane] + S::from(constant);
+            let (score, query): (f64, _) = (bars[lane].into(), tile.queries.start + lane);
+            ensure(score.is_finite(), || not_finite(queries, query, row as usize, score as f32))?;
             places.push((row, lane, values[lane]));
         }
         Ok(Self { bars, places })
@@ -193,7 +192,7 @@ impl<S: Score> Reduce<S> for Counter<'_, S> {
         let GoldTile { bars, places } = self.gold;
         let (above, tied) = (&mut self.above, &mut self.tied);
         let mut surely = vec![0; bars.len()];
-        pass.decide(&numbers(bars), &mut surely, |row, lane, score, weight| {
+        pass.compare(&numbers(bars), Some(&mut surely), |row, lane, score, weight| {
             let place = (row as u32, lane);
             let own = places.binary_search_by_key(&place, |&(row, lane, _)| (row, lane)).is_ok();
             let (score, bar) = (f64::from(score), bars[lane].into());

@@ -3,9 +3,9 @@ use std::ops::Range;
 
 use super::tile::{QueryTile, product, product_of};
 use crate::blocks::fetch;
-use crate::codes::{Comparison, Doubt, LANES, RowCodes, TileCodes};
-use crate::error::all_finite;
-use crate::{CandidateBlocks, CodedBlock, Error, Queries, ScoreBlock};
+use crate::codes::{CodedBlock, Doubt, LANES, TileCodes, compare};
+use crate::error::{all_finite, ensure};
+use crate::{CandidateBlocks, Error, Queries, ScoreBlock};
 
 /// Codes are left when more than one in so many groups of scores is in doubt.
 const DOUBTS: usize = 4;
@@ -24,23 +24,24 @@ pub(crate) struct Scores<'s, S = f32> {
     pub multiplicities: &'s [u32],
 }
 
-impl Scores<'_> {
-    /// The error for a score that is not finite, if there is one among the queries of the tile.
-    ///
-    /// Called when a pass over the scores met one.
-    #[cold]
-    pub(crate) fn not_finite(&self, queries: &Queries, tile: &QueryTile) -> Result<(), Error> {
-        for (row, (products, constant)) in
-            self.table.chunks_exact(self.lanes).zip(self.constants).enumerate()
-        {
-            let scores = products[..tile.queries.len()].iter().map(|product| product + constant);
-            if let Some((lane, score)) = scores.enumerate().find(|(_, score)| !score.is_finite()) {
-                let (query, row) = (tile.queries.start + lane, self.first_row + row);
-                return Err(not_finite(queries, query, row, score));
-            }
+/// The error for a score that is not finite, if there is one: of the queries of a tile with `rows`, which come with
+/// their constants, and whose products are `[row · lanes + lane]`.
+///
+/// Called when a pass over the scores met one.
+#[cold]
+pub(crate) fn refuse_infinite(
+    queries: &Queries,
+    tile: &QueryTile,
+    rows: impl Iterator<Item = (usize, f32)>,
+    products: &[f32],
+) -> Result<(), Error> {
+    for ((row, constant), products) in rows.zip(products.chunks_exact(tile.lanes)) {
+        for (query, product) in tile.queries.clone().zip(products) {
+            let score = product + constant;
+            ensure(score.is_finite(), || not_finite(queries, query, row, score))?;
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// Consecutive rows of candidates, which are fetched when they are first needed.
@@ -63,9 +64,8 @@ impl<'c> Span<'c> {
         let mut span = Self { candidates, range, block: OnceCell::new(), coded: stored };
         if coded && span.coded.is_none() {
             let ScoreBlock { coordinates, constants, multiplicities } = span.block()?;
-            let codes = RowCodes::new(candidates.dim(), coordinates, constants);
-            let (constants, multiplicities) = (constants.clone(), multiplicities.clone());
-            span.coded = codes.map(|codes| CodedBlock { codes, constants, multiplicities });
+            let (constants, weights) = (constants.clone(), multiplicities.clone());
+            span.coded = CodedBlock::new(candidates.dim(), coordinates, constants, weights);
         }
         Ok(span)
     }
@@ -122,50 +122,30 @@ impl<'p, 'c> Pass<'p, 'c> {
         buffers: &'p mut Buffers,
     ) -> Self {
         let codes = tile.codes().zip(span.coded.as_ref());
-        let codes = codes.filter(|(queries, rows)| rows.codes.finite_with(queries));
+        let codes = codes.filter(|(queries, rows)| rows.finite_with(queries));
         Self { tile, span, codes, rows, buffers }
     }
 
-    /// Whether there are codes that [`decide`](Self::decide) and [`reach`](Self::reach) go by.
+    /// Whether there are codes that [`compare`](Self::compare) goes by.
     pub(super) fn coded(&self) -> bool {
         self.codes.is_some()
     }
 
-    /// Finds out by codes which scores are greater than the bar of their query: adds the multiplicities of those
-    /// rows to `above`, one a lane, and calls `look` with row, lane, exact score and multiplicity of each pair that is
-    /// in doubt.
-    pub(crate) fn decide(
+    /// Compares scores with the bars of their queries by codes: adds the multiplicities of rows whose score is greater
+    /// to `above`, one a lane, where it is given, and calls `look` with row, lane, exact score and multiplicity of each
+    /// pair that is in doubt; without `above`, of each pair whose score may reach the bar.
+    pub(crate) fn compare(
         &mut self,
         bars: &[f32],
-        above: &mut [u32],
-        look: impl FnMut(usize, usize, f32, u32),
-    ) -> Result<(), Error> {
-        self.compare(bars, |comparison, doubts| comparison.decide(above, doubts), look)
-    }
-
-    /// Calls `look` with row, lane, exact score and multiplicity of each pair whose score may reach the bar of the
-    /// query, by codes.
-    pub(crate) fn reach(
-        &mut self,
-        bars: &[f32],
-        look: impl FnMut(usize, usize, f32, u32),
-    ) -> Result<(), Error> {
-        self.compare(bars, |comparison, reached| comparison.reach(reached), look)
-    }
-
-    fn compare(
-        &mut self,
-        bars: &[f32],
-        compare: impl FnOnce(&Comparison, &mut [Vec<Doubt>]),
+        above: Option<&mut [u32]>,
         mut look: impl FnMut(usize, usize, f32, u32),
     ) -> Result<(), Error> {
         let Self { tile, span, codes, .. } = *self;
         let Some((queries, coded)) = codes else { return Ok(()) };
-        let CodedBlock { codes: rows, constants, multiplicities: weights } = coded;
         let Buffers { products, rows: doubtful, doubts } = &mut *self.buffers;
         doubts.iter_mut().for_each(Vec::clear);
         doubts.resize_with(tile.lanes / LANES, Vec::new);
-        compare(&Comparison { tile: queries, rows, constants, weights, bars }, doubts);
+        compare(queries, coded, bars, above, doubts);
         for (group, doubts) in doubts.iter().enumerate().filter(|(_, doubts)| !doubts.is_empty()) {
             doubtful.clear();
             span.read(doubts, doubtful)?;
@@ -174,8 +154,8 @@ impl<'p, 'c> Pass<'p, 'c> {
             for (doubt, products) in doubts.iter().zip(products.chunks_exact(LANES)) {
                 let row = doubt.row as usize;
                 for lane in (0..LANES).filter(|lane| doubt.lanes >> lane & 1 == 1) {
-                    let score = products[lane] + constants[row];
-                    look(span.range.start + row, first + lane, score, weights[row]);
+                    let score = products[lane] + coded.constants[row];
+                    look(span.range.start + row, first + lane, score, coded.multiplicities[row]);
                 }
             }
         }

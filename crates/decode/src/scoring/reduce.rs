@@ -1,41 +1,30 @@
 //! All queries and all candidates, tile by tile, and what is made of scores while they are in the cache.
 
-use std::ops::Range;
+use std::ops::{Add, Range};
 
 use dsokr_basis::{Cancellation, Processes};
 use rayon::prelude::*;
 
-use super::pass::{Buffers, Pass, Scores, Span};
+use super::pass::{Buffers, Pass, Scores, Span, refuse_infinite};
 use super::tile::{Blocking, QueryTile};
 use crate::codes::LANES;
 use crate::{CandidateBlocks, Error, Queries};
 
 /// A score: of one member in 32 bits, or combined in 64.
-pub(crate) trait Score: Copy + PartialOrd + Into<f64> + Send + Sync {
-    /// What no score reaches.
-    const INFINITY: Self;
-
+pub(crate) trait Score:
+    Copy + PartialOrd + From<f32> + Into<f64> + Add<Output = Self> + Send + Sync
+{
     /// A score that was kept in 64 bits.
     fn kept(score: f64) -> Self;
-
-    /// The score of a value in a table, and a constant.
-    fn plus(self, constant: f32) -> Self;
 
     /// What is the largest of a score that is not finite, and no other.
     fn magnitude(self) -> u32;
 }
 
 impl Score for f32 {
-    const INFINITY: Self = f32::INFINITY;
-
     #[inline(always)]
     fn kept(score: f64) -> Self {
         score as f32
-    }
-
-    #[inline(always)]
-    fn plus(self, constant: f32) -> Self {
-        self + constant
     }
 
     #[inline(always)]
@@ -45,18 +34,11 @@ impl Score for f32 {
     }
 }
 
-/// Sums of scores that were looked at, constants included.
+/// Sums of scores that were looked at.
 impl Score for f64 {
-    const INFINITY: Self = f64::INFINITY;
-
     #[inline(always)]
     fn kept(score: f64) -> Self {
         score
-    }
-
-    #[inline(always)]
-    fn plus(self, _constant: f32) -> Self {
-        self
     }
 
     #[inline(always)]
@@ -165,7 +147,7 @@ impl<S: Score> Scores<'_, S> {
                 };
                 let mut scores = *row;
                 for (score, largest) in scores.iter_mut().zip(&mut largest) {
-                    *score = score.plus(constant);
+                    *score = *score + S::from(constant);
                     *largest = (*largest).max(score.magnitude());
                 }
                 reducer.row(&mut group, number, &scores, weight);
@@ -205,7 +187,10 @@ pub(crate) fn scan<R: Reduce<f32>>(
                 true => reducer.decide(&mut pass)?,
                 false => pass.each(|mut scores| match scores.reduce(&mut reducer) {
                     true => Ok(()),
-                    false => scores.not_finite(queries, tile),
+                    false => {
+                        let rows = (scores.first_row..).zip(scores.constants.iter().copied());
+                        refuse_infinite(queries, tile, rows, scores.table)
+                    }
                 })?,
             }
             reducer.finish();

@@ -78,7 +78,7 @@ impl<'l, S: Score> Reduce<S> for TopTile<'l> {
     fn open(&self, group: usize) -> Self::Group {
         let first = (group * LANES).min(self.lists.len());
         let lists = &self.lists[first..self.lists.len().min(first + LANES)];
-        let mut bars = [S::INFINITY; LANES];
+        let mut bars = [S::from(f32::INFINITY); LANES];
         bars.iter_mut().zip(lists).for_each(|(bar, list)| *bar = S::kept(list.bar()));
         Bars { lists, bars }
     }
@@ -103,7 +103,7 @@ impl<'l, S: Score> Reduce<S> for TopTile<'l> {
     fn decide(&mut self, pass: &mut Pass) -> Result<(), Error> {
         let mut bars = vec![f32::INFINITY; self.lanes];
         bars.iter_mut().zip(self.lists).for_each(|(bar, list)| *bar = list.bar() as f32);
-        pass.reach(&bars, |row, lane, score, _| {
+        pass.compare(&bars, None, |row, lane, score, _| {
             if self.wants(row) {
                 self.lists[lane].offer(row, score.into());
             }
@@ -168,7 +168,8 @@ pub(crate) struct Shortlist {
     k: usize,
     /// Bits of the score that a row must reach; it only rises, so an old value is safe.
     bar: AtomicU64,
-    heap: Mutex<BinaryHeap<Entry>>,
+    /// Of each row a number that falls as its score rises, the row, and the bits of the score; the greatest is the worst.
+    heap: Mutex<BinaryHeap<(u64, usize, u64)>>,
 }
 
 impl Shortlist {
@@ -184,7 +185,7 @@ impl Shortlist {
 
     /// Offers a row; returns the score that the next one must reach.
     pub(crate) fn offer(&self, row: usize, score: f64) -> f64 {
-        let entry = Entry { score, row };
+        let entry = (falling(score), row, score.to_bits());
         let mut heap = self.heap.lock().unwrap_or_else(PoisonError::into_inner);
         if heap.len() < self.k {
             heap.push(entry);
@@ -194,11 +195,11 @@ impl Shortlist {
             *worst = entry;
         }
         let bar = match heap.peek() {
-            Some(worst) if heap.len() == self.k => worst.score,
-            _ => f64::NEG_INFINITY,
+            Some(&(.., worst)) if heap.len() == self.k => worst,
+            _ => f64::NEG_INFINITY.to_bits(),
         };
-        self.bar.store(bar.to_bits(), Relaxed);
-        bar
+        self.bar.store(bar, Relaxed);
+        f64::from_bits(bar)
     }
 
     /// Offers the rows that each of several [`Processes`] has found in its part to all of them.
@@ -211,7 +212,7 @@ impl Shortlist {
         for list in lists {
             let heap = list.heap.lock().unwrap_or_else(PoisonError::into_inner);
             own.push(heap.len() as u64);
-            own.extend(heap.iter().flat_map(|entry| [entry.row as u64, entry.score.to_bits()]));
+            own.extend(heap.iter().flat_map(|&(_, row, score)| [row as u64, score]));
         }
         let mut all = ranks.gather_numbers(&own)?;
         all.remove(ranks.rank());
@@ -231,33 +232,13 @@ impl Shortlist {
     /// Rows and scores, best first.
     pub(crate) fn into_sorted(self) -> Vec<(usize, f64)> {
         let heap = self.heap.into_inner().unwrap_or_else(PoisonError::into_inner);
-        heap.into_sorted_vec().into_iter().map(|entry| (entry.row, entry.score)).collect()
+        let sorted = heap.into_sorted_vec().into_iter();
+        sorted.map(|(_, row, score)| (row, f64::from_bits(score))).collect()
     }
 }
 
-/// An entry of a shortlist; the greatest is the worst one.
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    score: f64,
-    row: usize,
+/// An integer that falls as the score rises; −0 is 0, as it is for ranks.
+fn falling(score: f64) -> u64 {
+    let bits = (score + 0.0).to_bits();
+    if bits >> 63 == 0 { (u64::MAX >> 1) - bits } else { bits }
 }
-
-impl Ord for Entry {
-    fn cmp(&self, other: &Self) -> Ordering {
-        descending(self.score, other.score).then(self.row.cmp(&other.row))
-    }
-}
-
-impl PartialOrd for Entry {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Entry {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Entry {}

@@ -13,12 +13,6 @@ pub struct Clues {
     pub words: Option<Words>,
 }
 
-impl From<Neighbourhood> for Clues {
-    fn from(neighbourhood: Neighbourhood) -> Self {
-        Self { neighbourhood, words: None }
-    }
-}
-
 impl Clues {
     /// Numbers that describe a candidate, with words or without.
     pub(super) fn features(words: bool) -> usize {

@@ -155,7 +155,7 @@ impl SecondLook {
 
     /// Dimension p of queries.
     pub fn dim(&self) -> usize {
-        self.clues.neighbourhood.dim()
+        self.clues.neighbourhood.dim
     }
 
     /// The words that texts of queries are compared with candidates by.
@@ -256,7 +256,7 @@ impl SecondLook {
     pub fn save(&self, path: &Path, metadata: &BTreeMap<String, String>) -> Result<(), Error> {
         let Neighbourhood { dim, answers, outputs, neighbours } = &self.clues.neighbourhood;
         let shape = [answers.len() / dim, *dim];
-        let weights = self.network.weights();
+        let weights = &self.network.weights;
         let mut tensors = vec![
             Tensor::f32("answers", &shape, answers),
             Tensor::f32("outputs", &shape, outputs),
@@ -265,8 +265,8 @@ impl SecondLook {
         let mut metadata = metadata.clone();
         metadata.insert(SIZE.to_owned(), self.size.to_string());
         metadata.insert(NEIGHBOURS.to_owned(), neighbours.to_string());
-        let words = self.words().map(|words| (words, words.weights().as_flattened()));
-        if let Some((words, weights)) = words {
+        if let Some(words) = self.words() {
+            let weights = words.weights.as_flattened();
             metadata.insert(Self::LEXICON.to_owned(), words.lexicon().text().to_owned());
             tensors.push(Tensor::f64("words", &[weights.len() / 4, 4], weights));
         }

@@ -54,10 +54,6 @@ impl Neighbourhood {
         Ok(Self { dim, answers, outputs, neighbours })
     }
 
-    pub(super) fn dim(&self) -> usize {
-        self.dim
-    }
-
     /// The features of the first rows of a query, `[rows × FEATURES]`.
     pub(super) fn features(
         &self,

@@ -35,7 +35,7 @@ impl Places {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Network {
     features: usize,
-    weights: Vec<f64>,
+    pub(super) weights: Vec<f64>,
 }
 
 impl Network {
@@ -57,10 +57,6 @@ impl Network {
 
     fn places(&self) -> Places {
         Places::of(self.features)
-    }
-
-    pub(super) fn weights(&self) -> &[f64] {
-        &self.weights
     }
 
     /// The logits of rows of features.

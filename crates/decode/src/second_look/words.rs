@@ -42,7 +42,7 @@ pub trait Lexicon: Debug + Send + Sync {
 pub struct Words {
     lexicon: Arc<dyn Lexicon>,
     /// Of each pair of words and fact the weight at `2 s + h`.
-    weights: Vec<[f64; 4]>,
+    pub(super) weights: Vec<[f64; 4]>,
     /// What holds of each distinct row of the candidates, found when it is needed.
     rows: Arc<Vec<OnceLock<Vec<Option<bool>>>>>,
 }
@@ -110,10 +110,6 @@ impl Words {
     /// The pairs of words and facts.
     pub fn lexicon(&self) -> &dyn Lexicon {
         self.lexicon.as_ref()
-    }
-
-    pub(super) fn weights(&self) -> &[[f64; 4]] {
-        &self.weights
     }
 
     /// Of how many distinct rows what holds is kept.

@@ -149,7 +149,7 @@ impl CandidateBlocks for GivenRows<'_> {
     }
 
     fn rows(&self) -> usize {
-        self.shards.rows
+        self.shards.distinct
     }
 
     fn candidates(&self) -> u64 {
@@ -287,8 +287,7 @@ impl Shards {
             let wanted = wanted.as_ref().map(|wanted| wanted[at]);
             for &row in chosen.range(rows.clone()) {
                 let members = own.candidates.members((row - rows.start) as u32);
-                let members = wanted_first(&members, wanted);
-                let members = &members[..members.len().min(k)];
+                let members = wanted_first(&members, wanted, k);
                 listed.extend([row as u64, members.len() as u64]);
                 listed.extend(members.iter().map(|&at| u64::from(own.number(at as usize))));
             }

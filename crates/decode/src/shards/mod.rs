@@ -56,10 +56,14 @@ pub use file::ShardSet;
 /// ```
 #[derive(Debug)]
 pub struct Shards {
-    precision: Precision,
-    of: usize,
-    dim: usize,
-    rows: usize,
+    /// How coordinates are kept.
+    pub precision: Precision,
+    /// Number of shards.
+    pub count: usize,
+    /// Dimension p.
+    pub dim: usize,
+    /// Number of distinct rows.
+    pub distinct: usize,
     candidates: usize,
     /// Those that this rank holds, at least one, in their order.
     own: Vec<Shard>,
@@ -118,18 +122,18 @@ impl Shards {
     /// damaged (but for its coordinates, which are verified when they are first used), or of other candidates;
     /// [`dsokr_basis::Error::Process`] for ranks that find other numbers of shards or other candidates.
     pub fn open(folder: &Path, fingerprint: &str) -> Result<Self, Error> {
-        let of = count(folder)?;
+        let count = count_in(folder)?;
         let ranks = Processes::current();
-        ranks.check_same("number of shards", &of.to_string())?;
+        ranks.check_same("number of shards", &count.to_string())?;
         ranks.check_same("fingerprint of the candidates", fingerprint)?;
-        let own = assigned(ranks.rank(), ranks.size(), of).into_par_iter();
-        let own = own.map(|own| Shard::open(folder, of, own, fingerprint));
+        let own = assigned(ranks.rank(), ranks.size(), count).into_par_iter();
+        let own = own.map(|own| Shard::open(folder, count, own, fingerprint));
         // the first error, not that of the first thread
         let own: Vec<_> = own.collect::<Vec<_>>().into_iter().collect::<Result<_, Error>>()?;
         let Some(first) = own.first() else { return Err(Error::too_few("no shards", 1)) };
-        let (dim, precision, (rows, candidates)) =
+        let (dim, precision, (distinct, candidates)) =
             (first.candidates.dim(), first.precision, first.all);
-        let described = format!("{rows} rows of {dim} coordinates ({precision})");
+        let described = format!("{distinct} rows of {dim} coordinates ({precision})");
         for shard in &own {
             if (shard.candidates.dim(), shard.precision, shard.all) != (dim, precision, first.all) {
                 let reason = format!("not one of the shards of {described}");
@@ -138,32 +142,12 @@ impl Shards {
         }
         ranks.check_same("set of shards", &described)?;
         let opened_by = (ranks.rank(), ranks.size());
-        Ok(Self { precision, of, dim, rows, candidates, own, opened_by })
-    }
-
-    /// Number of shards.
-    pub fn count(&self) -> usize {
-        self.of
-    }
-
-    /// How coordinates are kept.
-    pub fn precision(&self) -> Precision {
-        self.precision
+        Ok(Self { precision, count, dim, distinct, candidates, own, opened_by })
     }
 
     /// Number of candidates, duplicates counted.
     pub fn len(&self) -> usize {
         self.candidates
-    }
-
-    /// Dimension p.
-    pub fn dim(&self) -> usize {
-        self.dim
-    }
-
-    /// Number of distinct rows.
-    pub fn distinct(&self) -> usize {
-        self.rows
     }
 
     /// Always false: there is at least one candidate.
@@ -200,7 +184,7 @@ fn count_of(name: &str) -> Option<usize> {
 }
 
 /// Of how many shards those in a folder are.
-fn count(folder: &Path) -> Result<usize, Error> {
+fn count_in(folder: &Path) -> Result<usize, Error> {
     let io = |source| Error::Io { path: folder.to_owned(), source };
     let mut counts = BTreeSet::new();
     for entry in fs::read_dir(folder).map_err(io)? {

@@ -17,7 +17,8 @@ fn a_second_look_orders_a_member_as_it_orders_the_candidates_alone() {
     let dim = first.queries.dim();
     let known = first.queries.normalised();
     let outputs = real_queries(9, queries, dim);
-    let clues: Clues = Neighbourhood::new(dim, known, outputs, 5).unwrap().into();
+    let neighbourhood = Neighbourhood::new(dim, known, outputs, 5).unwrap();
+    let clues = Clues { neighbourhood, words: None };
     let mut examples = LookExamples::new(20);
     let some = real_queries(8, 60, dim);
     let known_golds: Vec<_> =
