@@ -14,6 +14,7 @@ use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::error::ensure;
 use crate::{Error, Prepare};
 
 /// Logs the number of texts without known tokens.
@@ -211,10 +212,7 @@ fn tokenise(
 
 fn check(config: &TokenInputsConfig) -> Result<(), Error> {
     config.tokens.validate()?;
-    if config.max_length == 0 {
-        return Err(Error::value("encoder.max_length", 0, "at least 1"));
-    }
-    Ok(())
+    ensure(config.max_length > 0, "encoder.max_length", 0, "at least 1")
 }
 
 const VECTORS: &str = "vectors.json";

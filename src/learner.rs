@@ -354,19 +354,14 @@ impl Choice {
     /// Whether the value is the smallest or the largest that was tried, and which ones lie beyond; none
     /// if there are no better values to try there.
     pub fn edge(&self) -> Option<(&'static str, &'static str)> {
-        let [low, high] = self.bounds;
-        let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
-        for &value in &self.tried {
-            (least, most) = (least.min(value), most.max(value));
-        }
-        if least == most {
-            None
-        } else if self.chosen == least && least > low {
-            Some(("smallest", "smaller"))
-        } else if self.chosen == most && most < high {
-            Some(("largest", "larger"))
-        } else {
-            None
+        let (tried, [low, high]) = (self.tried.iter().copied(), self.bounds);
+        let (least, most) =
+            (tried.clone().fold(f64::INFINITY, f64::min), tried.fold(f64::NEG_INFINITY, f64::max));
+        match self.chosen {
+            _ if least == most => None,
+            chosen if chosen == least && least > low => Some(("smallest", "smaller")),
+            chosen if chosen == most && most < high => Some(("largest", "larger")),
+            _ => None,
         }
     }
 }

@@ -13,7 +13,7 @@ use dsokr_nn::{Encoder, Model, is_cpu_engine, parameters};
 use dsokr_train::{Best, Observer, embed, train};
 use tracing::info;
 
-use crate::config::{Abilities, Checked, Config, KernelConfig};
+use crate::config::{Abilities, Checked, Config};
 use crate::error::ensure;
 use crate::folds::{held_out_folds, rest};
 use crate::learner::{Fit, Fitted, Learner, Predictor, StoredRun, Task};
@@ -60,10 +60,8 @@ impl<R: Recipe> Learner for R {
     }
 
     fn check_compatible(&self, config: &Config) -> Result<(), Error> {
-        let plain = matches!(
-            config.output.kernel,
-            Some(KernelConfig::Fixed(Kernel::Linear | Kernel::Cosine))
-        );
+        let kernel = config.output.kernel.as_deref();
+        let plain = matches!(kernel, Some(Kernel::Linear | Kernel::Cosine));
         let allowed = "false: encoders without a sketch learn feature rows as they are, for the \
                        kernels linear and cosine";
         ensure(!config.sketch.full || plain, "sketch.full", true, allowed)

@@ -10,8 +10,7 @@ use dsokr_machines::LastSystem;
 use serde::Serialize;
 
 use crate::config::{Checked, KernelMachineConfig};
-use crate::decoder::Decoder;
-use crate::decoder::{ExactDecoder, label_names};
+use crate::decoder::{Decoder, ExactDecoder, label_names};
 use crate::error::ensure;
 use crate::evaluator::Evaluator;
 use crate::hubs::correct;
@@ -120,10 +119,9 @@ pub struct Leverage {
 /// The smallest size whose [deciding](Point::deciding) figure is within 1 % of the best, of its gain over `nothing`.
 pub fn recommended(points: &[Point], larger_is_better: bool, nothing: f64) -> usize {
     let figures = points.iter().map(|point| point.deciding().mean);
-    let best = if larger_is_better {
-        figures.fold(f64::NEG_INFINITY, f64::max)
-    } else {
-        figures.fold(f64::INFINITY, f64::min)
+    let best = match larger_is_better {
+        true => figures.fold(f64::NEG_INFINITY, f64::max),
+        false => figures.fold(f64::INFINITY, f64::min),
     };
     let within = WITHIN * (best - nothing).abs();
     let close = |point: &&Point| (point.deciding().mean - best).abs() <= within;
@@ -234,14 +232,15 @@ impl<'a> Study<'a> {
         let (mut points, mut spectrum, mut length) = (Vec::new(), Vec::new(), 0.0);
         for &size in sizes {
             let started = Instant::now();
-            let mut draw = Draws::default();
+            let (mut rank, mut residual) = (0.0, 0.0);
+            let (mut fitted, mut scores) = (Vec::new(), Vec::new());
             for at in 0..draws {
                 let seed = config.seed.wrapping_add(at as u64);
                 let kernel = outputs.kernel()?;
                 let basis = fit_basis(&config, kernel, &outputs.rows(), size, seed)?;
                 let targets = basis.project_shared(&outputs.rows())?;
-                draw.rank += basis.dimension() as f64 / draws as f64;
-                draw.residual += targets.residuals.iter().sum::<f64>() / (n * draws as f64);
+                rank += basis.dimension() as f64 / draws as f64;
+                residual += targets.residuals.iter().sum::<f64>() / (n * draws as f64);
                 length = targets.squared_norms.iter().sum::<f64>() / n;
                 if at == 0 {
                     // the spectrum of a tempered basis is that of the covariance already
@@ -250,26 +249,22 @@ impl<'a> Study<'a> {
                 }
                 if let Some(prepared) = &prepared {
                     let outputs = outputs.with_basis(basis.clone());
-                    let scores = self.fit(&config, prepared.as_ref(), &outputs)?;
-                    draw.fitted.extend(scores.map(|scores| metric.value(&scores)));
+                    let found = self.fit(&config, prepared.as_ref(), &outputs)?;
+                    fitted.extend(found.map(|scores| metric.value(&scores)));
                 }
                 let perfect = |evaluator: &Evaluator, _: &Candidates| {
                     evaluator.perfect(SplitName::Validation)
                 };
-                draw.perfect.extend(self.evaluated(
-                    &config,
-                    &OutputSpace::Basis(basis),
-                    perfect,
-                )?);
+                scores.extend(self.evaluated(&config, &OutputSpace::Basis(basis), perfect)?);
             }
-            let figures: Vec<f64> = draw.perfect.iter().map(|s| metric.value(s)).collect();
+            let figures: Vec<f64> = scores.iter().map(|scores| metric.value(scores)).collect();
             let point = Point {
                 size,
-                rank: draw.rank,
-                residual: draw.residual,
+                rank,
+                residual,
                 perfect: Spread::of(&figures),
-                fitted: (!draw.fitted.is_empty()).then(|| Spread::of(&draw.fitted)),
-                draws: draw.perfect,
+                fitted: (!fitted.is_empty()).then(|| Spread::of(&fitted)),
+                draws: scores,
                 seconds: started.elapsed().as_secs_f64(),
             };
             found(&point);
@@ -340,13 +335,4 @@ fn check(sizes: &[usize], draws: usize, outputs: usize) -> Result<(), Error> {
     ensure((1..=MOST_DRAWS).contains(&draws), "the argument draws", draws, allowed)?;
     let allowed = format!("at most {outputs}, the number of training outputs");
     sizes.iter().try_for_each(|&size| ensure(size <= outputs, key, size, &allowed))
-}
-
-/// The results of the draws of one size.
-#[derive(Default)]
-struct Draws {
-    rank: f64,
-    residual: f64,
-    perfect: Vec<Scores>,
-    fitted: Vec<f64>,
 }

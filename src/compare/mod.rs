@@ -6,6 +6,7 @@ mod holm;
 use dsokr_decode::{percentile_interval, resampled};
 use serde::Serialize;
 
+use crate::error::ensure;
 use crate::metric::{Metric, Samples};
 use crate::{Error, Evaluation};
 
@@ -130,22 +131,16 @@ pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<Run
 }
 
 fn same_queries(first: &EvaluatedRun, other: &EvaluatedRun) -> Result<(), Error> {
-    let differs = |found: String, expected: String| {
-        let found = format!("{}, with {found}", other.name);
-        let allowed = format!("runs with the queries of {}: {expected}", first.name);
-        Err(Error::value("compare", found, allowed))
-    };
     let (own, expected) = (other.queries, first.queries);
-    if own.len() != expected.len() {
-        let count = |queries: &[String]| format!("{} queries", queries.len());
-        return differs(count(own), count(expected));
-    }
+    let same = |holds: bool, show: &dyn Fn(&[String]) -> String| {
+        let found = format_args!("{}, with {}", other.name, show(own));
+        let allowed = format_args!("runs with the queries of {}: {}", first.name, show(expected));
+        ensure(holds, "compare", found, allowed)
+    };
+    same(own.len() == expected.len(), &|queries| format!("{} queries", queries.len()))?;
     match own.iter().zip(expected).position(|(own, expected)| own != expected) {
         None => Ok(()),
-        Some(at) => {
-            let query = |queries: &[String]| format!("query {:?} in row {at}", queries[at]);
-            differs(query(own), query(expected))
-        }
+        Some(at) => same(false, &|queries| format!("query {:?} in row {at}", queries[at])),
     }
 }
 

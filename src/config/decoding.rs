@@ -1,4 +1,5 @@
 use crate::error::ensure;
+use dsokr_basis::OutputKernel;
 use dsokr_decode::Queries;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,13 +35,10 @@ pub struct DecodingConfig {
     /// Always so with `hubs` and `second_look`.
     pub normalise: bool,
     /// The correction for hubs; none, if left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub hubs: Option<HubConfig>,
     /// Predicts the label set with the largest expected F1; the first candidate, if left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_f1: Option<ExpectedF1Config>,
     /// The second look at the first candidates of a query; none, if left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub second_look: Option<SecondLookConfig>,
     /// Whether the run keeps answers to training inputs by models that were fitted without their pair, as
     /// `held-out.safetensors`. The members of an ensemble with `ensemble.weights` always do.
@@ -63,15 +61,12 @@ pub struct HubConfig {
     /// How many of the largest similarities are averaged, to choose from.
     pub neighbours: Vec<usize>,
     /// Parts of the training pairs, for encoders only; 3, if left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub folds: Option<usize>,
     /// How many of these parts are answered; all, if left out. Each costs a training, and one part gives
     /// constants that are little worse.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub answered: Option<usize>,
     /// `false`, beside `answered = 1`: no further encoder is trained. The run's own is trained without that
     /// part, and answers it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub refit: Option<bool>,
 }
 
@@ -93,7 +88,6 @@ pub struct SecondLookConfig {
     /// How many of these parts are answered. Each costs a fit.
     pub answered: usize,
     /// The words of a query's text against the structures of candidates; not compared, if left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub words: Option<WordsConfig>,
 }
 
@@ -107,7 +101,6 @@ pub struct WordsConfig {
     /// A file in the folder of the data: a table with tabs and the columns `words`, a regular expression on the text
     /// in lower case, and `structure`, a fact. The run keeps it. If left out, the lexicon of the program, made for
     /// descriptions as ChEBI has them.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub lexicon: Option<String>,
 }
 
@@ -195,58 +188,38 @@ impl DecodingConfig {
         }
     }
 
-    /// Checks that the largest expected F1 can be sought with the rest of the configuration.
-    pub(super) fn check_expected_f1(&self, config: &Config) -> Result<(), Error> {
-        let Some(settings) = &self.expected_f1 else { return Ok(()) };
-        settings.validate()?;
-        let key = "decoding.expected_f1";
-        let refused = |holds, allowed| ensure(holds, key, "given", allowed);
-        let labels = config.output.features.are_labels();
-        refused(labels, "absent, or output features of kind \"labels\"")?;
-        let candidates = self.search == Search::Candidates;
-        refused(
-            candidates,
-            "absent: with decoding.search = \"exact\" the best of all outputs is sought",
-        )?;
-        let look = self.second_look.is_none();
-        refused(look, "absent: the scores of decoding.second_look are no log probabilities")?;
-        let shared = config.evaluation.candidates.is_none();
-        refused(shared, "absent: with evaluation.candidates queries do not share the candidates")?;
-        refused(config.ensemble.is_none(), IN_ENSEMBLES)
-    }
-
-    /// Checks that exact search is possible with the rest of the configuration.
-    pub(super) fn check_search(&self, config: &Config) -> Result<(), Error> {
-        if self.search == Search::Candidates {
-            return Ok(());
-        }
+    /// Checks that outputs that are no candidates can be predicted with the rest of the configuration.
+    pub(super) fn check_beyond(&self, config: &Config) -> Result<(), Error> {
+        let Some((key, found)) = self.beyond_candidates() else { return Ok(()) };
         let (output, features) = (&config.output, &config.output.features);
+        ensure(config.ensemble.is_none(), key, found, IN_ENSEMBLES)?;
+        let allowed =
+            format_args!("absent: {key} = {found} predicts outputs that are no candidates");
+        ensure(self.second_look.is_none(), "decoding.second_look", "given", allowed)?;
+        if let Some(settings) = &self.expected_f1 {
+            settings.validate()?;
+            let refused = |holds, allowed| ensure(holds, "decoding.expected_f1", "given", allowed);
+            refused(features.are_labels(), "absent, or output features of kind \"labels\"")?;
+            let candidates = self.search == Search::Candidates;
+            refused(candidates, "absent, or decoding.search = \"candidates\"")?;
+            let shared = config.evaluation.candidates.is_none();
+            let allowed = "absent: with evaluation.candidates queries do not share the candidates";
+            return refused(shared, allowed);
+        }
         let allowed = "\"candidates\", or features of kind \"labels\" or \"rankings\"";
-        let known = features.are_labels() || features.are_rankings();
-        ensure(known, "decoding.search", "\"exact\"", allowed)?;
+        ensure(features.are_labels() || features.are_rankings(), key, found, allowed)?;
+        let kernel = output.single_kernel()?;
         let allowed =
             "\"linear\", \"cosine\", \"kemeny\" or \"hamming\", with decoding.search = \"exact\"";
-        let kernel = output.single_kernel()?;
-        let linear = kernel.is_linear();
-        ensure(linear, "output.kernel.name", format!("{:?}", kernel.name()), allowed)?;
-        let tempering = output.tempering();
-        for (key, found, holds) in [
-            ("output.power", tempering.power.to_string(), tempering.power == 0.0),
-            ("output.centred", tempering.centred.to_string(), !tempering.centred),
-            ("output.normalised", tempering.normalised.to_string(), !tempering.normalised),
-        ] {
-            let allowed = "no tempering, with decoding.search = \"exact\"";
-            ensure(holds, key, found, allowed)?;
-        }
+        let linear = kernel.feature_scale(1.0).is_some();
+        ensure(linear, "output.kernel.name", format_args!("{:?}", kernel.name()), allowed)?;
+        output.check_untempered("no tempering, with decoding.search = \"exact\"")?;
         let allowed = "absent: with decoding.search = \"exact\" there is no set of hubs to correct";
         ensure(self.hubs.is_none(), "decoding.hubs", "given", allowed)?;
-        let allowed = "absent: with decoding.search = \"exact\" the best of all outputs is sought";
-        ensure(self.second_look.is_none(), "decoding.second_look", "given", allowed)?;
         let free = !(self.normalise && features.are_labels() && !kernel.is_normalised());
         let allowed = "false: with decoding.search = \"exact\" under the kernel \"linear\" the length of an \
                        answer says how many labels it has";
-        ensure(free, "decoding.normalise", true, allowed)?;
-        ensure(config.ensemble.is_none(), "decoding.search", "\"exact\"", IN_ENSEMBLES)
+        ensure(free, "decoding.normalise", true, allowed)
     }
 
     pub(super) fn validate(&self) -> Result<(), Error> {

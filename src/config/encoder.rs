@@ -1,7 +1,7 @@
 //! The `[encoder]` table: one of several kinds of settings.
 
 use std::any::{Any, TypeId};
-use std::fmt::{self, Debug};
+use std::fmt::Debug;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use dsokr_nn::pretrained::PretrainedConfig;
@@ -15,6 +15,7 @@ use dsokr_data::InputKind;
 use super::{Config, KernelMachineConfig};
 use crate::Error;
 use crate::encoders::BagBesideConfig;
+use crate::error::ensure;
 
 /// What a learner reads, needs and answers with, as its settings say.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -160,24 +161,19 @@ pub(crate) fn register<T>(name: &'static str) -> Result<(), Error>
 where
     T: EncoderSettings + Serialize + DeserializeOwned + 'static,
 {
-    add(Kind::custom::<T>(name))
-}
-
-fn add(kind: Kind) -> Result<(), Error> {
     let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
-    match BUILT_IN.iter().chain(registered.iter()).find(|known| known.name == kind.name) {
-        None => registered.push(kind),
-        Some(known) if (known.id)() == (kind.id)() => {}
-        Some(_) => {
-            let allowed = "a name that stands for no other learner";
-            return Err(Error::value("encoder.kind", format!("{:?}", kind.name), allowed));
-        }
+    let known = BUILT_IN.iter().chain(registered.iter()).find(|known| known.name == name);
+    let free = known.is_none_or(|known| (known.id)() == TypeId::of::<T>());
+    let allowed = "a name that stands for no other learner";
+    ensure(free, "encoder.kind", format_args!("{name:?}"), allowed)?;
+    if known.is_none() {
+        registered.push(Kind::custom::<T>(name));
     }
     Ok(())
 }
 
 /// The `[encoder]` table: settings with the name of their kind.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct EncoderTable {
     kind: String,
     pub(super) settings: Arc<dyn EncoderSettings>,
@@ -236,12 +232,6 @@ impl EncoderTable {
 impl PartialEq for EncoderTable {
     fn eq(&self, other: &Self) -> bool {
         (&self.kind, &self.keys) == (&other.kind, &other.keys)
-    }
-}
-
-impl fmt::Debug for EncoderTable {
-    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
-        fmt::Debug::fmt(&self.settings, out)
     }
 }
 

@@ -3,7 +3,7 @@ use dsokr_decode::Combination;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::load::no_arrays;
+use super::load::from_table;
 use super::{Checked, Config, HeldOutWeights, IN_ENSEMBLES};
 use crate::Error;
 
@@ -22,12 +22,10 @@ pub struct EnsembleConfig {
     /// `held-out`: the weights are those that are best, by MRR, for answers to training pairs by models that were
     /// fitted without them, which leaves the validation split clean. Kernel machines know their
     /// leave-one-out answers; encoders are trained without parts of the pairs, as for `decoding.hubs`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<HeldOutWeights>,
     /// The name of a member with `decoding.second_look`: members without a second look of their own have that
     /// one. Its network and its neighbours are in coordinates of the basis, which must be the same, so they
     /// score the first candidates of an encoder too.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second_look: Option<String>,
     /// How many times each member is trained, with the configuration's seed and those after it: several
     /// sketches, and several starts.
@@ -64,10 +62,10 @@ impl EnsembleConfig {
         let seeds = (1..=MOST_SEEDS).contains(&self.seeds);
         ensure(seeds, "ensemble.seeds", self.seeds, format!("1 to {MOST_SEEDS}"))?;
         ensure(self.parallel > 0, "ensemble.parallel", self.parallel, "at least 1")?;
-        let given = self.combination.weights().map(|weights| format!("{weights:?}"));
-        if let (true, Some(given)) = (self.fit_weights || self.weights.is_some(), given) {
+        let fitted = self.fit_weights || self.weights.is_some();
+        if let Some(given) = self.combination.weights() {
             let allowed = "no weights beside ensemble.fit_weights and ensemble.weights";
-            return Err(Error::value("ensemble.combination.weights", given, allowed));
+            ensure(!fitted, "ensemble.combination.weights", format_args!("{given:?}"), allowed)?;
         }
         let both = self.fit_weights && self.weights.is_some();
         ensure(!both, "ensemble.weights", "\"held-out\"", "absent beside ensemble.fit_weights")?;
@@ -88,19 +86,22 @@ impl Checked {
         let Some(ensemble) = &self.ensemble else { return Ok(Vec::new()) };
         let mut base = self.to_table()?;
         base.remove("ensemble");
-        let mut unchanged = toml::Table::new();
-        unchanged.insert("name".into(), "member".into());
-        let plain = [unchanged];
-        let changes = if ensemble.members.is_empty() { &plain } else { &ensemble.members[..] };
+        let unchanged = [toml::Table::from_iter([("name".to_owned(), "member".into())])];
+        let changes = if ensemble.members.is_empty() { &unchanged[..] } else { &ensemble.members };
         let mut members: Vec<Self> = Vec::new();
         for (place, change) in changes.iter().enumerate() {
             let key = format!("ensemble.members[{place}]");
+            let allowed = "a single model; nested ensembles are not allowed";
+            ensure(!change.contains_key("ensemble"), &key, "an ensemble", allowed)?;
+            let Some(name) = change.get("name").and_then(toml::Value::as_str) else {
+                return Err(Error::value(format!("{key}.name"), "absent", "the member's name"));
+            };
+            let named = |error| Error::Member { name: name.into(), source: Box::new(error) };
             for draw in 0..ensemble.seeds {
-                let member = member(&base, change, draw, ensemble, &key)?;
-                if members.iter().any(|other| other.name == member.name) {
-                    let allowed = "a name of its own for each member";
-                    return Err(Error::value(format!("{key}.name"), &member.name, allowed));
-                }
+                let member = member(&base, change, draw, ensemble, &key).map_err(named)?;
+                let new = members.iter().all(|other| other.name != member.name);
+                let allowed = "a name of its own for each member";
+                ensure(new, format_args!("{key}.name"), &member.name, allowed)?;
                 // settings that a resumed training may change are changed in the members
                 members.push(Self { set: self.set.clone(), ..member });
             }
@@ -147,6 +148,7 @@ fn different_basis(one: &Config, other: &Config) -> Option<&'static str> {
     keys.into_iter().find_map(|(key, differs)| differs.then_some(key))
 }
 
+/// The configuration of a member, whose changes are at `key`, with its own seed for a `draw` of several.
 fn member(
     base: &toml::Table,
     change: &toml::Table,
@@ -155,37 +157,25 @@ fn member(
     key: &str,
 ) -> Result<Checked, Error> {
     let mut table = base.clone();
-    if change.contains_key("ensemble") {
-        return Err(Error::value(
-            key,
-            "an ensemble",
-            "a single model; nested ensembles are not allowed",
-        ));
-    }
-    let Some(name) = change.get("name").and_then(toml::Value::as_str) else {
-        return Err(Error::value(format!("{key}.name"), "absent", "the member's name"));
-    };
-    let named = |error: Error| Error::Member { name: name.into(), source: Box::new(error) };
     merge(&mut table, change);
     let fail =
         |message: String| Error::value(key, message.trim(), "values as a configuration has them");
-    let read = table.clone().try_into();
-    let mut config: Config = read.map_err(|e: toml::de::Error| named(fail(e.to_string())))?;
-    no_arrays(&table, &config).map_err(|message| named(fail(message)))?;
+    let mut config = from_table(table).map_err(fail)?;
     config.decoding.normalise |= ensemble.second_look.is_some();
     config.decoding.held_out |= ensemble.weights == Some(HeldOutWeights::HeldOut);
     if ensemble.seeds > 1 {
-        config.name = format!("{name}-{}", draw + 1);
+        config.name += &format!("-{}", draw + 1);
         config.seed = config.seed.wrapping_add(draw as u64);
     }
-    if let Some((inner, found)) = config.decoding.beyond_candidates() {
-        return Err(named(Error::value(format!("{key}.{inner}"), found, IN_ENSEMBLES)));
-    }
-    config.validate().map_err(|error| match error {
+    let checked = match config.decoding.beyond_candidates() {
+        Some((inner, found)) => Err(Error::value(inner, found, IN_ENSEMBLES)),
+        None => config.validate(),
+    };
+    checked.map_err(|error| match error {
         Error::Value { key: inner, found, allowed } => {
-            named(Error::Value { key: format!("{key}.{inner}"), found, allowed })
+            Error::Value { key: format!("{key}.{inner}"), found, allowed }
         }
-        other => named(other),
+        other => other,
     })
 }
 

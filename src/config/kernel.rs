@@ -1,68 +1,45 @@
 //! The output kernel of a configuration, whose γ may be left to the training outputs.
 
-use std::borrow::Cow;
+use std::ops::Deref;
 
 use dsokr_basis::kernel::median_squared_distance;
-use dsokr_basis::{Kernel, OutputKernel, RowSource};
+use dsokr_basis::{Kernel, RowSource};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::Error;
+use crate::error::ensure;
 
 /// γ from the median heuristic, as a configuration says it.
 const MEDIAN: &str = "median";
 
-/// The output kernel.
+/// The output kernel. γ of a Gaussian one may be `"median"`: it is 1 over the median of the squared distances d²
+/// between training outputs, so `2 width²` is that median.
 #[derive(Clone, Debug, PartialEq)]
-pub enum KernelConfig {
-    /// A kernel with its parameters.
-    Fixed(Kernel),
-    /// A Gaussian kernel with `gamma = "median"`: γ is 1 over the median of the squared distances d² between
-    /// training outputs, so `2 width²` is that median.
-    Median(GaussianKernel),
+pub struct KernelConfig {
+    /// With γ = 1 where it is the median's.
+    kernel: Kernel,
+    median: bool,
 }
 
-/// The kernels `exp(−γ d²)`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum GaussianKernel {
-    /// d is the distance of two rows.
-    Gaussian,
-    /// d is their distance in the feature space of the Tanimoto kernel.
-    GaussianTanimoto,
+/// The kernel, whatever its γ.
+impl Deref for KernelConfig {
+    type Target = Kernel;
+
+    fn deref(&self) -> &Kernel {
+        &self.kernel
+    }
+}
+
+impl From<Kernel> for KernelConfig {
+    fn from(kernel: Kernel) -> Self {
+        Self { kernel, median: false }
+    }
 }
 
 impl KernelConfig {
-    /// The kernel, whatever its γ.
-    fn of_any_width(&self) -> Cow<'_, Kernel> {
-        match self {
-            Self::Fixed(kernel) => Cow::Borrowed(kernel),
-            Self::Median(kernel) => Cow::Owned(kernel.with(1.0)),
-        }
-    }
-
-    /// The name in configurations.
-    pub fn name(&self) -> &'static str {
-        self.of_any_width().name()
-    }
-
-    /// Whether it is this kernel.
-    pub fn is(&self, kernel: &Kernel) -> bool {
-        *self == Self::Fixed(kernel.clone())
-    }
-
-    /// Whether `k(y, y) = 1` for every row.
-    pub fn is_normalised(&self) -> bool {
-        self.of_any_width().is_normalised()
-    }
-
-    /// Whether it is linear in scaled rows.
-    pub fn is_linear(&self) -> bool {
-        self.of_any_width().feature_scale(1.0).is_some()
-    }
-
     /// The kernel, with γ from the rows of the training outputs where the configuration says so; `seed`
     /// draws the rows that are compared. `key` is the kernel's in the configuration.
     ///
@@ -70,85 +47,54 @@ impl KernelConfig {
     /// Rows that the kernel is not defined on; [`Error::Value`] where at least half of the pairs of
     /// outputs are equal, so that the median is 0.
     pub fn fit(&self, key: &str, rows: &dyn RowSource, seed: u64) -> Result<Kernel, Error> {
-        let kernel = match self {
-            Self::Fixed(kernel) => return Ok(kernel.clone()),
-            Self::Median(kernel) => kernel,
+        if !self.median {
+            return Ok(self.kernel.clone());
+        }
+        // the kernel in whose feature space d is a distance
+        let (space, with): (Kernel, fn(f64) -> Kernel) = match self.kernel {
+            Kernel::GaussianTanimoto { .. } => {
+                (Kernel::Tanimoto, |gamma| Kernel::GaussianTanimoto { gamma })
+            }
+            _ => (Kernel::Linear, |gamma| Kernel::Gaussian { gamma }),
         };
         let median = match rows.len() {
             0 | 1 => 0.0,
-            _ => median_squared_distance(&kernel.space(), rows, seed)?,
+            _ => median_squared_distance(&space, rows, seed)?,
         };
         let gamma = 1.0 / median;
-        if !gamma.is_finite() || gamma <= 0.0 {
-            let allowed = format!(
-                "a number: the median of the squared distances between training outputs is {median}"
-            );
-            return Err(Error::value(format!("{key}.gamma"), "\"median\"", allowed));
-        }
+        let allowed = format_args!(
+            "a number: the median of the squared distances between training outputs is {median}"
+        );
+        let holds = gamma.is_finite() && gamma > 0.0;
+        ensure(holds, format_args!("{key}.gamma"), "\"median\"", allowed)?;
         tracing::info!(gamma, kernel = self.name(), "gamma from the median distance of outputs");
-        Ok(kernel.with(gamma))
+        Ok(with(gamma))
     }
-}
-
-impl GaussianKernel {
-    fn with(self, gamma: f64) -> Kernel {
-        match self {
-            Self::Gaussian => Kernel::Gaussian { gamma },
-            Self::GaussianTanimoto => Kernel::GaussianTanimoto { gamma },
-        }
-    }
-
-    /// The kernel in whose feature space d is a distance.
-    fn space(self) -> Kernel {
-        match self {
-            Self::Gaussian => Kernel::Linear,
-            Self::GaussianTanimoto => Kernel::Tanimoto,
-        }
-    }
-}
-
-impl From<Kernel> for KernelConfig {
-    fn from(kernel: Kernel) -> Self {
-        Self::Fixed(kernel)
-    }
-}
-
-/// A [`KernelConfig::Median`] as a configuration writes it.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WithMedian {
-    name: GaussianKernel,
-    gamma: String,
 }
 
 impl Serialize for KernelConfig {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Fixed(kernel) => kernel.serialize(serializer),
-            Self::Median(name) => {
-                WithMedian { name: *name, gamma: MEDIAN.into() }.serialize(serializer)
-            }
+        match self.median {
+            true => serializer.collect_map([("name", self.name()), ("gamma", MEDIAN)]),
+            false => self.kernel.serialize(serializer),
         }
     }
 }
 
 impl<'de> Deserialize<'de> for KernelConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let table = toml::Table::deserialize(deserializer)?;
-        let name = table.get("name").cloned().map(toml::Value::try_into::<GaussianKernel>);
+        let mut table = toml::Table::deserialize(deserializer)?;
         let gamma = table.get("gamma").and_then(toml::Value::as_str);
-        let kernel = match (name, gamma) {
-            (Some(Ok(_)), Some(MEDIAN)) => {
-                table.try_into().map(|WithMedian { name, .. }| Self::Median(name))
-            }
-            (Some(Ok(_)), Some(found)) => {
-                let message =
-                    format!("gamma = {found:?}: allowed is a number above 0 or {MEDIAN:?}");
-                return Err(D::Error::custom(message));
-            }
-            _ => table.try_into().map(Self::Fixed),
-        };
-        kernel.map_err(|error| D::Error::custom(error.message()))
+        let median = gamma == Some(MEDIAN);
+        if let (Some(found), false) = (gamma, median) {
+            let message = format!("gamma = {found:?}: allowed is a number above 0 or {MEDIAN:?}");
+            return Err(D::Error::custom(message));
+        }
+        if median {
+            table.insert("gamma".into(), 1.0.into());
+        }
+        let kernel = table.try_into().map_err(|error| D::Error::custom(error.message()))?;
+        Ok(Self { kernel, median })
     }
 }
 

@@ -4,10 +4,10 @@ use dsokr_basis::features::NgramConfig;
 use dsokr_machines::{KernelWeighting, LARGEST_LAMBDA, Solver};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::Config;
 use crate::Error;
-use crate::metric::Needs;
 
 /// How columns of vectors are standardised, by the training rows' figures. A column that never changes is
 /// not divided.
@@ -22,17 +22,6 @@ pub enum ColumnScaling {
     Deviation,
     /// The mean subtracted, then divided by the standard deviation.
     Standard,
-}
-
-impl ColumnScaling {
-    /// The name in configurations.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Deviation => "deviation",
-            Self::Standard => "standard",
-        }
-    }
 }
 
 /// What n-grams weigh.
@@ -177,8 +166,12 @@ impl KernelMachineConfig {
 
     /// Whether leave-one-out answers are known in closed form.
     pub(super) fn has_held_out_answers(&self) -> bool {
-        let closed = matches!(self.solver, Solver::ClosedForm(_) | Solver::Sketched(_));
-        closed && self.embedding().is_none()
+        self.is_least_squares() && self.embedding().is_none()
+    }
+
+    /// Whether the solver is that of least squares in closed form, of all inputs or of a sketch.
+    fn is_least_squares(&self) -> bool {
+        matches!(self.solver, Solver::ClosedForm(_) | Solver::Sketched(_))
     }
 
     /// Levels of the quantiles that answers are, if they are quantiles.
@@ -191,14 +184,14 @@ impl KernelMachineConfig {
     pub(crate) fn check_compatible(&self, config: &Config) -> Result<(), Error> {
         let (full, hubs) = (config.sketch.full, config.decoding.hubs.as_ref());
         if let Some(hubs) = hubs {
-            let given = [
-                ("decoding.hubs.folds", hubs.folds.map(|parts| parts.to_string())),
-                ("decoding.hubs.answered", hubs.answered.map(|parts| parts.to_string())),
-                ("decoding.hubs.refit", hubs.refit.map(|refit| refit.to_string())),
-            ];
-            if let Some((key, Some(given))) = given.into_iter().find(|(_, given)| given.is_some()) {
-                let allowed = "absent: kernel machines know their leave-one-out answers";
-                return Err(Error::value(key, given, allowed));
+            let allowed = "absent: kernel machines know their leave-one-out answers";
+            for (key, given) in [
+                ("folds", hubs.folds.map(|parts| parts.to_string())),
+                ("answered", hubs.answered.map(|parts| parts.to_string())),
+                ("refit", hubs.refit.map(|refit| refit.to_string())),
+            ] {
+                let (key, found) = (format!("decoding.hubs.{key}"), given.as_deref());
+                ensure(given.is_none(), key, found.unwrap_or_default(), allowed)?;
             }
         }
         let (key, found) = match (hubs, &config.decoding.second_look) {
@@ -207,23 +200,15 @@ impl KernelMachineConfig {
             (None, None) => ("decoding.held_out", "true"),
         };
         let none = !config.decoding.needs_held_out();
-        let closed = matches!(self.solver, Solver::ClosedForm(_) | Solver::Sketched(_));
         let allowed =
             format!("absent: no closed form gives leave-one-out answers of {}", self.solver.name());
-        ensure(closed || none, key, found, &allowed)?;
-        match &self.answers {
-            AnswersConfig::All {} => {}
-            AnswersConfig::Leading { .. } => {
-                ensure(!full, "sketch.full", true, "false: encoder.answers are those of a basis")?;
-            }
-            AnswersConfig::Embedded(_) => {
-                let allowed = "false: embeddings are learned in a basis, with encoder.answers";
-                ensure(!full, "sketch.full", true, allowed)?;
-                let allowed = "absent: an embedding has seen the outputs that hub constants must not \
-                               see, with encoder.answers";
-                ensure(none, key, found, allowed)?;
-            }
-        }
+        ensure(self.is_least_squares() || none, key, found, &allowed)?;
+        let all = matches!(self.answers, AnswersConfig::All {});
+        let allowed = "false: encoder.answers are those of a basis";
+        ensure(all || !full, "sketch.full", true, allowed)?;
+        let allowed = "absent: an embedding has seen the outputs that hub constants must not \
+                       see, with encoder.answers";
+        ensure(self.embedding().is_none() || none, key, found, allowed)?;
         let quantiles = self.levels().is_some();
         if self.is_lipschitz() {
             let allowed = match quantiles {
@@ -237,18 +222,16 @@ impl KernelMachineConfig {
             ensure(!normalise, "decoding.normalise", true, "false: answers are quantiles")?;
             let scaling = config.output.scaling;
             let allowed = "\"none\": quantiles are in the units of the numbers";
-            ensure(scaling == ColumnScaling::None, "output.scaling", scaling.name(), allowed)?;
+            ensure(scaling == ColumnScaling::None, "output.scaling", json!(scaling), allowed)?;
             let (kernel, allowed) =
                 (config.output.single_kernel()?, "\"linear\": quantiles are of numbers");
-            ensure(kernel.is(&linear()), "output.kernel.name", kernel.name(), allowed)?;
+            ensure(**kernel == linear(), "output.kernel.name", kernel.name(), allowed)?;
         }
-        let metric = config.evaluation.metric;
-        let allowed = "a metric other than squared_error, which is not known with sketch.full or \
-                       decoding.hubs";
-        ensure(metric.needs() != Needs::FeatureSpace || !full, "evaluation.metric", metric, allowed)
+        Ok(())
     }
 
     pub(crate) fn validate(&self) -> Result<(), Error> {
+        let mut closed_form = None;
         match &self.inputs {
             MachineInputsConfig::Ngrams { blocks, weights } => {
                 if *weights == NgramWeights::Learned {
@@ -256,9 +239,7 @@ impl KernelMachineConfig {
                     let allowed =
                         "\"linear\" or \"cosine\", beside encoder.inputs.weights = \"learned\"";
                     ensure(linear, "encoder.kernel.name", self.kernel.name(), allowed)?;
-                    let closed = matches!(self.solver, Solver::ClosedForm(_));
-                    let allowed = "\"closed-form\", beside encoder.inputs.weights = \"learned\"";
-                    ensure(closed, "encoder.solver.name", self.solver.name(), allowed)?;
+                    closed_form = Some("encoder.inputs.weights = \"learned\"");
                 }
                 ensure(!blocks.is_empty(), "encoder.inputs.blocks", "[]", "at least one block")?;
                 blocks.iter().try_for_each(NgramConfig::validate).map_err(dsokr_nn::Error::from)?;
@@ -271,11 +252,13 @@ impl KernelMachineConfig {
             MachineInputsConfig::Kernels { .. } => {
                 let allowed = "absent: encoder.inputs brings the kernel";
                 ensure(self.kernel == linear(), "encoder.kernel", "given", allowed)?;
-                let (name, closed) =
-                    (self.solver.name(), matches!(self.solver, Solver::ClosedForm(_)));
-                let allowed = "\"closed-form\", beside encoder.inputs of kind \"kernels\"";
-                ensure(closed, "encoder.solver.name", format!("{name:?}"), allowed)?;
+                closed_form = Some("encoder.inputs of kind \"kernels\"");
             }
+        }
+        if let Some(beside) = closed_form {
+            let closed = matches!(self.solver, Solver::ClosedForm(_));
+            let (name, allowed) = (self.solver.name(), format!("\"closed-form\", beside {beside}"));
+            ensure(closed, "encoder.solver.name", format_args!("{name:?}"), allowed)?;
         }
         let none = self.levels().is_some_and(<[f64]>::is_empty);
         ensure(!none, "encoder.solver.loss.levels", "[]", "at least one level")?;
@@ -285,19 +268,19 @@ impl KernelMachineConfig {
             }
             other => other.into(),
         })?;
-        let least_squares = matches!(self.solver, Solver::ClosedForm(_) | Solver::Sketched(_));
-        let allowed = "absent beside this solver; \"closed-form\" and \"sketched\" allow it";
-        match &self.answers {
-            AnswersConfig::All {} => {}
+        let known = match &self.answers {
+            AnswersConfig::All {} => true,
             AnswersConfig::Leading { rank } => {
                 ensure(*rank > 0, "encoder.answers.rank", rank, "at least 1")?;
-                ensure(!self.is_lipschitz(), "encoder.answers", "given", allowed)?;
+                !self.is_lipschitz()
             }
             AnswersConfig::Embedded(embedding) => {
                 embedding.validate()?;
-                ensure(least_squares, "encoder.answers", "given", allowed)?;
+                self.is_least_squares()
             }
-        }
+        };
+        let allowed = "absent beside this solver; \"closed-form\" and \"sketched\" allow it";
+        ensure(known, "encoder.answers", "given", allowed)?;
         let lambdas = self.lambda.values();
         ensure(!lambdas.is_empty(), "encoder.lambda", "[]", "at least one number above 0")?;
         lambdas.iter().try_for_each(|&lambda| {
@@ -343,10 +326,10 @@ impl EmbeddingConfig {
     /// [`Error::Value`] for one above it.
     pub(crate) fn ranks_in(&self, rank: usize) -> Result<Vec<usize>, Error> {
         let mut ranks = self.ranks.clone();
-        if let Some(found) = ranks.iter().find(|&&found| found > rank) {
-            let allowed = format!("at most {rank}, the rank of the basis");
-            return Err(Error::value("encoder.answers.ranks", found, allowed));
-        }
+        let (most, allowed) =
+            (ranks.last().copied(), format!("at most {rank}, the rank of the basis"));
+        // they increase
+        ensure(most <= Some(rank), "encoder.answers.ranks", most.unwrap_or_default(), allowed)?;
         ranks.extend((ranks.last() != Some(&rank)).then_some(rank));
         Ok(ranks)
     }

@@ -8,8 +8,8 @@ use dsokr_data::config::{DataConfig, DataSource, MemoryConfig, OnBadRow, OutputF
 use dsokr_data::{DataRoot, Dataset};
 
 use super::{
-    Checked, ColumnScaling, Config, DecodingConfig, EncoderTable, EvaluationConfig, FORMAT,
-    KernelConfig, LoggingConfig, OutputConfig, SketchConfig, TrainingConfig,
+    Checked, Config, DecodingConfig, EncoderTable, EvaluationConfig, FORMAT, KernelConfig,
+    LoggingConfig, OutputConfig, SketchConfig, TrainingConfig,
 };
 use crate::Error;
 
@@ -43,15 +43,16 @@ impl Config {
     /// A file that cannot be read or is not TOML, an unknown key, a wrong type ([`Error::Config`], with
     /// the place in the file), or a value out of range ([`Error::Value`]).
     pub fn load(path: impl AsRef<Path>) -> Result<Checked, Error> {
-        Self::load_with(path, &[])
+        Self::load_with(path.as_ref(), &[])
     }
 
     /// Reads, overrides and checks a configuration.
     ///
     /// # Errors
     /// As [`load`](Self::load); an override that names no key of a table.
-    pub fn load_with(path: impl AsRef<Path>, overrides: &[Override]) -> Result<Checked, Error> {
-        read(path.as_ref(), overrides)
+    pub fn load_with(path: &Path, overrides: &[Override]) -> Result<Checked, Error> {
+        let text = read_text(path).map_err(|e| Error::reading(path, &e))?;
+        parse(&text, path, overrides)
     }
 
     /// Overrides and checks a configuration whose TOML is in memory. Its name is `configuration` if it has none.
@@ -64,12 +65,6 @@ impl Config {
     }
 }
 
-/// [`Config::load_with`], compiled in this crate once and not again in every program that calls it.
-fn read(path: &Path, overrides: &[Override]) -> Result<Checked, Error> {
-    let text = read_text(path).map_err(|e| Error::reading(path, &e))?;
-    parse(&text, path, overrides)
-}
-
 fn parse(text: &str, path: &Path, overrides: &[Override]) -> Result<Checked, Error> {
     let fail = |message: String| Error::Config { path: path.to_path_buf(), message };
     let mut table: toml::Table = text.parse().map_err(|e: toml::de::Error| fail(e.to_string()))?;
@@ -77,14 +72,9 @@ fn parse(text: &str, path: &Path, overrides: &[Override]) -> Result<Checked, Err
     let mut config: Config = toml::from_str(text).map_err(|e| fail(in_words(&e)))?;
     no_arrays(&table, &config).map_err(&fail)?;
     if !overrides.is_empty() {
-        for change in overrides {
-            set(&mut table, change).map_err(&fail)?;
-        }
-        let read = table.clone().try_into();
-        config = read.map_err(|e: toml::de::Error| {
-            fail(format!("with the argument set: {}", in_words(&e)))
-        })?;
-        no_arrays(&table, &config).map_err(&fail)?;
+        overrides.iter().try_for_each(|change| set(&mut table, change)).map_err(&fail)?;
+        let read = from_table(table);
+        config = read.map_err(|message| fail(format!("with the argument set: {message}")))?;
     }
     if config.name.is_empty() {
         config.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -97,6 +87,16 @@ fn parse(text: &str, path: &Path, overrides: &[Override]) -> Result<Checked, Err
     })?;
     let set = overrides.iter().map(|change| change.path.join(".")).collect();
     Ok(Checked { file: Some(path.into()), set, ..checked })
+}
+
+/// Reads a configuration.
+///
+/// # Errors
+/// A message with the key.
+pub(super) fn from_table(table: toml::Table) -> Result<Config, String> {
+    let config = table.clone().try_into().map_err(|error| in_words(&error))?;
+    no_arrays(&table, &config)?;
+    Ok(config)
 }
 
 /// What is wrong, with words in the place of Rust's names of types.
@@ -113,7 +113,7 @@ fn in_words(error: &toml::de::Error) -> String {
 ///
 /// # Errors
 /// A message with the key and the array.
-pub(super) fn no_arrays(given: &toml::Table, read: &Config) -> Result<(), String> {
+fn no_arrays(given: &toml::Table, read: &Config) -> Result<(), String> {
     let read = toml::Table::try_from(read).map_err(|e| e.to_string())?;
     match array_for_table("", &given.clone().into(), &read.into()) {
         None => Ok(()),
@@ -235,19 +235,11 @@ impl Config {
             source: DataSource::Memory(pairs),
         };
         let output = OutputConfig {
-            table: None,
             id: MemoryConfig::ID.into(),
             label: features.column().map(str::to_owned),
-            candidate: None,
-            only_training: false,
             features,
-            scaling: ColumnScaling::None,
             kernel: Some(kernel),
-            power: 0.0,
-            centred: None,
-            normalised: None,
-            kernels: Vec::new(),
-            weights: None,
+            ..OutputConfig::default()
         };
         Ok(Self {
             format: FORMAT,

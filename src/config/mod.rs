@@ -20,7 +20,7 @@ pub use dsokr_train::{Decay, GroupConfig, LossConfig, OptimizerName, TrainingCon
 pub use encoder::{Abilities, EncoderTable};
 pub(crate) use encoder::{EncoderSettings, register};
 pub use ensemble::EnsembleConfig;
-pub use kernel::{GaussianKernel, KernelConfig};
+pub use kernel::KernelConfig;
 pub use kernel_machine::{
     AnswersConfig, ColumnScaling, EmbeddingConfig, KernelMachineConfig, Lambda,
     MachineInputsConfig, NgramWeights,
@@ -35,7 +35,7 @@ use std::path::{Path, PathBuf};
 
 use dsokr_basis::store::{Contents, Tensor};
 use dsokr_data::config::{DataConfig, OnBadRow};
-use dsokr_data::{DataRoot, InputKind, Source, SplitName, check_inside};
+use dsokr_data::{DataRoot, Source, SplitName, check_inside};
 use dsokr_decode::MissingGold;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -81,7 +81,6 @@ pub struct Config {
     #[serde(default)]
     pub logging: LoggingConfig,
     /// Several models that vote; one, if left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ensemble: Option<EnsembleConfig>,
 }
 
@@ -95,7 +94,6 @@ pub struct EvaluationConfig {
     pub missing_gold: MissingGold,
     /// JSON lines `{"query": id, "candidates": [id, …]}`: each query is ranked against its own
     /// list. Left out, all queries share all candidates.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub candidates: Option<String>,
     /// Queries encoded at once.
     pub batch: usize,
@@ -184,102 +182,68 @@ impl Config {
         self.output.validate(&self.data)?;
         self.sketch.validate()?;
         self.encoder.settings.validate()?;
-        self.check_inputs()?;
+        let (inputs, reads) = (self.data.facts().inputs, self.encoder.abilities().reads);
+        let allowed = format!(
+            "{reads}, which this encoder reads; kernels need encoder.inputs of kind \"kernels\""
+        );
+        ensure(inputs == reads, "data.inputs", inputs, allowed)?;
         let several = !self.output.kernels.is_empty();
         let allowed = "false: several output.kernels are compared in a basis";
         ensure(!(several && self.sketch.full), "sketch.full", true, allowed)?;
         let machine = self.encoder.get::<KernelMachineConfig>();
-        let known = machine.is_some_and(KernelMachineConfig::has_held_out_answers);
+        let known = machine.filter(|machine| machine.has_held_out_answers());
         let allowed = "absent, or beside encoder.kind = \"kernel-machine\" with encoder.solver.name \
                        \"closed-form\" or \"sketched\" and without encoder.answers of kind \"embedded\"";
-        ensure(self.output.weights.is_none() || known, "output.weights", "\"held-out\"", allowed)?;
-        self.check_second_look(known)?;
+        let holds = self.output.weights.is_none() || known.is_some();
+        ensure(holds, "output.weights", "\"held-out\"", allowed)?;
+        let kernels = |inputs: &_| matches!(inputs, MachineInputsConfig::Kernels { .. });
+        let holds = !self.sketch.full && known.is_some_and(|machine| !kernels(&machine.inputs));
+        let allowed = format!(
+            "{allowed}, and with encoder.inputs of kind \"ngrams\" or \"vectors\" and sketch.full = false"
+        );
+        let holds = holds || self.decoding.second_look.is_none();
+        ensure(holds, "decoding.second_look", "given", allowed)?;
         self.training.validate()?;
         self.evaluation.validate()?;
         self.decoding.validate()?;
         self.ensemble.as_ref().map_or(Ok(()), EnsembleConfig::validate)?;
         self.encoder.settings.check_compatible(&self)?;
-        self.decoding.check_search(&self)?;
-        self.decoding.check_expected_f1(&self)?;
-        let tempering = self.output.tempering();
-        if self.sketch.full && !tempering.changes_nothing() {
-            let allowed = "0, as it is without a sketch: there is no basis to temper";
-            return Err(Error::value("output.power", tempering.power, allowed));
+        self.decoding.check_beyond(&self)?;
+        if self.sketch.full {
+            let allowed = "no tempering, as it is without a sketch: there is no basis to temper";
+            self.output.check_untempered(allowed)?;
         }
         self.check_metric()?;
-        if self.evaluation.split == SplitName::Test && !self.data.facts().has_test {
-            let allowed = "\"validation\", or a file in data.test";
-            return Err(Error::value("evaluation.split", "\"test\"", allowed));
-        }
+        let there = self.evaluation.split != SplitName::Test || self.data.facts().has_test;
+        let allowed = "\"validation\", or a file in data.test";
+        ensure(there, "evaluation.split", "\"test\"", allowed)?;
         Ok(Checked { config: self, file: None, trained_on: None, set: Vec::new() })
     }
 
-    /// Checks that there is what a second look needs; `known` says whether the encoder's leave-one-out
-    /// answers are.
-    fn check_second_look(&self, known: bool) -> Result<(), Error> {
-        if self.decoding.second_look.is_none() {
-            return Ok(());
-        }
-        let rows = known
-            && self.encoder.get::<KernelMachineConfig>().is_some_and(|machine| {
-                !matches!(machine.inputs, MachineInputsConfig::Kernels { .. })
-            });
-        let allowed = "absent, or beside encoder.kind = \"kernel-machine\" with encoder.inputs of kind \"ngrams\" or \
-             \"vectors\", encoder.solver.name \"closed-form\" or \"sketched\" and without \
-             encoder.answers of kind \"embedded\"";
-        ensure(rows, "decoding.second_look", "given", allowed)?;
-        let allowed = "absent, with sketch.full = true: answers have no basis";
-        ensure(!self.sketch.full, "decoding.second_look", "given", allowed)
-    }
-
-    /// Checks that the figure that chooses is known.
+    /// Checks that the metric that chooses is known.
     fn check_metric(&self) -> Result<(), Error> {
-        let (metric, features) = (self.evaluation.metric, &self.output.features);
+        let (features, full) = (&self.output.features, self.sketch.full);
+        let machine = self.encoder.get::<KernelMachineConfig>().is_some();
+        let hubs = self.decoding.hubs.is_some() && !self.output.is_normalised();
         let quantiles = self.encoder.abilities().levels.is_some();
-        let (holds, allowed) = match metric.needs() {
-            _ if quantiles => {
-                (metric.needs() == Needs::Quantiles, "\"pinball\" or \"crossing\", for quantiles")
-            }
-            Needs::Quantiles => {
-                (false, "a metric other than pinball and crossing, which need the loss pinball")
-            }
-            Needs::FeatureSpace => (
-                self.decoding.hubs.is_none() || self.output.is_normalised(),
-                "a metric other than squared_error, which is not known with sketch.full or decoding.hubs",
-            ),
-            Needs::Labels => (
-                features.are_labels(),
-                "a metric other than those of label sets, which need features of kind \"labels\"",
-            ),
-            Needs::Rankings => (
-                features.are_rankings(),
-                "a metric other than kendall_tau, which needs features of kind \"rankings\"",
-            ),
-            Needs::Graphs => (
-                features.are_graphs(),
-                "a figure of ranks: edit distances need features of kind \"molecules\" or \"graphs\"",
-            ),
-            Needs::GraphsOrRankings => (
-                features.are_graphs() || features.are_rankings(),
-                "a metric other than exact, which needs features of kind \"molecules\", \"graphs\" or \
-                 \"rankings\"",
-            ),
-            Needs::Ranks | Needs::FiniteRanks => (true, ""),
+        let known = |metric: &Metric| match metric.needs() {
+            Needs::Quantiles => quantiles,
+            _ if quantiles => false,
+            Needs::Ranks | Needs::FiniteRanks => true,
+            Needs::FeatureSpace => !hubs && !(machine && full),
+            Needs::Labels => features.are_labels(),
+            Needs::Rankings => features.are_rankings(),
+            Needs::Graphs => features.are_graphs(),
+            Needs::GraphsOrRankings => features.are_graphs() || features.are_rankings(),
         };
-        ensure(holds, "evaluation.metric", metric, allowed)
-    }
-
-    /// Checks that `[data]` has what the learner reads.
-    fn check_inputs(&self) -> Result<(), Error> {
-        let allowed = match self.encoder.abilities().reads {
-            InputKind::Texts => "texts, which this encoder reads",
-            InputKind::Vectors => {
-                "feature vectors, which this encoder reads; kernels need encoder.inputs of kind \"kernels\""
-            }
-            InputKind::Kernels => "kernels, which encoder.inputs combines",
-        };
-        let inputs = self.data.facts().inputs;
-        ensure(inputs == self.encoder.abilities().reads, "data.inputs", inputs, allowed)
+        let metric = self.evaluation.metric;
+        let names: Vec<&str> = Metric::all().filter(known).map(Metric::name).collect();
+        ensure(
+            known(&metric),
+            "evaluation.metric",
+            metric,
+            format_args!("{}, for these outputs", names.join(", ")),
+        )
     }
 }
 

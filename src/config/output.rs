@@ -1,64 +1,54 @@
 use crate::error::ensure;
-use dsokr_basis::{SketchKind, Tempering};
+use dsokr_basis::{OutputKernel, SketchKind, Tempering};
 use dsokr_data::config::{CandidateConfig, DataConfig, OutputFeatures, OutputSource};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::{ColumnScaling, KernelConfig};
 use crate::Error;
 
 /// The outputs: a table with one row each, their features, and the kernel on them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
 pub struct OutputConfig {
     /// Table of outputs, where the pairs come from tables; the other sources hold the outputs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub table: Option<String>,
     /// Column of the outputs' ids.
     #[serde(default = "id")]
     pub id: String,
     /// Column that `search` shows beside the id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// Which outputs are candidates; all, if left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidate: Option<CandidateConfig>,
     /// Whether only outputs of training pairs are candidates, and those of no split where
     /// `data.splits.unpaired`: true outputs outside the training set are not candidates; the distance to them is
     /// measured instead.
-    #[serde(default)]
     pub only_training: bool,
     /// Rows of features that the kernel compares.
-    #[serde(default)]
     pub features: OutputFeatures,
     /// How columns of the features are standardised, by the outputs of the training pairs: of dense rows, which
     /// features of kind `file`, `numbers` and `source` have.
-    #[serde(default)]
     pub scaling: ColumnScaling,
     /// The output kernel; left out beside `kernels`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<KernelConfig>,
     /// Power α of the tempered kernel: each principal axis of the training outputs is divided by (its
     /// standard deviation)^α, 0 to 1. Few axes hold most of the variance, and others tell candidates
     /// apart.
-    #[serde(default)]
     pub power: f64,
     /// Whether coordinates count from the mean of the training outputs; by default where `power` is
     /// above 0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub centred: Option<bool>,
     /// Whether coordinates of outputs are scaled to unit length; by default where `power` is above 0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub normalised: Option<bool>,
     /// Several kernels, whose weighted sum is the output kernel, in the place of `features` and `kernel`.
     /// The leading `sketch.size` principal axes of the sum are kept. `power`, `centred` and `normalised`
     /// above then change the sum, which is normalised by default where all kernels are.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub kernels: Vec<SummandConfig>,
     /// `held-out`: the weights of `kernels` are those under which leave-one-out answers to training pairs make
     /// their outputs most likely, for kernel machines and normalised kernels. A kernel's own `weight` is then
     /// 1, or 0, which leaves it out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<HeldOutWeights>,
 }
 
@@ -88,10 +78,8 @@ pub struct SummandConfig {
     pub power: f64,
     /// Whether coordinates count from the mean of the training outputs; by default where `power` is
     /// above 0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub centred: Option<bool>,
     /// Whether coordinates of outputs are scaled to unit length; by default where `power` is above 0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub normalised: Option<bool>,
 }
 
@@ -105,10 +93,14 @@ impl SummandConfig {
         tempering(self.power, self.centred, self.normalised)
     }
 
-    fn validate(&self, key: &str) -> Result<(), Error> {
+    /// Checks the kernel at `key`, whose weight is `fitted` where the configuration says so.
+    fn validate(&self, key: &str, fitted: bool) -> Result<(), Error> {
         let at = |name: &str| format!("{key}.{name}");
-        let holds = self.weight >= 0.0 && self.weight.is_finite();
-        ensure(holds, at("weight"), self.weight, "a finite number not below 0")?;
+        let weight = self.weight;
+        let holds = weight >= 0.0 && weight.is_finite();
+        ensure(holds, at("weight"), weight, "a finite number not below 0")?;
+        let allowed = "1 or 0, beside output.weights = \"held-out\"";
+        ensure(!fitted || [0.0, 1.0].contains(&weight), at("weight"), weight, allowed)?;
         ensure(self.size > 0, at("size"), self.size, "at least 1")?;
         let holds = self.tempering().validate().is_ok();
         ensure(holds, at("power"), self.power, "a number in [0, 1]")
@@ -189,63 +181,53 @@ impl OutputConfig {
         }
     }
 
+    /// Checks that the spectrum of the kernel is as it is.
+    pub(super) fn check_untempered(&self, allowed: &str) -> Result<(), Error> {
+        let Tempering { power, centred, normalised } = self.tempering();
+        ensure(power == 0.0, "output.power", power, allowed)?;
+        ensure(!centred, "output.centred", centred, allowed)?;
+        ensure(!normalised, "output.normalised", normalised, allowed)
+    }
+
     /// Checks that the features that are standardised can be dense rows.
     fn check_scaling(&self) -> Result<(), Error> {
         let dense = match &self.features {
             OutputFeatures::File(file) => !file.packed,
             OutputFeatures::Numbers(_) | OutputFeatures::Source(_) => self.kernels.is_empty(),
-            OutputFeatures::Ngrams(_)
-            | OutputFeatures::Substructures(_)
-            | OutputFeatures::Labels(_)
-            | OutputFeatures::Rankings(_)
-            | OutputFeatures::Molecules(_)
-            | OutputFeatures::Graphs(_) => false,
+            _ => false,
         };
         let allowed = "\"none\", or one kernel on vectors or numbers (output.features of kind \"file\" without \
                        packed bits, \"numbers\" or \"source\")";
         let holds = dense || self.scaling == ColumnScaling::None;
-        ensure(holds, "output.scaling", format!("{:?}", self.scaling.name()), allowed)
+        ensure(holds, "output.scaling", json!(self.scaling), allowed)
     }
 
     pub(super) fn validate(&self, data: &DataConfig) -> Result<(), Error> {
         let holds = self.tempering().validate().is_ok();
         ensure(holds, "output.power", self.power, "a number in [0, 1]")?;
         self.check_scaling()?;
-        match (&self.kernel, &self.kernels[..]) {
-            (None, []) => {
-                let allowed = "the output kernel, or several in [[output.kernels]]";
-                return Err(Error::value("output.kernel", "absent", allowed));
+        let (fitted, several) = (self.weights.is_some(), !self.kernels.is_empty());
+        if let Some(kernel) = &self.kernel {
+            let (name, allowed) =
+                (kernel.name(), "absent beside output.kernels, which have kernels of their own");
+            ensure(!several, "output.kernel", format_args!("{name:?}"), allowed)?;
+            let allowed = "absent: one output.kernel has no weights";
+            ensure(!fitted, "output.weights", "\"held-out\"", allowed)?;
+        } else {
+            let allowed = "the output kernel, or several in [[output.kernels]]";
+            ensure(several, "output.kernel", "absent", allowed)?;
+            let allowed = "absent beside output.kernels, which have features of their own";
+            let own = self.features == OutputFeatures::default();
+            ensure(own, "output.features", "given", allowed)?;
+            for (at, kernel) in self.kernels.iter().enumerate() {
+                kernel.validate(&format!("output.kernels[{at}]"), fitted)?;
             }
-            (Some(kernel), [_, ..]) => {
-                let allowed = "absent beside output.kernels, which have kernels of their own";
-                return Err(Error::value("output.kernel", format!("{:?}", kernel.name()), allowed));
-            }
-            (Some(_), []) => {
-                let allowed = "absent: one output.kernel has no weights";
-                ensure(self.weights.is_none(), "output.weights", "\"held-out\"", allowed)?;
-            }
-            (None, kernels) => {
-                let allowed = "absent beside output.kernels, which have features of their own";
-                let own = self.features == OutputFeatures::default();
-                ensure(own, "output.features", "given", allowed)?;
-                for (at, kernel) in kernels.iter().enumerate() {
-                    kernel.validate(&format!("output.kernels[{at}]"))?;
-                }
-                if self.weights == Some(HeldOutWeights::HeldOut) {
-                    let given = kernels.iter().position(|k| ![0.0, 1.0].contains(&k.weight));
-                    if let Some(at) = given {
-                        let key = format!("output.kernels[{at}].weight");
-                        let allowed = "1 or 0, beside output.weights = \"held-out\"";
-                        return Err(Error::value(&key, kernels[at].weight, allowed));
-                    }
-                    let allowed =
-                        "absent: held-out weights are of normalised kernels, as those with a power";
-                    let normalised = self.summands_are_normalised();
-                    ensure(normalised, "output.weights", "\"held-out\"", allowed)?;
-                }
-                let any = self.summands().next().is_some();
-                ensure(any, "output.kernels", "weights that are all 0", "at least one above 0")?;
-            }
+            let allowed =
+                "absent: held-out weights are of normalised kernels, as those with a power";
+            let holds = !fitted || self.summands_are_normalised();
+            ensure(holds, "output.weights", "\"held-out\"", allowed)?;
+            let any = self.summands().next().is_some();
+            ensure(any, "output.kernels", "weights that are all 0", "at least one above 0")?;
         }
         // those of weight 0 too, so that places are those in the file
         let summands = self.kernels.iter().map(|kernel| &kernel.features).collect();

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use dsokr_basis::{Features, RowSource};
-use dsokr_machines::{Ideal, KernelModel, combine};
+use dsokr_basis::{Features, Kernel, RowSource};
+use dsokr_machines::{Ideal, KernelModel, TrainingInputs, combine};
 use faer::Mat;
 use serde::{Deserialize, Serialize};
 
@@ -111,7 +111,6 @@ impl MachineInputs {
 }
 
 /// The inputs of some pairs as a machine takes them.
-#[derive(Clone)]
 pub(super) enum MachineRows<'s> {
     /// Rows that its kernel compares.
     Features(Cow<'s, Features>),
@@ -145,5 +144,13 @@ impl MachineRows<'_> {
             Self::Features(rows) => model.predict(rows.as_ref())?,
             Self::Gram(values) => model.predict_gram(values.as_ref())?,
         })
+    }
+
+    /// They as training inputs, of which `kernel` compares rows.
+    pub(super) fn training(&self, kernel: &Kernel) -> TrainingInputs<'_> {
+        match self {
+            Self::Features(rows) => TrainingInputs::rows(kernel.clone(), rows.as_ref()),
+            Self::Gram(gram) => TrainingInputs::Gram(gram.as_ref()),
+        }
     }
 }

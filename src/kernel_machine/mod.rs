@@ -14,7 +14,7 @@ use dsokr_data::{InputKind, Selected, Split};
 use dsokr_machines::{Cost, KernelModel, LastSystem, OutputSpace, Solver, Targets, TrainingInputs};
 use dsokr_train::{Event, check_basis};
 use inputs::{MachineInputs, MachineRows};
-use solver::{LambdaSearch, advice_on_unlike, scaled, scaling, training_inputs, unknowns};
+use solver::{LambdaSearch, advice_on_unlike, scaled_inputs};
 
 use crate::config::{
     Abilities, AnswersConfig, Config, EmbeddingConfig, HeldOutWeights, KernelMachineConfig,
@@ -58,7 +58,18 @@ impl Learner for KernelMachineConfig {
     }
 
     fn load(&self, run: &StoredRun) -> Result<Box<dyn Predictor>, Error> {
-        Ok(Box::new(KernelMachine::load(self, run)?))
+        let Some(file) = KernelModel::open(run.path)? else {
+            let lipschitz = self.is_lipschitz();
+            let name = if lipschitz { "machine.safetensors" } else { "ridge.safetensors" };
+            let message = "no model has been fitted yet: fit it with the argument resume";
+            return Err(Error::Run { path: run.path.join(name), message: message.into() });
+        };
+        let inputs = MachineInputs::load(self, run.path)?;
+        check_basis(&file, run.space)?;
+        check_preparation(&file, &PreparationFiles::new(inputs.files()?)?.fingerprint())?;
+        let model = KernelModel::read(&file)?;
+        let (inputs, curve) = (Arc::new(inputs), EmbeddingCurve::read(run.path)?);
+        Ok(Box::new(KernelMachine { inputs, model, curve }))
     }
 }
 
@@ -159,7 +170,7 @@ impl Fit for PreparedMachine<'_> {
         }
         task.begin(self.inputs.files()?)?;
         let pairs = self.rows.len();
-        let unknowns = unknowns(&self.settings.solver, pairs);
+        let unknowns = self.settings.solver.sketch().map_or(pairs, |sketch| sketch.size);
         task.observer.event(&Event::Solving { pairs, unknowns, coordinates });
         task.ranks.scope(|| self.solved(task.targets, task.evaluator))
     }
@@ -172,12 +183,31 @@ impl Fit for PreparedMachine<'_> {
         self.solved(targets, evaluator).map(Some)
     }
 
+    /// By the first λ. Inputs are prepared with all training inputs, as for leave-one-out answers; columns are scaled
+    /// by the other pairs only.
     fn without(
         &self,
         targets: &OutputTargets,
         parts: &[Vec<usize>],
     ) -> Result<Option<Vec<CrossFitted>>, Error> {
-        cross_fit(self, targets, parts).map(Some)
+        let Self { settings, outputs, rows, .. } = self;
+        let seed = outputs.config.seed;
+        let TargetValues::Points(targets) = &targets.values else {
+            return Err(targets.unexpected());
+        };
+        let features = rows.features()?;
+        let mut fitted = Vec::new();
+        for held in parts {
+            let rest = rest(held, rows.len());
+            let (known, targets) = (Selected::new(features, &rest), targets.select(&rest)?);
+            let inputs = TrainingInputs::rows(settings.kernel.clone(), &known);
+            let systems = LastSystem::default();
+            let (model, leave_one_out) = settings.fit_once(inputs, &targets, seed, systems)?;
+            let answers = model.predict(&Selected::new(features, held))?;
+            tracing::info!(pairs = rest.len(), answered = held.len(), "fitted without a part");
+            fitted.push(CrossFitted { answers, leave_one_out });
+        }
+        Ok(Some(fitted))
     }
 }
 
@@ -197,13 +227,12 @@ impl PreparedMachine<'_> {
             // the targets of this learner are one of the two above
             _ => return Err(targets.unexpected()),
         };
-        let (seed, inputs) = (config.seed, training_inputs(settings, rows));
-        let scaling = scaling(settings, inputs, &targets, seed)?;
-        let scaled = scaled(scaling.as_ref(), rows)?;
-        let inputs = training_inputs(settings, &scaled);
-        let prepared = settings.solver.prepare(inputs, seed, systems.clone())?;
-        let (scaling, targets) = (scaling.as_ref(), targets.as_ref());
-        let search = LambdaSearch { settings, scaling, prepared, targets, evaluator, validation };
+        let (seed, inputs) = (config.seed, rows.training(&settings.kernel));
+        let scaled = &settings.scale(&inputs, &targets, seed)?;
+        let inputs = scaled_inputs(inputs, scaled);
+        let prepared = settings.solver.prepare(inputs.clone(), seed, systems.clone())?;
+        let targets = targets.as_ref();
+        let search = LambdaSearch { settings, scaled, prepared, targets, evaluator, validation };
         let basis = space.and_then(OutputSpace::as_basis);
         let lambdas = settings.lambda.values();
         let lambda = |chosen| Choice {
@@ -232,12 +261,10 @@ impl PreparedMachine<'_> {
             }
             _ => {
                 let best = search.best(space, config.decoding.needs_held_out())?;
-                let choices = match best.flat {
-                    true => Vec::new(),
-                    false => vec![lambda(best.lambda)],
-                };
-                if best.flat {
-                    advice = advice_on_unlike(settings, &scaled)?;
+                let mut choices = Vec::new();
+                match best.flat {
+                    true => advice = advice_on_unlike(settings, &inputs)?,
+                    false => choices.push(lambda(best.lambda)),
                 }
                 (best.model, best.held_out, None, choices)
             }
@@ -262,22 +289,6 @@ struct KernelMachine {
     curve: Option<EmbeddingCurve>,
 }
 
-impl KernelMachine {
-    fn load(settings: &KernelMachineConfig, run: &StoredRun) -> Result<Self, Error> {
-        let Some(file) = KernelModel::open(run.path)? else {
-            let lipschitz = settings.is_lipschitz();
-            let name = if lipschitz { "machine.safetensors" } else { "ridge.safetensors" };
-            let message = "no model has been fitted yet: fit it with the argument resume";
-            return Err(Error::Run { path: run.path.join(name), message: message.into() });
-        };
-        let inputs = MachineInputs::load(settings, run.path)?;
-        check_basis(&file, run.space)?;
-        check_preparation(&file, &PreparationFiles::new(inputs.files()?)?.fingerprint())?;
-        let model = KernelModel::read(&file)?;
-        Ok(Self { inputs: Arc::new(inputs), model, curve: EmbeddingCurve::read(run.path)? })
-    }
-}
-
 impl Predictor for KernelMachine {
     fn predict(&self, split: &Split) -> Result<Vec<f32>, Error> {
         self.inputs.rows(split)?.predictions(&self.model)
@@ -294,39 +305,4 @@ impl Predictor for KernelMachine {
         }
         Ok(self.model.save(path, &folder.belongs())?)
     }
-}
-
-/// The answers of a machine without each part of the pairs, by the first λ. Inputs are prepared with all
-/// training inputs, as for leave-one-out answers; columns are scaled by the other pairs only.
-fn cross_fit(
-    machine: &PreparedMachine,
-    targets: &OutputTargets,
-    without: &[Vec<usize>],
-) -> Result<Vec<CrossFitted>, Error> {
-    let PreparedMachine { settings, outputs, rows, .. } = machine;
-    let seed = outputs.config.seed;
-    let TargetValues::Points(targets) = &targets.values else { return Err(targets.unexpected()) };
-    let features = rows.features()?;
-    let mut fitted = Vec::new();
-    for held in without {
-        let rest = rest(held, rows.len());
-        let (known, targets) = (Selected::new(features, &rest), targets.select(&rest)?);
-        let training = |rows| TrainingInputs::rows(settings.kernel.clone(), rows);
-        let scaling = scaling(settings, training(&known), &targets, seed)?;
-        let scaled = scaling.as_ref().map(|scaling| scaling.rows(&known)).transpose()?;
-        let rows = scaled.as_ref().map_or(&known as &dyn RowSource, |rows| rows);
-        let prepared = settings.solver.prepare(training(rows), seed, LastSystem::default())?;
-        let (mut model, leave_one_out) = prepared.fit(&targets, settings.first_lambda(), true)?;
-        if let Some(scaling) = scaling {
-            model = model.with_scaling(scaling)?;
-        }
-        let Some(leave_one_out) = leave_one_out else {
-            let allowed = "absent, beside this solver: it has no leave-one-out answers";
-            return Err(Error::value("decoding.second_look", "given", allowed));
-        };
-        let answers = model.predict(&Selected::new(features, held))?;
-        tracing::info!(pairs = rest.len(), answered = held.len(), "fitted without a part");
-        fitted.push(CrossFitted { answers, leave_one_out });
-    }
-    Ok(fitted)
 }

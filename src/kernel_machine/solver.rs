@@ -1,12 +1,10 @@
 //! The choice of λ, and the fit for it.
 
-use std::borrow::Cow;
-
-use dsokr_basis::{Kernel, OutputKernel, RowSource};
+use dsokr_basis::{Features, Kernel};
 use dsokr_data::SplitName;
 use dsokr_machines::{
-    Cost, KernelModel, LastSystem, OutputEmbedding, OutputSpace, PreparedSolver, Scaling, Solver,
-    Targets, TrainingInputs,
+    Cost, KernelModel, LastSystem, OutputEmbedding, OutputSpace, PreparedSolver, Scaling, Targets,
+    TrainingInputs,
 };
 use tracing::info;
 
@@ -33,46 +31,72 @@ impl KernelMachineConfig {
         };
         Cost { multiplications: cost.multiplications + first, ..cost }
     }
+
+    /// How columns of vectors are standardised, or the weights that n-grams learn, with the rows that this gives; none
+    /// where the settings say nothing of it.
+    pub(super) fn scale(
+        &self,
+        inputs: &TrainingInputs,
+        targets: &Targets,
+        seed: u64,
+    ) -> Result<Option<Scaled>, Error> {
+        let TrainingInputs::Rows(rows, _) = inputs else { return Ok(None) };
+        let scaling = match &self.inputs {
+            MachineInputsConfig::Vectors { scaling } if *scaling != ColumnScaling::None => {
+                Scaling::fit(*rows, *scaling == ColumnScaling::Standard)?
+            }
+            MachineInputsConfig::Ngrams { weights: NgramWeights::Learned, .. } => {
+                let first = self.solver.prepare(inputs.clone(), seed, LastSystem::default())?;
+                let (model, _) = first.fit(targets, self.first_lambda(), false)?;
+                info!("n-grams weighted by a first fit");
+                Scaling::relevance(&model)?
+            }
+            _ => return Ok(None),
+        };
+        let rows = scaling.rows(*rows)?;
+        Ok(Some(Scaled { scaling, rows }))
+    }
+
+    /// The machine of the first λ, and its leave-one-out predictions for the training inputs. The fit is refused
+    /// for a solver that has none in closed form.
+    pub(super) fn fit_once(
+        &self,
+        inputs: TrainingInputs,
+        targets: &Targets,
+        seed: u64,
+        systems: LastSystem,
+    ) -> Result<(KernelModel, Vec<f32>), Error> {
+        let scaled = self.scale(&inputs, targets, seed)?;
+        let prepared = self.solver.prepare(scaled_inputs(inputs, &scaled), seed, systems)?;
+        let (model, held_out) = prepared.fit(targets, self.first_lambda(), true)?;
+        Ok((of_raw_rows(model, &scaled)?, held_out.unwrap_or_default()))
+    }
 }
 
-/// How columns of vectors are standardised, or the weights that n-grams learn, if the settings say so.
-pub(super) fn scaling(
-    settings: &KernelMachineConfig,
-    inputs: TrainingInputs,
-    targets: &Targets,
-    seed: u64,
-) -> Result<Option<Scaling>, Error> {
-    let TrainingInputs::Rows(rows, _) = inputs else {
-        return Ok(None);
-    };
-    let centred = match &settings.inputs {
-        MachineInputsConfig::Vectors { scaling: ColumnScaling::Deviation } => false,
-        MachineInputsConfig::Vectors { scaling: ColumnScaling::Standard } => true,
-        MachineInputsConfig::Ngrams { weights: NgramWeights::Learned, .. } => {
-            let first = settings.solver.prepare(inputs, seed, LastSystem::default())?;
-            let lambda = settings.first_lambda();
-            let (model, _) = first.fit(targets, lambda, false)?;
-            info!("n-grams weighted by a first fit");
-            return Ok(Some(Scaling::relevance(&model)?));
-        }
-        MachineInputsConfig::Vectors { scaling: ColumnScaling::None }
-        | MachineInputsConfig::Ngrams { weights: NgramWeights::TfIdf, .. }
-        | MachineInputsConfig::Kernels { .. } => return Ok(None),
-    };
-    Ok(Some(Scaling::fit(rows, centred)?))
+/// Rows whose columns are standardised or weighted, and how.
+pub(super) struct Scaled {
+    scaling: Scaling,
+    rows: Features,
 }
 
-/// The rows with their columns standardised, where they are.
-pub(super) fn scaled<'a, 's>(
-    scaling: Option<&Scaling>,
-    rows: &'a MachineRows<'s>,
-) -> Result<Cow<'a, MachineRows<'s>>, Error> {
-    Ok(match scaling {
-        Some(scaling) => {
-            let scaled = scaling.rows(rows.features()?)?;
-            Cow::Owned(MachineRows::Features(Cow::Owned(scaled)))
+/// The inputs with the rows that are standardised in the place of their own.
+pub(super) fn scaled_inputs<'a>(
+    inputs: TrainingInputs<'a>,
+    scaled: &'a Option<Scaled>,
+) -> TrainingInputs<'a> {
+    match (inputs, scaled) {
+        (TrainingInputs::Rows(_, kernel), Some(Scaled { rows, .. })) => {
+            TrainingInputs::Rows(rows, kernel)
         }
-        None => Cow::Borrowed(rows),
+        (inputs, _) => inputs,
+    }
+}
+
+/// The model of rows as they are, of one that was fitted to standardised rows.
+fn of_raw_rows(model: KernelModel, scaled: &Option<Scaled>) -> Result<KernelModel, Error> {
+    Ok(match scaled {
+        Some(Scaled { scaling, .. }) => model.with_scaling(scaling.clone())?,
+        None => model,
     })
 }
 
@@ -89,15 +113,15 @@ const UNLIKE: f64 = 0.01;
 /// the kernel matrix is nearly diagonal, and the predictions for a new input nearly 0.
 pub(super) fn advice_on_unlike(
     settings: &KernelMachineConfig,
-    rows: &MachineRows,
+    inputs: &TrainingInputs,
 ) -> Result<Option<String>, Error> {
-    let n = rows.len().min(COMPARED);
-    let values = match rows {
-        MachineRows::Features(rows) => {
+    let n = inputs.len().min(COMPARED);
+    let values = match inputs {
+        TrainingInputs::Rows(rows, kernel) => {
             let first = rows.block(0..n)?;
-            settings.kernel.block(&first, &first)?
+            kernel.block(&first, &first)?
         }
-        MachineRows::Gram(values) => values.submatrix(0, 0, n, n).to_owned(),
+        TrainingInputs::Gram(values) => values.submatrix(0, 0, n, n).to_owned(),
     };
     let alike = |i: usize, j: usize| {
         i != j && values[(i, j)].abs() > UNLIKE * (values[(i, i)] * values[(j, j)]).sqrt()
@@ -106,12 +130,12 @@ pub(super) fn advice_on_unlike(
     if 2 * unlike <= n {
         return Ok(None);
     }
-    let cure = match (rows, &settings.kernel) {
-        (MachineRows::Gram(_), _) => "try other kernels".to_owned(),
+    let cure = match (inputs, &settings.kernel) {
+        (TrainingInputs::Gram(_), _) => "try other kernels".to_owned(),
         (_, Kernel::Gaussian { gamma } | Kernel::GaussianTanimoto { gamma }) => {
             format!("try an encoder.kernel.gamma below {gamma}")
         }
-        (MachineRows::Features(_), _) => "try another encoder.kernel or other inputs".into(),
+        (TrainingInputs::Rows(..), _) => "try another encoder.kernel or other inputs".into(),
     };
     let values = settings.lambda.values().len();
     Ok(Some(format!(
@@ -123,7 +147,7 @@ pub(super) fn advice_on_unlike(
 /// A solver with the training rows, scaled, and the targets.
 pub(super) struct LambdaSearch<'a> {
     pub settings: &'a KernelMachineConfig,
-    pub scaling: Option<&'a Scaling>,
+    pub scaled: &'a Option<Scaled>,
     pub prepared: PreparedSolver<'a>,
     pub targets: &'a Targets,
     pub evaluator: &'a Evaluator<'a>,
@@ -140,17 +164,6 @@ pub(super) struct BestModel {
     pub flat: bool,
 }
 
-/// The training inputs of a solver.
-pub(super) fn training_inputs<'a>(
-    settings: &KernelMachineConfig,
-    rows: &'a MachineRows,
-) -> TrainingInputs<'a> {
-    match rows {
-        MachineRows::Features(rows) => TrainingInputs::rows(settings.kernel.clone(), rows.as_ref()),
-        MachineRows::Gram(gram) => TrainingInputs::Gram(gram.as_ref()),
-    }
-}
-
 impl LambdaSearch<'_> {
     /// The model for one λ, and if `leave_one_out` its leave-one-out predictions for the training
     /// rows.
@@ -160,11 +173,14 @@ impl LambdaSearch<'_> {
         leave_one_out: bool,
     ) -> Result<(KernelModel, Option<Vec<f32>>), Error> {
         let (model, held_out) = self.prepared.fit(self.targets, lambda, leave_one_out)?;
-        let model = match self.scaling {
-            Some(scaling) => model.with_scaling(scaling.clone())?,
-            None => model,
-        };
-        Ok((model, held_out))
+        Ok((of_raw_rows(model, self.scaled)?, held_out))
+    }
+
+    /// The metric that chooses of answers to the validation inputs, negated where smaller is better, and as it is.
+    fn score(&self, z: &[f32]) -> Result<(f64, f64), Error> {
+        let metric = self.evaluator.config.evaluation.metric;
+        let scores = self.evaluator.evaluate(SplitName::Validation, z)?.scores;
+        Ok((metric.score(&scores), metric.value(&scores)))
     }
 
     /// The best model of those of several λ, each embedded in every way, and the curve; `unlabelled` are coordinates of
@@ -180,9 +196,9 @@ impl LambdaSearch<'_> {
         let mut best: Option<(f64, EmbeddingPoint, KernelModel, OutputEmbedding)> = None;
         for &lambda in self.settings.lambda.values() {
             let (model, _) = self.fit(lambda, false)?;
-            let width = model.width();
             let training = training.predictions(&model)?;
             let validation = self.validation.predictions(&model)?;
+            let width = model.width();
             for &supervised in &settings.supervised {
                 let unlabelled = if supervised < 1.0 { unlabelled } else { &[] };
                 let whole =
@@ -190,12 +206,10 @@ impl LambdaSearch<'_> {
                 for rank in settings.ranks_in(width)? {
                     let embedding = whole.truncate(rank)?;
                     let z = embedding.restore(&embedding.project(&validation)?)?;
-                    let scores = self.evaluator.evaluate(SplitName::Validation, &z)?.scores;
-                    let value = metric.value(&scores);
+                    let (score, value) = self.score(&z)?;
                     info!(lambda, supervised, rank, metric = %metric, value, "embedding");
                     let point = EmbeddingPoint { lambda, supervised, rank, value };
                     points.push(point);
-                    let score = metric.score(&scores);
                     if best.as_ref().is_none_or(|(least, ..)| score > *least) {
                         best = Some((score, point, model.clone(), embedding));
                     }
@@ -242,8 +256,7 @@ impl LambdaSearch<'_> {
         for &lambda in lambdas {
             let (model, _) = self.fit(lambda, false)?;
             let z = self.validation.predictions(&model)?;
-            let scores = self.evaluator.evaluate(SplitName::Validation, &z)?.scores;
-            let (score, value) = (metric.score(&scores), metric.value(&scores));
+            let (score, value) = self.score(&z)?;
             info!(lambda, metric = %metric, value, "{}", model.summary);
             worst = worst.min(score);
             if best.as_ref().is_none_or(|(least, ..)| score > *least) {
@@ -258,9 +271,4 @@ impl LambdaSearch<'_> {
 
 fn no_lambda() -> Error {
     Error::value("encoder.lambda", "[]", "at least one number above 0")
-}
-
-/// Number of unknowns for each coordinate, of n training pairs.
-pub(super) fn unknowns(solver: &Solver, pairs: usize) -> usize {
-    solver.sketch().map_or(pairs, |sketch| sketch.size)
 }

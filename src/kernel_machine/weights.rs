@@ -1,7 +1,5 @@
 //! Weights of several output kernels, from leave-one-out answers to training pairs.
 
-use std::borrow::Cow;
-
 use dsokr_basis::features::PartRows;
 use dsokr_basis::{Basis, Projection, RowKind, RowSource};
 use dsokr_data::Dataset;
@@ -13,7 +11,6 @@ use dsokr_machines::{Cost, Targets};
 use tracing::info;
 
 use super::inputs::MachineRows;
-use super::solver::{scaled, scaling, training_inputs};
 use crate::Error;
 use crate::config::{Checked, HubConfig, KernelMachineConfig};
 use crate::memory::Need;
@@ -100,15 +97,8 @@ fn answers(
     let values = (0..outputs.len()).flat_map(row).copied().map(f64::from);
     let targets = Targets::new(width, values.collect::<Vec<f64>>())?;
     let (seed, systems) = (outputs.config.seed, outputs.systems.clone());
-    let scaling = scaling(settings, training_inputs(settings, rows), &targets, seed)?;
-    let rows: Cow<_> = scaled(scaling.as_ref(), rows)?;
-    let inputs = training_inputs(settings, &rows);
-    let prepared = settings.solver.prepare(inputs, seed, systems)?;
-    let (_, held_out) = prepared.fit(&targets, settings.first_lambda(), true)?;
-    held_out.ok_or_else(|| {
-        let allowed = "absent, beside this solver: it has no leave-one-out answers";
-        Error::value("output.weights", "\"held-out\"", allowed)
-    })
+    let inputs = rows.training(&settings.kernel);
+    Ok(settings.fit_once(inputs, &targets, seed, systems)?.1)
 }
 
 /// Candidates of one kernel, corrected for hubs of the answers.

@@ -1,9 +1,7 @@
 //! The metrics of an evaluation; `evaluation.metric` names the one that a configuration chooses by.
 
-mod answers;
+mod definitions;
 mod intervals;
-mod outputs;
-mod ranks;
 mod samples;
 
 use std::borrow::Cow;
@@ -14,32 +12,12 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{Evaluation, Scores};
+use definitions::METRICS;
 
 pub use intervals::{RESAMPLES, intervals};
 pub(crate) use samples::Samples;
 
-/// All metrics; the first is the default.
-static METRICS: [Definition; 17] = [
-    ranks::MRR,
-    ranks::HITS_AT_1,
-    ranks::HITS_AT_5,
-    ranks::HITS_AT_10,
-    ranks::MEAN_RANK,
-    ranks::MEDIAN_RANK,
-    outputs::GED,
-    outputs::GED_BONDS,
-    outputs::F1,
-    outputs::MICRO_F1,
-    outputs::MACRO_F1,
-    outputs::HAMMING_LOSS,
-    outputs::KENDALL_TAU,
-    outputs::EXACT,
-    answers::SQUARED_ERROR,
-    answers::PINBALL,
-    answers::CROSSING,
-];
-
-/// What a figure says of itself.
+/// The definition of a metric.
 struct Definition {
     /// Its name in configurations and reports.
     name: &'static str,
@@ -106,16 +84,9 @@ impl Metric {
     /// The metric; none where it is not known or not finite. Those of ranks are known where
     /// [`Scores::has_ranks`].
     pub fn known(self, scores: &Scores) -> Option<f64> {
-        let carries = match self.0.needs {
-            Needs::Ranks | Needs::FiniteRanks => scores.has_ranks(),
-            Needs::Graphs
-            | Needs::Labels
-            | Needs::Rankings
-            | Needs::GraphsOrRankings
-            | Needs::FeatureSpace
-            | Needs::Quantiles => true,
-        };
-        (self.0.value)(scores).filter(|value| carries && value.is_finite())
+        let of_ranks = matches!(self.0.needs, Needs::Ranks | Needs::FiniteRanks);
+        let value = (self.0.value)(scores)?;
+        (value.is_finite() && (!of_ranks || scores.has_ranks())).then_some(value)
     }
 
     /// What the metric summarises; none where it is not known.
@@ -201,10 +172,7 @@ impl JsonSchema for Metric {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let choice = |metric: &Definition| {
-            let (name, meaning) = (metric.name, metric.meaning);
-            serde_json::json!({ "type": "string", "const": name, "description": meaning })
-        };
+        let choice = |Definition { name, meaning, .. }: &Definition| serde_json::json!({ "type": "string", "const": name, "description": meaning });
         let choices: Vec<_> = METRICS.iter().map(choice).collect();
         json_schema!({
             "description": "A figure of the validation split; it says itself whether larger is better.",

@@ -38,13 +38,13 @@ impl Samples {
             }
             Self::MicroF1(counts) => {
                 let counts = drawn.iter().flat_map(|&query| &counts.queries[query]);
-                let (common, all) = counts.fold((0, 0), |sum, count| count.add(sum));
+                let (common, all) = counts.fold((0, 0), add);
                 f1(common, all)
             }
             Self::MacroF1(counts) => {
                 let mut sums = vec![(0, 0); counts.columns];
                 for count in drawn.iter().flat_map(|&query| &counts.queries[query]) {
-                    sums[count.label] = count.add(sums[count.label]);
+                    sums[count.0] = add(sums[count.0], count);
                 }
                 sums.retain(|&(_, all)| all > 0);
                 let sum: f64 = sums.iter().map(|&(common, all)| f1(common, all)).sum();
@@ -62,17 +62,12 @@ pub(crate) struct LabelCounts {
     pub queries: Vec<Vec<LabelCount>>,
 }
 
-/// A label that is in the true set, in the predicted one or in both.
-#[derive(Clone, Copy)]
-pub(crate) struct LabelCount {
-    label: usize,
-    sets: u64,
-}
+/// A label that is in one of the two sets or in both, and in how many.
+type LabelCount = (usize, u64);
 
-impl LabelCount {
-    fn add(self, (common, all): (u64, u64)) -> (u64, u64) {
-        (common + u64::from(self.sets == 2), all + self.sets)
-    }
+/// Common labels and labels of both sets together, with one more label.
+fn add((common, all): (u64, u64), &(_, sets): &LabelCount) -> (u64, u64) {
+    (common + u64::from(sets == 2), all + sets)
 }
 
 impl LabelCounts {
@@ -87,14 +82,14 @@ impl LabelCounts {
             let ones = truth.ones(query).chain(predicted.ones(query));
             ones.for_each(|label| sets[label] += 1);
             let either = sets.into_iter().enumerate().filter(|&(_, sets)| sets > 0);
-            either.map(|(label, sets)| LabelCount { label, sets }).collect()
+            either.collect()
         });
         Some(Self { columns: truth.width(), queries: queries.collect() })
     }
 
     /// Common labels, and labels of both sets together, of each query.
     pub fn sums(&self) -> impl Iterator<Item = (u64, u64)> {
-        self.queries.iter().map(|counts| counts.iter().fold((0, 0), |sum, count| count.add(sum)))
+        self.queries.iter().map(|counts| counts.iter().fold((0, 0), add))
     }
 }
 

@@ -191,7 +191,7 @@ pub(crate) fn standardise(
         ColumnScaling::Standard => true,
     };
     let rows = dataset.outputs.rows.as_ref();
-    let found = format_args!("{:?}, with {} rows", kind.name(), rows.kind());
+    let found = format!("{}, with {} rows", serde_json::json!(kind), rows.kind());
     ensure(rows.kind() == RowKind::Dense, "output.scaling", found, "\"none\", or dense rows")?;
     let scaling = match known {
         Some(known) => known.clone(),

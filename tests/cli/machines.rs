@@ -222,7 +222,7 @@ fn label_sets_are_predicted_from_multi_label_files() {
         ("output.label=id", &["output.label"]),
         ("encoder.lambda=0.0", &["encoder.lambda", "above 0"]),
         ("encoder.inputs.scaling=other", &["`other`", "`deviation`"]),
-        ("evaluation.metric=ged", &["evaluation.metric", "edit distances"]),
+        ("evaluation.metric=ged", &["evaluation.metric", "hamming_loss"]),
         ("ensemble.fit_weights=true", &["ensemble.fit_weights", "no gold"]),
     ] {
         sandbox.fail(&["train", "sets.toml", "--out", "refused", "--set", set], 2, says);
@@ -239,7 +239,7 @@ fn settings_that_do_not_go_together_are_refused() {
         ("iokr.toml", "encoder.inputs.scaling=standard", &["unknown field `scaling`", "blocks"]),
         ("siokr.toml", "encoder.solver.sketch.size=61", &["61", "60"]),
         ("iokr.toml", "encoder.kernel.name=hamming", &["hamming"]),
-        ("small.toml", "evaluation.metric=f1", &["evaluation.metric", "labels"]),
+        ("small.toml", "evaluation.metric=f1", &["evaluation.metric", "mrr, hits@1"]),
     ] {
         sandbox.fail(&["train", config, "--set", set], 2, says);
     }

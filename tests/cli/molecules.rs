@@ -176,7 +176,7 @@ fn wrong_pools_and_molecules_are_refused() {
     sandbox.fail(
         &["train", "small.toml", "--set", "evaluation.metric=\"ged\""],
         2,
-        &["evaluation.metric", "molecules"],
+        &["evaluation.metric", "mrr, hits@1"],
     );
     let mut lines = molecules();
     lines[40] = "C1CC".into();

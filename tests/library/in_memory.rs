@@ -18,7 +18,7 @@ fn config(texts: Vec<String>, outputs: Vec<String>) -> Result<Config, Error> {
     let machine = KernelMachineConfig::new(inputs, Lambda::One(1e-4));
     let features =
         OutputFeatures::Labels(LabelFeatures { column: "labels".into(), separator: ',' });
-    let kernel = KernelConfig::Fixed(Kernel::Tanimoto);
+    let kernel = KernelConfig::from(Kernel::Tanimoto);
     Config::in_memory(texts, outputs, features, kernel, EncoderTable::of(machine)?)
 }
 

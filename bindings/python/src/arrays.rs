@@ -35,7 +35,7 @@ impl<T> Deref for Typed<T> {
 }
 
 /// A number, as the stub names its type.
-pub trait Number: Element {
+pub trait Number: Element + Copy {
     const NAME: &'static str;
 }
 

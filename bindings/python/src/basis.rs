@@ -103,35 +103,14 @@ impl Basis {
     /// What the basis was fitted with, as JSON.
     #[getter]
     fn description(&self) -> PyResult<String> {
-        let (basis, options) = (&self.inner, self.inner.options());
-        json(&Description {
-            kernel: basis.kernel().built_in(),
-            kernel_name: basis.kernel().name(),
-            sketch: &options.kind,
-            size: options.size,
-            seed: options.seed,
-            tolerance: options.tolerance,
-            tempering: basis.tempering(),
-            trained_rows: basis.trained_rows(),
-            row_width: basis.row_width(),
-            is_normalised: basis.is_normalised(),
-        })
+        let (basis, kernel) = (&self.inner, self.inner.kernel());
+        let SketchOptions { kind, size, seed, tolerance, .. } = basis.options();
+        let (rows, width) = (basis.trained_rows(), basis.row_width());
+        let (tempering, normalised) = (basis.tempering(), basis.is_normalised());
+        // none of a kernel that a program has made
+        let (built_in, name) = (kernel.built_in(), kernel.name());
+        json(&(built_in, name, kind, size, seed, tolerance, tempering, rows, width, normalised))
     }
-}
-
-#[derive(serde::Serialize)]
-struct Description<'a> {
-    /// None of a kernel that a program has made.
-    kernel: Option<&'a Kernel>,
-    kernel_name: String,
-    sketch: &'a SketchKind,
-    size: usize,
-    seed: u64,
-    tolerance: f64,
-    tempering: Tempering,
-    trained_rows: usize,
-    row_width: usize,
-    is_normalised: bool,
 }
 
 /// `k(a_i, b_j)` of all pairs of rows; `kernel` is a table of a configuration as JSON.

@@ -1,6 +1,6 @@
 //! Candidates, and ranks among them.
 
-use dsokr_basis::features::{DenseRows, distinct};
+use dsokr_basis::features::{self, DenseRows, distinct};
 use dsokr_basis::{Features, RowSource};
 use dsokr_decode::{
     CandidateBlocks, CandidateParts, Combination, Ensemble, Hubs, Member, MissingGold, PerQuery,
@@ -8,7 +8,7 @@ use dsokr_decode::{
 };
 use pyo3::prelude::*;
 
-use crate::arrays::{Matrix, MatrixView, Vector, VectorView, matrix, numbers, vector};
+use crate::arrays::{Matrix, MatrixView, Vector, matrix, numbers, vector};
 use crate::basis::Basis;
 use crate::errors::{About, Failure, table};
 use crate::ranks::Ranks;
@@ -52,35 +52,27 @@ impl Candidates {
         Ok(Self::new(inner?, normalised))
     }
 
-    /// Points that are given; equal points with equal constants are one.
+    /// Points that are given, each with its constant in the last column; equal rows are one.
     #[staticmethod]
     fn points(
         py: Python,
-        coordinates: MatrixView<f32>,
-        constants: VectorView<f32>,
+        points: MatrixView<f32>,
         ids: Vec<String>,
         labels: Vec<String>,
     ) -> PyResult<Self> {
-        let (values, [rows, dim]) = numbers(&coordinates, "points")?;
-        let constants = constants.as_array().to_vec();
-        if constants.len() != rows {
-            let message = format!("{} constants of {rows} points", constants.len());
-            return Err(Failure::argument("constants", message).into());
-        }
+        let (values, [_, width]) = numbers(&points, "points")?;
         let inner = work(py, || {
-            let mut extended = Vec::with_capacity(rows * (dim + 1));
-            for (point, constant) in values.chunks_exact(dim.max(1)).zip(&constants) {
-                extended.extend_from_slice(point);
-                extended.push(*constant);
-            }
-            let rows = DenseRows::new(dim + 1, extended).about("points")?;
-            let groups = distinct(&Features::from(rows)).about("points")?;
-            dsokr_decode::Candidates::placed(groups, ids, labels, |chosen| {
-                let point = |&at: &usize| values[at * dim..(at + 1) * dim].iter().copied();
-                let coordinates = chosen.iter().flat_map(point).collect();
-                let constants = chosen.iter().map(|&at| constants[at]).collect();
-                let none = CandidateParts::default();
-                Ok::<_, Failure>(CandidateParts { dim, coordinates, constants, ..none })
+            let rows = Features::from(DenseRows::new(width, values.to_vec()).about("points")?);
+            placed(&rows, ids, labels, |rows| {
+                let block = features::read(rows, 0..rows.len())?;
+                let mut parts =
+                    CandidateParts { dim: width.saturating_sub(1), ..CandidateParts::default() };
+                for row in 0..block.len() {
+                    let mut point = block.dense_row(row);
+                    parts.constants.extend(point.pop());
+                    parts.coordinates.extend(point);
+                }
+                Ok(parts)
             })
         });
         Ok(Self::new(inner?, false))

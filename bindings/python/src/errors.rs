@@ -58,16 +58,14 @@ impl<T, E: Into<Failure>> About<T> for Result<T, E> {
 
 impl From<dsokr_basis::Error> for Failure {
     fn from(error: dsokr_basis::Error) -> Self {
-        use dsokr_basis::Error;
+        use dsokr_basis::Error::{File, Io, Kernel, NotFinite, Row, Shape, Unsupported, Value};
         let message = error.to_string();
         match error {
-            Error::Io { path, .. } | Error::File { path, .. } => Self::file(&path, message),
-            Error::Kernel { source, .. } => Self::from(*source).saying(message),
-            Error::NotFinite { .. }
-            | Error::Row { .. }
-            | Error::Value { .. }
-            | Error::Shape(_)
-            | Error::Unsupported(_) => Self::Argument(message),
+            Io { path, .. } | File { path, .. } => Self::file(&path, message),
+            Kernel { source, .. } => Self::from(*source).saying(message),
+            NotFinite { .. } | Row { .. } | Value { .. } | Shape(_) | Unsupported(_) => {
+                Self::Argument(message)
+            }
             // numeric failures, and kinds of errors to come
             _ => Self::Other(message),
         }
@@ -76,18 +74,17 @@ impl From<dsokr_basis::Error> for Failure {
 
 impl From<dsokr_decode::Error> for Failure {
     fn from(error: dsokr_decode::Error) -> Self {
-        use dsokr_decode::Error;
+        use dsokr_decode::Error::{At, Basis, File, Inconsistent, Io, Length};
+        use dsokr_decode::Error::{NotFinite, OutOfRange, TooFew, Unsupported};
         let message = error.to_string();
         match error {
-            Error::Basis(error) => error.into(),
-            Error::Io { path, .. } | Error::File { path, .. } => Self::file(&path, message),
-            Error::At { source, .. } => Self::from(*source).saying(message),
-            Error::Length { .. }
-            | Error::TooFew { .. }
-            | Error::OutOfRange { .. }
-            | Error::NotFinite { .. }
-            | Error::Inconsistent(_)
-            | Error::Unsupported(_) => Self::Argument(message),
+            Basis(error) => error.into(),
+            Io { path, .. } | File { path, .. } => Self::file(&path, message),
+            At { source, .. } => Self::from(*source).saying(message),
+            Length { .. } | TooFew { .. } | OutOfRange { .. } | NotFinite { .. } => {
+                Self::Argument(message)
+            }
+            Inconsistent(_) | Unsupported(_) => Self::Argument(message),
             // kinds of errors to come
             _ => Self::Other(message),
         }

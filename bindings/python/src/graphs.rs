@@ -124,9 +124,6 @@ pub fn edit_distances(
         };
         pairs.map(distance).collect::<Result<_, _>>()
     })?;
-    let row = |distance: EditDistance| {
-        let EditDistance { lower, upper, mapping, states } = distance;
-        (lower, upper, mapping, states)
-    };
+    let row = |EditDistance { lower, upper, mapping, states }| (lower, upper, mapping, states);
     Ok(found.into_iter().map(row).collect())
 }

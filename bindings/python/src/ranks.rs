@@ -28,7 +28,7 @@ impl Ranks {
     }
 
     /// A number of each rank.
-    fn each<'py, T: Number + Copy>(
+    fn each<'py, T: Number>(
         &self,
         py: Python<'py>,
         missing: T,
@@ -140,27 +140,23 @@ pub enum Scores<'py> {
 pub fn rank_scores(py: Python, scores: Scores, gold: VectorView<i64>) -> PyResult<Ranks> {
     let gold = gold.as_array().to_vec();
     match &scores {
-        Scores::Single(scores) => {
-            let (values, shape) = numbers(scores, "scores")?;
-            work(py, || count(values, shape, &gold))
-        }
-        Scores::Double(scores) => {
-            let (values, shape) = numbers(scores, "scores")?;
-            work(py, || count(values, shape, &gold))
-        }
+        Scores::Single(scores) => count(py, scores, &gold),
+        Scores::Double(scores) => count(py, scores, &gold),
     }
 }
 
-fn count<T>(values: &[T], [queries, candidates]: [usize; 2], gold: &[i64]) -> Result<Ranks, Failure>
-where
-    T: Copy + PartialOrd + Sync,
-{
+fn count<T: Number + PartialOrd>(
+    py: Python,
+    scores: &MatrixView<T>,
+    gold: &[i64],
+) -> PyResult<Ranks> {
+    let (values, [queries, candidates]) = numbers(scores, "scores")?;
     if queries != gold.len() {
         let message = format!("{} entries for {queries} rows of scores", gold.len());
-        return Err(Failure::argument("gold", message));
+        return Err(Failure::argument("gold", message).into());
     }
     if candidates == 0 {
-        return Err(Failure::argument("scores", "0 columns, at least 1 is needed"));
+        return Err(Failure::argument("scores", "0 columns, at least 1 is needed").into());
     }
     let rank = |(query, scores): (usize, &[T])| {
         let column = usize::try_from(gold[query]).ok().filter(|&at| at < candidates);
@@ -178,8 +174,9 @@ where
         let tied = scores.iter().map(|&score| u64::from(score == bar)).sum();
         Ok(Some(Rank::new(above, tied, candidates as u64)?))
     };
-    let ranks: Vec<Result<_, Failure>> =
-        values.par_chunks_exact(candidates).enumerate().map(rank).collect();
+    let ranks: Vec<Result<_, Failure>> = work(py, || {
+        Ok::<_, Failure>(values.par_chunks_exact(candidates).enumerate().map(rank).collect())
+    })?;
     let ranks = ranks.into_iter().collect::<Result<_, _>>()?;
     Ok(Ranks { ranks, candidates, duplicates: 0 })
 }

@@ -192,24 +192,18 @@ impl Rows {
         &self,
         py: Python<'py>,
     ) -> PyResult<(Vector<'py, i64>, Vector<'py, i64>, Vector<'py, f32>)> {
+        let (rows, width) = self.shape();
         let (offsets, columns, values) = work(py, || {
             let (mut offsets, mut columns, mut values) = (vec![0i64], Vec::new(), Vec::new());
-            let block = features::read(self.source(), 0..self.source().len())?;
-            for row in 0..block.len() {
-                match &block {
-                    Block::Dense(_) | Block::Bits(_) => {
-                        let entries = (0i64..).zip(block.dense_row(row));
-                        let (own, numbers): (Vec<i64>, Vec<f32>) =
-                            entries.filter(|&(_, value)| value != 0.0).unzip();
-                        columns.extend(own);
-                        values.extend(numbers);
+            let block = features::read(self.source(), 0..rows)?;
+            let dense = block.kind() == RowKind::Dense;
+            for row in 0..rows {
+                block.entries(row, 0..width, |column, value| {
+                    if value != 0.0 || !dense {
+                        columns.push(column as i64);
+                        values.push(value);
                     }
-                    Block::Sparse(block) => {
-                        let (own, counts) = block.row(row);
-                        columns.extend(own.iter().map(|&column| i64::from(column)));
-                        values.extend_from_slice(counts);
-                    }
-                }
+                });
                 offsets.push(columns.len() as i64);
             }
             Ok::<_, Error>((offsets, columns, values))

@@ -18,6 +18,11 @@ from ._sketches import Sketch
 from ._tables import Table, to_json
 
 
+_DESCRIPTION = (
+    "kernel kernel_name sketch size seed tolerance tempering trained_rows row_width is_normalised".split()
+)
+
+
 class Projection(NamedTuple):
     """Outputs in a basis."""
 
@@ -121,7 +126,7 @@ class Basis:
 
     @cached_property
     def _description(self) -> dict[str, Any]:
-        return json.loads(self._inner.description)
+        return dict(zip(_DESCRIPTION, json.loads(self._inner.description), strict=True))
 
     @property
     def kernel(self) -> Any:

@@ -43,7 +43,10 @@ class Candidates:
         """Candidates at given points, (n, p), such as another model's embeddings."""
         matrix = as_matrix(points, "points")
         own = np.zeros(len(matrix), np.float32) if constants is None else as_vector(constants, "constants", np.float32)
-        return cls._of(_dsokr.Candidates.points(matrix, own, *_names(len(matrix), ids, labels)))
+        if len(own) != len(matrix):
+            raise ConfigError(f"constants: {len(own)} constants of {len(matrix)} points")
+        rows = np.column_stack([matrix, own])
+        return cls._of(_dsokr.Candidates.points(rows, *_names(len(matrix), ids, labels)))
 
     @classmethod
     def _of(cls, inner: _dsokr.Candidates) -> Candidates:

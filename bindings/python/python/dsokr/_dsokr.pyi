@@ -84,9 +84,9 @@ class Candidates:
         Labels of the candidates, in order.
         """
     @staticmethod
-    def points(coordinates: NDArray[float32], constants: NDArray[float32], ids: SupportsGetItem[int, str], labels: SupportsGetItem[int, str]) -> Candidates:
+    def points(points: NDArray[float32], ids: SupportsGetItem[int, str], labels: SupportsGetItem[int, str]) -> Candidates:
         """
-        Points that are given; equal points with equal constants are one.
+        Points that are given, each with its constant in the last column; equal rows are one.
         """
     @staticmethod
     def project(basis: Basis, rows: Rows, ids: SupportsGetItem[int, str], labels: SupportsGetItem[int, str]) -> Candidates:

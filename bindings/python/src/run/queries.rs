@@ -1,11 +1,10 @@
 //! Which queries a model is asked, and among which candidates.
 
 use dsokr::Error;
-use dsokr::data::{Inputs, Split, SplitName};
+use dsokr::data::{Inputs, Split};
 use dsokr::run::Run;
 use pyo3::prelude::*;
 
-use crate::errors::Failure;
 use crate::rows::Rows;
 
 /// Texts, or the rows of a matrix.
@@ -34,19 +33,6 @@ impl Asked {
                 let rows = rows.get().source().select(&chosen.collect::<Vec<_>>())?;
                 Ok(Split::new(ids, Inputs::Vectors(rows), outputs))
             }
-        }
-    }
-}
-
-/// The split of a name.
-pub fn split(name: Option<&str>) -> Result<Option<SplitName>, Failure> {
-    match name {
-        None => Ok(None),
-        Some("validation") => Ok(Some(SplitName::Validation)),
-        Some("test") => Ok(Some(SplitName::Test)),
-        Some(other) => {
-            let message = format!("{other:?}, allowed: \"validation\", \"test\"");
-            Err(Failure::argument("split", message))
         }
     }
 }

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 
 use super::Evaluation;
 use super::processor;
-use super::queries::{self, Asked};
+use super::queries::Asked;
 use crate::arrays::{Matrix, MatrixView, matrix, numbers};
 use crate::candidates::Candidates;
 use crate::errors::{Failure, json, table};
@@ -127,8 +127,9 @@ impl Runs {
         data: Option<PathBuf>,
         coordinates: Option<MatrixView<f32>>,
     ) -> PyResult<Evaluation> {
-        let (file, split) = (queries, queries::split(split)?);
-        let queries = QueryRequest { file, split, query_id, filter_known, candidates, data };
+        let split = split.map(|name| table("split", &format!("{name:?}"))).transpose()?;
+        let queries =
+            QueryRequest { file: queries, split, query_id, filter_known, candidates, data };
         let given = coordinates.as_ref().map(|given| numbers(given, "coordinates")).transpose()?;
         work(py, || {
             let asked = queries.ask(&self.inner, |run, split| {
