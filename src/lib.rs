@@ -92,6 +92,7 @@ pub use dsokr_decode as decode;
 pub use dsokr_machines as machines;
 pub use dsokr_molecule as molecule;
 pub use dsokr_nn as nn;
+pub use dsokr_nn::Start;
 pub use dsokr_train as train;
 
 pub use config::{Abilities, Config, EncoderTable};
@@ -108,7 +109,7 @@ pub use learner::{
 pub use metric::{Metric, RESAMPLES, intervals};
 pub use molecules::{EXAMPLES, drawing};
 pub use network::Network;
-pub use recipe::{Prepare, Recipe, Start};
+pub use recipe::{Prepare, Recipe};
 pub use run::{EnsembleRun, Run};
 pub use run_dir::HeldOut;
 pub use scores::{

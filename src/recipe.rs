@@ -1,9 +1,7 @@
 use std::fmt::Debug;
 use std::path::Path;
 
-use burn::tensor::Device;
-use dsokr_basis::random::Generator;
-use dsokr_nn::{Encoder, PartSize};
+use dsokr_nn::{Encoder, PartSize, Start};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -136,15 +134,4 @@ pub trait Recipe:
         let _ = (preparation, encoder, folder, unit_length);
         Err(Error::NotPretrained)
     }
-}
-
-/// The initial state of an encoder.
-pub struct Start<'a> {
-    /// The mean of the targets, p numbers. As the bias of the last layer
-    /// ([`init::head`](dsokr_nn::init::head)) it need not be learned.
-    pub offset: &'a [f32],
-    /// The generator of all parameters, so that a seed determines a model.
-    pub random: &'a mut Generator,
-    /// The device of the parameters.
-    pub device: &'a Device,
 }

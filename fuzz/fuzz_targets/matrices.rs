@@ -5,7 +5,7 @@
 
 use dsokr_basis::store::{Contents, Stored, Tensor};
 use dsokr_basis::Block;
-use dsokr_data::feature_file::{read_features, read_packed};
+use dsokr_data::feature_file::read_features;
 use dsokr_data::{read_matrix, write_matrix};
 use dsokr_fuzz::{choose, file, folder};
 use libfuzzer_sys::fuzz_target;
@@ -14,11 +14,11 @@ fuzz_target!(|bytes: &[u8]| {
     let Some((name, bytes)) = choose(bytes, &["a.npy", "a.safetensors"]) else { return };
     let path = file(name, bytes);
     for key in [None, Some("rows")] {
-        if let Ok(rows) = read_packed(&path, key) {
+        if let Ok(rows) = read_features(&path, key, true) {
             assert!(rows.len() > 0 && rows.width() > 0 && rows.width() % 8 == 0);
             rows.block(0..rows.len()).unwrap();
         }
-        let Ok(rows) = read_features(&path, key) else { continue };
+        let Ok(rows) = read_features(&path, key, false) else { continue };
         let (len, width) = (rows.len(), rows.width());
         assert!(len > 0 && width > 0);
         assert!(rows.block(0..len + 1).is_err());

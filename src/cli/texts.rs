@@ -98,7 +98,7 @@ impl Texts {
         if let Some(extension) = file.extension().and_then(|extension| extension.to_str())
             && ["npy", "safetensors"].contains(&extension.to_lowercase().as_str())
         {
-            let rows = read_features(file, None)?;
+            let rows = read_features(file, None, false)?;
             let count = rows.len();
             let read = move |chosen: Vec<usize>| {
                 let ids = chosen.iter().map(|row| (row + 1).to_string()).collect();

@@ -108,10 +108,11 @@ impl<R: Recipe> BagBesideConfig<R> {
     fn make(
         &self,
         both: &BothInputs<R::Preparation>,
-        Start { offset, random, device }: Start,
+        start: Start,
         of: impl FnOnce(&R, &R::Preparation, Start) -> Result<R::Encoder, Error>,
     ) -> Result<BagBeside<R::Encoder>, Error> {
-        let bag = self.bag.init(both.0.width(), offset, random, device);
+        let Start { offset, random, device } = start;
+        let bag = self.bag.init(both.0.width(), Start { offset, random: &mut *random, device });
         let start = Start { offset: &vec![0.0; offset.len()], random, device };
         let beside = of(&self.transformer, &both.1, start).map_err(inside(TRANSFORMER))?;
         Ok(BagBeside { bag, beside })

@@ -67,7 +67,7 @@ impl Recipe for MlpConfig {
     }
 
     fn encoder(&self, vectors: &VectorInputs, start: Start) -> Result<Mlp, Error> {
-        Ok(self.init(vectors.width(), start.offset, start.random, start.device))
+        Ok(self.init(vectors.width(), start))
     }
 }
 
@@ -91,7 +91,7 @@ impl Recipe for TransformerConfig {
 
     fn encoder(&self, tokens: &TokenInputs, start: Start) -> Result<Transformer, Error> {
         check_precision(self.precision, start.device)?;
-        Ok(self.init(tokens.vocabulary(), start.offset, start.random, start.device))
+        Ok(self.init(tokens.vocabulary(), start))
     }
 
     fn recomputes(&self) -> bool {
@@ -150,7 +150,7 @@ impl Recipe for PretrainedConfig {
 
 fn make(config: &PretrainedConfig, model: &Pretrained, start: Start) -> Result<Transformer, Error> {
     check_precision(config.precision, start.device)?;
-    let (encoder, unused) = config.init(model, start.offset, start.random, start.device)?;
+    let (encoder, unused) = config.init(model, start)?;
     if !unused.is_empty() {
         info!(tensors = unused.join(", "), "not used of the pretrained weights");
     }

@@ -25,6 +25,6 @@ impl Recipe for NgramBagConfig {
     }
 
     fn encoder(&self, ngrams: &NgramInputs, start: Start) -> Result<NgramBag, Error> {
-        Ok(self.init(ngrams.width(), start.offset, start.random, start.device))
+        Ok(self.init(ngrams.width(), start))
     }
 }

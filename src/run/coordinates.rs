@@ -247,7 +247,7 @@ impl Run {
     /// # Errors
     /// A file that cannot be read, or that is no matrix `[queries × p]` of finite numbers.
     pub fn read_coordinates(&self, file: &Path, queries: usize) -> Result<Vec<f32>, Error> {
-        let rows = read_features(file, None)?;
+        let rows = read_features(file, None, false)?;
         let (found, p) = ((rows.len(), rows.width()), self.candidates.dim());
         let wrong = |message| Err(Error::Config { path: file.into(), message });
         if found != (queries, p) {

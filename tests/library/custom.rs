@@ -11,7 +11,7 @@ use dsokr::basis::{
 use dsokr::config::TrainingConfig;
 use dsokr::data::{FittedFeatures, Outputs};
 use dsokr::decode::{Combination, Ensemble, Metrics, MissingGold, Pool, Queries};
-use dsokr::nn::{Encoder, MlpConfig, Model, Pass, contract, init, parameters};
+use dsokr::nn::{Encoder, MlpConfig, Model, Pass, Start, contract, init, parameters};
 use dsokr::targets::candidates;
 use dsokr::train::{Best, Event, Observer, Task, Validation, embed, train};
 
@@ -142,7 +142,14 @@ fn an_own_kernel_is_learnt_and_decoded() {
 
     let device = Device::flex().autodiff();
     let config = MlpConfig { hidden: vec![128], dropout: 0.0 };
-    let encoder = config.init(2, &targets.mean(), &mut generator(0, "own kernel", 0), &device);
+    let encoder = config.init(
+        2,
+        Start {
+            offset: &targets.mean(),
+            random: &mut generator(0, "own kernel", 0),
+            device: &device,
+        },
+    );
     let metrics = |model: &Model<_>| -> Result<Metrics, dsokr::Error> {
         let z = embed(model, &points, 64)?;
         let queries = Queries::named(&ids, basis.dimension(), &z)?;

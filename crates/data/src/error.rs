@@ -74,14 +74,6 @@ pub enum Error {
         /// The values allowed.
         allowed: String,
     },
-    /// Rows of a file that `dsokr-basis` refuses.
-    #[error("{}", with_path(.path, .reason))]
-    Rows {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong: tensor, row, column and value where there are any.
-        reason: Box<dsokr_basis::Error>,
-    },
     /// Rows that do not come from a file.
     #[error(transparent)]
     Basis(#[from] dsokr_basis::Error),
@@ -118,8 +110,13 @@ impl Error {
         }
     }
 
+    /// The error for rows of a file that `dsokr-basis` refuses, which it may name itself.
     pub(crate) fn rows(path: &Path, reason: dsokr_basis::Error) -> Self {
-        Self::Rows { path: path.to_path_buf(), reason: Box::new(reason) }
+        match reason {
+            dsokr_basis::Error::File { path, message } => Self::File { path, message },
+            dsokr_basis::Error::Io { path, source } => Self::Io { path, source },
+            reason => Self::file(path, reason.to_string()),
+        }
     }
 
     /// The error for a candidate's label that is not what labels are.
@@ -207,10 +204,4 @@ fn io_message(source: &io::Error) -> String {
         io::ErrorKind::IsADirectory => "is a directory; a file is needed".into(),
         _ => format!("cannot be read: {source}"),
     }
-}
-
-/// Names the file in a reason that does not.
-fn with_path(path: &Path, reason: &dsokr_basis::Error) -> String {
-    let (path, reason) = (path.display().to_string(), reason.to_string());
-    if reason.starts_with(&path) { reason } else { format!("{path}: {reason}") }
 }

@@ -15,8 +15,6 @@ use crate::error::{extension_of, list, open};
 use crate::table::Table;
 use crate::{Error, npy};
 
-const EXTENSIONS: &str = ".safetensors, .npy";
-
 /// Numbers that are held at once while a mapped file is checked: 1 MiB of `f32`.
 const CHECKED_AT_ONCE: usize = 1 << 18;
 
@@ -24,11 +22,13 @@ const CHECKED_AT_ONCE: usize = 1 << 18;
 /// so that resident memory does not grow with it.
 pub type FeatureFile = Box<dyn RowSource>;
 
-/// Opens a matrix of features, one row per object; the extension, in any case, says the format.
+/// Opens a matrix of features, one row per object; the extension, in any case, says the format. `packed` says that
+/// the rows are bits, eight columns a byte, the most significant bit first; a width that is not a multiple of eight is
+/// rounded up to one: the padding is zeros.
 ///
 /// `key` names a tensor of a safetensors file; it may be left out if there is only one. Numbers of
 /// a npy file, single bytes and truth values among them, become dense `f32`, rounded to the
-/// nearest; see [`read_packed`] for bits.
+/// nearest, unless they are packed bits.
 ///
 /// The whole file is read once, in blocks of 1 MiB, so that NaN is found before work begins.
 ///
@@ -45,7 +45,7 @@ pub type FeatureFile = Box<dyn RowSource>;
 /// file.extend((-2.0f32).to_le_bytes());
 /// std::fs::write(&path, file)?;
 ///
-/// let features = read_features(&path, None)?;
+/// let features = read_features(&path, None, false)?;
 /// assert_eq!((features.len(), features.width()), (1, 2));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -55,47 +55,25 @@ pub type FeatureFile = Box<dyn RowSource>;
 /// something else; a missing or ambiguous key, or one for a npy file; an array that is not a
 /// matrix, or has a zero side; an element type not in the table above; NaN or an infinity, with
 /// row and column.
-pub fn read_features(path: &Path, key: Option<&str>) -> Result<FeatureFile, Error> {
-    match extension_of(path).as_str() {
-        "safetensors" => map(path, key),
-        "npy" => {
-            no_key(path, key)?;
-            let (_, width, values) = npy::read_numbers(path)?;
-            let rows = DenseRows::new(width, values).map_err(|reason| Error::rows(path, reason))?;
-            Ok(Box::new(Features::from(rows)))
+pub fn read_features(path: &Path, key: Option<&str>, packed: bool) -> Result<FeatureFile, Error> {
+    let rows: Features = match (extension_of(path).as_str(), key) {
+        ("safetensors", _) => return map(path, key, packed),
+        ("npy", Some(key)) => {
+            let has = "a .npy file holds one array without a name; leave the key out";
+            return Err(Error::file(path, format!("key {key:?} given, but {has}")));
         }
-        _ => Err(Error::extension(path, EXTENSIONS)),
-    }
-}
-
-/// Opens a matrix of packed bits, eight columns a byte, the most significant bit first.
-///
-/// A width that is not a multiple of eight is rounded up to one: the padding is zeros.
-///
-/// # Errors
-/// As [`read_features`]; elements other than single bytes.
-pub fn read_packed(path: &Path, key: Option<&str>) -> Result<FeatureFile, Error> {
-    match extension_of(path).as_str() {
-        "safetensors" => match map(path, key)? {
-            bits if bits.kind() == RowKind::Bits => Ok(bits),
-            other => {
-                let tensor = key.map_or("the tensor".into(), |key| format!("tensor {key:?}"));
-                let (found, allowed) = (other.kind(), "U8 (eight bits a byte)");
-                let message = format!(
-                    "{tensor} has elements of type number ({found} rows); allowed: {allowed}"
-                );
-                Err(Error::file(path, message))
-            }
-        },
-        "npy" => {
-            no_key(path, key)?;
+        ("npy", None) if packed => {
             let (_, width, values) = npy::read_bytes(path)?;
-            let bits = BitRows::from_packed(width.saturating_mul(8), &values)
-                .map_err(|reason| Error::rows(path, reason))?;
-            Ok(Box::new(Features::from(bits)))
+            let bits = BitRows::from_packed(width.saturating_mul(8), &values);
+            bits.map_err(|reason| Error::rows(path, reason))?.into()
         }
-        _ => Err(Error::extension(path, EXTENSIONS)),
-    }
+        ("npy", None) => {
+            let (_, width, values) = npy::read_numbers(path)?;
+            DenseRows::new(width, values).map_err(|reason| Error::rows(path, reason))?.into()
+        }
+        _ => return Err(Error::extension(path, ".safetensors, .npy")),
+    };
+    Ok(Box::new(rows))
 }
 
 /// The rows of the file `path`, if there are as many as in a table.
@@ -106,17 +84,11 @@ pub(crate) fn follow(rows: FeatureFile, path: &Path, table: &Table) -> Result<Fe
     }
 }
 
-fn no_key(path: &Path, key: Option<&str>) -> Result<(), Error> {
-    let Some(key) = key else { return Ok(()) };
-    let has = "a .npy file holds one array without a name; leave the key out";
-    Err(Error::file(path, format!("key {key:?} given, but {has}")))
-}
-
 /// Maps a tensor of a safetensors file and checks every row.
-fn map(path: &Path, key: Option<&str>) -> Result<FeatureFile, Error> {
+fn map(path: &Path, given: Option<&str>, packed: bool) -> Result<FeatureFile, Error> {
     open(path)?;
     let keys = MappedRows::tensors(path)?;
-    let key = match (key, keys.as_slice()) {
+    let key = match (given, keys.as_slice()) {
         (Some(key), _) => key,
         (None, [only]) => only,
         (None, []) => return Err(Error::file(path, "it holds no tensor")),
@@ -131,6 +103,13 @@ fn map(path: &Path, key: Option<&str>) -> Result<FeatureFile, Error> {
     if len == 0 {
         let allowed = "features must be a matrix [rows, columns] without a zero";
         return Err(Error::file(path, format!("tensor {key:?} has shape [0, {width}]; {allowed}")));
+    }
+    if packed && mapped.kind() != RowKind::Bits {
+        let tensor = given.map_or("the tensor".into(), |key| format!("tensor {key:?}"));
+        let (found, allowed) = (mapped.kind(), "U8 (eight bits a byte)");
+        let message =
+            format!("{tensor} has elements of type number ({found} rows); allowed: {allowed}");
+        return Err(Error::file(path, message));
     }
     // Bits are always finite; only the columns of dense rows can hold anything wrong.
     if mapped.kind() != RowKind::Bits {

@@ -4,16 +4,16 @@
 use std::sync::Arc;
 
 use burn::module::{Module, ModuleDisplay, Param};
-use burn::tensor::{Device, Tensor};
+use burn::tensor::Tensor;
 pub use dsokr_basis::features::{NgramConfig, NgramKind, SparseRow, TfIdf};
-use rand::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::check;
 use crate::fused::{SparseBatch, bag};
+use crate::init::{self, Start};
 use crate::pass::check_dropout;
-use crate::{Encoder, Error, Mlp, MlpConfig, PartSize, Pass, RowGradient, init};
+use crate::{Encoder, Error, Mlp, MlpConfig, PartSize, Pass, RowGradient};
 
 /// TF-IDF n-grams, a weighted sum of embeddings, and an MLP.
 ///
@@ -90,26 +90,20 @@ impl NgramBagConfig {
         }
     }
 
-    /// Draws a bag over `features` n-grams with `offset.len()` coordinates. `offset` becomes the bias b;
-    /// the mean of the targets is the best choice.
+    /// Draws a bag over `features` n-grams. The offset becomes the bias b.
     ///
     /// With a linear path, embeddings and the MLP's last layer start at zero: training begins at the
     /// bias, and gradient descent on the embeddings first fits n-grams that many texts share, as ridge
     /// regression does.
-    pub fn init(
-        &self,
-        features: usize,
-        offset: &[f32],
-        generator: &mut impl Rng,
-        device: &Device,
-    ) -> NgramBag {
-        let p = offset.len();
+    pub fn init(&self, features: usize, start: Start) -> NgramBag {
+        let (p, offset, device) = (start.offset.len(), start.offset, start.device);
         let (table, mlp) = if self.linear {
-            let residual = || self.mlp().init(p, &vec![0.0; p], generator, device).with_zero_head();
+            let start = Start { offset: &vec![0.0; p], ..start };
+            let residual = || self.mlp().init(p, start).with_zero_head();
             (init::constant([features, p], 0.0, device), (!self.hidden.is_empty()).then(residual))
         } else {
-            let table = init::normal([features, self.embedding], 0.1, generator, device);
-            (table, Some(self.mlp().init(self.embedding, offset, generator, device)))
+            let table = init::normal([features, self.embedding], 0.1, start.random, device);
+            (table, Some(self.mlp().init(self.embedding, start)))
         };
         NgramBag {
             table,

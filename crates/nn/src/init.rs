@@ -5,7 +5,18 @@ use burn::module::Param;
 use burn::nn::conv::{Conv1d, Conv1dConfig};
 use burn::nn::{Linear, PaddingConfig1d};
 use burn::tensor::{Device, Tensor, TensorData};
+use dsokr_basis::random::Generator;
 use rand::{Rng, RngExt};
+
+/// The initial state of an encoder.
+pub struct Start<'a> {
+    /// The mean of the targets, p numbers. As the bias of the last layer ([`head`]) it need not be learned.
+    pub offset: &'a [f32],
+    /// The generator of all parameters, so that a seed determines a model.
+    pub random: &'a mut Generator,
+    /// The device of the parameters.
+    pub device: &'a Device,
+}
 
 /// Uniform on `[−bound, bound]`.
 pub fn uniform<const D: usize>(

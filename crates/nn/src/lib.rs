@@ -40,6 +40,7 @@ pub use encoder::{Encoder, Model, PartSize};
 pub use error::Error;
 pub use fused::RowGradient;
 pub use gradient_hooks::{GradientHooks, Receive};
+pub use init::Start;
 pub use mlp::{Mlp, MlpConfig};
 pub use parameters::Values;
 pub use pass::{Dropout, Masks, Pass, dropout};

@@ -1,14 +1,14 @@
 use burn::module::Module;
 use burn::nn::Linear;
-use burn::tensor::{Device, Tensor, TensorData, activation};
-use rand::Rng;
+use burn::tensor::{Tensor, TensorData, activation};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::encoder::layers_size;
 use crate::error::check;
+use crate::init::{self, Start};
 use crate::pass::{check_dropout, dropout};
-use crate::{Encoder, Error, PartSize, Pass, init};
+use crate::{Encoder, Error, PartSize, Pass};
 
 /// A multi-layer perceptron on dense feature vectors. Without hidden layers it is linear: the
 /// single-layer perceptron (SLP) of the thesis's synthetic experiment.
@@ -46,21 +46,14 @@ impl MlpConfig {
         PartSize { activations: layers.activations + input, ..layers }
     }
 
-    /// Draws an MLP from `inputs` features to `offset.len()` coordinates. `offset` becomes the bias of
-    /// the last layer; the mean of the targets is the best choice.
-    pub fn init(
-        &self,
-        inputs: usize,
-        offset: &[f32],
-        generator: &mut impl Rng,
-        device: &Device,
-    ) -> Mlp {
+    /// Draws an MLP from `inputs` features to as many coordinates as the offset has.
+    pub fn init(&self, inputs: usize, Start { offset, random, device }: Start) -> Mlp {
         let (mut layers, mut width) = (Vec::new(), inputs);
         for &next in &self.hidden {
-            layers.push(init::linear(width, next, generator, device));
+            layers.push(init::linear(width, next, random, device));
             width = next;
         }
-        layers.push(init::head(width, offset, generator, device));
+        layers.push(init::head(width, offset, random, device));
         Mlp { layers, dropout: self.dropout }
     }
 }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{FeatureFacts, FittedColumns, FittedRows, OutputFiles, OutputKind, OutputTable};
-use crate::feature_file::{follow, read_features, read_packed};
+use crate::feature_file::{follow, read_features};
 use crate::{DataRoot, Error, check_inside};
 
 /// A matrix in a file, one row an object.
@@ -40,8 +40,7 @@ impl OutputKind for FeatureFileConfig {
             OutputFiles::Configured(_) => self.key.as_deref(),
             OutputFiles::Given(_) => None,
         };
-        let rows = if self.packed { read_packed(&path, key)? } else { read_features(&path, key)? };
-        let rows = follow(rows, &path, from.table)?;
+        let rows = follow(read_features(&path, key, self.packed)?, &path, from.table)?;
         Ok((FittedColumns::fixed(rows.width()), rows))
     }
 }

@@ -125,7 +125,7 @@ impl InputsConfig {
             Self::Features(config) => {
                 let index = RowIndex::read(&config.table, &config.id, wanted)?;
                 let path = wanted.root()?.file(&config.file);
-                let all = read_features(&path, config.key.as_deref())?;
+                let all = read_features(&path, config.key.as_deref(), false)?;
                 let all = follow(all, &path, &index.table)?;
                 Box::new(move |table| Ok(Inputs::Vectors(all.select(&index.of(table, column)?)?)))
             }

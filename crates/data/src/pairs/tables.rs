@@ -6,7 +6,7 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::inputs::{InputReader, InputsConfig, KernelInputsConfig, RowIndex};
+use super::inputs::{InputReader, InputsConfig, KernelInputsConfig};
 use super::{PairFacts, Pairs, Wanted, split_files};
 use crate::output_features::OutputFiles;
 use crate::outputs::OutputSource;
@@ -90,7 +90,7 @@ impl Pairs for TablesConfig {
 
     fn load(&self, wanted: &Wanted) -> Result<Dataset, Error> {
         let root = wanted.root()?;
-        let read = |file: &String| PairTable::read(&root.file(file), self, wanted);
+        let read = |file: &String| self.read(&root.file(file), wanted);
         let (train, validation) = (read(&self.train)?, read(&self.validation)?);
         let test = self.test.as_ref().map(read).transpose()?;
         let name = wanted.outputs.table.ok_or_else(OutputSource::no_table)?;
@@ -98,12 +98,15 @@ impl Pairs for TablesConfig {
         let files = OutputFiles::Configured(root);
         let outputs = Outputs::from_table(&table, wanted.outputs.id, wanted.outputs, files, None)?;
         let index: Index = outputs.ids.iter().enumerate().map(|(i, id)| (id.as_str(), i)).collect();
-        let train = train.with_outputs(&index)?;
-        let inputs = self.inputs.reader(self.input(), wanted, |index| train.rows(index))?;
-        let read = [&table, &train.table, &validation.table].into_iter();
-        let skipped = skipped_rows(read.chain(test.as_ref().map(|test| &test.table)), root);
-        let held_out = |pairs: PairTable| {
-            let mut split = pairs.queries(&index, &inputs)?;
+        let known = "the outputs of the configuration's output.table".to_owned();
+        let unknown = bad(train.places(&self.id, &index, known)?);
+        let train = train.without(unknown)?;
+        let column = self.input();
+        let inputs = self.inputs.reader(column, wanted, |index| index.of(&train, column))?;
+        let read = [&table, &train, &validation].into_iter();
+        let skipped = skipped_rows(read.chain(&test), root);
+        let held_out = |pairs: Table| {
+            let mut split = self.queries_of(&pairs, &index, &inputs)?;
             // the outputs' own, so that it need not stand in the table of pairs too
             split.truth = outputs.truth_of(&split.outputs);
             Ok::<_, Error>(split)
@@ -111,67 +114,55 @@ impl Pairs for TablesConfig {
         Ok(Dataset {
             validation: held_out(validation)?,
             test: test.map(held_out).transpose()?,
-            train: train.join(&index, &inputs)?,
+            train: self.join(&train, &index, &inputs)?,
             outputs,
             skipped,
         })
     }
 
     fn queries(&self, path: &Path, wanted: &Wanted) -> Result<Split, Error> {
-        let pairs = PairTable::read(path, self, wanted)?;
+        let pairs = self.read(path, wanted)?;
         let inputs = self.inputs.reader(self.input(), wanted, |index| {
-            PairTable::read(&wanted.root()?.file(&self.train), self, wanted)?.rows(index)
+            index.of(&self.read(&wanted.root()?.file(&self.train), wanted)?, self.input())
         })?;
-        pairs.queries(&HashMap::new(), &inputs)
+        self.queries_of(&pairs, &HashMap::new(), &inputs)
     }
 }
 
 /// The place of each output, by id.
 type Index<'o> = HashMap<&'o str, usize>;
 
-/// A table of pairs as it was read. An output's id may occur twice, for two inputs with the same output.
-struct PairTable<'a> {
-    table: Table,
-    config: &'a TablesConfig,
-}
-
-impl<'a> PairTable<'a> {
-    fn read(path: &Path, config: &'a TablesConfig, wanted: &Wanted) -> Result<Self, Error> {
-        let columns = [config.id.as_str(), config.input()].into_iter();
-        let columns: Vec<&str> = columns.chain(config.query.as_deref()).collect();
-        let mut table = Table::read_rows(path, &columns, wanted.on_bad_row)?;
-        if let InputsConfig::Text(texts) = &config.inputs {
-            table = texts.good_rows(table, wanted.on_bad_row)?;
+impl TablesConfig {
+    /// Reads a table of pairs. An output's id may occur twice, for two inputs with the same output.
+    fn read(&self, path: &Path, wanted: &Wanted) -> Result<Table, Error> {
+        let columns = [self.id.as_str(), self.input()].into_iter();
+        let columns: Vec<&str> = columns.chain(self.query.as_deref()).collect();
+        let table = Table::read_rows(path, &columns, wanted.on_bad_row)?;
+        match &self.inputs {
+            InputsConfig::Text(texts) => texts.good_rows(table, wanted.on_bad_row),
+            InputsConfig::Features(_) | InputsConfig::Kernels(_) => Ok(table),
         }
-        Ok(Self { table, config })
     }
 
-    /// The rows of the inputs in the files that hold them.
-    fn rows(&self, index: &RowIndex) -> Result<Vec<usize>, Error> {
-        index.of(&self.table, self.config.input())
-    }
-
-    /// The pairs whose outputs are in the index; all others are bad rows.
-    fn with_outputs(self, index: &Index) -> Result<Self, Error> {
-        let known = "the outputs of the configuration's output.table";
-        let unknown = bad(self.table.places(&self.config.id, index, known.to_owned())?);
-        Ok(Self { table: self.table.without(unknown)?, ..self })
-    }
-
-    fn join(self, index: &Index, inputs: &InputReader) -> Result<Split, Error> {
-        self.table.log_skipped();
-        let ids = self.table.column(&self.config.id)?.to_vec();
+    fn join(&self, table: &Table, index: &Index, inputs: &InputReader) -> Result<Split, Error> {
+        table.log_skipped();
+        let ids = table.column(&self.id)?.to_vec();
         let outputs = ids.iter().map(|id| index.get(id.as_str()).copied()).collect();
-        let inputs = inputs(&self.table)?;
-        let queries = self.config.query.as_deref();
-        let queries = queries.map(|column| self.table.column(column).map(<[_]>::to_vec));
-        Ok(Split { queries: queries.transpose()?, ..Split::new(ids, inputs, outputs) })
+        let queries = self.query.as_deref().map(|column| table.column(column).map(<[_]>::to_vec));
+        Ok(Split { queries: queries.transpose()?, ..Split::new(ids, inputs(table)?, outputs) })
     }
 
     /// The pairs as queries: rows with the same query id are one, with several right outputs.
-    fn queries(self, index: &Index, inputs: &InputReader) -> Result<Split, Error> {
-        let Some(rows) = self.rows_of_queries()? else { return self.join(index, inputs) };
-        let split = self.join(index, inputs)?;
+    fn queries_of(
+        &self,
+        table: &Table,
+        index: &Index,
+        inputs: &InputReader,
+    ) -> Result<Split, Error> {
+        let Some(rows) = self.rows_of_queries(table)? else {
+            return self.join(table, index, inputs);
+        };
+        let split = self.join(table, index, inputs)?;
         let firsts: Vec<usize> = rows.iter().map(|rows| rows[0]).collect();
         let golds = |rows: &Vec<usize>| rows[1..].iter().map(|&at| split.ids[at].clone()).collect();
         let further = match rows.iter().any(|rows| rows.len() > 1) {
@@ -182,13 +173,12 @@ impl<'a> PairTable<'a> {
     }
 
     /// The rows of each query, in the order of the first ones; none without query ids.
-    fn rows_of_queries(&self) -> Result<Option<Vec<Vec<usize>>>, Error> {
-        let Some(query) = &self.config.query else { return Ok(None) };
-        let (queries, inputs) =
-            (self.table.column(query)?, self.table.column(self.config.input())?);
+    fn rows_of_queries(&self, table: &Table) -> Result<Option<Vec<Vec<usize>>>, Error> {
+        let Some(query) = &self.query else { return Ok(None) };
+        let (queries, inputs) = (table.column(query)?, table.column(self.input())?);
         let mut places: HashMap<&str, usize> = HashMap::with_capacity(queries.len());
         let mut all: Vec<Vec<usize>> = Vec::new();
-        let wrong = |row: usize, message: String| Err(self.table.error(row, message));
+        let wrong = |row: usize, message: String| Err(table.error(row, message));
         for (row, query) in queries.iter().enumerate() {
             if query.trim().is_empty() {
                 return wrong(row, "an empty query id; a value is needed".into());
@@ -200,8 +190,7 @@ impl<'a> PairTable<'a> {
             let rows = &mut all[place];
             rows.push(row);
             if inputs[row] != inputs[rows[0]] {
-                let (first, rule) =
-                    (self.table.line(rows[0]), "rows of one query have the same input");
+                let (first, rule) = (table.line(rows[0]), "rows of one query have the same input");
                 let message =
                     format!("query {query:?} has another input than on line {first}; {rule}");
                 return wrong(row, message);

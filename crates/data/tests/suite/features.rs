@@ -2,7 +2,7 @@ use std::error::Error;
 use std::path::Path;
 
 use dsokr_basis::features::{Block, RowKind, RowSource};
-use dsokr_data::feature_file::{FeatureFile, read_features, read_packed};
+use dsokr_data::feature_file::{self, FeatureFile};
 
 use super::{Folder, published};
 
@@ -72,6 +72,14 @@ fn ones(source: &dyn RowSource) -> Result<Vec<Vec<usize>>, Box<dyn Error>> {
         columns.filter(|j| words[j / 64] >> (j % 64) & 1 == 1).collect()
     };
     Ok(block.values().chunks(source.width().div_ceil(64)).map(set).collect())
+}
+
+fn read_features(path: &Path, key: Option<&str>) -> Result<FeatureFile, dsokr_data::Error> {
+    feature_file::read_features(path, key, false)
+}
+
+fn read_packed(path: &Path, key: Option<&str>) -> Result<FeatureFile, dsokr_data::Error> {
+    feature_file::read_features(path, key, true)
 }
 
 type Reader = fn(&Path, Option<&str>) -> Result<FeatureFile, dsokr_data::Error>;

@@ -76,7 +76,7 @@ fn arff_errors_have_the_line() {
     assert_eq!(head("@attribute a\n").0, 1);
     assert_eq!(head("hello\n").0, 1);
     assert!(head("@relation x\n").1.contains("@data"));
-    assert!(matches!(arff(HEADER, 2), Err(Error::Rows { .. })));
+    assert!(matches!(arff(HEADER, 2), Err(Error::File { .. })));
     for count in [0, 5, 9] {
         let error = arff(HEADER, count).unwrap_err().to_string();
         assert_eq!(error, format!("number of labels = {count}: allowed is 1 to 4"));
@@ -124,7 +124,7 @@ fn libsvm_files() {
         assert_eq!(at, 2, "{text}");
         assert!(reason.contains(part), "{text}: {reason}");
     }
-    assert!(matches!(libsvm("\n", None), Err(Error::Rows { .. })));
+    assert!(matches!(libsvm("\n", None), Err(Error::File { .. })));
 }
 
 proptest! {

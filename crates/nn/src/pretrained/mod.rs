@@ -23,11 +23,11 @@ use std::path::{Path, PathBuf};
 use burn::tensor::Device;
 use dsokr_basis::random::generator;
 use dsokr_basis::store::read_bytes;
-use rand::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::check;
+use crate::init::Start;
 use crate::parameters::{Parameters, restore};
 use crate::pass::check_dropout;
 pub use crate::tokenizer::Tokenizer;
@@ -245,8 +245,8 @@ impl PretrainedConfig {
         }
     }
 
-    /// An encoder with `offset.len()` coordinates, and the names of the weight file's tensors that it
-    /// does not use. `offset` becomes the bias of its head. If the folder was opened without weights,
+    /// An encoder, and the names of the weight file's tensors that it does not use. The offset becomes the bias of its
+    /// head. If the folder was opened without weights,
     /// the body is drawn, and its parameters are to be read from elsewhere.
     ///
     /// # Errors
@@ -254,19 +254,17 @@ impl PretrainedConfig {
     pub fn init(
         &self,
         model: &Pretrained,
-        offset: &[f32],
-        random: &mut impl Rng,
-        device: &Device,
+        start: Start,
     ) -> Result<(Transformer, Vec<String>), Error> {
         self.check(model)?;
         let (mut body, unused) = match model.weights {
-            Some(_) => model.body(device)?,
-            None => (model.drawn(device), Vec::new()),
+            Some(_) => model.body(start.device)?,
+            None => (model.drawn(start.device), Vec::new()),
         };
         self.set(&mut body.architecture);
         if self.freeze > 0 {
             body = body.freeze(self.freeze);
         }
-        Ok((Transformer::new(body, self.pooling, offset, random), unused))
+        Ok((Transformer::new(body, self.pooling, start), unused))
     }
 }

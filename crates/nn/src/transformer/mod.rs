@@ -8,15 +8,15 @@ mod tokens;
 
 use burn::module::Module;
 use burn::nn::Linear;
-use burn::tensor::{Device, Tensor};
-use rand::Rng;
+use burn::tensor::Tensor;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::encoder::layers_size;
 use crate::error::check;
+use crate::init::{self, Start};
 use crate::pass::check_dropout;
-use crate::{Encoder, Error, PartSize, Pass, Precision, TokenIds, fused, init};
+use crate::{Encoder, Error, PartSize, Pass, Precision, TokenIds, fused};
 pub use body::{Body, Pooling};
 pub use tokens::{TokenKind, TokensConfig};
 
@@ -101,17 +101,10 @@ impl TransformerConfig {
         self.architecture(vocabulary).size(length, coordinates)
     }
 
-    /// Draws a transformer over `vocabulary` tokens with `offset.len()` coordinates; `offset` becomes
-    /// the bias of the head.
-    pub fn init(
-        &self,
-        vocabulary: usize,
-        offset: &[f32],
-        generator: &mut impl Rng,
-        device: &Device,
-    ) -> Transformer {
-        let body = Body::init(&self.architecture(vocabulary), generator, device);
-        Transformer::new(body, self.pooling, offset, generator)
+    /// Draws a transformer over `vocabulary` tokens; the offset becomes the bias of the head.
+    pub fn init(&self, vocabulary: usize, start: Start) -> Transformer {
+        let body = Body::init(&self.architecture(vocabulary), start.random, start.device);
+        Transformer::new(body, self.pooling, start)
     }
 }
 
@@ -128,10 +121,9 @@ pub struct Transformer {
 }
 
 impl Transformer {
-    /// Draws a head with `offset.len()` coordinates; `offset` becomes its bias.
-    pub fn new(body: Body, pooling: Pooling, offset: &[f32], generator: &mut impl Rng) -> Self {
-        let (width, device) = (body.architecture.width, body.device());
-        let head = init::head(width, offset, generator, &device);
+    /// Draws a head; the offset becomes its bias.
+    pub fn new(body: Body, pooling: Pooling, Start { offset, random, device }: Start) -> Self {
+        let head = init::head(body.architecture.width, offset, random, device);
         Self { body, head, pooling }
     }
 }

@@ -7,8 +7,8 @@ use dsokr_basis::random::generator;
 use dsokr_nn::bag::{BagBeside, NgramConfig, NgramKind, SparseRow, TfIdf};
 use dsokr_nn::pretrained::Tokenizer;
 use dsokr_nn::{
-    Encoder, Error, Mlp, MlpConfig, Model, NgramBag, NgramBagConfig, Pass, Pooling, TokenIds,
-    TokenIdsBuilder, Transformer, TransformerConfig, contract, init, parameters,
+    Encoder, Error, Mlp, MlpConfig, Model, NgramBag, NgramBagConfig, Pass, Pooling, Start,
+    TokenIds, TokenIdsBuilder, Transformer, TransformerConfig, contract, init, parameters,
 };
 
 use crate::host;
@@ -33,7 +33,13 @@ fn bag(config: &NgramBagConfig, p: usize) -> (NgramBag, Vec<SparseRow>) {
     let tf_idf = TfIdf::fit(&config.ngrams, TEXTS.into_iter()).unwrap();
     let rows = TEXTS.iter().map(|text| tf_idf.transform(text)).collect();
     let mut random = generator(3, "test", 0);
-    (config.init(tf_idf.width(), &offset(p), &mut random, &device()), rows)
+    (
+        config.init(
+            tf_idf.width(),
+            Start { offset: &offset(p), random: &mut random, device: &device() },
+        ),
+        rows,
+    )
 }
 
 fn bag_config() -> NgramBagConfig {
@@ -51,7 +57,13 @@ fn bag_config() -> NgramBagConfig {
 fn mlp(hidden: &[usize]) -> (Mlp, Vec<Vec<f32>>) {
     let config = MlpConfig { hidden: hidden.to_vec(), dropout: 0.3 };
     let rows = (0..4).map(|i| (0..6).map(|j| ((i * 6 + j) as f32).sin()).collect()).collect();
-    (config.init(6, &offset(5), &mut generator(1, "test", 0), &device()), rows)
+    (
+        config.init(
+            6,
+            Start { offset: &offset(5), random: &mut generator(1, "test", 0), device: &device() },
+        ),
+        rows,
+    )
 }
 
 fn transformer(pooling: Pooling) -> (Transformer, Vec<TokenIds>) {
@@ -68,7 +80,13 @@ fn transformer(pooling: Pooling) -> (Transformer, Vec<TokenIds>) {
     let encode = |text: &&str| tokens.encode(text, config.max_length).unwrap().0.into();
     let ids = TEXTS.iter().map(encode).collect();
     let mut random = generator(2, "test", 0);
-    (config.init(tokens.vocabulary(), &offset(5), &mut random, &device()), ids)
+    (
+        config.init(
+            tokens.vocabulary(),
+            Start { offset: &offset(5), random: &mut random, device: &device() },
+        ),
+        ids,
+    )
 }
 
 /// Moves every parameter a little, so that those which start at zero take part.

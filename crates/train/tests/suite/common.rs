@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Int, Tensor, TensorData};
-use dsokr_basis::random::generator;
+use dsokr_basis::random::{Generator, generator};
 use dsokr_nn::bag::{NgramBag, NgramBagConfig, SparseRow};
 use dsokr_nn::parameters::collect;
-use dsokr_nn::{Encoder, Mlp, MlpConfig, Model, Pass};
+use dsokr_nn::{Encoder, Mlp, MlpConfig, Model, Pass, Start};
 use dsokr_train::{
     CheckpointSink, Decay, Error, OptimizerName, Outcome, Task, TrainingConfig, Validation, train,
 };
@@ -123,10 +123,14 @@ impl Encoder for Table {
     }
 }
 
+fn start<'a>(offset: &'a [f32], random: &'a mut Generator, device: &'a Device) -> Start<'a> {
+    Start { offset, random, device }
+}
+
 /// An MLP with two coordinates.
 pub fn mlp(inputs: usize, hidden: &[usize], dropout: f32) -> Mlp {
     let config = MlpConfig { hidden: hidden.to_vec(), dropout };
-    config.init(inputs, &[0.1; 2], &mut generator(1, "parameters", 0), &device())
+    config.init(inputs, start(&[0.1; 2], &mut generator(1, "parameters", 0), &device()))
 }
 
 /// `n` inputs of five features.
@@ -137,7 +141,7 @@ pub fn dense(n: usize) -> Vec<Vec<f32>> {
 /// A bag of n-grams with two coordinates.
 pub fn bag(linear: bool, features: usize) -> NgramBag {
     let config = NgramBagConfig { linear, embedding: 4, ..NgramBagConfig::default() };
-    config.init(features, &[0.5, 0.0], &mut generator(1, "parameters", 0), &device())
+    config.init(features, start(&[0.5, 0.0], &mut generator(1, "parameters", 0), &device()))
 }
 
 /// `n` inputs of a bag of at least 40.

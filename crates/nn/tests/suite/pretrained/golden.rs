@@ -8,7 +8,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 use dsokr_basis::random::generator;
 use dsokr_nn::parameters::{collect, restore};
 use dsokr_nn::pretrained::Pretrained;
-use dsokr_nn::{Encoder, Pass, Pooling, TokenIds, Transformer};
+use dsokr_nn::{Encoder, Pass, Pooling, Start, TokenIds, Transformer};
 use safetensors::SafeTensors;
 use serde_json::Value;
 
@@ -102,7 +102,9 @@ fn golden_encoder(folder: &Path, device: &Device) -> Transformer {
     let (body, unused) = Pretrained::open(folder).unwrap().body(device).unwrap();
     assert!(unused.is_empty(), "{unused:?}");
     let offset = floats(folder, "head.bias");
-    let encoder = Transformer::new(body, Pooling::Mean, &offset, &mut generator(0, "head", 0));
+    let (random, device) = (&mut generator(0, "head", 0), &body.device());
+    let start = Start { offset: &offset, random, device };
+    let encoder = Transformer::new(body, Pooling::Mean, start);
     let mut parameters = collect(&encoder);
     // PyTorch's weight is [out, in]
     let (weight, width) = (floats(folder, "head.weight"), encoder.body.architecture.width);
