@@ -24,8 +24,8 @@ fuzz_target!(|bytes: &[u8]| {
             false => read_libsvm(path, (labels == 2).then_some(3)),
         };
         let Ok(read_once) = read(&path) else { continue };
-        assert!(!read_once.is_empty());
-        assert_eq!(RowSource::len(&read_once.inputs), read_once.len());
+        assert!(!read_once.labels.is_empty());
+        assert_eq!(RowSource::len(&read_once.inputs), read_once.labels.len());
         assert_eq!(read_once.labels.width(), read_once.names.len());
         assert!(!arff || read_once.names.len() == labels);
         if read_once.inputs.width() > NARROW || read_once.names.len() > NARROW {
@@ -45,7 +45,7 @@ fuzz_target!(|bytes: &[u8]| {
 
 /// The columns that are not 0, with their values, of each row.
 fn rows(read: &MultiLabel) -> Vec<Vec<(usize, f32)>> {
-    let block = read.inputs.block(0..read.len()).unwrap();
+    let block = read.inputs.block(0..read.labels.len()).unwrap();
     let entry = |row: usize| match &block {
         Block::Dense(rows) => {
             let values = rows.row(row).iter().copied().enumerate();
@@ -57,11 +57,11 @@ fn rows(read: &MultiLabel) -> Vec<Vec<(usize, f32)>> {
         }
         Block::Bits(_) => unreachable!("inputs are numbers"),
     };
-    (0..read.len()).map(entry).collect()
+    (0..read.labels.len()).map(entry).collect()
 }
 
 fn sets(read: &MultiLabel) -> Vec<Vec<usize>> {
-    (0..read.len()).map(|row| read.labels.ones(row).collect()).collect()
+    (0..read.labels.len()).map(|row| read.labels.ones(row).collect()).collect()
 }
 
 fn written_arff(read: &MultiLabel) -> String {

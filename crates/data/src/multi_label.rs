@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use dsokr_basis::Features;
 use dsokr_basis::features::{BitRows, DenseRows, SparseRows};
 use dsokr_basis::memory::{Bytes, available};
-use dsokr_basis::{Features, RowSource};
 
 use crate::Error;
 use crate::error::open;
@@ -29,29 +29,6 @@ pub struct MultiLabel {
     pub labels: BitRows,
     /// Names of the labels, in the order of their bits.
     pub names: Vec<String>,
-}
-
-impl MultiLabel {
-    /// Number of rows.
-    pub fn len(&self) -> usize {
-        self.labels.len()
-    }
-
-    /// Whether there are no rows.
-    pub fn is_empty(&self) -> bool {
-        self.labels.is_empty()
-    }
-
-    /// The rows of the given indices, in their order.
-    ///
-    /// # Errors
-    /// `RowRange` of the crate `dsokr-basis` for a row out of range.
-    pub fn select(&self, rows: &[usize]) -> Result<Self, Error> {
-        let inputs = self.inputs.select(rows)?;
-        let ones = rows.iter().map(|&row| self.labels.ones(row).map(|label| label as u32));
-        let labels = BitRows::from_indices(self.names.len(), ones)?;
-        Ok(Self { inputs, labels, names: self.names.clone() })
-    }
 }
 
 /// Calls `visit` with every line and its number from 1, without the line's end.

@@ -205,11 +205,9 @@ fn parse(text: &str) -> Result<(String, bool, Vec<u64>), String> {
         rest.ok_or_else(|| format!("no {key} in the header {:?}", shorten(text)))
     };
     let descr = value("descr")?;
-    let name = ['\'', '"'].into_iter().find_map(|quote| {
-        let (name, _) = descr.strip_prefix(quote)?.split_once(quote)?;
-        Some(format!("'{name}'"))
-    });
-    let descr = name.unwrap_or_else(|| descr.trim_end().to_owned());
+    let name = |quote: char| descr.strip_prefix(quote)?.split_once(quote);
+    let name = ['\'', '"'].into_iter().find_map(name);
+    let descr = name.map_or(descr.trim_end().to_owned(), |(name, _)| format!("'{name}'"));
     let order = value("fortran_order")?;
     let by_columns = order.starts_with("True");
     if !by_columns && !order.starts_with("False") {

@@ -8,6 +8,7 @@
 
 mod process;
 
+use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -75,8 +76,13 @@ fn main() -> Result<(), Failure> {
     let root =
         std::env::var_os("DSOKR_DATA").map_or(PathBuf::from("../../../shared/data"), PathBuf::from);
     let all = read_arff(&root.join("bibtex/bibtex-train.arff"), 159)?;
-    let train = all.select(&(0..TRAIN).collect::<Vec<_>>())?;
-    let test = all.select(&(TRAIN..all.len()).collect::<Vec<_>>())?;
+    let part = |rows: Range<usize>| -> Result<MultiLabel, Failure> {
+        let rows: Vec<usize> = rows.collect();
+        let ones = rows.iter().map(|&row| all.labels.ones(row).map(|label| label as u32));
+        let labels = BitRows::from_indices(all.names.len(), ones)?;
+        Ok(MultiLabel { inputs: all.inputs.select(&rows)?, labels, names: all.names.clone() })
+    };
+    let (train, test) = (part(0..TRAIN)?, part(TRAIN..all.labels.len())?);
     // A Gaussian kernel does not see a shift: columns are scaled and rows stay sparse.
     let scaling = Scaling::fit(&train.inputs, false)?;
     for system in SYSTEMS.iter().filter(|s| only.is_none_or(|only| s.name == only)) {

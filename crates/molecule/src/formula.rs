@@ -35,6 +35,15 @@ impl Element {
     }
 }
 
+/// A symbol with the number of its atoms, empty for none.
+pub(crate) fn counted(symbol: &str, count: usize) -> String {
+    match count {
+        0 => String::new(),
+        1 => symbol.to_owned(),
+        count => format!("{symbol}{count}"),
+    }
+}
+
 /// A charge as formulas and SMILES write it, empty for 0.
 pub(crate) fn signed(charge: i32) -> String {
     match charge {
@@ -77,10 +86,7 @@ impl Molecule {
         };
         let mut order: Vec<(Element, usize)> = counts.into_iter().collect();
         order.sort_by_key(|&(element, _)| place(element));
-        let formula = order.into_iter().map(|(element, count)| match count {
-            1 => element.symbol().to_owned(),
-            count => format!("{}{count}", element.symbol()),
-        });
+        let formula = order.into_iter().map(|(element, count)| counted(element.symbol(), count));
         formula.collect::<String>() + &signed(self.charge())
     }
 

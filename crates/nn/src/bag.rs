@@ -166,19 +166,12 @@ impl Encoder for NgramBag {
 
 impl NgramBag {
     fn collate(&self, batch: &[&SparseRow], pass: Pass) -> SparseBatch {
-        let entries = batch.iter().map(|row| row.len()).sum();
-        let mut all = SparseBatch {
-            starts: Vec::with_capacity(batch.len() + 1),
-            indices: Vec::with_capacity(entries),
-            values: Vec::with_capacity(entries),
-        };
+        let mut all = SparseBatch { starts: vec![0], ..SparseBatch::default() };
         let mask = pass.entry_dropout(NGRAM_SITE, self.ngram_dropout, 1);
-        let mut element = 0u32;
-        all.starts.push(0);
+        let mut elements = 0u32..;
         for row in batch {
-            for &(index, value) in *row {
+            for (&(index, value), element) in row.iter().zip(&mut elements) {
                 let factor = mask.map_or(1.0, |mask| mask.at(element));
-                element = element.wrapping_add(1);
                 if factor != 0.0 {
                     all.indices.push(index);
                     all.values.push(value * factor);

@@ -76,11 +76,7 @@ impl Precision {
             fused || device.supports_dtype(dtype)
         });
         let name = format!("{self:?}").to_lowercase();
-        check(
-            supported,
-            "precision",
-            name,
-            "f32: the device does not compute in 16 bits of this kind",
-        )
+        let allowed = "f32: the device does not compute in 16 bits of this kind";
+        check(supported, "precision", name, allowed)
     }
 }

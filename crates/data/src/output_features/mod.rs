@@ -329,19 +329,16 @@ impl FittedFeatures {
     /// What the file system reports.
     pub fn save(&self, path: &Path) -> Result<(), Error> {
         let mut metadata = BTreeMap::new();
-        let pair = |&(column, value): &(u32, f32)| [column, value.to_bits()];
-        let held = self.parts.iter().map(|part| {
-            let terms = serde_json::json!(part.terms).to_string().into_bytes();
-            (part, terms, part.levels.iter().flat_map(pair).collect::<Vec<u32>>())
-        });
-        let held: Vec<_> = held.collect();
         let mut tensors = Vec::new();
-        for (i, (part, terms, levels)) in held.iter().enumerate() {
+        for (i, part) in self.parts.iter().enumerate() {
+            let terms = serde_json::json!(part.terms).to_string().into_bytes();
+            let pair = |&(column, value): &(u32, f32)| [column, value.to_bits()];
+            let levels: Vec<u32> = part.levels.iter().flat_map(pair).collect();
             metadata.insert(format!("{i}.width"), part.width.to_string());
             tensors.extend([
-                Tensor::u8(&format!("{i}.terms"), &[terms.len()], terms),
+                Tensor::owned(&format!("{i}.terms"), &[terms.len()], &terms),
                 Tensor::u64(&format!("{i}.features"), &[part.features.len()], &part.features),
-                Tensor::u32(&format!("{i}.levels"), &[part.levels.len(), 2], levels),
+                Tensor::owned(&format!("{i}.levels"), &[part.levels.len(), 2], &levels),
                 Tensor::u32(&format!("{i}.kept"), &[part.kept.len()], &part.kept),
             ]);
         }

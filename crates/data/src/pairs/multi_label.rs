@@ -58,7 +58,7 @@ impl MultiLabelConfig {
             let names = read.labels.ones(row).map(|label| read.names[label].as_str());
             names.collect::<Vec<_>>().join(&separator)
         };
-        let sets = (0..read.len()).map(set).collect();
+        let sets = (0..read.labels.len()).map(set).collect();
         let table = Table::numbered(path, "id", [(&*labels.column, sets)]);
         let inputs = Box::new(move |table: &Table| {
             let rows: Vec<usize> = (0..table.len()).map(|row| table.line(row) - 1).collect();

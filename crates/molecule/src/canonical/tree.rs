@@ -95,11 +95,8 @@ impl Tree {
 /// Marks by the atoms of a bond, in the order in which they are written: `true` is `/`.
 pub(super) type Marks = BTreeMap<(usize, usize), bool>;
 
-/// That two marks are equal, or that they differ.
-struct Relation {
-    bonds: [(usize, usize); 2],
-    equal: bool,
-}
+/// Two marks, and whether they are equal or differ.
+type Relation = ([(usize, usize); 2], bool);
 
 /// How many choices of marked bonds are tried.
 const ATTEMPTS: usize = 4_096;
@@ -153,7 +150,7 @@ fn solve(structure: &Structure, tree: &Tree, ends: &[(usize, usize)]) -> Option<
     let mut relate = |first: (usize, usize), second: (usize, usize), same_side: bool| {
         let [one, two] = [first, second].map(|(end, other)| written(end, other));
         let turned = (one.0 != first.0) ^ (two.0 != second.0);
-        relations.push(Relation { bonds: [one, two], equal: same_side ^ turned });
+        relations.push(([one, two], same_side ^ turned));
     };
     for (geometry, ends) in structure.geometries.iter().zip(ends.chunks_exact(2)) {
         let other = |at: usize| ends[at].1 != geometry.references[at];
@@ -173,7 +170,7 @@ fn solve(structure: &Structure, tree: &Tree, ends: &[(usize, usize)]) -> Option<
         marks.entry(start).or_insert(true);
         let mut spreads = true;
         while std::mem::take(&mut spreads) {
-            for &Relation { bonds: [one, two], equal } in &relations {
+            for &([one, two], equal) in &relations {
                 let (known, other) = match (marks.get(&one), marks.get(&two)) {
                     (Some(&known), None) => (known, two),
                     (None, Some(&known)) => (known, one),
@@ -184,9 +181,9 @@ fn solve(structure: &Structure, tree: &Tree, ends: &[(usize, usize)]) -> Option<
             }
         }
     }
-    let holds = |relation: &Relation| {
-        let [one, two] = relation.bonds.map(|bond| marks.get(&bond));
-        (one == two) == relation.equal
+    let holds = |&(bonds, equal): &Relation| {
+        let [one, two] = bonds.map(|bond| marks.get(&bond));
+        (one == two) == equal
     };
     let says = |end: usize, partner: usize| {
         let mut others = structure.others(end, partner);

@@ -2,7 +2,7 @@
 
 use super::Structure;
 use super::tree::{Tree, marks};
-use crate::formula::signed;
+use crate::formula::{counted, signed};
 use crate::molecule::{Atom, Bond, BondOrder, Element, HYDROGEN, Molecule};
 
 pub(super) fn write(molecule: &Molecule, structure: &Structure, rank: &[usize]) -> String {
@@ -108,11 +108,7 @@ fn push_atom(molecule: &Molecule, index: usize, clockwise: Option<bool>, text: &
     text.extend(atom.isotope.map(|isotope| isotope.to_string()));
     text.push_str(&element);
     text.push_str(clockwise.map_or("", |clockwise| if clockwise { "@@" } else { "@" }));
-    match atom.hydrogens {
-        0 => {}
-        1 => text.push('H'),
-        count => text.push_str(&format!("H{count}")),
-    }
+    text.push_str(&counted("H", atom.hydrogens.into()));
     text.push_str(&signed(atom.charge.into()));
     text.push(']');
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 use super::{MIDDLE, Point, blank, circle, line, opened, text};
+use crate::formula::counted;
 use crate::molecule::{Atom, Bond, BondOrder, Element, Molecule};
 
 /// Length of a bond, and space around a drawing.
@@ -180,11 +181,7 @@ fn label(molecule: &Molecule, index: usize) -> String {
     if hidden && !is_straight(molecule, index) {
         return String::new();
     }
-    let h = match hydrogens {
-        0 => String::new(),
-        1 => "H".to_owned(),
-        count => format!("H{count}"),
-    };
+    let h = counted("H", hydrogens.into());
     let symbol = element.symbol();
     let atom = match (element, degree) {
         (Element::C, 1..) => symbol.to_owned(),

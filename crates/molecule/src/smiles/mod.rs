@@ -299,7 +299,7 @@ fn translate(error: SmilesError, smiles: &str, places: &Places) -> Error {
             _,
         ) => Error::smiles(places.ring_label_before(position), reason),
         (SmilesError::InvalidValence { element, atom, valence, max }, _) => {
-            scan::valence(places.atom(atom), element, valence, max)
+            scan::too_many_bonds(places.atom(atom), element, valence, max)
         }
         _ => Error::smiles(position, reason),
     }

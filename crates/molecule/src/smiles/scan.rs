@@ -274,13 +274,9 @@ pub(super) fn check_valences(
             _ => 0,
         }
         .unsigned_abs();
-        if valence > u32::from(allowed) {
-            return Err(self::valence(
-                place(index),
-                atom.element.symbol(),
-                valence,
-                allowed.into(),
-            ));
+        let allowed = u32::from(allowed);
+        if valence > allowed {
+            return Err(too_many_bonds(place(index), atom.element.symbol(), valence, allowed));
         }
     }
     Ok(())
@@ -292,8 +288,8 @@ pub(super) fn no_kekule(position: usize, reason: &str) -> Error {
 }
 
 /// The error for an atom with more bonds than its element can have.
-pub(super) fn valence(position: usize, element: &str, valence: u32, allowed: u32) -> Error {
-    let message = format!("{element} has valence {valence}, at most {allowed} is possible");
+pub(super) fn too_many_bonds(position: usize, element: &str, found: u32, most: u32) -> Error {
+    let message = format!("{element} has valence {found}, at most {most} is possible");
     Error::smiles(position, message)
 }
 

@@ -49,9 +49,7 @@ impl Config {
         keys.only("hidden_act", |value| value == "gelu", exact)?;
         keys.only("position_embedding_type", |value| value == "absolute", "\"absolute\"")?;
         for key in ["is_decoder", "add_cross_attention"] {
-            if keys.flag(key, false)? {
-                return Err(keys.refuse(key, "false"));
-            }
+            keys.only(key, |value| value.is_null() || value == false, "false")?;
         }
         for key in ["quantization_config", "pruned_heads"] {
             let empty =
