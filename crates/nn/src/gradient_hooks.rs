@@ -81,7 +81,7 @@ struct Identity {
 impl CpuOp<2> for Identity {
     type Saved = ();
 
-    fn forward(&self, [weights, _]: [FlexTensor; 2]) -> (FlexTensor, ()) {
+    fn forward(&self, [weights, _]: [FlexTensor; 2], _: bool) -> (FlexTensor, ()) {
         (weights, ())
     }
 

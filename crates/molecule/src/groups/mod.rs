@@ -4,7 +4,6 @@ mod rules;
 
 use std::collections::BTreeMap;
 
-use self::rules::View;
 use crate::molecule::{Element, Molecule};
 
 macro_rules! functional_groups {
@@ -186,25 +185,24 @@ functional_groups! {
 /// # Ok::<(), dsokr_molecule::Error>(())
 /// ```
 pub fn functional_groups(molecule: &Molecule) -> BTreeMap<FunctionalGroup, usize> {
-    let view = View { molecule };
     let mut counts = BTreeMap::new();
     let mut count = |group: FunctionalGroup| *counts.entry(group).or_insert(0) += 1;
     for (index, atom) in molecule.atoms().iter().enumerate() {
         let is_end = molecule.degree(index) == 1;
         let group = match atom.element {
-            Element::C => view.of_carbon(index),
-            Element::O => view.of_oxygen(index),
-            Element::N => view.of_nitrogen(index),
-            Element::S => view.of_sulfur(index),
-            Element::P => view.of_phosphorus(index),
+            Element::C => molecule.of_carbon(index),
+            Element::O => molecule.of_oxygen(index),
+            Element::N => molecule.of_nitrogen(index),
+            Element::S => molecule.of_sulfur(index),
+            Element::P => molecule.of_phosphorus(index),
             Element::F => is_end.then_some(FunctionalGroup::Fluoro),
             Element::CL => is_end.then_some(FunctionalGroup::Chloro),
             Element::BR => is_end.then_some(FunctionalGroup::Bromo),
             Element::I => is_end.then_some(FunctionalGroup::Iodo),
             _ => None,
         };
-        group.into_iter().chain(view.beside(index)).for_each(&mut count);
+        group.into_iter().chain(molecule.beside(index)).for_each(&mut count);
     }
-    molecule.bonds().iter().filter_map(|bond| view.of_bond(bond)).for_each(count);
+    molecule.bonds().iter().filter_map(|bond| molecule.of_bond(bond)).for_each(count);
     counts
 }

@@ -3,19 +3,15 @@
 use super::FunctionalGroup as G;
 use crate::molecule::{Atom, Bond, BondOrder, Element, Molecule, Neighbor};
 
-/// What the rules ask about an atom.
-pub(super) struct View<'a> {
-    pub(super) molecule: &'a Molecule,
-}
-
-impl View<'_> {
+// What the rules ask about an atom, and the rules.
+impl Molecule {
     fn atom(&self, atom: usize) -> &Atom {
-        &self.molecule.atoms()[atom]
+        &self.atoms()[atom]
     }
 
     /// The neighbours of an atom, with the orders of the bonds to them.
-    fn around(&self, atom: usize) -> impl Iterator<Item = (usize, BondOrder)> + '_ {
-        self.molecule.around(atom).map(|(end, bond)| (end, bond.order))
+    fn orders(&self, atom: usize) -> impl Iterator<Item = (usize, BondOrder)> + '_ {
+        self.around(atom).map(|(end, bond)| (end, bond.order))
     }
 
     /// Neighbours of one element over bonds of one order.
@@ -23,19 +19,19 @@ impl View<'_> {
         let bound = |&(other, bond): &(usize, BondOrder)| {
             self.atom(other).element == element && bond == order
         };
-        self.around(atom).filter(bound).map(|(other, _)| other).collect()
+        self.orders(atom).filter(bound).map(|(other, _)| other).collect()
     }
 
     fn neighbors_of(&self, atom: usize, element: Element) -> usize {
-        self.around(atom).filter(|&(other, _)| self.atom(other).element == element).count()
+        self.orders(atom).filter(|&(other, _)| self.atom(other).element == element).count()
     }
 
     fn multiple_bonds(&self, atom: usize) -> usize {
-        self.around(atom).filter(|(_, order)| order.multiplicity() > 1).count()
+        self.orders(atom).filter(|(_, order)| order.multiplicity() > 1).count()
     }
 
     fn valence(&self, atom: usize) -> u8 {
-        let bonds: u8 = self.around(atom).map(|(_, order)| order.multiplicity()).sum();
+        let bonds: u8 = self.orders(atom).map(|(_, order)| order.multiplicity()).sum();
         bonds + self.atom(atom).hydrogens
     }
 
@@ -43,13 +39,13 @@ impl View<'_> {
     fn is_plain(&self, atom: usize) -> bool {
         self.atom(atom).charge == 0
             && !self.atom(atom).aromatic
-            && self.around(atom).all(|(_, order)| order == BondOrder::Single)
+            && self.orders(atom).all(|(_, order)| order == BondOrder::Single)
     }
 
     /// A carbon with a double bond to O, S or N outside aromatic rings.
     fn is_acyl(&self, atom: usize) -> bool {
         self.atom(atom).element == Element::C
-            && self.molecule.around(atom).any(|(end, bond)| {
+            && self.around(atom).any(|(end, bond)| {
                 bond.order == BondOrder::Double
                     && !bond.aromatic
                     && matches!(self.atom(end).element, Element::O | Element::S | Element::N)
@@ -62,16 +58,15 @@ impl View<'_> {
     }
 
     fn share_ring(&self, a: usize, b: usize) -> bool {
-        self.molecule.rings().iter().any(|r| r.atoms.contains(&a) && r.atoms.contains(&b))
+        self.rings().iter().any(|r| r.atoms.contains(&a) && r.atoms.contains(&b))
     }
 
     /// A group that an atom has beside that of its element.
     pub(super) fn beside(&self, atom: usize) -> Option<G> {
-        let methyl = |&c: &usize| self.molecule.degree(c) == 1 && self.atom(c).hydrogens == 3;
+        let methyl = |&c: &usize| self.degree(c) == 1 && self.atom(c).hydrogens == 3;
         match self.atom(atom).element {
             Element::C => {
-                let three =
-                    self.molecule.degree(atom) == 4 && self.neighbors_of(atom, Element::F) == 3;
+                let three = self.degree(atom) == 4 && self.neighbors_of(atom, Element::F) == 3;
                 three.then_some(G::Trifluoromethyl)
             }
             Element::O if self.atom(atom).charge == 0 => {
@@ -84,9 +79,8 @@ impl View<'_> {
 
     /// N⁺ between two nitrogens, one of them at the end: in a protonated triazole, none is.
     fn is_azide_middle(&self, atom: usize) -> bool {
-        let neighbors = self.molecule.neighbors(atom);
-        let ends =
-            |n: &Neighbor| self.molecule.degree(n.atom) == 1 && self.atom(n.atom).hydrogens == 0;
+        let neighbors = self.neighbors(atom);
+        let ends = |n: &Neighbor| self.degree(n.atom) == 1 && self.atom(n.atom).hydrogens == 0;
         self.atom(atom).charge == 1
             && neighbors.len() == 2
             && self.neighbors_of(atom, Element::N) == 2
@@ -96,7 +90,7 @@ impl View<'_> {
     /// N=N between two carbons.
     fn is_azo(&self, nitrogens: [usize; 2]) -> bool {
         nitrogens.iter().all(|&nitrogen| {
-            self.molecule.degree(nitrogen) == 2 && self.neighbors_of(nitrogen, Element::C) == 1
+            self.degree(nitrogen) == 2 && self.neighbors_of(nitrogen, Element::C) == 1
         })
     }
 
@@ -107,7 +101,7 @@ impl View<'_> {
         let single = |element| self.bound(carbon, element, BondOrder::Single);
         let (oxygens, nitrogens) = (single(Element::O), single(Element::N));
         let sulfurs = single(Element::S);
-        let has_halogen = || self.around(carbon).any(|(n, _)| self.atom(n).element.is_halogen());
+        let has_halogen = || self.orders(carbon).any(|(n, _)| self.atom(n).element.is_halogen());
         match (&oxygens[..], &nitrogens[..], &sulfurs[..]) {
             _ if self.atom(carbon).aromatic => Some(G::RingOxo),
             _ if has_halogen() => Some(G::AcylHalide),
@@ -129,7 +123,7 @@ impl View<'_> {
             ([], [nitrogen], []) if self.share_ring(carbon, *nitrogen) => Some(G::Lactam),
             ([], [_], []) => Some(G::Amide),
             ([oxygen], [], []) => {
-                match (self.atom(*oxygen).charge, self.molecule.degree(*oxygen)) {
+                match (self.atom(*oxygen).charge, self.degree(*oxygen)) {
                     (-1, 1) => Some(G::Carboxylate),
                     (0, 1) => Some(G::CarboxylicAcid),
                     // An anhydride is counted once, at the oxygen.
@@ -146,7 +140,7 @@ impl View<'_> {
 
     fn carbonyl_neighbors(&self, atom: usize) -> usize {
         let carbonyl = |&(other, _): &_| self.is_carbonyl(other) && !self.atom(other).aromatic;
-        self.around(atom).filter(carbonyl).count()
+        self.orders(atom).filter(carbonyl).count()
     }
 
     fn of_carbon_without_oxo(&self, carbon: usize) -> Option<G> {
@@ -156,7 +150,7 @@ impl View<'_> {
             // else an isonitrile, a cyanide ion or the oxide of a nitrile
             (&[nitrogen], _) => {
                 let neutral = [carbon, nitrogen].iter().all(|&atom| self.atom(atom).charge == 0);
-                (neutral && self.molecule.degree(nitrogen) == 1).then_some(G::Nitrile)
+                (neutral && self.degree(nitrogen) == 1).then_some(G::Nitrile)
             }
             _ if !self.bound(carbon, Element::S, BondOrder::Double).is_empty() => {
                 Some(G::Thiocarbonyl)
@@ -166,7 +160,7 @@ impl View<'_> {
             (_, &[imine]) if self.multiple_bonds(imine) > 1 => None,
             // else a nitrone, which is an N-oxide
             (_, &[imine]) if self.neighbors_of(imine, Element::O) > 0 => {
-                let oxime = self.atom(imine).charge == 0 && self.molecule.degree(imine) == 2;
+                let oxime = self.atom(imine).charge == 0 && self.degree(imine) == 2;
                 oxime.then_some(G::Oxime)
             }
             (_, [_]) => match self.bound(carbon, Element::N, BondOrder::Single).len() {
@@ -179,11 +173,10 @@ impl View<'_> {
     }
 
     pub(super) fn of_oxygen(&self, oxygen: usize) -> Option<G> {
-        let in_epoxide = || {
-            self.molecule.rings().iter().any(|r| r.atoms.len() == 3 && r.atoms.contains(&oxygen))
-        };
+        let in_epoxide =
+            || self.rings().iter().any(|r| r.atoms.len() == 3 && r.atoms.contains(&oxygen));
         let carbons = self.bound(oxygen, Element::C, BondOrder::Single);
-        match (self.atom(oxygen).charge, &carbons[..], self.molecule.degree(oxygen)) {
+        match (self.atom(oxygen).charge, &carbons[..], self.degree(oxygen)) {
             _ if self.atom(oxygen).aromatic => None,
             (-1, [carbon], 1) if !self.is_acyl(*carbon) => Some(G::Alkoxide),
             (0, [carbon], 1) if self.atom(oxygen).hydrogens == 1 => self.of_hydroxy(*carbon),
@@ -215,10 +208,10 @@ impl View<'_> {
         let oxides = self.bound(nitrogen, Element::O, BondOrder::Single);
         let oxides = oxides.iter().filter(|&&o| self.atom(o).charge == -1).count();
         let double_o = self.bound(nitrogen, Element::O, BondOrder::Double).len();
-        let (atom, neighbors) = (self.atom(nitrogen), self.molecule.neighbors(nitrogen));
+        let (atom, neighbors) = (self.atom(nitrogen), self.neighbors(nitrogen));
         let (carbons, oxygens) =
             (self.neighbors_of(nitrogen, Element::C), self.neighbors_of(nitrogen, Element::O));
-        let single = || self.around(nitrogen).all(|(_, order)| order == BondOrder::Single);
+        let single = || self.orders(nitrogen).all(|(_, order)| order == BondOrder::Single);
         match (atom.charge, oxides, double_o) {
             // A second form has five valences: N(=O)=O. Nitrates and nitramines have no carbon there.
             (1, 1.., 1..) | (0, 0, 2) => (carbons == 1).then_some(G::Nitro),
@@ -255,13 +248,13 @@ impl View<'_> {
         match (oxo, &oxygens[..]) {
             (2, [_, _]) => Some(G::Sulfate),
             (2, [oxygen]) if carbons == 1 => {
-                let acid = self.atom(*oxygen).charge == 0 && self.molecule.degree(*oxygen) == 1;
+                let acid = self.atom(*oxygen).charge == 0 && self.degree(*oxygen) == 1;
                 Some(if acid { G::SulfonicAcid } else { G::Sulfonate })
             }
             (2, _) if nitrogens > 0 => Some(G::Sulfonamide),
             (2, []) if carbons == 2 => Some(G::Sulfone),
             (1, []) if carbons == 2 => Some(G::Sulfoxide),
-            (0, []) if self.is_plain(sulfur) => match (carbons, self.molecule.degree(sulfur)) {
+            (0, []) if self.is_plain(sulfur) => match (carbons, self.degree(sulfur)) {
                 (1, 1) if self.atom(sulfur).hydrogens == 1 => Some(G::Thiol),
                 (2, 2) if self.carbonyl_neighbors(sulfur) == 0 => Some(G::Sulfide),
                 _ => None,

@@ -85,7 +85,7 @@ impl<const N: usize> CpuOp<N> for Attention {
     /// The inputs, and the logarithms of the sums of each row's exponentials.
     type Saved = ([FlexTensor; N], Vec<f32>);
 
-    fn forward(&self, inputs: [FlexTensor; N]) -> (FlexTensor, Self::Saved) {
+    fn forward(&self, inputs: [FlexTensor; N], _: bool) -> (FlexTensor, Self::Saved) {
         let ((d, all), (rows, _)) = (self.all_heads(&inputs), sides(&inputs[0]));
         let width = d / self.heads;
         let scale = 1.0 / (width as f32).sqrt();

@@ -37,7 +37,7 @@ impl CpuOp<1> for Bag {
     /// Number of rows of the table.
     type Saved = usize;
 
-    fn forward(&self, [table]: [FlexTensor; 1]) -> (FlexTensor, Self::Saved) {
+    fn forward(&self, [table]: [FlexTensor; 1], _: bool) -> (FlexTensor, Self::Saved) {
         let ((rows, width), batch) = (sides(&table), &self.batch);
         let table = values(&table);
         let mut y = vec![0.0f32; batch.rows() * width];

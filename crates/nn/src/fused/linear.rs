@@ -14,7 +14,7 @@ pub struct Linear(pub Precision);
 impl<const N: usize> CpuOp<N> for Linear {
     type Saved = [FlexTensor; N];
 
-    fn forward(&self, inputs: [FlexTensor; N]) -> (FlexTensor, Self::Saved) {
+    fn forward(&self, inputs: [FlexTensor; N], _: bool) -> (FlexTensor, Self::Saved) {
         (forward(&inputs[0], &inputs[1], inputs.get(2), self.0), inputs)
     }
 
@@ -44,16 +44,14 @@ impl CpuOp<3> for AffineGelu {
     /// x and w, and the derivative at each element of the value.
     type Saved = ([FlexTensor; 2], FlexTensor);
 
-    fn forward(&self, [x, w, b]: [FlexTensor; 3]) -> (FlexTensor, Self::Saved) {
-        let mut slope = owned(forward(&x, &w, None, self.precision));
-        let y = gelu(slope.storage_mut::<f32>(), values(&b), self.dropout);
-        (wrap(y, slope.layout().shape().clone()), ([x, w], slope))
-    }
-
-    fn value(&self, [x, w, b]: [FlexTensor; 3]) -> FlexTensor {
-        let mut y = owned(forward(&x, &w, None, self.precision));
-        gelu_in_place(y.storage_mut::<f32>(), values(&b), self.dropout);
-        y
+    fn forward(&self, [x, w, b]: [FlexTensor; 3], keep: bool) -> (FlexTensor, Self::Saved) {
+        let mut input = owned(forward(&x, &w, None, self.precision));
+        if !keep {
+            gelu_in_place(input.storage_mut::<f32>(), values(&b), self.dropout);
+            return (input.clone(), ([x, w], input));
+        }
+        let y = gelu(input.storage_mut::<f32>(), values(&b), self.dropout);
+        (wrap(y, input.layout().shape().clone()), ([x, w], input))
     }
 
     fn backward(

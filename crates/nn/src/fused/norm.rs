@@ -19,14 +19,58 @@ impl CpuOp<5> for ResidualNorm {
     /// `(z − mean) / √(variance + ε)` of the rows z that are normalised, or nothing, and the divisors' inverses; gamma.
     type Saved = ([Vec<f32>; 2], FlexTensor);
 
-    fn forward(&self, inputs: [FlexTensor; 5]) -> (FlexTensor, Self::Saved) {
-        let (value, rows) = forward(&inputs, self, true);
+    fn forward(&self, inputs: [FlexTensor; 5], keep: bool) -> (FlexTensor, Self::Saved) {
+        let Self { epsilon, dropout } = *self;
+        let (n, width) = sides(&inputs[0]);
+        let [x, r, bias, gamma, beta] = inputs.each_ref().map(values);
+        let mut y = Box::new_uninit_slice(n * width);
+        // a task that keeps nothing reuses one row
+        let room = if keep { ROWS * width } else { width };
+        let mut standard =
+            Box::new_uninit_slice(if keep { n * width } else { n.div_ceil(ROWS) * width });
+        let mut inverse = vec![0.0f32; n];
+        let epsilon = epsilon as f32;
+        let tasks = (y.par_chunks_mut(ROWS * width))
+            .zip(standard.par_chunks_mut(room))
+            .zip(inverse.par_chunks_mut(ROWS))
+            .zip(x.par_chunks(ROWS * width).zip(r.par_chunks(ROWS * width)));
+        tasks.enumerate().for_each(|(task, (((y, standard), inverse), (x, r)))| {
+            let dropout = dropout.map(|mask| mask.after((task * ROWS * width) as u32));
+            simd!((
+                y: &mut [MaybeUninit<f32>], standard: &mut [MaybeUninit<f32>], inverse: &mut [f32],
+                x: &[f32], r: &[f32], bias: &[f32], gamma: &[f32], beta: &[f32], epsilon: f32,
+                dropout: Option<Dropout>, keep: bool
+            ) -> () {
+                let width = gamma.len();
+                for (i, inverse) in inverse.iter_mut().enumerate() {
+                    let row = i * width..(i + 1) * width;
+                    let (x, r, y) = (&x[row.clone()], &r[row.clone()], &mut y[row.clone()]);
+                    let standard = if keep { &mut standard[row] } else { &mut standard[..width] };
+                    let summands = r.iter().zip(bias).zip(x);
+                    masked!(dropout, i * width, |keep| {
+                        for ((j, z), ((r, b), x)) in standard.iter_mut().enumerate().zip(summands) {
+                            z.write((r + b).mul_add(keep(j), *x));
+                        }
+                    });
+                    // SAFETY: the loop above has written the row, which is as long as x, r and bias
+                    let z = unsafe { &mut *(standard as *mut [MaybeUninit<f32>] as *mut [f32]) };
+                    let mean = sum(z, |_, v| v) / width as f32;
+                    let variance = sum(z, |_, v| (v - mean) * (v - mean)) / width as f32;
+                    let scale = 1.0 / (variance + epsilon).sqrt();
+                    *inverse = scale;
+                    for j in 0..width {
+                        z[j] = (z[j] - mean) * scale;
+                        y[j].write(z[j].mul_add(gamma[j], beta[j]));
+                    }
+                }
+            });
+        });
+        // SAFETY: every row of y has been written, and every row of `standard` if it is kept
+        let (y, standard) = unsafe {
+            (y.assume_init(), if keep { standard.assume_init().into_vec() } else { Vec::new() })
+        };
         let [_, _, _, gamma, _] = inputs;
-        (value, (rows, gamma))
-    }
-
-    fn value(&self, inputs: [FlexTensor; 5]) -> FlexTensor {
-        forward(&inputs, self, false).0
+        (wrap(y, [n, width]), ([standard, inverse], gamma))
     }
 
     /// With h the standardised row, g = dy ∘ gamma and means over the row:
@@ -100,61 +144,4 @@ impl CpuOp<5> for ResidualNorm {
         let [dbias, dgamma, dbeta] = vectors;
         [dy, dr, dbias, dgamma, dbeta].map(Some)
     }
-}
-
-/// The value for x, r, bias, gamma and beta; `keep` asks for the data of the backward pass.
-fn forward(
-    inputs: &[FlexTensor; 5],
-    &ResidualNorm { epsilon, dropout }: &ResidualNorm,
-    keep: bool,
-) -> (FlexTensor, [Vec<f32>; 2]) {
-    let (n, width) = sides(&inputs[0]);
-    let [x, r, bias, gamma, beta] = inputs.each_ref().map(values);
-    let mut y = Box::new_uninit_slice(n * width);
-    // a task that keeps nothing reuses one row
-    let room = if keep { ROWS * width } else { width };
-    let mut standard =
-        Box::new_uninit_slice(if keep { n * width } else { n.div_ceil(ROWS) * width });
-    let mut inverse = vec![0.0f32; n];
-    let epsilon = epsilon as f32;
-    let tasks = (y.par_chunks_mut(ROWS * width))
-        .zip(standard.par_chunks_mut(room))
-        .zip(inverse.par_chunks_mut(ROWS))
-        .zip(x.par_chunks(ROWS * width).zip(r.par_chunks(ROWS * width)));
-    tasks.enumerate().for_each(|(task, (((y, standard), inverse), (x, r)))| {
-        let dropout = dropout.map(|mask| mask.after((task * ROWS * width) as u32));
-        simd!((
-            y: &mut [MaybeUninit<f32>], standard: &mut [MaybeUninit<f32>], inverse: &mut [f32],
-            x: &[f32], r: &[f32], bias: &[f32], gamma: &[f32], beta: &[f32], epsilon: f32,
-            dropout: Option<Dropout>, keep: bool
-        ) -> () {
-            let width = gamma.len();
-            for (i, inverse) in inverse.iter_mut().enumerate() {
-                let row = i * width..(i + 1) * width;
-                let (x, r, y) = (&x[row.clone()], &r[row.clone()], &mut y[row.clone()]);
-                let standard = if keep { &mut standard[row] } else { &mut standard[..width] };
-                let summands = r.iter().zip(bias).zip(x);
-                masked!(dropout, i * width, |keep| {
-                    for ((j, z), ((r, b), x)) in standard.iter_mut().enumerate().zip(summands) {
-                        z.write((r + b).mul_add(keep(j), *x));
-                    }
-                });
-                // SAFETY: the loop above has written the row, which is as long as x, r and bias
-                let z = unsafe { &mut *(standard as *mut [MaybeUninit<f32>] as *mut [f32]) };
-                let mean = sum(z, |_, v| v) / width as f32;
-                let variance = sum(z, |_, v| (v - mean) * (v - mean)) / width as f32;
-                let scale = 1.0 / (variance + epsilon).sqrt();
-                *inverse = scale;
-                for j in 0..width {
-                    z[j] = (z[j] - mean) * scale;
-                    y[j].write(z[j].mul_add(gamma[j], beta[j]));
-                }
-            }
-        });
-    });
-    // SAFETY: every row of y has been written, and every row of `standard` if it is kept
-    let (y, standard) = unsafe {
-        (y.assume_init(), if keep { standard.assume_init().into_vec() } else { Vec::new() })
-    };
-    (wrap(y, [n, width]), [standard, inverse])
 }

@@ -29,13 +29,8 @@ pub trait CpuOp<const N: usize>: Clone + Send + 'static {
     /// The data of the backward pass.
     type Saved: Clone + Debug + Send + 'static;
 
-    /// The value, and the data of its backward pass.
-    fn forward(&self, inputs: [FlexTensor; N]) -> (FlexTensor, Self::Saved);
-
-    /// The value outside of training.
-    fn value(&self, inputs: [FlexTensor; N]) -> FlexTensor {
-        self.forward(inputs).0
-    }
+    /// The value, and the data of its backward pass, which are not used unless `keep` says so.
+    fn forward(&self, inputs: [FlexTensor; N], keep: bool) -> (FlexTensor, Self::Saved);
 
     /// The gradients of the inputs that are `wanted`, for the gradient `dy` of the value.
     fn backward(
@@ -59,7 +54,7 @@ pub fn apply<Op: CpuOp<N>, const N: usize, const D: usize>(
     match context {
         Disabled => {
             let inputs = inputs.map(|input| contiguous(of_backend::<Flex>(input)));
-            Tensor::from_primitive::<Flex>(op.value(inputs))
+            Tensor::from_primitive::<Flex>(op.forward(inputs, false).0)
         }
         Enabled(GradientCheckpointingStrategy::Disabled) => {
             recorded::<NoCheckpointing, _, N, D>(op, inputs)
@@ -86,7 +81,7 @@ where
     let parts = inputs.map(|input| input.into_parts());
     let tensors = parts.each_ref().map(|(tensor, _)| contiguous(tensor.clone()));
     let nodes = parts.map(|(_, node)| node);
-    let (y, saved) = op.forward(tensors);
+    let (y, saved) = op.forward(tensors, true);
     let recorded = match Step(op).prepare::<C>(nodes).compute_bound().stateful() {
         OpsKind::Tracked(prepared) => prepared.finish(saved, y),
         OpsKind::UnTracked(prepared) => prepared.finish(y),

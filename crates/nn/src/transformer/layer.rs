@@ -222,7 +222,7 @@ impl CpuOp<INPUTS> for Recomputed {
     /// The layer's input.
     type Saved = FlexTensor;
 
-    fn forward(&self, [x, ..]: [FlexTensor; INPUTS]) -> (FlexTensor, FlexTensor) {
+    fn forward(&self, [x, ..]: [FlexTensor; INPUTS], _: bool) -> (FlexTensor, FlexTensor) {
         let input = Tensor::from_primitive::<Flex>(x.clone());
         let y = self.layer.forward(input, &self.shared, self.index);
         (primitive(y), x)

@@ -25,7 +25,7 @@ fn configurations_that_cannot_be_are_refused() {
         ("position_embedding_type", json!("relative_key"), &["relative_key", "\"absolute\""]),
         ("is_decoder", json!(true), &["is_decoder = true", "false"]),
         ("add_cross_attention", json!(true), &["add_cross_attention = true", "false"]),
-        ("is_decoder", json!("no"), &["is_decoder = \"no\"", "true or false"]),
+        ("is_decoder", json!("no"), &["is_decoder = \"no\"", "false"]),
         ("pruned_heads", json!({"0": [1]}), &["pruned_heads", "nothing"]),
         ("quantization_config", json!({"bits": 4}), &["quantization_config", "nothing"]),
         ("vocab_size", json!(null), &["vocab_size = nothing", "a whole number"]),
