@@ -1,5 +1,6 @@
 //! Where configurations come from: files, overrides, and pairs in memory.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -114,29 +115,33 @@ fn in_words(error: &toml::de::Error) -> String {
 /// # Errors
 /// A message with the key and the array.
 fn no_arrays(given: &toml::Table, read: &Config) -> Result<(), String> {
-    let read = toml::Table::try_from(read).map_err(|e| e.to_string())?;
-    match array_for_table("", &given.clone().into(), &read.into()) {
+    let read = toml::Value::try_from(read).map_err(|e| e.to_string())?;
+    let tables = nodes(String::new(), &read).into_iter().filter(|(_, value)| value.is_table());
+    let tables: BTreeSet<String> = tables.map(|(key, _)| key).collect();
+    let given = given.clone().into();
+    let mut all = nodes(String::new(), &given).into_iter();
+    match all.find(|(key, value)| value.is_array() && tables.contains(key)) {
         None => Ok(()),
         Some((key, found)) => Err(format!("{key} = {found}: allowed is a table")),
     }
 }
 
-/// The first array in `given` that is a table in `read`, with its key.
-fn array_for_table(key: &str, given: &toml::Value, read: &toml::Value) -> Option<(String, String)> {
+/// A value and all that is in it, with their keys.
+fn nodes(key: String, value: &toml::Value) -> Vec<(String, &toml::Value)> {
     use toml::Value::{Array, Table};
-    match (given, read) {
-        (Array(_), Table(_)) => Some((key.into(), given.to_string())),
-        (Table(given), Table(read)) => given.iter().find_map(|(name, value)| {
+    let mut all = vec![(key.clone(), value)];
+    match value {
+        Table(table) => table.iter().for_each(|(name, below)| {
             let dot = if key.is_empty() { "" } else { "." };
-            array_for_table(&format!("{key}{dot}{name}"), value, read.get(name)?)
+            all.extend(nodes(format!("{key}{dot}{name}"), below));
         }),
-        (Array(given), Array(read)) => {
-            given.iter().zip(read).enumerate().find_map(|(place, (given, read))| {
-                array_for_table(&format!("{key}[{place}]"), given, read)
-            })
+        Array(list) => {
+            let each = list.iter().enumerate();
+            each.for_each(|(at, below)| all.extend(nodes(format!("{key}[{at}]"), below)));
         }
-        _ => None,
+        _ => {}
     }
+    all
 }
 
 fn set(table: &mut toml::Table, change: &Override) -> Result<(), String> {
@@ -176,37 +181,19 @@ impl Config {
 
     /// Which keys of `[data]` and `[output]` have this value, as the end of a sentence about it; empty if none has.
     fn naming(&self, value: &str) -> String {
-        let mut keys = Vec::new();
-        for (table, found) in [
-            ("data", toml::Value::try_from(&self.data)),
-            ("output", toml::Value::try_from(&self.output)),
-        ] {
-            if let Ok(found) = found {
-                with_value(table, &found, value, &mut keys);
-            }
-        }
+        let Ok(config) = toml::Value::try_from(self) else { return String::new() };
+        let names = |(key, found): &(String, &toml::Value)| {
+            let tag = [".kind", ".name", ".source"].iter().any(|tag| key.ends_with(tag));
+            let inside = key.starts_with("data.") || key.starts_with("output.");
+            inside && !tag && found.as_str() == Some(value)
+        };
+        let keys = nodes(String::new(), &config).into_iter().filter(names);
+        let keys: Vec<String> = keys.map(|(key, _)| key).collect();
         match keys.split_last() {
             None => String::new(),
             Some((key, [])) => format!(", which {key} names"),
             Some((last, others)) => format!(", which {} and {last} name", others.join(", ")),
         }
-    }
-}
-
-/// Adds the keys below `key` whose value is this text.
-fn with_value(key: &str, found: &toml::Value, value: &str, keys: &mut Vec<String>) {
-    use toml::Value::{Array, String, Table};
-    match found {
-        String(text) if text == value => keys.push(key.into()),
-        Table(table) => table
-            .iter()
-            .filter(|(below, _)| !["kind", "name", "source"].contains(&below.as_str()))
-            .for_each(|(below, found)| with_value(&format!("{key}.{below}"), found, value, keys)),
-        Array(list) => list
-            .iter()
-            .enumerate()
-            .for_each(|(at, found)| with_value(&format!("{key}[{at}]"), found, value, keys)),
-        _ => {}
     }
 }
 

@@ -1,7 +1,6 @@
 //! Trainings of one configuration with different settings, compared on the validation split.
 
 mod axis;
-mod before;
 mod table;
 
 use std::collections::BTreeMap;

@@ -2,7 +2,6 @@
 
 mod evaluation;
 mod failure;
-mod queries;
 mod runs;
 
 use std::path::PathBuf;

@@ -2,18 +2,18 @@
 
 use std::path::PathBuf;
 
+use dsokr::Error;
 use dsokr::config::Config;
+use dsokr::data::{Inputs, Split, SplitName};
 use dsokr::decode::{CandidateBlocks, Combination};
 use dsokr::run::{EnsembleRun, QueryRequest, Run};
-use dsokr::{Error, data::SplitName};
 use pyo3::prelude::*;
 
-use super::Evaluation;
-use super::processor;
-use super::queries::Asked;
+use super::{Evaluation, processor};
 use crate::arrays::{Matrix, MatrixView, matrix, numbers};
 use crate::candidates::Candidates;
 use crate::errors::{Failure, json, table};
+use crate::rows::Rows;
 use crate::work::work;
 
 /// Queries that are encoded at once, as the command does.
@@ -146,5 +146,35 @@ impl Runs {
             })?;
             Evaluation::of(&self.inner, &asked)
         })
+    }
+}
+
+/// Texts, or the rows of a matrix.
+#[derive(FromPyObject)]
+enum Asked {
+    Rows(Py<Rows>),
+    Texts(Vec<String>),
+}
+
+impl Asked {
+    fn len(&self) -> usize {
+        match self {
+            Self::Rows(rows) => rows.get().source().len(),
+            Self::Texts(texts) => texts.len(),
+        }
+    }
+
+    /// Some of them as a run reads them.
+    fn read(&self, run: &Run, chosen: std::ops::Range<usize>) -> Result<Split, Error> {
+        match self {
+            Self::Texts(texts) => {
+                run.texts(&texts[chosen].iter().map(String::as_str).collect::<Vec<_>>())
+            }
+            Self::Rows(rows) => {
+                let (ids, outputs) = (vec![String::new(); chosen.len()], vec![None; chosen.len()]);
+                let rows = rows.get().source().select(&chosen.collect::<Vec<_>>())?;
+                Ok(Split::new(ids, Inputs::Vectors(rows), outputs))
+            }
+        }
     }
 }
