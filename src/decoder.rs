@@ -106,8 +106,8 @@ impl<'a> ExactDecoder<'a> {
             return Ok(None);
         }
         let (width, kernel, centre): (_, _, &[f64]) = match space {
-            OutputSpace::Basis(basis) => (basis.row_width(), basis.kernel(), &[]),
-            OutputSpace::Machine(space) => (space.rows().1, space.kernel(), space.centre()),
+            OutputSpace::Basis(basis) => (basis.width, basis.kernel(), &[]),
+            OutputSpace::Machine(space) => (space.rows().1, space.kernel(), &space.centre),
             OutputSpace::Quantiles(_) => return Ok(None),
         };
         let wrong = |allowed| Error::value("decoding.search", "\"exact\"", allowed);

@@ -262,12 +262,7 @@ impl KernelMachineConfig {
         }
         let none = self.levels().is_some_and(<[f64]>::is_empty);
         ensure(!none, "encoder.solver.loss.levels", "[]", "at least one level")?;
-        self.solver.validate().map_err(|error| match error {
-            dsokr_basis::Error::Value { key, found, allowed } => {
-                Error::value(format!("encoder.solver: {key}"), found, allowed)
-            }
-            other => other.into(),
-        })?;
+        self.solver.validate().map_err(|error| error.of("encoder.solver: "))?;
         let known = match &self.answers {
             AnswersConfig::All {} => true,
             AnswersConfig::Leading { rank } => {

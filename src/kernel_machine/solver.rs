@@ -198,7 +198,7 @@ impl LambdaSearch<'_> {
             let (model, _) = self.fit(lambda, false)?;
             let training = training.predictions(&model)?;
             let validation = self.validation.predictions(&model)?;
-            let width = model.width();
+            let width = model.width;
             for &supervised in &settings.supervised {
                 let unlabelled = if supervised < 1.0 { unlabelled } else { &[] };
                 let whole =

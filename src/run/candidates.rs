@@ -273,7 +273,7 @@ pub fn shard_candidates(
     };
     let (metadata, mut bytes) = (fingerprints(&stored)?, 0);
     OUTPUT.write(&folder, |here| {
-        let (fingerprint, metadata) = (stored.checksum(), &metadata);
+        let (fingerprint, metadata) = (&*stored.checksum, &metadata);
         let set = ShardSet { folder: here, of: parts, precision, fingerprint, metadata };
         Shards::write(&all, &set)?;
         for entry in fs::read_dir(here).map_err(Error::io(here))? {

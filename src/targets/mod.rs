@@ -253,7 +253,7 @@ impl<'a> TrainingOutputs<'a> {
                 self.sum(self.summands(&rows)?, &weights.collect::<Vec<f64>>(), &rows)?
             }
         };
-        let (rank, size) = (fitted.dimension(), fitted.options().size);
+        let (rank, size) = (fitted.dimension(), fitted.options.size);
         if rank < size && self.config.output.kernels.is_empty() {
             warn!(
                 rank,

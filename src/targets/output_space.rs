@@ -46,7 +46,7 @@ impl OutputSpace {
     pub(crate) fn origin(&self) -> Option<Cow<'_, [f64]>> {
         match self {
             Self::Basis(basis) => Some(vec![0.0; basis.dimension()].into()),
-            Self::Machine(space) => space.as_basis().map(|_| space.centre().into()),
+            Self::Machine(space) => space.as_basis().map(|_| space.centre.as_slice().into()),
             Self::Quantiles(_) => None,
         }
     }
@@ -54,7 +54,7 @@ impl OutputSpace {
     /// Number of columns of the outputs' rows.
     pub(crate) fn row_width(&self) -> usize {
         match self {
-            Self::Basis(basis) => basis.row_width(),
+            Self::Basis(basis) => basis.width,
             Self::Machine(space) => space.rows().1,
             Self::Quantiles(_) => 1,
         }

@@ -2,12 +2,29 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread::LocalKey;
 use std::time::Duration;
 
 use crate::Error;
 
 thread_local! {
     static CURRENT: RefCell<Option<Cancellation>> = const { RefCell::new(None) };
+}
+
+/// Calls `work` with a value in the place of this thread's, which comes back, also after a panic.
+pub(crate) fn scoped<V: Default, T>(
+    current: &'static LocalKey<RefCell<V>>,
+    value: V,
+    work: impl FnOnce() -> T,
+) -> T {
+    struct Outer<V: Default + 'static>(&'static LocalKey<RefCell<V>>, V);
+    impl<V: Default> Drop for Outer<V> {
+        fn drop(&mut self) {
+            self.0.set(std::mem::take(&mut self.1));
+        }
+    }
+    let _outer = Outer(current, current.replace(value));
+    work()
 }
 
 /// A request to end long work from another thread or a signal handler. Clones share the request.
@@ -53,15 +70,7 @@ impl Cancellation {
     ///
     /// The scope is that of the calling thread. Other threads that `work` starts have their own.
     pub fn scope<T>(&self, work: impl FnOnce() -> T) -> T {
-        /// Ends the scope, also after a panic.
-        struct Outer(Option<Cancellation>);
-        impl Drop for Outer {
-            fn drop(&mut self) {
-                CURRENT.with(|current| std::mem::swap(&mut *current.borrow_mut(), &mut self.0));
-            }
-        }
-        let _outer = Outer(CURRENT.replace(Some(self.clone())));
-        work()
+        scoped(&CURRENT, Some(self.clone()), work)
     }
 
     /// The request that the innermost scope of this thread checks for.

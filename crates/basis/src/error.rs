@@ -146,10 +146,10 @@ impl Error {
         Self::Value { key, found, allowed }
     }
 
-    /// The same error with the name of what has the number or choice.
+    /// The same error with what has the number or choice before its key.
     pub fn of(mut self, what: impl Display) -> Self {
         if let Self::Value { key, .. } = &mut self {
-            *key = format!("{what}: {key}");
+            *key = format!("{what}{key}");
         }
         self
     }

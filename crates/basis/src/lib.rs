@@ -26,7 +26,6 @@ compile_error!("files hold little-endian numbers that are read in place");
 
 mod cancellation;
 mod error;
-mod fit;
 mod tagged;
 
 pub mod eigenbasis;

@@ -26,8 +26,9 @@ const ROWS: usize = 2048;
 pub struct OutputEmbedding {
     /// Gᵀ, q × p: a direction a column.
     directions: Mat<f64>,
-    /// All q eigenvalues, descending.
-    spectrum: Vec<f64>,
+    /// All q eigenvalues of the mixed covariance, descending; the sum beyond the p-th is what the
+    /// embedding loses.
+    pub spectrum: Vec<f64>,
 }
 
 impl OutputEmbedding {
@@ -101,12 +102,6 @@ impl OutputEmbedding {
     /// p, the number of directions.
     pub fn rank(&self) -> usize {
         self.directions.ncols()
-    }
-
-    /// All q eigenvalues of the mixed covariance, descending; the sum beyond the p-th is what the
-    /// embedding loses.
-    pub fn spectrum(&self) -> &[f64] {
-        &self.spectrum
     }
 
     /// `G z` of coordinates z, n × p row-major: of predictions the queries, of outputs the candidates.

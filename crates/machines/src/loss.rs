@@ -97,7 +97,7 @@ impl Loss {
             Error::check_length("quantile levels", levels.len(), width)?;
         }
         let checked = self.of_distance().map_or(Ok(()), DistanceLoss::validate);
-        checked.map_err(|error| error.of(format_args!("loss {}", self.name())))
+        checked.map_err(|error| error.of(format_args!("loss {}: ", self.name())))
     }
 
     /// `ℓ(f, y)` with r = `residual` (not read by the pinball loss).

@@ -246,12 +246,7 @@ impl Default for LossConfig {
 impl LossConfig {
     fn validate(&self) -> Result<(), Error> {
         if let Some(loss) = self.distance() {
-            loss.validate().map_err(|error| match error {
-                dsokr_basis::Error::Value { key, found, allowed } => {
-                    Error::value(format!("training.loss.{key}"), found, allowed)
-                }
-                other => other.into(),
-            })?;
+            loss.validate().map_err(|error| error.of("training.loss."))?;
         }
         let temperature = self.temperature().unwrap_or(1.0);
         let holds = (0.01..=100.0).contains(&temperature);

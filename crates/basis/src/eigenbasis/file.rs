@@ -62,7 +62,7 @@ impl Basis {
     /// kernel that is not built in.
     pub fn load(path: &Path) -> Result<Self, Error> {
         let stored = Stored::open_versions(path, KIND, FITTED..=ZERO_ROW)?;
-        if stored.version() == SUM {
+        if stored.version == SUM {
             stored.metadata(PARTS)?;
         }
         Self::read(&stored, "")
@@ -70,7 +70,7 @@ impl Basis {
 
     /// The basis whose entries have a prefix, of built-in kernels.
     fn read(stored: &Stored, prefix: &str) -> Result<Self, Error> {
-        if stored.version() >= SUM && stored.metadata(&format!("{prefix}{PARTS}")).is_ok() {
+        if stored.version >= SUM && stored.metadata.contains_key(&format!("{prefix}{PARTS}")) {
             let sum = read_parts(stored, prefix)?;
             return Self::read_with(stored, prefix, Arc::new(sum.clone()), Some(sum));
         }
@@ -113,7 +113,7 @@ impl Basis {
         } else if stored.has(&name("matrix")) {
             check_width(width)?;
             let matrix = stored.shaped(&name("matrix"), &[dimension, width])?;
-            let zero = match stored.version() >= ZERO_ROW && stored.has(&name("zero")) {
+            let zero = match stored.version >= ZERO_ROW && stored.has(&name("zero")) {
                 true => stored.shaped(&name("zero"), &[dimension])?,
                 false => Vec::new(),
             };
@@ -250,7 +250,7 @@ fn read_parts(stored: &Stored, prefix: &str) -> Result<SumKernel, Error> {
     let width = stored.parsed(&format!("{prefix}row_width"), "a number of columns")?;
     let part = |(at, (weight, start)): (usize, (f64, usize))| {
         let basis = Basis::read(stored, &format!("{prefix}{at}."))?;
-        let columns = start..start.saturating_add(basis.row_width());
+        let columns = start..start.saturating_add(basis.width);
         if !(weight > 0.0 && weight.is_finite() && columns.end <= width) {
             let allowed = "weights above 0 and columns within the rows";
             return Err(stored.bad_metadata(&key, allowed));
@@ -268,8 +268,8 @@ fn read_tempered(
     spectrum: &[f64],
 ) -> Result<Option<Tempered>, Error> {
     let key = format!("{prefix}{TEMPERING}");
-    let absent = stored.version() >= SUM && stored.metadata(&key).is_err();
-    if stored.version() < TEMPERED || absent {
+    let absent = stored.version >= SUM && !stored.metadata.contains_key(&key);
+    if stored.version < TEMPERED || absent {
         return Ok(None);
     }
     let tempering: Tempering = stored.json(&key)?;

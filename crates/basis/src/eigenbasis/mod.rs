@@ -35,11 +35,17 @@ use tempering::Tempered;
 #[derive(Clone, Debug)]
 pub struct Basis {
     kernel: Arc<dyn OutputKernel>,
-    options: SketchOptions,
-    trained_rows: usize,
-    spectrum: Vec<f64>,
-    kind: RowKind,
-    width: usize,
+    /// The sketch that it was fitted with: its distribution, m, the seed, and the eigenvalue cut-off.
+    pub options: SketchOptions,
+    /// n, the number of outputs it was fitted on.
+    pub trained_rows: usize,
+    /// The p eigenvalues that were kept, descending: of K̃, or, for a [tempered](Self::tempered) basis, of the
+    /// covariance of the outputs that it was tempered with.
+    pub spectrum: Vec<f64>,
+    /// Kind of the rows that it was fitted on, and that it projects.
+    pub kind: RowKind,
+    /// Width of the rows that it was fitted on, and that it projects.
+    pub width: usize,
     map: Projector,
     tempered: Option<Tempered>,
 }
@@ -79,16 +85,6 @@ impl Basis {
         self.kernel.as_ref()
     }
 
-    /// The sketch that it was fitted with: its distribution, m, the seed, and the eigenvalue cut-off.
-    pub fn options(&self) -> &SketchOptions {
-        &self.options
-    }
-
-    /// n, the number of outputs it was fitted on.
-    pub fn trained_rows(&self) -> usize {
-        self.trained_rows
-    }
-
     /// How it was [tempered](Self::tempered); one that changes nothing where it was not.
     pub fn tempering(&self) -> Tempering {
         self.tempered.as_ref().map_or_else(Tempering::default, |tempered| tempered.tempering)
@@ -117,22 +113,6 @@ impl Basis {
     /// p, the number of coordinates: eigenvalues above `σ_1 · tolerance`.
     pub fn dimension(&self) -> usize {
         self.spectrum.len()
-    }
-
-    /// The p eigenvalues that were kept, descending: of K̃, or, for a tempered basis, of the
-    /// covariance of the outputs that it was tempered with.
-    pub fn spectrum(&self) -> &[f64] {
-        &self.spectrum
-    }
-
-    /// Kind of the rows that it was fitted on, and that it projects.
-    pub fn row_kind(&self) -> RowKind {
-        self.kind
-    }
-
-    /// Width of the rows that it was fitted on, and that it projects.
-    pub fn row_width(&self) -> usize {
-        self.width
     }
 
     /// The rows of the anchors; none where the basis is one matrix `Ω R Φ`, which is for a kernel

@@ -33,7 +33,7 @@ pub(super) struct Summand {
 
 impl Summand {
     fn rows(&self, block: &Block) -> Result<Block<'static>, Error> {
-        block.columns(self.columns.clone(), self.basis.row_kind())
+        block.columns(self.columns.clone(), self.basis.kind)
     }
 
     fn name(&self) -> String {
@@ -224,7 +224,7 @@ impl Basis {
         let options = SketchOptions { size, ..first.options.clone() };
         let (mut kept, mut width) = (Vec::new(), 0);
         for (weight, basis) in parts {
-            let columns = width..width + basis.row_width();
+            let columns = width..width + basis.width;
             width = columns.end;
             if weight > 0.0 {
                 kept.push(Summand { weight: weight / total, columns, basis: Arc::new(basis) });

@@ -1,4 +1,5 @@
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 
 use rayon::prelude::*;
 
@@ -7,41 +8,12 @@ use super::{BitRows, DenseRows, SparseRows, check_width};
 use crate::Error;
 use crate::random::hash;
 
-/// Which character n-grams are counted: all runs of `min..=max` Unicode characters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NgramOptions {
-    /// Length of the shortest n-grams, at least 1.
-    pub min: usize,
-    /// Length of the longest n-grams, at least `min`.
-    pub max: usize,
-    /// Whether a text is put between the marks U+0002 and U+0003 first, so that n-grams at its
-    /// ends differ from the same ones inside.
-    pub boundaries: bool,
-}
-
-impl NgramOptions {
-    fn check(&self) -> Result<(), Error> {
-        Error::ensure(self.min > 0, "character n-grams: min", self.min, "1 and more")?;
-        let allowed = format_args!("{} (min) and more", self.min);
-        Error::ensure(self.max >= self.min, "character n-grams: max", self.max, allowed)
-    }
-
-    /// Calls `visit` with every n-gram of a text, shortest first, from left to right.
-    fn each(&self, text: &str, visit: &mut dyn FnMut(&str)) {
-        let marked = self.boundaries.then(|| format!("\u{2}{text}\u{3}"));
-        let (text, mut starts) = (marked.as_deref().unwrap_or(text), Vec::new());
-        character_starts(text, &mut starts);
-        character_runs(text, &starts, self.min..=self.max.min(text.len()), visit);
-    }
-}
-
 /// Character n-grams with a column each, fitted on some texts.
 ///
 /// ```
-/// use dsokr_basis::features::{NgramOptions, NgramVocabulary};
+/// use dsokr_basis::features::NgramVocabulary;
 ///
-/// let options = NgramOptions { min: 1, max: 2, boundaries: false };
-/// let vocabulary = NgramVocabulary::fit(options, &["CCO", "CN"])?;
+/// let vocabulary = NgramVocabulary::fit(1..=2, &["CCO", "CN"])?;
 /// assert_eq!(vocabulary.ngrams().collect::<Vec<_>>(), ["C", "CC", "CN", "CO", "N", "O"]);
 /// let rows = vocabulary.rows(&["CCC"])?;
 /// assert_eq!(rows.row(0), (&[0, 1][..], &[3.0, 2.0][..]));
@@ -49,36 +21,48 @@ impl NgramOptions {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NgramVocabulary {
-    options: NgramOptions,
+    lengths: RangeInclusive<usize>,
     columns: BTreeMap<String, u32>,
 }
 
+/// Calls `visit` with every run of so many characters of a text, shortest first, from left to right.
+fn each(lengths: &RangeInclusive<usize>, text: &str, visit: &mut dyn FnMut(&str)) {
+    let mut starts = Vec::new();
+    character_starts(text, &mut starts);
+    let (min, max) = (*lengths.start(), *lengths.end());
+    character_runs(text, &starts, min..=max.min(text.len()), visit);
+}
+
 impl NgramVocabulary {
-    /// The n-grams that occur in `texts`, sorted by their bytes.
+    /// The n-grams of these lengths, all runs of so many Unicode characters, that occur in `texts`, sorted by their bytes.
     ///
     /// # Errors
-    /// [`Error::Value`] for lengths that are not `1 ≤ min ≤ max`; [`Error::Shape`] when
+    /// [`Error::Value`] for lengths that are not 1 and more; [`Error::Shape`] when
     /// no n-gram occurs.
-    pub fn fit<S: AsRef<str>>(options: NgramOptions, texts: &[S]) -> Result<Self, Error> {
-        options.check()?;
+    pub fn fit<S: AsRef<str>>(lengths: RangeInclusive<usize>, texts: &[S]) -> Result<Self, Error> {
         let mut ngrams = BTreeSet::new();
         for text in texts {
-            options.each(text.as_ref(), &mut |ngram| {
+            each(&lengths, text.as_ref(), &mut |ngram| {
                 if !ngrams.contains(ngram) {
                     ngrams.insert(ngram.to_owned());
                 }
             });
         }
-        Ok(Self { options, columns: numbered(ngrams)? })
+        Self::of(lengths, ngrams)
     }
 
     /// The vocabulary of n-grams that were fitted before, in any order.
     ///
     /// # Errors
     /// As [`fit`](Self::fit).
-    pub fn of(options: NgramOptions, ngrams: Vec<String>) -> Result<Self, Error> {
-        options.check()?;
-        Ok(Self { options, columns: numbered(ngrams.into_iter().collect())? })
+    pub fn of(
+        lengths: RangeInclusive<usize>,
+        ngrams: impl IntoIterator<Item = String>,
+    ) -> Result<Self, Error> {
+        let holds = *lengths.start() > 0 && !lengths.is_empty();
+        let found = format_args!("{lengths:?}");
+        Error::ensure(holds, "lengths of n-grams", found, "a range of 1 and more")?;
+        Ok(Self { lengths, columns: numbered(ngrams.into_iter().collect())? })
     }
 
     /// The n-grams, in the order of their columns.
@@ -93,7 +77,7 @@ impl NgramVocabulary {
     pub fn rows<S: AsRef<str> + Sync>(&self, texts: &[S]) -> Result<SparseRows, Error> {
         let row = |text: &S| {
             let mut counts: BTreeMap<u32, f32> = BTreeMap::new();
-            self.options.each(text.as_ref(), &mut |ngram| {
+            each(&self.lengths, text.as_ref(), &mut |ngram| {
                 if let Some(&column) = self.columns.get(ngram) {
                     *counts.entry(column).or_default() += 1.0;
                 }

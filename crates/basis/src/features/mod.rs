@@ -19,9 +19,7 @@ mod tf_idf;
 
 pub use block::{Block, Features, RowSource, ranges, read};
 pub use distinct::{Distinct, distinct};
-pub use featurizers::{
-    LabelVocabulary, NgramOptions, NgramVocabulary, bucket, hamming_one_hot, kemeny_signs,
-};
+pub use featurizers::{LabelVocabulary, NgramVocabulary, bucket, hamming_one_hot, kemeny_signs};
 pub use joined::{JoinedRows, PartRows, Selected};
 pub use mapped::MappedRows;
 pub use ngram_config::{NgramConfig, NgramKind};

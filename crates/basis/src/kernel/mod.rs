@@ -79,7 +79,7 @@ impl OutputKernel for Kernel {
     fn validate(&self, rows: RowKind) -> Result<(), Error> {
         let name = self.name();
         let checked = self.formula(|formula| formula.validate());
-        checked.map_err(|error| error.of(format_args!("kernel {name}")))?;
+        checked.map_err(|error| error.of(format_args!("kernel {name}: ")))?;
         let defined = self.formula(|formula| formula.rows());
         if defined.contains(&rows) {
             return Ok(());

@@ -14,6 +14,7 @@ use bytemuck::{Pod, bytes_of, cast_slice, cast_slice_mut, pod_collect_to_vec, po
 use faer::Mat;
 
 use crate::Error;
+use crate::cancellation::scoped;
 
 mod threads;
 
@@ -100,15 +101,7 @@ impl Processes {
     /// Calls `work`, which these ranks share. An inner scope hides the outer one. The scope is that of
     /// the calling thread; other threads that `work` starts work alone.
     pub fn scope<T>(&self, work: impl FnOnce() -> T) -> T {
-        /// Ends the scope, also after a panic.
-        struct Outer(Processes);
-        impl Drop for Outer {
-            fn drop(&mut self) {
-                CURRENT.set(std::mem::take(&mut self.0));
-            }
-        }
-        let _outer = Outer(CURRENT.replace(self.clone()));
-        work()
+        scoped(&CURRENT, self.clone(), work)
     }
 
     /// The number of this rank, from 0.

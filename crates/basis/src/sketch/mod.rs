@@ -125,7 +125,7 @@ impl SketchKind {
         let allowed = format_args!("1..={n}, the number of rows");
         Error::ensure((1..=n).contains(&m), "sketch: size", m, allowed)?;
         let checked = self.distribution(|kind| kind.validate(n));
-        checked.map_err(|error| error.of(format_args!("sketch {}", self.name())))
+        checked.map_err(|error| error.of(format_args!("sketch {}: ", self.name())))
     }
 }
 

@@ -8,7 +8,7 @@ use safetensors::Dtype;
 
 use super::{
     Array, BLOCK, BLOCKS, CHECKSUM, CheckedArray, Element, Entry, KIND, Mapping, SMALL_BLOCK, Sum,
-    VERSION, elements,
+    VERSION,
 };
 use crate::Error;
 
@@ -20,9 +20,12 @@ use crate::Error;
 #[derive(Debug)]
 pub struct Stored {
     mapping: Arc<Mapping>,
-    metadata: BTreeMap<String, String>,
-    version: u32,
-    checksum: String,
+    /// All metadata, but for kind, version and checksum.
+    pub metadata: BTreeMap<String, String>,
+    /// The version of the layout.
+    pub version: u32,
+    /// The verified checksum: eight hexadecimal digits.
+    pub checksum: String,
 }
 
 impl Stored {
@@ -99,16 +102,6 @@ impl Stored {
         &self.mapping.path
     }
 
-    /// The version of the layout.
-    pub fn version(&self) -> u32 {
-        self.version
-    }
-
-    /// The verified checksum: eight hexadecimal digits.
-    pub fn checksum(&self) -> &str {
-        &self.checksum
-    }
-
     /// Names of the tensors, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.mapping.entries.keys().map(String::as_str)
@@ -117,11 +110,6 @@ impl Stored {
     /// Whether there is a tensor of this name.
     pub fn has(&self, name: &str) -> bool {
         self.mapping.entries.contains_key(name)
-    }
-
-    /// All metadata, but for kind, version and checksum.
-    pub fn all_metadata(&self) -> &BTreeMap<String, String> {
-        &self.metadata
     }
 
     /// The value of a metadata key.
@@ -160,17 +148,11 @@ impl Stored {
         name: &str,
         rank: usize,
     ) -> Result<(Vec<usize>, Array<T>), Error> {
-        let entry = self.typed::<T>(name, rank)?;
-        let bytes = self.mapping.bytes(entry.bytes.clone());
-        if let Some(sums) = self.mapping.entries.get(&format!("{name}{BLOCKS}")) {
-            let sums = elements::<u32>(self.mapping.bytes(sums.bytes.clone()));
-            let block = block_size(bytes.len(), sums.len()).unwrap_or(BLOCK);
-            let found = bytes.chunks(block).map(crc32fast::hash);
-            if !found.eq(sums.iter().copied()) {
-                let message = format!("damaged: a checksum of {name:?} differs");
-                return Err(Error::file(self.path(), message));
-            }
+        if let Some((shape, checked)) = self.checked_array::<T>(name, rank)? {
+            checked.get(0..checked.len(), |_, _| Ok::<_, Error>(()))?;
+            return Ok((shape, checked.values));
         }
+        let entry = self.typed::<T>(name, rank)?;
         Ok((entry.shape.clone(), Array::of(self.mapping(), entry.bytes.clone())))
     }
 

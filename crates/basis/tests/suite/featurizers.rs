@@ -10,32 +10,27 @@ use crate::support::refused;
 #[test]
 fn ngrams_are_all_substrings() {
     let texts = ["CC(=O)O", "", "c", "αβγαβ", "CCCC"];
-    for boundaries in [false, true] {
-        let options = NgramOptions { min: 1, max: 3, boundaries };
-        let count = |text: &str| -> BTreeMap<String, f32> {
-            let text = if boundaries { format!("\u{2}{text}\u{3}") } else { text.to_owned() };
-            let letters: Vec<char> = text.chars().collect();
-            let mut counts = BTreeMap::new();
-            for start in 0..letters.len() {
-                for end in start + 1..=letters.len().min(start + 3) {
-                    *counts.entry(letters[start..end].iter().collect()).or_default() += 1.0;
-                }
+    let count = |text: &str| -> BTreeMap<String, f32> {
+        let letters: Vec<char> = text.chars().collect();
+        let mut counts = BTreeMap::new();
+        for start in 0..letters.len() {
+            for end in start + 1..=letters.len().min(start + 3) {
+                *counts.entry(letters[start..end].iter().collect()).or_default() += 1.0;
             }
-            counts
-        };
-        let vocabulary = NgramVocabulary::fit(options, &texts).unwrap();
-        let names: Vec<&str> = vocabulary.ngrams().collect();
-        assert!(names.is_sorted());
-        let rows = vocabulary.rows(&texts).unwrap();
-        for (i, text) in texts.iter().enumerate() {
-            let (columns, values) = rows.row(i);
-            let names = columns.iter().map(|&column| names[column as usize].to_owned());
-            let found: BTreeMap<String, f32> = names.zip(values.iter().copied()).collect();
-            assert_eq!(found, count(text), "{text:?}");
         }
+        counts
+    };
+    let vocabulary = NgramVocabulary::fit(1..=3, &texts).unwrap();
+    let names: Vec<&str> = vocabulary.ngrams().collect();
+    assert!(names.is_sorted());
+    let rows = vocabulary.rows(&texts).unwrap();
+    for (i, text) in texts.iter().enumerate() {
+        let (columns, values) = rows.row(i);
+        let names = columns.iter().map(|&column| names[column as usize].to_owned());
+        let found: BTreeMap<String, f32> = names.zip(values.iter().copied()).collect();
+        assert_eq!(found, count(text), "{text:?}");
     }
-    let vocabulary =
-        NgramVocabulary::fit(NgramOptions { min: 1, max: 1, boundaries: false }, &["ab"]).unwrap();
+    let vocabulary = NgramVocabulary::fit(1..=1, &["ab"]).unwrap();
     assert_eq!(vocabulary.rows(&["zbz"]).unwrap().row(0), (&[1][..], &[1.0][..]));
 }
 
@@ -48,13 +43,13 @@ fn golden_hashed_columns() {
 }
 
 #[test]
-fn ngram_options_are_checked() {
-    let fit = |min, max, texts: &[&str]| {
-        NgramVocabulary::fit(NgramOptions { min, max, boundaries: false }, texts)
-    };
-    assert!(refused(fit(0, 2, &["a"]), "min = 0, allowed"));
-    assert!(refused(fit(3, 2, &["a"]), "max = 2, allowed"));
-    assert!(refused(fit(2, 3, &["a", ""]), "rows of width 0"));
+fn lengths_of_ngrams_are_checked() {
+    let fit = NgramVocabulary::fit::<&str>;
+    assert!(refused(fit(0..=2, &["a"]), "lengths of n-grams = 0..=2, allowed"));
+    #[expect(clippy::reversed_empty_ranges)]
+    let empty = 3..=2;
+    assert!(refused(fit(empty, &["a"]), "lengths of n-grams = 3..=2, allowed"));
+    assert!(refused(fit(2..=3, &["a", ""]), "rows of width 0"));
 }
 
 #[test]

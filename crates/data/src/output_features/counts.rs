@@ -2,7 +2,7 @@
 
 use std::collections::hash_map::Entry;
 
-use dsokr_basis::features::{NgramOptions, NgramVocabulary};
+use dsokr_basis::features::NgramVocabulary;
 use dsokr_molecule::{Molecule, Substructures};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -43,10 +43,9 @@ impl OutputKind for NgramFeatures {
 
     fn read(&self, from: &mut OutputTable) -> Result<FittedRows, Error> {
         let texts = from.table.column(&self.column)?;
-        let options = NgramOptions { min: self.min, max: self.max, boundaries: false };
         let vocabulary = match from.fitted {
-            Some(fitted) => NgramVocabulary::of(options, fitted.terms.clone())?,
-            None => NgramVocabulary::fit(options, texts)?,
+            Some(fitted) => NgramVocabulary::of(self.min..=self.max, fitted.terms.clone())?,
+            None => NgramVocabulary::fit(self.min..=self.max, texts)?,
         };
         let terms = vocabulary.ngrams().map(str::to_owned).collect();
         let columns = FittedColumns { terms, ..FittedColumns::default() };

@@ -77,7 +77,7 @@ impl Coordinates {
     /// The shape of those of a file, and where they are.
     pub fn read(stored: &Arc<Stored>) -> Result<(Vec<usize>, Self), Error> {
         const NAME: &str = "coordinates";
-        let rounded = stored.all_metadata().get(PRECISION);
+        let rounded = stored.metadata.get(PRECISION);
         let (shape, file) = if rounded.is_some_and(|own| *own == Precision::F16.to_string()) {
             let whole = || Error::file(stored.path(), None, "coordinates of 16 bits in one block");
             let (shape, values) = stored.checked_array(NAME, 2)?.ok_or_else(whole)?;

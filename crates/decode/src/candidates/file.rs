@@ -223,7 +223,7 @@ impl Candidates {
             let found = format_args!("by_id has {before:?} before {after:?}");
             check(before < after, format_args!("{found}, expected the order of ids"))?;
         }
-        let added = match stored.all_metadata().contains_key(ADDED) {
+        let added = match stored.metadata.contains_key(ADDED) {
             true => stored.parsed(ADDED, "a number of candidates")?,
             false => 0,
         };

@@ -17,7 +17,8 @@ const TOLERANCE: f64 = 1e-10;
 /// ties together agree.
 #[derive(Clone, Debug)]
 pub struct OutputMatrix {
-    width: usize,
+    /// d, the number of outputs.
+    pub width: usize,
     /// L, d × r, with `M = L Lᵀ` and orthogonal columns; none for the identity.
     pub(super) root: Option<Mat<f64>>,
     /// The r eigenvalues of M above rounding, descending: squared lengths of the columns of L.
@@ -45,7 +46,7 @@ impl OutputMatrix {
     /// use dsokr_machines::OutputMatrix;
     ///
     /// let matrix = OutputMatrix::quantiles(&[0.1, 0.5, 0.9], 10.0)?;
-    /// assert_eq!(matrix.width(), 3);
+    /// assert_eq!(matrix.width, 3);
     /// assert!((matrix.dense()[(0, 2)] - (-10.0f64 * 0.64).exp()).abs() < 1e-12);
     /// # Ok::<(), dsokr_machines::Error>(())
     /// ```
@@ -64,11 +65,6 @@ impl OutputMatrix {
         let element = |i: usize, j: usize| vectors[(i, j)] * values[j].sqrt();
         let root = Mat::from_fn(width, values.len(), element);
         Ok(Self { width, root: Some(root), values })
-    }
-
-    /// d, the number of outputs.
-    pub fn width(&self) -> usize {
-        self.width
     }
 
     /// M itself.

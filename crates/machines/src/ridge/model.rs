@@ -35,7 +35,8 @@ const PROJECTED: usize = 8192;
 pub struct KernelModel {
     pub(crate) map: Expansion,
     pub(crate) weights: Weights,
-    pub(crate) width: usize,
+    /// p, the numbers that it predicts for a row.
+    pub width: usize,
     pub(super) scaling: Option<Scaling>,
     /// b, p numbers, of a Lipschitz loss; empty for 0.
     pub offset: Vec<f64>,
@@ -81,11 +82,6 @@ impl KernelModel {
     /// A, a row of p numbers for each anchor.
     pub fn weights(&self) -> Vec<f64> {
         (0..self.anchors() * self.width).map(|at| self.weights.at(at)).collect()
-    }
-
-    /// p, the numbers that it predicts for a row.
-    pub fn width(&self) -> usize {
-        self.width
     }
 
     /// Number of anchors; for a precomputed kernel, of training inputs; of a Lipschitz loss, of features.
@@ -152,7 +148,7 @@ impl KernelModel {
 
     /// As [`predict`](Self::predict), from the coordinates in a basis.
     fn predict_in(&self, basis: &Basis, rows: &dyn RowSource) -> Result<Vec<f32>, Error> {
-        let kind = basis.row_kind();
+        let kind = basis.kind;
         if rows.kind() != kind {
             return self.predict_in(basis, &read(rows, 0..rows.len())?.into_kind(kind)?);
         }

@@ -31,8 +31,8 @@ const ROWS: usize = 1024;
 #[derive(Clone, Debug)]
 pub struct OutputSpace {
     map: SpaceKind,
-    /// The mean of the training outputs' points, p numbers.
-    centre: Vec<f64>,
+    /// μ, from where points count: the mean of the training outputs' points, p numbers.
+    pub centre: Vec<f64>,
 }
 
 #[derive(Clone, Debug)]
@@ -137,11 +137,6 @@ impl OutputSpace {
     /// The distinct training outputs that carry the coordinates; none in a basis.
     pub fn outputs(&self) -> Option<&Features> {
         if let SpaceKind::Training { outputs, .. } = &self.map { Some(outputs) } else { None }
-    }
-
-    /// μ, from where points count: the mean over the training outputs.
-    pub fn centre(&self) -> &[f64] {
-        &self.centre
     }
 
     /// Candidates as points with constants, to be handed to `dsokr_decode::Candidates`.
@@ -304,7 +299,7 @@ impl OutputSpace {
     /// Kind and width of the rows of outputs.
     pub fn rows(&self) -> (RowKind, usize) {
         match &self.map {
-            SpaceKind::Basis(basis) => (basis.row_kind(), basis.row_width()),
+            SpaceKind::Basis(basis) => (basis.kind, basis.width),
             SpaceKind::Training { outputs, .. } => (outputs.kind(), outputs.width()),
         }
     }
