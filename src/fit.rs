@@ -28,13 +28,13 @@ use crate::learner::{Fit, Fitted, Task};
 use crate::run_dir::candidates::with_added;
 use crate::run_dir::{
     EXAMPLES, Folder, HELD_OUT, HELD_OUT_PART, HeldOut, Report, SECOND_LOOK, SECOND_LOOK_PART,
-    StoredAnswers, save_data_folder, validation_scalars, write_text,
+    StoredAnswers, place_of, save_data_folder, validation_scalars, write_text,
 };
 use crate::targets::{TrainingOutputs, standardise};
 use crate::{Error, hubs, memory};
 
 pub use plan::Plan;
-use resume::{Resumed, fingerprint, place};
+use resume::Resumed;
 use second_look::{PairWords, words_need};
 
 /// The configuration to fit, its run directory and its device.
@@ -116,13 +116,13 @@ fn run_as(
 ) -> Result<Trained, Error> {
     let &Request { config, ref root, ref out, resume, processor, force } = request;
     let (path, exists) = of_first(ranks, || {
-        let path = place(&config.name, out.as_deref(), resume)?;
+        let path = place_of(&config.name, out.as_deref(), resume)?;
         let exists = path.exists();
         Ok((path, exists))
     })?;
     let resumed = (resume && exists).then_some(path.as_path());
     let locked = resumed.filter(|_| ranks.is_first()).map(|path| Resumed::lock(path, config));
-    let locked = ranks.agree(locked.transpose())?.unwrap_or_default();
+    let locked = ranks.agree(locked.transpose())?;
     let device = open_device(config, processor)?;
     let (dataset, scaling) = load(config, root, force)?;
 
@@ -159,12 +159,14 @@ fn run_as(
     let decoder = Decoder { candidates: &candidates, look: None, space, config, exact };
     let evaluator = Evaluator::new(root, &dataset, decoder)?;
     let lexicon = words.as_ref().map(PairWords::lexicon);
-    let data = fingerprint(&dataset, targets.coordinates(), &candidates, lexicon)?;
+    let data = targets.fingerprint(&dataset, &candidates, lexicon)?;
     ranks.check_same("fingerprint of the data and the targets", &data)?;
     if resumed.is_some() {
         let report = of_first(ranks, || {
             Folder::check_data(&path, &data)?;
-            locked.record(&path, config, Some(&targets.space.fingerprint()))?;
+            if let Some(locked) = &locked {
+                locked.record(&path, config, Some(&targets.space.fingerprint()))?;
+            }
             save_data_folder(&path, root)?;
             Folder::finished(&path)
         })?;

@@ -10,7 +10,7 @@ use dsokr_machines::LastSystem;
 use rayon::ThreadPoolBuilder;
 use tracing::info;
 
-use super::resume::{Resumed, are_settings, place};
+use super::resume::{Resumed, are_settings};
 use super::{Request, Trained, run_as};
 use crate::Error;
 use crate::advice::{Member, of_ensemble};
@@ -19,7 +19,7 @@ use crate::evaluation::chance;
 use crate::metric::{RESAMPLES, intervals};
 use crate::run::EnsembleRun;
 use crate::run_dir::candidates::settle;
-use crate::run_dir::{Folder, MEMBERS, Report, inner};
+use crate::run_dir::{Folder, MEMBERS, Report, inner, place_of};
 use dsokr_data::SplitName;
 use dsokr_train::{Event, Observer};
 
@@ -28,7 +28,7 @@ pub(super) fn run(
     settings: &EnsembleConfig,
     observer: &mut dyn Observer,
 ) -> Result<Trained, Error> {
-    let path = place(&request.config.name, request.out.as_deref(), request.resume)?;
+    let path = place_of(&request.config.name, request.out.as_deref(), request.resume)?;
     let members = request.config.members()?;
     let trained: Vec<OnceLock<Trained>> = members.iter().map(|_| OnceLock::new()).collect();
     let _lock = if request.resume && path.exists() {

@@ -1,17 +1,14 @@
-//! Where a run lies, and resumed runs: what may change in them, and what must be the same.
+//! Resumed runs, and what may change in their configurations.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use dsokr_basis::store::Tensor;
-use dsokr_data::{Dataset, Inputs};
-use dsokr_decode::Candidates;
 use dsokr_train::Checkpoint;
 use serde::Serialize;
 use tracing::info;
 
 use crate::Error;
 use crate::config::Checked;
-use crate::run_dir::{CHECKPOINT, Folder, RunLock, fingerprint_of};
+use crate::run_dir::{CHECKPOINT, Folder, RunLock};
 
 /// Settings of the optimisation that a resumed training may change, each named by an override: they do
 /// not change what the run is.
@@ -44,7 +41,6 @@ impl Change {
 }
 
 /// A run that is resumed: the right to write it, and what is changed in its configuration.
-#[derive(Default)]
 pub(super) struct Resumed {
     changes: Vec<Change>,
     pub lock: Option<RunLock>,
@@ -81,23 +77,6 @@ impl Resumed {
         }
         Folder::change(path, config, &lines)
     }
-}
-
-/// The run directory: `--out`, else `runs/<name>`, else the first free one of `runs/<name>-2`,
-/// `-3`, …; to resume, the last one that exists.
-pub(super) fn place(name: &str, out: Option<&Path>, resume: bool) -> Result<PathBuf, Error> {
-    if let Some(out) = out {
-        return match out.exists() && !resume {
-            true => Err(Error::RunExists { path: out.into() }),
-            false => Ok(out.into()),
-        };
-    }
-    let numbered = |i: usize| match i {
-        1 => PathBuf::from("runs").join(name),
-        _ => PathBuf::from("runs").join(format!("{name}-{i}")),
-    };
-    let free = (1..).find(|&i| !numbered(i).exists()).unwrap_or(1);
-    Ok(numbered(if resume { (free - 1).max(1) } else { free }))
 }
 
 /// The changes of the configuration of the run at `path`, which is resumed.
@@ -168,44 +147,4 @@ fn differences(prefix: &str, before: &toml::Table, now: &toml::Table, all: &mut 
             }
         }
     }
-}
-
-/// The fingerprint of the data, with the lexicon of a second look: a run is resumed only with the data that it was
-/// started with.
-pub(super) fn fingerprint(
-    dataset: &Dataset,
-    targets: &[f32],
-    candidates: &Candidates,
-    lexicon: Option<&str>,
-) -> Result<String, Error> {
-    let splits = [&dataset.train, &dataset.validation];
-    let texts = splits.map(|split| {
-        let texts = split.inputs.texts().map(|texts| texts.join("\0")).unwrap_or_default();
-        [split.ids.join("\0"), texts].join("\0")
-    });
-    let kernels = splits.map(|split| match &split.inputs {
-        Inputs::Kernels(rows) => rows.values(),
-        Inputs::Texts(_) | Inputs::Vectors(_) => Vec::new(),
-    });
-    let ids = candidates.ids().collect::<Vec<_>>().join("\0");
-    let coordinates = candidates.coordinates()?;
-    let mut tensors = vec![
-        Tensor::u8("train texts", &[texts[0].len()], texts[0].as_bytes()),
-        Tensor::u8("validation texts", &[texts[1].len()], texts[1].as_bytes()),
-        Tensor::u8("ids", &[ids.len()], ids.as_bytes()),
-        Tensor::f32("targets", &[targets.len()], targets),
-        Tensor::f32("candidates", &[coordinates.len()], &coordinates),
-    ];
-    for (split, name) in splits.iter().zip(["train vectors", "validation vectors"]) {
-        if let Inputs::Vectors(rows) = &split.inputs {
-            tensors.extend(rows.tensors(name));
-        }
-    }
-    for (values, name) in kernels.iter().zip(["train kernels", "validation kernels"]) {
-        if !values.is_empty() {
-            tensors.push(Tensor::f64(name, &[values.len()], values));
-        }
-    }
-    tensors.extend(lexicon.map(|text| Tensor::u8("lexicon", &[text.len()], text.as_bytes())));
-    Ok(fingerprint_of("data", &tensors))
 }

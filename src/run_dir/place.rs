@@ -2,7 +2,7 @@
 //! all.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{ErrorKind, Read, Seek, Write};
+use std::io::{ErrorKind, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use dsokr_basis::store::{create_folder, new_folder, remove_abandoned, replace_folder};
@@ -27,6 +27,23 @@ pub(crate) fn run_of(path: &Path) -> Option<PathBuf> {
     };
     // a link in a run is one of its files, wherever it leads
     within(path).or_else(|| within(parent(path)))
+}
+
+/// The run directory: `--out`, else `runs/<name>`, else the first free one of `runs/<name>-2`,
+/// `-3`, …; to resume, the last one that exists.
+pub(crate) fn place_of(name: &str, out: Option<&Path>, resume: bool) -> Result<PathBuf, Error> {
+    if let Some(out) = out {
+        return match out.exists() && !resume {
+            true => Err(Error::RunExists { path: out.into() }),
+            false => Ok(out.into()),
+        };
+    }
+    let numbered = |i: usize| match i {
+        1 => PathBuf::from("runs").join(name),
+        _ => PathBuf::from("runs").join(format!("{name}-{i}")),
+    };
+    let free = (1..).find(|&i| !numbered(i).exists()).unwrap_or(1);
+    Ok(numbered(if resume { (free - 1).max(1) } else { free }))
 }
 
 /// The folder that holds a run.
@@ -158,24 +175,14 @@ impl RunLock {
         let place = run.canonicalize().unwrap_or_else(|_| run.into());
         let (folder, name) = (parent(&place), name(&place));
         let path = folder.join(format!(".{name}.lock"));
-        let without = |e: &std::io::Error| {
-            tracing::warn!("{} is not locked ({e}): no second process may write it", run.display());
-        };
         loop {
             let mut options = OpenOptions::new();
             options.read(true).write(true).create(true).truncate(false);
-            let mut file = match options.open(&path) {
+            let file = options.open(&path).map_err(TryLockError::Error);
+            let mut file = match file.and_then(|file| file.try_lock().map(|()| file)) {
                 Ok(file) => file,
-                Err(e) => {
-                    without(&e);
-                    return Ok(None);
-                }
-            };
-            match file.try_lock() {
-                Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
-                    let mut holder = String::new();
-                    let _ = file.read_to_string(&mut holder);
+                    let holder = fs::read_to_string(&path).unwrap_or_default();
                     let holder = holder.trim();
                     let holder = if holder.is_empty() { "a process" } else { holder };
                     let message =
@@ -183,10 +190,13 @@ impl RunLock {
                     return Err(Error::run(run, message));
                 }
                 Err(TryLockError::Error(e)) => {
-                    without(&e);
+                    tracing::warn!(
+                        "{} is not locked ({e}): no second process may write it",
+                        run.display()
+                    );
                     return Ok(None);
                 }
-            }
+            };
             // the holder before may have removed the file between the two calls above
             if !is_at(&file, &path) {
                 continue;

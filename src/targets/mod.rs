@@ -6,11 +6,13 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use dsokr_basis::features::{DenseRows, PartRows};
+use dsokr_basis::store::Tensor;
 use dsokr_basis::{
     Basis, Features, Kernel, OutputKernel, Projection, RowKind, RowSource, SketchKind,
     SketchOptions,
 };
-use dsokr_data::{Dataset, Selected};
+use dsokr_data::{Dataset, Inputs, Selected};
+use dsokr_decode::Candidates;
 use dsokr_machines::{LastSystem, OutputSpace as MachineSpace, Targets};
 use output_space::numbers;
 use tracing::warn;
@@ -18,7 +20,7 @@ use tracing::warn;
 use crate::Error;
 use crate::config::{Checked, SummandConfig};
 use crate::error::ensure;
-use crate::run_dir::BASIS;
+use crate::run_dir::{BASIS, fingerprint_of};
 
 pub use output_space::{OutputSpace, candidates};
 pub(crate) use output_space::{load_scaling, save_scaling, standardise, summand_candidates};
@@ -88,13 +90,47 @@ impl OutputTargets {
         Error::value("Fit::targets", found, "the kind of targets that Fit::fit reads")
     }
 
-    /// Targets of training pairs that identify the data they were made of; empty where the candidates
-    /// do.
-    pub(crate) fn coordinates(&self) -> &[f32] {
-        match &self.values {
-            TargetValues::Projection(projection) => &projection.coordinates,
+    /// The fingerprint of the data, with the lexicon of a second look: a run is resumed only with the data that it was
+    /// started with.
+    pub(crate) fn fingerprint(
+        &self,
+        dataset: &Dataset,
+        candidates: &Candidates,
+        lexicon: Option<&str>,
+    ) -> Result<String, Error> {
+        // where there are none, the candidates identify the data
+        let targets = match &self.values {
+            TargetValues::Projection(projection) => projection.coordinates.as_slice(),
             TargetValues::Points(_) | TargetValues::Numbers(_) => &[],
+        };
+        let splits = [&dataset.train, &dataset.validation];
+        let texts = splits.map(|split| {
+            let texts = split.inputs.texts().map(|texts| texts.join("\0")).unwrap_or_default();
+            [split.ids.join("\0"), texts].join("\0")
+        });
+        let kernels = splits.map(|split| match &split.inputs {
+            Inputs::Kernels(rows) => rows.values(),
+            Inputs::Texts(_) | Inputs::Vectors(_) => Vec::new(),
+        });
+        let ids = candidates.ids().collect::<Vec<_>>().join("\0");
+        let coordinates = candidates.coordinates()?;
+        let mut tensors = vec![
+            Tensor::u8("train texts", &[texts[0].len()], texts[0].as_bytes()),
+            Tensor::u8("validation texts", &[texts[1].len()], texts[1].as_bytes()),
+            Tensor::u8("ids", &[ids.len()], ids.as_bytes()),
+            Tensor::f32("targets", &[targets.len()], targets),
+            Tensor::f32("candidates", &[coordinates.len()], &coordinates),
+        ];
+        for ((split, values), name) in splits.iter().zip(&kernels).zip(["train", "validation"]) {
+            if let Inputs::Vectors(rows) = &split.inputs {
+                tensors.extend(rows.tensors(&format!("{name} vectors")));
+            }
+            if !values.is_empty() {
+                tensors.push(Tensor::f64(&format!("{name} kernels"), &[values.len()], values));
+            }
         }
+        tensors.extend(lexicon.map(|text| Tensor::u8("lexicon", &[text.len()], text.as_bytes())));
+        Ok(fingerprint_of("data", &tensors))
     }
 }
 
