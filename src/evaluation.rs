@@ -39,19 +39,16 @@ impl<'a> QueryTexts<'a> {
     /// Those of some queries, which may occur more than once.
     pub fn repeat(self, queries: &[usize]) -> RepeatedTexts {
         let of = |all: &[String]| queries.iter().map(|&query| all[query].clone()).collect();
-        RepeatedTexts { names: of(self.names), texts: self.texts.map(of) }
+        (of(self.names), self.texts.map(of))
     }
 }
 
-/// As [`QueryTexts`], for rows of queries.
-pub(crate) struct RepeatedTexts {
-    pub names: Vec<String>,
-    pub texts: Option<Vec<String>>,
-}
+/// The names and texts of rows of queries.
+pub(crate) type RepeatedTexts = (Vec<String>, Option<Vec<String>>);
 
-impl RepeatedTexts {
-    pub fn of_rows(&self) -> QueryTexts<'_> {
-        QueryTexts { names: &self.names, texts: self.texts.as_deref() }
+impl<'a> From<&'a RepeatedTexts> for QueryTexts<'a> {
+    fn from((names, texts): &'a RepeatedTexts) -> Self {
+        Self { names, texts: texts.as_deref() }
     }
 }
 
@@ -114,7 +111,7 @@ pub(crate) fn has_gold(
         let found = pool.gold(split.names(), &split.ids, candidates, missing)?;
         return Ok(found.iter().map(Option::is_some).collect());
     };
-    let (names, ids) = (&rows.texts.names, rows.golds.ids());
+    let (names, ids) = (&rows.texts.0, rows.golds.ids());
     let found = rows.pool().gold(names, ids, candidates, MissingGold::RankInfinity)?;
     rows.check(split, &found, missing)?;
     let known = |query| found[rows.golds.right(query)].iter().any(Option::is_some);
@@ -245,7 +242,7 @@ impl<'a> Models<'a> {
         let repeat =
             |((_, own), z): (&(_, Decoder), &Vec<f32>)| rows.golds.repeat(own.candidates.dim(), z);
         let answers: Vec<Vec<f32>> = self.each.iter().zip(answers).map(repeat).collect();
-        let repeated = self.ensemble(rows.texts.of_rows(), &answers)?;
+        let repeated = self.ensemble((&rows.texts).into(), &answers)?;
         let (pool, ids) = (rows.pool(), rows.golds.ids());
         let found = repeated.gold(pool, ids, MissingGold::RankInfinity)?;
         rows.check(split, &found, missing)?;

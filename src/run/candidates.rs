@@ -18,8 +18,10 @@ use crate::Error;
 use crate::error::{ensure, ensure_run};
 use crate::hubs::corrected_by;
 use crate::molecules::{are_smiles, canonical};
-use crate::run_dir::{CANDIDATES, FEATURES, HELD_OUT, SHARDS as FOLDER};
-use crate::run_dir::{Folder, RunLock, candidates, held_out, inner, name, named, run_of};
+use crate::run_dir::{
+    CANDIDATES, FEATURES, Folder, HELD_OUT, RunLock, SHARDS as FOLDER, candidates, held_out, inner,
+    name, named, run_of,
+};
 use crate::targets::{OutputSpace, load_scaling};
 
 /// Candidates that were added to a run.

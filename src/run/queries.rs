@@ -1,11 +1,10 @@
 //! Queries, the members' predictions for them, and their evaluation.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use dsokr_basis::Processes;
-use dsokr_basis::store::{Contents, Tensor};
+use dsokr_basis::store::Tensor;
 use dsokr_data::{Split, SplitName};
 use dsokr_decode::{
     CandidateBlocks, Combination, Decoded, MissingGold, PerQuery, Pool, SecondLook, fit_weights,
@@ -16,8 +15,7 @@ use crate::Error;
 use crate::config::EnsembleConfig;
 use crate::error::ensure;
 use crate::evaluation::{Models, QueryTexts};
-use crate::run_dir::{HELD_OUT, HELD_OUT_PART, MEMBERS};
-use crate::run_dir::{drawn_pairs, held_out};
+use crate::run_dir::{HELD_OUT, HELD_OUT_PART, MEMBERS, drawn_pairs, fingerprint_of, held_out};
 use crate::scores::Evaluation;
 
 /// Queries as each member reads them, with the members' predictions.
@@ -143,7 +141,7 @@ impl EnsembleRun {
             let answers = asked.answers.iter();
             let tensors: Vec<Tensor> =
                 answers.map(|z| Tensor::f32("answers", &[z.len()], z)).collect();
-            let checksum = Contents::new("answers", 1, &BTreeMap::new(), &tensors).checksum();
+            let checksum = fingerprint_of("answers", &tensors);
             ranks.check_same("answers' checksum", &checksum)?;
         }
         Ok(asked)

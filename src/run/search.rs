@@ -89,11 +89,11 @@ impl EnsembleRun {
         let answers: Vec<Vec<f32>> =
             self.members().iter().zip(&asked.answers).map(repeat).collect();
         let repeated = QueryTexts::of(asked.split()).repeat(&rows().collect::<Vec<_>>());
-        if repeated.names.is_empty() {
+        if repeated.0.is_empty() {
             return Ok(vec![Vec::new(); chosen.len()]);
         }
         let models = self.models(None);
-        let ensemble = models.ensemble(repeated.of_rows(), &answers)?;
+        let ensemble = models.ensemble((&repeated).into(), &answers)?;
         let gold = ensemble.gold(Pool::Shared, &chosen.concat(), MissingGold::Error)?;
         let mut decoded = ensemble.decode(Pool::Shared, &self.rule, &gold, 1)?.into_iter();
         Ok(chosen.iter().map(|own| decoded.by_ref().take(own.len()).collect()).collect())

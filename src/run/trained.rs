@@ -12,15 +12,16 @@ use dsokr_machines::Scaling;
 
 use crate::Error;
 use crate::config::Checked;
-use crate::decoder::Decoder;
-use crate::decoder::{ExactDecoder, load_labels, save_labels};
+use crate::decoder::{Decoder, ExactDecoder, load_labels, save_labels};
 use crate::error::{ensure, ensure_run};
 use crate::evaluation::Models;
 use crate::hubs::corrected_by;
 use crate::learner::{Predictor, StoredRun};
 use crate::lexicon::MoleculeLexicon;
-use crate::run_dir::{BASIS, CANDIDATES, SECOND_LOOK, SECOND_LOOK_PART};
-use crate::run_dir::{Folder, PreparationFiles, candidates, save_candidates};
+use crate::run_dir::{
+    BASIS, CANDIDATES, Folder, PreparationFiles, SECOND_LOOK, SECOND_LOOK_PART, candidates,
+    save_candidates,
+};
 use crate::scores::Evaluation;
 use crate::targets::{OutputSpace, load_scaling, save_scaling};
 use dsokr_data::config::OnBadRow;
