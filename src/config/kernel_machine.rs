@@ -6,23 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::Config;
+use super::{ColumnScaling, Config};
 use crate::Error;
-
-/// How columns of vectors are standardised, by the training rows' figures. A column that never changes is
-/// not divided.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ColumnScaling {
-    /// Not at all.
-    #[default]
-    None,
-    /// Divided by their standard deviation. Enough for kernels of differences, as the Gaussian one;
-    /// sparse rows stay sparse.
-    Deviation,
-    /// The mean subtracted, then divided by the standard deviation.
-    Standard,
-}
 
 /// What n-grams weigh.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

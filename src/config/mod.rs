@@ -6,7 +6,6 @@
 mod decoding;
 mod encoder;
 mod ensemble;
-mod kernel;
 mod kernel_machine;
 mod load;
 mod output;
@@ -20,13 +19,13 @@ pub use dsokr_train::{Decay, GroupConfig, LossConfig, OptimizerName, TrainingCon
 pub use encoder::{Abilities, EncoderTable};
 pub(crate) use encoder::{EncoderSettings, register};
 pub use ensemble::EnsembleConfig;
-pub use kernel::KernelConfig;
 pub use kernel_machine::{
-    AnswersConfig, ColumnScaling, EmbeddingConfig, KernelMachineConfig, Lambda,
-    MachineInputsConfig, NgramWeights,
+    AnswersConfig, EmbeddingConfig, KernelMachineConfig, Lambda, MachineInputsConfig, NgramWeights,
 };
 pub use load::Override;
-pub use output::{HeldOutWeights, OutputConfig, SketchConfig, SummandConfig};
+pub use output::{
+    ColumnScaling, HeldOutWeights, KernelConfig, OutputConfig, SketchConfig, SummandConfig,
+};
 pub use reference::reference;
 
 use crate::error::ensure;
