@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use crate::error::check_range;
 use crate::scoring::{
-    self, Blocking, Gold, QueryTile, TopK, check_gold, descending, first_by, scan,
+    self, Blocking, Gold, QueryTile, TopK, check_gold, descending, first_by, gather, product, scan,
 };
 use crate::{CandidateBlocks, Candidates, Error, Queries, Rank};
 
@@ -161,7 +161,14 @@ pub(crate) fn decode(
     scoring::check(queries, candidates)?;
     check_gold(queries, gold, candidates.rows())?;
     let prepared = QueryTile::all_to_compare(queries, candidates, blocking).and_then(|tiles| {
-        let golds = Gold::of(queries, &tiles, blocking.queries, gold, candidates)?;
+        // by the same routine as all others
+        let score = |at: usize, rows: &[u32]| {
+            let (mut coordinates, mut constants, mut products) = Default::default();
+            gather(candidates, rows, &mut coordinates, &mut constants)?;
+            product(&tiles[at], queries.dim(), &coordinates, &mut products);
+            Ok((products, constants))
+        };
+        let golds = Gold::new(queries, &tiles, blocking.queries, gold, score)?;
         Ok((tiles, golds))
     });
     let (tiles, golds) = Processes::current().agree(prepared)?;

@@ -81,7 +81,7 @@ impl Hubs {
             format_args!("{neighbours} neighbours of {count} predictions"),
             format_args!("1 to {count}"),
         )?;
-        let tiles = QueryTile::all(predictions, blocking);
+        let tiles = QueryTile::all(predictions, blocking, false);
         let cancellation = Cancellation::current();
         let mut means = vec![0.0f32; candidates.rows()];
         means.par_chunks_mut(blocking.span).enumerate().try_for_each_init(
@@ -89,7 +89,8 @@ impl Hubs {
             |buffers, (at, means)| {
                 let first = at * blocking.span;
                 let span = Span::new(candidates, first..first + means.len(), false)?;
-                let mut lists: Vec<_> = means.iter().map(|_| Largest::new(neighbours)).collect();
+                let none = Largest { k: neighbours, bar: f32::NEG_INFINITY, kept: Vec::new() };
+                let mut lists = vec![none; means.len()];
                 for tile in &tiles {
                     cancellation.check()?;
                     Pass::new(tile, &span, blocking.rows, buffers).each(|scores| {
@@ -117,6 +118,7 @@ impl Hubs {
 }
 
 /// The k largest of numbers that come one tile after another.
+#[derive(Clone)]
 struct Largest {
     k: usize,
     /// A number below it is not among them.
@@ -126,10 +128,6 @@ struct Largest {
 }
 
 impl Largest {
-    fn new(k: usize) -> Self {
-        Self { k, bar: f32::NEG_INFINITY, kept: Vec::new() }
-    }
-
     fn offer(&mut self, values: &[f32]) {
         for &value in values {
             if value > self.bar {

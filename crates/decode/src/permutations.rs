@@ -88,10 +88,13 @@ pub(crate) fn best_by_positions(direction: &[f32], scale: f64) -> Result<Structu
     // of rank r and item i at r · K + i
     let weights: Vec<i64> =
         (0..whole.len()).map(|at| whole[at % items * items + at / items]).collect();
-    let order = first_best(items, &weights);
-    let total: i64 =
-        order.iter().zip(weights.chunks(items)).map(|(&item, row)| row[item as usize]).sum();
-    Ok(Structure { parts: order, score: total as f64 * unit })
+    let mut prices = Prices::new(items, &weights);
+    (0..items).for_each(|row| prices.augment(row));
+    prices.make_first();
+    let order = prices.column_of;
+    let total: i64 = order.iter().zip(weights.chunks(items)).map(|(&item, row)| row[item]).sum();
+    let parts = order.into_iter().map(|item| item as u32).collect();
+    Ok(Structure { parts, score: total as f64 * unit })
 }
 
 /// Refuses rows that are not `width` wide, as those of so many items are, and too many items.
@@ -121,18 +124,12 @@ fn whole_weights(direction: &[f32], scale: f64) -> Result<(Vec<i64>, f64), Error
     Ok((whole.collect(), scale.recip()))
 }
 
+const NONE: usize = usize::MAX;
+
 /// The linear sum assignment problem on whole numbers, by the Hungarian method with shortest augmenting paths (Jonker
 /// and Volgenant 1987): the column of every row in the heaviest assignment of n rows to n columns, the lexicographically
 /// first of those that tie; `weights` is n × n, row-major.
-fn first_best(n: usize, weights: &[i64]) -> Vec<u32> {
-    let mut prices = Prices::new(n, weights);
-    (0..n).for_each(|row| prices.augment(row));
-    prices.make_first();
-    prices.column_of.into_iter().map(|column| column as u32).collect()
-}
-
-const NONE: usize = usize::MAX;
-
+///
 /// `weight(r, c) ≤ row[r] + column[c]`, with equality (a tight pair) where r goes to c. So an
 /// assignment of tight pairs is heaviest, and every heaviest one is of tight pairs.
 struct Prices<'a> {

@@ -88,14 +88,9 @@ impl Pool<'_> {
         let Self::PerQuery(lists) = self else {
             return (candidates, candidates - distinct);
         };
-        let (mut listed, mut rows) = (vec![false; candidates], vec![false; distinct]);
-        for candidate in lists.lists.iter().flatten().map(|&candidate| candidate as usize) {
-            listed[candidate] = true;
-            rows[row_of(candidate) as usize] = true;
-        }
-        let count = |all: Vec<bool>| all.into_iter().filter(|&own| own).count();
-        let listed = count(listed);
-        (listed, listed - count(rows))
+        let listed: HashSet<u32> = lists.lists.iter().flatten().copied().collect();
+        let rows: HashSet<u32> = listed.iter().map(|&own| row_of(own as usize)).collect();
+        (listed.len(), listed.len() - rows.len())
     }
 
     /// Whether a query is ranked against a candidate.

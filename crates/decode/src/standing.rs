@@ -58,11 +58,9 @@ pub(crate) fn wanted_first(members: &[u32], wanted: Option<&[bool]>, k: usize) -
 pub(crate) struct Ladder {
     /// The scores, descending, each once.
     steps: Vec<f64>,
-    /// Candidates of each score.
-    on: Vec<u64>,
-    /// Candidates above each score and below the one before it, and at last those below all.
-    between: Vec<u64>,
-    /// The highest score among these.
+    /// Candidates above all scores, those of the first score, those between it and the second, and so on.
+    counts: Vec<u64>,
+    /// The highest score among each of these.
     highest: Vec<f64>,
 }
 
@@ -71,22 +69,19 @@ impl Ladder {
     pub(crate) fn of(rows: &[(usize, f64)]) -> Self {
         let mut steps: Vec<f64> = rows.iter().map(|&(_, score)| score).collect();
         steps.dedup();
-        let (on, between) = (vec![0; steps.len()], vec![0; steps.len() + 1]);
-        Self { highest: vec![f64::NEG_INFINITY; between.len()], steps, on, between }
+        let count = 2 * steps.len() + 1;
+        Self { steps, counts: vec![0; count], highest: vec![f64::NEG_INFINITY; count] }
     }
 
-    fn step(&self, score: f64) -> usize {
-        self.steps.partition_point(|&step| step > score)
+    fn slot(&self, score: f64) -> usize {
+        let at = self.steps.partition_point(|&step| step > score);
+        2 * at + usize::from(self.steps.get(at) == Some(&score))
     }
 
     pub(crate) fn count(&mut self, score: f64, candidates: u32) {
-        let at = self.step(score);
-        if self.steps.get(at) == Some(&score) {
-            self.on[at] += u64::from(candidates);
-        } else {
-            self.between[at] += u64::from(candidates);
-            self.highest[at] = self.highest[at].max(score);
-        }
+        let at = self.slot(score);
+        self.counts[at] += u64::from(candidates);
+        self.highest[at] = self.highest[at].max(score);
     }
 
     /// Adds up what each of several [`Processes`] has counted.
@@ -95,32 +90,24 @@ impl Ladder {
         if ranks.size() == 1 {
             return Ok(());
         }
-        let counts = |own: &mut Self| [own.on.as_slice(), &own.between].concat();
-        let mut sums = ladders.iter_mut().flat_map(counts).collect::<Vec<_>>();
+        let mut sums: Vec<u64> = ladders.iter().flat_map(|own| own.counts.clone()).collect();
         ranks.sum(&mut sums)?;
         let highest: Vec<f64> = ladders.iter().flat_map(|own| own.highest.clone()).collect();
-        let highest = ranks.gather_numbers(&highest)?;
-        let (mut sums, mut place) = (sums.into_iter(), 0);
-        for own in ladders {
-            let counts = own.on.iter_mut().chain(&mut own.between);
-            counts.zip(&mut sums).for_each(|(count, sum)| *count = sum);
-            for (at, own) in own.highest.iter_mut().enumerate() {
-                *own = highest.iter().map(|all| all[place + at]).fold(*own, f64::max);
-            }
-            place += own.highest.len();
+        let all = ranks.gather_numbers(&highest)?;
+        let slots = ladders.iter_mut().flat_map(|own| own.counts.iter_mut().zip(&mut own.highest));
+        for (at, (count, highest)) in slots.enumerate() {
+            *count = sums[at];
+            *highest = all.iter().map(|all| all[at]).fold(*highest, f64::max);
         }
         Ok(())
     }
 
     /// The numbers of candidates above and of a score, and the next score below.
     fn place(&self, score: f64) -> (u64, u64, Option<f64>) {
-        let at = self.step(score);
-        let above = self.between[..=at].iter().chain(&self.on[..at]).sum();
-        let next = match self.between[at + 1] {
-            0 => self.steps.get(at + 1).copied(),
-            _ => Some(self.highest[at + 1]),
-        };
-        (above, self.on[at], next)
+        let at = self.slot(score);
+        let next = (at + 1..self.counts.len()).find(|&next| self.counts[next] > 0);
+        let above = self.counts[..at].iter().sum();
+        (above, self.counts[at], next.map(|next| self.highest[next]))
     }
 }
 
@@ -184,7 +171,7 @@ pub(crate) fn find(
         let rows: Vec<Vec<_>> =
             chosen.map(|rows| rows.into_iter().skip(places.start).collect()).collect();
         let ladders: Vec<_> = rows.iter().map(|rows| Mutex::new(Ladder::of(rows))).collect();
-        let tiles = QueryTile::all(queries, blocking);
+        let tiles = QueryTile::all(queries, blocking, false);
         let own = |tile: &QueryTile| Ladders(&ladders[tile.queries.clone()]);
         scan(queries, &tiles, candidates, blocking, own)?;
         let ladders = ladders.into_iter();

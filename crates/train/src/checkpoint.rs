@@ -40,17 +40,18 @@ impl Checkpoint {
     /// # Errors
     /// What the file system reports.
     pub fn save(&self, path: &Path, basis: &str) -> Result<(), Error> {
-        let mut metadata = BTreeMap::new();
-        let mut put = |key: &str, value: String| metadata.insert(key.to_owned(), value);
-        put("basis", basis.to_string());
-        put("step", self.step.to_string());
-        // `{:?}` of an f64 reads back as the same bits
-        put("loss_sum", format!("{:?}", self.loss_sum));
-        put("loss_steps", self.loss_steps.to_string());
-        put("stale", self.stale.to_string());
-        if let Some(best) = self.best {
-            put("best", format!("{best:?}"));
-        }
+        let numbers = [
+            ("basis", basis.to_string()),
+            ("step", self.step.to_string()),
+            // `{:?}` of an f64 reads back as the same bits
+            ("loss_sum", format!("{:?}", self.loss_sum)),
+            ("loss_steps", self.loss_steps.to_string()),
+            ("stale", self.stale.to_string()),
+        ];
+        let numbers =
+            numbers.into_iter().chain(self.best.map(|best| ("best", format!("{best:?}"))));
+        let mut metadata: BTreeMap<String, String> =
+            numbers.map(|(key, value)| (key.to_owned(), value)).collect();
         let mut tensors = vec![Tensor::u8(OPTIMIZER, &[self.optimizer.len()], &self.optimizer)];
         for (name, parameter) in &self.parameters {
             let stored = format!("{PREFIX}{name}");

@@ -56,6 +56,8 @@ impl FromStr for Precision {
 pub(super) struct Coordinates {
     /// The first of them, in a mapped file, verified as they are read.
     file: Option<Mapped>,
+    /// How many these are.
+    end: usize,
     /// The others, in memory.
     more: Vec<f32>,
 }
@@ -69,7 +71,7 @@ enum Mapped {
 
 impl From<Vec<f32>> for Coordinates {
     fn from(more: Vec<f32>) -> Self {
-        Self { file: None, more }
+        Self { file: None, end: 0, more }
     }
 }
 
@@ -88,7 +90,8 @@ impl Coordinates {
             let (shape, values) = stored.read::<f32>(NAME, 2)?;
             return Ok((shape, values.to_vec().into()));
         };
-        Ok((shape, Self { file: Some(file), more: Vec::new() }))
+        let (file, end) = (Some(file), shape.iter().product());
+        Ok((shape, Self { file, end, more: Vec::new() }))
     }
 
     /// Whether some of them are in a mapped file.
@@ -96,22 +99,13 @@ impl Coordinates {
         self.file.is_some()
     }
 
-    /// How many are in a mapped file.
-    fn end(&self) -> usize {
-        match &self.file {
-            None => 0,
-            Some(Mapped::Whole(file)) => file.len(),
-            Some(Mapped::Rounded(file)) => file.len(),
-        }
-    }
-
     pub fn len(&self) -> usize {
-        self.end() + self.more.len()
+        self.end + self.more.len()
     }
 
     /// Those of a range, which there is, of rows of `dim`.
     pub fn get(&self, range: Range<usize>, dim: usize) -> Result<Cow<'_, [f32]>, Error> {
-        let end = self.end();
+        let end = self.end;
         let (first, rest) = (range.start..range.end.min(end), range.end.saturating_sub(end));
         let first: Cow<[f32]> = match &self.file {
             Some(Mapped::Whole(file)) if range.start < end => verified(file, first, dim)?.into(),

@@ -32,18 +32,11 @@ impl Candidates {
         check_consistent(hashed, "candidates without hashes of their feature rows")?;
         let by_id = self.by_id_with(&more)?;
         // the row of each row of `more`, and which of these are new
-        let mut new = Vec::new();
-        let rows: Vec<u32> = self
-            .earlier_rows(&more)
-            .into_iter()
-            .enumerate()
-            .map(|(row, earlier)| {
-                earlier.unwrap_or_else(|| {
-                    new.push(row);
-                    (self.distinct() + new.len() - 1) as u32
-                })
-            })
-            .collect();
+        let (mut new, mut rows) = (Vec::new(), Vec::with_capacity(more.distinct()));
+        for (row, earlier) in self.earlier_rows(&more).into_iter().enumerate() {
+            rows.push(earlier.unwrap_or((self.distinct() + new.len()) as u32));
+            new.extend(earlier.is_none().then_some(row));
+        }
         let means = |of: &Self| of.hubs().map_or_else(Vec::new, |(hubs, _)| hubs.means.clone());
         let (mut all_means, more_means) = (means(&self), means(&more));
         if corrected.is_some() {

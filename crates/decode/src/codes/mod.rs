@@ -156,20 +156,14 @@ impl StoredCodes {
             return Ok(None);
         }
         let codes = stored.checked_array::<u8>(CODES, 2)?;
+        let codes = codes.filter(|(shape, _)| *shape == [rows, width(dim)]);
         let numbers = stored.checked_array::<f32>(NUMBERS, 2)?;
-        match (codes, numbers) {
-            (Some((own, codes)), Some((shape, numbers)))
-                if own == [rows, width(dim)] && shape == [rows, 4] =>
-            {
-                Ok(Some(Self { dim, codes, numbers }))
-            }
-            _ => {
-                let reason = format!(
-                    "{CODES} or {NUMBERS} are not those of {rows} rows of {dim} coordinates, in blocks"
-                );
-                Err(Error::file(stored.path(), None, reason))
-            }
-        }
+        let numbers = numbers.filter(|(shape, _)| *shape == [rows, 4]);
+        let expected = || format!("those of {rows} rows of {dim} coordinates, in blocks");
+        let message = || format!("{CODES} or {NUMBERS} are not {}", expected());
+        let wrong = || Error::file(stored.path(), None, message());
+        let ((_, codes), (_, numbers)) = codes.zip(numbers).ok_or_else(wrong)?;
+        Ok(Some(Self { dim, codes, numbers }))
     }
 
     /// The codes of some rows, or none where scores might overflow.

@@ -95,7 +95,7 @@ impl Ensemble<'_> {
         }
         let standings = |found: Vec<Found>| {
             let rows = found.iter().flat_map(|found| &found.rows).map(|&(row, _)| row);
-            let members = self.members_of(rows, usize::MAX, wanted)?;
+            let members = self.members_of(rows, wanted)?;
             let each = found.into_iter();
             Ok(each.map(|found| found.standings(|score| combiner.shown(score), &members)).collect())
         };
@@ -121,8 +121,10 @@ impl Ensemble<'_> {
         let queries = &self.members[0].queries;
         let golds = gold.iter().flatten().map(|&row| row as usize);
         let found = self.all.with_rows(golds, |all| hits::decode(queries, gold, all, k))?;
-        let rows = found.rows.iter().flatten().map(|&(row, _)| row);
-        let members = self.members_of(rows, k, None)?;
+        let AllCandidates::Shards(shards) = self.all else {
+            return Ok(found.decoded(k, |row| self.classes.members(row..row + 1)));
+        };
+        let members = shards.members(found.rows.iter().flatten().map(|&(row, _)| row), k, None)?;
         Ok(found.decoded(k, |row| members.get(&row).map_or(&[][..], Vec::as_slice).into()))
     }
 
@@ -132,21 +134,20 @@ impl Ensemble<'_> {
             AllCandidates::Shards(shards) => shards.wanted_rows(wanted),
             AllCandidates::Whole(all) => {
                 check_len("wanted candidates", wanted.len(), all.len())?;
-                Ok(WantedRows::new([(0, wanted_rows(&self.classes, wanted))]))
+                Ok(WantedRows(vec![(0, wanted_rows(&self.classes, wanted))]))
             }
         }
     }
 
-    /// The first k candidates of each of some rows; the first wanted one first.
+    /// The candidates of each of some rows; the first wanted one first.
     fn members_of(
         &self,
         rows: impl Iterator<Item = usize>,
-        k: usize,
         wanted: Option<&[bool]>,
     ) -> Result<HashMap<usize, Vec<u32>>, Error> {
-        let members = |row| wanted_first(&self.classes.members(row..row + 1), wanted, k);
+        let members = |row| wanted_first(&self.classes.members(row..row + 1), wanted, usize::MAX);
         match self.all {
-            AllCandidates::Shards(shards) => shards.members(rows, k, wanted),
+            AllCandidates::Shards(shards) => shards.members(rows, usize::MAX, wanted),
             AllCandidates::Whole(_) => Ok(rows.map(|row| (row, members(row))).collect()),
         }
     }

@@ -231,21 +231,19 @@ fn same_queries(first: &Member, member: &Member) -> Result<(), Error> {
     let (ours, theirs) = (&first.queries, &member.queries);
     let (count, found) = (ours.len(), theirs.len());
     let named = ours.names().zip(theirs.names());
-    let at = match named.and_then(|(a, b)| a.iter().zip(b).position(|(a, b)| a != b)) {
-        None if count == found => return Ok(()),
-        at => at.unwrap_or(count.min(found)),
-    };
+    let differs = named.and_then(|(a, b)| a.iter().zip(b).position(|(a, b)| a != b));
+    let at = differs.unwrap_or(count.min(found));
     let name = |queries: &Queries| match at < queries.len() {
         true => queries.name(at).into_owned(),
         false => "missing".to_owned(),
     };
-    Err(Error::Inconsistent(format!(
-        "query {at} is {} for ensemble member {:?} and {} for {:?}",
-        name(ours),
-        first.name,
-        name(theirs),
-        member.name
-    )))
+    ensure(differs.is_none() && count == found, || {
+        let (own, other) = (name(ours), name(theirs));
+        let [first, member] = [first, member].map(|member| member.name);
+        Error::Inconsistent(format!(
+            "query {at} is {own} for ensemble member {first:?} and {other} for {member:?}"
+        ))
+    })
 }
 
 /// The common refinement of the classes of several members, and the row under each member of each refined row.

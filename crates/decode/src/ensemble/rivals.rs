@@ -4,7 +4,7 @@ use dsokr_basis::Cancellation;
 use rayon::prelude::*;
 
 use super::rule::{Combiner, tied};
-use super::whole::{Scratch, Sweep};
+use super::whole::{QUERIES, Scratch, Sweep};
 use crate::error::ensure;
 use crate::scoring::first_by;
 use crate::{AllCandidates, Error, Rank};
@@ -43,7 +43,8 @@ impl Rivals {
         let whole = matches!(sweep.ensemble.all, AllCandidates::Whole(_));
         ensure(whole, || Error::Unsupported(message.into()))?;
         let cancellation = Cancellation::current();
-        let found = sweep.tasks().into_par_iter().map_init(Scratch::default, |scratch, task| {
+        let tasks = sweep.tasks(QUERIES).into_par_iter();
+        let found = tasks.map_init(Scratch::default, |scratch, task| {
             cancellation.check()?;
             rivals(sweep, task, (limit, all), scratch)
         });

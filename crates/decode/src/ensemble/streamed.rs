@@ -4,15 +4,14 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use dsokr_basis::Processes;
-use rayon::prelude::*;
 
 use super::rule::Step;
 use super::whole::Sweep;
 use super::{Member, member_error};
 use crate::classes::Classes;
 use crate::scoring::{
-    self, Blocking, Gold, GoldTile, QueryTile, Reduce, Score, Scores, TopK, each_span, finite,
-    gather, refuse_infinite,
+    self, Blocking, Gold, QueryTile, Reduce, Score, Scores, TopK, each_span, finite, gather,
+    refuse_infinite,
 };
 use crate::{CandidateBlocks, Decoded, Error, ScoreBlock};
 
@@ -152,19 +151,16 @@ pub(super) fn decode(sweep: &Sweep, k: usize) -> Result<Vec<Decoded>, Error> {
     let blocking = Blocking::of(dims.sum());
     let source = |at: usize| {
         let member = &ensemble.members[at];
-        let (step, tiles) = (combiner.step(at, pool), QueryTile::all(&member.queries, blocking));
-        Source { member, rows: &ensemble.rows[at], step, tiles }
+        let tiles = QueryTile::all(&member.queries, blocking, false);
+        Source { member, rows: &ensemble.rows[at], step: combiner.step(at, pool), tiles }
     };
     let sources =
         Sources { start: combiner.start(), members: combiner.active().map(source).collect() };
     let queries = &ensemble.members[0].queries;
-    let golds = sources.members[0]
-        .tiles
-        .par_iter()
-        .enumerate()
-        .map(|(at, tile)| GoldTile::new(queries, tile, gold, |rows| sources.score(at, rows)));
-    let golds: Vec<GoldTile<f64>> = Processes::current().agree(golds.collect::<Result<_, _>>())?;
-    let golds = Gold::new(golds, blocking.queries, gold.len());
+    let tiles = &sources.members[0].tiles;
+    let score = |at: usize, rows: &[u32]| sources.score(at, rows);
+    let golds = Gold::new(queries, tiles, blocking.queries, gold, score);
+    let golds = Processes::current().agree(golds)?;
     let classes = &*ensemble.classes;
     let lists = TopK::new(gold.len(), k.min(classes.rows), None);
     match k {

@@ -17,7 +17,7 @@ use crate::standing::{self, Found};
 use crate::{CandidateBlocks, Candidates, Decoded, Error, Hit, Pool, Queries, Rank};
 
 /// Queries whose scores a thread holds.
-const QUERIES: usize = 32;
+pub(super) const QUERIES: usize = 32;
 /// Scores that a thread holds where queries are many.
 const SCORES: usize = 1 << 21;
 
@@ -64,12 +64,8 @@ pub(super) struct Scratch {
 }
 
 impl Sweep<'_> {
-    /// Queries that are swept together: a tile, or one with a list.
-    pub(super) fn tasks(&self) -> Vec<Range<usize>> {
-        self.tasks_of(QUERIES)
-    }
-
-    fn tasks_of(&self, size: usize) -> Vec<Range<usize>> {
+    /// Queries that are swept together: so many, or one with a list.
+    pub(super) fn tasks(&self, size: usize) -> Vec<Range<usize>> {
         let (queries, size) = match self.pool {
             Pool::Shared => (self.ensemble.queries(), size),
             Pool::PerQuery(lists) => (lists.len(), 1),
@@ -181,7 +177,7 @@ impl Sweep<'_> {
             let queries = task.zip(combined.chunks_exact(points));
             queries.map(|(query, scores)| finish(query, scores)).collect::<Result<Vec<_>, _>>()
         };
-        let tasks = self.tasks_of(size).into_par_iter().map_init(Default::default, one);
+        let tasks = self.tasks(size).into_par_iter().map_init(Default::default, one);
         Ok(tasks.collect::<Result<Vec<_>, Error>>()?.into_iter().flatten().collect())
     }
 }

@@ -114,21 +114,14 @@ pub fn rank_histogram(ranks: &[Option<Rank>], per_decade: u32) -> Result<RankHis
     let present = || ranks.iter().flatten();
     let end = present().map(|rank| rank.above() + rank.tied()).max().unwrap_or(0);
     let mut bins: Vec<RankBin> = Vec::new();
-    let mut first = 1;
     for step in 1.. {
-        if first > end {
+        let reached = bins.last().map_or(0, |bin| bin.last);
+        if reached >= end {
             break;
         }
-        match start(step, per_decade) {
-            Some(next) if next > first => {
-                bins.push(RankBin { first, last: next - 1, queries: 0.0 });
-                first = next;
-            }
-            Some(_) => {}
-            None => {
-                bins.push(RankBin { first, last: u64::MAX, queries: 0.0 });
-                break;
-            }
+        let last = start(step, per_decade).map_or(u64::MAX, |next| next - 1);
+        if last > reached {
+            bins.push(RankBin { first: reached + 1, last, queries: 0.0 });
         }
     }
     for rank in present() {

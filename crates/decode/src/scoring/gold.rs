@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use dsokr_basis::Processes;
 use rayon::prelude::*;
 
-use super::pass::{Pass, gather, not_finite};
-use super::reduce::{Reduce, Score, numbers};
-use super::tile::{QueryTile, product};
+use super::pass::{Pass, not_finite};
+use super::reduce::{Reduce, Score};
+use super::tile::QueryTile;
 use crate::codes::LANES;
 use crate::error::{check_len, ensure};
-use crate::{CandidateBlocks, Error, Queries, Rank};
+use crate::{Error, Queries, Rank};
 
 /// Refuses what is not one entry a query, of rows that there are.
 pub(crate) fn check_gold(
@@ -39,9 +39,20 @@ pub(crate) struct Gold<S> {
 }
 
 impl<S: Score> Gold<S> {
-    /// Of tiles of `per_tile` queries.
-    pub(crate) fn new(tiles: Vec<GoldTile<S>>, per_tile: usize, queries: usize) -> Self {
-        Self { tiles, per_tile, tally: (0..queries).map(|_| Default::default()).collect() }
+    /// Of queries in tiles of `per_tile`; `score` gives the table of a tile with some rows, `[row · lanes + lane]`, and
+    /// their constants.
+    pub(crate) fn new(
+        queries: &Queries,
+        tiles: &[QueryTile],
+        per_tile: usize,
+        gold: &[Option<u32>],
+        score: impl Fn(usize, &[u32]) -> Result<(Vec<S>, Vec<f32>), Error> + Sync,
+    ) -> Result<Self, Error> {
+        let tiles = tiles.par_iter().enumerate();
+        let tiles =
+            tiles.map(|(at, tile)| GoldTile::new(queries, tile, gold, |rows| score(at, rows)));
+        let tally = gold.iter().map(|_| Default::default()).collect();
+        Ok(Self { tiles: tiles.collect::<Result<_, _>>()?, per_tile, tally })
     }
 
     /// What counts for a tile of queries.
@@ -76,31 +87,8 @@ impl<S: Score> Gold<S> {
     }
 }
 
-impl Gold<f32> {
-    /// Scores the gold rows by the same routine as all others.
-    pub(crate) fn of(
-        queries: &Queries,
-        tiles: &[QueryTile],
-        per_tile: usize,
-        gold: &[Option<u32>],
-        candidates: &dyn CandidateBlocks,
-    ) -> Result<Self, Error> {
-        let score = |tile: &QueryTile, rows: &[u32]| {
-            let (mut coordinates, mut constants) = (Vec::new(), Vec::new());
-            gather(candidates, rows, &mut coordinates, &mut constants)?;
-            let mut products = Vec::new();
-            product(tile, queries.dim(), &coordinates, &mut products);
-            Ok((products, constants))
-        };
-        let golds = tiles
-            .par_iter()
-            .map(|tile| GoldTile::new(queries, tile, gold, |rows| score(tile, rows)));
-        Ok(Self::new(golds.collect::<Result<_, _>>()?, per_tile, queries.len()))
-    }
-}
-
 /// The gold candidates of a tile of queries.
-pub(crate) struct GoldTile<S> {
+struct GoldTile<S> {
     /// Scores to be compared with; infinite, which nothing reaches, for lanes without a gold candidate.
     bars: Vec<S>,
     /// Row, lane and what stands for the gold candidate in a table of the tile, by row.
@@ -108,8 +96,7 @@ pub(crate) struct GoldTile<S> {
 }
 
 impl<S: Score> GoldTile<S> {
-    /// `score` gives the table of some rows, `[row · lanes + lane]`, and their constants.
-    pub(crate) fn new(
+    fn new(
         queries: &Queries,
         tile: &QueryTile,
         gold: &[Option<u32>],
@@ -192,7 +179,8 @@ impl<S: Score> Reduce<S> for Counter<'_, S> {
         let GoldTile { bars, places } = self.gold;
         let (above, tied) = (&mut self.above, &mut self.tied);
         let mut surely = vec![0; bars.len()];
-        pass.compare(&numbers(bars), Some(&mut surely), |row, lane, score, weight| {
+        let singles: Vec<f32> = bars.iter().map(|&bar| bar.into() as f32).collect();
+        pass.compare(&singles, Some(&mut surely), |row, lane, score, weight| {
             let place = (row as u32, lane);
             let own = places.binary_search_by_key(&place, |&(row, lane, _)| (row, lane)).is_ok();
             let (score, bar) = (f64::from(score), bars[lane].into());

@@ -23,7 +23,7 @@ use crate::error::check_consistent;
 use crate::{CandidateBlocks, Error, Queries};
 
 pub(crate) use crate::codes::LANES;
-pub(crate) use gold::{Gold, GoldTile, check_gold};
+pub(crate) use gold::{Gold, check_gold};
 pub(crate) use pass::{Buffers, Listed, Pass, Scores, Span, gather, place, refuse_infinite};
 pub(crate) use reduce::{Reduce, Score, each_span, finite, scan};
 pub(crate) use shortlist::{TopK, WantedRows, descending, first_by, leading};

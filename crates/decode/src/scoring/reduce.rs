@@ -47,11 +47,6 @@ impl Score for f64 {
     }
 }
 
-/// Scores in 32 bits, as codes compare them.
-pub(super) fn numbers<S: Score>(scores: &[S]) -> Vec<f32> {
-    scores.iter().map(|&score| score.into() as f32).collect()
-}
-
 /// Whether scores are finite of which this is the largest [magnitude](Score::magnitude).
 pub(crate) fn finite(largest: u32) -> bool {
     largest < f32::INFINITY.to_bits()

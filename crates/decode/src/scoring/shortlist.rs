@@ -15,13 +15,9 @@ use crate::Error;
 use crate::codes::LANES;
 
 /// Distinct rows with a wanted candidate, of rows from a first one on.
-pub(crate) struct WantedRows(Vec<(usize, Vec<bool>)>);
+pub(crate) struct WantedRows(pub Vec<(usize, Vec<bool>)>);
 
 impl WantedRows {
-    pub(crate) fn new(parts: impl IntoIterator<Item = (usize, Vec<bool>)>) -> Self {
-        Self(parts.into_iter().collect())
-    }
-
     pub(crate) fn has(&self, row: usize) -> bool {
         let part = |(first, rows): &(usize, Vec<bool>)| rows.get(row.checked_sub(*first)?).copied();
         self.0.iter().find_map(part).unwrap_or(false)

@@ -62,9 +62,16 @@ impl QueryTile {
         Self { queries, lanes, transposed, codes: None, doubtful: AtomicBool::new(false) }
     }
 
-    /// All queries in tiles.
-    pub(crate) fn all(queries: &Queries, blocking: Blocking) -> Vec<Self> {
-        Self::each(queries, blocking, Self::new)
+    /// All queries in tiles, with codes or without.
+    pub(crate) fn all(queries: &Queries, blocking: Blocking, coded: bool) -> Vec<Self> {
+        let (dim, per_tile) = (queries.dim(), blocking.queries);
+        let rows = queries.rows().par_chunks(per_tile * dim).enumerate();
+        rows.map(|(at, rows)| {
+            let range = at * per_tile..at * per_tile + rows.len() / dim;
+            let codes = coded.then(|| TileCodes::new(dim, rows));
+            Self { codes, ..Self::new(range, dim, rows) }
+        })
+        .collect()
     }
 
     /// All queries in tiles, with [codes](crate::codes) where these make comparisons with bars faster: where
@@ -77,10 +84,7 @@ impl QueryTile {
         let made = queries.len() >= MANY && queries.dim() >= DEEP && codes::supported();
         let few = queries.len() <= FEW || codes::supported();
         let coded = made || few && candidates.coded(0..0)?.is_some();
-        Ok(Self::each(queries, blocking, |range, dim, rows| {
-            let codes = coded.then(|| TileCodes::new(dim, rows));
-            Self { codes, ..Self::new(range, dim, rows) }
-        }))
+        Ok(Self::all(queries, blocking, coded))
     }
 
     /// The queries in 8 bits, where these are of use.
@@ -91,20 +95,6 @@ impl QueryTile {
     /// From now on exact scores are faster.
     pub(super) fn leave_codes(&self) {
         self.doubtful.store(true, Relaxed);
-    }
-
-    fn each(
-        queries: &Queries,
-        blocking: Blocking,
-        tile: impl Fn(Range<usize>, usize, &[f32]) -> Self + Sync,
-    ) -> Vec<Self> {
-        let (dim, per_tile) = (queries.dim(), blocking.queries);
-        let rows = queries.rows().par_chunks(per_tile * dim).enumerate();
-        rows.map(|(at, rows)| {
-            let start = at * per_tile;
-            tile(start..start + rows.len() / dim, dim, rows)
-        })
-        .collect()
     }
 }
 

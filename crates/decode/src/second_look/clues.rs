@@ -1,8 +1,120 @@
-//! All numbers that the network has of a candidate.
+//! All numbers that the network has of a candidate: what the training pairs nearest to a query say of it, and words.
 
-use super::neighbourhood::{self, Neighbourhood};
 use super::words::Words;
+use crate::error::{check_len, check_range, check_whole_rows};
+use crate::scoring::first_by;
 use crate::{Candidates, Error, Queries};
+
+/// Sharpness T of the weights of neighbours, `∝ exp(T ⟨z, z_i⟩)`: from nearly equal ones to the nearest alone.
+const SHARPNESS: [f64; 5] = [2.0, 5.0, 10.0, 20.0, 40.0];
+
+/// Number of features of a candidate.
+pub(super) const FEATURES: usize = 4 + 2 * SHARPNESS.len();
+
+/// Training pairs as later queries are compared with them: held-out answers z_i at unit length, and outputs ψ_i.
+///
+/// The neighbours of a query z are the k pairs with the largest `w_i = ⟨z, z_i⟩`. The features of a candidate c are
+///
+/// - its score and its constant b(c);
+/// - `max_i w_i ⟨ψ_i, ψ̃(c)⟩` and `max_i ⟨ψ_i, ψ̃(c)⟩`: whether some neighbour's output is like it;
+/// - `⟨Σ_i e_i ψ_i, ψ̃(c)⟩` and `⟨Σ_i e_i z_i, ψ̃(c)⟩` with `e_i ∝ exp(T w_i)`, Σ e_i = 1, for T = 2, 5, 10, 20 and 40:
+///   the mean of the outputs around the query, and that of the answers, whose difference is the error
+///   that the model makes there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Neighbourhood {
+    pub(super) dim: usize,
+    /// z_i, `[n × p]`.
+    pub(super) answers: Vec<f32>,
+    /// ψ_i, `[n × p]`.
+    pub(super) outputs: Vec<f32>,
+    /// k.
+    pub(super) neighbours: usize,
+}
+
+impl Neighbourhood {
+    /// Held-out answers and outputs of n training pairs, `[n × p]` row-major; a query has `neighbours`.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] unless there are 1 to n neighbours; [`Error::Length`] for as many outputs as answers;
+    /// [`Error::NotFinite`]; [`Error::TooFew`] for a dimension of 0.
+    pub fn new(
+        dim: usize,
+        answers: Vec<f32>,
+        outputs: Vec<f32>,
+        neighbours: usize,
+    ) -> Result<Self, Error> {
+        for rows in [&answers, &outputs] {
+            Queries::new(dim, rows)?;
+        }
+        check_whole_rows("answers", answers.len(), dim)?;
+        check_len("values of outputs", outputs.len(), answers.len())?;
+        let pairs = answers.len() / dim;
+        let (holds, found) =
+            ((1..=pairs).contains(&neighbours), format_args!("{neighbours} neighbours"));
+        check_range(holds, found, format_args!("1 to {pairs}, the number of pairs"))?;
+        Ok(Self { dim, answers, outputs, neighbours })
+    }
+
+    /// The features of the first rows of a query, `[rows × FEATURES]`.
+    pub(super) fn features(
+        &self,
+        z: &[f32],
+        first: &[(usize, f32)],
+        candidates: &Candidates,
+    ) -> Result<Vec<f32>, Error> {
+        let p = self.dim;
+        let nearest = self.nearest(z);
+        let mut means: Vec<Vec<f32>> = Vec::with_capacity(2 * SHARPNESS.len());
+        let top = nearest.first().map_or(0.0, |&(_, similarity)| similarity);
+        for sharpness in SHARPNESS {
+            let shares: Vec<f64> =
+                nearest.iter().map(|&(_, w)| (sharpness * f64::from(w - top)).exp()).collect();
+            let total: f64 = shares.iter().sum();
+            for rows in [&self.outputs, &self.answers] {
+                let mut mean = vec![0.0; p];
+                for (&(at, _), share) in nearest.iter().zip(&shares) {
+                    let share = (share / total) as f32;
+                    let values = &rows[at * p..][..p];
+                    mean.iter_mut().zip(values).for_each(|(sum, value)| *sum += share * value);
+                }
+                means.push(mean);
+            }
+        }
+        let mut features = Vec::with_capacity(first.len() * FEATURES);
+        for &(row, score) in first {
+            let point = &*candidates.point(row)?;
+            let (mut weighted, mut closest) = (f32::NEG_INFINITY, f32::NEG_INFINITY);
+            for &(at, similarity) in &nearest {
+                let alike = dot(&self.outputs[at * p..][..p], point);
+                weighted = weighted.max(similarity * alike);
+                closest = closest.max(alike);
+            }
+            features.extend([score, candidates.constants()[row], weighted, closest]);
+            features.extend(means.iter().map(|mean| dot(mean, point)));
+        }
+        Ok(features)
+    }
+
+    /// The nearest pairs and their similarities, the nearest first, ties by pair.
+    fn nearest(&self, z: &[f32]) -> Vec<(usize, f32)> {
+        let answers = self.answers.chunks_exact(self.dim).enumerate();
+        let all: Vec<(usize, f32)> = answers.map(|(at, answer)| (at, dot(z, answer))).collect();
+        first_by(all, self.neighbours, |a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)))
+    }
+}
+
+/// An inner product in eight sums, whatever the machine.
+fn dot(a: &[f32], b: &[f32]) -> f32 {
+    let mut sums = [0.0; 8];
+    let mut add = |a: &[f32], b: &[f32]| {
+        sums.iter_mut().zip(a.iter().zip(b)).for_each(|(sum, (a, b))| *sum += a * b);
+    };
+    // chunks whose length the compiler knows are several times as fast
+    let ((a, last_a), (b, last_b)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
+    a.iter().zip(b).for_each(|(a, b)| add(a, b));
+    add(last_a, last_b);
+    sums.iter().sum()
+}
 
 /// What tells the first candidates of a query apart.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,7 +128,7 @@ pub struct Clues {
 impl Clues {
     /// Numbers that describe a candidate, with words or without.
     pub(super) fn features(words: bool) -> usize {
-        neighbourhood::FEATURES + usize::from(words)
+        FEATURES + usize::from(words)
     }
 
     /// The numbers of the first rows of a query, `[rows × features]`, each less its mean over the rows.
@@ -38,7 +150,7 @@ impl Clues {
                     ))
                 })?;
                 let says = words.scores(text, first.iter().map(|&(row, _)| row), candidates);
-                let rows = near.chunks_exact(neighbourhood::FEATURES).zip(says);
+                let rows = near.chunks_exact(FEATURES).zip(says);
                 rows.flat_map(|(near, says)| near.iter().copied().chain([says])).collect()
             }
         };

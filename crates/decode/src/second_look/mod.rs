@@ -2,7 +2,6 @@
 //! them.
 
 mod clues;
-mod neighbourhood;
 mod network;
 mod words;
 
@@ -13,8 +12,7 @@ use std::sync::Arc;
 use dsokr_basis::store::{Contents, Stored, Tensor};
 use rayon::prelude::*;
 
-pub use clues::Clues;
-pub use neighbourhood::Neighbourhood;
+pub use clues::{Clues, Neighbourhood};
 use network::Network;
 pub use words::{Lexicon, Words};
 
@@ -168,10 +166,9 @@ impl SecondLook {
     /// # Errors
     /// [`Error::Inconsistent`] for candidates of another dimension.
     pub fn among(mut self, candidates: &Candidates) -> Result<Self, Error> {
-        let other = |words: &Words| words.rows() != candidates.distinct();
-        if self.clues.words.as_ref().is_some_and(other) {
-            self.clues.words = self.clues.words.map(|words| words.for_rows(candidates.distinct()));
-        }
+        let rows = candidates.distinct();
+        let fit = |words: Words| if words.rows() == rows { words } else { words.for_rows(rows) };
+        self.clues.words = self.clues.words.map(fit);
         self.check(candidates)?;
         Ok(self)
     }

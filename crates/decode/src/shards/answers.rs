@@ -4,6 +4,9 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use super::Shards;
 use super::file::Shard;
 use crate::error::check_len;
@@ -177,15 +180,13 @@ impl CandidateBlocks for GivenRows<'_> {
                 multiplicities: Cow::Borrowed(std::slice::from_ref(count)),
             });
         }
-        match self.shards.holder(&rows) {
-            Some(own) => own.block(rows),
-            None => {
-                let found = format!("distinct candidate rows {}..{}", rows.start, rows.end);
-                let own = self.shards.own.iter().map(|own| format!("{:?}", own.rows));
-                let allowed = own.collect::<Vec<_>>().join(" and ");
-                Err(Error::out_of_range(found, format!("{allowed}, the rows of this rank")))
-            }
-        }
+        let own = self.shards.holder(&rows).ok_or_else(|| {
+            let own = self.shards.own.iter().map(|own| format!("{:?}", own.rows));
+            let found = format!("distinct candidate rows {}..{}", rows.start, rows.end);
+            let allowed = own.collect::<Vec<_>>().join(" and ");
+            Error::out_of_range(found, format!("{allowed}, the rows of this rank"))
+        })?;
+        own.block(rows)
     }
 }
 
@@ -195,23 +196,27 @@ impl Shards {
     /// # Errors
     /// [`dsokr_basis::Error::Process`] for a rank that cannot be reached.
     pub fn find<S: AsRef<str>>(&self, ids: &[S]) -> Result<Vec<Option<Place>>, Error> {
-        let mut found = Vec::<u64>::new();
+        let mut found = Vec::new();
         for own in self.answering() {
             for (at, id) in ids.iter().enumerate() {
                 if let Some(candidate) = own.candidates.find(id.as_ref()) {
-                    let row = own.row_of(candidate);
-                    found.extend([at as u64, own.number(candidate).into(), row as u64]);
+                    found.push((at, own.number(candidate), own.row_of(candidate)));
                 }
             }
         }
         let mut places = vec![None; ids.len()];
-        for found in self.ranks()?.gather_numbers(&found)? {
-            for &[at, candidate, row] in found.as_chunks().0 {
-                places[at as usize] =
-                    Some(Place { candidate: candidate as usize, row: row as u32 });
-            }
+        for (at, candidate, row) in self.joined::<(usize, u32, usize)>(found)? {
+            places[at] = Some(Place { candidate: candidate as usize, row: row as u32 });
         }
         Ok(places)
+    }
+
+    /// The records of all ranks, those of the first before those of the second.
+    fn joined<T: Serialize + DeserializeOwned>(&self, own: Vec<T>) -> Result<Vec<T>, Error> {
+        let json = |error: serde_json::Error| Error::Inconsistent(error.to_string());
+        let all = self.ranks()?.gather(&serde_json::to_vec(&own).map_err(json)?)?;
+        let read = |own: &Vec<u8>| serde_json::from_slice::<Vec<T>>(own).map_err(json);
+        Ok(all.iter().map(read).collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
 
     /// Some candidates, by number, with ids, labels, coordinates and constants, each once; the first for no numbers.
@@ -226,29 +231,15 @@ impl Shards {
         if wanted.is_empty() {
             wanted.insert(0);
         }
-        let ranks = self.ranks()?;
-        let (mut counts, mut texts) = (Vec::<u64>::new(), Vec::<u8>::new());
+        let mut records = Vec::new();
         for own in self.answering() {
             for &number in &wanted {
                 let Some(at) = own.candidate(number) else { continue };
                 let [id, label] = [own.candidates.id(at), own.candidates.label(at)];
-                let numbers = [number, own.row_of(at), id.len(), label.len()];
-                counts.extend(numbers.map(|number| number as u64));
-                [id, label].iter().for_each(|text| texts.extend_from_slice(text.as_bytes()));
+                records.push((number, own.row_of(at), id.to_owned(), label.to_owned()));
             }
         }
-        let counts = ranks.gather_numbers(&counts)?.concat();
-        let texts = ranks.gather(&texts)?.concat();
-        let mut texts = texts.as_slice();
-        let mut text = |length: u64| {
-            let (own, rest) = texts.split_at((length as usize).min(texts.len()));
-            texts = rest;
-            String::from_utf8_lossy(own).into_owned()
-        };
-        let records = counts.as_chunks().0.iter();
-        let mut records: Vec<_> = records
-            .map(|&[number, row, id, label]| (number as usize, row as usize, text(id), text(label)))
-            .collect();
+        let mut records = self.joined(records)?;
         records.sort_unstable_by_key(|record| record.0);
         let given = GivenRows::of(self, records.iter().map(|record| record.1))?;
         let mut parts = CandidateParts { dim: self.dim, ..CandidateParts::default() };
@@ -281,26 +272,18 @@ impl Shards {
     ) -> Result<HashMap<usize, Vec<u32>>, Error> {
         let wanted = wanted.map(|wanted| self.each_shard(wanted)).transpose()?;
         let chosen: BTreeSet<usize> = rows.collect();
-        let mut listed = Vec::<u64>::new();
+        let mut listed = Vec::new();
         for (at, own) in self.own.iter().enumerate().filter(|(_, own)| own.answers) {
             let rows = &own.rows;
             let wanted = wanted.as_ref().map(|wanted| wanted[at]);
             for &row in chosen.range(rows.clone()) {
                 let members = own.candidates.members((row - rows.start) as u32);
                 let members = wanted_first(&members, wanted, k);
-                listed.extend([row as u64, members.len() as u64]);
-                listed.extend(members.iter().map(|&at| u64::from(own.number(at as usize))));
+                let numbers = members.into_iter().map(|at| own.number(at as usize));
+                listed.push((row, numbers.collect()));
             }
         }
-        let mut members = HashMap::new();
-        for listed in self.ranks()?.gather_numbers(&listed)? {
-            let mut listed = listed.into_iter();
-            while let (Some(row), Some(count)) = (listed.next(), listed.next()) {
-                let own = listed.by_ref().take(count as usize).map(|number| number as u32);
-                members.insert(row as usize, own.collect());
-            }
-        }
-        Ok(members)
+        Ok(self.joined::<(usize, Vec<u32>)>(listed)?.into_iter().collect())
     }
 
     /// The shards of which this rank answers what others ask.
@@ -316,12 +299,10 @@ impl Shards {
 
     /// The distinct rows with a wanted candidate, where `wanted` says it of the candidates of [`held`](Self::held).
     pub(crate) fn wanted_rows(&self, wanted: &[bool]) -> Result<WantedRows, Error> {
-        let each = self.own.iter().zip(self.each_shard(wanted)?);
-        Ok(WantedRows::new(
-            each.map(|(own, wanted)| {
-                (own.rows.start, wanted_rows(own.candidates.classes(), wanted))
-            }),
-        ))
+        let rows = |(own, wanted): (&Shard, _)| {
+            (own.rows.start, wanted_rows(own.candidates.classes(), wanted))
+        };
+        Ok(WantedRows(self.own.iter().zip(self.each_shard(wanted)?).map(rows).collect()))
     }
 
     /// What is said of the candidates of [`held`](Self::held), of each shard.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use dsokr_basis::processes::part;
 use dsokr_basis::store::{Array, Contents, Stored, Tensor};
 
-use crate::candidates::{FilledRows, PRECISION, Texts, check_counts, named, sorted};
+use crate::candidates::{FilledRows, HUGE, PRECISION, Texts, check_counts, named, sorted};
 use crate::classes::Classes;
 use crate::codes::LARGEST;
 use crate::error::{check_range, ensure};
@@ -75,12 +75,10 @@ impl Part {
 }
 
 impl ShardSet<'_> {
-    /// Writes one shard after another, with codes from `coded_from` bytes of 32-bit coordinates on; `part_of` gives
-    /// the candidates of some rows.
+    /// Writes one shard after another, with codes where coordinates are many; `part_of` gives the candidates of some rows.
     pub(crate) fn write(
         &self,
         source: &dyn CandidateBlocks,
-        coded_from: usize,
         part_of: impl Fn(Range<usize>) -> Result<Part, Error>,
     ) -> Result<(), Error> {
         let Self { folder, of, precision, fingerprint, metadata } = *self;
@@ -100,7 +98,7 @@ impl ShardSet<'_> {
             if candidates != all {
                 tensors.push(Tensor::u32(NUMBERS, &[numbers.len()], &numbers));
             }
-            let large = 4 * rows.len() * dim >= coded_from && dim <= LARGEST;
+            let large = 4 * rows.len() * dim >= HUGE && dim <= LARGEST;
             let filled = FilledRows {
                 source,
                 rows,

@@ -13,7 +13,6 @@ use dsokr_basis::store::Stored;
 use rayon::prelude::*;
 
 use crate::blocks::check_count;
-use crate::candidates::HUGE;
 use crate::error::check_consistent;
 use crate::{CandidateBlocks, Candidates, Error, Precision};
 
@@ -85,7 +84,7 @@ impl Shards {
     /// [`Error::OutOfRange`] for more shards than rows, coordinates that 16 bits do not hold, and rows of more
     /// coordinates than codes have; else as [`Candidates::save`].
     pub fn write(candidates: &Candidates, set: &ShardSet) -> Result<(), Error> {
-        set.write(candidates, HUGE, |rows| Part::of(candidates, rows))
+        set.write(candidates, |rows| Part::of(candidates, rows))
     }
 
     /// As [`write`](Self::write), for any number of candidates, each with a row of its own: coordinates and constants
@@ -106,7 +105,7 @@ impl Shards {
             format_args!("{candidates} candidates of {all} rows, expected one of each row"),
         )?;
         check_count(candidates)?;
-        set.write(rows, HUGE, |rows| Ok(Part::of_rows(rows, texts)))
+        set.write(rows, |rows| Ok(Part::of_rows(rows, texts)))
     }
 
     /// Whether a file in a folder of shards has the name of one.
