@@ -52,7 +52,10 @@ pub fn check<R: Recipe>(recipe: &R, train: &Split) -> Result<(), Error> {
     };
     let encoder = make()?;
     if encoder.dimension() != COORDINATES {
-        return Err(Error::Dimension { found: encoder.dimension(), expected: COORDINATES });
+        return breach(format!(
+            "it has {} coordinates, the basis {COORDINATES}",
+            encoder.dimension()
+        ));
     }
     let (first, second) = (parameters::collect(&encoder), parameters::collect(&make()?));
     let differs =

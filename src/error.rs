@@ -91,14 +91,6 @@ pub enum Error {
     /// The training loop.
     #[error(transparent)]
     Train(dsokr_train::Error),
-    /// An encoder and a basis with different numbers of coordinates.
-    #[error("the encoder has {found} coordinates, the basis {expected}")]
-    Dimension {
-        /// The encoder's.
-        found: usize,
-        /// The basis's rank p.
-        expected: usize,
-    },
     /// A recipe or its encoder breaks the contract.
     #[error("the encoder breaks its contract: {0}")]
     Contract(String),
@@ -264,43 +256,34 @@ impl Error {
 
     /// The error for a file that could not be read.
     pub(crate) fn reading(path: &Path, error: &std::io::Error) -> Self {
+        use std::io::ErrorKind::{FileTooLarge, InvalidData, InvalidInput, IsADirectory, NotFound};
+        let (path, message) = (path.into(), error.to_string());
         match error.kind() {
-            std::io::ErrorKind::NotFound => {
-                Self::NotFound { path: path.into(), hint: String::new() }
+            NotFound => Self::NotFound { path, hint: String::new() },
+            IsADirectory => {
+                Self::Config { path, message: "a folder, where a file was expected".into() }
             }
-            std::io::ErrorKind::IsADirectory => Self::Config {
-                path: path.into(),
-                message: "a folder, where a file was expected".into(),
-            },
-            std::io::ErrorKind::InvalidInput
-            | std::io::ErrorKind::InvalidData
-            | std::io::ErrorKind::FileTooLarge => {
-                Self::Config { path: path.into(), message: error.to_string() }
-            }
-            _ => Self::Io { path: path.into(), message: error.to_string() },
+            InvalidInput | InvalidData | FileTooLarge => Self::Config { path, message },
+            _ => Self::Io { path, message },
         }
     }
 
     /// Whether the request was wrong (a flag, a configuration, a file), rather than the run.
     pub fn is_request(&self) -> bool {
-        if let Self::Member { source, .. } = self {
-            return source.is_request();
-        }
         use dsokr_basis::Error::{Cancelled, Io};
         use dsokr_train::Error::{Diverged, Interrupted};
-        let basis = match self {
+        match self {
+            Self::Member { source, .. } => source.is_request(),
             Self::Basis(error)
             | Self::Decode(dsokr_decode::Error::Basis(error))
             | Self::Data(dsokr_data::Error::Basis(error))
-            | Self::Train(dsokr_train::Error::Basis(error)) => Some(error),
-            _ => None,
-        };
-        let failed = matches!(
-            self,
+            | Self::Train(dsokr_train::Error::Basis(error)) => {
+                !matches!(error, Io { .. } | Cancelled)
+            }
             Self::Train(Diverged { .. } | Interrupted { .. })
-                | Self::Io { .. }
-                | Self::Fetch { .. }
-        );
-        !failed && !matches!(basis, Some(Io { .. } | Cancelled))
+            | Self::Io { .. }
+            | Self::Fetch { .. } => false,
+            _ => true,
+        }
     }
 }

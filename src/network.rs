@@ -282,7 +282,8 @@ fn new_model<R: Recipe>(
     };
     let (found, expected) = (encoder.dimension(), offset.len());
     if found != expected {
-        return Err(Error::Dimension { found, expected });
+        let message = format!("it has {found} coordinates, the basis {expected}");
+        return Err(Error::Contract(message));
     }
     let model = Model::new(encoder);
     Ok(match config.training.loss.temperature() {

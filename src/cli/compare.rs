@@ -1,8 +1,7 @@
 use std::path::PathBuf;
 
 use crate::compare::{EvaluatedRun, Format, compare};
-use crate::device::Processor;
-use crate::run::{EnsembleRun, Run};
+use crate::run::Run;
 use crate::{Error, RESAMPLES};
 
 use crate::cli::evaluation::Queries;
@@ -26,16 +25,11 @@ pub struct Arguments {
     /// The same as --format json: one JSON object.
     #[arg(long)]
     json: bool,
-    /// The device: cpu, wgpu, cuda or cuda:NUMBER.
-    #[arg(long, default_value_t)]
-    device: Processor,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let queries = &arguments.queries;
-    let device = arguments.device.open()?;
-    let open =
-        |path: &PathBuf| queries.apply(EnsembleRun::open(std::slice::from_ref(path), &device)?);
+    let open = |path| queries.open(std::slice::from_ref(path), None);
     let runs = arguments.runs.iter().map(open).collect::<Result<Vec<_>, Error>>()?;
     let request = queries.request(&runs[0]);
     let asked = runs.iter().map(|run| request.ask(run, Run::coordinates));

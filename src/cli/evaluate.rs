@@ -2,8 +2,7 @@ use std::path::PathBuf;
 
 use crate::Error;
 use crate::data::SplitName;
-use crate::device::Processor;
-use crate::run::{EnsembleRun, QueryRequest, Run};
+use crate::run::{QueryRequest, Run};
 
 use crate::cli::combine::Combine;
 use crate::cli::evaluation::{Queries, Shown};
@@ -31,16 +30,11 @@ pub struct Arguments {
     /// processes.
     #[arg(long, value_name = "FOLDER")]
     shards: Option<PathBuf>,
-    /// The device: cpu, wgpu, cuda or cuda:NUMBER.
-    #[arg(long, default_value_t)]
-    device: Processor,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
-    let Arguments { queries, shown, device, .. } = arguments;
-    let runs = &arguments.runs;
-    let runs = EnsembleRun::open_shared(runs, arguments.shards.as_deref(), &device.open()?)?;
-    let mut runs = queries.apply(runs)?;
+    let Arguments { queries, shown, .. } = arguments;
+    let mut runs = queries.open(&arguments.runs, arguments.shards.as_deref())?;
     arguments.combine.apply(&mut runs)?;
     let request = queries.request(&runs);
     if arguments.fit_weights {
@@ -49,5 +43,5 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         runs.fit_weights(&validation.ask(&runs, Run::coordinates)?)?;
     }
     let asked = request.ask(&runs, Run::coordinates)?;
-    shown.show((&runs, &arguments.runs), &asked, &request, *device)
+    shown.show((&runs, &arguments.runs), &asked, &request, queries.device)
 }

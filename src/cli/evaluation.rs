@@ -54,6 +54,9 @@ pub struct Queries {
     /// configuration says.
     #[arg(long)]
     on_bad_row: Option<OnBadRow>,
+    /// The device: cpu, wgpu, cuda or cuda:NUMBER.
+    #[arg(long, default_value_t)]
+    pub device: Processor,
 }
 
 /// What is shown of an evaluation.
@@ -116,8 +119,9 @@ struct Own {
 const DRAWN: usize = 5;
 
 impl Queries {
-    /// Runs that read the queries.
-    pub fn apply(&self, runs: EnsembleRun) -> Result<EnsembleRun, Error> {
+    /// Opens runs that read the queries.
+    pub fn open(&self, runs: &[PathBuf], shards: Option<&Path>) -> Result<EnsembleRun, Error> {
+        let runs = EnsembleRun::open_shared(runs, shards, &self.device.open()?)?;
         match self.on_bad_row {
             Some(on_bad_row) => runs.on_bad_row(on_bad_row),
             None => Ok(runs),
@@ -158,18 +162,12 @@ impl Shown {
             draw(file, self.examples, &asked.split().inputs, evaluation.outputs.as_ref())?;
         }
         let seed = runs.config().seed;
-        let mut found = Found {
-            split: request.split,
-            file: request.file.clone(),
-            metrics: evaluation.scores.clone(),
-            intervals: BTreeMap::new(),
-            members: Vec::new(),
-            against: None,
+        let (mut metrics, mut members) = (evaluation.scores.clone(), Vec::new());
+        let intervals = match self.ci || self.report.is_some() {
+            true => intervals(&evaluation, RESAMPLES, seed)?,
+            false => BTreeMap::new(),
         };
-        if self.ci || self.report.is_some() {
-            found.intervals = intervals(&evaluation, RESAMPLES, seed)?;
-            found.metrics.ranks.mrr_ci95 = found.intervals.get("mrr").copied();
-        }
+        metrics.ranks.mrr_ci95 = intervals.get("mrr").copied();
         let mut ranks = vec![(runs.names()[0].clone(), evaluation.ranks.clone())];
         if runs.members().len() > 1 {
             ranks[0].0 = "ensemble".into();
@@ -179,15 +177,18 @@ impl Shown {
                 if at < DRAWN {
                     ranks.push((run.clone(), evaluation.ranks));
                 }
-                found.members.push(Own { run, weight, metrics });
+                members.push(Own { run, weight, metrics });
             }
         }
+        let mut against = None;
         if let Some(name) = &self.against {
             let other = EnsembleRun::open(std::slice::from_ref(name), &device.open()?)?;
             let (theirs, _) = other.evaluate(&request.ask(&other, Run::coordinates)?)?;
-            found.against = Some(compare(&evaluation.ranks, &theirs.ranks, RESAMPLES, seed)?);
+            against = Some(compare(&evaluation.ranks, &theirs.ranks, RESAMPLES, seed)?);
             ranks.push((name.display().to_string(), theirs.ranks));
         }
+        let (split, file) = (request.split, request.file.clone());
+        let found = Found { split, file, metrics, intervals, members, against };
         if let Some(folder) = self.report.as_ref().filter(|_| first) {
             let (evaluation, decoded, learning) = (&evaluation, &decoded, &curves(folders)?);
             let evaluated = Evaluated { runs, asked, evaluation, decoded, ranks: &ranks, learning };

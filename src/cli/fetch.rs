@@ -1,11 +1,12 @@
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::Error;
-use crate::fetch::{Fetch, FetchedFile, Network, Progress, Table};
+use crate::fetch::{Fetch, Network, Progress, Table};
 use crate::run::check_output;
 use indicatif::ProgressBar;
+use serde_json::json;
 
 use crate::cli::output::{print, print_json};
 use crate::cli::progress;
@@ -37,15 +38,6 @@ pub struct Arguments {
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
-}
-
-/// What `--json` prints.
-#[derive(serde::Serialize)]
-struct Found<'a> {
-    root: &'a Path,
-    licence: &'a str,
-    citation: &'a str,
-    files: &'a [FetchedFile],
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
@@ -93,7 +85,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let fetched = fetched?;
     if arguments.json {
         let (licence, citation) = (&set.licence, &set.citation);
-        return print_json(&Found { root: &out, licence, citation, files: &fetched });
+        let found =
+            json!({"root": out, "licence": licence, "citation": citation, "files": fetched});
+        return print_json(&found);
     }
     let mut text = String::new();
     for file in &fetched {

@@ -2,8 +2,6 @@ use crate::error::ensure;
 use std::path::PathBuf;
 
 use crate::Error;
-use crate::device::Processor;
-use crate::run::EnsembleRun;
 
 use crate::cli::evaluation::{Queries, Shown};
 
@@ -21,20 +19,15 @@ pub struct Arguments {
     queries: Queries,
     #[command(flatten)]
     shown: Shown,
-    /// The device: cpu, wgpu, cuda or cuda:NUMBER.
-    #[arg(long, default_value_t)]
-    device: Processor,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
-    let device = arguments.device.open()?;
-    let runs = EnsembleRun::open(std::slice::from_ref(&arguments.run), &device)?;
-    let runs = arguments.queries.apply(runs)?;
+    let folders = std::slice::from_ref(&arguments.run);
+    let runs = arguments.queries.open(folders, None)?;
     let found = format!("{}, an ensemble", arguments.run.display());
     let allowed = "the run of one model, or one of its members/";
     ensure(runs.members().len() <= 1, "--run", found, allowed)?;
     let (file, request) = (&arguments.predictions, arguments.queries.request(&runs));
     let asked = request.ask(&runs, |run, split| run.read_coordinates(file, split.inputs.len()))?;
-    let folders = std::slice::from_ref(&arguments.run);
-    arguments.shown.show((&runs, folders), &asked, &request, arguments.device)
+    arguments.shown.show((&runs, folders), &asked, &request, arguments.queries.device)
 }

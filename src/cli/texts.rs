@@ -11,6 +11,7 @@ use crate::basis::store::open_input;
 use crate::data::feature_file::read_features;
 use crate::data::table::{TextFormat, TextReader};
 use crate::data::{InputKind, Inputs, Split};
+use crate::error::ensure;
 use crate::run::Run;
 
 /// Where texts are in a file.
@@ -90,10 +91,9 @@ impl Texts {
 
     fn vectors(&self, file: &Path, run: &Run) -> Result<Queries, Error> {
         for (key, given) in [("--column", &self.column), ("--id", &self.id)] {
-            if let Some(given) = given {
-                let allowed = "absent: this run reads vectors, which have no columns with names";
-                return Err(Error::value(key, format!("{given:?}"), allowed));
-            }
+            let found = format_args!("{:?}", given.as_deref().unwrap_or_default());
+            let allowed = "absent: this run reads vectors, which have no columns with names";
+            ensure(given.is_none(), key, found, allowed)?;
         }
         if let Some(extension) = file.extension().and_then(|extension| extension.to_str())
             && ["npy", "safetensors"].contains(&extension.to_lowercase().as_str())

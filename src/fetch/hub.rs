@@ -3,11 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use dsokr_basis::store::write_atomically;
 use dsokr_nn::pretrained::{COMPANIONS, Pretrained};
 
 use super::part::text;
 use super::table::{RemoteFile, is_hexadecimal};
-use super::{Network, Progress, failed};
+use super::{Network, Progress, create_parent, failed};
 use crate::Error;
 
 /// The file that every encoder has.
@@ -123,7 +124,11 @@ impl<'a> Model<'a> {
         for file in files() {
             self.file(network, file, &here)?;
         }
-        self.check(&here)?;
+        if let Err(error) = Pretrained::open_without_weights(&here) {
+            // what is wrong is removed: the configuration and the tokenizer have no checksums
+            files().for_each(|file| drop(fs::remove_file(here.join(file))));
+            return Err(failed(format!("{}/{}", self.endpoint, self.name), error.to_string()));
+        }
         let weights = |any, file| Ok::<_, Error>(any || self.file(network, file, &here)?);
         WEIGHTS.into_iter().try_fold(false, weights)?;
         if !complete(&here) {
@@ -145,23 +150,11 @@ impl<'a> Model<'a> {
             let _ = fs::remove_dir_all(&here);
         }
         if commit != self.revision {
-            let refs = self.cache.join("refs");
-            fs::create_dir_all(&refs).map_err(Error::io(&refs))?;
-            let reference = refs.join(self.revision);
-            dsokr_basis::store::write_atomically(&reference, |out| {
-                out.write_all(commit.as_bytes())
-            })?;
+            let reference = self.cache.join("refs").join(self.revision);
+            create_parent(&reference)?;
+            write_atomically(&reference, |out| out.write_all(commit.as_bytes()))?;
         }
         Ok(snapshot)
-    }
-
-    /// Reads the configuration and the tokenizer, which have no checksums; wrong ones are removed.
-    fn check(&self, here: &Path) -> Result<(), Error> {
-        let Err(error) = Pretrained::open_without_weights(here) else { return Ok(()) };
-        for file in files() {
-            let _ = fs::remove_file(here.join(file));
-        }
-        Err(failed(format!("{}/{}", self.endpoint, self.name), error.to_string()))
     }
 
     /// Downloads a file, if the model has it.

@@ -90,14 +90,12 @@ impl Fetch<'_> {
     ) -> Result<FetchedFile, Error> {
         let targets = file.targets();
         let files: Vec<PathBuf> = targets.iter().map(|(_, to)| self.out.join(to)).collect();
-        let done = |sha256, verified| FetchedFile {
-            name: file.name.clone(),
-            files: files.clone(),
-            sha256,
-            verified,
+        let done = |sha256: Option<String>| {
+            let verified = sha256.is_some() && file.has_checksum();
+            Ok(FetchedFile { name: file.name.clone(), files: files.clone(), sha256, verified })
         };
         if files.iter().all(|file| file.is_file()) {
-            return Ok(done(None, false));
+            return done(None);
         }
         let Some(from) = self.from else {
             let part = work.join(&file.name);
@@ -106,7 +104,7 @@ impl Fetch<'_> {
             unpack::unpack(file, &part, work, self.out)
                 .inspect_err(|_| drop(fs::remove_file(&part)))?;
             fs::remove_file(&part).map_err(Error::io(&part))?;
-            return Ok(done(Some(sha256), file.has_checksum()));
+            return done(Some(sha256));
         };
         let whole = from.join(&file.name);
         let placed =
@@ -114,7 +112,7 @@ impl Fetch<'_> {
         if let Some(whole) = [whole.clone()].into_iter().chain(placed).find(|path| path.is_file()) {
             let sha256 = network::check(file, &whole, &whole.to_string_lossy())?;
             unpack::unpack(file, &whole, work, self.out)?;
-            return Ok(done(Some(sha256), file.has_checksum()));
+            return done(Some(sha256));
         }
         // unpacked by the user, under the names of the archive or of the data root
         for (entry, to) in &targets {
@@ -128,7 +126,7 @@ impl Fetch<'_> {
             create_parent(&target)?;
             write_atomically(&target, |out| std::io::copy(&mut reader, out).map(|_| ()))?;
         }
-        Ok(done(None, false))
+        done(None)
     }
 }
 

@@ -10,7 +10,7 @@ use ureq::http::{HeaderMap, Response, StatusCode};
 use ureq::{Agent, Body};
 
 use super::failed;
-use super::part::{Part, Source, text};
+use super::part::{Part, text};
 use super::table::RemoteFile;
 use crate::Error;
 
@@ -157,7 +157,7 @@ impl Network {
             return Err(failed(url, message));
         }
         if start == 0 {
-            part.begin(&Source::of(url, headers, total))?;
+            part.begin(headers, total)?;
         }
         self.receive(part, (start, end, total), answer, progress)
     }

@@ -21,11 +21,6 @@ pub(super) struct Source {
 }
 
 impl Source {
-    pub fn of(url: &str, headers: &HeaderMap, bytes: Option<u64>) -> Self {
-        let (etag, last_modified) = (text(headers, "etag"), text(headers, "last-modified"));
-        Self { url: url.to_owned(), etag, last_modified, bytes }
-    }
-
     /// What `If-Range` tells the version by: a strong entity tag, else the date of the last change.
     pub fn version(&self) -> Option<&str> {
         self.strong().or(self.last_modified.as_deref())
@@ -97,9 +92,11 @@ impl<'a> Part<'a> {
     }
 
     /// Begins anew with what a server says of the file.
-    pub fn begin(&self, source: &Source) -> Result<(), Error> {
+    pub fn begin(&self, headers: &HeaderMap, bytes: Option<u64>) -> Result<(), Error> {
         self.remove();
-        let json = serde_json::to_vec(source)?;
+        let (etag, last_modified) = (text(headers, "etag"), text(headers, "last-modified"));
+        let source = Source { url: self.of.url.clone(), etag, last_modified, bytes };
+        let json = serde_json::to_vec(&source)?;
         fs::write(&self.source, json).map_err(Error::io(&self.source))
     }
 

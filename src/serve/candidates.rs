@@ -12,7 +12,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::Limits;
 use super::description::{About, Outputs};
 use super::model::Model;
-use super::problem::Problem;
+use super::problem::{Problem, listed};
 use super::queries::{Asked, Endpoint};
 use crate::Error;
 
@@ -178,13 +178,12 @@ impl Endpoint for EmbedRequest {
     }
 
     fn answer(&self, model: &Model, limits: &Limits) -> Result<EmbedResponse, Problem> {
-        let (members, names) = (model.runs.members(), model.runs.names());
-        let allowed = names.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
-        let run = match (&self.member, members) {
+        let allowed = listed(model.runs.names().iter().map(String::as_str));
+        let run = match (&self.member, model.runs.members()) {
             (None, [run]) => run,
             (None, _) => Err(Error::value("member", "absent", format!("one of {allowed}")))?,
-            (Some(name), _) => {
-                let at = names.iter().position(|own| own == name);
+            (Some(name), members) => {
+                let at = model.runs.names().iter().position(|own| own == name);
                 &members[at.ok_or_else(|| Problem::not_found("member", name, &allowed))?]
             }
         };
@@ -209,10 +208,9 @@ impl Endpoint for RankRequest {
         let allowed = format!("a list for each query: {}", queries.len());
         ensure(self.ids.len() == queries.len(), "ids", found, allowed)?;
         limits.check_all("ids", self.ids.iter().map(Vec::len).sum())?;
-        for ids in &self.ids {
-            check_count(limits, ids)?;
-            known(model.runs.numbers(ids)?, ids)?;
-        }
+        self.ids.iter().try_for_each(|ids| check_count(limits, ids))?;
+        let all = self.ids.concat();
+        known(model.runs.numbers(&all)?, &all)?;
         let decoded = model.runs.rank_candidates(&queries.ask(model)?, &self.ids)?;
         let ranked = |(id, decoded): (&String, Decoded)| {
             let (rank, score) = decoded.rank.zip(decoded.gold_score)?;

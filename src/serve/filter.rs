@@ -34,13 +34,8 @@ pub(super) struct Filter {
     #[schema(example = "OC(=O)c1ccccc1Br")]
     pub similar_to: Option<String>,
     /// The least Tanimoto similarity of Morgan fingerprints (radius 2, 2,048 bits) to that molecule.
-    #[serde(default = "half")]
     #[schema(default = 0.5, minimum = 0, maximum = 1)]
-    pub min_similarity: f64,
-}
-
-fn half() -> f64 {
-    0.5
+    pub min_similarity: Option<f64>,
 }
 
 /// What filters compare of each candidate; none of labels that are no SMILES.
@@ -131,7 +126,7 @@ impl Wanted {
             ensure(bit.is_some(), "filter.groups", format_args!("{name:?}"), allowed)?;
             groups |= 1 << bit.unwrap_or_default();
         }
-        let least = filter.min_similarity;
+        let least = filter.min_similarity.unwrap_or(0.5);
         ensure((0.0..=1.0).contains(&least), "filter.min_similarity", least, "0 to 1")?;
         let similar = |smiles: &String| {
             let molecule = Molecule::parse(smiles.trim()).map_err(|reason| {

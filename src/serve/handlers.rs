@@ -23,7 +23,7 @@ use super::candidates::{
 use super::description::ModelDescription;
 use super::export::ExportRequest;
 use super::model::{Known, Model};
-use super::problem::{Body, ErrorBody, Problem};
+use super::problem::{Body, ErrorBody, Problem, listed};
 use super::queries::Endpoint;
 use super::search::{SearchRequest, SearchResponse};
 use super::{Limits, Server, together};
@@ -54,8 +54,7 @@ impl Server {
         let models = &self.0.models;
         let Some(name) = name else { return Ok(Arc::clone(&models[0])) };
         models.iter().find(|model| model.name() == name).map(Arc::clone).ok_or_else(|| {
-            let names: Vec<String> = models.iter().map(|m| format!("{:?}", m.name())).collect();
-            Problem::not_found("model", name, &names.join(", "))
+            Problem::not_found("model", name, &listed(models.iter().map(|model| model.name())))
         })
     }
 
@@ -88,10 +87,9 @@ pub(super) async fn watch(State(server): State<Server>, request: Request, next: 
         Ok(response) => response,
         Err(_) => {
             let error = format!("the request took longer than {limit:?}");
-            let mut response = Problem::new(StatusCode::REQUEST_TIMEOUT, error).into_response();
+            let problem = Problem::new(StatusCode::REQUEST_TIMEOUT, error);
             // the rest of its body would be read as the next request
-            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-            response
+            ([(header::CONNECTION, "close")], problem).into_response()
         }
     };
     let headers = response.headers_mut();

@@ -94,12 +94,6 @@ impl Model {
         })
     }
 
-    /// The same under a different name.
-    pub fn named(mut self, name: impl Into<String>) -> Self {
-        self.name = name.into();
-        self
-    }
-
     /// The name in requests and answers.
     pub fn name(&self) -> &str {
         &self.name
@@ -112,7 +106,7 @@ impl Model {
 
     /// Reads what explains answers and what filters compare; what cannot be read is logged once.
     pub(super) fn read_explanations(&self) {
-        if self.reads_texts() {
+        if self.run().config.encoder.abilities().reads == InputKind::Texts {
             self.warn("the training texts", self.training().err());
         }
         self.warn("the validation queries", self.validation().err());
@@ -144,16 +138,6 @@ impl Model {
         }
     }
 
-    /// Finds out how often first candidates are right.
-    pub(super) fn read_reliability(&self) {
-        let what = "how often validation queries are right";
-        self.warn(what, self.compute_reliability().err());
-    }
-
-    fn reads_texts(&self) -> bool {
-        self.run().config.encoder.abilities().reads == InputKind::Texts
-    }
-
     fn warn(&self, what: &str, missing: Option<&String>) {
         if let Some(reason) = missing {
             tracing::warn!("{}: answers go without {what}: {reason}", self.name());
@@ -183,7 +167,8 @@ impl Model {
         self.validation.get_or_init(read).as_ref()
     }
 
-    fn compute_reliability(&self) -> Result<&Vec<ReliabilityBin>, &String> {
+    /// Finds out how often first candidates are right.
+    pub(super) fn read_reliability(&self) {
         let compute = || {
             if self.outputs == Outputs::Numbers {
                 return Err("the predicted quantiles say it".to_owned());
@@ -192,7 +177,8 @@ impl Model {
             let asked = self.runs.ask(read, None).map_err(text)?;
             self.runs.gap_reliability(&asked, BINS).map_err(text)
         };
-        self.reliability.get_or_init(compute).as_ref()
+        let found = self.reliability.get_or_init(compute);
+        self.warn("how often validation queries are right", found.as_ref().err());
     }
 
     /// How often first candidates are right, by their gap; none while this is not known.
@@ -209,15 +195,16 @@ impl Model {
     pub(super) fn description(&self) -> ModelDescription {
         let (members, config) = (self.runs.members(), self.runs.config());
         let report = self.record.as_ref().map(|record| &record.report);
-        let split = self.validation.get().and_then(|read| read.as_ref().ok());
-        let still = "they are still read".to_owned();
+        let validation = self.validation.get().map(Result::as_ref);
+        let (split, still) = (validation.and_then(Result::ok), "they are still read".to_owned());
+        let lack = |what, why: Option<&String>| Some(format!("{what}: {}", why?));
         let lacks = [
-            (
-                "validation queries",
-                self.validation.get().map_or(Some(&still), |read| read.as_ref().err()),
+            lack("validation queries", validation.map_or(Some(&still), Result::err)),
+            lack("training texts", self.training.get().and_then(|read| read.as_ref().err())),
+            lack(
+                "how sure answers are",
+                self.reliability.get().and_then(|read| read.as_ref().err()),
             ),
-            ("training texts", self.training.get().and_then(|read| read.as_ref().err())),
-            ("how sure answers are", self.reliability.get().and_then(|read| read.as_ref().err())),
         ];
         ModelDescription {
             name: self.name.clone(),
@@ -240,10 +227,7 @@ impl Model {
             date: self.record.as_ref().map(|record| record.date.clone()),
             metrics: report.map(NamedMetric::all).unwrap_or_default(),
             examples: split.map(examples).unwrap_or_default(),
-            missing: lacks
-                .into_iter()
-                .filter_map(|(what, why)| Some(format!("{what}: {}", why?)))
-                .collect(),
+            missing: lacks.into_iter().flatten().collect(),
         }
     }
 

@@ -80,6 +80,11 @@ impl Problem {
     }
 }
 
+/// Names that are allowed.
+pub(super) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ")
+}
+
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         match error.is_request() {
@@ -94,12 +99,9 @@ impl From<Error> for Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let Self { status, error } = self;
-        let mut response = (status, Json(ErrorBody { error })).into_response();
-        if status == StatusCode::SERVICE_UNAVAILABLE {
-            let seconds = header::HeaderValue::from_static("1");
-            response.headers_mut().insert(header::RETRY_AFTER, seconds);
-        }
-        response
+        let seconds = [(header::RETRY_AFTER, "1")];
+        let later = (status == StatusCode::SERVICE_UNAVAILABLE).then_some(seconds);
+        (status, later, Json(ErrorBody { error })).into_response()
     }
 }
 

@@ -106,8 +106,6 @@ impl<'a> Asked<'a> {
             let (holds, found) = (row.len() == rows[0].len() && !row.is_empty(), row.len());
             let allowed = "as many numbers as the first row has, at least one";
             ensure(holds, key, format_args!("{found} numbers"), allowed)?;
-            let finite = row.iter().all(|value| value.is_finite());
-            ensure(finite, key, "a number beyond 32 bits", "finite numbers")?;
         }
         Ok(self)
     }

@@ -1,5 +1,7 @@
 //! Searches: the best candidates of queries, and what explains them.
 
+use std::collections::BTreeSet;
+
 use crate::error::ensure;
 use dsokr_basis::{Cancellation, Processes};
 use dsokr_decode::report::ReliabilityBin;
@@ -260,11 +262,10 @@ struct Parts {
 impl Parts {
     fn of(smiles: &str) -> Option<Self> {
         let molecule = Molecule::parse(smiles).ok()?;
-        let mut rings: Vec<String> =
-            ring_systems(&molecule).iter().map(|system| system.name(&molecule)).collect();
-        rings.sort();
-        rings.dedup();
-        Some(Self { groups: groups(&molecule), rings, fingerprint: fingerprint(&molecule) })
+        let rings = ring_systems(&molecule);
+        let rings: BTreeSet<_> = rings.iter().map(|system| system.name(&molecule)).collect();
+        let (groups, rings) = (groups(&molecule), rings.into_iter().collect());
+        Some(Self { groups, rings, fingerprint: fingerprint(&molecule) })
     }
 
     fn shared(&self, id: &str, other: &Self) -> Shared {

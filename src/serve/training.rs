@@ -77,11 +77,8 @@ impl Training {
             (0..self.texts.len()).filter(|&text| similarity[text] > 0.0).collect();
         let nearer =
             |&a: &usize, &b: &usize| similarity[b].total_cmp(&similarity[a]).then(a.cmp(&b));
-        if order.len() > count {
-            order.select_nth_unstable_by(count, nearer);
-            order.truncate(count);
-        }
         order.sort_unstable_by(nearer);
+        order.truncate(count);
         let shown = |text: usize| {
             let cosine = f64::from(similarity[text] / f32::sqrt(square)).min(1.0);
             (self.ids[text].as_str(), self.texts[text].as_str(), cosine)
