@@ -1,8 +1,7 @@
 use dsokr_data::Truth;
 use dsokr_decode::{MultiLabelMetrics, Rank};
 
-use super::samples::{LabelCounts, Samples, f1};
-use super::{Definition, Needs};
+use super::{Definition, LabelCounts, Needs, Samples, f1};
 use crate::{Evaluation, MoleculeScores, OutputScores, RankingScores, Scores};
 
 const LARGER: bool = true;
