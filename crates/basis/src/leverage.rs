@@ -115,7 +115,7 @@ impl Basis {
     /// O(m a) memory, a the number of anchors; n × n is never formed, but with a dense sketch a = n.
     ///
     /// The result depends on the options and the rows, not on the number of threads. The
-    /// [`Processes`](crate::Processes) of the scope share the work. All of them call this function with the same
+    /// [`Processes`] of the scope share the work. All of them call this function with the same
     /// options and rows, and each reads its blocks of the rows; with [anchors](Self::anchors) each reads all of
     /// these. All get the basis of one process, bit for bit.
     ///

@@ -110,7 +110,7 @@ impl<T: Scalar> Panels<T> {
 impl Panels<f64> {
     /// Replaces it by the sum of those of all ranks.
     pub(crate) fn sum(&mut self, processes: &Processes) -> Result<(), Error> {
-        self.panels.iter_mut().try_for_each(|panel| Ok(processes.sum_matrix(panel)?))
+        self.panels.iter_mut().try_for_each(|panel| processes.sum_matrix(panel))
     }
 }
 

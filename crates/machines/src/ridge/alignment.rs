@@ -145,7 +145,7 @@ pub fn alignf(kernels: &[MatRef<f64>], ideal: &Ideal) -> Result<Vec<f64>, Error>
     for (k, kernel) in kernels.iter().enumerate() {
         if products[(k, k)] <= CONSTANT * kernel.squared_norm_l2() {
             let message = format!("kernel {k} is constant: it carries no information");
-            return Err(Error::Numeric(message.into()));
+            return Err(Error::Numeric(message));
         }
     }
     let squared = products[(count, count)];

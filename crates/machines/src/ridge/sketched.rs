@@ -114,7 +114,7 @@ impl SketchedInputs {
         cancellation.check()?;
         self.kernel.check(rows)?;
         let Some(mixing) = &self.mixing else {
-            return Ok(self.kernel.block(&self.anchors, rows)?);
+            return self.kernel.block(&self.anchors, rows);
         };
         let mut out = Mat::zeros(self.len(), rows.len());
         for range in ranges(0..self.anchors.len(), ANCHORS) {
