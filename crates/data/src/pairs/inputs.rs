@@ -72,35 +72,33 @@ pub struct KernelInputsConfig {
 }
 
 impl InputsConfig {
-    pub(super) fn validate(&self) -> Result<(), Error> {
+    /// The table, the files that follow it with their key, and the bytes that an element of them takes in memory; none of
+    /// texts.
+    fn files(&self) -> Option<(&str, &'static str, &[String], f64)> {
         match self {
-            Self::Text(_) => Ok(()),
+            Self::Text(_) => None,
             Self::Features(FeatureInputsConfig { table, file, .. }) => {
-                check_inside("data.inputs.table", table)?;
-                check_inside("data.inputs.file", file)
+                Some((table, "data.inputs.file", std::slice::from_ref(file), 4.0))
             }
+            // the matrix, and its rows and columns of the pairs
             Self::Kernels(KernelInputsConfig { table, files, .. }) => {
-                check_inside("data.inputs.table", table)?;
-                check(!files.is_empty(), "data.inputs.files", "[]", "at least one file")?;
-                files.iter().try_for_each(|file| check_inside("data.inputs.files", file))
+                Some((table, "data.inputs.files", files, 16.0))
             }
         }
     }
 
+    pub(super) fn validate(&self) -> Result<(), Error> {
+        let Some((table, key, files, _)) = self.files() else { return Ok(()) };
+        check_inside("data.inputs.table", table)?;
+        check(!files.is_empty(), key, "[]", "at least one file")?;
+        files.iter().try_for_each(|file| check_inside(key, file))
+    }
+
     /// Bytes that reading the files takes, by the keys that determine them.
     pub(super) fn memory(&self, root: &DataRoot) -> Vec<(&'static str, f64)> {
-        let table = |name: &str| ("data.inputs.table", root.size(name));
-        match self {
-            Self::Text(_) => Vec::new(),
-            Self::Features(config) => {
-                vec![table(&config.table), ("data.inputs.file", root.matrix(&config.file, 4.0))]
-            }
-            Self::Kernels(config) => {
-                // the matrix, and its rows and columns of the pairs
-                let bytes = config.files.iter().map(|name| root.matrix(name, 16.0));
-                vec![table(&config.table), ("data.inputs.files", bytes.sum())]
-            }
-        }
+        let Some((table, key, files, an_element)) = self.files() else { return Vec::new() };
+        let bytes = files.iter().map(|name| root.matrix(name, an_element)).sum();
+        vec![("data.inputs.table", root.size(table)), (key, bytes)]
     }
 
     /// The column of a table of pairs that the inputs are in, or that names them; `id` is that of the outputs' ids.

@@ -95,15 +95,8 @@ impl Molecule {
             );
         }
         for bond in bonds {
-            let order = match bond.order {
-                BondOrder::Single => 1,
-                BondOrder::Double => 2,
-                BondOrder::Triple => 3,
-                // any: the format has no quadruple bond
-                BondOrder::Quadruple => 8,
-                // a coordination bond of newer readers
-                BondOrder::Dative => 9,
-            };
+            // 8 is any bond, since the format has no quadruple one; 9 is a coordination bond of newer readers
+            let order = [1, 2, 3, 8, 9][bond.order as usize];
             let [a, b] = bond.atoms;
             let _ = writeln!(block, "{:3}{:3}{order:3}  0", a + 1, b + 1);
         }

@@ -110,7 +110,7 @@ fn from_mol_block(view: &Parsed, parsed: &Parsed, valid: &KekuleResult) -> Optio
 /// Our own graph from chematic's, with written hydrogens folded into their neighbours.
 fn convert(view: &Parsed, kekule: &KekuleResult, places: &Places) -> Result<Molecule, Error> {
     let mut index = Vec::with_capacity(view.atom_count());
-    let mut atoms = Vec::with_capacity(view.atom_count());
+    let (mut atoms, mut kept) = (Vec::with_capacity(view.atom_count()), Vec::new());
     for (idx, atom) in view.atoms() {
         if folds(view, idx) {
             index.push(HYDROGEN);
@@ -118,6 +118,7 @@ fn convert(view: &Parsed, kekule: &KekuleResult, places: &Places) -> Result<Mole
         }
         let written = view.neighbors(idx).filter(|&(n, _)| folds(view, n)).count();
         index.push(atoms.len());
+        kept.push(places.atom(idx.0 as usize));
         atoms.push(Atom {
             element: Element(if atom.wildcard { 0 } else { atom.element.atomic_number() }),
             charge: atom.charge,
@@ -150,11 +151,7 @@ fn convert(view: &Parsed, kekule: &KekuleResult, places: &Places) -> Result<Mole
     }
 
     let mut molecule = Molecule::assemble(atoms, bonds);
-    check_valences(&molecule, |atom| {
-        // The inverse of `index`: kept atoms are numbered in their old order.
-        let mut kept = (0..index.len()).filter(|&i| index[i] != HYDROGEN);
-        places.atom(kept.nth(atom).unwrap_or(0))
-    })?;
+    check_valences(&molecule, &kept)?;
     let ring = |ring: &Vec<AtomIdx>| {
         let atoms = ring.iter().map(|a| index[a.0 as usize]).collect();
         let ring = Ring { atoms, aromatic: false };

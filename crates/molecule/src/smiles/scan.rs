@@ -250,11 +250,9 @@ pub(super) fn has_aromatic(parsed: &Parsed) -> bool {
 
 /// Refuses atoms of B, C, N, O and F with more bonds than an atom with as many electrons can have:
 /// 3, 4, 3, 2 and 1 when neutral. Bonds to metals coordinate and do not count; a neutral nitrogen
-/// with a multiple bond may have five, the old way to write nitro groups. Other elements are not checked.
-pub(super) fn check_valences(
-    molecule: &Molecule,
-    place: impl Fn(usize) -> usize,
-) -> Result<(), Error> {
+/// with a multiple bond may have five, the old way to write nitro groups. Other elements are not checked. `places` are
+/// those of the atoms.
+pub(super) fn check_valences(molecule: &Molecule, places: &[usize]) -> Result<(), Error> {
     for (index, atom) in molecule.atoms().iter().enumerate() {
         if !(Element::B..=Element::F).contains(&atom.element) {
             continue;
@@ -276,7 +274,7 @@ pub(super) fn check_valences(
         .unsigned_abs();
         let allowed = u32::from(allowed);
         if valence > allowed {
-            return Err(too_many_bonds(place(index), atom.element.symbol(), valence, allowed));
+            return Err(too_many_bonds(places[index], atom.element.symbol(), valence, allowed));
         }
     }
     Ok(())
