@@ -70,7 +70,7 @@ impl GoldRows {
         let lists = match pool {
             Pool::Shared => None,
             Pool::PerQuery(lists) if lists.len() == split.ids.len() => {
-                Some(lists.select(golds.queries()))
+                Some(lists.select(&golds.queries))
             }
             Pool::PerQuery(lists) => {
                 let (what, found) = ("candidate lists", lists.len());
@@ -78,7 +78,7 @@ impl GoldRows {
                 return Err(dsokr_decode::Error::Length { what, found, expected }.into());
             }
         };
-        let texts = QueryTexts::of(split).repeat(golds.queries());
+        let texts = QueryTexts::of(split).repeat(&golds.queries);
         Ok(Some(Self { golds, lists, texts }))
     }
 
@@ -111,7 +111,7 @@ pub(crate) fn has_gold(
         let found = pool.gold(split.names(), &split.ids, candidates, missing)?;
         return Ok(found.iter().map(Option::is_some).collect());
     };
-    let (names, ids) = (&rows.texts.0, rows.golds.ids());
+    let (names, ids) = (&rows.texts.0, &rows.golds.ids);
     let found = rows.pool().gold(names, ids, candidates, MissingGold::RankInfinity)?;
     rows.check(split, &found, missing)?;
     let known = |query| found[rows.golds.right(query)].iter().any(Option::is_some);
@@ -243,7 +243,7 @@ impl<'a> Models<'a> {
             |((_, own), z): (&(_, Decoder), &Vec<f32>)| rows.golds.repeat(own.candidates.dim(), z);
         let answers: Vec<Vec<f32>> = self.each.iter().zip(answers).map(repeat).collect();
         let repeated = self.ensemble((&rows.texts).into(), &answers)?;
-        let (pool, ids) = (rows.pool(), rows.golds.ids());
+        let (pool, ids) = (rows.pool(), &rows.golds.ids);
         let found = repeated.gold(pool, ids, MissingGold::RankInfinity)?;
         rows.check(split, &found, missing)?;
         let all = repeated.decode(pool, &self.rule, &found, 1)?;

@@ -20,21 +20,21 @@ use crate::{Error, MissingGold, Rank};
 /// let text = |ids: &[&str]| ids.iter().map(|id| id.to_string()).collect::<Vec<_>>();
 /// // b or d is right; a is known
 /// let golds = Golds::new(&[text(&["d", "b"])], &[text(&["a"])])?;
-/// assert_eq!(golds.ids(), ["d", "b", "a"]);
+/// assert_eq!(golds.ids, ["d", "b", "a"]);
 /// // of five candidates a is first, b third, d last
 /// let at = |above| Rank::new(above, 1, 5).ok();
 /// let chosen = golds.choose(&[at(4), at(2), at(0)])?;
-/// assert_eq!(golds.ids()[chosen[0].row], "b");
+/// assert_eq!(golds.ids[chosen[0].row], "b");
 /// // without a and d, b is second of three
 /// assert_eq!(chosen[0].rank, Some(Rank::new(1, 1, 3)?));
 /// # Ok::<(), dsokr_decode::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Golds {
-    /// The candidate of each row: of a query the right ones, then the known ones.
-    ids: Vec<String>,
+    /// The candidate of each row, by id: of a query the right ones, then the known ones.
+    pub ids: Vec<String>,
     /// The query of each row.
-    queries: Vec<usize>,
+    pub queries: Vec<usize>,
     /// The rows of query q: `starts[q]..starts[q + 1]`.
     starts: Vec<usize>,
     /// How many of them are right.
@@ -82,19 +82,9 @@ impl Golds {
         Ok(golds)
     }
 
-    /// The candidate of each row, by id.
-    pub fn ids(&self) -> &[String] {
-        &self.ids
-    }
-
     /// The rows of the right candidates of a query.
     pub fn right(&self, query: usize) -> Range<usize> {
         self.starts[query]..self.starts[query] + self.right[query]
-    }
-
-    /// The query of each row.
-    pub fn queries(&self) -> &[usize] {
-        &self.queries
     }
 
     /// Values of the queries, `width` of each, repeated for each of their rows.

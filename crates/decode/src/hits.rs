@@ -160,7 +160,7 @@ pub(crate) fn decode(
     let blocking = Blocking::of(queries.dim());
     scoring::check(queries, candidates)?;
     check_gold(queries, gold, candidates.rows())?;
-    let prepared = QueryTile::all_to_compare(queries, candidates, blocking).and_then(|tiles| {
+    let prepared = QueryTile::all_to_compare(queries, candidates).and_then(|tiles| {
         // by the same routine as all others
         let score = |at: usize, rows: &[u32]| {
             let (mut coordinates, mut constants, mut products) = Default::default();
@@ -168,7 +168,7 @@ pub(crate) fn decode(
             product(&tiles[at], queries.dim(), &coordinates, &mut products);
             Ok((products, constants))
         };
-        let golds = Gold::new(queries, &tiles, blocking.queries, gold, score)?;
+        let golds = Gold::new(queries, &tiles, gold, score)?;
         Ok((tiles, golds))
     });
     let (tiles, golds) = Processes::current().agree(prepared)?;

@@ -81,7 +81,7 @@ impl Hubs {
             format_args!("{neighbours} neighbours of {count} predictions"),
             format_args!("1 to {count}"),
         )?;
-        let tiles = QueryTile::all(predictions, blocking, false);
+        let tiles = QueryTile::all(predictions, false);
         let cancellation = Cancellation::current();
         let mut means = vec![0.0f32; candidates.rows()];
         means.par_chunks_mut(blocking.span).enumerate().try_for_each_init(

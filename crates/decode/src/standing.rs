@@ -161,7 +161,7 @@ pub(crate) fn find(
     let size = (HITS / last).max(1);
     for start in (0..queries.len()).step_by(size) {
         let queries = &queries.part(start..(start + size).min(queries.len()));
-        let tiles = QueryTile::all_to_compare(queries, candidates, blocking);
+        let tiles = QueryTile::all_to_compare(queries, candidates);
         let tiles = Processes::current().agree(tiles)?;
         let first = TopK::new(queries.len(), all.min(2), None);
         let chosen = TopK::new(queries.len(), last, wanted);
@@ -171,7 +171,7 @@ pub(crate) fn find(
         let rows: Vec<Vec<_>> =
             chosen.map(|rows| rows.into_iter().skip(places.start).collect()).collect();
         let ladders: Vec<_> = rows.iter().map(|rows| Mutex::new(Ladder::of(rows))).collect();
-        let tiles = QueryTile::all(queries, blocking, false);
+        let tiles = QueryTile::all(queries, false);
         let own = |tile: &QueryTile| Ladders(&ladders[tile.queries.clone()]);
         scan(queries, &tiles, candidates, blocking, own)?;
         let ladders = ladders.into_iter();

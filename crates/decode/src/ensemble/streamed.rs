@@ -151,15 +151,14 @@ pub(super) fn decode(sweep: &Sweep, k: usize) -> Result<Vec<Decoded>, Error> {
     let blocking = Blocking::of(dims.sum());
     let source = |at: usize| {
         let member = &ensemble.members[at];
-        let tiles = QueryTile::all(&member.queries, blocking, false);
-        Source { member, rows: &ensemble.rows[at], step: combiner.step(at, pool), tiles }
+        let (step, tiles) = (combiner.step(at, pool), QueryTile::all(&member.queries, false));
+        Source { member, rows: &ensemble.rows[at], step, tiles }
     };
     let sources =
         Sources { start: combiner.start(), members: combiner.active().map(source).collect() };
     let queries = &ensemble.members[0].queries;
     let tiles = &sources.members[0].tiles;
-    let score = |at: usize, rows: &[u32]| sources.score(at, rows);
-    let golds = Gold::new(queries, tiles, blocking.queries, gold, score);
+    let golds = Gold::new(queries, tiles, gold, |at, rows| sources.score(at, rows));
     let golds = Processes::current().agree(golds)?;
     let classes = &*ensemble.classes;
     let lists = TopK::new(gold.len(), k.min(classes.rows), None);

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::pass::{Pass, not_finite};
 use super::reduce::{Reduce, Score};
-use super::tile::QueryTile;
+use super::tile::{QUERIES, QueryTile};
 use crate::codes::LANES;
 use crate::error::{check_len, ensure};
 use crate::{Error, Queries, Rank};
@@ -32,19 +32,16 @@ pub(crate) fn check_gold(
 /// Counts the candidates above the gold one of each query, and those tied with it.
 pub(crate) struct Gold<S> {
     tiles: Vec<GoldTile<S>>,
-    /// Queries in a tile.
-    per_tile: usize,
     /// Candidates above and tied, counted by several threads.
     tally: Vec<[AtomicU64; 2]>,
 }
 
 impl<S: Score> Gold<S> {
-    /// Of queries in tiles of `per_tile`; `score` gives the table of a tile with some rows, `[row · lanes + lane]`, and
+    /// Of queries in tiles; `score` gives the table of a tile with some rows, `[row · lanes + lane]`, and
     /// their constants.
     pub(crate) fn new(
         queries: &Queries,
         tiles: &[QueryTile],
-        per_tile: usize,
         gold: &[Option<u32>],
         score: impl Fn(usize, &[u32]) -> Result<(Vec<S>, Vec<f32>), Error> + Sync,
     ) -> Result<Self, Error> {
@@ -52,14 +49,14 @@ impl<S: Score> Gold<S> {
         let tiles =
             tiles.map(|(at, tile)| GoldTile::new(queries, tile, gold, |rows| score(at, rows)));
         let tally = gold.iter().map(|_| Default::default()).collect();
-        Ok(Self { tiles: tiles.collect::<Result<_, _>>()?, per_tile, tally })
+        Ok(Self { tiles: tiles.collect::<Result<_, _>>()?, tally })
     }
 
     /// What counts for a tile of queries.
     pub(crate) fn counter(&self, tile: &QueryTile) -> Counter<'_, S> {
         let queries = tile.queries.clone();
         Counter {
-            gold: &self.tiles[queries.start / self.per_tile],
+            gold: &self.tiles[queries.start / QUERIES],
             tally: &self.tally[queries],
             above: vec![0; tile.lanes],
             tied: vec![0; tile.lanes],
@@ -68,7 +65,7 @@ impl<S: Score> Gold<S> {
 
     /// The score of the gold candidate of a query that has one.
     pub(crate) fn score(&self, query: usize) -> S {
-        self.tiles[query / self.per_tile].bars[query % self.per_tile]
+        self.tiles[query / QUERIES].bars[query % QUERIES]
     }
 
     /// The ranks of the gold candidates among `pool` candidates, of which each of several [`Processes`] has

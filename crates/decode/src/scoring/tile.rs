@@ -17,11 +17,12 @@ const DEEP: usize = 24;
 /// the bytes.
 const FEW: usize = 4;
 
+/// Queries in a tile: a multiple of [`LANES`].
+pub(super) const QUERIES: usize = 192;
+
 /// Sizes of the blocks in which scores are computed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Blocking {
-    /// Queries in a tile: a multiple of [`LANES`].
-    pub queries: usize,
     /// Candidate rows in a tile.
     pub rows: usize,
     /// Candidate rows that are fetched at once.
@@ -32,7 +33,7 @@ impl Blocking {
     /// Tiles of 192 × 256 scores (192 KiB), candidates fetched by about half a MiB.
     pub(crate) fn of(dim: usize) -> Self {
         let span = ((512 << 10) / (4 * dim)).clamp(64, 4096);
-        Self { queries: 192, rows: span.min(256), span }
+        Self { rows: span.min(256), span }
     }
 }
 
@@ -63,11 +64,11 @@ impl QueryTile {
     }
 
     /// All queries in tiles, with codes or without.
-    pub(crate) fn all(queries: &Queries, blocking: Blocking, coded: bool) -> Vec<Self> {
-        let (dim, per_tile) = (queries.dim(), blocking.queries);
-        let rows = queries.rows().par_chunks(per_tile * dim).enumerate();
+    pub(crate) fn all(queries: &Queries, coded: bool) -> Vec<Self> {
+        let dim = queries.dim();
+        let rows = queries.rows().par_chunks(QUERIES * dim).enumerate();
         rows.map(|(at, rows)| {
-            let range = at * per_tile..at * per_tile + rows.len() / dim;
+            let range = at * QUERIES..at * QUERIES + rows.len() / dim;
             let codes = coded.then(|| TileCodes::new(dim, rows));
             Self { codes, ..Self::new(range, dim, rows) }
         })
@@ -79,12 +80,11 @@ impl QueryTile {
     pub(crate) fn all_to_compare(
         queries: &Queries,
         candidates: &dyn CandidateBlocks,
-        blocking: Blocking,
     ) -> Result<Vec<Self>, Error> {
         let made = queries.len() >= MANY && queries.dim() >= DEEP && codes::supported();
         let few = queries.len() <= FEW || codes::supported();
         let coded = made || few && candidates.coded(0..0)?.is_some();
-        Ok(Self::all(queries, blocking, coded))
+        Ok(Self::all(queries, coded))
     }
 
     /// The queries in 8 bits, where these are of use.
