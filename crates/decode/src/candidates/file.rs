@@ -35,11 +35,14 @@ const ADDED: &str = "added";
 /// Integers up to here are exact in f32.
 const EXACT: u32 = 1 << 24;
 
+/// Where the candidates of each row start, and the candidates.
+type Groups<'g> = (Cow<'g, [u64]>, Cow<'g, [u32]>);
+
 /// Ids, labels, the order of candidates by ids, and the candidates of each row, as files hold them.
 pub(crate) fn named<'a>(
     [ids, labels]: [&'a Texts; 2],
     by_id: &'a [u32],
-    groups: Option<&'a (Cow<[u64]>, Cow<[u32]>)>,
+    groups: Option<&'a Groups>,
 ) -> Vec<Tensor<'a>> {
     let texts = [("ids", "id_offsets", ids), ("labels", "label_offsets", labels)];
     let mut tensors = vec![Tensor::u32("by_id", &[by_id.len()], by_id)];
