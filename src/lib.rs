@@ -41,6 +41,7 @@ pub mod contract;
 pub mod device;
 #[cfg(feature = "fetch")]
 pub mod fetch;
+pub mod init;
 pub mod inputs;
 pub mod memory;
 #[cfg(feature = "mpi")]

@@ -24,6 +24,7 @@ mod evaluation;
 mod export;
 #[cfg(feature = "fetch")]
 mod fetch;
+mod init;
 mod memory;
 mod output;
 mod plot;
@@ -93,6 +94,7 @@ macro_rules! commands {
 
 commands! {
     Quickstart quickstart false;
+    Init init false;
     Train train true;
     Evaluate evaluate true;
     Compare compare false;

@@ -248,8 +248,8 @@ impl Config {
 
 impl Checked {
     /// The folder of the data: under `data` if that is given; else, for a run, the one that it was
-    /// trained on, if it exists; else, for `datasets/…`, beside the folder of the configuration's file
-    /// or in the current one; else under the variable `DSOKR_DATA`; else under `data/`.
+    /// trained on, if it exists; else, for `./…`, in the folder of the configuration's file, or for `datasets/…` beside
+    /// that folder or in the current one; else under the variable `DSOKR_DATA`; else under `data/`.
     ///
     /// # Errors
     /// [`Error::NotFound`] with the ways to say where the data are.

@@ -23,6 +23,7 @@ mod gpu;
 mod graphs;
 #[cfg(unix)]
 mod hostile;
+mod init;
 mod kernels;
 mod label_outputs;
 mod machines;

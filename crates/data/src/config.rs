@@ -52,8 +52,8 @@ pub struct DataConfig {
 
 kinds! {
     /// Where pairs come from. Files are named inside `folder`, a folder under the data root (`--data`, else
-    /// the variable `DSOKR_DATA`, else `data`); one that starts with `datasets/` is the project's own and lies
-    /// beside the folder of the config file.
+    /// the variable `DSOKR_DATA`, else `data`). One that starts with `./` lies in the folder of the configuration;
+    /// one that starts with `datasets/` is the project's own and lies beside that folder.
     DataSource by "source": Pairs {
         /// A table for each split, whose rows name outputs; the default.
         Tables(TablesConfig) = "tables",

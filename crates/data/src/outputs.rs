@@ -1,6 +1,6 @@
 //! The outputs, and what `[output]` says of them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
 use dsokr_basis::features::{DenseRows, JoinedRows};
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::check;
 use crate::output_features::{FittedFeatures, OutputFeatures, OutputFiles, OutputTable};
-use crate::table::{OnBadRow, Table, unique_ids};
+use crate::table::{OnBadRow, Table, bad_ids, unique_ids};
 use crate::{Error, Truth, check_inside};
 
 /// The outputs y: ids, labels to show, feature rows, and which of them are candidates.
@@ -153,13 +153,37 @@ impl<'a> OutputSource<'a> {
     /// Reads the columns of a table of outputs.
     pub(crate) fn read(&self, path: &Path, on_bad_row: OnBadRow) -> Result<Table, Error> {
         let columns: Vec<&str> = std::iter::once(self.id).chain(self.columns()).collect();
-        let mut kernels = self.kernels().iter();
-        let following = kernels.find(|features| features.kind().facts().follow_rows);
-        let features = following.unwrap_or(&self.kernels()[0]);
         let read = |on_bad_row| Table::read_rows(path, &columns, on_bad_row);
-        let table = features.good_rows(self.id, on_bad_row, read)?;
+        let table = self.good_rows(self.id, on_bad_row, read)?;
         table.log_skipped();
         Ok(table)
+    }
+
+    /// The table that `read` reads, without the rows whose id or output cannot be read where such rows are
+    /// skipped. Columns that were not read are not checked.
+    pub(crate) fn good_rows(
+        &self,
+        id: &str,
+        on_bad_row: OnBadRow,
+        read: impl FnOnce(OnBadRow) -> Result<Table, Error>,
+    ) -> Result<Table, Error> {
+        if self.kernels().iter().any(|features| features.kind().facts().follow_rows) {
+            return read(OnBadRow::Stop).map_err(|error| on_bad_row.refusal(error));
+        }
+        let table = read(on_bad_row)?;
+        if on_bad_row == OnBadRow::Stop {
+            return Ok(table);
+        }
+        let mut bad = bad_ids(&table, id)?;
+        let mut checked = BTreeSet::new();
+        for features in self.kernels() {
+            let column = features.column().filter(|&column| table.column(column).is_ok());
+            // several kernels compare one column
+            if column.is_some_and(|column| checked.insert((features.name(), column))) {
+                bad.extend(features.kind().bad_rows(&table)?);
+            }
+        }
+        table.without(bad)
     }
 
     /// Checks every value that the types leave open and the source of the pairs does not matter for.

@@ -11,8 +11,8 @@ pub(crate) const A_BYTE_OF_NUMBERS: f64 = 4.0;
 pub struct DataRoot(PathBuf);
 
 impl DataRoot {
-    /// The folder that `data.folder` names: under `data` if that is given; else, for `datasets/…`,
-    /// beside the folder of the configuration file or in the current one; else under `DSOKR_DATA`;
+    /// The folder that `data.folder` names: under `data` if that is given; else, for `./…`, in the folder of the
+    /// configuration file, or for `datasets/…` beside that folder or in the current one; else under `DSOKR_DATA`;
     /// else under `data/`. An empty name is that of drawn data, which have no folder.
     ///
     /// # Errors
@@ -20,6 +20,15 @@ impl DataRoot {
     pub fn find(folder: &str, config: Option<&Path>, data: Option<&Path>) -> Result<Self, Error> {
         if folder.is_empty() {
             return Ok(Self(PathBuf::new()));
+        }
+        if data.is_none() && folder.starts_with("./") {
+            let path = config.and_then(Path::parent).unwrap_or(Path::new("")).join(folder);
+            let hint = " in the folder of the configuration, as data.folder says".to_owned();
+            return if path.is_dir() {
+                Ok(Self(path))
+            } else {
+                Err(Error::NotFound { path, hint })
+            };
         }
         if data.is_none() && folder.starts_with("datasets/") {
             let beside = config.and_then(Path::parent).map(|here| here.join("..").join(folder));

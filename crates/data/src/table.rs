@@ -14,7 +14,7 @@ mod lines;
 mod rows;
 
 use std::borrow::Borrow;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
 use std::path::{Path, PathBuf};
 
@@ -74,13 +74,34 @@ impl Table {
     /// # Errors
     /// Whatever else is wrong with the file, with its line.
     pub fn read_rows(path: &Path, columns: &[&str], on_bad_row: OnBadRow) -> Result<Table, Error> {
-        let format = TextFormat::of(path);
-        if format == TextFormat::Lines {
-            return Err(Error::extension(path, EXTENSIONS));
-        }
         let is_first = |(at, name): &(usize, &&str)| !columns[..*at].contains(name);
         let names = columns.iter().enumerate().filter(is_first).map(|(_, name)| name.to_string());
-        Self::collect(path, format, names.collect(), on_bad_row, None)
+        Self::collect(path, named_format(path)?, names.collect(), on_bad_row, None)
+    }
+
+    /// As [`read_rows`](Self::read_rows), with a column `id` of the numbers of the lines.
+    ///
+    /// # Errors
+    /// As [`read_rows`](Self::read_rows).
+    pub fn read_numbered(
+        path: &Path,
+        id: &str,
+        columns: &[&str],
+        on_bad_row: OnBadRow,
+    ) -> Result<Table, Error> {
+        let names = columns.iter().filter(|&&name| name != id).map(|name| name.to_string());
+        let names: BTreeSet<String> = names.collect();
+        Self::collect(path, named_format(path)?, names.into_iter().collect(), on_bad_row, Some(id))
+    }
+
+    /// The names of a table's columns. Of JSON lines they are the keys of the first object that hold a string or a
+    /// number.
+    ///
+    /// # Errors
+    /// A file that is not a table, cannot be read or is empty.
+    pub fn header(path: &Path) -> Result<Vec<String>, Error> {
+        let format = named_format(path)?;
+        Rows::new(path, open(path)?, format, Vec::new(), OnBadRow::Stop, true)?.names()
     }
 
     /// Reads a file with one text a line and nothing else: the column `text`, and the column `id`, which
@@ -251,4 +272,12 @@ pub(crate) fn index_ids<'t>(
         }
     }
     (rows, bad)
+}
+
+/// The format of a table, whose columns have names.
+fn named_format(path: &Path) -> Result<TextFormat, Error> {
+    match TextFormat::of(path) {
+        TextFormat::Lines => Err(Error::extension(path, EXTENSIONS)),
+        format @ (TextFormat::Tabs | TextFormat::Commas | TextFormat::JsonLines) => Ok(format),
+    }
 }

@@ -21,7 +21,7 @@ pub use file::{FeatureFileConfig, OwnVectors};
 pub use graphs::{GraphFeatures, MoleculeGraphFeatures};
 
 use crate::kinds::kinds;
-use crate::table::{OnBadRow, Table, bad_ids};
+use crate::table::Table;
 use crate::{DataRoot, Error, Truth};
 
 kinds! {
@@ -216,28 +216,6 @@ impl OutputFeatures {
     /// Whether outputs are rankings.
     pub fn are_rankings(&self) -> bool {
         matches!(self, Self::Rankings(_))
-    }
-
-    /// The table that `read` reads, without the rows whose id or output cannot be read where such rows are
-    /// skipped. Columns that were not read are not checked.
-    pub(crate) fn good_rows(
-        &self,
-        id: &str,
-        on_bad_row: OnBadRow,
-        read: impl FnOnce(OnBadRow) -> Result<Table, Error>,
-    ) -> Result<Table, Error> {
-        if self.kind().facts().follow_rows {
-            return read(OnBadRow::Stop).map_err(|error| on_bad_row.refusal(error));
-        }
-        let table = read(on_bad_row)?;
-        if on_bad_row == OnBadRow::Stop {
-            return Ok(table);
-        }
-        let mut bad = bad_ids(&table, id)?;
-        if self.column().is_some_and(|column| table.column(column).is_ok()) {
-            bad.extend(self.kind().bad_rows(&table)?);
-        }
-        table.without(bad)
     }
 }
 

@@ -21,7 +21,8 @@ use crate::{DataRoot, Dataset, Error, InputKind, Inputs, Split, SplitName};
 #[serde(deny_unknown_fields)]
 pub struct MultiLabelConfig {
     /// The folder of the files: in the data root, which is `--data`, else the variable `DSOKR_DATA`, else `data`.
-    /// One that starts with `datasets/` is beside the folder of the configuration, or in the current one.
+    /// One that starts with `./` is in the folder of the configuration; one that starts with `datasets/` is beside
+    /// that folder, or in the current one.
     pub folder: String,
     /// A multi-label file (.arff, .libsvm, .svm).
     pub file: String,

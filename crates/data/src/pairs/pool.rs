@@ -18,7 +18,8 @@ use crate::{Dataset, Error, Split, SplitName};
 #[serde(deny_unknown_fields)]
 pub struct PoolConfig {
     /// The folder of the files: in the data root, which is `--data`, else the variable `DSOKR_DATA`, else `data`.
-    /// One that starts with `datasets/` is beside the folder of the configuration, or in the current one.
+    /// One that starts with `./` is in the folder of the configuration; one that starts with `datasets/` is beside
+    /// that folder, or in the current one.
     pub folder: String,
     /// A table (.csv, .tsv, .jsonl), or a file with one text a line and nothing else (.txt, .smi), whose
     /// ids are the numbers of the lines, from 1.
@@ -26,6 +27,9 @@ pub struct PoolConfig {
     /// Column of the ids.
     #[serde(default = "super::id")]
     pub id: String,
+    /// Whether ids are the numbers of the lines in the place of a column, for tables without ids.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub numbered: bool,
     /// The texts of the rows.
     #[serde(default)]
     pub inputs: TextConfig,
@@ -44,16 +48,18 @@ impl PoolConfig {
         let Self { id, inputs, splits, .. } = self;
         let mut columns = vec![id.as_str(), inputs.column.as_str()];
         columns.extend(outputs);
-        let numbered = ["txt", "smi"].contains(&&*extension_of(path));
-        let read = |on_bad_row| match numbered {
+        let lines = ["txt", "smi"].contains(&&*extension_of(path));
+        let numbered = lines || self.numbered;
+        let read = |on_bad_row| match lines {
             true => {
                 let table = Table::read_lines(path, id, &inputs.column, on_bad_row)?;
                 columns.iter().try_for_each(|column| table.column(column).map(|_| ()))?;
                 Ok(table)
             }
+            false if numbered => Table::read_numbered(path, id, &columns, on_bad_row),
             false => Table::read_rows(path, &columns, on_bad_row),
         };
-        let table = wanted.outputs.features.good_rows(id, wanted.on_bad_row, read)?;
+        let table = wanted.outputs.good_rows(id, wanted.on_bad_row, read)?;
         let table = inputs.good_rows(table, wanted.on_bad_row)?;
         table.log_skipped();
         Ok(PairedRows { table, id, inputs: inputs.reader(wanted.seed), splits, numbered })

@@ -132,6 +132,19 @@ impl<R: Read> Rows<R> {
         Ok(Some((line, values.collect())))
     }
 
+    /// The names of all columns: of the header, or those keys of the first object that hold a string or a number.
+    pub(super) fn names(mut self) -> Result<Vec<String>, Error> {
+        if self.format != TextFormat::JsonLines {
+            return Ok(self.header);
+        }
+        let first = self.lines.next(|_| true)?;
+        let (line, text) = first.ok_or_else(|| Error::empty(&self.path))?;
+        let is_cell =
+            |value: &RawValue| matches!(value.get().as_bytes(), [b'"' | b'-' | b'0'..=b'9', ..]);
+        let entries = entries(&self.path, line, text)?.into_iter();
+        Ok(entries.filter(|(_, value)| is_cell(value)).map(|(key, _)| key.into_owned()).collect())
+    }
+
     /// Keeps an error about a row if such rows are skipped.
     ///
     /// # Errors
@@ -183,18 +196,27 @@ impl<'de> Visitor<'de> for Entries {
     }
 }
 
-/// The values of keys of a line that is an object, in the order of `names`.
-fn json_row(path: &Path, line: usize, text: &str, names: &[String]) -> Result<Vec<String>, Error> {
-    let mut values = Vec::with_capacity(names.len());
+/// The keys and values of a line that is an object.
+fn entries<'t>(
+    path: &Path,
+    line: usize,
+    text: &'t str,
+) -> Result<Vec<(Cow<'t, str>, &'t RawValue)>, Error> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let read = reader.deserialize_map(Entries).and_then(|read| reader.end().map(|()| read));
-    let entries = read.map_err(|error| match error.classify() {
+    read.map_err(|error| match error.classify() {
         Category::Data => {
             let found = shorten(text.trim());
             Error::line(path, line, format!("found {found}; each line must be one JSON object"))
         }
         Category::Io | Category::Syntax | Category::Eof => syntax(path, line, 0, &error),
-    })?;
+    })
+}
+
+/// The values of keys of a line that is an object, in the order of `names`.
+fn json_row(path: &Path, line: usize, text: &str, names: &[String]) -> Result<Vec<String>, Error> {
+    let mut values = Vec::with_capacity(names.len());
+    let entries = entries(path, line, text)?;
     for name in names {
         let mut places = (1..).zip(&entries).filter(|(_, (key, _))| key == name);
         let Some((first, (_, value))) = places.next() else {

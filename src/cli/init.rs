@@ -1,0 +1,144 @@
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::Error;
+use crate::cli::output::{print, print_json};
+use crate::init::{Holds, Survey};
+use crate::table::Table;
+
+/// Looks at a table and writes a configuration that trains on it.
+///
+/// The table (.csv, .tsv, .jsonl) has a row for each pair: a text, and an output. The command finds out which
+/// columns they are, and whether outputs are molecules (SMILES), label sets, rankings, numbers or texts, and writes
+/// the recommended configuration for them, with comments. One row in ten is for validation, and one for the test.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The table.
+    table: PathBuf,
+    /// The column of the texts; default: found out.
+    #[arg(long, value_name = "COLUMN")]
+    input: Option<String>,
+    /// The column of the outputs; default: found out.
+    #[arg(long, value_name = "COLUMN")]
+    output: Option<String>,
+    /// The configuration; default: the table's name with the extension .toml, in the current folder if the table is in or
+    /// below it, else beside the table.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Replace a file that is there.
+    #[arg(long)]
+    force: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Written<'a> {
+    config: PathBuf,
+    rows: usize,
+    skipped: usize,
+    input: &'a str,
+    output: &'a str,
+    id: Option<&'a str>,
+    holds: String,
+    training: usize,
+    validation: usize,
+    test: usize,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Error> {
+    let Arguments { table, input, output, out, force, json } = arguments;
+    let survey = Survey::of(table, input.as_deref(), output.as_deref())?;
+    let stem = table.file_stem().unwrap_or_default().to_string_lossy();
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+    let stem: String = stem.trim_start_matches('.').chars().map(plain).collect();
+    let near = Path::new(".").canonicalize().is_ok_and(|here| survey.table.starts_with(here));
+    let folder = if near { Path::new("") } else { table.parent().unwrap_or(Path::new("")) };
+    let config = out.clone().unwrap_or_else(|| folder.join(format!("{stem}.toml")));
+    survey.write(&config, *force)?;
+    if *json {
+        let (validation, test) = (survey.held_out(), survey.held_out());
+        return print_json(&Written {
+            rows: survey.rows,
+            skipped: survey.skipped(),
+            input: &survey.input.name,
+            output: &survey.output.name,
+            id: survey.id.as_deref(),
+            holds: survey.output.holds.to_string(),
+            training: survey.training(),
+            validation,
+            test,
+            config,
+        });
+    }
+    let name = config.file_stem().unwrap_or_default().to_string_lossy();
+    let held_out = survey.held_out();
+    print(&format!(
+        "{}: {} rows\n\n{}{}\nwrote {}: {} training, {held_out} validation and {held_out} test pairs\n\n\
+         next:\n  dsokr train {}\n  dsokr search runs/{name} {:?}\n",
+        table.display(),
+        survey.rows,
+        columns(&survey),
+        remarks(&survey),
+        config.display(),
+        survey.training(),
+        config.display(),
+        shortened(&survey.input.example, 80),
+    ))
+}
+
+/// The columns as a table.
+fn columns(survey: &Survey) -> String {
+    let names = ["column", "holds", "used as", "example", "distinct", "empty"];
+    let mut table = Table::new(names, 4);
+    for column in &survey.columns {
+        let used = match &column.name {
+            name if *name == survey.input.name => "input",
+            name if *name == survey.output.name => "output",
+            name if Some(name) == survey.id.as_ref() => "id",
+            _ => "",
+        };
+        table.push([
+            column.name.clone(),
+            column.holds.to_string(),
+            used.to_owned(),
+            shortened(&column.example, 40),
+            column.distinct.to_string(),
+            column.empty.to_string(),
+        ]);
+    }
+    table.text()
+}
+
+/// What a user should know about the rows.
+fn remarks(survey: &Survey) -> String {
+    let Survey { input, output, rows, .. } = survey;
+    let mut text = String::new();
+    let mut remark = |count: usize, what: &str| {
+        if count > 0 {
+            text += &format!("{count} {what}\n");
+        }
+    };
+    remark(survey.skipped(), "rows are skipped: their output is empty or not a SMILES");
+    remark(rows - input.empty - input.distinct, "rows repeat the text of another row");
+    if output.holds == Holds::Smiles {
+        let repeated = survey.pairs().saturating_sub(output.distinct);
+        remark(repeated, "rows repeat the output of another row: equal candidates tie");
+    }
+    if survey.id.is_none() {
+        text += "no column has an id for every row: the numbers of the lines are ids\n";
+    }
+    if text.is_empty() { text } else { format!("\n{text}") }
+}
+
+/// The first characters of a text.
+fn shortened(text: &str, most: usize) -> String {
+    let mut characters = text.chars();
+    let mut start: String = characters.by_ref().take(most).collect();
+    if characters.next().is_some() {
+        start.push('…');
+    }
+    start
+}

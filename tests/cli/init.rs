@@ -1,0 +1,128 @@
+//! A configuration for a table that nobody has described.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+
+use crate::sandbox::{Sandbox, json, number};
+
+/// A table of 48 rows with texts and a column of each kind that outputs have, and a row whose SMILES is wrong.
+fn table() -> String {
+    let mut table = "name,caption,smiles,tags,ranks,weight,phrase\n".to_owned();
+    for i in 0..48 {
+        let (length, class) = (1 + i / 4, i % 4);
+        let (word, tail) =
+            [("alcohol", "O"), ("amine", "N"), ("acid", "C(=O)O"), ("ring", "C1CC1")][class];
+        let smiles = if i == 17 { "C(C".to_owned() } else { "C".repeat(length) + tail };
+        let ranks = ["1 2 3 4", "2 1 3 4", "4 3 2 1", "3 1 4 2"][class];
+        let size = ["small", "middle", "large"][length / 5];
+        writeln!(
+            table,
+            "m{i},\"an {word}, with a chain of {length} carbons\",{smiles},{word};{size},{ranks},{}.5,the {size} {word} with {length}",
+            14 * length + class
+        )
+        .unwrap();
+    }
+    table
+}
+
+fn init(sandbox: &Sandbox, output: &str) -> Value {
+    let arguments = ["init", "all.csv", "--output", output, "--force", "--json"];
+    json(&sandbox.succeed(&arguments))
+}
+
+#[test]
+fn a_table_becomes_a_configuration_that_trains() {
+    let sandbox = Sandbox::new();
+    sandbox.write("all.csv", &table());
+    let cases = [
+        ("smiles", "SMILES", 47, "mrr"),
+        ("tags", "labels, with ';' between", 48, "f1"),
+        ("ranks", "rankings of 4 items", 48, "kendall_tau"),
+        ("weight", "numbers", 48, "pinball"),
+        ("phrase", "texts", 48, "mrr"),
+    ];
+    for (output, holds, pairs, metric) in cases {
+        let found = init(&sandbox, output);
+        assert_eq!(
+            (&found["holds"], &found["input"], &found["id"]),
+            (&holds.into(), &"caption".into(), &"name".into())
+        );
+        let sizes = ["training", "validation", "test"].map(|split| found[split].as_u64().unwrap());
+        assert_eq!(sizes.iter().sum::<u64>(), pairs, "{found}");
+        let report = json(&sandbox.succeed(&["train", "all.toml", "--json"]));
+        let own = number(&report, metric);
+        // the weights are 14.5 to 171.5
+        let bar = if metric == "pinball" { -15.0 } else { number(&report["chance"], metric) };
+        let own = if metric == "pinball" { -own } else { own };
+        assert!(own > bar, "{output}: {own} against {bar}");
+    }
+}
+
+#[test]
+fn what_a_table_holds_is_shown() {
+    let sandbox = Sandbox::new();
+    sandbox.write("all.csv", &table());
+    let shown = sandbox.succeed(&["init", "all.csv"]);
+    let said = [
+        "all.csv: 48 rows",
+        "caption  texts                     input",
+        "smiles   SMILES                    output",
+        "1 rows are skipped: their output is empty or not a SMILES",
+        "wrote all.toml: 39 training, 4 validation and 4 test pairs",
+        "dsokr train all.toml",
+    ];
+    said.iter().for_each(|line| assert!(shown.contains(line), "{line}\n{shown}"));
+    sandbox.fail(&["init", "all.csv"], 2, &["all.toml", "there already"]);
+    sandbox.succeed(&["train", "all.toml"]);
+}
+
+#[test]
+fn tables_without_ids_and_of_json_lines_are_read() {
+    let sandbox = Sandbox::new();
+    let mut lines = String::new();
+    for i in 0..40 {
+        let (name, tag) = (["red", "blue", "green"][i % 3], ["warm", "cold", "cold"][i % 3]);
+        let _ = writeln!(
+            lines,
+            r#"{{"text": "a {name} thing with the number {i}", "tag": "{tag}", "more": [1], "none": null}}"#
+        );
+    }
+    sandbox.write("things.jsonl", &lines);
+    let found = json(&sandbox.succeed(&["init", "things.jsonl", "--json"]));
+    let expected = ("text", "tag", "labels, with spaces between");
+    assert_eq!(
+        (&found["input"], &found["output"], &found["holds"]),
+        (&expected.0.into(), &expected.1.into(), &expected.2.into())
+    );
+    assert_eq!(found["id"], Value::Null);
+    let report = json(&sandbox.succeed(&["train", "things.toml", "--json"]));
+    assert!(number(&report, "f1") > number(&report["chance"], "f1"), "{report}");
+    let answer = sandbox.succeed(&["search", "runs/things", "a red thing", "--top", "1"]);
+    assert!(answer.contains("warm"), "{answer}");
+}
+
+#[test]
+fn tables_that_leave_it_open_are_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.write("all.csv", &table());
+    sandbox.write("short.csv", "text,tag\na b,c\n");
+    let numbers: String = (0..20).map(|i| format!("{i},{}\n", i * i)).collect();
+    sandbox.write("numbers.csv", &format!("a,b\n{numbers}"));
+    sandbox.write("empty.csv", "");
+    sandbox.fail(
+        &["init", "all.csv", "--output", "colour"],
+        2,
+        &["--output", "\"colour\"", "\"smiles\""],
+    );
+    sandbox.fail(
+        &["init", "all.csv", "--output", "caption", "--input", "caption"],
+        2,
+        &["--output"],
+    );
+    sandbox.fail(&["init", "short.csv"], 2, &["1", "at least 10"]);
+    sandbox.fail(&["init", "numbers.csv"], 2, &["--input", "no column of texts"]);
+    sandbox.fail(&["init", "empty.csv"], 2, &["empty.csv"]);
+    sandbox.fail(&["init", "absent.csv"], 2, &["absent.csv"]);
+    sandbox.fail(&["init", "notes.txt"], 2, &["notes.txt"]);
+}
