@@ -179,7 +179,6 @@ fn every_file_key_and_column_of_a_run_is_described() {
 
 #[test]
 fn every_command_has_arguments_that_the_program_takes() {
-    let folder = tempfile::tempdir().unwrap();
     let sandbox = Sandbox::new();
     let mut count = 0;
     for (name, page) in pages() {
@@ -187,6 +186,7 @@ fn every_command_has_arguments_that_the_program_takes() {
         for call in shell.flat_map(|block| calls(&block.text)) {
             let call: Vec<&str> = call.iter().map(String::as_str).collect();
             // nothing that it names is in an empty folder, so it stops as soon as it has read its arguments
+            let folder = tempfile::tempdir().unwrap();
             let output = sandbox.command(&call).current_dir(&folder).output().unwrap();
             let errors = String::from_utf8_lossy(&output.stderr);
             let refused = errors.contains("Usage:") || errors.contains("'--help'");
