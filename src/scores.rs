@@ -121,7 +121,7 @@ impl MoleculeScores {
         let unproven = bare.iter().chain(&bonds).filter(|found| found.exact().is_none()).count();
         let upper = |all: Vec<EditDistance>| all.iter().map(|found| found.upper as f64).collect();
         let distances: [Vec<f64>; 2] = [bare, bonds].map(upper);
-        let [(ged, ged_se), (ged_bonds, ged_bonds_se)] = distances.each_ref().map(mean);
+        let [(ged, ged_se), (ged_bonds, ged_bonds_se)] = distances.each_ref().map(|own| mean(own));
         let same = distances[1].iter().filter(|&&distance| distance == 0.0).count();
         let exact = same as f64 / pairs.len() as f64;
         Ok((Self { ged, ged_se, ged_bonds, ged_bonds_se, exact, unproven }, distances))
@@ -129,7 +129,7 @@ impl MoleculeScores {
 }
 
 /// Mean and its standard error.
-fn mean(values: &Vec<f64>) -> (f64, f64) {
+fn mean(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();

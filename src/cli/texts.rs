@@ -36,7 +36,7 @@ fn format(name: String) -> TextFormat {
 
 /// Queries without outputs, which are read some at a time.
 pub enum Queries {
-    Texts(TextReader<Box<dyn Read>>),
+    Texts(Box<TextReader<Box<dyn Read>>>),
     /// The rows that are still to come, and what reads some of them.
     Vectors(Range<usize>, Box<dyn Fn(Vec<usize>) -> Result<Batch, Error>>),
 }
@@ -85,7 +85,9 @@ impl Texts {
         match run.config.encoder.abilities().reads {
             InputKind::Vectors => self.vectors(file, run),
             // a run that reads kernels refuses texts
-            InputKind::Texts | InputKind::Kernels => Ok(Queries::Texts(self.texts(file, run)?)),
+            InputKind::Texts | InputKind::Kernels => {
+                Ok(Queries::Texts(Box::new(self.texts(file, run)?)))
+            }
         }
     }
 

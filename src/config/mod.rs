@@ -229,7 +229,7 @@ impl Config {
             Needs::Quantiles => quantiles,
             _ if quantiles => false,
             Needs::Ranks | Needs::FiniteRanks => true,
-            Needs::FeatureSpace => !hubs && !(machine && full),
+            Needs::FeatureSpace => !(hubs || machine && full),
             Needs::Labels => features.are_labels(),
             Needs::Rankings => features.are_rankings(),
             Needs::Graphs => features.are_graphs(),

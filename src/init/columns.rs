@@ -117,14 +117,13 @@ const SEEN: usize = 10;
 
 /// What at least [`SEEN`] molecules have.
 fn seen(smiles: &[&str]) -> Vec<&'static str> {
-    let rings = |cell: &str| cell.contains('1');
-    let stereo = |cell: &str| cell.contains(['@', '/', '\\']);
-    // ions, solvents and charges
-    let parts = |cell: &str| cell.contains(['.', '+']) || cell.contains("-]");
-    let kinds: [(&str, &dyn Fn(&str) -> bool); 3] =
-        [("rings", &rings), ("stereo", &stereo), ("parts", &parts)];
-    let count = |has: &dyn Fn(&str) -> bool| smiles.iter().filter(|cell| has(cell)).count();
-    kinds.into_iter().filter(|(_, has)| count(*has) >= SEEN).map(|(name, _)| name).collect()
+    let marks = |marks: &'static [&str]| {
+        smiles.iter().filter(|cell| marks.iter().any(|mark| cell.contains(mark))).count() >= SEEN
+    };
+    // the last are ions, solvents and charges
+    let kinds =
+        [("rings", &["1"][..]), ("stereo", &["@", "/", "\\"]), ("parts", &[".", "+", "-]"])];
+    kinds.into_iter().filter(|(_, has)| marks(has)).map(|(name, _)| name).collect()
 }
 
 /// Whether a column has the name of one with ids.

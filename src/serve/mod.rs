@@ -145,7 +145,7 @@ impl Server {
     /// A server of at least one model; the first is that of requests that name none. A thread of its own
     /// begins to read what explains answers and what filters compare; requests that need it wait up to
     /// [`Limits::read`], others do not. Of several
-    /// [`Processes`] the first listens ([`block_on`]), and all answer; they read it before.
+    /// [`Processes`](crate::basis::Processes) the first listens ([`block_on`]), and all answer; they read it before.
     ///
     /// # Errors
     /// [`Error::Value`] for no models, for two of one name, and for one of [`Limits::hosts`] that is no name.

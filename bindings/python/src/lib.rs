@@ -2,7 +2,7 @@
 //!
 //! The package `dsokr` in `python/dsokr` converts arguments and documents them; this module checks them,
 //! calls the crates and returns arrays. Work runs without the interpreter's lock
-//! ([`work`](work::work)).
+//! (`work`).
 
 mod arrays;
 mod basis;
