@@ -287,3 +287,8 @@ impl Error {
         }
     }
 }
+
+/// Names that are allowed.
+pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ")
+}

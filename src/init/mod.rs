@@ -5,10 +5,10 @@ mod columns;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use dsokr_basis::store::write_atomically;
 use dsokr_data::table::Table;
 
-use crate::error::ensure;
+use crate::error::{ensure, listed};
+use crate::run_dir::write_text;
 use crate::{Config, Error};
 pub use columns::{Column, Holds};
 
@@ -62,9 +62,9 @@ impl Survey {
         let named = |key: &str, name: Option<&str>| {
             let found = |name: &str| {
                 let column = columns.iter().find(|column| column.name == name);
-                column
-                    .cloned()
-                    .ok_or_else(|| Error::value(key, format!("{name:?}"), listed(&names)))
+                column.cloned().ok_or_else(|| {
+                    Error::value(key, format!("{name:?}"), listed(names.iter().copied()))
+                })
             };
             name.map(found).transpose()
         };
@@ -72,7 +72,7 @@ impl Survey {
         let output = named("the argument output", output)?;
         let missing = |key: &str, what: &str| {
             let found = format!("no column of {what}");
-            Error::value(key, found, format!("the name of one: {}", listed(&names)))
+            Error::value(key, found, format!("the name of one: {}", listed(names.iter().copied())))
         };
         let taken = output.as_ref().map(|output| output.name.as_str());
         let input = input
@@ -93,7 +93,7 @@ impl Survey {
             .iter()
             .find(|column| id(column) && column.name != input.name && column.name != output.name);
         let id = id.map(|column| column.name.clone());
-        let table = canonical(table)?;
+        let table = fs::canonicalize(table).map_err(Error::io(table))?;
         Ok(Self { table, rows, columns, input, output, id })
     }
 
@@ -236,23 +236,16 @@ impl Survey {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
         };
-        let (holder, home) = (canonical(folder)?, self.table.parent().unwrap_or(Path::new("/")));
+        let holder = fs::canonicalize(folder).map_err(Error::io(folder))?;
+        let home = self.table.parent().unwrap_or(Path::new("/"));
         let Ok(below) = home.strip_prefix(&holder) else {
             let allowed = format!("a file in {} or above it, where the table is", home.display());
             return Err(Error::value("the argument out", path.display(), allowed));
         };
         let config = self.config(&format!("./{}", below.to_string_lossy()));
         Config::parse(&config, &[])?;
-        Ok(write_atomically(path, |file| file.write_all(config.as_bytes()))?)
+        write_text(path, &config)
     }
-}
-
-fn canonical(path: &Path) -> Result<PathBuf, Error> {
-    fs::canonicalize(path).map_err(|e| Error::Io { path: path.into(), message: e.to_string() })
-}
-
-fn listed(names: &[&str]) -> String {
-    names.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ")
 }
 
 /// The column whose texts are the inputs: of those with the name of one, else of all, the longest texts; else SMILES.
@@ -260,11 +253,8 @@ fn input_of(columns: &[Column], output: Option<&str>) -> Option<Column> {
     let known = |column: &Column| TEXTS.contains(&column.name.to_lowercase().as_str());
     let free = columns.iter().filter(|column| output != Some(column.name.as_str()));
     let of = |holds| free.clone().filter(move |column| column.holds == holds);
-    let key = |column: &&Column| (known(column), column.length);
-    let longest = of(Holds::Texts).max_by(|a, b| {
-        let ((a, n), (b, m)) = (key(a), key(b));
-        a.cmp(&b).then(n.total_cmp(&m))
-    });
+    let longest =
+        of(Holds::Texts).max_by(|a, b| known(a).cmp(&known(b)).then(a.length.total_cmp(&b.length)));
     longest.or_else(|| of(Holds::Smiles).next()).cloned()
 }
 

@@ -12,9 +12,10 @@ use utoipa::{IntoParams, ToSchema};
 use super::Limits;
 use super::description::{About, Outputs};
 use super::model::Model;
-use super::problem::{Problem, listed};
+use super::problem::Problem;
 use super::queries::{Asked, Endpoint};
 use crate::Error;
+use crate::error::listed;
 
 /// Queries: exactly one of `texts` and `vectors`.
 #[derive(Deserialize, Serialize, ToSchema)]

@@ -23,11 +23,12 @@ use super::candidates::{
 use super::description::ModelDescription;
 use super::export::ExportRequest;
 use super::model::{Known, Model};
-use super::problem::{Body, ErrorBody, Problem, listed};
+use super::problem::{Body, ErrorBody, Problem};
 use super::queries::Endpoint;
 use super::search::{SearchRequest, SearchResponse};
 use super::{Limits, Server, together};
 use crate::Error;
+use crate::error::listed;
 
 /// All models.
 #[derive(Serialize, ToSchema)]

@@ -80,11 +80,6 @@ impl Problem {
     }
 }
 
-/// Names that are allowed.
-pub(super) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    names.map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ")
-}
-
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         match error.is_request() {

@@ -14,7 +14,7 @@ mod lines;
 mod rows;
 
 use std::borrow::Borrow;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::hash::Hash;
 use std::path::{Path, PathBuf};
 
@@ -74,9 +74,8 @@ impl Table {
     /// # Errors
     /// Whatever else is wrong with the file, with its line.
     pub fn read_rows(path: &Path, columns: &[&str], on_bad_row: OnBadRow) -> Result<Table, Error> {
-        let is_first = |(at, name): &(usize, &&str)| !columns[..*at].contains(name);
-        let names = columns.iter().enumerate().filter(is_first).map(|(_, name)| name.to_string());
-        Self::collect(path, named_format(path)?, names.collect(), on_bad_row, None)
+        let names = distinct(columns.iter().copied());
+        Self::collect(path, named_format(path)?, names, on_bad_row, None)
     }
 
     /// As [`read_rows`](Self::read_rows), with a column `id` of the numbers of the lines.
@@ -89,9 +88,8 @@ impl Table {
         columns: &[&str],
         on_bad_row: OnBadRow,
     ) -> Result<Table, Error> {
-        let names = columns.iter().filter(|&&name| name != id).map(|name| name.to_string());
-        let names: BTreeSet<String> = names.collect();
-        Self::collect(path, named_format(path)?, names.into_iter().collect(), on_bad_row, Some(id))
+        let names = distinct(columns.iter().copied().filter(|&name| name != id));
+        Self::collect(path, named_format(path)?, names, on_bad_row, Some(id))
     }
 
     /// The names of a table's columns. Of JSON lines they are the keys of the first object that hold a string or a
@@ -272,6 +270,17 @@ pub(crate) fn index_ids<'t>(
         }
     }
     (rows, bad)
+}
+
+/// The names without those that stand before.
+fn distinct<'c>(names: impl Iterator<Item = &'c str>) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for name in names {
+        if !all.iter().any(|known| known == name) {
+            all.push(name.to_owned());
+        }
+    }
+    all
 }
 
 /// The format of a table, whose columns have names.

@@ -5,7 +5,7 @@ use crate::error::{check_len, check_range, check_whole_rows};
 use crate::scoring::first_by;
 use crate::{Candidates, Error, Queries};
 
-/// Sharpness T of the weights of neighbours, `∝ exp(T ⟨z, z_i⟩)`: from nearly equal ones to the nearest alone.
+/// Sharpness T of the weights of neighbours, `∝ exp(T ⟨z, z_i⟩)`: from nearly equal weights to only the nearest.
 const SHARPNESS: [f64; 5] = [2.0, 5.0, 10.0, 20.0, 40.0];
 
 /// Number of features of a candidate.
