@@ -1,11 +1,11 @@
 //! What differs between devices: Burn's CPU engine, and the precision of products.
 
-use burn::tensor::{DType, Device, FloatDType, Gradients, Tensor};
+use burn::tensor::{DType, Device, Gradients, Tensor};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
 use crate::error::check;
+use crate::{Error, fused};
 
 /// Whether a device is Burn's CPU engine, with or without autodiff.
 pub fn is_cpu_engine(device: &Device) -> bool {
@@ -31,52 +31,28 @@ pub fn backward(loss: Tensor<1>) -> Gradients {
 }
 
 /// The numbers that a transformer multiplies in its matrix products. Parameters, their gradients, sums,
-/// normalisation, softmax and loss stay in 32 bits (mixed precision; Micikevicius et al. 2018).
+/// normalisation, softmax and loss have 32 bits (mixed precision; Micikevicius et al. 2018).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Precision {
     /// 32 bits throughout.
     #[default]
     F32,
-    /// 16 bits with 5 bits of exponent: gradients below 6·10⁻⁸ vanish. For GPUs; slow on CPUs.
-    F16,
+    /// 19 bits: the exponent of 32-bit numbers and 10 bits of fraction. On NVIDIA GPUs from Ampere.
+    Tf32,
     /// 16 bits with the exponent of 32-bit numbers, on GPUs and on CPUs, where AVX-512 BF16 makes products
     /// about twice as fast.
     Bf16,
 }
 
 impl Precision {
-    /// The type of products on devices other than the CPU engine, if it is not that of the parameters.
-    fn compute_type(self) -> Option<FloatDType> {
-        match self {
-            Self::F32 => None,
-            Self::F16 => Some(FloatDType::F16),
-            Self::Bf16 => Some(FloatDType::BF16),
-        }
-    }
-
-    /// Converts a tensor of parameters' type to that of products.
-    pub(crate) fn to_compute<const D: usize>(self, x: Tensor<D>) -> Tensor<D> {
-        self.compute_type().map_or(x.clone(), |dtype| x.cast(dtype))
-    }
-
-    /// Converts the result of a product back to 32 bits.
-    pub(crate) fn to_f32<const D: usize>(self, x: Tensor<D>) -> Tensor<D> {
-        if self.compute_type().is_some() { x.cast(FloatDType::F32) } else { x }
-    }
-
-    /// Checks that a device supports this precision.
+    /// Checks that a device multiplies such numbers.
     ///
     /// # Errors
     /// [`Error::Setting`] if it does not.
     pub fn check(self, device: &Device) -> Result<(), Error> {
-        let supported = self.compute_type().is_none_or(|dtype| {
-            // fused::linear and the others compute it
-            let fused = dtype == FloatDType::BF16 && is_cpu_engine(device);
-            fused || device.supports_dtype(dtype)
-        });
         let name = format!("{self:?}").to_lowercase();
-        let allowed = "f32: the device does not compute in 16 bits of this kind";
-        check(supported, "precision", name, allowed)
+        let allowed = "f32: the device does not multiply such numbers";
+        check(fused::supports(self, device), "precision", name, allowed)
     }
 }

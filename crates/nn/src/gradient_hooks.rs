@@ -1,11 +1,12 @@
 use std::sync::Arc;
 
+use burn::backend::Flex;
 use burn::backend::flex::FlexTensor;
 use burn::module::{Module, ModuleMapper, Param, ParamId};
 use burn::tensor::{Device, Tensor};
 
 use crate::device::on_cpu_engine;
-use crate::fused::{CpuOp, apply, contiguous, values};
+use crate::fused::{Operation, apply, values};
 use crate::parameters::trainable;
 
 /// Called with a parameter and the values of its gradient in row-major order.
@@ -78,7 +79,7 @@ struct Identity {
     receive: Receive,
 }
 
-impl CpuOp<2> for Identity {
+impl Operation<Flex, 2> for Identity {
     type Saved = ();
 
     fn forward(&self, [weights, _]: [FlexTensor; 2], _: bool) -> (FlexTensor, ()) {
@@ -86,7 +87,7 @@ impl CpuOp<2> for Identity {
     }
 
     fn backward(self, (): (), dy: FlexTensor, _: [bool; 2]) -> [Option<FlexTensor>; 2] {
-        (self.receive)(self.id, values(&contiguous(dy)));
+        (self.receive)(self.id, values(&dy));
         [None, None]
     }
 }

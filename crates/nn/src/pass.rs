@@ -1,10 +1,9 @@
-use burn::tensor::{DType, Device, Int, Tensor, TensorData};
+use burn::tensor::Tensor;
 use dsokr_basis::random::finalise;
-use rayon::prelude::*;
 
 use crate::Error;
-use crate::device::on_cpu_engine;
 use crate::error::check;
+use crate::fused::masked;
 
 /// The mode of a forward pass: dropout acts in training only.
 ///
@@ -75,14 +74,14 @@ impl Pass {
 
 /// Counter-based dropout: element `i` is kept with probability `1 − p` and then multiplied by
 /// `1 / (1 − p)`, decided by a hash of (key, site, i).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Dropout {
     /// Number of the first element.
-    first: u32,
-    low: u32,
-    high: u32,
-    threshold: u32,
-    scale: f32,
+    pub(crate) first: u32,
+    pub(crate) low: u32,
+    pub(crate) high: u32,
+    pub(crate) threshold: u32,
+    pub(crate) scale: f32,
 }
 
 impl Dropout {
@@ -116,47 +115,6 @@ impl Dropout {
         x ^= x >> 16;
         if (x >> 1) as i32 >= self.threshold as i32 { self.scale } else { 0.0 }
     }
-
-    /// Multiplies `x` by the mask, elements counted in row-major order.
-    pub fn apply<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
-        let (shape, device) = (x.shape(), x.device());
-        let n = shape.num_elements();
-        if on_cpu_engine(&x) {
-            let mask: Vec<f32> = (0..n as u32).into_par_iter().map(|i| self.at(i)).collect();
-            return x * Tensor::from_data(TensorData::new(mask, shape), &device);
-        }
-        let factors = self.factors(numbers(n, &device)).reshape(shape);
-        let dtype = x.dtype();
-        x * factors.cast(dtype)
-    }
-
-    /// [`at`](Self::at) for 32-bit element numbers, computed on their device with the same bits.
-    pub(crate) fn factors(&self, elements: Tensor<1, Int>) -> Tensor<1> {
-        // the numbers are signed: the mask removes the copies of the sign bit
-        let shift = |x: Tensor<1, Int>, bits: i32| {
-            x.bitwise_right_shift_scalar(bits).bitwise_and_scalar(i32::MAX >> (bits - 1))
-        };
-        let mixed = |x: Tensor<1, Int>, bits| x.clone().bitwise_xor(shift(x, bits));
-        let elements = elements.add_scalar(self.first as i32);
-        let x = mixed(elements.bitwise_xor_scalar(self.low as i32), 16);
-        let x = mixed(x.mul_scalar(0x7feb_352d_u32 as i32), 15);
-        let x = x.add_scalar(self.high as i32).mul_scalar(0x846c_a68b_u32 as i32);
-        let kept = shift(mixed(x, 16), 1).greater_equal_elem(self.threshold as i32);
-        kept.float().mul_scalar(self.scale)
-    }
-}
-
-/// 0, …, n − 1 as 32-bit integers that wrap around, computed on a device.
-///
-/// They are sums of two short ranges, rows · width + column: Burn's fusion makes a range by a cumulative sum, in which
-/// each thread reads all elements before its own.
-fn numbers(n: usize, device: &Device) -> Tensor<1, Int> {
-    let width = n.isqrt().max(1);
-    let rows = n.div_ceil(width);
-    let range = |n: usize| Tensor::<1, Int>::arange(0..n as i64, (device, DType::I32));
-    let first = range(rows).mul_scalar(width as i32).reshape([rows, 1]);
-    let all = first + range(width).reshape([1, width]);
-    all.reshape([rows * width]).slice(0..n)
 }
 
 /// Checks a dropout probability.
@@ -169,12 +127,4 @@ pub(crate) fn check_dropout(key: &'static str, probability: f32) -> Result<(), E
 pub fn dropout<const D: usize>(x: Tensor<D>, pass: Pass, site: u64, p: f32) -> Tensor<D> {
     let row: usize = x.dims()[1..].iter().product();
     masked(x, pass.row_dropout(site, p, row, |masks| masks.inputs))
-}
-
-/// `x` with dropout, if there is any.
-pub(crate) fn masked<const D: usize>(x: Tensor<D>, dropout: Option<Dropout>) -> Tensor<D> {
-    match dropout {
-        Some(mask) => mask.apply(x),
-        None => x,
-    }
 }

@@ -3,7 +3,7 @@ use burn::backend::flex::FlexTensor;
 use burn::module::ParamGroup;
 use burn::optim::{AdamState, AdaptiveMomentumState, ModuleOptimizer, Optimizer};
 use burn::tensor::{Device, Tensor};
-use dsokr_nn::fused::{owned, primitive};
+use dsokr_nn::fused::{Adam, owned, primitive};
 use dsokr_nn::{RowGradient, on_cpu_engine};
 use rayon::prelude::*;
 
@@ -36,20 +36,6 @@ impl Update {
     }
 }
 
-/// The constants of one step of Adam.
-#[derive(Clone, Copy)]
-struct Step {
-    beta1: f32,
-    beta2: f32,
-    /// `lr / (1 − β₁ᵗ)`.
-    rate: f32,
-    /// `1 / √(1 − β₂ᵗ)`.
-    scale: f32,
-    epsilon: f32,
-    /// `1 − lr·λ`.
-    keep: f32,
-}
-
 impl Optimizer for Update {
     type State<const D: usize> = AdamState<D>;
 
@@ -71,7 +57,7 @@ impl Optimizer for Update {
         let state = state.map_or_else(zeros, |state| state.momentum);
         let time = state.time + 1;
         let power = |beta: f32| 1.0 - f64::from(beta).powf(time as f64);
-        let step = Step {
+        let step = Adam {
             beta1,
             beta2,
             rate: (lr / power(beta1)) as f32,
@@ -79,10 +65,8 @@ impl Optimizer for Update {
             epsilon,
             keep: (1.0 - lr * f64::from(decay)) as f32,
         };
-        let on_cpu = on_cpu_engine(&weights);
-        let tensors = [weights, gradient, state.moment_1, state.moment_2];
         let [weights, first, second] =
-            if on_cpu { fused(tensors, step) } else { composed(tensors, step) };
+            step.step([weights, gradient, state.moment_1, state.moment_2]);
         (weights, Some(AdamState::new(AdaptiveMomentumState::new(time, first, second))))
     }
 
@@ -114,35 +98,7 @@ fn descend<const D: usize>(weights: Tensor<D>, gradient: Tensor<D>, lr: f32) -> 
     Tensor::from_primitive::<Flex>(w)
 }
 
-/// The step of Adam on the CPU engine, from weights, gradient and moments to weights and moments.
-fn fused<const D: usize>(tensors: [Tensor<D>; 4], step: Step) -> [Tensor<D>; 3] {
-    let [mut w, g, mut m, mut v] = tensors.map(host);
-    let gradient = g.as_slice::<f32>().unwrap_or_default();
-    w.storage_mut::<f32>()
-        .par_chunks_mut(CHUNK)
-        .zip(m.storage_mut::<f32>().par_chunks_mut(CHUNK))
-        .zip(v.storage_mut::<f32>().par_chunks_mut(CHUNK))
-        .zip(gradient.par_chunks(CHUNK))
-        .for_each(|(((w, m), v), g)| {
-            let Step { beta1, beta2, rate, scale, epsilon, keep } = step;
-            for i in 0..w.len() {
-                m[i] = beta1 * m[i] + (1.0 - beta1) * g[i];
-                v[i] = beta2 * v[i] + (1.0 - beta2) * g[i] * g[i];
-                w[i] = keep * w[i] - rate * m[i] / (v[i].sqrt() * scale + epsilon);
-            }
-        });
-    [w, m, v].map(Tensor::from_primitive::<Flex>)
-}
-
 /// The memory of a tensor of the CPU engine.
 fn host<const D: usize>(tensor: Tensor<D>) -> FlexTensor {
     owned(primitive(tensor))
-}
-
-/// [`fused`] by Burn's own operations.
-fn composed<const D: usize>([w, g, m, v]: [Tensor<D>; 4], step: Step) -> [Tensor<D>; 3] {
-    let m = m * step.beta1 + g.clone() * (1.0 - step.beta1);
-    let v = v * step.beta2 + g.square() * (1.0 - step.beta2);
-    let direction = m.clone() / (v.clone().sqrt() * step.scale + step.epsilon);
-    [w * step.keep - direction * step.rate, m, v]
 }

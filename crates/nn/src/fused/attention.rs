@@ -4,12 +4,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use burn::backend::Flex;
 use burn::backend::flex::FlexTensor;
 use rayon::prelude::*;
 
-use super::operation::{
-    CpuOp, Parallelism, Product, Shared, View, contiguous, sides, values, wrap,
-};
+use super::operation::{Operation, Parallelism, Product, Shared, View, sides, values, wrap};
 use super::simd::{exp, largest, masked, simd, sum};
 use crate::{Dropout, Precision};
 
@@ -81,7 +80,7 @@ pub struct Attention {
     pub precision: Precision,
 }
 
-impl<const N: usize> CpuOp<N> for Attention {
+impl<const N: usize> Operation<Flex, N> for Attention {
     /// The inputs, and the logarithms of the sums of each row's exponentials.
     type Saved = ([FlexTensor; N], Vec<f32>);
 
@@ -146,7 +145,6 @@ impl<const N: usize> CpuOp<N> for Attention {
         if wanted == [false; N] {
             return wanted.map(|_| None);
         }
-        let dy = contiguous(dy);
         let (d, all) = self.all_heads(&inputs);
         let mut gradients =
             inputs.each_ref().map(|input| Box::<[f32]>::new_uninit_slice(values(input).len()));

@@ -1,10 +1,11 @@
 use std::sync::Arc;
 
+use burn::backend::Flex;
 use burn::backend::flex::FlexTensor;
 use burn::tensor::Tensor;
 use rayon::prelude::*;
 
-use super::operation::{CpuOp, Shared, contiguous, sides, values, wrap};
+use super::operation::{Operation, Shared, sides, values, wrap};
 use super::simd::{ROWS_AHEAD, add_scaled, prefetch};
 
 /// Sparse rows of one batch, one after the other.
@@ -19,6 +20,21 @@ pub struct SparseBatch {
 }
 
 impl SparseBatch {
+    /// Rows with one entry of value 1 each: y_i is row `rows_i` of the table.
+    pub fn selection(rows: impl Iterator<Item = u32>) -> Arc<Self> {
+        let indices: Vec<u32> = rows.collect();
+        let n = indices.len();
+        Arc::new(Self { starts: (0..=n).collect(), indices, values: vec![1.0; n] })
+    }
+
+    /// Whether each row has one entry of value 1.
+    #[cfg(feature = "cube")]
+    pub fn is_selection(&self) -> bool {
+        self.rows() == self.indices.len()
+            && self.starts.iter().enumerate().all(|(i, &start)| i == start)
+            && self.values.iter().all(|&value| value == 1.0)
+    }
+
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.starts.len().saturating_sub(1)
@@ -33,7 +49,7 @@ pub struct Bag {
     pub by_rows: bool,
 }
 
-impl CpuOp<1> for Bag {
+impl Operation<Flex, 1> for Bag {
     /// Number of rows of the table.
     type Saved = usize;
 
@@ -60,7 +76,6 @@ impl CpuOp<1> for Bag {
         if !wanted {
             return [None];
         }
-        let dy = contiguous(dy);
         let ((_, width), dy) = (sides(&dy), values(&dy));
         let entries = by_table_row(&self.batch);
         let touched: Vec<_> = entries.chunk_by(|a, b| a.0 == b.0).collect();
@@ -84,7 +99,7 @@ impl CpuOp<1> for Bag {
 }
 
 /// Table row, row of the batch and value of each entry, sorted by table rows.
-fn by_table_row(batch: &SparseBatch) -> Vec<(u32, u32, f32)> {
+pub fn by_table_row(batch: &SparseBatch) -> Vec<(u32, u32, f32)> {
     let mut entries = Vec::with_capacity(batch.indices.len());
     for i in 0..batch.rows() {
         let row = batch.starts[i]..batch.starts[i + 1];

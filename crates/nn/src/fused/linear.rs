@@ -1,9 +1,10 @@
 use std::mem::MaybeUninit;
 
+use burn::backend::Flex;
 use burn::backend::flex::FlexTensor;
 use rayon::prelude::*;
 
-use super::operation::{CpuOp, Parallelism, Product, View, contiguous, owned, sides, values, wrap};
+use super::operation::{Operation, Parallelism, Product, View, owned, sides, values, wrap};
 use super::simd::{masked, normal, simd};
 use crate::{Dropout, Precision};
 
@@ -11,7 +12,7 @@ use crate::{Dropout, Precision};
 #[derive(Clone)]
 pub struct Linear(pub Precision);
 
-impl<const N: usize> CpuOp<N> for Linear {
+impl<const N: usize> Operation<Flex, N> for Linear {
     type Saved = [FlexTensor; N];
 
     fn forward(&self, inputs: [FlexTensor; N], _: bool) -> (FlexTensor, Self::Saved) {
@@ -24,7 +25,6 @@ impl<const N: usize> CpuOp<N> for Linear {
         dy: FlexTensor,
         wanted: [bool; N],
     ) -> [Option<FlexTensor>; N] {
-        let dy = contiguous(dy);
         let (_, m) = sides(&dy);
         let db = (wanted.get(2) == Some(&true)).then(|| wrap(column_sums(values(&dy), m), [m]));
         let [dx, dw] = of_product([&saved[0], &saved[1]], &dy, self.0, [wanted[0], wanted[1]]);
@@ -40,7 +40,7 @@ pub struct AffineGelu {
     pub dropout: Option<Dropout>,
 }
 
-impl CpuOp<3> for AffineGelu {
+impl Operation<Flex, 3> for AffineGelu {
     /// x and w, and the derivative at each element of the value.
     type Saved = ([FlexTensor; 2], FlexTensor);
 

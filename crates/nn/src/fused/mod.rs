@@ -1,6 +1,5 @@
 //! Fused operations: one pass over memory where Burn's operations take many, with hand-written backward
-//! passes, on the CPU engine. On every other device the same functions are compositions of Burn's
-//! operations, which Burn fuses there.
+//! passes, as loops on the CPU engine and as CubeCL kernels on GPUs (features `wgpu` and `cuda`).
 //!
 //! | function | value |
 //! |---|---|
@@ -11,6 +10,7 @@
 //! | [`attention`] | softmax attention of every token to the tokens of its text |
 //! | [`attention_first`] | the same for only the first token of each text |
 //! | [`bag`] | weighted sums of table rows |
+//! | [`masked`] | dropout |
 //!
 //! Token vectors are rows of one matrix; [`Sequences`] assigns them to texts. Dropout is a function of a
 //! key and of the element's number ([`Dropout`]), so no mask is stored. Results are the same bit for bit
@@ -21,11 +21,14 @@
 //!
 //! `cargo bench --bench train_step` measures them; notes/benchmarks.md has the figures.
 
+mod adam;
 mod attention;
 mod bag;
-mod composed;
+#[cfg(feature = "cube")]
+mod cube;
 #[cfg(target_arch = "x86_64")]
 mod dot;
+mod dropout;
 mod linear;
 mod norm;
 mod operation;
@@ -34,24 +37,28 @@ mod simd;
 
 use std::sync::Arc;
 
-use burn::tensor::{Device, Tensor, activation, module};
+use burn::tensor::{Device, Tensor};
 
-use crate::device::{is_cpu_engine, on_cpu_engine};
-use crate::pass::masked;
+use crate::device::is_cpu_engine;
 use crate::{Dropout, Precision};
+pub use adam::Adam;
 pub use attention::{Attention, Sequences};
 use bag::Bag;
 pub use bag::{RowGradient, SparseBatch};
-pub(crate) use composed::{integers, padded_rows};
+use dropout::Masked;
 use linear::{AffineGelu, Linear};
 use norm::ResidualNorm;
-pub use operation::{CpuOp, apply, owned, primitive};
-pub(crate) use operation::{contiguous, is_whole, values, wrap};
+pub use operation::{Engine, Everywhere, Operation, apply, of_backend, owned, primitive, run};
+pub(crate) use operation::{is_whole, values, wrap};
 use product::multiplies_bf16;
 
-/// Whether the fused loops compute products of a tensor like this one.
-fn is_fused(x: &Tensor<2>, precision: Precision) -> bool {
-    precision != Precision::F16 && on_cpu_engine(x)
+/// Whether a device multiplies numbers of this precision.
+pub fn supports(precision: Precision, device: &Device) -> bool {
+    #[cfg(feature = "cube")]
+    if !is_cpu_engine(device) {
+        return cube::supports(precision, device);
+    }
+    is_cpu_engine(device) && precision != Precision::Tf32
 }
 
 /// Whether this device's operations round the operands of products in `precision` and multiply them in 32 bits,
@@ -67,18 +74,13 @@ pub(crate) fn step_time(precision: Precision) -> f64 {
     if precision == Precision::Bf16 && multiplies_bf16() { 0.6 } else { 1.0 }
 }
 
-/// `x w + b` for x `[n, k]`, w `[k, m]`, b `[m]`. On devices other than the CPU engine the result has the
-/// type of `precision`.
+/// `x w + b` for x `[n, k]`, w `[k, m]`, b `[m]`.
 ///
 /// # Panics
 /// If the shapes do not fit.
 pub fn linear(x: Tensor<2>, w: Tensor<2>, b: Tensor<1>, precision: Precision) -> Tensor<2> {
     check_linear(&x, &w, &b);
-    if !is_fused(&x, precision) {
-        let [x, w] = [x, w].map(|x| precision.to_compute(x));
-        return x.matmul(w) + precision.to_compute(b).unsqueeze::<2>();
-    }
-    apply(Linear(precision), [x.into_dispatch(), w.into_dispatch(), b.into_dispatch()])
+    run(Linear(precision), [x.into_dispatch(), w.into_dispatch(), b.into_dispatch()])
 }
 
 /// `x w` for x `[n, k]`, w `[k, m]`.
@@ -87,11 +89,7 @@ pub fn linear(x: Tensor<2>, w: Tensor<2>, b: Tensor<1>, precision: Precision) ->
 /// If the shapes do not fit.
 pub fn product(x: Tensor<2>, w: Tensor<2>, precision: Precision) -> Tensor<2> {
     assert!(x.dims()[1] == w.dims()[0], "x {:?}, w {:?}", x.dims(), w.dims());
-    if !is_fused(&x, precision) {
-        let [x, w] = [x, w].map(|x| precision.to_compute(x));
-        return precision.to_f32(x.matmul(w));
-    }
-    apply(Linear(precision), [x, w].map(Tensor::into_dispatch))
+    run(Linear(precision), [x, w].map(Tensor::into_dispatch))
 }
 
 /// `dropout(gelu(x w + b))` for x `[n, k]`, w `[k, m]`, b `[m]`; elements are numbered row by row.
@@ -106,12 +104,8 @@ pub fn linear_gelu(
     dropout: Option<Dropout>,
 ) -> Tensor<2> {
     check_linear(&x, &w, &b);
-    if !is_fused(&x, precision) {
-        let input = precision.to_f32(linear(x, w, b, precision));
-        return masked(activation::gelu(input), dropout);
-    }
     let inputs = [x.into_dispatch(), w.into_dispatch(), b.into_dispatch()];
-    apply(AffineGelu { precision, dropout }, inputs)
+    run(AffineGelu { precision, dropout }, inputs)
 }
 
 fn check_linear(x: &Tensor<2>, w: &Tensor<2>, b: &Tensor<1>) {
@@ -134,13 +128,9 @@ pub fn residual_norm(
     let d = [x.dims()[1]];
     let vectors = [&bias, &gamma, &beta].map(Tensor::dims);
     assert!(x.dims() == r.dims() && vectors == [d; 3], "shapes differ");
-    if !on_cpu_engine(&x) {
-        let sum = x + masked(r + bias.unsqueeze::<2>(), dropout);
-        return module::layer_norm(sum, gamma, Some(beta), epsilon);
-    }
     let [x, r] = [x, r].map(Tensor::into_dispatch);
     let [bias, gamma, beta] = [bias, gamma, beta].map(Tensor::into_dispatch);
-    apply(ResidualNorm { epsilon, dropout }, [x, r, bias, gamma, beta])
+    run(ResidualNorm { epsilon, dropout }, [x, r, bias, gamma, beta])
 }
 
 /// `softmax(q kᵀ / √d_h) v` per head (Vaswani et al. 2017), every token attending to the tokens of
@@ -156,10 +146,7 @@ pub fn attention(qkv: Tensor<2>, own: Attention) -> Tensor<2> {
     let [n, triple] = qkv.dims();
     let fits = n == own.sequences.rows() && triple.is_multiple_of(3 * own.heads);
     assert!(fits, "qkv [{n}, {triple}]");
-    match is_fused(&qkv, own.precision) {
-        true => apply(own, [qkv.into_dispatch()]),
-        false => composed::attention(qkv, &own),
-    }
+    run(own, [qkv.into_dispatch()])
 }
 
 /// [`attention`] of only the first token of each text: `q` `[texts, d]`, and keys and values side by side
@@ -172,10 +159,7 @@ pub fn attention_first(q: Tensor<2>, kv: Tensor<2>, own: Attention) -> Tensor<2>
     let fits = texts == own.sequences.texts() && n == own.sequences.rows();
     let fits = fits && double == 2 * d && d.is_multiple_of(own.heads);
     assert!(fits, "q [{texts}, {d}], kv [{n}, {double}]");
-    match is_fused(&q, own.precision) {
-        true => apply(own, [q, kv].map(Tensor::into_dispatch)),
-        false => composed::attention_first(q, kv, &own),
-    }
+    run(own, [q, kv].map(Tensor::into_dispatch))
 }
 
 /// Weighted sums of table rows: `y_i = Σ_j values_j · table[indices_j]` over row i's entries, shape
@@ -190,8 +174,13 @@ pub fn bag(table: Tensor<2>, batch: Arc<SparseBatch>, by_rows: bool) -> Tensor<2
     let rows = table.dims()[0];
     assert!(!by_rows || rows <= RowGradient::ROWS, "too many rows for a gradient by rows");
     assert!(batch.indices.iter().all(|&i| (i as usize) < rows), "index beyond the table");
-    if !on_cpu_engine(&table) {
-        return composed::bag(table, &batch);
+    run(Bag { batch, by_rows }, [table.into_dispatch()])
+}
+
+/// `x` with dropout, if there is any; elements are counted in row-major order.
+pub fn masked<const D: usize>(x: Tensor<D>, dropout: Option<Dropout>) -> Tensor<D> {
+    match dropout {
+        Some(mask) => run(Masked(mask), [x.into_dispatch()]),
+        None => x,
     }
-    apply(Bag { batch, by_rows }, [table.into_dispatch()])
 }

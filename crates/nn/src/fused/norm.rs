@@ -1,10 +1,11 @@
 use std::mem::MaybeUninit;
 
+use burn::backend::Flex;
 use burn::backend::flex::FlexTensor;
 use rayon::prelude::*;
 
 use super::linear::{ROWS, add_up};
-use super::operation::{CpuOp, owned, sides, values, wrap};
+use super::operation::{Operation, owned, sides, values, wrap};
 use super::simd::{masked, simd, sum};
 use crate::Dropout;
 
@@ -15,7 +16,7 @@ pub struct ResidualNorm {
     pub dropout: Option<Dropout>,
 }
 
-impl CpuOp<5> for ResidualNorm {
+impl Operation<Flex, 5> for ResidualNorm {
     /// `(z − mean) / √(variance + ε)` of the rows z that are normalised, or nothing, and the divisors' inverses; gamma.
     type Saved = ([Vec<f32>; 2], FlexTensor);
 

@@ -4,7 +4,10 @@
 //! Large buffers are not cleared before they are written (`Box::new_uninit_slice`): that would take a tenth of a step's time.
 
 use std::fmt::{self, Debug};
+use std::marker::PhantomData;
 
+#[cfg(feature = "cube")]
+use burn::backend::DispatchTensorKind;
 use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::checkpoint::strategy::{
     BalancedCheckpointing, CheckpointStrategy, NoCheckpointing,
@@ -24,69 +27,132 @@ use rayon::prelude::*;
 
 use crate::Precision;
 
-/// An operation on N tensors of 32-bit floats. Its inputs come in row-major order.
-pub trait CpuOp<const N: usize>: Clone + Send + 'static {
+/// An engine whose operations of this crate have their own backward passes: the CPU's, or CubeCL's for GPUs.
+pub trait Engine: Backend {
+    /// The same tensor in row-major order.
+    fn row_major(tensor: FloatTensor<Self>) -> FloatTensor<Self>;
+}
+
+impl Engine for Flex {
+    fn row_major(tensor: FlexTensor) -> FlexTensor {
+        contiguous(tensor)
+    }
+}
+
+#[cfg(feature = "cube")]
+impl Engine for burn::backend::Cube {
+    fn row_major(tensor: burn_cubecl::tensor::CubeTensor) -> burn_cubecl::tensor::CubeTensor {
+        burn_cubecl::kernel::into_contiguous(tensor)
+    }
+}
+
+/// An operation on N tensors of 32-bit floats of an engine. Its inputs come in row-major order.
+pub trait Operation<B: Engine, const N: usize>: Clone + Send + 'static {
     /// The data of the backward pass.
     type Saved: Clone + Debug + Send + 'static;
 
     /// The value, and the data of its backward pass, which are not used unless `keep` says so.
-    fn forward(&self, inputs: [FlexTensor; N], keep: bool) -> (FlexTensor, Self::Saved);
+    fn forward(&self, inputs: [FloatTensor<B>; N], keep: bool) -> (FloatTensor<B>, Self::Saved);
 
     /// The gradients of the inputs that are `wanted`, for the gradient `dy` of the value.
     fn backward(
         self,
         saved: Self::Saved,
-        dy: FlexTensor,
+        dy: FloatTensor<B>,
         wanted: [bool; N],
-    ) -> [Option<FlexTensor>; N];
+    ) -> [Option<FloatTensor<B>>; N];
+}
+
+/// An operation of every engine that is compiled in.
+#[cfg(feature = "cube")]
+pub trait Everywhere<const N: usize>:
+    Operation<Flex, N> + Operation<burn::backend::Cube, N>
+{
+}
+
+#[cfg(feature = "cube")]
+impl<Op, const N: usize> Everywhere<N> for Op where
+    Op: Operation<Flex, N> + Operation<burn::backend::Cube, N>
+{
+}
+
+/// An operation of every engine that is compiled in.
+#[cfg(not(feature = "cube"))]
+pub trait Everywhere<const N: usize>: Operation<Flex, N> {}
+
+#[cfg(not(feature = "cube"))]
+impl<Op: Operation<Flex, N>, const N: usize> Everywhere<N> for Op {}
+
+/// The value of an operation on the engine of its inputs.
+pub fn run<Op: Everywhere<N>, const N: usize, const D: usize>(
+    op: Op,
+    inputs: [DispatchTensor; N],
+) -> Tensor<D> {
+    #[cfg(feature = "cube")]
+    if is_on_gpu(&inputs[0].kind) {
+        return apply::<burn::backend::Cube, _, N, D>(op, inputs);
+    }
+    apply::<Flex, _, N, D>(op, inputs)
+}
+
+#[cfg(feature = "cube")]
+fn is_on_gpu(tensor: &DispatchTensorKind) -> bool {
+    match tensor {
+        DispatchTensorKind::Cube(_) => true,
+        DispatchTensorKind::Autodiff(inner) => is_on_gpu(inner),
+        _ => false,
+    }
 }
 
 /// The value of an operation, which autodiff records if an input is on an autodiff device.
 ///
 /// # Panics
-/// If an input is not a tensor of floats on the CPU engine.
-pub fn apply<Op: CpuOp<N>, const N: usize, const D: usize>(
-    op: Op,
-    inputs: [DispatchTensor; N],
-) -> Tensor<D> {
-    use DispatchAutodiffContext::{Disabled, Enabled};
-    let context = inputs.iter().fold(Disabled, |context, input| context.merge(input.autodiff));
-    match context {
-        Disabled => {
-            let inputs = inputs.map(|input| contiguous(of_backend::<Flex>(input)));
-            Tensor::from_primitive::<Flex>(op.forward(inputs, false).0)
-        }
-        Enabled(GradientCheckpointingStrategy::Disabled) => {
-            recorded::<NoCheckpointing, _, N, D>(op, inputs)
-        }
-        Enabled(GradientCheckpointingStrategy::Balanced) => {
-            recorded::<BalancedCheckpointing, _, N, D>(op, inputs)
-        }
-    }
-}
-
-fn recorded<C: CheckpointStrategy, Op: CpuOp<N>, const N: usize, const D: usize>(
+/// If an input is not a tensor of floats of the engine.
+pub fn apply<B: Engine, Op: Operation<B, N>, const N: usize, const D: usize>(
     op: Op,
     inputs: [DispatchTensor; N],
 ) -> Tensor<D>
 where
-    DispatchTensor: DispatchKindConversion<Autodiff<Flex, C>>,
+    DispatchTensor: DispatchKindConversion<B>
+        + DispatchKindConversion<Autodiff<B, NoCheckpointing>>
+        + DispatchKindConversion<Autodiff<B, BalancedCheckpointing>>,
+{
+    use DispatchAutodiffContext::{Disabled, Enabled};
+    let context = inputs.iter().fold(Disabled, |context, input| context.merge(input.autodiff));
+    match context {
+        Disabled => {
+            let inputs = inputs.map(|input| B::row_major(of_backend::<B>(input)));
+            Tensor::from_primitive::<B>(op.forward(inputs, false).0)
+        }
+        Enabled(GradientCheckpointingStrategy::Disabled) => {
+            recorded::<B, NoCheckpointing, _, N, D>(op, inputs)
+        }
+        Enabled(GradientCheckpointingStrategy::Balanced) => {
+            recorded::<B, BalancedCheckpointing, _, N, D>(op, inputs)
+        }
+    }
+}
+
+fn recorded<B: Engine, C: CheckpointStrategy, Op: Operation<B, N>, const N: usize, const D: usize>(
+    op: Op,
+    inputs: [DispatchTensor; N],
+) -> Tensor<D>
+where
+    DispatchTensor: DispatchKindConversion<B> + DispatchKindConversion<Autodiff<B, C>>,
 {
     let inputs = inputs.map(|input| match input.autodiff {
-        DispatchAutodiffContext::Enabled(_) => of_backend::<Autodiff<Flex, C>>(input),
-        DispatchAutodiffContext::Disabled => {
-            Autodiff::<Flex, C>::from_inner(of_backend::<Flex>(input))
-        }
+        DispatchAutodiffContext::Enabled(_) => of_backend::<Autodiff<B, C>>(input),
+        DispatchAutodiffContext::Disabled => Autodiff::<B, C>::from_inner(of_backend::<B>(input)),
     });
     let parts = inputs.map(|input| input.into_parts());
-    let tensors = parts.each_ref().map(|(tensor, _)| contiguous(tensor.clone()));
+    let tensors = parts.each_ref().map(|(tensor, _)| B::row_major(tensor.clone()));
     let nodes = parts.map(|(_, node)| node);
     let (y, saved) = op.forward(tensors, true);
-    let recorded = match Step(op).prepare::<C>(nodes).compute_bound().stateful() {
+    let recorded = match Step(op, PhantomData).prepare::<C>(nodes).compute_bound().stateful() {
         OpsKind::Tracked(prepared) => prepared.finish(saved, y),
         OpsKind::UnTracked(prepared) => prepared.finish(y),
     };
-    Tensor::from_primitive::<Autodiff<Flex, C>>(recorded)
+    Tensor::from_primitive::<Autodiff<B, C>>(recorded)
 }
 
 /// The primitive of a tensor on the CPU engine, without autodiff.
@@ -97,7 +163,11 @@ pub fn primitive<const D: usize>(tensor: Tensor<D>) -> FlexTensor {
     of_backend::<Flex>(tensor.into_dispatch())
 }
 
-fn of_backend<B: Backend>(tensor: DispatchTensor) -> FloatTensor<B>
+/// The primitive of a tensor on the engine B.
+///
+/// # Panics
+/// If the tensor is on a different engine.
+pub fn of_backend<B: Backend>(tensor: DispatchTensor) -> FloatTensor<B>
 where
     DispatchTensor: DispatchKindConversion<B>,
 {
@@ -106,25 +176,25 @@ where
 }
 
 /// The backward step of an operation.
-struct Step<Op>(Op);
+struct Step<B, Op>(Op, PhantomData<B>);
 
-impl<Op> Debug for Step<Op> {
+impl<B, Op> Debug for Step<B, Op> {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         formatter.write_str("backward step")
     }
 }
 
-impl<Op: CpuOp<N>, const N: usize> Backward<Flex, N> for Step<Op> {
+impl<B: Engine, Op: Operation<B, N>, const N: usize> Backward<B, N> for Step<B, Op> {
     type State = Op::Saved;
 
     fn backward(self, ops: Ops<Self::State, N>, grads: &mut Gradients, _: &mut Checkpointer) {
-        let dy = grads.consume::<Flex>(&ops.node);
+        let dy = B::row_major(grads.consume::<B>(&ops.node));
         let wanted = ops.parents.each_ref().map(Option::is_some);
         for (parent, gradient) in
             ops.parents.into_iter().zip(self.0.backward(ops.state, dy, wanted))
         {
             if let Some((parent, gradient)) = parent.zip(gradient) {
-                grads.register::<Flex>(parent.id, gradient);
+                grads.register::<B>(parent.id, gradient);
             }
         }
     }

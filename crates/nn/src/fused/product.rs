@@ -31,11 +31,11 @@ impl Product<'_> {
         // SAFETY: the caller's promise, and the sizes are checked
         unsafe {
             match self.precision {
-                Precision::F32 => self.write_full(target, width),
+                // numbers of 19 bits are refused on the CPU engine
+                Precision::F32 | Precision::Tf32 => self.write_full(target, width),
                 #[cfg(target_arch = "x86_64")]
                 Precision::Bf16 if dot::supported() => dot::write(self, target, width),
                 Precision::Bf16 => self.write_emulated(target, width),
-                Precision::F16 => unreachable!("products of 16 bits of this kind are composed"),
             }
         }
     }

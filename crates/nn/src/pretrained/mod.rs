@@ -191,7 +191,7 @@ pub struct PretrainedConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dropout: Option<f32>,
     /// The numbers that matrix products multiply; all else has 32 bits. `bf16` is fast on GPUs
-    /// and on CPUs with AVX-512 BF16, `f16` on GPUs.
+    /// and on CPUs with AVX-512 BF16, `tf32` on NVIDIA GPUs from Ampere.
     #[serde(default)]
     pub precision: Precision,
     /// Layers keep only their input and are computed again in the backward pass: about a third more

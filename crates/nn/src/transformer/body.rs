@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Architecture;
 use super::layer::{Layer, Norm, Shared};
-use crate::fused::{self, Sequences, SparseBatch, bag, integers};
-use crate::pass::masked;
+use crate::fused::{Sequences, SparseBatch, bag, masked};
 use crate::{Pass, in_pool, init};
 
 /// Which of a text's token vectors the head reads.
@@ -72,8 +71,8 @@ impl Body {
             Some(types) => types.val().slice([0..1, 0..width]).reshape([width]),
             None => Tensor::zeros([width], &self.device()),
         };
-        let tokens = bag(self.tokens.val(), rows(ids), false);
-        let places = bag(self.positions.val(), rows(places), false);
+        let tokens = bag(self.tokens.val(), SparseBatch::selection(ids), false);
+        let places = bag(self.positions.val(), SparseBatch::selection(places), false);
         let x = self.norm.forward(tokens, places, kind, epsilon, None);
         masked(x, pass.row_dropout(0, p, width, |masks| masks.lengths))
     }
@@ -136,12 +135,14 @@ impl Body {
                 bag(x, Arc::new(SparseBatch { starts, indices, values }), false)
             }
             Pooling::Max => {
-                let device = x.device();
                 let x = self.layers(x, &sequences, pass);
                 let (stride, width) = (sequences.longest(), self.architecture.width);
-                // padding repeats a token of the text, so the maximum is the same
-                let rows = integers(fused::padded_rows(&sequences), &device);
-                let x = x.select(0, rows).reshape([batch.len(), stride, width]);
+                // padding repeats the first token of the text, so the maximum is the same
+                let padded = sequences.ranges().flat_map(|text| {
+                    (0..stride).map(move |j| text.start + if j < text.len() { j } else { 0 })
+                });
+                let padded = SparseBatch::selection(padded.map(|row| row as u32));
+                let x = bag(x, padded, false).reshape([batch.len(), stride, width]);
                 x.max_dim(1).reshape([batch.len(), width])
             }
         }
@@ -166,11 +167,4 @@ impl Body {
             all.map(|(i, layer)| if i < layers { layer.no_grad() } else { layer }).collect();
         self
     }
-}
-
-/// One table row per id.
-fn rows(ids: impl Iterator<Item = u32>) -> Arc<SparseBatch> {
-    let indices: Vec<u32> = ids.collect();
-    let n = indices.len();
-    Arc::new(SparseBatch { starts: (0..=n).collect(), indices, values: vec![1.0; n] })
 }

@@ -1,16 +1,15 @@
 use std::sync::Arc;
 
-use burn::backend::flex::FlexTensor;
-use burn::backend::{DispatchTensor, Flex};
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{DispatchKindConversion, DispatchTensor};
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
 
 use super::Architecture;
-use crate::device::on_cpu_engine;
 use crate::fused::{
-    self, Attention, CpuOp, Sequences, apply, attention, attention_first, linear, linear_gelu,
-    primitive, residual_norm,
+    self, Attention, Engine, Operation, Sequences, SparseBatch, attention, attention_first, bag,
+    linear, linear_gelu, of_backend, residual_norm, run,
 };
 use crate::{Dropout, Masks, Pass, Precision, init};
 
@@ -153,8 +152,8 @@ impl Layer {
     /// pooled, the last layer needs no more.
     pub(super) fn forward_first(&self, x: Tensor<2>, shared: &Shared, index: usize) -> Tensor<2> {
         let Architecture { width: d, precision, .. } = shared.architecture;
-        let starts = shared.sequences.ranges().map(|rows| rows.start as i32).collect();
-        let first = x.clone().select(0, fused::integers(starts, &x.device()));
+        let starts = shared.sequences.ranges().map(|rows| rows.start as u32);
+        let first = bag(x.clone(), SparseBatch::selection(starts), false);
         let q = self.qkv.part(first.clone(), 0, d, precision);
         let kv = self.qkv.part(x, d, 3 * d, precision);
         let context = attention_first(q, kv, shared.attention(index, |masks| masks.lengths));
@@ -187,18 +186,15 @@ impl Layer {
 
     /// [`forward`](Self::forward) that keeps only its input and computes the layer again in the backward pass
     /// (activation checkpointing; Chen et al. 2016). Dropout repeats itself, since its masks are functions of
-    /// the pass's key. `None` outside training, and on devices other than the CPU engine.
+    /// the pass's key. `None` outside training.
     pub(super) fn recomputed(
         &self,
         x: &Tensor<2>,
         shared: &Shared,
         index: usize,
     ) -> Option<Tensor<2>> {
-        if !x.is_autodiff() || !on_cpu_engine(x) {
-            return None;
-        }
-        let recomputed = Recomputed { layer: self.valid(), shared: shared.clone(), index };
-        Some(apply(recomputed, self.inputs(x.clone())))
+        let recomputed = || Recomputed { layer: self.valid(), shared: shared.clone(), index };
+        x.is_autodiff().then(|| run(recomputed(), self.inputs(x.clone())))
     }
 }
 
@@ -218,32 +214,39 @@ struct Recomputed {
     index: usize,
 }
 
-impl CpuOp<INPUTS> for Recomputed {
+impl<B: Engine> Operation<B, INPUTS> for Recomputed
+where
+    DispatchTensor: DispatchKindConversion<B>,
+{
     /// The layer's input.
-    type Saved = FlexTensor;
+    type Saved = FloatTensor<B>;
 
-    fn forward(&self, [x, ..]: [FlexTensor; INPUTS], _: bool) -> (FlexTensor, FlexTensor) {
-        let input = Tensor::from_primitive::<Flex>(x.clone());
+    fn forward(
+        &self,
+        [x, ..]: [FloatTensor<B>; INPUTS],
+        _: bool,
+    ) -> (FloatTensor<B>, FloatTensor<B>) {
+        let input = Tensor::from_primitive::<B>(x.clone());
         let y = self.layer.forward(input, &self.shared, self.index);
-        (primitive(y), x)
+        (of_backend::<B>(y.into_dispatch()), x)
     }
 
     fn backward(
         self,
-        x: FlexTensor,
-        dy: FlexTensor,
+        x: FloatTensor<B>,
+        dy: FloatTensor<B>,
         _: [bool; INPUTS],
-    ) -> [Option<FlexTensor>; INPUTS] {
+    ) -> [Option<FloatTensor<B>>; INPUTS] {
         // a separate graph, which ends at new leaves
-        let x = Tensor::<2>::from_primitive::<Flex>(x).autodiff().require_grad();
+        let x = Tensor::<2>::from_primitive::<B>(x).autodiff().require_grad();
         let layer = self.layer.clone().train();
-        let dy = Tensor::<2>::from_primitive::<Flex>(dy);
+        let dy = Tensor::<2>::from_primitive::<B>(dy);
         let y = layer.forward(x.clone(), &self.shared, self.index);
         let mut own = (y * dy.autodiff()).sum().backward();
         layer.inputs(x).map(|leaf| {
             // of any number of dimensions
             let leaf = Tensor::<1>::from_dispatch(leaf);
-            leaf.grad_remove(&mut own).map(primitive)
+            leaf.grad_remove(&mut own).map(|gradient| of_backend::<B>(gradient.into_dispatch()))
         })
     }
 }

@@ -43,7 +43,7 @@ pub struct TransformerConfig {
     /// Which token vectors the head reads.
     pub pooling: Pooling,
     /// The numbers that matrix products multiply; all else has 32 bits. `bf16` is fast on GPUs
-    /// and on CPUs with AVX-512 BF16, `f16` on GPUs.
+    /// and on CPUs with AVX-512 BF16, `tf32` on NVIDIA GPUs from Ampere.
     pub precision: Precision,
     /// Layers keep only their input and are computed again in the backward pass: about a third more
     /// time, a fraction of the memory.

@@ -1,5 +1,6 @@
-//! Every fused operation on numbers of 32 bits against the same on those of 64 bits, which is composed; products of
-//! rounded operands; elementary functions; any number of threads.
+//! Every fused operation on numbers of 32 bits, on the CPU engine and on a GPU where the features have one, against its
+//! [composition](composed) on those of 64 bits; products of rounded operands; elementary functions; any number of
+//! threads.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,13 +8,13 @@ use std::sync::Arc;
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use dsokr_basis::random::generator;
 use dsokr_nn::fused::{
-    Attention, Sequences, SparseBatch, attention, attention_first, bag, linear, linear_gelu,
+    Adam, Attention, Sequences, SparseBatch, attention, attention_first, bag, linear, linear_gelu,
     product, residual_norm,
 };
 use dsokr_nn::{Dropout, Pass, Precision, RowGradient, init};
 use half::bf16;
 
-use crate::host;
+use crate::{composed, host};
 
 const FULL: Precision = Precision::F32;
 const SIZES: [(usize, usize, usize); 3] = [(1, 1, 1), (3, 5, 7), (130, 33, 65)];
@@ -23,7 +24,8 @@ fn dropouts() -> [Option<Dropout>; 2] {
 }
 
 fn layouts() -> [Arc<Sequences>; 3] {
-    [vec![1], vec![5, 1, 40, 17], vec![5, 1, 9]].map(|lengths| Arc::new(Sequences::packed(lengths)))
+    [vec![1], vec![5, 1, 40, 17, 130], vec![5, 1, 9]]
+        .map(|lengths| Arc::new(Sequences::packed(lengths)))
 }
 
 /// Random matrices and vectors.
@@ -39,7 +41,16 @@ fn inputs<const M: usize, const V: usize>(
 }
 
 fn leaf<const D: usize>(x: &Tensor<D>, dtype: DType) -> Tensor<D> {
-    x.clone().cast(dtype).autodiff().require_grad()
+    leaf_on(&Device::flex(), x, dtype)
+}
+
+fn leaf_on<const D: usize>(device: &Device, x: &Tensor<D>, dtype: DType) -> Tensor<D> {
+    x.clone().cast(dtype).to_device(device).autodiff().require_grad()
+}
+
+/// The devices whose operations are compared, and the bounds on their errors.
+fn devices() -> Vec<(Device, f32)> {
+    [(Device::flex(), 2e-6)].into_iter().chain(crate::gpu().map(|gpu| (gpu, 2e-5))).collect()
 }
 
 /// Numbers that are not constant, as many as a matrix has.
@@ -54,8 +65,17 @@ impl<const M: usize, const V: usize> Inputs<M, V> {
         dtype: DType,
         of: impl Fn([Tensor<2>; M], [Tensor<1>; V]) -> Tensor<2>,
     ) -> Vec<Vec<f32>> {
-        let matrices = self.0.each_ref().map(|x| leaf(x, dtype));
-        let vectors = self.1.each_ref().map(|x| leaf(x, dtype));
+        self.outcome_on(&Device::flex(), dtype, of)
+    }
+
+    fn outcome_on(
+        &self,
+        device: &Device,
+        dtype: DType,
+        of: impl Fn([Tensor<2>; M], [Tensor<1>; V]) -> Tensor<2>,
+    ) -> Vec<Vec<f32>> {
+        let matrices = self.0.each_ref().map(|x| leaf_on(device, x, dtype));
+        let vectors = self.1.each_ref().map(|x| leaf_on(device, x, dtype));
         let y = of(matrices.clone(), vectors.clone());
         let c = TensorData::new(factors(y.dims()), y.dims());
         let c = Tensor::<2>::from_data(c, (&y.device(), dtype));
@@ -66,11 +86,19 @@ impl<const M: usize, const V: usize> Inputs<M, V> {
     }
 
     /// Checks that the fused and the composed operation agree.
-    fn agree(&self, what: &str, of: impl Fn([Tensor<2>; M], [Tensor<1>; V]) -> Tensor<2>) {
-        let outcomes = self.outcome(DType::F32, &of).into_iter().zip(self.outcome(DType::F64, of));
-        for (i, (a, b)) in outcomes.enumerate() {
-            let apart = difference(&a, &b);
-            assert!(apart < 2e-6, "{what}, part {i}: {apart}");
+    fn agree(
+        &self,
+        what: &str,
+        fused: impl Fn([Tensor<2>; M], [Tensor<1>; V]) -> Tensor<2>,
+        composed: impl Fn([Tensor<2>; M], [Tensor<1>; V]) -> Tensor<2>,
+    ) {
+        let expected = self.outcome(DType::F64, composed);
+        for (device, bound) in devices() {
+            let found = self.outcome_on(&device, DType::F32, &fused);
+            for (i, (a, b)) in found.iter().zip(&expected).enumerate() {
+                let apart = difference(a, b);
+                assert!(apart < bound, "{what}, part {i}, {device:?}: {apart}");
+            }
         }
     }
 }
@@ -88,19 +116,31 @@ fn difference(a: &[f32], b: &[f32]) -> f32 {
 #[test]
 fn linear_operations_and_norms_agree() {
     for (n, k, m) in SIZES {
-        inputs([[n, k], [k, m]], []).agree("product", |[x, w], []| product(x, w, FULL));
+        let two = inputs([[n, k], [k, m]], []);
+        two.agree("product", |[x, w], []| product(x, w, FULL), |[x, w], []| x.matmul(w));
         let inputs = inputs([[n, k], [k, m]], [m]);
-        inputs.agree("linear", |[x, w], [b]| linear(x, w, b, FULL));
+        inputs.agree(
+            "linear",
+            |[x, w], [b]| linear(x, w, b, FULL),
+            |[x, w], [b]| composed::linear(x, w, b),
+        );
         for dropout in dropouts() {
-            inputs.agree("gelu", |[x, w], [b]| linear_gelu(x, w, b, FULL, dropout));
+            inputs.agree(
+                "gelu",
+                |[x, w], [b]| linear_gelu(x, w, b, FULL, dropout),
+                |[x, w], [b]| composed::linear_gelu(x, w, b, dropout),
+            );
         }
     }
     for (dropout, (n, d)) in dropouts()
         .into_iter()
         .flat_map(|dropout| [(1, 3), (5, 32), (130, 65)].map(|s| (dropout, s)))
     {
-        inputs([[n, d]; 2], [d; 3])
-            .agree("norm", |[x, r], vectors| residual_norm(x, r, vectors, 1e-5, dropout));
+        inputs([[n, d]; 2], [d; 3]).agree(
+            "norm",
+            |[x, r], vectors| residual_norm(x, r, vectors, 1e-5, dropout),
+            |[x, r], vectors| composed::residual_norm(x, r, vectors, 1e-5, dropout),
+        );
     }
 }
 
@@ -118,12 +158,16 @@ fn attention_agrees() {
     for (dropout, sequences) in dropouts().into_iter().flat_map(|d| layouts().map(|s| (d, s))) {
         let (texts, rows) = (sequences.texts(), sequences.rows());
         for (heads, d) in [(1, 4), (3, 24), (4, 64)] {
-            inputs([[rows, 3 * d]], []).agree("attention", |[qkv], []| {
-                attention(qkv, own(&sequences, heads, FULL, dropout))
-            });
-            inputs([[texts, d], [rows, 2 * d]], []).agree("first", |[q, kv], []| {
-                attention_first(q, kv, own(&sequences, heads, FULL, dropout))
-            });
+            inputs([[rows, 3 * d]], []).agree(
+                "attention",
+                |[qkv], []| attention(qkv, own(&sequences, heads, FULL, dropout)),
+                |[qkv], []| composed::attention(qkv, &sequences, heads, dropout),
+            );
+            inputs([[texts, d], [rows, 2 * d]], []).agree(
+                "first",
+                |[q, kv], []| attention_first(q, kv, own(&sequences, heads, FULL, dropout)),
+                |[q, kv], []| composed::attention_first(q, kv, &sequences, heads, dropout),
+            );
         }
     }
 }
@@ -137,7 +181,14 @@ fn bags_agree_and_gradients_by_rows_are_rows_of_the_gradient() {
         values: vec![0.5, -1.0, 2.0, 1.5, 0.25],
     });
     let inputs = inputs([[50, 7]], []);
-    inputs.agree("bag", |[table], []| bag(table, batch.clone(), false));
+    let selection = SparseBatch::selection([3, 0, 3, 49].into_iter());
+    for batch in [&batch, &selection] {
+        inputs.agree(
+            "bag",
+            |[table], []| bag(table, batch.clone(), false),
+            |[table], []| composed::bag(table, batch),
+        );
+    }
     let table = leaf(&inputs.0[0], DType::F32);
     for indices in [vec![4, 17, 49, 0, 17, 3], vec![]] {
         let values = indices.iter().map(|&index| index as f32 - 9.5).collect();
@@ -343,5 +394,29 @@ fn evaluation_without_autodiff_gives_the_same_values() {
         let plain = values(x.clone(), w.clone(), b.clone());
         assert!(recorded.iter().zip(&plain).all(|(a, b)| difference(a, b) < 1e-6));
         assert_eq!(recorded[2], plain[2]);
+    }
+}
+
+#[test]
+fn a_step_of_adam_is_that_of_64_bits() {
+    let own = Adam { beta1: 0.9, beta2: 0.99, rate: 0.02, scale: 1.5, epsilon: 1e-5, keep: 0.999 };
+    let Inputs(all, []) = inputs([[130, 33]; 4], []);
+    let all = [all[0].clone(), all[1].clone(), all[2].clone(), all[3].clone().abs()];
+    let [w, g, m, v] = all.each_ref().map(|x| host(x.clone()));
+    let expected = (0..w.len()).map(|i| {
+        let [w, g, m, v] = [w[i], g[i], m[i], v[i]].map(f64::from);
+        let Adam { beta1, beta2, rate, scale, epsilon, keep } = own;
+        let [beta1, beta2, rate, scale] = [beta1, beta2, rate, scale].map(f64::from);
+        let (m, v) = (beta1 * m + (1.0 - beta1) * g, beta2 * v + (1.0 - beta2) * g * g);
+        let w = f64::from(keep) * w - rate * m / (v.sqrt() * scale + f64::from(epsilon));
+        [w as f32, m as f32, v as f32]
+    });
+    let expected: Vec<[f32; 3]> = expected.collect();
+    for (device, bound) in devices() {
+        let found = own.step(all.each_ref().map(|x| x.clone().to_device(&device))).map(host);
+        for (part, found) in found.iter().enumerate() {
+            let expected: Vec<f32> = expected.iter().map(|all| all[part]).collect();
+            assert!(difference(found, &expected) < bound, "part {part} on {device:?}");
+        }
     }
 }

@@ -2,12 +2,13 @@
 
 use std::sync::{Arc, Mutex};
 
+use burn::backend::Flex;
 use burn::backend::flex::FlexTensor;
 use burn::module::{Module, Param, ParamId};
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor};
 use dsokr_basis::random::generator;
-use dsokr_nn::fused::{CpuOp, apply, linear};
+use dsokr_nn::fused::{Operation, apply, linear};
 use dsokr_nn::parameters::visit;
 use dsokr_nn::transformer::Body;
 use dsokr_nn::{GradientHooks, Pass, Pooling, Precision, Receive, init};
@@ -29,7 +30,7 @@ fn log() -> (Log, Receive) {
 #[derive(Clone)]
 struct Milestone(ParamId, Receive);
 
-impl CpuOp<1> for Milestone {
+impl Operation<Flex, 1> for Milestone {
     type Saved = ();
 
     fn forward(&self, [x]: [FlexTensor; 1], _: bool) -> (FlexTensor, ()) {

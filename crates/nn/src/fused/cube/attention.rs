@@ -1,0 +1,491 @@
+//! Attention with a streaming softmax (Dao 2024, FlashAttention-2): no scores are stored. A unit owns a query, or in
+//! the backward pass of keys and values a key; the other side comes in tiles through shared memory.
+
+use burn::backend::Cube;
+use burn_cubecl::tensor::CubeTensor;
+use cubecl::prelude::*;
+
+use super::mask::{Mask, argument, factor};
+use super::{buffer, empty, sides, upload};
+use crate::fused::Operation;
+use crate::fused::attention::Attention;
+
+/// Queries, or keys, of a cube.
+const UNITS: u32 = 64;
+
+/// Keys, or queries, of a tile.
+const TILE: u32 = 32;
+
+/// Below every score.
+const LOWEST: f32 = -1e30;
+
+/// What a kernel is compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Shape {
+    heads: u32,
+    /// Width of a head.
+    width: u32,
+    /// Whether queries, keys and values lie side by side in one matrix; otherwise each text has one query, and only
+    /// keys and values do.
+    packed: bool,
+    dropped: bool,
+}
+
+impl Shape {
+    fn d(self) -> u32 {
+        self.heads * self.width
+    }
+
+    /// Distance between rows of queries, and of keys and values.
+    fn strides(self) -> [u32; 2] {
+        if self.packed { [3 * self.d(); 2] } else { [self.d(), 2 * self.d()] }
+    }
+
+    /// The column of the first key.
+    fn keys(self) -> u32 {
+        if self.packed { self.d() } else { 0 }
+    }
+}
+
+/// The place of a cube: a text and a head.
+#[derive(CubeType, Clone, Copy)]
+struct Place {
+    /// Row of the text's first key and of its first query.
+    keys_from: u32,
+    queries_from: u32,
+    keys: u32,
+    queries: u32,
+    /// Column of the head.
+    column: u32,
+    /// Number of its first probability among all.
+    number: u32,
+}
+
+/// `texts` holds the row of each text's first token, the number of rows, and the number of each text's first
+/// probability divided by the heads.
+#[cube]
+fn place(texts: &[u32], #[comptime] shape: Shape) -> Place {
+    let (text, head) = (CUBE_POS_Z, CUBE_POS_Y);
+    let from = texts[text as usize];
+    let keys = texts[text as usize + 1] - from;
+    let mut queries = keys;
+    let mut queries_from = from;
+    if comptime!(!shape.packed) {
+        queries = 1u32;
+        queries_from = text;
+    }
+    let number = texts[(CUBE_COUNT_Z + 1 + text) as usize] * shape.heads + head * queries * keys;
+    Place { keys_from: from, queries_from, keys, queries, column: head * shape.width, number }
+}
+
+/// The sum of the elements of a vector.
+#[cube]
+fn total<N: Size>(vector: Vector<f32, N>) -> f32 {
+    let mut sum = 0.0f32;
+    #[unroll]
+    for lane in 0..N::value() {
+        sum += vector.extract(lane);
+    }
+    sum
+}
+
+#[cube]
+fn dot<N: Size>(
+    a: &Array<Vector<f32, N>>,
+    tile: &Shared<[Vector<f32, N>]>,
+    row: u32,
+    #[comptime] vectors: u32,
+) -> f32 {
+    let mut sum = Vector::<f32, N>::new(0.0f32);
+    #[unroll]
+    for c in 0..vectors {
+        sum += a[c as usize] * tile[(row * vectors + c) as usize];
+    }
+    total::<N>(sum)
+}
+
+/// `a ← a + factor · row`.
+#[cube]
+fn add<N: Size>(
+    a: &mut Array<Vector<f32, N>>,
+    factor: f32,
+    tile: &Shared<[Vector<f32, N>]>,
+    row: u32,
+    #[comptime] vectors: u32,
+) {
+    let factor = Vector::<f32, N>::new(factor);
+    #[unroll]
+    for c in 0..vectors {
+        a[c as usize] += factor * tile[(row * vectors + c) as usize];
+    }
+}
+
+#[cube]
+fn read<N: Size>(
+    from: &[Vector<f32, N>],
+    position: u32,
+    factor: f32,
+    #[comptime] vectors: u32,
+) -> Array<Vector<f32, N>> {
+    let mut values = Array::<Vector<f32, N>>::new(comptime!(vectors as usize));
+    let factor = Vector::<f32, N>::new(factor);
+    #[unroll]
+    for c in 0..vectors {
+        values[c as usize] = from[(position + c) as usize] * factor;
+    }
+    values
+}
+
+#[cube]
+fn zeros<N: Size>(#[comptime] vectors: u32) -> Array<Vector<f32, N>> {
+    let mut values = Array::<Vector<f32, N>>::new(comptime!(vectors as usize));
+    #[unroll]
+    for c in 0..vectors {
+        values[c as usize] = Vector::new(0.0f32);
+    }
+    values
+}
+
+#[cube]
+fn write<N: Size>(
+    values: &Array<Vector<f32, N>>,
+    factor: f32,
+    to: &mut [Vector<f32, N>],
+    position: u32,
+    #[comptime] vectors: u32,
+) {
+    let factor = Vector::<f32, N>::new(factor);
+    #[unroll]
+    for c in 0..vectors {
+        to[(position + c) as usize] = values[c as usize] * factor;
+    }
+}
+
+/// Copies `rows` rows of a tile, whose first vector lies at `position`.
+#[cube]
+fn load<N: Size>(
+    from: &[Vector<f32, N>],
+    position: u32,
+    rows: u32,
+    tile: &mut Shared<[Vector<f32, N>]>,
+    #[comptime] stride: u32,
+    #[comptime] vectors: u32,
+) {
+    let mut slot = UNIT_POS;
+    while slot < rows * vectors {
+        let at = position + (slot / vectors) * stride + slot % vectors;
+        tile[slot as usize] = from[at as usize];
+        slot += UNITS;
+    }
+}
+
+#[cube(launch_unchecked)]
+fn attention<N: Size>(
+    q: &[Vector<f32, N>],
+    kv: &[Vector<f32, N>],
+    texts: &[u32],
+    y: &mut [Vector<f32, N>],
+    log_sums: &mut [f32],
+    scale: f32,
+    mask: Mask,
+    #[comptime] shape: Shape,
+) {
+    let lanes = N::value();
+    let lanes = comptime!(lanes as u32);
+    let vectors = comptime!(shape.width / lanes);
+    let [q_stride, kv_stride] = comptime!(shape.strides().map(|stride| stride / lanes));
+    let (d, keys_at) = comptime!((shape.d() / lanes, shape.keys() / lanes));
+    let place = place(texts, shape);
+    let column = place.column / lanes;
+    let query = CUBE_POS_X * UNITS + UNIT_POS;
+    let active = query < place.queries;
+    let row = place.queries_from + min(query, place.queries - 1);
+    let mut k_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((TILE * vectors) as usize));
+    let mut v_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((TILE * vectors) as usize));
+    let own = read::<N>(q, row * q_stride + column, scale, vectors);
+    let mut sum = zeros::<N>(vectors);
+    let mut largest = f32::new(LOWEST);
+    let mut exponentials = 0.0f32;
+    let mut tile = 0u32;
+    while tile < place.keys {
+        let rows = min(TILE, place.keys - tile);
+        let at = (place.keys_from + tile) * kv_stride + keys_at + column;
+        sync_cube();
+        load::<N>(kv, at, rows, &mut k_tile, kv_stride, vectors);
+        load::<N>(kv, at + d, rows, &mut v_tile, kv_stride, vectors);
+        sync_cube();
+        if active {
+            for j in 0..rows {
+                let score = dot::<N>(&own, &k_tile, j, vectors);
+                if score > largest {
+                    let shrink = (largest - score).exp();
+                    exponentials *= shrink;
+                    let shrink = Vector::<f32, N>::new(shrink);
+                    #[unroll]
+                    for c in 0..vectors {
+                        sum[c as usize] *= shrink;
+                    }
+                    largest = score;
+                }
+                let p = (score - largest).exp();
+                exponentials += p;
+                let number = place.number + query * place.keys + tile + j;
+                let kept = p * factor(&mask, number, shape.dropped);
+                add::<N>(&mut sum, kept, &v_tile, j, vectors);
+            }
+        }
+        tile += TILE;
+    }
+    if active {
+        write::<N>(&sum, 1.0f32 / exponentials, y, row * d + column, vectors);
+        log_sums[(row * shape.heads + CUBE_POS_Y) as usize] = largest + exponentials.ln();
+    }
+}
+
+/// The gradient of queries, and `δ_i = ⟨dy_i, y_i⟩` of each.
+#[cube(launch_unchecked)]
+fn attention_backward_queries<N: Size>(
+    q: &[Vector<f32, N>],
+    kv: &[Vector<f32, N>],
+    texts: &[u32],
+    y: &[Vector<f32, N>],
+    log_sums: &[f32],
+    dy: &[Vector<f32, N>],
+    dq: &mut [Vector<f32, N>],
+    deltas: &mut [f32],
+    scale: f32,
+    mask: Mask,
+    #[comptime] shape: Shape,
+) {
+    let lanes = N::value();
+    let lanes = comptime!(lanes as u32);
+    let vectors = comptime!(shape.width / lanes);
+    let [q_stride, kv_stride] = comptime!(shape.strides().map(|stride| stride / lanes));
+    let (d, keys_at) = comptime!((shape.d() / lanes, shape.keys() / lanes));
+    let place = place(texts, shape);
+    let column = place.column / lanes;
+    let query = CUBE_POS_X * UNITS + UNIT_POS;
+    let active = query < place.queries;
+    let row = place.queries_from + min(query, place.queries - 1);
+    let mut k_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((TILE * vectors) as usize));
+    let mut v_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((TILE * vectors) as usize));
+    let own = read::<N>(q, row * q_stride + column, scale, vectors);
+    let own_dy = read::<N>(dy, row * d + column, 1.0f32, vectors);
+    let mut sum = zeros::<N>(vectors);
+    let mut along = Vector::<f32, N>::new(0.0f32);
+    #[unroll]
+    for c in 0..vectors {
+        along += own_dy[c as usize] * y[(row * d + column + c) as usize];
+    }
+    let delta = total::<N>(along);
+    let log_sum = log_sums[(row * shape.heads + CUBE_POS_Y) as usize];
+    let mut tile = 0u32;
+    while tile < place.keys {
+        let rows = min(TILE, place.keys - tile);
+        let at = (place.keys_from + tile) * kv_stride + keys_at + column;
+        sync_cube();
+        load::<N>(kv, at, rows, &mut k_tile, kv_stride, vectors);
+        load::<N>(kv, at + d, rows, &mut v_tile, kv_stride, vectors);
+        sync_cube();
+        if active {
+            for j in 0..rows {
+                let p = (dot::<N>(&own, &k_tile, j, vectors) - log_sum).exp();
+                let number = place.number + query * place.keys + tile + j;
+                let dp = dot::<N>(&own_dy, &v_tile, j, vectors);
+                let ds = p * (dp * factor(&mask, number, shape.dropped) - delta);
+                add::<N>(&mut sum, ds, &k_tile, j, vectors);
+            }
+        }
+        tile += TILE;
+    }
+    if active {
+        write::<N>(&sum, scale, dq, row * q_stride + column, vectors);
+        deltas[(row * shape.heads + CUBE_POS_Y) as usize] = delta;
+    }
+}
+
+/// The gradients of keys and values.
+#[cube(launch_unchecked)]
+fn attention_backward_keys<N: Size>(
+    q: &[Vector<f32, N>],
+    kv: &[Vector<f32, N>],
+    texts: &[u32],
+    log_sums: &[f32],
+    deltas: &[f32],
+    dy: &[Vector<f32, N>],
+    dkv: &mut [Vector<f32, N>],
+    scale: f32,
+    mask: Mask,
+    #[comptime] shape: Shape,
+) {
+    let lanes = N::value();
+    let lanes = comptime!(lanes as u32);
+    let vectors = comptime!(shape.width / lanes);
+    let [q_stride, kv_stride] = comptime!(shape.strides().map(|stride| stride / lanes));
+    let (d, keys_at) = comptime!((shape.d() / lanes, shape.keys() / lanes));
+    let place = place(texts, shape);
+    let column = place.column / lanes;
+    let key = CUBE_POS_X * UNITS + UNIT_POS;
+    let active = key < place.keys;
+    let row = place.keys_from + min(key, place.keys - 1);
+    let mut q_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((TILE * vectors) as usize));
+    let mut dy_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((TILE * vectors) as usize));
+    let mut log_tile = Shared::<[f32]>::new_slice(comptime!(TILE as usize));
+    let mut delta_tile = Shared::<[f32]>::new_slice(comptime!(TILE as usize));
+    let at = row * kv_stride + keys_at + column;
+    let own_k = read::<N>(kv, at, scale, vectors);
+    let own_v = read::<N>(kv, at + d, 1.0f32, vectors);
+    let mut dk = zeros::<N>(vectors);
+    let mut dv = zeros::<N>(vectors);
+    let mut tile = 0u32;
+    while tile < place.queries {
+        let rows = min(TILE, place.queries - tile);
+        let first = place.queries_from + tile;
+        sync_cube();
+        load::<N>(q, first * q_stride + column, rows, &mut q_tile, q_stride, vectors);
+        load::<N>(dy, first * d + column, rows, &mut dy_tile, d, vectors);
+        if UNIT_POS < rows {
+            let i = ((first + UNIT_POS) * shape.heads + CUBE_POS_Y) as usize;
+            log_tile[UNIT_POS as usize] = log_sums[i];
+            delta_tile[UNIT_POS as usize] = deltas[i];
+        }
+        sync_cube();
+        if active {
+            for i in 0..rows {
+                let p = (dot::<N>(&own_k, &q_tile, i, vectors) - log_tile[i as usize]).exp();
+                let number = place.number + (tile + i) * place.keys + key;
+                let keep = factor(&mask, number, shape.dropped);
+                let dp = dot::<N>(&own_v, &dy_tile, i, vectors);
+                let ds = p * (dp * keep - delta_tile[i as usize]);
+                add::<N>(&mut dv, p * keep, &dy_tile, i, vectors);
+                add::<N>(&mut dk, ds, &q_tile, i, vectors);
+            }
+        }
+        tile += TILE;
+    }
+    if active {
+        write::<N>(&dk, scale, dkv, at, vectors);
+        write::<N>(&dv, 1.0f32, dkv, at + d, vectors);
+    }
+}
+
+/// The arguments of a launch that all three kernels share.
+struct Launch {
+    shape: Shape,
+    scale: f32,
+    /// Elements of a vector.
+    lanes: usize,
+    texts: Vec<u32>,
+    longest: usize,
+}
+
+impl Attention {
+    fn launch(&self, first: &CubeTensor, packed: bool) -> Launch {
+        let d = sides(first).1 / if packed { 3 } else { 1 };
+        let width = d / self.heads;
+        let mut texts: Vec<u32> = self.sequences.bounds().iter().map(|&row| row as u32).collect();
+        let mut before = 0u32;
+        for length in self.sequences.lengths() {
+            texts.push(before);
+            let queries = if packed { length } else { 1 };
+            before = before.wrapping_add((length * queries) as u32);
+        }
+        let dropped = self.dropout.is_some();
+        Launch {
+            shape: Shape { heads: self.heads as u32, width: width as u32, packed, dropped },
+            scale: 1.0 / (width as f32).sqrt(),
+            lanes: [4, 2].into_iter().find(|lanes| width % lanes == 0).unwrap_or(1),
+            texts,
+            longest: self.sequences.longest(),
+        }
+    }
+
+    fn cubes(&self, longest: usize) -> CubeCount {
+        let texts = self.sequences.texts() as u32;
+        CubeCount::Static(longest.div_ceil(UNITS as usize) as u32, self.heads as u32, texts)
+    }
+}
+
+impl<const N: usize> Operation<Cube, N> for Attention {
+    /// The inputs, the value, and the logarithms of the sums of each row's exponentials.
+    type Saved = ([CubeTensor; N], [CubeTensor; 2]);
+
+    fn forward(&self, inputs: [CubeTensor; N], _: bool) -> (CubeTensor, Self::Saved) {
+        let (q, kv) = (&inputs[0], &inputs[N - 1]);
+        let own = self.launch(q, N == 1);
+        let (rows, d) = (sides(q).0, own.shape.d() as usize);
+        let y = empty(q, [rows, d]);
+        let log_sums = empty(q, [rows, self.heads]);
+        let longest = if N == 1 { own.longest } else { 1 };
+        // SAFETY: units beyond a text's last query write nothing
+        unsafe {
+            attention::launch_unchecked(
+                &q.client,
+                self.cubes(longest),
+                CubeDim::new_1d(UNITS),
+                own.lanes,
+                buffer(q),
+                buffer(kv),
+                upload(q, &own.texts),
+                buffer(&y),
+                buffer(&log_sums),
+                own.scale,
+                argument(self.dropout).0,
+                own.shape,
+            );
+        }
+        (y.clone(), (inputs, [y, log_sums]))
+    }
+
+    fn backward(
+        self,
+        (inputs, [y, log_sums]): Self::Saved,
+        dy: CubeTensor,
+        _: [bool; N],
+    ) -> [Option<CubeTensor>; N] {
+        let (q, kv) = (&inputs[0], &inputs[N - 1]);
+        let own = self.launch(q, N == 1);
+        // gradients lie as their inputs do
+        let gradients = inputs.each_ref().map(|input| empty(input, input.meta.shape().clone()));
+        let (dq, dkv) = (&gradients[0], &gradients[N - 1]);
+        let deltas = empty(q, log_sums.meta.shape().clone());
+        let queries = if N == 1 { own.longest } else { 1 };
+        // SAFETY: units beyond a text's last query or key write nothing
+        unsafe {
+            attention_backward_queries::launch_unchecked(
+                &q.client,
+                self.cubes(queries),
+                CubeDim::new_1d(UNITS),
+                own.lanes,
+                buffer(q),
+                buffer(kv),
+                upload(q, &own.texts),
+                buffer(&y),
+                buffer(&log_sums),
+                buffer(&dy),
+                buffer(dq),
+                buffer(&deltas),
+                own.scale,
+                argument(self.dropout).0,
+                own.shape,
+            );
+            attention_backward_keys::launch_unchecked(
+                &q.client,
+                self.cubes(own.longest),
+                CubeDim::new_1d(UNITS),
+                own.lanes,
+                buffer(q),
+                buffer(kv),
+                upload(q, &own.texts),
+                buffer(&log_sums),
+                buffer(&deltas),
+                buffer(&dy),
+                buffer(dkv),
+                own.scale,
+                argument(self.dropout).0,
+                own.shape,
+            );
+        }
+        gradients.map(Some)
+    }
+}

@@ -1,0 +1,73 @@
+use burn::backend::Cube;
+use burn_cubecl::tensor::CubeTensor;
+use cubecl::prelude::*;
+
+use super::{UNITS, buffer, cubes, empty};
+use crate::Dropout;
+use crate::fused::Operation;
+use crate::fused::dropout::Masked;
+
+/// [`Dropout`] on a device.
+#[derive(CubeType, CubeLaunch, Clone, Copy)]
+pub struct Mask {
+    first: u32,
+    low: u32,
+    high: u32,
+    threshold: u32,
+    scale: f32,
+}
+
+/// The argument of a kernel, and whether there is dropout.
+pub fn argument(dropout: Option<Dropout>) -> (MaskLaunch, bool) {
+    let Dropout { first, low, high, threshold, scale } = dropout.unwrap_or_default();
+    (MaskLaunch::new(first, low, high, threshold, scale), dropout.is_some())
+}
+
+/// The factor of element `i`, as [`Dropout::at`]; 1 without dropout.
+#[cube]
+pub fn factor(mask: &Mask, i: u32, #[comptime] dropped: bool) -> f32 {
+    if comptime!(dropped) {
+        let x = (i + mask.first) ^ mask.low;
+        let x = (x ^ (x >> 16u32)) * 0x7feb_352du32;
+        let x = x ^ (x >> 15u32);
+        let x = (x + mask.high) * 0x846c_a68bu32;
+        let x = x ^ (x >> 16u32);
+        select((x >> 1u32) >= mask.threshold, mask.scale, 0.0f32)
+    } else {
+        f32::new(1.0f32)
+    }
+}
+
+#[cube(launch_unchecked)]
+fn masked(x: &[f32], y: &mut [f32], length: u32, mask: Mask) {
+    let i = ABSOLUTE_POS;
+    if i < length as usize {
+        y[i] = x[i] * factor(&mask, i as u32, true);
+    }
+}
+
+impl Operation<Cube, 1> for Masked {
+    type Saved = ();
+
+    fn forward(&self, [x]: [CubeTensor; 1], _: bool) -> (CubeTensor, ()) {
+        let (y, length) = (empty(&x, x.meta.shape().clone()), x.meta.num_elements());
+        let (mask, _) = argument(Some(self.0));
+        // SAFETY: units beyond the length do nothing
+        unsafe {
+            masked::launch_unchecked(
+                &x.client,
+                cubes(length),
+                CubeDim::new_1d(UNITS),
+                buffer(&x),
+                buffer(&y),
+                length as u32,
+                mask,
+            );
+        }
+        (y, ())
+    }
+
+    fn backward(self, (): (), dy: CubeTensor, _: [bool; 1]) -> [Option<CubeTensor>; 1] {
+        [Some(Operation::<Cube, 1>::forward(&self, [dy], false).0)]
+    }
+}

@@ -1,0 +1,80 @@
+//! The [operations](super) as CubeCL kernels, one source for CUDA, Vulkan and Metal.
+//!
+//! Values, sums and gradients have 32 bits in memory; [`Precision`](crate::Precision) says what matrix products multiply.
+//! Texts lie one after the other without padding, as on the CPU engine, and dropout is the same function of a key and
+//! an element's number. Sums run in an order that depends on the shapes only, so a run repeats itself bit for bit on the
+//! same device.
+
+mod adam;
+mod attention;
+mod bag;
+mod linear;
+mod mask;
+mod norm;
+mod product;
+mod sums;
+
+use burn::backend::DispatchDevice;
+use burn::tensor::{DType, Device, Shape};
+use burn_cubecl::ops::numeric::empty_device_contiguous_dtype;
+use burn_cubecl::tensor::CubeTensor;
+use cubecl::prelude::*;
+
+pub use adam::adam;
+pub use product::supports;
+
+/// Units that work on one row or one group of columns.
+const LANES: u32 = 32;
+
+/// Units of a cube in kernels where each unit works alone.
+const UNITS: u32 = 256;
+
+/// A new tensor of 32-bit floats on the device of another.
+fn empty(like: &CubeTensor, shape: impl Into<Shape>) -> CubeTensor {
+    let (client, device) = (like.client.clone(), like.device.clone());
+    empty_device_contiguous_dtype(client, device, shape.into(), DType::F32)
+}
+
+/// Number of rows and columns of a matrix.
+fn sides(tensor: &CubeTensor) -> (usize, usize) {
+    let shape = tensor.meta.shape();
+    (shape[0], shape[1])
+}
+
+/// The elements of a tensor as an argument of a kernel.
+fn buffer(tensor: &CubeTensor) -> BufferArg {
+    tensor.clone().into_buffer_arg()
+}
+
+/// Numbers that are sent to the device of a tensor. An empty array has one element, since memory has no size 0.
+fn upload(like: &CubeTensor, values: &[u32]) -> BufferArg {
+    let values = if values.is_empty() { &[0] } else { values };
+    let handle = like.client.create_from_slice(bytemuck::cast_slice(values));
+    // SAFETY: the handle holds these values
+    unsafe { BufferArg::from_raw_parts(handle, values.len()) }
+}
+
+/// Cubes of [`UNITS`] for as many units as are asked for.
+fn cubes(units: usize) -> CubeCount {
+    grid(units.div_ceil(UNITS as usize), 1)
+}
+
+fn grid(x: usize, y: usize) -> CubeCount {
+    CubeCount::Static(x.max(1) as u32, y.max(1) as u32, 1)
+}
+
+/// Whether 32 units that follow one another are a plane, so that they add up without shared memory.
+fn has_planes(tensor: &CubeTensor) -> bool {
+    let properties = tensor.client.properties();
+    let hardware = &properties.hardware;
+    let size = (hardware.plane_size_min, hardware.plane_size_max) == (LANES, LANES);
+    size && properties.features.plane.contains(cubecl::features::Plane::Ops)
+}
+
+/// The client of a GPU.
+fn client(device: &Device) -> Option<cubecl::client::Client> {
+    match device.as_dispatch().clone().inner() {
+        DispatchDevice::Cube(device) => Some(device.client()),
+        _ => None,
+    }
+}
