@@ -4,9 +4,6 @@ use burn::tensor::{DType, Device, Gradients, Tensor};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::error::check;
-use crate::{Error, fused};
-
 /// Whether a device is Burn's CPU engine, with or without autodiff.
 pub fn is_cpu_engine(device: &Device) -> bool {
     device.clone().without_autodiff() == Device::flex()
@@ -43,16 +40,4 @@ pub enum Precision {
     /// 16 bits with the exponent of 32-bit numbers, on GPUs and on CPUs, where AVX-512 BF16 makes products
     /// about twice as fast.
     Bf16,
-}
-
-impl Precision {
-    /// Checks that a device multiplies such numbers.
-    ///
-    /// # Errors
-    /// [`Error::Setting`] if it does not.
-    pub fn check(self, device: &Device) -> Result<(), Error> {
-        let name = format!("{self:?}").to_lowercase();
-        let allowed = "f32: the device does not multiply such numbers";
-        check(fused::supports(self, device), "precision", name, allowed)
-    }
 }

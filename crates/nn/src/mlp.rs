@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::encoder::layers_size;
 use crate::error::check;
+use crate::fused::dropout;
 use crate::init::{self, Start};
-use crate::pass::{check_dropout, dropout};
+use crate::pass::check_dropout;
 use crate::{Encoder, Error, PartSize, Pass};
 
 /// A multi-layer perceptron on dense feature vectors. Without hidden layers it is linear: the

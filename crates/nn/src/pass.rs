@@ -1,9 +1,7 @@
-use burn::tensor::Tensor;
 use dsokr_basis::random::finalise;
 
 use crate::Error;
 use crate::error::check;
-use crate::fused::masked;
 
 /// The mode of a forward pass: dropout acts in training only.
 ///
@@ -120,11 +118,4 @@ impl Dropout {
 /// Checks a dropout probability.
 pub(crate) fn check_dropout(key: &'static str, probability: f32) -> Result<(), Error> {
     check((0.0..1.0).contains(&probability), key, probability, "a number in [0, 1)")
-}
-
-/// Drops elements of `x` with probability `p` in a training pass; see [`Pass::dropout`]. The first dimension
-/// is that of the inputs.
-pub fn dropout<const D: usize>(x: Tensor<D>, pass: Pass, site: u64, p: f32) -> Tensor<D> {
-    let row: usize = x.dims()[1..].iter().product();
-    masked(x, pass.row_dropout(site, p, row, |masks| masks.inputs))
 }

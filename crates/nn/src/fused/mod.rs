@@ -28,8 +28,8 @@ mod bag;
 mod cube;
 #[cfg(target_arch = "x86_64")]
 mod dot;
-mod dropout;
 mod linear;
+mod masked;
 mod norm;
 mod operation;
 mod product;
@@ -40,25 +40,37 @@ use std::sync::Arc;
 use burn::tensor::{Device, Tensor};
 
 use crate::device::is_cpu_engine;
-use crate::{Dropout, Precision};
+use crate::error::check;
+use crate::{Dropout, Error, Pass, Precision};
 pub use adam::Adam;
 pub use attention::{Attention, Sequences};
 use bag::Bag;
 pub use bag::{RowGradient, SparseBatch};
-use dropout::Masked;
 use linear::{AffineGelu, Linear};
+use masked::Masked;
 use norm::ResidualNorm;
 pub use operation::{Engine, Everywhere, Operation, apply, of_backend, owned, primitive, run};
 pub(crate) use operation::{is_whole, values, wrap};
 use product::multiplies_bf16;
 
-/// Whether a device multiplies numbers of this precision.
-pub fn supports(precision: Precision, device: &Device) -> bool {
-    #[cfg(feature = "cube")]
-    if !is_cpu_engine(device) {
-        return cube::supports(precision, device);
+impl Precision {
+    /// Checks that a device multiplies such numbers.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] if it does not.
+    pub fn check(self, device: &Device) -> Result<(), Error> {
+        let name = format!("{self:?}").to_lowercase();
+        let allowed = "f32: the device does not multiply such numbers";
+        check(self.is_supported(device), "precision", name, allowed)
     }
-    is_cpu_engine(device) && precision != Precision::Tf32
+
+    fn is_supported(self, device: &Device) -> bool {
+        #[cfg(feature = "cube")]
+        if !is_cpu_engine(device) {
+            return cube::supports(self, device);
+        }
+        is_cpu_engine(device) && self != Self::Tf32
+    }
 }
 
 /// Whether this device's operations round the operands of products in `precision` and multiply them in 32 bits,
@@ -183,4 +195,11 @@ pub fn masked<const D: usize>(x: Tensor<D>, dropout: Option<Dropout>) -> Tensor<
         Some(mask) => run(Masked(mask), [x.into_dispatch()]),
         None => x,
     }
+}
+
+/// Drops elements of `x` with probability `p` in a training pass; see [`Pass::dropout`]. The first dimension
+/// is that of the inputs.
+pub fn dropout<const D: usize>(x: Tensor<D>, pass: Pass, site: u64, p: f32) -> Tensor<D> {
+    let row: usize = x.dims()[1..].iter().product();
+    masked(x, pass.row_dropout(site, p, row, |masks| masks.inputs))
 }

@@ -5,7 +5,7 @@ use cubecl::prelude::*;
 use super::{UNITS, buffer, cubes, empty};
 use crate::Dropout;
 use crate::fused::Operation;
-use crate::fused::dropout::Masked;
+use crate::fused::masked::Masked;
 
 /// [`Dropout`] on a device.
 #[derive(CubeType, CubeLaunch, Clone, Copy)]
