@@ -4,8 +4,6 @@ use burn::tensor::Tensor;
 use rayon::prelude::*;
 
 use super::operation::{owned, primitive};
-#[cfg(feature = "cube")]
-use crate::on_cpu_engine;
 
 /// The constants of one step of Adam with decoupled weight decay λ, the arithmetic of PyTorch's `AdamW`:
 /// `w ← (1 − lr·λ) w − lr · (m / (1 − β₁ᵗ)) / (√(v / (1 − β₂ᵗ)) + ε)`.
@@ -29,13 +27,8 @@ pub struct Adam {
 const CHUNK: usize = 1 << 14;
 
 impl Adam {
-    /// One pass over weights, gradient and the means m and v, which gives new weights, m and v. On the CPU engine it
-    /// works in place.
-    pub fn step<const D: usize>(self, tensors: [Tensor<D>; 4]) -> [Tensor<D>; 3] {
-        #[cfg(feature = "cube")]
-        if !on_cpu_engine(&tensors[0]) {
-            return super::cube::adam(self, tensors);
-        }
+    /// The step on the CPU engine, in place.
+    pub(super) fn on_cpu<const D: usize>(self, tensors: [Tensor<D>; 4]) -> [Tensor<D>; 3] {
         let [mut w, g, mut m, mut v] = tensors.map(host);
         let gradient = g.as_slice::<f32>().unwrap_or_default();
         w.storage_mut::<f32>()

@@ -203,3 +203,14 @@ pub fn dropout<const D: usize>(x: Tensor<D>, pass: Pass, site: u64, p: f32) -> T
     let row: usize = x.dims()[1..].iter().product();
     masked(x, pass.row_dropout(site, p, row, |masks| masks.inputs))
 }
+
+impl Adam {
+    /// One pass over weights, gradient and the means m and v, which gives new weights, m and v.
+    pub fn step<const D: usize>(self, tensors: [Tensor<D>; 4]) -> [Tensor<D>; 3] {
+        #[cfg(feature = "cube")]
+        if !is_cpu_engine(&tensors[0].device()) {
+            return cube::adam(self, tensors);
+        }
+        self.on_cpu(tensors)
+    }
+}
