@@ -1,0 +1,176 @@
+//! Training steps of a whole text encoder on a device.
+//!
+//! usage: cargo bench --bench device_step -- LAYERS WIDTH HEADS FEED_FORWARD BATCH LENGTH [f32|bf16|f16 [DEVICE]] [ragged]
+//!
+//! DEVICE is what `--device` takes; by default the GPU that the build has, else the CPU. Texts have LENGTH random
+//! token ids, with `ragged` half of that to all of it. The steps are those of [`train`]: forward pass from ids with a
+//! dropout of 0.1, square loss of 300 coordinates, backward pass, clipping, AdamW. An epoch has ten batches of texts of
+//! similar length. One epoch warms up; the next five are timed, each from the device's rest to its rest. Prints one
+//! JSON line:
+//!
+//! - `step_ms`, `tokens_per_s`: of the median epoch; padding is not counted;
+//! - `loss`: of the last step;
+//! - `device_mib`: memory that the engine holds on the device, which it does not give back; null on the CPU;
+//! - `host_mib`: the process's largest resident memory.
+//!
+//! `benches/device_step.py` is the same in PyTorch, and `benches/launches.py` counts the kernels of an epoch.
+
+#[path = "../src/cli/memory.rs"]
+mod memory;
+mod process;
+
+use std::error::Error;
+use std::time::Instant;
+
+use burn::tensor::Device;
+use dsokr::config::TrainingConfig;
+use dsokr::device::Processor;
+use dsokr::train::{Event, Observer, Task, Validation, train};
+use dsokr_basis::random::generator;
+use dsokr_nn::transformer::{Architecture, Body};
+use dsokr_nn::{Model, Pooling, Precision, Start, TokenIds, Transformer, parameters};
+use rand::RngExt;
+
+const VOCABULARY: u32 = 30_522;
+const COORDINATES: usize = 300;
+/// Batches of an epoch.
+const STEPS: usize = 10;
+/// Epochs that are timed.
+const TIMED: usize = 5;
+
+struct Setting {
+    architecture: Architecture,
+    batch: usize,
+    processor: Processor,
+    ragged: bool,
+}
+
+impl Setting {
+    fn read(arguments: &[String]) -> Option<Self> {
+        let ragged = arguments.last()? == "ragged";
+        let (sizes, options) =
+            arguments[..arguments.len() - usize::from(ragged)].split_at_checked(6)?;
+        let own = match (cfg!(feature = "cuda"), cfg!(feature = "wgpu")) {
+            (true, _) => "cuda",
+            (false, true) => "wgpu",
+            (false, false) => "cpu",
+        };
+        let (precision, processor) = match options {
+            [] => ("f32", own),
+            [precision] => (precision.as_str(), own),
+            [precision, processor] => (precision.as_str(), processor.as_str()),
+            _ => return None,
+        };
+        let sizes: Vec<usize> = sizes.iter().map(|v| v.parse().ok()).collect::<Option<_>>()?;
+        let [layers, width, heads, feed_forward, batch, positions] = sizes[..] else { return None };
+        let architecture = Architecture {
+            vocabulary: VOCABULARY as usize,
+            positions,
+            first_position: 0,
+            types: 0,
+            layers,
+            width,
+            heads,
+            feed_forward,
+            epsilon: 1e-12,
+            dropout: 0.1,
+            attention_dropout: 0.1,
+            // none, as in BERT
+            inner_dropout: 0.0,
+            precision: serde_json::from_value::<Precision>(precision.into()).ok()?,
+            recompute: false,
+        };
+        Some(Self { architecture, batch, processor: processor.parse().ok()?, ragged })
+    }
+
+    fn texts(&self) -> Vec<TokenIds> {
+        let mut random = generator(0, "texts", 0);
+        let longest = self.architecture.positions;
+        let shortest = if self.ragged { longest.div_ceil(2) } else { longest };
+        let text = |_| {
+            let length = random.random_range(shortest..=longest);
+            let ids = (0..length).map(|_| random.random_range(0..VOCABULARY));
+            TokenIds::from(ids.collect::<Vec<u32>>())
+        };
+        (0..STEPS * self.batch).map(text).collect()
+    }
+}
+
+/// The times at which the device rests between epochs.
+struct Clock {
+    device: Device,
+    rests: Vec<Instant>,
+    loss: f64,
+}
+
+impl Observer for Clock {
+    fn event(&mut self, event: &Event) {
+        let Event::Step { step, loss, .. } = *event else { return };
+        self.loss = loss;
+        if step.is_multiple_of(STEPS as u64) {
+            self.device.sync().expect("the device computes");
+            self.rests.push(Instant::now());
+        }
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    memory::keep_pages();
+    let arguments = process::arguments();
+    let usage = "usage: device_step LAYERS WIDTH HEADS FEED_FORWARD BATCH LENGTH [f32|bf16|f16 [DEVICE]] [ragged]";
+    let setting = Setting::read(&arguments).ok_or(usage)?;
+    setting.architecture.validate()?;
+    let device = setting.processor.open()?;
+    setting.architecture.precision.check(&device)?;
+    let device = device.autodiff();
+
+    let mut random = generator(0, "parameters", 0);
+    let body = Body::init(&setting.architecture, &mut random, &device);
+    let start = Start { offset: &[0.0; COORDINATES], random: &mut random, device: &device };
+    let model = Model::new(Transformer::new(body, Pooling::Mean, start));
+    let mut count = 0;
+    parameters::visit(&model, |_, p| count += p.shape().iter().product::<usize>());
+
+    let texts = setting.texts();
+    let tokens: usize = texts.iter().map(|ids| ids.len()).sum();
+    let mut random = generator(0, "targets", 0);
+    let targets = std::iter::repeat_with(|| random.random::<f32>() - 0.5);
+    let config = TrainingConfig {
+        epochs: 1 + TIMED,
+        batch: setting.batch,
+        learning_rate: 1e-4,
+        warmup: 0,
+        evaluate_every: 1 + TIMED,
+        checkpoint_seconds: u64::MAX,
+        ..TrainingConfig::default()
+    };
+    let task = Task {
+        config: &config,
+        seed: 0,
+        device: &device,
+        inputs: &texts,
+        targets: &targets.take(texts.len() * COORDINATES).collect::<Vec<f32>>(),
+        residuals: &vec![0.0; texts.len()],
+        validate: &|_| Ok(Validation { metrics: 0.0, score: 0.0 }),
+    };
+    let mut clock = Clock { device: device.clone(), rests: Vec::new(), loss: f64::NAN };
+    train(&task, model, None, &mut (), &mut clock)?;
+
+    let epochs = clock.rests.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64());
+    let epoch = process::median(epochs.collect());
+    let device_mib = device.memory_pool_usage().map(|usage| usage.bytes_reserved >> 20);
+    let result = serde_json::json!({
+        "device": setting.processor.to_string(),
+        "precision": setting.architecture.precision,
+        "sizes": arguments[..6].join(" "),
+        "ragged": setting.ragged,
+        "tokens_per_s": (tokens as f64 / epoch).round(),
+        "step_ms": 1e3 * epoch / STEPS as f64,
+        "parameters": count,
+        "loss": clock.loss,
+        "device_mib": device_mib,
+        "host_mib": process::peak_mib(),
+    });
+    println!("{result}");
+    Ok(())
+}
