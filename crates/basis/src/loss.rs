@@ -22,8 +22,22 @@ use crate::Error;
 /// Steps of Newton's method on a scalar equation; it takes three to six.
 const NEWTON: usize = 60;
 
+/// The loss `inner·m (d − m/2) + excess·e + excess_squared·e²` of a distance d with `m = min(d, kink)` and
+/// `e = max(d − kink, 0)`: `inner·d²/2` below the kink, and beyond it the tangent and terms of the excess.
+#[derive(Clone, Copy, Debug, Default)]
+#[allow(missing_docs)]
+pub struct Pieces {
+    pub kink: f64,
+    pub inner: f64,
+    pub excess: f64,
+    pub excess_squared: f64,
+}
+
 /// A convex loss ℓ of a distance `√u` that does not decrease with it.
 pub trait DistanceLoss {
+    /// The loss; kernel machines compute it of numbers, and training on a GPU of tensors.
+    fn pieces(&self) -> Pieces;
+
     /// Checks the parameters, if there are any.
     ///
     /// # Errors
@@ -33,10 +47,18 @@ pub trait DistanceLoss {
     }
 
     /// `ℓ(√u)`.
-    fn value(&self, distance: f64) -> f64;
+    fn value(&self, distance: f64) -> f64 {
+        let Pieces { kink, inner, excess, excess_squared } = self.pieces();
+        let (m, e) = (distance.min(kink), (distance - kink).max(0.0));
+        inner * (m * (distance - 0.5 * m)) + excess * e + excess_squared * (e * e)
+    }
 
     /// `ℓ'(√u)`, the derivative in the distance; any slope where there is a kink.
-    fn derivative(&self, distance: f64) -> f64;
+    fn derivative(&self, distance: f64) -> f64 {
+        let Pieces { kink, inner, excess, excess_squared } = self.pieces();
+        let slope = if distance > kink { excess } else { 0.0 };
+        inner * distance.min(kink) + slope + 2.0 * excess_squared * (distance - kink).max(0.0)
+    }
 
     /// A bound on the second derivatives of `f ↦ ℓ(√u)`; none for a loss with a kink in f.
     fn curvature(&self) -> Option<f64>;
@@ -81,12 +103,8 @@ macro_rules! distance_losses {
 pub struct Square {}
 
 impl DistanceLoss for Square {
-    fn value(&self, distance: f64) -> f64 {
-        distance * distance
-    }
-
-    fn derivative(&self, distance: f64) -> f64 {
-        2.0 * distance
+    fn pieces(&self) -> Pieces {
+        Pieces { kink: f64::INFINITY, inner: 2.0, ..Pieces::default() }
     }
 
     fn curvature(&self) -> Option<f64> {
@@ -117,15 +135,8 @@ impl DistanceLoss for Huber {
         Error::ensure(holds, "kappa", self.kappa, "finite numbers above 0")
     }
 
-    fn value(&self, distance: f64) -> f64 {
-        match distance > self.kappa {
-            true => self.kappa * (distance - 0.5 * self.kappa),
-            false => 0.5 * distance * distance,
-        }
-    }
-
-    fn derivative(&self, distance: f64) -> f64 {
-        if distance > self.kappa { self.kappa } else { distance }
+    fn pieces(&self) -> Pieces {
+        Pieces { kink: self.kappa, inner: 1.0, ..Pieces::default() }
     }
 
     fn curvature(&self) -> Option<f64> {
@@ -151,12 +162,8 @@ impl DistanceLoss for EpsilonInsensitive {
         check_epsilon(self.epsilon)
     }
 
-    fn value(&self, distance: f64) -> f64 {
-        (distance - self.epsilon).max(0.0)
-    }
-
-    fn derivative(&self, distance: f64) -> f64 {
-        if distance > self.epsilon { 1.0 } else { 0.0 }
+    fn pieces(&self) -> Pieces {
+        Pieces { kink: self.epsilon, excess: 1.0, ..Pieces::default() }
     }
 
     fn curvature(&self) -> Option<f64> {
@@ -199,12 +206,8 @@ impl DistanceLoss for EpsilonInsensitiveSquare {
         check_epsilon(self.epsilon)
     }
 
-    fn value(&self, distance: f64) -> f64 {
-        (distance - self.epsilon).max(0.0).powi(2)
-    }
-
-    fn derivative(&self, distance: f64) -> f64 {
-        2.0 * (distance - self.epsilon).max(0.0)
+    fn pieces(&self) -> Pieces {
+        Pieces { kink: self.epsilon, excess_squared: 1.0, ..Pieces::default() }
     }
 
     fn curvature(&self) -> Option<f64> {

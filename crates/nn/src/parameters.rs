@@ -90,10 +90,10 @@ pub trait FloatParameter {
     fn values(&self) -> Values;
 
     /// The sum of the squares of its gradient.
-    fn squared_gradient(&self, gradients: &GradientsParams) -> Option<f32>;
+    fn squared_gradient(&self, gradients: &GradientsParams) -> Option<Tensor<1>>;
 
-    /// Multiplies its gradient.
-    fn scale_gradient(&self, gradients: &mut GradientsParams, factor: f32);
+    /// Multiplies its gradient by a number.
+    fn scale_gradient(&self, gradients: &mut GradientsParams, factor: &Tensor<1>);
 
     /// Takes the values of its gradient, row-major.
     fn take_gradient(&self, gradients: &mut GradientsParams) -> Option<Vec<f32>>;
@@ -119,15 +119,19 @@ impl<const D: usize> FloatParameter for Param<Tensor<D>> {
         Values::from_tensor(self.val())
     }
 
-    fn squared_gradient(&self, gradients: &GradientsParams) -> Option<f32> {
+    fn squared_gradient(&self, gradients: &GradientsParams) -> Option<Tensor<1>> {
         let (_, values) = RowGradient::split(gradients.get::<D>(self.id)?, &self.val());
-        Some(values.square().sum().into_scalar::<f32>())
+        Some(values.square().sum())
     }
 
-    fn scale_gradient(&self, gradients: &mut GradientsParams, factor: f32) {
+    fn scale_gradient(&self, gradients: &mut GradientsParams, factor: &Tensor<1>) {
         let Some(gradient) = gradients.remove::<D>(self.id) else { return };
         let (rows, values) = RowGradient::split(gradient, &self.val());
-        let scaled = values * factor;
+        // reading is free there, and a number is faster than a tensor
+        let scaled = match on_cpu_engine(&values) {
+            true => values * factor.clone().into_scalar::<f32>(),
+            false => values * factor.clone().reshape([1; D]),
+        };
         let scaled = match rows {
             Some(rows) => Tensor::cat(vec![rows, scaled], 1),
             None => scaled,

@@ -154,7 +154,7 @@ pub struct LogLine<M> {
 #[expect(unused_variables)]
 pub trait CheckpointSink<M> {
     /// Stores the loss and the learning rate of a step; called for every step, in long trainings for at
-    /// most 2,000 evenly spaced ones.
+    /// most 2,000 evenly spaced ones, when the loss has been read.
     ///
     /// # Errors
     /// Errors of the file system.

@@ -45,6 +45,9 @@ pub struct TrainingConfig {
     /// Pairs encoded at once: gradients of parts of a batch are added up, so that a batch needs the
     /// memory of a part; 0 for the whole batch at once.
     pub micro_batch: usize,
+    /// Steps after which a GPU is asked for their losses, so that it need not wait in each; a loss that is not
+    /// finite ends the training then. Without effect on the CPU.
+    pub read_every: usize,
     /// The optimiser.
     pub optimizer: OptimizerName,
     /// Largest learning rate, reached after the warm-up.
@@ -93,6 +96,7 @@ impl Default for TrainingConfig {
             epochs: 20,
             batch: 32,
             micro_batch: 0,
+            read_every: 10,
             optimizer: OptimizerName::AdamW,
             learning_rate: 1e-3,
             beta1: 0.9,
@@ -153,9 +157,10 @@ impl TrainingConfig {
         let from_zero = |value: f32| value.is_finite() && value >= 0.0;
         let groups = self.groups.iter().map(|group| group.optimizer);
         let decays = groups.chain([self.optimizer]).any(|name| name == OptimizerName::AdamW);
-        let checks: [(bool, &str, &dyn Display, &str); 9] = [
+        let checks: [(bool, &str, &dyn Display, &str); 10] = [
             (self.epochs > 0, "epochs", &self.epochs, "at least 1"),
             (self.batch > 0, "batch", &self.batch, "at least 1"),
+            (self.read_every > 0, "read_every", &self.read_every, "at least 1"),
             (rate > 0.0 && single(rate), "learning_rate", &rate, POSITIVE),
             (share.contains(&self.beta1), "beta1", &self.beta1, "a number in [0, 1)"),
             (share.contains(&self.beta2), "beta2", &self.beta2, "a number in [0, 1)"),

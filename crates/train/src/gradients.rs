@@ -1,10 +1,10 @@
 use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::{Tensor, TensorData};
 use dsokr_nn::parameters::visit;
-use dsokr_nn::{Encoder, Model, backward};
+use dsokr_nn::{Encoder, Model, backward, on_cpu_engine};
 use rand::Rng;
 
-use crate::loss::Objective;
+use crate::loss::{Objective, StepLoss};
 use crate::sums::{BatchGradients, Step};
 use crate::{Error, Task};
 
@@ -22,33 +22,34 @@ pub(super) fn gradients<E: Encoder, M>(
     keys: &mut impl Rng,
     step: Option<Step>,
 ) -> Result<BatchGradients, Error> {
-    let (mut sum, mut loss) = (GradientsAccumulator::new(), 0.0f64);
+    let (mut sum, mut loss) = (GradientsAccumulator::new(), StepLoss::from(0.0));
     let p = model.encoder.dimension();
     let size = if task.config.micro_batch == 0 { batch.len() } else { task.config.micro_batch };
     let mut parts = batch.chunks(size);
     while let Some(part) = parts.next() {
         let key = keys.next_u64();
         let own = step.as_ref().map_or(0..part.len(), |step| step.share(part));
-        if own.is_empty() || !loss.is_finite() {
+        if own.is_empty() || !loss.known.is_finite() {
             continue;
         }
         let input = |&i: &usize| &task.inputs[i];
         let pass = model.pass_behind(key, part[..own.start].iter().map(input));
         let pairs = &part[own];
         let inputs: Vec<&E::Input> = pairs.iter().map(input).collect();
-        let targets = || {
-            let rows = pairs.iter().flat_map(|&i| task.targets[i * p..(i + 1) * p].iter().copied());
-            let rows = TensorData::new(rows.collect::<Vec<f32>>(), [pairs.len(), p]);
-            let residuals = pairs.iter().map(|&i| task.residuals[i] as f32).collect();
-            (Tensor::from_data(rows, task.device), residuals)
-        };
         // several ranks get gradients while the backward pass goes on
         let watched = step.as_ref().map(|step| step.watch(model, parts.len() == 0));
         let watched = watched.as_ref().unwrap_or(model);
         let z = watched.encoder.forward(&inputs, pass);
+        let dtype = z.dtype();
+        let targets = || {
+            let rows = pairs.iter().flat_map(|&i| task.targets[i * p..(i + 1) * p].iter().copied());
+            let rows = TensorData::new(rows.collect::<Vec<f32>>(), [pairs.len(), p]);
+            let residuals = pairs.iter().map(|&i| task.residuals[i] as f32).collect();
+            (Tensor::from_data(rows, (task.device, dtype)), residuals)
+        };
         let scale = watched.scale.as_ref().map(|scale| scale.val());
         let mean = objective.loss(z, pairs, targets, scale) / batch.len() as f32;
-        loss += f64::from(mean.clone().into_scalar::<f32>());
+        loss.add(mean.clone().inner());
         let gradients = GradientsParams::from_grads(backward(mean), watched);
         match &step {
             Some(step) => step.add(model, gradients),
@@ -58,7 +59,7 @@ pub(super) fn gradients<E: Encoder, M>(
     let mut found = match step {
         Some(step) => step.finish(model, loss)?,
         None => {
-            let gradients = loss.is_finite().then(|| sum.grads());
+            let gradients = loss.known.is_finite().then(|| sum.grads());
             BatchGradients { loss, gradients, stop: false }
         }
     };
@@ -68,7 +69,8 @@ pub(super) fn gradients<E: Encoder, M>(
 }
 
 /// The gradients of a model, scaled to norm `limit` over all parameters together if their norm is larger; 0 leaves
-/// them. None if the norm is not finite.
+/// them. If the norm is not finite, there are none on the CPU engine, and NaN on other devices, of which nothing is
+/// read.
 fn clipped<E: Encoder>(
     model: &Model<E>,
     mut gradients: GradientsParams,
@@ -77,14 +79,23 @@ fn clipped<E: Encoder>(
     if limit == 0.0 {
         return Some(gradients);
     }
-    let mut sum = 0.0;
-    visit(model, |_, parameter| {
-        sum += parameter.squared_gradient(&gradients).map_or(0.0, f64::from);
-    });
-    let length = f64::sqrt(sum);
-    if length > f64::from(limit) {
-        let factor = (f64::from(limit) / length) as f32;
-        visit(model, |_, parameter| parameter.scale_gradient(&mut gradients, factor));
-    }
-    length.is_finite().then_some(gradients)
+    let mut squares = Vec::new();
+    visit(model, |_, parameter| squares.extend(parameter.squared_gradient(&gradients)));
+    let factor = if squares.iter().all(on_cpu_engine) {
+        let values = squares.iter().map(|sum| f64::from(sum.clone().into_scalar::<f32>()));
+        let length = values.sum::<f64>().sqrt();
+        if !length.is_finite() {
+            return None;
+        }
+        if length <= f64::from(limit) {
+            return Some(gradients);
+        }
+        Tensor::from_floats([(f64::from(limit) / length) as f32], &squares[0].device())
+    } else {
+        let length = Tensor::cat(squares, 0).sum().sqrt();
+        // the product is NaN for an infinite length
+        (length.clone().recip() * limit).clamp_max(1.0) + length * 0.0
+    };
+    visit(model, |_, parameter| parameter.scale_gradient(&mut gradients, &factor));
+    Some(gradients)
 }

@@ -1,9 +1,9 @@
 use burn::tensor::activation::log_softmax;
-use burn::tensor::{Int, Tensor, TensorData};
+use burn::tensor::{Int, Tensor, TensorData, Transaction};
 use dsokr_basis::Features;
 use dsokr_basis::features::{DenseRows, Distinct, distinct};
-use dsokr_basis::loss::DistanceLoss;
-use dsokr_nn::{Encoder, Model};
+use dsokr_basis::loss::{DistanceLoss, Pieces};
+use dsokr_nn::{Encoder, Model, on_cpu_engine};
 
 use crate::{Error, LossConfig, Task};
 
@@ -21,6 +21,46 @@ pub(super) fn bounded<E: Encoder>(model: Model<E>) -> Model<E> {
         scale.clamp_max(SHARPEST.ln()).detach().set_require_grad(learns)
     };
     Model { scale: model.scale.map(|scale| scale.map(bound)), ..model }
+}
+
+/// The loss of a step, a sum over the parts of its batch.
+pub(super) struct StepLoss {
+    /// What is known of it: all on the CPU engine, whose tensors are in memory.
+    pub(super) known: f64,
+    /// The rest, on a device that a reading waits for.
+    pub(super) pending: Option<Tensor<1>>,
+}
+
+impl StepLoss {
+    /// Adds the loss of a part.
+    pub(super) fn add(&mut self, part: Tensor<1>) {
+        if on_cpu_engine(&part) {
+            self.known += f64::from(part.into_scalar::<f32>());
+        } else {
+            self.pending = Some(match self.pending.take() {
+                Some(sum) => sum + part,
+                None => part,
+            });
+        }
+    }
+
+    /// The losses of several steps, for which their device is waited for once.
+    pub(super) fn read(losses: &[Self]) -> Vec<f64> {
+        let pending = losses.iter().filter_map(|loss| loss.pending.clone());
+        let read = pending.fold(Transaction::default(), Transaction::register).execute();
+        let mut read = read.into_iter().flat_map(|data| data.iter::<f64>().last());
+        let value = |loss: &Self| match loss.pending {
+            Some(_) => loss.known + read.next().unwrap_or(f64::NAN),
+            None => loss.known,
+        };
+        losses.iter().map(value).collect()
+    }
+}
+
+impl From<f64> for StepLoss {
+    fn from(known: f64) -> Self {
+        Self { known, pending: None }
+    }
 }
 
 /// A loss with what it needs of all training pairs.
@@ -89,11 +129,17 @@ fn distance(
     targets: Tensor<2>,
     residuals: Vec<f32>,
 ) -> Tensor<1> {
-    let (n, device) = (residuals.len(), z.device());
+    let (on_cpu, n, options) = (on_cpu_engine(&z), residuals.len(), (&z.device(), z.dtype()));
     let column =
-        |values: Vec<f32>| Tensor::<2>::from_data(TensorData::new(values, [n, 1]), &device);
+        |values: Vec<f32>| Tensor::<2>::from_data(TensorData::new(values, [n, 1]), options);
     let squares = (z - targets).square().sum_dim(1);
     let root = (squares + column(residuals)).clamp_min(SMALLEST).sqrt();
+    if !on_cpu {
+        let Pieces { kink, inner, excess, excess_squared } = loss.pieces();
+        let (m, e) = (root.clone().clamp_max(kink), (root.clone() - kink).clamp_min(0.0));
+        let inner = m.clone() * (root - m * 0.5) * inner;
+        return (inner + e.clone() * excess + e.square() * excess_squared).sum();
+    }
     // ℓ is linear about √u: its slope there is the gradient, and its value is added as a constant
     let roots = root.clone().detach().into_data().iter::<f32>().map(f64::from).collect::<Vec<_>>();
     let slopes: Vec<f32> = roots.iter().map(|&root| loss.derivative(root) as f32).collect();

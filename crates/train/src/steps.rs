@@ -11,7 +11,7 @@ use dsokr_nn::{Encoder, Model, in_pool};
 use crate::batches::training;
 use crate::checkpoint::checksum;
 use crate::gradients::gradients;
-use crate::loss::{Objective, bounded};
+use crate::loss::{Objective, StepLoss, bounded};
 use crate::sums::{BatchGradients, Sums};
 use crate::{
     Best, Checkpoint, CheckpointSink, Error, Event, LogLine, LossConfig, Observer, Outcome, Task,
@@ -27,6 +27,9 @@ const HELD_BYTES: usize = 256 << 20;
 
 /// The most steps whose loss is logged, evenly spaced.
 const LOGGED: u64 = 2_000;
+
+/// What has diverged if the loss or the norm of its gradient is infinite or NaN.
+const LOSS: &str = "the loss or its gradient is not finite";
 
 /// Minimises the mean loss that the configuration names, from `start` if it is a resumed training.
 ///
@@ -91,6 +94,8 @@ pub fn train<E: Encoder, M: Display + 'static>(
         optimizer,
         first: state.step,
         state,
+        losses: Vec::new(),
+        loss: f64::NAN,
         begun,
         total,
         estimated: false,
@@ -132,6 +137,9 @@ struct Training<'a, E: Encoder, M> {
     objective: Objective<'a>,
     optimizer: ModuleOptimizer,
     state: Checkpoint,
+    /// The losses of the last steps, which have not been read, and the last one that has.
+    losses: Vec<StepLoss>,
+    loss: f64,
     begun: Instant,
     /// Steps done before.
     first: u64,
@@ -180,25 +188,32 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
                     gradients(task, &model, batch, &self.objective, &mut keys, step)?;
                 self.stopped = stop;
                 let Some(gradients) = gradients else {
-                    return Err(self.diverged("the loss or its gradient is not finite"));
+                    return Err(self.diverged(self.state.step, LOSS));
                 };
                 let rate = config.rate(self.state.step, self.total);
                 model =
                     in_pool(task.device, || bounded(self.optimizer.step(rate, model, gradients)));
                 self.state.step += 1;
-                self.state.loss_sum += loss;
-                self.state.loss_steps += 1;
+                let (step, epoch) = (self.state.step, self.state.step as f64 / per_epoch as f64);
+                let timed = step - self.first;
+                let estimate =
+                    !self.estimated && (timed >= TIMED.0 || self.begun.elapsed() >= TIMED.1);
+                // the first step, for the observer, every few of them, and what is timed and evaluated
+                let due = (timed - 1).is_multiple_of(config.read_every as u64)
+                    || estimate
+                    || step.is_multiple_of(per_epoch)
+                    || loss.pending.is_none();
+                self.losses.push(loss);
+                if due {
+                    self.read_losses()?;
+                }
                 self.pairs += batch.len();
                 self.stepping += started.elapsed();
-                let (step, epoch) = (self.state.step, self.state.step as f64 / per_epoch as f64);
-                self.observer.event(&Event::Step { step, epoch, loss });
-                if self.ranks.is_first() && step.is_multiple_of(self.total.div_ceil(LOGGED)) {
-                    self.sink.step(step, loss, rate)?;
-                }
-                let (timed, elapsed) = (step - self.first, self.begun.elapsed());
-                if !self.estimated && (timed >= TIMED.0 || elapsed >= TIMED.1) {
+                self.observer.event(&Event::Step { step, epoch, loss: self.loss });
+                if estimate {
                     self.estimated = true;
-                    let left = elapsed.div_f64(timed as f64).mul_f64((self.total - step) as f64);
+                    let each = self.begun.elapsed().div_f64(timed as f64);
+                    let left = each.mul_f64((self.total - step) as f64);
                     self.observer.event(&Event::Estimate { left });
                 }
                 // an epoch's last step is checked after its evaluation
@@ -223,8 +238,24 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
         patience > 0 && self.state.stale >= patience
     }
 
-    fn diverged(&self, what: &str) -> Error {
-        let step = self.state.step;
+    /// Reads the losses of the last steps.
+    fn read_losses(&mut self) -> Result<(), Error> {
+        let losses = StepLoss::read(&std::mem::take(&mut self.losses));
+        for (step, loss) in (self.state.step + 1 - losses.len() as u64..).zip(losses) {
+            if !loss.is_finite() {
+                return Err(self.diverged(step - 1, LOSS));
+            }
+            self.state.loss_sum += loss;
+            self.state.loss_steps += 1;
+            self.loss = loss;
+            if self.ranks.is_first() && step.is_multiple_of(self.total.div_ceil(LOGGED)) {
+                self.sink.step(step, loss, self.task.config.rate(step - 1, self.total))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn diverged(&self, step: u64, what: &str) -> Error {
         let learning_rate = self.task.config.rate(step.saturating_sub(1), self.total);
         Error::Diverged { what: what.into(), step, learning_rate, kept: self.kept }
     }
@@ -241,7 +272,7 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
         }
         let validated = Processes::default().scope(|| (self.task.validate)(model));
         let Validation { metrics, score } = validated.map_err(|error| match error {
-            Error::NotFinite => self.diverged("a prediction is not finite"),
+            Error::NotFinite => self.diverged(self.state.step, "a prediction is not finite"),
             other => other,
         })?;
         // a score that is not a number is below all others
@@ -312,9 +343,11 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
         if !(last || stop || first || self.kept_at.elapsed() >= pause) {
             return Ok(());
         }
+        self.read_losses()?;
         self.state.parameters = parameters::collect(model);
         if let Some((name, _)) = parameters::not_finite(&self.state.parameters) {
-            return Err(self.diverged(&format!("parameter {name} is not finite")));
+            let what = format!("parameter {name} is not finite");
+            return Err(self.diverged(self.state.step, &what));
         }
         self.state.optimizer = self.optimizer.into_bytes().map_err(unreadable)?.to_vec();
         self.store_best()?;

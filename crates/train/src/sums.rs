@@ -14,6 +14,7 @@ use dsokr_nn::{Encoder, GradientHooks, Model};
 
 use crate::Error;
 use crate::batches::share;
+use crate::loss::StepLoss;
 
 /// The number of buckets of a model, as far as the bounds on their size allow it.
 const BUCKETS: usize = 8;
@@ -25,8 +26,8 @@ const MOST: usize = 1 << 20;
 /// The gradients of a batch.
 pub(super) struct BatchGradients {
     /// The mean loss.
-    pub(super) loss: f64,
-    /// The gradients of the mean loss, clipped; none if they or the loss are not finite.
+    pub(super) loss: StepLoss,
+    /// The gradients of the mean loss, clipped; none if they or the loss are known not to be finite.
     pub(super) gradients: Option<GradientsParams>,
     /// Whether one of several ranks is to stop.
     pub(super) stop: bool,
@@ -207,9 +208,10 @@ impl Step<'_> {
     pub(super) fn finish<E: Encoder>(
         self,
         model: &Model<E>,
-        loss: f64,
+        loss: StepLoss,
     ) -> Result<BatchGradients, Error> {
         let Sums { ranks, plan, background, .. } = self.sums;
+        let loss = StepLoss::read(&[loss])[0];
         let mut own = loss.to_le_bytes().to_vec();
         own.push(self.stop.into());
         let mut values = {
@@ -240,6 +242,7 @@ impl Step<'_> {
                 parameter.set_gradient(&mut gradients, sum);
             }
         });
-        Ok(BatchGradients { loss, gradients: loss.is_finite().then_some(gradients), stop })
+        let gradients = loss.is_finite().then_some(gradients);
+        Ok(BatchGradients { loss: loss.into(), gradients, stop })
     }
 }

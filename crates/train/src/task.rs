@@ -73,7 +73,7 @@ pub enum Event<'a> {
         step: u64,
         /// Epochs done, a fraction.
         epoch: f64,
-        /// Its loss.
+        /// Its loss; on a GPU the last one that was [read](TrainingConfig::read_every).
         loss: f64,
     },
     /// The first steps have been timed.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use burn::module::{Module, Param};
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn::module::{Module, ModuleMapper, Param};
+use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use dsokr_basis::random::{Generator, generator};
 use dsokr_nn::bag::{NgramBag, NgramBagConfig, SparseRow};
 use dsokr_nn::parameters::collect;
@@ -82,6 +82,19 @@ pub fn one_step(config: TrainingConfig) -> TrainingConfig {
         weight_decay: 0.0,
         ..config
     }
+}
+
+/// A module with parameters of this type. One of 64 bits is trained on the CPU engine as modules are on other devices.
+pub fn cast<M: Module>(module: M, dtype: DType) -> M {
+    struct Cast(DType);
+
+    impl ModuleMapper for Cast {
+        fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+            param.map(|tensor| tensor.inner().cast(self.0).autodiff().require_grad())
+        }
+    }
+
+    module.map(&mut Cast(dtype))
 }
 
 /// The values of all parameters.

@@ -1,5 +1,6 @@
 //! Values and gradients of the losses, by a step of descent on the predictions themselves.
 
+use burn::tensor::DType;
 use dsokr_basis::loss::{
     DistanceLoss, EpsilonInsensitive, EpsilonInsensitiveSquare, Huber, Square,
 };
@@ -7,7 +8,7 @@ use dsokr_basis::processes::threads;
 use dsokr_nn::{Encoder, Mlp, Model, Pass};
 use dsokr_train::{Error, GroupConfig, LossConfig, OptimizerName, TrainingConfig};
 
-use crate::common::{Problem, Steps, Table, device, mlp};
+use crate::common::{Problem, Steps, Table, apart, cast, device, mlp};
 
 const P: usize = 3;
 const Z: [f32; 12] = [0.3, -0.2, 1.1, 2.0, 0.4, -1.5, 0.1, 0.2, 0.3, -0.7, 0.6, 0.9];
@@ -97,6 +98,29 @@ fn losses_with_a_temperature_are_cross_entropies() {
     // three of the outputs are distinct
     let config = LossConfig::Softmax { temperature: 0.1 };
     check(&config, Some(3f64.ln()), all.map(|i| row(i, 3, 3.0)).iter().sum(), 9);
+}
+
+#[test]
+fn losses_clipping_and_descent_on_other_devices_are_those_on_the_cpu() {
+    let losses = [
+        LossConfig::Square(Square {}),
+        LossConfig::Huber(Huber { kappa: 0.8 }),
+        LossConfig::EpsilonInsensitive(EpsilonInsensitive { epsilon: 0.5 }),
+        LossConfig::EpsilonInsensitiveSquare(EpsilonInsensitiveSquare { epsilon: 0.5 }),
+    ];
+    for (loss, clip, micro_batch) in losses.iter().flat_map(|loss| {
+        [0.0, 0.1, 1e9].into_iter().flat_map(move |clip| [0, 3].map(|size| (*loss, clip, size)))
+    }) {
+        let found = |dtype| {
+            let config = TrainingConfig { loss, clip, micro_batch, ..TrainingConfig::default() };
+            let problem = Problem::new(config, vec![0, 1, 2, 3], &Y);
+            let problem = Problem { residuals: R.to_vec(), ..problem };
+            problem.gradients(Model::new(cast(Table::new(&Z, P), dtype)))
+        };
+        let ((here, gradient), (there, same)) = (found(DType::F32), found(DType::F64));
+        assert!((here - there).abs() < 1e-5, "{loss:?}: {here} {there}");
+        assert!(apart(&gradient, &same) < 1e-5, "{loss:?}, {clip}: {gradient:?} {same:?}");
+    }
 }
 
 fn inputs() -> Vec<Vec<f32>> {

@@ -1,13 +1,12 @@
 //! Update rules: against Burn's, against the same rules on numbers of 64 bits, and of groups.
 
-use burn::module::{Module, ModuleMapper, Param};
 use burn::optim::{AdamConfig, AdamWConfig, GradientsParams, ModuleOptimizer, SgdConfig};
-use burn::tensor::{DType, Tensor};
+use burn::tensor::DType;
 use dsokr_nn::parameters::collect;
 use dsokr_nn::{Encoder, Pass};
 use dsokr_train::{GroupConfig, OptimizerName, TrainingConfig, Update};
 
-use crate::common::{Table, apart, mlp, values};
+use crate::common::{Table, apart, cast, mlp, values};
 
 fn numbers(n: usize, seed: usize) -> Vec<f32> {
     (0..n).map(|i| (((i + seed) * 7919 % 1009) as f32 - 504.0) / 300.0).collect()
@@ -15,18 +14,10 @@ fn numbers(n: usize, seed: usize) -> Vec<f32> {
 
 /// The table after five steps with changing gradients, in 32 or 64 bits.
 fn stepped(mut optimizer: ModuleOptimizer, dtype: DType) -> Table {
-    struct Cast(DType);
-
-    impl ModuleMapper for Cast {
-        fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
-            param.map(|tensor| tensor.inner().cast(self.0).autodiff().require_grad())
-        }
-    }
-
     let size = 8_000 * 5;
-    let mut table = Table::new(&numbers(size, 0), 5).map(&mut Cast(dtype));
+    let mut table = cast(Table::new(&numbers(size, 0), 5), dtype);
     for step in 1..6 {
-        let factors = Table::new(&numbers(size, step), 5).map(&mut Cast(dtype)).rows.val();
+        let factors = cast(Table::new(&numbers(size, step), 5), dtype).rows.val();
         let loss = (table.rows.val() * factors.detach()).sum();
         let gradients = GradientsParams::from_grads(loss.backward(), &table);
         table = optimizer.step(1e-2, table, gradients);

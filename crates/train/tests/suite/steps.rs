@@ -4,12 +4,14 @@ use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
 
 use burn::module::{Module, Param};
-use burn::tensor::Tensor;
+use burn::tensor::{DType, Tensor};
 use dsokr_basis::processes::threads;
 use dsokr_nn::{Encoder, Model, Pass, init};
-use dsokr_train::{Decay, Event, Observer, Task, TrainingConfig, Validation, train};
+use dsokr_train::{
+    Decay, Error, Event, Observer, OptimizerName, Task, TrainingConfig, Validation, train,
+};
 
-use crate::common::{Problem, Steps, device, mlp};
+use crate::common::{Problem, Steps, Table, cast, device, mlp};
 
 /// Writes down the numbers of the inputs of each pass. An input is its number and its length.
 #[derive(Module, Debug)]
@@ -115,6 +117,65 @@ fn rates_rise_to_the_largest_and_fall_to_nearly_zero() {
     assert_eq!(rates(Decay::None, 14)[13], 2.0);
     // a warm-up longer than training is only a warm-up
     assert_eq!(rates(Decay::Linear, 3), [0.5, 1.0, 1.5]);
+}
+
+/// The losses that the steps of a training are said to have.
+#[derive(Default)]
+struct Seen(Vec<f64>);
+
+impl Observer for Seen {
+    fn event(&mut self, event: &Event) {
+        if let Event::Step { loss, .. } = event {
+            self.0.push(*loss);
+        }
+    }
+}
+
+#[test]
+fn losses_of_other_devices_are_read_several_at_once() {
+    // the last target of the second one ends its training where the pair is in the batch
+    let (good, mut bad) = ([0.5, -0.5].repeat(15), [0.5, -0.5].repeat(15));
+    bad[29] = f32::NAN;
+    let trained = |dtype, read_every, targets: &[f32]| {
+        let config = TrainingConfig { batch: 2, epochs: 2, read_every, ..Default::default() };
+        let config = &TrainingConfig { optimizer: OptimizerName::Sgd, ..config };
+        let (inputs, residuals) = (&(0..15).collect::<Vec<i32>>(), &[0.25; 15]);
+        let validate = &|_: &_| Ok(Validation { metrics: 0.0, score: 0.0 });
+        let task =
+            Task { config, seed: 0, device: &device(), inputs, targets, residuals, validate };
+        let (mut logged, mut seen) = (Steps::default(), Seen::default());
+        let model = Model::new(cast(Table::new(&[0.1; 30], 2), dtype));
+        let end = train(&task, model, None, &mut logged, &mut seen).map(|outcome| outcome.steps);
+        (end, logged.0, seen.0)
+    };
+    for targets in [&good, &bad] {
+        let (end, expected, seen) = trained(DType::F32, 4, targets);
+        assert!(seen.iter().eq(expected.iter().map(|(loss, _)| loss)));
+        for read_every in [1, 3, 100] {
+            let (same, logged, seen) = trained(DType::F64, read_every, targets);
+            match (&end, &same) {
+                (Ok(steps), Ok(same)) => assert!(*steps == 16 && steps == same),
+                (
+                    Err(Error::Diverged { step, what, .. }),
+                    Err(Error::Diverged { step: same, what: found, .. }),
+                ) => assert!(step == same && what == found && *step == expected.len() as u64),
+                _ => panic!("{end:?} {same:?}"),
+            }
+            assert_eq!(logged.len(), expected.len());
+            for ((loss, rate), (same, same_rate)) in expected.iter().zip(&logged) {
+                assert!((loss - same).abs() < 1e-6 && rate == same_rate);
+            }
+            // steps have the loss of the last one that was read, the first and the last of an epoch
+            let read =
+                |step: usize| step.is_multiple_of(8) || (step - 1).is_multiple_of(read_every);
+            let last = |step: usize| (1..=step).rev().find(|&step| read(step)).unwrap();
+            let said = |(at, loss): (usize, &f64)| *loss == logged[last(at + 1) - 1].0;
+            assert!(seen.iter().enumerate().all(said), "{read_every}: {seen:?} {logged:?}");
+        }
+    }
+    let config = TrainingConfig { read_every: 0, ..TrainingConfig::default() };
+    let message = config.validate().unwrap_err().to_string();
+    assert_eq!(message, "training.read_every = 0: allowed is at least 1");
 }
 
 /// The evaluations that are the best so far.
