@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+#[cfg(feature = "cube")]
+use std::sync::OnceLock;
 
 use burn::backend::Flex;
 use burn::backend::flex::FlexTensor;
@@ -15,10 +17,13 @@ use crate::{Dropout, Precision};
 /// The rows of each text in a matrix of token vectors.
 ///
 /// Texts lie one after the other without padding, so operations cost only what the tokens cost.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Sequences {
     /// Text i has the rows from `bounds[i]` to `bounds[i + 1]`.
     bounds: Vec<usize>,
+    /// The same on a GPU, once a kernel has asked for it.
+    #[cfg(feature = "cube")]
+    pub(super) on_gpu: OnceLock<cubecl::server::Handle>,
 }
 
 impl Sequences {
@@ -32,7 +37,11 @@ impl Sequences {
             assert!(length > 0, "a text without tokens");
             bounds.push(bounds[bounds.len() - 1] + length);
         }
-        Self { bounds }
+        Self {
+            bounds,
+            #[cfg(feature = "cube")]
+            on_gpu: OnceLock::new(),
+        }
     }
 
     /// Number of texts.

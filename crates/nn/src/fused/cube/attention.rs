@@ -6,7 +6,7 @@ use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
 use super::mask::{Mask, argument, factor};
-use super::{buffer, empty, sides, upload};
+use super::{buffer, empty, sides};
 use crate::fused::Operation;
 use crate::fused::attention::Attention;
 
@@ -61,8 +61,8 @@ struct Place {
     number: u32,
 }
 
-/// `texts` holds the row of each text's first token, the number of rows, and the number of each text's first
-/// probability divided by the heads.
+/// `texts` holds the row of each text's first token, the number of rows, and the sum of the squares of the lengths of
+/// the texts before each, which number its first probability. Of one query a text, that is the sum of the lengths.
 #[cube]
 fn place(texts: &[u32], #[comptime] shape: Shape) -> Place {
     let (text, head) = (CUBE_POS_Z, CUBE_POS_Y);
@@ -74,7 +74,11 @@ fn place(texts: &[u32], #[comptime] shape: Shape) -> Place {
         queries = 1u32;
         queries_from = text;
     }
-    let number = texts[(CUBE_COUNT_Z + 1 + text) as usize] * shape.heads + head * queries * keys;
+    let mut before = from;
+    if comptime!(shape.packed) {
+        before = texts[(CUBE_COUNT_Z + 1 + text) as usize];
+    }
+    let number = before * shape.heads + head * queries * keys;
     Place { keys_from: from, queries_from, keys, queries, column: head * shape.width, number }
 }
 
@@ -375,7 +379,6 @@ struct Launch {
     scale: f32,
     /// Elements of a vector.
     lanes: usize,
-    texts: Vec<u32>,
     longest: usize,
 }
 
@@ -383,21 +386,30 @@ impl Attention {
     fn launch(&self, first: &CubeTensor, packed: bool) -> Launch {
         let d = sides(first).1 / if packed { 3 } else { 1 };
         let width = d / self.heads;
-        let mut texts: Vec<u32> = self.sequences.bounds().iter().map(|&row| row as u32).collect();
-        let mut before = 0u32;
-        for length in self.sequences.lengths() {
-            texts.push(before);
-            let queries = if packed { length } else { 1 };
-            before = before.wrapping_add((length * queries) as u32);
-        }
         let dropped = self.dropout.is_some();
         Launch {
             shape: Shape { heads: self.heads as u32, width: width as u32, packed, dropped },
             scale: 1.0 / (width as f32).sqrt(),
             lanes: [4, 2].into_iter().find(|lanes| width % lanes == 0).unwrap_or(1),
-            texts,
             longest: self.sequences.longest(),
         }
+    }
+
+    /// What [`place`] reads, which all layers of a batch share.
+    fn texts(&self, like: &CubeTensor) -> BufferArg {
+        let sequences = &self.sequences;
+        let length = 2 * sequences.texts() + 1;
+        let handle = sequences.on_gpu.get_or_init(|| {
+            let mut texts: Vec<u32> = sequences.bounds().iter().map(|&row| row as u32).collect();
+            let mut before = 0u32;
+            for length in sequences.lengths() {
+                texts.push(before);
+                before = before.wrapping_add((length * length) as u32);
+            }
+            like.client.create_from_slice(bytemuck::cast_slice(&texts))
+        });
+        // SAFETY: the handle holds so many numbers
+        unsafe { BufferArg::from_raw_parts(handle.clone(), length) }
     }
 
     fn cubes(&self, longest: usize) -> CubeCount {
@@ -426,7 +438,7 @@ impl<const N: usize> Operation<Cube, N> for Attention {
                 own.lanes,
                 buffer(q),
                 buffer(kv),
-                upload(q, &own.texts),
+                self.texts(q),
                 buffer(&y),
                 buffer(&log_sums),
                 own.scale,
@@ -459,7 +471,7 @@ impl<const N: usize> Operation<Cube, N> for Attention {
                 own.lanes,
                 buffer(q),
                 buffer(kv),
-                upload(q, &own.texts),
+                self.texts(q),
                 buffer(&y),
                 buffer(&log_sums),
                 buffer(&dy),
@@ -476,7 +488,7 @@ impl<const N: usize> Operation<Cube, N> for Attention {
                 own.lanes,
                 buffer(q),
                 buffer(kv),
-                upload(q, &own.texts),
+                self.texts(q),
                 buffer(&log_sums),
                 buffer(&deltas),
                 buffer(&dy),
