@@ -23,7 +23,7 @@ use std::time::Instant;
 
 use burn::module::Module;
 use burn::nn::Linear;
-use burn::optim::{GradientsParams, ModuleOptimizer};
+use burn::optim::GradientsParams;
 use burn::tensor::{Device, Distribution, Tensor};
 use dsokr::config::{OptimizerName, TrainingConfig};
 use dsokr::train::Update;
@@ -146,7 +146,7 @@ fn steps(sizes: &Sizes, first: bool) -> f64 {
         weight_decay: 0.0,
         ..TrainingConfig::default()
     };
-    let mut optimizer: ModuleOptimizer = Update::from_config(&config);
+    let mut optimizer = Update::from_config(&config);
     let sequences = texts(sizes);
     let x = normal([sequences.rows(), sizes.d], &device);
     let y = normal([sizes.batch, sizes.out], &device);
@@ -162,7 +162,7 @@ fn steps(sizes: &Sizes, first: bool) -> f64 {
         };
         let loss = (model.head.forward(pooled) - y.clone()).square().mean();
         let gradients = GradientsParams::from_grads(backward(loss), &model);
-        net = Some(in_pool(&device, || optimizer.step(1e-4, model, gradients)));
+        net = Some(in_pool(&device, || optimizer.step(1e-4, model, gradients, None)));
     })
 }
 

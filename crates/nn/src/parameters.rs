@@ -89,11 +89,14 @@ pub trait FloatParameter {
     /// Its values. On the CPU engine they share its memory until it is trained on.
     fn values(&self) -> Values;
 
-    /// The sum of the squares of its gradient.
-    fn squared_gradient(&self, gradients: &GradientsParams) -> Option<Tensor<1>>;
+    /// Its gradient as a vector, for a parameter that is not a table [by rows](RowGradient).
+    fn flat_gradient(&self, gradients: &GradientsParams) -> Option<Tensor<1>>;
 
-    /// Multiplies its gradient by a number.
-    fn scale_gradient(&self, gradients: &mut GradientsParams, factor: &Tensor<1>);
+    /// The sum of the squares of its gradient.
+    fn squared_gradient(&self, gradients: &GradientsParams) -> Option<f32>;
+
+    /// Multiplies its gradient.
+    fn scale_gradient(&self, gradients: &mut GradientsParams, factor: f32);
 
     /// Takes the values of its gradient, row-major.
     fn take_gradient(&self, gradients: &mut GradientsParams) -> Option<Vec<f32>>;
@@ -119,19 +122,19 @@ impl<const D: usize> FloatParameter for Param<Tensor<D>> {
         Values::from_tensor(self.val())
     }
 
-    fn squared_gradient(&self, gradients: &GradientsParams) -> Option<Tensor<1>> {
-        let (_, values) = RowGradient::split(gradients.get::<D>(self.id)?, &self.val());
-        Some(values.square().sum())
+    fn flat_gradient(&self, gradients: &GradientsParams) -> Option<Tensor<1>> {
+        Some(gradients.get::<D>(self.id)?.flatten(0, D - 1))
     }
 
-    fn scale_gradient(&self, gradients: &mut GradientsParams, factor: &Tensor<1>) {
+    fn squared_gradient(&self, gradients: &GradientsParams) -> Option<f32> {
+        let (_, values) = RowGradient::split(gradients.get::<D>(self.id)?, &self.val());
+        Some(values.square().sum().into_scalar::<f32>())
+    }
+
+    fn scale_gradient(&self, gradients: &mut GradientsParams, factor: f32) {
         let Some(gradient) = gradients.remove::<D>(self.id) else { return };
         let (rows, values) = RowGradient::split(gradient, &self.val());
-        // reading is free there, and a number is faster than a tensor
-        let scaled = match on_cpu_engine(&values) {
-            true => values * factor.clone().into_scalar::<f32>(),
-            false => values * factor.clone().reshape([1; D]),
-        };
+        let scaled = values * factor;
         let scaled = match rows {
             Some(rows) => Tensor::cat(vec![rows, scaled], 1),
             None => scaled,

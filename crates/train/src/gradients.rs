@@ -1,5 +1,6 @@
 use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::{Tensor, TensorData};
+use dsokr_nn::fused::clip_factor;
 use dsokr_nn::parameters::visit;
 use dsokr_nn::{Encoder, Model, backward, on_cpu_engine};
 use rand::Rng;
@@ -60,42 +61,40 @@ pub(super) fn gradients<E: Encoder, M>(
         Some(step) => step.finish(model, loss)?,
         None => {
             let gradients = loss.known.is_finite().then(|| sum.grads());
-            BatchGradients { loss, gradients, stop: false }
+            BatchGradients { loss, gradients, factor: None, stop: false }
         }
     };
     let limit = task.config.clip;
-    found.gradients = found.gradients.and_then(|gradients| clipped(model, gradients, limit));
+    if limit > 0.0
+        && let Some(gradients) = found.gradients.take()
+    {
+        (found.gradients, found.factor) = clipped(model, gradients, limit);
+    }
     Ok(found)
 }
 
-/// The gradients of a model, scaled to norm `limit` over all parameters together if their norm is larger; 0 leaves
-/// them. If the norm is not finite, there are none on the CPU engine, and NaN on other devices, of which nothing is
-/// read.
+/// The gradients of a model, scaled to norm `limit` over all parameters together if their norm is larger. On the CPU
+/// engine there are none if the norm is not finite. On other devices, of which nothing is read, the factor `[1]` that
+/// scales them comes beside them, and is NaN then.
 fn clipped<E: Encoder>(
     model: &Model<E>,
     mut gradients: GradientsParams,
     limit: f32,
-) -> Option<GradientsParams> {
-    if limit == 0.0 {
-        return Some(gradients);
+) -> (Option<GradientsParams>, Option<Tensor<1>>) {
+    let mut all = Vec::new();
+    visit(model, |_, parameter| all.extend(parameter.flat_gradient(&gradients)));
+    if !all.iter().all(on_cpu_engine) {
+        return (Some(gradients), Some(clip_factor(all, limit)));
     }
-    let mut squares = Vec::new();
-    visit(model, |_, parameter| squares.extend(parameter.squared_gradient(&gradients)));
-    let factor = if squares.iter().all(on_cpu_engine) {
-        let values = squares.iter().map(|sum| f64::from(sum.clone().into_scalar::<f32>()));
-        let length = values.sum::<f64>().sqrt();
-        if !length.is_finite() {
-            return None;
-        }
-        if length <= f64::from(limit) {
-            return Some(gradients);
-        }
-        Tensor::from_floats([(f64::from(limit) / length) as f32], &squares[0].device())
-    } else {
-        let length = Tensor::cat(squares, 0).sum().sqrt();
-        // the product is NaN for an infinite length
-        (length.clone().recip() * limit).clamp_max(1.0) + length * 0.0
-    };
-    visit(model, |_, parameter| parameter.scale_gradient(&mut gradients, &factor));
-    Some(gradients)
+    drop(all);
+    let mut sum = 0.0;
+    visit(model, |_, parameter| {
+        sum += parameter.squared_gradient(&gradients).map_or(0.0, f64::from);
+    });
+    let length = f64::sqrt(sum);
+    if length > f64::from(limit) {
+        let factor = (f64::from(limit) / length) as f32;
+        visit(model, |_, parameter| parameter.scale_gradient(&mut gradients, factor));
+    }
+    (length.is_finite().then_some(gradients), None)
 }

@@ -1,42 +1,79 @@
 use burn::backend::Flex;
 use burn::backend::flex::FlexTensor;
-use burn::module::ParamGroup;
-use burn::optim::{AdamState, AdaptiveMomentumState, ModuleOptimizer, Optimizer};
-use burn::tensor::{Device, Tensor};
-use dsokr_nn::fused::{Adam, owned, primitive};
+use burn::module::{Module, ParamGroup};
+use burn::optim::{
+    AdamState, AdaptiveMomentumState, GradientsParams, ModuleOptimizer, Optimizer, OptimizerRecord,
+};
+use burn::tensor::{Bytes, Device, Tensor};
+use dsokr_nn::fused::{Adam, Updates, owned, primitive};
 use dsokr_nn::{RowGradient, on_cpu_engine};
 use rayon::prelude::*;
 
 use crate::{OptimizerName, TrainingConfig};
 
-/// The optimiser of a group of parameters: gradient descent, `w ← w − lr · g`, or Adam with decoupled weight decay λ,
-/// the arithmetic of PyTorch's `AdamW`: `w ← (1 − lr·λ) w − lr · (m / (1 − β₁ᵗ)) / (√(v / (1 − β₂ᵗ)) + ε)`.
+/// The optimiser of a model: gradient descent, `w ← w − lr · g`, or Adam with decoupled weight decay λ, the arithmetic of
+/// PyTorch's `AdamW`: `w ← (1 − lr·λ) w − lr · (m / (1 − β₁ᵗ)) / (√(v / (1 − β₂ᵗ)) + ε)`.
 ///
-/// On the CPU engine it is one parallel pass in place over weights, moments and gradient; Burn's
-/// own optimisers make one pass for each operation. On other devices it uses Burn's operations. The
-/// state is that of Burn's Adam.
-#[derive(Clone, Debug)]
+/// On the CPU engine a parameter takes one parallel pass in place over weights, moments and gradient, and on a GPU many
+/// parameters take one kernel; Burn's own optimisers make one pass for each operation. The state is that of Burn's Adam.
 pub struct Update {
+    rules: ModuleOptimizer,
+    updates: Updates,
+}
+
+impl Update {
+    /// The optimiser of a configuration: the main rule, and the groups' rules for the parameters that they name.
+    pub fn from_config(config: &TrainingConfig) -> Self {
+        let updates = Updates::default();
+        let own =
+            |name, factor| Rule { name, config: config.clone(), factor, updates: updates.clone() };
+        let main = ModuleOptimizer::from(own(config.optimizer, 1.0));
+        let rules = config.groups.iter().fold(main, |optimizer, group| {
+            let own = own(group.optimizer, group.learning_rate / config.learning_rate);
+            optimizer.with_group(ParamGroup::from_predicate(&group.parameters), own, None)
+        });
+        Self { rules, updates }
+    }
+
+    /// The optimiser with a state that [`state`](Self::state) gave.
+    pub(crate) fn with_state(self, bytes: Vec<u8>) -> Result<Self, String> {
+        let record = OptimizerRecord::from_bytes(Bytes::from_bytes_vec(bytes));
+        let record = record.map_err(|error| error.to_string())?;
+        Ok(Self { rules: self.rules.load_record(record), ..self })
+    }
+
+    /// The moments of all parameters.
+    pub(crate) fn state(&self) -> Result<Vec<u8>, String> {
+        let bytes = self.rules.into_bytes().map_err(|error| error.to_string())?;
+        Ok(bytes.to_vec())
+    }
+
+    /// The model after a step at a learning rate. On a GPU a `factor` `[1]` multiplies the gradients.
+    pub fn step<M: Module>(
+        &mut self,
+        rate: f64,
+        model: M,
+        gradients: GradientsParams,
+        factor: Option<Tensor<1>>,
+    ) -> M {
+        self.updates.scale(factor);
+        let model = self.rules.step(rate, model, gradients);
+        self.updates.finish();
+        model
+    }
+}
+
+/// The rule of a group of parameters.
+#[derive(Clone, Debug)]
+struct Rule {
     name: OptimizerName,
     config: TrainingConfig,
     /// The group's learning rate as a multiple of the schedule's.
     factor: f64,
+    updates: Updates,
 }
 
-impl Update {
-    /// Burn's optimiser of a module under a configuration: the main rule, and the groups' rules for
-    /// the parameters that they name.
-    pub fn from_config(config: &TrainingConfig) -> ModuleOptimizer {
-        let own = |name, factor| Self { name, config: config.clone(), factor };
-        let main = ModuleOptimizer::from(own(config.optimizer, 1.0));
-        config.groups.iter().fold(main, |optimizer, group| {
-            let own = own(group.optimizer, group.learning_rate / config.learning_rate);
-            optimizer.with_group(ParamGroup::from_predicate(&group.parameters), own, None)
-        })
-    }
-}
-
-impl Optimizer for Update {
+impl Optimizer for Rule {
     type State<const D: usize> = AdamState<D>;
 
     fn step<const D: usize>(
@@ -49,7 +86,12 @@ impl Optimizer for Update {
         let lr = lr * self.factor;
         let TrainingConfig { beta1, beta2, epsilon, weight_decay, .. } = self.config;
         let decay = match self.name {
-            OptimizerName::Sgd => return (descend(weights, gradient, lr as f32), None),
+            OptimizerName::Sgd if on_cpu_engine(&weights) => {
+                return (descend(weights, gradient, lr as f32), None);
+            }
+            OptimizerName::Sgd => {
+                return (weights - self.updates.scaled(gradient) * lr as f32, None);
+            }
             OptimizerName::Adam => 0.0,
             OptimizerName::AdamW => weight_decay,
         };
@@ -65,8 +107,8 @@ impl Optimizer for Update {
             epsilon,
             keep: (1.0 - lr * f64::from(decay)) as f32,
         };
-        let [weights, first, second] =
-            step.step([weights, gradient, state.moment_1, state.moment_2]);
+        let tensors = [weights, gradient, state.moment_1, state.moment_2];
+        let [weights, first, second] = self.updates.adam(step, tensors);
         (weights, Some(AdamState::new(AdaptiveMomentumState::new(time, first, second))))
     }
 
@@ -80,9 +122,6 @@ impl Optimizer for Update {
 const CHUNK: usize = 1 << 14;
 
 fn descend<const D: usize>(weights: Tensor<D>, gradient: Tensor<D>, lr: f32) -> Tensor<D> {
-    if !on_cpu_engine(&weights) {
-        return weights - gradient * lr;
-    }
     let by_rows = RowGradient::is(&gradient, &weights);
     let [mut w, g] = [weights, gradient].map(host);
     let gradient = g.as_slice::<f32>().unwrap_or_default();

@@ -1,8 +1,6 @@
 use std::fmt::Display;
 use std::time::{Duration, Instant};
 
-use burn::optim::{ModuleOptimizer, OptimizerRecord};
-use burn::tensor::Bytes;
 use dsokr_basis::random::generator;
 use dsokr_basis::{Cancellation, Processes};
 use dsokr_nn::parameters::{self, Parameters};
@@ -80,8 +78,8 @@ pub fn train<E: Encoder, M: Display + 'static>(
         model = parameters::restore(model, std::mem::take(&mut state.parameters))?;
     }
     if !state.optimizer.is_empty() {
-        let bytes = Bytes::from_bytes_vec(std::mem::take(&mut state.optimizer));
-        optimizer = optimizer.load_record(OptimizerRecord::from_bytes(bytes).map_err(unreadable)?);
+        let bytes = std::mem::take(&mut state.optimizer);
+        optimizer = optimizer.with_state(bytes).map_err(Error::Optimizer)?;
     }
     ranks.check_same("step at the start", &state.step.to_string())?;
     if config.is_plain_descent() && config.micro_batch == 0 && ranks.size() == 1 {
@@ -127,15 +125,11 @@ pub fn train<E: Encoder, M: Display + 'static>(
     Ok(Outcome { model, best, steps })
 }
 
-fn unreadable(error: impl Display) -> Error {
-    Error::Optimizer(error.to_string())
-}
-
 /// The state of a running training.
 struct Training<'a, E: Encoder, M> {
     task: &'a Task<'a, E, M>,
     objective: Objective<'a>,
-    optimizer: ModuleOptimizer,
+    optimizer: Update,
     state: Checkpoint,
     /// The losses of the last steps, which have not been read, and the last one that has.
     losses: Vec<StepLoss>,
@@ -184,15 +178,17 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
                 let mut keys = generator(task.seed, "dropout", self.state.step);
                 let cancelled = self.cancellation.is_cancelled();
                 let step = self.sums.as_ref().map(|sums| sums.begin(cancelled));
-                let BatchGradients { loss, gradients, stop } =
+                let BatchGradients { loss, gradients, factor, stop } =
                     gradients(task, &model, batch, &self.objective, &mut keys, step)?;
                 self.stopped = stop;
                 let Some(gradients) = gradients else {
                     return Err(self.diverged(self.state.step, LOSS));
                 };
                 let rate = config.rate(self.state.step, self.total);
-                model =
-                    in_pool(task.device, || bounded(self.optimizer.step(rate, model, gradients)));
+                let optimizer = &mut self.optimizer;
+                model = in_pool(task.device, || {
+                    bounded(optimizer.step(rate, model, gradients, factor))
+                });
                 self.state.step += 1;
                 let (step, epoch) = (self.state.step, self.state.step as f64 / per_epoch as f64);
                 let timed = step - self.first;
@@ -349,7 +345,7 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
             let what = format!("parameter {name} is not finite");
             return Err(self.diverged(self.state.step, &what));
         }
-        self.state.optimizer = self.optimizer.into_bytes().map_err(unreadable)?.to_vec();
+        self.state.optimizer = self.optimizer.state().map_err(Error::Optimizer)?;
         self.store_best()?;
         self.sink.checkpoint(&self.state)?;
         self.state.parameters.clear();

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use burn::module::{Module, ParamId};
 use burn::optim::GradientsParams;
+use burn::tensor::Tensor;
 use dsokr_basis::Processes;
 use dsokr_basis::processes::Background;
 use dsokr_nn::parameters::visit;
@@ -29,6 +30,8 @@ pub(super) struct BatchGradients {
     pub(super) loss: StepLoss,
     /// The gradients of the mean loss, clipped; none if they or the loss are known not to be finite.
     pub(super) gradients: Option<GradientsParams>,
+    /// What scales them in the step, on a device of which nothing is read.
+    pub(super) factor: Option<Tensor<1>>,
     /// Whether one of several ranks is to stop.
     pub(super) stop: bool,
 }
@@ -243,6 +246,6 @@ impl Step<'_> {
             }
         });
         let gradients = loss.is_finite().then_some(gradients);
-        Ok(BatchGradients { loss: loss.into(), gradients, stop })
+        Ok(BatchGradients { loss: loss.into(), gradients, factor: None, stop })
     }
 }

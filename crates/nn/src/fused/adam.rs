@@ -7,7 +7,7 @@ use super::operation::{owned, primitive};
 
 /// The constants of one step of Adam with decoupled weight decay λ, the arithmetic of PyTorch's `AdamW`:
 /// `w ← (1 − lr·λ) w − lr · (m / (1 − β₁ᵗ)) / (√(v / (1 − β₂ᵗ)) + ε)`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Adam {
     /// Decay of the mean of gradients.
     pub beta1: f32,
@@ -27,8 +27,8 @@ pub struct Adam {
 const CHUNK: usize = 1 << 14;
 
 impl Adam {
-    /// The step on the CPU engine, in place.
-    pub(super) fn on_cpu<const D: usize>(self, tensors: [Tensor<D>; 4]) -> [Tensor<D>; 3] {
+    /// Weights, m and v after a step on the CPU engine, from weights, gradient, m and v, in one pass and in place.
+    pub fn step<const D: usize>(self, tensors: [Tensor<D>; 4]) -> [Tensor<D>; 3] {
         let [mut w, g, mut m, mut v] = tensors.map(host);
         let gradient = g.as_slice::<f32>().unwrap_or_default();
         w.storage_mut::<f32>()

@@ -34,6 +34,7 @@ mod norm;
 mod operation;
 mod product;
 mod simd;
+mod updates;
 
 use std::sync::Arc;
 
@@ -52,6 +53,7 @@ use norm::ResidualNorm;
 pub use operation::{Engine, Everywhere, Operation, apply, of_backend, owned, primitive, run};
 pub(crate) use operation::{is_whole, values, wrap};
 use product::multiplies_bf16;
+pub use updates::{Updates, clip_factor};
 
 impl Precision {
     /// Checks that a device multiplies such numbers.
@@ -202,15 +204,4 @@ pub fn masked<const D: usize>(x: Tensor<D>, dropout: Option<Dropout>) -> Tensor<
 pub fn dropout<const D: usize>(x: Tensor<D>, pass: Pass, site: u64, p: f32) -> Tensor<D> {
     let row: usize = x.dims()[1..].iter().product();
     masked(x, pass.row_dropout(site, p, row, |masks| masks.inputs))
-}
-
-impl Adam {
-    /// One pass over weights, gradient and the means m and v, which gives new weights, m and v.
-    pub fn step<const D: usize>(self, tensors: [Tensor<D>; 4]) -> [Tensor<D>; 3] {
-        #[cfg(feature = "cube")]
-        if !is_cpu_engine(&tensors[0].device()) {
-            return cube::adam(self, tensors);
-        }
-        self.on_cpu(tensors)
-    }
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use dsokr_basis::random::generator;
 use dsokr_nn::fused::{
-    Adam, Attention, Sequences, SparseBatch, attention, attention_first, bag, linear, linear_gelu,
-    product, residual_norm,
+    Adam, Attention, Sequences, SparseBatch, Updates, attention, attention_first, bag, clip_factor,
+    linear, linear_gelu, product, residual_norm,
 };
 use dsokr_nn::{Dropout, Pass, Precision, RowGradient, init};
 use half::bf16;
@@ -413,10 +413,34 @@ fn a_step_of_adam_is_that_of_64_bits() {
     });
     let expected: Vec<[f32; 3]> = expected.collect();
     for (device, bound) in devices() {
-        let found = own.step(all.each_ref().map(|x| x.clone().to_device(&device))).map(host);
+        let updates = Updates::default();
+        // in more than one launch
+        let steps: Vec<_> = (0..20)
+            .map(|_| updates.adam(own, all.each_ref().map(|x| x.clone().to_device(&device))))
+            .collect();
+        updates.finish();
+        let found = steps[19].clone().map(host);
         for (part, found) in found.iter().enumerate() {
             let expected: Vec<f32> = expected.iter().map(|all| all[part]).collect();
             assert!(difference(found, &expected) < bound, "part {part} on {device:?}");
+        }
+    }
+}
+
+#[test]
+fn gradients_are_clipped_by_their_norm() {
+    let Inputs([a, b], []) = inputs([[130, 33], [1, 1]], []);
+    for (device, bound) in devices() {
+        let flat = || [&a, &b].map(|x| x.clone().to_device(&device).flatten::<1>(0, 1)).to_vec();
+        let squares = [&a, &b].into_iter().flat_map(|x| host(x.clone()));
+        let norm = squares.map(|v| f64::from(v).powi(2)).sum::<f64>().sqrt() as f32;
+        for (limit, expected) in [(norm * 0.25, 0.25), (norm * 2.0, 1.0)] {
+            let found = host(clip_factor(flat(), limit))[0];
+            assert!((found - expected).abs() < bound, "{found} on {device:?}");
+        }
+        for wrong in [f32::NAN, f32::INFINITY] {
+            let wrong = Tensor::<1>::from_floats([wrong], &device);
+            assert!(host(clip_factor([flat(), vec![wrong]].concat(), 1.0))[0].is_nan());
         }
     }
 }

@@ -5,7 +5,6 @@
 //! an element's number. Sums run in an order that depends on the shapes only, so a run repeats itself bit for bit on the
 //! same device.
 
-mod adam;
 mod attention;
 mod bag;
 mod linear;
@@ -13,6 +12,7 @@ mod mask;
 mod norm;
 mod product;
 mod sums;
+mod update;
 
 use burn::backend::DispatchDevice;
 use burn::tensor::{DType, Device, Shape};
@@ -20,8 +20,8 @@ use burn_cubecl::ops::numeric::empty_device_contiguous_dtype;
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
-pub use adam::adam;
 pub use product::supports;
+pub use update::{Queue, clip_factor};
 
 /// Units that work on one row or one group of columns.
 const LANES: u32 = 32;

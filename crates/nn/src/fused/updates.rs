@@ -1,0 +1,68 @@
+//! The optimiser's step of many parameters.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use burn::tensor::Tensor;
+
+use super::adam::Adam;
+#[cfg(feature = "cube")]
+use super::cube::{self, Queue};
+#[cfg(feature = "cube")]
+use crate::is_cpu_engine;
+
+/// Steps of the parameters of a model. On the CPU engine each is made at once. On a GPU they are collected until
+/// [`finish`](Self::finish), and then made in few launches; before that, the tensors that [`adam`](Self::adam) returns
+/// have no values.
+#[derive(Clone, Debug, Default)]
+pub struct Updates {
+    factor: Arc<Mutex<Option<Tensor<1>>>>,
+    #[cfg(feature = "cube")]
+    queue: Queue,
+}
+
+impl Updates {
+    fn factor(&self) -> MutexGuard<'_, Option<Tensor<1>>> {
+        self.factor.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets the factor of gradients on devices other than the CPU engine: see [`clip_factor`].
+    pub fn scale(&self, factor: Option<Tensor<1>>) {
+        *self.factor() = factor;
+    }
+
+    /// A gradient times the factor.
+    pub fn scaled<const D: usize>(&self, gradient: Tensor<D>) -> Tensor<D> {
+        match self.factor().clone() {
+            Some(factor) => gradient * factor.reshape([1; D]),
+            None => gradient,
+        }
+    }
+
+    /// Weights, m and v after a step of Adam, from weights, gradient, m and v.
+    pub fn adam<const D: usize>(&self, own: Adam, tensors: [Tensor<D>; 4]) -> [Tensor<D>; 3] {
+        #[cfg(feature = "cube")]
+        if !is_cpu_engine(&tensors[0].device()) {
+            return self.queue.adam(own, tensors);
+        }
+        own.step(tensors)
+    }
+
+    /// Makes the steps that have been collected.
+    pub fn finish(&self) {
+        #[cfg(feature = "cube")]
+        self.queue.finish(self.factor().take());
+    }
+}
+
+/// The factor `[1]` that scales gradients to norm `limit` over all together if their norm is larger; NaN if it is not
+/// finite. Nothing is read from their device.
+pub fn clip_factor(gradients: Vec<Tensor<1>>, limit: f32) -> Tensor<1> {
+    #[cfg(feature = "cube")]
+    if !is_cpu_engine(&gradients[0].device()) {
+        return cube::clip_factor(gradients, limit);
+    }
+    let squares = gradients.into_iter().map(|gradient| gradient.square().sum());
+    let length = Tensor::cat(squares.collect(), 0).sum().sqrt();
+    // the product is NaN for an infinite length
+    (length.clone().recip() * limit).clamp_max(1.0) + length * 0.0
+}
