@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::Architecture;
 use super::layer::{Layer, Norm, Shared};
 use crate::fused::{Sequences, SparseBatch, bag, masked};
-use crate::{Pass, in_pool, init};
+use crate::{Pass, in_pool, init, is_cpu_engine};
 
 /// Which of a text's token vectors the head reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -38,6 +38,9 @@ pub struct Body {
     #[module(skip)]
     pub architecture: Architecture,
 }
+
+/// The number of tokens of a batch is a multiple of this on a GPU, unless it is small.
+const ROUND: usize = 256;
 
 impl Body {
     /// Draws parameters: embeddings are normal with standard deviation 0.02 as in BERT, layers follow
@@ -83,8 +86,10 @@ impl Body {
     /// If a text is empty or longer than [`Architecture::longest`], or if an id is not in the
     /// vocabulary.
     pub fn hidden(&self, batch: &[&[u32]], pass: Pass) -> Tensor<2> {
+        let tokens = batch.iter().map(|ids| ids.len()).sum();
+        let batch = &self.padded(batch);
         let sequences = self.sequences(batch);
-        self.layers(self.embed(batch, pass), &sequences, pass)
+        first(self.layers(self.embed(batch, pass), &sequences, pass), tokens)
     }
 
     /// Applies all layers to vectors `[n, d]`.
@@ -122,30 +127,43 @@ impl Body {
     /// # Panics
     /// As [`hidden`](Self::hidden).
     pub fn pooled(&self, batch: &[&[u32]], pooling: Pooling, pass: Pass) -> Tensor<2> {
+        let (texts, batch) = (batch.len(), &self.padded(batch));
         let sequences = self.sequences(batch);
         let x = self.embed(batch, pass);
         match pooling {
-            Pooling::First => self.layers_first(x, &sequences, pass),
+            Pooling::First => first(self.layers_first(x, &sequences, pass), texts),
             Pooling::Mean => {
                 let x = self.layers(x, &sequences, pass);
-                let weights = sequences.lengths();
+                let weights = sequences.lengths().take(texts);
                 let values = weights.flat_map(|n| std::iter::repeat_n(1.0 / n as f32, n)).collect();
-                let starts = sequences.bounds().to_vec();
-                let indices = (0..sequences.rows() as u32).collect();
+                let starts = sequences.bounds()[..=texts].to_vec();
+                let indices = (0..starts[texts] as u32).collect();
                 bag(x, Arc::new(SparseBatch { starts, indices, values }), false)
             }
             Pooling::Max => {
                 let x = self.layers(x, &sequences, pass);
                 let (stride, width) = (sequences.longest(), self.architecture.width);
                 // padding repeats the first token of the text, so the maximum is the same
-                let padded = sequences.ranges().flat_map(|text| {
+                let padded = sequences.ranges().take(texts).flat_map(|text| {
                     (0..stride).map(move |j| text.start + if j < text.len() { j } else { 0 })
                 });
                 let padded = SparseBatch::selection(padded.map(|row| row as u32));
-                let x = bag(x, padded, false).reshape([batch.len(), stride, width]);
-                x.max_dim(1).reshape([batch.len(), width])
+                let x = bag(x, padded, false).reshape([texts, stride, width]);
+                x.max_dim(1).reshape([texts, width])
             }
         }
+    }
+
+    /// A batch and, on a GPU, texts that nobody reads: with a round number of tokens, sums over them can be divided.
+    fn padded<'a>(&self, batch: &[&'a [u32]]) -> Vec<&'a [u32]> {
+        static ZEROS: [u32; ROUND] = [0; ROUND];
+        let tokens: usize = batch.iter().map(|ids| ids.len()).sum();
+        let mut batch = batch.to_vec();
+        if !is_cpu_engine(&self.device()) && tokens >= 4 * ROUND {
+            let missing = tokens.next_multiple_of(ROUND) - tokens;
+            batch.extend(ZEROS[..missing].chunks(self.architecture.longest()));
+        }
+        batch
     }
 
     fn sequences(&self, batch: &[&[u32]]) -> Arc<Sequences> {
@@ -167,4 +185,9 @@ impl Body {
             all.map(|(i, layer)| if i < layers { layer.no_grad() } else { layer }).collect();
         self
     }
+}
+
+/// The first rows of a matrix.
+fn first(x: Tensor<2>, rows: usize) -> Tensor<2> {
+    if x.dims()[0] == rows { x } else { x.narrow(0, 0, rows) }
 }

@@ -249,6 +249,54 @@ fn bfloat16_operations_are_near_those_in_32_bits() {
     }
 }
 
+#[test]
+fn a_layer_in_16_bits_is_near_one_in_32_on_a_gpu_that_multiplies_them() {
+    let sequences = Arc::new(Sequences::packed([31, 64, 7, 90, 128, 3, 189]));
+    let (n, d, heads) = (sequences.rows(), 96, 4);
+    let all = inputs([[n, d], [d, 3 * d], [d, d]], [3 * d, d, d, d, d]);
+    let layer = |by| {
+        let (all, sequences) = (&all, sequences.clone());
+        move |device: &Device| {
+            all.outcome_on(device, DType::F32, |[x, w1, w2], [b1, b2, bias, gamma, beta]| {
+                let drop = |site| Pass::train(5).dropout(site, 0.1);
+                // weights of a layer are small
+                let (w1, w2) = (w1 * 0.1, w2 * 0.1);
+                let qkv = linear(x.clone(), w1, b1, by);
+                let context = attention(qkv, own(&sequences, heads, by, drop(1)));
+                let inner = linear_gelu(context, w2.clone(), b2, by, drop(2));
+                let inner = product(inner, w2, by);
+                residual_norm(x, inner, [bias, gamma, beta], 1e-12, drop(3))
+            })
+        }
+    };
+    let expected = layer(FULL)(&Device::flex());
+    let gpu = crate::gpu();
+    for (gpu, (n, k, m)) in gpu.iter().flat_map(|gpu| SIZES.map(|sizes| (gpu, sizes))) {
+        let inputs = inputs([[n, k], [k, m]], [m]);
+        let [full, narrow] =
+            [(Device::flex(), FULL), (gpu.clone(), Precision::Bf16)].map(|(on, by)| {
+                let by = if by.check(&on).is_ok() { by } else { FULL };
+                inputs.outcome_on(&on, DType::F32, |[x, w], [b]| {
+                    linear_gelu(x, w, b, by, dropouts()[1])
+                })
+            });
+        for (i, (a, b)) in narrow.iter().zip(&full).enumerate() {
+            assert!(difference(a, b) < 4e-2, "[{n}, {k}, {m}], part {i}");
+        }
+    }
+    for gpu in gpu {
+        for (by, bound) in [(FULL, 2e-5), (Precision::Tf32, 5e-3), (Precision::Bf16, 4e-2)] {
+            if by.check(&gpu).is_ok() {
+                let found = layer(by)(&gpu);
+                for (i, (a, b)) in found.iter().zip(&expected).enumerate() {
+                    let apart = difference(a, b);
+                    assert!(apart < bound, "{by:?}, part {i}: {apart}");
+                }
+            }
+        }
+    }
+}
+
 /// `a b [+ bias]` of rounded operands in 64 bits, and a bound on its error in 32 bits.
 fn exact(
     (m, n, k): (usize, usize, usize),

@@ -2,11 +2,12 @@
 //! the backward pass of keys and values a key; the other side comes in tiles through shared memory.
 
 use burn::backend::Cube;
+use burn_cubecl::kernel::cast;
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
 use super::mask::{Mask, argument, factor};
-use super::{buffer, empty, sides};
+use super::{buffer, element, empty, empty_of, sides};
 use crate::fused::Operation;
 use crate::fused::attention::Attention;
 
@@ -125,8 +126,8 @@ fn add<N: Size>(
 }
 
 #[cube]
-fn read<N: Size>(
-    from: &[Vector<f32, N>],
+fn read<F: Float, N: Size>(
+    from: &[Vector<F, N>],
     position: u32,
     factor: f32,
     #[comptime] vectors: u32,
@@ -135,7 +136,7 @@ fn read<N: Size>(
     let factor = Vector::<f32, N>::new(factor);
     #[unroll]
     for c in 0..vectors {
-        values[c as usize] = from[(position + c) as usize] * factor;
+        values[c as usize] = Vector::<f32, N>::cast_from(from[(position + c) as usize]) * factor;
     }
     values
 }
@@ -151,24 +152,24 @@ fn zeros<N: Size>(#[comptime] vectors: u32) -> Array<Vector<f32, N>> {
 }
 
 #[cube]
-fn write<N: Size>(
+fn write<F: Float, N: Size>(
     values: &Array<Vector<f32, N>>,
     factor: f32,
-    to: &mut [Vector<f32, N>],
+    to: &mut [Vector<F, N>],
     position: u32,
     #[comptime] vectors: u32,
 ) {
     let factor = Vector::<f32, N>::new(factor);
     #[unroll]
     for c in 0..vectors {
-        to[(position + c) as usize] = values[c as usize] * factor;
+        to[(position + c) as usize] = Vector::<F, N>::cast_from(values[c as usize] * factor);
     }
 }
 
 /// Copies `rows` rows of a tile, whose first vector lies at `position`.
 #[cube]
-fn load<N: Size>(
-    from: &[Vector<f32, N>],
+fn load<F: Float, N: Size>(
+    from: &[Vector<F, N>],
     position: u32,
     rows: u32,
     tile: &mut Shared<[Vector<f32, N>]>,
@@ -178,21 +179,22 @@ fn load<N: Size>(
     let mut slot = UNIT_POS;
     while slot < rows * vectors {
         let at = position + (slot / vectors) * stride + slot % vectors;
-        tile[slot as usize] = from[at as usize];
+        tile[slot as usize] = Vector::<f32, N>::cast_from(from[at as usize]);
         slot += UNITS;
     }
 }
 
 #[cube(launch_unchecked)]
-fn attention<N: Size>(
-    q: &[Vector<f32, N>],
-    kv: &[Vector<f32, N>],
+fn attention<F: Float, N: Size>(
+    q: &[Vector<F, N>],
+    kv: &[Vector<F, N>],
     texts: &[u32],
-    y: &mut [Vector<f32, N>],
+    y: &mut [Vector<F, N>],
     log_sums: &mut [f32],
     scale: f32,
     mask: Mask,
     #[comptime] shape: Shape,
+    #[define(F)] _element: ElemType,
 ) {
     let lanes = N::value();
     let lanes = comptime!(lanes as u32);
@@ -206,7 +208,7 @@ fn attention<N: Size>(
     let row = place.queries_from + min(query, place.queries - 1);
     let mut k_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((TILE * vectors) as usize));
     let mut v_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((TILE * vectors) as usize));
-    let own = read::<N>(q, row * q_stride + column, scale, vectors);
+    let own = read::<F, N>(q, row * q_stride + column, scale, vectors);
     let mut sum = zeros::<N>(vectors);
     let mut largest = f32::new(LOWEST);
     let mut exponentials = 0.0f32;
@@ -215,8 +217,8 @@ fn attention<N: Size>(
         let rows = min(TILE, place.keys - tile);
         let at = (place.keys_from + tile) * kv_stride + keys_at + column;
         sync_cube();
-        load::<N>(kv, at, rows, &mut k_tile, kv_stride, vectors);
-        load::<N>(kv, at + d, rows, &mut v_tile, kv_stride, vectors);
+        load::<F, N>(kv, at, rows, &mut k_tile, kv_stride, vectors);
+        load::<F, N>(kv, at + d, rows, &mut v_tile, kv_stride, vectors);
         sync_cube();
         if active {
             for j in 0..rows {
@@ -241,25 +243,26 @@ fn attention<N: Size>(
         tile += TILE;
     }
     if active {
-        write::<N>(&sum, 1.0f32 / exponentials, y, row * d + column, vectors);
+        write::<F, N>(&sum, 1.0f32 / exponentials, y, row * d + column, vectors);
         log_sums[(row * shape.heads + CUBE_POS_Y) as usize] = largest + exponentials.ln();
     }
 }
 
 /// The gradient of queries, and `δ_i = ⟨dy_i, y_i⟩` of each.
 #[cube(launch_unchecked)]
-fn attention_backward_queries<N: Size>(
-    q: &[Vector<f32, N>],
-    kv: &[Vector<f32, N>],
+fn attention_backward_queries<F: Float, N: Size>(
+    q: &[Vector<F, N>],
+    kv: &[Vector<F, N>],
     texts: &[u32],
-    y: &[Vector<f32, N>],
+    y: &[Vector<F, N>],
     log_sums: &[f32],
-    dy: &[Vector<f32, N>],
-    dq: &mut [Vector<f32, N>],
+    dy: &[Vector<F, N>],
+    dq: &mut [Vector<F, N>],
     deltas: &mut [f32],
     scale: f32,
     mask: Mask,
     #[comptime] shape: Shape,
+    #[define(F)] _element: ElemType,
 ) {
     let lanes = N::value();
     let lanes = comptime!(lanes as u32);
@@ -273,13 +276,14 @@ fn attention_backward_queries<N: Size>(
     let row = place.queries_from + min(query, place.queries - 1);
     let mut k_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((TILE * vectors) as usize));
     let mut v_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((TILE * vectors) as usize));
-    let own = read::<N>(q, row * q_stride + column, scale, vectors);
-    let own_dy = read::<N>(dy, row * d + column, 1.0f32, vectors);
+    let own = read::<F, N>(q, row * q_stride + column, scale, vectors);
+    let own_dy = read::<F, N>(dy, row * d + column, 1.0f32, vectors);
     let mut sum = zeros::<N>(vectors);
     let mut along = Vector::<f32, N>::new(0.0f32);
     #[unroll]
     for c in 0..vectors {
-        along += own_dy[c as usize] * y[(row * d + column + c) as usize];
+        let y = Vector::<f32, N>::cast_from(y[(row * d + column + c) as usize]);
+        along += own_dy[c as usize] * y;
     }
     let delta = total::<N>(along);
     let log_sum = log_sums[(row * shape.heads + CUBE_POS_Y) as usize];
@@ -288,8 +292,8 @@ fn attention_backward_queries<N: Size>(
         let rows = min(TILE, place.keys - tile);
         let at = (place.keys_from + tile) * kv_stride + keys_at + column;
         sync_cube();
-        load::<N>(kv, at, rows, &mut k_tile, kv_stride, vectors);
-        load::<N>(kv, at + d, rows, &mut v_tile, kv_stride, vectors);
+        load::<F, N>(kv, at, rows, &mut k_tile, kv_stride, vectors);
+        load::<F, N>(kv, at + d, rows, &mut v_tile, kv_stride, vectors);
         sync_cube();
         if active {
             for j in 0..rows {
@@ -303,24 +307,25 @@ fn attention_backward_queries<N: Size>(
         tile += TILE;
     }
     if active {
-        write::<N>(&sum, scale, dq, row * q_stride + column, vectors);
+        write::<F, N>(&sum, scale, dq, row * q_stride + column, vectors);
         deltas[(row * shape.heads + CUBE_POS_Y) as usize] = delta;
     }
 }
 
 /// The gradients of keys and values.
 #[cube(launch_unchecked)]
-fn attention_backward_keys<N: Size>(
-    q: &[Vector<f32, N>],
-    kv: &[Vector<f32, N>],
+fn attention_backward_keys<F: Float, N: Size>(
+    q: &[Vector<F, N>],
+    kv: &[Vector<F, N>],
     texts: &[u32],
     log_sums: &[f32],
     deltas: &[f32],
-    dy: &[Vector<f32, N>],
-    dkv: &mut [Vector<f32, N>],
+    dy: &[Vector<F, N>],
+    dkv: &mut [Vector<F, N>],
     scale: f32,
     mask: Mask,
     #[comptime] shape: Shape,
+    #[define(F)] _element: ElemType,
 ) {
     let lanes = N::value();
     let lanes = comptime!(lanes as u32);
@@ -337,8 +342,8 @@ fn attention_backward_keys<N: Size>(
     let mut log_tile = Shared::<[f32]>::new_slice(comptime!(TILE as usize));
     let mut delta_tile = Shared::<[f32]>::new_slice(comptime!(TILE as usize));
     let at = row * kv_stride + keys_at + column;
-    let own_k = read::<N>(kv, at, scale, vectors);
-    let own_v = read::<N>(kv, at + d, 1.0f32, vectors);
+    let own_k = read::<F, N>(kv, at, scale, vectors);
+    let own_v = read::<F, N>(kv, at + d, 1.0f32, vectors);
     let mut dk = zeros::<N>(vectors);
     let mut dv = zeros::<N>(vectors);
     let mut tile = 0u32;
@@ -346,8 +351,8 @@ fn attention_backward_keys<N: Size>(
         let rows = min(TILE, place.queries - tile);
         let first = place.queries_from + tile;
         sync_cube();
-        load::<N>(q, first * q_stride + column, rows, &mut q_tile, q_stride, vectors);
-        load::<N>(dy, first * d + column, rows, &mut dy_tile, d, vectors);
+        load::<F, N>(q, first * q_stride + column, rows, &mut q_tile, q_stride, vectors);
+        load::<F, N>(dy, first * d + column, rows, &mut dy_tile, d, vectors);
         if UNIT_POS < rows {
             let i = ((first + UNIT_POS) * shape.heads + CUBE_POS_Y) as usize;
             log_tile[UNIT_POS as usize] = log_sums[i];
@@ -368,8 +373,8 @@ fn attention_backward_keys<N: Size>(
         tile += TILE;
     }
     if active {
-        write::<N>(&dk, scale, dkv, at, vectors);
-        write::<N>(&dv, 1.0f32, dkv, at + d, vectors);
+        write::<F, N>(&dk, scale, dkv, at, vectors);
+        write::<F, N>(&dv, 1.0f32, dkv, at + d, vectors);
     }
 }
 
@@ -426,7 +431,7 @@ impl<const N: usize> Operation<Cube, N> for Attention {
         let (q, kv) = (&inputs[0], &inputs[N - 1]);
         let own = self.launch(q, N == 1);
         let (rows, d) = (sides(q).0, own.shape.d() as usize);
-        let y = empty(q, [rows, d]);
+        let y = empty_of(q.dtype, q, [rows, d]);
         let log_sums = empty(q, [rows, self.heads]);
         let longest = if N == 1 { own.longest } else { 1 };
         // SAFETY: units beyond a text's last query write nothing
@@ -444,6 +449,7 @@ impl<const N: usize> Operation<Cube, N> for Attention {
                 own.scale,
                 argument(self.dropout).0,
                 own.shape,
+                element(q),
             );
         }
         (y.clone(), (inputs, [y, log_sums]))
@@ -458,7 +464,10 @@ impl<const N: usize> Operation<Cube, N> for Attention {
         let (q, kv) = (&inputs[0], &inputs[N - 1]);
         let own = self.launch(q, N == 1);
         // gradients lie as their inputs do
-        let gradients = inputs.each_ref().map(|input| empty(input, input.meta.shape().clone()));
+        let gradient =
+            |input: &CubeTensor| empty_of(input.dtype, input, input.meta.shape().clone());
+        let gradients = inputs.each_ref().map(gradient);
+        let dy = if dy.dtype == q.dtype { dy } else { cast(dy, q.dtype) };
         let (dq, dkv) = (&gradients[0], &gradients[N - 1]);
         let deltas = empty(q, log_sums.meta.shape().clone());
         let queries = if N == 1 { own.longest } else { 1 };
@@ -480,6 +489,7 @@ impl<const N: usize> Operation<Cube, N> for Attention {
                 own.scale,
                 argument(self.dropout).0,
                 own.shape,
+                element(q),
             );
             attention_backward_keys::launch_unchecked(
                 &q.client,
@@ -496,6 +506,7 @@ impl<const N: usize> Operation<Cube, N> for Attention {
                 own.scale,
                 argument(self.dropout).0,
                 own.shape,
+                element(q),
             );
         }
         gradients.map(Some)

@@ -1,10 +1,8 @@
 use burn::backend::Cube;
-use burn::tensor::DType;
-use burn_cubecl::ops::numeric::zeros_client;
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
-use super::{buffer, empty, grid, sides, upload};
+use super::{buffer, empty, grid, sides, upload, zeros};
 use crate::fused::Operation;
 use crate::fused::bag::{Bag, by_table_row};
 
@@ -68,11 +66,10 @@ impl Operation<Cube, 1> for Bag {
         let (_, width) = sides(&dy);
         let entries = by_table_row(&self.batch);
         let touched: Vec<_> = entries.chunk_by(|a, b| a.0 == b.0).collect();
-        let shape = [rows, width];
         let gradient = if touched.len() == rows {
-            empty(&dy, shape)
+            empty(&dy, [rows, width])
         } else {
-            zeros_client(dy.client.clone(), dy.device.clone(), shape.into(), DType::F32)
+            zeros(&dy, [rows, width])
         };
         let mut starts = vec![0u32];
         starts.extend(touched.iter().scan(0, |sum, entries| {

@@ -1,29 +1,37 @@
 use burn::backend::Cube;
+use burn::tensor::DType;
+use burn_cubecl::kernel::cast;
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
 use super::mask::{Mask, argument, factor};
-use super::product::{of_product, operands, product};
+use super::product::{narrow, of_product, operands, product_of};
 use super::sums::{ROWS, add_up, column_sums};
-use super::{UNITS, buffer, cubes, empty, grid, sides};
+use super::{UNITS, buffer, cubes, element, empty, empty_of, grid, sides};
 use crate::fused::Operation;
 use crate::fused::linear::{AffineGelu, Linear};
 
 #[cube(launch_unchecked)]
-fn add_bias(x: &mut [f32], bias: &[f32], length: u32, width: u32) {
+fn add_bias<F: Float>(
+    x: &mut [F],
+    bias: &[f32],
+    length: u32,
+    width: u32,
+    #[define(F)] _element: ElemType,
+) {
     let i = ABSOLUTE_POS;
     if i < length as usize {
-        x[i] += bias[i % width as usize];
+        x[i] = F::cast_from(f32::cast_from(x[i]) + bias[i % width as usize]);
     }
 }
 
 impl<const N: usize> Operation<Cube, N> for Linear {
-    /// x and w, as they are multiplied.
-    type Saved = [CubeTensor; 2];
+    /// x and w, as they are multiplied, and the type of the numbers of x.
+    type Saved = ([CubeTensor; 2], DType);
 
     fn forward(&self, inputs: [CubeTensor; N], _: bool) -> (CubeTensor, Self::Saved) {
         let factors = operands([&inputs[0], &inputs[1]], self.0);
-        let y = product(&factors[0], &factors[1], self.0);
+        let y = product_of(narrow(self.0), &factors[0], &factors[1], self.0);
         if let Some(bias) = inputs.get(2) {
             let (length, (_, width)) = (y.meta.num_elements(), sides(&y));
             // SAFETY: units beyond the length do nothing
@@ -36,20 +44,21 @@ impl<const N: usize> Operation<Cube, N> for Linear {
                     buffer(bias),
                     length as u32,
                     width as u32,
+                    element(&y),
                 );
             }
         }
-        (y, factors)
+        (y, (factors, inputs[0].dtype))
     }
 
     fn backward(
         self,
-        saved: Self::Saved,
+        (factors, dtype): Self::Saved,
         dy: CubeTensor,
         wanted: [bool; N],
     ) -> [Option<CubeTensor>; N] {
         let db = (wanted.get(2) == Some(&true)).then(|| column_sums(&dy));
-        let [dx, dw] = of_product(&saved, &dy, self.0, [wanted[0], wanted[1]]);
+        let [dx, dw] = of_product(&factors, dtype, &dy, self.0, [wanted[0], wanted[1]]);
         let mut gradients = [dx, dw, db].into_iter();
         std::array::from_fn(|_| gradients.next().flatten())
     }
@@ -60,36 +69,38 @@ const HALF_ROOT: f32 = std::f32::consts::FRAC_1_SQRT_2;
 const DENSITY: f32 = 0.398_942_3;
 
 #[cube(launch_unchecked)]
-fn gelu(
-    h: &[f32],
+fn gelu<F: Float>(
+    h: &[F],
     bias: &[f32],
-    y: &mut [f32],
+    y: &mut [F],
     length: u32,
     width: u32,
     mask: Mask,
     #[comptime] dropped: bool,
+    #[define(F)] _element: ElemType,
 ) {
     let i = ABSOLUTE_POS;
     if i < length as usize {
-        let v = h[i] + bias[i % width as usize];
+        let v = f32::cast_from(h[i]) + bias[i % width as usize];
         let cdf = 0.5f32 * (1.0f32 + Erf::erf(v * HALF_ROOT));
-        y[i] = v * cdf * factor(&mask, i as u32, dropped);
+        y[i] = F::cast_from(v * cdf * factor(&mask, i as u32, dropped));
     }
 }
 
 /// The gradient of `h + b`, and its sums over blocks of rows.
 #[cube(launch_unchecked)]
-fn gelu_backward(
-    h: &[f32],
+fn gelu_backward<F: Float>(
+    h: &[F],
     bias: &[f32],
-    dy: &[f32],
-    dh: &mut [f32],
+    dy: &[F],
+    dh: &mut [F],
     sums: &mut [f32],
     rows: u32,
     width: u32,
     mask: Mask,
     #[comptime] dropped: bool,
     #[comptime] block: u32,
+    #[define(F)] _element: ElemType,
 ) {
     let column = CUBE_POS_Y * CUBE_DIM_X + UNIT_POS_X;
     if column < width {
@@ -99,11 +110,11 @@ fn gelu_backward(
         let mut sum = 0.0f32;
         for row in first..last {
             let i = row * width + column;
-            let v = h[i as usize] + b;
+            let v = f32::cast_from(h[i as usize]) + b;
             let cdf = 0.5f32 * (1.0f32 + Erf::erf(v * HALF_ROOT));
             let pdf = DENSITY * (-0.5f32 * v * v).exp();
-            let d = dy[i as usize] * (cdf + v * pdf) * factor(&mask, i, dropped);
-            dh[i as usize] = d;
+            let d = f32::cast_from(dy[i as usize]) * (cdf + v * pdf) * factor(&mask, i, dropped);
+            dh[i as usize] = F::cast_from(d);
             sum += d;
         }
         sums[(CUBE_POS_X * width + column) as usize] = sum;
@@ -111,14 +122,14 @@ fn gelu_backward(
 }
 
 impl Operation<Cube, 3> for AffineGelu {
-    /// x and w, as they are multiplied; their product; b.
-    type Saved = ([CubeTensor; 2], [CubeTensor; 2]);
+    /// x and w, as they are multiplied, and the type of the numbers of x; their product; b.
+    type Saved = ([CubeTensor; 2], DType, [CubeTensor; 2]);
 
     fn forward(&self, [x, w, b]: [CubeTensor; 3], _: bool) -> (CubeTensor, Self::Saved) {
         let factors = operands([&x, &w], self.precision);
-        let h = product(&factors[0], &factors[1], self.precision);
+        let h = product_of(narrow(self.precision), &factors[0], &factors[1], self.precision);
         let (length, (_, width)) = (h.meta.num_elements(), sides(&h));
-        let y = empty(&h, h.meta.shape().clone());
+        let y = empty_of(h.dtype, &h, h.meta.shape().clone());
         let (mask, dropped) = argument(self.dropout);
         // SAFETY: units beyond the length do nothing
         unsafe {
@@ -133,20 +144,23 @@ impl Operation<Cube, 3> for AffineGelu {
                 width as u32,
                 mask,
                 dropped,
+                element(&h),
             );
         }
-        (y, (factors, [h, b]))
+        (y, (factors, x.dtype, [h, b]))
     }
 
     fn backward(
         self,
-        (factors, [h, b]): Self::Saved,
+        (factors, dtype, [h, b]): Self::Saved,
         dy: CubeTensor,
         [x, w, _]: [bool; 3],
     ) -> [Option<CubeTensor>; 3] {
         let (rows, width) = sides(&h);
         let blocks = rows.div_ceil(ROWS);
-        let (dh, sums) = (empty(&h, [rows, width]), empty(&h, [blocks.max(1), width]));
+        let dy = if dy.dtype == h.dtype { dy } else { cast(dy, h.dtype) };
+        let dh = empty_of(h.dtype, &h, [rows, width]);
+        let sums = empty(&h, [blocks.max(1), width]);
         let (mask, dropped) = argument(self.dropout);
         // SAFETY: units beyond the columns do nothing, and rows end at the last
         unsafe {
@@ -164,9 +178,10 @@ impl Operation<Cube, 3> for AffineGelu {
                 mask,
                 dropped,
                 ROWS as u32,
+                element(&h),
             );
         }
-        let [dx, dw] = of_product(&factors, &dh, self.precision, [x, w]);
+        let [dx, dw] = of_product(&factors, dtype, &dh, self.precision, [x, w]);
         [dx, dw, Some(add_up(&sums))]
     }
 }

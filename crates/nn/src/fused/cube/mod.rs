@@ -1,6 +1,7 @@
 //! The [operations](super) as CubeCL kernels, one source for CUDA, Vulkan and Metal.
 //!
-//! Values, sums and gradients have 32 bits in memory; [`Precision`](crate::Precision) says what matrix products multiply.
+//! Sums, the gradients of parameters and what layers add up have 32 bits. With [`Precision::Bf16`](crate::Precision) the
+//! results of products, and what only products read, have 16 bits in memory.
 //! Texts lie one after the other without padding, as on the CPU engine, and dropout is the same function of a key and
 //! an element's number. Sums run in an order that depends on the shapes only, so a run repeats itself bit for bit on the
 //! same device.
@@ -16,9 +17,10 @@ mod update;
 
 use burn::backend::DispatchDevice;
 use burn::tensor::{DType, Device, Shape};
-use burn_cubecl::ops::numeric::empty_device_contiguous_dtype;
+use burn_cubecl::ops::numeric::{empty_device_contiguous_dtype, zeros_client};
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
+use cubecl::zspace::metadata::Metadata;
 
 pub use product::supports;
 pub use update::{Queue, clip_factor};
@@ -31,8 +33,34 @@ const UNITS: u32 = 256;
 
 /// A new tensor of 32-bit floats on the device of another.
 fn empty(like: &CubeTensor, shape: impl Into<Shape>) -> CubeTensor {
+    empty_of(DType::F32, like, shape)
+}
+
+/// A new tensor of floats of a type.
+fn empty_of(dtype: DType, like: &CubeTensor, shape: impl Into<Shape>) -> CubeTensor {
     let (client, device) = (like.client.clone(), like.device.clone());
-    empty_device_contiguous_dtype(client, device, shape.into(), DType::F32)
+    empty_device_contiguous_dtype(client, device, shape.into(), dtype)
+}
+
+/// The type of a tensor's elements: values between products may have 16 bits.
+fn element(tensor: &CubeTensor) -> ElemType {
+    match tensor.dtype {
+        DType::BF16 => half::bf16::elem_type_native(),
+        _ => f32::elem_type_native(),
+    }
+}
+
+/// A matrix of zeros. The engine would give rows of a matrix a distance of its own.
+fn zeros(like: &CubeTensor, shape: [usize; 2]) -> CubeTensor {
+    let (client, device) = (like.client.clone(), like.device.clone());
+    let flat = zeros_client(client, device, [shape[0] * shape[1]].into(), DType::F32);
+    view(&flat, shape, [shape[1], 1])
+}
+
+/// The same memory as another tensor.
+fn view<const D: usize>(x: &CubeTensor, shape: [usize; D], strides: [usize; D]) -> CubeTensor {
+    let meta = Metadata::new(shape, strides);
+    CubeTensor::new(x.client.clone(), x.handle.clone(), meta, x.device.clone(), x.dtype)
 }
 
 /// Number of rows and columns of a matrix.

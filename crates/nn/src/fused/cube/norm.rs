@@ -1,16 +1,17 @@
 use burn::backend::Cube;
+use burn::tensor::DType;
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
 use super::mask::{Mask, argument, factor};
 use super::sums::add_up_three;
-use super::{LANES, buffer, empty, grid, has_planes, sides};
+use super::{LANES, buffer, element, empty, empty_of, grid, has_planes, sides};
 use crate::fused::Operation;
 use crate::fused::norm::ResidualNorm;
 
 /// Rows that a cube works on at the same time, and rows of one group of lanes in the backward pass.
 const GROUPS: u32 = 4;
-const ROWS: u32 = 16;
+const ROWS: u32 = 8;
 
 /// The sum over the lanes of a group; all lanes get it.
 #[cube]
@@ -37,9 +38,9 @@ fn lane_sum(value: f32, scratch: &mut Shared<[f32]>, #[comptime] planes: bool) -
 }
 
 #[cube(launch_unchecked)]
-fn residual_norm(
+fn residual_norm<F: Float>(
     x: &[f32],
-    r: &[f32],
+    r: &[F],
     bias: &[f32],
     gamma: &[f32],
     beta: &[f32],
@@ -52,6 +53,7 @@ fn residual_norm(
     #[comptime] dropped: bool,
     #[comptime] width: u32,
     #[comptime] planes: bool,
+    #[define(F)] _element: ElemType,
 ) {
     let mut scratch = Shared::<[f32]>::new_slice(comptime!((GROUPS * LANES) as usize));
     let each = comptime!(width.div_ceil(LANES));
@@ -64,7 +66,7 @@ fn residual_norm(
         let mut value = 0.0f32;
         if row < rows && column < width {
             let i = row * width + column;
-            let added = r[i as usize] + bias[column as usize];
+            let added = f32::cast_from(r[i as usize]) + bias[column as usize];
             value = x[i as usize] + added * factor(&mask, i, dropped);
         }
         z[k as usize] = value;
@@ -101,19 +103,21 @@ fn residual_norm(
 
 /// The gradients of x and r, and sums over blocks of rows for those of bias, gamma and beta.
 #[cube(launch_unchecked)]
-fn residual_norm_backward(
+fn residual_norm_backward<F: Float>(
     standard: &[f32],
     inverse: &[f32],
     gamma: &[f32],
     dy: &[f32],
     dx: &mut [f32],
-    dr: &mut [f32],
+    dr: &mut [F],
     sums: &mut [f32],
     rows: u32,
     mask: Mask,
     #[comptime] dropped: bool,
+    #[comptime] apart: bool,
     #[comptime] width: u32,
     #[comptime] planes: bool,
+    #[define(F)] _element: ElemType,
 ) {
     let mut scratch = Shared::<[f32]>::new_slice(comptime!((GROUPS * LANES) as usize));
     let each = comptime!(width.div_ceil(LANES));
@@ -160,8 +164,8 @@ fn residual_norm_backward(
                     let d = (scaled[k as usize] - mean - s * along) * scale;
                     dx[i as usize] = d;
                     let kept = d * factor(&mask, i, dropped);
-                    if comptime!(dropped) {
-                        dr[i as usize] = kept;
+                    if comptime!(apart) {
+                        dr[i as usize] = F::cast_from(kept);
                     }
                     dbias[k as usize] += kept;
                 }
@@ -181,8 +185,9 @@ fn residual_norm_backward(
 }
 
 impl Operation<Cube, 5> for ResidualNorm {
-    /// `(z − mean) / √(variance + ε)` of the rows z that are normalised, the divisors' inverses, gamma.
-    type Saved = [CubeTensor; 3];
+    /// `(z − mean) / √(variance + ε)` of the rows z that are normalised, the divisors' inverses, gamma; the type of the
+    /// numbers of r.
+    type Saved = ([CubeTensor; 3], DType);
 
     fn forward(&self, inputs: [CubeTensor; 5], _: bool) -> (CubeTensor, Self::Saved) {
         let [x, r, bias, gamma, beta] = inputs;
@@ -210,14 +215,15 @@ impl Operation<Cube, 5> for ResidualNorm {
                 dropped,
                 width as u32,
                 has_planes(&x),
+                element(&r),
             );
         }
-        (y, [standard, inverse, gamma])
+        (y, ([standard, inverse, gamma], r.dtype))
     }
 
     fn backward(
         self,
-        [standard, inverse, gamma]: Self::Saved,
+        ([standard, inverse, gamma], dtype): Self::Saved,
         dy: CubeTensor,
         _: [bool; 5],
     ) -> [Option<CubeTensor>; 5] {
@@ -227,7 +233,8 @@ impl Operation<Cube, 5> for ResidualNorm {
         let sums = empty(&dy, [cubes * GROUPS as usize, 3 * width]);
         let (mask, dropped) = argument(self.dropout);
         // without dropout the two summands have the same gradient
-        let dr = if dropped { empty(&dy, [rows, width]) } else { empty(&dy, [1, 1]) };
+        let apart = dropped || dtype != dx.dtype;
+        let dr = empty_of(dtype, &dy, if apart { [rows, width] } else { [1, 1] });
         // SAFETY: units beyond the last row or column write nothing
         unsafe {
             residual_norm_backward::launch_unchecked(
@@ -244,12 +251,14 @@ impl Operation<Cube, 5> for ResidualNorm {
                 rows as u32,
                 mask,
                 dropped,
+                apart,
                 width as u32,
                 has_planes(&dy),
+                element(&dr),
             );
         }
         let [dbias, dgamma, dbeta] = add_up_three(&sums);
-        let dr = if dropped { dr } else { dx.clone() };
+        let dr = if apart { dr } else { dx.clone() };
         [dx, dr, dbias, dgamma, dbeta].map(Some)
     }
 }

@@ -4,7 +4,6 @@ use burn::tensor::{DType, Device};
 use burn_cubecl::kernel::cast;
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
-use cubecl::zspace::metadata::Metadata;
 use cubek::matmul::definition::{MatmulElems, MatmulGlobalElems};
 use cubek::matmul::multi_level::Strategy;
 use cubek::matmul::multi_level::routines::TileSizeSelection;
@@ -12,17 +11,18 @@ use cubek::matmul::multi_level::routines::batch::simple_unit::SimpleUnitSelectio
 use cubek::matmul::routine::BlueprintStrategy;
 use cubek::std::InputBinding;
 
-use super::{client, empty, sides};
+use super::sums::add_up;
+use super::{client, element, empty, empty_of, sides, view};
 use crate::Precision;
 
 /// Whether a device multiplies numbers of this precision.
 pub fn supports(precision: Precision, device: &Device) -> bool {
-    let element = match precision {
+    let own = match precision {
         Precision::F32 => return true,
         Precision::Tf32 => cubecl::tf32::elem_type_native(),
         Precision::Bf16 => half::bf16::elem_type_native(),
     };
-    client(device).is_some_and(|client| client.properties().supports_type(element))
+    client(device).is_some_and(|client| client.properties().supports_type(own))
 }
 
 /// The factors of a product in the type in which they are multiplied.
@@ -33,6 +33,7 @@ pub fn operands(factors: [&CubeTensor; 2], precision: Precision) -> [CubeTensor;
 fn operand(factor: &CubeTensor, precision: Precision) -> CubeTensor {
     match precision {
         Precision::F32 | Precision::Tf32 => factor.clone(),
+        Precision::Bf16 if factor.dtype == DType::BF16 => factor.clone(),
         Precision::Bf16 => cast(factor.clone(), DType::BF16),
     }
 }
@@ -40,8 +41,7 @@ fn operand(factor: &CubeTensor, precision: Precision) -> CubeTensor {
 /// The same matrix with rows and columns exchanged, which moves nothing.
 fn transposed(x: &CubeTensor) -> CubeTensor {
     let (shape, strides) = (x.meta.shape(), x.meta.strides());
-    let meta = Metadata::new([shape[1], shape[0]], [strides[1], strides[0]]);
-    CubeTensor::new(x.client.clone(), x.handle.clone(), meta, x.device.clone(), x.dtype)
+    view(x, [shape[1], shape[0]], [strides[1], strides[0]])
 }
 
 /// `a b` for a `[m, k]` and b `[k, n]`, which are [`operands`]. Sums have 32 bits.
@@ -49,26 +49,45 @@ fn transposed(x: &CubeTensor) -> CubeTensor {
 /// # Panics
 /// If the device refuses the simplest kernel.
 pub fn product(a: &CubeTensor, b: &CubeTensor, precision: Precision) -> CubeTensor {
-    let ((m, _), (_, n)) = (sides(a), sides(b));
-    let y = empty(a, [m, n]);
-    let element = match a.dtype {
-        DType::BF16 => half::bf16::elem_type_native(),
-        _ => f32::elem_type_native(),
-    };
+    product_of(DType::F32, a, b, precision)
+}
+
+/// The type of the results of products, between which there are only operations of one element.
+pub fn narrow(precision: Precision) -> DType {
+    match precision {
+        Precision::F32 | Precision::Tf32 => DType::F32,
+        Precision::Bf16 => DType::BF16,
+    }
+}
+
+/// [`product`] in numbers of a type.
+pub fn product_of(
+    dtype: DType,
+    a: &CubeTensor,
+    b: &CubeTensor,
+    precision: Precision,
+) -> CubeTensor {
+    let y = empty_of(dtype, a, [sides(a).0, sides(b).1]);
+    launch(a, b, &y, precision);
+    y
+}
+
+/// Writes the product of matrices, or of stacks of matrices, to y.
+fn launch(a: &CubeTensor, b: &CubeTensor, y: &CubeTensor, precision: Precision) {
+    let own = element(a);
+    let globals = MatmulGlobalElems { lhs: own, rhs: own, out: element(y) };
     let mut refusal = None;
     for strategy in strategies(precision) {
-        let globals =
-            MatmulGlobalElems { lhs: element, rhs: element, out: f32::elem_type_native() };
         let launched = cubek::matmul::launch::launch_ref(
             &strategy.into(),
             &a.client,
-            InputBinding::new(a.clone().binding(), element),
-            InputBinding::new(b.clone().binding(), element),
+            InputBinding::new(a.clone().binding(), own),
+            InputBinding::new(b.clone().binding(), own),
             y.clone().binding(),
             &mut MatmulElems::from_globals(&globals),
         );
         match launched {
-            Ok(()) => return y,
+            Ok(()) => return,
             Err(error) => refusal = Some(error),
         }
     }
@@ -94,15 +113,46 @@ fn strategies(precision: Precision) -> Vec<Strategy> {
     }
 }
 
-/// The gradients of x and w that are wanted, given the gradient of `x w`.
+/// The gradients of x, in numbers of a type, and of w that are wanted, given the gradient of `x w`.
 pub fn of_product(
     [x, w]: &[CubeTensor; 2],
+    dtype: DType,
     dy: &CubeTensor,
     precision: Precision,
     [of_x, of_w]: [bool; 2],
 ) -> [Option<CubeTensor>; 2] {
     let dy = operand(dy, precision);
-    let dx = of_x.then(|| product(&dy, &transposed(w), precision));
-    let dw = of_w.then(|| product(&transposed(x), &dy, precision));
+    let dx = of_x.then(|| product_of(dtype, &dy, &transposed(w), precision));
+    let dw = of_w.then(|| of_rows(x, &dy, precision));
     [dx, dw]
+}
+
+/// Sides of the tiles of a product that a cube computes, about.
+const TILE: usize = 128;
+
+/// The tiles that occupy a large GPU.
+const OCCUPIED: usize = 256;
+
+/// The most parts of a sum over rows, and the rows of a part are a multiple of these.
+const PARTS: usize = 16;
+pub const PART: usize = 16;
+
+/// `xᵀ dy`, a sum over many rows. Where it has few tiles, parts of the rows are summed side by side, and then added up.
+fn of_rows(x: &CubeTensor, dy: &CubeTensor, precision: Precision) -> CubeTensor {
+    let ((rows, k), (_, m)) = (sides(x), sides(dy));
+    let tiles = k.div_ceil(TILE) * m.div_ceil(TILE);
+    let mut parts = 1;
+    while parts < PARTS && parts * tiles < OCCUPIED && rows.is_multiple_of(2 * parts * PART) {
+        parts *= 2;
+    }
+    if parts == 1 {
+        return product(&transposed(x), dy, precision);
+    }
+    let part = rows / parts;
+    let sums = empty(x, [parts, k, m]);
+    let x = view(x, [parts, k, part], [part * k, 1, k]);
+    let dy = view(dy, [parts, part, m], [part * m, m, 1]);
+    launch(&x, &dy, &sums, precision);
+    let sum = add_up(&view(&sums, [parts, k * m], [k * m, 1]));
+    view(&sum, [k, m], [m, 1])
 }

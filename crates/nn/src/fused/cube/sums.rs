@@ -3,7 +3,7 @@
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
-use super::{LANES, UNITS, buffer, empty, grid, sides};
+use super::{LANES, UNITS, buffer, element, empty, grid, sides};
 
 /// Rows of one block.
 pub const ROWS: usize = 64;
@@ -12,14 +12,21 @@ pub const ROWS: usize = 64;
 const SHARED: u32 = 8;
 
 #[cube(launch_unchecked)]
-fn block_sums(x: &[f32], sums: &mut [f32], rows: u32, width: u32, #[comptime] block: u32) {
+fn block_sums<F: Float>(
+    x: &[F],
+    sums: &mut [f32],
+    rows: u32,
+    width: u32,
+    #[comptime] block: u32,
+    #[define(F)] _element: ElemType,
+) {
     let column = CUBE_POS_Y * CUBE_DIM_X + UNIT_POS_X;
     if column < width {
         let first = CUBE_POS_X * block;
         let last = min(first + block, rows);
         let mut sum = 0.0f32;
         for row in first..last {
-            sum += x[(row * width + column) as usize];
+            sum += f32::cast_from(x[(row * width + column) as usize]);
         }
         sums[(CUBE_POS_X * width + column) as usize] = sum;
     }
@@ -96,6 +103,7 @@ pub fn column_sums(x: &CubeTensor) -> CubeTensor {
             rows as u32,
             width as u32,
             ROWS as u32,
+            element(x),
         );
     }
     add_up(&sums)

@@ -15,10 +15,10 @@ use crate::fused::adam::Adam;
 use crate::fused::of_backend;
 
 /// The most parameters of a launch.
-const GROUP: usize = 16;
+const GROUP: usize = 32;
 
 /// Cubes of one parameter, which share its elements.
-const CUBES: u32 = 64;
+const CUBES: u32 = 256;
 
 /// A gradient.
 #[derive(CubeType, CubeLaunch)]
