@@ -88,7 +88,7 @@ pub(crate) fn step_time(precision: Precision) -> f64 {
     if precision == Precision::Bf16 && multiplies_bf16() { 0.6 } else { 1.0 }
 }
 
-/// `x w + b` for x `[n, k]`, w `[k, m]`, b `[m]`.
+/// `x w + b` for x `[n, k]`, w `[k, m]`, b `[m]`. On a GPU the result has the type of `precision`.
 ///
 /// # Panics
 /// If the shapes do not fit.
@@ -97,7 +97,7 @@ pub fn linear(x: Tensor<2>, w: Tensor<2>, b: Tensor<1>, precision: Precision) ->
     run(Linear(precision), [x.into_dispatch(), w.into_dispatch(), b.into_dispatch()])
 }
 
-/// `x w` for x `[n, k]`, w `[k, m]`.
+/// `x w` for x `[n, k]`, w `[k, m]`. On a GPU the result has the type of `precision`.
 ///
 /// # Panics
 /// If the shapes do not fit.
@@ -106,7 +106,8 @@ pub fn product(x: Tensor<2>, w: Tensor<2>, precision: Precision) -> Tensor<2> {
     run(Linear(precision), [x, w].map(Tensor::into_dispatch))
 }
 
-/// `dropout(gelu(x w + b))` for x `[n, k]`, w `[k, m]`, b `[m]`; elements are numbered row by row.
+/// `dropout(gelu(x w + b))` for x `[n, k]`, w `[k, m]`, b `[m]`; elements are numbered row by row. On a GPU the result
+/// has the type of `precision`.
 ///
 /// # Panics
 /// If the shapes do not fit.

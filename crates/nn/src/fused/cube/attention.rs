@@ -7,15 +7,16 @@ use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
 use super::mask::{Mask, argument, factor};
-use super::{buffer, element, empty, empty_of, sides};
+use super::{buffer, element, empty, empty_of, sides, total, vector};
 use crate::fused::Operation;
 use crate::fused::attention::Attention;
 
 /// Queries, or keys, of a cube.
-const UNITS: u32 = 64;
+const ROWS: u32 = 64;
 
-/// Keys, or queries, of a tile.
+/// The most keys, or queries, of a tile, and the numbers of one of its two matrices: what shared memory holds.
 const TILE: u32 = 32;
+const HELD: u32 = 2048;
 
 /// Below every score.
 const LOWEST: f32 = -1e30;
@@ -33,6 +34,11 @@ struct Shape {
 }
 
 impl Shape {
+    /// Keys, or queries, of a tile.
+    fn tile(self) -> u32 {
+        (HELD / self.width).clamp(1, TILE)
+    }
+
     fn d(self) -> u32 {
         self.heads * self.width
     }
@@ -83,17 +89,7 @@ fn place(texts: &[u32], #[comptime] shape: Shape) -> Place {
     Place { keys_from: from, queries_from, keys, queries, column: head * shape.width, number }
 }
 
-/// The sum of the elements of a vector.
-#[cube]
-fn total<N: Size>(vector: Vector<f32, N>) -> f32 {
-    let mut sum = 0.0f32;
-    #[unroll]
-    for lane in 0..N::value() {
-        sum += vector.extract(lane);
-    }
-    sum
-}
-
+/// The scalar product of a unit's row and a row of a tile.
 #[cube]
 fn dot<N: Size>(
     a: &Array<Vector<f32, N>>,
@@ -180,7 +176,7 @@ fn load<F: Float, N: Size>(
     while slot < rows * vectors {
         let at = position + (slot / vectors) * stride + slot % vectors;
         tile[slot as usize] = Vector::<f32, N>::cast_from(from[at as usize]);
-        slot += UNITS;
+        slot += CUBE_DIM;
     }
 }
 
@@ -198,23 +194,23 @@ fn attention<F: Float, N: Size>(
 ) {
     let lanes = N::value();
     let lanes = comptime!(lanes as u32);
-    let vectors = comptime!(shape.width / lanes);
+    let (vectors, size) = comptime!((shape.width / lanes, shape.tile()));
     let [q_stride, kv_stride] = comptime!(shape.strides().map(|stride| stride / lanes));
     let (d, keys_at) = comptime!((shape.d() / lanes, shape.keys() / lanes));
     let place = place(texts, shape);
     let column = place.column / lanes;
-    let query = CUBE_POS_X * UNITS + UNIT_POS;
+    let query = CUBE_POS_X * ROWS + UNIT_POS;
     let active = query < place.queries;
     let row = place.queries_from + min(query, place.queries - 1);
-    let mut k_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((TILE * vectors) as usize));
-    let mut v_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((TILE * vectors) as usize));
+    let mut k_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((size * vectors) as usize));
+    let mut v_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((size * vectors) as usize));
     let own = read::<F, N>(q, row * q_stride + column, scale, vectors);
     let mut sum = zeros::<N>(vectors);
     let mut largest = f32::new(LOWEST);
     let mut exponentials = 0.0f32;
     let mut tile = 0u32;
     while tile < place.keys {
-        let rows = min(TILE, place.keys - tile);
+        let rows = min(size, place.keys - tile);
         let at = (place.keys_from + tile) * kv_stride + keys_at + column;
         sync_cube();
         load::<F, N>(kv, at, rows, &mut k_tile, kv_stride, vectors);
@@ -240,7 +236,7 @@ fn attention<F: Float, N: Size>(
                 add::<N>(&mut sum, kept, &v_tile, j, vectors);
             }
         }
-        tile += TILE;
+        tile += size;
     }
     if active {
         write::<F, N>(&sum, 1.0f32 / exponentials, y, row * d + column, vectors);
@@ -266,16 +262,16 @@ fn attention_backward_queries<F: Float, N: Size>(
 ) {
     let lanes = N::value();
     let lanes = comptime!(lanes as u32);
-    let vectors = comptime!(shape.width / lanes);
+    let (vectors, size) = comptime!((shape.width / lanes, shape.tile()));
     let [q_stride, kv_stride] = comptime!(shape.strides().map(|stride| stride / lanes));
     let (d, keys_at) = comptime!((shape.d() / lanes, shape.keys() / lanes));
     let place = place(texts, shape);
     let column = place.column / lanes;
-    let query = CUBE_POS_X * UNITS + UNIT_POS;
+    let query = CUBE_POS_X * ROWS + UNIT_POS;
     let active = query < place.queries;
     let row = place.queries_from + min(query, place.queries - 1);
-    let mut k_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((TILE * vectors) as usize));
-    let mut v_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((TILE * vectors) as usize));
+    let mut k_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((size * vectors) as usize));
+    let mut v_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((size * vectors) as usize));
     let own = read::<F, N>(q, row * q_stride + column, scale, vectors);
     let own_dy = read::<F, N>(dy, row * d + column, 1.0f32, vectors);
     let mut sum = zeros::<N>(vectors);
@@ -289,7 +285,7 @@ fn attention_backward_queries<F: Float, N: Size>(
     let log_sum = log_sums[(row * shape.heads + CUBE_POS_Y) as usize];
     let mut tile = 0u32;
     while tile < place.keys {
-        let rows = min(TILE, place.keys - tile);
+        let rows = min(size, place.keys - tile);
         let at = (place.keys_from + tile) * kv_stride + keys_at + column;
         sync_cube();
         load::<F, N>(kv, at, rows, &mut k_tile, kv_stride, vectors);
@@ -304,7 +300,7 @@ fn attention_backward_queries<F: Float, N: Size>(
                 add::<N>(&mut sum, ds, &k_tile, j, vectors);
             }
         }
-        tile += TILE;
+        tile += size;
     }
     if active {
         write::<F, N>(&sum, scale, dq, row * q_stride + column, vectors);
@@ -329,18 +325,18 @@ fn attention_backward_keys<F: Float, N: Size>(
 ) {
     let lanes = N::value();
     let lanes = comptime!(lanes as u32);
-    let vectors = comptime!(shape.width / lanes);
+    let (vectors, size) = comptime!((shape.width / lanes, shape.tile()));
     let [q_stride, kv_stride] = comptime!(shape.strides().map(|stride| stride / lanes));
     let (d, keys_at) = comptime!((shape.d() / lanes, shape.keys() / lanes));
     let place = place(texts, shape);
     let column = place.column / lanes;
-    let key = CUBE_POS_X * UNITS + UNIT_POS;
+    let key = CUBE_POS_X * ROWS + UNIT_POS;
     let active = key < place.keys;
     let row = place.keys_from + min(key, place.keys - 1);
-    let mut q_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((TILE * vectors) as usize));
-    let mut dy_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((TILE * vectors) as usize));
-    let mut log_tile = Shared::<[f32]>::new_slice(comptime!(TILE as usize));
-    let mut delta_tile = Shared::<[f32]>::new_slice(comptime!(TILE as usize));
+    let mut q_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((size * vectors) as usize));
+    let mut dy_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((size * vectors) as usize));
+    let mut log_tile = Shared::<[f32]>::new_slice(comptime!(size as usize));
+    let mut delta_tile = Shared::<[f32]>::new_slice(comptime!(size as usize));
     let at = row * kv_stride + keys_at + column;
     let own_k = read::<F, N>(kv, at, scale, vectors);
     let own_v = read::<F, N>(kv, at + d, 1.0f32, vectors);
@@ -348,7 +344,7 @@ fn attention_backward_keys<F: Float, N: Size>(
     let mut dv = zeros::<N>(vectors);
     let mut tile = 0u32;
     while tile < place.queries {
-        let rows = min(TILE, place.queries - tile);
+        let rows = min(size, place.queries - tile);
         let first = place.queries_from + tile;
         sync_cube();
         load::<F, N>(q, first * q_stride + column, rows, &mut q_tile, q_stride, vectors);
@@ -370,7 +366,7 @@ fn attention_backward_keys<F: Float, N: Size>(
                 add::<N>(&mut dk, ds, &q_tile, i, vectors);
             }
         }
-        tile += TILE;
+        tile += size;
     }
     if active {
         write::<F, N>(&dk, scale, dkv, at, vectors);
@@ -391,11 +387,12 @@ impl Attention {
     fn launch(&self, first: &CubeTensor, packed: bool) -> Launch {
         let d = sides(first).1 / if packed { 3 } else { 1 };
         let width = d / self.heads;
+        let lanes = vector(width);
         let dropped = self.dropout.is_some();
         Launch {
             shape: Shape { heads: self.heads as u32, width: width as u32, packed, dropped },
             scale: 1.0 / (width as f32).sqrt(),
-            lanes: [4, 2].into_iter().find(|lanes| width % lanes == 0).unwrap_or(1),
+            lanes,
             longest: self.sequences.longest(),
         }
     }
@@ -419,7 +416,7 @@ impl Attention {
 
     fn cubes(&self, longest: usize) -> CubeCount {
         let texts = self.sequences.texts() as u32;
-        CubeCount::Static(longest.div_ceil(UNITS as usize) as u32, self.heads as u32, texts)
+        CubeCount::Static(longest.div_ceil(ROWS as usize) as u32, self.heads as u32, texts)
     }
 }
 
@@ -439,7 +436,7 @@ impl<const N: usize> Operation<Cube, N> for Attention {
             attention::launch_unchecked(
                 &q.client,
                 self.cubes(longest),
-                CubeDim::new_1d(UNITS),
+                CubeDim::new_1d(ROWS),
                 own.lanes,
                 buffer(q),
                 buffer(kv),
@@ -476,7 +473,7 @@ impl<const N: usize> Operation<Cube, N> for Attention {
             attention_backward_queries::launch_unchecked(
                 &q.client,
                 self.cubes(queries),
-                CubeDim::new_1d(UNITS),
+                CubeDim::new_1d(ROWS),
                 own.lanes,
                 buffer(q),
                 buffer(kv),
@@ -494,7 +491,7 @@ impl<const N: usize> Operation<Cube, N> for Attention {
             attention_backward_keys::launch_unchecked(
                 &q.client,
                 self.cubes(own.longest),
-                CubeDim::new_1d(UNITS),
+                CubeDim::new_1d(ROWS),
                 own.lanes,
                 buffer(q),
                 buffer(kv),

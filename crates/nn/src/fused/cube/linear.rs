@@ -4,24 +4,25 @@ use burn_cubecl::kernel::cast;
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
-use super::mask::{Mask, argument, factor};
+use super::mask::{Mask, argument, factors};
 use super::product::{narrow, of_product, operands, product_of};
-use super::sums::{ROWS, add_up, column_sums};
-use super::{UNITS, buffer, cubes, element, empty, empty_of, grid, sides};
+use super::sums::{add_up, column_sums};
+use super::{UNITS, buffer, cubes, element, empty, empty_of, grid, sides, vector};
 use crate::fused::Operation;
 use crate::fused::linear::{AffineGelu, Linear};
 
 #[cube(launch_unchecked)]
-fn add_bias<F: Float>(
-    x: &mut [F],
-    bias: &[f32],
-    length: u32,
+fn add_bias<F: Float, N: Size>(
+    x: &mut [Vector<F, N>],
+    bias: &[Vector<f32, N>],
+    vectors: u32,
     width: u32,
     #[define(F)] _element: ElemType,
 ) {
     let i = ABSOLUTE_POS;
-    if i < length as usize {
-        x[i] = F::cast_from(f32::cast_from(x[i]) + bias[i % width as usize]);
+    if i < vectors as usize {
+        let sum = Vector::<f32, N>::cast_from(x[i]) + bias[i % width as usize];
+        x[i] = Vector::<F, N>::cast_from(sum);
     }
 }
 
@@ -34,16 +35,18 @@ impl<const N: usize> Operation<Cube, N> for Linear {
         let y = product_of(narrow(self.0), &factors[0], &factors[1], self.0);
         if let Some(bias) = inputs.get(2) {
             let (length, (_, width)) = (y.meta.num_elements(), sides(&y));
+            let lanes = vector(width);
             // SAFETY: units beyond the length do nothing
             unsafe {
                 add_bias::launch_unchecked(
                     &y.client,
-                    cubes(length),
+                    cubes(length / lanes),
                     CubeDim::new_1d(UNITS),
+                    lanes,
                     buffer(&y),
                     buffer(bias),
-                    length as u32,
-                    width as u32,
+                    (length / lanes) as u32,
+                    (width / lanes) as u32,
                     element(&y),
                 );
             }
@@ -64,37 +67,49 @@ impl<const N: usize> Operation<Cube, N> for Linear {
     }
 }
 
+/// Rows of a block, and units of a cube, of the backward pass.
+const ROWS: usize = 32;
+const COLUMNS: u32 = 128;
+
 /// `1/√2` and `1/√(2π)`.
 const HALF_ROOT: f32 = std::f32::consts::FRAC_1_SQRT_2;
 const DENSITY: f32 = 0.398_942_3;
 
+#[cube]
+fn normal<N: Size>(v: Vector<f32, N>) -> Vector<f32, N> {
+    let one = Vector::<f32, N>::new(1.0f32);
+    (one + Erf::erf(v * Vector::new(HALF_ROOT))) * Vector::new(0.5f32)
+}
+
 #[cube(launch_unchecked)]
-fn gelu<F: Float>(
-    h: &[F],
-    bias: &[f32],
-    y: &mut [F],
-    length: u32,
+fn gelu<F: Float, N: Size>(
+    h: &[Vector<F, N>],
+    bias: &[Vector<f32, N>],
+    y: &mut [Vector<F, N>],
+    vectors: u32,
     width: u32,
     mask: Mask,
     #[comptime] dropped: bool,
     #[define(F)] _element: ElemType,
 ) {
     let i = ABSOLUTE_POS;
-    if i < length as usize {
-        let v = f32::cast_from(h[i]) + bias[i % width as usize];
-        let cdf = 0.5f32 * (1.0f32 + Erf::erf(v * HALF_ROOT));
-        y[i] = F::cast_from(v * cdf * factor(&mask, i as u32, dropped));
+    if i < vectors as usize {
+        let lanes = N::value();
+        let lanes = comptime!(lanes as u32);
+        let v = Vector::<f32, N>::cast_from(h[i]) + bias[i % width as usize];
+        let value = v * normal::<N>(v) * factors::<N>(&mask, i as u32 * lanes, dropped);
+        y[i] = Vector::<F, N>::cast_from(value);
     }
 }
 
-/// The gradient of `h + b`, and its sums over blocks of rows.
+/// The gradient of `h + b`, and its sums over blocks of rows. A unit has some columns of a block.
 #[cube(launch_unchecked)]
-fn gelu_backward<F: Float>(
-    h: &[F],
-    bias: &[f32],
-    dy: &[F],
-    dh: &mut [F],
-    sums: &mut [f32],
+fn gelu_backward<F: Float, N: Size>(
+    h: &[Vector<F, N>],
+    bias: &[Vector<f32, N>],
+    dy: &[Vector<F, N>],
+    dh: &mut [Vector<F, N>],
+    sums: &mut [Vector<f32, N>],
     rows: u32,
     width: u32,
     mask: Mask,
@@ -104,17 +119,19 @@ fn gelu_backward<F: Float>(
 ) {
     let column = CUBE_POS_Y * CUBE_DIM_X + UNIT_POS_X;
     if column < width {
+        let lanes = N::value();
+        let lanes = comptime!(lanes as u32);
         let first = CUBE_POS_X * block;
         let last = min(first + block, rows);
         let b = bias[column as usize];
-        let mut sum = 0.0f32;
+        let mut sum = Vector::<f32, N>::new(0.0f32);
         for row in first..last {
             let i = row * width + column;
-            let v = f32::cast_from(h[i as usize]) + b;
-            let cdf = 0.5f32 * (1.0f32 + Erf::erf(v * HALF_ROOT));
-            let pdf = DENSITY * (-0.5f32 * v * v).exp();
-            let d = f32::cast_from(dy[i as usize]) * (cdf + v * pdf) * factor(&mask, i, dropped);
-            dh[i as usize] = F::cast_from(d);
+            let v = Vector::<f32, N>::cast_from(h[i as usize]) + b;
+            let pdf = (v * v * Vector::new(-0.5f32)).exp() * Vector::new(DENSITY);
+            let slope = (normal::<N>(v) + v * pdf) * factors::<N>(&mask, i * lanes, dropped);
+            let d = Vector::<f32, N>::cast_from(dy[i as usize]) * slope;
+            dh[i as usize] = Vector::<F, N>::cast_from(d);
             sum += d;
         }
         sums[(CUBE_POS_X * width + column) as usize] = sum;
@@ -129,19 +146,21 @@ impl Operation<Cube, 3> for AffineGelu {
         let factors = operands([&x, &w], self.precision);
         let h = product_of(narrow(self.precision), &factors[0], &factors[1], self.precision);
         let (length, (_, width)) = (h.meta.num_elements(), sides(&h));
+        let lanes = vector(width);
         let y = empty_of(h.dtype, &h, h.meta.shape().clone());
         let (mask, dropped) = argument(self.dropout);
         // SAFETY: units beyond the length do nothing
         unsafe {
             gelu::launch_unchecked(
                 &h.client,
-                cubes(length),
+                cubes(length / lanes),
                 CubeDim::new_1d(UNITS),
+                lanes,
                 buffer(&h),
                 buffer(&b),
                 buffer(&y),
-                length as u32,
-                width as u32,
+                (length / lanes) as u32,
+                (width / lanes) as u32,
                 mask,
                 dropped,
                 element(&h),
@@ -157,7 +176,7 @@ impl Operation<Cube, 3> for AffineGelu {
         [x, w, _]: [bool; 3],
     ) -> [Option<CubeTensor>; 3] {
         let (rows, width) = sides(&h);
-        let blocks = rows.div_ceil(ROWS);
+        let (blocks, lanes) = (rows.div_ceil(ROWS), vector(width));
         let dy = if dy.dtype == h.dtype { dy } else { cast(dy, h.dtype) };
         let dh = empty_of(h.dtype, &h, [rows, width]);
         let sums = empty(&h, [blocks.max(1), width]);
@@ -166,15 +185,16 @@ impl Operation<Cube, 3> for AffineGelu {
         unsafe {
             gelu_backward::launch_unchecked(
                 &h.client,
-                grid(blocks, width.div_ceil(UNITS as usize)),
-                CubeDim::new_1d(UNITS),
+                grid(blocks, (width / lanes).div_ceil(COLUMNS as usize)),
+                CubeDim::new_1d(COLUMNS),
+                lanes,
                 buffer(&h),
                 buffer(&b),
                 buffer(&dy),
                 buffer(&dh),
                 buffer(&sums),
                 rows as u32,
-                width as u32,
+                (width / lanes) as u32,
                 mask,
                 dropped,
                 ROWS as u32,

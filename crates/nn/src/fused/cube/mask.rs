@@ -38,6 +38,19 @@ pub fn factor(mask: &Mask, i: u32, #[comptime] dropped: bool) -> f32 {
     }
 }
 
+/// The factors of dropout of the elements of a vector, the first of which is element `i`.
+#[cube]
+pub fn factors<N: Size>(mask: &Mask, i: u32, #[comptime] dropped: bool) -> Vector<f32, N> {
+    let mut factors = Vector::<f32, N>::new(1.0f32);
+    if comptime!(dropped) {
+        #[unroll]
+        for lane in 0..N::value() {
+            factors.insert(lane, factor(mask, i + comptime!(lane as u32), dropped));
+        }
+    }
+    factors
+}
+
 #[cube(launch_unchecked)]
 fn masked(x: &[f32], y: &mut [f32], length: u32, mask: Mask) {
     let i = ABSOLUTE_POS;

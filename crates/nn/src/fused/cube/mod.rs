@@ -82,6 +82,11 @@ fn upload(like: &CubeTensor, values: &[u32]) -> BufferArg {
     unsafe { BufferArg::from_raw_parts(handle, values.len()) }
 }
 
+/// Elements of the widest vectors that rows of a width consist of.
+fn vector(width: usize) -> usize {
+    [4, 2].into_iter().find(|lanes| width.is_multiple_of(*lanes)).unwrap_or(1)
+}
+
 /// Cubes of [`UNITS`] for as many units as are asked for.
 fn cubes(units: usize) -> CubeCount {
     grid(units.div_ceil(UNITS as usize), 1)
@@ -105,4 +110,15 @@ fn client(device: &Device) -> Option<cubecl::client::Client> {
         DispatchDevice::Cube(device) => Some(device.client()),
         _ => None,
     }
+}
+
+/// The sum of the elements of a vector.
+#[cube]
+fn total<N: Size>(vector: Vector<f32, N>) -> f32 {
+    let mut sum = 0.0f32;
+    #[unroll]
+    for lane in 0..N::value() {
+        sum += vector.extract(lane);
+    }
+    sum
 }

@@ -3,9 +3,9 @@ use burn::tensor::DType;
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
-use super::mask::{Mask, argument, factor};
+use super::mask::{Mask, argument, factors};
 use super::sums::add_up_three;
-use super::{LANES, buffer, element, empty, empty_of, grid, has_planes, sides};
+use super::{LANES, buffer, element, empty, empty_of, grid, has_planes, sides, total, vector};
 use crate::fused::Operation;
 use crate::fused::norm::ResidualNorm;
 
@@ -37,15 +37,16 @@ fn lane_sum(value: f32, scratch: &mut Shared<[f32]>, #[comptime] planes: bool) -
     }
 }
 
+/// `width` counts vectors of N elements.
 #[cube(launch_unchecked)]
-fn residual_norm<F: Float>(
-    x: &[f32],
-    r: &[F],
-    bias: &[f32],
-    gamma: &[f32],
-    beta: &[f32],
-    y: &mut [f32],
-    standard: &mut [f32],
+fn residual_norm<F: Float, N: Size>(
+    x: &[Vector<f32, N>],
+    r: &[Vector<F, N>],
+    bias: &[Vector<f32, N>],
+    gamma: &[Vector<f32, N>],
+    beta: &[Vector<f32, N>],
+    y: &mut [Vector<f32, N>],
+    standard: &mut [Vector<f32, N>],
     inverse: &mut [f32],
     rows: u32,
     epsilon: f32,
@@ -55,25 +56,29 @@ fn residual_norm<F: Float>(
     #[comptime] planes: bool,
     #[define(F)] _element: ElemType,
 ) {
+    let lanes = N::value();
+    let lanes = comptime!(lanes as u32);
     let mut scratch = Shared::<[f32]>::new_slice(comptime!((GROUPS * LANES) as usize));
     let each = comptime!(width.div_ceil(LANES));
+    let columns = comptime!((width * lanes) as f32);
     let row = CUBE_POS_X * GROUPS + UNIT_POS_Y;
-    let mut z = Array::<f32>::new(comptime!(each as usize));
-    let mut sum = 0.0f32;
+    let mut z = Array::<Vector<f32, N>>::new(comptime!(each as usize));
+    let mut sum = Vector::<f32, N>::new(0.0f32);
     #[unroll]
     for k in 0..each {
         let column = k * LANES + UNIT_POS_X;
-        let mut value = 0.0f32;
+        let mut value = Vector::<f32, N>::new(0.0f32);
         if row < rows && column < width {
             let i = row * width + column;
-            let added = f32::cast_from(r[i as usize]) + bias[column as usize];
-            value = x[i as usize] + added * factor(&mask, i, dropped);
+            let added = Vector::<f32, N>::cast_from(r[i as usize]) + bias[column as usize];
+            value = x[i as usize] + added * factors::<N>(&mask, i * lanes, dropped);
         }
         z[k as usize] = value;
         sum += value;
     }
-    let mean = lane_sum(sum, &mut scratch, planes) / width as f32;
-    let mut squares = 0.0f32;
+    let mean = lane_sum(total::<N>(sum), &mut scratch, planes) / columns;
+    let mean = Vector::<f32, N>::new(mean);
+    let mut squares = Vector::<f32, N>::new(0.0f32);
     #[unroll]
     for k in 0..each {
         let column = k * LANES + UNIT_POS_X;
@@ -82,8 +87,9 @@ fn residual_norm<F: Float>(
             squares += apart * apart;
         }
     }
-    let variance = lane_sum(squares, &mut scratch, planes) / width as f32;
-    let scale = 1.0f32 / (variance + epsilon).sqrt();
+    let variance = lane_sum(total::<N>(squares), &mut scratch, planes) / columns;
+    let divisor = 1.0f32 / (variance + epsilon).sqrt();
+    let scale = Vector::<f32, N>::new(divisor);
     if row < rows {
         #[unroll]
         for k in 0..each {
@@ -96,21 +102,21 @@ fn residual_norm<F: Float>(
             }
         }
         if UNIT_POS_X == 0 {
-            inverse[row as usize] = scale;
+            inverse[row as usize] = divisor;
         }
     }
 }
 
 /// The gradients of x and r, and sums over blocks of rows for those of bias, gamma and beta.
 #[cube(launch_unchecked)]
-fn residual_norm_backward<F: Float>(
-    standard: &[f32],
+fn residual_norm_backward<F: Float, N: Size>(
+    standard: &[Vector<f32, N>],
     inverse: &[f32],
-    gamma: &[f32],
-    dy: &[f32],
-    dx: &mut [f32],
-    dr: &mut [F],
-    sums: &mut [f32],
+    gamma: &[Vector<f32, N>],
+    dy: &[Vector<f32, N>],
+    dx: &mut [Vector<f32, N>],
+    dr: &mut [Vector<F, N>],
+    sums: &mut [Vector<f32, N>],
     rows: u32,
     mask: Mask,
     #[comptime] dropped: bool,
@@ -119,53 +125,61 @@ fn residual_norm_backward<F: Float>(
     #[comptime] planes: bool,
     #[define(F)] _element: ElemType,
 ) {
+    let lanes = N::value();
+    let lanes = comptime!(lanes as u32);
     let mut scratch = Shared::<[f32]>::new_slice(comptime!((GROUPS * LANES) as usize));
     let each = comptime!(width.div_ceil(LANES));
+    let columns = comptime!((width * lanes) as f32);
     let group = CUBE_POS_X * GROUPS + UNIT_POS_Y;
-    let mut dbias = Array::<f32>::new(comptime!(each as usize));
-    let mut dgamma = Array::<f32>::new(comptime!(each as usize));
-    let mut dbeta = Array::<f32>::new(comptime!(each as usize));
-    let mut scaled = Array::<f32>::new(comptime!(each as usize));
+    let mut dbias = Array::<Vector<f32, N>>::new(comptime!(each as usize));
+    let mut dgamma = Array::<Vector<f32, N>>::new(comptime!(each as usize));
+    let mut dbeta = Array::<Vector<f32, N>>::new(comptime!(each as usize));
+    let mut scaled = Array::<Vector<f32, N>>::new(comptime!(each as usize));
+    let mut standards = Array::<Vector<f32, N>>::new(comptime!(each as usize));
     #[unroll]
     for k in 0..each {
-        dbias[k as usize] = 0.0f32;
-        dgamma[k as usize] = 0.0f32;
-        dbeta[k as usize] = 0.0f32;
+        dbias[k as usize] = Vector::new(0.0f32);
+        dgamma[k as usize] = Vector::new(0.0f32);
+        dbeta[k as usize] = Vector::new(0.0f32);
     }
     for step in 0..ROWS {
         let row = group * ROWS + step;
-        let mut sum = 0.0f32;
-        let mut along = 0.0f32;
+        let mut sum = Vector::<f32, N>::new(0.0f32);
+        let mut along = Vector::<f32, N>::new(0.0f32);
         #[unroll]
         for k in 0..each {
             let column = k * LANES + UNIT_POS_X;
-            let mut value = 0.0f32;
+            let mut value = Vector::<f32, N>::new(0.0f32);
+            let mut s = Vector::<f32, N>::new(0.0f32);
             if row < rows && column < width {
                 let i = (row * width + column) as usize;
-                let (d, s) = (dy[i], standard[i]);
+                let d = dy[i];
+                s = standard[i];
                 dgamma[k as usize] += d * s;
                 dbeta[k as usize] += d;
                 value = d * gamma[column as usize];
                 along += value * s;
             }
+            standards[k as usize] = s;
             scaled[k as usize] = value;
             sum += value;
         }
-        let mean = lane_sum(sum, &mut scratch, planes) / width as f32;
-        let along = lane_sum(along, &mut scratch, planes) / width as f32;
+        let mean = lane_sum(total::<N>(sum), &mut scratch, planes) / columns;
+        let mean = Vector::<f32, N>::new(mean);
+        let along = lane_sum(total::<N>(along), &mut scratch, planes) / columns;
+        let along = Vector::<f32, N>::new(along);
         if row < rows {
-            let scale = inverse[row as usize];
+            let scale = Vector::<f32, N>::new(inverse[row as usize]);
             #[unroll]
             for k in 0..each {
                 let column = k * LANES + UNIT_POS_X;
                 if column < width {
                     let i = row * width + column;
-                    let s = standard[i as usize];
-                    let d = (scaled[k as usize] - mean - s * along) * scale;
+                    let d = (scaled[k as usize] - mean - standards[k as usize] * along) * scale;
                     dx[i as usize] = d;
-                    let kept = d * factor(&mask, i, dropped);
+                    let kept = d * factors::<N>(&mask, i * lanes, dropped);
                     if comptime!(apart) {
-                        dr[i as usize] = F::cast_from(kept);
+                        dr[i as usize] = Vector::<F, N>::cast_from(kept);
                     }
                     dbias[k as usize] += kept;
                 }
@@ -201,6 +215,7 @@ impl Operation<Cube, 5> for ResidualNorm {
                 &x.client,
                 grid(rows.div_ceil(GROUPS as usize), 1),
                 CubeDim::new_2d(LANES, GROUPS),
+                vector(width),
                 buffer(&x),
                 buffer(&r),
                 buffer(&bias),
@@ -213,7 +228,7 @@ impl Operation<Cube, 5> for ResidualNorm {
                 self.epsilon as f32,
                 mask,
                 dropped,
-                width as u32,
+                (width / vector(width)) as u32,
                 has_planes(&x),
                 element(&r),
             );
@@ -234,13 +249,14 @@ impl Operation<Cube, 5> for ResidualNorm {
         let (mask, dropped) = argument(self.dropout);
         // without dropout the two summands have the same gradient
         let apart = dropped || dtype != dx.dtype;
-        let dr = empty_of(dtype, &dy, if apart { [rows, width] } else { [1, 1] });
+        let dr = empty_of(dtype, &dy, if apart { [rows, width] } else { [1, vector(width)] });
         // SAFETY: units beyond the last row or column write nothing
         unsafe {
             residual_norm_backward::launch_unchecked(
                 &dy.client,
                 grid(cubes, 1),
                 CubeDim::new_2d(LANES, GROUPS),
+                vector(width),
                 buffer(&standard),
                 buffer(&inverse),
                 buffer(&gamma),
@@ -252,7 +268,7 @@ impl Operation<Cube, 5> for ResidualNorm {
                 mask,
                 dropped,
                 apart,
-                width as u32,
+                (width / vector(width)) as u32,
                 has_planes(&dy),
                 element(&dr),
             );

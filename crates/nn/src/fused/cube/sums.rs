@@ -6,7 +6,7 @@ use cubecl::prelude::*;
 use super::{LANES, UNITS, buffer, element, empty, grid, sides};
 
 /// Rows of one block.
-pub const ROWS: usize = 64;
+const ROWS: usize = 64;
 
 /// Units that share the blocks of a column.
 const SHARED: u32 = 8;
