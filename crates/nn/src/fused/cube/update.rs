@@ -17,8 +17,9 @@ use crate::fused::of_backend;
 /// The most parameters of a launch.
 const GROUP: usize = 32;
 
-/// Cubes of one parameter, which share its elements.
-const CUBES: u32 = 256;
+/// The most cubes of one parameter, which share its elements, and the elements that are worth a unit.
+const CUBES: usize = 256;
+const EACH: usize = 8;
 
 /// A gradient.
 #[derive(CubeType, CubeLaunch)]
@@ -46,7 +47,7 @@ fn cube_sum(value: f32) -> f32 {
     parts[0]
 }
 
-/// Sums of squares: `CUBES` for each gradient, from that of number `first` on.
+/// Sums of squares, one for each cube, from that of number `first` on.
 #[cube(launch_unchecked)]
 fn square_sums(gradients: &Sequence<Gradient>, sums: &mut [f32], first: u32) {
     let mut sum = 0.0f32;
@@ -58,13 +59,13 @@ fn square_sums(gradients: &Sequence<Gradient>, sums: &mut [f32], first: u32) {
             while i < gradient.length {
                 let g = gradient.values[i as usize];
                 sum += g * g;
-                i += CUBES * UNITS;
+                i += CUBE_COUNT_X * UNITS;
             }
         }
     }
     let total = cube_sum(sum);
     if UNIT_POS == 0 {
-        sums[((first + CUBE_POS_Y) * CUBES + CUBE_POS_X) as usize] = total;
+        sums[(first + CUBE_POS_Y * CUBE_COUNT_X + CUBE_POS_X) as usize] = total;
     }
 }
 
@@ -131,10 +132,16 @@ fn step(parameters: &mut Sequence<Parameter>, factor: &[f32], own: Constants) {
                 p.new_v[i] = square;
                 p.new_w[i] =
                     own.keep * p.w[i] - own.rate * mean / (square.sqrt() * own.scale + own.epsilon);
-                at += CUBES * UNITS;
+                at += CUBE_COUNT_X * UNITS;
             }
         }
     }
+}
+
+/// Cubes for each tensor of a launch: enough for the largest.
+fn cubes<'a>(tensors: impl Iterator<Item = &'a CubeTensor>) -> usize {
+    let largest = tensors.map(|tensor| tensor.meta.num_elements()).max().unwrap_or(0);
+    largest.div_ceil(UNITS as usize * EACH).clamp(1, CUBES)
 }
 
 /// Parameters of a launch that binds `tensors` of each and one more.
@@ -148,9 +155,10 @@ fn group(like: &CubeTensor, tensors: usize) -> usize {
 pub fn clip_factor(gradients: Vec<Tensor<1>>, limit: f32) -> Tensor<1> {
     let gradients: Vec<CubeTensor> = gradients.into_iter().map(primitive).collect();
     let first = &gradients[0];
-    let (sums, factor) = (empty(first, [gradients.len() * CUBES as usize]), empty(first, [1]));
-    let size = group(first, 1);
-    for (number, group) in gradients.chunks(size).enumerate() {
+    let (sums, factor) = (empty(first, [gradients.len() * CUBES]), empty(first, [1]));
+    let mut count = 0;
+    for group in gradients.chunks(group(first, 1)) {
+        let cubes = cubes(group.iter());
         let mut arguments = SequenceArg::new();
         for gradient in group {
             let length = gradient.meta.num_elements() as u32;
@@ -160,13 +168,14 @@ pub fn clip_factor(gradients: Vec<Tensor<1>>, limit: f32) -> Tensor<1> {
         unsafe {
             square_sums::launch_unchecked(
                 &first.client,
-                grid(CUBES as usize, group.len()),
+                grid(cubes, group.len()),
                 CubeDim::new_1d(UNITS),
                 arguments,
                 buffer(&sums),
-                (number * size) as u32,
+                count as u32,
             );
         }
+        count += cubes * group.len();
     }
     // SAFETY: one cube for all sums
     unsafe {
@@ -176,7 +185,7 @@ pub fn clip_factor(gradients: Vec<Tensor<1>>, limit: f32) -> Tensor<1> {
             CubeDim::new_1d(UNITS),
             buffer(&sums),
             buffer(&factor),
-            (gradients.len() * CUBES as usize) as u32,
+            count as u32,
             limit,
         );
     }
@@ -238,7 +247,7 @@ fn launch(group: &[(Adam, Pending)], factor: &CubeTensor) {
     unsafe {
         step::launch_unchecked(
             &group[0].1.old[0].client,
-            grid(CUBES as usize, group.len()),
+            grid(cubes(group.iter().map(|(_, pending)| &pending.old[0])), group.len()),
             CubeDim::new_1d(UNITS),
             arguments,
             buffer(factor),
