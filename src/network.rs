@@ -9,7 +9,7 @@ use dsokr_basis::random::generator;
 use dsokr_basis::{Kernel, Projection};
 use dsokr_data::{InputKind, Split};
 use dsokr_decode::CandidateBlocks;
-use dsokr_nn::{Encoder, Model, is_cpu_engine, parameters};
+use dsokr_nn::{Encoder, Model, parameters};
 use dsokr_train::{Best, Observer, embed, train};
 use tracing::info;
 
@@ -200,10 +200,7 @@ impl<R: Recipe> Fit for Prepared<'_, R> {
     fn fit(&self, task: &mut Task) -> Result<Fitted, Error> {
         let Self { preparation, held, inputs, .. } = self;
         let (recipe, config) = (self.recipe, task.config);
-        let mut device = task.device.clone().autodiff();
-        if recipe.recomputes() && !is_cpu_engine(task.device) {
-            device = device.gradient_checkpointing();
-        }
+        let device = task.device.clone().autodiff();
         let (basis, targets) = task.targets.basis()?;
         let targets = match held {
             Some(held) => Cow::Owned(targets.select(&rest(held, self.outputs.len()))),

@@ -113,12 +113,6 @@ pub trait Recipe:
         self.encoder(preparation, start)
     }
 
-    /// Whether a device other than the CPU engine is to recompute activations in the backward pass
-    /// (default: false).
-    fn recomputes(&self) -> bool {
-        false
-    }
-
     /// Exports a trained encoder for other programs; `unit_length` says whether the run scales its
     /// coordinates to unit length.
     ///

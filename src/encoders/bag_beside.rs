@@ -97,10 +97,6 @@ where
     ) -> Result<Self::Encoder, Error> {
         self.make(both, start, Recipe::uninitialised)
     }
-
-    fn recomputes(&self) -> bool {
-        self.transformer.recomputes()
-    }
 }
 
 impl<R: Recipe> BagBesideConfig<R> {

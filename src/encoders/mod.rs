@@ -93,10 +93,6 @@ impl Recipe for TransformerConfig {
         check_precision(self.precision, start.device)?;
         Ok(self.init(tokens.vocabulary(), start))
     }
-
-    fn recomputes(&self) -> bool {
-        self.activation_checkpointing
-    }
 }
 
 impl Recipe for PretrainedConfig {
@@ -131,10 +127,6 @@ impl Recipe for PretrainedConfig {
     /// A run keeps all of the folder but the weights that training starts from.
     fn uninitialised(&self, inputs: &PretrainedInputs, start: Start) -> Result<Transformer, Error> {
         make(self, inputs.model(), start)
-    }
-
-    fn recomputes(&self) -> bool {
-        self.activation_checkpointing
     }
 
     fn export(

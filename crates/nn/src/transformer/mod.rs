@@ -178,9 +178,6 @@ pub struct Architecture {
     /// Activation checkpointing: layers keep only their input and are computed again in the backward
     /// pass, which costs about a third more time and saves most of the memory. Values and gradients do
     /// not change.
-    ///
-    /// This applies to the CPU engine. On other devices use Burn's
-    /// [`gradient_checkpointing`](burn::tensor::Device::gradient_checkpointing).
     pub recompute: bool,
 }
 

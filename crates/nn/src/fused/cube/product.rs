@@ -133,16 +133,18 @@ const TILE: usize = 128;
 /// The tiles that occupy a large GPU.
 const OCCUPIED: usize = 256;
 
-/// The most parts of a sum over rows, and the rows of a part are a multiple of these.
+/// The most parts of a sum over rows, the fewest rows of a part, and what their number is a multiple of.
 const PARTS: usize = 16;
-pub const PART: usize = 16;
+const PART: usize = 256;
+const STEP: usize = 16;
 
 /// `xᵀ dy`, a sum over many rows. Where it has few tiles, parts of the rows are summed side by side, and then added up.
 fn of_rows(x: &CubeTensor, dy: &CubeTensor, precision: Precision) -> CubeTensor {
     let ((rows, k), (_, m)) = (sides(x), sides(dy));
     let tiles = k.div_ceil(TILE) * m.div_ceil(TILE);
     let mut parts = 1;
-    while parts < PARTS && parts * tiles < OCCUPIED && rows.is_multiple_of(2 * parts * PART) {
+    let divides = |parts: usize| rows.is_multiple_of(parts * STEP) && rows >= parts * PART;
+    while parts < PARTS && parts * tiles < OCCUPIED && divides(2 * parts) {
         parts *= 2;
     }
     if parts == 1 {

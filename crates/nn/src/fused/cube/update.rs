@@ -1,6 +1,7 @@
 //! The optimiser's step of many parameters in few launches: each of these kernels takes as many tensors as the device
 //! binds at once.
 
+use std::cmp::Reverse;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use burn::backend::Cube;
@@ -153,7 +154,9 @@ fn group(like: &CubeTensor, tensors: usize) -> usize {
 
 /// The factor `[1]` that scales gradients to norm `limit` over all together if their norm is larger.
 pub fn clip_factor(gradients: Vec<Tensor<1>>, limit: f32) -> Tensor<1> {
-    let gradients: Vec<CubeTensor> = gradients.into_iter().map(primitive).collect();
+    let mut gradients: Vec<CubeTensor> = gradients.into_iter().map(primitive).collect();
+    // a launch has cubes for its largest tensor
+    gradients.sort_by_key(|gradient| Reverse(gradient.meta.num_elements()));
     let first = &gradients[0];
     let (sums, factor) = (empty(first, [gradients.len() * CUBES]), empty(first, [1]));
     let mut count = 0;
@@ -221,14 +224,18 @@ impl Queue {
 
     /// Makes the steps; those with the same constants together.
     pub fn finish(&self, factor: Option<Tensor<1>>) {
-        let pending = std::mem::take(&mut *self.lock());
+        let mut pending = std::mem::take(&mut *self.lock());
         let Some((_, Pending { old: [like, ..], .. })) = pending.first() else { return };
         let one = || ones_client(like.client.clone(), like.device.clone(), [1].into(), DType::F32);
         let factor = factor.map_or_else(one, primitive);
-        for same in pending.chunk_by(|a, b| a.0 == b.0) {
-            for group in same.chunks(group(like, 7)) {
-                launch(group, &factor);
-            }
+        let size = group(like, 7);
+        // a launch has cubes for its largest parameter
+        pending.sort_by_key(|(_, Pending { old, .. })| Reverse(old[0].meta.num_elements()));
+        while let Some((own, _)) = pending.first() {
+            let own = *own;
+            let (same, others) = pending.into_iter().partition::<Vec<_>, _>(|step| step.0 == own);
+            same.chunks(size).for_each(|group| launch(group, &factor));
+            pending = others;
         }
     }
 }
