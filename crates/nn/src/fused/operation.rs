@@ -1,4 +1,4 @@
-//! Operations of the CPU engine with their own backward passes, as operations of Burn, the memory of their tensors, and
+//! Operations with their own backward passes, as operations of Burn; on the CPU engine the memory of their tensors, and
 //! products of matrices that lie there.
 //!
 //! Large buffers are not cleared before they are written (`Box::new_uninit_slice`): that would take a tenth of a step's time.

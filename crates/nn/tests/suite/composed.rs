@@ -84,7 +84,7 @@ pub fn attention_first(
     heads: usize,
     dropout: Option<Dropout>,
 ) -> Tensor<2> {
-    attend(|text| q.clone().slice([text..text + 1]), kv, sequences, heads, dropout)
+    attend(|text| q.clone().narrow(0, text, 1), kv, sequences, heads, dropout)
 }
 
 pub fn bag(table: Tensor<2>, batch: &SparseBatch) -> Tensor<2> {

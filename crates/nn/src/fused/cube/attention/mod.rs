@@ -1,6 +1,9 @@
 //! Attention with a streaming softmax (Dao 2024, FlashAttention-2): no scores are stored. A unit owns a query, or in
 //! the backward pass of keys and values a key; the other side comes in tiles through shared memory.
 
+mod place;
+mod tiles;
+
 use burn::backend::Cube;
 use burn_cubecl::kernel::cast;
 use burn_cubecl::tensor::CubeTensor;
@@ -10,175 +13,14 @@ use super::mask::{Mask, argument, factor};
 use super::{buffer, element, empty, empty_of, sides, total, vector};
 use crate::fused::Operation;
 use crate::fused::attention::Attention;
+use place::{Shape, own_place};
+use tiles::{add, dot, load, read, write, zeros};
 
 /// Queries, or keys, of a cube.
 const ROWS: u32 = 64;
 
-/// The most keys, or queries, of a tile, and the numbers of one of its two matrices: what shared memory holds.
-const TILE: u32 = 32;
-const HELD: u32 = 2048;
-
 /// Below every score.
 const LOWEST: f32 = -1e30;
-
-/// What a kernel is compiled for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Shape {
-    heads: u32,
-    /// Width of a head.
-    width: u32,
-    /// Whether queries, keys and values lie side by side in one matrix; otherwise each text has one query, and only
-    /// keys and values do.
-    packed: bool,
-    dropped: bool,
-}
-
-impl Shape {
-    /// Keys, or queries, of a tile.
-    fn tile(self) -> u32 {
-        (HELD / self.width).clamp(1, TILE)
-    }
-
-    fn d(self) -> u32 {
-        self.heads * self.width
-    }
-
-    /// Distance between rows of queries, and of keys and values.
-    fn strides(self) -> [u32; 2] {
-        if self.packed { [3 * self.d(); 2] } else { [self.d(), 2 * self.d()] }
-    }
-
-    /// The column of the first key.
-    fn keys(self) -> u32 {
-        if self.packed { self.d() } else { 0 }
-    }
-}
-
-/// The place of a cube: a text and a head.
-#[derive(CubeType, Clone, Copy)]
-struct Place {
-    /// Row of the text's first key and of its first query.
-    keys_from: u32,
-    queries_from: u32,
-    keys: u32,
-    queries: u32,
-    /// Column of the head.
-    column: u32,
-    /// Number of its first probability among all.
-    number: u32,
-}
-
-/// `texts` holds the row of each text's first token, the number of rows, and the sum of the squares of the lengths of
-/// the texts before each, which number its first probability. Of one query a text, that is the sum of the lengths.
-#[cube]
-fn place(texts: &[u32], #[comptime] shape: Shape) -> Place {
-    let (text, head) = (CUBE_POS_Z, CUBE_POS_Y);
-    let from = texts[text as usize];
-    let keys = texts[text as usize + 1] - from;
-    let mut queries = keys;
-    let mut queries_from = from;
-    if comptime!(!shape.packed) {
-        queries = 1u32;
-        queries_from = text;
-    }
-    let mut before = from;
-    if comptime!(shape.packed) {
-        before = texts[(CUBE_COUNT_Z + 1 + text) as usize];
-    }
-    let number = before * shape.heads + head * queries * keys;
-    Place { keys_from: from, queries_from, keys, queries, column: head * shape.width, number }
-}
-
-/// The scalar product of a unit's row and a row of a tile.
-#[cube]
-fn dot<N: Size>(
-    a: &Array<Vector<f32, N>>,
-    tile: &Shared<[Vector<f32, N>]>,
-    row: u32,
-    #[comptime] vectors: u32,
-) -> f32 {
-    let mut sum = Vector::<f32, N>::new(0.0f32);
-    #[unroll]
-    for c in 0..vectors {
-        sum += a[c as usize] * tile[(row * vectors + c) as usize];
-    }
-    total::<N>(sum)
-}
-
-/// `a ← a + factor · row`.
-#[cube]
-fn add<N: Size>(
-    a: &mut Array<Vector<f32, N>>,
-    factor: f32,
-    tile: &Shared<[Vector<f32, N>]>,
-    row: u32,
-    #[comptime] vectors: u32,
-) {
-    let factor = Vector::<f32, N>::new(factor);
-    #[unroll]
-    for c in 0..vectors {
-        a[c as usize] += factor * tile[(row * vectors + c) as usize];
-    }
-}
-
-#[cube]
-fn read<F: Float, N: Size>(
-    from: &[Vector<F, N>],
-    position: u32,
-    factor: f32,
-    #[comptime] vectors: u32,
-) -> Array<Vector<f32, N>> {
-    let mut values = Array::<Vector<f32, N>>::new(comptime!(vectors as usize));
-    let factor = Vector::<f32, N>::new(factor);
-    #[unroll]
-    for c in 0..vectors {
-        values[c as usize] = Vector::<f32, N>::cast_from(from[(position + c) as usize]) * factor;
-    }
-    values
-}
-
-#[cube]
-fn zeros<N: Size>(#[comptime] vectors: u32) -> Array<Vector<f32, N>> {
-    let mut values = Array::<Vector<f32, N>>::new(comptime!(vectors as usize));
-    #[unroll]
-    for c in 0..vectors {
-        values[c as usize] = Vector::new(0.0f32);
-    }
-    values
-}
-
-#[cube]
-fn write<F: Float, N: Size>(
-    values: &Array<Vector<f32, N>>,
-    factor: f32,
-    to: &mut [Vector<F, N>],
-    position: u32,
-    #[comptime] vectors: u32,
-) {
-    let factor = Vector::<f32, N>::new(factor);
-    #[unroll]
-    for c in 0..vectors {
-        to[(position + c) as usize] = Vector::<F, N>::cast_from(values[c as usize] * factor);
-    }
-}
-
-/// Copies `rows` rows of a tile, whose first vector lies at `position`.
-#[cube]
-fn load<F: Float, N: Size>(
-    from: &[Vector<F, N>],
-    position: u32,
-    rows: u32,
-    tile: &mut Shared<[Vector<f32, N>]>,
-    #[comptime] stride: u32,
-    #[comptime] vectors: u32,
-) {
-    let mut slot = UNIT_POS;
-    while slot < rows * vectors {
-        let at = position + (slot / vectors) * stride + slot % vectors;
-        tile[slot as usize] = Vector::<f32, N>::cast_from(from[at as usize]);
-        slot += CUBE_DIM;
-    }
-}
 
 #[cube(launch_unchecked)]
 fn attention<F: Float, N: Size>(
@@ -197,7 +39,7 @@ fn attention<F: Float, N: Size>(
     let (vectors, size) = comptime!((shape.width / lanes, shape.tile()));
     let [q_stride, kv_stride] = comptime!(shape.strides().map(|stride| stride / lanes));
     let (d, keys_at) = comptime!((shape.d() / lanes, shape.keys() / lanes));
-    let place = place(texts, shape);
+    let place = own_place(texts, shape);
     let column = place.column / lanes;
     let query = CUBE_POS_X * ROWS + UNIT_POS;
     let active = query < place.queries;
@@ -265,7 +107,7 @@ fn attention_backward_queries<F: Float, N: Size>(
     let (vectors, size) = comptime!((shape.width / lanes, shape.tile()));
     let [q_stride, kv_stride] = comptime!(shape.strides().map(|stride| stride / lanes));
     let (d, keys_at) = comptime!((shape.d() / lanes, shape.keys() / lanes));
-    let place = place(texts, shape);
+    let place = own_place(texts, shape);
     let column = place.column / lanes;
     let query = CUBE_POS_X * ROWS + UNIT_POS;
     let active = query < place.queries;
@@ -328,7 +170,7 @@ fn attention_backward_keys<F: Float, N: Size>(
     let (vectors, size) = comptime!((shape.width / lanes, shape.tile()));
     let [q_stride, kv_stride] = comptime!(shape.strides().map(|stride| stride / lanes));
     let (d, keys_at) = comptime!((shape.d() / lanes, shape.keys() / lanes));
-    let place = place(texts, shape);
+    let place = own_place(texts, shape);
     let column = place.column / lanes;
     let key = CUBE_POS_X * ROWS + UNIT_POS;
     let active = key < place.keys;
@@ -397,7 +239,7 @@ impl Attention {
         }
     }
 
-    /// What [`place`] reads, which all layers of a batch share.
+    /// What [`own_place`] reads, which all layers of a batch share.
     fn texts(&self, like: &CubeTensor) -> BufferArg {
         let sequences = &self.sequences;
         let length = 2 * sequences.texts() + 1;

@@ -1,0 +1,73 @@
+use cubecl::prelude::*;
+
+/// The most keys, or queries, of a tile, and the numbers of one of its two matrices: what shared memory holds.
+const TILE: u32 = 32;
+const HELD: u32 = 2048;
+
+/// What a kernel is compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Shape {
+    pub heads: u32,
+    /// Width of a head.
+    pub width: u32,
+    /// Whether queries, keys and values lie side by side in one matrix; otherwise each text has one query, and only
+    /// keys and values do.
+    pub packed: bool,
+    pub dropped: bool,
+}
+
+impl Shape {
+    /// Keys, or queries, of a tile.
+    pub fn tile(self) -> u32 {
+        (HELD / self.width).clamp(1, TILE)
+    }
+
+    pub fn d(self) -> u32 {
+        self.heads * self.width
+    }
+
+    /// Distance between rows of queries, and of keys and values.
+    pub fn strides(self) -> [u32; 2] {
+        if self.packed { [3 * self.d(); 2] } else { [self.d(), 2 * self.d()] }
+    }
+
+    /// The column of the first key.
+    pub fn keys(self) -> u32 {
+        if self.packed { self.d() } else { 0 }
+    }
+}
+
+/// The place of a cube: a text and a head.
+#[derive(CubeType, Clone, Copy)]
+pub struct Place {
+    /// Row of the text's first key and of its first query.
+    pub keys_from: u32,
+    pub queries_from: u32,
+    pub keys: u32,
+    pub queries: u32,
+    /// Column of the head.
+    pub column: u32,
+    /// Number of its first probability among all.
+    pub number: u32,
+}
+
+/// `texts` holds the row of each text's first token, the number of rows, and the sum of the squares of the lengths of
+/// the texts before each, which number its first probability. Of one query a text, that is the sum of the lengths.
+#[cube]
+pub fn own_place(texts: &[u32], #[comptime] shape: Shape) -> Place {
+    let (text, head) = (CUBE_POS_Z, CUBE_POS_Y);
+    let from = texts[text as usize];
+    let keys = texts[text as usize + 1] - from;
+    let mut queries = keys;
+    let mut queries_from = from;
+    if comptime!(!shape.packed) {
+        queries = 1u32;
+        queries_from = text;
+    }
+    let mut before = from;
+    if comptime!(shape.packed) {
+        before = texts[(CUBE_COUNT_Z + 1 + text) as usize];
+    }
+    let number = before * shape.heads + head * queries * keys;
+    Place { keys_from: from, queries_from, keys, queries, column: head * shape.width, number }
+}
