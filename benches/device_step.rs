@@ -1,6 +1,6 @@
 //! Training steps of a whole text encoder on a device.
 //!
-//! usage: cargo bench --bench device_step -- LAYERS WIDTH HEADS FEED_FORWARD BATCH LENGTH [f32|bf16|f16 [DEVICE]] [ragged]
+//! usage: cargo bench --bench device_step -- LAYERS WIDTH HEADS FEED_FORWARD BATCH LENGTH [f32|tf32|bf16 [DEVICE]] [ragged]
 //!
 //! DEVICE is what `--device` takes; by default the GPU that the build has, else the CPU. Texts have LENGTH random
 //! token ids, with `ragged` half of that to all of it. The steps are those of [`train`]: forward pass from ids with a
@@ -117,7 +117,7 @@ impl Observer for Clock {
 fn main() -> Result<(), Box<dyn Error>> {
     memory::keep_pages();
     let arguments = process::arguments();
-    let usage = "usage: device_step LAYERS WIDTH HEADS FEED_FORWARD BATCH LENGTH [f32|bf16|f16 [DEVICE]] [ragged]";
+    let usage = "usage: device_step LAYERS WIDTH HEADS FEED_FORWARD BATCH LENGTH [f32|tf32|bf16 [DEVICE]] [ragged]";
     let setting = Setting::read(&arguments).ok_or(usage)?;
     setting.architecture.validate()?;
     let device = setting.processor.open()?;

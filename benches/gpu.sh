@@ -30,7 +30,7 @@ nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
 for sizes in "minilm 6 384 12 1536 64 128" "scibert 12 768 12 3072 32 128"; do
     read -r name numbers <<<"$sizes"
     for run in "bf16 cuda" "f32 cuda" "tf32 cuda" "bf16 cuda ragged"; do # shellcheck disable=SC2086
-        [[ $run = tf32* ]] || part 1 "$name ours $run" "$bench" $numbers $run
+        part 1 "$name ours $run" "$bench" $numbers $run
         for mode in compile eager; do part 1 "$name peer $run $mode" "$python" benches/device_step.py $numbers $run $mode; done
     done
 done

@@ -30,7 +30,7 @@ pub(super) struct BatchGradients {
     pub(super) loss: StepLoss,
     /// The gradients of the mean loss, clipped; none if they or the loss are known not to be finite.
     pub(super) gradients: Option<GradientsParams>,
-    /// What scales them in the step, on a device of which nothing is read.
+    /// The factor by which the step scales them, on devices other than the CPU engine.
     pub(super) factor: Option<Tensor<1>>,
     /// Whether one of several ranks is to stop.
     pub(super) stop: bool,

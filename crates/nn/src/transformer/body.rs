@@ -161,7 +161,8 @@ impl Body {
         let mut batch = batch.to_vec();
         if !is_cpu_engine(&self.device()) && tokens >= 4 * ROUND {
             let missing = tokens.next_multiple_of(ROUND) - tokens;
-            batch.extend(ZEROS[..missing].chunks(self.architecture.longest()));
+            let longest = batch.iter().map(|ids| ids.len()).max().unwrap_or(ROUND);
+            batch.extend(ZEROS[..missing].chunks(longest));
         }
         batch
     }

@@ -10,7 +10,7 @@ use crate::fused::bag::{Bag, by_table_row};
 const COLUMNS: u32 = 128;
 
 /// `y_i = Σ_j values_j · table[indices_j]` over the entries from `starts_i` to `starts_{i + 1}`. Without `several`,
-/// entry i alone, with value 1. Row i of y is row `rows_i` if there are `targets`.
+/// entry i alone, with value 1. With `targets` the sum is row `rows_i` of y, not row i.
 #[cube(launch_unchecked)]
 fn weighted_sums(
     table: &[f32],
@@ -50,11 +50,13 @@ impl Operation<Cube, 1> for Bag {
     fn forward(&self, [table]: [CubeTensor; 1], _: bool) -> (CubeTensor, usize) {
         let ((rows, width), batch) = (sides(&table), &self.batch);
         let y = empty(&table, [batch.rows(), width]);
-        let single = batch.is_selection();
-        let starts: Vec<u32> = batch.starts.iter().map(|&start| start as u32).collect();
-        let (starts, values) =
-            if single { (&[][..], &[][..]) } else { (&starts[..], bits(&batch.values)) };
-        launch(&table, [starts, &batch.indices, values, &[]], &y, batch.rows());
+        if batch.is_selection() {
+            launch(&table, [&[], &batch.indices, &[], &[]], &y, batch.rows());
+        } else {
+            let starts: Vec<u32> = batch.starts.iter().map(|&start| start as u32).collect();
+            let lists = [&starts, &batch.indices, bits(&batch.values), &[]];
+            launch(&table, lists, &y, batch.rows());
+        }
         (y, rows)
     }
 

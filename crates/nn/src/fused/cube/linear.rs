@@ -1,13 +1,12 @@
 use burn::backend::Cube;
 use burn::tensor::DType;
-use burn_cubecl::kernel::cast;
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
 use super::mask::{Mask, argument, factors};
-use super::product::{narrow, of_product, operands, product_of};
+use super::product::{narrow, of_product, operands, product};
 use super::sums::{add_up, column_sums};
-use super::{UNITS, buffer, cubes, element, empty, empty_of, grid, sides, vector};
+use super::{UNITS, buffer, cubes, element, empty, empty_of, grid, in_type, sides, vector};
 use crate::fused::Operation;
 use crate::fused::linear::{AffineGelu, Linear};
 
@@ -32,7 +31,7 @@ impl<const N: usize> Operation<Cube, N> for Linear {
 
     fn forward(&self, inputs: [CubeTensor; N], _: bool) -> (CubeTensor, Self::Saved) {
         let factors = operands([&inputs[0], &inputs[1]], self.0);
-        let y = product_of(narrow(self.0), &factors[0], &factors[1], self.0);
+        let y = product(narrow(self.0), &factors[0], &factors[1], self.0);
         if let Some(bias) = inputs.get(2) {
             let (length, (_, width)) = (y.meta.num_elements(), sides(&y));
             let lanes = vector(width);
@@ -40,7 +39,7 @@ impl<const N: usize> Operation<Cube, N> for Linear {
             unsafe {
                 add_bias::launch_unchecked(
                     &y.client,
-                    cubes(length / lanes),
+                    cubes(&y, length / lanes),
                     CubeDim::new_1d(UNITS),
                     lanes,
                     buffer(&y),
@@ -144,7 +143,7 @@ impl Operation<Cube, 3> for AffineGelu {
 
     fn forward(&self, [x, w, b]: [CubeTensor; 3], _: bool) -> (CubeTensor, Self::Saved) {
         let factors = operands([&x, &w], self.precision);
-        let h = product_of(narrow(self.precision), &factors[0], &factors[1], self.precision);
+        let h = product(narrow(self.precision), &factors[0], &factors[1], self.precision);
         let (length, (_, width)) = (h.meta.num_elements(), sides(&h));
         let lanes = vector(width);
         let y = empty_of(h.dtype, &h, h.meta.shape().clone());
@@ -153,7 +152,7 @@ impl Operation<Cube, 3> for AffineGelu {
         unsafe {
             gelu::launch_unchecked(
                 &h.client,
-                cubes(length / lanes),
+                cubes(&h, length / lanes),
                 CubeDim::new_1d(UNITS),
                 lanes,
                 buffer(&h),
@@ -177,7 +176,7 @@ impl Operation<Cube, 3> for AffineGelu {
     ) -> [Option<CubeTensor>; 3] {
         let (rows, width) = sides(&h);
         let (blocks, lanes) = (rows.div_ceil(ROWS), vector(width));
-        let dy = if dy.dtype == h.dtype { dy } else { cast(dy, h.dtype) };
+        let dy = in_type(dy, h.dtype);
         let dh = empty_of(h.dtype, &h, [rows, width]);
         let sums = empty(&h, [blocks.max(1), width]);
         let (mask, dropped) = argument(self.dropout);

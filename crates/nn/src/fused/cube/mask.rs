@@ -69,7 +69,7 @@ impl Operation<Cube, 1> for Masked {
         unsafe {
             masked::launch_unchecked(
                 &x.client,
-                cubes(length),
+                cubes(&x, length),
                 CubeDim::new_1d(UNITS),
                 buffer(&x),
                 buffer(&y),

@@ -17,8 +17,10 @@ mod update;
 
 use burn::backend::DispatchDevice;
 use burn::tensor::{DType, Device, Shape};
+use burn_cubecl::kernel::{cast, into_contiguous};
 use burn_cubecl::ops::numeric::{empty_device_contiguous_dtype, zeros_client};
 use burn_cubecl::tensor::CubeTensor;
+use cubecl::calculate_cube_count_elemwise;
 use cubecl::prelude::*;
 use cubecl::zspace::metadata::Metadata;
 
@@ -87,9 +89,14 @@ fn vector(width: usize) -> usize {
     [4, 2].into_iter().find(|lanes| width.is_multiple_of(*lanes)).unwrap_or(1)
 }
 
-/// Cubes of [`UNITS`] for as many units as are asked for.
-fn cubes(units: usize) -> CubeCount {
-    grid(units.div_ceil(UNITS as usize), 1)
+/// Cubes of [`UNITS`] for as many units as are asked for; a device has few cubes side by side, so there may be more.
+fn cubes(like: &CubeTensor, units: usize) -> CubeCount {
+    calculate_cube_count_elemwise(&like.client, units.max(1), CubeDim::new_1d(UNITS))
+}
+
+/// A tensor in numbers of a type and in row-major order, which the engine's own conversion does not promise.
+fn in_type(tensor: CubeTensor, dtype: DType) -> CubeTensor {
+    into_contiguous(cast(tensor, dtype))
 }
 
 fn grid(x: usize, y: usize) -> CubeCount {

@@ -31,25 +31,13 @@ pub fn operands(factors: [&CubeTensor; 2], precision: Precision) -> [CubeTensor;
 }
 
 fn operand(factor: &CubeTensor, precision: Precision) -> CubeTensor {
-    match precision {
-        Precision::F32 | Precision::Tf32 => factor.clone(),
-        Precision::Bf16 if factor.dtype == DType::BF16 => factor.clone(),
-        Precision::Bf16 => cast(factor.clone(), DType::BF16),
-    }
+    cast(factor.clone(), narrow(precision))
 }
 
 /// The same matrix with rows and columns exchanged, which moves nothing.
 fn transposed(x: &CubeTensor) -> CubeTensor {
     let (shape, strides) = (x.meta.shape(), x.meta.strides());
     view(x, [shape[1], shape[0]], [strides[1], strides[0]])
-}
-
-/// `a b` for a `[m, k]` and b `[k, n]`, which are [`operands`]. Sums have 32 bits.
-///
-/// # Panics
-/// If the device refuses the simplest kernel.
-pub fn product(a: &CubeTensor, b: &CubeTensor, precision: Precision) -> CubeTensor {
-    product_of(DType::F32, a, b, precision)
 }
 
 /// The type of the results of products, between which there are only operations of one element.
@@ -60,13 +48,11 @@ pub fn narrow(precision: Precision) -> DType {
     }
 }
 
-/// [`product`] in numbers of a type.
-pub fn product_of(
-    dtype: DType,
-    a: &CubeTensor,
-    b: &CubeTensor,
-    precision: Precision,
-) -> CubeTensor {
+/// `a b` in numbers of a type, for a `[m, k]` and b `[k, n]`, which are [`operands`]. Sums have 32 bits.
+///
+/// # Panics
+/// If the device refuses the simplest kernel.
+pub fn product(dtype: DType, a: &CubeTensor, b: &CubeTensor, precision: Precision) -> CubeTensor {
     let y = empty_of(dtype, a, [sides(a).0, sides(b).1]);
     launch(a, b, &y, precision);
     y
@@ -122,7 +108,7 @@ pub fn of_product(
     [of_x, of_w]: [bool; 2],
 ) -> [Option<CubeTensor>; 2] {
     let dy = operand(dy, precision);
-    let dx = of_x.then(|| product_of(dtype, &dy, &transposed(w), precision));
+    let dx = of_x.then(|| product(dtype, &dy, &transposed(w), precision));
     let dw = of_w.then(|| of_rows(x, &dy, precision));
     [dx, dw]
 }
@@ -148,12 +134,14 @@ fn of_rows(x: &CubeTensor, dy: &CubeTensor, precision: Precision) -> CubeTensor 
         parts *= 2;
     }
     if parts == 1 {
-        return product(&transposed(x), dy, precision);
+        return product(DType::F32, &transposed(x), dy, precision);
     }
     let part = rows / parts;
     let sums = empty(x, [parts, k, m]);
-    let x = view(x, [parts, k, part], [part * k, 1, k]);
-    let dy = view(dy, [parts, part, m], [part * m, m, 1]);
+    // rows may lie apart
+    let [x_row, dy_row] = [x, dy].map(|factor| factor.meta.strides()[0]);
+    let x = view(x, [parts, k, part], [part * x_row, 1, x_row]);
+    let dy = view(dy, [parts, part, m], [part * dy_row, dy_row, 1]);
     launch(&x, &dy, &sums, precision);
     let sum = add_up(&view(&sums, [parts, k * m], [k * m, 1]));
     view(&sum, [k, m], [m, 1])

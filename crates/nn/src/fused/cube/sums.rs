@@ -3,13 +3,13 @@
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
-use super::{LANES, UNITS, buffer, element, empty, grid, sides};
+use super::{LANES, UNITS, buffer, cubes, element, empty, grid, sides};
 
 /// Rows of one block.
 const ROWS: usize = 64;
 
 /// Units that share the blocks of a column.
-const SHARED: u32 = 8;
+const SHARED: u32 = UNITS / LANES;
 
 #[cube(launch_unchecked)]
 fn block_sums<F: Float>(
@@ -58,7 +58,7 @@ fn column_sum(sums: &[f32], blocks: u32, width: u32, column: u32, #[comptime] sh
 
 #[cube(launch_unchecked)]
 fn one_sum(sums: &[f32], y: &mut [f32], blocks: u32, width: u32, #[comptime] shared: u32) {
-    let column = CUBE_POS_X * LANES + UNIT_POS_X;
+    let column = CUBE_POS as u32 * LANES + UNIT_POS_X;
     let total = column_sum(sums, blocks, width, column, shared);
     if UNIT_POS_Y == 0 && column < width {
         y[column as usize] = total;
@@ -117,7 +117,7 @@ pub fn add_up(sums: &CubeTensor) -> CubeTensor {
     unsafe {
         one_sum::launch_unchecked(
             &sums.client,
-            grid(width.div_ceil(LANES as usize), 1),
+            cubes(sums, width.div_ceil(LANES as usize) * UNITS as usize),
             CubeDim::new_2d(LANES, SHARED),
             buffer(sums),
             buffer(&y),

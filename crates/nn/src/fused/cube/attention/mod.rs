@@ -5,12 +5,11 @@ mod place;
 mod tiles;
 
 use burn::backend::Cube;
-use burn_cubecl::kernel::cast;
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
 use super::mask::{Mask, argument, factor};
-use super::{buffer, element, empty, empty_of, sides, total, vector};
+use super::{buffer, element, empty, empty_of, in_type, sides, total, vector};
 use crate::fused::Operation;
 use crate::fused::attention::Attention;
 use place::{Shape, own_place};
@@ -222,7 +221,9 @@ struct Launch {
     scale: f32,
     /// Elements of a vector.
     lanes: usize,
-    longest: usize,
+    /// The most queries and keys of a text.
+    queries: usize,
+    keys: usize,
 }
 
 impl Attention {
@@ -235,7 +236,8 @@ impl Attention {
             shape: Shape { heads: self.heads as u32, width: width as u32, packed, dropped },
             scale: 1.0 / (width as f32).sqrt(),
             lanes,
-            longest: self.sequences.longest(),
+            queries: if packed { self.sequences.longest() } else { 1 },
+            keys: self.sequences.longest(),
         }
     }
 
@@ -272,12 +274,11 @@ impl<const N: usize> Operation<Cube, N> for Attention {
         let (rows, d) = (sides(q).0, own.shape.d() as usize);
         let y = empty_of(q.dtype, q, [rows, d]);
         let log_sums = empty(q, [rows, self.heads]);
-        let longest = if N == 1 { own.longest } else { 1 };
         // SAFETY: units beyond a text's last query write nothing
         unsafe {
             attention::launch_unchecked(
                 &q.client,
-                self.cubes(longest),
+                self.cubes(own.queries),
                 CubeDim::new_1d(ROWS),
                 own.lanes,
                 buffer(q),
@@ -306,15 +307,14 @@ impl<const N: usize> Operation<Cube, N> for Attention {
         let gradient =
             |input: &CubeTensor| empty_of(input.dtype, input, input.meta.shape().clone());
         let gradients = inputs.each_ref().map(gradient);
-        let dy = if dy.dtype == q.dtype { dy } else { cast(dy, q.dtype) };
+        let dy = in_type(dy, q.dtype);
         let (dq, dkv) = (&gradients[0], &gradients[N - 1]);
         let deltas = empty(q, log_sums.meta.shape().clone());
-        let queries = if N == 1 { own.longest } else { 1 };
         // SAFETY: units beyond a text's last query or key write nothing
         unsafe {
             attention_backward_queries::launch_unchecked(
                 &q.client,
-                self.cubes(queries),
+                self.cubes(own.queries),
                 CubeDim::new_1d(ROWS),
                 own.lanes,
                 buffer(q),
@@ -332,7 +332,7 @@ impl<const N: usize> Operation<Cube, N> for Attention {
             );
             attention_backward_keys::launch_unchecked(
                 &q.client,
-                self.cubes(own.longest),
+                self.cubes(own.keys),
                 CubeDim::new_1d(ROWS),
                 own.lanes,
                 buffer(q),
