@@ -195,7 +195,7 @@ impl<'a> Models<'a> {
         let candidates = named.as_ref().unwrap_or(decoder.candidates);
         let decoder = Decoder { candidates, ..decoder };
         let mut scores = Scores { numbers: features.are_numbers(), ..metrics.into() };
-        let (mut queries, mut outputs) = (QueryValues::default(), None);
+        let (mut queries, mut outputs) = (QueryValues::new(), None);
         if let Some(truth) = truth_of(split, &golds, candidates, features)? {
             let first = decoded.iter().flat_map(|query| &query.hits).map(|hit| hit.candidate);
             let predicted = decoder.predicted(&ensemble.members()[0].queries, pool, first)?;
@@ -207,15 +207,15 @@ impl<'a> Models<'a> {
             }
         }
         if let [z] = answers {
-            let errors = squared_errors(z, &rows, decoder)?;
-            let mean = |errors: &Vec<f64>| errors.iter().sum::<f64>() / rows.len() as f64;
-            scores.squared_error = errors.as_ref().map(mean);
-            queries.squared_errors = errors;
+            if let Some(errors) = squared_errors(z, &rows, decoder)? {
+                scores.squared_error = Some(errors.iter().sum::<f64>() / rows.len() as f64);
+                queries.insert("squared_error", errors);
+            }
             if let Some(levels) = config.encoder.abilities().levels
                 && let Some((found, losses)) = QuantileScores::of(levels, z, &rows, candidates)?
             {
                 scores.quantiles = Some(found);
-                [queries.pinball, queries.crossing] = losses.map(Some);
+                queries.extend(losses);
             }
         }
         Ok((Evaluation { scores, ranks, golds, outputs, named, queries }, decoded))

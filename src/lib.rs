@@ -72,7 +72,6 @@ mod lexicon;
 mod metric;
 mod molecules;
 mod network;
-mod recipe;
 mod run_dir;
 mod scores;
 
@@ -102,7 +101,7 @@ pub use encoders::{BagBesideConfig, BothInputs};
 pub use error::Error;
 pub use evaluator::Evaluator;
 pub use fit::{Plan, Request, Trained, fit};
-pub use inputs::{PretrainedInputs, TokenInputs, TokenInputsConfig};
+pub use inputs::{Prepare, PretrainedInputs, Recipe, TokenInputs, TokenInputsConfig};
 pub use labels::LabelScores;
 pub use learner::{
     Choice, CrossFitted, Fit, Fitted, Learner, Predictor, StoredRun, Task, register,
@@ -110,7 +109,6 @@ pub use learner::{
 pub use metric::{Metric, RESAMPLES, intervals};
 pub use molecules::{EXAMPLES, drawing};
 pub use network::Network;
-pub use recipe::{Prepare, Recipe};
 pub use run::{EnsembleRun, Run};
 pub use run_dir::HeldOut;
 pub use scores::{

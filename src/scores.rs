@@ -1,5 +1,6 @@
 //! The metrics of an evaluation, and the values of each query that they are means of.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Deref;
 
@@ -64,12 +65,9 @@ impl OutputScores {
         predicted: &Truth,
     ) -> Result<(Self, QueryValues), Error> {
         let graphs = |pairs: Vec<(&Graph, &Graph)>| {
-            let (scores, distances) = MoleculeScores::with_queries(&pairs)?;
-            let [distances, bond_distances] = distances.map(Some);
-            let queries = QueryValues { distances, bond_distances, ..QueryValues::default() };
+            let (scores, queries) = MoleculeScores::with_queries(&pairs)?;
             Ok((Self::Molecules(scores), queries))
         };
-        let none = QueryValues::default();
         match (truth, predicted) {
             (Truth::Molecules(truth), Truth::Molecules(predicted)) => {
                 graphs(truth.iter().zip(predicted).map(|(a, b)| (&a.graph, &b.graph)).collect())
@@ -79,10 +77,12 @@ impl OutputScores {
             }
             (Truth::Labels(truth), Truth::Labels(predicted)) => {
                 let [truth, predicted] = label_rows(truth, predicted)?;
-                Ok((Self::Labels(MultiLabelMetrics::of(&truth, &predicted)?), none))
+                let scores = MultiLabelMetrics::of(&truth, &predicted)?;
+                Ok((Self::Labels(scores), QueryValues::new()))
             }
             (Truth::Rankings(truth), Truth::Rankings(predicted)) => {
-                Ok((Self::Rankings(RankingScores::of(truth, predicted)?), none))
+                let (scores, queries) = RankingScores::with_queries(truth, predicted)?;
+                Ok((Self::Rankings(scores), queries))
             }
             _ => Err(Error::value("outputs", "outputs of two kinds", "one kind")),
         }
@@ -110,7 +110,7 @@ pub struct MoleculeScores {
 
 impl MoleculeScores {
     /// The metrics of pairs of a true and a predicted molecule, with both distances of each pair.
-    fn with_queries(pairs: &[(&Graph, &Graph)]) -> Result<(Self, [Vec<f64>; 2]), Error> {
+    fn with_queries(pairs: &[(&Graph, &Graph)]) -> Result<(Self, QueryValues), Error> {
         check_queries(pairs)?;
         let both = pairs.par_iter().with_max_len(1).map(|&(a, b)| {
             let limit = limit(a, b);
@@ -120,11 +120,12 @@ impl MoleculeScores {
         let (bare, bonds): (Vec<EditDistance>, Vec<EditDistance>) = both.unzip();
         let unproven = bare.iter().chain(&bonds).filter(|found| found.exact().is_none()).count();
         let upper = |all: Vec<EditDistance>| all.iter().map(|found| found.upper as f64).collect();
-        let distances: [Vec<f64>; 2] = [bare, bonds].map(upper);
-        let [(ged, ged_se), (ged_bonds, ged_bonds_se)] = distances.each_ref().map(|own| mean(own));
-        let same = distances[1].iter().filter(|&&distance| distance == 0.0).count();
-        let exact = same as f64 / pairs.len() as f64;
-        Ok((Self { ged, ged_se, ged_bonds, ged_bonds_se, exact, unproven }, distances))
+        let [bare, bonds]: [Vec<f64>; 2] = [bare, bonds].map(upper);
+        let same: Vec<f64> = bonds.iter().map(|&own| f64::from(own == 0.0)).collect();
+        let [(ged, ged_se), (ged_bonds, ged_bonds_se), (exact, _)] =
+            [&bare, &bonds, &same].map(|own| mean(own));
+        let scores = Self { ged, ged_se, ged_bonds, ged_bonds_se, exact, unproven };
+        Ok((scores, QueryValues::from([("ged", bare), ("ged_bonds", bonds), ("exact", same)])))
     }
 }
 
@@ -161,19 +162,23 @@ impl RankingScores {
     /// [`dsokr_decode::Error::TooFew`] for no rankings; [`Error::Value`] for a predicted ranking of
     /// another number of items than the true one.
     pub fn of(truth: &[Vec<u32>], predicted: &[Vec<u32>]) -> Result<Self, Error> {
-        check_queries(truth)?;
-        let (mut tau, mut exact) = (0.0, 0);
-        for (truth, predicted) in truth.iter().zip(predicted) {
-            let (own, same) = Self::agreement(truth, predicted)?;
-            tau += own;
-            exact += usize::from(same);
-        }
-        let count = truth.len() as f64;
-        Ok(Self { kendall_tau: tau / count, exact: exact as f64 / count })
+        Ok(Self::with_queries(truth, predicted)?.0)
     }
 
-    /// Kendall's τ of a predicted ranking, and whether every pair is in the true order.
-    pub(crate) fn agreement(truth: &[u32], predicted: &[u32]) -> Result<(f64, bool), Error> {
+    fn with_queries(
+        truth: &[Vec<u32>],
+        predicted: &[Vec<u32>],
+    ) -> Result<(Self, QueryValues), Error> {
+        check_queries(truth)?;
+        let pairs = truth.iter().zip(predicted).map(|(a, b)| Self::agreement(a, b));
+        let (tau, same): (Vec<f64>, Vec<f64>) =
+            pairs.collect::<Result<Vec<_>, Error>>()?.into_iter().unzip();
+        let scores = Self { kendall_tau: mean(&tau).0, exact: mean(&same).0 };
+        Ok((scores, QueryValues::from([("kendall_tau", tau), ("exact", same)])))
+    }
+
+    /// Kendall's τ of a predicted ranking, and 1 if every pair is in the true order, else 0.
+    fn agreement(truth: &[u32], predicted: &[u32]) -> Result<(f64, f64), Error> {
         let found = format_args!("a true ranking of {} items", truth.len());
         let allowed = format_args!("{}, as predicted rankings have", predicted.len());
         ensure(truth.len() == predicted.len(), "outputs", found, allowed)?;
@@ -189,7 +194,7 @@ impl RankingScores {
             0 => 0.0,
             squared => product as f64 / (squared as f64).sqrt(),
         };
-        Ok((tau, same))
+        Ok((tau, f64::from(same)))
     }
 }
 
@@ -214,9 +219,6 @@ pub struct Coverage {
     pub share: f64,
 }
 
-/// The losses of each query: pinball and crossing.
-pub(crate) type QueryLosses = [Vec<f64>; 2];
-
 impl QuantileScores {
     /// The metrics of predictions z `[queries × levels]` for the numbers of the gold candidates, and
     /// the losses of each query, pinball and crossing; none if a query has no gold.
@@ -225,7 +227,7 @@ impl QuantileScores {
         z: &[f32],
         gold: &[Option<u32>],
         candidates: &Candidates,
-    ) -> Result<Option<(Self, QueryLosses)>, Error> {
+    ) -> Result<Option<(Self, QueryValues)>, Error> {
         let Some(classes) = gold.iter().copied().collect::<Option<Vec<u32>>>() else {
             return Ok(None);
         };
@@ -242,8 +244,9 @@ impl QuantileScores {
         let pinball =
             rows().zip(&numbers).map(|(row, &number)| pinball_loss(levels, row, &[number]));
         let crossing = rows().map(|row| crossing_loss(levels.len(), row));
-        let losses = [pinball.collect::<Result<_, _>>()?, crossing.collect::<Result<_, _>>()?];
-        Ok(Some((scores, losses)))
+        let pinball = ("pinball", pinball.collect::<Result<_, _>>()?);
+        let crossing = ("crossing", crossing.collect::<Result<_, _>>()?);
+        Ok(Some((scores, QueryValues::from([pinball, crossing]))))
     }
 }
 
@@ -340,20 +343,8 @@ pub struct Evaluation {
     pub(crate) queries: QueryValues,
 }
 
-/// Values of each query that metrics are means of, where they are known.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct QueryValues {
-    /// `‖h(x) − ψ(y)‖²`.
-    pub squared_errors: Option<Vec<f64>>,
-    /// Pinball loss, summed over the levels.
-    pub pinball: Option<Vec<f64>>,
-    /// How far quantiles lie below those of the level before, summed.
-    pub crossing: Option<Vec<f64>>,
-    /// Graph edit distance.
-    pub distances: Option<Vec<f64>>,
-    /// Graph edit distance, with bonds compared.
-    pub bond_distances: Option<Vec<f64>>,
-}
+/// Values of each query that a metric is the mean of, by its name, where they are known.
+pub(crate) type QueryValues = BTreeMap<&'static str, Vec<f64>>;
 
 impl Evaluation {
     /// The metrics of a random order of the candidates.
@@ -369,7 +360,6 @@ impl Evaluation {
     /// The edit distance of each query, if outputs are molecules or graphs: of graphs without labels of
     /// edges, and of graphs with them. A distance that is not proven counts with its upper bound.
     pub fn edit_distances(&self) -> Option<[&[f64]; 2]> {
-        let QueryValues { distances, bond_distances, .. } = &self.queries;
-        Some([distances.as_deref()?, bond_distances.as_deref()?])
+        Some([self.queries.get("ged")?, self.queries.get("ged_bonds")?])
     }
 }

@@ -15,41 +15,16 @@ use crate::run::{
     metrics_table,
 };
 use crate::{EXAMPLES, Error, Metric, RESAMPLES, Scores, drawing, intervals};
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 
 use crate::cli::output::{print, print_json};
 use crate::cli::report::{self, Evaluated};
 
-fn split(name: String) -> SplitName {
-    if name == "test" { SplitName::Test } else { SplitName::Validation }
-}
-
 /// Which queries are ranked, among which candidates.
 #[derive(clap::Args)]
 pub struct Queries {
-    /// A table of queries, with columns for id and text as in the run's configuration; default: a
-    /// split of the run's data.
-    #[arg(long)]
-    queries: Option<PathBuf>,
-    /// The split of the run's data: validation or test; default: evaluation.split of its configuration.
-    #[arg(long, conflicts_with = "queries", value_parser = PossibleValuesParser::new(["validation", "test"]).map(split))]
-    split: Option<SplitName>,
-    /// The column of --queries that names the query of each row; rows of one query are its right outputs.
-    #[arg(long, requires = "queries")]
-    query_id: Option<String>,
-    /// Leave the outputs that training pairs give the same query, or the same text where queries have no
-    /// ids, out of its candidates.
-    #[arg(long)]
-    filter_known: bool,
-    /// JSON lines {"query": id, "candidates": [id, …]}: the candidates of each query. Default: for a
-    /// split, evaluation.candidates of the configuration, if given; else all candidates.
-    #[arg(long)]
-    candidates: Option<PathBuf>,
-    /// The data root; default: the folder of the data that each run was trained on, else the
-    /// environment variable DSOKR_DATA, else data/.
-    #[arg(long)]
-    data: Option<PathBuf>,
+    #[command(flatten)]
+    request: QueryRequest,
     /// What happens at rows of tables that cannot be read: stop or skip; default: what each run's
     /// configuration says.
     #[arg(long)]
@@ -130,15 +105,9 @@ impl Queries {
 
     /// The queries that the command names, else the split that the configuration of the runs evaluates.
     pub fn request(&self, runs: &EnsembleRun) -> QueryRequest {
-        let evaluated = self.queries.is_none().then_some(runs.config().evaluation.split);
-        QueryRequest {
-            file: self.queries.clone(),
-            split: self.split.or(evaluated),
-            query_id: self.query_id.clone(),
-            filter_known: self.filter_known,
-            candidates: self.candidates.clone(),
-            data: self.data.clone(),
-        }
+        let evaluated = runs.config().evaluation.split;
+        let evaluated = self.request.file.is_none().then_some(evaluated);
+        QueryRequest { split: self.request.split.or(evaluated), ..self.request.clone() }
     }
 }
 

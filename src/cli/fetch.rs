@@ -8,8 +8,7 @@ use crate::run::check_output;
 use indicatif::ProgressBar;
 use serde_json::json;
 
-use crate::cli::output::{print, print_json};
-use crate::cli::progress;
+use crate::cli::output::{self, print, print_json};
 
 /// Downloads a data set to the data root, where the published configurations find it.
 ///
@@ -65,11 +64,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         pause: Duration::from_secs(1).min(Duration::from_secs_f64(arguments.timeout)),
     };
     tracing::info!("{}; licence: {}", set.title, set.licence);
-    let bar = match progress::QUIET.load(Ordering::Relaxed) {
+    let bar = match output::QUIET.load(Ordering::Relaxed) {
         true => ProgressBar::hidden(),
-        false => {
-            progress::bar("{bar:30} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left, {msg}")
-        }
+        false => output::bar("{bar:30} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left, {msg}"),
     };
     let mut shown = |Progress { name, bytes, total }: Progress| {
         bar.set_length(total.unwrap_or(bytes));

@@ -29,7 +29,6 @@ mod memory;
 mod output;
 mod plot;
 mod predict;
-mod progress;
 mod quickstart;
 mod rank;
 mod report;
@@ -175,19 +174,19 @@ pub fn main_with(kinds: &[Kind]) -> ExitCode {
         Err(_) => default(),
     };
     let lines = tracing_subscriber::fmt::layer()
-        .with_writer(progress::Writer::default)
+        .with_writer(output::Writer::default)
         .with_ansi(std::io::stderr().is_terminal())
         .with_target(false)
         .with_timer(tracing_subscriber::fmt::time::uptime());
     tracing_subscriber::registry().with(lines).with(filter).init();
-    progress::QUIET.store(cli.quiet, Ordering::Relaxed);
+    output::QUIET.store(cli.quiet, Ordering::Relaxed);
     let work = || {
         let can_share = ranks.size() == 1 || cli.command.shares_work();
         ensure(can_share, "number of processes", ranks.size(), "1 for this command")?;
         kinds.iter().try_for_each(|kind| (kind.register)(kind.name))?;
         cli.command.run()
     };
-    match ranks.scope(|| progress::INTERRUPT.scope(work)) {
+    match ranks.scope(|| output::INTERRUPT.scope(work)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let code = if error.is_request() { 2 } else { 1 };
@@ -196,11 +195,11 @@ pub fn main_with(kinds: &[Kind]) -> ExitCode {
                 if !ranks.is_first() {
                     std::thread::sleep(PATIENCE);
                 }
-                progress::clear();
+                output::clear();
                 print_error(format_args!("rank {}: error: {error}", ranks.rank()));
                 job.abort(code);
             }
-            progress::clear();
+            output::clear();
             print_error(format_args!("error: {error}"));
             ExitCode::from(code)
         }

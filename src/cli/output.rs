@@ -1,12 +1,17 @@
 //! What the command writes to standard output and standard error.
 
 use std::borrow::Cow;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::PathBuf;
-use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{LazyLock, OnceLock};
+use std::time::Duration;
 
 use crate::Error;
-use crate::basis::Processes;
+use crate::basis::{Cancellation, Processes};
+use crate::train::{Event, Observer};
+use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
+use tracing::info;
 
 /// The name that the program is called by.
 pub static PROGRAM: LazyLock<String> = LazyLock::new(|| {
@@ -19,7 +24,7 @@ pub static PROGRAM: LazyLock<String> = LazyLock::new(|| {
 /// Writes a line to standard error, if anybody reads it. What the library calls an argument is a flag here.
 pub fn print_error(line: std::fmt::Arguments) {
     let line = line.to_string().replace("the argument ", "--");
-    drop(writeln!(std::io::stderr(), "{}", visible(&line)));
+    drop(writeln!(io::stderr(), "{}", visible(&line)));
 }
 
 /// A text whose control characters, which terminals obey, are escaped as JSON escapes them, so that JSON stays what
@@ -54,10 +59,126 @@ pub fn print_part(text: &str) -> Result<bool, Error> {
     if !Processes::current().is_first() {
         return Ok(true);
     }
-    let mut out = std::io::stdout().lock();
+    let mut out = io::stdout().lock();
     match out.write_all(visible(text).as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(true),
-        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(false),
         Err(e) => Err(Error::Io { path: "standard output".into(), message: e.to_string() }),
+    }
+}
+
+static BAR: OnceLock<ProgressBar> = OnceLock::new();
+/// What the first signal cancels.
+pub static INTERRUPT: LazyLock<Cancellation> = LazyLock::new(Cancellation::default);
+static LISTENING: AtomicBool = AtomicBool::new(false);
+/// Whether warnings only are printed on standard error.
+pub static QUIET: AtomicBool = AtomicBool::new(false);
+/// Whether there is a training state to save before the process ends.
+static TRAINING: AtomicBool = AtomicBool::new(false);
+
+/// Writes log lines above the progress bar, so that the two do not mix. A log that nobody reads any
+/// more (a closed pipe, a full disk) is dropped: it must not end the work that it reports on.
+#[derive(Default)]
+pub struct Writer;
+
+impl Write for Writer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let write = || drop(io::stderr().write_all(bytes));
+        match BAR.get() {
+            Some(bar) => bar.suspend(write),
+            None => write(),
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A bar in a style.
+pub fn bar(style: &str) -> ProgressBar {
+    let bar = ProgressBar::new(0);
+    match ProgressStyle::with_template(style) {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}
+
+/// Removes the progress bar.
+pub fn clear() {
+    if let Some(bar) = BAR.get() {
+        bar.finish_and_clear();
+    }
+}
+
+/// Shows the progress of a training on standard error, and stops it on Ctrl-C, SIGTERM and
+/// SIGHUP.
+pub struct Progress {
+    quiet: bool,
+}
+
+impl Progress {
+    pub fn new() -> Self {
+        if !LISTENING.swap(true, Ordering::Relaxed) {
+            // the handler is for SIGHUP too, except under nohup, which has it ignored
+            #[cfg(unix)]
+            // SAFETY: signal(2) with valid arguments; no other thread sets the action of SIGHUP
+            let hangup = unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
+            // a second signal does not wait for the state to be saved
+            let listening = ctrlc::set_handler(|| {
+                let again = INTERRUPT.is_cancelled();
+                INTERRUPT.cancel();
+                if again || !TRAINING.load(Ordering::Relaxed) {
+                    std::process::exit(1);
+                }
+            });
+            if let Err(e) = listening {
+                tracing::warn!("Ctrl-C will not save the state: {e}");
+            }
+            #[cfg(unix)]
+            if hangup == libc::SIG_IGN {
+                // SAFETY: as above
+                unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
+            }
+        }
+        Self { quiet: QUIET.load(Ordering::Relaxed) || !Processes::current().is_first() }
+    }
+}
+
+fn whole_seconds(left: &Duration) -> HumanDuration {
+    HumanDuration(Duration::from_secs(left.as_secs()))
+}
+
+impl Observer for Progress {
+    fn event(&mut self, event: &Event) {
+        match event {
+            Event::Start { step, total } => {
+                TRAINING.store(true, Ordering::Relaxed);
+                info!(step, steps = total, "training");
+                if !self.quiet {
+                    let style = "{bar:30} {pos}/{len} steps, {elapsed} elapsed, {eta} left, {msg}";
+                    // the bar may be that of the previous member of an ensemble
+                    let bar = BAR.get_or_init(|| bar(style));
+                    bar.set_length(*total);
+                    bar.set_position(*step);
+                    bar.reset_eta();
+                }
+            }
+            Event::Step { step, epoch, loss } => {
+                if let Some(bar) = BAR.get() {
+                    bar.set_position(*step);
+                    bar.set_message(format!("epoch {epoch:.1}, loss {loss:.4}"));
+                }
+            }
+            Event::Evaluation { left, .. } => info!("{event}; {} left", whole_seconds(left)),
+            Event::Estimate { left } => {
+                info!("about {} of training, evaluations not counted", whole_seconds(left));
+            }
+            Event::EarlyStop { .. } | Event::Solving { .. } | Event::Solved { .. } => {
+                info!("{event}");
+            }
+            _ => {}
+        }
     }
 }

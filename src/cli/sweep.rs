@@ -6,8 +6,8 @@ use crate::device::Processor;
 use crate::run::check_output;
 use crate::sweep::{Axis, SweepRequest};
 
-use crate::cli::output::{print, print_json};
-use crate::cli::{plot, progress};
+use crate::cli::output::{self, print, print_json};
+use crate::cli::plot;
 
 /// Trains a configuration with different settings, and compares them on the validation split.
 ///
@@ -60,8 +60,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         processor: arguments.device,
         force: arguments.force,
     };
-    let sweep = request.run(&mut progress::Progress::new())?;
-    progress::clear();
+    let sweep = request.run(&mut output::Progress::new())?;
+    output::clear();
     plot::sweep(&sweep.path.join("sweep.svg"), &sweep)?;
     if arguments.json {
         return print_json(&sweep);

@@ -8,8 +8,8 @@ use crate::device::Processor;
 use crate::run::EmbeddingCurve;
 use crate::{Error, Request};
 
-use crate::cli::output::{PROGRAM, print, print_json};
-use crate::cli::{plot, progress};
+use crate::cli::output::{self, PROGRAM, print, print_json};
+use crate::cli::plot;
 
 /// Trains the model of a configuration, writes a run directory, and evaluates the best checkpoint.
 #[derive(Default, clap::Args)]
@@ -76,8 +76,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
             false => print(&plans.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")),
         };
     }
-    let trained = request.run(&mut progress::Progress::new())?;
-    progress::clear();
+    let trained = request.run(&mut output::Progress::new())?;
+    output::clear();
     let first = Processes::current().is_first();
     if let (true, Some(curve)) = (first, EmbeddingCurve::read(&trained.path)?) {
         plot::embedding(&trained.path.join("embedding.svg"), &curve)?;

@@ -7,8 +7,7 @@ use dsokr_nn::{BagBeside, NgramBagConfig, PartSize};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::sizes;
-use crate::inputs::NgramInputs;
+use crate::inputs::{NgramInputs, sizes};
 use crate::{Error, Prepare, Recipe, Start};
 
 /// A bag of n-grams and a transformer that read the same text and are trained together; their coordinates are

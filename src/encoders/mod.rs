@@ -14,24 +14,11 @@ use dsokr_nn::{
 use tracing::info;
 
 use crate::inputs::{
-    PretrainedInputs, TokenInputs, TokenInputsConfig, VectorInputs, pretrained_folder,
+    PretrainedInputs, TokenInputs, TokenInputsConfig, VectorInputs, pretrained_folder, sizes,
 };
 use crate::{Error, Recipe, Start};
 
 pub use bag_beside::{BagBesideConfig, BothInputs};
-
-/// The parts of an encoder of texts with these lengths, of which `of` says the parts for one length: memory must
-/// suffice for the longest text, and the mean determines the time.
-fn sizes(
-    lengths: impl ExactSizeIterator<Item = usize>,
-    of: impl Fn(f64) -> Vec<PartSize>,
-) -> Vec<PartSize> {
-    let count = lengths.len().max(1) as f64;
-    let (sum, longest) =
-        lengths.fold((0.0, 0), |(sum, longest), length| (sum + length as f64, length.max(longest)));
-    let parts = of(longest as f64).into_iter().zip(of(sum / count));
-    parts.map(|(part, usual)| PartSize { products: usual.products, ..part }).collect()
-}
 
 /// Checks that a device supports a precision, and warns once where its products are emulated.
 fn check_precision(precision: Precision, device: &Device) -> Result<(), Error> {

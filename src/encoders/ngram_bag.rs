@@ -2,8 +2,7 @@ use dsokr_basis::features::NgramConfig;
 use dsokr_nn::bag::SparseRow;
 use dsokr_nn::{NgramBag, NgramBagConfig, PartSize};
 
-use super::sizes;
-use crate::inputs::NgramInputs;
+use crate::inputs::{NgramInputs, sizes};
 use crate::{Error, Recipe, Start};
 
 impl Recipe for NgramBagConfig {

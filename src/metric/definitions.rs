@@ -1,4 +1,3 @@
-use dsokr_data::Truth;
 use dsokr_decode::{MultiLabelMetrics, Rank};
 
 use super::{Definition, LabelCounts, Needs, Samples, f1};
@@ -51,19 +50,17 @@ pub(super) static METRICS: [Definition; 17] = [
         |scores| scores.median_rank,
         |evaluation| Some(Samples::Median(ranks(evaluation, f64::INFINITY, Rank::expected_rank))),
     ),
-    metric(
+    kept(
         ["ged", "edit distance"],
         "Mean graph edit distance of predicted molecules, smaller is better.",
         (SMALLER, Needs::Graphs),
         |scores| molecules(scores).map(|molecules| molecules.ged),
-        |evaluation| evaluation.queries.distances.clone().map(Samples::Mean),
     ),
-    metric(
+    kept(
         ["ged_bonds", "edit distance with bonds"],
         "The same with bonds compared, smaller is better.",
         (SMALLER, Needs::Graphs),
         |scores| molecules(scores).map(|molecules| molecules.ged_bonds),
-        |evaluation| evaluation.queries.bond_distances.clone().map(Samples::Mean),
     ),
     metric(
         ["f1", "F1"],
@@ -95,14 +92,13 @@ pub(super) static METRICS: [Definition; 17] = [
             of_labels(evaluation, |(common, all), columns| (all - 2 * common) as f64 / columns)
         },
     ),
-    metric(
+    kept(
         ["kendall_tau", "Kendall's tau"],
         "Mean Kendall's τ of predicted rankings, larger is better.",
         (LARGER, Needs::Rankings),
         |scores| rankings(scores).map(|rankings| rankings.kendall_tau),
-        |evaluation| agreements(evaluation, |(tau, _)| tau),
     ),
-    metric(
+    kept(
         ["exact", "share exact"],
         "Share of graphs or rankings that are predicted exactly, larger is better.",
         (LARGER, Needs::GraphsOrRankings),
@@ -110,34 +106,24 @@ pub(super) static METRICS: [Definition; 17] = [
             Some(molecules) => Some(molecules.exact),
             None => rankings(scores).map(|rankings| rankings.exact),
         },
-        |evaluation| match &evaluation.queries.bond_distances {
-            Some(distances) => {
-                let same = distances.iter().map(|&distance| f64::from(distance == 0.0));
-                Some(Samples::Mean(same.collect()))
-            }
-            None => agreements(evaluation, |(_, same)| f64::from(same)),
-        },
     ),
-    metric(
+    kept(
         ["squared_error", "squared error"],
         "Mean squared distance of answers from the outputs in the kernel's feature space, smaller is better.",
         (SMALLER, Needs::FeatureSpace),
         |scores| scores.squared_error,
-        |evaluation| evaluation.queries.squared_errors.clone().map(Samples::Mean),
     ),
-    metric(
+    kept(
         ["pinball", "pinball loss"],
         "Mean pinball loss of predicted quantiles, smaller is better.",
         (SMALLER, Needs::Quantiles),
         |scores| scores.quantiles.as_ref().map(|quantiles| quantiles.pinball),
-        |evaluation| evaluation.queries.pinball.clone().map(Samples::Mean),
     ),
-    metric(
+    kept(
         ["crossing", "crossing loss"],
         "Mean of how far quantiles lie below those of the level before, smaller is better.",
         (SMALLER, Needs::Quantiles),
         |scores| scores.quantiles.as_ref().map(|quantiles| quantiles.crossing),
-        |evaluation| evaluation.queries.crossing.clone().map(Samples::Mean),
     ),
 ];
 
@@ -148,7 +134,18 @@ const fn metric(
     value: fn(&Scores) -> Option<f64>,
     samples: fn(&Evaluation) -> Option<Samples>,
 ) -> Definition {
+    let samples = Some(samples);
     Definition { name, title, meaning, larger_is_better, needs, value, samples }
+}
+
+/// A mean of values that the evaluation keeps by the name of the metric.
+const fn kept(
+    [name, title]: [&'static str; 2],
+    meaning: &'static str,
+    (larger_is_better, needs): (bool, Needs),
+    value: fn(&Scores) -> Option<f64>,
+) -> Definition {
+    Definition { name, title, meaning, larger_is_better, needs, value, samples: None }
 }
 
 /// A value of the rank of each query, `missing` where the gold is no candidate.
@@ -180,15 +177,4 @@ fn labels(scores: &Scores) -> Option<&MultiLabelMetrics> {
 fn rankings(scores: &Scores) -> Option<&RankingScores> {
     let OutputScores::Rankings(rankings) = scores.outputs.as_ref()? else { return None };
     Some(rankings)
-}
-
-/// The mean of a value of each ranking's agreement with the true one: Kendall's τ, and whether all
-/// pairs are in the same order.
-fn agreements(evaluation: &Evaluation, value: fn((f64, bool)) -> f64) -> Option<Samples> {
-    let Some((Truth::Rankings(truth), Truth::Rankings(predicted))) = &evaluation.outputs else {
-        return None;
-    };
-    let pairs = truth.iter().zip(predicted);
-    let values = pairs.map(|(a, b)| RankingScores::agreement(a, b).ok().map(value));
-    values.collect::<Option<Vec<f64>>>().map(Samples::Mean)
 }

@@ -30,8 +30,8 @@ struct Definition {
     needs: Needs,
     /// The figure; none where it is not known.
     value: fn(&Scores) -> Option<f64>,
-    /// What it summarises, for its interval; none where it is not known.
-    samples: fn(&Evaluation) -> Option<Samples>,
+    /// What it summarises, for its interval; none for a mean of values that the evaluation keeps.
+    samples: Option<fn(&Evaluation) -> Option<Samples>>,
 }
 
 /// What a figure needs to be known.
@@ -90,7 +90,11 @@ impl Metric {
 
     /// What the metric summarises; none where it is not known.
     pub(crate) fn samples(self, evaluation: &Evaluation) -> Option<Samples> {
-        self.known(&evaluation.scores).and_then(|_| (self.0.samples)(evaluation))
+        self.known(&evaluation.scores)?;
+        match self.0.samples {
+            Some(samples) => samples(evaluation),
+            None => evaluation.queries.get(self.0.name).cloned().map(Samples::Mean),
+        }
     }
 
     /// The figure of this name.

@@ -41,19 +41,37 @@ impl QueryAnswers {
 
 /// Which queries are asked, and among which candidates they are ranked.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "command", derive(clap::Args))]
 pub struct QueryRequest {
-    /// A file of queries, in the layout of the run's own data; none for a split of them.
+    /// A table of queries, with columns for id and text as in the run's configuration; default: a
+    /// split of the run's data.
+    #[cfg_attr(feature = "command", arg(long = "queries", id = "queries"))]
     pub file: Option<PathBuf>,
-    /// The split, where no file is named; none for that which the configuration evaluates.
+    /// The split of the run's data: validation or test; default: evaluation.split of its configuration.
+    #[cfg_attr(feature = "command", arg(long, conflicts_with = "queries", value_parser = split_names()))]
     pub split: Option<SplitName>,
-    /// The column of the file that names the query of each row.
+    /// The column of --queries that names the query of each row; rows of one query are its right outputs.
+    #[cfg_attr(feature = "command", arg(long, requires = "queries"))]
     pub query_id: Option<String>,
-    /// Whether outputs that training pairs give a query are left out of its candidates.
+    /// Leave the outputs that training pairs give the same query, or the same text where queries have no
+    /// ids, out of its candidates.
+    #[cfg_attr(feature = "command", arg(long))]
     pub filter_known: bool,
-    /// A file of candidate lists; none for that of the configuration for a split, and for all candidates else.
+    /// JSON lines {"query": id, "candidates": [id, …]}: the candidates of each query. Default: for a
+    /// split, evaluation.candidates of the configuration, if given; else all candidates.
+    #[cfg_attr(feature = "command", arg(long))]
     pub candidates: Option<PathBuf>,
-    /// The data root; none for that of the training.
+    /// The data root; default: the folder of the data that each run was trained on, else the
+    /// environment variable DSOKR_DATA, else data/.
+    #[cfg_attr(feature = "command", arg(long))]
     pub data: Option<PathBuf>,
+}
+
+#[cfg(feature = "command")]
+fn split_names() -> impl clap::builder::TypedValueParser<Value = SplitName> {
+    use clap::builder::{PossibleValuesParser, TypedValueParser};
+    let split = |name| if name == "test" { SplitName::Test } else { SplitName::Validation };
+    PossibleValuesParser::new(["validation", "test"]).map(split)
 }
 
 impl QueryRequest {

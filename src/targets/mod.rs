@@ -240,13 +240,22 @@ impl<'a> TrainingOutputs<'a> {
     /// The bases of the configuration's kernels, of those that are summed, tempered, each of its part of the rows of
     /// outputs.
     pub(crate) fn summands(&self, rows: &Selected) -> Result<Vec<Basis>, Error> {
+        use dsokr_basis::Error::{Numeric, ZeroKernel};
         let (sketch, seed) = (&self.config.sketch, self.config.seed);
         let part = |((at, summand), rows): ((usize, &SummandConfig), PartRows)| {
             let options = SketchOptions::new(&sketch.method, summand.size).with_seed(seed);
             let options = options.with_tolerance(sketch.tolerance);
             let key = format!("output.kernels[{at}].kernel");
-            let basis = Basis::fit(summand.kernel.fit(&key, &rows, seed)?, &rows, &options)?;
-            Ok(basis.tempered(&summand.tempering(), &rows)?)
+            let kernel = summand.kernel.fit(&key, &rows, seed)?;
+            let basis = Basis::fit(kernel, &rows, &options);
+            let basis = basis.and_then(|basis| basis.tempered(&summand.tempering(), &rows));
+            basis.map_err(|error| match error {
+                ZeroKernel { .. } | Numeric(_) => {
+                    let found = format!("{:?} ({error})", summand.kernel.name());
+                    Error::value(key, found, "a kernel of outputs that are not zero and vary")
+                }
+                other => other.into(),
+            })
         };
         let kernels = self.config.output.kernels.iter().enumerate();
         let summands = kernels.filter(|(_, kernel)| kernel.weight > 0.0);
