@@ -1,9 +1,11 @@
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use dsokr_basis::store::open_input;
+use flate2::read::MultiGzDecoder;
 
 /// Characters of an offending value that a message shows.
 const SHOWN: usize = 60;
@@ -167,6 +169,24 @@ impl Error {
 /// Opens a file to read it.
 pub(crate) fn open(path: &Path) -> Result<File, Error> {
     open_input(path).map_err(|source| Error::io(path, source))
+}
+
+/// Opens a text file to read it, which is decompressed where its name ends with `.gz`.
+///
+/// # Errors
+/// What the operating system reports.
+pub fn open_text(path: &Path) -> Result<Box<dyn Read>, Error> {
+    let file = open(path)?;
+    Ok(if is_gzip(path) { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) })
+}
+
+fn is_gzip(path: &Path) -> bool {
+    extension_of(path) == "gz"
+}
+
+/// The name of a file without the `.gz` behind it.
+pub(crate) fn uncompressed(path: &Path) -> Cow<'_, Path> {
+    if is_gzip(path) { Cow::Owned(path.with_extension("")) } else { Cow::Borrowed(path) }
 }
 
 /// `Ok` when `ok`, else the error about a key's value.

@@ -19,6 +19,7 @@ mod output_features;
 mod outputs;
 mod pairs;
 mod root;
+pub mod spectra;
 pub mod table;
 mod truth;
 

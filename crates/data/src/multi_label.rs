@@ -36,7 +36,7 @@ fn each_line(
     path: &Path,
     mut visit: impl FnMut(usize, &str) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let mut lines = Lines::new(path, open(path)?);
+    let mut lines = Lines::new(path, open(path)?, false);
     while lines.advance()? {
         let (line, text) = lines.current()?;
         visit(line, text)?;

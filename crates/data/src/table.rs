@@ -1,13 +1,15 @@
-//! Tables with named columns, from CSV, TSV and JSON-lines files, and the official ChEBI-20 text.
+//! Tables with named columns, from CSV, TSV and JSON-lines files, and [files of spectra](crate::spectra).
 //!
 //! | extension | fields | names of columns |
 //! |---|---|---|
 //! | `.csv` | separated by commas, quoted as in RFC 4180 | first record |
 //! | `.tsv` | separated by tabs, never quoted: a `"` is a character like others | first line |
 //! | `.jsonl`, `.ndjson` | one JSON object a line; strings, or numbers kept as written | keys of each object |
+//! | `.mgf`, `.msp`, `.massbank` | fields of mass spectra | names of fields |
 //!
-//! Text is UTF-8, with or without a byte-order mark; lines end with `\n` or `\r\n`; blank lines are
-//! allowed at the end only. A `\r` alone is an error in CSV, unless it is quoted, and a character elsewhere.
+//! Files whose name ends with a further `.gz` are decompressed while they are read. Text is UTF-8, with or without
+//! a byte-order mark; lines end with `\n` or `\r\n`; blank lines are allowed at the end only, and between spectra. A
+//! `\r` alone is an error in CSV, unless it is quoted, and a character elsewhere.
 
 mod bad_rows;
 mod lines;
@@ -19,16 +21,17 @@ use std::hash::Hash;
 use std::path::{Path, PathBuf};
 
 use crate::Error;
-use crate::error::{list, open, shorten};
+use crate::error::{list, shorten};
 use bad_rows::BadRows;
 
+pub use crate::error::open_text;
 pub use bad_rows::OnBadRow;
 pub(crate) use bad_rows::skipped_rows;
 pub(crate) use lines::Lines;
 pub(crate) use rows::Rows;
 pub use rows::{TextFormat, TextReader, TextRow};
 
-const EXTENSIONS: &str = ".csv, .tsv, .jsonl, .ndjson (data.source = \"official\" reads the official ChEBI-20 .txt layout)";
+const EXTENSIONS: &str = ".csv, .tsv, .jsonl, .ndjson, .mgf, .msp, .massbank, also with .gz behind (data.source = \"official\" reads the official ChEBI-20 .txt layout)";
 
 /// Some columns of a table file, as text, with the line that each row came from.
 ///
@@ -99,7 +102,7 @@ impl Table {
     /// A file that is not a table, cannot be read or is empty.
     pub fn header(path: &Path) -> Result<Vec<String>, Error> {
         let format = named_format(path)?;
-        Rows::new(path, open(path)?, format, Vec::new(), OnBadRow::Stop, true)?.names()
+        Rows::new(path, open_text(path)?, format, Vec::new(), OnBadRow::Stop, true)?.names()
     }
 
     /// Reads a file with one text a line and nothing else: the column `text`, and the column `id`, which
@@ -139,7 +142,7 @@ impl Table {
         on_bad_row: OnBadRow,
         numbers: Option<&str>,
     ) -> Result<Self, Error> {
-        let mut rows = Rows::new(path, open(path)?, format, names, on_bad_row, true)?;
+        let mut rows = Rows::new(path, open_text(path)?, format, names, on_bad_row, true)?;
         let (mut columns, mut lines) = (vec![Vec::new(); rows.columns.len()], Vec::new());
         loop {
             match rows.next() {
@@ -287,6 +290,9 @@ fn distinct<'c>(names: impl Iterator<Item = &'c str>) -> Vec<String> {
 fn named_format(path: &Path) -> Result<TextFormat, Error> {
     match TextFormat::of(path) {
         TextFormat::Lines => Err(Error::extension(path, EXTENSIONS)),
-        format @ (TextFormat::Tabs | TextFormat::Commas | TextFormat::JsonLines) => Ok(format),
+        format @ (TextFormat::Tabs
+        | TextFormat::Commas
+        | TextFormat::JsonLines
+        | TextFormat::Spectra(_)) => Ok(format),
     }
 }

@@ -21,13 +21,15 @@ pub(crate) struct Lines<R> {
     last: usize,
     /// Whether the line in the buffer has not been returned yet.
     pub(super) pending: bool,
+    /// Whether blank lines may stand between texts.
+    spaced: bool,
 }
 
 impl<R: Read> Lines<R> {
-    /// The lines of a stream, which errors call `path`.
-    pub(crate) fn new(path: &Path, stream: R) -> Self {
-        let reader = BufReader::with_capacity(1 << 16, stream);
-        Self { path: path.into(), reader, buffer: Vec::new(), first: 0, last: 0, pending: false }
+    /// The lines of a stream, which errors call `path`, with blank ones between where it is `spaced`.
+    pub(crate) fn new(path: &Path, stream: R, spaced: bool) -> Self {
+        let (reader, path) = (BufReader::with_capacity(1 << 16, stream), path.into());
+        Self { path, reader, buffer: Vec::new(), first: 0, last: 0, pending: false, spaced }
     }
 
     /// Whether the whole next line is in memory.
@@ -52,7 +54,7 @@ impl<R: Read> Lines<R> {
                 blank.get_or_insert(self.first);
             } else {
                 self.pending = true;
-                if let Some(line) = blank {
+                if let Some(line) = blank.filter(|_| !self.spaced) {
                     let allowed = "blank lines are allowed only at the end";
                     let message = format!("blank line inside the table; {allowed}");
                     return Err(Error::line(&self.path, line, message));

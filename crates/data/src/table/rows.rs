@@ -14,7 +14,8 @@ use serde_json::value::RawValue;
 use super::bad_rows::{BadRows, OnBadRow};
 use super::lines::{Lines, Record};
 use crate::Error;
-use crate::error::{extension_of, list, shorten};
+use crate::error::{extension_of, list, shorten, uncompressed};
+use crate::spectra::{PARTS, Record as SpectrumRecord, SPECTRUM, SpectrumFormat, text_of};
 
 /// How a table or a stream of texts is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,16 +28,19 @@ pub enum TextFormat {
     Commas,
     /// One JSON object a line.
     JsonLines,
+    /// Mass spectra, whose fields are columns.
+    Spectra(SpectrumFormat),
 }
 
 impl TextFormat {
-    /// The format that the extension of a file names: that of a [`Table`](super::Table), else one text a line.
+    /// The format that the extension of a file names, without a `.gz` behind it: that of a [`Table`](super::Table),
+    /// else one text a line.
     pub fn of(path: &Path) -> Self {
-        match extension_of(path).as_str() {
+        match extension_of(&uncompressed(path)).as_str() {
             "tsv" => Self::Tabs,
             "csv" => Self::Commas,
             "jsonl" | "ndjson" => Self::JsonLines,
-            _ => Self::Lines,
+            other => SpectrumFormat::of(other).map_or(Self::Lines, Self::Spectra),
         }
     }
 }
@@ -54,7 +58,7 @@ pub(crate) struct Rows<R> {
     /// Whether the file names them.
     pub(super) has_header: bool,
     /// The places of those that are read among them.
-    positions: Vec<usize>,
+    positions: Vec<Cell>,
     /// Whether the end of the last row is not known, so that it cannot be skipped.
     torn: bool,
 }
@@ -73,11 +77,11 @@ impl<R: Read> Rows<R> {
         let mut rows = Self {
             path: path.into(),
             bad: BadRows::new(on_bad_row),
-            lines: Lines::new(path, stream),
+            lines: Lines::new(path, stream, matches!(format, TextFormat::Spectra(_))),
             format,
             header: columns.clone(),
             has_header: has_header && matches!(format, TextFormat::Tabs | TextFormat::Commas),
-            positions: (0..columns.len()).collect(),
+            positions: (0..columns.len()).map(Cell::Field).collect(),
             columns,
             torn: false,
         };
@@ -101,19 +105,27 @@ impl<R: Read> Rows<R> {
     /// The line on which the next row starts, from 1, and its fields; `None` at the end. After an error that
     /// [`skip`](Self::skip) takes, the next call returns the row behind it.
     pub(crate) fn next(&mut self) -> Result<Option<(usize, Vec<String>)>, Error> {
+        if let TextFormat::Spectra(format) = self.format {
+            let spectrum = self.next_spectrum(format)?;
+            let cells = |(line, record): (usize, SpectrumRecord)| {
+                Ok((line + record.start, record.cells(&self.path, line, &self.columns)?))
+            };
+            return spectrum.map(cells).transpose();
+        }
         let mut record = Record::default();
         let read = match self.format {
             TextFormat::Commas => self.lines.next(|line| record.add(line)),
-            TextFormat::Lines | TextFormat::Tabs | TextFormat::JsonLines => {
-                self.lines.next(|_| true)
-            }
+            TextFormat::Lines
+            | TextFormat::Tabs
+            | TextFormat::JsonLines
+            | TextFormat::Spectra(_) => self.lines.next(|_| true),
         };
         self.torn = record.is_open();
         let Some((line, text)) = read? else { return Ok(None) };
         let path = &self.path;
         let owned = |fields: Vec<String>| fields.into_iter().map(Cow::Owned).collect();
         let fields: Vec<Cow<str>> = match self.format {
-            TextFormat::Lines => vec![Cow::Borrowed(text)],
+            TextFormat::Lines | TextFormat::Spectra(_) => vec![Cow::Borrowed(text)],
             TextFormat::Tabs => text.split('\t').map(Cow::Borrowed).collect(),
             TextFormat::Commas => owned(record.fields(path, line, text)?),
             TextFormat::JsonLines => owned(json_row(path, line, text, &self.columns)?),
@@ -128,12 +140,37 @@ impl<R: Read> Rows<R> {
             let message = format!("{found} fields; expected {expected} ({columns})");
             return Err(Error::line(path, line, message));
         }
-        let values = self.positions.iter().map(|&at| fields[at].to_string());
-        Ok(Some((line, values.collect())))
+        let value = |cell: &Cell| match *cell {
+            Cell::Field(at) => Ok(fields[at].to_string()),
+            Cell::Spectrum([precursor, mzs, intensities]) => {
+                let text = text_of(&fields[precursor], &fields[mzs], &fields[intensities]);
+                text.map_err(|reason| Error::line(path, line, reason))
+            }
+        };
+        Ok(Some((line, self.positions.iter().map(value).collect::<Result<_, _>>()?)))
     }
 
-    /// The names of all columns: of the header, or those keys of the first object that hold a string or a number.
+    /// The next spectrum, and the line on which its text starts.
+    fn next_spectrum(
+        &mut self,
+        format: SpectrumFormat,
+    ) -> Result<Option<(usize, SpectrumRecord)>, Error> {
+        while let Some((line, text)) = self.lines.next(|line| format.ends(line))? {
+            let wrong = |(at, reason): (usize, String)| Error::line(&self.path, line + at, reason);
+            if let Some(record) = format.record(text).map_err(wrong)? {
+                return Ok(Some((line, record)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The names of all columns: of the header, or those keys of the first object that hold a string or a number, or
+    /// the fields of the first spectrum.
     pub(super) fn names(mut self) -> Result<Vec<String>, Error> {
+        if let TextFormat::Spectra(format) = self.format {
+            let first = self.next_spectrum(format)?;
+            return first.map(|(_, record)| record.names()).ok_or_else(|| Error::empty(&self.path));
+        }
         if self.format != TextFormat::JsonLines {
             return Ok(self.header);
         }
@@ -154,23 +191,38 @@ impl<R: Read> Rows<R> {
     }
 }
 
+/// Where a value of a row is.
+enum Cell {
+    /// In a field.
+    Field(usize),
+    /// In three: precursor, m/z and intensities of a spectrum.
+    Spectrum([usize; 3]),
+}
+
 /// The positions of columns in a header, which must not name a column twice.
 fn positions(
     path: &Path,
     line: usize,
     header: &[String],
     columns: &[String],
-) -> Result<Vec<usize>, Error> {
+) -> Result<Vec<Cell>, Error> {
     let mut seen = HashMap::with_capacity(header.len());
     for (second, name) in header.iter().enumerate() {
         if let Some(first) = seen.insert(name.as_str(), second) {
             return Err(Error::duplicate_column(path, line, name, [first + 1, second + 1]));
         }
     }
-    let place = |name: &String| {
-        seen.get(name.as_str()).copied().ok_or_else(|| Error::missing_column(path, name, header))
+    let place = |name: &str| {
+        seen.get(name).copied().ok_or_else(|| Error::missing_column(path, name, header))
     };
-    columns.iter().map(place).collect()
+    let cell = |name: &String| match name == SPECTRUM && !seen.contains_key(SPECTRUM) {
+        true => {
+            let [precursor, mzs, intensities] = PARTS.map(place);
+            Ok(Cell::Spectrum([precursor?, mzs?, intensities?]))
+        }
+        false => place(name).map(Cell::Field),
+    };
+    columns.iter().map(cell).collect()
 }
 
 /// Reads an object with its keys in order, so that one given twice is seen, and its values as written,

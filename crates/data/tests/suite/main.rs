@@ -6,6 +6,7 @@ mod kernels;
 mod multi_label;
 mod official;
 mod retrieval_files;
+mod spectra;
 mod streams;
 mod tables;
 

@@ -224,16 +224,17 @@ fn bad_tables_are_refused_with_place_and_value() {
             gzip,
             "a.tsv:1: byte 0x8b at position 2 of the line is not UTF-8; tables must be UTF-8 text",
         ),
-        ("a.tsv.gz", gzip, "a.tsv.gz: compressed files (\"gz\") are not read; decompress it first"),
+        ("a.tsv.gz", b"id\n", "a.tsv.gz: cannot be read: unexpected end of file"),
+        ("a.tsv.xz", b"", "a.tsv.xz: compressed files (\"xz\") are not read; decompress it first"),
         (
             "a.txt",
             b"1",
-            "a.txt: unknown extension \"txt\"; allowed: .csv, .tsv, .jsonl, .ndjson (data.source = \"official\" reads the official ChEBI-20 .txt layout)",
+            "a.txt: unknown extension \"txt\"; allowed: .csv, .tsv, .jsonl, .ndjson, .mgf, .msp, .massbank, also with .gz behind (data.source = \"official\" reads the official ChEBI-20 .txt layout)",
         ),
         (
             "a",
             b"1",
-            "a: unknown extension \"\"; allowed: .csv, .tsv, .jsonl, .ndjson (data.source = \"official\" reads the official ChEBI-20 .txt layout)",
+            "a: unknown extension \"\"; allowed: .csv, .tsv, .jsonl, .ndjson, .mgf, .msp, .massbank, also with .gz behind (data.source = \"official\" reads the official ChEBI-20 .txt layout)",
         ),
         (
             "a.jsonl",

@@ -1,0 +1,209 @@
+//! Features of spectra: what they hold at which mass, in bins.
+
+use std::collections::BTreeMap;
+
+use dsokr_basis::features::{SparseRow, SparseRows};
+use rayon::prelude::*;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Peak, Spectrum};
+use crate::Error;
+use crate::error::check;
+
+/// Losses below this mass in Da are the precursor itself.
+const LEAST_LOSS: f64 = 0.5;
+
+/// What of a spectrum lies at a mass.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PeaksOf {
+    /// The peaks, at their m/z.
+    #[default]
+    Peaks,
+    /// The neutral losses, at the precursor's m/z less that of each peak, from 0.5 Da on.
+    Losses,
+    /// The differences of all pairs of peaks, weighted by the product of both intensities.
+    Differences,
+    /// The precursor, at its m/z, with weight 1.
+    Precursor,
+}
+
+impl PeaksOf {
+    /// Masses in Da and intensities to the power `power`, by increasing mass except for differences.
+    pub fn masses(self, spectrum: &Spectrum, power: f64) -> Vec<(f64, f64)> {
+        let Spectrum { precursor_mz, peaks } = spectrum;
+        match self {
+            Self::Peaks => peaks.iter().map(|peak| (peak.mz, peak.intensity.powf(power))).collect(),
+            Self::Losses => {
+                let loss = |peak: &Peak| (precursor_mz - peak.mz, peak.intensity.powf(power));
+                peaks.iter().rev().map(loss).filter(|(mass, _)| *mass >= LEAST_LOSS).collect()
+            }
+            Self::Differences => {
+                let pair = |(at, high): (usize, &Peak)| {
+                    let (mz, intensity) = (high.mz, high.intensity);
+                    peaks[..at]
+                        .iter()
+                        .map(move |low| (mz - low.mz, (intensity * low.intensity).powf(power)))
+                };
+                peaks
+                    .iter()
+                    .enumerate()
+                    .flat_map(pair)
+                    .filter(|(mass, _)| *mass >= LEAST_LOSS)
+                    .collect()
+            }
+            Self::Precursor => vec![(*precursor_mz, 1.0)],
+        }
+    }
+}
+
+/// A block of features of spectra: intensities of what lies in each bin of a width, summed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PeakFeatures {
+    /// What lies at a mass.
+    #[serde(default)]
+    pub of: PeaksOf,
+    /// Width of a bin in Da.
+    #[serde(default = "hundredth")]
+    pub bin: f64,
+    /// What is added to masses in Da before they are binned: half a bin in a second block, so that masses on both sides
+    /// of a border share a bin there.
+    #[serde(default)]
+    pub shift: f64,
+    /// The power of intensities; 0 counts peaks.
+    #[serde(default = "root")]
+    pub power: f64,
+    /// Bins in fewer training spectra are left out.
+    #[serde(default = "two")]
+    pub min_spectra: usize,
+}
+
+fn hundredth() -> f64 {
+    0.01
+}
+
+fn root() -> f64 {
+    0.5
+}
+
+fn two() -> usize {
+    2
+}
+
+/// Bins are numbered in 32 bits.
+const MOST_BINS: f64 = 4e9;
+
+impl PeakFeatures {
+    /// Checks the values that the types leave open, of the block at `key`.
+    ///
+    /// # Errors
+    /// [`Error::Value`].
+    pub fn validate(&self, key: &str) -> Result<(), Error> {
+        let at = |name: &str| format!("{key}.{name}");
+        let Self { of: _, bin, shift, power, min_spectra } = *self;
+        check((1e-5..=100.0).contains(&bin), &at("bin"), bin, "a width in Da, 1e-5 to 100")?;
+        check((0.0..=bin).contains(&shift), &at("shift"), shift, "0 to the width of a bin")?;
+        check((0.0..=2.0).contains(&power), &at("power"), power, "a number in [0, 2]")?;
+        check(min_spectra > 0, &at("min_spectra"), min_spectra, "at least 1")
+    }
+
+    /// The bins of a spectrum with their values, ascending.
+    fn bins(&self, spectrum: &Spectrum) -> BTreeMap<u32, f64> {
+        let mut bins = BTreeMap::new();
+        for (mass, value) in self.of.masses(spectrum, self.power) {
+            let bin = ((mass + self.shift) / self.bin).floor();
+            // beyond are no masses of molecules
+            if bin < MOST_BINS {
+                *bins.entry(bin as u32).or_insert(0.0) += value;
+            }
+        }
+        bins
+    }
+}
+
+/// The bins that the training spectra give, for blocks of features.
+///
+/// A row has the blocks side by side, each of unit length over the bins that it has: with the cosine kernel the mean of
+/// their cosine kernels, for spectra that have something in every block.
+///
+/// ```
+/// use dsokr_data::spectra::{FittedPeaks, PeakFeatures, PeaksOf, Spectrum};
+///
+/// let spectra: Vec<Spectrum> =
+///     ["100.0 40.001:4 60.002:9", "90.0 40.002:1"].iter().map(|text| text.parse()).collect::<Result<_, _>>()?;
+/// let peaks = PeakFeatures { of: PeaksOf::Peaks, bin: 0.01, shift: 0.0, power: 0.5, min_spectra: 1 };
+/// let rows = FittedPeaks::fit(&[peaks], &spectra)?.rows(&spectra)?;
+/// assert_eq!((rows.width(), rows.row(1)), (2, (&[0][..], &[1.0][..])));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FittedPeaks {
+    blocks: Vec<FittedBlock>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FittedBlock {
+    features: PeakFeatures,
+    /// Those that are columns, ascending.
+    bins: Vec<u32>,
+}
+
+impl FittedPeaks {
+    /// The bins of blocks that enough spectra have.
+    ///
+    /// # Errors
+    /// [`Error::Value`] where no bin is in enough spectra.
+    pub fn fit(blocks: &[PeakFeatures], spectra: &[Spectrum]) -> Result<Self, Error> {
+        let block = |features: &PeakFeatures| {
+            let bins =
+                |spectrum: &Spectrum| features.bins(spectrum).into_keys().collect::<Vec<_>>();
+            let found: Vec<Vec<u32>> = spectra.par_iter().map(bins).collect();
+            let mut all = found.concat();
+            all.par_sort_unstable();
+            let common =
+                all.chunk_by(|a, b| a == b).filter(|run| run.len() >= features.min_spectra);
+            FittedBlock { features: features.clone(), bins: common.map(|run| run[0]).collect() }
+        };
+        let fitted = Self { blocks: blocks.iter().map(block).collect() };
+        let found = format!("no bin of {} spectra", spectra.len());
+        check(
+            fitted.width() > 0,
+            "the features of spectra",
+            found,
+            "a lower min_spectra, or wider bins",
+        )?;
+        Ok(fitted)
+    }
+
+    /// Number of columns.
+    pub fn width(&self) -> usize {
+        self.blocks.iter().map(|block| block.bins.len()).sum()
+    }
+
+    /// The row of a spectrum; empty where none of its bins is a column.
+    pub fn transform(&self, spectrum: &Spectrum) -> SparseRow {
+        let (mut row, mut first) = (SparseRow::new(), 0);
+        for FittedBlock { features, bins } in &self.blocks {
+            let column = |(bin, value): (u32, f64)| Some((bins.binary_search(&bin).ok()?, value));
+            let own: Vec<(usize, f64)> =
+                features.bins(spectrum).into_iter().filter_map(column).collect();
+            let norm = own.iter().map(|(_, value)| value * value).sum::<f64>().sqrt();
+            row.extend(own.iter().map(|&(at, value)| (first + at as u32, (value / norm) as f32)));
+            first += bins.len() as u32;
+        }
+        row
+    }
+
+    /// The rows of spectra, computed in parallel.
+    ///
+    /// # Errors
+    /// More bins than 32 bits number.
+    pub fn rows(&self, spectra: &[Spectrum]) -> Result<SparseRows, Error> {
+        let rows: Vec<SparseRow> = spectra.par_iter().map(|one| self.transform(one)).collect();
+        Ok(SparseRows::from_rows(self.width(), rows)?)
+    }
+}

@@ -1,0 +1,141 @@
+//! Tandem mass spectra: what a peak and a precursor are, how a spectrum is written as a text, and the files
+//! of spectra that are read as tables.
+//!
+//! | extension | format | end of a spectrum |
+//! |---|---|---|
+//! | `.mgf` | Mascot generic format, as Mascot, GNPS and MassSpecGym write it | `END IONS` |
+//! | `.msp` | NIST text, also with MoNA's comments `"key=value"` | a blank line |
+//! | `.massbank` | MassBank records, one after the other | `//` |
+//!
+//! The columns of such a table are the fields of the spectra, and `spectrum`, the [text](Spectrum) of precursor
+//! and peaks. Fields have the names of the file, whatever their case, or MassSpecGym's names in each format:
+//! `identifier`, `name`, `precursor_mz`, `adduct`, `formula`, `smiles`, `inchi`, `inchikey`, `collision_energy`,
+//! `instrument_type` and `ion_mode`. A table with tabs or commas has the column `spectrum` too,
+//! made of `precursor_mz`, `mzs` and `intensities` as MassSpecGym has them: lists with commas between.
+
+mod features;
+mod formats;
+mod record;
+
+use std::fmt;
+use std::str::FromStr;
+
+pub use features::{FittedPeaks, PeakFeatures, PeaksOf};
+pub use formats::SpectrumFormat;
+pub(crate) use record::Record;
+
+/// The column that holds the text of a spectrum.
+pub const SPECTRUM: &str = "spectrum";
+
+/// The columns of a table that a text of a spectrum is made of: precursor, m/z and intensities.
+pub(crate) const PARTS: [&str; 3] = ["precursor_mz", "mzs", "intensities"];
+
+/// A tandem mass spectrum.
+///
+/// As a text it is one line, the precursor's m/z and then each peak as `m/z:intensity`, with spaces between. Of a
+/// text with several lines the spectrum is read in the format that its first line tells: `BEGIN IONS` is MGF,
+/// `ACCESSION:` a MassBank record, everything else MSP.
+///
+/// ```
+/// use dsokr_data::spectra::Spectrum;
+///
+/// let spectrum: Spectrum = "242.1434 68.02432:0.274 158.04956:1".parse()?;
+/// assert_eq!((spectrum.precursor_mz, spectrum.peaks.len()), (242.1434, 2));
+/// let pasted: Spectrum = "BEGIN IONS\nPEPMASS=242.1434\n68.02432 0.274\n158.04956 1\nEND IONS".parse()?;
+/// assert_eq!(pasted, spectrum);
+/// # Ok::<(), String>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spectrum {
+    /// m/z of the precursor, above 0.
+    pub precursor_mz: f64,
+    /// m/z and intensity of each peak, both above 0, by increasing m/z; at least one.
+    pub peaks: Vec<Peak>,
+}
+
+/// A peak.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Peak {
+    /// m/z, above 0.
+    pub mz: f64,
+    /// Intensity, above 0, in any unit.
+    pub intensity: f64,
+}
+
+impl FromStr for Spectrum {
+    type Err = String;
+
+    /// What is wrong, and what is allowed.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        if text.lines().nth(1).is_some() {
+            let record =
+                SpectrumFormat::told_by(text).record(text).map_err(|(_, reason)| reason)?;
+            return record.ok_or("no spectrum")?.spectrum().map_err(|(_, reason)| reason)?.parse();
+        }
+        let mut words = text.split_ascii_whitespace();
+        let precursor_mz = precursor(words.next().unwrap_or_default())?;
+        let mut peaks = Vec::new();
+        for word in words {
+            let (mz, intensity) = word
+                .split_once(':')
+                .ok_or_else(|| format!("a peak {word:?}; allowed is m/z:intensity"))?;
+            peaks.push(peak(mz, intensity, peaks.last())?);
+        }
+        if peaks.is_empty() { Err(NO_PEAKS.into()) } else { Ok(Self { precursor_mz, peaks }) }
+    }
+}
+
+impl fmt::Display for Spectrum {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        write!(out, "{}", self.precursor_mz)?;
+        self.peaks.iter().try_for_each(|Peak { mz, intensity }| write!(out, " {mz}:{intensity}"))
+    }
+}
+
+const NO_PEAKS: &str = "a spectrum without peaks; at least one is needed";
+
+/// The m/z of a precursor.
+fn precursor(text: &str) -> Result<f64, String> {
+    positive(text)
+        .ok_or_else(|| format!("the precursor's m/z {text:?}; allowed is a number above 0"))
+}
+
+/// A peak that may follow another one.
+fn peak(mz: &str, intensity: &str, before: Option<&Peak>) -> Result<Peak, String> {
+    let number = |what: &str, text: &str| {
+        positive(text)
+            .ok_or_else(|| format!("a peak's {what} {text:?}; allowed is a number above 0"))
+    };
+    let peak = Peak { mz: number("m/z", mz)?, intensity: number("intensity", intensity)? };
+    match before {
+        Some(before) if before.mz > peak.mz => {
+            Err(format!("m/z {mz} follows {}; peaks must be in the order of their m/z", before.mz))
+        }
+        Some(_) | None => Ok(peak),
+    }
+}
+
+fn positive(text: &str) -> Option<f64> {
+    text.parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0)
+}
+
+/// The text of a spectrum from cells of a table: numbers are kept as they are written.
+pub(crate) fn text_of(precursor_mz: &str, mzs: &str, intensities: &str) -> Result<String, String> {
+    let mut text = precursor_mz.trim().to_owned();
+    precursor(&text)?;
+    let [mzs, intensities] = [mzs, intensities].map(|list| -> Vec<&str> {
+        let list = list.trim().trim_start_matches('[').trim_end_matches(']');
+        list.split(',').map(str::trim).filter(|cell| !cell.is_empty()).collect()
+    });
+    let (found, expected) = (intensities.len(), mzs.len());
+    if found != expected {
+        return Err(format!("{found} intensities of {expected} peaks"));
+    }
+    let mut last = None;
+    for (mz, intensity) in mzs.into_iter().zip(intensities) {
+        last = Some(peak(mz, intensity, last.as_ref())?);
+        text.push_str(&format!(" {mz}:{intensity}"));
+    }
+    if last.is_some() { Ok(text) } else { Err(NO_PEAKS.into()) }
+}

@@ -1,0 +1,198 @@
+//! Files of mass spectra, as tables and as texts.
+
+use std::io::Write;
+
+use dsokr_data::Error;
+use dsokr_data::spectra::Spectrum;
+use dsokr_data::table::{OnBadRow, Table};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use super::{Folder, published};
+
+const MGF: &str = "# a comment\n\nCOM=outside of spectra\nBEGIN IONS\nTITLE=one\nPEPMASS=181.07066 1000\nCHARGE=1+\n\
+    ADDUCT=[M+H]+\nFORMULA=C6H12O6\nINCHIKEY=WQZGKKKJIJFFOK\nSMILES=OC[C@H]1OC(O)C(O)C(O)C1O\nCOLLISION_ENERGY=20 eV\n\
+    85.02841 0.25\n127.03897\t1 2+\nEND IONS\n\nBEGIN IONS\nTITLE=two\nPEPMASS=47.04914\nSMILES=CCO\n# ethanol\n\
+    29.03858 100\nEND IONS\n";
+
+/// The same spectrum by NIST and by MoNA, whose comments hold fields.
+const MSP: &str = "Name: one\nPrecursorMZ: 181.07066\nPrecursor_type: [M+H]+\nFormula: C6H12O6\nInChIKey: \
+    WQZGKKKJIJFFOK\nCollision_energy: 20 eV\nSMILES: OC[C@H]1OC(O)C(O)C(O)C1O\nNum Peaks: 2\n85.02841 0.25; 127.03897 1 \
+    \"C6H7O3\"\n\n\nName: glucose\nDB#: one\nPrecursor_Type: [M+H]+\nPrecursorMZ: 181.07066\nComments: \
+    \"SMILES=OC[C@H]1OC(O)C(O)C(O)C1O\" \"InChIKey=WQZGKKKJIJFFOK\" \"collision energy=20 eV\" author=a\nFormula: \
+    C6H12O6\nNum Peaks: 2\n85.02841\t0.25\n127.03897\t1\n";
+
+const MASSBANK: &str = "ACCESSION: one\nRECORD_TITLE: glucose; LC-ESI-QTOF; MS2\nCH$NAME: glucose\nCH$NAME: D-glucose\n\
+    CH$FORMULA: C6H12O6\nCH$SMILES: OC[C@H]1OC(O)C(O)C(O)C1O\nCH$LINK: CAS 50-99-7\nCH$LINK: INCHIKEY WQZGKKKJIJFFOK\n\
+    AC$INSTRUMENT_TYPE: LC-ESI-QTOF\nAC$MASS_SPECTROMETRY: MS_TYPE MS2\nAC$MASS_SPECTROMETRY: COLLISION_ENERGY 20 eV\n\
+    MS$FOCUSED_ION: PRECURSOR_M/Z 181.07066\nMS$FOCUSED_ION: PRECURSOR_TYPE [M+H]+\nPK$ANNOTATION: m/z ion\n  85.02841 \
+    C4H5O2+\nPK$NUM_PEAK: 2\nPK$PEAK: m/z int. rel.int.\n  85.02841 0.25 250\n  127.03897 1 999\n//\n";
+
+const COLUMNS: [&str; 7] =
+    ["precursor_mz", "adduct", "formula", "smiles", "inchikey", "collision_energy", "spectrum"];
+
+const GLUCOSE: [&str; 7] = [
+    "181.07066",
+    "[M+H]+",
+    "C6H12O6",
+    "OC[C@H]1OC(O)C(O)C(O)C1O",
+    "WQZGKKKJIJFFOK",
+    "20 eV",
+    "181.07066 85.02841:0.25 127.03897:1",
+];
+
+fn row(table: &Table, row: usize, columns: &[&str]) -> Vec<String> {
+    columns.iter().map(|column| table.column(column).unwrap()[row].clone()).collect()
+}
+
+#[test]
+fn one_spectrum_is_the_same_in_every_format() {
+    let folder = Folder::new();
+    let lists = "precursor_mz\tadduct\tformula\tsmiles\tinchikey\tcollision_energy\tmzs\tintensities\n\
+        181.07066\t[M+H]+\tC6H12O6\tOC[C@H]1OC(O)C(O)C(O)C1O\tWQZGKKKJIJFFOK\t20 eV\t85.02841,127.03897\t0.25,1\n";
+    for (name, text, at) in [
+        ("a.mgf", MGF.replace("END IONS\n\nBEGIN", "END IONS\nBEGIN"), 0),
+        ("b.MGF", MGF.replace('\n', "\r\n"), 0),
+        ("a.msp", MSP.into(), 0),
+        ("b.msp", MSP.into(), 1),
+        ("a.massbank", MASSBANK.repeat(2), 1),
+        ("a.tsv", lists.into(), 0),
+    ] {
+        // the second spectrum of the MGF file has fewer fields
+        let text = if name.ends_with("mgf") || name.ends_with("MGF") {
+            text.split_inclusive("END IONS").next().unwrap().to_owned()
+        } else {
+            text
+        };
+        let table = Table::read(&folder.file(name, text), &COLUMNS).unwrap();
+        assert_eq!(row(&table, at, &COLUMNS), GLUCOSE, "{name}");
+    }
+    for pasted in [MGF, MASSBANK, MSP.split("\n\n").next().unwrap()] {
+        let pasted = &pasted[pasted.find("BEGIN").unwrap_or(0)..];
+        let pasted = pasted.split_inclusive("END IONS").next().unwrap();
+        assert_eq!(pasted.parse::<Spectrum>(), GLUCOSE[6].parse(), "{pasted}");
+    }
+}
+
+#[test]
+fn names_of_the_file_count_too_and_gzip_is_read() {
+    let folder = Folder::new();
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+    gzip.write_all(MGF.as_bytes()).unwrap();
+    let path = folder.file("a.mgf.gz", gzip.finish().unwrap());
+    let table = Table::read(&path, &["identifier", "TITLE", "pepmass", "spectrum"]).unwrap();
+    let spectrum = "47.04914 29.03858:100";
+    let columns = ["identifier", "TITLE", "pepmass", "spectrum"];
+    assert_eq!(row(&table, 1, &columns), ["two", "two", "47.04914", spectrum]);
+    assert_eq!((table.line(0), table.line(1)), (4, 17));
+    let names = Table::header(&path).unwrap();
+    assert_eq!(names[..4], ["identifier", "precursor_mz", "CHARGE", "adduct"]);
+    assert_eq!(names.last().unwrap(), "spectrum");
+}
+
+#[test]
+fn what_is_wrong_has_its_line_and_its_spectrum() {
+    let folder = Folder::new();
+    let read = |name: &str, text: &str, on_bad_row| {
+        Table::read_rows(&folder.file(name, text), &["smiles", "spectrum"], on_bad_row)
+    };
+    for (name, from, to, message) in [
+        (
+            "a.mgf",
+            "0.25",
+            "0",
+            "a.mgf:13: spectrum \"one\": a peak's intensity \"0\"; allowed is a number above 0",
+        ),
+        (
+            "a.mgf",
+            "0.25",
+            "NaN",
+            "a.mgf:13: spectrum \"one\": a peak's intensity \"NaN\"; allowed is a number above 0",
+        ),
+        (
+            "a.mgf",
+            "0.25",
+            "",
+            "a.mgf:13: spectrum \"one\": a peak \"85.02841\"; allowed is m/z and intensity",
+        ),
+        (
+            "a.mgf",
+            "85.0",
+            "585.0",
+            "a.mgf:14: spectrum \"one\": m/z 127.03897 follows 585.02841; peaks must be in the order of their m/z",
+        ),
+        (
+            "a.mgf",
+            "29.03858 100\n",
+            "",
+            "a.mgf:17: spectrum \"two\": a spectrum without peaks; at least one is needed",
+        ),
+        (
+            "a.mgf",
+            "PEPMASS=47.04914\n",
+            "",
+            "a.mgf:17: spectrum \"two\": no precursor's m/z; a number above 0 is needed",
+        ),
+        (
+            "a.mgf",
+            "PEPMASS=47.04914",
+            "PEPMASS=0.0",
+            "a.mgf:17: spectrum \"two\": the precursor's m/z \"0.0\"; allowed is a number above 0",
+        ),
+        (
+            "a.mgf",
+            "SMILES=CCO\n",
+            "",
+            "a.mgf:17: spectrum \"two\": no field \"smiles\"; it has: \"identifier\", \"precursor_mz\", \"spectrum\"",
+        ),
+        (
+            "a.mgf",
+            "END IONS\n\n",
+            "\n",
+            "a.mgf:16: spectrum \"one\": BEGIN IONS before its END IONS",
+        ),
+        (
+            "a.msp",
+            "Num Peaks: 2\n85",
+            "Num Peaks: 3\n85",
+            "a.msp:1: spectrum \"one\": 2 peaks; it states 3",
+        ),
+        (
+            "a.msp",
+            "Formula: C6H12O6\nInChI",
+            "no key\nInChI",
+            "a.msp:4: spectrum \"one\": \"no key\"; allowed is \"Key: value\", and peaks behind \"Num Peaks\"",
+        ),
+        ("a.massbank", "//\n", "", "a.massbank:1: spectrum \"one\": no // at its end"),
+        ("a.tsv", ",127", "", "a.tsv:2: 2 intensities of 1 peaks"),
+    ] {
+        let text = match name {
+            "a.mgf" => MGF,
+            "a.msp" => MSP,
+            "a.massbank" => MASSBANK,
+            _ => "smiles\tprecursor_mz\tmzs\tintensities\nC\t181.07\t85.02,127.04\t0.25,1\n",
+        };
+        assert!(text.contains(from), "{from}");
+        let wrong = text.replacen(from, to, 1);
+        let error = read(name, &wrong, OnBadRow::Stop).unwrap_err();
+        assert!(matches!(error, Error::Line { .. }));
+        assert_eq!(folder.message(error), message);
+        if name == "a.mgf" && !from.contains("END") {
+            let left = read(name, &wrong, OnBadRow::Skip).unwrap();
+            assert_eq!((left.len(), left.skipped()), (1, 1), "{message}");
+        }
+    }
+}
+
+#[test]
+fn published_spectra_are_read() {
+    let test = "published_spectra_are_read";
+    let Some(path) = published(test, "massbank/validation.mgf") else { return };
+    let table = Table::read(&path, &["identifier", "inchikey", "smiles", "spectrum"]).unwrap();
+    assert_eq!(table.len(), 484);
+    for text in table.column("spectrum").unwrap() {
+        let spectrum: Spectrum = text.parse().unwrap();
+        assert!(spectrum.peaks.len() <= 100);
+        assert_eq!(spectrum.to_string().parse::<Spectrum>().unwrap(), spectrum);
+    }
+}
