@@ -172,6 +172,11 @@ impl NgramInputs {
         self.0.width()
     }
 
+    /// Reads what [`files`](Prepare::files) gave; errors call it `path`.
+    pub(crate) fn read(text: &str, path: &Path) -> Result<Self, Error> {
+        Ok(Self(TfIdf::from_json(text, path).map_err(dsokr_nn::Error::from)?))
+    }
+
     /// The texts of a split as rows that kernels compare.
     ///
     /// # Errors

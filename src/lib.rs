@@ -51,6 +51,7 @@ pub mod run;
 #[cfg(feature = "serve")]
 pub mod serve;
 pub mod sketch;
+pub mod spectra;
 pub mod sweep;
 pub mod table;
 pub mod targets;

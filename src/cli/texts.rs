@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::Error;
-use crate::basis::store::open_input;
 use crate::data::feature_file::read_features;
-use crate::data::table::{TextFormat, TextReader};
+use crate::data::table::{TextFormat, TextReader, open_text};
 use crate::data::{InputKind, Inputs, Split};
 use crate::error::ensure;
 use crate::run::Run;
@@ -25,10 +24,13 @@ pub struct Texts {
     #[arg(long)]
     id: Option<String>,
     /// How the texts are written: lines, one text a line; tsv or csv, a table of fields separated by tabs or commas;
-    /// jsonl, one JSON object a line. Default: what the extension of the file says (.tsv, .csv, .jsonl, else lines).
-    #[arg(long, value_parser = PossibleValuesParser::new(["lines", "tsv", "csv", "jsonl"]).map(format))]
+    /// jsonl, one JSON object a line; mgf, msp or massbank, mass spectra. Default: what the extension of the file says
+    /// (.tsv, .csv, .jsonl, .mgf, .msp, .massbank, also with .gz behind; else lines).
+    #[arg(long, value_parser = PossibleValuesParser::new(FORMATS).map(format))]
     input: Option<TextFormat>,
 }
+
+const FORMATS: [&str; 7] = ["lines", "tsv", "csv", "jsonl", "mgf", "msp", "massbank"];
 
 fn format(name: String) -> TextFormat {
     TextFormat::of(&Path::new("texts").with_extension(name))
@@ -131,9 +133,7 @@ impl Texts {
         let (name, stream): (PathBuf, Box<dyn Read>) = if is_standard_input(file) {
             ("standard input".into(), Box::new(std::io::stdin()))
         } else {
-            let opened = open_input(file)
-                .map_err(|source| crate::data::Error::Io { path: file.into(), source })?;
-            (file.into(), Box::new(opened))
+            (file.into(), open_text(file)?)
         };
         let texts = TextReader::new(&name, stream, format, column, self.id.as_deref())?;
         Ok(texts.on_bad_row(run.config.data.on_bad_row))

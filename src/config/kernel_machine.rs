@@ -1,6 +1,8 @@
 use crate::error::ensure;
 use dsokr_basis::Kernel;
 use dsokr_basis::features::NgramConfig;
+use dsokr_data::InputKind;
+use dsokr_data::spectra::PeakFeatures;
 use dsokr_machines::{KernelWeighting, LARGEST_LAMBDA, Solver};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,6 +10,7 @@ use serde_json::json;
 
 use super::{ColumnScaling, Config};
 use crate::Error;
+use crate::spectra::MixtureConfig;
 
 /// What n-grams weigh.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -19,6 +22,17 @@ pub enum NgramWeights {
     /// TF-IDF times what a first fit learned: n-grams that its predictions change much with weigh more than others that as
     /// many texts have (`dsokr_machines::Scaling::relevance`). For the kernels `linear` and `cosine`; the
     /// cosine kernel gives all texts unit length again. The first fit has the first λ.
+    Learned,
+}
+
+/// What bins of spectra weigh.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BinWeights {
+    /// All the same.
+    #[default]
+    Equal,
+    /// What a first fit learned, as n-grams do. For the kernels `linear` and `cosine` and the solver `closed-form`.
     Learned,
 }
 
@@ -42,12 +56,70 @@ pub enum MachineInputsConfig {
         #[serde(default)]
         scaling: ColumnScaling,
     },
+    /// Mass spectra: what lies in bins of masses, each block of unit length.
+    Spectra {
+        /// Blocks of features.
+        blocks: Vec<PeakFeatures>,
+        /// What bins weigh; see `learned` of n-grams.
+        #[serde(default)]
+        weights: BinWeights,
+    },
+    /// Mass spectra as mixtures of Gaussians, with the probability product kernel in the place of `kernel`.
+    Mixtures(MixtureConfig),
     /// The kernels of `data.inputs`, as one kernel in the place of `kernel`.
     Kernels {
         /// `uniform`, their mean, or `alignf`, the weights best aligned with the output kernel on the
         /// training pairs (Cortes, Mohri and Rostamizadeh 2012).
         combination: KernelWeighting,
     },
+}
+
+impl MachineInputsConfig {
+    /// Checks the inputs at `key` and the kernel at `kernel_key` beside them.
+    fn validate(&self, key: &str, kernel: &Kernel, kernel_key: &str) -> Result<(), Error> {
+        let blocks =
+            |count: usize| ensure(count > 0, format!("{key}.blocks"), "[]", "at least one block");
+        let own = || {
+            let allowed = format!("absent: {key} brings the kernel");
+            ensure(*kernel == linear(), kernel_key, "given", allowed)
+        };
+        match self {
+            Self::Ngrams { blocks: all, .. } => {
+                blocks(all.len())?;
+                all.iter().try_for_each(NgramConfig::validate).map_err(dsokr_nn::Error::from)?;
+                Ok(())
+            }
+            Self::Spectra { blocks: all, .. } => {
+                blocks(all.len())?;
+                let mut all = all.iter().enumerate();
+                Ok(all.try_for_each(|(at, block)| block.validate(&format!("{key}.blocks[{at}]")))?)
+            }
+            Self::Mixtures(mixtures) => {
+                mixtures.validate(key)?;
+                own()
+            }
+            Self::Kernels { .. } => own(),
+            Self::Vectors { .. } => Ok(()),
+        }
+    }
+}
+
+/// One of several input kernels.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InputSummandConfig {
+    /// What the kernel compares: of kind `ngrams`, `spectra` or `mixtures`.
+    pub inputs: MachineInputsConfig,
+    /// The kernel; that of the inputs for mixtures.
+    #[serde(default = "linear")]
+    pub kernel: Kernel,
+    /// The share of the kernel in the sum, after division by the sum of all; 0 leaves it out.
+    #[serde(default = "one")]
+    pub weight: f64,
+}
+
+fn one() -> f64 {
+    1.0
 }
 
 /// λ of `(1/n) Σ ‖ĥ(x_i) − ψ̃(y_i)‖² + λ ‖ĥ‖²`: one number, or several to choose from.
@@ -108,6 +180,14 @@ pub struct KernelMachineConfig {
     /// The input kernel.
     #[serde(default = "linear")]
     pub kernel: Kernel,
+    /// Several kernels, whose weighted sum is the input kernel, in the place of `inputs` and `kernel`. Kernels should be
+    /// of one scale: 1 for an input with itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kernels: Vec<InputSummandConfig>,
+    /// How the weights of `kernels` are chosen, which have none of their own then: `uniform`, all the same, or
+    /// `alignf`, those best aligned with the one output kernel on the training pairs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weights: Option<KernelWeighting>,
     /// How it is fitted; in closed form on all training inputs, if left out.
     #[serde(default)]
     pub solver: Solver,
@@ -130,7 +210,65 @@ impl KernelMachineConfig {
     /// Ridge regression in closed form with the linear kernel, onto all coordinates.
     pub fn new(inputs: MachineInputsConfig, lambda: Lambda) -> Self {
         let (kernel, solver, answers) = (linear(), Solver::default(), AnswersConfig::default());
-        Self { inputs, kernel, solver, lambda, answers }
+        Self { inputs, kernel, kernels: Vec::new(), weights: None, solver, lambda, answers }
+    }
+
+    /// The kernels of a sum whose weights are above 0; none for one kernel.
+    pub fn summands(&self) -> impl Iterator<Item = &InputSummandConfig> {
+        self.kernels.iter().filter(|kernel| kernel.weight > 0.0)
+    }
+
+    /// The kind of inputs that it reads; a sum of kernels reads texts, or spectra as texts.
+    pub(crate) fn reads(&self) -> InputKind {
+        match (&self.inputs, self.kernels.is_empty()) {
+            (_, false) => InputKind::Texts,
+            (MachineInputsConfig::Ngrams { .. }, _)
+            | (MachineInputsConfig::Spectra { .. } | MachineInputsConfig::Mixtures(_), _) => {
+                InputKind::Texts
+            }
+            (MachineInputsConfig::Vectors { .. }, _) => InputKind::Vectors,
+            (MachineInputsConfig::Kernels { .. }, _) => InputKind::Kernels,
+        }
+    }
+
+    /// Whether columns of inputs have weights that a first fit learns.
+    pub(crate) fn learns_columns(&self) -> bool {
+        matches!(
+            self.inputs,
+            MachineInputsConfig::Ngrams { weights: NgramWeights::Learned, .. }
+                | MachineInputsConfig::Spectra { weights: BinWeights::Learned, .. }
+        )
+    }
+
+    /// Checks the kernels of a sum.
+    fn validate_kernels(&self) -> Result<(), Error> {
+        if self.kernels.is_empty() {
+            let allowed = "absent: one kernel has no weights";
+            return ensure(self.weights.is_none(), "encoder.weights", "given", allowed);
+        }
+        let allowed = "absent beside encoder.kernels, which have inputs and kernels of their own";
+        ensure(self.inputs == vectors(), "encoder.inputs", "given", allowed)?;
+        ensure(self.kernel == linear(), "encoder.kernel", "given", allowed)?;
+        for (at, InputSummandConfig { inputs, kernel, weight }) in self.kernels.iter().enumerate() {
+            let key = |name: &str| format!("encoder.kernels[{at}].{name}");
+            let holds = *weight >= 0.0 && weight.is_finite();
+            ensure(holds, key("weight"), weight, "a finite number not below 0")?;
+            let (holds, allowed) =
+                (self.weights.is_none() || *weight == 1.0, "absent beside encoder.weights");
+            ensure(holds, key("weight"), weight, allowed)?;
+            let summed = match inputs {
+                MachineInputsConfig::Ngrams { weights, .. } => *weights == NgramWeights::TfIdf,
+                MachineInputsConfig::Spectra { weights, .. } => *weights == BinWeights::Equal,
+                MachineInputsConfig::Mixtures(_) => true,
+                MachineInputsConfig::Vectors { .. } | MachineInputsConfig::Kernels { .. } => false,
+            };
+            let allowed =
+                "inputs of kind \"ngrams\", \"spectra\" or \"mixtures\" without learned weights";
+            ensure(summed, key("inputs"), "others", allowed)?;
+            inputs.validate(&key("inputs"), kernel, &key("kernel"))?;
+        }
+        let any = self.summands().next().is_some();
+        ensure(any, "encoder.kernels", "weights that are all 0", "at least one above 0")
     }
 
     /// The first λ, by which machines are fitted whose answers choose something else.
@@ -216,29 +354,22 @@ impl KernelMachineConfig {
     }
 
     pub(crate) fn validate(&self) -> Result<(), Error> {
+        self.validate_kernels()?;
+        self.inputs.validate("encoder.inputs", &self.kernel, "encoder.kernel")?;
         let mut closed_form = None;
-        match &self.inputs {
-            MachineInputsConfig::Ngrams { blocks, weights } => {
-                if *weights == NgramWeights::Learned {
-                    let linear = matches!(self.kernel, Kernel::Linear | Kernel::Cosine);
-                    let allowed =
-                        "\"linear\" or \"cosine\", beside encoder.inputs.weights = \"learned\"";
-                    ensure(linear, "encoder.kernel.name", self.kernel.name(), allowed)?;
-                    closed_form = Some("encoder.inputs.weights = \"learned\"");
-                }
-                ensure(!blocks.is_empty(), "encoder.inputs.blocks", "[]", "at least one block")?;
-                blocks.iter().try_for_each(NgramConfig::validate).map_err(dsokr_nn::Error::from)?;
-            }
-            MachineInputsConfig::Vectors { scaling } => {
-                let none = *scaling == ColumnScaling::None || !self.is_lipschitz();
-                let allowed = "\"none\", beside the solver \"lipschitz\"";
-                ensure(none, "encoder.inputs.scaling", "given", allowed)?;
-            }
-            MachineInputsConfig::Kernels { .. } => {
-                let allowed = "absent: encoder.inputs brings the kernel";
-                ensure(self.kernel == linear(), "encoder.kernel", "given", allowed)?;
-                closed_form = Some("encoder.inputs of kind \"kernels\"");
-            }
+        if self.learns_columns() {
+            let linear = matches!(self.kernel, Kernel::Linear | Kernel::Cosine);
+            let allowed = "\"linear\" or \"cosine\", beside encoder.inputs.weights = \"learned\"";
+            ensure(linear, "encoder.kernel.name", self.kernel.name(), allowed)?;
+            closed_form = Some("encoder.inputs.weights = \"learned\"");
+        }
+        if let MachineInputsConfig::Vectors { scaling } = &self.inputs {
+            let none = *scaling == ColumnScaling::None || !self.is_lipschitz();
+            let allowed = "\"none\", beside the solver \"lipschitz\"";
+            ensure(none, "encoder.inputs.scaling", "given", allowed)?;
+        }
+        if let MachineInputsConfig::Kernels { .. } = &self.inputs {
+            closed_form = Some("encoder.inputs of kind \"kernels\"");
         }
         if let Some(beside) = closed_form {
             let closed = matches!(self.solver, Solver::ClosedForm(_));

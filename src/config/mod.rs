@@ -20,7 +20,8 @@ pub use encoder::{Abilities, EncoderTable};
 pub(crate) use encoder::{EncoderSettings, register};
 pub use ensemble::EnsembleConfig;
 pub use kernel_machine::{
-    AnswersConfig, EmbeddingConfig, KernelMachineConfig, Lambda, MachineInputsConfig, NgramWeights,
+    AnswersConfig, BinWeights, EmbeddingConfig, InputSummandConfig, KernelMachineConfig, Lambda,
+    MachineInputsConfig, NgramWeights,
 };
 pub use load::Override;
 pub use output::{

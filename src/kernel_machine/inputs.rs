@@ -2,25 +2,33 @@
 
 use std::borrow::Cow;
 use std::path::Path;
+use std::sync::Arc;
 
-use dsokr_basis::{Features, Kernel, RowSource};
-use dsokr_machines::{Ideal, KernelModel, TrainingInputs, combine};
+use dsokr_basis::features::JoinedRows;
+use dsokr_basis::kernel::{OutputKernel, SumKernel};
+use dsokr_basis::store::Stored;
+use dsokr_basis::{Features, Kernel, RowKind, RowSource};
+use dsokr_machines::{Ideal, KernelModel, KernelWeighting, TrainingInputs, combine};
 use faer::Mat;
 use serde::{Deserialize, Serialize};
 
-use crate::config::{KernelMachineConfig, MachineInputsConfig};
+use crate::config::{InputSummandConfig, KernelMachineConfig, MachineInputsConfig};
 use crate::inputs::{NgramInputs, VectorInputs};
 use crate::run_dir::read_needed;
+use crate::spectra::{MixtureInputs, SpectrumInputs};
 use crate::targets::TrainingOutputs;
 use crate::{Error, Prepare};
 use dsokr_data::Split;
 
 const KERNELS: &str = "kernels.json";
 
-/// The preparation of texts, vectors or values of kernels as rows.
+/// The preparation of inputs as rows with a kernel, or of values of kernels.
 pub(super) enum MachineInputs {
-    Ngrams(NgramInputs),
-    Vectors(VectorInputs),
+    /// Of one kernel.
+    One(Prepared, Arc<dyn OutputKernel>),
+    /// Of a weighted sum of kernels.
+    Sum(Vec<(Prepared, Kernel)>, Vec<f64>),
+    /// Of kernels that were computed elsewhere.
     Kernels(CombinedKernels),
 }
 
@@ -33,6 +41,107 @@ pub(super) struct CombinedKernels {
     weights: Vec<f64>,
 }
 
+/// The preparations of a sum, as `kernels.json` holds them.
+#[derive(Serialize, Deserialize)]
+struct StoredSum {
+    weights: Vec<f64>,
+    /// The text of the file that each would have by itself.
+    inputs: Vec<String>,
+}
+
+/// What turns inputs into rows that one kernel compares.
+pub(super) enum Prepared {
+    Ngrams(NgramInputs),
+    Vectors(VectorInputs),
+    Spectra(SpectrumInputs),
+    Mixtures(MixtureInputs),
+}
+
+impl Prepared {
+    fn fit(inputs: &MachineInputsConfig, train: &Split) -> Result<Self, Error> {
+        Ok(match inputs {
+            MachineInputsConfig::Ngrams { blocks, .. } => {
+                Self::Ngrams(NgramInputs::fit(blocks, train)?)
+            }
+            MachineInputsConfig::Vectors { .. } => Self::Vectors(VectorInputs::fit(&(), train)?),
+            MachineInputsConfig::Spectra { blocks, .. } => {
+                Self::Spectra(SpectrumInputs::fit(blocks, train)?)
+            }
+            MachineInputsConfig::Mixtures(mixtures) => Self::Mixtures(MixtureInputs(*mixtures)),
+            MachineInputsConfig::Kernels { .. } => return Err(values_only()),
+        })
+    }
+
+    /// Reads it from the text of its file.
+    fn read(inputs: &MachineInputsConfig, text: &str, path: &Path) -> Result<Self, Error> {
+        Ok(match inputs {
+            MachineInputsConfig::Ngrams { .. } => Self::Ngrams(NgramInputs::read(text, path)?),
+            MachineInputsConfig::Spectra { .. } => Self::Spectra(SpectrumInputs::read(text, path)?),
+            MachineInputsConfig::Mixtures(mixtures) => Self::Mixtures(MixtureInputs(*mixtures)),
+            MachineInputsConfig::Vectors { .. } | MachineInputsConfig::Kernels { .. } => {
+                return Err(values_only());
+            }
+        })
+    }
+
+    /// Name and text of the file that holds it; none of what the configuration says all of.
+    fn file(&self) -> Result<Option<(&'static str, String)>, Error> {
+        let files = match self {
+            Self::Ngrams(ngrams) => ngrams.files()?,
+            Self::Vectors(vectors) => vectors.files()?,
+            Self::Spectra(spectra) => spectra.files()?,
+            Self::Mixtures(_) => Vec::new(),
+        };
+        Ok(files.into_iter().next())
+    }
+
+    fn load(inputs: &MachineInputsConfig, folder: &Path) -> Result<Self, Error> {
+        Ok(match inputs {
+            MachineInputsConfig::Ngrams { blocks, .. } => {
+                Self::Ngrams(NgramInputs::load(blocks, folder)?)
+            }
+            MachineInputsConfig::Vectors { .. } => Self::Vectors(VectorInputs::load(&(), folder)?),
+            MachineInputsConfig::Spectra { blocks, .. } => {
+                Self::Spectra(SpectrumInputs::load(blocks, folder)?)
+            }
+            MachineInputsConfig::Mixtures(mixtures) => Self::Mixtures(MixtureInputs(*mixtures)),
+            MachineInputsConfig::Kernels { .. } => return Err(values_only()),
+        })
+    }
+
+    fn rows<'s>(&self, split: &'s Split) -> Result<Cow<'s, Features>, Error> {
+        Ok(match self {
+            Self::Ngrams(ngrams) => Cow::Owned(Features::Sparse(ngrams.rows(split)?)),
+            Self::Vectors(vectors) => Cow::Borrowed(vectors.rows(split)?),
+            Self::Spectra(spectra) => Cow::Owned(Features::Sparse(spectra.rows(split)?)),
+            Self::Mixtures(mixtures) => Cow::Owned(Features::Sparse(mixtures.rows(split)?)),
+        })
+    }
+
+    /// Number of columns.
+    fn width(&self) -> usize {
+        match self {
+            Self::Ngrams(ngrams) => ngrams.width(),
+            Self::Vectors(vectors) => vectors.width(),
+            Self::Spectra(spectra) => spectra.width(),
+            Self::Mixtures(mixtures) => mixtures.width(),
+        }
+    }
+
+    /// The kernel of its rows: that of the configuration, unless the rows bring one.
+    fn kernel(&self, configured: &Kernel) -> Arc<dyn OutputKernel> {
+        match self {
+            Self::Mixtures(mixtures) => Arc::new(mixtures.kernel()),
+            Self::Ngrams(_) | Self::Vectors(_) | Self::Spectra(_) => Arc::new(configured.clone()),
+        }
+    }
+}
+
+/// The error for kernels from files where rows are needed, which a configuration that was checked does not give.
+fn values_only() -> Error {
+    Error::value("encoder.inputs.kind", "\"kernels\"", "inputs that become rows")
+}
+
 impl MachineInputs {
     /// Weights of kernels are learned with the training outputs.
     pub(super) fn fit(
@@ -40,62 +149,108 @@ impl MachineInputs {
         train: &Split,
         outputs: &TrainingOutputs,
     ) -> Result<Self, Error> {
-        Ok(match &settings.inputs {
-            MachineInputsConfig::Ngrams { blocks, .. } => {
-                Self::Ngrams(NgramInputs::fit(blocks, train)?)
+        if let MachineInputsConfig::Kernels { combination: rule } = &settings.inputs {
+            let values = train.inputs.kernels()?;
+            let files = &outputs.config.data.facts().kernel_files;
+            let name = |at: usize| files.get(at).cloned().unwrap_or_default();
+            let weights = aligned(*rule, &values.matrices, outputs, name)?;
+            return Ok(Self::Kernels(CombinedKernels { weights, training: values.training() }));
+        }
+        if settings.kernels.is_empty() {
+            let prepared = Prepared::fit(&settings.inputs, train)?;
+            let kernel = prepared.kernel(&settings.kernel);
+            return Ok(Self::One(prepared, kernel));
+        }
+        let part = |part: &InputSummandConfig| {
+            Ok((Prepared::fit(&part.inputs, train)?, part.kernel.clone()))
+        };
+        let parts = settings.summands().map(part).collect::<Result<Vec<_>, Error>>()?;
+        let weights = match settings.weights {
+            Some(rule @ KernelWeighting::Alignf) => {
+                let gram = |(prepared, kernel): &(Prepared, Kernel)| {
+                    let (rows, kernel) = (prepared.rows(train)?, prepared.kernel(kernel));
+                    kernel.validate(rows.kind())?;
+                    kernel.check(&rows)?;
+                    Ok(kernel.block(&rows, &rows)?)
+                };
+                let grams = parts.iter().map(gram).collect::<Result<Vec<_>, Error>>()?;
+                aligned(rule, &grams, outputs, |at| format!("encoder.kernels[{at}]"))?
             }
-            MachineInputsConfig::Vectors { .. } => Self::Vectors(VectorInputs::fit(&(), train)?),
-            MachineInputsConfig::Kernels { combination: rule } => {
-                let values = train.inputs.kernels()?;
-                let grams: Vec<_> = values.matrices.iter().map(Mat::as_ref).collect();
-                let (rows, config) = (outputs.rows(), outputs.config);
-                let ideal = Ideal { kernel: outputs.kernel()?, rows: &rows };
-                let weights = rule.weights(&grams, &ideal).map_err(|error| match error {
-                    dsokr_basis::Error::Kernel { kernel, source } => {
-                        let file = config.data.facts().kernel_files.get(kernel);
-                        Error::Kernel { file: file.cloned().unwrap_or_default(), source }
-                    }
-                    other => other.into(),
-                })?;
-                tracing::info!(weights = ?weights, "kernels combined");
-                Self::Kernels(CombinedKernels { weights, training: values.training() })
+            Some(_) => vec![1.0 / parts.len() as f64; parts.len()],
+            None => {
+                let total: f64 = settings.summands().map(|part| part.weight).sum();
+                settings.summands().map(|part| part.weight / total).collect()
             }
-        })
+        };
+        Ok(Self::Sum(parts, weights))
     }
 
     /// Reads them from a run directory.
     pub(super) fn load(settings: &KernelMachineConfig, folder: &Path) -> Result<Self, Error> {
-        Ok(match &settings.inputs {
-            MachineInputsConfig::Ngrams { blocks, .. } => {
-                Self::Ngrams(NgramInputs::load(blocks, folder)?)
-            }
-            MachineInputsConfig::Vectors { .. } => Self::Vectors(VectorInputs::load(&(), folder)?),
-            MachineInputsConfig::Kernels { .. } => {
-                Self::Kernels(read_needed(&folder.join(KERNELS))?)
-            }
-        })
+        if let MachineInputsConfig::Kernels { .. } = &settings.inputs {
+            return Ok(Self::Kernels(read_needed(&folder.join(KERNELS))?));
+        }
+        if settings.kernels.is_empty() {
+            let prepared = Prepared::load(&settings.inputs, folder)?;
+            let kernel = prepared.kernel(&settings.kernel);
+            return Ok(Self::One(prepared, kernel));
+        }
+        let path = folder.join(KERNELS);
+        let StoredSum { weights, inputs } = read_needed(&path)?;
+        let configured: Vec<_> = settings.summands().collect();
+        if weights.len() != configured.len() || inputs.len() != configured.len() {
+            let message = format!(
+                "{} weights and {} inputs of {} kernels",
+                weights.len(),
+                inputs.len(),
+                configured.len()
+            );
+            return Err(Error::Run { path, message });
+        }
+        let part = |(part, text): (&&InputSummandConfig, &String)| {
+            Ok((Prepared::read(&part.inputs, text, &path)?, part.kernel.clone()))
+        };
+        let parts = configured.iter().zip(&inputs).map(part).collect::<Result<_, Error>>()?;
+        Ok(Self::Sum(parts, weights))
     }
 
     /// Name and text of each file that holds them.
     pub(super) fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
-        match self {
-            Self::Ngrams(ngrams) => ngrams.files(),
-            Self::Vectors(vectors) => vectors.files(),
-            Self::Kernels(kernels) => {
-                let json = serde_json::to_string(kernels);
-                Ok(vec![(KERNELS, json?)])
+        let json = match self {
+            Self::One(prepared, _) => return Ok(prepared.file()?.into_iter().collect()),
+            Self::Kernels(kernels) => serde_json::to_string(kernels)?,
+            Self::Sum(parts, weights) => {
+                let text = |(prepared, _): &(Prepared, Kernel)| {
+                    Ok(prepared.file()?.map_or_else(String::new, |(_, text)| text))
+                };
+                let inputs = parts.iter().map(text).collect::<Result<_, Error>>()?;
+                serde_json::to_string(&StoredSum { weights: weights.clone(), inputs })?
             }
-        }
+        };
+        Ok(vec![(KERNELS, json)])
     }
 
     /// A split's inputs as a machine takes them.
     pub(super) fn rows<'s>(&self, split: &'s Split) -> Result<MachineRows<'s>, Error> {
         match self {
-            Self::Ngrams(ngrams) => {
-                Ok(MachineRows::Features(Cow::Owned(Features::Sparse(ngrams.rows(split)?))))
+            Self::One(prepared, kernel) => {
+                Ok(MachineRows::Features(prepared.rows(split)?, Arc::clone(kernel)))
             }
-            Self::Vectors(vectors) => {
-                Ok(MachineRows::Features(Cow::Borrowed(vectors.rows(split)?)))
+            Self::Sum(parts, weights) => {
+                let rows = parts.iter().map(|(prepared, _)| {
+                    Ok(Box::new(prepared.rows(split)?.into_owned()) as Box<dyn RowSource>)
+                });
+                let joined = JoinedRows::new(rows.collect::<Result<_, Error>>()?)?;
+                let all: Vec<usize> = (0..joined.len()).collect();
+                let (joined, sum) = (joined.select(&all)?, sum(parts, weights));
+                sum.check(&joined)?;
+                // products of rows are much faster than sums of kernels
+                Ok(match sum.linear_rows(&joined)? {
+                    Some(linear) => {
+                        MachineRows::Features(Cow::Owned(linear), Arc::new(Kernel::Linear))
+                    }
+                    None => MachineRows::Features(Cow::Owned(joined), Arc::new(sum)),
+                })
             }
             Self::Kernels(CombinedKernels { weights, training }) => {
                 let values = split.inputs.kernels()?;
@@ -108,21 +263,69 @@ impl MachineInputs {
             }
         }
     }
+
+    /// Reads a model of these inputs.
+    pub(super) fn model(&self, file: &Stored) -> Result<KernelModel, Error> {
+        let own: Arc<dyn OutputKernel> = match self {
+            Self::One(_, kernel) => Arc::clone(kernel),
+            Self::Sum(parts, weights) => Arc::new(sum(parts, weights)),
+            Self::Kernels(_) => return Ok(KernelModel::read(file)?),
+        };
+        // a sum whose kernels are all linear in scaled rows was fitted as a linear kernel
+        let linear = match self {
+            Self::Sum(parts, _) => parts
+                .iter()
+                .all(|(prepared, kernel)| prepared.kernel(kernel).feature_scale(1.0).is_some()),
+            Self::One(..) | Self::Kernels(_) => false,
+        };
+        Ok(match own.built_in().is_some() || linear {
+            true => KernelModel::read(file)?,
+            false => KernelModel::read_with(file, own)?,
+        })
+    }
+}
+
+/// The sum of the kernels of rows that are joined.
+fn sum(parts: &[(Prepared, Kernel)], weights: &[f64]) -> SumKernel {
+    let all = parts.iter().zip(weights);
+    all.fold(SumKernel::default(), |sum, ((prepared, kernel), &weight)| {
+        sum.with(weight, prepared.kernel(kernel), RowKind::Sparse, prepared.width())
+    })
+}
+
+/// The weights by a rule of the values of kernels with the training inputs, each of which has a name.
+fn aligned(
+    rule: KernelWeighting,
+    grams: &[Mat<f64>],
+    outputs: &TrainingOutputs,
+    name: impl Fn(usize) -> String,
+) -> Result<Vec<f64>, Error> {
+    let grams: Vec<_> = grams.iter().map(Mat::as_ref).collect();
+    let rows = outputs.rows();
+    let ideal = Ideal { kernel: outputs.kernel()?, rows: &rows };
+    let weights = rule.weights(&grams, &ideal).map_err(|error| match error {
+        dsokr_basis::Error::Kernel { kernel, source } => {
+            Error::Kernel { file: name(kernel), source }
+        }
+        other => other.into(),
+    })?;
+    tracing::info!(weights = ?weights, "kernels combined");
+    Ok(weights)
 }
 
 /// The inputs of some pairs as a machine takes them.
 pub(super) enum MachineRows<'s> {
-    /// Rows that its kernel compares.
-    Features(Cow<'s, Features>),
+    /// Rows, and the kernel that compares them.
+    Features(Cow<'s, Features>, Arc<dyn OutputKernel>),
     /// Values of a precomputed kernel with the n training inputs, pairs × n.
     Gram(Mat<f64>),
 }
 
 impl MachineRows<'_> {
-    /// Rows that a kernel compares.
-    pub(super) fn features(&self) -> Result<&Features, Error> {
+    /// Rows, and the kernel that compares them.
+    pub(super) fn features(&self) -> Result<(&Features, &Arc<dyn OutputKernel>), Error> {
         match self {
-            Self::Features(rows) => Ok(rows),
+            Self::Features(rows, kernel) => Ok((rows, kernel)),
             Self::Gram(_) => {
                 let allowed = "rows that a kernel compares";
                 Err(Error::value("the inputs", "values of a precomputed kernel", allowed))
@@ -133,7 +336,7 @@ impl MachineRows<'_> {
     /// Number of inputs.
     pub(super) fn len(&self) -> usize {
         match self {
-            Self::Features(rows) => rows.len(),
+            Self::Features(rows, _) => rows.len(),
             Self::Gram(values) => values.nrows(),
         }
     }
@@ -141,15 +344,15 @@ impl MachineRows<'_> {
     /// The predictions of a model, row-major.
     pub(super) fn predictions(&self, model: &KernelModel) -> Result<Vec<f32>, Error> {
         Ok(match self {
-            Self::Features(rows) => model.predict(rows.as_ref())?,
+            Self::Features(rows, _) => model.predict(rows.as_ref())?,
             Self::Gram(values) => model.predict_gram(values.as_ref())?,
         })
     }
 
-    /// They as training inputs, of which `kernel` compares rows.
-    pub(super) fn training(&self, kernel: &Kernel) -> TrainingInputs<'_> {
+    /// They as training inputs.
+    pub(super) fn training(&self) -> TrainingInputs<'_> {
         match self {
-            Self::Features(rows) => TrainingInputs::rows(kernel.clone(), rows.as_ref()),
+            Self::Features(rows, kernel) => TrainingInputs::rows(Arc::clone(kernel), rows.as_ref()),
             Self::Gram(gram) => TrainingInputs::Gram(gram.as_ref()),
         }
     }

@@ -9,8 +9,8 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
-use dsokr_basis::{OutputKernel, RowSource};
-use dsokr_data::{InputKind, Selected, Split};
+use dsokr_basis::RowSource;
+use dsokr_data::{Selected, Split};
 use dsokr_machines::{Cost, KernelModel, LastSystem, OutputSpace, Solver, Targets, TrainingInputs};
 use dsokr_train::{Event, check_basis};
 use inputs::{MachineInputs, MachineRows};
@@ -18,7 +18,6 @@ use solver::{LambdaSearch, advice_on_unlike, scaled_inputs};
 
 use crate::config::{
     Abilities, AnswersConfig, Config, EmbeddingConfig, HeldOutWeights, KernelMachineConfig,
-    MachineInputsConfig,
 };
 use crate::evaluator::Evaluator;
 use crate::folds::rest;
@@ -39,11 +38,7 @@ impl Learner for KernelMachineConfig {
 
     fn abilities(&self) -> Abilities<'_> {
         Abilities {
-            reads: match &self.inputs {
-                MachineInputsConfig::Ngrams { .. } => InputKind::Texts,
-                MachineInputsConfig::Vectors { .. } => InputKind::Vectors,
-                MachineInputsConfig::Kernels { .. } => InputKind::Kernels,
-            },
+            reads: self.reads(),
             closed_form: true,
             shares_training: matches!(
                 self.solver,
@@ -67,7 +62,7 @@ impl Learner for KernelMachineConfig {
         let inputs = MachineInputs::load(self, run.path)?;
         check_basis(&file, run.space)?;
         check_preparation(&file, &PreparationFiles::new(inputs.files()?)?.fingerprint())?;
-        let model = KernelModel::read(&file)?;
+        let model = inputs.model(&file)?;
         let (inputs, curve) = (Arc::new(inputs), EmbeddingCurve::read(run.path)?);
         Ok(Box::new(KernelMachine { inputs, model, curve }))
     }
@@ -93,8 +88,8 @@ impl<'a> PreparedMachine<'a> {
             None => MachineInputs::fit(settings, &dataset.train, outputs)?,
         };
         let rows = inputs.rows(&dataset.train)?;
-        if let MachineRows::Features(rows) = &rows {
-            settings.kernel.validate(rows.kind())?;
+        if let MachineRows::Features(rows, kernel) = &rows {
+            kernel.validate(rows.kind())?;
         }
         let validation = inputs.rows(&dataset.validation)?;
         Ok(Self { settings, outputs, inputs: Arc::new(inputs), rows, validation })
@@ -195,12 +190,12 @@ impl Fit for PreparedMachine<'_> {
         let TargetValues::Points(targets) = &targets.values else {
             return Err(targets.unexpected());
         };
-        let features = rows.features()?;
+        let (features, kernel) = rows.features()?;
         let mut fitted = Vec::new();
         for held in parts {
             let rest = rest(held, rows.len());
             let (known, targets) = (Selected::new(features, &rest), targets.select(&rest)?);
-            let inputs = TrainingInputs::rows(settings.kernel.clone(), &known);
+            let inputs = TrainingInputs::rows(Arc::clone(kernel), &known);
             let systems = LastSystem::default();
             let (model, leave_one_out) = settings.fit_once(inputs, &targets, seed, systems)?;
             let answers = model.predict(&Selected::new(features, held))?;
@@ -227,7 +222,7 @@ impl PreparedMachine<'_> {
             // the targets of this learner are one of the two above
             _ => return Err(targets.unexpected()),
         };
-        let (seed, inputs) = (config.seed, rows.training(&settings.kernel));
+        let (seed, inputs) = (config.seed, rows.training());
         let scaled = &settings.scale(&inputs, &targets, seed)?;
         let inputs = scaled_inputs(inputs, scaled);
         let prepared = settings.solver.prepare(inputs.clone(), seed, systems.clone())?;

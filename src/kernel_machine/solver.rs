@@ -11,7 +11,7 @@ use tracing::info;
 use super::inputs::MachineRows;
 use crate::Error;
 use crate::config::{
-    ColumnScaling, EmbeddingConfig, KernelMachineConfig, Lambda, MachineInputsConfig, NgramWeights,
+    ColumnScaling, EmbeddingConfig, KernelMachineConfig, Lambda, MachineInputsConfig,
 };
 use crate::evaluator::Evaluator;
 use crate::run_dir::{EmbeddingCurve, EmbeddingPoint};
@@ -21,18 +21,14 @@ impl KernelMachineConfig {
     pub(super) fn cost(&self, pairs: usize, coordinates: usize, lambdas: usize) -> Cost {
         let threads = rayon::current_num_threads();
         let cost = self.solver.cost(pairs, coordinates, lambdas, threads);
-        let learned = matches!(
-            self.inputs,
-            MachineInputsConfig::Ngrams { weights: NgramWeights::Learned, .. }
-        );
-        let first = match learned {
+        let first = match self.learns_columns() {
             true => self.solver.cost(pairs, coordinates, 1, threads).multiplications,
             false => 0.0,
         };
         Cost { multiplications: cost.multiplications + first, ..cost }
     }
 
-    /// How columns of vectors are standardised, or the weights that n-grams learn, with the rows that this gives; none
+    /// How columns of vectors are standardised, or the weights that n-grams and bins learn, with the rows that this gives; none
     /// where the settings say nothing of it.
     pub(super) fn scale(
         &self,
@@ -45,10 +41,10 @@ impl KernelMachineConfig {
             MachineInputsConfig::Vectors { scaling } if *scaling != ColumnScaling::None => {
                 Scaling::fit(*rows, *scaling == ColumnScaling::Standard)?
             }
-            MachineInputsConfig::Ngrams { weights: NgramWeights::Learned, .. } => {
+            _ if self.learns_columns() => {
                 let first = self.solver.prepare(inputs.clone(), seed, LastSystem::default())?;
                 let (model, _) = first.fit(targets, self.first_lambda(), false)?;
-                info!("n-grams weighted by a first fit");
+                info!("columns of inputs weighted by a first fit");
                 Scaling::relevance(&model)?
             }
             _ => return Ok(None),

@@ -97,7 +97,7 @@ fn answers(
     let values = (0..outputs.len()).flat_map(row).copied().map(f64::from);
     let targets = Targets::new(width, values.collect::<Vec<f64>>())?;
     let (seed, systems) = (outputs.config.seed, outputs.systems.clone());
-    let inputs = rows.training(&settings.kernel);
+    let inputs = rows.training();
     Ok(settings.fit_once(inputs, &targets, seed, systems)?.1)
 }
 

@@ -100,9 +100,17 @@ impl TfIdf {
     /// # Errors
     /// [`Error::File`] for a file that cannot be read or holds something else.
     pub fn read(path: &Path) -> Result<Self, Error> {
+        let text = crate::store::read_text(path);
+        Self::from_json(&text.map_err(|error| Error::file(path, error.to_string()))?, path)
+    }
+
+    /// The same of a text that is in memory; errors call it `path`.
+    ///
+    /// # Errors
+    /// [`Error::File`] for a text that is something else.
+    pub fn from_json(text: &str, path: &Path) -> Result<Self, Error> {
         let fail = |reason: String| Error::file(path, reason);
-        let text = crate::store::read_text(path).map_err(|e| fail(e.to_string()))?;
-        let mut read: Self = serde_json::from_str(&text).map_err(|e| fail(e.to_string()))?;
+        let mut read: Self = serde_json::from_str(text).map_err(|e| fail(e.to_string()))?;
         for block in &mut read.blocks {
             block.complete().map_err(&fail)?;
         }

@@ -9,7 +9,9 @@ pub mod contract;
 pub mod named;
 
 mod formula;
+mod mixture;
 mod output;
+mod sum;
 
 use faer::Mat;
 
@@ -19,7 +21,9 @@ use crate::random::{below, generator};
 use crate::tagged::tagged;
 
 use formula::Formula;
+pub use mixture::ProbabilityProduct;
 pub use output::{IntoKernel, OutputKernel, zero_rows};
+pub use sum::SumKernel;
 
 tagged! {
     /// A positive semi-definite kernel on feature rows.

@@ -56,7 +56,36 @@ impl PeaksOf {
             Self::Precursor => vec![(*precursor_mz, 1.0)],
         }
     }
+
+    /// Spectra as mixtures on a line, for the kernel [`ProbabilityProduct`](dsokr_basis::kernel::ProbabilityProduct):
+    /// columns are masses in units of 1/[`POSITIONS`] Da, up to 5000 Da, where larger ones lie too. Values are intensities
+    /// to the power `power`, of which the largest in a spectrum is 1.
+    ///
+    /// # Errors
+    /// None for spectra that were read.
+    pub fn positions(self, power: f64, spectra: &[Spectrum]) -> Result<SparseRows, Error> {
+        let row = |spectrum: &Spectrum| {
+            let mut row = BTreeMap::new();
+            for (mass, weight) in self.masses(spectrum, power) {
+                let position = (mass.min(LARGEST) * POSITIONS).round() as u32;
+                *row.entry(position).or_insert(0.0) += weight;
+            }
+            let most = row.values().copied().fold(0.0, f64::max);
+            row.into_iter().map(|(at, weight)| (at, (weight / most) as f32)).collect()
+        };
+        let rows: Vec<SparseRow> = spectra.par_iter().map(row).collect();
+        Ok(SparseRows::from_rows(LINE, rows)?)
+    }
 }
+
+/// Positions in a Da of spectra as mixtures.
+pub const POSITIONS: f64 = 1e5;
+
+/// Masses in Da that mixtures reach to.
+const LARGEST: f64 = 5000.0;
+
+/// Number of positions of spectra as mixtures.
+pub const LINE: usize = (LARGEST * POSITIONS) as usize + 1;
 
 /// A block of features of spectra: intensities of what lies in each bin of a width, summed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

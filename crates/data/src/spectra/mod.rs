@@ -20,7 +20,7 @@ mod record;
 use std::fmt;
 use std::str::FromStr;
 
-pub use features::{FittedPeaks, PeakFeatures, PeaksOf};
+pub use features::{FittedPeaks, LINE, POSITIONS, PeakFeatures, PeaksOf};
 pub use formats::SpectrumFormat;
 pub(crate) use record::Record;
 

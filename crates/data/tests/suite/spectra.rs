@@ -2,8 +2,11 @@
 
 use std::io::Write;
 
+use dsokr_basis::features::SparseRows;
+use dsokr_basis::kernel::{OutputKernel, ProbabilityProduct, contract};
+use dsokr_basis::{Features, Kernel, RowSource};
 use dsokr_data::Error;
-use dsokr_data::spectra::Spectrum;
+use dsokr_data::spectra::{FittedPeaks, POSITIONS, PeakFeatures, PeaksOf, Spectrum};
 use dsokr_data::table::{OnBadRow, Table};
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -194,5 +197,50 @@ fn published_spectra_are_read() {
         let spectrum: Spectrum = text.parse().unwrap();
         assert!(spectrum.peaks.len() <= 100);
         assert_eq!(spectrum.to_string().parse::<Spectrum>().unwrap(), spectrum);
+    }
+}
+
+fn block(of: PeaksOf, bin: f64, shift: f64) -> PeakFeatures {
+    PeakFeatures { of, bin, shift, power: 0.5, min_spectra: 2 }
+}
+
+/// `tests/golden/spectra.py` made the values.
+#[test]
+fn kernels_have_the_values_of_numpy() {
+    let golden: serde_json::Value =
+        serde_json::from_str(include_str!("../golden/spectra.json")).unwrap();
+    let texts = golden["spectra"].as_array().unwrap().iter().map(|text| text.as_str().unwrap());
+    let spectra: Vec<Spectrum> = texts.map(|text| text.parse().unwrap()).collect();
+    let same = |name: &str, kernel: &dyn OutputKernel, rows: SparseRows, tolerance: f64| {
+        let rows = Features::Sparse(rows);
+        contract::check(kernel, &rows).unwrap();
+        let gram = kernel.block(&rows, &rows).unwrap();
+        for i in 0..rows.len() {
+            for j in 0..rows.len() {
+                let (found, expected) = (gram[(i, j)], golden[name][i][j].as_f64().unwrap());
+                assert!(
+                    (found - expected).abs() < tolerance,
+                    "{name} {i} {j}: {found}, {expected}"
+                );
+            }
+        }
+    };
+    let blocks = [
+        block(PeaksOf::Peaks, 0.01, 0.0),
+        block(PeaksOf::Losses, 0.01, 0.005),
+        block(PeaksOf::Differences, 0.02, 0.0),
+    ];
+    let bins = FittedPeaks::fit(&blocks, &spectra).unwrap();
+    same("bins", &Kernel::Cosine, bins.rows(&spectra).unwrap(), 1e-6);
+    let again: FittedPeaks = serde_json::from_str(&serde_json::to_string(&bins).unwrap()).unwrap();
+    assert_eq!(again, bins);
+    // positions are rounded to 1e-5 Da, weights to 32 bits
+    for (name, of, power, deviation, values) in [
+        ("peaks", PeaksOf::Peaks, 0.5, 0.005, None),
+        ("losses", PeaksOf::Losses, 1.0, 0.01, None),
+        ("values", PeaksOf::Peaks, 0.5, 0.01, Some(0.2)),
+    ] {
+        let kernel = ProbabilityProduct { deviation: deviation * POSITIONS, values };
+        same(name, &kernel, of.positions(power, &spectra).unwrap(), 1e-6);
     }
 }

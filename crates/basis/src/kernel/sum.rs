@@ -1,0 +1,140 @@
+//! A weighted sum of kernels, each on columns of its own.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use faer::Mat;
+
+use super::{IntoKernel, OutputKernel, named};
+use crate::Error;
+use crate::features::{Block, Features, RowKind, RowSource, SparseRows};
+
+/// `k(a, b) = Σ_s w_s k_s(a_s, b_s)` of rows whose columns are those of several kinds of rows side by side, as
+/// [`JoinedRows`](crate::features::JoinedRows) are.
+///
+/// ```
+/// use dsokr_basis::kernel::{OutputKernel, SumKernel};
+/// use dsokr_basis::{Features, Kernel, RowKind, features::SparseRows};
+///
+/// let rows = Features::Sparse(SparseRows::from_rows(3, [vec![(0, 1.0), (2, 2.0)], vec![(0, 3.0)]])?);
+/// let sum = SumKernel::default()
+///     .with(0.25, Kernel::Cosine, RowKind::Dense, 2)
+///     .with(0.75, Kernel::Linear, RowKind::Sparse, 1);
+/// let gram = sum.block(&rows, &rows)?;
+/// assert_eq!((gram[(0, 0)], gram[(0, 1)]), (0.25 + 0.75 * 4.0, 0.25));
+/// # Ok::<(), dsokr_basis::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct SumKernel {
+    summands: Vec<Summand>,
+}
+
+#[derive(Clone, Debug)]
+struct Summand {
+    weight: f64,
+    kernel: Arc<dyn OutputKernel>,
+    kind: RowKind,
+    columns: Range<usize>,
+}
+
+impl SumKernel {
+    /// The sum with one kernel more, of the next `width` columns as rows of a kind.
+    pub fn with(
+        mut self,
+        weight: f64,
+        kernel: impl IntoKernel,
+        kind: RowKind,
+        width: usize,
+    ) -> Self {
+        let start = self.width();
+        let (kernel, columns) = (kernel.into_kernel(), start..start + width);
+        self.summands.push(Summand { weight, kernel, kind, columns });
+        self
+    }
+
+    /// Number of columns of all kernels.
+    pub fn width(&self) -> usize {
+        self.summands.last().map_or(0, |last| last.columns.end)
+    }
+
+    /// Rows whose products `⟨a, b⟩` are the sum, where every kernel is linear in scaled rows; none where one is not. A
+    /// row whose columns of one kernel are all 0 has nothing there, `k_s = 0`, also with itself.
+    ///
+    /// # Errors
+    /// Rows that do not have the columns of the sum; [`Error::NotFinite`] for a number that overflows.
+    pub fn linear_rows(&self, rows: &Block) -> Result<Option<Features>, Error> {
+        let mut scales = Vec::new();
+        for Summand { weight, kernel, kind, columns } in &self.summands {
+            let norms = rows.columns(columns.clone(), *kind)?.squared_norms().into_iter();
+            let scale = |norm| kernel.feature_scale(norm).map(|scale| scale * weight.sqrt());
+            let Some(own) = norms.map(scale).collect::<Option<Vec<f64>>>() else { return Ok(None) };
+            scales.push(own);
+        }
+        let row = |row: usize| {
+            let mut entries = Vec::new();
+            for (Summand { columns, .. }, scales) in self.summands.iter().zip(&scales) {
+                rows.entries(row, columns.clone(), |column, value| {
+                    let value = (f64::from(value) * scales[row]) as f32;
+                    entries.extend((value != 0.0).then_some((column as u32, value)));
+                });
+            }
+            entries
+        };
+        let count = scales.first().map_or(0, Vec::len);
+        Ok(Some(SparseRows::from_rows(self.width(), (0..count).map(row))?.into()))
+    }
+
+    fn check_width(&self, rows: &Block) -> Result<(), Error> {
+        let (found, expected) = (rows.width(), self.width());
+        if found == expected { Ok(()) } else { Err(Error::width(found, expected)) }
+    }
+}
+
+impl OutputKernel for SumKernel {
+    /// Weights, kernels and their columns.
+    fn name(&self) -> String {
+        let part = |Summand { weight, kernel, kind, columns }: &Summand| {
+            let (_, kernel) = named::entry(kernel.as_ref());
+            format!("{weight} {kernel} of {} {kind} columns", columns.len())
+        };
+        self.summands.iter().map(part).collect::<Vec<_>>().join(" + ")
+    }
+
+    fn validate(&self, rows: RowKind) -> Result<(), Error> {
+        let _ = rows;
+        self.summands.iter().try_for_each(|part| {
+            let weight = part.weight;
+            let holds = weight >= 0.0 && weight.is_finite();
+            Error::ensure(holds, "weight", weight, "finite numbers, 0 and above")?;
+            part.kernel.validate(part.kind)
+        })
+    }
+
+    fn check(&self, rows: &Block) -> Result<(), Error> {
+        self.check_width(rows)?;
+        self.summands
+            .iter()
+            .try_for_each(|part| part.kernel.check(&rows.columns(part.columns.clone(), part.kind)?))
+    }
+
+    fn block(&self, a: &Block, b: &Block) -> Result<Mat<f64>, Error> {
+        self.check_width(a)?;
+        self.check_width(b)?;
+        let mut sum = Mat::zeros(a.len(), b.len());
+        for Summand { weight, kernel, kind, columns } in &self.summands {
+            let [a, b] = [a, b].map(|rows| rows.columns(columns.clone(), *kind));
+            sum += faer::Scale(*weight) * kernel.block(&a?, &b?)?;
+        }
+        Ok(sum)
+    }
+
+    fn diagonal(&self, rows: &Block) -> Vec<f64> {
+        let mut sum = vec![0.0; rows.len()];
+        for Summand { weight, kernel, kind, columns } in &self.summands {
+            // rows that a block was made of have these columns
+            let Ok(own) = rows.columns(columns.clone(), *kind) else { continue };
+            sum.iter_mut().zip(kernel.diagonal(&own)).for_each(|(sum, own)| *sum += weight * own);
+        }
+        sum
+    }
+}

@@ -1,0 +1,138 @@
+//! Mass spectra as inputs: what lies in bins of masses, and mixtures of Gaussians.
+
+use std::path::Path;
+
+use dsokr_basis::features::SparseRows;
+use dsokr_basis::kernel::ProbabilityProduct;
+use dsokr_basis::store::read_text;
+use dsokr_data::Split;
+use dsokr_data::spectra::{FittedPeaks, LINE, POSITIONS, PeakFeatures, PeaksOf, Spectrum};
+use dsokr_nn::bag::SparseRow;
+use rayon::prelude::*;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::error::ensure;
+use crate::inputs::Prepare;
+
+const SPECTRA: &str = "spectra.json";
+
+/// The spectra of a split, whose texts they are.
+fn spectra(split: &Split) -> Result<Vec<Spectrum>, Error> {
+    let texts = split.inputs.texts()?.par_iter();
+    let read = |text: &String| {
+        text.parse().map_err(|reason: String| Error::value("the spectrum", reason, "a spectrum"))
+    };
+    // a parallel collection into a `Result` would give any thread's error
+    texts.map(read).collect::<Vec<_>>().into_iter().collect()
+}
+
+/// The bins of the masses in the training spectra.
+pub struct SpectrumInputs(FittedPeaks);
+
+impl SpectrumInputs {
+    /// Number of bins.
+    pub fn width(&self) -> usize {
+        self.0.width()
+    }
+
+    /// The spectra of a split as rows that kernels compare.
+    ///
+    /// # Errors
+    /// A text that is not a spectrum; more bins than rows can hold.
+    pub fn rows(&self, split: &Split) -> Result<SparseRows, Error> {
+        Ok(self.0.rows(&spectra(split)?)?)
+    }
+
+    /// Reads what [`files`](Prepare::files) gave; errors call it `path`.
+    pub(crate) fn read(text: &str, path: &Path) -> Result<Self, Error> {
+        let wrong = |error: serde_json::Error| {
+            let message = error.to_string();
+            Error::Run { path: path.to_owned(), message }
+        };
+        Ok(Self(serde_json::from_str(text).map_err(wrong)?))
+    }
+}
+
+impl Prepare for SpectrumInputs {
+    type Settings = Vec<PeakFeatures>;
+    type Input = SparseRow;
+
+    fn fit(blocks: &Vec<PeakFeatures>, train: &Split) -> Result<Self, Error> {
+        Ok(Self(FittedPeaks::fit(blocks, &spectra(train)?)?))
+    }
+
+    fn inputs(&self, split: &Split) -> Result<Vec<SparseRow>, Error> {
+        Ok(spectra(split)?.par_iter().map(|one| self.0.transform(one)).collect())
+    }
+
+    fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
+        Ok(vec![(SPECTRA, serde_json::to_string(&self.0)?)])
+    }
+
+    fn load(_: &Vec<PeakFeatures>, folder: &Path) -> Result<Self, Error> {
+        let path = folder.join(SPECTRA);
+        Self::read(&read_text(&path).map_err(|e| Error::reading(&path, &e))?, &path)
+    }
+}
+
+/// Mass spectra as mixtures of Gaussians, one at each mass, for the probability product kernel in closed form,
+/// `Σ_i Σ_j w_i v_j exp(−(m_i − m_j)²/(4 σ²))`, divided by the lengths of both (Heinonen et al. 2012; Brouard et al.
+/// 2016).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MixtureConfig {
+    /// What lies at a mass.
+    #[serde(default)]
+    pub of: PeaksOf,
+    /// σ in Da.
+    pub deviation: f64,
+    /// The power of intensities that are weights w.
+    #[serde(default = "root")]
+    pub power: f64,
+    /// τ, the standard deviation of intensities to that power, of which the largest in a spectrum is 1: these are a second
+    /// dimension of the Gaussians, `exp(−(w_i − v_j)²/(4 τ²))`, and no weights. Left out, they are weights.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intensity_deviation: Option<f64>,
+}
+
+fn root() -> f64 {
+    0.5
+}
+
+impl MixtureConfig {
+    /// Checks the values at a key.
+    pub(crate) fn validate(&self, key: &str) -> Result<(), Error> {
+        let Self { of: _, deviation, power, intensity_deviation } = *self;
+        let at = |name: &str| format!("{key}.{name}");
+        let holds = (1e-4..=1e3).contains(&deviation);
+        ensure(holds, at("deviation"), deviation, "a number in Da, 1e-4 to 1000")?;
+        ensure((0.0..=2.0).contains(&power), at("power"), power, "a number in [0, 2]")?;
+        let wide = intensity_deviation.unwrap_or(1.0);
+        let holds = (1e-4..=1e6).contains(&wide);
+        ensure(holds, at("intensity_deviation"), wide, "a number, 1e-4 to 1e6")
+    }
+}
+
+/// Spectra as mixtures of Gaussians.
+pub(crate) struct MixtureInputs(pub MixtureConfig);
+
+impl MixtureInputs {
+    /// Number of positions.
+    pub fn width(&self) -> usize {
+        LINE
+    }
+
+    /// The spectra of a split, with positions as columns.
+    pub fn rows(&self, split: &Split) -> Result<SparseRows, Error> {
+        let MixtureConfig { of, power, .. } = self.0;
+        Ok(of.positions(power, &spectra(split)?)?)
+    }
+
+    /// The kernel that compares the rows.
+    pub fn kernel(&self) -> ProbabilityProduct {
+        let MixtureConfig { deviation, intensity_deviation, .. } = self.0;
+        ProbabilityProduct { deviation: deviation * POSITIONS, values: intensity_deviation }
+    }
+}
