@@ -61,6 +61,10 @@ pub struct QueryRequest {
     /// split, evaluation.candidates of the configuration, if given; else all candidates.
     #[cfg_attr(feature = "command", arg(long))]
     pub candidates: Option<PathBuf>,
+    /// The least number of candidates that a query has in its list; queries with fewer are left out, such as those whose
+    /// gold is the only molecule of its formula.
+    #[cfg_attr(feature = "command", arg(long, value_name = "N"))]
+    pub least_candidates: Option<usize>,
     /// The data root; default: the folder of the data that each run was trained on, else the
     /// environment variable DSOKR_DATA, else data/.
     #[cfg_attr(feature = "command", arg(long))]
@@ -103,7 +107,32 @@ impl QueryRequest {
             (None, None) => runs.members()[0].candidate_lists(data)?,
             (None, Some(_)) => None,
         };
-        runs.ask_with(read, lists.as_deref(), predict)
+        let asked = runs.ask_with(read, lists.as_deref(), predict)?;
+        match self.least_candidates {
+            Some(least) => asked.with_candidates(least),
+            None => Ok(asked),
+        }
+    }
+}
+
+impl QueryAnswers {
+    /// The queries with at least so many candidates of their own.
+    fn with_candidates(self, least: usize) -> Result<Self, Error> {
+        let key = "the argument least-candidates";
+        let allowed = "absent: queries share their candidates";
+        let lists = self.lists.ok_or_else(|| Error::value(key, least, allowed))?;
+        let rows: Vec<usize> =
+            (0..lists.len()).filter(|&query| lists.list(query).len() >= least).collect();
+        let allowed = "a number of candidates that some query has";
+        ensure(!rows.is_empty(), key, least, allowed)?;
+        let of_rows = |(split, z): (&Split, &Vec<f32>)| {
+            let width = z.len() / lists.len();
+            let answers = rows.iter().flat_map(|&row| &z[row * width..][..width]).copied();
+            Ok((split.select(&rows)?, answers.collect()))
+        };
+        let kept = self.splits.iter().zip(&self.answers).map(of_rows);
+        let (splits, answers) = kept.collect::<Result<Vec<_>, Error>>()?.into_iter().unzip();
+        Ok(Self { splits, lists: Some(lists.select(&rows)), answers })
     }
 }
 

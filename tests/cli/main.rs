@@ -43,6 +43,7 @@ mod second_look;
 #[cfg(feature = "serve")]
 mod served;
 mod shards;
+mod spectra;
 mod sums;
 mod synthetic;
 mod tensorboard;

@@ -61,7 +61,7 @@ impl Split {
         Self { ids, queries: None, further, known, foreign: false, inputs, outputs, truth: None }
     }
 
-    /// Some of the pairs, each with its first right output.
+    /// Some of the pairs.
     ///
     /// # Errors
     /// A row out of range, where inputs are vectors.
@@ -70,7 +70,15 @@ impl Split {
         let outputs: Vec<Option<usize>> = rows.iter().map(|&row| self.outputs[row]).collect();
         let (ids, inputs) = (text(&self.ids), self.inputs.select(rows)?);
         let queries = self.queries.as_deref().map(text);
-        Ok(Self { queries, foreign: self.foreign, ..Self::new(ids, inputs, outputs) })
+        let lists = |all: &[Vec<String>]| match all {
+            [] => Vec::new(),
+            all => rows.iter().map(|&row| all[row].clone()).collect(),
+        };
+        let (further, known) = (lists(&self.further), lists(&self.known));
+        let places: Vec<Option<usize>> = rows.iter().copied().map(Some).collect();
+        let truth = self.truth.as_ref().and_then(|truth| truth.select(&places));
+        let split = Self::new(ids, inputs, outputs);
+        Ok(Self { queries, further, known, foreign: self.foreign, truth, ..split })
     }
 
     /// A number of its pairs, drawn by a seed; those of a smaller number are among them.

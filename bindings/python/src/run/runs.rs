@@ -124,12 +124,20 @@ impl Runs {
         query_id: Option<String>,
         filter_known: bool,
         candidates: Option<PathBuf>,
+        least_candidates: Option<usize>,
         data: Option<PathBuf>,
         coordinates: Option<MatrixView<f32>>,
     ) -> PyResult<Evaluation> {
         let split = split.map(|name| table("split", &format!("{name:?}"))).transpose()?;
-        let queries =
-            QueryRequest { file: queries, split, query_id, filter_known, candidates, data };
+        let queries = QueryRequest {
+            file: queries,
+            split,
+            query_id,
+            filter_known,
+            candidates,
+            least_candidates,
+            data,
+        };
         let given = coordinates.as_ref().map(|given| numbers(given, "coordinates")).transpose()?;
         work(py, || {
             let asked = queries.ask(&self.inner, |run, split| {

@@ -1,0 +1,208 @@
+//! From files of mass spectra to ranked molecules.
+
+use std::fmt::Write;
+
+use crate::sandbox::{Sandbox, json, number};
+
+const CONFIG: &str = r#"
+[data]
+folder = "spectra"
+train = "train.mgf"
+validation = "validation.mgf"
+id = "inchikey"
+query = "identifier"
+inputs = { column = "spectrum" }
+
+[output]
+table = "molecules.tsv"
+label = "smiles"
+features = { kind = "substructures", column = "smiles", of = { name = "morgan" }, log = true }
+kernel = { name = "cosine" }
+
+[sketch]
+size = 40
+
+[encoder]
+kind = "kernel-machine"
+lambda = 1e-3
+"#;
+
+const BINS: &str = r#"
+kernel = { name = "cosine" }
+inputs = { kind = "spectra", blocks = [{ of = "peaks" }, { of = "losses", shift = 0.005 }] }
+"#;
+
+const SUM: &str = r#"
+[[encoder.kernels]]
+inputs = { kind = "spectra", blocks = [{ of = "peaks" }, { of = "differences" }] }
+kernel = { name = "cosine" }
+weight = 3.0
+
+[[encoder.kernels]]
+inputs = { kind = "spectra", blocks = [{ of = "losses", bin = 0.02 }] }
+kernel = { name = "cosine" }
+"#;
+
+const MIXTURES: &str = r#"
+[[encoder.kernels]]
+inputs = { kind = "mixtures", of = "peaks", deviation = 0.005 }
+
+[[encoder.kernels]]
+inputs = { kind = "mixtures", of = "precursor", deviation = 20.0 }
+"#;
+
+/// Parts of molecules, with the mass of the ion that each gives.
+const ENDS: [(&str, f64); 6] = [
+    ("O", 31.0184),
+    ("N", 30.0344),
+    ("C(=O)O", 59.0133),
+    ("c1ccccc1", 91.0542),
+    ("Cl", 48.9845),
+    ("C#N", 54.0344),
+];
+
+/// Molecules are chains with an end on each side; all pairs of ends, and chains of one to four atoms.
+fn molecules() -> Vec<(String, String, Vec<f64>, f64)> {
+    let mut all = Vec::new();
+    for (i, (left, a)) in ENDS.iter().enumerate() {
+        for (right, b) in &ENDS[i..] {
+            for length in 1..=4 {
+                let smiles =
+                    format!("{left}{}{right}", "C".repeat(length)).replace("C(=O)OC", "OC(=O)C");
+                let mass = a + b + 14.0157 * length as f64;
+                let peaks = vec![*a, *b, a + 14.0157, 20.0 + 14.0157 * length as f64];
+                all.push((format!("M{}", all.len()), smiles, peaks, mass));
+            }
+        }
+    }
+    all
+}
+
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    std::fs::create_dir_all(sandbox.path("data/spectra")).unwrap();
+    let (mut table, mut lists) = ("id\tsmiles\n".to_owned(), String::new());
+    let mut files = [String::new(), String::new()];
+    for (at, (id, smiles, peaks, mass)) in molecules().into_iter().enumerate() {
+        writeln!(table, "{id}\t{smiles}").unwrap();
+        let mut peaks: Vec<f64> = peaks.iter().map(|mz| mz + 1e-4 * (at % 7) as f64).collect();
+        peaks.sort_by(f64::total_cmp);
+        let file = &mut files[usize::from(at % 5 == 3)];
+        writeln!(file, "BEGIN IONS\nTITLE={id}-a\nPEPMASS={mass:.4}\nINCHIKEY={id}").unwrap();
+        peaks.iter().for_each(|mz| writeln!(file, "{mz:.4} {}", 1 + at % 3).unwrap());
+        writeln!(file, "END IONS\n").unwrap();
+        let others = if at % 2 == 0 { String::new() } else { format!(", \"M{}\"", (at + 9) % 84) };
+        writeln!(lists, "{{\"query\": \"{id}-a\", \"candidates\": [\"{id}\"{others}]}}").unwrap();
+    }
+    sandbox.write("data/spectra/molecules.tsv", &table);
+    sandbox.write("data/spectra/train.mgf", &files[0]);
+    sandbox.write("data/spectra/validation.mgf", &files[1]);
+    sandbox.write("lists.jsonl", &lists);
+    for (name, encoder) in [("bins", BINS), ("sum", SUM), ("mixtures", MIXTURES)] {
+        sandbox.write(&format!("{name}.toml"), &format!("{CONFIG}{encoder}"));
+    }
+    sandbox
+}
+
+#[test]
+fn every_solver_takes_spectra_and_runs_answer_as_they_were_trained() {
+    let sandbox = sandbox();
+    let single = "encoder.solver={name=\"closed-form\", precision=\"single\"}";
+    let sketched = "encoder.solver={name=\"sketched\", sketch={size=50}}";
+    let gradients =
+        "encoder.solver={name=\"conjugate-gradients\", sketch={size=50}, iterations=40}";
+    let learned = "encoder.inputs.weights=\"learned\"";
+    let (alignf, uniform) = ("encoder.weights=\"alignf\"", "encoder.weights=\"uniform\"");
+    for (config, changes) in [
+        ("bins", &[][..]),
+        ("bins", &[single, learned]),
+        ("sum", &[]),
+        ("sum", &[single]),
+        ("sum", &[sketched]),
+        ("mixtures", &[]),
+        ("mixtures", &[sketched]),
+        ("mixtures", &[gradients, uniform]),
+        ("mixtures", &[alignf]),
+    ] {
+        let _ = std::fs::remove_dir_all(sandbox.path("runs"));
+        let report = sandbox.train(&format!("{config}.toml"), changes);
+        let (found, chance) = (number(&report, "mrr"), number(&report["chance"], "mrr"));
+        assert!(found > 4.0 * chance, "{config} {changes:?}: {found} {chance}");
+        let run = format!("runs/{config}");
+        let again = json(&sandbox.succeed(&["evaluate", &run, "--json"]));
+        assert_eq!(again["mrr"], report["mrr"], "{config} {changes:?}");
+    }
+}
+
+#[test]
+fn one_kernel_of_weight_one_is_that_kernel() {
+    let sandbox = sandbox();
+    let expected = sandbox.train("bins.toml", &[]);
+    let one = "encoder.kernels=[{inputs={kind=\"spectra\", blocks=[{of=\"peaks\"}, {of=\"losses\", shift=0.005}]}, \
+               kernel={name=\"cosine\"}, weight=0.5}]";
+    sandbox.write("one.toml", CONFIG);
+    assert_eq!(sandbox.train("one.toml", &[one])["mrr"], expected["mrr"]);
+}
+
+#[test]
+fn spectra_are_searched_predicted_and_ranked_among_lists() {
+    let sandbox = sandbox();
+    sandbox.train("bins.toml", &[]);
+    let mgf = "BEGIN IONS\nPEPMASS=76.0525\n31.0184 1\n31.0184 1\n34.0157 1\n45.0341 1\nEND IONS";
+    let line = "76.0525 31.0184:1 31.0184:1 34.0157:1 45.0341:1";
+    let search = |query: &str| sandbox.succeed(&["search", "runs/bins", query, "--top", "3"]);
+    assert_eq!(search(mgf), search(line));
+    assert!(search(line).contains("OCO"), "{}", search(line));
+    let file = "data/spectra/validation.mgf";
+    let predicted =
+        sandbox.succeed(&["predict", "runs/bins", file, "--id", "identifier", "--top", "1"]);
+    assert_eq!(predicted.lines().count(), 17);
+    assert_eq!(json(predicted.lines().next().unwrap())["id"], "M3-a");
+    sandbox.fail(&["search", "runs/bins", "no spectrum"], 2, &["the precursor's m/z \"no\""]);
+
+    let among = ["evaluate", "runs/bins", "--candidates", "lists.jsonl", "--json"];
+    let all = json(&sandbox.succeed(&among));
+    let some = json(&sandbox.succeed(&[&among[..], &["--least-candidates", "2"]].concat()));
+    assert_eq!((&all["queries"], &some["queries"]), (&17.into(), &9.into()));
+    let rest = 8.0 + 9.0 * number(&some, "mrr");
+    assert!((17.0 * number(&all, "mrr") - rest).abs() < 1e-9, "{all} {some}");
+    let queries = ["--queries", file, "--least-candidates", "3"];
+    sandbox.fail(&[&among[..], &queries].concat(), 2, &["least-candidates = 3"]);
+}
+
+#[test]
+fn kernels_that_are_not_summed_are_refused() {
+    let sandbox = sandbox();
+    let fail = |config: &str, change: &str, says: &[&str]| {
+        sandbox.fail(&["train", config, "--set", change], 2, says);
+    };
+    fail(
+        "sum.toml",
+        "encoder.kernel={name=\"cosine\"}",
+        &["encoder.kernel", "absent beside encoder.kernels"],
+    );
+    fail(
+        "bins.toml",
+        "encoder.weights=\"alignf\"",
+        &["encoder.weights", "one kernel has no weights"],
+    );
+    fail("sum.toml", "encoder.weights=\"alignf\"", &["encoder.kernels[0].weight = 3"]);
+    fail(
+        "bins.toml",
+        "encoder.inputs={kind=\"spectra\", blocks=[{bin=0.0}]}",
+        &["encoder.inputs.blocks[0].bin = 0"],
+    );
+    fail(
+        "bins.toml",
+        "encoder.inputs={kind=\"mixtures\", deviation=0.01}",
+        &["encoder.kernel", "brings the kernel"],
+    );
+    fail(
+        "sum.toml",
+        "encoder.kernels=[{inputs={kind=\"vectors\"}}]",
+        &["encoder.kernels[0].inputs", "\"mixtures\""],
+    );
+    let wrong = sandbox.read("data/spectra/train.mgf").replacen("31.0184 1", "31.0184 NaN", 1);
+    sandbox.write("data/spectra/train.mgf", &wrong);
+    fail("bins.toml", "seed=1", &["train.mgf:5: spectrum \"M0-a\": a peak's intensity \"NaN\""]);
+}
