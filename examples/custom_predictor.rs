@@ -47,8 +47,7 @@ impl Learner for NeighboursConfig {
 
     fn load(&self, run: &StoredRun) -> Result<Box<dyn Predictor>, Error> {
         let read: Result<Neighbours, _> = serde_json::from_str(&run.read_text(FILE)?);
-        let path = run.path.join(FILE);
-        Ok(Box::new(read.map_err(|e| Error::Run { path, message: e.to_string() })?))
+        Ok(Box::new(read.map_err(|e| dsokr::basis::Error::file(&run.path.join(FILE), e))?))
     }
 }
 

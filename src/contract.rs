@@ -66,8 +66,7 @@ pub fn check<R: Recipe>(recipe: &R, train: &Split) -> Result<(), Error> {
     let some = spread(&encoder, inputs);
     contract::check(&encoder, &some).or_else(breach)?;
 
-    let folder = tempfile::tempdir()
-        .map_err(|e| Error::Io { path: std::env::temp_dir(), message: e.to_string() })?;
+    let folder = tempfile::tempdir().map_err(Error::io(&std::env::temp_dir()))?;
     PreparationFiles::new(preparation.files()?)?.save(folder.path())?;
     let read = R::Preparation::load(&settings, folder.path())?;
     let answers = |inputs: &[<R::Encoder as Encoder>::Input]| {

@@ -14,16 +14,6 @@ pub enum Error {
         /// What is wrong, and where.
         message: String,
     },
-    /// A configuration value out of range.
-    #[error("{key} = {found}: allowed is {allowed}")]
-    Value {
-        /// The key, with its tables.
-        key: String,
-        /// The value found.
-        found: String,
-        /// The values allowed.
-        allowed: String,
-    },
     /// A configuration that cannot be written.
     #[error("the configuration cannot be written as TOML: {0}")]
     Serialise(String),
@@ -35,14 +25,6 @@ pub enum Error {
         /// What to do about it, or empty.
         hint: String,
     },
-    /// An error of the file system.
-    #[error("{path}: {message}", path = path.display())]
-    Io {
-        /// The path.
-        path: PathBuf,
-        /// Its message.
-        message: String,
-    },
     /// A table, feature file or other data file.
     #[error(transparent)]
     Data(dsokr_data::Error),
@@ -51,14 +33,6 @@ pub enum Error {
     RunExists {
         /// The folder.
         path: PathBuf,
-    },
-    /// A run directory with missing or damaged files.
-    #[error("{path}: {message}", path = path.display())]
-    Run {
-        /// The folder or file.
-        path: PathBuf,
-        /// What is wrong with it.
-        message: String,
     },
     /// A resumed run whose data have changed.
     #[error("{path}: the data have changed since the run was started; start a new run", path = path.display())]
@@ -94,7 +68,8 @@ pub enum Error {
     /// A recipe or its encoder breaks the contract.
     #[error("the encoder breaks its contract: {0}")]
     Contract(String),
-    /// The basis, its kernel or its sketch, or the kernel machine.
+    /// A value out of range, a file that is missing, damaged or cannot be read as what it should be, or the file
+    /// system; the basis, its kernel or its sketch, or the kernel machine.
     #[error(transparent)]
     Basis(#[from] dsokr_basis::Error),
     /// Candidates, ranks or metrics.
@@ -166,9 +141,8 @@ serialise!(serde_json::Error, toml::ser::Error, toml::de::Error);
 impl From<dsokr_train::Error> for Error {
     /// An error of a validation or a checkpoint comes back as it was.
     fn from(error: dsokr_train::Error) -> Self {
-        use dsokr_train::Error::{Basis, Caller, Nn, Value};
+        use dsokr_train::Error::{Basis, Caller, Nn};
         match error {
-            Value { key, found, allowed } => Self::Value { key, found, allowed },
             Basis(error) => error.into(),
             Nn(error) => error.into(),
             Caller(error) => match error.downcast::<Self>() {
@@ -191,10 +165,8 @@ impl From<Error> for dsokr_train::Error {
 }
 
 impl From<dsokr_data::Error> for Error {
-    /// A setting is one of the configuration.
     fn from(error: dsokr_data::Error) -> Self {
         match error {
-            dsokr_data::Error::Value { key, found, allowed } => Self::Value { key, found, allowed },
             dsokr_data::Error::NotFound { path, hint } => Self::NotFound { path, hint },
             dsokr_data::Error::Basis(error) => error.into(),
             other => Self::Data(other),
@@ -203,12 +175,9 @@ impl From<dsokr_data::Error> for Error {
 }
 
 impl From<dsokr_nn::Error> for Error {
-    /// A setting's key becomes that of the configuration.
     fn from(error: dsokr_nn::Error) -> Self {
         match error {
-            dsokr_nn::Error::Setting { key, found, allowed } => {
-                Self::Value { key: format!("encoder.{key}"), found, allowed }
-            }
+            dsokr_nn::Error::Basis(error) => error.into(),
             other => Self::Nn(other),
         }
     }
@@ -222,7 +191,7 @@ pub(crate) fn ensure(
     found: impl std::fmt::Display,
     allowed: impl std::fmt::Display,
 ) -> Result<(), Error> {
-    if holds { Ok(()) } else { Err(Error::value(key.to_string(), found, allowed.to_string())) }
+    Ok(dsokr_basis::Error::ensure(holds, key, found, allowed)?)
 }
 
 /// Refuses a run directory, or a file of one, unless what is expected of it `holds`.
@@ -231,40 +200,38 @@ pub(crate) fn ensure_run(
     path: &Path,
     message: impl std::fmt::Display,
 ) -> Result<(), Error> {
-    if holds { Ok(()) } else { Err(Error::run(path, message.to_string())) }
+    if holds { Ok(()) } else { Err(Error::run(path, message)) }
 }
 
 impl Error {
     /// A value of a configuration key or an argument that is not allowed.
     pub fn value(
-        key: impl Into<String>,
+        key: impl std::fmt::Display,
         found: impl std::fmt::Display,
-        allowed: impl Into<String>,
+        allowed: impl std::fmt::Display,
     ) -> Self {
-        Self::Value { key: key.into(), found: found.to_string(), allowed: allowed.into() }
+        dsokr_basis::Error::value(key, found, allowed).into()
     }
 
     /// What is wrong with a run directory, or with a file of one.
-    pub(crate) fn run(path: impl Into<PathBuf>, message: impl Into<String>) -> Self {
-        Self::Run { path: path.into(), message: message.into() }
+    pub(crate) fn run(path: impl AsRef<Path>, message: impl std::fmt::Display) -> Self {
+        dsokr_basis::Error::file(path.as_ref(), message).into()
     }
 
     /// An error of the file system at `path`.
     pub(crate) fn io(path: &Path) -> impl Fn(std::io::Error) -> Self {
-        move |error| Self::Io { path: path.into(), message: error.to_string() }
+        move |error| dsokr_basis::Error::io(path)(error).into()
     }
 
     /// The error for a file that could not be read.
-    pub(crate) fn reading(path: &Path, error: &std::io::Error) -> Self {
+    pub(crate) fn reading(path: &Path) -> impl Fn(std::io::Error) -> Self {
         use std::io::ErrorKind::{FileTooLarge, InvalidData, InvalidInput, IsADirectory, NotFound};
-        let (path, message) = (path.into(), error.to_string());
-        match error.kind() {
-            NotFound => Self::NotFound { path, hint: String::new() },
-            IsADirectory => {
-                Self::Config { path, message: "a folder, where a file was expected".into() }
-            }
-            InvalidInput | InvalidData | FileTooLarge => Self::Config { path, message },
-            _ => Self::Io { path, message },
+        let config = |message| Self::Config { path: path.into(), message };
+        move |error| match error.kind() {
+            NotFound => Self::NotFound { path: path.into(), hint: String::new() },
+            IsADirectory => config("a folder, where a file was expected".into()),
+            InvalidInput | InvalidData | FileTooLarge => config(error.to_string()),
+            _ => Self::io(path)(error),
         }
     }
 
@@ -276,13 +243,10 @@ impl Error {
             Self::Member { source, .. } => source.is_request(),
             Self::Basis(error)
             | Self::Decode(dsokr_decode::Error::Basis(error))
-            | Self::Data(dsokr_data::Error::Basis(error))
             | Self::Train(dsokr_train::Error::Basis(error)) => {
                 !matches!(error, Io { .. } | Cancelled)
             }
-            Self::Train(Diverged { .. } | Interrupted { .. })
-            | Self::Io { .. }
-            | Self::Fetch { .. } => false,
+            Self::Train(Diverged { .. } | Interrupted { .. }) | Self::Fetch { .. } => false,
             _ => true,
         }
     }

@@ -74,7 +74,7 @@ pub trait Recipe:
     /// Checks the settings. The default accepts every value of the type.
     ///
     /// # Errors
-    /// The first value out of range, preferably as [`Error::Value`].
+    /// The first value out of range, preferably as [`dsokr_basis::Error::Value`].
     fn validate(&self) -> Result<(), Error> {
         Ok(())
     }
@@ -333,13 +333,12 @@ fn tokenise(
     max_length: usize,
 ) -> Result<Vec<TokenIds>, Error> {
     let texts = split.inputs.texts()?;
-    let io = |e: std::io::Error| Error::Io { path: std::env::temp_dir(), message: e.to_string() };
     let (mut all, mut cut, mut unknown) = (TokenIdsBuilder::default(), 0, 0);
     for some in texts.chunks(AT_ONCE) {
         let encode = |text: &String| tokenizer.encode(text, max_length);
         let encoded: Vec<_> = some.par_iter().map(encode).collect::<Result<_, _>>()?;
         for (ids, shorter) in encoded {
-            all.push(&ids).map_err(io)?;
+            all.push(&ids).map_err(Error::io(&std::env::temp_dir()))?;
             cut += usize::from(shorter);
             unknown += usize::from(ids.len() <= tokenizer.special_tokens);
         }
@@ -349,7 +348,7 @@ fn tokenise(
         tracing::warn!(cut, texts, "texts longer than max_length were cut");
     }
     warn_unknown(unknown, texts.len());
-    all.finish().map_err(io)
+    all.finish().map_err(Error::io(&std::env::temp_dir()))
 }
 
 fn check(config: &TokenInputsConfig) -> Result<(), Error> {
@@ -403,9 +402,8 @@ impl Prepare for VectorInputs {
 
     fn load((): &(), folder: &Path) -> Result<Self, Error> {
         let path = folder.join(VECTORS);
-        let text = read_text(&path).map_err(|e| Error::reading(&path, &e))?;
-        let message = || format!("{text:?} is not a width of vectors");
-        let width = text.trim().parse().map_err(|_| Error::Run { path, message: message() })?;
-        Ok(Self { width })
+        let text = read_text(&path).map_err(Error::reading(&path))?;
+        let wrong = |_| Error::run(&path, format_args!("{text:?} is not a width of vectors"));
+        Ok(Self { width: text.trim().parse().map_err(wrong)? })
     }
 }

@@ -36,7 +36,7 @@ impl LabelScores {
     /// of one support by name. A set with a label twice holds it once.
     ///
     /// # Errors
-    /// [`Error::Value`] for different numbers of true and predicted sets.
+    /// [`dsokr_basis::Error::Value`] for different numbers of true and predicted sets.
     pub fn of(truth: &[Vec<String>], predicted: &[Vec<String>]) -> Result<Vec<Self>, Error> {
         let found = format!("{} predicted label sets", predicted.len());
         let allowed = format!("{}, one a query", truth.len());

@@ -37,7 +37,7 @@ pub trait Learner: Any + Debug + Send + Sync {
     /// Checks the settings alone. The default accepts every value of the type.
     ///
     /// # Errors
-    /// The first value out of range, preferably as [`Error::Value`].
+    /// The first value out of range, preferably as [`dsokr_basis::Error::Value`].
     fn validate(&self) -> Result<(), Error> {
         Ok(())
     }
@@ -45,7 +45,7 @@ pub trait Learner: Any + Debug + Send + Sync {
     /// Checks the settings against the rest of the configuration. The default accepts every one.
     ///
     /// # Errors
-    /// The first key that is not compatible with these settings, preferably as [`Error::Value`].
+    /// The first key that is not compatible with these settings, preferably as [`dsokr_basis::Error::Value`].
     fn check_compatible(&self, config: &Config) -> Result<(), Error> {
         let _ = config;
         Ok(())
@@ -151,7 +151,7 @@ impl EncoderTable {
     /// The table that describes a learner of a kind that is built in, or has been [`register`]ed.
     ///
     /// # Errors
-    /// [`Error::Value`] for a learner without a kind; settings that cannot be written as TOML.
+    /// [`dsokr_basis::Error::Value`] for a learner without a kind; settings that cannot be written as TOML.
     pub fn of<T: Learner + Serialize>(learner: T) -> Result<Self, Error> {
         Self::with_kind(learner)
     }
@@ -168,7 +168,7 @@ impl EncoderTable {
 /// other keys of the table are `T`'s own.
 ///
 /// # Errors
-/// [`Error::Value`] for the name of a different learner.
+/// [`dsokr_basis::Error::Value`] for the name of a different learner.
 pub fn register<T>(name: &'static str) -> Result<(), Error>
 where
     T: Learner + Serialize + DeserializeOwned + 'static,
@@ -208,7 +208,7 @@ pub trait Predictor: Any + Send + Sync {
     /// there already.
     ///
     /// # Errors
-    /// By default [`Error::Value`]: the predictor cannot be saved.
+    /// By default [`dsokr_basis::Error::Value`]: the predictor cannot be saved.
     fn save(&self, folder: &mut Folder) -> Result<(), Error> {
         let _ = folder;
         let allowed = "one whose Predictor::save writes it";
@@ -317,7 +317,7 @@ impl StoredRun<'_> {
     /// A file that is missing or is not text.
     pub fn read_text(&self, name: &str) -> Result<String, Error> {
         let path = self.path.join(name);
-        read_text(&path).map_err(|e| Error::reading(&path, &e))
+        read_text(&path).map_err(Error::reading(&path))
     }
 }
 

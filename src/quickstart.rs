@@ -22,10 +22,8 @@ const CONFIG: &str = "configs/quickstart.toml";
 /// and returns the path of the configuration. Files that are there with the same content stay.
 ///
 /// # Errors
-/// [`Error::Run`] for a file of the same name with other content; what the file system reports.
+/// [`dsokr_basis::Error::File`] for a file of the same name with other content; what the file system reports.
 pub fn write(folder: &Path) -> Result<PathBuf, Error> {
-    let io =
-        |path: &Path, e: std::io::Error| Error::Io { path: path.into(), message: e.to_string() };
     // all are looked at before the first is written
     let mut missing = Vec::new();
     for (name, content) in FILES {
@@ -34,15 +32,15 @@ pub fn write(folder: &Path) -> Result<PathBuf, Error> {
             Ok(bytes) if bytes == content.as_bytes() => {}
             Ok(_) => {
                 let message = "a file with other content is there: run this in an empty folder";
-                return Err(Error::Run { path, message: message.into() });
+                return Err(Error::run(path, message));
             }
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => missing.push((path, content)),
-            Err(e) => return Err(io(&path, e)),
+            Err(e) => return Err(Error::io(&path)(e)),
         }
     }
     for (path, content) in missing {
         if let Some(parent) = path.parent() {
-            create_folder(parent).map_err(|e| io(parent, e))?;
+            create_folder(parent).map_err(Error::io(parent))?;
         }
         write_atomically(&path, |file| file.write_all(content.as_bytes()))?;
     }

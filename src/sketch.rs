@@ -147,7 +147,7 @@ impl<'a> Study<'a> {
     /// Reads the data of a configuration.
     ///
     /// # Errors
-    /// Data that cannot be read; [`Error::Value`] where outputs are not sketched.
+    /// Data that cannot be read; [`dsokr_basis::Error::Value`] where outputs are not sketched.
     pub fn load(config: &'a Checked, root: &'a DataRoot) -> Result<Self, Error> {
         let allowed = "false: there is no sketch to study";
         ensure(!config.sketch.full, "sketch.full", true, allowed)?;
@@ -170,7 +170,7 @@ impl<'a> Study<'a> {
     /// `all` for each of them.
     ///
     /// # Errors
-    /// [`Error::Value`] for an unknown name.
+    /// [`dsokr_basis::Error::Value`] for an unknown name.
     pub fn methods(&self, names: &[String]) -> Result<Vec<SketchKind>, Error> {
         let all = SketchKind::all(self.outputs().len());
         let kind = |name: &String| {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{LazyLock, OnceLock};
 use std::time::Duration;
@@ -63,7 +63,7 @@ pub fn print_part(text: &str) -> Result<bool, Error> {
     match out.write_all(visible(text).as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(true),
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(false),
-        Err(e) => Err(Error::Io { path: "standard output".into(), message: e.to_string() }),
+        Err(e) => Err(Error::io(Path::new("standard output"))(e)),
     }
 }
 

@@ -156,7 +156,7 @@ fn keys<T: DeserializeOwned>() -> &'static [&'static str] {
 /// Makes `kind = "name"` of an `[encoder]` table stand for the settings `T`, for this program.
 ///
 /// # Errors
-/// [`Error::Value`] for the name of different settings.
+/// [`dsokr_basis::Error::Value`] for the name of different settings.
 pub(crate) fn register<T>(name: &'static str) -> Result<(), Error>
 where
     T: EncoderSettings + Serialize + DeserializeOwned + 'static,

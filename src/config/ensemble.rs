@@ -80,7 +80,7 @@ impl Checked {
     /// The members' configurations, each with its name; none where there is no `[ensemble]`.
     ///
     /// # Errors
-    /// [`Error::Value`] for a member without a name or with that of another, and for values that make no
+    /// [`dsokr_basis::Error::Value`] for a member without a name or with that of another, and for values that make no
     /// valid configuration.
     pub fn members(&self) -> Result<Vec<Self>, Error> {
         let Some(ensemble) = &self.ensemble else { return Ok(Vec::new()) };
@@ -172,9 +172,7 @@ fn member(
         None => config.validate(),
     };
     checked.map_err(|error| match error {
-        Error::Value { key: inner, found, allowed } => {
-            Error::Value { key: format!("{key}.{inner}"), found, allowed }
-        }
+        Error::Basis(error) => error.of(format_args!("{key}.")).into(),
         other => other,
     })
 }

@@ -434,7 +434,7 @@ impl EmbeddingConfig {
     /// The ranks to try in a basis of rank `rank`, its own the last.
     ///
     /// # Errors
-    /// [`Error::Value`] for one above it.
+    /// [`dsokr_basis::Error::Value`] for one above it.
     pub(crate) fn ranks_in(&self, rank: usize) -> Result<Vec<usize>, Error> {
         let mut ranks = self.ranks.clone();
         let (most, allowed) =

@@ -42,7 +42,7 @@ impl Config {
     ///
     /// # Errors
     /// A file that cannot be read or is not TOML, an unknown key, a wrong type ([`Error::Config`], with
-    /// the place in the file), or a value out of range ([`Error::Value`]).
+    /// the place in the file), or a value out of range ([`dsokr_basis::Error::Value`]).
     pub fn load(path: impl AsRef<Path>) -> Result<Checked, Error> {
         Self::load_with(path.as_ref(), &[])
     }
@@ -52,7 +52,7 @@ impl Config {
     /// # Errors
     /// As [`load`](Self::load); an override that names no key of a table.
     pub fn load_with(path: &Path, overrides: &[Override]) -> Result<Checked, Error> {
-        let text = read_text(path).map_err(|e| Error::reading(path, &e))?;
+        let text = read_text(path).map_err(Error::reading(path))?;
         parse(&text, path, overrides)
     }
 
@@ -81,9 +81,7 @@ fn parse(text: &str, path: &Path, overrides: &[Override]) -> Result<Checked, Err
         config.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     }
     let checked = config.validate().map_err(|error| match error {
-        Error::Value { key, found, allowed } => {
-            fail(format!("{key} = {found}: allowed is {allowed}"))
-        }
+        Error::Basis(value @ dsokr_basis::Error::Value { .. }) => fail(value.to_string()),
         other => other,
     })?;
     let set = overrides.iter().map(|change| change.path.join(".")).collect();
@@ -205,7 +203,7 @@ impl Config {
     /// A run keeps the configuration and not the pairs. It answers texts, and is evaluated on files of queries.
     ///
     /// # Errors
-    /// [`Error::Value`] for lists of different lengths, less than two pairs, and features that are not of a column.
+    /// [`dsokr_basis::Error::Value`] for lists of different lengths, less than two pairs, and features that are not of a column.
     pub fn in_memory(
         texts: Vec<String>,
         outputs: Vec<String>,

@@ -171,7 +171,7 @@ impl Config {
     /// Checks every value that the types leave open.
     ///
     /// # Errors
-    /// [`Error::Value`] with the first key that is out of range, its value and what is allowed.
+    /// [`dsokr_basis::Error::Value`] with the first key that is out of range, its value and what is allowed.
     pub fn validate(self) -> Result<Checked, Error> {
         ensure(self.format == FORMAT, "format", self.format, "2")?;
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
@@ -281,7 +281,7 @@ impl Checked {
     /// The same with a different action at rows of tables that cannot be read.
     ///
     /// # Errors
-    /// [`Error::Value`] for [`OnBadRow::Skip`] of pairs that do not come from tables.
+    /// [`dsokr_basis::Error::Value`] for [`OnBadRow::Skip`] of pairs that do not come from tables.
     pub(crate) fn with_on_bad_row(mut self, on_bad_row: OnBadRow) -> Result<Self, Error> {
         self.config.data.on_bad_row = on_bad_row;
         self.config.data.validate()?;

@@ -145,7 +145,7 @@ impl OutputConfig {
     /// The one output kernel.
     ///
     /// # Errors
-    /// [`Error::Value`] where there are several.
+    /// [`dsokr_basis::Error::Value`] where there are several.
     pub fn single_kernel(&self) -> Result<&KernelConfig, Error> {
         let allowed = "absent: one output.kernel is needed here";
         self.kernel.as_ref().ok_or_else(|| Error::value("output.kernels", "given", allowed))
@@ -319,7 +319,7 @@ impl KernelConfig {
     /// draws the rows that are compared. `key` is the kernel's in the configuration.
     ///
     /// # Errors
-    /// Rows that the kernel is not defined on; [`Error::Value`] where at least half of the pairs of
+    /// Rows that the kernel is not defined on; [`dsokr_basis::Error::Value`] where at least half of the pairs of
     /// outputs are equal, so that the median is 0.
     pub fn fit(&self, key: &str, rows: &dyn RowSource, seed: u64) -> Result<Kernel, Error> {
         if !self.median {

@@ -117,9 +117,9 @@ impl<R: Recipe> BagBesideConfig<R> {
 /// Gives the key of a setting its place in the table `part`.
 fn inside(part: &'static str) -> impl Fn(Error) -> Error {
     move |error| match error {
-        Error::Value { key, found, allowed } => {
+        Error::Basis(dsokr_basis::Error::Value { key, found, allowed }) => {
             let own = key.strip_prefix("encoder.").unwrap_or(&key);
-            Error::Value { key: format!("encoder.{part}.{own}"), found, allowed }
+            Error::value(format_args!("encoder.{part}.{own}"), found, allowed)
         }
         other => other,
     }

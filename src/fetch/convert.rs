@@ -53,7 +53,7 @@ fn text_to_molecule(
     let mut by_id = HashMap::new();
     for file in smiles {
         let path = root.join(file);
-        let text = fs::read_to_string(&path).map_err(|e| Error::reading(&path, &e))?;
+        let text = fs::read_to_string(&path).map_err(Error::reading(&path))?;
         // the first line has the names of the columns
         for (at, line) in text.lines().enumerate().skip(1) {
             let [id, smiles, _, ..] = line.split('\t').collect::<Vec<_>>()[..] else {

@@ -40,7 +40,7 @@ struct Model<'a> {
 /// downloaded.
 ///
 /// # Errors
-/// [`Error::Value`] for an invalid name; [`Error::Fetch`] for a model that cannot be downloaded and is not in the
+/// [`dsokr_basis::Error::Value`] for an invalid name; [`Error::Fetch`] for a model that cannot be downloaded and is not in the
 /// cache; what the file system reports.
 pub fn folder(name: &str, network: &Network) -> Result<PathBuf, Error> {
     let model = Model::new(name)?;

@@ -116,7 +116,7 @@ impl Table {
     /// The data sets that the program knows and those of `file`, which come before ones of the same name.
     ///
     /// # Errors
-    /// [`Error::Config`] for a file that is no such table; [`Error::Value`] for a path that leaves the data
+    /// [`Error::Config`] for a file that is no such table; [`dsokr_basis::Error::Value`] for a path that leaves the data
     /// root, or an invalid SHA-256 or git id.
     pub fn with(file: Option<&Path>) -> Result<Self, Error> {
         let parse = |path: &Path, text: &str| {
@@ -125,7 +125,7 @@ impl Table {
         };
         let mut table = parse(Path::new("the built-in table of data sets"), BUILT_IN)?;
         if let Some(file) = file {
-            let text = read_text(file).map_err(|e| Error::reading(file, &e))?;
+            let text = read_text(file).map_err(Error::reading(file))?;
             table.0.extend(parse(file, &text)?.0);
         }
         table.0.iter().try_for_each(|(name, set)| set.check(name))?;
@@ -135,7 +135,7 @@ impl Table {
     /// The data set of a name.
     ///
     /// # Errors
-    /// [`Error::Value`] with the names that are known.
+    /// [`dsokr_basis::Error::Value`] with the names that are known.
     pub fn get(&self, name: &str) -> Result<&DataSet, Error> {
         self.0.get(name).ok_or_else(|| {
             let names: String = self.0.keys().map(|name| format!("{name}, ")).collect();

@@ -230,7 +230,7 @@ impl Survey {
         if !force && path.exists() {
             let message = "is there already: name a different file by the argument out, or replace it by the argument \
                            force";
-            return Err(Error::Run { path: path.into(), message: message.into() });
+            return Err(Error::run(path, message));
         }
         let folder = match path.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,

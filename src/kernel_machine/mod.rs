@@ -57,7 +57,7 @@ impl Learner for KernelMachineConfig {
             let lipschitz = self.is_lipschitz();
             let name = if lipschitz { "machine.safetensors" } else { "ridge.safetensors" };
             let message = "no model has been fitted yet: fit it with the argument resume";
-            return Err(Error::Run { path: run.path.join(name), message: message.into() });
+            return Err(Error::run(run.path.join(name), message));
         };
         let inputs = MachineInputs::load(self, run.path)?;
         check_basis(&file, run.space)?;

@@ -38,7 +38,7 @@ impl MoleculeLexicon {
     pub fn read(file: Option<&Path>) -> Result<Self, Error> {
         match file {
             Some(file) => {
-                let text = read_text(file).map_err(|error| Error::reading(file, &error))?;
+                let text = read_text(file).map_err(Error::reading(file))?;
                 Self::parse(&text, file)
             }
             None => Self::parse(CHEMISTRY, Path::new("the lexicon of the program")),

@@ -51,7 +51,7 @@ impl Run {
     /// The folder appears as a whole, in the place of an earlier export.
     ///
     /// # Errors
-    /// A run whose encoder was not read from a pretrained folder; [`Error::Value`] for a folder in a run directory,
+    /// A run whose encoder was not read from a pretrained folder; [`dsokr_basis::Error::Value`] for a folder in a run directory,
     /// and for one that holds anything but an earlier export; errors of the file system.
     pub fn export(&self, folder: &Path) -> Result<(), Error> {
         let unit_length = self.config.decoding.unit_length();
@@ -143,7 +143,7 @@ impl Run {
     ///
     /// # Errors
     /// A table that cannot be read; an id that is no output of the run; data that have changed;
-    /// [`Error::Value`] for a run whose predictions are not points of a feature space.
+    /// [`dsokr_basis::Error::Value`] for a run whose predictions are not points of a feature space.
     pub fn embed_outputs(
         &self,
         table: &Path,

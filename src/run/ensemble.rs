@@ -46,7 +46,7 @@ impl EnsembleRun {
     /// alone.
     ///
     /// # Errors
-    /// As [`open`](Self::open) and [`Shards::open`]; [`Error::Value`] for shards of several runs or an ensemble.
+    /// As [`open`](Self::open) and [`Shards::open`]; [`dsokr_basis::Error::Value`] for shards of several runs or an ensemble.
     pub fn open_shared(
         paths: &[PathBuf],
         shards: Option<&Path>,

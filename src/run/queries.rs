@@ -197,7 +197,7 @@ impl EnsembleRun {
     /// The predictions for coordinates `[queries × p]` that were made elsewhere.
     ///
     /// # Errors
-    /// [`Error::Value`] for several members, each of which has coordinates of its own.
+    /// [`dsokr_basis::Error::Value`] for several members, each of which has coordinates of its own.
     pub fn ask_coordinates(&self, queries: usize, z: &[f32]) -> Result<QueryAnswers, Error> {
         let (key, count) = ("coordinates", self.members.len());
         let found = format_args!("given, for {count} members");

@@ -164,7 +164,7 @@ impl Run {
     /// the configuration.
     ///
     /// # Errors
-    /// [`Error::Value`] for [`OnBadRow::Skip`] of a run whose data are no tables.
+    /// [`dsokr_basis::Error::Value`] for [`OnBadRow::Skip`] of a run whose data are no tables.
     pub fn on_bad_row(self, on_bad_row: OnBadRow) -> Result<Self, Error> {
         Ok(Self { config: self.config.with_on_bad_row(on_bad_row)?, ..self })
     }
@@ -193,7 +193,7 @@ impl Run {
     /// and no metrics.
     ///
     /// # Errors
-    /// [`Error::RunExists`]; a parameter that is not finite; [`Error::Value`] for a run that was read
+    /// [`Error::RunExists`]; a parameter that is not finite; [`dsokr_basis::Error::Value`] for a run that was read
     /// from a kernel machine's directory, or a predictor that has no form on disk; what the file system
     /// reports.
     pub fn save(&self, path: &Path) -> Result<(), Error> {
@@ -232,7 +232,7 @@ impl Run {
     /// Reads a split of the data that the run was trained on, or of those under the data root `data`.
     ///
     /// # Errors
-    /// A file that is missing or wrong; [`Error::Value`] for a test split where there is none.
+    /// A file that is missing or wrong; [`dsokr_basis::Error::Value`] for a test split where there is none.
     pub fn read_split(&self, name: SplitName, data: Option<&Path>) -> Result<Split, Error> {
         self.read_data(data, |source, root| source.read_split(name, root))
     }
@@ -251,7 +251,7 @@ impl Run {
     /// [`read_split`](Self::read_split).
     ///
     /// # Errors
-    /// As [`read_split`](Self::read_split); [`Error::Value`] for a column of query ids where pairs do not
+    /// As [`read_split`](Self::read_split); [`dsokr_basis::Error::Value`] for a column of query ids where pairs do not
     /// come from tables.
     pub fn read_queries(
         &self,

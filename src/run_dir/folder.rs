@@ -235,7 +235,7 @@ impl Folder {
             events.resume(step);
         }
         let file = self.path.join(LOG);
-        let text = read_text(&file).map_err(|e| Error::reading(&file, &e))?;
+        let text = read_text(&file).map_err(Error::reading(&file))?;
         let parsed = |line: &str| serde_json::from_str::<LogLine<Scores>>(line);
         let kept = text.lines().filter(|line| parsed(line).is_ok_and(|line| line.step <= step));
         write_text(&file, &kept.flat_map(|line| [line, "\n"]).collect::<String>())

@@ -135,7 +135,7 @@ pub(crate) fn read_optional(file: &Path) -> Result<Option<String>, Error> {
     match read_text(file) {
         Ok(text) => Ok(Some(text)),
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(Error::reading(file, &e)),
+        Err(e) => Err(Error::reading(file)(e)),
     }
 }
 
@@ -204,7 +204,7 @@ pub(crate) fn check_fingerprints(run: &Path) -> Result<(), Error> {
                 true => continue,
                 false => return Err(missing()),
             },
-            Err(e) => return Err(Error::reading(&path, &e)),
+            Err(e) => return Err(Error::reading(&path)(e)),
         };
         let message = format_args!(
             "damaged or changed: its fingerprint is {found}, the run was written with {expected}"

@@ -69,7 +69,7 @@ pub(crate) fn inner(path: &Path, config: &Checked) -> Result<Vec<PathBuf>, Error
 /// replace. None is allowed.
 ///
 /// # Errors
-/// [`Error::Value`] of `key`.
+/// [`dsokr_basis::Error::Value`] of `key`.
 pub fn check_output<'a>(key: &str, path: impl Into<Option<&'a PathBuf>>) -> Result<(), Error> {
     let path: Option<&PathBuf> = path.into();
     let Some((path, run)) = path.and_then(|path| Some((path, run_of(path)?))) else {
@@ -95,7 +95,7 @@ impl OutputFolder<'_> {
     /// Refuses a path that [`check_output`] refuses, and a folder that holds anything else.
     ///
     /// # Errors
-    /// [`Error::Value`] of the option; what the file system reports.
+    /// [`dsokr_basis::Error::Value`] of the option; what the file system reports.
     pub fn check(&self, folder: &Path) -> Result<(), Error> {
         check_output(self.key, &folder.to_path_buf())?;
         self.check_contents(folder)
@@ -169,7 +169,7 @@ impl RunLock {
     /// the file system has no locks or nothing may be written beside the run.
     ///
     /// # Errors
-    /// [`Error::Run`] with the process that writes the run.
+    /// [`dsokr_basis::Error::File`] with the process that writes the run.
     pub(crate) fn take(run: &Path) -> Result<Option<Self>, Error> {
         // two names of one run have one lock
         let place = run.canonicalize().unwrap_or_else(|_| run.into());

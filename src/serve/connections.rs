@@ -34,7 +34,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// [`Processes`](dsokr_basis::Processes), which all call this, the first listens and is the one to stop.
 ///
 /// # Errors
-/// [`Error::Value`] of the argument port or host for an address that cannot be listened at; errors of `listening`;
+/// [`dsokr_basis::Error::Value`] of the argument port or host for an address that cannot be listened at; errors of `listening`;
 /// [`dsokr_basis::Error::Process`] for a rank that cannot be reached.
 pub fn block_on(
     server: &Server,
@@ -175,7 +175,7 @@ pub async fn run(listener: TcpListener, server: &Server, stop: impl Future<Outpu
 /// A name without a port, as [`Limits::hosts`](super::Limits::hosts) has them.
 ///
 /// # Errors
-/// [`Error::Value`] for everything else.
+/// [`dsokr_basis::Error::Value`] for everything else.
 pub(super) fn check_name(name: &str) -> Result<(), Error> {
     let plain = |parsed: Authority| parsed.host() == name && !name.is_empty();
     let allowed = "a name or an address without a port, such as search.example.org";

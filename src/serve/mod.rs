@@ -148,7 +148,7 @@ impl Server {
     /// [`Processes`](crate::basis::Processes) the first listens ([`block_on`]), and all answer; they read it before.
     ///
     /// # Errors
-    /// [`Error::Value`] for no models, for two of one name, and for one of [`Limits::hosts`] that is no name.
+    /// [`dsokr_basis::Error::Value`] for no models, for two of one name, and for one of [`Limits::hosts`] that is no name.
     pub fn new(models: Vec<Model>, limits: Limits) -> Result<Self, Error> {
         ensure(!models.is_empty(), "RUN", "none", "at least one run directory")?;
         for (at, name) in models.iter().map(Model::name).enumerate() {

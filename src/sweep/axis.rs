@@ -100,7 +100,7 @@ fn list(text: &str) -> Option<Vec<String>> {
 /// All combinations of the values of axes; the last axis changes fastest.
 ///
 /// # Errors
-/// [`Error::Value`] for no axis, for a range, and for more than 10,000 settings.
+/// [`dsokr_basis::Error::Value`] for no axis, for a range, and for more than 10,000 settings.
 pub fn grid(axes: &[Axis]) -> Result<Vec<Setting>, Error> {
     check(axes)?;
     let mut settings: Vec<Setting> = vec![Vec::new()];
@@ -129,7 +129,7 @@ pub fn grid(axes: &[Axis]) -> Result<Vec<Setting>, Error> {
 /// same settings. Settings that are drawn twice are left out.
 ///
 /// # Errors
-/// [`Error::Value`] for no axis, and for a count of 0 or above 10,000.
+/// [`dsokr_basis::Error::Value`] for no axis, and for a count of 0 or above 10,000.
 pub fn random(axes: &[Axis], count: usize, seed: u64) -> Result<Vec<Setting>, Error> {
     check(axes)?;
     let allowed = format!("1 to {MOST}");

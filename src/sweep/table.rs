@@ -90,7 +90,7 @@ impl SweepRequest<'_> {
     /// left out.
     ///
     /// # Errors
-    /// [`Error::Run`] where the folder has a sweep over other keys or of a different configuration, or a table
+    /// [`dsokr_basis::Error::File`] where the folder has a sweep over other keys or of a different configuration, or a table
     /// that cannot be read.
     pub(super) fn others(
         &self,
@@ -99,7 +99,7 @@ impl SweepRequest<'_> {
         split: SplitName,
     ) -> Result<Vec<SweepRun>, Error> {
         let file = path.join("sweep.json");
-        let refused = |message: String| Error::Run { path: file.clone(), message };
+        let refused = |message: String| Error::run(&file, message);
         let Some(text) = read_optional(&file)? else { return Ok(Vec::new()) };
         let before: Before = serde_json::from_str(&text).map_err(|e| refused(e.to_string()))?;
         let keys: Vec<&str> = self.axes.iter().map(|axis| axis.key.as_str()).collect();

@@ -63,7 +63,7 @@ impl OutputTargets {
     /// The numbers of the training pairs, for quantiles of some levels.
     ///
     /// # Errors
-    /// [`Error::Value`] for outputs that are not one number each.
+    /// [`dsokr_basis::Error::Value`] for outputs that are not one number each.
     pub fn numbers(levels: &[f64], outputs: &TrainingOutputs) -> Result<Self, Error> {
         let space = OutputSpace::Quantiles(levels.to_vec());
         Ok(Self { space, values: TargetValues::Numbers(numbers(&outputs.rows())?) })
@@ -72,7 +72,7 @@ impl OutputTargets {
     /// The basis, and the training outputs in it.
     ///
     /// # Errors
-    /// [`Error::Value`] for targets of a different kind.
+    /// [`dsokr_basis::Error::Value`] for targets of a different kind.
     pub fn basis(&self) -> Result<(&Basis, &Projection), Error> {
         match (&self.space, &self.values) {
             (OutputSpace::Basis(basis), TargetValues::Projection(values)) => Ok((basis, values)),
@@ -200,7 +200,7 @@ impl<'a> TrainingOutputs<'a> {
     /// The feature rows of outputs that belong to no pair.
     ///
     /// # Errors
-    /// [`Error::Value`] where there are none.
+    /// [`dsokr_basis::Error::Value`] where there are none.
     pub fn unlabelled(&self) -> Result<Selected<'_>, Error> {
         Ok(self.selected(self.without_pair()?))
     }
@@ -220,7 +220,7 @@ impl<'a> TrainingOutputs<'a> {
     /// The one kernel, with γ from these outputs where the configuration says so.
     ///
     /// # Errors
-    /// As [`KernelConfig::fit`](crate::config::KernelConfig::fit); [`Error::Value`] where there are several
+    /// As [`KernelConfig::fit`](crate::config::KernelConfig::fit); [`dsokr_basis::Error::Value`] where there are several
     /// kernels.
     pub fn kernel(&self) -> Result<&Kernel, Error> {
         if let Some(kernel) = self.kernel.get() {

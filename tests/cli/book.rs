@@ -185,8 +185,12 @@ fn every_command_has_arguments_that_the_program_takes() {
         let shell = blocks(&page).into_iter().filter(|block| block.language == "sh");
         for call in shell.flat_map(|block| calls(&block.text)) {
             let call: Vec<&str> = call.iter().map(String::as_str).collect();
-            // nothing that it names is in an empty folder, so it stops as soon as it has read its arguments
+            // nothing that it names is in the folder, and files in the place of folders keep it from writing there or
+            // asking a server, so it stops as soon as it has read its arguments
             let folder = tempfile::tempdir().unwrap();
+            ["data", "configs"]
+                .iter()
+                .for_each(|name| fs::write(folder.path().join(name), "").unwrap());
             let output = sandbox.command(&call).current_dir(&folder).output().unwrap();
             let errors = String::from_utf8_lossy(&output.stderr);
             let refused = errors.contains("Usage:") || errors.contains("'--help'");

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::sandbox::{Sandbox, json};
 
-const THREADS: [&str; 3] = ["2", "3", "7"];
+const THREADS: [&str; 2] = ["2", "7"];
 
 /// Drawn data of sizes at which products and decompositions would be cut for several threads.
 const DRAWN: [&str; 8] = [

@@ -64,8 +64,7 @@ impl Recipe for MeanConfig {
         if self.width > 0 {
             return Ok(());
         }
-        let (key, found, allowed) = ("encoder.width".into(), "0".into(), "at least 1".into());
-        Err(Error::Value { key, found, allowed })
+        Err(Error::value("encoder.width", 0, "at least 1"))
     }
 
     fn preparation(&self) -> TokenInputsConfig {

@@ -39,21 +39,14 @@ pub trait Number: Element + Copy {
     const NAME: &'static str;
 }
 
-impl Number for f32 {
-    const NAME: &'static str = "float32";
+macro_rules! numbers {
+    ($($number:ty = $name:literal),*) => {
+        $(impl Number for $number {
+            const NAME: &'static str = $name;
+        })*
+    };
 }
-
-impl Number for f64 {
-    const NAME: &'static str = "float64";
-}
-
-impl Number for i64 {
-    const NAME: &'static str = "int64";
-}
-
-impl Number for u8 {
-    const NAME: &'static str = "uint8";
-}
+numbers!(f32 = "float32", f64 = "float64", i64 = "int64", u8 = "uint8");
 
 /// The type of an object, as the stub names it.
 pub trait Hint {

@@ -74,12 +74,11 @@ impl From<dsokr_basis::Error> for Failure {
 
 impl From<dsokr_decode::Error> for Failure {
     fn from(error: dsokr_decode::Error) -> Self {
-        use dsokr_decode::Error::{At, Basis, File, Inconsistent, Io, Length};
+        use dsokr_decode::Error::{At, Basis, Inconsistent, Length};
         use dsokr_decode::Error::{NotFinite, OutOfRange, TooFew, Unsupported};
         let message = error.to_string();
         match error {
             Basis(error) => error.into(),
-            Io { path, .. } | File { path, .. } => Self::file(&path, message),
             At { source, .. } => Self::from(*source).saying(message),
             Length { .. } | TooFew { .. } | OutOfRange { .. } | NotFinite { .. } => {
                 Self::Argument(message)

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use dsokr_basis::{Basis, Kernel, Sketch, SketchKind, SketchOptions};
 use dsokr_decode::CandidateParts;
 use dsokr_machines::{
-    Arithmetic, InputSketch, KernelModel, OutputSpace, Points, RidgeProblem, Targets,
-    TrainingInputs, fit, fit_sketched,
+    InputSketch, KernelModel, LastSystem, OutputSpace, Points, Sketched, Solver, Targets,
+    TrainingInputs,
 };
 use pyo3::prelude::*;
 
@@ -31,7 +31,7 @@ pub struct KernelMachine {
 /// A kernel and a sketch of the inputs, as tables of a configuration in JSON, and λ.
 struct Ridge {
     kernel: Kernel,
-    sketch: Option<InputSketch>,
+    solver: Solver,
     lambda: f64,
     seed: u64,
 }
@@ -43,24 +43,20 @@ impl Ridge {
         lambda: f64,
         seed: u64,
     ) -> Result<Self, Failure> {
-        let sketch = sketch.map(|(method, size)| {
-            Ok::<_, Failure>(InputSketch { size, method: table("sketch", &method)? })
-        });
-        Ok(Self { kernel: table("kernel", kernel)?, sketch: sketch.transpose()?, lambda, seed })
+        let solver = match sketch {
+            None => Solver::default(),
+            Some((method, size)) => {
+                let sketch = InputSketch { size, method: table("sketch", &method)? };
+                Solver::Sketched(Sketched { sketch })
+            }
+        };
+        Ok(Self { kernel: table("kernel", kernel)?, solver, lambda, seed })
     }
 
     fn fit(self, rows: &Rows, targets: &Targets) -> Result<KernelModel, Failure> {
-        let Self { kernel, sketch, lambda, seed } = self;
-        let rows = rows.source();
-        Ok(match sketch {
-            None => {
-                fit(&TrainingInputs::rows(kernel, rows), targets, lambda, Arithmetic::Double)?.model
-            }
-            Some(sketch) => {
-                let problem = RidgeProblem { kernel, rows, targets, lambda, seed };
-                fit_sketched(problem, &sketch)?.model
-            }
-        })
+        let inputs = TrainingInputs::rows(self.kernel, rows.source());
+        let prepared = self.solver.prepare(inputs, self.seed, LastSystem::default())?;
+        Ok(prepared.fit(targets, self.lambda, false)?.0)
     }
 }
 

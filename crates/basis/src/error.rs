@@ -16,10 +16,12 @@ pub enum Error {
         source: std::io::Error,
     },
     /// A file that is missing, damaged, of another kind or version, or that contradicts itself.
-    #[error("{}: {message}", path.display())]
+    #[error("{}{}: {message}", path.display(), line.map_or_else(String::new, |line| format!(":{line}")))]
     File {
         /// The file.
         path: PathBuf,
+        /// The line, where it matters.
+        line: Option<usize>,
         /// What it holds, and what is expected.
         message: String,
     },
@@ -44,7 +46,7 @@ pub enum Error {
         message: String,
     },
     /// A number or a choice is outside of its range.
-    #[error("{key} = {found}, allowed: {allowed}")]
+    #[error("{key} = {found}: allowed is {allowed}")]
     Value {
         /// What it is, after what has it.
         key: String,
@@ -100,7 +102,13 @@ impl Error {
 
     /// The content of a file is not what is expected.
     pub fn file(path: &Path, message: impl Display) -> Self {
-        Self::File { path: path.to_owned(), message: message.to_string() }
+        Self::at_line(path, None, message)
+    }
+
+    /// The content of a line of a file, or of the whole, is not what is expected.
+    pub fn at_line(path: &Path, line: impl Into<Option<usize>>, message: impl Display) -> Self {
+        let (path, line, message) = (path.to_owned(), line.into(), message.to_string());
+        Self::File { path, line, message }
     }
 
     /// Rows of the kind `found` where `expected` ones are needed.

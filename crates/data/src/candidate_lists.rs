@@ -33,8 +33,8 @@ pub struct CandidateLists {
 /// The file is read as a stream, so that only the lists of these queries are in memory.
 ///
 /// # Errors
-/// [`Error::Io`]; [`Error::Line`] for what is not such an object, a query with two lists, an empty list and
-/// a candidate that is listed twice; [`Error::File`] for a query without a list.
+/// [`Error::Io`]; [`dsokr_basis::Error::File`] for what is not such an object, a query with two lists, an empty list and
+/// a candidate that is listed twice; [`dsokr_basis::Error::File`] for a query without a list.
 pub fn read_candidate_lists(path: &Path, queries: &[String]) -> Result<CandidateLists, Error> {
     let io = |source| Error::io(path, source);
     let mut file = BufReader::with_capacity(1 << 20, open(path)?);

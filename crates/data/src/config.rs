@@ -97,7 +97,7 @@ impl DataConfig {
     /// The same with the queries' ids in the column `column` of the tables of pairs.
     ///
     /// # Errors
-    /// [`Error::Value`] for pairs that do not come from tables.
+    /// [`dsokr_basis::Error::Value`] for pairs that do not come from tables.
     pub fn with_query_ids(&self, column: &str) -> Result<Self, Error> {
         let DataSource::Tables(tables) = &self.source else {
             let allowed = "absent: only tables of pairs (data.source = \"tables\") name queries";
@@ -115,7 +115,7 @@ impl DataConfig {
     /// Checks every value that the types leave open.
     ///
     /// # Errors
-    /// [`Error::Value`] with the first key that is out of range, its value and what is allowed.
+    /// [`dsokr_basis::Error::Value`] with the first key that is out of range, its value and what is allowed.
     pub fn validate(&self) -> Result<(), Error> {
         let facts = self.facts();
         let holds = (0.0..=1.0).contains(&self.corrupted);
@@ -139,7 +139,7 @@ impl DataConfig {
     /// Checks what `[output]` says, beside these pairs.
     ///
     /// # Errors
-    /// [`Error::Value`] with the first key that is out of range, its value and what is allowed.
+    /// [`dsokr_basis::Error::Value`] with the first key that is out of range, its value and what is allowed.
     pub fn validate_outputs(&self, outputs: &OutputSource) -> Result<(), Error> {
         outputs.validate()?;
         self.source.kind().validate_outputs(outputs)
@@ -185,7 +185,7 @@ impl Source<'_> {
     /// Reads a split without its outputs, for evaluation.
     ///
     /// # Errors
-    /// As [`Source::load`]; [`Error::Value`] for a test split where the configuration names none.
+    /// As [`Source::load`]; [`dsokr_basis::Error::Value`] for a test split where the configuration names none.
     pub fn read_split(&self, name: SplitName, root: &DataRoot) -> Result<Split, Error> {
         let allowed = "a file, or the argument split validation, or the argument queries";
         let split = self.data.source.kind().split(name, &self.wanted(Some(root)))?;
@@ -208,7 +208,7 @@ impl Source<'_> {
     /// their numbers as ids are outputs of their own, unless the file is that of the configuration under `root`.
     ///
     /// # Errors
-    /// As [`Source::load`]; [`Error::Value`] where all data are drawn.
+    /// As [`Source::load`]; [`dsokr_basis::Error::Value`] where all data are drawn.
     pub fn read_queries(&self, path: &Path, root: Option<&DataRoot>) -> Result<Split, Error> {
         self.data.source.kind().queries(path, &self.wanted(root))
     }
@@ -217,7 +217,7 @@ impl Source<'_> {
     /// configuration asks for them.
     ///
     /// # Errors
-    /// [`Error::Value`] for one that should be a SMILES and is not.
+    /// [`dsokr_basis::Error::Value`] for one that should be a SMILES and is not.
     pub fn query(&self, text: &str) -> Result<String, Error> {
         match self.data.facts().texts {
             Some(texts) => texts.query(text, self.seed),
@@ -248,7 +248,7 @@ impl Source<'_> {
     /// id, or without query ids those of the same text.
     ///
     /// # Errors
-    /// As [`Source::load`]; [`Error::Value`] for inputs that are not texts, without query ids.
+    /// As [`Source::load`]; [`dsokr_basis::Error::Value`] for inputs that are not texts, without query ids.
     pub fn known_outputs(&self, split: &Split, root: &DataRoot) -> Result<Vec<Vec<String>>, Error> {
         let train = self.load(root)?.train;
         let (asked, trained) = match (&split.queries, &train.queries, &split.inputs, &train.inputs)

@@ -262,7 +262,7 @@ impl Inputs {
     /// The texts.
     ///
     /// # Errors
-    /// [`Error::Value`] where inputs are not texts.
+    /// [`dsokr_basis::Error::Value`] where inputs are not texts.
     pub fn texts(&self) -> Result<&[String], Error> {
         if let Self::Texts(texts) = self { Ok(texts) } else { Err(self.unfit("texts")) }
     }
@@ -270,7 +270,7 @@ impl Inputs {
     /// The vectors, a row each.
     ///
     /// # Errors
-    /// [`Error::Value`] where inputs are not vectors.
+    /// [`dsokr_basis::Error::Value`] where inputs are not vectors.
     pub fn vectors(&self) -> Result<&Features, Error> {
         if let Self::Vectors(rows) = self { Ok(rows) } else { Err(self.unfit("feature vectors")) }
     }
@@ -278,7 +278,7 @@ impl Inputs {
     /// The values of kernels with the training inputs.
     ///
     /// # Errors
-    /// [`Error::Value`] where inputs are not values of kernels.
+    /// [`dsokr_basis::Error::Value`] where inputs are not values of kernels.
     pub fn kernels(&self) -> Result<&KernelRows, Error> {
         if let Self::Kernels(rows) = self { Ok(rows) } else { Err(self.unfit("values of kernels")) }
     }

@@ -36,14 +36,6 @@ pub enum Error {
         /// Where it is looked for.
         hint: String,
     },
-    /// A file that is not what its name or the configuration says.
-    #[error("{}: {message}", .path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What was found and what is allowed.
-        message: String,
-    },
     /// A table without a column that is read.
     #[error("{}: no column {column:?}{hint}; the file has: {available}", .path.display())]
     Column {
@@ -56,27 +48,8 @@ pub enum Error {
         /// The columns of the file.
         available: String,
     },
-    /// A line of a text file.
-    #[error("{}:{line}: {message}", .path.display())]
-    Line {
-        /// The file.
-        path: PathBuf,
-        /// The line.
-        line: usize,
-        /// What was found and what is allowed.
-        message: String,
-    },
-    /// A setting out of range.
-    #[error("{key} = {found}: allowed is {allowed}")]
-    Value {
-        /// The key, with its tables.
-        key: String,
-        /// The value found.
-        found: String,
-        /// The values allowed.
-        allowed: String,
-    },
-    /// Rows that do not come from a file.
+    /// A setting out of range, a file or a line that is not what its name or the configuration says, and rows that do
+    /// not come from a file.
     #[error(transparent)]
     Basis(#[from] dsokr_basis::Error),
     /// Molecules, graphs and their features.
@@ -90,15 +63,15 @@ impl Error {
     }
 
     pub(crate) fn file(path: &Path, message: impl Into<String>) -> Self {
-        Self::File { path: path.to_path_buf(), message: message.into() }
+        dsokr_basis::Error::file(path, message.into()).into()
     }
 
     pub(crate) fn line(path: &Path, line: usize, message: impl Into<String>) -> Self {
-        Self::Line { path: path.to_path_buf(), line, message: message.into() }
+        dsokr_basis::Error::at_line(path, line, message.into()).into()
     }
 
     pub(crate) fn value(key: &str, found: impl Display, allowed: impl Into<String>) -> Self {
-        Self::Value { key: key.into(), found: found.to_string(), allowed: allowed.into() }
+        dsokr_basis::Error::value(key, found, allowed.into()).into()
     }
 
     /// The error for a setting of features of molecules or graphs that `key` holds.
@@ -115,7 +88,7 @@ impl Error {
     /// The error for rows of a file that `dsokr-basis` refuses, which it may name itself.
     pub(crate) fn rows(path: &Path, reason: dsokr_basis::Error) -> Self {
         match reason {
-            dsokr_basis::Error::File { path, message } => Self::File { path, message },
+            dsokr_basis::Error::File { .. } => reason.into(),
             dsokr_basis::Error::Io { path, source } => Self::Io { path, source },
             reason => Self::file(path, reason.to_string()),
         }
@@ -191,7 +164,7 @@ pub(crate) fn uncompressed(path: &Path) -> Cow<'_, Path> {
 
 /// `Ok` when `ok`, else the error about a key's value.
 pub(crate) fn check(ok: bool, key: &str, found: impl Display, allowed: &str) -> Result<(), Error> {
-    if ok { Ok(()) } else { Err(Error::value(key, found, allowed)) }
+    Ok(dsokr_basis::Error::ensure(ok, key, found, allowed)?)
 }
 
 /// The extension of a file name in lower case, empty if there is none.

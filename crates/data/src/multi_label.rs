@@ -65,7 +65,7 @@ impl Rows {
     /// The rows with `count` labels of these names; zeros are not stored in sparse rows.
     ///
     /// # Errors
-    /// `NoRows` of the crate `dsokr-basis`; [`Error::File`] for more rows, columns and labels than there is memory
+    /// `NoRows` of the crate `dsokr-basis`; [`dsokr_basis::Error::File`] for more rows, columns and labels than there is memory
     /// for: a short file may name many.
     fn named(
         self,
@@ -118,7 +118,7 @@ struct Attribute {
 /// not list is 0. Inputs are sparse rows when the first row is sparse, else dense.
 ///
 /// # Errors
-/// [`Error::Io`]; [`Error::Line`] with the line and what is wrong with it; [`Error::Value`] unless at
+/// [`Error::Io`]; [`dsokr_basis::Error::File`] with the line and what is wrong with it; [`dsokr_basis::Error::Value`] unless at
 /// least one attribute is a label and one is none; `NoRows` of the crate `dsokr-basis` for a file
 /// without data.
 pub fn read_arff(path: &Path, labels: usize) -> Result<MultiLabel, Error> {
@@ -236,7 +236,7 @@ fn unquoted(text: &str) -> &str {
 /// any order, each once. Inputs are sparse rows; labels are named by their numbers.
 ///
 /// # Errors
-/// [`Error::Io`]; [`Error::Line`] with the line and what is wrong with it; `NoRows` and `ZeroWidth` of
+/// [`Error::Io`]; [`dsokr_basis::Error::File`] with the line and what is wrong with it; `NoRows` and `ZeroWidth` of
 /// the crate `dsokr-basis` for a file without rows, features or labels.
 pub fn read_libsvm(path: &Path, labels: Option<usize>) -> Result<MultiLabel, Error> {
     let (mut rows, mut most) = (Rows::default(), 0);

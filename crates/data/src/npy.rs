@@ -231,7 +231,7 @@ fn parse(text: &str) -> Result<(String, bool, Vec<u64>), String> {
 /// rows at a time, and none at the end. What [`read_matrix`] and NumPy read.
 ///
 /// # Errors
-/// The errors of `next`; [`Error::File`] for another number of rows than `rows`; what the file system
+/// The errors of `next`; [`dsokr_basis::Error::File`] for another number of rows than `rows`; what the file system
 /// reports. No file is left then.
 ///
 /// ```

@@ -92,7 +92,7 @@ pub(crate) fn size(path: &Path) -> f64 {
 /// root is.
 ///
 /// # Errors
-/// [`Error::Value`] for an absolute or empty path, or one with `..`.
+/// [`dsokr_basis::Error::Value`] for an absolute or empty path, or one with `..`.
 pub fn check_inside(key: &str, path: &str) -> Result<(), Error> {
     let normal = |c: Component| matches!(c, Component::Normal(_) | Component::CurDir);
     let holds = !path.is_empty() && Path::new(path).components().all(normal);

@@ -39,7 +39,7 @@ impl Truth {
     /// Replaces the outputs at `places` by `others`, one each, of the same kind.
     ///
     /// # Errors
-    /// [`Error::Value`] for outputs of another kind.
+    /// [`dsokr_basis::Error::Value`] for outputs of another kind.
     pub fn replace(&mut self, places: &[usize], others: Self) -> Result<(), Error> {
         fn put<T>(all: &mut [T], places: &[usize], others: Vec<T>) {
             places.iter().zip(others).for_each(|(&place, other)| all[place] = other);
@@ -73,7 +73,7 @@ impl Truth {
 /// What the SMILES of a column are read as.
 ///
 /// # Errors
-/// [`Error::Line`] for the first cell that is not a SMILES.
+/// [`dsokr_basis::Error::File`] for the first cell that is not a SMILES.
 pub(crate) fn column<T: Send>(
     table: &Table,
     column: &str,
@@ -118,7 +118,7 @@ impl Structure {
     /// The molecule itself, with what the graph leaves out; parsed anew, since few are drawn.
     ///
     /// # Errors
-    /// [`Error::File`] for a label that is not a SMILES.
+    /// [`dsokr_basis::Error::File`] for a label that is not a SMILES.
     pub fn molecule(&self) -> Result<Molecule, Error> {
         of_candidate(&self.smiles, Molecule::parse)
     }

@@ -1,5 +1,5 @@
 use std::fmt::Display;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Everything that can go wrong in this crate; every message carries the offending values.
 ///
@@ -11,24 +11,6 @@ pub enum Error {
     /// A candidate file could not be read or written, or a basis refused a prediction.
     #[error(transparent)]
     Basis(#[from] dsokr_basis::Error),
-    /// The operating system refused to read a file.
-    #[error("{}: {source}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What the operating system said.
-        source: std::io::Error,
-    },
-    /// The content of a file is wrong.
-    #[error("{}{}: {message}", path.display(), line.map_or_else(String::new, |line| format!(":{line}")))]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1, in a file of lines.
-        line: Option<usize>,
-        /// What is wrong, and what is allowed.
-        message: String,
-    },
     /// Two lists that belong together have different lengths.
     #[error("{found} {what}, expected {expected}")]
     Length {
@@ -81,7 +63,7 @@ pub enum Error {
 
 impl Error {
     pub(crate) fn file(path: &Path, line: Option<usize>, message: impl Into<String>) -> Self {
-        Self::File { path: path.to_owned(), line, message: message.into() }
+        dsokr_basis::Error::at_line(path, line, message.into()).into()
     }
 
     pub(crate) fn too_few(found: impl Into<String>, least: usize) -> Self {

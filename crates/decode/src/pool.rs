@@ -187,14 +187,14 @@ impl PerQuery {
     /// Lists may come in any order. Lists of other queries are checked like all others. Empty lines are skipped.
     ///
     /// # Errors
-    /// [`Error::Io`] from reading the file; [`Error::File`] for a line that is not such an object, a list that is empty or
+    /// [`dsokr_basis::Error::File`] for a file that cannot be read, a line that is not such an object, a list that is empty or
     /// names an unknown candidate or one twice, a second list of a query, and a query without a list.
     pub fn read(path: &Path, queries: &[String], candidates: &Candidates) -> Result<Self, Error> {
         let wanted: HashSet<&str> = queries.iter().map(String::as_str).collect();
         let mut lists: HashMap<String, (usize, Vec<u32>)> = HashMap::new();
         // the last line that each candidate was in
         let mut seen = vec![0; candidates.len()];
-        let failed = |source| Error::Io { path: path.to_owned(), source };
+        let failed = |e: std::io::Error| Error::file(path, None, e.to_string());
         let lines = BufReader::new(open_input(path).map_err(failed)?).split(b'\n');
         for (line, bytes) in (1..).zip(lines) {
             let bytes = bytes.map_err(failed)?;

@@ -1,29 +1,10 @@
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// What can go wrong when encoders are built, prepared or loaded.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A setting out of range.
-    #[error("encoder: {key} = {found}: {allowed}")]
-    Setting {
-        /// Configuration key.
-        key: String,
-        /// The value found.
-        found: String,
-        /// The values allowed.
-        allowed: String,
-    },
-    /// A file that cannot be read or written, or whose content is not what its name says; a value of it that is not
-    /// allowed.
-    #[error("{}: {message}", path.display())]
-    File {
-        /// The file or folder.
-        path: PathBuf,
-        /// What is wrong with it.
-        message: String,
-    },
     /// Tensors whose names are not those of the model.
     #[error("{place}: {} missing; {} unknown", counted(missing), counted(unknown))]
     Names {
@@ -55,14 +36,14 @@ pub enum Error {
     /// The tokenizer could not be trained or applied.
     #[error("tokenizer: {0}")]
     Tokenizer(String),
-    /// Feature rows or a file of the crate `dsokr-basis`.
+    /// A setting, named as a key of `encoder`, a file, or feature rows.
     #[error(transparent)]
     Basis(dsokr_basis::Error),
 }
 
 impl Error {
     pub(crate) fn file(path: &Path, message: impl fmt::Display) -> Self {
-        Self::File { path: path.to_path_buf(), message: message.to_string() }
+        Self::Basis(dsokr_basis::Error::file(path, message))
     }
 }
 
@@ -84,12 +65,9 @@ pub(crate) fn check(
     holds: bool,
     key: &'static str,
     found: impl fmt::Display,
-    allowed: impl Into<String>,
+    allowed: impl fmt::Display,
 ) -> Result<(), Error> {
-    if holds {
-        return Ok(());
-    }
-    Err(Error::Setting { key: key.into(), found: found.to_string(), allowed: allowed.into() })
+    Ok(dsokr_basis::Error::ensure(holds, key, found, allowed)?)
 }
 
 /// The number of tensors, and names and shapes of the first five.
@@ -110,15 +88,11 @@ impl From<tokenizers::Error> for Error {
 }
 
 impl From<dsokr_basis::Error> for Error {
-    /// TF-IDF n-grams belong to the crate of bases, but their settings are an encoder's.
+    /// Settings are an encoder's, those of TF-IDF n-grams too, which belong to the crate of bases.
     fn from(error: dsokr_basis::Error) -> Self {
-        match error {
-            dsokr_basis::Error::Value { key, found, allowed } => {
-                Self::Setting { key, found, allowed }
-            }
-            dsokr_basis::Error::File { path, message } => Self::File { path, message },
-            dsokr_basis::Error::Io { path, source } => Self::file(&path, source),
-            other => Self::Basis(other),
-        }
+        Self::Basis(match error {
+            dsokr_basis::Error::Io { path, source } => dsokr_basis::Error::file(&path, source),
+            other => other.of("encoder."),
+        })
     }
 }

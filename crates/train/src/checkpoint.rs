@@ -99,14 +99,14 @@ pub(super) fn checksum(parameters: &Parameters) -> String {
 /// Refuses a file that belongs to a different basis.
 ///
 /// # Errors
-/// [`Error::File`] with both fingerprints.
-pub fn check_basis(stored: &Stored, basis: &str) -> Result<(), Error> {
+/// [`dsokr_basis::Error::File`] with both fingerprints.
+pub fn check_basis(stored: &Stored, basis: &str) -> Result<(), dsokr_basis::Error> {
     let own = stored.metadata("basis")?;
-    if own == basis {
-        return Ok(());
+    let message = format_args!("it belongs to the basis {own}, the run's basis is {basis}");
+    match own == basis {
+        true => Ok(()),
+        false => Err(dsokr_basis::Error::file(stored.path(), message)),
     }
-    let message = format!("it belongs to the basis {own}, the run's basis is {basis}");
-    Err(Error::File { path: stored.path().to_path_buf(), message })
 }
 
 /// The parameters among a file's tensors, with their identities if the file has them.

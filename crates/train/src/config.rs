@@ -1,12 +1,9 @@
 use std::fmt::Display;
 
-use dsokr_basis::distance_losses;
 use dsokr_basis::loss::{self, DistanceLoss};
+use dsokr_basis::{Error, distance_losses};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use crate::Error;
-use crate::error::check;
 
 /// The optimiser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -149,8 +146,18 @@ impl TrainingConfig {
         self.loss.validate()?;
         if let LossConfig::Contrastive { .. } = self.loss {
             let allowed = "0: the contrastive loss compares the pairs of a whole batch";
-            check(self.micro_batch == 0, "training.micro_batch", self.micro_batch, allowed)?;
-            check(self.batch > 1, "training.batch", self.batch, "at least 2, for this loss")?;
+            Error::ensure(
+                self.micro_batch == 0,
+                "training.micro_batch",
+                self.micro_batch,
+                allowed,
+            )?;
+            Error::ensure(
+                self.batch > 1,
+                "training.batch",
+                self.batch,
+                "at least 2, for this loss",
+            )?;
         }
         let single = |rate: f64| (rate as f32).is_finite();
         let (rate, decay, share) = (self.learning_rate, self.weight_decay, 0.0..1.0);
@@ -170,17 +177,17 @@ impl TrainingConfig {
             (decays || decay == 0.0, "weight_decay", &decay, "0, unless an optimizer is \"adamw\""),
         ];
         for (holds, key, found, allowed) in checks {
-            check(holds, &format!("training.{key}"), found, allowed)?;
+            Error::ensure(holds, format_args!("training.{key}"), found, allowed)?;
         }
         for group in &self.groups {
             let (name, rate) = (&group.parameters, group.learning_rate);
             let allowed = "a part of a parameter's path";
-            check(!name.is_empty(), "training.groups.parameters", "\"\"", allowed)?;
+            Error::ensure(!name.is_empty(), "training.groups.parameters", "\"\"", allowed)?;
             let holds = single(rate) && rate >= 0.0;
-            check(holds, "training.groups.learning_rate", rate, NOT_NEGATIVE)?;
+            Error::ensure(holds, "training.groups.learning_rate", rate, NOT_NEGATIVE)?;
         }
         let (every, allowed) = (self.evaluate_every, "1 to training.epochs");
-        check(every > 0 && every <= self.epochs, "training.evaluate_every", every, allowed)
+        Error::ensure(every > 0 && every <= self.epochs, "training.evaluate_every", every, allowed)
     }
 }
 
@@ -255,6 +262,6 @@ impl LossConfig {
         }
         let temperature = self.temperature().unwrap_or(1.0);
         let holds = (0.01..=100.0).contains(&temperature);
-        check(holds, "training.loss.temperature", temperature, "0.01 to 100")
+        Error::ensure(holds, "training.loss.temperature", temperature, "0.01 to 100")
     }
 }

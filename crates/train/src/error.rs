@@ -1,27 +1,7 @@
-use std::path::PathBuf;
-
 /// What can go wrong in a training.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A setting out of range.
-    #[error("{key} = {found}: allowed is {allowed}")]
-    Value {
-        /// The key, with its table.
-        key: String,
-        /// The value found.
-        found: String,
-        /// The values allowed.
-        allowed: String,
-    },
-    /// A file that belongs to a different training.
-    #[error("{path}: {message}", path = path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        message: String,
-    },
     /// The state of the optimiser, which cannot be written or read.
     #[error("optimiser state: {0}")]
     Optimizer(String),
@@ -64,25 +44,4 @@ pub enum Error {
     /// An unchanged error of the caller's validation or checkpoints.
     #[error(transparent)]
     Caller(Box<dyn std::error::Error + Send + Sync>),
-}
-
-impl Error {
-    /// A setting that is out of range.
-    pub(crate) fn value(
-        key: impl Into<String>,
-        found: impl std::fmt::Display,
-        allowed: impl Into<String>,
-    ) -> Self {
-        Self::Value { key: key.into(), found: found.to_string(), allowed: allowed.into() }
-    }
-}
-
-/// `Ok` when `holds`.
-pub(crate) fn check(
-    holds: bool,
-    key: &str,
-    found: impl std::fmt::Display,
-    allowed: &str,
-) -> Result<(), Error> {
-    if holds { Ok(()) } else { Err(Error::value(key, found, allowed)) }
 }

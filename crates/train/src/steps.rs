@@ -41,7 +41,7 @@ const LOSS: &str = "the loss or its gradient is not finite";
 /// no contrastive loss, and no gradients by rows.
 ///
 /// # Errors
-/// [`Error::Value`] for a loss with a temperature and a model without; [`Error::Diverged`] for a
+/// [`dsokr_basis::Error::Value`] for a loss with a temperature and a model without; [`Error::Diverged`] for a
 /// loss, a parameter or a prediction that is not finite; [`Error::Interrupted`] when the training has
 /// been [cancelled](Cancellation), after the step at hand, once the state has been stored; errors of
 /// `validate` and of the sink; [`dsokr_basis::Error::Process`] for a rank that cannot be reached or differs in
@@ -61,15 +61,15 @@ pub fn train<E: Encoder, M: Display + 'static>(
         tracing::warn!(warmup, steps = total, "training ends before the warm-up does");
     }
     let ranks = Processes::current();
-    let refuse = |found, allowed| Err(Error::value("training.loss.name", found, allowed));
-    if config.loss.temperature().is_some() && model.scale.is_none() {
-        let allowed = "a loss without a temperature, or a model with one";
-        return refuse("a loss with a temperature", allowed);
-    }
-    if let (true, LossConfig::Contrastive { .. }) = (ranks.size() > 1, &config.loss) {
-        let allowed = "a loss that compares no pairs of a batch, with several processes";
-        return refuse("contrastive", allowed);
-    }
+    let check = |holds, found, allowed| {
+        dsokr_basis::Error::ensure(holds, "training.loss.name", found, allowed)
+    };
+    let holds = config.loss.temperature().is_none() || model.scale.is_some();
+    let allowed = "a loss without a temperature, or a model with one";
+    check(holds, "a loss with a temperature", allowed)?;
+    let holds = ranks.size() == 1 || !matches!(config.loss, LossConfig::Contrastive { .. });
+    let allowed = "a loss that compares no pairs of a batch, with several processes";
+    check(holds, "contrastive", allowed)?;
     let objective = Objective::from_task(task, model.encoder.dimension())?;
     let mut optimizer = Update::from_config(config);
     let kept = start.as_ref().map(|checkpoint| checkpoint.step);

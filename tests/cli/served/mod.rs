@@ -7,7 +7,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -53,11 +53,18 @@ impl Served {
         (answer.status, serde_json::from_str(&answer.body).unwrap_or(Value::Null))
     }
 
-    /// The answer to a request that must succeed.
+    /// The answer to a request that must succeed, for at most a minute after what the server still reads.
     pub fn ask(&self, path: &str, body: &Value) -> Value {
-        let (status, answer) = self.post(path, body);
-        assert_eq!(status, 200, "{path} {body}: {answer}");
-        answer
+        let begun = Instant::now();
+        loop {
+            let (status, answer) = self.post(path, body);
+            if status == 503 && begun.elapsed() < Duration::from_secs(60) {
+                std::thread::sleep(Duration::from_millis(50));
+                continue;
+            }
+            assert_eq!(status, 200, "{path} {body}: {answer}");
+            return answer;
+        }
     }
 
     fn get(&self, path: &str) -> Answer {

@@ -1,6 +1,6 @@
 //! Errors of runs as the package's exceptions.
 
-use dsokr::{Error, data, nn, train};
+use dsokr::{Error, data};
 
 use crate::errors::Failure;
 
@@ -19,23 +19,17 @@ impl From<Error> for Failure {
 /// The file that an error is about.
 fn file(error: Error) -> Option<String> {
     let failure = match error {
-        Error::Basis(error) | Error::Data(data::Error::Basis(error)) => error.into(),
+        Error::Basis(error) => error.into(),
         Error::Decode(error) => error.into(),
         Error::Member { source, .. } => return file(*source),
         Error::NotFound { path, .. }
-        | Error::Io { path, .. }
         | Error::RunExists { path }
-        | Error::Run { path, .. }
         | Error::DataChanged { path }
         | Error::Data(
             data::Error::Io { path, .. }
             | data::Error::NotFound { path, .. }
-            | data::Error::File { path, .. }
-            | data::Error::Column { path, .. }
-            | data::Error::Line { path, .. },
-        )
-        | Error::Nn(nn::Error::File { path, .. })
-        | Error::Train(train::Error::File { path, .. }) => Failure::file(&path, ""),
+            | data::Error::Column { path, .. },
+        ) => Failure::file(&path, ""),
         // arguments, what has failed, and kinds of errors to come
         _ => return None,
     };

@@ -98,7 +98,7 @@ pub struct NumberFeatures {
 const ROUNDING: f64 = 1e-3;
 
 impl NumberFeatures {
-    /// The numbers of 32 and of 64 bits; [`Error::Line`] for a cell that holds no finite number.
+    /// The numbers of 32 and of 64 bits; [`dsokr_basis::Error::File`] for a cell that holds no finite number.
     fn numbers<'t>(
         &'t self,
         table: &'t Table,
@@ -166,7 +166,7 @@ pub enum RankingEmbedding {
 }
 
 impl RankingFeatures {
-    /// The rank of each item; [`Error::Line`] for a cell that is no ranking of as many items as the first, or
+    /// The rank of each item; [`dsokr_basis::Error::File`] for a cell that is no ranking of as many items as the first, or
     /// that the embedding does not take.
     fn rankings<'t>(
         &self,

@@ -129,7 +129,7 @@ impl MemoryConfig {
     /// validation.
     ///
     /// # Errors
-    /// [`Error::Value`] for lists of different lengths, less than two pairs, and features that are not of a column.
+    /// [`dsokr_basis::Error::Value`] for lists of different lengths, less than two pairs, and features that are not of a column.
     pub fn new(
         texts: Vec<String>,
         outputs: Vec<String>,

@@ -7,6 +7,8 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use dsokr_basis::Error::File;
+
 use super::Table;
 use crate::{DataRoot, Error};
 
@@ -56,7 +58,7 @@ impl BadRows {
     /// Every other error.
     pub(crate) fn take(&mut self, error: Error) -> Result<(), Error> {
         match (self.on_bad_row, error) {
-            (OnBadRow::Skip, Error::Line { line, message, .. }) => {
+            (OnBadRow::Skip, Error::Basis(File { line: Some(line), message, .. })) => {
                 self.skipped.insert(line, message);
                 Ok(())
             }
@@ -91,9 +93,9 @@ impl OnBadRow {
     /// An error about a row that a matrix follows, which says so where others are skipped.
     pub(crate) fn refusal(self, error: Error) -> Error {
         match (self, error) {
-            (Self::Skip, Error::Line { path, line, message }) => {
+            (Self::Skip, Error::Basis(File { path, line: Some(line), message })) => {
                 let message = format!("{message}; rows that a matrix follows are never skipped");
-                Error::Line { path, line, message }
+                Error::line(&path, line, message)
             }
             (Self::Skip | Self::Stop, error) => error,
         }

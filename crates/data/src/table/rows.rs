@@ -347,7 +347,7 @@ impl<R: Read> TextReader<R> {
     /// [`TextFormat::Lines`] a line is the text. Errors call the stream `path`.
     ///
     /// # Errors
-    /// A stream that cannot be read, is empty, or has no such column; [`Error::Value`] for a column of
+    /// A stream that cannot be read, is empty, or has no such column; [`dsokr_basis::Error::Value`] for a column of
     /// ids of [`TextFormat::Lines`].
     pub fn new(
         path: &Path,

@@ -1,5 +1,6 @@
 //! Multi-label files: what is read, what is refused, and that nothing panics.
 
+use dsokr_basis::Error::File;
 use std::path::{Path, PathBuf};
 
 use dsokr_basis::features::{BitRows, DenseRows, SparseRows};
@@ -26,7 +27,7 @@ fn libsvm(text: &str, labels: Option<usize>) -> Result<MultiLabel, Error> {
 /// Line and reason of an error in a file.
 fn line(result: Result<MultiLabel, Error>) -> (usize, String) {
     match result {
-        Err(Error::Line { line, message, .. }) => (line, message),
+        Err(Error::Basis(File { line: Some(line), message, .. })) => (line, message),
         other => panic!("{other:?}"),
     }
 }
@@ -74,7 +75,7 @@ fn arff_errors_have_the_line() {
     assert_eq!(head("@attribute a\n").0, 1);
     assert_eq!(head("hello\n").0, 1);
     assert!(head("@relation x\n").1.contains("@data"));
-    assert!(matches!(arff(HEADER, 2), Err(Error::File { .. })));
+    assert!(matches!(arff(HEADER, 2), Err(Error::Basis(File { .. }))));
     for count in [0, 5, 9] {
         let error = arff(HEADER, count).unwrap_err().to_string();
         assert_eq!(error, format!("number of labels = {count}: allowed is 1 to 4"));
@@ -122,7 +123,7 @@ fn libsvm_files() {
         assert_eq!(at, 2, "{text}");
         assert!(reason.contains(part), "{text}: {reason}");
     }
-    assert!(matches!(libsvm("\n", None), Err(Error::File { .. })));
+    assert!(matches!(libsvm("\n", None), Err(Error::Basis(File { .. }))));
 }
 
 proptest! {

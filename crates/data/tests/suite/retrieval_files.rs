@@ -1,5 +1,6 @@
 //! Files of candidates and of kernel matrices as others write them.
 
+use dsokr_basis::Error::File;
 use std::path::PathBuf;
 
 use dsokr_data::{Error, read_candidate_lists, read_matrix};
@@ -53,7 +54,9 @@ fn lists_that_are_none_are_refused_with_their_line() {
     ] {
         let (_folder, path) = file(text.as_bytes());
         let error = read_candidate_lists(&path, &names(&["q"])).unwrap_err();
-        let Error::Line { line: found, message: said, .. } = &error else { panic!("{error}") };
+        let Error::Basis(File { line: Some(found), message: said, .. }) = &error else {
+            panic!("{error}")
+        };
         assert_eq!(*found, line, "{text:?}: {said}");
         assert!(said.contains(reason), "{text:?}: {said}");
     }

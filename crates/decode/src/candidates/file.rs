@@ -145,7 +145,7 @@ impl Candidates {
     /// Reads a file that [`Candidates::save`] wrote.
     ///
     /// # Errors
-    /// As [`Candidates::open`]; [`Error::File`] when its tensors contradict one another; else as
+    /// As [`Candidates::open`]; [`dsokr_basis::Error::File`] when its tensors contradict one another; else as
     /// [`Candidates::new`].
     pub fn load(path: &Path) -> Result<Self, Error> {
         Self::read(&Arc::new(Self::open(path)?))

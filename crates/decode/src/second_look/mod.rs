@@ -282,7 +282,7 @@ impl SecondLook {
     /// metadata, where there is one.
     ///
     /// # Errors
-    /// [`Error::File`] when its tensors contradict one another or the lexicon.
+    /// [`dsokr_basis::Error::File`] when its tensors contradict one another or the lexicon.
     pub fn read(stored: &Stored, lexicon: Option<Arc<dyn Lexicon>>) -> Result<Self, Error> {
         let bad = |reason: String| Error::file(stored.path(), None, reason);
         let (shape, answers) = stored.read::<f32>("answers", 2)?;

@@ -117,7 +117,7 @@ impl Shards {
     /// than the shards take whole shards, one after another; more ranks share them.
     ///
     /// # Errors
-    /// [`Error::File`] for a folder without shards or with shards of several numbers; a shard that is missing,
+    /// [`dsokr_basis::Error::File`] for a folder without shards or with shards of several numbers; a shard that is missing,
     /// damaged (but for its coordinates, which are verified when they are first used), or of other candidates;
     /// [`dsokr_basis::Error::Process`] for ranks that find other numbers of shards or other candidates.
     pub fn open(folder: &Path, fingerprint: &str) -> Result<Self, Error> {
@@ -184,7 +184,7 @@ fn count_of(name: &str) -> Option<usize> {
 
 /// Of how many shards those in a folder are.
 fn count_in(folder: &Path) -> Result<usize, Error> {
-    let io = |source| Error::Io { path: folder.to_owned(), source };
+    let io = |e: std::io::Error| Error::file(folder, None, e.to_string());
     let mut counts = BTreeSet::new();
     for entry in fs::read_dir(folder).map_err(io)? {
         counts.extend(count_of(&entry.map_err(io)?.file_name().to_string_lossy()));

@@ -233,10 +233,19 @@ fn errors_name_file_and_line() {
     let error = message(read(&path));
     assert!(error.ends_with("lists.jsonl: no list of candidates for query \"y\""), "{error}");
     let path = lists.write("\u{feff}\u{0}");
-    assert!(matches!(read(&path), Err(Error::File { line: Some(1), .. })));
+    assert!(matches!(
+        read(&path),
+        Err(Error::Basis(dsokr_basis::Error::File { line: Some(1), .. }))
+    ));
     std::fs::write(&path, b"{\"query\": \"\xff\xfe\", \"candidates\": [\"c1\"]}").unwrap();
-    assert!(matches!(read(&path), Err(Error::File { line: Some(1), .. })));
-    assert!(matches!(read(Path::new("/nowhere/lists.jsonl")), Err(Error::Io { .. })));
+    assert!(matches!(
+        read(&path),
+        Err(Error::Basis(dsokr_basis::Error::File { line: Some(1), .. }))
+    ));
+    assert!(matches!(
+        read(Path::new("/nowhere/lists.jsonl")),
+        Err(Error::Basis(dsokr_basis::Error::File { line: None, .. }))
+    ));
 }
 
 #[test]

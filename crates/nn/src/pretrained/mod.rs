@@ -69,7 +69,7 @@ impl Pretrained {
     /// Reads configuration and tokenizer, and finds the weights without reading them.
     ///
     /// # Errors
-    /// [`Error::File`] for a file that is missing or cannot be read, and for an
+    /// [`dsokr_basis::Error::File`] for a file that is missing or cannot be read, and for an
     /// unsupported value, such as a `model_type` of a different family, or a vocabulary larger than
     /// the table of token vectors (it may be smaller, since some models pad the table).
     pub fn open(folder: &Path) -> Result<Self, Error> {
@@ -113,7 +113,7 @@ impl Pretrained {
     /// Takes the weights from `folder`.
     ///
     /// # Errors
-    /// [`Error::File`] when the folder has no weight file.
+    /// [`dsokr_basis::Error::File`] when the folder has no weight file.
     pub fn find_weights(&mut self, folder: &Path) -> Result<(), Error> {
         self.weights = Some(weight_file(folder)?);
         Ok(())
@@ -127,7 +127,7 @@ impl Pretrained {
     /// Checks a maximum length in tokens, special ones included.
     ///
     /// # Errors
-    /// [`Error::Setting`] for a length beyond the table of positions, or without room for a token
+    /// [`dsokr_basis::Error::Value`] for a length beyond the table of positions, or without room for a token
     /// with the special ones.
     pub fn check(&self, max_length: usize) -> Result<(), Error> {
         let longest = self.architecture().longest();
@@ -143,7 +143,7 @@ impl Pretrained {
     /// Matrices are `[in, out]`; those of query, key and value lie side by side, `[d, 3 d]`.
     ///
     /// # Errors
-    /// [`Error::File`] for a file that cannot be read, or if the folder was opened without weights;
+    /// [`dsokr_basis::Error::File`] for a file that cannot be read, or if the folder was opened without weights;
     /// [`Error::Names`] for missing and unknown tensors; [`Error::Shape`]; [`Error::NotFinite`].
     pub fn parameters(&self) -> Result<(Parameters, Vec<String>), Error> {
         match &self.weights {

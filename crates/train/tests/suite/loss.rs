@@ -173,8 +173,9 @@ fn a_loss_that_does_not_fit_the_model_or_the_ranks_is_refused() {
             problem.train(model, &mut Steps::default()).err()
         });
         for error in refused {
+            use dsokr_basis::Error::Value;
             let key = "training.loss.name";
-            assert!(matches!(error, Some(Error::Value { key: found, .. }) if found == key));
+            assert!(matches!(error, Some(Error::Basis(Value { key: found, .. })) if found == key));
         }
     }
 }
