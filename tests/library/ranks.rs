@@ -209,10 +209,11 @@ fn a_training_that_one_rank_stops_is_resumed_by_another_number_of_ranks() {
     assert!(apart < 1e-5, "{apart}");
 }
 
-/// A run of the quickstart with a small sketch.
+/// A run of the quickstart with a small sketch and few epochs.
 fn quickstart_run(folder: &Folder) -> PathBuf {
     let text = std::fs::read_to_string("configs/quickstart.toml").expect("a configuration");
-    let config = checked(folder, &text.replacen("[sketch]\nsize = 200", "[sketch]\nsize = 60", 1));
+    let text = text.replacen("[sketch]\nsize = 200", "[sketch]\nsize = 60", 1);
+    let config = checked(folder, &text.replacen("epochs = 10", "epochs = 2", 1));
     let out = folder.path("run");
     fit(&config, &out).expect("a training");
     out
