@@ -47,11 +47,7 @@ impl SpectrumInputs {
 
     /// Reads what [`files`](Prepare::files) gave; errors call it `path`.
     pub(crate) fn read(text: &str, path: &Path) -> Result<Self, Error> {
-        let wrong = |error: serde_json::Error| {
-            let message = error.to_string();
-            Error::Run { path: path.to_owned(), message }
-        };
-        Ok(Self(serde_json::from_str(text).map_err(wrong)?))
+        Ok(Self(serde_json::from_str(text).map_err(|error| Error::run(path, error))?))
     }
 }
 
@@ -73,7 +69,7 @@ impl Prepare for SpectrumInputs {
 
     fn load(_: &Vec<PeakFeatures>, folder: &Path) -> Result<Self, Error> {
         let path = folder.join(SPECTRA);
-        Self::read(&read_text(&path).map_err(|e| Error::reading(&path, &e))?, &path)
+        Self::read(&read_text(&path).map_err(Error::reading(&path))?, &path)
     }
 }
 

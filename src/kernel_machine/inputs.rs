@@ -205,7 +205,7 @@ impl MachineInputs {
                 inputs.len(),
                 configured.len()
             );
-            return Err(Error::Run { path, message });
+            return Err(Error::run(path, message));
         }
         let part = |(part, text): (&&InputSummandConfig, &String)| {
             Ok((Prepared::read(&part.inputs, text, &path)?, part.kernel.clone()))

@@ -208,7 +208,7 @@ impl Folder {
         let Some(text) = read_optional(&file)? else { return Ok(None) };
         let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
         let lines = whole.map(serde_json::from_str).collect::<Result<_, _>>();
-        lines.map(Some).map_err(|e| Error::run(file, e.to_string()))
+        lines.map(Some).map_err(|e| Error::run(file, e))
     }
 
     /// Writes a line of the log, and its scalars.

@@ -143,7 +143,7 @@ pub(crate) fn read_optional(file: &Path) -> Result<Option<String>, Error> {
 pub(crate) fn read_json<T: DeserializeOwned>(file: &Path) -> Result<Option<T>, Error> {
     let Some(text) = read_optional(file)? else { return Ok(None) };
     let parsed = serde_json::from_str(&text);
-    parsed.map(Some).map_err(|e| Error::run(file, e.to_string()))
+    parsed.map(Some).map_err(|e| Error::run(file, e))
 }
 
 /// As [`read_json`], of a file that a run does not lack.

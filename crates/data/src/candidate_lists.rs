@@ -47,7 +47,7 @@ pub fn read_candidate_lists(path: &Path, queries: &[String]) -> Result<Candidate
     let read = reader.deserialize_map(&mut found).and_then(|()| reader.end());
     read.map_err(|error| match error.io_error_kind() {
         Some(kind) => io(kind.into()),
-        None => Error::line(path, error.line(), error.to_string()),
+        None => Error::line(path, error.line(), error),
     })?;
     let list = |query: &String| {
         let absent = || Error::file(path, format!("no list of candidates for query {query:?}"));

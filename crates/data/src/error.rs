@@ -62,16 +62,16 @@ impl Error {
         Self::Io { path: path.to_path_buf(), source }
     }
 
-    pub(crate) fn file(path: &Path, message: impl Into<String>) -> Self {
-        dsokr_basis::Error::file(path, message.into()).into()
+    pub(crate) fn file(path: &Path, message: impl Display) -> Self {
+        dsokr_basis::Error::file(path, message).into()
     }
 
-    pub(crate) fn line(path: &Path, line: usize, message: impl Into<String>) -> Self {
-        dsokr_basis::Error::at_line(path, line, message.into()).into()
+    pub(crate) fn line(path: &Path, line: usize, message: impl Display) -> Self {
+        dsokr_basis::Error::at_line(path, line, message).into()
     }
 
-    pub(crate) fn value(key: &str, found: impl Display, allowed: impl Into<String>) -> Self {
-        dsokr_basis::Error::value(key, found, allowed.into()).into()
+    pub(crate) fn value(key: &str, found: impl Display, allowed: impl Display) -> Self {
+        dsokr_basis::Error::value(key, found, allowed).into()
     }
 
     /// The error for a setting of features of molecules or graphs that `key` holds.
@@ -90,7 +90,7 @@ impl Error {
         match reason {
             dsokr_basis::Error::File { .. } => reason.into(),
             dsokr_basis::Error::Io { path, source } => Self::Io { path, source },
-            reason => Self::file(path, reason.to_string()),
+            reason => Self::file(path, reason),
         }
     }
 

@@ -169,7 +169,7 @@ impl Table {
     }
 
     /// The error about a row.
-    pub(crate) fn error(&self, row: usize, message: impl Into<String>) -> Error {
+    pub(crate) fn error(&self, row: usize, message: impl std::fmt::Display) -> Error {
         Error::line(&self.path, self.lines[row], message)
     }
 

@@ -62,8 +62,8 @@ pub enum Error {
 }
 
 impl Error {
-    pub(crate) fn file(path: &Path, line: Option<usize>, message: impl Into<String>) -> Self {
-        dsokr_basis::Error::at_line(path, line, message.into()).into()
+    pub(crate) fn file(path: &Path, line: Option<usize>, message: impl Display) -> Self {
+        dsokr_basis::Error::at_line(path, line, message).into()
     }
 
     pub(crate) fn too_few(found: impl Into<String>, least: usize) -> Self {

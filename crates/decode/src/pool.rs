@@ -194,7 +194,7 @@ impl PerQuery {
         let mut lists: HashMap<String, (usize, Vec<u32>)> = HashMap::new();
         // the last line that each candidate was in
         let mut seen = vec![0; candidates.len()];
-        let failed = |e: std::io::Error| Error::file(path, None, e.to_string());
+        let failed = |e: std::io::Error| Error::file(path, None, e);
         let lines = BufReader::new(open_input(path).map_err(failed)?).split(b'\n');
         for (line, bytes) in (1..).zip(lines) {
             let bytes = bytes.map_err(failed)?;

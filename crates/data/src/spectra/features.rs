@@ -128,7 +128,7 @@ impl PeakFeatures {
     /// Checks the values that the types leave open, of the block at `key`.
     ///
     /// # Errors
-    /// [`Error::Value`].
+    /// [`dsokr_basis::Error::Value`].
     pub fn validate(&self, key: &str) -> Result<(), Error> {
         let at = |name: &str| format!("{key}.{name}");
         let Self { of: _, bin, shift, power, min_spectra } = *self;
@@ -185,7 +185,7 @@ impl FittedPeaks {
     /// The bins of blocks that enough spectra have.
     ///
     /// # Errors
-    /// [`Error::Value`] where no bin is in enough spectra.
+    /// [`dsokr_basis::Error::Value`] where no bin is in enough spectra.
     pub fn fit(blocks: &[PeakFeatures], spectra: &[Spectrum]) -> Result<Self, Error> {
         let block = |features: &PeakFeatures| {
             let bins =

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use dsokr_basis::Error::File;
 use dsokr_basis::features::SparseRows;
 use dsokr_basis::kernel::{OutputKernel, ProbabilityProduct, contract};
 use dsokr_basis::{Features, Kernel, RowSource};
@@ -178,7 +179,7 @@ fn what_is_wrong_has_its_line_and_its_spectrum() {
         assert!(text.contains(from), "{from}");
         let wrong = text.replacen(from, to, 1);
         let error = read(name, &wrong, OnBadRow::Stop).unwrap_err();
-        assert!(matches!(error, Error::Line { .. }));
+        assert!(matches!(error, Error::Basis(File { line: Some(_), .. })));
         assert_eq!(folder.message(error), message);
         if name == "a.mgf" && !from.contains("END") {
             let left = read(name, &wrong, OnBadRow::Skip).unwrap();

@@ -167,9 +167,8 @@ impl Candidates {
     /// # Errors
     /// As [`Candidates::load`].
     pub fn read(stored: &Arc<Stored>) -> Result<Self, Error> {
-        let check = |holds, reason: Arguments| {
-            ensure(holds, || Error::file(stored.path(), None, reason.to_string()))
-        };
+        let check =
+            |holds, reason: Arguments| ensure(holds, || Error::file(stored.path(), None, reason));
         let (shape, coordinates) = Coordinates::read(stored)?;
         let (rows, dim, mapped) = (shape[0], shape[1], coordinates.mapped());
         check_least(dim, 1, "candidates of dimension 0")?;
@@ -252,7 +251,7 @@ impl Candidates {
             let neighbours = stored.parsed(HUB_NEIGHBOURS, "a number of neighbours")?;
             let hubs = Hubs { neighbours: NonZeroUsize::get(neighbours), means };
             let weight = stored.parsed(HUB_WEIGHT, "a number from 0")?;
-            let bad = |error: Error| Error::file(stored.path(), None, error.to_string());
+            let bad = |error: Error| Error::file(stored.path(), None, error);
             read = read.with_hubs(hubs, weight).map_err(bad)?;
         }
         let message = "constants are not those that the hubs and their weight give";

@@ -184,7 +184,7 @@ fn count_of(name: &str) -> Option<usize> {
 
 /// Of how many shards those in a folder are.
 fn count_in(folder: &Path) -> Result<usize, Error> {
-    let io = |e: std::io::Error| Error::file(folder, None, e.to_string());
+    let io = |e: std::io::Error| Error::file(folder, None, e);
     let mut counts = BTreeSet::new();
     for entry in fs::read_dir(folder).map_err(io)? {
         counts.extend(count_of(&entry.map_err(io)?.file_name().to_string_lossy()));
