@@ -369,7 +369,8 @@ impl KernelMachineConfig {
             ensure(none, "encoder.inputs.scaling", "given", allowed)?;
         }
         if let MachineInputsConfig::Kernels { .. } = &self.inputs {
-            closed_form = Some("encoder.inputs of kind \"kernels\"");
+            let allowed = "one of least squares, beside encoder.inputs of kind \"kernels\"";
+            ensure(!self.is_lipschitz(), "encoder.solver.name", "\"lipschitz\"", allowed)?;
         }
         if let Some(beside) = closed_form {
             let closed = matches!(self.solver, Solver::ClosedForm(_));

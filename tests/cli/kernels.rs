@@ -42,7 +42,10 @@ files = ["peaks.npy", "noise.npy"]
 
 const UNIFORM: &str = "encoder.inputs={kind=\"kernels\", combination=\"uniform\"}";
 
-const SKETCHED: &str = "encoder.solver={name=\"sketched\", sketch={size=5}}";
+const SKETCHED: &str = "encoder.solver={name=\"sketched\", sketch={size=20}}";
+
+const LIPSCHITZ: &str = "encoder.solver={name=\"lipschitz\", sketch={size=5}, loss={name=\"huber\", \
+    kappa=1.0}}";
 
 /// A number in [0, 1) that depends on two others.
 fn drawn(row: usize, column: usize) -> f64 {
@@ -155,6 +158,17 @@ fn a_kernel_from_a_file_is_that_kernel() {
 }
 
 #[test]
+fn sketched_inputs_of_a_kernel_from_a_file_are_those_of_its_rows() {
+    let sandbox = sandbox();
+    let expected = sandbox.train("vectors.toml", &[SKETCHED]);
+    let one = [UNIFORM, SKETCHED, "data.inputs.files=[\"peaks.npy\"]"];
+    let found = sandbox.train("kernels.toml", &one);
+    assert_eq!(found["mrr"], expected["mrr"]);
+    let table = ["evaluate", "runs/kernels", "--queries", "data/spectra/test.tsv", "--json"];
+    assert_eq!(json(&sandbox.succeed(&table))["mrr"], found["mrr"]);
+}
+
+#[test]
 fn aligned_weights_prefer_the_kernel_that_knows() {
     let sandbox = sandbox();
     let lambdas = [
@@ -216,7 +230,7 @@ fn kernels_that_are_none_are_refused() {
         &["--set", "encoder.kernel.name=gaussian", "--set", "encoder.kernel.gamma=1.0"],
         &["encoder.kernel"],
     );
-    fail(2, &["--set", SKETCHED], &["encoder.solver.name", "sketched", "closed-form"]);
+    fail(2, &["--set", LIPSCHITZ], &["encoder.solver.name", "lipschitz", "least squares"]);
     fail(2, &["--set", "data.inputs.files=[]"], &["data.inputs.files"]);
     sandbox.fail(&["train", "kernels.toml"], 2, &["data.inputs", "encoder.inputs", "kernels"]);
     sandbox.fail(

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use dsokr_basis::{Basis, SketchOptions};
+use dsokr_basis::{Basis, Features, OutputKernel, RowSource, SketchOptions};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,8 +9,8 @@ use crate::lipschitz::{
 };
 use crate::loss::{Loss, tag};
 use crate::ridge::{
-    Averaged, ConjugateGradients, InputSketch, LastSystem, RidgeProblem, Spectrum, TrainingInputs,
-    fit_averaged, fit_conjugate_gradients, fit_sketched,
+    Averaged, ConjugateGradients, GramKernel, InputSketch, LastSystem, RidgeProblem, Spectrum,
+    TrainingInputs, fit_averaged, fit_conjugate_gradients, fit_sketched,
 };
 use crate::targets::check;
 use crate::{Arithmetic, Error, KernelModel, Targets};
@@ -161,6 +161,17 @@ impl Solver {
         seed: u64,
         systems: LastSystem,
     ) -> Result<PreparedSolver<'a>, Error> {
+        let numbered = match (self, &inputs) {
+            (
+                Self::Sketched(_) | Self::ConjugateGradients(_) | Self::Averaged(_),
+                TrainingInputs::Gram(gram),
+            ) => {
+                // a matrix that is no kernel is refused before it is copied
+                inputs.gram()?;
+                Some(GramKernel::new(*gram)?)
+            }
+            _ => None,
+        };
         let features = match (self, &inputs) {
             (Self::Lipschitz(options), TrainingInputs::Rows(rows, kernel)) => {
                 let InputSketch { size, method } = &options.sketch;
@@ -170,7 +181,7 @@ impl Solver {
             }
             _ => None,
         };
-        Ok(PreparedSolver { solver: self.clone(), inputs, seed, systems, features })
+        Ok(PreparedSolver { solver: self.clone(), inputs, numbered, seed, systems, features })
     }
 
     /// The error unless the solver is `allowed`.
@@ -179,13 +190,15 @@ impl Solver {
     }
 }
 
-/// What a solver that compares rows must be beside a Gram matrix.
-const OF_GRAM: &str = "closed-form beside a precomputed kernel";
+/// What a solver must not be beside a Gram matrix.
+const OF_GRAM: &str = "another one beside a precomputed kernel: lipschitz needs rows";
 
 /// A solver and its training inputs, for fits to any targets with several λ.
 pub struct PreparedSolver<'a> {
     solver: Solver,
     inputs: TrainingInputs<'a>,
+    /// Of a precomputed kernel and a solver that compares rows: the kernel of numbers of inputs, and these.
+    numbered: Option<(Arc<dyn OutputKernel>, Features)>,
     seed: u64,
     systems: LastSystem,
     /// Of a Lipschitz loss.
@@ -212,10 +225,8 @@ impl PreparedSolver<'_> {
             let held_out = leave_one_out.then(|| fitted.leave_one_out(targets)).transpose()?;
             return Ok((fitted.model, held_out));
         }
-        let TrainingInputs::Rows(rows, kernel) = &self.inputs else {
-            return Err(self.solver.unfit(OF_GRAM));
-        };
-        let (rows, kernel, seed) = (*rows, Arc::clone(kernel), self.seed);
+        let (rows, kernel) = self.compared()?;
+        let seed = self.seed;
         let problem = RidgeProblem { kernel, rows, targets, lambda, seed };
         let model = match (&self.solver, &self.features) {
             (Solver::ClosedForm(_), _) | (Solver::Lipschitz(_), None) => {
@@ -224,7 +235,7 @@ impl PreparedSolver<'_> {
             (Solver::Sketched(options), _) => {
                 let fitted = fit_sketched(problem, &options.sketch)?;
                 let held_out = leave_one_out.then(|| fitted.leave_one_out(rows, targets));
-                return Ok((fitted.model, held_out.transpose()?));
+                return Ok((self.answering(fitted.model), held_out.transpose()?));
             }
             (Solver::ConjugateGradients(options), _) => fit_conjugate_gradients(problem, options)?,
             (Solver::Averaged(options), _) => fit_averaged(problem, options)?,
@@ -235,8 +246,22 @@ impl PreparedSolver<'_> {
         };
         match leave_one_out {
             true => Err(self.solver.unfit("closed-form or sketched for leave-one-out predictions")),
-            false => Ok((model, None)),
+            false => Ok((self.answering(model), None)),
         }
+    }
+
+    /// Rows and the kernel that compares them, of a precomputed kernel the numbers of inputs.
+    fn compared(&self) -> Result<(&dyn RowSource, Arc<dyn OutputKernel>), Error> {
+        match (&self.inputs, &self.numbered) {
+            (TrainingInputs::Rows(rows, kernel), _) => Ok((*rows, Arc::clone(kernel))),
+            (TrainingInputs::Gram(_), Some((kernel, numbers))) => Ok((numbers, Arc::clone(kernel))),
+            (TrainingInputs::Gram(_), None) => Err(self.solver.unfit(OF_GRAM)),
+        }
+    }
+
+    /// The model, which takes values of the kernel where that was precomputed.
+    fn answering(&self, model: KernelModel) -> KernelModel {
+        if self.numbered.is_some() { model.of_precomputed(self.inputs.len()) } else { model }
     }
 
     /// The spectrum that gives leave-one-out errors for every λ at once; none for a solver of which
@@ -247,10 +272,10 @@ impl PreparedSolver<'_> {
     pub fn spectrum(&self, targets: &Targets) -> Result<Option<Spectrum>, Error> {
         let spectrum = match (&self.solver, &self.inputs) {
             (Solver::ClosedForm(_), inputs) => Spectrum::full(inputs, targets),
-            (Solver::Sketched(Sketched { sketch }), TrainingInputs::Rows(rows, kernel)) => {
-                Spectrum::sketched(Arc::clone(kernel), *rows, targets, sketch, self.seed)
+            (Solver::Sketched(Sketched { sketch }), _) => {
+                let (rows, kernel) = self.compared()?;
+                Spectrum::sketched(kernel, rows, targets, sketch, self.seed)
             }
-            (Solver::Sketched(_), TrainingInputs::Gram(_)) => Err(self.solver.unfit(OF_GRAM)),
             (Solver::ConjugateGradients(_) | Solver::Averaged(_) | Solver::Lipschitz(_), _) => {
                 return Ok(None);
             }

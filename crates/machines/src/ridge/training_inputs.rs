@@ -20,7 +20,8 @@ const TOLERANCE: f64 = 1e-8;
 pub enum TrainingInputs<'a> {
     /// Rows, and their kernel.
     Rows(&'a dyn RowSource, Arc<dyn OutputKernel>),
-    /// The n × n matrix of a precomputed kernel: for the closed form only.
+    /// The n × n matrix of a precomputed kernel. Solvers that sketch inputs hold a copy of it; the Lipschitz solver
+    /// needs rows.
     Gram(MatRef<'a, f64>),
 }
 
@@ -49,7 +50,7 @@ impl<'a> TrainingInputs<'a> {
     /// The kernel's checks; [`Error::NotFinite`] for kernel values that overflow; of a precomputed kernel
     /// [`Error::Numeric`] for a matrix of zeros, [`Error::Shape`] for asymmetry beyond 1e-8 of the largest value, and
     /// for an eigenvalue below −1e-8 of the trace.
-    pub(super) fn gram(&self) -> Result<Panels<f64>, Error> {
+    pub(crate) fn gram(&self) -> Result<Panels<f64>, Error> {
         match self {
             Self::Rows(rows, kernel) => {
                 kernel.validate(rows.kind())?;

@@ -8,6 +8,7 @@ mod files;
 mod identities;
 mod metabolites;
 mod naive;
+mod precomputed;
 mod ranks;
 mod relevance;
 mod selection;

@@ -1,0 +1,76 @@
+//! A Gram matrix as a kernel on the numbers of its rows: so that solvers that compare rows take precomputed kernels.
+
+use std::sync::Arc;
+
+use dsokr_basis::features::DenseRows;
+use dsokr_basis::{Block, Features, OutputKernel, RowKind, RowSource};
+use faer::{Mat, MatRef};
+
+use super::model::{Expansion, KernelModel, Weights};
+use crate::Error;
+
+/// Training inputs that 32-bit floats number exactly.
+const MOST: usize = 1 << 24;
+
+/// `k(i, j) = K_ij` of an n × n Gram matrix, on rows of one column that holds the number of an input.
+#[derive(Debug)]
+pub(crate) struct GramKernel(Mat<f64>);
+
+impl GramKernel {
+    /// The kernel of a checked Gram matrix, and its training inputs.
+    ///
+    /// # Errors
+    /// [`Error::Value`] for more than 2²⁴ inputs.
+    pub(crate) fn new(gram: MatRef<f64>) -> Result<(Arc<dyn OutputKernel>, Features), Error> {
+        let n = gram.nrows();
+        Error::check_range("number of inputs of a precomputed kernel", n, 1..=MOST)?;
+        let rows = DenseRows::new(1, (0..n).map(|row| row as f32).collect::<Vec<_>>())?;
+        Ok((Arc::new(Self(gram.to_owned())), rows.into()))
+    }
+}
+
+/// The numbers that rows hold.
+fn numbers(rows: &Block) -> Vec<usize> {
+    let number = |row: usize| {
+        let mut number = 0;
+        rows.entries(row, 0..1, |_, value| number = value as usize);
+        number
+    };
+    (0..rows.len()).map(number).collect()
+}
+
+impl OutputKernel for GramKernel {
+    fn name(&self) -> String {
+        "precomputed".into()
+    }
+
+    fn validate(&self, rows: RowKind) -> Result<(), Error> {
+        if rows == RowKind::Dense { Ok(()) } else { Err(Error::kind(rows, RowKind::Dense)) }
+    }
+
+    fn block(&self, a: &Block, b: &Block) -> Result<Mat<f64>, Error> {
+        let (rows, columns) = (numbers(a), numbers(b));
+        Ok(Mat::from_fn(rows.len(), columns.len(), |i, j| self.0[(rows[i], columns[j])]))
+    }
+
+    fn diagonal(&self, rows: &Block) -> Vec<f64> {
+        numbers(rows).into_iter().map(|row| self.0[(row, row)]).collect()
+    }
+}
+
+impl KernelModel {
+    /// The model of a precomputed kernel of n inputs, of one whose anchors are numbers of inputs: other inputs have
+    /// weight 0.
+    pub(crate) fn of_precomputed(self, n: usize) -> Self {
+        let Expansion::Kernel { anchors, .. } = &self.map else { return self };
+        let (numbers, width) = (numbers(anchors), self.width);
+        let mut weights = vec![0.0; n * width];
+        for (at, number) in numbers.into_iter().enumerate() {
+            // averaged models may have an anchor twice
+            let own = &mut weights[number * width..(number + 1) * width];
+            own.iter_mut().enumerate().for_each(|(j, w)| *w += self.weights.at(at * width + j));
+        }
+        let summary = self.summary.clone();
+        Self::new(Expansion::Precomputed { inputs: n }, Weights::Double(weights), summary)
+    }
+}

@@ -1,0 +1,51 @@
+//! Solvers that sketch inputs, on a Gram matrix in the place of rows and a kernel.
+
+use dsokr_basis::features::DenseRows;
+use dsokr_basis::{Features, Kernel, OutputKernel, RowSource};
+use dsokr_machines::{LastSystem, Solver, Targets, TrainingInputs};
+
+const N: usize = 60;
+const NEW: usize = 20;
+
+fn rows(from: usize, count: usize) -> Features {
+    let value = |at: usize| ((at * 7919 + 13) % 1009) as f32 / 1009.0;
+    let values: Vec<f32> = (3 * from..3 * (from + count)).map(value).collect();
+    DenseRows::new(3, values).unwrap().into()
+}
+
+#[test]
+fn a_gram_matrix_gives_the_model_of_its_rows() {
+    let (train, new) = (rows(0, N), rows(N, NEW));
+    let kernel = Kernel::Gaussian { gamma: 2.0 };
+    let gram = kernel.block(&train, &train).unwrap();
+    let values = kernel.block(&new, &train).unwrap();
+    let wave = |at: usize| (at as f64 * 0.37).sin();
+    let targets = Targets::new(2, (0..2 * N).map(wave).collect::<Vec<f64>>()).unwrap();
+    for solver in [
+        r#"{"name": "sketched", "sketch": {"size": 25}}"#,
+        r#"{"name": "sketched", "sketch": {"size": 25, "method": {"kind": "gaussian"}}}"#,
+        r#"{"name": "conjugate-gradients", "sketch": {"size": 25}, "iterations": 60}"#,
+        r#"{"name": "averaged", "sketch": {"size": 10}, "parts": 4}"#,
+    ] {
+        let solver: Solver = serde_json::from_str(solver).unwrap();
+        let leave_one_out = matches!(solver, Solver::Sketched(_));
+        let fit = |inputs| {
+            let prepared = solver.prepare(inputs, 5, LastSystem::default()).unwrap();
+            let found = prepared.fit(&targets, 1e-3, leave_one_out).unwrap();
+            let best = prepared.spectrum(&targets).unwrap().is_some();
+            (found, best)
+        };
+        let ((by_rows, held_out), _) = fit(TrainingInputs::rows(kernel.clone(), &train));
+        let ((by_gram, of_gram), has_spectrum) = fit(TrainingInputs::Gram(gram.as_ref()));
+        let close = |a: &[f32], b: &[f32]| {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-5)
+        };
+        let expected = by_rows.predict(&new).unwrap();
+        assert_eq!(expected.len(), 2 * new.len());
+        assert!(close(&by_gram.predict_gram(values.as_ref()).unwrap(), &expected), "{solver:?}");
+        assert_eq!(held_out.is_some(), of_gram.is_some());
+        assert!(close(&held_out.unwrap_or_default(), &of_gram.unwrap_or_default()), "{solver:?}");
+        assert_eq!(has_spectrum, leave_one_out);
+        assert!(by_gram.predict(&new).is_err());
+    }
+}
