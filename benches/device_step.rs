@@ -9,6 +9,7 @@
 //! JSON line:
 //!
 //! - `step_ms`, `tokens_per_s`: of the median epoch; padding is not counted;
+//! - `host_ms`: of the median step in which nothing is read; if it is that of `step_ms`, the device waits for launches;
 //! - `loss`: of the last step;
 //! - `device_mib`: memory that the engine holds on the device, which it does not give back; null on the CPU;
 //! - `host_mib`: the process's largest resident memory.
@@ -96,10 +97,12 @@ impl Setting {
     }
 }
 
-/// The times at which the device rests between epochs.
+/// The times at which the device rests between epochs, and those of steps.
 struct Clock {
     device: Device,
     rests: Vec<Instant>,
+    /// When steps ended on the host, which goes on before the device has.
+    steps: Vec<Instant>,
     loss: f64,
 }
 
@@ -107,6 +110,7 @@ impl Observer for Clock {
     fn event(&mut self, event: &Event) {
         let Event::Step { step, loss, .. } = *event else { return };
         self.loss = loss;
+        self.steps.push(Instant::now());
         if step.is_multiple_of(STEPS as u64) {
             self.device.sync().expect("the device computes");
             self.rests.push(Instant::now());
@@ -153,11 +157,16 @@ fn main() -> Result<(), Box<dyn Error>> {
         residuals: &vec![0.0; texts.len()],
         validate: &|_| Ok(Validation { metrics: 0.0, score: 0.0 }),
     };
-    let mut clock = Clock { device: device.clone(), rests: Vec::new(), loss: f64::NAN };
+    let mut clock =
+        Clock { device: device.clone(), rests: Vec::new(), loss: f64::NAN, steps: Vec::new() };
     train(&task, model, None, &mut (), &mut clock)?;
 
     let epochs = clock.rests.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64());
     let epoch = process::median(epochs.collect());
+    // a loss is read in the first and the last step of an epoch
+    let unread = clock.steps.chunks(STEPS).flat_map(|epoch| epoch[..STEPS - 1].windows(2));
+    let host = unread.map(|pair| (pair[1] - pair[0]).as_secs_f64());
+    let host_ms = 1e3 * process::median(host.collect());
     let device_mib = device.memory_pool_usage().map(|usage| usage.bytes_reserved >> 20);
     let result = serde_json::json!({
         "device": setting.processor.to_string(),
@@ -166,6 +175,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "ragged": setting.ragged,
         "tokens_per_s": (tokens as f64 / epoch).round(),
         "step_ms": 1e3 * epoch / STEPS as f64,
+        "host_ms": host_ms,
         "parameters": count,
         "loss": clock.loss,
         "device_mib": device_mib,

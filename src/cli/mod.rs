@@ -140,6 +140,12 @@ pub fn main() -> ExitCode {
 /// memory, logs and handles signals.
 pub fn main_with(kinds: &[Kind]) -> ExitCode {
     memory::keep_pages();
+    // Burn restores the moments of an optimiser on its default device, which must not be a GPU that nobody asked for
+    #[cfg(any(feature = "wgpu", feature = "cuda"))]
+    // SAFETY: no other thread exists yet
+    unsafe {
+        std::env::set_var("BURN_DEVICE", "flex");
+    }
     let mut command = Cli::command().name(PROGRAM.as_str());
     if *PROGRAM != "dsokr" {
         command = command.version(concat!("(dsokr ", env!("CARGO_PKG_VERSION"), ")"));
@@ -157,10 +163,10 @@ pub fn main_with(kinds: &[Kind]) -> ExitCode {
     let ranks = job.as_ref().map_or_else(Processes::default, crate::mpi::Job::ranks);
     #[cfg(not(feature = "mpi"))]
     let ranks = Processes::default();
-    // other crates log warnings alone: GPU engines log every kernel that they tune
+    // other crates log warnings alone: GPU engines log every kernel that they tune, and panics that are errors here
     let level = match (ranks.is_first(), cli.quiet) {
-        (true, false) => "warn,dsokr=info,dsokr_train=info",
-        (true, true) => "warn",
+        (true, false) => "warn,cubecl_common=off,dsokr=info,dsokr_train=info",
+        (true, true) => "warn,cubecl_common=off",
         // rank 0 says what all ranks have to say
         (false, _) => "error",
     };

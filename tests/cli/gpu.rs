@@ -1,7 +1,10 @@
 //! The `wgpu` engine against the CPU's. Only with the feature, and where there is an adapter: Mesa's
 //! software Vulkan is one (book/src/devices.md).
 
-use crate::sandbox::{CONFIG, Sandbox};
+use crate::pretrained::model;
+#[cfg(unix)]
+use crate::resume::assert_resumed;
+use crate::sandbox::{BAG, CONFIG, Sandbox};
 
 fn losses(sandbox: &Sandbox, run: &str) -> Vec<f64> {
     let log = sandbox.read(&format!("{run}/log.jsonl"));
@@ -9,35 +12,68 @@ fn losses(sandbox: &Sandbox, run: &str) -> Vec<f64> {
     log.lines().map(|l| line(l)["loss"].as_f64().unwrap()).collect()
 }
 
+/// Trains on both devices, and compares the losses of all epochs. Then the GPU's run is evaluated and searched on both.
+fn assert_agrees(sandbox: &Sandbox, name: &str, set: &[&str]) {
+    let train = |device: &str| {
+        let run = format!("{name}-{device}");
+        let train = ["train", "small.toml", "--device", device, "--out", &run];
+        sandbox.succeed(&[&train[..], set].concat());
+        losses(sandbox, &run)
+    };
+    let (cpu, gpu) = (train("cpu"), train("wgpu"));
+    assert_eq!(cpu.len(), 4);
+    for (a, b) in cpu.iter().zip(&gpu) {
+        assert!((a - b).abs() < 1e-3 * a, "{name}: {cpu:?} {gpu:?}");
+    }
+    let run = format!("{name}-wgpu");
+    let json = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+    let [here, there] = ["cpu", "wgpu"].map(|device| {
+        json(&sandbox.succeed(&["evaluate", &run, "--device", device, "--json"]))["mrr"].clone()
+    });
+    let difference = here.as_f64().unwrap() - there.as_f64().unwrap();
+    assert!(difference.abs() < 0.02, "{name}: {here} {there}");
+    let [here, there] = ["cpu", "wgpu"].map(|device| {
+        let search = ["search", &run, "a ring of ethane", "--top", "1", "--json"];
+        let found = json(&sandbox.succeed(&[&search[..], &["--device", device]].concat()));
+        found["candidates"][0]["score"].as_f64().unwrap()
+    });
+    assert!((here - there).abs() < 1e-3 * here.abs(), "{name}: {here} {there}");
+}
+
+fn with_encoder(sandbox: &Sandbox, encoder: &str) {
+    sandbox.write("small.toml", &CONFIG.replacen(BAG, encoder, 1));
+}
+
 #[test]
 fn a_transformer_has_the_losses_that_it_has_on_the_cpu() {
     let sandbox = Sandbox::new();
-    let encoders = [
-        "kind = \"transformer\"\nlayers = 2\nwidth = 32\nheads = 4\nfeed_forward = 64\n",
-        "kind = \"transformer\"\nlayers = 1\nwidth = 32\nheads = 2\npooling = \"first\"\n",
-    ];
-    for (i, encoder) in encoders.iter().enumerate() {
-        let bag = CONFIG.split("[encoder]").nth(1).unwrap().split("[training]").next().unwrap();
-        sandbox.write("small.toml", &CONFIG.replacen(bag, &format!("\n{encoder}\n"), 1));
-        let train = |device: &str| {
-            let run = format!("{device}-{i}");
-            sandbox.succeed(&["train", "small.toml", "--device", device, "--out", &run]);
-            losses(&sandbox, &run)
-        };
-        let (cpu, gpu) = (train("cpu"), train("wgpu"));
-        assert_eq!(cpu.len(), 4);
-        for (a, b) in cpu.iter().zip(&gpu) {
-            assert!((a - b).abs() < 1e-3 * a, "{cpu:?} {gpu:?}");
-        }
-        // what was trained there is searched here
-        let run = format!("wgpu-{i}");
-        let here = sandbox.succeed(&["evaluate", &run, "--json"]);
-        let there = sandbox.succeed(&["evaluate", &run, "--device", "wgpu", "--json"]);
-        let mrr = |text: &str| {
-            serde_json::from_str::<serde_json::Value>(text).unwrap()["mrr"].as_f64().unwrap()
-        };
-        assert!((mrr(&here) - mrr(&there)).abs() < 0.02, "{here} {there}");
-    }
+    let kind = "kind = \"transformer\"\nwidth = 32";
+    with_encoder(&sandbox, &format!("{kind}\nlayers = 2\nheads = 4\nfeed_forward = 64"));
+    assert_agrees(&sandbox, "mean", &[]);
+    assert_agrees(&sandbox, "softmax", &["--set", "training.loss={name=\"softmax\"}"]);
+    with_encoder(&sandbox, &format!("{kind}\nlayers = 1\nheads = 2\npooling = \"first\""));
+    assert_agrees(&sandbox, "first", &[]);
+}
+
+#[test]
+fn an_ngram_bag_has_the_losses_that_it_has_on_the_cpu() {
+    assert_agrees(&Sandbox::new(), "bag", &[]);
+}
+
+#[test]
+fn a_pretrained_model_has_the_losses_that_it_has_on_the_cpu() {
+    let sandbox = Sandbox::new();
+    model(&sandbox);
+    assert_agrees(&sandbox, "pretrained", &[]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_training_on_a_gpu_is_resumed_bit_for_bit() {
+    let sandbox = Sandbox::new();
+    with_encoder(&sandbox, "kind = \"transformer\"\nwidth = 32\nlayers = 1\nheads = 2");
+    let set = ["--device", "wgpu", "--set", "training.epochs=12"];
+    assert_resumed(&sandbox, &set, &[("-INT", "interrupted")]);
 }
 
 #[test]

@@ -148,7 +148,7 @@ tokens = { vocabulary = 60 }";
 
 /// Trains a whole run and one for each signal, which interrupts it, and resumes these.
 #[cfg(unix)]
-fn assert_resumed(sandbox: &Sandbox, set: &[&str], signals: &[(&str, &'static str)]) {
+pub fn assert_resumed(sandbox: &Sandbox, set: &[&str], signals: &[(&str, &'static str)]) {
     let changes = [&["--quiet", "--set", "training.checkpoint_seconds=3600"], set].concat();
     let train = |out| [&["train", "small.toml", "--out", out][..], &changes].concat();
     sandbox.succeed(&train("whole"));

@@ -21,6 +21,7 @@ use burn_cubecl::kernel::{cast, into_contiguous};
 use burn_cubecl::ops::numeric::{empty_device_contiguous_dtype, zeros_client};
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::calculate_cube_count_elemwise;
+use cubecl::features::Plane;
 use cubecl::prelude::*;
 use cubecl::zspace::metadata::Metadata;
 
@@ -108,7 +109,14 @@ fn has_planes(tensor: &CubeTensor) -> bool {
     let properties = tensor.client.properties();
     let hardware = &properties.hardware;
     let size = (hardware.plane_size_min, hardware.plane_size_max) == (LANES, LANES);
-    size && properties.features.plane.contains(cubecl::features::Plane::Ops)
+    size && properties.features.plane.contains(Plane::Ops)
+}
+
+/// Whether units of a plane can pass values to each other where others of it rest.
+fn shares(tensor: &CubeTensor) -> bool {
+    let properties = tensor.client.properties();
+    let needed = Plane::Ops | Plane::NonUniformControlFlow;
+    properties.hardware.plane_size_min >= 4 && properties.features.plane.is_superset(needed)
 }
 
 /// The client of a GPU.

@@ -6,7 +6,9 @@ use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 use cubek::matmul::definition::{MatmulElems, MatmulGlobalElems};
 use cubek::matmul::multi_level::Strategy;
+use cubek::matmul::multi_level::components::tile::TileMatmulKind;
 use cubek::matmul::multi_level::routines::TileSizeSelection;
+use cubek::matmul::multi_level::routines::batch::ordered_double_buffering::OrderedSelectionArgs;
 use cubek::matmul::multi_level::routines::batch::simple_unit::SimpleUnitSelectionArgs;
 use cubek::matmul::routine::BlueprintStrategy;
 use cubek::std::InputBinding;
@@ -86,10 +88,18 @@ fn strategies(precision: Precision) -> Vec<Strategy> {
         Strategy::SimpleUnit(BlueprintStrategy::Inferred(SimpleUnitSelectionArgs { tile_size }))
     };
     let exact = [units(TileSizeSelection::MaxTileSize), Strategy::Naive];
+    // of tiles of 128 rows and 64 columns
+    let ordered = OrderedSelectionArgs {
+        tile_matmul: TileMatmulKind::Mma,
+        partition_k: None,
+        row_count: Some(8),
+        rows_per_plane: Some(2),
+    };
     match precision {
         Precision::F32 => exact.to_vec(),
         Precision::Tf32 | Precision::Bf16 => {
             let mut all = vec![
+                Strategy::OrderedDoubleMma(BlueprintStrategy::Inferred(ordered)),
                 Strategy::DoubleCyclicMma(BlueprintStrategy::Inferred(Default::default())),
                 Strategy::SimpleCyclicCmma(BlueprintStrategy::Inferred(Default::default())),
             ];

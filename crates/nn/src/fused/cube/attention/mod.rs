@@ -9,11 +9,11 @@ use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
 use super::mask::{Mask, argument, factor};
-use super::{buffer, element, empty, empty_of, in_type, sides, total, vector};
+use super::{buffer, element, empty, empty_of, in_type, shares, sides, vector};
 use crate::fused::Operation;
 use crate::fused::attention::Attention;
 use place::{Shape, own_place};
-use tiles::{add, dot, load, read, write, zeros};
+use tiles::{add, dot, load, multiply, product, read, write, zeros};
 
 /// Queries, or keys, of a cube.
 const ROWS: u32 = 64;
@@ -39,14 +39,15 @@ fn attention<F: Float, N: Size>(
     let [q_stride, kv_stride] = comptime!(shape.strides().map(|stride| stride / lanes));
     let (d, keys_at) = comptime!((shape.d() / lanes, shape.keys() / lanes));
     let place = own_place(texts, shape);
+    let part = UNIT_POS % shape.parts;
     let column = place.column / lanes;
-    let query = CUBE_POS_X * ROWS + UNIT_POS;
+    let query = CUBE_POS_X * ROWS + UNIT_POS / shape.parts;
     let active = query < place.queries;
     let row = place.queries_from + min(query, place.queries - 1);
     let mut k_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((size * vectors) as usize));
     let mut v_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((size * vectors) as usize));
-    let own = read::<F, N>(q, row * q_stride + column, scale, vectors);
-    let mut sum = zeros::<N>(vectors);
+    let own = read::<F, N>(q, row * q_stride + column + part, scale, shape);
+    let mut sum = zeros::<N>(shape);
     let mut largest = f32::new(LOWEST);
     let mut exponentials = 0.0f32;
     let mut tile = 0u32;
@@ -59,28 +60,25 @@ fn attention<F: Float, N: Size>(
         sync_cube();
         if active {
             for j in 0..rows {
-                let score = dot::<N>(&own, &k_tile, j, vectors);
+                let its = j * vectors + part;
+                let score = dot::<N>(&own, &k_tile, its, shape);
                 if score > largest {
                     let shrink = (largest - score).exp();
                     exponentials *= shrink;
-                    let shrink = Vector::<f32, N>::new(shrink);
-                    #[unroll]
-                    for c in 0..vectors {
-                        sum[c as usize] *= shrink;
-                    }
+                    multiply::<N>(&mut sum, shrink, shape);
                     largest = score;
                 }
                 let p = (score - largest).exp();
                 exponentials += p;
                 let number = place.number + query * place.keys + tile + j;
                 let kept = p * factor(&mask, number, shape.dropped);
-                add::<N>(&mut sum, kept, &v_tile, j, vectors);
+                add::<N>(&mut sum, kept, &v_tile, its, shape);
             }
         }
         tile += size;
     }
     if active {
-        write::<F, N>(&sum, 1.0f32 / exponentials, y, row * d + column, vectors);
+        write::<F, N>(&sum, 1.0f32 / exponentials, y, row * d + column + part, shape);
         log_sums[(row * shape.heads + CUBE_POS_Y) as usize] = largest + exponentials.ln();
     }
 }
@@ -107,22 +105,18 @@ fn attention_backward_queries<F: Float, N: Size>(
     let [q_stride, kv_stride] = comptime!(shape.strides().map(|stride| stride / lanes));
     let (d, keys_at) = comptime!((shape.d() / lanes, shape.keys() / lanes));
     let place = own_place(texts, shape);
+    let part = UNIT_POS % shape.parts;
     let column = place.column / lanes;
-    let query = CUBE_POS_X * ROWS + UNIT_POS;
+    let query = CUBE_POS_X * ROWS + UNIT_POS / shape.parts;
     let active = query < place.queries;
     let row = place.queries_from + min(query, place.queries - 1);
     let mut k_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((size * vectors) as usize));
     let mut v_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((size * vectors) as usize));
-    let own = read::<F, N>(q, row * q_stride + column, scale, vectors);
-    let own_dy = read::<F, N>(dy, row * d + column, 1.0f32, vectors);
-    let mut sum = zeros::<N>(vectors);
-    let mut along = Vector::<f32, N>::new(0.0f32);
-    #[unroll]
-    for c in 0..vectors {
-        let y = Vector::<f32, N>::cast_from(y[(row * d + column + c) as usize]);
-        along += own_dy[c as usize] * y;
-    }
-    let delta = total::<N>(along);
+    let own = read::<F, N>(q, row * q_stride + column + part, scale, shape);
+    let own_dy = read::<F, N>(dy, row * d + column + part, 1.0f32, shape);
+    let mut sum = zeros::<N>(shape);
+    let own_y = read::<F, N>(y, row * d + column + part, 1.0f32, shape);
+    let delta = product::<N>(&own_dy, &own_y, shape);
     let log_sum = log_sums[(row * shape.heads + CUBE_POS_Y) as usize];
     let mut tile = 0u32;
     while tile < place.keys {
@@ -134,17 +128,18 @@ fn attention_backward_queries<F: Float, N: Size>(
         sync_cube();
         if active {
             for j in 0..rows {
-                let p = (dot::<N>(&own, &k_tile, j, vectors) - log_sum).exp();
+                let its = j * vectors + part;
+                let p = (dot::<N>(&own, &k_tile, its, shape) - log_sum).exp();
                 let number = place.number + query * place.keys + tile + j;
-                let dp = dot::<N>(&own_dy, &v_tile, j, vectors);
+                let dp = dot::<N>(&own_dy, &v_tile, its, shape);
                 let ds = p * (dp * factor(&mask, number, shape.dropped) - delta);
-                add::<N>(&mut sum, ds, &k_tile, j, vectors);
+                add::<N>(&mut sum, ds, &k_tile, its, shape);
             }
         }
         tile += size;
     }
     if active {
-        write::<F, N>(&sum, scale, dq, row * q_stride + column, vectors);
+        write::<F, N>(&sum, scale, dq, row * q_stride + column + part, shape);
         deltas[(row * shape.heads + CUBE_POS_Y) as usize] = delta;
     }
 }
@@ -170,19 +165,20 @@ fn attention_backward_keys<F: Float, N: Size>(
     let [q_stride, kv_stride] = comptime!(shape.strides().map(|stride| stride / lanes));
     let (d, keys_at) = comptime!((shape.d() / lanes, shape.keys() / lanes));
     let place = own_place(texts, shape);
+    let part = UNIT_POS % shape.parts;
     let column = place.column / lanes;
-    let key = CUBE_POS_X * ROWS + UNIT_POS;
+    let key = CUBE_POS_X * ROWS + UNIT_POS / shape.parts;
     let active = key < place.keys;
     let row = place.keys_from + min(key, place.keys - 1);
     let mut q_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((size * vectors) as usize));
     let mut dy_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((size * vectors) as usize));
     let mut log_tile = Shared::<[f32]>::new_slice(comptime!(size as usize));
     let mut delta_tile = Shared::<[f32]>::new_slice(comptime!(size as usize));
-    let at = row * kv_stride + keys_at + column;
-    let own_k = read::<F, N>(kv, at, scale, vectors);
-    let own_v = read::<F, N>(kv, at + d, 1.0f32, vectors);
-    let mut dk = zeros::<N>(vectors);
-    let mut dv = zeros::<N>(vectors);
+    let at = row * kv_stride + keys_at + column + part;
+    let own_k = read::<F, N>(kv, at, scale, shape);
+    let own_v = read::<F, N>(kv, at + d, 1.0f32, shape);
+    let mut dk = zeros::<N>(shape);
+    let mut dv = zeros::<N>(shape);
     let mut tile = 0u32;
     while tile < place.queries {
         let rows = min(size, place.queries - tile);
@@ -198,21 +194,28 @@ fn attention_backward_keys<F: Float, N: Size>(
         sync_cube();
         if active {
             for i in 0..rows {
-                let p = (dot::<N>(&own_k, &q_tile, i, vectors) - log_tile[i as usize]).exp();
+                let its = i * vectors + part;
+                let p = (dot::<N>(&own_k, &q_tile, its, shape) - log_tile[i as usize]).exp();
                 let number = place.number + (tile + i) * place.keys + key;
                 let keep = factor(&mask, number, shape.dropped);
-                let dp = dot::<N>(&own_v, &dy_tile, i, vectors);
+                let dp = dot::<N>(&own_v, &dy_tile, its, shape);
                 let ds = p * (dp * keep - delta_tile[i as usize]);
-                add::<N>(&mut dv, p * keep, &dy_tile, i, vectors);
-                add::<N>(&mut dk, ds, &q_tile, i, vectors);
+                add::<N>(&mut dv, p * keep, &dy_tile, its, shape);
+                add::<N>(&mut dk, ds, &q_tile, its, shape);
             }
         }
         tile += size;
     }
     if active {
-        write::<F, N>(&dk, scale, dkv, at, vectors);
-        write::<F, N>(&dv, 1.0f32, dkv, at + d, vectors);
+        write::<F, N>(&dk, scale, dkv, at, shape);
+        write::<F, N>(&dv, 1.0f32, dkv, at + d, shape);
     }
+}
+
+/// Units for a row of a width, of which each has at most 32 columns if four can do that.
+fn parts(width: usize) -> usize {
+    let halves = |parts: usize| width.is_multiple_of(2 * parts) && width > 32 * parts;
+    [1, 2].into_iter().find(|&parts| !halves(parts)).unwrap_or(4)
 }
 
 /// The arguments of a launch that all three kernels share.
@@ -230,10 +233,17 @@ impl Attention {
     fn launch(&self, first: &CubeTensor, packed: bool) -> Launch {
         let d = sides(first).1 / if packed { 3 } else { 1 };
         let width = d / self.heads;
-        let lanes = vector(width);
-        let dropped = self.dropout.is_some();
+        let parts = if shares(first) { parts(width) } else { 1 };
+        let lanes = vector(width / parts);
+        let shape = Shape {
+            heads: self.heads as u32,
+            width: width as u32,
+            packed,
+            dropped: self.dropout.is_some(),
+            parts: parts as u32,
+        };
         Launch {
-            shape: Shape { heads: self.heads as u32, width: width as u32, packed, dropped },
+            shape,
             scale: 1.0 / (width as f32).sqrt(),
             lanes,
             queries: if packed { self.sequences.longest() } else { 1 },
@@ -279,7 +289,7 @@ impl<const N: usize> Operation<Cube, N> for Attention {
             attention::launch_unchecked(
                 &q.client,
                 self.cubes(own.queries),
-                CubeDim::new_1d(ROWS),
+                CubeDim::new_1d(ROWS * own.shape.parts),
                 own.lanes,
                 buffer(q),
                 buffer(kv),
@@ -315,7 +325,7 @@ impl<const N: usize> Operation<Cube, N> for Attention {
             attention_backward_queries::launch_unchecked(
                 &q.client,
                 self.cubes(own.queries),
-                CubeDim::new_1d(ROWS),
+                CubeDim::new_1d(ROWS * own.shape.parts),
                 own.lanes,
                 buffer(q),
                 buffer(kv),
@@ -333,7 +343,7 @@ impl<const N: usize> Operation<Cube, N> for Attention {
             attention_backward_keys::launch_unchecked(
                 &q.client,
                 self.cubes(own.keys),
-                CubeDim::new_1d(ROWS),
+                CubeDim::new_1d(ROWS * own.shape.parts),
                 own.lanes,
                 buffer(q),
                 buffer(kv),

@@ -14,6 +14,8 @@ pub struct Shape {
     /// keys and values do.
     pub packed: bool,
     pub dropped: bool,
+    /// Units of a plane that share a row of a head: a wide one does not fit in the registers of one unit.
+    pub parts: u32,
 }
 
 impl Shape {

@@ -1,24 +1,65 @@
-//! What a unit of attention does with its own row, in registers, and with a tile of rows in shared memory. Rows are of
-//! vectors, in 32 bits whatever they have in memory.
+//! What a unit of attention does with its part of a row, in registers, and with a tile of rows in shared memory. Rows
+//! are of vectors, in 32 bits whatever they have in memory.
+//!
+//! Where units share a row, each has every so many vectors of it, so that they read shared memory side by side.
 
 use cubecl::prelude::*;
 
 use super::super::total;
+use super::place::Shape;
 
-/// The scalar product of a unit's row and a row of a tile.
+/// Vectors of a unit's part of a row.
+#[cube]
+fn vectors<N: Size>(#[comptime] shape: Shape) -> comptime_type!(u32) {
+    let lanes = N::value();
+    comptime!(shape.width / shape.parts / lanes as u32)
+}
+
+/// The scalar product of a row and one of a tile, of which the unit's part begins at `position`. Units that share a row
+/// take it together.
 #[cube]
 pub fn dot<N: Size>(
     a: &Array<Vector<f32, N>>,
     tile: &Shared<[Vector<f32, N>]>,
-    row: u32,
-    #[comptime] vectors: u32,
+    position: u32,
+    #[comptime] shape: Shape,
 ) -> f32 {
+    let vectors = vectors::<N>(shape);
     let mut sum = Vector::<f32, N>::new(0.0f32);
     #[unroll]
     for c in 0..vectors {
-        sum += a[c as usize] * tile[(row * vectors + c) as usize];
+        sum += a[c as usize] * tile[(position + c * shape.parts) as usize];
     }
-    total::<N>(sum)
+    over_parts(total::<N>(sum), shape)
+}
+
+/// The scalar product of two rows of the same units.
+#[cube]
+pub fn product<N: Size>(
+    a: &Array<Vector<f32, N>>,
+    b: &Array<Vector<f32, N>>,
+    #[comptime] shape: Shape,
+) -> f32 {
+    let vectors = vectors::<N>(shape);
+    let mut sum = Vector::<f32, N>::new(0.0f32);
+    #[unroll]
+    for c in 0..vectors {
+        sum += a[c as usize] * b[c as usize];
+    }
+    over_parts(total::<N>(sum), shape)
+}
+
+/// The sum of the values of the units that share a row.
+#[cube]
+fn over_parts(value: f32, #[comptime] shape: Shape) -> f32 {
+    let mut sum = value;
+    if comptime!(shape.parts > 1) {
+        sum += plane_shuffle_xor(sum, 1u32);
+    }
+    if comptime!(shape.parts > 2) {
+        sum += plane_shuffle_xor(sum, 2u32);
+    }
+    sum
 }
 
 /// `a ← a + factor · row`.
@@ -27,13 +68,24 @@ pub fn add<N: Size>(
     a: &mut Array<Vector<f32, N>>,
     factor: f32,
     tile: &Shared<[Vector<f32, N>]>,
-    row: u32,
-    #[comptime] vectors: u32,
+    position: u32,
+    #[comptime] shape: Shape,
 ) {
+    let vectors = vectors::<N>(shape);
     let factor = Vector::<f32, N>::new(factor);
     #[unroll]
     for c in 0..vectors {
-        a[c as usize] += factor * tile[(row * vectors + c) as usize];
+        a[c as usize] += factor * tile[(position + c * shape.parts) as usize];
+    }
+}
+
+#[cube]
+pub fn multiply<N: Size>(a: &mut Array<Vector<f32, N>>, factor: f32, #[comptime] shape: Shape) {
+    let vectors = vectors::<N>(shape);
+    let factor = Vector::<f32, N>::new(factor);
+    #[unroll]
+    for c in 0..vectors {
+        a[c as usize] *= factor;
     }
 }
 
@@ -42,19 +94,22 @@ pub fn read<F: Float, N: Size>(
     from: &[Vector<F, N>],
     position: u32,
     factor: f32,
-    #[comptime] vectors: u32,
+    #[comptime] shape: Shape,
 ) -> Array<Vector<f32, N>> {
+    let vectors = vectors::<N>(shape);
     let mut values = Array::<Vector<f32, N>>::new(comptime!(vectors as usize));
     let factor = Vector::<f32, N>::new(factor);
     #[unroll]
     for c in 0..vectors {
-        values[c as usize] = Vector::<f32, N>::cast_from(from[(position + c) as usize]) * factor;
+        let at = position + c * shape.parts;
+        values[c as usize] = Vector::<f32, N>::cast_from(from[at as usize]) * factor;
     }
     values
 }
 
 #[cube]
-pub fn zeros<N: Size>(#[comptime] vectors: u32) -> Array<Vector<f32, N>> {
+pub fn zeros<N: Size>(#[comptime] shape: Shape) -> Array<Vector<f32, N>> {
+    let vectors = vectors::<N>(shape);
     let mut values = Array::<Vector<f32, N>>::new(comptime!(vectors as usize));
     #[unroll]
     for c in 0..vectors {
@@ -69,12 +124,14 @@ pub fn write<F: Float, N: Size>(
     factor: f32,
     to: &mut [Vector<F, N>],
     position: u32,
-    #[comptime] vectors: u32,
+    #[comptime] shape: Shape,
 ) {
+    let vectors = vectors::<N>(shape);
     let factor = Vector::<f32, N>::new(factor);
     #[unroll]
     for c in 0..vectors {
-        to[(position + c) as usize] = Vector::<F, N>::cast_from(values[c as usize] * factor);
+        let at = position + c * shape.parts;
+        to[at as usize] = Vector::<F, N>::cast_from(values[c as usize] * factor);
     }
 }
 
