@@ -6,10 +6,10 @@ use crate::pretrained::model;
 use crate::resume::assert_resumed;
 use crate::sandbox::{BAG, CONFIG, Sandbox};
 
-fn losses(sandbox: &Sandbox, run: &str) -> Vec<f64> {
+fn logged(sandbox: &Sandbox, run: &str, key: &str) -> Vec<f64> {
     let log = sandbox.read(&format!("{run}/log.jsonl"));
     let line = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
-    log.lines().map(|l| line(l)["loss"].as_f64().unwrap()).collect()
+    log.lines().map(|l| line(l)[key].as_f64().unwrap()).collect()
 }
 
 /// Trains on both devices, and compares the losses of all epochs. Then the GPU's run is evaluated and searched on both.
@@ -18,7 +18,7 @@ fn assert_agrees(sandbox: &Sandbox, name: &str, set: &[&str]) {
         let run = format!("{name}-{device}");
         let train = ["train", "small.toml", "--device", device, "--out", &run];
         sandbox.succeed(&[&train[..], set].concat());
-        losses(sandbox, &run)
+        logged(sandbox, &run, "loss")
     };
     let (cpu, gpu) = (train("cpu"), train("wgpu"));
     assert_eq!(cpu.len(), 4);
@@ -69,11 +69,14 @@ fn a_pretrained_model_has_the_losses_that_it_has_on_the_cpu() {
 
 #[cfg(unix)]
 #[test]
-fn a_training_on_a_gpu_is_resumed_bit_for_bit() {
+fn a_training_on_a_gpu_is_resumed_bit_for_bit_and_takes_no_more_memory_with_time() {
     let sandbox = Sandbox::new();
     with_encoder(&sandbox, "kind = \"transformer\"\nwidth = 32\nlayers = 1\nheads = 2");
-    let set = ["--device", "wgpu", "--set", "training.epochs=12"];
+    let set = ["--device", "wgpu", "--set", "training.epochs=30"];
     assert_resumed(&sandbox, &set, &[("-INT", "interrupted")]);
+    // of epochs of eight steps
+    let bytes = logged(&sandbox, "whole", "device_bytes");
+    assert!(bytes[0] > 0.0 && bytes[3] == bytes[29], "{bytes:?}");
 }
 
 #[test]

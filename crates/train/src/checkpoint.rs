@@ -146,6 +146,9 @@ pub struct LogLine<M> {
     /// Training pairs a second since the last evaluation, evaluations not counted.
     #[serde(default)]
     pub pairs_per_second: f64,
+    /// Bytes that the engine holds on a GPU: the peak, since it keeps what it has taken. None on the CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_bytes: Option<u64>,
     /// Metrics of the validation split.
     pub metrics: M,
 }

@@ -306,6 +306,7 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
             best,
             seconds,
             pairs_per_second,
+            device_bytes: self.task.device.memory_pool_usage().map(|usage| usage.bytes_reserved),
             metrics,
         };
         self.sink.log(&line)?;
