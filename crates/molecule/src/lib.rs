@@ -33,6 +33,7 @@ pub mod graph;
 mod groups;
 pub mod kernels;
 mod molecule;
+mod moves;
 mod refinement;
 mod smiles;
 
@@ -45,6 +46,7 @@ pub use features::{
 };
 pub use groups::{FunctionalGroup, functional_groups};
 pub use molecule::{Atom, Bond, BondOrder, Element, Molecule, Neighbor, Ring};
+pub use moves::{GraphPalette, Group, Moves, Palette};
 pub use smiles::{MAX_ATOMS, MAX_LENGTH, MAX_NESTING, MAX_RING_WILDCARDS, MAX_RINGS};
 
 /// The program of the README, which runs as a test.

@@ -12,7 +12,7 @@ use rand::Rng;
 
 use self::search::canonical_places;
 use self::write::write;
-use crate::graph::Arc;
+use crate::graph::{Arc, Graph};
 use crate::molecule::{Bond, BondOrder, Center, Geometry, HYDROGEN, Molecule};
 
 impl Molecule {
@@ -67,13 +67,48 @@ impl Molecule {
     pub fn random_smiles(&self, random: &mut impl Rng) -> String {
         let mut parts = self.components();
         shuffle(&mut parts, random);
+        self.in_parts(parts, |ranks| shuffle(ranks, random))
+    }
+
+    /// A SMILES with the atoms in the order of their numbers as far as bonds allow.
+    pub(crate) fn written(&self) -> String {
+        self.in_parts(self.components(), |_| {})
+    }
+
+    /// A SMILES of these parts; `arrange` changes the ranks of the atoms of each.
+    fn in_parts(&self, parts: Vec<Vec<usize>>, mut arrange: impl FnMut(&mut Vec<usize>)) -> String {
         let written = parts.into_iter().map(|atoms| {
             let structure = Structure::new(self, atoms);
             let mut ranks: Vec<usize> = (0..structure.len()).collect();
-            shuffle(&mut ranks, random);
+            arrange(&mut ranks);
             write(self, &structure, &ranks)
         });
         written.collect::<Vec<_>>().join(".")
+    }
+}
+
+impl Graph {
+    /// The same graph with its nodes in canonical order: equal for isomorphic graphs.
+    pub fn canonical(&self) -> Self {
+        let half = |label: u64| [(label >> 32) as u32, label as u32];
+        let key = |node: usize| {
+            let ([high, low], degree) = (half(self.labels()[node]), self.arcs(node).len());
+            [u32::try_from(degree).unwrap_or(u32::MAX), high, low, 0, 0, 0, 0, 0, 0]
+        };
+        let mut structure = Structure {
+            atoms: (0..self.len()).collect(),
+            keys: (0..self.len()).map(key).collect(),
+            arcs: (0..self.len()).map(|node| self.arcs(node).to_vec()).collect(),
+            centers: Vec::new(),
+            geometries: Vec::new(),
+        };
+        structure.number_twins();
+        let place = canonical_places(&structure);
+        let mut labels = vec![0; self.len()];
+        place.iter().zip(self.labels()).for_each(|(&at, &label)| labels[at] = label);
+        let edges: Vec<_> = self.edges().map(|(a, b, label)| (place[a], place[b], label)).collect();
+        // they are edges of a graph already
+        Self::new(labels, &edges).unwrap_or_else(|error| unreachable!("{error}"))
     }
 }
 

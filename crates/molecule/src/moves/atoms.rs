@@ -1,0 +1,174 @@
+//! Moves of single atoms, bonds, and what hangs on them.
+
+use super::Edits;
+use super::draft::{Draft, valences};
+use super::palette::{RING, SUBSTITUENT};
+use crate::molecule::{BondOrder, Element};
+
+/// The orders that moves give bonds.
+const ORDERS: [BondOrder; 3] = [BondOrder::Single, BondOrder::Double, BondOrder::Triple];
+
+impl Edits<'_> {
+    /// Other elements, elements swapped, atoms added, removed and taken out from between two others.
+    pub(super) fn change_atoms(&mut self, draft: &Draft) {
+        for atom in 0..draft.len() {
+            let (own, charge) = (draft.atoms[atom].element, draft.atoms[atom].charge);
+            if draft.is_plain(atom) && charge == 0 {
+                for &element in self.palette.elements.iter().filter(|&&other| other != own) {
+                    self.try_edit(draft, |edit| edit.set_kind(atom, element, 0));
+                }
+                for other in 0..atom {
+                    let (theirs, charge) = (draft.atoms[other].element, draft.atoms[other].charge);
+                    if theirs != own && charge == 0 && draft.is_plain(other) {
+                        self.try_edit(draft, |edit| {
+                            // the first may need the bonds of the second
+                            edit.atoms[other].element = own;
+                            edit.set_kind(atom, theirs, 0)?;
+                            edit.set_kind(other, own, 0)
+                        });
+                    }
+                }
+            }
+            if self.room(draft) > 0 {
+                self.add_atoms(draft, atom);
+            }
+            // a charge that moves can change comes back by these only
+            if draft.atoms[atom].charge == 0 || !self.palette.charges {
+                self.remove_atom(draft, atom);
+            }
+        }
+    }
+
+    fn add_atoms(&mut self, draft: &Draft, atom: usize) {
+        for &element in &self.palette.elements {
+            let most = valences(element, 0).last().copied().unwrap_or(0);
+            for order in ORDERS.into_iter().filter(|order| order.multiplicity() <= most) {
+                self.try_edit(draft, |edit| {
+                    let added = edit.add_atom(element);
+                    edit.connect(atom, added, order)
+                });
+            }
+        }
+    }
+
+    /// Removes an atom with one bond, or one with two single bonds, whose neighbours are joined.
+    fn remove_atom(&mut self, draft: &Draft, atom: usize) {
+        let around: Vec<(usize, usize)> = draft.around(atom).collect();
+        match around[..] {
+            [(_, bond)] => self.try_edit(draft, |edit| {
+                edit.disconnect(bond)?;
+                edit.remove(atom);
+                Some(())
+            }),
+            [(a, first), (b, second)]
+                if [first, second].map(|bond| draft.bonds[bond].order)
+                    == [BondOrder::Single; 2] =>
+            {
+                for order in ORDERS {
+                    self.try_edit(draft, |edit| {
+                        for end in [a, b] {
+                            edit.disconnect(edit.bond_between(atom, end)?)?;
+                        }
+                        edit.remove(atom);
+                        edit.connect(a, b, order)
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Other orders of bonds, double bonds shifted, atoms inserted, rings opened, and bonds of rings moved.
+    pub(super) fn change_bonds(&mut self, draft: &Draft) {
+        let in_ring = draft.ring_bonds();
+        for (bond, &in_ring) in in_ring.iter().enumerate() {
+            let ([a, b], own) = (draft.bonds[bond].atoms, draft.bonds[bond].order);
+            if !ORDERS.contains(&own) {
+                continue;
+            }
+            for order in ORDERS.into_iter().filter(|&order| order != own) {
+                self.try_edit(draft, |edit| edit.set_order(bond, order));
+            }
+            for end in [a, b] {
+                self.shift_order(draft, bond, end);
+            }
+            if self.room(draft) > 0 {
+                self.insert_atoms(draft, bond);
+            }
+            if in_ring && own == BondOrder::Single {
+                self.try_edit(draft, |edit| edit.disconnect(bond));
+            }
+            if in_ring {
+                for (stays, leaves) in [(a, b), (b, a)] {
+                    let next: Vec<usize> = draft.around(leaves).map(|(end, _)| end).collect();
+                    for to in next.into_iter().filter(|&to| to != stays) {
+                        self.try_edit(draft, |edit| {
+                            edit.disconnect(bond)?;
+                            edit.connect(stays, to, own)
+                        });
+                    }
+                }
+            }
+        }
+    }
+
+    /// One order less for a bond and one more for another bond at its atom `end`.
+    fn shift_order(&mut self, draft: &Draft, bond: usize, end: usize) {
+        let step = |order: BondOrder, by: usize| {
+            let at = ORDERS.iter().position(|&own| own == order)?;
+            ORDERS.get(at.checked_add(by)?.checked_sub(1)?).copied()
+        };
+        for (_, next) in draft.around(end).filter(|&(_, next)| next != bond) {
+            let orders = (step(draft.bonds[bond].order, 0), step(draft.bonds[next].order, 2));
+            if let (Some(less), Some(more)) = orders {
+                self.try_edit(draft, |edit| {
+                    edit.bonds[bond].order = less;
+                    edit.set_order(next, more)?;
+                    edit.set_order(bond, less)
+                });
+            }
+        }
+    }
+
+    fn insert_atoms(&mut self, draft: &Draft, bond: usize) {
+        let [a, b] = draft.bonds[bond].atoms;
+        let joins = |element: &Element| valences(*element, 0).last().is_some_and(|&most| most > 1);
+        for element in self.palette.elements.iter().copied().filter(joins) {
+            self.try_edit(draft, |edit| {
+                edit.disconnect(bond)?;
+                let added = edit.add_atom(element);
+                edit.connect(a, added, BondOrder::Single)?;
+                edit.connect(added, b, BondOrder::Single)
+            });
+        }
+    }
+
+    /// Single bonds that close rings.
+    pub(super) fn close_rings(&mut self, draft: &Draft) {
+        for atom in 0..draft.len() {
+            for (other, distance) in draft.distances(atom).into_iter().enumerate().take(atom) {
+                let Some(2..RING) = distance else { continue };
+                self.try_edit(draft, |edit| edit.connect(atom, other, BondOrder::Single));
+            }
+        }
+    }
+
+    /// Substituents at other atoms, with the bonds that they had.
+    pub(super) fn move_substituents(&mut self, draft: &Draft) {
+        for bond in 0..draft.bonds.len() {
+            let ([a, b], order) = (draft.bonds[bond].atoms, draft.bonds[bond].order);
+            for (from, stays) in [(a, b), (b, a)] {
+                let Some(side) = draft.side(bond, from).filter(|side| side.len() <= SUBSTITUENT)
+                else {
+                    continue;
+                };
+                for to in (0..draft.len()).filter(|to| *to != stays && !side.contains(to)) {
+                    self.try_edit(draft, |edit| {
+                        edit.disconnect(bond)?;
+                        edit.connect(from, to, order)
+                    });
+                }
+            }
+        }
+    }
+}

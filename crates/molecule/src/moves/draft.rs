@@ -1,0 +1,421 @@
+//! A Kekulé structure that is being edited.
+
+use crate::molecule::{
+    Atom, Bond, BondOrder, Center, Element, Geometry, HYDROGEN, Molecule, Union,
+};
+use crate::refinement::{graph_hash, mix, unordered};
+
+/// Atoms and bonds of a Kekulé structure. Hydrogens follow from the bonds: an atom has as many as its valence leaves.
+///
+/// Configurations stay where the ligands stay; a ligand that takes the place of a hydrogen takes its place in the
+/// configuration too.
+#[derive(Clone)]
+pub(super) struct Draft {
+    pub(super) atoms: Vec<Atom>,
+    /// None of them is aromatic.
+    pub(super) bonds: Vec<Bond>,
+    /// The valence of atoms that have none of their element's, such as radicals and metals; it does not change.
+    fixed: Vec<Option<u8>>,
+    removed: Vec<bool>,
+    centers: Vec<Center>,
+    geometries: Vec<Geometry>,
+    /// Number of connected components, which edits do not change.
+    components: usize,
+}
+
+/// The valences of an element with a charge, ascending; none for those that are not edited.
+pub(super) fn valences(element: Element, charge: i8) -> &'static [u8] {
+    const SILICON: Element = Element(14);
+    const SELENIUM: Element = Element(34);
+    match (element, charge) {
+        (Element::B, 0) => &[3],
+        (Element::B, -1) | (Element::C | SILICON, 0) | (Element::N | Element::P, 1) => &[4],
+        (Element::C, -1 | 1) | (Element::N, 0) | (Element::O, 1) => &[3],
+        (Element::N, -1) | (Element::O, 0) => &[2],
+        (Element::O | Element::S | SELENIUM, -1) => &[1],
+        (Element::F | Element::CL | Element::BR | Element::I, 0) => &[1],
+        (Element::P, 0) => &[3, 5],
+        (Element::S | SELENIUM, 0) => &[2, 4, 6],
+        (Element::S | SELENIUM, 1) => &[3],
+        _ => &[],
+    }
+}
+
+impl Draft {
+    pub(super) fn of(molecule: &Molecule) -> Self {
+        let atoms = molecule.atoms().iter();
+        let bonds = molecule.bonds().iter();
+        let count = molecule.atoms().len();
+        let mut draft = Self {
+            atoms: atoms.map(|a| Atom { aromatic: false, stereo: false, ..*a }).collect(),
+            bonds: bonds.map(|b| Bond { aromatic: false, stereo: false, ..*b }).collect(),
+            fixed: vec![None; count],
+            removed: vec![false; count],
+            centers: molecule.centers.clone(),
+            geometries: molecule.geometries.clone(),
+            components: molecule.components().len(),
+        };
+        for index in 0..count {
+            let Atom { element, charge, hydrogens, .. } = draft.atoms[index];
+            let (used, odd) = (draft.used(index), draft.is_odd(index));
+            let total = used.saturating_add(hydrogens);
+            if odd || !valences(element, charge).contains(&total) {
+                draft.fixed[index] = Some(total);
+            }
+        }
+        draft
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.atoms.len()
+    }
+
+    /// Bonds of an atom with the atoms at their other ends.
+    pub(super) fn around(&self, atom: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
+        self.bonds.iter().enumerate().filter_map(move |(bond, own)| match own.atoms {
+            [a, b] if a == atom => Some((b, bond)),
+            [a, b] if b == atom => Some((a, bond)),
+            _ => None,
+        })
+    }
+
+    pub(super) fn bond_between(&self, a: usize, b: usize) -> Option<usize> {
+        self.around(a).find(|&(other, _)| other == b).map(|(_, bond)| bond)
+    }
+
+    /// Valence that bonds to other atoms take.
+    fn used(&self, atom: usize) -> u8 {
+        self.around(atom).map(|(_, bond)| self.bonds[bond].order.multiplicity()).sum()
+    }
+
+    /// Whether an atom has a bond that is neither single, double nor triple.
+    fn is_odd(&self, atom: usize) -> bool {
+        let order = |bond: usize| self.bonds[bond].order;
+        let odd = |order| matches!(order, BondOrder::Dative | BondOrder::Quadruple);
+        self.around(atom).any(|(_, bond)| odd(order(bond)))
+    }
+
+    /// Whether the element and the charge of an atom may change.
+    pub(super) fn is_plain(&self, atom: usize) -> bool {
+        self.fixed[atom].is_none() && self.atoms[atom].isotope.is_none()
+    }
+
+    /// Gives an atom the hydrogens that its valence leaves.
+    fn settle(&mut self, atom: usize) -> Option<()> {
+        let used = self.used(atom);
+        let Atom { element, charge, .. } = self.atoms[atom];
+        let total = match self.fixed[atom] {
+            Some(total) => Some(total).filter(|&total| total >= used)?,
+            None => {
+                let all = valences(element, charge);
+                let total = *all.iter().find(|&&valence| valence >= used)?;
+                // sulfur and phosphorus of a higher valence have no hydrogens
+                if total > all[0] && total > used {
+                    return None;
+                }
+                total
+            }
+        };
+        self.atoms[atom].hydrogens = total - used;
+        Some(())
+    }
+
+    pub(super) fn add_atom(&mut self, element: Element) -> usize {
+        let hydrogens = valences(element, 0).first().copied().unwrap_or(0);
+        self.push(Atom {
+            element,
+            charge: 0,
+            hydrogens,
+            isotope: None,
+            aromatic: false,
+            stereo: false,
+        })
+    }
+
+    fn push(&mut self, atom: Atom) -> usize {
+        self.atoms.push(atom);
+        self.fixed.push(None);
+        self.removed.push(false);
+        self.atoms.len() - 1
+    }
+
+    /// Appends atoms with the bonds between them; returns the number of the first.
+    pub(super) fn append(&mut self, atoms: &[Atom], bonds: &[Bond]) -> usize {
+        let start = self.len();
+        for &atom in atoms {
+            self.push(atom);
+        }
+        let bonds = bonds.iter().map(|b| Bond { atoms: b.atoms.map(|end| end + start), ..*b });
+        self.bonds.extend(bonds);
+        start
+    }
+
+    pub(super) fn connect(&mut self, a: usize, b: usize, order: BondOrder) -> Option<()> {
+        if a == b || self.bond_between(a, b).is_some() {
+            return None;
+        }
+        self.bonds.push(Bond { atoms: [a, b], order, aromatic: false, stereo: false });
+        for (end, other) in [(a, b), (b, a)] {
+            self.settle(end)?;
+            self.change_ligand(end, HYDROGEN, other);
+        }
+        Some(())
+    }
+
+    pub(super) fn disconnect(&mut self, bond: usize) -> Option<()> {
+        let [a, b] = self.bonds[bond].atoms;
+        for (end, other) in [(a, b), (b, a)] {
+            self.forget_reference(end, other);
+        }
+        self.bonds.remove(bond);
+        for (end, other) in [(a, b), (b, a)] {
+            self.settle(end)?;
+            self.change_ligand(end, other, HYDROGEN);
+        }
+        Some(())
+    }
+
+    pub(super) fn set_order(&mut self, bond: usize, order: BondOrder) -> Option<()> {
+        let [a, b] = self.bonds[bond].atoms;
+        self.bonds[bond].order = order;
+        self.settle(a)?;
+        self.settle(b)
+    }
+
+    /// Another element or charge in the place of an atom's own.
+    pub(super) fn set_kind(&mut self, atom: usize, element: Element, charge: i8) -> Option<()> {
+        (self.atoms[atom].element, self.atoms[atom].charge) = (element, charge);
+        self.settle(atom)
+    }
+
+    /// Removes an atom without bonds.
+    pub(super) fn remove(&mut self, atom: usize) {
+        self.removed[atom] = true;
+    }
+
+    /// Turns a configuration round, or adds one.
+    pub(super) fn flip_center(&mut self, atom: usize) {
+        match self.centers.iter_mut().find(|center| center.atom == atom) {
+            Some(center) => center.clockwise = !center.clockwise,
+            None => {
+                let mut ligands: Vec<usize> = self.around(atom).map(|(other, _)| other).collect();
+                ligands.extend((self.atoms[atom].hydrogens == 1).then_some(HYDROGEN));
+                self.centers.push(Center { atom, ligands, clockwise: true });
+            }
+        }
+    }
+
+    pub(super) fn forget_center(&mut self, atom: usize) -> Option<()> {
+        let at = self.centers.iter().position(|center| center.atom == atom)?;
+        self.centers.remove(at);
+        Some(())
+    }
+
+    /// Turns the geometry of a double bond round, or adds one.
+    pub(super) fn flip_geometry(&mut self, bond: usize) -> Option<()> {
+        if let Some(known) = self.geometries.iter_mut().find(|known| known.bond == bond) {
+            known.together = !known.together;
+            return Some(());
+        }
+        let [a, b] = self.bonds[bond].atoms;
+        let reference = |end: usize, partner: usize| {
+            self.around(end).map(|(other, _)| other).find(|&other| other != partner)
+        };
+        let references = [reference(a, b)?, reference(b, a)?];
+        self.geometries.push(Geometry { bond, ends: [a, b], references, together: true });
+        Some(())
+    }
+
+    pub(super) fn forget_geometry(&mut self, bond: usize) -> Option<()> {
+        let at = self.geometries.iter().position(|known| known.bond == bond)?;
+        self.geometries.remove(at);
+        Some(())
+    }
+
+    fn change_ligand(&mut self, atom: usize, from: usize, to: usize) {
+        let Some(at) = self.centers.iter().position(|center| center.atom == atom) else { return };
+        let ligands = &mut self.centers[at].ligands;
+        let place = ligands.iter().position(|&ligand| ligand == from);
+        match place.filter(|_| !ligands.contains(&to)) {
+            Some(place) => ligands[place] = to,
+            None => drop(self.centers.remove(at)),
+        }
+    }
+
+    /// The geometries at `end` without a ligand there, by the other one.
+    fn forget_reference(&mut self, end: usize, ligand: usize) {
+        let others: Vec<usize> = self.around(end).map(|(other, _)| other).collect();
+        self.geometries.retain_mut(|known| {
+            let Some(side) = known.ends.iter().position(|&own| own == end) else { return true };
+            if known.references[side] != ligand {
+                return known.ends[1 - side] != ligand;
+            }
+            let partner = known.ends[1 - side];
+            let other = others.iter().find(|&&other| other != partner && other != ligand);
+            let Some(&other) = other else { return false };
+            known.references[side] = other;
+            known.together = !known.together;
+            true
+        });
+    }
+
+    /// The atoms on the side of `from` of a bond, `from` first; none where another way leads to the other end.
+    pub(super) fn side(&self, bond: usize, from: usize) -> Option<Vec<usize>> {
+        let [a, b] = self.bonds[bond].atoms;
+        let other = a + b - from;
+        let mut seen = vec![false; self.len()];
+        (seen[from], seen[other]) = (true, true);
+        let mut found = vec![from];
+        let mut next = 0;
+        while let Some(&atom) = found.get(next) {
+            next += 1;
+            for (end, own) in self.around(atom) {
+                if own != bond && end == other {
+                    return None;
+                }
+                if !std::mem::replace(&mut seen[end], true) {
+                    found.push(end);
+                }
+            }
+        }
+        Some(found)
+    }
+
+    /// Number of bonds between two atoms on the shortest way; none where there is no way.
+    pub(super) fn distances(&self, from: usize) -> Vec<Option<usize>> {
+        let mut distance = vec![None; self.len()];
+        distance[from] = Some(0);
+        let mut queue = vec![from];
+        let mut next = 0;
+        while let Some(&atom) = queue.get(next) {
+            next += 1;
+            let further = distance[atom].map(|steps| steps + 1);
+            for (end, _) in self.around(atom) {
+                if distance[end].is_none() {
+                    distance[end] = further;
+                    queue.push(end);
+                }
+            }
+        }
+        distance
+    }
+
+    /// A hash that structures share which differ in the numbers of their atoms only; none where there are
+    /// configurations, which it does not see.
+    pub(super) fn hash(&self) -> Option<u64> {
+        if !self.centers.is_empty() || !self.geometries.is_empty() {
+            return None;
+        }
+        let kept: Vec<usize> = (0..self.len()).filter(|&atom| !self.removed[atom]).collect();
+        let mut place = vec![0; self.len()];
+        kept.iter().enumerate().for_each(|(at, &atom)| place[atom] = at);
+        let colors = kept.iter().map(|&atom| self.color(atom)).collect();
+        let edges = |at: usize| {
+            let around = self.around(kept[at]);
+            around.map(|(end, bond)| (self.bonds[bond].order as u64, place[end])).collect()
+        };
+        Some(graph_hash(colors, edges))
+    }
+
+    fn color(&self, atom: usize) -> u64 {
+        let Atom { element, charge, hydrogens, isotope, .. } = self.atoms[atom];
+        let words = [u64::from(charge as u8), hydrogens.into(), isotope.unwrap_or(0).into()];
+        words.into_iter().fold(u64::from(element.atomic_number()), mix)
+    }
+
+    /// The molecule as it would be without aromatic bonds; none for one in more parts than the first had, and for none.
+    pub(super) fn molecule(mut self) -> Option<Molecule> {
+        let kept: Vec<usize> = (0..self.len()).filter(|&atom| !self.removed[atom]).collect();
+        self.keep_possible_configurations();
+        let mut place = vec![HYDROGEN; self.len()];
+        kept.iter().enumerate().for_each(|(at, &atom)| place[atom] = at);
+        let own = |atom: usize| if atom == HYDROGEN { HYDROGEN } else { place[atom] };
+        let atoms: Vec<Atom> = kept.iter().map(|&atom| self.atoms[atom]).collect();
+        let bonds = self.bonds.iter().map(|bond| Bond { atoms: bond.atoms.map(own), ..*bond });
+        let mut molecule = Molecule::assemble(atoms, bonds.collect());
+        if kept.is_empty() || molecule.components().len() > self.components {
+            return None;
+        }
+        let center = |center: Center| {
+            let ligands = center.ligands.into_iter().map(own).collect();
+            Center { atom: own(center.atom), ligands, ..center }
+        };
+        molecule.centers = self.centers.into_iter().map(center).collect();
+        let geometry = |known: Geometry| {
+            let (ends, references) = (known.ends.map(own), known.references.map(own));
+            let bond = molecule.bond_between(ends[0], ends[1])?;
+            Some(Geometry { bond, ends, references, ..known })
+        };
+        molecule.geometries = self.geometries.into_iter().filter_map(geometry).collect();
+        Some(molecule)
+    }
+
+    /// Drops configurations at atoms that have none any more: with other ligands, with two ligands that are alike, with
+    /// two hydrogens, with double bonds.
+    fn keep_possible_configurations(&mut self) {
+        if self.centers.is_empty() && self.geometries.is_empty() {
+            return;
+        }
+        let colors = self.refined();
+        let color = |ligand: usize| if ligand == HYDROGEN { 0 } else { colors[ligand] };
+        let (mut centers, mut geometries) =
+            (std::mem::take(&mut self.centers), std::mem::take(&mut self.geometries));
+        centers.retain(|center| {
+            let Atom { element, hydrogens, .. } = self.atoms[center.atom];
+            let mut around: Vec<usize> = self.around(center.atom).map(|(end, _)| end).collect();
+            around.extend((hydrogens == 1).then_some(HYDROGEN));
+            around.sort_unstable();
+            let mut ligands = center.ligands.clone();
+            ligands.sort_unstable();
+            let single = |(_, bond): (usize, usize)| self.bonds[bond].order == BondOrder::Single;
+            let tetrahedral = element != Element::C || self.around(center.atom).all(single);
+            let alike =
+                |(at, &a): (usize, &usize)| ligands[..at].iter().any(|&b| color(a) == color(b));
+            hydrogens <= 1
+                && (3..=4).contains(&ligands.len())
+                && around == ligands
+                && tetrahedral
+                && !ligands.iter().enumerate().any(alike)
+        });
+        geometries.retain(|known| {
+            let [a, b] = known.ends;
+            let bond = self.bond_between(a, b);
+            let double = |bond: usize| self.bonds[bond].order == BondOrder::Double;
+            let distinct = |end: usize, partner: usize| {
+                let others = self.around(end).map(|(other, _)| other);
+                let mut others: Vec<u64> = others.filter(|&o| o != partner).map(color).collect();
+                others.sort_unstable();
+                !others.is_empty() && others.windows(2).all(|pair| pair[0] != pair[1])
+            };
+            bond.is_some_and(double) && distinct(a, b) && distinct(b, a)
+        });
+        (self.centers, self.geometries) = (centers, geometries);
+    }
+
+    /// Colours of the atoms after as many rounds of refinement as there are atoms.
+    fn refined(&self) -> Vec<u64> {
+        let mut colors: Vec<u64> = (0..self.len()).map(|atom| self.color(atom)).collect();
+        for _ in 0..self.len() {
+            let refined = (0..self.len()).map(|atom| {
+                let around = self.around(atom);
+                let words =
+                    around.map(|(end, bond)| mix(self.bonds[bond].order as u64, colors[end]));
+                unordered(words.collect(), colors[atom])
+            });
+            colors = refined.collect();
+        }
+        colors
+    }
+
+    /// Which bonds are in rings.
+    pub(super) fn ring_bonds(&self) -> Vec<bool> {
+        let connected = |without: usize| {
+            let mut sets = Union::new(self.len());
+            let others = self.bonds.iter().enumerate().filter(|&(bond, _)| bond != without);
+            others.for_each(|(_, bond)| sets.merge(bond.atoms[0], bond.atoms[1]));
+            let [a, b] = self.bonds[without].atoms;
+            sets.root(a) == sets.root(b)
+        };
+        (0..self.bonds.len()).map(connected).collect()
+    }
+}

@@ -1,0 +1,66 @@
+//! Moves of groups and rings.
+
+use super::Edits;
+use super::draft::Draft;
+use super::palette::SUBSTITUENT;
+use crate::molecule::{BondOrder, Element};
+
+impl Edits<'_> {
+    /// Groups of the palette in the place of hydrogens and of substituents.
+    pub(super) fn change_groups(&mut self, draft: &Draft) {
+        let (palette, room) = (self.palette, self.room(draft));
+        for group in palette.groups.iter().filter(|group| group.atoms.len() <= room) {
+            for atom in (0..draft.len()).filter(|&atom| draft.atoms[atom].hydrogens > 0) {
+                self.try_edit(draft, |edit| {
+                    let first = edit.append(&group.atoms, &group.bonds);
+                    edit.connect(atom, first, BondOrder::Single)
+                });
+            }
+        }
+        for bond in 0..draft.bonds.len() {
+            let [a, b] = draft.bonds[bond].atoms;
+            for (from, stays) in [(a, b), (b, a)] {
+                let Some(side) = draft.side(bond, from).filter(|side| side.len() <= SUBSTITUENT)
+                else {
+                    continue;
+                };
+                let fits = |atoms: usize| atoms <= room + side.len();
+                for group in palette.groups.iter().filter(|group| fits(group.atoms.len())) {
+                    self.try_edit(draft, |edit| {
+                        edit.disconnect(bond)?;
+                        side.iter().for_each(|&atom| edit.remove(atom));
+                        edit.bonds.retain(|bond| !side.contains(&bond.atoms[0]));
+                        let first = edit.append(&group.atoms, &group.bonds);
+                        edit.connect(stays, first, BondOrder::Single)
+                    });
+                }
+            }
+        }
+    }
+
+    /// Rings of five or six atoms on bonds whose ends have hydrogens: three or four carbons, or four with two double
+    /// bonds, which are aromatic on a double bond.
+    pub(super) fn fuse_rings(&mut self, draft: &Draft) {
+        use BondOrder::{Double, Single};
+        let paths: [&[BondOrder]; 3] =
+            [&[Single; 4], &[Single; 5], &[Single, Double, Single, Double, Single]];
+        let room = self.room(draft);
+        for bond in &draft.bonds {
+            let [a, b] = bond.atoms;
+            if [a, b].iter().any(|&end| draft.atoms[end].hydrogens == 0) {
+                continue;
+            }
+            for path in paths.into_iter().filter(|path| path.len() <= room + 1) {
+                self.try_edit(draft, |edit| {
+                    let mut before = a;
+                    for &order in &path[..path.len() - 1] {
+                        let added = edit.add_atom(Element::C);
+                        edit.connect(before, added, order)?;
+                        before = added;
+                    }
+                    edit.connect(before, b, path[path.len() - 1])
+                });
+            }
+        }
+    }
+}

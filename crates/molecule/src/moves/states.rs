@@ -1,0 +1,63 @@
+//! Moves that keep all atoms and bonds: charges and configurations.
+
+use super::Edits;
+use super::draft::{Draft, valences};
+use crate::molecule::{Atom, BondOrder};
+
+impl Edits<'_> {
+    /// A proton more or less at an atom, where the palette has charges.
+    pub(super) fn change_charges(&mut self, draft: &Draft) {
+        if !self.palette.charges {
+            return;
+        }
+        for atom in (0..draft.len()).filter(|&atom| draft.is_plain(atom)) {
+            let Atom { element, charge, hydrogens, .. } = draft.atoms[atom];
+            for (other, after) in
+                [(charge + 1, Some(hydrogens + 1)), (charge - 1, hydrogens.checked_sub(1))]
+            {
+                let Some(after) = after.filter(|_| !valences(element, other).is_empty()) else {
+                    continue;
+                };
+                self.try_edit(draft, |edit| {
+                    edit.set_kind(atom, element, other)?;
+                    (edit.atoms[atom].hydrogens == after).then_some(())
+                });
+            }
+        }
+    }
+
+    /// Configurations turned round, set or left open, where the palette has configurations. Those of atoms and bonds that
+    /// can have none are dropped when the structure is written.
+    pub(super) fn flip(&mut self, draft: &Draft) {
+        if !self.palette.stereo {
+            return;
+        }
+        for atom in 0..draft.len() {
+            let ligands = draft.around(atom).count();
+            let hydrogens = usize::from(draft.atoms[atom].hydrogens);
+            if ligands >= 3 && hydrogens <= 1 && ligands + hydrogens == 4 {
+                self.try_edit(draft, |edit| {
+                    edit.flip_center(atom);
+                    Some(())
+                });
+                self.try_edit(draft, |edit| {
+                    edit.flip_center(atom);
+                    edit.flip_center(atom);
+                    Some(())
+                });
+                self.try_edit(draft, |edit| edit.forget_center(atom));
+            }
+        }
+        let in_ring = draft.ring_bonds();
+        for (bond, in_ring) in in_ring.into_iter().enumerate() {
+            if draft.bonds[bond].order == BondOrder::Double && !in_ring {
+                self.try_edit(draft, |edit| edit.flip_geometry(bond));
+                self.try_edit(draft, |edit| {
+                    edit.flip_geometry(bond)?;
+                    edit.flip_geometry(bond)
+                });
+                self.try_edit(draft, |edit| edit.forget_geometry(bond));
+            }
+        }
+    }
+}

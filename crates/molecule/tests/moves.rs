@@ -1,0 +1,215 @@
+//! Moves give molecules, have inverses, and reach everything.
+
+mod data;
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Mutex;
+
+use data::data;
+use dsokr_molecule::graph::Graph;
+use dsokr_molecule::{Molecule, Moves, Palette};
+use proptest::prelude::*;
+use rayon::prelude::*;
+
+/// Molecules as small as those of QM9.
+const SMALL: [&str; 24] = [
+    "C",
+    "CCO",
+    "CC=O",
+    "C#CC#N",
+    "OCC1CN1",
+    "c1ccccc1",
+    "c1cc[nH]c1",
+    "Cc1ccno1",
+    "CC1(C)CC1=O",
+    "NC(=O)C1CC1",
+    "OC1C2CC1C2",
+    "CN1C=NC=N1",
+    "O=C1OCC=C1",
+    "FC(F)(F)C#N",
+    "CC(=O)NC=N",
+    "C1CC2CC1O2",
+    "CN(C)C=O",
+    "[NH3+]CC([O-])=O",
+    "OC1=CC=NC=C1",
+    "N#CC1CO1",
+    "CC12CC1C2O",
+    "Fc1cncnc1",
+    "CCOC(C)=O",
+    "C1=CC2C=CC12",
+];
+
+fn parse(smiles: &str) -> Molecule {
+    Molecule::parse(smiles).unwrap_or_else(|error| panic!("{smiles}: {error}"))
+}
+
+fn small() -> (Vec<Molecule>, Palette) {
+    let all: Vec<Molecule> = SMALL.iter().map(|smiles| parse(smiles)).collect();
+    let palette = Palette { groups: Vec::new(), atoms: 9, ..Molecule::palette(&all) };
+    (all, palette)
+}
+
+fn keys(found: &[(String, Molecule)]) -> BTreeSet<&str> {
+    found.iter().map(|(key, _)| key.as_str()).collect()
+}
+
+/// Atoms without hydrogens.
+fn size(molecule: &Molecule) -> usize {
+    molecule.atoms().len()
+}
+
+#[test]
+fn neighbours_are_molecules_by_their_canonical_forms() {
+    let (all, palette) = small();
+    for molecule in &all {
+        let found = molecule.neighbours(&palette);
+        assert!(found.len() > 4, "{}", molecule.key());
+        for (key, other) in &found {
+            assert_ne!(*key, molecule.key());
+            assert_eq!(parse(key).key(), *key);
+            assert_eq!(other.key(), *key);
+            assert!(size(other) <= 9);
+        }
+        let again = parse(&molecule.key()).neighbours(&palette);
+        assert_eq!(keys(&again), keys(&found), "{}", molecule.key());
+    }
+}
+
+/// The moves that one move undoes: all but rings that are fused at once.
+fn has_inverse(a: &Molecule, b: &Molecule) -> bool {
+    size(a).abs_diff(size(b)) <= 1
+}
+
+fn check_inverses(molecules: &[Molecule], palette: &Palette, every: usize) {
+    for molecule in molecules {
+        let found = molecule.neighbours(palette);
+        for (key, other) in found.iter().step_by(every).filter(|(_, b)| has_inverse(molecule, b)) {
+            let back = other.neighbours(palette);
+            assert!(keys(&back).contains(molecule.key().as_str()), "{} {key}", molecule.key());
+        }
+    }
+}
+
+#[test]
+fn moves_have_inverses() {
+    let (all, palette) = small();
+    check_inverses(&all, &palette, 5);
+}
+
+/// Moves that make a molecule smaller until one carbon is left, each counted once; fails where there is none.
+fn check_reduced(molecules: &[Molecule], known: &Palette) {
+    let seen = Mutex::new(HashSet::new());
+    let reduce = |molecule: &Molecule| {
+        let bonds = |m: &Molecule| -> u32 {
+            m.bonds().iter().map(|bond| u32::from(bond.order.multiplicity())).sum()
+        };
+        let charges = |m: &Molecule| m.atoms().iter().filter(|atom| atom.charge != 0).count();
+        let measure = |m: &Molecule| (charges(m), size(m), bonds(m));
+        let mut molecule = molecule.clone();
+        while size(&molecule) > 1 && seen.lock().unwrap().insert(molecule.key()) {
+            let palette = Palette { elements: Vec::new(), atoms: size(&molecule), ..known.clone() };
+            let next = molecule.neighbours(&palette).into_iter();
+            let next =
+                next.min_by(|(a_key, a), (b_key, b)| (measure(a), a_key).cmp(&(measure(b), b_key)));
+            let (key, next) = next.unwrap();
+            assert!(measure(&next) < measure(&molecule), "{} {key}", molecule.key());
+            molecule = next;
+        }
+    };
+    molecules.par_iter().for_each(reduce);
+}
+
+#[test]
+fn any_molecule_is_reached_from_any_other() {
+    // a single atom becomes any other by a change of its element, and moves have inverses
+    let (all, palette) = small();
+    check_reduced(&all, &palette);
+    let Some(path) = data("any_molecule_is_reached_from_any_other", "qm9/smiles.txt") else {
+        return;
+    };
+    let text = std::fs::read_to_string(path).unwrap();
+    // configurations may take several moves to undo
+    let flat = |smiles: &str| parse(&smiles.replace(['@', '/', '\\'], ""));
+    let all: Vec<Molecule> = text.lines().step_by(117).map(flat).take(1_000).collect();
+    assert_eq!(all.len(), 1_000);
+    let palette = Molecule::palette(&all);
+    assert_eq!((palette.atoms, palette.elements.len()), (9, 4));
+    assert!(palette.charges && !palette.groups.is_empty());
+    let palette = Palette { groups: Vec::new(), ..palette };
+    check_reduced(&all, &palette);
+    check_inverses(&all[..20], &palette, 23);
+}
+
+#[test]
+fn larger_molecules_exchange_groups_and_fuse_rings() {
+    let known = ["CCCC(=O)O", "c1ccccc1CC(=O)O", "CC(=O)Nc1ccc(O)cc1", "OC(=O)CCc1ccccc1C#N"];
+    let palette = Molecule::palette(&known.map(parse));
+    let groups: Vec<_> = palette.groups.iter().map(|g| (g.smiles.as_str(), g.count)).collect();
+    assert!(groups.contains(&("*-CC(=O)O", 3)), "{groups:?}");
+    let palette = Palette { atoms: 20, ..palette };
+    let found = parse("CCc1ccccc1").neighbours(&palette);
+    let found = keys(&found);
+    let is_reached = |smiles: &str| found.contains(parse(smiles).key().as_str());
+    assert!(is_reached("CCc1ccccc1CC(=O)O"), "a group in the place of a hydrogen");
+    assert!(is_reached("OC(=O)c1ccccc1"), "a group in the place of another");
+    assert!(is_reached("CCc1cccc2ccccc12"), "a ring on a bond");
+    assert!(is_reached("CCc1ccccc1C"), "an atom more");
+}
+
+#[test]
+fn configurations_and_charges_change_where_known_molecules_have_them() {
+    let known = ["C[C@H](N)C(=O)O", "C/C=C/C", "C[NH3+]", "CC([O-])=O", "CCCCCCC"].map(parse);
+    let palette = Molecule::palette(&known);
+    assert!(palette.charges && palette.stereo);
+    let reached = |from: &str, to: &str| {
+        let found = parse(from).neighbours(&palette);
+        keys(&found).contains(parse(to).key().as_str())
+    };
+    assert!(reached("C[C@H](N)C(=O)O", "C[C@@H](N)C(=O)O"));
+    assert!(reached("C[C@H](N)C(=O)O", "CC(N)C(=O)O"));
+    assert!(reached("CC(N)C(=O)O", "C[C@@H](N)C(=O)O"));
+    assert!(reached("C/C=C/C", "C/C=C\\C"));
+    assert!(reached("CC=CC", "C/C=C\\C"));
+    assert!(reached("CN", "C[NH3+]") && reached("C[NH3+]", "CN"));
+    assert!(reached("CC(=O)O", "CC(=O)[O-]"));
+    // an edit elsewhere keeps a centre, an exchanged ligand takes the place of the one before
+    assert!(reached("C[C@H](N)C(=O)O", "CC[C@H](N)C(=O)O"));
+    assert!(reached("C[C@H](N)C(=O)O", "C[C@H](O)C(=O)O"));
+    assert!(!reached("C[C@H](N)C(=O)O", "CC[C@@H](N)C(=O)O"));
+    let plain = Palette { charges: false, stereo: false, ..palette };
+    let found = parse("CC(N)C(=O)O").neighbours(&plain);
+    assert!(found.iter().all(|(key, _)| !key.contains(['@', '+'])));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn graphs_have_moves_with_inverses(
+        labels in proptest::collection::vec(0u64..3, 1..6),
+        joined in proptest::collection::vec((0usize..6, 0usize..6, 0u64..2), 0..7),
+    ) {
+        let mut edges: Vec<(usize, usize, u64)> = Vec::new();
+        for (a, b, label) in joined {
+            let (a, b) = (a.min(b), a.max(b));
+            if a < b && b < labels.len() && edges.iter().all(|&(c, d, _)| (a, b) != (c, d)) {
+                edges.push((a, b, label));
+            }
+        }
+        let graph = Graph::new(labels.clone(), &edges).unwrap();
+        let known = [graph.clone(), Graph::new(vec![0, 1, 2], &[(0, 1, 0), (1, 2, 1)]).unwrap()];
+        let palette = Graph::palette(&known);
+        // the same key however the nodes are numbered
+        let last = labels.len() - 1;
+        let turned = edges.iter().map(|&(a, b, label)| (last - a, last - b, label));
+        let turned: Vec<_> = turned.collect();
+        let turned = Graph::new(labels.iter().rev().copied().collect(), &turned).unwrap();
+        prop_assert_eq!(turned.key(), graph.key());
+        let found = graph.neighbours(&palette);
+        for (key, other) in found.iter().step_by(5) {
+            prop_assert_ne!(key, &graph.key());
+            let back = other.neighbours(&palette);
+            prop_assert!(back.iter().any(|(key, _)| *key == graph.key()), "{}", key);
+        }
+    }
+}
