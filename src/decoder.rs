@@ -15,6 +15,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::Error;
+use crate::beyond::{BeyondSearch, FoundMolecule, SearchFacts, SearchedModel};
 use crate::config::{Checked, ExpectedF1Config, Search};
 use crate::error::ensure;
 use crate::run_dir::{LABELS, read_needed, write_text};
@@ -33,35 +34,50 @@ pub(crate) struct Decoder<'a> {
     pub config: &'a Checked,
     /// Finds the predicted outputs, where they need not be candidates.
     pub exact: Option<&'a ExactDecoder<'a>>,
+    /// Searches molecules beyond the candidates, which are shown beside the first candidates.
+    pub search: Option<&'a BeyondSearch>,
 }
 
 impl Decoder<'_> {
-    /// The predicted output of each query where it need not be a candidate: the best of all outputs, or the
-    /// label set with the largest expected F1. None where it is the first candidate.
+    /// The predicted output of each query where it need not be a candidate: the best of all outputs, the label set
+    /// with the largest expected F1, or the best molecule of a search. None where it is the first candidate.
     pub fn beyond(
         &self,
         queries: &Queries,
         pool: Pool,
     ) -> Result<Option<Vec<PredictedOutput>>, Error> {
         let features = &self.config.output.features;
-        match (self.exact, &self.config.decoding.expected_f1) {
-            (Some(exact), _) => exact.best(queries).map(Some),
-            (None, Some(settings)) => {
+        match (self.exact, &self.config.decoding.expected_f1, self.search) {
+            (Some(exact), ..) => exact.best(queries).map(Some),
+            (None, Some(settings), _) => {
                 best_f1_sets(settings, features, queries, self.candidates, pool).map(Some)
             }
-            (None, None) => Ok(None),
+            (None, None, Some(search)) => {
+                let (candidates, config) = (self.candidates, self.config);
+                let allowed = "absent: outputs are points of no space";
+                let none = || Error::value("decoding.beyond", "given", allowed);
+                let space = self.space.ok_or_else(none)?;
+                let model = SearchedModel { candidates, space, config };
+                let output = |FoundMolecule { smiles: label, score, facts }| PredictedOutput {
+                    label,
+                    score,
+                    search: Some(facts),
+                };
+                Ok(Some(search.best(model, queries, pool)?.into_iter().map(output).collect()))
+            }
+            (None, None, None) => Ok(None),
         }
     }
 
     /// The predicted outputs, as the column of outputs writes them: those [beyond](Self::beyond) the
-    /// candidates, or the `first` candidate of each query.
+    /// candidates, but for a search's, or the `first` candidate of each query.
     pub fn predicted(
         &self,
         queries: &Queries,
         pool: Pool,
         first: impl Iterator<Item = usize>,
     ) -> Result<Vec<String>, Error> {
-        match self.beyond(queries, pool)? {
+        match (Self { search: None, ..*self }).beyond(queries, pool)? {
             Some(found) => Ok(found.into_iter().map(|found| found.label).collect()),
             None => {
                 Ok(first.map(|candidate| self.candidates.label(candidate).to_owned()).collect())
@@ -76,8 +92,12 @@ impl Decoder<'_> {
 pub struct PredictedOutput {
     /// The output as the column of outputs writes it.
     pub label: String,
-    /// `⟨z, ψ̃(y)⟩ + b(y)`, as candidates are scored; with `decoding.expected_f1` the expected F1.
+    /// `⟨z, ψ̃(y)⟩ + b(y)`, as candidates are scored; with `decoding.expected_f1` the expected F1, and with
+    /// `decoding.beyond` less the weighted share that the basis does not know.
     pub score: f64,
+    /// What a search says about it.
+    #[serde(flatten)]
+    pub search: Option<SearchFacts>,
 }
 
 /// Finds the output with the highest score for each prediction.
@@ -158,7 +178,7 @@ impl<'a> ExactDecoder<'a> {
                 false => found.parts.iter().map(|&at| self.labels[at as usize].clone()).collect(),
             };
             let label = parts.join(&self.separator.to_string());
-            PredictedOutput { label, score: found.score + self.constant - centre }
+            PredictedOutput { label, score: found.score + self.constant - centre, search: None }
         };
         Ok(found.into_iter().zip(rows).map(output).collect())
     }
@@ -235,6 +255,7 @@ fn best_f1_sets(
         Ok(PredictedOutput {
             label: names.join(&features.separator.to_string()),
             score: found.score,
+            search: None,
         })
     };
     hits.par_iter().map(one).collect()

@@ -6,6 +6,7 @@ use dsokr_decode::{CandidateBlocks, Candidates, PerQuery, Pool, SecondLook};
 use dsokr_train::Validation;
 
 use crate::Error;
+use crate::beyond::BeyondSearch;
 use crate::config::Checked;
 use crate::decoder::Decoder;
 use crate::error::ensure;
@@ -106,8 +107,16 @@ impl<'a> Evaluator<'a> {
         z: &[f32],
         candidates: &Candidates,
     ) -> Result<Evaluation, Error> {
-        let decoder = Decoder { candidates, ..self.decoder };
-        let z = self.config.decoding.scaled(z, candidates.dim())?;
+        self.evaluate_by(name, z, Decoder { candidates, ..self.decoder })
+    }
+
+    fn evaluate_by(
+        &self,
+        name: SplitName,
+        z: &[f32],
+        decoder: Decoder,
+    ) -> Result<Evaluation, Error> {
+        let z = self.config.decoding.scaled(z, decoder.candidates.dim())?;
         Ok(Models::one(decoder).evaluate(self.split(name), &[z], self.pool(name))?.0)
     }
 
@@ -131,11 +140,15 @@ impl<'a> Evaluator<'a> {
         Ok(Some(self.evaluate(name, &z)?.scores))
     }
 
-    /// The report on the coordinates of the evaluated split, and drawings of the first queries if
-    /// outputs are molecules or graphs.
-    pub(crate) fn report(&self, z: &[f32]) -> Result<(Report, Option<String>), Error> {
+    /// The report on the coordinates of the evaluated split, with what a search finds, and drawings of the first queries
+    /// if outputs are molecules or graphs.
+    pub(crate) fn report(
+        &self,
+        z: &[f32],
+        search: Option<&BeyondSearch>,
+    ) -> Result<(Report, Option<String>), Error> {
         let name = self.config.evaluation.split;
-        let found = self.evaluate(name, z)?;
+        let found = self.evaluate_by(name, z, Decoder { search, ..self.decoder })?;
         let chance = chance(&found, self.decoder.candidates, self.config)?;
         let draw = |outputs| drawing(&self.reported().inputs, outputs, EXAMPLES);
         let drawn = found.outputs.as_ref().map(draw).transpose()?.flatten();

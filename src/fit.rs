@@ -19,6 +19,7 @@ use serde::de::DeserializeOwned;
 use tracing::{info, warn};
 
 use crate::advice::{Evidence, advice};
+use crate::beyond::BeyondSearch;
 use crate::config::Checked;
 use crate::decoder::{Decoder, ExactDecoder, label_names};
 use crate::device::Processor;
@@ -156,7 +157,8 @@ fn run_as(
     let labels = label_names(config, &dataset.outputs)?;
     let exact = ExactDecoder::new(config, &targets.space, &labels)?;
     let (space, exact) = (Some(&targets.space), exact.as_ref());
-    let decoder = Decoder { candidates: &candidates, look: None, space, config, exact };
+    let (look, search) = (None, None);
+    let decoder = Decoder { candidates: &candidates, look, space, config, exact, search };
     let evaluator = Evaluator::new(root, &dataset, decoder)?;
     let lexicon = words.as_ref().map(PairWords::lexicon);
     let data = targets.fingerprint(&dataset, &candidates, lexicon)?;
@@ -255,10 +257,10 @@ fn finish(
         }
         _ => None,
     };
+    let answers = held_out.as_ref().map(|held_out| held_out.answers.as_slice());
     // everything is chosen and fitted without candidates that were added to the run, as it was before
     let candidates = match added {
         Some(added) => {
-            let answers = held_out.as_ref().map(|held_out| held_out.answers.as_slice());
             let all = hubs::of_all(added, &candidates, answers)?;
             folder.replace_candidates(&all, data)?;
             Cow::Owned(all)
@@ -276,7 +278,12 @@ fn finish(
         (SplitName::Validation, Some(z)) => z,
         _ => predictor.predict(evaluator.reported())?,
     };
-    let (report, drawings) = evaluator.report(&z)?;
+    let search = config.decoding.beyond.clone().map(|settings| {
+        let fitted = dataset.outputs.features.clone();
+        BeyondSearch::new(settings, config, &candidates, fitted, answers)
+    });
+    let search = search.transpose()?;
+    let (report, drawings) = evaluator.report(&z, search.as_ref())?;
     if let Some(svg) = drawings {
         write_text(&folder.path().join(EXAMPLES), &svg)?;
     }

@@ -79,20 +79,7 @@ pub(crate) fn of_all(
     let all = all.without_hubs();
     let Some(held_out) = held_out else { return Ok(all) };
     let unit = Queries::new(all.dim(), held_out)?.normalised();
-    corrected_by(all, others.hubs(), &unit)
-}
-
-/// Candidates corrected for hubs of answers of unit length as `like` ones are: by the same number of neighbours and the
-/// same weight.
-pub(crate) fn corrected_by(
-    candidates: Candidates,
-    like: Option<(&Hubs, f32)>,
-    unit: &[f32],
-) -> Result<Candidates, Error> {
-    let Some((hubs, weight)) = like else { return Ok(candidates) };
-    let queries = Queries::new(candidates.dim(), unit)?;
-    let hubs = Hubs::of(&queries, &candidates, hubs.neighbours.min(queries.len()))?;
-    Ok(candidates.with_hubs(hubs, weight)?)
+    Ok(all.with_hubs_like(others, &unit)?)
 }
 
 /// The number in double precision that is written as this one: 0.2, not what 0.2 in single precision is.

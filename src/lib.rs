@@ -58,6 +58,7 @@ pub mod targets;
 
 mod advice;
 mod answer;
+mod beyond;
 mod decoder;
 mod encoders;
 mod error;
@@ -75,6 +76,7 @@ mod molecules;
 mod network;
 mod run_dir;
 mod scores;
+mod structures;
 
 /// The pages whose code is compiled, and run where it needs no data.
 #[cfg(doctest)]
@@ -96,6 +98,7 @@ pub use dsokr_nn as nn;
 pub use dsokr_nn::Start;
 pub use dsokr_train as train;
 
+pub use beyond::{BeyondSearch, SearchFacts};
 pub use config::{Abilities, Config, EncoderTable};
 pub use decoder::PredictedOutput;
 pub use encoders::{BagBesideConfig, BothInputs};
@@ -112,6 +115,5 @@ pub use molecules::{EXAMPLES, drawing};
 pub use network::Network;
 pub use run::{EnsembleRun, Run};
 pub use run_dir::HeldOut;
-pub use scores::{
-    Coverage, Evaluation, MoleculeScores, OutputScores, QuantileScores, RankingScores, Scores,
-};
+pub use scores::{Coverage, Evaluation, OutputScores, QuantileScores, RankingScores, Scores};
+pub use structures::{BeyondScores, MoleculeScores, StructureScores};

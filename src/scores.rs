@@ -7,15 +7,13 @@ use std::ops::Deref;
 use dsokr_data::Truth;
 use dsokr_decode::{Candidates, Metrics, MultiLabelMetrics, Rank};
 use dsokr_machines::{coverage, crossing_loss, pinball_loss};
-use dsokr_molecule::ged::{EditDistance, edit_distance};
 use dsokr_molecule::graph::Graph;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::error::ensure;
 use crate::labels::label_rows;
-use crate::molecules::limit;
+use crate::structures::{BeyondScores, MoleculeScores, check_queries, mean};
 
 /// The metrics of a split: ranks, and for some kinds of outputs the distance between predicted and
 /// true outputs.
@@ -41,6 +39,9 @@ pub struct Scores {
     /// The metrics of predicted molecules, graphs, sets of labels or rankings.
     #[serde(flatten)]
     pub outputs: Option<OutputScores>,
+    /// The metrics of molecules that a search found beyond the candidates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beyond: Option<BeyondScores>,
 }
 
 /// Metrics that compare predicted outputs with the true ones.
@@ -65,8 +66,9 @@ impl OutputScores {
         predicted: &Truth,
     ) -> Result<(Self, QueryValues), Error> {
         let graphs = |pairs: Vec<(&Graph, &Graph)>| {
-            let (scores, queries) = MoleculeScores::with_queries(&pairs)?;
-            Ok((Self::Molecules(scores), queries))
+            let (scores, [ged, bonds, exact]) = MoleculeScores::with_queries(&pairs)?;
+            let queries = [("ged", ged), ("ged_bonds", bonds), ("exact", exact)];
+            Ok((Self::Molecules(scores), QueryValues::from(queries)))
         };
         match (truth, predicted) {
             (Truth::Molecules(truth), Truth::Molecules(predicted)) => {
@@ -86,62 +88,6 @@ impl OutputScores {
             }
             _ => Err(Error::value("outputs", "outputs of two kinds", "one kind")),
         }
-    }
-}
-
-/// Graph edit distances, with unit costs, of the first candidates from the true molecules.
-///
-/// Of tied candidates, the first one in the set is the prediction.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct MoleculeScores {
-    /// Mean edit distance of the graphs whose nodes are labelled by element.
-    pub ged: f64,
-    /// Its standard error over the queries; 0 for one query.
-    pub ged_se: f64,
-    /// Mean edit distance of the graphs whose edges are labelled by bond order too.
-    pub ged_bonds: f64,
-    /// Its standard error over the queries; 0 for one query.
-    pub ged_bonds_se: f64,
-    /// Share of predictions at distance 0, bonds compared: the same graph.
-    pub exact: f64,
-    /// Distances of either kind that the search did not prove; their upper bound counts.
-    pub unproven: usize,
-}
-
-impl MoleculeScores {
-    /// The metrics of pairs of a true and a predicted molecule, with both distances of each pair.
-    fn with_queries(pairs: &[(&Graph, &Graph)]) -> Result<(Self, QueryValues), Error> {
-        check_queries(pairs)?;
-        let both = pairs.par_iter().with_max_len(1).map(|&(a, b)| {
-            let limit = limit(a, b);
-            let [bare_a, bare_b] = [a, b].map(|graph| graph.clone().without_edge_labels());
-            (edit_distance(&bare_a, &bare_b, &limit), edit_distance(a, b, &limit))
-        });
-        let (bare, bonds): (Vec<EditDistance>, Vec<EditDistance>) = both.unzip();
-        let unproven = bare.iter().chain(&bonds).filter(|found| found.exact().is_none()).count();
-        let upper = |all: Vec<EditDistance>| all.iter().map(|found| found.upper as f64).collect();
-        let [bare, bonds]: [Vec<f64>; 2] = [bare, bonds].map(upper);
-        let same: Vec<f64> = bonds.iter().map(|&own| f64::from(own == 0.0)).collect();
-        let [(ged, ged_se), (ged_bonds, ged_bonds_se), (exact, _)] =
-            [&bare, &bonds, &same].map(|own| mean(own));
-        let scores = Self { ged, ged_se, ged_bonds, ged_bonds_se, exact, unproven };
-        Ok((scores, QueryValues::from([("ged", bare), ("ged_bonds", bonds), ("exact", same)])))
-    }
-}
-
-/// Mean and its standard error.
-fn mean(values: &[f64]) -> (f64, f64) {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    (mean, (squares / (n - 1.0).max(1.0) / n).sqrt())
-}
-
-fn check_queries<T>(queries: &[T]) -> Result<(), Error> {
-    let found = "no queries".into();
-    match queries.is_empty() {
-        true => Err(dsokr_decode::Error::TooFew { found, least: 1 }.into()),
-        false => Ok(()),
     }
 }
 
@@ -274,7 +220,14 @@ fn median(levels: &[f64]) -> usize {
 
 impl From<Metrics> for Scores {
     fn from(ranks: Metrics) -> Self {
-        Self { ranks, squared_error: None, numbers: false, quantiles: None, outputs: None }
+        Self {
+            ranks,
+            squared_error: None,
+            numbers: false,
+            quantiles: None,
+            outputs: None,
+            beyond: None,
+        }
     }
 }
 
@@ -317,6 +270,13 @@ impl Deref for Scores {
 }
 
 impl Scores {
+    /// The edit distances of what a search found beyond the candidates, which have no ranks.
+    pub(crate) fn found(&self) -> Option<Self> {
+        let graphs = self.beyond.as_ref()?.graphs.clone()?;
+        let ranks = Metrics { missing_gold: self.queries, ..self.ranks.clone() };
+        Some(Self { outputs: Some(OutputScores::Molecules(graphs)), ..ranks.into() })
+    }
+
     /// Whether the metrics of ranks carry information: some query has a gold candidate, and outputs
     /// are no numbers.
     pub fn has_ranks(&self) -> bool {

@@ -299,6 +299,7 @@ impl<'a> Study<'a> {
             space: Some(space),
             config,
             exact: exact.as_ref(),
+            search: None,
         };
         evaluate(&Evaluator::new(self.root, &self.dataset, decoder)?, &candidates)
     }

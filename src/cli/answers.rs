@@ -18,13 +18,15 @@ struct Printed<'a> {
     quantiles: &'a [Quantile],
     #[serde(skip_serializing_if = "Option::is_none")]
     exact: &'a Option<PredictedOutput>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    beyond: &'a Option<PredictedOutput>,
     candidates: &'a [Hit],
 }
 
 /// One line of JSON.
 pub fn json_line(id: Option<&str>, query: Option<&str>, answer: &Answer) -> Result<String, Error> {
-    let Answer { hits: candidates, exact, quantiles, .. } = answer;
-    crate::cli::output::json_line(&Printed { id, query, quantiles, exact, candidates })
+    let Answer { hits: candidates, exact, beyond, quantiles, .. } = answer;
+    crate::cli::output::json_line(&Printed { id, query, quantiles, exact, beyond, candidates })
 }
 
 /// A table for people.
@@ -37,6 +39,10 @@ pub fn text(answer: &Answer) -> String {
         let score = format!("{:>7.4}", best.score);
         [format!("{:>4}", "all"), score, String::new(), best.label.clone()]
     });
+    let beyond = answer.beyond.iter().map(|found| {
+        let score = format!("{:>7.4}", found.score);
+        [format!("{:>4}", "new"), score, String::new(), format!("{}{}", found.label, note(found))]
+    });
     let hits = answer.hits.iter().map(|hit| {
         let same = match hit.duplicates.len() {
             0 => String::new(),
@@ -45,8 +51,20 @@ pub fn text(answer: &Answer) -> String {
         let (rank, score) = (format!("{:>4}", hit.rank), format!("{:>7.4}", hit.score));
         [rank, score, hit.id.clone(), format!("{}{same}", hit.label)]
     });
-    let table = Table::new(["rank", "  score", "id", "label"], 4).with(best.chain(hits));
+    let table =
+        Table::new(["rank", "  score", "id", "label"], 4).with(best.chain(beyond).chain(hits));
     quantiles + &table.text()
+}
+
+/// How a molecule that a search found stands to the candidates.
+fn note(found: &PredictedOutput) -> String {
+    let Some(facts) = &found.search else { return String::new() };
+    let (id, label) = (&facts.nearest, &facts.nearest_label);
+    let kept = if facts.kept { "" } else { "; nothing was found that keeps what is asked for" };
+    match facts.in_table {
+        true => format!("  (candidate {id}{kept})"),
+        false => format!("  (not in the table; nearest is {id}, {label}{kept})"),
+    }
 }
 
 /// Names of the columns of [`rows`].
@@ -59,11 +77,17 @@ pub fn columns(runs: &EnsembleRun) -> Vec<String> {
     own.into_iter().chain(levels.iter().map(|level| format!("quantile {level}"))).collect()
 }
 
-/// A row of a table for each candidate; the best of all outputs has the rank `all` and no id.
+/// A row of a table for each candidate; the best of all outputs has the rank `all` and no id, a molecule that a search
+/// found the rank `new` and, where it is a candidate, its id.
 pub fn rows(id: &str, answer: &Answer) -> impl Iterator<Item = Vec<String>> {
     let best = answer.exact.iter().map(|best| {
         let (rank, none) = ("all".to_owned(), String::new());
         [rank, none.clone(), best.label.clone(), best.score.to_string(), none]
+    });
+    let beyond = answer.beyond.iter().map(|found| {
+        let known = found.search.as_ref().filter(|facts| facts.in_table);
+        let id = known.map_or_else(String::new, |facts| facts.nearest.clone());
+        ["new".to_owned(), id, found.label.clone(), found.score.to_string(), String::new()]
     });
     let hits = answer.hits.iter().map(|hit| {
         let Hit { rank, id, label, score, duplicates, .. } = hit;
@@ -71,7 +95,7 @@ pub fn rows(id: &str, answer: &Answer) -> impl Iterator<Item = Vec<String>> {
         [rank.to_string(), id.clone(), label.clone(), score, duplicates.join(" ")]
     });
     let quantiles = answer.quantiles.iter().map(|own| own.value.to_string());
-    best.chain(hits).map(move |cells| {
+    best.chain(beyond).chain(hits).map(move |cells| {
         [id.to_owned()].into_iter().chain(cells).chain(quantiles.clone()).collect()
     })
 }

@@ -1,4 +1,5 @@
 use crate::Error;
+use crate::config::BeyondConfig;
 use crate::decode::Combination::{Max, Mean};
 use crate::run::EnsembleRun;
 
@@ -15,6 +16,33 @@ pub struct Combine {
     /// Weights of the runs, separated by commas; they sum to 1.
     #[arg(long, value_delimiter = ',')]
     weights: Option<Vec<f64>>,
+}
+
+/// The search beyond the candidates of a run of one model.
+#[derive(clap::Args)]
+pub struct Beyond {
+    /// Search molecules that are no candidates, from the best candidates by moves: settings as in the table
+    /// decoding.beyond, such as --beyond=beam=20,rounds=4 or --beyond='formula="first"'; those that are left out have
+    /// their defaults. Default: what the run's configuration says.
+    #[arg(
+        long,
+        value_name = "SETTINGS",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "",
+        value_parser = |text: &str| text.parse::<BeyondConfig>()
+    )]
+    beyond: Option<BeyondConfig>,
+}
+
+impl Beyond {
+    /// The run with the search that was asked for, if one was.
+    pub fn apply(&self, runs: EnsembleRun) -> Result<EnsembleRun, Error> {
+        match &self.beyond {
+            Some(settings) => runs.with_beyond(settings),
+            None => Ok(runs),
+        }
+    }
 }
 
 impl Combine {

@@ -4,7 +4,7 @@ use crate::Error;
 use crate::data::SplitName;
 use crate::run::{QueryRequest, Run};
 
-use crate::cli::combine::Combine;
+use crate::cli::combine::{Beyond, Combine};
 use crate::cli::evaluation::{Queries, Shown};
 
 /// Ranks queries with trained runs and prints the metrics. Several runs are combined as an ensemble.
@@ -21,6 +21,8 @@ pub struct Arguments {
     queries: Queries,
     #[command(flatten)]
     combine: Combine,
+    #[command(flatten)]
+    beyond: Beyond,
     /// Fit the weights of the runs on the validation split.
     #[arg(long, conflicts_with = "weights")]
     fit_weights: bool,
@@ -36,6 +38,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let Arguments { queries, shown, .. } = arguments;
     let mut runs = queries.open(&arguments.runs, arguments.shards.as_deref())?;
     arguments.combine.apply(&mut runs)?;
+    runs = arguments.beyond.apply(runs)?;
     let request = queries.request(&runs);
     if arguments.fit_weights {
         let (file, split) = (None, Some(SplitName::Validation));

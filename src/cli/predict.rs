@@ -7,7 +7,7 @@ use crate::run::EnsembleRun;
 use crate::table::tsv_line;
 
 use crate::cli::answers;
-use crate::cli::combine::Combine;
+use crate::cli::combine::{Beyond, Combine};
 use crate::cli::output::print_part;
 use crate::cli::texts::Texts;
 
@@ -33,6 +33,8 @@ pub struct Arguments {
     on_bad_row: Option<OnBadRow>,
     #[command(flatten)]
     combine: Combine,
+    #[command(flatten)]
+    beyond: Beyond,
     /// What is printed.
     #[arg(long, default_value = "jsonl")]
     format: Format,
@@ -60,6 +62,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         runs = runs.on_bad_row(on_bad_row)?;
     }
     arguments.combine.apply(&mut runs)?;
+    runs = arguments.beyond.apply(runs)?;
     let first = &runs.members()[0];
     let mut queries = arguments.texts.open(file, first)?;
     let mut header = match arguments.format {

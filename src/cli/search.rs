@@ -8,6 +8,7 @@ use crate::device::Processor;
 use crate::run::EnsembleRun;
 
 use crate::cli::answers;
+use crate::cli::combine::Beyond;
 use crate::cli::output::{print, print_error, print_part};
 
 /// Ranks the candidates for one text, or for each text that is typed.
@@ -33,6 +34,8 @@ pub struct Arguments {
     /// The device: cpu, wgpu, cuda or cuda:NUMBER.
     #[arg(long, default_value_t)]
     device: Processor,
+    #[command(flatten)]
+    beyond: Beyond,
     /// Print one JSON object a text.
     #[arg(long)]
     json: bool,
@@ -42,6 +45,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let device = arguments.device.open()?;
     let runs = std::slice::from_ref(&arguments.run);
     let run = EnsembleRun::open_shared(runs, arguments.shards.as_deref(), &device)?;
+    let run = arguments.beyond.apply(run)?;
     match &arguments.text {
         Some(text) => print(&answer(arguments, &run, text)?),
         None if std::io::stdin().is_terminal() && Processes::current().size() == 1 => {

@@ -4,7 +4,7 @@ use dsokr_decode::Queries;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Config;
+use super::{BeyondConfig, Config};
 use crate::Error;
 
 /// What ensembles allow where members would predict outputs that need not be candidates.
@@ -40,6 +40,8 @@ pub struct DecodingConfig {
     pub expected_f1: Option<ExpectedF1Config>,
     /// The second look at the first candidates of a query; none, if left out.
     pub second_look: Option<SecondLookConfig>,
+    /// The search for molecules that are no candidates; none, if left out.
+    pub beyond: Option<BeyondConfig>,
     /// Whether the run keeps answers to training inputs by models that were fitted without their pair, as
     /// `held-out.safetensors`. The members of an ensemble with `ensemble.weights` always do.
     pub held_out: bool,
@@ -181,10 +183,11 @@ impl DecodingConfig {
     /// The key that lets outputs be predicted that are no candidates, and its value; none where the first
     /// candidate is predicted.
     pub(crate) fn beyond_candidates(&self) -> Option<(&'static str, &'static str)> {
-        match (self.search, &self.expected_f1) {
-            (Search::Exact, _) => Some(("decoding.search", "\"exact\"")),
-            (Search::Candidates, Some(_)) => Some(("decoding.expected_f1", "given")),
-            (Search::Candidates, None) => None,
+        match (self.search, &self.expected_f1, &self.beyond) {
+            (_, _, Some(_)) => Some(("decoding.beyond", "given")),
+            (Search::Exact, ..) => Some(("decoding.search", "\"exact\"")),
+            (Search::Candidates, Some(_), _) => Some(("decoding.expected_f1", "given")),
+            (Search::Candidates, None, None) => None,
         }
     }
 
@@ -196,6 +199,13 @@ impl DecodingConfig {
         let allowed =
             format_args!("absent: {key} = {found} predicts outputs that are no candidates");
         ensure(self.second_look.is_none(), "decoding.second_look", "given", allowed)?;
+        if let Some(settings) = &self.beyond {
+            settings.validate()?;
+            output.source().check_made()?;
+            let allowed = "absent: decoding.beyond searches molecules";
+            ensure(self.expected_f1.is_none(), "decoding.expected_f1", "given", allowed)?;
+            return Ok(());
+        }
         if let Some(settings) = &self.expected_f1 {
             settings.validate()?;
             let refused = |holds, allowed| ensure(holds, "decoding.expected_f1", "given", allowed);

@@ -3,6 +3,7 @@
 //! [`Config`] is what a file says; [`Config::validate`] turns it into a [`Checked`] one, and only a
 //! checked configuration can be trained.
 
+mod beyond;
 mod decoding;
 mod encoder;
 mod ensemble;
@@ -11,6 +12,7 @@ mod load;
 mod output;
 mod reference;
 
+pub use beyond::BeyondConfig;
 pub(crate) use decoding::IN_ENSEMBLES;
 pub use decoding::{
     DecodingConfig, ExpectedF1Config, HubConfig, Search, SecondLookConfig, WordsConfig,

@@ -14,7 +14,6 @@ use crate::Error;
 use crate::config::{Checked, SecondLookConfig};
 use crate::error::ensure;
 use crate::folds::{folds, rest};
-use crate::hubs::corrected_by;
 use crate::learner::{Fit, Task};
 use crate::lexicon::MoleculeLexicon;
 use crate::memory::Need;
@@ -142,7 +141,7 @@ pub(super) fn fit(
     };
     for (held, part) in held.iter().zip(parts) {
         let leave_one_out = Queries::new(p, &part.leave_one_out)?.normalised();
-        let among = corrected_by(candidates.clone(), candidates.hubs(), &leave_one_out)?;
+        let among = candidates.clone().with_hubs_like(candidates, &leave_one_out)?;
         let rest = rest(held, ids.len());
         let known = rest.iter().flat_map(|pair| &outputs[pair * p..][..p]).copied().collect();
         let neighbourhood = Neighbourhood::new(p, leave_one_out, known, settings.neighbours)?;

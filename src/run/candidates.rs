@@ -16,7 +16,6 @@ use serde::Serialize;
 use super::OutputFolder;
 use crate::Error;
 use crate::error::{ensure, ensure_run};
-use crate::hubs::corrected_by;
 use crate::molecules::{are_smiles, canonical};
 use crate::run_dir::{
     CANDIDATES, FEATURES, Folder, HELD_OUT, RunLock, SHARDS as FOLDER, candidates, held_out, inner,
@@ -171,10 +170,10 @@ fn grow(run: &Path, path: &Path, files: &[PathBuf]) -> Result<Grown, Error> {
     let space = OutputSpace::load(run, &config, true)?.ok_or_else(|| Error::run(run, message))?;
     let more = space.candidates(&outputs)?;
     let more = match before.hubs() {
-        Some(hubs) => {
+        Some(_) => {
             let answers = held_out::load(&run.join(HELD_OUT), before.dim())?.held_out.answers;
             let unit = Queries::new(before.dim(), &answers)?.normalised();
-            corrected_by(more, Some(hubs), &unit)?
+            more.with_hubs_like(&before, &unit)?
         }
         None => more,
     };

@@ -10,7 +10,7 @@ use dsokr_decode::{AllCandidates, Candidates, Combination, Shards};
 use super::Run;
 use super::candidates::open_shards;
 use crate::Error;
-use crate::config::{Checked, IN_ENSEMBLES};
+use crate::config::{BeyondConfig, Checked, IN_ENSEMBLES};
 use crate::decoder::ExactDecoder;
 use crate::error::ensure;
 use crate::evaluation::Models;
@@ -112,6 +112,18 @@ impl EnsembleRun {
             }
         }
         Ok(Self { members, rule, shards: None })
+    }
+
+    /// The same with [`Run::with_beyond`] of its one model.
+    ///
+    /// # Errors
+    /// As [`Run::with_beyond`]; several models, and candidates in shards.
+    pub fn with_beyond(mut self, settings: &BeyondConfig) -> Result<Self, Error> {
+        let whole = self.members.len() == 1 && self.shards.is_none();
+        ensure(whole, "decoding.beyond", "given", IN_ENSEMBLES)?;
+        let members = self.members.into_iter().map(|run| run.with_beyond(settings.clone()));
+        self.members = members.collect::<Result<_, _>>()?;
+        Ok(self)
     }
 
     /// The same with [`Run::on_bad_row`] of every member.

@@ -10,10 +10,12 @@ use dsokr_decode::{CandidateBlocks, Candidates, Decoded, Hit, MissingGold, Pool,
 use super::{EnsembleRun, QueryAnswers, Run};
 use crate::Error;
 use crate::answer::{self, Answer, Quantile, distinct};
-use crate::config::Checked;
+use crate::beyond::BeyondSearch;
+use crate::config::{BeyondConfig, Checked};
 use crate::error::ensure;
 use crate::evaluation::{Models, QueryTexts};
 use crate::scores::number;
+use crate::targets::OutputSpace;
 
 impl EnsembleRun {
     /// The answer to a text: the `top` best candidates, and what else the configuration predicts. Duplicates are one
@@ -110,8 +112,12 @@ impl EnsembleRun {
         asked: &QueryAnswers,
         bins: usize,
     ) -> Result<Vec<ReliabilityBin>, Error> {
-        let answers = self.distinct(asked, 0..1, None)?;
         let split = asked.split();
+        let exact = self.members[0].exact()?;
+        let mut models = self.models(exact.as_ref());
+        // of the candidates alone
+        models.each.iter_mut().for_each(|(_, decoder)| decoder.search = None);
+        let answers = models.answers(split, &asked.answers, asked.pool(), 0..1, None)?;
         let ranks = match self.first_ranks(split.truth.as_ref(), &answers)? {
             Some(ranks) => ranks,
             None => {
@@ -159,6 +165,24 @@ impl EnsembleRun {
 }
 
 impl Run {
+    /// The same run with a search for molecules beyond its candidates; its own, if it has one, is replaced.
+    ///
+    /// # Errors
+    /// Outputs that have no moves; settings out of range; a run that was not read from its directory, or with a second
+    /// look, whose scores a search cannot compute.
+    pub fn with_beyond(mut self, settings: BeyondConfig) -> Result<Self, Error> {
+        let wrong = |found| Error::value("decoding.beyond", found, "a trained run of one model");
+        let folder = self.folder.as_deref().ok_or_else(|| wrong("a run that no folder holds"))?;
+        let found = "given, beside decoding.second_look";
+        let allowed = "absent: candidates of a second look are scored by their rank";
+        ensure(self.look.is_none(), "decoding.beyond", found, allowed)?;
+        if self.space.is_none() {
+            self.space = OutputSpace::load(folder, &self.config, true)?;
+        }
+        self.search = Some(BeyondSearch::open(folder, settings, &self.config, &self.candidates)?);
+        Ok(self)
+    }
+
     /// The answer to a text: the `top` best candidates, and what else the configuration predicts.
     ///
     /// # Errors
@@ -211,8 +235,9 @@ impl Models<'_> {
     ) -> Result<Vec<Answer>, Error> {
         let ensemble = self.ensemble(QueryTexts::of(split), answers)?;
         let (found, names) = distinct(&ensemble, &self.rule, pool, places, wanted)?;
-        let exact = self.decoder().beyond(&ensemble.members()[0].queries, pool)?;
-        let mut exact = exact.unwrap_or_default().into_iter();
+        let beyond = self.decoder().beyond(&ensemble.members()[0].queries, pool)?;
+        let mut predicted = beyond.unwrap_or_default().into_iter();
+        let searched = self.decoder().search.is_some();
         let config = self.decoder().config;
         let mut quantiles = quantiles_of(config, answers).into_iter();
         let levels = config.encoder.abilities().levels;
@@ -220,7 +245,11 @@ impl Models<'_> {
             let hits = hits.into_iter().map(|hit| answer::Hit::of(hit, &names, levels));
             let hits = hits.collect::<Result<_, Error>>()?;
             let quantiles = quantiles.next().unwrap_or_default();
-            Ok(Answer { hits, exact: exact.next(), quantiles, gap })
+            let (exact, beyond) = match searched {
+                true => (None, predicted.next()),
+                false => (predicted.next(), None),
+            };
+            Ok(Answer { hits, exact, beyond, quantiles, gap })
         };
         found.into_iter().map(answer).collect()
     }

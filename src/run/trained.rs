@@ -11,11 +11,11 @@ use dsokr_decode::{CandidateBlocks, Candidates, Lexicon, Pool, SecondLook};
 use dsokr_machines::Scaling;
 
 use crate::Error;
+use crate::beyond::BeyondSearch;
 use crate::config::Checked;
 use crate::decoder::{Decoder, ExactDecoder, load_labels, save_labels};
 use crate::error::{ensure, ensure_run};
 use crate::evaluation::Models;
-use crate::hubs::corrected_by;
 use crate::learner::{Predictor, StoredRun};
 use crate::lexicon::MoleculeLexicon;
 use crate::run_dir::{
@@ -46,6 +46,10 @@ pub struct Run {
     pub(super) scaling: Option<Scaling>,
     /// Names of the labels, for exact search.
     pub(super) labels: Vec<String>,
+    /// Where it was read from; none of a run that was made from its parts.
+    pub(super) folder: Option<PathBuf>,
+    /// Searches molecules beyond the candidates.
+    pub(super) search: Option<BeyondSearch>,
 }
 
 /// Reads a second look with the lexicon in its file.
@@ -120,7 +124,23 @@ impl Run {
         }
         let scaling = load_scaling(path)?;
         let name = path.display().to_string();
-        Ok(Self { name, config, candidates, look, predictor, space, scaling, labels })
+        let (folder, search, beyond) = (Some(path.into()), None, config.decoding.beyond.clone());
+        let run = Self {
+            name,
+            config,
+            candidates,
+            look,
+            predictor,
+            space,
+            scaling,
+            labels,
+            folder,
+            search,
+        };
+        match beyond {
+            Some(settings) => run.with_beyond(settings),
+            None => Ok(run),
+        }
     }
 
     /// The second look of another member of an ensemble, in the coordinates of this one.
@@ -157,7 +177,7 @@ impl Run {
     ) -> Result<(Candidates, SecondLook), Error> {
         let look = Self::unseen_look(path)?.among(&self.candidates)?;
         let own = &self.candidates;
-        Ok((corrected_by(own.clone(), own.hubs(), look.answers())?, look))
+        Ok((own.clone().with_hubs_like(own, look.answers())?, look))
     }
 
     /// The same run with a different action at rows of tables that cannot be read; at first it is that of
@@ -186,6 +206,8 @@ impl Run {
             space: Some(OutputSpace::Basis(basis)),
             scaling: None,
             labels: Vec::new(),
+            folder: None,
+            search: None,
         }
     }
 
@@ -352,6 +374,7 @@ impl Run {
             space: self.space.as_ref(),
             config: &self.config,
             exact,
+            search: self.search.as_ref(),
         }
     }
 

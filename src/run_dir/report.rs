@@ -141,9 +141,15 @@ const GROUPS: [&[Column]; 6] = [
     &[("kendall_tau", "Kendall's tau", 12, 4), ("exact", "exact", 6, 3)],
 ];
 
-/// Metrics as text, one row each under one heading.
+/// Metrics as text, one row each under one heading; what a search found beyond the candidates has a row below.
 pub fn metrics_table(rows: &[(&str, &Scores)]) -> String {
-    GROUPS.iter().map(|columns| group_text(columns, rows)).collect()
+    let beyond: Vec<Option<Scores>> = rows.iter().map(|(_, scores)| scores.found()).collect();
+    let with_found = |(&row, found)| [Some(row), found].into_iter().flatten();
+    let found = beyond.iter().map(|own| own.as_ref().map(|scores| ("beyond", scores)));
+    let all: Vec<(&str, &Scores)> = rows.iter().zip(found).flat_map(with_found).collect();
+    let tables = GROUPS.iter().map(|columns| group_text(columns, &all));
+    let searches = rows.iter().filter_map(|(_, scores)| Some(scores.beyond.as_ref()?.text()));
+    tables.chain(searches).collect()
 }
 
 fn group_text(columns: &[Column], rows: &[(&str, &Scores)]) -> String {

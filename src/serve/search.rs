@@ -78,6 +78,9 @@ pub(super) struct Answer {
     /// largest expected F1, with that F1 as its score.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exact: Option<PredictedOutput>,
+    /// The best molecule of a search beyond the candidates, of a run with `decoding.beyond`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beyond: Option<PredictedOutput>,
     /// Predicted quantiles, of models of numbers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub quantiles: Vec<Quantile>,
@@ -222,10 +225,10 @@ fn explained(model: &Model, text: Option<&str>, answer: run::Answer) -> Result<A
         let (properties, shared) = (Properties::of(model, &hit.id, &hit.label), shared.collect());
         ExplainedHit { hit, properties, shared }
     };
-    let run::Answer { hits, exact, quantiles, gap } = answer;
+    let run::Answer { hits, exact, beyond, quantiles, gap } = answer;
     let hits = hits.into_iter().map(explained).collect();
     let confidence = gap.and_then(|gap| confidence(model, gap));
-    Ok(Answer { hits, exact, quantiles, confidence, nearest })
+    Ok(Answer { hits, exact, beyond, quantiles, confidence, nearest })
 }
 
 /// The training texts nearest to a text, which the first of several ranks has found.

@@ -3,6 +3,7 @@
 mod advice;
 mod bad_input;
 mod bad_rows;
+mod beyond;
 mod book;
 #[cfg(feature = "serve")]
 mod browser;

@@ -52,7 +52,7 @@ fn molecules() -> Vec<String> {
         .collect()
 }
 
-fn sandbox() -> Sandbox {
+pub fn sandbox() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.write("data/small/molecules.smi", &molecules().join("\n"));
     sandbox.write("molecules.toml", CONFIG);

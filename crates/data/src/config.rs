@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use dsokr_molecule::Molecule;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 pub use crate::dataset::{InputKind, SplitName};
-use crate::error::check;
+use crate::error::{CANDIDATES, check};
 use crate::kinds::{Table, kinds};
 use crate::output_features::OutputFiles;
 pub use crate::output_features::{
@@ -15,6 +16,7 @@ pub use crate::output_features::{
     NumberFeatures, OutputFeatures, OwnVectors, RankingEmbedding, RankingFeatures,
     SubstructureFeatures,
 };
+use crate::outputs::Known;
 pub use crate::outputs::{CandidateConfig, OutputSource};
 pub use crate::pairs::{
     FeatureInputsConfig, InputsConfig, KernelInputsConfig, MemoryConfig, MultiLabelConfig,
@@ -241,7 +243,28 @@ impl Source<'_> {
         let config = OutputSource { id, candidate: None, ..self.outputs.clone() };
         let table = config.read(path, self.data.on_bad_row)?;
         let files = OutputFiles::Given(files);
-        Ok((Outputs::from_table(&table, id, &config, files, Some(fitted))?, table))
+        let known = Known { fitted: Some(fitted), ..Known::default() };
+        Ok((Outputs::from_table(&table, id, &config, files, known)?, table))
+    }
+
+    /// Molecules that no table has, as outputs with their rows of features; ids are numbers from 1. `smiles` are those
+    /// of the molecules, with at least one of them.
+    ///
+    /// # Errors
+    /// [`Error::Value`] where features are not those of the molecules that outputs are shown by.
+    pub fn made(
+        &self,
+        smiles: Vec<String>,
+        molecules: Vec<Molecule>,
+        fitted: &FittedFeatures,
+    ) -> Result<Outputs, Error> {
+        let column = self.outputs.molecule_column()?;
+        let id = self.outputs.id;
+        let table = table::Table::numbered(Path::new(CANDIDATES), id, [(column, smiles)]);
+        let config = OutputSource { candidate: None, ..self.outputs.clone() };
+        let molecules = HashMap::from([(column.to_owned(), molecules)]);
+        let known = Known { fitted: Some(fitted), molecules };
+        Outputs::from_table(&table, id, &config, OutputFiles::Given(&[]), known)
     }
 
     /// For each query of a split the outputs that training pairs give it, by id: those of the same query

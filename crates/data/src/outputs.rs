@@ -5,6 +5,7 @@ use std::path::Path;
 
 use dsokr_basis::features::{DenseRows, JoinedRows};
 use dsokr_basis::{Features, RowSource};
+use dsokr_molecule::Molecule;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +30,15 @@ pub struct Outputs {
     pub features: FittedFeatures,
 }
 
+/// What is known of outputs before their table is read.
+#[derive(Default)]
+pub(crate) struct Known<'a> {
+    /// The columns of an earlier training.
+    pub fitted: Option<&'a FittedFeatures>,
+    /// Columns of molecules that have been read already.
+    pub molecules: HashMap<String, Vec<Molecule>>,
+}
+
 impl Outputs {
     /// From a table with the columns of [`OutputSource::columns`] and ids in the column `id`. With the columns of
     /// an earlier training the rows have as many, and all files that were given must be read.
@@ -37,7 +47,7 @@ impl Outputs {
         id: &str,
         config: &OutputSource,
         files: OutputFiles,
-        fitted: Option<&FittedFeatures>,
+        Known { fitted, molecules }: Known,
     ) -> Result<Self, Error> {
         let path = table.path();
         unique_ids(table, id)?;
@@ -57,7 +67,6 @@ impl Outputs {
             let message = format!("no row has {column} = {value:?}, so there is no candidate");
             return Err(Error::file(path, message));
         }
-        let molecules = HashMap::new();
         let mut from =
             OutputTable { table, id, files, fitted: None, truth: None, labels, molecules };
         let (mut parts, mut rows) = (Vec::new(), Vec::new());
@@ -148,6 +157,37 @@ impl<'a> OutputSource<'a> {
         let candidate = self.candidate.map(|candidate| &candidate.column[..]);
         let kernels: Vec<_> = self.kernels().iter().map(|&one| one.kind().facts().column).collect();
         [self.label, candidate].into_iter().chain(kernels).flatten()
+    }
+
+    /// Checks that features are those of the molecules that outputs are shown by, which any molecule has.
+    ///
+    /// # Errors
+    /// [`Error::Value`] for features of anything else.
+    pub fn check_made(&self) -> Result<(), Error> {
+        self.molecule_column().map(drop)
+    }
+
+    /// The column of SMILES that outputs are shown by and all features are read from.
+    ///
+    /// # Errors
+    /// [`Error::Value`] for features of anything else.
+    pub(crate) fn molecule_column(&self) -> Result<&'a str, Error> {
+        let kernels = self.kernels().iter();
+        let other = kernels.clone().find(|one| !one.are_molecules());
+        let allowed = "\"molecules\" or \"substructures\": features that any molecule has";
+        if let Some(other) = other {
+            return Err(Error::value(
+                "output.features.kind",
+                format!("{:?}", other.name()),
+                allowed,
+            ));
+        }
+        let allowed = "the column of SMILES that features are read from";
+        let label = self.label.ok_or_else(|| Error::value("output.label", "absent", allowed))?;
+        match kernels.clone().all(|one| one.column() == Some(label)) {
+            true => Ok(label),
+            false => Err(Error::value("output.label", format!("{label:?}"), allowed)),
+        }
     }
 
     /// Reads the columns of a table of outputs.

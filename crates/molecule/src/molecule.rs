@@ -224,6 +224,14 @@ impl Molecule {
         in_ring
     }
 
+    /// The same molecule without configurations.
+    pub fn without_stereo(mut self) -> Self {
+        (self.centers, self.geometries) = (Vec::new(), Vec::new());
+        self.atoms.iter_mut().for_each(|atom| atom.stereo = false);
+        self.bonds.iter_mut().for_each(|bond| bond.stereo = false);
+        self
+    }
+
     /// Sum of the formal charges.
     pub fn charge(&self) -> i32 {
         self.atoms.iter().map(|a| i32::from(a.charge)).sum()

@@ -4,8 +4,10 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
+use dsokr_molecule::Molecule;
 use dsokr_molecule::graph::{Graph, NamedGraph, parse_json_lines, read_json_lines, read_tudataset};
 use dsokr_molecule::kernels::GraphKernel;
+use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -70,6 +72,19 @@ impl MoleculeGraphFeatures {
     fn molecules(&self, table: &Table) -> Result<Vec<Structure>, Error> {
         column(table, &self.column, Structure::parse)
     }
+
+    /// The molecules of a table, of which `from` may have read the column already.
+    fn structures(&self, from: &OutputTable) -> Result<Vec<Structure>, Error> {
+        let Some(known) = from.molecules.get(&self.column) else {
+            return self.molecules(from.table);
+        };
+        let texts = from.table.column(&self.column)?.par_iter().zip(known);
+        let structure = |(smiles, molecule): (&String, &Molecule)| Structure {
+            smiles: smiles.clone(),
+            graph: Graph::from(molecule),
+        };
+        Ok(texts.map(structure).collect())
+    }
 }
 
 impl OutputKind for MoleculeGraphFeatures {
@@ -95,7 +110,7 @@ impl OutputKind for MoleculeGraphFeatures {
     }
 
     fn read(&self, from: &mut OutputTable) -> Result<FittedRows, Error> {
-        let molecules = self.molecules(from.table)?;
+        let molecules = self.structures(from)?;
         let graphs: Vec<&Graph> = molecules.iter().map(|molecule| &molecule.graph).collect();
         let rows = graph_rows(&self.graph, &graphs, from.fitted)?;
         from.truth = Some(Truth::Molecules(molecules));

@@ -203,6 +203,11 @@ impl OutputFeatures {
         matches!(self, Self::Molecules(_) | Self::Graphs(_))
     }
 
+    /// Whether they are computed from molecules.
+    pub fn are_molecules(&self) -> bool {
+        matches!(self, Self::Molecules(_) | Self::Substructures(_))
+    }
+
     /// Whether outputs are sets of labels.
     pub fn are_labels(&self) -> bool {
         matches!(self, Self::Labels(_))

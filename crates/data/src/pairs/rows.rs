@@ -11,6 +11,7 @@ use super::Wanted;
 use super::inputs::InputReader;
 use crate::error::check;
 use crate::output_features::OutputFiles;
+use crate::outputs::Known;
 use crate::table::{Table, skipped_rows};
 use crate::{Dataset, Error, Outputs, Split, SplitName};
 
@@ -71,7 +72,8 @@ impl PairedRows<'_> {
         let (rows, [train, validation, test]) = draw(self.splits, wanted.seed, &self.table)?;
         let file = Self { table: self.table.select(&rows), ..self };
         let files = OutputFiles::Configured(root);
-        let all = Outputs::from_table(&file.table, file.id, wanted.outputs, files, None)?;
+        let all =
+            Outputs::from_table(&file.table, file.id, wanted.outputs, files, Known::default())?;
         let split = |rows: Range<usize>| {
             let outputs: Vec<Option<usize>> = rows.clone().map(Some).collect();
             Ok::<_, Error>(Split { outputs, ..file.pairs(rows)? })

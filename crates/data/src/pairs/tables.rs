@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::inputs::{InputReader, InputsConfig, KernelInputsConfig};
 use super::{PairFacts, Pairs, Wanted, split_files};
 use crate::output_features::OutputFiles;
-use crate::outputs::OutputSource;
+use crate::outputs::{Known, OutputSource};
 use crate::table::{Table, skipped_rows};
 use crate::truth::bad;
 use crate::{DataRoot, Dataset, Error, InputKind, Outputs, Split};
@@ -97,7 +97,13 @@ impl Pairs for TablesConfig {
         let name = wanted.outputs.table.ok_or_else(OutputSource::no_table)?;
         let table = wanted.outputs.read(&root.file(name), wanted.on_bad_row)?;
         let files = OutputFiles::Configured(root);
-        let outputs = Outputs::from_table(&table, wanted.outputs.id, wanted.outputs, files, None)?;
+        let outputs = Outputs::from_table(
+            &table,
+            wanted.outputs.id,
+            wanted.outputs,
+            files,
+            Known::default(),
+        )?;
         let index: Index = outputs.ids.iter().enumerate().map(|(i, id)| (id.as_str(), i)).collect();
         let known = "the outputs of the configuration's output.table".to_owned();
         let unknown = bad(train.places(&self.id, &index, known)?);

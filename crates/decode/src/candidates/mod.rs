@@ -19,7 +19,7 @@ use crate::codes::{CodedBlock, StoredCodes};
 use crate::error::{
     all_finite, check_consistent, check_least, check_len, check_range, check_whole_rows, ensure,
 };
-use crate::{Error, Hubs};
+use crate::{Error, Hubs, Queries};
 
 pub(crate) use coordinates::PRECISION;
 pub use coordinates::Precision;
@@ -273,6 +273,18 @@ impl Candidates {
         check_constants(0, &candidates.constants)?;
         candidates.correction = Some(Correction { hubs, weight, before });
         Ok(candidates)
+    }
+
+    /// Corrected for hubs of answers of unit length `[n × p]` as `others` are: by as many neighbours, n at most, and by
+    /// the same weight; unchanged where the others are not corrected.
+    ///
+    /// # Errors
+    /// As [`Hubs::of`] and [`with_hubs`](Self::with_hubs).
+    pub fn with_hubs_like(self, others: &Self, unit: &[f32]) -> Result<Self, Error> {
+        let Some((hubs, weight)) = others.hubs() else { return Ok(self) };
+        let queries = Queries::new(self.dim, unit)?;
+        let found = Hubs::of(&queries, &self, hubs.neighbours.min(queries.len()))?;
+        self.with_hubs(found, weight)
     }
 
     /// With the constants b(c) as they were before any correction.

@@ -1,5 +1,7 @@
 //! The evaluation of predictions: ranks of the right outputs, and predicted outputs compared with the true ones.
 
+mod beyond;
+
 use dsokr_basis::random::generator;
 use dsokr_data::config::OutputFeatures;
 use dsokr_data::{Split, Truth};
@@ -9,6 +11,7 @@ use dsokr_decode::{
 };
 use rand::RngExt;
 
+use self::beyond::beyond_scores;
 use crate::Error;
 use crate::config::Checked;
 use crate::decoder::Decoder;
@@ -205,6 +208,13 @@ impl<'a> Models<'a> {
                 (scores.outputs, queries) = (Some(compared), of_queries);
                 outputs = Some((truth, predicted));
             }
+        }
+        if decoder.search.is_some() {
+            let queries = &ensemble.members()[0].queries;
+            let first = decoded.iter().map(|query| query.hits.first().map(|hit| hit.candidate));
+            let first: Vec<Option<usize>> = first.collect();
+            let truth = outputs.as_ref().map(|(truth, _)| truth);
+            scores.beyond = beyond_scores(decoder, queries, pool, truth, (&golds, &first))?;
         }
         if let [z] = answers {
             if let Some(errors) = squared_errors(z, &rows, decoder)? {

@@ -1,0 +1,247 @@
+//! Decoding by search in the space of molecules: the one with the highest score, whether a table holds it or not.
+//!
+//! For any molecule c there are features, coordinates ψ̃(c), a constant b(c), and the share u(c) that the basis does not
+//! know. The search climbs by [`Moves`] on `⟨z, ψ̃(c)⟩ + b(c) − w u(c)` from the best candidates. It keeps a beam of the
+//! best molecules of each query; a round makes the neighbours of those that have none yet. What was evaluated for one
+//! query is known to all.
+
+mod beam;
+mod keep;
+mod pool;
+
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use dsokr_basis::Cancellation;
+use dsokr_data::FittedFeatures;
+use dsokr_decode::{
+    CandidateBlocks, Candidates, Combination, Ensemble, Pool as CandidatePool, Queries, top_rows,
+};
+use dsokr_molecule::{Molecule, Moves, Palette};
+use serde::Serialize;
+
+use self::beam::Beam;
+use self::keep::Keep;
+use self::pool::{Evaluated, Evaluation};
+use crate::Error;
+use crate::config::{BeyondConfig, Checked};
+use crate::error::{ensure, ensure_run};
+use crate::molecules::canonical;
+use crate::run_dir::{FEATURES, HELD_OUT, held_out};
+use crate::targets::OutputSpace;
+
+/// Candidates whose molecules make the palette of moves.
+const KNOWN: usize = 4_000;
+
+/// Bytes of evaluated molecules that a block of queries may need, and that are kept for later queries.
+const MEMORY: usize = 1 << 29;
+
+/// The most queries of a block, which make their moves together.
+const BLOCK: usize = 32;
+
+/// Candidates that are compared with a molecule that was found.
+const COMPARED: usize = 4;
+
+/// Searches molecules beyond the candidates of a model.
+pub struct BeyondSearch {
+    settings: BeyondConfig,
+    keep: Keep,
+    fitted: FittedFeatures,
+    /// Held-out answers of unit length, where candidates are corrected for hubs.
+    held_out: Option<Vec<f32>>,
+    palette: Palette,
+    /// What earlier queries have evaluated.
+    known: Mutex<Evaluated>,
+}
+
+/// What a search says about the output that it found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "serve", derive(utoipa::ToSchema))]
+pub struct SearchFacts {
+    /// Whether it is a candidate already.
+    pub in_table: bool,
+    /// Whether it has what `decoding.beyond` keeps, such as a formula; false where nothing that was found has it.
+    pub kept: bool,
+    /// The share of it that the basis does not know, from 0 to 1; absent where outputs are not sketched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unknown: Option<f64>,
+    /// Number of molecules whose score was computed for this query.
+    pub evaluated: usize,
+    /// The id of the candidate that is nearest to it in the kernel's feature space.
+    pub nearest: String,
+    /// The label of that candidate.
+    pub nearest_label: String,
+}
+
+/// The best molecule for a query, with its score.
+pub(crate) struct FoundMolecule {
+    pub smiles: String,
+    pub score: f64,
+    pub facts: SearchFacts,
+}
+
+/// What a model is, for a search.
+#[derive(Clone, Copy)]
+pub(crate) struct SearchedModel<'a> {
+    pub candidates: &'a Candidates,
+    pub space: &'a OutputSpace,
+    pub config: &'a Checked,
+}
+
+impl BeyondSearch {
+    /// A search with the features that a model was trained with. `held_out` are answers to training inputs by models
+    /// that have not seen their pair, which candidates that are corrected for hubs need.
+    ///
+    /// # Errors
+    /// Outputs that have no moves; settings that are out of range.
+    pub(crate) fn new(
+        settings: BeyondConfig,
+        config: &Checked,
+        candidates: &Candidates,
+        fitted: FittedFeatures,
+        held_out: Option<&[f32]>,
+    ) -> Result<Self, Error> {
+        settings.validate()?;
+        config.output.source().check_made()?;
+        let keep = Keep::of(&settings)?;
+        let step = candidates.len().div_ceil(KNOWN).max(1);
+        let labels = (0..candidates.len()).step_by(step).map(|at| candidates.label(at));
+        let known: Vec<Molecule> = labels.filter_map(|label| Molecule::parse(label).ok()).collect();
+        ensure(!known.is_empty(), "decoding.beyond", "candidates without SMILES", "molecules")?;
+        let sees_all = !config.output.features.are_graphs();
+        let palette = Molecule::palette(&known);
+        // graphs leave charges and configurations out
+        let palette = Palette {
+            charges: palette.charges && sees_all,
+            stereo: palette.stereo && sees_all,
+            ..palette
+        };
+        let unit = |answers| Ok::<_, Error>(Queries::new(candidates.dim(), answers)?.normalised());
+        let held_out = held_out.filter(|_| candidates.hubs().is_some()).map(unit).transpose()?;
+        let known = Mutex::new(Evaluated::new(candidates.dim()));
+        Ok(Self { settings, keep, fitted, held_out, palette, known })
+    }
+
+    /// The search of the trained run of one model in a folder.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new); a run of an earlier version, which kept no features.
+    pub(crate) fn open(
+        run: &Path,
+        settings: BeyondConfig,
+        config: &Checked,
+        candidates: &Candidates,
+    ) -> Result<Self, Error> {
+        let features = run.join(FEATURES);
+        let message = format_args!("no {FEATURES}, which decoding.beyond needs: train it again");
+        ensure_run(features.exists(), run, message)?;
+        let fitted = FittedFeatures::load(&features)?;
+        let held_out = match candidates.hubs() {
+            Some(_) => Some(held_out::load(&run.join(HELD_OUT), candidates.dim())?),
+            None => None,
+        };
+        let answers = held_out.map(|stored| stored.held_out.answers);
+        Self::new(settings, config, candidates, fitted, answers.as_deref())
+    }
+
+    /// The best molecule for each query.
+    ///
+    /// # Errors
+    /// A search that is cancelled; features that cannot be computed.
+    pub(crate) fn best(
+        &self,
+        model: SearchedModel,
+        queries: &Queries,
+        pool: CandidatePool,
+    ) -> Result<Vec<FoundMolecule>, Error> {
+        let starts = self.settings.starts.min(model.candidates.len());
+        let ensemble = Ensemble::one(*queries, model.candidates, None)?;
+        let starts = ensemble.top_k(pool, &Combination::default(), starts)?;
+        // one search at a time: a later one gains from what the first one evaluates
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let (dim, mut found) = (queries.dim(), Vec::with_capacity(queries.len()));
+        let most = MEMORY / known.bytes_of(self.settings.evaluations).max(1);
+        let block = most.clamp(1, BLOCK);
+        let rows: Vec<&[f32]> = queries.rows().chunks_exact(dim).collect();
+        for (rows, starts) in rows.chunks(block).zip(starts.chunks(block)) {
+            if known.bytes() > MEMORY {
+                *known = Evaluated::new(dim);
+            }
+            let labels = starts.iter().map(|own| {
+                own.iter().map(|hit| model.candidates.label(hit.candidate)).collect::<Vec<_>>()
+            });
+            found.extend(self.climb(model, &mut known, rows, &labels.collect::<Vec<_>>())?);
+        }
+        Ok(found)
+    }
+
+    /// The best molecules of a block of queries, from candidates with these labels.
+    fn climb(
+        &self,
+        model: SearchedModel,
+        known: &mut Evaluated,
+        rows: &[&[f32]],
+        starts: &[Vec<&str>],
+    ) -> Result<Vec<FoundMolecule>, Error> {
+        let cancellation = Cancellation::current();
+        let evaluation = Evaluation {
+            model,
+            fitted: &self.fitted,
+            held_out: self.held_out.as_deref(),
+            keep: &self.keep,
+            weight: self.settings.unknown,
+        };
+        let starts = evaluation.read(known, starts)?;
+        let mut beams: Vec<Beam> = rows.iter().map(|&z| Beam::new(z, &self.settings)).collect();
+        Beam::offer_all(&mut beams, known, &starts);
+        for _ in 0..self.settings.rounds {
+            cancellation.check()?;
+            let moved: Vec<Vec<u32>> = beams.iter_mut().map(|beam| beam.next(known)).collect();
+            if moved.iter().all(Vec::is_empty) {
+                break;
+            }
+            evaluation.expand(known, &moved, &self.palette)?;
+            let next: Vec<Vec<u32>> = moved.iter().map(|own| known.neighbours(own)).collect();
+            Beam::offer_all(&mut beams, known, &next);
+        }
+        self.named(model, known, &beams)
+    }
+
+    /// The best molecule of each beam, with the candidate nearest to it.
+    fn named(
+        &self,
+        model: SearchedModel,
+        known: &Evaluated,
+        beams: &[Beam],
+    ) -> Result<Vec<FoundMolecule>, Error> {
+        let best = beams.iter().map(Beam::best).collect::<Option<Vec<_>>>();
+        let allowed = "candidates whose labels are SMILES, and at least one evaluation";
+        let best = best
+            .ok_or_else(|| Error::value("decoding.beyond", "a query without a start", allowed))?;
+        let points: Vec<f32> =
+            best.iter().flat_map(|found| known.point(found.molecule)).copied().collect();
+        let candidates = model.candidates;
+        let near = COMPARED.min(candidates.distinct());
+        let near = top_rows(&Queries::new(candidates.dim(), &points)?, candidates, near)?;
+        let named = best.iter().zip(beams).zip(near).map(|((found, beam), rows)| {
+            let label = known.label(found.molecule);
+            let members = rows.iter().map(|hit| candidates.members(hit.row as u32));
+            let members: Vec<u32> =
+                members.flat_map(|own| own.iter().take(8).copied().collect::<Vec<_>>()).collect();
+            let own =
+                |&&at: &&u32| canonical(candidates.label(at as usize)).as_deref() == Some(label);
+            let same = members.iter().find(own);
+            let nearest = same.or(members.first()).map_or(0, |&at| at as usize);
+            let facts = SearchFacts {
+                in_table: same.is_some(),
+                kept: found.kept,
+                unknown: known.unknown(found.molecule),
+                evaluated: beam.evaluated(),
+                nearest: candidates.id(nearest).to_owned(),
+                nearest_label: candidates.label(nearest).to_owned(),
+            };
+            FoundMolecule { smiles: label.to_owned(), score: found.score, facts }
+        });
+        Ok(named.collect())
+    }
+}

@@ -1,0 +1,235 @@
+//! Molecules whose features and coordinates were computed, for all queries.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use dsokr_data::{FittedFeatures, Outputs, Selected};
+use dsokr_decode::{CandidateBlocks, Candidates};
+use dsokr_molecule::{Molecule, Moves, Palette};
+use rayon::prelude::*;
+
+use super::SearchedModel;
+use super::keep::Keep;
+use crate::Error;
+use crate::targets::OutputSpace;
+
+/// Molecules that are placed at once.
+const BATCH: usize = 4_096;
+
+/// Bytes of a molecule beside its coordinates: texts, numbers, and its place among the neighbours of others.
+const BYTES: usize = 512;
+
+/// Molecules by number, each once by its canonical SMILES.
+pub(super) struct Evaluated {
+    dim: usize,
+    numbers: HashMap<String, u32>,
+    labels: Vec<String>,
+    formulas: Vec<String>,
+    points: Vec<f32>,
+    constants: Vec<f32>,
+    /// The share that the basis does not know; NaN where outputs are not sketched.
+    unknown: Vec<f64>,
+    kept: Vec<bool>,
+    restricted: bool,
+    neighbours: HashMap<u32, Vec<u32>>,
+}
+
+impl Evaluated {
+    pub fn new(dim: usize) -> Self {
+        Self {
+            dim,
+            numbers: HashMap::new(),
+            labels: Vec::new(),
+            formulas: Vec::new(),
+            points: Vec::new(),
+            constants: Vec::new(),
+            unknown: Vec::new(),
+            kept: Vec::new(),
+            restricted: false,
+            neighbours: HashMap::new(),
+        }
+    }
+
+    /// Bytes of so many molecules.
+    pub fn bytes_of(&self, molecules: usize) -> usize {
+        molecules.saturating_mul(4 * self.dim + BYTES)
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.bytes_of(self.labels.len())
+    }
+
+    pub fn label(&self, molecule: u32) -> &str {
+        &self.labels[molecule as usize]
+    }
+
+    pub fn formula(&self, molecule: u32) -> &str {
+        &self.formulas[molecule as usize]
+    }
+
+    pub fn is_kept(&self, molecule: u32) -> bool {
+        self.kept[molecule as usize]
+    }
+
+    pub fn is_restricted(&self) -> bool {
+        self.restricted
+    }
+
+    pub fn unknown(&self, molecule: u32) -> Option<f64> {
+        Some(self.unknown[molecule as usize]).filter(|share| !share.is_nan())
+    }
+
+    pub fn point(&self, molecule: u32) -> &[f32] {
+        &self.points[molecule as usize * self.dim..][..self.dim]
+    }
+
+    /// `⟨z, ψ̃(c)⟩ + b(c) − w u(c)`, w = `weight`.
+    pub fn score(&self, molecule: u32, z: &[f32], weight: f64) -> f64 {
+        let constant = f64::from(self.constants[molecule as usize]);
+        let penalty = self.unknown(molecule).map_or(0.0, |share| weight * share);
+        dot(z, self.point(molecule)) + constant - penalty
+    }
+
+    /// The molecules one move away from some, each once, in the order in which they are met.
+    pub fn neighbours(&self, molecules: &[u32]) -> Vec<u32> {
+        let mut met = BTreeSet::new();
+        let all = molecules.iter().filter_map(|molecule| self.neighbours.get(molecule)).flatten();
+        all.copied().filter(|&molecule| met.insert(molecule)).collect()
+    }
+}
+
+/// The inner product, in eight sums of f64.
+fn dot(a: &[f32], b: &[f32]) -> f64 {
+    let mut sums = [0.0f64; 8];
+    let (a, b) = (a.as_chunks::<8>(), b.as_chunks::<8>());
+    for (a, b) in a.0.iter().zip(b.0) {
+        for lane in 0..8 {
+            sums[lane] += f64::from(a[lane] * b[lane]);
+        }
+    }
+    let rest: f64 = a.1.iter().zip(b.1).map(|(a, b)| f64::from(a * b)).sum();
+    sums.iter().sum::<f64>() + rest
+}
+
+/// How molecules are evaluated.
+pub(super) struct Evaluation<'a> {
+    pub model: SearchedModel<'a>,
+    pub fitted: &'a FittedFeatures,
+    pub held_out: Option<&'a [f32]>,
+    pub keep: &'a Keep,
+    /// Weight of the share that the basis does not know.
+    pub weight: f64,
+}
+
+impl Evaluation<'_> {
+    /// The numbers of molecules that labels write; labels that are no SMILES are left out.
+    pub fn read(
+        &self,
+        known: &mut Evaluated,
+        labels: &[Vec<&str>],
+    ) -> Result<Vec<Vec<u32>>, Error> {
+        known.restricted = self.keep.is_restricted();
+        let read = |label: &&str| {
+            let molecule = Molecule::parse(label).ok()?;
+            Some((molecule.key(), molecule))
+        };
+        let all: Vec<Vec<Option<(String, Molecule)>>> =
+            labels.par_iter().map(|own| own.iter().map(read).collect()).collect();
+        let all: Vec<Vec<(String, Molecule)>> =
+            all.into_iter().map(|own| own.into_iter().flatten().collect()).collect();
+        let keys: Vec<Vec<String>> =
+            all.iter().map(|own| own.iter().map(|(key, _)| key.clone()).collect()).collect();
+        self.add(known, all.into_iter().flatten())?;
+        let number = |key: &String| known.numbers.get(key).copied();
+        Ok(keys.iter().map(|own| own.iter().filter_map(number).collect()).collect())
+    }
+
+    /// Evaluates the neighbours of molecules, where they are not known.
+    pub fn expand(
+        &self,
+        known: &mut Evaluated,
+        molecules: &[Vec<u32>],
+        palette: &Palette,
+    ) -> Result<(), Error> {
+        let wanted: BTreeSet<u32> = molecules.iter().flatten().copied().collect();
+        let wanted: Vec<u32> =
+            wanted.into_iter().filter(|own| !known.neighbours.contains_key(own)).collect();
+        let moved = wanted.par_iter().with_max_len(1).map(|&molecule| {
+            let read = Molecule::parse(known.label(molecule));
+            read.map_or_else(|_| Vec::new(), |own| own.neighbours(palette))
+        });
+        let moved: Vec<Vec<(String, Molecule)>> = moved.collect();
+        let keys: Vec<Vec<String>> =
+            moved.iter().map(|own| own.iter().map(|(key, _)| key.clone()).collect()).collect();
+        self.add(known, moved.into_iter().flatten())?;
+        for (molecule, keys) in wanted.into_iter().zip(keys) {
+            let numbers = keys.iter().filter_map(|key| known.numbers.get(key).copied());
+            known.neighbours.insert(molecule, numbers.collect());
+        }
+        Ok(())
+    }
+
+    /// Evaluates those of some molecules that are not known, each once.
+    fn add(
+        &self,
+        known: &mut Evaluated,
+        molecules: impl Iterator<Item = (String, Molecule)>,
+    ) -> Result<(), Error> {
+        let new: BTreeMap<String, Molecule> =
+            molecules.filter(|(key, _)| !known.numbers.contains_key(key)).collect();
+        let new: Vec<(String, Molecule)> = new.into_iter().collect();
+        new.chunks(BATCH).try_for_each(|batch| self.place(known, batch))
+    }
+
+    /// Evaluates a batch: features, coordinates and constants are those of candidates that are added to the run.
+    fn place(&self, known: &mut Evaluated, batch: &[(String, Molecule)]) -> Result<(), Error> {
+        let SearchedModel { candidates, space, config } = self.model;
+        let (labels, molecules): (Vec<String>, Vec<Molecule>) = batch.iter().cloned().unzip();
+        let formulas: Vec<String> = molecules.par_iter().map(Molecule::formula).collect();
+        let kept = molecules.par_iter().zip(&formulas);
+        let kept: Vec<bool> = kept.map(|(own, formula)| self.keep.holds(own, formula)).collect();
+        let outputs = config.source().made(labels.clone(), molecules, self.fitted)?;
+        let placed = space.candidates(&outputs)?;
+        let placed = match self.held_out {
+            Some(unit) => placed.with_hubs_like(candidates, unit)?,
+            None => placed,
+        };
+        let shares = self.unknown_shares(&placed, &outputs)?;
+        let first = known.labels.len() as u32;
+        for (at, label) in labels.iter().enumerate() {
+            known.numbers.insert(label.clone(), first + at as u32);
+            let row = placed.class_of(at) as usize;
+            // candidates may have the leading coordinates alone
+            known.points.extend_from_slice(&placed.point(row)?[..candidates.dim()]);
+            known.constants.push(placed.constants()[row]);
+            known.unknown.push(shares.get(row).copied().unwrap_or(f64::NAN));
+        }
+        known.labels.extend(labels);
+        known.formulas.extend(formulas);
+        known.kept.extend(kept);
+        Ok(())
+    }
+
+    /// The share of each distinct row that the basis does not know. Of a tempered basis and a kernel machine it takes
+    /// another projection, and is computed where it counts only; empty where it is not known.
+    fn unknown_shares(&self, placed: &Candidates, outputs: &Outputs) -> Result<Vec<f64>, Error> {
+        let space = self.model.space;
+        let Some(basis) = space.basis() else { return Ok(Vec::new()) };
+        let plain = matches!(space, OutputSpace::Basis(basis) if !basis.is_tempered());
+        if !plain && self.weight == 0.0 {
+            return Ok(Vec::new());
+        }
+        if !plain {
+            let first = (0..placed.distinct() as u32).map(|row| placed.members(row)[0] as usize);
+            let first: Vec<usize> = first.collect();
+            return Ok(basis.unknown_shares(&Selected::new(outputs.rows.as_ref(), &first))?);
+        }
+        let constants = placed.clone().without_hubs();
+        let shift = if basis.is_normalised() { 1.0 } else { 0.0 };
+        let share = |(row, &constant): (usize, &f32)| {
+            let within: f64 = placed.point(row)?.iter().map(|&v| f64::from(v).powi(2)).sum();
+            let norm = shift - 2.0 * f64::from(constant);
+            Ok(if norm > 0.0 { (1.0 - within / norm).clamp(0.0, 1.0) } else { 1.0 })
+        };
+        constants.constants().iter().enumerate().map(share).collect()
+    }
+}

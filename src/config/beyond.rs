@@ -1,0 +1,95 @@
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::error::ensure;
+
+/// The search for molecules that are no candidates, from the best candidates by small changes of a molecule.
+///
+/// A round makes the neighbours of the best molecules that were found, each by one move, such as another element, an
+/// atom more, a ring closed or a group exchanged, and scores them as candidates are scored. The candidates and their
+/// ranks stay what they are; the molecule that is found is shown beside them. For one model whose features of outputs
+/// are of kind `molecules` or `substructures`. An evaluation takes about a quarter of a second a query.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct BeyondConfig {
+    /// How many of the best molecules of a query are moved from.
+    pub beam: usize,
+    /// How many of the best candidates it starts with.
+    pub starts: usize,
+    /// The most rounds.
+    pub rounds: usize,
+    /// The most molecules that are scored for a query.
+    pub evaluations: usize,
+    /// Weight of the share of a molecule that the basis does not know, which is subtracted from its score.
+    pub unknown: f64,
+    /// A formula that predicted molecules have, in Hill's order, such as `C9H8O4`; `first` is that of the best candidate;
+    /// any, if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub formula: Option<String>,
+    /// The least and the largest molar mass of predicted molecules in g/mol; any, if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mass: Option<[f64; 2]>,
+    /// A part that predicted molecules have, as a SMILES; any, if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<String>,
+}
+
+impl Default for BeyondConfig {
+    fn default() -> Self {
+        Self {
+            beam: 10,
+            starts: 20,
+            rounds: 8,
+            evaluations: 20_000,
+            unknown: 0.0,
+            formula: None,
+            mass: None,
+            part: None,
+        }
+    }
+}
+
+impl BeyondConfig {
+    /// Whether the formula that is kept is that of the best candidate.
+    pub(crate) fn keeps_first_formula(&self) -> bool {
+        self.formula.as_deref() == Some("first")
+    }
+
+    pub(crate) fn validate(&self) -> Result<(), Error> {
+        let Self { beam, starts, rounds, evaluations, unknown, .. } = *self;
+        let counts =
+            [("beam", beam), ("starts", starts), ("rounds", rounds), ("evaluations", evaluations)];
+        for (name, count) in counts {
+            ensure(count > 0, format!("decoding.beyond.{name}"), count, "at least 1")?;
+        }
+        let holds = unknown >= 0.0 && unknown.is_finite();
+        ensure(holds, "decoding.beyond.unknown", unknown, "a number from 0")?;
+        if let Some([low, high]) = self.mass {
+            let found = format!("[{low}, {high}]");
+            let allowed = "two masses in g/mol, the lower one first";
+            ensure(0.0 <= low && low <= high, "decoding.beyond.mass", found, allowed)?;
+        }
+        Ok(())
+    }
+}
+
+/// The settings of a text such as `beam = 20, formula = "first"`; those that it leaves out have their defaults.
+impl FromStr for BeyondConfig {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        #[derive(Deserialize)]
+        struct Table {
+            beyond: BeyondConfig,
+        }
+        let read = toml::from_str::<Table>(&format!("beyond = {{ {text} }}"));
+        let settings = read.map(|table| table.beyond).map_err(|error| {
+            Error::value("decoding.beyond", format!("{text:?}"), error.message())
+        })?;
+        settings.validate()?;
+        Ok(settings)
+    }
+}

@@ -1,0 +1,109 @@
+//! Molecules that no table holds, found by a search from the best candidates.
+
+use serde_json::Value;
+
+use crate::molecules::sandbox;
+use crate::sandbox::{Sandbox, json, number};
+
+const SETTINGS: &str = "beam=5,starts=5,rounds=4";
+
+fn trained() -> Sandbox {
+    let sandbox = sandbox();
+    sandbox.succeed(&["train", "molecules.toml", "--quiet"]);
+    sandbox
+}
+
+fn with_threads(sandbox: &Sandbox, threads: &str, arguments: &[&str]) -> String {
+    let output = sandbox.command(arguments).env("RAYON_NUM_THREADS", threads).output().unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn a_search_finds_molecules_nearer_than_any_candidate() {
+    let sandbox = trained();
+    let plain = json(&sandbox.succeed(&["evaluate", "runs/molecules", "--json"]));
+    assert!(plain.get("beyond").is_none());
+    let beyond = format!("--beyond={SETTINGS}");
+    let evaluate = ["evaluate", "runs/molecules", "--json", &beyond];
+    let text = with_threads(&sandbox, "1", &evaluate);
+    assert_eq!(text, with_threads(&sandbox, "3", &evaluate), "the same for any number of threads");
+    let found = json(&text);
+    for key in ["ged", "ged_bonds", "exact"] {
+        assert_eq!(found[key], plain[key], "what candidates reach stays");
+    }
+    let beyond = &found["beyond"];
+    assert!(number(beyond, "ged_bonds") < number(&found, "ged_bonds"), "{found}");
+    assert!(number(beyond, "exact") > 0.0 && number(beyond, "outside") > 0.0, "{found}");
+    assert!(number(beyond, "exact_without_stereo") >= number(beyond, "exact_molecule"));
+    assert!(number(beyond, "tanimoto") > number(&beyond["candidates"], "tanimoto"), "{found}");
+    assert!(number(beyond, "evaluated") > 20.0);
+
+    // the same of a training that was asked for it
+    let set = format!("decoding.beyond={{{SETTINGS}}}");
+    let train = ["train", "molecules.toml", "--set", &set, "--out", "runs/searched"];
+    let text = sandbox.succeed(&train);
+    assert!(text.contains("beyond") && text.contains("without stereo"), "{text}");
+    let again = json(&sandbox.succeed(&["evaluate", "runs/searched", "--json"]));
+    assert_eq!(again["beyond"], *beyond);
+    let record: Value = serde_json::from_str(&sandbox.read("runs/searched/metrics.json")).unwrap();
+    assert_eq!(record["beyond"], *beyond);
+}
+
+#[test]
+fn an_answer_has_the_molecule_beside_the_candidates() {
+    let sandbox = trained();
+    let search = |settings: &str| {
+        let beyond = format!("--beyond={settings}");
+        let arguments = ["search", "runs/molecules", "CCCCO", "--top", "3", "--json", &beyond];
+        json(&sandbox.succeed(&arguments))
+    };
+    let (plain, known) = (search(SETTINGS), search("rounds=1,evaluations=1"));
+    // one evaluation is the first candidate, with its own score
+    let (found, first) = (&known["beyond"], &known["candidates"][0]);
+    assert_eq!((&found["in_table"], &found["nearest"]), (&Value::Bool(true), &first["id"]));
+    assert_eq!((&found["label"], &found["evaluated"]), (&first["label"], &Value::from(1)));
+    assert!((number(found, "score") - number(first, "score")).abs() < 1e-5, "{known}");
+    assert!(number(&plain["beyond"], "score") >= number(found, "score") - 1e-5, "{plain}");
+
+    let formula = search("formula=\"C5H12O\",rounds=6");
+    assert_eq!(formula["beyond"]["kept"], true);
+    let molecule = dsokr::molecule::Molecule::parse(formula["beyond"]["label"].as_str().unwrap());
+    assert_eq!(molecule.unwrap().formula(), "C5H12O");
+    assert_eq!(search("formula=\"C90H2\",rounds=1")["beyond"]["kept"], false);
+    let part = search("part=\"C#N\"");
+    assert!(part["beyond"]["label"].as_str().unwrap().contains('#'), "{part}");
+    let mass = search("mass=[80.0, 90.0]");
+    let molecule = dsokr::molecule::Molecule::parse(mass["beyond"]["label"].as_str().unwrap());
+    assert!((80.0..=90.0).contains(&molecule.unwrap().molar_mass()));
+
+    let text = sandbox.succeed(&["search", "runs/molecules", "CCCCO", "--beyond"]);
+    assert!(text.contains(" new "), "{text}");
+    sandbox.write("texts.txt", "CCCCO\nOCCCF\n");
+    let predict = ["predict", "runs/molecules", "texts.txt", "--beyond", "--format", "tsv"];
+    assert_eq!(sandbox.succeed(&predict).matches("\tnew\t").count(), 2);
+}
+
+#[test]
+fn what_cannot_be_searched_is_refused() {
+    let sandbox = trained();
+    let with = |settings: &str| format!("--beyond={settings}");
+    for (settings, expected) in [
+        ("beam=0", "decoding.beyond.beam = 0"),
+        ("evaluations=0", "decoding.beyond.evaluations = 0"),
+        ("unknown=-1.0", "decoding.beyond.unknown = -1"),
+        ("mass=[9.0, 2.0]", "decoding.beyond.mass"),
+        ("width=3", "unknown field"),
+        ("beam=", "decoding.beyond"),
+    ] {
+        sandbox.fail(&["search", "runs/molecules", "CCO", &with(settings)], 2, &[expected]);
+    }
+    let part = ["search", "runs/molecules", "CCO", &with("part=\"CC(\"")];
+    sandbox.fail(&part, 2, &["decoding.beyond.part", "CC("]);
+    sandbox.succeed(&["train", "small.toml", "--quiet"]);
+    let other = ["search", "runs/small", "a ring", "--beyond"];
+    sandbox.fail(&other, 2, &["output.features.kind", "molecules"]);
+    let set = ["train", "small.toml", "--set", "decoding.beyond={}", "--out", "runs/none"];
+    sandbox.fail(&set, 2, &["output.features.kind", "molecules"]);
+    let two = ["evaluate", "runs/molecules", "runs/molecules", "--beyond"];
+    sandbox.fail(&two, 2, &["decoding.beyond"]);
+}
