@@ -22,11 +22,10 @@ use serde::Serialize;
 
 use self::beam::Beam;
 use self::keep::Keep;
-use self::pool::{Evaluated, Evaluation};
+use self::pool::{Evaluated, Evaluation, as_searched};
 use crate::Error;
 use crate::config::{BeyondConfig, Checked};
 use crate::error::{ensure, ensure_run};
-use crate::molecules::canonical;
 use crate::run_dir::{FEATURES, HELD_OUT, held_out};
 use crate::targets::OutputSpace;
 
@@ -189,6 +188,7 @@ impl BeyondSearch {
             fitted: &self.fitted,
             held_out: self.held_out.as_deref(),
             keep: &self.keep,
+            palette: &self.palette,
             weight: self.settings.unknown,
         };
         let starts = evaluation.read(known, starts)?;
@@ -200,7 +200,7 @@ impl BeyondSearch {
             if moved.iter().all(Vec::is_empty) {
                 break;
             }
-            evaluation.expand(known, &moved, &self.palette)?;
+            evaluation.expand(known, &moved)?;
             let next: Vec<Vec<u32>> = moved.iter().map(|own| known.neighbours(own)).collect();
             Beam::offer_all(&mut beams, known, &next);
         }
@@ -228,8 +228,10 @@ impl BeyondSearch {
             let members = rows.iter().map(|hit| candidates.members(hit.row as u32));
             let members: Vec<u32> =
                 members.flat_map(|own| own.iter().take(8).copied().collect::<Vec<_>>()).collect();
-            let own =
-                |&&at: &&u32| canonical(candidates.label(at as usize)).as_deref() == Some(label);
+            let own = |&&at: &&u32| {
+                let candidate = Molecule::parse(candidates.label(at as usize));
+                candidate.is_ok_and(|own| as_searched(own, &self.palette).key() == label)
+            };
             let same = members.iter().find(own);
             let nearest = same.or(members.first()).map_or(0, |&at| at as usize);
             let facts = SearchFacts {

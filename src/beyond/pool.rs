@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use dsokr_basis::Basis;
 use dsokr_data::{FittedFeatures, Outputs, Selected};
 use dsokr_decode::{CandidateBlocks, Candidates};
 use dsokr_molecule::{Molecule, Moves, Palette};
@@ -110,12 +111,18 @@ fn dot(a: &[f32], b: &[f32]) -> f64 {
     sums.iter().sum::<f64>() + rest
 }
 
+/// A molecule without configurations where these are not searched: features do not see them.
+pub(super) fn as_searched(molecule: Molecule, palette: &Palette) -> Molecule {
+    if palette.stereo { molecule } else { molecule.without_stereo() }
+}
+
 /// How molecules are evaluated.
 pub(super) struct Evaluation<'a> {
     pub model: SearchedModel<'a>,
     pub fitted: &'a FittedFeatures,
     pub held_out: Option<&'a [f32]>,
     pub keep: &'a Keep,
+    pub palette: &'a Palette,
     /// Weight of the share that the basis does not know.
     pub weight: f64,
 }
@@ -129,7 +136,7 @@ impl Evaluation<'_> {
     ) -> Result<Vec<Vec<u32>>, Error> {
         known.restricted = self.keep.is_restricted();
         let read = |label: &&str| {
-            let molecule = Molecule::parse(label).ok()?;
+            let molecule = as_searched(Molecule::parse(label).ok()?, self.palette);
             Some((molecule.key(), molecule))
         };
         let all: Vec<Vec<Option<(String, Molecule)>>> =
@@ -144,18 +151,13 @@ impl Evaluation<'_> {
     }
 
     /// Evaluates the neighbours of molecules, where they are not known.
-    pub fn expand(
-        &self,
-        known: &mut Evaluated,
-        molecules: &[Vec<u32>],
-        palette: &Palette,
-    ) -> Result<(), Error> {
+    pub fn expand(&self, known: &mut Evaluated, molecules: &[Vec<u32>]) -> Result<(), Error> {
         let wanted: BTreeSet<u32> = molecules.iter().flatten().copied().collect();
         let wanted: Vec<u32> =
             wanted.into_iter().filter(|own| !known.neighbours.contains_key(own)).collect();
         let moved = wanted.par_iter().with_max_len(1).map(|&molecule| {
             let read = Molecule::parse(known.label(molecule));
-            read.map_or_else(|_| Vec::new(), |own| own.neighbours(palette))
+            read.map_or_else(|_| Vec::new(), |own| own.neighbours(self.palette))
         });
         let moved: Vec<Vec<(String, Molecule)>> = moved.collect();
         let keys: Vec<Vec<String>> =
@@ -176,14 +178,24 @@ impl Evaluation<'_> {
     ) -> Result<(), Error> {
         let new: BTreeMap<String, Molecule> =
             molecules.filter(|(key, _)| !known.numbers.contains_key(key)).collect();
-        let new: Vec<(String, Molecule)> = new.into_iter().collect();
-        new.chunks(BATCH).try_for_each(|batch| self.place(known, batch))
+        let mut new = new.into_iter();
+        loop {
+            let (labels, molecules): (Vec<_>, Vec<_>) = new.by_ref().take(BATCH).unzip();
+            if labels.is_empty() {
+                return Ok(());
+            }
+            self.place(known, labels, molecules)?;
+        }
     }
 
     /// Evaluates a batch: features, coordinates and constants are those of candidates that are added to the run.
-    fn place(&self, known: &mut Evaluated, batch: &[(String, Molecule)]) -> Result<(), Error> {
+    fn place(
+        &self,
+        known: &mut Evaluated,
+        labels: Vec<String>,
+        molecules: Vec<Molecule>,
+    ) -> Result<(), Error> {
         let SearchedModel { candidates, space, config } = self.model;
-        let (labels, molecules): (Vec<String>, Vec<Molecule>) = batch.iter().cloned().unzip();
         let formulas: Vec<String> = molecules.par_iter().map(Molecule::formula).collect();
         let kept = molecules.par_iter().zip(&formulas);
         let kept: Vec<bool> = kept.map(|(own, formula)| self.keep.holds(own, formula)).collect();
@@ -214,7 +226,8 @@ impl Evaluation<'_> {
     fn unknown_shares(&self, placed: &Candidates, outputs: &Outputs) -> Result<Vec<f64>, Error> {
         let space = self.model.space;
         let Some(basis) = space.basis() else { return Ok(Vec::new()) };
-        let plain = matches!(space, OutputSpace::Basis(basis) if !basis.is_tempered());
+        let is_plain = |basis: &Basis| basis.tempering().changes_nothing();
+        let plain = matches!(space, OutputSpace::Basis(basis) if is_plain(basis));
         if !plain && self.weight == 0.0 {
             return Ok(Vec::new());
         }

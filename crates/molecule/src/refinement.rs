@@ -21,11 +21,15 @@ pub(crate) fn code_of(words: &[u64]) -> u32 {
 /// There are as many rounds as nodes, more than refinement can need.
 pub(crate) fn graph_hash(mut colors: Vec<u64>, edges: impl Fn(usize) -> Vec<(u64, usize)>) -> u64 {
     let edges: Vec<Vec<(u64, usize)>> = (0..colors.len()).map(edges).collect();
+    // the same memory in all rounds
+    let (mut refined, mut words) = (colors.clone(), Vec::new());
     for _ in 0..colors.len() {
-        let refined = edges.iter().zip(&colors).map(|(edges, &own)| {
-            unordered(edges.iter().map(|&(label, end)| mix(label, colors[end])).collect(), own)
-        });
-        colors = refined.collect();
+        for (node, edges) in edges.iter().enumerate() {
+            words.clear();
+            words.extend(edges.iter().map(|&(label, end)| mix(label, colors[end])));
+            refined[node] = sorted(&mut words, colors[node]);
+        }
+        std::mem::swap(&mut colors, &mut refined);
     }
     unordered(colors, 0)
 }

@@ -333,12 +333,12 @@ class Runs:
         Ranks the queries of a split or a file, with the coordinates that are given or predicted ones.
         """
     @staticmethod
-    def open(paths: SupportsGetItem[int, str | PathLike[str]], device: str, rule: str | None, fit_weights: bool, data: str | PathLike[str] | None) -> Runs:
+    def open(paths: SupportsGetItem[int, str | PathLike[str]], device: str, rule: str | None, fit_weights: bool, data: str | PathLike[str] | None, beyond: str | None) -> Runs:
         """
         Reads run directories; `rule` is a table of a configuration as JSON. With `fit_weights` the
-        weights are fitted on the validation split.
+        weights are fitted on the validation split. `beyond` are settings of a search as JSON.
         """
-    def search(self, /, queries: Rows | SupportsGetItem[int, str], k: SupportsIndex) -> list[tuple[list[tuple[str, str, float]], tuple[str, float] | None, list[tuple[float, float]]]]:
+    def search(self, /, queries: Rows | SupportsGetItem[int, str], k: SupportsIndex) -> list[tuple[list[tuple[str, str, float]], tuple[str, float] | None, list[tuple[float, float]], str | None]]:
         """
         The best `k` candidates for each text or row, and what else the configuration predicts.
         """

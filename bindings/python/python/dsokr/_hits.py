@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from html import escape
 from typing import Any, NamedTuple
@@ -44,16 +45,20 @@ class Hits(list[Hit]):
     """Label and score of the best of all outputs, where the configuration searches them."""
     quantiles: dict[float, float]
     """Predicted quantiles by level, where outputs are numbers."""
+    beyond: dict[str, Any] | None
+    """What a search found beyond the candidates: label, score, in_table, nearest, …"""
 
     def __init__(
         self,
         hits: Iterable[Hit],
         best: tuple[str, float] | None = None,
         quantiles: Iterable[tuple[float, float]] = (),
+        beyond: str | None = None,
     ) -> None:
         super().__init__(hits)
         self.best = best
         self.quantiles = dict(quantiles)
+        self.beyond = None if beyond is None else json.loads(beyond)
 
     def _repr_html_(self) -> str:
         drawings: list[str | None] = [drawing(hit.label) for hit in self[:DRAWN]]

@@ -89,7 +89,7 @@ class _Runs:
     def search(self, query: str | Iterable[str] | Any, k: int = 10) -> Hits | list[Hits]:
         """The ``k`` best candidates for a text, or for each of several texts; for a model that reads vectors, of rows."""
         answers = self._inner.search(_queries(query), whole(k, "k", 0))
-        found = [Hits([Hit(*hit) for hit in hits], best, quantiles) for hits, best, quantiles in answers]
+        found = [Hits([Hit(*hit) for hit in hits], *others) for hits, *others in answers]
         return found[0] if isinstance(query, str) else found
 
     def evaluate(
@@ -147,14 +147,23 @@ class Model(_Runs):
     """After ``train``: advice on the configuration and the data."""
 
     @classmethod
-    def load(cls, path: PathLike, *, device: str = "cpu") -> Model:
-        """Reads a run directory, of one model."""
+    def load(
+        cls, path: PathLike, *, device: str = "cpu", beyond: bool | Mapping[str, Any] = False
+    ) -> Model:
+        """Reads a run directory, of one model.
+
+        ``beyond`` has it search molecules that are no candidates, with the settings of the table decoding.beyond, or
+        with ``True`` by their defaults: the attribute ``beyond`` of ``Hits``, and of the metrics of an evaluation.
+        """
         self = cls.__new__(cls)
         self.path = Path(path)
         self._device = str(device)
         if (self.path / "members").is_dir():
             raise FileError(str(path), f"{path}: an ensemble, which dsokr.Ensemble.load reads")
-        self._inner = _dsokr.Runs.open([self.path], self._device, None, False, None)
+        settings = {} if beyond is True else beyond
+        self._beyond = beyond if isinstance(beyond, bool) else dict(beyond)
+        search = None if settings is False else to_json(settings, "beyond")
+        self._inner = _dsokr.Runs.open([self.path], self._device, None, False, None, search)
         return self
 
     def encode(self, queries: str | Iterable[str] | Any) -> np.ndarray:
@@ -194,7 +203,7 @@ class Model(_Runs):
         return pandas.DataFrame(rows)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _loaded, (Model, self.path, {"device": self._device})
+        return _loaded, (Model, self.path, {"device": self._device, "beyond": self._beyond})
 
     def __repr__(self) -> str:
         return f"Model({str(self.path)!r})"
@@ -234,6 +243,7 @@ class Ensemble(_Runs):
             None if rule is None else to_json(rule, "rule"),
             bool(fit_weights),
             None if data is None else Path(data),
+            None,
         )
         return self
 

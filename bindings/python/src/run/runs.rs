@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use dsokr::Error;
-use dsokr::config::Config;
+use dsokr::config::{BeyondConfig, Config};
 use dsokr::data::{Inputs, Split, SplitName};
 use dsokr::decode::{CandidateBlocks, Combination};
 use dsokr::run::{EnsembleRun, QueryRequest, Run};
@@ -19,8 +19,9 @@ use crate::work::work;
 /// Queries that are encoded at once, as the command does.
 const BATCH: usize = 256;
 
-/// Candidates with id, label and score; the best of all outputs, with its score; levels and quantiles.
-type Answer = (Vec<(String, String, f32)>, Option<(String, f64)>, Vec<(f64, f32)>);
+/// Candidates with id, label and score; the best of all outputs, with its score; levels and quantiles; what a search found
+/// beyond the candidates, as JSON.
+type Answer = (Vec<(String, String, f32)>, Option<(String, f64)>, Vec<(f64, f32)>, Option<String>);
 
 /// One trained model, or several that are combined.
 #[pyclass(frozen, module = "dsokr._dsokr")]
@@ -31,7 +32,7 @@ pub struct Runs {
 #[pymethods]
 impl Runs {
     /// Reads run directories; `rule` is a table of a configuration as JSON. With `fit_weights` the
-    /// weights are fitted on the validation split.
+    /// weights are fitted on the validation split. `beyond` are settings of a search as JSON.
     #[staticmethod]
     fn open(
         py: Python,
@@ -40,9 +41,12 @@ impl Runs {
         rule: Option<&str>,
         fit_weights: bool,
         data: Option<PathBuf>,
+        beyond: Option<&str>,
     ) -> PyResult<Self> {
         let processor = processor(device)?;
         let rule: Option<Combination> = rule.map(|rule| table("rule", rule)).transpose()?;
+        let beyond: Option<BeyondConfig> =
+            beyond.map(|settings| table("beyond", settings)).transpose()?;
         let inner = work(py, || {
             let mut runs = EnsembleRun::open(&paths, &processor.open()?)?;
             if let Some(rule) = rule {
@@ -53,6 +57,9 @@ impl Runs {
                 let validation = QueryRequest { split, data, ..QueryRequest::default() };
                 let asked = validation.ask(&runs, Run::coordinates)?;
                 runs.fit_weights(&asked)?;
+            }
+            if let Some(settings) = beyond {
+                runs = runs.with_beyond(&settings)?;
             }
             Ok::<_, Error>(runs)
         });
@@ -109,9 +116,10 @@ impl Runs {
             let hits = answer.hits.into_iter().map(|hit| (hit.id, hit.label, hit.score));
             let exact = answer.exact.map(|best| (best.label, best.score));
             let quantiles = answer.quantiles.iter().map(|own| (own.level, own.value));
-            (hits.collect(), exact, quantiles.collect())
+            let beyond = answer.beyond.as_ref().map(json).transpose()?;
+            Ok((hits.collect(), exact, quantiles.collect(), beyond))
         };
-        Ok(answers.into_iter().map(answer).collect())
+        answers.into_iter().map(answer).collect()
     }
 
     /// Ranks the queries of a split or a file, with the coordinates that are given or predicted ones.

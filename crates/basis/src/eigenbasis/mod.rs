@@ -90,11 +90,6 @@ impl Basis {
         self.tempered.as_ref().map_or_else(Tempering::default, |tempered| tempered.tempering)
     }
 
-    /// Whether it was tempered.
-    pub fn is_tempered(&self) -> bool {
-        self.tempered.is_some()
-    }
-
     /// What is subtracted from the product of the frozen matrix with scaled rows, or with
     /// the kernel's values with the anchors: `Λ^{−α/2} Vᵀ μ`, p numbers, for a basis that was
     /// tempered and centred.

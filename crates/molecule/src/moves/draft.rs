@@ -301,7 +301,8 @@ impl Draft {
     }
 
     /// A hash that structures share which differ in the numbers of their atoms only; none where there are
-    /// configurations, which it does not see.
+    /// configurations, which it does not see. Distances between atoms are part of it, because refinement alone does not
+    /// tell two rings of five atoms from rings of six that share a bond.
     pub(super) fn hash(&self) -> Option<u64> {
         if !self.centers.is_empty() || !self.geometries.is_empty() {
             return None;
@@ -309,7 +310,15 @@ impl Draft {
         let kept: Vec<usize> = (0..self.len()).filter(|&atom| !self.removed[atom]).collect();
         let mut place = vec![0; self.len()];
         kept.iter().enumerate().for_each(|(at, &atom)| place[atom] = at);
-        let colors = kept.iter().map(|&atom| self.color(atom)).collect();
+        let colors = kept.iter().map(|&atom| {
+            let far = self.distances(atom).into_iter().zip(0..);
+            let far = far.filter_map(|(distance, other)| Some((distance?, self.color(other))));
+            // a sum, which has no order
+            far.fold(self.color(atom), |sum, (distance, color)| {
+                sum.wrapping_add(mix(color, distance as u64))
+            })
+        });
+        let colors = colors.collect();
         let edges = |at: usize| {
             let around = self.around(kept[at]);
             around.map(|(end, bond)| (self.bonds[bond].order as u64, place[end])).collect()
