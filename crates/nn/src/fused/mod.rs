@@ -59,7 +59,7 @@ impl Precision {
     /// Checks that a device multiplies such numbers.
     ///
     /// # Errors
-    /// [`Error::Setting`] if it does not.
+    /// [`dsokr_basis::Error::Value`] if it does not.
     pub fn check(self, device: &Device) -> Result<(), Error> {
         let name = format!("{self:?}").to_lowercase();
         let allowed = "f32: the device does not multiply such numbers";
