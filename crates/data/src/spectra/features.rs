@@ -132,7 +132,7 @@ impl PeakFeatures {
     pub fn validate(&self, key: &str) -> Result<(), Error> {
         let at = |name: &str| format!("{key}.{name}");
         let Self { of: _, bin, shift, power, min_spectra } = *self;
-        check((1e-5..=100.0).contains(&bin), &at("bin"), bin, "a width in Da, 1e-5 to 100")?;
+        check((1e-5..=1e3).contains(&bin), &at("bin"), bin, "a width in Da, 1e-5 to 1000")?;
         check((0.0..=bin).contains(&shift), &at("shift"), shift, "0 to the width of a bin")?;
         check((0.0..=2.0).contains(&power), &at("power"), power, "a number in [0, 2]")?;
         check(min_spectra > 0, &at("min_spectra"), min_spectra, "at least 1")
