@@ -11,6 +11,8 @@ use dsokr_data::spectra::{FittedPeaks, POSITIONS, PeakFeatures, PeaksOf, Spectru
 use dsokr_data::table::{OnBadRow, Table};
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use proptest::collection::vec;
+use proptest::prelude::*;
 
 use super::{Folder, published};
 
@@ -243,5 +245,34 @@ fn kernels_have_the_values_of_numpy() {
     ] {
         let kernel = ProbabilityProduct { deviation: deviation * POSITIONS, values };
         same(name, &kernel, of.positions(power, &spectra).unwrap(), 1e-6);
+    }
+}
+
+proptest! {
+    /// Wrong bytes are an error with a line, or text of a field.
+    #[test]
+    fn damaged_files_never_panic(
+        format in 0..3usize,
+        damage in vec((0..2000usize, any::<u8>()), 1..6),
+        cut in 0..2000usize,
+    ) {
+        let (name, text) = [("a.mgf", MGF), ("a.msp", MSP), ("a.massbank", MASSBANK)][format];
+        let mut bytes = text.as_bytes().to_vec();
+        for (at, byte) in damage {
+            let at = at % bytes.len();
+            bytes[at] = byte;
+        }
+        bytes.truncate(bytes.len().max(cut) - cut.min(bytes.len() / 2));
+        let folder = Folder::new();
+        let path = folder.file(name, &bytes);
+        for on_bad_row in [OnBadRow::Stop, OnBadRow::Skip] {
+            let _ = Table::header(&path);
+            if let Ok(table) = Table::read_rows(&path, &["spectrum"], on_bad_row) {
+                for text in table.column("spectrum").unwrap() {
+                    prop_assert!(text.parse::<Spectrum>().is_ok(), "{}", text);
+                }
+            }
+        }
+        let _ = String::from_utf8_lossy(&bytes).parse::<Spectrum>();
     }
 }
