@@ -22,7 +22,7 @@ use crate::error::ensure;
 /// The preparation of texts or vectors as inputs of an encoder, fitted on the training split: for
 /// example a tokenizer.
 ///
-/// [`TokenInputs`](crate::TokenInputs) serves any encoder of tokens.
+/// [`TokenInputs`] serves any encoder of tokens.
 pub trait Prepare: Sized + Send + Sync {
     /// The settings of the fit.
     type Settings;

@@ -251,7 +251,7 @@ impl Source<'_> {
     /// of the molecules, with at least one of them.
     ///
     /// # Errors
-    /// [`Error::Value`] where features are not those of the molecules that outputs are shown by.
+    /// [`dsokr_basis::Error::Value`] where features are not those of the molecules that outputs are shown by.
     pub fn made(
         &self,
         smiles: Vec<String>,

@@ -162,7 +162,7 @@ impl<'a> OutputSource<'a> {
     /// Checks that features are those of the molecules that outputs are shown by, which any molecule has.
     ///
     /// # Errors
-    /// [`Error::Value`] for features of anything else.
+    /// [`dsokr_basis::Error::Value`] for features of anything else.
     pub fn check_made(&self) -> Result<(), Error> {
         self.molecule_column().map(drop)
     }

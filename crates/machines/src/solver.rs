@@ -168,7 +168,7 @@ impl Solver {
             ) => {
                 // a matrix that is no kernel is refused before it is copied
                 inputs.gram()?;
-                Some(GramKernel::new(*gram)?)
+                Some(GramKernel::of(*gram)?)
             }
             _ => None,
         };

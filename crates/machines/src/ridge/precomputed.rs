@@ -21,7 +21,7 @@ impl GramKernel {
     ///
     /// # Errors
     /// [`Error::Value`] for more than 2²⁴ inputs.
-    pub(crate) fn new(gram: MatRef<f64>) -> Result<(Arc<dyn OutputKernel>, Features), Error> {
+    pub(crate) fn of(gram: MatRef<f64>) -> Result<(Arc<dyn OutputKernel>, Features), Error> {
         let n = gram.nrows();
         Error::check_range("number of inputs of a precomputed kernel", n, 1..=MOST)?;
         let rows = DenseRows::new(1, (0..n).map(|row| row as f32).collect::<Vec<_>>())?;

@@ -69,8 +69,8 @@ impl Moves for Molecule {
     /// | shift a double bond | the next bond gets what the first one loses |
     /// | add, remove an atom | at the end of a bond of any order |
     /// | insert an atom, or take it out | between two bonded atoms |
-    /// | close, open a ring | of at most [`RING`](palette::RING) atoms, by a single bond |
-    /// | move a substituent | of at most [`SUBSTITUENT`](palette::SUBSTITUENT) atoms, to any other atom; the end of a bond in a ring to the next atom |
+    /// | close, open a ring | of at most 9 atoms, by a single bond |
+    /// | move a substituent | of at most 8 atoms, to any other atom; the end of a bond in a ring to the next atom |
     /// | swap two elements | |
     /// | attach, exchange a group | one of the palette, in the place of a hydrogen or of a substituent |
     /// | fuse a ring | three or four carbons on a bond, saturated or aromatic |

@@ -33,7 +33,7 @@ pub struct Palette {
     pub stereo: bool,
 }
 
-/// A group of two to [`SUBSTITUENT`] atoms, which a single bond outside of rings joins to the rest of known molecules.
+/// A group of two to 8 atoms, which a single bond outside of rings joins to the rest of known molecules.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
     /// Its canonical SMILES, with a wildcard in the place of the rest.
