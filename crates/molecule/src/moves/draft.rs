@@ -17,8 +17,8 @@ pub(super) struct Draft {
     /// The valence of atoms that have none of their element's, such as radicals and metals; it does not change.
     fixed: Vec<Option<u8>>,
     removed: Vec<bool>,
-    centers: Vec<Center>,
-    geometries: Vec<Geometry>,
+    pub(super) centers: Vec<Center>,
+    pub(super) geometries: Vec<Geometry>,
     /// Number of connected components, which edits do not change.
     components: usize,
 }
@@ -193,72 +193,6 @@ impl Draft {
         self.removed[atom] = true;
     }
 
-    /// Turns a configuration round, or adds one.
-    pub(super) fn flip_center(&mut self, atom: usize) {
-        match self.centers.iter_mut().find(|center| center.atom == atom) {
-            Some(center) => center.clockwise = !center.clockwise,
-            None => {
-                let mut ligands: Vec<usize> = self.around(atom).map(|(other, _)| other).collect();
-                ligands.extend((self.atoms[atom].hydrogens == 1).then_some(HYDROGEN));
-                self.centers.push(Center { atom, ligands, clockwise: true });
-            }
-        }
-    }
-
-    pub(super) fn forget_center(&mut self, atom: usize) -> Option<()> {
-        let at = self.centers.iter().position(|center| center.atom == atom)?;
-        self.centers.remove(at);
-        Some(())
-    }
-
-    /// Turns the geometry of a double bond round, or adds one.
-    pub(super) fn flip_geometry(&mut self, bond: usize) -> Option<()> {
-        if let Some(known) = self.geometries.iter_mut().find(|known| known.bond == bond) {
-            known.together = !known.together;
-            return Some(());
-        }
-        let [a, b] = self.bonds[bond].atoms;
-        let reference = |end: usize, partner: usize| {
-            self.around(end).map(|(other, _)| other).find(|&other| other != partner)
-        };
-        let references = [reference(a, b)?, reference(b, a)?];
-        self.geometries.push(Geometry { bond, ends: [a, b], references, together: true });
-        Some(())
-    }
-
-    pub(super) fn forget_geometry(&mut self, bond: usize) -> Option<()> {
-        let at = self.geometries.iter().position(|known| known.bond == bond)?;
-        self.geometries.remove(at);
-        Some(())
-    }
-
-    fn change_ligand(&mut self, atom: usize, from: usize, to: usize) {
-        let Some(at) = self.centers.iter().position(|center| center.atom == atom) else { return };
-        let ligands = &mut self.centers[at].ligands;
-        let place = ligands.iter().position(|&ligand| ligand == from);
-        match place.filter(|_| !ligands.contains(&to)) {
-            Some(place) => ligands[place] = to,
-            None => drop(self.centers.remove(at)),
-        }
-    }
-
-    /// The geometries at `end` without a ligand there, by the other one.
-    fn forget_reference(&mut self, end: usize, ligand: usize) {
-        let others: Vec<usize> = self.around(end).map(|(other, _)| other).collect();
-        self.geometries.retain_mut(|known| {
-            let Some(side) = known.ends.iter().position(|&own| own == end) else { return true };
-            if known.references[side] != ligand {
-                return known.ends[1 - side] != ligand;
-            }
-            let partner = known.ends[1 - side];
-            let other = others.iter().find(|&&other| other != partner && other != ligand);
-            let Some(&other) = other else { return false };
-            known.references[side] = other;
-            known.together = !known.together;
-            true
-        });
-    }
-
     /// The atoms on the side of `from` of a bond, `from` first; none where another way leads to the other end.
     pub(super) fn side(&self, bond: usize, from: usize) -> Option<Vec<usize>> {
         let [a, b] = self.bonds[bond].atoms;
@@ -359,50 +293,8 @@ impl Draft {
         Some(molecule)
     }
 
-    /// Drops configurations at atoms that have none any more: with other ligands, with two ligands that are alike, with
-    /// two hydrogens, with double bonds.
-    fn keep_possible_configurations(&mut self) {
-        if self.centers.is_empty() && self.geometries.is_empty() {
-            return;
-        }
-        let colors = self.refined();
-        let color = |ligand: usize| if ligand == HYDROGEN { 0 } else { colors[ligand] };
-        let (mut centers, mut geometries) =
-            (std::mem::take(&mut self.centers), std::mem::take(&mut self.geometries));
-        centers.retain(|center| {
-            let Atom { element, hydrogens, .. } = self.atoms[center.atom];
-            let mut around: Vec<usize> = self.around(center.atom).map(|(end, _)| end).collect();
-            around.extend((hydrogens == 1).then_some(HYDROGEN));
-            around.sort_unstable();
-            let mut ligands = center.ligands.clone();
-            ligands.sort_unstable();
-            let single = |(_, bond): (usize, usize)| self.bonds[bond].order == BondOrder::Single;
-            let tetrahedral = element != Element::C || self.around(center.atom).all(single);
-            let alike =
-                |(at, &a): (usize, &usize)| ligands[..at].iter().any(|&b| color(a) == color(b));
-            hydrogens <= 1
-                && (3..=4).contains(&ligands.len())
-                && around == ligands
-                && tetrahedral
-                && !ligands.iter().enumerate().any(alike)
-        });
-        geometries.retain(|known| {
-            let [a, b] = known.ends;
-            let bond = self.bond_between(a, b);
-            let double = |bond: usize| self.bonds[bond].order == BondOrder::Double;
-            let distinct = |end: usize, partner: usize| {
-                let others = self.around(end).map(|(other, _)| other);
-                let mut others: Vec<u64> = others.filter(|&o| o != partner).map(color).collect();
-                others.sort_unstable();
-                !others.is_empty() && others.windows(2).all(|pair| pair[0] != pair[1])
-            };
-            bond.is_some_and(double) && distinct(a, b) && distinct(b, a)
-        });
-        (self.centers, self.geometries) = (centers, geometries);
-    }
-
     /// Colours of the atoms after as many rounds of refinement as there are atoms.
-    fn refined(&self) -> Vec<u64> {
+    pub(super) fn refined(&self) -> Vec<u64> {
         let mut colors: Vec<u64> = (0..self.len()).map(|atom| self.color(atom)).collect();
         for _ in 0..self.len() {
             let refined = (0..self.len()).map(|atom| {

@@ -4,6 +4,7 @@
 //! valences and perceives what is aromatic.
 
 mod atoms;
+mod configurations;
 mod draft;
 mod graphs;
 mod groups;
