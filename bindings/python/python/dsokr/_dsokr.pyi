@@ -328,7 +328,7 @@ class Runs:
         """
         Coordinates of texts or rows that the first member predicts; with `scaled` as they are scored.
         """
-    def evaluate(self, /, split: str | None, queries: str | PathLike[str] | None, query_id: str | None, filter_known: bool, candidates: str | PathLike[str] | None, least_candidates: int | None, data: str | PathLike[str] | None, coordinates: NDArray[float32] | None) -> Evaluation:
+    def evaluate(self, /, split: str | None, queries: str | PathLike[str] | None, query_id: str | None, filter_known: bool, candidates: str | PathLike[str] | None, least_candidates: SupportsIndex | None, data: str | PathLike[str] | None, coordinates: NDArray[float32] | None) -> Evaluation:
         """
         Ranks the queries of a split or a file, with the coordinates that are given or predicted ones.
         """
