@@ -39,45 +39,51 @@ pub(crate) struct Decoder<'a> {
 }
 
 impl Decoder<'_> {
-    /// The predicted output of each query where it need not be a candidate: the best of all outputs, the label set
-    /// with the largest expected F1, or the best molecule of a search. None where it is the first candidate.
-    pub fn beyond(
+    /// The predicted output of each query where it need not be a candidate: the best of all outputs, or the label set
+    /// with the largest expected F1. None where it is the first candidate.
+    pub fn of_all(
         &self,
         queries: &Queries,
         pool: Pool,
     ) -> Result<Option<Vec<PredictedOutput>>, Error> {
         let features = &self.config.output.features;
-        match (self.exact, &self.config.decoding.expected_f1, self.search) {
-            (Some(exact), ..) => exact.best(queries).map(Some),
-            (None, Some(settings), _) => {
+        match (self.exact, &self.config.decoding.expected_f1) {
+            (Some(exact), _) => exact.best(queries).map(Some),
+            (None, Some(settings)) => {
                 best_f1_sets(settings, features, queries, self.candidates, pool).map(Some)
             }
-            (None, None, Some(search)) => {
-                let (candidates, config) = (self.candidates, self.config);
-                let allowed = "absent: outputs are points of no space";
-                let none = || Error::value("decoding.beyond", "given", allowed);
-                let space = self.space.ok_or_else(none)?;
-                let model = SearchedModel { candidates, space, config };
-                let output = |FoundMolecule { smiles: label, score, facts }| PredictedOutput {
-                    label,
-                    score,
-                    search: Some(facts),
-                };
-                Ok(Some(search.best(model, queries, pool)?.into_iter().map(output).collect()))
-            }
-            (None, None, None) => Ok(None),
+            (None, None) => Ok(None),
         }
     }
 
-    /// The predicted outputs, as the column of outputs writes them: those [beyond](Self::beyond) the
-    /// candidates, but for a search's, or the `first` candidate of each query.
+    /// The best molecule of a search for each query. None where nothing is searched.
+    pub fn beyond(
+        &self,
+        queries: &Queries,
+        pool: Pool,
+    ) -> Result<Option<Vec<PredictedOutput>>, Error> {
+        let Some(search) = self.search else { return Ok(None) };
+        let (candidates, config) = (self.candidates, self.config);
+        let allowed = "absent: outputs are points of no space";
+        let none = || Error::value("decoding.beyond", "given", allowed);
+        let model = SearchedModel { candidates, space: self.space.ok_or_else(none)?, config };
+        let output = |FoundMolecule { smiles: label, score, facts }| PredictedOutput {
+            label,
+            score,
+            search: Some(facts),
+        };
+        Ok(Some(search.best(model, queries, pool)?.into_iter().map(output).collect()))
+    }
+
+    /// The predicted outputs, as the column of outputs writes them: those [of all](Self::of_all), or
+    /// the `first` candidate of each query.
     pub fn predicted(
         &self,
         queries: &Queries,
         pool: Pool,
         first: impl Iterator<Item = usize>,
     ) -> Result<Vec<String>, Error> {
-        match (Self { search: None, ..*self }).beyond(queries, pool)? {
+        match self.of_all(queries, pool)? {
             Some(found) => Ok(found.into_iter().map(|found| found.label).collect()),
             None => {
                 Ok(first.map(|candidate| self.candidates.label(candidate).to_owned()).collect())

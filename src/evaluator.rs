@@ -128,7 +128,7 @@ impl<'a> Evaluator<'a> {
         let known: Vec<usize> = split.outputs.iter().flatten().copied().collect();
         let outputs = Selected::new(self.dataset.outputs.rows.as_ref(), &known);
         let Projection { coordinates, .. } = basis.project_shared(&outputs)?;
-        // candidates may have the leading coordinates alone
+        // candidates may have only the leading coordinates
         let p = self.decoder.candidates.dim();
         let mut rows = coordinates.chunks_exact(basis.dimension());
         let mut z = vec![0.0; split.ids.len() * p];
@@ -177,8 +177,8 @@ impl<'a> Evaluator<'a> {
             }
             (_, true) => label.to_owned(),
         };
-        let beyond = self.decoder.beyond(&ensemble.members()[0].queries, pool)?;
-        let predicted: Vec<String> = match beyond {
+        let of_all = self.decoder.of_all(&ensemble.members()[0].queries, pool)?;
+        let predicted: Vec<String> = match of_all {
             Some(found) => found.iter().map(|found| shown(&found.label, &found.label)).collect(),
             None => {
                 let hits = ensemble.top_k(pool, &models.rule, 1)?.into_iter().flatten();

@@ -210,7 +210,7 @@ impl Evaluation<'_> {
         for (at, label) in labels.iter().enumerate() {
             known.numbers.insert(label.clone(), first + at as u32);
             let row = placed.class_of(at) as usize;
-            // candidates may have the leading coordinates alone
+            // candidates may have only the leading coordinates
             known.points.extend_from_slice(&placed.point(row)?[..candidates.dim()]);
             known.constants.push(placed.constants()[row]);
             known.unknown.push(shares.get(row).copied().unwrap_or(f64::NAN));

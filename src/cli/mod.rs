@@ -62,7 +62,7 @@ use output::{PROGRAM, print_error};
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// Print warnings alone on standard error.
+    /// Only print warnings on standard error.
     #[arg(long, short, global = true)]
     quiet: bool,
 }
@@ -163,7 +163,7 @@ pub fn main_with(kinds: &[Kind]) -> ExitCode {
     let ranks = job.as_ref().map_or_else(Processes::default, crate::mpi::Job::ranks);
     #[cfg(not(feature = "mpi"))]
     let ranks = Processes::default();
-    // other crates log warnings alone: GPU engines log every kernel that they tune, and panics that are errors here
+    // other crates log only warnings: GPU engines log every kernel that they tune, and panics that are errors here
     let level = match (ranks.is_first(), cli.quiet) {
         (true, false) => "warn,cubecl_common=off,dsokr=info,dsokr_train=info",
         (true, true) => "warn,cubecl_common=off",

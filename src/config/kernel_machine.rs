@@ -1,126 +1,16 @@
 use crate::error::ensure;
 use dsokr_basis::Kernel;
-use dsokr_basis::features::NgramConfig;
 use dsokr_data::InputKind;
-use dsokr_data::spectra::PeakFeatures;
 use dsokr_machines::{KernelWeighting, LARGEST_LAMBDA, Solver};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{ColumnScaling, Config};
+use super::machine_inputs::{linear, vectors};
+use super::{
+    BinWeights, ColumnScaling, Config, InputSummandConfig, MachineInputsConfig, NgramWeights,
+};
 use crate::Error;
-use crate::spectra::MixtureConfig;
-
-/// What n-grams weigh.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum NgramWeights {
-    /// TF-IDF alone.
-    #[default]
-    TfIdf,
-    /// TF-IDF times what a first fit learned: n-grams that its predictions change much with weigh more than others that as
-    /// many texts have (`dsokr_machines::Scaling::relevance`). For the kernels `linear` and `cosine`; the
-    /// cosine kernel gives all texts unit length again. The first fit has the first λ.
-    Learned,
-}
-
-/// What bins of spectra weigh.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum BinWeights {
-    /// All the same.
-    #[default]
-    Equal,
-    /// What a first fit learned, as n-grams do. For the kernels `linear` and `cosine` and the solver `closed-form`.
-    Learned,
-}
-
-/// What a kernel machine compares.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum MachineInputsConfig {
-    /// The n-grams of texts, as unit vectors weighted by TF-IDF.
-    Ngrams {
-        /// Blocks of n-grams.
-        blocks: Vec<NgramConfig>,
-        /// What n-grams weigh. `learned`: TF-IDF times what a first fit to the same pairs learned, for the
-        /// kernels `linear` and `cosine` and the solver `closed-form`; a second fit, often more accurate.
-        #[serde(default)]
-        weights: NgramWeights,
-    },
-    /// Vectors.
-    Vectors {
-        /// How columns are standardised, by the training rows: `deviation` divides by the standard deviation,
-        /// `standard` subtracts the mean first.
-        #[serde(default)]
-        scaling: ColumnScaling,
-    },
-    /// Mass spectra: what lies in bins of masses, each block of unit length.
-    Spectra {
-        /// Blocks of features.
-        blocks: Vec<PeakFeatures>,
-        /// What bins weigh; see `learned` of n-grams.
-        #[serde(default)]
-        weights: BinWeights,
-    },
-    /// Mass spectra as mixtures of Gaussians, with the probability product kernel in the place of `kernel`.
-    Mixtures(MixtureConfig),
-    /// The kernels of `data.inputs`, as one kernel in the place of `kernel`.
-    Kernels {
-        /// `uniform`, their mean, or `alignf`, the weights best aligned with the output kernel on the
-        /// training pairs (Cortes, Mohri and Rostamizadeh 2012).
-        combination: KernelWeighting,
-    },
-}
-
-impl MachineInputsConfig {
-    /// Checks the inputs at `key` and the kernel at `kernel_key` beside them.
-    fn validate(&self, key: &str, kernel: &Kernel, kernel_key: &str) -> Result<(), Error> {
-        let blocks =
-            |count: usize| ensure(count > 0, format!("{key}.blocks"), "[]", "at least one block");
-        let own = || {
-            let allowed = format!("absent: {key} brings the kernel");
-            ensure(*kernel == linear(), kernel_key, "given", allowed)
-        };
-        match self {
-            Self::Ngrams { blocks: all, .. } => {
-                blocks(all.len())?;
-                all.iter().try_for_each(NgramConfig::validate).map_err(dsokr_nn::Error::from)?;
-                Ok(())
-            }
-            Self::Spectra { blocks: all, .. } => {
-                blocks(all.len())?;
-                let mut all = all.iter().enumerate();
-                Ok(all.try_for_each(|(at, block)| block.validate(&format!("{key}.blocks[{at}]")))?)
-            }
-            Self::Mixtures(mixtures) => {
-                mixtures.validate(key)?;
-                own()
-            }
-            Self::Kernels { .. } => own(),
-            Self::Vectors { .. } => Ok(()),
-        }
-    }
-}
-
-/// One of several input kernels.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct InputSummandConfig {
-    /// What the kernel compares: of kind `ngrams`, `spectra` or `mixtures`.
-    pub inputs: MachineInputsConfig,
-    /// The kernel; that of the inputs for mixtures.
-    #[serde(default = "linear")]
-    pub kernel: Kernel,
-    /// The share of the kernel in the sum, after division by the sum of all; 0 leaves it out.
-    #[serde(default = "one")]
-    pub weight: f64,
-}
-
-fn one() -> f64 {
-    1.0
-}
 
 /// λ of `(1/n) Σ ‖ĥ(x_i) − ψ̃(y_i)‖² + λ ‖ĥ‖²`: one number, or several to choose from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -198,14 +88,6 @@ pub struct KernelMachineConfig {
     pub answers: AnswersConfig,
 }
 
-fn vectors() -> MachineInputsConfig {
-    MachineInputsConfig::Vectors { scaling: ColumnScaling::None }
-}
-
-fn linear() -> Kernel {
-    Kernel::Linear
-}
-
 impl KernelMachineConfig {
     /// Ridge regression in closed form with the linear kernel, onto all coordinates.
     pub fn new(inputs: MachineInputsConfig, lambda: Lambda) -> Self {
@@ -220,14 +102,15 @@ impl KernelMachineConfig {
 
     /// The kind of inputs that it reads; a sum of kernels reads texts, or spectra as texts.
     pub(crate) fn reads(&self) -> InputKind {
-        match (&self.inputs, self.kernels.is_empty()) {
-            (_, false) => InputKind::Texts,
-            (MachineInputsConfig::Ngrams { .. }, _)
-            | (MachineInputsConfig::Spectra { .. } | MachineInputsConfig::Mixtures(_), _) => {
-                InputKind::Texts
-            }
-            (MachineInputsConfig::Vectors { .. }, _) => InputKind::Vectors,
-            (MachineInputsConfig::Kernels { .. }, _) => InputKind::Kernels,
+        if !self.kernels.is_empty() {
+            return InputKind::Texts;
+        }
+        match self.inputs {
+            MachineInputsConfig::Ngrams { .. }
+            | MachineInputsConfig::Spectra { .. }
+            | MachineInputsConfig::Mixtures(_) => InputKind::Texts,
+            MachineInputsConfig::Vectors { .. } => InputKind::Vectors,
+            MachineInputsConfig::Kernels { .. } => InputKind::Kernels,
         }
     }
 

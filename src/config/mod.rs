@@ -9,6 +9,7 @@ mod encoder;
 mod ensemble;
 mod kernel_machine;
 mod load;
+mod machine_inputs;
 mod output;
 mod reference;
 
@@ -21,11 +22,9 @@ pub use dsokr_train::{Decay, GroupConfig, LossConfig, OptimizerName, TrainingCon
 pub use encoder::{Abilities, EncoderTable};
 pub(crate) use encoder::{EncoderSettings, register};
 pub use ensemble::EnsembleConfig;
-pub use kernel_machine::{
-    AnswersConfig, BinWeights, EmbeddingConfig, InputSummandConfig, KernelMachineConfig, Lambda,
-    MachineInputsConfig, NgramWeights,
-};
+pub use kernel_machine::{AnswersConfig, EmbeddingConfig, KernelMachineConfig, Lambda};
 pub use load::Override;
+pub use machine_inputs::{BinWeights, InputSummandConfig, MachineInputsConfig, NgramWeights};
 pub use output::{
     ColumnScaling, HeldOutWeights, KernelConfig, OutputConfig, SketchConfig, SummandConfig,
 };

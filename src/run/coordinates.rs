@@ -232,7 +232,7 @@ impl Run {
         let rows = Selected::new(outputs.rows.as_ref(), chosen);
         let Some(space) = &self.space else { return Ok(Vec::new()) };
         let CandidateParts { dim: rank, coordinates, .. } = space.place(&rows)?;
-        // candidates may have the leading coordinates alone
+        // candidates may have only the leading coordinates
         let p = self.candidates.dim();
         Ok(coordinates.chunks_exact(rank).flat_map(|row| &row[..p]).copied().collect())
     }

@@ -115,7 +115,7 @@ impl EnsembleRun {
         let split = asked.split();
         let exact = self.members[0].exact()?;
         let mut models = self.models(exact.as_ref());
-        // of the candidates alone
+        // only of the candidates
         models.each.iter_mut().for_each(|(_, decoder)| decoder.search = None);
         let answers = models.answers(split, &asked.answers, asked.pool(), 0..1, None)?;
         let ranks = match self.first_ranks(split.truth.as_ref(), &answers)? {
@@ -235,20 +235,17 @@ impl Models<'_> {
     ) -> Result<Vec<Answer>, Error> {
         let ensemble = self.ensemble(QueryTexts::of(split), answers)?;
         let (found, names) = distinct(&ensemble, &self.rule, pool, places, wanted)?;
-        let beyond = self.decoder().beyond(&ensemble.members()[0].queries, pool)?;
-        let mut predicted = beyond.unwrap_or_default().into_iter();
-        let searched = self.decoder().search.is_some();
-        let config = self.decoder().config;
+        let (decoder, queries) = (self.decoder(), &ensemble.members()[0].queries);
+        let mut exact = decoder.of_all(queries, pool)?.unwrap_or_default().into_iter();
+        let mut beyond = decoder.beyond(queries, pool)?.unwrap_or_default().into_iter();
+        let config = decoder.config;
         let mut quantiles = quantiles_of(config, answers).into_iter();
         let levels = config.encoder.abilities().levels;
         let answer = |Standings { hits, gap }: Standings| {
             let hits = hits.into_iter().map(|hit| answer::Hit::of(hit, &names, levels));
             let hits = hits.collect::<Result<_, Error>>()?;
             let quantiles = quantiles.next().unwrap_or_default();
-            let (exact, beyond) = match searched {
-                true => (None, predicted.next()),
-                false => (predicted.next(), None),
-            };
+            let (exact, beyond) = (exact.next(), beyond.next());
             Ok(Answer { hits, exact, beyond, quantiles, gap })
         };
         found.into_iter().map(answer).collect()

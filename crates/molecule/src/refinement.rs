@@ -15,11 +15,19 @@ pub(crate) fn code_of(words: &[u64]) -> u32 {
     (hash ^ (hash >> 32)) as u32
 }
 
-/// Hash of a graph: equal for isomorphic graphs.
+/// Hash of a graph: equal for isomorphic graphs. The arguments are those of [`refined`].
+pub(crate) fn graph_hash(colors: Vec<u64>, edges: impl Fn(usize) -> Vec<(u64, usize)>) -> u64 {
+    unordered(refined(colors, edges), 0)
+}
+
+/// The colours of the nodes of a graph after refinement.
 ///
 /// `colors` are the labels of the nodes, `edges(i)` the edges of node i as (label, other end).
 /// There are as many rounds as nodes, more than refinement can need.
-pub(crate) fn graph_hash(mut colors: Vec<u64>, edges: impl Fn(usize) -> Vec<(u64, usize)>) -> u64 {
+pub(crate) fn refined(
+    mut colors: Vec<u64>,
+    edges: impl Fn(usize) -> Vec<(u64, usize)>,
+) -> Vec<u64> {
     let edges: Vec<Vec<(u64, usize)>> = (0..colors.len()).map(edges).collect();
     // the same memory in all rounds
     let (mut refined, mut words) = (colors.clone(), Vec::new());
@@ -31,7 +39,7 @@ pub(crate) fn graph_hash(mut colors: Vec<u64>, edges: impl Fn(usize) -> Vec<(u64
         }
         std::mem::swap(&mut colors, &mut refined);
     }
-    unordered(colors, 0)
+    colors
 }
 
 /// Mixes a multiset of words into `start`.

@@ -3,7 +3,7 @@
 use crate::molecule::{
     Atom, Bond, BondOrder, Center, Element, Geometry, HYDROGEN, Molecule, Union,
 };
-use crate::refinement::{graph_hash, mix, unordered};
+use crate::refinement::{graph_hash, mix};
 
 /// Atoms and bonds of a Kekulé structure. Hydrogens follow from the bonds: an atom has as many as its valence leaves.
 ///
@@ -235,7 +235,7 @@ impl Draft {
     }
 
     /// A hash that structures share which differ in the numbers of their atoms only; none where there are
-    /// configurations, which it does not see. Distances between atoms are part of it, because refinement alone does not
+    /// configurations, which it does not see. Distances between atoms are part of it, because refinement by itself does not
     /// tell two rings of five atoms from rings of six that share a bond.
     pub(super) fn hash(&self) -> Option<u64> {
         if !self.centers.is_empty() || !self.geometries.is_empty() {
@@ -260,7 +260,7 @@ impl Draft {
         Some(graph_hash(colors, edges))
     }
 
-    fn color(&self, atom: usize) -> u64 {
+    pub(super) fn color(&self, atom: usize) -> u64 {
         let Atom { element, charge, hydrogens, isotope, .. } = self.atoms[atom];
         let words = [u64::from(charge as u8), hydrogens.into(), isotope.unwrap_or(0).into()];
         words.into_iter().fold(u64::from(element.atomic_number()), mix)
@@ -291,21 +291,6 @@ impl Draft {
         };
         molecule.geometries = self.geometries.into_iter().filter_map(geometry).collect();
         Some(molecule)
-    }
-
-    /// Colours of the atoms after as many rounds of refinement as there are atoms.
-    pub(super) fn refined(&self) -> Vec<u64> {
-        let mut colors: Vec<u64> = (0..self.len()).map(|atom| self.color(atom)).collect();
-        for _ in 0..self.len() {
-            let refined = (0..self.len()).map(|atom| {
-                let around = self.around(atom);
-                let words =
-                    around.map(|(end, bond)| mix(self.bonds[bond].order as u64, colors[end]));
-                unordered(words.collect(), colors[atom])
-            });
-            colors = refined.collect();
-        }
-        colors
     }
 
     /// Which bonds are in rings.

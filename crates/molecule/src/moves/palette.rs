@@ -1,6 +1,6 @@
 //! What moves may put into molecules.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::draft::{Draft, valences};
 use crate::Molecule;
@@ -51,8 +51,7 @@ impl Palette {
         let mut elements = BTreeMap::new();
         let (mut charged, mut configured) = (0, 0);
         for molecule in known {
-            let own: std::collections::BTreeSet<Element> =
-                molecule.atoms().iter().map(|atom| atom.element).collect();
+            let own: BTreeSet<Element> = molecule.atoms().iter().map(|atom| atom.element).collect();
             own.into_iter().for_each(|element| *elements.entry(element).or_insert(0) += 1);
             charged += usize::from(molecule.atoms().iter().any(|atom| atom.charge != 0));
             configured +=

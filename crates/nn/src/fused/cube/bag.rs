@@ -10,7 +10,7 @@ use crate::fused::bag::{Bag, by_table_row};
 const COLUMNS: u32 = 128;
 
 /// `y_i = Σ_j values_j · table[indices_j]` over the entries from `starts_i` to `starts_{i + 1}`. Without `several`,
-/// entry i alone, with value 1. With `targets` the sum is row `rows_i` of y, not row i.
+/// only entry i, with value 1. With `targets` the sum is row `rows_i` of y, not row i.
 #[cube(launch_unchecked)]
 fn weighted_sums(
     table: &[f32],

@@ -12,7 +12,7 @@ use super::mask::{Mask, argument, factor};
 use super::{buffer, element, empty, empty_of, in_type, shares, sides, vector};
 use crate::fused::Operation;
 use crate::fused::attention::Attention;
-use place::{Shape, own_place};
+use place::{Own, Shape, own_place, own_row};
 use tiles::{add, dot, load, multiply, product, read, write, zeros};
 
 /// Queries, or keys, of a cube.
@@ -39,11 +39,9 @@ fn attention<F: Float, N: Size>(
     let [q_stride, kv_stride] = comptime!(shape.strides().map(|stride| stride / lanes));
     let (d, keys_at) = comptime!((shape.d() / lanes, shape.keys() / lanes));
     let place = own_place(texts, shape);
-    let part = UNIT_POS % shape.parts;
     let column = place.column / lanes;
-    let query = CUBE_POS_X * ROWS + UNIT_POS / shape.parts;
-    let active = query < place.queries;
-    let row = place.queries_from + min(query, place.queries - 1);
+    let Own { number: query, active, row, part } =
+        own_row(place.queries_from, place.queries, ROWS, shape);
     let mut k_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((size * vectors) as usize));
     let mut v_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((size * vectors) as usize));
     let own = read::<F, N>(q, row * q_stride + column + part, scale, shape);
@@ -105,11 +103,9 @@ fn attention_backward_queries<F: Float, N: Size>(
     let [q_stride, kv_stride] = comptime!(shape.strides().map(|stride| stride / lanes));
     let (d, keys_at) = comptime!((shape.d() / lanes, shape.keys() / lanes));
     let place = own_place(texts, shape);
-    let part = UNIT_POS % shape.parts;
     let column = place.column / lanes;
-    let query = CUBE_POS_X * ROWS + UNIT_POS / shape.parts;
-    let active = query < place.queries;
-    let row = place.queries_from + min(query, place.queries - 1);
+    let Own { number: query, active, row, part } =
+        own_row(place.queries_from, place.queries, ROWS, shape);
     let mut k_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((size * vectors) as usize));
     let mut v_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((size * vectors) as usize));
     let own = read::<F, N>(q, row * q_stride + column + part, scale, shape);
@@ -165,11 +161,8 @@ fn attention_backward_keys<F: Float, N: Size>(
     let [q_stride, kv_stride] = comptime!(shape.strides().map(|stride| stride / lanes));
     let (d, keys_at) = comptime!((shape.d() / lanes, shape.keys() / lanes));
     let place = own_place(texts, shape);
-    let part = UNIT_POS % shape.parts;
     let column = place.column / lanes;
-    let key = CUBE_POS_X * ROWS + UNIT_POS / shape.parts;
-    let active = key < place.keys;
-    let row = place.keys_from + min(key, place.keys - 1);
+    let Own { number: key, active, row, part } = own_row(place.keys_from, place.keys, ROWS, shape);
     let mut q_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((size * vectors) as usize));
     let mut dy_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((size * vectors) as usize));
     let mut log_tile = Shared::<[f32]>::new_slice(comptime!(size as usize));

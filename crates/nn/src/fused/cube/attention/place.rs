@@ -73,3 +73,23 @@ pub fn own_place(texts: &[u32], #[comptime] shape: Shape) -> Place {
     let number = before * shape.heads + head * queries * keys;
     Place { keys_from: from, queries_from, keys, queries, column: head * shape.width, number }
 }
+
+/// What a unit owns: its part of a query's row, or of a key's.
+#[derive(CubeType, Clone, Copy)]
+pub struct Own {
+    /// Number of the query or the key in its text.
+    pub number: u32,
+    /// Whether the text has it. Else `row` is the text's last.
+    pub active: bool,
+    pub row: u32,
+    /// The first vector of the part.
+    pub part: u32,
+}
+
+/// The unit's query, or key, of the `count` of a text whose rows begin at `from`.
+#[cube]
+pub fn own_row(from: u32, count: u32, #[comptime] rows: u32, #[comptime] shape: Shape) -> Own {
+    let number = CUBE_POS_X * rows + UNIT_POS / shape.parts;
+    let row = from + min(number, count - 1);
+    Own { number, active: number < count, row, part: UNIT_POS % shape.parts }
+}
