@@ -21,11 +21,9 @@ const SPECTRA: &str = "spectra.json";
 /// The spectra of a split, whose texts they are.
 fn spectra(split: &Split) -> Result<Vec<Spectrum>, Error> {
     let texts = split.inputs.texts()?.par_iter();
-    let read = |text: &String| {
-        text.parse().map_err(|reason: String| Error::value("the spectrum", reason, "a spectrum"))
-    };
     // a parallel collection into a `Result` would give any thread's error
-    texts.map(read).collect::<Vec<_>>().into_iter().collect()
+    let read: Vec<Result<Spectrum, _>> = texts.map(|text| text.parse()).collect();
+    Ok(read.into_iter().collect::<Result<_, _>>()?)
 }
 
 /// The bins of the masses in the training spectra.

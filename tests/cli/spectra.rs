@@ -158,7 +158,11 @@ fn spectra_are_searched_predicted_and_ranked_among_lists() {
         sandbox.succeed(&["predict", "runs/bins", file, "--id", "identifier", "--top", "1"]);
     assert_eq!(predicted.lines().count(), 17);
     assert_eq!(json(predicted.lines().next().unwrap())["id"], "M3-a");
-    sandbox.fail(&["search", "runs/bins", "no spectrum"], 2, &["the precursor's m/z \"no\""]);
+    let says = [
+        "the spectrum = \"hello\" (the precursor's m/z \"hello\" is not a number above 0): allowed is the precursor's m/z and \
+         the peaks, such as \"301.0712 153.0182:1 229.0495:0.3\", or an entry of an MGF, MSP or MassBank file",
+    ];
+    sandbox.fail(&["search", "runs/bins", "hello"], 2, &says);
 
     let among = ["evaluate", "runs/bins", "--candidates", "lists.jsonl", "--json"];
     let all = json(&sandbox.succeed(&among));

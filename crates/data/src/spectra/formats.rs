@@ -103,14 +103,14 @@ fn msp(text: &str) -> Result<Record, Wrong> {
         }
         let Some((name, value)) = line.split_once(':') else {
             let reason =
-                format!("{line:?}; allowed is \"Key: value\", and peaks behind \"Num Peaks\"");
+                format!("{line:?} is not \"Key: value\", which is needed before \"Num Peaks\"");
             return Err(record.wrong(at, &reason));
         };
         match name.to_ascii_lowercase().as_str() {
             "num peaks" => {
                 let count = value.trim().parse::<usize>();
                 expected = Some(count.map_err(|_| {
-                    let reason = format!("Num Peaks {:?}; allowed is a number", value.trim());
+                    let reason = format!("Num Peaks {:?} is not a number", value.trim());
                     record.wrong(at, &reason)
                 })?);
             }
@@ -147,7 +147,7 @@ fn massbank(text: &str) -> Result<Record, Wrong> {
                 }
             }
             None => {
-                let reason = format!("{line:?}; allowed is \"TAG: value\"");
+                let reason = format!("{line:?} is not \"TAG: value\"");
                 return Err(record.wrong(at, &reason));
             }
         }
@@ -160,7 +160,7 @@ fn add_peak(record: &mut Record, at: usize, line: &str) -> Result<(), Wrong> {
     let mut words =
         line.split(|c: char| c.is_ascii_whitespace() || c == ',').filter(|w| !w.is_empty());
     let (Some(mz), Some(intensity)) = (words.next(), words.next()) else {
-        return Err(record.wrong(at, &format!("a peak {line:?}; allowed is m/z and intensity")));
+        return Err(record.wrong(at, &format!("a peak {line:?} is not m/z and intensity")));
     };
     record.add_peak(mz, intensity).map_err(|reason| record.wrong(at, &reason))
 }

@@ -24,6 +24,9 @@ pub use features::{FittedPeaks, LINE, POSITIONS, PeakFeatures, PeaksOf};
 pub use formats::SpectrumFormat;
 pub(crate) use record::Record;
 
+use crate::Error;
+use crate::error::shorten;
+
 /// The column that holds the text of a spectrum.
 pub const SPECTRUM: &str = "spectrum";
 
@@ -43,7 +46,7 @@ pub(crate) const PARTS: [&str; 3] = ["precursor_mz", "mzs", "intensities"];
 /// assert_eq!((spectrum.precursor_mz, spectrum.peaks.len()), (242.1434, 2));
 /// let pasted: Spectrum = "BEGIN IONS\nPEPMASS=242.1434\n68.02432 0.274\n158.04956 1\nEND IONS".parse()?;
 /// assert_eq!(pasted, spectrum);
-/// # Ok::<(), String>(())
+/// # Ok::<(), dsokr_data::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spectrum {
@@ -63,15 +66,27 @@ pub struct Peak {
 }
 
 impl FromStr for Spectrum {
-    type Err = String;
+    type Err = Error;
 
-    /// What is wrong, and what is allowed.
-    fn from_str(text: &str) -> Result<Self, String> {
+    /// [`dsokr_basis::Error::Value`] says what is wrong, and what is allowed.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        Self::read(text).map_err(|reason| {
+            let found = format_args!("{:?} ({reason})", shorten(text));
+            let allowed = "the precursor's m/z and the peaks, such as \"301.0712 153.0182:1 229.0495:0.3\", or an entry \
+                           of an MGF, MSP or MassBank file";
+            Error::value("the spectrum", found, allowed)
+        })
+    }
+}
+
+impl Spectrum {
+    fn read(text: &str) -> Result<Self, String> {
         let text = text.trim();
         if text.lines().nth(1).is_some() {
             let record =
                 SpectrumFormat::told_by(text).record(text).map_err(|(_, reason)| reason)?;
-            return record.ok_or("no spectrum")?.spectrum().map_err(|(_, reason)| reason)?.parse();
+            let line = record.ok_or("no spectrum")?.spectrum().map_err(|(_, reason)| reason)?;
+            return Self::read(&line);
         }
         let mut words = text.split_ascii_whitespace();
         let precursor_mz = precursor(words.next().unwrap_or_default())?;
@@ -79,7 +94,7 @@ impl FromStr for Spectrum {
         for word in words {
             let (mz, intensity) = word
                 .split_once(':')
-                .ok_or_else(|| format!("a peak {word:?}; allowed is m/z:intensity"))?;
+                .ok_or_else(|| format!("a peak {word:?} is not m/z:intensity"))?;
             peaks.push(peak(mz, intensity, peaks.last())?);
         }
         if peaks.is_empty() { Err(NO_PEAKS.into()) } else { Ok(Self { precursor_mz, peaks }) }
@@ -97,15 +112,13 @@ const NO_PEAKS: &str = "a spectrum without peaks; at least one is needed";
 
 /// The m/z of a precursor.
 fn precursor(text: &str) -> Result<f64, String> {
-    positive(text)
-        .ok_or_else(|| format!("the precursor's m/z {text:?}; allowed is a number above 0"))
+    positive(text).ok_or_else(|| format!("the precursor's m/z {text:?} is not a number above 0"))
 }
 
 /// A peak that may follow another one.
 fn peak(mz: &str, intensity: &str, before: Option<&Peak>) -> Result<Peak, String> {
     let number = |what: &str, text: &str| {
-        positive(text)
-            .ok_or_else(|| format!("a peak's {what} {text:?}; allowed is a number above 0"))
+        positive(text).ok_or_else(|| format!("a peak's {what} {text:?} is not a number above 0"))
     };
     let peak = Peak { mz: number("m/z", mz)?, intensity: number("intensity", intensity)? };
     match before {
