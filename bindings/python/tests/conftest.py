@@ -32,6 +32,12 @@ def _interrupted(after, when=lambda: True):
         timer.join()
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _ctrl_c_is_heard():
+    """A shell that starts the tests in the background has Ctrl-C ignored, and those that wait for it would never end."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @pytest.fixture
 def interrupted():
     """A context in which Ctrl-C is pressed after some seconds, when something holds, and which must end soon after it."""

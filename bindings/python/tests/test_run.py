@@ -405,19 +405,20 @@ def test_warnings_are_records_of_logging(model, caplog):
 
 
 def train_ensemble(config, out):
-    dsokr.train(config, set={"training.epochs": 1}, out=out)
+    dsokr.train(config, out=out)
 
 
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork here")
-def test_a_fork_after_members_trained_at_once(config, folder):
-    text, config = config.read_text(), config.with_name("at-once.toml")
-    config.write_text(text + "\n[ensemble]\nseeds = 2\nparallel = 2\n")
-    train_ensemble(config, folder / "parent")
-    process = multiprocessing.get_context("fork").Process(target=train_ensemble, args=(config, folder / "child"))
+def test_a_fork_after_members_trained_at_once(tmp_path):
+    config = tmp_path / "at-once.toml"
+    drawn = DRAWN.format(train=300, lambda_=1e-3, solver='{ name = "closed-form" }')
+    config.write_text(drawn + "\n[ensemble]\nseeds = 2\nparallel = 2\n")
+    train_ensemble(config, tmp_path / "parent")
+    process = multiprocessing.get_context("fork").Process(target=train_ensemble, args=(config, tmp_path / "child"))
     process.start()
     process.join(120)
     assert process.exitcode == 0
-    parent, child = (dsokr.Ensemble.load(folder / name) for name in ("parent", "child"))
+    parent, child = (dsokr.Ensemble.load(tmp_path / name) for name in ("parent", "child"))
     assert parent.metrics["mrr"] == child.metrics["mrr"]
 
 
