@@ -108,10 +108,14 @@ pub(crate) fn distinct<'a>(
     places: Range<usize>,
     wanted: Option<&[bool]>,
 ) -> Result<Found<'a>, Error> {
-    if wanted.is_none()
+    // of lists, all candidates are looked at
+    let listed = matches!(pool, Pool::PerQuery(_));
+    if (listed || wanted.is_none())
         && let Some((mut found, names)) = first(ensemble, rule, pool, &places)?
     {
         for own in &mut found {
+            let is_wanted = |own: &u32| wanted.is_none_or(|wanted| wanted[*own as usize]);
+            own.hits.retain(|hit| hit.candidates.iter().any(is_wanted));
             own.hits.truncate(places.end);
             own.hits.drain(..places.start.min(own.hits.len()));
         }
@@ -134,8 +138,13 @@ fn first<'a>(
 ) -> Result<Option<Found<'a>>, Error> {
     let (all, count, queries) = (ensemble.candidates(), places.end, ensemble.queries());
     let most = queries.saturating_mul(places.len()).saturating_mul(4).max(HITS);
-    for more in [2, 16].map(|times| count.saturating_add(1).saturating_mul(times).min(all.len())) {
-        if queries.saturating_mul(more) > most {
+    let listed = matches!(pool, Pool::PerQuery(_));
+    let longest = pool.longest(all.len());
+    for more in [2, 16].map(|times| match listed {
+        true => longest.max(1),
+        false => count.saturating_add(1).saturating_mul(times).min(longest),
+    }) {
+        if !listed && queries.saturating_mul(more) > most {
             return Ok(None);
         }
         let hits = ensemble.top_k(pool, rule, more)?;
@@ -144,7 +153,7 @@ fn first<'a>(
             None => Ok(ensemble.class_of(number)),
             Some(_) => Ok(names.candidates.class_of(names.place(number)?)),
         };
-        let whole = more == all.len();
+        let whole = more >= longest;
         let found = hits.iter().map(|hits| folded(class_of, hits, whole));
         let found = found.collect::<Result<Vec<_>, Error>>()?;
         if whole || found.iter().all(|own| own.hits.len() >= count) {

@@ -7,6 +7,7 @@ use dsokr_train::Validation;
 
 use crate::Error;
 use crate::beyond::BeyondSearch;
+use crate::candidate_rule::CandidateMasses;
 use crate::config::Checked;
 use crate::decoder::Decoder;
 use crate::error::ensure;
@@ -39,12 +40,12 @@ impl<'a> Evaluator<'a> {
     ) -> Result<Self, Error> {
         let Decoder { candidates, config, .. } = decoder;
         let mut evaluator = Self { config, dataset, root, decoder, lists: Vec::new() };
-        let settings = &config.evaluation;
+        let (settings, masses) = (&config.evaluation, CandidateMasses::default());
         let test = (settings.split == SplitName::Test).then_some(SplitName::Test);
         for name in [SplitName::Validation].into_iter().chain(test) {
             let Some(split) = dataset.split(name) else { continue };
-            if let Some(file) = &settings.candidates {
-                let lists = PerQuery::read(&root.file(file), split.names(), candidates)?;
+            if let Some(rule) = &settings.candidates {
+                let lists = rule.inside(root).lists(split, candidates, &masses)?;
                 evaluator.lists.push((name, lists));
             }
             // a missing gold is reported before training, not after the first epoch

@@ -59,6 +59,7 @@ pub mod targets;
 mod advice;
 mod answer;
 mod beyond;
+mod candidate_rule;
 mod decoder;
 mod encoders;
 mod error;
@@ -99,6 +100,7 @@ pub use dsokr_nn::Start;
 pub use dsokr_train as train;
 
 pub use beyond::{BeyondSearch, SearchFacts};
+pub use candidate_rule::CandidateRule;
 pub use config::{Abilities, Config, EncoderTable};
 pub use decoder::PredictedOutput;
 pub use encoders::{BagBesideConfig, BothInputs};

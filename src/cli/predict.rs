@@ -1,10 +1,10 @@
 use std::path::PathBuf;
 
-use crate::Error;
 use crate::data::config::OnBadRow;
 use crate::device::Processor;
 use crate::run::EnsembleRun;
 use crate::table::tsv_line;
+use crate::{CandidateRule, Error};
 
 use crate::cli::answers;
 use crate::cli::combine::{Beyond, Combine};
@@ -27,6 +27,10 @@ pub struct Arguments {
     top: usize,
     #[command(flatten)]
     texts: Texts,
+    /// The candidates of each text: a file of JSON lines {"query": id, "candidates": [id, …]}; or for spectra mass:PPM,
+    /// those with the precursor's mass, or formula, those of the formula that the spectrum names; default: all.
+    #[arg(long, value_name = "FILE|mass:PPM|formula")]
+    candidates: Option<CandidateRule>,
     /// What happens at rows that cannot be read: stop, or skip, which lists and counts them and answers the
     /// others; default: what the first run's configuration says.
     #[arg(long)]
@@ -75,7 +79,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
             // the header of a table without rows
             return print_part(&header).map(|_| ());
         }
-        let found = runs.answer_queries(|run| batch.read(run), arguments.top)?;
+        let found = {
+            let among = arguments.candidates.as_ref();
+            runs.answer_queries(|run| batch.read(run), among, arguments.top)?
+        };
         let mut out = std::mem::take(&mut header);
         for ((at, id), answer) in batch.ids.iter().enumerate().zip(&found) {
             match arguments.format {

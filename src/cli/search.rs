@@ -1,11 +1,11 @@
 use std::io::{ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
 
-use crate::Error;
 use crate::basis::Processes;
 use crate::data::table::{TextFormat, TextReader};
 use crate::device::Processor;
 use crate::run::EnsembleRun;
+use crate::{CandidateRule, Error};
 
 use crate::cli::answers;
 use crate::cli::combine::Beyond;
@@ -34,6 +34,9 @@ pub struct Arguments {
     /// The device: cpu, wgpu, cuda or cuda:NUMBER.
     #[arg(long, default_value_t)]
     device: Processor,
+    /// Of a spectrum, only candidates with the precursor's mass (mass:PPM), or of the formula that it names (formula).
+    #[arg(long, value_name = "mass:PPM|formula")]
+    candidates: Option<CandidateRule>,
     #[command(flatten)]
     beyond: Beyond,
     /// Print one JSON object a text.
@@ -56,7 +59,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
 }
 
 fn answer(arguments: &Arguments, run: &EnsembleRun, text: &str) -> Result<String, Error> {
-    let found = run.search(text, arguments.top)?;
+    let among = arguments.candidates.as_ref();
+    let found = run.answer_queries(|run| run.texts(&[text]), among, arguments.top)?;
+    let found = found.into_iter().next().unwrap_or_default();
     match arguments.json {
         true => answers::json_line(None, Some(text), &found),
         false => Ok(answers::text(&found)),

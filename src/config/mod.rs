@@ -30,13 +30,14 @@ pub use output::{
 };
 pub use reference::reference;
 
+use crate::candidate_rule::CandidateRule;
 use crate::error::ensure;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use dsokr_basis::store::{Contents, Tensor};
 use dsokr_data::config::{DataConfig, OnBadRow};
-use dsokr_data::{DataRoot, Source, SplitName, check_inside};
+use dsokr_data::{DataRoot, Source, SplitName};
 use dsokr_decode::MissingGold;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -93,9 +94,12 @@ pub struct EvaluationConfig {
     pub split: SplitName,
     /// A query whose gold is not among its candidates.
     pub missing_gold: MissingGold,
-    /// JSON lines `{"query": id, "candidates": [id, …]}`: each query is ranked against its own
-    /// list. Left out, all queries share all candidates.
-    pub candidates: Option<String>,
+    /// The candidates of each query: a file of JSON lines `{"query": id, "candidates": [id, …]}`; or for spectra, of
+    /// candidates whose labels are SMILES, `"mass:10"`, those that have the precursor's m/z within 10 ppm with the
+    /// spectrum's adduct (`[M+H]+` where it names none), or `"formula"`, those of the spectrum's formula. Left out, all
+    /// queries share all candidates.
+    #[schemars(with = "Option<String>")]
+    pub candidates: Option<CandidateRule>,
     /// Queries encoded at once.
     pub batch: usize,
     /// The figure of the validation split that chooses: the best checkpoint, λ, weights.
@@ -117,9 +121,7 @@ impl Default for EvaluationConfig {
 impl EvaluationConfig {
     pub(super) fn validate(&self) -> Result<(), Error> {
         ensure(self.batch > 0, "evaluation.batch", self.batch, "at least 1")?;
-        self.candidates
-            .as_ref()
-            .map_or(Ok(()), |file| Ok(check_inside("evaluation.candidates", file)?))
+        self.candidates.as_ref().map_or(Ok(()), |rule| rule.validate("evaluation.candidates"))
     }
 }
 

@@ -15,6 +15,7 @@ use self::beyond::beyond_scores;
 use crate::Error;
 use crate::config::Checked;
 use crate::decoder::Decoder;
+use crate::error::ensure;
 use crate::scores::{Evaluation, OutputScores, QuantileScores, QueryValues, Scores};
 use crate::targets::OutputSpace;
 
@@ -100,16 +101,28 @@ impl GoldRows {
     }
 }
 
+/// Refuses a query without candidates.
+fn check_lists(split: &Split, pool: Pool) -> Result<(), Error> {
+    let Pool::PerQuery(lists) = pool else { return Ok(()) };
+    (0..lists.len()).try_for_each(|query| {
+        let key = format_args!("the candidates of query {:?}", split.names()[query]);
+        let allowed = "at least one, of a wider rule; an evaluation leaves such queries out with the argument \
+                       least-candidates = 1";
+        ensure(!lists.list(query).is_empty(), key, "none", allowed)
+    })
+}
+
 /// Whether each query has a right output among its candidates.
 ///
 /// # Errors
-/// One that is missing, unless `missing` allows it.
+/// A query without candidates; a right output that is missing, unless `missing` allows it.
 pub(crate) fn has_gold(
     split: &Split,
     candidates: &Candidates,
     pool: Pool,
     missing: MissingGold,
 ) -> Result<Vec<bool>, Error> {
+    check_lists(split, pool)?;
     let Some(rows) = GoldRows::of(split, pool)? else {
         let found = pool.gold(split.names(), &split.ids, candidates, missing)?;
         return Ok(found.iter().map(Option::is_some).collect());
@@ -189,6 +202,7 @@ impl<'a> Models<'a> {
     ) -> Result<(Evaluation, Vec<Decoded>), Error> {
         let decoder = self.decoder();
         let (config, features) = (decoder.config, &decoder.config.output.features);
+        check_lists(split, pool)?;
         let ensemble = self.ensemble(QueryTexts::of(split), answers)?;
         let mut golds = self.rank_golds(&ensemble, split, answers, pool)?;
         let ranks: Vec<_> = golds.decoded.iter().map(|query| query.rank).collect();

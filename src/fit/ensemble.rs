@@ -139,10 +139,10 @@ fn evaluate(request: &Request, settings: &EnsembleConfig, path: &Path) -> Result
     run.rule = settings.combination.clone();
     let ask = |run: &EnsembleRun, name| {
         let lists = &request.config.evaluation.candidates;
-        let lists = lists.as_ref().map(|file| request.root.file(file));
+        let lists = lists.as_ref().map(|rule| rule.inside(&request.root));
         run.ask(
             |member| Ok(member.config.source().read_split(name, &request.root)?),
-            lists.as_deref(),
+            lists.as_ref(),
         )
     };
     let name = request.config.evaluation.split;

@@ -10,6 +10,7 @@ use dsokr_decode::{AllCandidates, Candidates, Combination, Shards};
 use super::Run;
 use super::candidates::open_shards;
 use crate::Error;
+use crate::candidate_rule::CandidateMasses;
 use crate::config::{BeyondConfig, Checked, IN_ENSEMBLES};
 use crate::decoder::ExactDecoder;
 use crate::error::ensure;
@@ -26,6 +27,8 @@ pub struct EnsembleRun {
     pub rule: Combination,
     /// The candidates of the one run, if they are in shards.
     pub(super) shards: Option<Shards>,
+    /// Masses of the candidates of the first member.
+    pub(super) masses: CandidateMasses,
 }
 
 impl EnsembleRun {
@@ -99,19 +102,20 @@ impl EnsembleRun {
     }
 
     fn of(members: Vec<Run>, rule: Combination) -> Result<Self, Error> {
+        let masses = CandidateMasses::default();
         if members.is_empty() {
             let found = "an ensemble of no members".into();
             return Err(dsokr_decode::Error::TooFew { found, least: 1 }.into());
         }
         if let [_] = members[..] {
-            return Ok(Self { members, rule: Combination::default(), shards: None });
+            return Ok(Self { members, rule: Combination::default(), shards: None, masses });
         }
         for Run { name, config, .. } in &members {
             if let Some((key, found)) = config.decoding.beyond_candidates() {
                 return Err(Error::value(format!("{key} of {name}"), found, IN_ENSEMBLES));
             }
         }
-        Ok(Self { members, rule, shards: None })
+        Ok(Self { members, rule, shards: None, masses })
     }
 
     /// The same with [`Run::with_beyond`] of its one model.

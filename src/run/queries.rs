@@ -12,6 +12,7 @@ use dsokr_decode::{
 
 use super::{EnsembleRun, Run};
 use crate::Error;
+use crate::candidate_rule::CandidateRule;
 use crate::config::EnsembleConfig;
 use crate::error::ensure;
 use crate::evaluation::{Models, QueryTexts};
@@ -57,10 +58,11 @@ pub struct QueryRequest {
     /// ids, out of its candidates.
     #[cfg_attr(feature = "command", arg(long))]
     pub filter_known: bool,
-    /// JSON lines {"query": id, "candidates": [id, …]}: the candidates of each query. Default: for a
-    /// split, evaluation.candidates of the configuration, if given; else all candidates.
-    #[cfg_attr(feature = "command", arg(long))]
-    pub candidates: Option<PathBuf>,
+    /// The candidates of each query: a file of JSON lines {"query": id, "candidates": [id, …]}; or for spectra mass:PPM,
+    /// those with the precursor's mass, or formula, those of the formula that the spectrum names. Default: for a split,
+    /// evaluation.candidates of the configuration, if given; else all candidates.
+    #[cfg_attr(feature = "command", arg(long, value_name = "FILE|mass:PPM|formula"))]
+    pub candidates: Option<CandidateRule>,
     /// The least number of candidates that a query has in its list; queries with fewer are left out, such as those whose
     /// gold is the only molecule of its formula.
     #[cfg_attr(feature = "command", arg(long, value_name = "N"))]
@@ -103,11 +105,11 @@ impl QueryRequest {
             Ok(Split { known, ..split })
         };
         let lists = match (&self.candidates, &self.file) {
-            (Some(file), _) => Some(file.clone()),
-            (None, None) => runs.members()[0].candidate_lists(data)?,
+            (Some(rule), _) => Some(rule.clone()),
+            (None, None) => runs.members()[0].candidate_rule(data)?,
             (None, Some(_)) => None,
         };
-        let asked = runs.ask_with(read, lists.as_deref(), predict)?;
+        let asked = runs.ask_with(read, lists.as_ref(), predict)?;
         match self.least_candidates {
             Some(least) => asked.with_candidates(least),
             None => Ok(asked),
@@ -141,14 +143,14 @@ const MEMORY: usize = 256 << 20;
 
 impl EnsembleRun {
     /// The predictions of every member for the queries that `read` reads for it, with all
-    /// candidates or with the lists in the file `lists`.
+    /// candidates or with those that the rule `lists` gives each.
     ///
     /// # Errors
-    /// As [`Run::coordinates`]; errors of `read`; a file of lists that cannot be read.
+    /// As [`Run::coordinates`]; errors of `read`; a rule that does not hold for the queries.
     pub fn ask(
         &self,
         read: impl Fn(&Run) -> Result<Split, Error>,
-        lists: Option<&Path>,
+        lists: Option<&CandidateRule>,
     ) -> Result<QueryAnswers, Error> {
         self.ask_with(read, lists, Run::coordinates)
     }
@@ -156,22 +158,22 @@ impl EnsembleRun {
     /// The same with the coordinates that `predict` gives in the place of each member's own.
     ///
     /// # Errors
-    /// Errors of `read` and `predict`; a file of lists that cannot be read; coordinates that are not
-    /// finite.
+    /// Errors of `read` and `predict`; a rule that does not hold for the queries; coordinates that are not finite.
     pub fn ask_with(
         &self,
         read: impl Fn(&Run) -> Result<Split, Error>,
-        lists: Option<&Path>,
+        lists: Option<&CandidateRule>,
         predict: impl Fn(&Run, &Split) -> Result<Vec<f32>, Error>,
     ) -> Result<QueryAnswers, Error> {
-        if let (Some(file), Some(_)) = (lists, &self.shards) {
-            let allowed = "absent: queries have lists where candidates are in no shards";
-            return Err(Error::value("lists of candidates", file.display(), allowed));
+        if let (Some(rule), Some(_)) = (lists, &self.shards) {
+            let allowed =
+                "absent: queries have candidates of their own where these are in no shards";
+            return Err(Error::value("candidates", rule, allowed));
         }
         let ask = || {
             let splits = self.members.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
             let candidates = &self.members[0].candidates;
-            let list = |file| PerQuery::read(file, splits[0].names(), candidates);
+            let list = |rule: &CandidateRule| rule.lists(&splits[0], candidates, &self.masses);
             let lists = lists.map(list).transpose()?;
             let answer = |(run, split): (&Run, &Split)| {
                 let z = predict(run, split)?;

@@ -11,6 +11,7 @@ use super::{EnsembleRun, QueryAnswers, Run};
 use crate::Error;
 use crate::answer::{self, Answer, Quantile, distinct};
 use crate::beyond::BeyondSearch;
+use crate::candidate_rule::CandidateRule;
 use crate::config::{BeyondConfig, Checked};
 use crate::error::ensure;
 use crate::evaluation::{Models, QueryTexts};
@@ -24,26 +25,29 @@ impl EnsembleRun {
     /// # Errors
     /// As [`answer_queries`](Self::answer_queries); an empty text.
     pub fn search(&self, text: &str, top: usize) -> Result<Answer, Error> {
-        let answers = self.answer_queries(|run| run.texts(&[text]), top)?;
+        let answers = self.answer_queries(|run| run.texts(&[text]), None, top)?;
         Ok(answers.into_iter().next().unwrap_or_default())
     }
 
     /// As [`search`](Self::search), the answer to each of the queries that `read` reads for a member, of any kind of
-    /// inputs. The memory grows with their number, so a long stream is answered some queries at a time.
+    /// inputs, among all candidates or those that a rule gives each. The memory grows with their number, so a long stream
+    /// is answered some queries at a time.
     ///
     /// # Errors
-    /// Errors of `read`; `top` above the number of candidates; inputs that a member does not read.
+    /// Errors of `read`; `top` above the number of candidates; inputs that a member does not read; as
+    /// [`ask`](Self::ask).
     pub fn answer_queries(
         &self,
         read: impl Fn(&Run) -> Result<Split, Error>,
+        among: Option<&CandidateRule>,
         top: usize,
     ) -> Result<Vec<Answer>, Error> {
         check_top(top, self.candidates())?;
-        self.distinct(&self.ask(read, None)?, 0..top, None)
+        self.distinct(&self.ask(read, among)?, 0..top, None)
     }
 
     /// For each query the hits at the places `places` among the distinct candidates that are wanted, best first;
-    /// fewer at the end. Ranks, ties and gaps are those among all candidates. `wanted` says it of each candidate, or
+    /// fewer at the end. Ranks, ties and gaps are those among all candidates of the query. `wanted` says it of each candidate, or
     /// of each that the [`shards`](Self::shards) of this process hold; without it all are.
     ///
     /// # Errors

@@ -12,6 +12,7 @@ use dsokr_machines::Scaling;
 
 use crate::Error;
 use crate::beyond::BeyondSearch;
+use crate::candidate_rule::CandidateRule;
 use crate::config::Checked;
 use crate::decoder::{Decoder, ExactDecoder, load_labels, save_labels};
 use crate::error::{ensure, ensure_run};
@@ -305,14 +306,16 @@ impl Run {
         self.read_data(data, |source, root| source.known_outputs(split, root))
     }
 
-    /// The file of candidate lists that the configuration names, under the data root.
+    /// The rule for the candidates of each query that the configuration has, with its file under the data root.
     ///
     /// # Errors
     /// [`Error::NotFound`].
-    pub fn candidate_lists(&self, data: Option<&Path>) -> Result<Option<PathBuf>, Error> {
-        let Some(file) = &self.config.evaluation.candidates else { return Ok(None) };
-        let file = self.config.data_root(data)?.file(file);
-        if file.exists() { Ok(Some(file)) } else { Err(self.not_found(file)) }
+    pub fn candidate_rule(&self, data: Option<&Path>) -> Result<Option<CandidateRule>, Error> {
+        let Some(rule) = &self.config.evaluation.candidates else { return Ok(None) };
+        let CandidateRule::Lists(file) = rule else { return Ok(Some(rule.clone())) };
+        let root = self.config.data_root(data)?;
+        let file = root.file(file);
+        if file.exists() { Ok(Some(rule.inside(&root))) } else { Err(self.not_found(file)) }
     }
 
     /// What is read of the data under `data`, or where the run was trained; the error for a file that is gone says how

@@ -212,7 +212,7 @@ impl Endpoint for RankRequest {
         self.ids.iter().try_for_each(|ids| check_count(limits, ids))?;
         let all = self.ids.concat();
         known(model.runs.numbers(&all)?, &all)?;
-        let decoded = model.runs.rank_candidates(&queries.ask(model)?, &self.ids)?;
+        let decoded = model.runs.rank_candidates(&queries.ask(model, None)?, &self.ids)?;
         let ranked = |(id, decoded): (&String, Decoded)| {
             let (rank, score) = decoded.rank.zip(decoded.gold_score)?;
             let (above, tied) = (rank.above(), rank.tied());

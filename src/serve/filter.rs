@@ -1,15 +1,12 @@
 //! Which candidates a search wants, by properties of molecules.
 
 use crate::error::ensure;
-use std::collections::BTreeMap;
-use std::sync::LazyLock;
 
 use dsokr_decode::Candidates;
 use dsokr_molecule::{
-    Element, FunctionalGroup, HashedFeatures, Molecule, Morgan, functional_groups,
+    Element, ElementCounts, FunctionalGroup, HashedFeatures, Molecule, Morgan, functional_groups,
 };
 use rayon::prelude::*;
-use regex::Regex;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -106,7 +103,7 @@ impl Molecules {
 /// A filter that has been read.
 pub(super) struct Wanted {
     /// Numbers of atoms; whether there may be more.
-    formula: Option<(BTreeMap<Element, usize>, bool)>,
+    formula: Option<(ElementCounts, bool)>,
     mass: [f64; 2],
     groups: u128,
     /// A fingerprint with the least similarity to it.
@@ -159,12 +156,8 @@ impl Wanted {
     }
 }
 
-/// An element and its number.
-static ATOMS: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new("(.[a-z]*)([0-9]*)").expect("a regular expression"));
-
 /// Numbers of atoms of a formula such as `C9H8O4`, and whether `*` at its end allows more.
-fn read_formula(text: &str) -> Result<(BTreeMap<Element, usize>, bool), Error> {
+fn read_formula(text: &str) -> Result<(ElementCounts, bool), Error> {
     let wrong = || {
         let allowed =
             "element symbols with counts, such as C9H8O4, and * at the end for at least these";
@@ -175,14 +168,5 @@ fn read_formula(text: &str) -> Result<(BTreeMap<Element, usize>, bool), Error> {
         Some(atoms) => (atoms, true),
         None => (compact.as_str(), false),
     };
-    let (mut counts, mut read) = (BTreeMap::new(), 0);
-    for part in ATOMS.captures_iter(atoms) {
-        let [symbol, digits] = [1, 2].map(|at| part.get(at).map_or("", |found| found.as_str()));
-        let element = Element::from_symbol(symbol).ok_or_else(wrong)?;
-        let count = if digits.is_empty() { Ok(1) } else { digits.parse::<usize>() };
-        let count = count.ok().filter(|&count| count <= 10_000).ok_or_else(wrong)?;
-        *counts.entry(element).or_insert(0) += count;
-        read += part[0].len();
-    }
-    if counts.is_empty() || read < atoms.len() { Err(wrong()) } else { Ok((counts, more)) }
+    Ok((dsokr_molecule::read_formula(atoms).ok_or_else(wrong)?, more))
 }

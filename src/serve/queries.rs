@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use super::model::{Known, Model};
 use super::problem::Problem;
-use crate::Error;
 use crate::run::{QueryAnswers, Run};
+use crate::{CandidateRule, Error};
 
 use super::Limits;
 
@@ -127,10 +127,16 @@ impl<'a> Asked<'a> {
     }
 
     /// The predictions of a model.
-    pub(super) fn ask(&self, model: &Model) -> Result<QueryAnswers, Error> {
+    pub(super) fn ask(
+        &self,
+        model: &Model,
+        among: Option<&CandidateRule>,
+    ) -> Result<QueryAnswers, Error> {
         let Some(rows) = self.coordinates else {
-            return model.runs.ask(|run| self.read(run), None);
+            return model.runs.ask(|run| self.read(run), among);
         };
+        let allowed = "absent: coordinates are of no spectra";
+        ensure(among.is_none(), "candidates", "given, beside coordinates", allowed)?;
         let (found, width) = (rows.first().map_or(0, Vec::len), model.run().candidates.dim());
         let allowed = format!("{width}, as many as the model has");
         ensure(found == width, "coordinates", format!("{found} numbers"), allowed)?;

@@ -17,7 +17,7 @@ use super::model::{Known, Model};
 use super::problem::Problem;
 use super::queries::{Asked, Endpoint};
 use crate::run::{self, Hit, Quantile};
-use crate::{Error, PredictedOutput};
+use crate::{CandidateRule, Error, PredictedOutput};
 
 /// Training texts that explain an answer.
 const NEAREST: usize = 3;
@@ -46,6 +46,11 @@ pub(super) struct SearchRequest {
     pub skip: usize,
     /// Which candidates are wanted.
     pub filter: Option<Filter>,
+    /// The candidates of each spectrum: `mass:PPM`, those with the precursor's mass within so many millionths, or
+    /// `formula`, those of the formula that it names; default: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, example = "mass:10")]
+    pub candidates: Option<CandidateRule>,
     /// Whether answers say which training texts are nearest to the query, and what hits share with their
     /// molecules.
     #[serde(default)]
@@ -175,11 +180,17 @@ impl Endpoint for SearchRequest {
         let wanted = self.filter.as_ref().map(|filter| wanted(model, filter)).transpose()?;
         let places = self.skip..self.skip.saturating_add(self.top);
         let each = wanted.as_ref().map(|(each, _)| each.as_slice());
-        let answers = model.runs.distinct(&queries.ask(model)?, places, each)?;
+        let among = self.candidates.as_ref();
+        if let Some(CandidateRule::Lists(file)) = among {
+            let allowed = "\"mass:PPM\" or \"formula\"";
+            return Err(Error::value("candidates", format_args!("{file:?}"), allowed).into());
+        }
+        let answers = model.runs.distinct(&queries.ask(model, among)?, places, each)?;
         let candidates = model.runs.candidates();
         let explained = |(query, answer)| {
             Cancellation::current().check().map_err(Error::from)?;
-            explained(model, queries.text(query).filter(|_| self.explain), answer)
+            let text = queries.text(query).filter(|_| self.explain);
+            explained(model, text, answer, among.is_some())
         };
         Ok(SearchResponse {
             about: model.about(),
@@ -210,8 +221,14 @@ fn wanted(model: &Model, filter: &Filter) -> Result<(Vec<bool>, usize), Problem>
     Ok((each, count))
 }
 
-/// An answer, explained by the training texts nearest to `text`.
-fn explained(model: &Model, text: Option<&str>, answer: run::Answer) -> Result<Answer, Problem> {
+/// An answer, explained by the training texts nearest to `text`. How sure it is is known where all candidates compete,
+/// and not where those of the query are `listed`.
+fn explained(
+    model: &Model,
+    text: Option<&str>,
+    answer: run::Answer,
+    listed: bool,
+) -> Result<Answer, Problem> {
     let nearest = text.map_or(Ok(Vec::new()), |text| nearest(model, text))?;
     let known: Vec<(&str, Parts)> = nearest
         .iter()
@@ -227,7 +244,7 @@ fn explained(model: &Model, text: Option<&str>, answer: run::Answer) -> Result<A
     };
     let run::Answer { hits, exact, beyond, quantiles, gap } = answer;
     let hits = hits.into_iter().map(explained).collect();
-    let confidence = gap.and_then(|gap| confidence(model, gap));
+    let confidence = gap.filter(|_| !listed).and_then(|gap| confidence(model, gap));
     Ok(Answer { hits, exact, beyond, quantiles, confidence, nearest })
 }
 

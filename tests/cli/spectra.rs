@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use dsokr::molecule::Molecule;
+
 use crate::sandbox::{Sandbox, json, number};
 
 const CONFIG: &str = r#"
@@ -89,6 +91,7 @@ fn sandbox() -> Sandbox {
         peaks.sort_by(f64::total_cmp);
         let file = &mut files[usize::from(at % 5 == 3)];
         writeln!(file, "BEGIN IONS\nTITLE={id}-a\nPEPMASS={mass:.4}\nINCHIKEY={id}").unwrap();
+        writeln!(file, "FORMULA={}", Molecule::parse(&smiles).unwrap().formula()).unwrap();
         peaks.iter().for_each(|mz| writeln!(file, "{mz:.4} {}", 1 + at % 3).unwrap());
         writeln!(file, "END IONS\n").unwrap();
         let others = if at % 2 == 0 { String::new() } else { format!(", \"M{}\"", (at + 9) % 84) };
@@ -175,6 +178,79 @@ fn spectra_are_searched_predicted_and_ranked_among_lists() {
 }
 
 #[test]
+fn candidates_are_those_of_the_precursors_mass_or_of_the_formula() {
+    let sandbox = sandbox();
+    sandbox.train("bins.toml", &[]);
+    // ethylene glycol of 62.036779 Da (RDKit), which the 84 molecules have once
+    let peaks = "31.0184:1 45.0341:1";
+    let glycol = |ion: &str| format!("{ion} {peaks}");
+    let search = |query: &str, rule: &str, top: &str| {
+        let query = ["search", "runs/bins", query, "--candidates", rule, "--top", top, "--json"];
+        json(&sandbox.succeed(&query))["candidates"].as_array().unwrap().clone()
+    };
+    for (ion, rule) in [
+        ("63.04406", "mass:5"),
+        ("63.04406 adduct=[M+H]+", "mass:5"),
+        ("85.02600 adduct=[M+Na]+", "mass:5"),
+        ("147.06277 adduct=[2M+Na]+", "mass:5"),
+        ("61.02950 adduct=[M-H]- formula=C2H6O2", "mass:5"),
+        ("63.1 formula=C2H6O2", "formula"),
+    ] {
+        let hits = search(&glycol(ion), rule, "10");
+        assert_eq!(hits.len(), 1, "{ion} {hits:?}");
+        assert_eq!((&hits[0]["label"], &hits[0]["rank"]), (&"OCCO".into(), &1.into()));
+    }
+    // of all candidates, those of the formula keep their order
+    let all = search(&glycol("90.05 formula=C3H8O2"), "mass:100000", "84");
+    let own = search(&glycol("90.05 formula=C3H8O2"), "formula", "84");
+    assert!(own.len() == 1 && all.len() > 5, "{own:?} {all:?}");
+    assert!(all.is_sorted_by_key(|hit| -number(hit, "score")));
+    let none = search(&glycol("300.1"), "mass:1", "3");
+    assert!(none.is_empty(), "{none:?}");
+    let fail = |query: &str, rule: &str, says: &str| {
+        sandbox.fail(&["search", "runs/bins", query, "--candidates", rule], 2, &[says]);
+    };
+    fail(
+        &glycol("63.0"),
+        "formula",
+        "the spectrum's formula = absent: allowed is a formula such as C9H8O4",
+    );
+    fail(
+        &glycol("63.0 adduct=[M+Xx]+"),
+        "mass:5",
+        "the adduct = \"[M+Xx]+\": allowed is [nM±…]z±, such as [M+H]+",
+    );
+    fail(&glycol("63.0"), "mass:x", "allowed is mass:PPM with a number of millionths");
+
+    let ion = |name: &str, key: &str, mz: f64| {
+        format!(
+            "BEGIN IONS\nTITLE={name}\nPEPMASS={mz}\nINCHIKEY={key}\nFORMULA=C2H6O2\n31.0184 1\n45.0341 1\nEND IONS\n"
+        )
+    };
+    sandbox.write("q.mgf", &(ion("a", "M1", 63.04406) + &ion("b", "M1", 300.1)));
+    let predict = ["predict", "runs/bins", "q.mgf", "--id", "identifier", "--candidates", "mass:5"];
+    let found = sandbox.succeed(&predict);
+    let hits = |line: &str| json(line)["candidates"].as_array().unwrap().len();
+    assert_eq!(found.lines().map(hits).collect::<Vec<_>>(), [1, 0]);
+    let evaluate = ["evaluate", "runs/bins", "--queries", "q.mgf", "--json", "--candidates"];
+    sandbox.fail(
+        &[&evaluate[..], &["mass:5"]].concat(),
+        2,
+        &["the candidates of query \"b\" = none", "--least-candidates = 1"],
+    );
+    let found = [&evaluate[..], &["mass:5", "--least-candidates", "1"]].concat();
+    assert_eq!(json(&sandbox.succeed(&found))["queries"], 1);
+    assert_eq!(json(&sandbox.succeed(&[&evaluate[..], &["formula"]].concat()))["mrr"], 1.0);
+    std::fs::remove_dir_all(sandbox.path("runs")).unwrap();
+    let report = sandbox.train("bins.toml", &["evaluation.candidates=\"formula\""]);
+    let again = json(&sandbox.succeed(&["evaluate", "runs/bins", "--json"]));
+    assert_eq!((&again["mrr"], &again["candidates"]), (&report["mrr"], &report["candidates"]));
+    assert_eq!(report["queries"], 17);
+    let none = ["train", "bins.toml", "--set", "evaluation.candidates=\"mass:1\""];
+    sandbox.fail(&none, 2, &["the candidates of query", "= none"]);
+}
+
+#[test]
 fn kernels_that_are_not_summed_are_refused() {
     let sandbox = sandbox();
     let fail = |config: &str, change: &str, says: &[&str]| {
@@ -208,5 +284,5 @@ fn kernels_that_are_not_summed_are_refused() {
     );
     let wrong = sandbox.read("data/spectra/train.mgf").replacen("31.0184 1", "31.0184 NaN", 1);
     sandbox.write("data/spectra/train.mgf", &wrong);
-    fail("bins.toml", "seed=1", &["train.mgf:5: spectrum \"M0-a\": a peak's intensity \"NaN\""]);
+    fail("bins.toml", "seed=1", &["train.mgf:6: spectrum \"M0-a\": a peak's intensity \"NaN\""]);
 }

@@ -58,6 +58,14 @@ pub enum Error {
 }
 
 impl Error {
+    /// The same error with what has a wrong value before its key.
+    pub fn of(self, what: impl Display) -> Self {
+        match self {
+            Self::Basis(error) => error.of(what).into(),
+            other => other,
+        }
+    }
+
     pub(crate) fn io(path: &Path, source: io::Error) -> Self {
         Self::Io { path: path.to_path_buf(), source }
     }

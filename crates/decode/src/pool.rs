@@ -11,8 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{check_consistent, check_len, ensure, missing_gold};
-use crate::hits::check_k;
-use crate::{AllCandidates, Candidates, Error, Place, Queries};
+use crate::{AllCandidates, Candidates, Error, Place};
 
 /// What to do with a query whose gold candidate is not among its candidates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -120,20 +119,12 @@ impl Pool<'_> {
         check_len("candidates", candidates, lists.candidates)
     }
 
-    /// Refuses fewer than k candidates of a query, which is named where it has a list.
-    pub(crate) fn check_k(
-        &self,
-        queries: &Queries,
-        candidates: usize,
-        k: usize,
-    ) -> Result<(), Error> {
-        let Self::PerQuery(lists) = self else {
-            return check_k(k, candidates as u64);
-        };
-        (0..lists.len()).try_for_each(|query| {
-            check_k(k, lists.list(query).len() as u64)
-                .map_err(|error| error.at(format!("query {}", queries.name(query))))
-        })
+    /// The most candidates of a query.
+    pub fn longest(&self, candidates: usize) -> usize {
+        match self {
+            Self::Shared => candidates,
+            Self::PerQuery(lists) => lists.lists.iter().map(Vec::len).max().unwrap_or(0),
+        }
     }
 }
 
@@ -154,11 +145,10 @@ struct Line {
 }
 
 impl PerQuery {
-    /// The lists of queries 0, 1, … as indices of `candidates`.
+    /// The lists of queries 0, 1, … as indices of `candidates`. A query whose list is empty has no hits.
     ///
     /// # Errors
-    /// [`Error::Inconsistent`] for a list that is empty, holds an index out of range, or holds one
-    /// twice.
+    /// [`Error::Inconsistent`] for a list that holds an index out of range, or holds one twice.
     pub fn new(lists: &[Vec<u32>], candidates: &Candidates) -> Result<Self, Error> {
         let candidates = candidates.len();
         // the last list that each candidate was in
@@ -167,7 +157,6 @@ impl PerQuery {
             let check = |holds, reason: Arguments| {
                 check_consistent(holds, format_args!("candidate list {at}: {reason}"))
             };
-            check(!list.is_empty(), format_args!("it is empty"))?;
             for &own in list {
                 let beyond = format_args!("candidate {own} of {candidates} candidates");
                 check((own as usize) < candidates, beyond)?;

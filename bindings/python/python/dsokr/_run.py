@@ -109,7 +109,7 @@ class _Runs:
         Queries are a ``split`` of the data, "validation" or "test" (default: evaluation.split of the configuration), or
         the rows of a file ``queries``, whose column ``query_id`` names queries that have several right outputs. With
         ``filter_known`` those outputs that training pairs give a query do not compete. ``candidates`` is a file of
-        lists, one a query; queries with fewer than ``least_candidates`` are left out. ``coordinates`` (queries, p) stand
+        lists, one a query, or for spectra ``"mass:PPM"`` or ``"formula"``; queries with fewer than ``least_candidates`` are left out. ``coordinates`` (queries, p) stand
         in the place of the model's own predictions. ``data`` is the data root (default: that of the training).
         """
         if split is not None and queries is not None:
@@ -120,7 +120,7 @@ class _Runs:
                 None if queries is None else Path(queries),
                 query_id,
                 bool(filter_known),
-                None if candidates is None else Path(candidates),
+                None if candidates is None else os.fspath(candidates),
                 None if least_candidates is None else int(least_candidates),
                 None if data is None else Path(data),
                 None if coordinates is None else as_matrix(coordinates, "coordinates"),

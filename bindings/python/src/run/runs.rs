@@ -111,7 +111,7 @@ impl Runs {
             return Ok(Vec::new());
         }
         let answers =
-            work(py, || runs.answer_queries(|run| queries.read(run, 0..queries.len()), k))?;
+            work(py, || runs.answer_queries(|run| queries.read(run, 0..queries.len()), None, k))?;
         let answer = |answer: dsokr::run::Answer| {
             let hits = answer.hits.into_iter().map(|hit| (hit.id, hit.label, hit.score));
             let exact = answer.exact.map(|best| (best.label, best.score));
@@ -131,12 +131,14 @@ impl Runs {
         queries: Option<PathBuf>,
         query_id: Option<String>,
         filter_known: bool,
-        candidates: Option<PathBuf>,
+        candidates: Option<String>,
         least_candidates: Option<usize>,
         data: Option<PathBuf>,
         coordinates: Option<MatrixView<f32>>,
     ) -> PyResult<Evaluation> {
         let split = split.map(|name| table("split", &format!("{name:?}"))).transpose()?;
+        let candidates = candidates.map(|rule| rule.parse()).transpose();
+        let candidates = candidates.map_err(Failure::from)?;
         let queries = QueryRequest {
             file: queries,
             split,

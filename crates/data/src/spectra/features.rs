@@ -32,7 +32,7 @@ pub enum PeaksOf {
 impl PeaksOf {
     /// Masses in Da and intensities to the power `power`, by increasing mass except for differences.
     pub fn masses(self, spectrum: &Spectrum, power: f64) -> Vec<(f64, f64)> {
-        let Spectrum { precursor_mz, peaks } = spectrum;
+        let Spectrum { precursor_mz, peaks, .. } = spectrum;
         match self {
             Self::Peaks => peaks.iter().map(|peak| (peak.mz, peak.intensity.powf(power))).collect(),
             Self::Losses => {

@@ -11,8 +11,10 @@
 //! and peaks. Fields have the names of the file, whatever their case, or MassSpecGym's names in each format:
 //! `identifier`, `name`, `precursor_mz`, `adduct`, `formula`, `smiles`, `inchi`, `inchikey`, `collision_energy`,
 //! `instrument_type` and `ion_mode`. A table with tabs or commas has the column `spectrum` too,
-//! made of `precursor_mz`, `mzs` and `intensities` as MassSpecGym has them: lists with commas between.
+//! made of `precursor_mz`, `mzs` and `intensities` as MassSpecGym has them, lists with commas between, and where they are
+//! columns of `adduct` and `formula`.
 
+mod adduct;
 mod features;
 mod formats;
 mod record;
@@ -20,6 +22,7 @@ mod record;
 use std::fmt;
 use std::str::FromStr;
 
+pub use adduct::Adduct;
 pub use features::{FittedPeaks, LINE, POSITIONS, PeakFeatures, PeaksOf};
 pub use formats::SpectrumFormat;
 pub(crate) use record::Record;
@@ -33,10 +36,13 @@ pub const SPECTRUM: &str = "spectrum";
 /// The columns of a table that a text of a spectrum is made of: precursor, m/z and intensities.
 pub(crate) const PARTS: [&str; 3] = ["precursor_mz", "mzs", "intensities"];
 
+/// Those that say what its precursor is: adduct and formula.
+pub(crate) const ION: [&str; 2] = ["adduct", "formula"];
+
 /// A tandem mass spectrum.
 ///
-/// As a text it is one line, the precursor's m/z and then each peak as `m/z:intensity`, with spaces between. Of a
-/// text with several lines the spectrum is read in the format that its first line tells: `BEGIN IONS` is MGF,
+/// As a text it is one line: the precursor's m/z, where they are known the adduct as `adduct=[M+H]+` and the formula of the
+/// molecule as `formula=C9H8O4`, and then each peak as `m/z:intensity`, with spaces between. Of a text with several lines the spectrum is read in the format that its first line tells: `BEGIN IONS` is MGF,
 /// `ACCESSION:` a MassBank record, everything else MSP.
 ///
 /// ```
@@ -52,6 +58,10 @@ pub(crate) const PARTS: [&str; 3] = ["precursor_mz", "mzs", "intensities"];
 pub struct Spectrum {
     /// m/z of the precursor, above 0.
     pub precursor_mz: f64,
+    /// What the precursor is made of, as it is written; [`Adduct`] reads it.
+    pub adduct: Option<String>,
+    /// The formula of the molecule, as it is written.
+    pub formula: Option<String>,
     /// m/z and intensity of each peak, both above 0, by increasing m/z; at least one.
     pub peaks: Vec<Peak>,
 }
@@ -88,8 +98,12 @@ impl Spectrum {
             let line = record.ok_or("no spectrum")?.spectrum().map_err(|(_, reason)| reason)?;
             return Self::read(&line);
         }
-        let mut words = text.split_ascii_whitespace();
+        let mut words = text.split_ascii_whitespace().peekable();
         let precursor_mz = precursor(words.next().unwrap_or_default())?;
+        let [adduct, formula] = [ADDUCT, FORMULA].map(|key| {
+            let word = words.next_if(|word| word.starts_with(key))?;
+            Some(word[key.len()..].to_owned())
+        });
         let mut peaks = Vec::new();
         for word in words {
             let (mz, intensity) = word
@@ -97,15 +111,43 @@ impl Spectrum {
                 .ok_or_else(|| format!("a peak {word:?} is not m/z:intensity"))?;
             peaks.push(peak(mz, intensity, peaks.last())?);
         }
-        if peaks.is_empty() { Err(NO_PEAKS.into()) } else { Ok(Self { precursor_mz, peaks }) }
+        if peaks.is_empty() {
+            Err(NO_PEAKS.into())
+        } else {
+            Ok(Self { precursor_mz, adduct, formula, peaks })
+        }
     }
 }
 
 impl fmt::Display for Spectrum {
     fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
-        write!(out, "{}", self.precursor_mz)?;
+        write!(
+            out,
+            "{}",
+            head(
+                &self.precursor_mz.to_string(),
+                [&self.adduct, &self.formula].map(Option::as_deref)
+            )
+        )?;
         self.peaks.iter().try_for_each(|Peak { mz, intensity }| write!(out, " {mz}:{intensity}"))
     }
+}
+
+/// What is before adduct and formula in the text of a spectrum.
+const ADDUCT: &str = "adduct=";
+const FORMULA: &str = "formula=";
+
+/// The text of a spectrum before its peaks.
+fn head(precursor_mz: &str, [adduct, formula]: [Option<&str>; 2]) -> String {
+    let mut text = precursor_mz.trim().to_owned();
+    for (key, value) in [(ADDUCT, adduct), (FORMULA, formula)] {
+        // spaces divide words
+        let value: String = value.unwrap_or_default().split_whitespace().collect();
+        if !value.is_empty() {
+            text.extend([" ", key, &value]);
+        }
+    }
+    text
 }
 
 const NO_PEAKS: &str = "a spectrum without peaks; at least one is needed";
@@ -134,9 +176,12 @@ fn positive(text: &str) -> Option<f64> {
 }
 
 /// The text of a spectrum from cells of a table: numbers are kept as they are written.
-pub(crate) fn text_of(precursor_mz: &str, mzs: &str, intensities: &str) -> Result<String, String> {
-    let mut text = precursor_mz.trim().to_owned();
-    precursor(&text)?;
+pub(crate) fn text_of(
+    [precursor_mz, mzs, intensities]: [&str; 3],
+    ion: [Option<&str>; 2],
+) -> Result<String, String> {
+    precursor(precursor_mz.trim())?;
+    let mut text = head(precursor_mz, ion);
     let [mzs, intensities] = [mzs, intensities].map(|list| -> Vec<&str> {
         let list = list.trim().trim_start_matches('[').trim_end_matches(']');
         list.split(',').map(str::trim).filter(|cell| !cell.is_empty()).collect()

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{NO_PEAKS, PARTS, Peak, SPECTRUM, peak, precursor};
+use super::{ION, NO_PEAKS, PARTS, Peak, SPECTRUM, head, peak, precursor};
 use crate::Error;
 use crate::error::{list, shorten};
 
@@ -112,7 +112,7 @@ impl Record {
         if self.last.is_none() {
             return Err(wrong(NO_PEAKS.into()));
         }
-        Ok(format!("{mz}{}", self.peaks))
+        Ok(head(mz, ION.map(|name| self.field(name))) + &self.peaks)
     }
 
     /// The names of its columns.

@@ -15,7 +15,7 @@ use super::bad_rows::{BadRows, OnBadRow};
 use super::lines::{Lines, Record};
 use crate::Error;
 use crate::error::{extension_of, list, shorten, uncompressed};
-use crate::spectra::{PARTS, Record as SpectrumRecord, SPECTRUM, SpectrumFormat, text_of};
+use crate::spectra::{ION, PARTS, Record as SpectrumRecord, SPECTRUM, SpectrumFormat, text_of};
 
 /// How a table or a stream of texts is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,8 +142,9 @@ impl<R: Read> Rows<R> {
         }
         let value = |cell: &Cell| match *cell {
             Cell::Field(at) => Ok(fields[at].to_string()),
-            Cell::Spectrum([precursor, mzs, intensities]) => {
-                let text = text_of(&fields[precursor], &fields[mzs], &fields[intensities]);
+            Cell::Spectrum(parts, ion) => {
+                let ion = ion.map(|at| Some(&*fields[at?]));
+                let text = text_of(parts.map(|at| &*fields[at]), ion);
                 text.map_err(|reason| Error::line(path, line, reason))
             }
         };
@@ -195,8 +196,8 @@ impl<R: Read> Rows<R> {
 enum Cell {
     /// In a field.
     Field(usize),
-    /// In three: precursor, m/z and intensities of a spectrum.
-    Spectrum([usize; 3]),
+    /// In several: precursor, m/z and intensities of a spectrum, and where they are known adduct and formula.
+    Spectrum([usize; 3], [Option<usize>; 2]),
 }
 
 /// The positions of columns in a header, which must not name a column twice.
@@ -218,7 +219,8 @@ fn positions(
     let cell = |name: &String| match name == SPECTRUM && !seen.contains_key(SPECTRUM) {
         true => {
             let [precursor, mzs, intensities] = PARTS.map(place);
-            Ok(Cell::Spectrum([precursor?, mzs?, intensities?]))
+            let ion = ION.map(|name| seen.get(name).copied());
+            Ok(Cell::Spectrum([precursor?, mzs?, intensities?], ion))
         }
         false => place(name).map(Cell::Field),
     };

@@ -7,8 +7,9 @@ use dsokr_basis::features::SparseRows;
 use dsokr_basis::kernel::{OutputKernel, ProbabilityProduct, contract};
 use dsokr_basis::{Features, Kernel, RowSource};
 use dsokr_data::Error;
-use dsokr_data::spectra::{FittedPeaks, POSITIONS, PeakFeatures, PeaksOf, Spectrum};
+use dsokr_data::spectra::{Adduct, FittedPeaks, POSITIONS, PeakFeatures, PeaksOf, Spectrum};
 use dsokr_data::table::{OnBadRow, Table};
+use dsokr_molecule::Molecule;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use proptest::collection::vec;
@@ -44,7 +45,7 @@ const GLUCOSE: [&str; 7] = [
     "OC[C@H]1OC(O)C(O)C(O)C1O",
     "WQZGKKKJIJFFOK",
     "20 eV",
-    "181.07066 85.02841:0.25 127.03897:1",
+    "181.07066 adduct=[M+H]+ formula=C6H12O6 85.02841:0.25 127.03897:1",
 ];
 
 fn row(table: &Table, row: usize, columns: &[&str]) -> Vec<String> {
@@ -188,6 +189,33 @@ fn what_is_wrong_has_its_line_and_its_spectrum() {
             let left = read(name, &wrong, OnBadRow::Skip).unwrap();
             assert_eq!((left.len(), left.skipped()), (1, 1), "{message}");
         }
+    }
+}
+
+/// m/z of ions of glucose, from RDKit's masses of isotopes.
+#[test]
+fn adducts_have_the_masses_of_their_atoms() {
+    let mass = Molecule::parse(GLUCOSE[3]).unwrap().exact_mass();
+    for (adduct, mz) in [
+        ("[M+H]+", 181.070664),
+        ("[M+NH4]+", 198.097214),
+        ("[2M+Na]1+", 383.115997),
+        ("[M+2H]2+", 91.038970),
+        ("[M-H]-", 179.056112),
+        ("[M+CH3COO]-", 239.077241),
+        ("[M+H-2H2O]+", 145.049535),
+        ("[M]+.", 180.062839),
+        ("[M]+*", 180.062839),
+        ("[M-2H]2-", 89.024418),
+    ] {
+        let read: Adduct = adduct.parse().unwrap();
+        assert!((read.mz(mass) - mz).abs() < 1e-5, "{adduct}: {}", read.mz(mass));
+        assert!((read.mass(mz) - mass).abs() < 1e-5, "{adduct}");
+    }
+    for wrong in
+        ["", "M+H", "[M+H]", "[M+H]0+", "[M+]+", "[M+Xx]+", "[0M+H]+", "[+H]+", "[MH]+", "[M+H]+x"]
+    {
+        assert!(wrong.parse::<Adduct>().is_err(), "{wrong}");
     }
 }
 

@@ -17,7 +17,8 @@ use crate::standing::{self, Found, wanted_first, wanted_rows};
 use crate::{AllCandidates, Decoded, Error, Hit, Pool, Rank, SecondLook, Standings};
 
 impl Ensemble<'_> {
-    /// Ranks the gold candidates and finds the k best candidates, in one pass; k may be 0.
+    /// Ranks the gold candidates and finds the k best candidates, in one pass; k may be 0. A query whose list has fewer
+    /// has fewer hits.
     ///
     /// `gold` holds distinct rows of the ensemble, as [`Ensemble::gold`] gives them, and `None` for
     /// queries without. The combined score is f64; a candidate is above the gold one if its score

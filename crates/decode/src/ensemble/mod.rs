@@ -14,6 +14,7 @@ use std::collections::HashMap;
 
 use crate::classes::Classes;
 use crate::error::{check_len, ensure};
+use crate::hits::check_k;
 use crate::scoring::check_gold;
 use crate::{
     AllCandidates, Candidates, Error, Metrics, MissingGold, Pool, Queries, Rank, SecondLook,
@@ -214,7 +215,7 @@ impl<'a> Ensemble<'a> {
         let queries = &self.members[0].queries;
         self.check_pool(pool, queries.len())?;
         check_gold(queries, gold, self.distinct())?;
-        if k == 0 { Ok(()) } else { pool.check_k(queries, self.all.len(), k) }
+        if k == 0 { Ok(()) } else { check_k(k, self.all.len() as u64) }
     }
 }
 

@@ -167,6 +167,9 @@ impl Sweep<'_> {
         let one = |(combined, scratch): &mut (Vec<f64>, Scratch), task: Range<usize>| {
             cancellation.check()?;
             let points = self.points(task.start);
+            if points == 0 {
+                return task.map(|query| finish(query, &[])).collect();
+            }
             combined.clear();
             combined.resize(task.len() * points, combiner.start());
             let candidates = self.candidates(task.start);

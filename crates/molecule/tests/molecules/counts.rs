@@ -1,9 +1,11 @@
 //! Counts of atoms, bonds and groups against the text itself.
 
 use dsokr_molecule::{
-    Composition, Element, FunctionalGroup, Molecule, MoleculeFeatures, functional_groups,
+    Atom, Composition, Element, FunctionalGroup, Molecule, MoleculeFeatures, functional_groups,
+    read_formula,
 };
 
+use crate::data::data;
 use crate::support::{parse, quickstart};
 
 #[test]
@@ -74,6 +76,27 @@ fn unusual_atoms_and_bonds_have_columns() {
         found("N->[Fe]"),
         expect(&[("atom H", 3.0), ("atom N", 1.0), ("atom Fe", 1.0), ("bond dative", 1.0)])
     );
+}
+
+/// The pool's formulas and masses are RDKit's.
+#[test]
+fn exact_masses_are_those_of_rdkit() {
+    let path = data("exact_masses_are_those_of_rdkit", "massbank/molecules.tsv");
+    let Some(table) = path.map(|path| std::fs::read_to_string(path).unwrap()) else { return };
+    for line in table.lines().skip(1) {
+        let [_, smiles, formula, mass] = line.split('\t').collect::<Vec<_>>()[..] else { panic!() };
+        let (molecule, mass) = (parse(smiles), mass.parse::<f64>().unwrap());
+        let atoms = molecule.composition();
+        assert_eq!(read_formula(formula), Some(atoms.clone()), "{smiles}");
+        // of rare isotopes and of elements without stable ones the mass number counts
+        let rare = molecule.atoms().iter().any(|atom| atom.isotope.is_some());
+        let number = |atom: &Atom| atom.element.atomic_number();
+        let heavy = |number| number == 43 || number == 61 || number > 83;
+        if !rare && !molecule.atoms().iter().map(number).any(heavy) {
+            let off = (molecule.exact_mass() - mass).abs();
+            assert!(off < 1e-5 + 1e-7 * mass, "{smiles}: {} {mass}", molecule.exact_mass());
+        }
+    }
 }
 
 #[test]
