@@ -9,7 +9,7 @@ use crate::table::Table;
 
 /// Looks at a table and writes a configuration that trains on it.
 ///
-/// The table (.csv, .tsv, .jsonl) has a row for each pair: a text, and an output. The command finds out which
+/// The table (.csv, .tsv, .jsonl, also .gz) has a row for each pair: a text, and an output. The command finds out which
 /// columns they are, and whether outputs are molecules (SMILES), label sets, rankings, numbers or texts, and writes
 /// the recommended configuration for them, with comments. One row in ten is for validation, and one for the test.
 #[derive(clap::Args)]
@@ -121,7 +121,9 @@ fn remarks(survey: &Survey) -> String {
             text += &format!("{count} {what}\n");
         }
     };
-    remark(survey.skipped(), "rows are skipped: their output is empty or not a SMILES");
+    let skipped = format!("rows are skipped: their output is empty or not {}", output.holds.one());
+    remark(survey.skipped(), &skipped);
+    remark(input.empty, "rows have an empty text");
     remark(rows - input.empty - input.distinct, "rows repeat the text of another row");
     if output.holds == Holds::Smiles {
         let repeated = survey.pairs().saturating_sub(output.distinct);

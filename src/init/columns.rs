@@ -40,6 +40,21 @@ impl fmt::Display for Holds {
     }
 }
 
+impl Holds {
+    /// One of what the column holds, for messages.
+    pub fn one(self) -> &'static str {
+        match self {
+            Self::Nothing => "anything",
+            Self::Ids => "an id",
+            Self::Smiles => "a SMILES",
+            Self::Rankings(_) => "a ranking",
+            Self::Numbers => "a number",
+            Self::Labels(_) => "labels",
+            Self::Texts => "a text",
+        }
+    }
+}
+
 /// A column of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
@@ -55,7 +70,7 @@ pub struct Column {
     pub invalid: usize,
     /// The first cell that is not empty.
     pub example: String,
-    /// What some of its molecules have, by which kernels of molecules tell them apart: `rings`, `stereo`, `parts`.
+    /// Features of molecules that some of its molecules have: `rings`, `configurations`, `components`.
     pub seen: Vec<&'static str>,
     /// Mean number of characters of cells that are not empty.
     pub length: f64,
@@ -79,13 +94,15 @@ impl Column {
         let molecules =
             if may_be_smiles(&filled) { parsed.map(|(_, &count)| count).sum() } else { 0 };
         let unique = distinct == filled.len();
+        let missing = filled.iter().filter(|cell| is_missing(cell)).count();
+        let numbers = filled.iter().filter(|cell| cell.parse().is_ok_and(f64::is_finite)).count();
         let holds = if filled.is_empty() {
             Holds::Nothing
         } else if molecules as f64 >= MOLECULES * filled.len() as f64 {
             Holds::Smiles
         } else if let Some(items) = items_ranked(&filled) {
             Holds::Rankings(items)
-        } else if filled.iter().all(|cell| cell.parse().is_ok_and(f64::is_finite)) {
+        } else if numbers > 0 && numbers + missing == filled.len() {
             let whole = filled.iter().all(|cell| cell.parse::<u64>().is_ok());
             if unique && whole && is_id(name) { Holds::Ids } else { Holds::Numbers }
         } else if let Some(separator) = separator(&filled) {
@@ -97,7 +114,11 @@ impl Column {
         } else {
             Holds::Texts
         };
-        let invalid = if holds == Holds::Smiles { filled.len() - molecules } else { 0 };
+        let invalid = match holds {
+            Holds::Smiles => filled.len() - molecules,
+            Holds::Numbers => missing,
+            Holds::Nothing | Holds::Ids | Holds::Rankings(_) | Holds::Labels(_) | Holds::Texts => 0,
+        };
         let characters: usize = filled.iter().map(|cell| cell.chars().count()).sum();
         Self {
             name: name.to_owned(),
@@ -115,15 +136,21 @@ impl Column {
 /// The fewest molecules that have what a kernel compares; with fewer, the training pairs may have none.
 const SEEN: usize = 10;
 
+/// Features that not all molecules have, and the marks of these in SMILES; the last are ions, solvents and charges.
+pub(super) const KINDS_SEEN: [(&str, &[&str]); 3] =
+    [("rings", &["1"]), ("configurations", &["@", "/", "\\"]), ("components", &[".", "+", "-]"])];
+
 /// What at least [`SEEN`] molecules have.
 fn seen(smiles: &[&str]) -> Vec<&'static str> {
-    let marks = |marks: &'static [&str]| {
+    let marked = |marks: &[&str]| {
         smiles.iter().filter(|cell| marks.iter().any(|mark| cell.contains(mark))).count() >= SEEN
     };
-    // the last are ions, solvents and charges
-    let kinds =
-        [("rings", &["1"][..]), ("stereo", &["@", "/", "\\"]), ("parts", &[".", "+", "-]"])];
-    kinds.into_iter().filter(|(_, has)| marks(has)).map(|(name, _)| name).collect()
+    KINDS_SEEN.iter().filter(|(_, marks)| marked(marks)).map(|(kind, _)| *kind).collect()
+}
+
+/// Whether a cell says that there is no number.
+fn is_missing(cell: &str) -> bool {
+    ["na", "n/a", "nan", "none", "null", "-", "?"].contains(&cell.to_lowercase().as_str())
 }
 
 /// Whether a column has the name of one with ids.

@@ -10,6 +10,7 @@ use dsokr_data::table::Table;
 use crate::error::{ensure, listed};
 use crate::run_dir::write_text;
 use crate::{Config, Error};
+use columns::KINDS_SEEN;
 pub use columns::{Column, Holds};
 
 /// The fewest rows from which a configuration is made.
@@ -20,6 +21,10 @@ const MANY: usize = 500;
 
 /// The most training pairs of which all inputs are compared with all others.
 const COMPARED: usize = 20_000;
+
+/// The solver of the templates, and the one for more than [`COMPARED`] pairs.
+const CLOSED_FORM: &str = "{ name = \"closed-form\", precision = \"single\" }";
+const SKETCHED: &str = "{ name = \"sketched\", sketch = { size = 5000 } }";
 
 /// Names of columns that divide rows or say where they are from.
 const ASIDE: [&str; 6] = ["split", "set", "fold", "source", "year", "date"];
@@ -102,11 +107,13 @@ impl Survey {
         self.rows - self.skipped()
     }
 
-    /// Number of rows whose output is not a molecule.
+    /// Number of rows without an output that can be learned: an empty cell, or one that is not a molecule or a number.
     pub fn skipped(&self) -> usize {
         match self.output.holds {
-            Holds::Smiles => self.output.empty + self.output.invalid,
-            _ => 0,
+            Holds::Smiles | Holds::Numbers | Holds::Rankings(_) => {
+                self.output.empty + self.output.invalid
+            }
+            Holds::Labels(_) | Holds::Texts | Holds::Ids | Holds::Nothing => 0,
         }
     }
 
@@ -136,7 +143,7 @@ impl Survey {
             n => format!("on_bad_row = \"skip\"              # {n} rows have no valid output\n"),
         };
         let held_out = self.held_out();
-        let mut page = format!(
+        let page = format!(
             "# Texts of the column {input} → outputs of the column {output}. Every key is explained by\n\
              # `dsokr config-reference`.\n\
              [data]\nsource = \"pool\"\n\
@@ -148,77 +155,51 @@ impl Survey {
             text(&file),
         );
         let template = match self.output.holds {
-            Holds::Smiles => include_str!("templates/molecules.toml"),
+            Holds::Smiles => include_str!("../../configs/molecules.toml"),
             Holds::Labels(_) => include_str!("templates/labels.toml"),
             Holds::Rankings(_) => include_str!("templates/rankings.toml"),
             Holds::Numbers => include_str!("templates/numbers.toml"),
             Holds::Nothing | Holds::Ids | Holds::Texts => include_str!("templates/texts.toml"),
         };
-        let paragraphs = template.split_inclusive("\n\n").filter_map(|paragraph| {
-            let Some(rest) = paragraph.strip_prefix("@when ") else { return Some(paragraph) };
-            let (what, kernel) = rest.split_once("@\n")?;
-            self.output.seen.contains(&what).then_some(kernel)
+        let paragraphs = template.split_inclusive("\n\n").filter(|paragraph| self.keeps(paragraph));
+        page + &self.adapted(&paragraphs.collect::<String>())
+    }
+
+    /// Whether a paragraph of a template is of use to this table.
+    fn keeps(&self, paragraph: &str) -> bool {
+        let decodes = match self.output.holds {
+            Holds::Smiles => self.training() >= MANY,
+            Holds::Rankings(items) => items <= 8,
+            Holds::Labels(_) | Holds::Numbers | Holds::Texts | Holds::Ids | Holds::Nothing => true,
+        };
+        let unseen = KINDS_SEEN.iter().any(|(kind, _)| {
+            paragraph.contains(&format!("name = \"{kind}\"")) && !self.output.seen.contains(kind)
         });
-        let template: String = paragraphs.collect();
-        let parts = template.split('@').enumerate();
-        page.extend(
-            parts.map(|(at, part)| if at % 2 == 0 { part.to_owned() } else { self.value(part) }),
-        );
-        page + &self.decoding() + &self.evaluation()
+        !paragraph.contains("[data]") && (decodes || !paragraph.contains("[decoding]")) && !unseen
     }
 
-    /// The value of a placeholder of a template.
-    fn value(&self, placeholder: &str) -> String {
+    /// A template with the column, the separator and the sizes of this table.
+    fn adapted(&self, template: &str) -> String {
         let n = self.training();
-        let (name, argument) = placeholder.split_once(' ').unwrap_or((placeholder, ""));
-        let most: usize = argument.parse().unwrap_or_default();
-        match (name, self.output.holds) {
-            // a sketch has at most as many columns as there are outputs
-            ("size", _) => most.min(n).to_string(),
-            // what only one of few rows has can still be learned from
-            ("rows", _) => most.min(1 + n / 200).to_string(),
-            ("solver", _) if n > COMPARED => {
-                "{ name = \"sketched\", sketch = { size = 5000 } }".into()
-            }
-            ("solver", _) => "{ name = \"closed-form\", precision = \"single\" }".into(),
-            ("learned", _) if n > COMPARED => String::new(),
-            ("learned", _) => ", weights = \"learned\"".into(),
-            ("separator", Holds::Labels(separator)) => {
-                toml::Value::from(separator.to_string()).to_string()
-            }
-            _ => toml::Value::from(self.output.name.as_str()).to_string(),
+        let mut text = template.to_owned();
+        if n > COMPARED {
+            text = text.replace(CLOSED_FORM, SKETCHED).replace(", weights = \"learned\"", "");
         }
-    }
-
-    fn decoding(&self) -> String {
-        let many = self.training() >= MANY;
-        let (comment, keys) = match self.output.holds {
-            Holds::Smiles if many => (
-                "A correction for molecules that are near every answer, and a second look at the first hundred candidates,\n\
-                 # which compares words of the text with structures.",
-                "hubs = { weights = [0.5], neighbours = [5] }\nsecond_look = { words = {} }",
-            ),
-            Holds::Rankings(items) if items <= 8 => {
-                ("The best of all rankings, not only of those in the table.", "search = \"exact\"")
-            }
-            Holds::Labels(_) => {
-                ("Predicts the label set with the largest expected F1.", "expected_f1 = {}")
-            }
-            _ => return String::new(),
-        };
-        format!("\n# {comment}\n[decoding]\n{keys}\n")
-    }
-
-    fn evaluation(&self) -> String {
-        let metric = match self.output.holds {
-            Holds::Labels(_) => "metric = \"f1\"\n",
-            Holds::Rankings(_) => "metric = \"kendall_tau\"\n",
-            Holds::Numbers => "metric = \"pinball\"\n",
-            Holds::Smiles | Holds::Texts | Holds::Ids | Holds::Nothing => "",
-        };
-        format!(
-            "\n# The test pairs are for the last report, not for choices.\n[evaluation]\n{metric}split = \"test\"\n"
-        )
+        // a sketch has at most as many columns as there are outputs, and of few rows what only one has can still be
+        // learned from
+        for (key, most) in [("size", n), ("min_outputs", 1 + n / 200), ("min_texts", 1 + n / 200)] {
+            text = lowered(&text, &format!("{key} = "), most);
+        }
+        if let Holds::Labels(separator) = self.output.holds {
+            let separator = toml::Value::from(separator.to_string());
+            text = text.replace("separator = \";\"", &format!("separator = {separator}"));
+        }
+        let column = toml::Value::from(self.output.name.as_str()).to_string();
+        ["label", "column"].iter().fold(text, |text, key| {
+            ["smiles", "output"].iter().fold(text, |text, name| {
+                text.replace(&format!("{key} = \"{name}\""), &format!("{key} = {column}"))
+            })
+        })
     }
 
     /// Writes the configuration to a file, which must not be there unless `force`. The table must be in the folder of
@@ -246,6 +227,19 @@ impl Survey {
         Config::parse(&config, &[])?;
         write_text(path, &config)
     }
+}
+
+/// A text in which numbers behind `key` are at most `most`.
+fn lowered(text: &str, key: &str, most: usize) -> String {
+    let mut parts = text.split(key);
+    let mut page = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let digits = part.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, rest) = part.split_at(digits);
+        let number = number.parse().map_or(number.to_owned(), |n: usize| n.min(most).to_string());
+        page += &format!("{key}{number}{rest}");
+    }
+    page
 }
 
 /// The column whose texts are the inputs: of those with the name of one, else of all, the longest texts; else SMILES.

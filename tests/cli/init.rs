@@ -1,6 +1,9 @@
 //! A configuration for a table that nobody has described.
 
+use std::collections::HashMap;
 use std::fmt::Write;
+use std::fs;
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -100,6 +103,66 @@ fn tables_without_ids_and_of_json_lines_are_read() {
     assert!(number(&report, "f1") > number(&report["chance"], "f1"), "{report}");
     let answer = sandbox.succeed(&["search", "runs/things", "a red thing", "--top", "1"]);
     assert!(answer.contains("warm"), "{answer}");
+}
+
+#[test]
+fn tables_with_gaps_train() {
+    let sandbox = Sandbox::new();
+    let mut lines = String::new();
+    for i in 0..60 {
+        let tags = [r#"["warm", "big"]"#, r#"["cold"]"#, "[]"][i % 3];
+        let weight = if i == 5 { "null".to_owned() } else { format!("{}.5", i % 7) };
+        let text = if i == 7 {
+            "null".to_owned()
+        } else {
+            format!("\"a thing of kind {} in {i}\"", i % 3)
+        };
+        let ranks = if i == 8 { "null" } else { ["[1, 2, 3]", "[3, 1, 2]", "[2, 1, 3]"][i % 3] };
+        let _ = writeln!(
+            lines,
+            r#"{{"text": {text}, "tags": {tags}, "weight": {weight}, "ranks": {ranks}}}"#
+        );
+    }
+    sandbox.write("gaps.jsonl", &lines);
+    for (output, skipped) in [("tags", 0), ("weight", 1), ("ranks", 1)] {
+        let found = json(&sandbox.succeed(&[
+            "init",
+            "gaps.jsonl",
+            "--output",
+            output,
+            "--force",
+            "--json",
+        ]));
+        assert_eq!(found["skipped"], skipped, "{output}");
+        sandbox.succeed(&["train", "gaps.toml"]);
+    }
+    let shown = sandbox.succeed(&["init", "gaps.jsonl", "--output", "weight", "--force"]);
+    assert!(shown.contains("1 rows are skipped: their output is empty or not a number"), "{shown}");
+    assert!(shown.contains("1 rows have an empty text"), "{shown}");
+}
+
+/// `configs/molecules.toml` is what this command writes for the quickstart's pairs in one table.
+#[test]
+fn the_published_configuration_of_molecules_is_this_commands() {
+    let sandbox = Sandbox::new();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |name: &str| {
+        let text = fs::read_to_string(folder.join("datasets/quickstart").join(name)).unwrap();
+        let rows = text.lines().skip(1).map(|line| line.split_once('\t').unwrap());
+        rows.map(|(id, cell)| (id.to_owned(), cell.to_owned())).collect::<Vec<_>>()
+    };
+    let smiles: HashMap<String, String> = read("molecules.tsv").into_iter().collect();
+    let mut table = "id\tdescription\tsmiles\n".to_owned();
+    for (id, text) in ["train.tsv", "validation.tsv", "test.tsv"].into_iter().flat_map(read) {
+        writeln!(table, "{id}\t{text}\t{}", smiles[&id]).unwrap();
+    }
+    sandbox.write("molecules.tsv", &table);
+    sandbox.succeed(&["init", "molecules.tsv"]);
+    let own = fs::read_to_string(sandbox.path("molecules.toml")).unwrap();
+    let published = fs::read_to_string(folder.join("configs/molecules.toml")).unwrap();
+    let (_, published) = published.split_once("\n[data]").unwrap();
+    let (_, own) = own.split_once("\n[data]").unwrap();
+    assert_eq!(own, published);
 }
 
 #[test]

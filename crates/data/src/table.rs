@@ -21,7 +21,7 @@ use std::hash::Hash;
 use std::path::{Path, PathBuf};
 
 use crate::Error;
-use crate::error::{list, shorten};
+use crate::error::{extension_of, list, shorten};
 use bad_rows::BadRows;
 
 pub use crate::error::open_text;
@@ -289,7 +289,22 @@ fn distinct<'c>(names: impl Iterator<Item = &'c str>) -> Vec<String> {
 /// The format of a table, whose columns have names.
 fn named_format(path: &Path) -> Result<TextFormat, Error> {
     match TextFormat::of(path) {
-        TextFormat::Lines => Err(Error::extension(path, EXTENSIONS)),
+        TextFormat::Lines => {
+            let reader = match extension_of(path).as_str() {
+                "parquet" => "read_parquet",
+                "feather" | "arrow" => "read_feather",
+                "xlsx" | "xls" | "ods" => "read_excel",
+                _ => return Err(Error::extension(path, EXTENSIONS)),
+            };
+            let jsonl = path.with_extension("jsonl");
+            let convert = format!(
+                "{EXTENSIONS}; convert it: python3 -c \"import pandas; pandas.{reader}('{}').to_json('{}', orient='records', \
+                 lines=True)\"",
+                path.display(),
+                jsonl.display()
+            );
+            Err(Error::extension(path, &convert))
+        }
         format @ (TextFormat::Tabs
         | TextFormat::Commas
         | TextFormat::JsonLines

@@ -165,8 +165,8 @@ impl<R: Read> Rows<R> {
         Ok(None)
     }
 
-    /// The names of all columns: of the header, or those keys of the first object that hold a string or a number, or
-    /// the fields of the first spectrum.
+    /// The names of all columns: of the header, or those keys of the first object that hold what a cell can hold, or the
+    /// fields of the first spectrum.
     pub(super) fn names(mut self) -> Result<Vec<String>, Error> {
         if let TextFormat::Spectra(format) = self.format {
             let first = self.next_spectrum(format)?;
@@ -177,10 +177,9 @@ impl<R: Read> Rows<R> {
         }
         let first = self.lines.next(|_| true)?;
         let (line, text) = first.ok_or_else(|| Error::empty(&self.path))?;
-        let is_cell =
-            |value: &RawValue| matches!(value.get().as_bytes(), [b'"' | b'-' | b'0'..=b'9', ..]);
         let entries = entries(&self.path, line, text)?.into_iter();
-        Ok(entries.filter(|(_, value)| is_cell(value)).map(|(key, _)| key.into_owned()).collect())
+        let cells = entries.filter(|(_, value)| matches!(json_cell(value.get()), Ok(Some(_))));
+        Ok(cells.map(|(key, _)| key.into_owned()).collect())
     }
 
     /// Keeps an error about a row if such rows are skipped.
@@ -282,22 +281,38 @@ fn json_row(path: &Path, line: usize, text: &str, names: &[String]) -> Result<Ve
             return Err(Error::duplicate_column(path, line, name, [first, second]));
         }
         let raw = value.get();
-        // a string's characters, or a number's digits
-        values.push(match raw.as_bytes().first() {
-            Some(b'"') => serde_json::from_str(raw).map_err(|error| {
-                // The value is a slice of the line: its place is the difference of the addresses.
-                let before = raw.as_ptr().addr().saturating_sub(text.as_ptr().addr());
-                syntax(path, line, before, &error)
-            })?,
-            Some(b'-' | b'0'..=b'9') => raw.to_owned(),
-            _ => {
-                let found = shorten(raw);
-                let message = format!("key {name:?} holds {found}; a string or a number is needed");
-                return Err(Error::line(path, line, message));
-            }
-        });
+        let cell = json_cell(raw).map_err(|error| {
+            // The value is a slice of the line: its place is the difference of the addresses.
+            let before = raw.as_ptr().addr().saturating_sub(text.as_ptr().addr());
+            syntax(path, line, before, &error)
+        })?;
+        values.push(cell.ok_or_else(|| {
+            let found = shorten(raw);
+            let needed = "a string, a number, null or a list of strings or of numbers is needed";
+            Error::line(path, line, format!("key {name:?} holds {found}; {needed}"))
+        })?);
     }
     Ok(values)
+}
+
+/// The text of a value: a string's characters, a number's digits, nothing for null, and the parts of a list of strings
+/// with ";" between, of a list of numbers with spaces. `None` for other values, and for strings of a list that have ";".
+fn json_cell(raw: &str) -> Result<Option<String>, serde_json::Error> {
+    Ok(match raw.as_bytes().first() {
+        Some(b'"') => Some(serde_json::from_str(raw)?),
+        Some(b'-' | b'0'..=b'9' | b't' | b'f') => Some(raw.to_owned()),
+        Some(b'n') => Some(String::new()),
+        Some(b'[') => {
+            let parts: Vec<serde_json::Value> = serde_json::from_str(raw)?;
+            let text = |part: &serde_json::Value| part.as_str().map(str::to_owned);
+            let number = |part: &serde_json::Value| part.is_number().then(|| part.to_string());
+            let texts: Option<Vec<String>> = parts.iter().map(text).collect();
+            let numbers: Option<Vec<String>> = parts.iter().map(number).collect();
+            let texts = texts.filter(|texts| !texts.iter().any(|text| text.contains(';')));
+            texts.map(|texts| texts.join(";")).or(numbers.map(|numbers| numbers.join(" ")))
+        }
+        _ => None,
+    })
 }
 
 fn syntax(path: &Path, line: usize, before: usize, error: &serde_json::Error) -> Error {

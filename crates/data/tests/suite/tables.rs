@@ -266,13 +266,13 @@ fn bad_tables_are_refused_with_place_and_value() {
         ("a.jsonl", b"{}\n", "a.jsonl:1: no key \"id\"; this line has: none"),
         (
             "a.jsonl",
-            b"{\"id\":null,\"text\":\"a\"}\n",
-            "a.jsonl:1: key \"id\" holds null; a string or a number is needed",
+            b"{\"id\":{},\"text\":\"a\"}\n",
+            "a.jsonl:1: key \"id\" holds {}; a string, a number, null or a list of strings or of numbers is needed",
         ),
         (
             "a.jsonl",
-            b"{\"id\":1,\"text\":[\"a\"]}\n",
-            "a.jsonl:1: key \"text\" holds [\"a\"]; a string or a number is needed",
+            b"{\"id\":1,\"text\":[\"a;b\"]}\n",
+            "a.jsonl:1: key \"text\" holds [\"a;b\"]; a string, a number, null or a list of strings or of numbers is needed",
         ),
     ];
     for (name, content, expected) in cases {
@@ -283,6 +283,21 @@ fn bad_tables_are_refused_with_place_and_value() {
             Err(error) => assert_eq!(&folder.message(error), expected),
         }
     }
+}
+
+#[test]
+fn values_of_json_are_cells() -> Outcome {
+    let folder = Folder::new();
+    let line = b"{\"id\":1,\"a\":[\"x\",\"y z\"],\"b\":[2,1.5],\"c\":null,\"d\":true,\"e\":[]}\n";
+    let path = folder.file("a.jsonl", line);
+    let table = Table::read(&path, &["a", "b", "c", "d", "e"])?;
+    let expected = [("a", "x;y z"), ("b", "2 1.5"), ("c", ""), ("d", "true"), ("e", "")];
+    for (name, cell) in expected {
+        assert_eq!(table.column(name)?, [cell], "{name}");
+    }
+    let parquet = Table::read(&folder.path("a.parquet"), &["a"]).expect_err("parquet");
+    assert!(folder.message(parquet).contains("pandas.read_parquet("));
+    Ok(())
 }
 
 #[test]
