@@ -271,7 +271,8 @@ fn finish(
     let evaluator = &evaluator.among(&candidates, look.as_ref())?;
     if let (Some(summary), Some(z)) = (&summary, &validation) {
         let metrics = &evaluator.evaluate(SplitName::Validation, z)?.scores;
-        task.observer.event(&Event::Solved { summary, metrics, took: started.elapsed() });
+        let took = started.elapsed();
+        task.observer.event(&Event::Solved { summary, metrics, scores: metrics, took });
         folder.scalars(0, &validation_scalars(metrics).collect::<Vec<_>>())?;
     }
     let z = match (split, validation) {

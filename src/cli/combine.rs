@@ -19,7 +19,7 @@ pub struct Combine {
 }
 
 /// The search beyond the candidates of a run of one model.
-#[derive(clap::Args)]
+#[derive(Default, clap::Args)]
 pub struct Beyond {
     /// Search molecules that are no candidates, from the best candidates by moves: settings as in the table
     /// decoding.beyond, such as --beyond=beam=20,rounds=4 or --beyond='formula="first"'; those that are left out have

@@ -18,6 +18,7 @@ mod candidates;
 mod combine;
 mod compare;
 mod config_reference;
+mod demo;
 mod embed;
 mod evaluate;
 mod evaluation;
@@ -92,6 +93,7 @@ macro_rules! commands {
 }
 
 commands! {
+    Demo demo false;
     Quickstart quickstart false;
     Init init false;
     Train train true;

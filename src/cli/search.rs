@@ -44,6 +44,22 @@ pub struct Arguments {
     json: bool,
 }
 
+impl Arguments {
+    /// A text, asked of a run.
+    pub fn of(run: PathBuf, text: &str, top: usize) -> Self {
+        Self {
+            run,
+            text: Some(text.to_owned()),
+            top,
+            shards: None,
+            device: Processor::default(),
+            candidates: None,
+            beyond: Beyond::default(),
+            json: false,
+        }
+    }
+}
+
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let device = arguments.device.open()?;
     let runs = std::slice::from_ref(&arguments.run);

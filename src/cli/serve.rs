@@ -1,4 +1,4 @@
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use crate::Error;
@@ -38,6 +38,20 @@ pub struct Arguments {
     /// The device: cpu, wgpu, cuda or cuda:NUMBER.
     #[arg(long, default_value_t)]
     device: Processor,
+}
+
+impl Arguments {
+    /// A run, served to this machine alone.
+    pub fn local(run: PathBuf, port: u16) -> Self {
+        Self {
+            runs: vec![run],
+            host: Ipv4Addr::LOCALHOST.into(),
+            port,
+            allow_host: Vec::new(),
+            shards: None,
+            device: Processor::default(),
+        }
+    }
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {

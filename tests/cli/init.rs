@@ -189,3 +189,17 @@ fn tables_that_leave_it_open_are_refused() {
     sandbox.fail(&["init", "absent.csv"], 2, &["absent.csv"]);
     sandbox.fail(&["init", "notes.txt"], 2, &["notes.txt"]);
 }
+
+#[test]
+fn the_demonstration_needs_nothing() {
+    let sandbox = Sandbox::new();
+    let files = || fs::read_dir(sandbox.path("")).unwrap().count();
+    let before = files();
+    let shown = sandbox.succeed(&["demo"]);
+    assert!(shown.contains("COC(=O)c1cc(Cl)ccc1Cl") && shown.contains("demo --serve"), "{shown}");
+    let shown = sandbox.succeed(&["demo", "A steroid.", "--top", "2"]);
+    assert_eq!(shown.lines().count(), 3, "{shown}");
+    sandbox.fail(&["demo", " "], 2, &["text"]);
+    // neither the data nor the run are left
+    assert_eq!(files(), before);
+}

@@ -64,6 +64,21 @@ impl Basis {
         Ok(Self { inner: inner? })
     }
 
+    /// The weighted sum of kernels, each on its own columns of joined rows.
+    #[staticmethod]
+    fn sum(
+        py: Python,
+        bases: Vec<Bound<Basis>>,
+        weights: Vec<f64>,
+        rows: &Bound<Rows>,
+        size: usize,
+    ) -> PyResult<Self> {
+        let parts = weights.into_iter().zip(bases.iter().map(|basis| basis.get().inner.clone()));
+        let (parts, rows) = (parts.collect(), rows.get());
+        let sum = || dsokr_basis::Basis::sum(parts, size, rows.source()).map_err(named);
+        Ok(Self { inner: work(py, sum)? })
+    }
+
     /// Coordinates [n × p], k(y, y) and squared distances from the span, of n outputs.
     fn project<'py>(&self, py: Python<'py>, rows: &Bound<'py, Rows>) -> PyResult<Projected<'py>> {
         let rows = rows.get();

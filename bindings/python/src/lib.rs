@@ -23,6 +23,9 @@ use pyo3::prelude::*;
 
 #[pymodule]
 mod _dsokr {
+    #[expect(non_upper_case_globals, reason = "the name that Python's packages have")]
+    #[pymodule_export]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
     #[pymodule_export]
     use crate::basis::{Basis, kernel_matrix, leverage_scores};
     #[pymodule_export]
@@ -39,7 +42,7 @@ mod _dsokr {
     use crate::rows::Rows;
     #[cfg(feature = "run")]
     #[pymodule_export]
-    use crate::run::{Evaluation, Runs, compare_runs, quickstart, train};
+    use crate::run::{Evaluation, Runs, compare_runs, demo, init, quickstart, train};
 
     #[pymodule_init]
     fn start() -> pyo3::PyResult<()> {

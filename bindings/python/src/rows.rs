@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use dsokr_basis::features::{self, BitRows, DenseBlock, SparseRows};
+use dsokr_basis::features::{self, BitRows, DenseBlock, JoinedRows, SparseRows};
 use dsokr_basis::{Block, Error, Features, RowKind, RowSource};
 use numpy::{PyArray2, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
+use pyo3::types::IntoPyDict;
 
 use crate::arrays::{Matrix, Vector, VectorView, matrix, vector};
 use crate::errors::{About, Failure};
@@ -164,6 +165,37 @@ impl Rows {
 
     fn __len__(&self) -> usize {
         self.source().len()
+    }
+
+    /// Rows side by side: the columns of each part after those of the parts before it; the rows are sparse.
+    #[staticmethod]
+    fn joined(py: Python, parts: Vec<Bound<Rows>>) -> PyResult<Self> {
+        let parts: Vec<&Rows> = parts.iter().map(Bound::get).collect();
+        let copy = |rows: &&Rows| -> Result<Box<dyn RowSource>, Error> {
+            let all: Vec<usize> = (0..rows.source().len()).collect();
+            Ok(Box::new(rows.source().select(&all)?))
+        };
+        work(py, || {
+            let rows = JoinedRows::new(parts.iter().map(copy).collect::<Result<_, _>>()?)?;
+            let all: Vec<usize> = (0..rows.len()).collect();
+            rows.select(&all).map(Self::owned)
+        })
+    }
+
+    /// Copies of the rows that an index of NumPy chooses: a number, a slice, a list of numbers, or a mask.
+    fn __getitem__(&self, py: Python, index: &Bound<PyAny>) -> PyResult<Self> {
+        let numpy = py.import("numpy")?;
+        let chosen = numpy.call_method1("arange", (self.source().len(),))?.get_item(index)?;
+        let chosen = numpy.call_method1("atleast_1d", (chosen,))?.call_method0("tolist")?;
+        self.select(py, chosen.extract()?)
+    }
+
+    /// The rows as a `scipy.sparse.csr_array`; needs SciPy.
+    fn to_scipy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let (offsets, columns, values) = self.csr(py)?;
+        let array = py.import("scipy.sparse")?.getattr("csr_array")?;
+        let keywords = [("shape", self.shape())].into_py_dict(py)?;
+        array.call(((values, columns, offsets),), Some(&keywords))
     }
 
     /// Copies of some rows, in that order; an index may be repeated.

@@ -165,7 +165,6 @@ def test_files_are_os_errors(tmp_path, y):
         ({"kernel": 3}, "kernel: int"),
         ({"kernel": {"name": object()}}, "kernel: "),
         ({"kernel": "hamming"}, "hamming"),
-        ({"sketch": None}, "sketch: None"),
         ({"sketch": 200}, "sketch: 200"),
         ({"sketch": dsokr.Gaussian(0)}, "sketch: size = 0: allowed is 1..=40"),
         ({"sketch": dsokr.Gaussian(41)}, "sketch: size = 41"),
@@ -232,3 +231,26 @@ def test_a_number_that_is_not_finite_is_named_by_its_row(y, sketch):
 
 def test_no_rows_are_projected_to_none(y):
     assert dsokr.Basis.fit(y, "linear", dsokr.Gaussian(5)).project(y[:0]).shape == (0, 5)
+
+
+def test_defaults(y):
+    basis = dsokr.Basis.fit(y)
+    assert basis.sketch["size"] == 40 and basis.kernel == {"name": "cosine"}
+    assert np.isclose(np.linalg.norm(basis.project(y), axis=1), 1, atol=1e-4).all()
+
+
+def test_a_sum_of_kernels(y):
+    first, second = y[:, :4], y[:, 4:] > 0
+    bases = [dsokr.Basis.fit(first, "cosine", EVERY(40)), dsokr.Basis.fit(second, "tanimoto", EVERY(40))]
+    both = dsokr.join_rows([first, second])
+    found = dsokr.Basis.sum(bases, [first, second], (3, 1), size=40).project(both)
+    gram = 0.75 * dsokr.kernel_matrix(first, kernel="cosine") + 0.25 * dsokr.kernel_matrix(second, kernel="tanimoto")
+    np.testing.assert_allclose(found @ found.T, gram, atol=1e-3)
+    with pytest.raises(dsokr.ConfigError, match="weights: 1, expected 2"):
+        dsokr.Basis.sum(bases, [first, second], [1], size=40)
+    with pytest.raises(dsokr.ConfigError, match="weight"):
+        dsokr.Basis.sum(bases, [first, second], [1, -1], size=40)
+
+
+def test_version():
+    assert dsokr.__version__.count(".") == 2

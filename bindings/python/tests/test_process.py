@@ -142,6 +142,6 @@ def test_import_needs_numpy_alone():
 
 def test_estimators_are_imported_on_first_use():
     pytest.importorskip("sklearn")
-    code = "import dsokr; print(dsokr.sklearn.IOKR(kernel='cosine', size=300, alpha=1e-3))"
+    code = "import dsokr; print(dsokr.sklearn.IOKR(kernel='cosine', n_components=300, alpha=1e-3))"
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert printed.stdout.startswith("IOKR(")

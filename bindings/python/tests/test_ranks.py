@@ -226,7 +226,7 @@ def test_ensembles(problem):
         (lambda pool, z, gold: pool.rank(z, gold, missing="ignore"), "missing: 'ignore'"),
         (lambda pool, z, gold: pool.rank(z, gold, lists=[[0]] * 3), "3 candidate lists|lists"),
         (lambda pool, z, gold: pool.rank(z, gold, lists=[["x"]] * 60), 'lists: .*"x"'),
-        (lambda pool, z, gold: pool.rank(z, gold, lists=[[]] * 60), "lists: .*empty"),
+        (lambda pool, z, gold: pool.rank(z, gold, lists=[[]] * 60), "gold: .*not among its candidates"),
         (lambda pool, z, gold: pool.rank(z[:0], []).metrics(), "no queries"),
         (lambda pool, z, gold: pool.rank(z, gold).metrics(k=[0]), "k: 0"),
         (lambda pool, z, gold: pool.rank(z, gold).metrics(ci=0.9), "ci: 0.9"),

@@ -70,8 +70,8 @@ def test_scipy():
     assert np.array_equal(dsokr.as_rows(doubled).toarray(), [[0, 2, 0]])
     assert np.array_equal(dsokr.as_rows(unsorted).toarray(), [[2, 0, 1]])
     assert unsorted.indices.tolist() == [2, 0]
-    assert np.array_equal(dsokr.to_scipy(dsokr.as_rows(dense)).toarray(), dense)
-    assert np.array_equal(dsokr.to_scipy(dsokr.as_rows(dense > 0)).toarray(), dense > 0)
+    assert np.array_equal(dsokr.as_rows(dense).to_scipy().toarray(), dense)
+    assert np.array_equal(dsokr.as_rows(dense > 0).to_scipy().toarray(), dense > 0)
 
 
 def test_select():
@@ -112,3 +112,22 @@ def test_refused_sparse():
         dsokr.as_rows(sparse.csr_array(np.array([[np.nan]])))
     with pytest.raises(dsokr.ConfigError, match="Y: dtype complex128"):
         dsokr.as_rows(sparse.csr_array(np.array([[1j]])))
+
+
+def test_rows_are_indexed_as_arrays():
+    dense = np.arange(12, dtype=np.float32).reshape(6, 2)
+    rows = dsokr.as_rows(dense)
+    for index in (slice(1, None, 2), [4, 0, -1], dense[:, 0] > 5, np.array([2, 2])):
+        assert np.array_equal(rows[index].toarray(), dense[index])
+    assert np.array_equal(rows[3].toarray(), dense[3:4])
+    with pytest.raises(IndexError):
+        rows[6]
+
+
+def test_joined_rows():
+    dense, bits = np.ones((3, 2), np.float32), np.eye(3, dtype=bool)
+    assert np.array_equal(dsokr.join_rows([dense, bits]).toarray(), np.hstack([dense, bits]))
+    with pytest.raises(dsokr.ConfigError, match="rows beside"):
+        dsokr.join_rows([dense, bits[:2]])
+    with pytest.raises(dsokr.ConfigError, match="parts: none"):
+        dsokr.join_rows([])

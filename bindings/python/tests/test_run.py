@@ -85,6 +85,64 @@ def test_the_callback_hears_the_log(model, lines):
     assert lines[-1]["metrics"]["mrr"] > 0.1 and {"loss", "learning_rate", "best"} <= lines[0].keys()
 
 
+def test_pairs_are_fitted_in_one_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = []
+    kinds = [("alcohol", "O"), ("amine", "N"), ("acid", "C(=O)O")]
+    pairs = [(f"an {name} with {n} carbons", "C" * n + end) for n in range(1, 21) for name, end in kinds]
+    texts, smiles = zip(*pairs, strict=True)
+    model = dsokr.fit(texts, smiles, callback=lines.append)
+    assert model.path == Path("runs/fit/run") and model.metrics["mrr"] > 2 * model.metrics["chance"]["mrr"]
+    assert [hit.label for hit in model.search("an amine with 3 carbons", k=60)].count("CCCN") == 1
+    # a kernel machine has one line
+    assert len(lines) == 1 and lines[0]["metrics"]["mrr"] > 0
+    labels = dsokr.fit(texts, [{name, str(n % 3)} for n in range(20) for name, _ in kinds])
+    assert labels.path == Path("runs/fit-2/run") and labels.metrics["f1"] > 0
+    numbers = dsokr.fit(np.array(texts), np.arange(60.0) % 20, tmp_path / "numbers", seed=3)
+    assert numbers.config["seed"] == 3 and "pinball" in numbers.metrics
+    with pytest.raises(dsokr.FileError, match="pairs.jsonl exists"):
+        dsokr.fit(texts, smiles, tmp_path / "numbers")
+    with pytest.raises(dsokr.ConfigError, match="outputs: 59, expected 60"):
+        dsokr.fit(texts, smiles[1:])
+    with pytest.raises(dsokr.ConfigError, match="at least 10"):
+        dsokr.fit(texts[:5], smiles[:5])
+
+
+def test_demonstration(tmp_path):
+    assert dsokr.demo().search("A steroid.", k=2)[0].label
+    found = subprocess.run([sys.executable, "-m", "dsokr", "demo"], capture_output=True, text=True, cwd=tmp_path)
+    assert found.returncode == 0 and len(found.stdout.splitlines()) == 6
+
+
+class Tracker:
+    """As wandb and trackio."""
+
+    def __init__(self):
+        self.logged = []
+
+    def log(self, numbers, step):
+        self.logged.append((step, numbers))
+
+
+def test_trackers_hear_the_log(lines, model, tmp_path, monkeypatch):
+    tracker = Tracker()
+    for line in lines:
+        dsokr.log_to(tracker)(line)
+    steps = [step for step, _ in tracker.logged]
+    last = tracker.logged[-1][1]
+    assert steps == [1, 2, 3] and last["loss"] == lines[-1]["loss"]
+    assert last["validation/hits_10"] == lines[-1]["metrics"]["hits@10"]
+    mlflow = pytest.importorskip("mlflow")
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    mlflow.set_tracking_uri(f"file:{tmp_path}")
+    mlflow.set_experiment("dsokr")
+    with mlflow.start_run() as run:
+        for line in lines:
+            dsokr.log_to(mlflow)(line)
+    history = mlflow.MlflowClient().get_metric_history(run.info.run_id, "validation/mrr")
+    assert [metric.value for metric in history] == [line["metrics"]["mrr"] for line in lines]
+
+
 def test_settings_reach_the_run(model):
     assert model.config["training"]["epochs"] == 3 and model.config["seed"] == 1
     assert model.config["sketch"]["size"] == 200

@@ -38,7 +38,7 @@ def no_kernels(estimator):
         SketchedKernelRidge("linear", None),
         KernelSketch("precomputed"),
         IOKR("gaussian", kernel_params={"gamma": 0.1}, alpha=1e-6),
-        IOKR("gaussian", None, 1e-6, kernel_params={"gamma": 0.1}, input_size=50),
+        IOKR("gaussian", None, 1e-6, kernel_params={"gamma": 0.1}, n_input_components=50),
     ],
     expected_failed_checks=no_kernels,
 )
@@ -104,7 +104,7 @@ def test_ridge_is_that_of_scikit_learn(regression, size):
 
     x, y, other = regression
     theirs = KernelRidge(kernel="rbf", gamma=0.2, alpha=60 * 1e-3).fit(x, y).predict(other)
-    ours = SketchedKernelRidge("gaussian", size, 1e-3, kernel_params={"gamma": 0.2}).fit(x, y).predict(other)
+    ours = SketchedKernelRidge("gaussian", size, 1e-3, gamma=0.2).fit(x, y).predict(other)
     np.testing.assert_allclose(ours, theirs, atol=1e-5)
     assert ours.shape == (7, 2) and ours.dtype == np.float64
 
@@ -120,8 +120,8 @@ def test_ridge_with_a_linear_kernel(regression):
 def test_search_over_size_and_alpha(regression):
     x, y, _ = regression
     model = SketchedKernelRidge("gaussian", kernel_params={"gamma": 0.2})
-    search = GridSearchCV(model, {"size": [2, 40], "alpha": [1e-3, 1e2]}, cv=3).fit(x, y)
-    assert search.best_params_ == {"size": 40, "alpha": 1e-3}
+    search = GridSearchCV(model, {"n_components": [2, 40], "alpha": [1e-3, 1e2]}, cv=3).fit(x, y)
+    assert search.best_params_ == {"n_components": 40, "alpha": 1e-3}
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_search_over_size_and_alpha(regression):
     [
         (SketchedKernelRidge(alpha=0.0), "alpha: 0.0, allowed"),
         (SketchedKernelRidge(alpha=float("nan")), "alpha: nan"),
-        (SketchedKernelRidge(size=0), "size: 0"),
+        (SketchedKernelRidge(n_components=0), "n_components: 0"),
         (SketchedKernelRidge("euclid"), "kernel: "),
         (SketchedKernelRidge(sketch="leverage"), "pilot = 200"),
         (SketchedKernelRidge(random_state=1.5), "random_state: 1.5"),
@@ -200,7 +200,7 @@ def test_structured_outputs(labelled, form, sizes):
         kernel_params={"gamma": 0.1},
         output_kernel="gaussian",
         output_kernel_params={"gamma": 0.5},
-        input_size=sizes[1],
+        n_input_components=sizes[1],
     )
     found = model.fit(x[:100], training).predict(x[100:])
     found = found.toarray() if hasattr(found, "toarray") else found
@@ -231,18 +231,18 @@ def test_empty_label_sets(output_kernel, size):
 def test_search_over_size_and_alpha_of_iokr(labelled):
     x, y = labelled
     model = IOKR("gaussian", kernel_params={"gamma": 0.1}, output_kernel="cosine")
-    search = GridSearchCV(model, {"size": [1, 60], "alpha": [1e-4, 1e3]}, cv=3).fit(x, y.astype(float))
-    assert search.best_params_ == {"size": 60, "alpha": 1e-4}
+    search = GridSearchCV(model, {"n_components": [1, 60], "alpha": [1e-4, 1e3]}, cv=3).fit(x, y.astype(float))
+    assert search.best_params_ == {"n_components": 60, "alpha": 1e-4}
 
 
 @pytest.mark.parametrize(
     ("estimator", "message"),
     [
         (IOKR(alpha=-1), "alpha: -1"),
-        (IOKR(size=0), "size: 0"),
-        (IOKR(input_size=0), "input_size: 0"),
+        (IOKR(n_components=0), "n_components: 0"),
+        (IOKR(n_input_components=0), "n_input_components: 0"),
         (IOKR(output_kernel="euclid"), "output_kernel: "),
-        (IOKR(input_size=3, input_sketch="hash"), "input_sketch: 'hash'"),
+        (IOKR(n_input_components=3, input_sketch="hash"), "input_sketch: 'hash'"),
     ],
 )
 def test_wrong_parameters_of_iokr(estimator, message):

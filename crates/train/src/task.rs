@@ -114,6 +114,8 @@ pub enum Event<'a> {
         summary: &'a str,
         /// The metrics.
         metrics: &'a dyn fmt::Display,
+        /// The same as a value, of the type that the log's lines of other learners hold.
+        scores: &'a dyn Any,
         /// The time of the fit.
         took: Duration,
     },
@@ -152,7 +154,7 @@ impl fmt::Display for Event<'_> {
                     "solving for {unknowns} unknowns in {coordinates} coordinates on {pairs} pairs"
                 )
             }
-            Self::Solved { summary, metrics, took } => {
+            Self::Solved { summary, metrics, took, .. } => {
                 let took = took.as_secs_f64();
                 write!(out, "fitted in {took:.1} s: {summary}; validation {metrics}")
             }

@@ -13,7 +13,7 @@ candidates (``Candidates``)::
 
 Or dsokr trains the model too (``train``), and reads it from its run directory (``Model``)::
 
-    model = dsokr.train(dsokr.quickstart(), callback=print)
+    model = dsokr.fit(texts, smiles)             # or dsokr.train(configuration)
     model.search("a methyl ester of a steroid", k=5)
 """
 
@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Any
 from . import _dsokr, graphs, metrics, molecules
 from ._basis import Basis, Projection, kernel_matrix, leverage_scores
 from ._candidates import Candidates, rank_ensemble
-from ._dsokr import Rows
+from ._dsokr import Rows, __version__
 from ._errors import ConfigError, Error, FileError
 from ._hits import Hit, Hits
-from ._rows import as_rows, to_scipy
+from ._rows import as_rows, join_rows
 from ._sketches import (
     Accumulation,
     CountSketch,
@@ -56,26 +56,27 @@ __all__ = [
     "SparsifiedGaussian",
     "SparsifiedRademacher",
     "Subsampling",
+    "__version__",
     "as_rows",
     "graphs",
+    "join_rows",
     "kernel_matrix",
     "leverage_scores",
     "metrics",
     "molecules",
     "rank_ensemble",
-    "to_scipy",
 ]
 
 if TYPE_CHECKING:
     from . import sklearn
 
 # a package that was built without Burn has no runs
-_RUN = ("Comparison", "Ensemble", "Evaluation", "Model", "compare", "quickstart", "train")
+_RUN = ("Comparison", "Ensemble", "Evaluation", "Model", "compare", "demo", "fit", "log_to", "quickstart", "train")
 if TYPE_CHECKING or hasattr(_dsokr, "Runs"):
     from ._evaluation import Comparison, Evaluation, compare
-    from ._run import Ensemble, Model, quickstart, train
+    from ._run import Ensemble, Model, demo, fit, log_to, quickstart, train
 
-    __all__ += ["Comparison", "Ensemble", "Evaluation", "Model", "compare", "quickstart", "train"]
+    __all__ += list(_RUN)
 
 
 def __getattr__(name: str) -> Any:

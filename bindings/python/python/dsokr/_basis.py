@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,8 +14,8 @@ import numpy as np
 
 from . import _dsokr
 from ._errors import ConfigError
-from ._rows import Rows, as_rows, real, rows_to_read, whole
-from ._sketches import Sketch
+from ._rows import Rows, as_rows, join_rows, real, rows_to_read, whole
+from ._sketches import Gaussian, Sketch
 from ._tables import Table, to_json
 
 
@@ -62,13 +63,17 @@ class Basis:
         ``Y`` are n rows: an array, a SciPy sparse matrix, a tensor by DLPack, or ``Rows``. ``kernel`` is
         "linear", "cosine", "tanimoto", "ngram", "kemeny" or "hamming", or a dict such as
         ``{"name": "gaussian", "gamma": 0.5}`` (also "gaussian-tanimoto"). ``sketch`` is one of this
-        package's sketches, such as ``dsokr.Gaussian(200)``.
+        package's sketches, such as ``dsokr.Gaussian(200)``; by default Gaussian with 300 rows, of fewer outputs with
+        as many as there are.
 
         With ``power`` (0 to 1) the spectrum is tempered: each principal axis is divided by (its standard
         deviation) to that power. Coordinates are then ``centred`` and ``normalised`` unless those are
         False. ``tolerance`` is the relative eigenvalue cut-off, 1e-12 to below 1. The result depends on
         the arguments, not on the number of threads.
         """
+        rows = rows_to_read(Y)
+        if sketch is None:
+            sketch = Gaussian(min(300, max(1, len(rows))))
         if not isinstance(sketch, Sketch):
             raise ConfigError(f"sketch: {sketch!r}, expected a sketch such as dsokr.Gaussian(200)")
         tempering = None
@@ -81,7 +86,7 @@ class Basis:
             )
         return cls(
             _dsokr.Basis.fit(
-                rows_to_read(Y),
+                rows,
                 to_json(kernel, "kernel"),
                 to_json(sketch.table(), "sketch", "kind"),
                 whole(sketch.size, "sketch.size", 0),
@@ -90,6 +95,20 @@ class Basis:
                 tempering,
             )
         )
+
+    @classmethod
+    def sum(cls, bases: Iterable[Basis], Y: Iterable[Any], weights: Iterable[float] | None = None, *, size: int) -> Basis:
+        """The basis of a weighted sum of kernels.
+
+        Each of ``bases`` is fitted on its own matrix of ``Y``, and ``weights`` (default: all 1) are scaled to the sum 1.
+        The coordinates are those of all bases side by side, turned to the ``size`` leading principal axes. Rows of the
+        sum, to be projected, are ``dsokr.join_rows(Y)``.
+        """
+        bases = list(bases)
+        found = [1.0] * len(bases) if weights is None else [real(weight, "weights") for weight in weights]
+        if len(found) != len(bases):
+            raise ConfigError(f"weights: {len(found)}, expected {len(bases)}")
+        return cls(_dsokr.Basis.sum([basis._inner for basis in bases], found, join_rows(Y), whole(size, "size", 1)))
 
     def project(self, Y: Any) -> np.ndarray:
         """Coordinates of outputs, (n, p) float32."""

@@ -4,9 +4,11 @@ from numpy import float32, float64, int64, uint8
 from numpy.typing import NDArray
 from os import PathLike
 from pathlib import Path
-from typing import Any, SupportsFloat, SupportsIndex, final
+from typing import Any, Final, SupportsFloat, SupportsIndex, final
 
-__all__ = ["Basis", "Candidates", "Evaluation", "Graph", "GraphVocabulary", "KernelMachine", "Ranks", "Rows", "Runs", "canonical_smiles", "compare_runs", "drawing", "edit_distances", "kernel_matrix", "leverage_scores", "molecule_features", "molecule_graphs", "quickstart", "rank_ensemble", "rank_scores", "sketch_matrix", "train"]
+__all__ = ["__version__", "Basis", "Candidates", "Evaluation", "Graph", "GraphVocabulary", "KernelMachine", "Ranks", "Rows", "Runs", "canonical_smiles", "compare_runs", "demo", "drawing", "edit_distances", "init", "kernel_matrix", "leverage_scores", "molecule_features", "molecule_graphs", "quickstart", "rank_ensemble", "rank_scores", "sketch_matrix", "train"]
+
+__version__: Final[str]
 
 @final
 class Basis:
@@ -46,6 +48,11 @@ class Basis:
     def spectrum(self, /) -> NDArray[float64]:
         """
         The p eigenvalues, descending.
+        """
+    @staticmethod
+    def sum(bases: SupportsGetItem[int, Basis], weights: SupportsGetItem[int, SupportsFloat | SupportsIndex], rows: Rows, size: SupportsIndex) -> Basis:
+        """
+        The weighted sum of kernels, each on its own columns of joined rows.
         """
 
 @final
@@ -260,6 +267,10 @@ class Rows:
     """
     Rows of features: dense numbers, packed bits, or sparse numbers.
     """
+    def __getitem__(self, index: Any, /) -> Rows:
+        """
+        Copies of the rows that an index of NumPy chooses: a number, a slice, a list of numbers, or a mask.
+        """
     def __len__(self, /) -> int: ...
     @property
     def address(self, /) -> int | None:
@@ -285,6 +296,11 @@ class Rows:
         Borrows an array in C order; `name` is what errors call it. Its numbers are checked as they are
         read, or by `check`.
         """
+    @staticmethod
+    def joined(parts: SupportsGetItem[int, Rows]) -> Rows:
+        """
+        Rows side by side: the columns of each part after those of the parts before it; the rows are sparse.
+        """
     @property
     def kind(self, /) -> str:
         """
@@ -303,6 +319,10 @@ class Rows:
     def sparse(width: SupportsIndex, offsets: NDArray[int64], columns: NDArray[int64], values: NDArray[float32], name: str) -> Rows:
         """
         Compressed sparse rows with increasing columns.
+        """
+    def to_scipy(self, /) -> Any:
+        """
+        The rows as a `scipy.sparse.csr_array`; needs SciPy.
         """
     def toarray(self, /) -> NDArray[float32]:
         """
@@ -328,7 +348,7 @@ class Runs:
         """
         Coordinates of texts or rows that the first member predicts; with `scaled` as they are scored.
         """
-    def evaluate(self, /, split: str | None, queries: str | PathLike[str] | None, query_id: str | None, filter_known: bool, candidates: str | PathLike[str] | None, least_candidates: SupportsIndex | None, data: str | PathLike[str] | None, coordinates: NDArray[float32] | None) -> Evaluation:
+    def evaluate(self, /, split: str | None, queries: str | PathLike[str] | None, query_id: str | None, filter_known: bool, candidates: str | None, least_candidates: SupportsIndex | None, data: str | PathLike[str] | None, coordinates: NDArray[float32] | None) -> Evaluation:
         """
         Ranks the queries of a split or a file, with the coordinates that are given or predicted ones.
         """
@@ -353,6 +373,11 @@ def compare_runs(evaluations: SupportsGetItem[int, tuple[str, Evaluation]], resa
     Evaluations of several models, by name, compared with the first one: as JSON, and as text.
     """
 
+def demo(folder: str | PathLike[str]) -> Path:
+    """
+    Trains the demonstration in a folder, and returns its run directory.
+    """
+
 def drawing(smiles: str) -> str:
     """
     A drawing as SVG.
@@ -361,6 +386,11 @@ def drawing(smiles: str) -> str:
 def edit_distances(pairs: SupportsGetItem[int, tuple[Graph, Graph]], states: SupportsIndex | None, seconds: SupportsFloat | SupportsIndex | None) -> list[tuple[int, int, list[int | None], int]]:
     """
     (lower bound, upper bound, mapping, states) of the edit distance of each pair of graphs, in parallel.
+    """
+
+def init(table: str | PathLike[str], input: str | None, output: str | None, out: str | PathLike[str]) -> None:
+    """
+    Looks at a table and writes the configuration for it.
     """
 
 def kernel_matrix(a: Rows, b: Rows, kernel: str) -> NDArray[float64]:

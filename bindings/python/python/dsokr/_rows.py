@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copyreg
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -107,12 +107,12 @@ def _pickled(rows: Rows) -> tuple[Any, ...]:
 copyreg.pickle(Rows, _pickled)
 
 
-def to_scipy(rows: Rows) -> Any:
-    """Rows as a ``scipy.sparse.csr_array``; needs SciPy."""
-    from scipy.sparse import csr_array
-
-    offsets, columns, values = rows.csr()
-    return csr_array((values, columns, offsets), shape=rows.shape)
+def join_rows(parts: Iterable[Any]) -> Rows:
+    """Several matrices side by side, as sparse rows: the rows of ``dsokr.Basis.sum``."""
+    rows = [as_rows(part, f"parts[{at}]") for at, part in enumerate(parts)]
+    if not rows:
+        raise ConfigError("parts: none, at least 1 is needed")
+    return Rows.joined(rows)
 
 
 def texts(values: Any, name: str, length: int | None = None) -> list[str]:

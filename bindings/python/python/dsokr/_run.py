@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -46,8 +48,8 @@ def train(
     "cuda:1". A run whose estimated memory is more than there is is refused, unless ``force`` is set.
 
     ``callback`` is called on the caller's thread with each line of the log, log.jsonl: a dict with "step", "epoch",
-    "loss", "learning_rate", "best", "seconds" and the validation "metrics". A kernel machine has no such lines. Ctrl-C,
-    or an exception of the callback, stops training after the step at hand and keeps its state for ``resume``.
+    "loss", "learning_rate", "best", "seconds" and the validation "metrics"; ``dsokr.log_to`` makes one for a tracker. A
+    kernel machine has one line, of step 0, without loss and learning rate. Ctrl-C, or an exception of the callback, stops training after the step at hand and keeps its state for ``resume``.
     """
     changes = dict(set or {})
     if seed is not None:
@@ -71,6 +73,70 @@ def train(
     run = kind.load(path, device=device)
     run.advice = advice
     return run
+
+
+def fit(
+    inputs: Iterable[str],
+    outputs: Iterable[Any],
+    folder: PathLike | None = None,
+    **options: Any,
+) -> Model:
+    """Trains the recommended model for pairs of a text and an output, and returns it.
+
+    Outputs are SMILES, label sets (lists of strings), rankings (lists of the ranks 1 to m), numbers, or texts; which
+    of these is found out, as ``dsokr init`` does. None is a pair without an output, which is left out. A tenth of the
+    pairs is for validation, and a tenth for the test.
+
+    ``folder`` gets pairs.jsonl, the configuration pairs.toml and the run directory run; default: the first free one of
+    runs/fit, runs/fit-2, …. ``options`` are those of ``train``: ``set``, ``seed``, ``callback``, ….
+    """
+    rows = [texts(inputs, "inputs"), [getattr(output, "tolist", lambda own=output: own)() for output in outputs]]
+    if len(rows[0]) != len(rows[1]):
+        raise ConfigError(f"outputs: {len(rows[1])}, expected {len(rows[0])}, one for each input")
+    if folder is None:
+        names = (Path("runs") / ("fit" if at == 1 else f"fit-{at}") for at in itertools.count(1))
+        folder = next(path for path in names if not path.exists())
+    folder = Path(folder)
+    table, config = folder / "pairs.jsonl", folder / "pairs.toml"
+    if table.exists():
+        raise FileError(str(table), f"{table} exists: dsokr.train({str(config)!r}) trains on it, or name another folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    with table.open("w", encoding="utf-8") as file:
+        for text, output in zip(*rows, strict=True):
+            own = sorted(output) if isinstance(output, (set, frozenset)) else output
+            file.write(to_json({"input": text, "output": own}, "outputs") + "\n")
+    _dsokr.init(table, "input", "output", config)
+    return train(config, out=folder / "run", **options)
+
+
+def demo() -> Model:
+    """A model that searches 2,000 molecules by their descriptions, trained in a second on data that are part of the
+    package."""
+    return Model.load(_dsokr.demo(Path(tempfile.mkdtemp(prefix="dsokr-"))))
+
+
+def log_to(tracker: Any) -> Callable[[dict[str, Any]], None]:
+    """A callback of ``train`` that sends the numbers of each line to a tracker.
+
+    ``tracker`` has ``log_metrics(numbers, step=…)``, as MLflow and its client, or ``log(numbers, step=…)``, as the modules
+    and runs of Weights & Biases and trackio. Names have "_" in the place of "@", which MLflow refuses; steps are epochs.
+    """
+    send = getattr(tracker, "log_metrics", None) or tracker.log
+
+    def numbers(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, float]]:
+        for name, value in table.items():
+            name = before + name.replace("@", "_")
+            if isinstance(value, Mapping):
+                yield from numbers(value, f"{name}/")
+            elif isinstance(value, (int, float)) and not isinstance(value, bool):
+                yield name, value
+
+    def log(line: dict[str, Any]) -> None:
+        line = dict(line)
+        metrics = line.pop("metrics")
+        send({**dict(numbers(line)), **dict(numbers(metrics, "validation/"))}, step=line["epoch"])
+
+    return log
 
 
 def quickstart(folder: PathLike = ".") -> Path:

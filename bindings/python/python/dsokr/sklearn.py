@@ -44,12 +44,13 @@ def _sized(size: int | None, rows: int, kind: str, parameters: Any, name: str) -
     """Table and size of a sketch of at most ``rows`` rows; none without a size."""
     if size is None:
         return None
-    least = min(whole(size, "size" if name == "sketch" else "input_size", 1), rows)
+    least = min(whole(size, "n_components" if name == "sketch" else "n_input_components", 1), rows)
     return to_json(_sketch(kind, least, parameters, name).table(), name, "kind"), least
 
 
-def _kernel(name: str, parameters: Mapping[str, Any] | None) -> dict[str, Any]:
-    return {"name": name, **(parameters or {})}
+def _kernel(name: str, gamma: float | None, parameters: Mapping[str, Any] | None) -> dict[str, Any]:
+    own = {} if gamma is None else {"gamma": real(gamma, "gamma")}
+    return {"name": name, **own, **(parameters or {})}
 
 
 def _seed(random_state: int | None) -> int:
@@ -81,8 +82,8 @@ copyreg.pickle(_dsokr.KernelMachine, _pickled)
 class KernelSketch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Coordinates in the basis of a sketched kernel: inner products approximate the kernel.
 
-    ``kernel`` and ``kernel_params`` are a kernel of ``dsokr.Basis.fit`` by name, such as "cosine" or "gaussian" with
-    ``{"gamma": 0.5}``, or "precomputed": then the fit takes the kernel matrix of the training rows, and ``transform``
+    ``kernel`` is a kernel of ``dsokr.Basis.fit`` by name, such as "cosine", or "gaussian" with ``gamma``; other parameters
+    are ``kernel_params``. Or it is "precomputed": then the fit takes the kernel matrix of the training rows, and ``transform``
     the kernel's values with them, a row each. ``n_components`` is the size of the sketch, at most the number of
     training rows is used; the number of coordinates is that or, for a kernel of lower rank, less. ``sketch`` and
     ``sketch_params`` are the kind of sketch by name: "subsampling", "leverage", "gaussian", "sparsified-rademacher",
@@ -98,6 +99,7 @@ class KernelSketch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         kernel: str = "cosine",
         n_components: int = 100,
         *,
+        gamma: float | None = None,
         kernel_params: Mapping[str, Any] | None = None,
         sketch: str = "subsampling",
         sketch_params: Mapping[str, Any] | None = None,
@@ -107,6 +109,7 @@ class KernelSketch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     ) -> None:
         self.kernel = kernel
         self.n_components = n_components
+        self.gamma = gamma
         self.kernel_params = kernel_params
         self.sketch = sketch
         self.sketch_params = sketch_params
@@ -124,7 +127,7 @@ class KernelSketch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             return self
         self.basis_ = Basis.fit(
             X,
-            _kernel(self.kernel, self.kernel_params),
+            _kernel(self.kernel, self.gamma, self.kernel_params),
             sketch,
             power=self.power,
             seed=_seed(self.random_state),
@@ -199,7 +202,7 @@ class SketchedKernelRidge(_Machine):
     """Kernel ridge regression, of one number or a vector, in the span of sketched training inputs.
 
     It is the least of (1/n) Σ ‖h(xᵢ) − yᵢ‖² + ``alpha`` ‖h‖², without an intercept; scikit-learn's ``KernelRidge`` has
-    n · ``alpha`` for its alpha. ``size`` is the size of the sketch, at most the number of training rows is used; with
+    n · ``alpha`` for its alpha. ``n_components`` is the size of the sketch, at most the number of training rows is used; with
     None there is no sketch and every training input is an anchor. Kernel, sketch and ``random_state`` are those of
     ``KernelSketch``, without "precomputed".
     """
@@ -207,17 +210,19 @@ class SketchedKernelRidge(_Machine):
     def __init__(
         self,
         kernel: str = "cosine",
-        size: int | None = 100,
+        n_components: int | None = 100,
         alpha: float = 1e-3,
         *,
+        gamma: float | None = None,
         kernel_params: Mapping[str, Any] | None = None,
         sketch: str = "subsampling",
         sketch_params: Mapping[str, Any] | None = None,
         random_state: int | None = None,
     ) -> None:
         self.kernel = kernel
-        self.size = size
+        self.n_components = n_components
         self.alpha = alpha
+        self.gamma = gamma
         self.kernel_params = kernel_params
         self.sketch = sketch
         self.sketch_params = sketch_params
@@ -231,10 +236,10 @@ class SketchedKernelRidge(_Machine):
         self._one = y.ndim == 1
         self.machine_ = _dsokr.KernelMachine.ridge(
             as_rows(X, "X"),
-            to_json(_kernel(self.kernel, self.kernel_params), "kernel"),
+            to_json(_kernel(self.kernel, self.gamma, self.kernel_params), "kernel"),
             np.ascontiguousarray(y.reshape(len(y), -1), np.float64),
             _alpha(self.alpha),
-            _sized(self.size, X.shape[0], self.sketch, self.sketch_params, "sketch"),
+            _sized(self.n_components, X.shape[0], self.sketch, self.sketch_params, "sketch"),
             _seed(self.random_state),
         )
         return self
@@ -251,9 +256,9 @@ class IOKR(_Machine):
     Outputs ``Y`` are rows of features: label sets, fingerprints, counts or numbers. h(x) is the least of
     (1/n) Σ ‖h(xᵢ) − ψ(yᵢ)‖² + ``alpha`` ‖h‖², and the prediction is the training output nearest to h(x).
 
-    ``kernel`` compares inputs and ``output_kernel`` outputs; both are kernels of ``dsokr.Basis.fit`` by name. ``size``
-    is the size of the ``sketch`` of the outputs, at most the number of training rows is used; None is IOKR without a
-    sketch of them. ``input_size`` is that of the ``input_sketch`` (default: none). ``random_state`` is the seed, a
+    ``kernel`` compares inputs and ``output_kernel`` outputs; both are kernels of ``dsokr.Basis.fit`` by name, of width
+    ``gamma`` and ``output_gamma`` where they have one. ``n_components`` is the size of the ``sketch`` of the outputs, at most the number of training rows is used; None is IOKR without a
+    sketch of them. ``n_input_components`` is that of the ``input_sketch`` (default: none). ``random_state`` is the seed, a
     whole number from 0, or None for 0.
 
     After the fit ``candidates_`` are the training outputs as ``dsokr.Candidates``, with ids 0, 1, …, on which
@@ -263,28 +268,32 @@ class IOKR(_Machine):
     def __init__(
         self,
         kernel: str = "cosine",
-        size: int | None = 300,
+        n_components: int | None = 300,
         alpha: float = 1e-3,
         *,
+        gamma: float | None = None,
         kernel_params: Mapping[str, Any] | None = None,
         output_kernel: str = "linear",
+        output_gamma: float | None = None,
         output_kernel_params: Mapping[str, Any] | None = None,
         sketch: str = "subsampling",
         sketch_params: Mapping[str, Any] | None = None,
-        input_size: int | None = None,
+        n_input_components: int | None = None,
         input_sketch: str = "subsampling",
         input_sketch_params: Mapping[str, Any] | None = None,
         random_state: int | None = None,
     ) -> None:
         self.kernel = kernel
-        self.size = size
+        self.n_components = n_components
         self.alpha = alpha
+        self.gamma = gamma
         self.kernel_params = kernel_params
         self.output_kernel = output_kernel
+        self.output_gamma = output_gamma
         self.output_kernel_params = output_kernel_params
         self.sketch = sketch
         self.sketch_params = sketch_params
-        self.input_size = input_size
+        self.n_input_components = n_input_components
         self.input_sketch = input_sketch
         self.input_sketch_params = input_sketch_params
         self.random_state = random_state
@@ -303,12 +312,12 @@ class IOKR(_Machine):
         n = X.shape[0]
         self.machine_ = _dsokr.KernelMachine.structured(
             as_rows(X, "X"),
-            to_json(_kernel(self.kernel, self.kernel_params), "kernel"),
+            to_json(_kernel(self.kernel, self.gamma, self.kernel_params), "kernel"),
             self._output_rows(),
-            to_json(_kernel(self.output_kernel, self.output_kernel_params), "output_kernel"),
-            _sized(self.size, n, self.sketch, self.sketch_params, "sketch"),
+            to_json(_kernel(self.output_kernel, self.output_gamma, self.output_kernel_params), "output_kernel"),
+            _sized(self.n_components, n, self.sketch, self.sketch_params, "sketch"),
             _alpha(self.alpha),
-            _sized(self.input_size, n, self.input_sketch, self.input_sketch_params, "input_sketch"),
+            _sized(self.n_input_components, n, self.input_sketch, self.input_sketch_params, "input_sketch"),
             _seed(self.random_state),
         )
         self.candidates_ = self._candidates()

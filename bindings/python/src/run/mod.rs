@@ -8,9 +8,11 @@ use std::path::PathBuf;
 
 use dsokr::config::{Config, Override};
 use dsokr::device::Processor;
+use dsokr::init::Survey;
 use dsokr::train::{Event, LogLine, Observer};
 use dsokr::{Request, Scores};
 use pyo3::prelude::*;
+use serde_json::json;
 
 use crate::arrays::Listener;
 use crate::errors::Failure;
@@ -57,6 +59,24 @@ pub fn quickstart(py: Python, folder: PathBuf) -> PyResult<PathBuf> {
     work(py, || dsokr::quickstart::write(&folder))
 }
 
+/// Trains the demonstration in a folder, and returns its run directory.
+#[pyfunction]
+pub fn demo(py: Python, folder: PathBuf) -> PyResult<PathBuf> {
+    work(py, || dsokr::quickstart::demo(&folder))
+}
+
+/// Looks at a table and writes the configuration for it.
+#[pyfunction]
+pub fn init(
+    py: Python,
+    table: PathBuf,
+    input: Option<&str>,
+    output: Option<&str>,
+    out: PathBuf,
+) -> PyResult<()> {
+    work(py, || Survey::of(&table, input, output)?.write(&out, false))
+}
+
 fn processor(device: &str) -> Result<Processor, Failure> {
     device.parse().map_err(|error: String| Failure::argument("device", error))
 }
@@ -66,10 +86,19 @@ struct Progress<'a>(&'a Teller);
 
 impl Observer for Progress<'_> {
     fn event(&mut self, event: &Event) {
-        if let Event::Evaluation { line, .. } = event
-            && let Some(line) = line.downcast_ref::<LogLine<Scores>>()
-            && let Ok(text) = serde_json::to_string(line)
-        {
+        let text = match event {
+            Event::Evaluation { line, .. } => line
+                .downcast_ref::<LogLine<Scores>>()
+                .and_then(|line| serde_json::to_string(line).ok()),
+            Event::Solved { scores, took, .. } => scores.downcast_ref::<Scores>().map(|metrics| {
+                let seconds = took.as_secs_f64();
+                json!({"step": 0, "epoch": 0, "best": true, "seconds": seconds, "metrics": metrics})
+                    .to_string()
+            }),
+            // nothing that a tracker records
+            _ => None,
+        };
+        if let Some(text) = text {
             self.0.tell(text);
         }
     }

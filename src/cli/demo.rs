@@ -1,0 +1,50 @@
+use crate::{Error, quickstart};
+
+use crate::cli::output::{PROGRAM, print};
+use crate::cli::search;
+#[cfg(feature = "serve")]
+use crate::cli::serve;
+
+/// The text that is searched without one.
+const EXAMPLE: &str = "A methyl ester with a chlorine atom on a benzene ring.";
+
+/// Searches 2,000 molecules by a description, with nothing to prepare.
+///
+/// The data are part of the program, and the model is trained on them in about a second. Nothing is left on the disk.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// A description of a molecule; default: an example.
+    text: Option<String>,
+    /// Number of molecules to show.
+    #[arg(long, default_value_t = 5)]
+    top: usize,
+    /// Serve the page to search them, until Ctrl-C.
+    #[cfg(feature = "serve")]
+    #[arg(long)]
+    serve: bool,
+    /// The port of the page; 0 is a free one.
+    #[cfg(feature = "serve")]
+    #[arg(long, default_value_t = 8080)]
+    port: u16,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Error> {
+    let folder = tempfile::tempdir().map_err(Error::io(&std::env::temp_dir()))?;
+    let run = quickstart::demo(folder.path())?;
+    #[cfg(feature = "serve")]
+    if arguments.serve {
+        return serve::run(&serve::Arguments::local(run, arguments.port));
+    }
+    let text = arguments.text.as_deref().unwrap_or(EXAMPLE);
+    if arguments.text.is_none() {
+        print(&format!("{text}\n"))?;
+    }
+    search::run(&search::Arguments::of(run, text, arguments.top))?;
+    if arguments.text.is_some() {
+        return Ok(());
+    }
+    let program = &*PROGRAM;
+    print(&format!(
+        "\nnext:\n  {program} demo \"your text\"\n  {program} demo --serve\n  {program} init TABLE\n"
+    ))
+}
