@@ -103,7 +103,7 @@ pub use beyond::{BeyondSearch, SearchFacts};
 pub use candidate_rule::CandidateRule;
 pub use config::{Abilities, Config, EncoderTable};
 pub use decoder::PredictedOutput;
-pub use encoders::{BagBesideConfig, BothInputs};
+pub use encoders::{BagBesideConfig, BothInputs, PeakBagConfig, PeakInputs};
 pub use error::Error;
 pub use evaluator::Evaluator;
 pub use fit::{Plan, Request, Trained, fit};

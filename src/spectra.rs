@@ -19,7 +19,7 @@ use crate::inputs::Prepare;
 const SPECTRA: &str = "spectra.json";
 
 /// The spectra of a split, whose texts they are.
-fn spectra(split: &Split) -> Result<Vec<Spectrum>, Error> {
+pub(crate) fn spectra(split: &Split) -> Result<Vec<Spectrum>, Error> {
     let texts = split.inputs.texts()?.par_iter();
     // a parallel collection into a `Result` would give any thread's error
     let read: Vec<Result<Spectrum, _>> = texts.map(|text| text.parse()).collect();

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use dsokr_nn::pretrained::PretrainedConfig;
-use dsokr_nn::{MlpConfig, NgramBagConfig, TransformerConfig};
+use dsokr_nn::{MlpConfig, NgramBagConfig, PeakTransformerConfig, TransformerConfig};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{DeserializeOwned, Error as _, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -14,7 +14,7 @@ use dsokr_data::InputKind;
 
 use super::{Config, KernelMachineConfig};
 use crate::Error;
-use crate::encoders::BagBesideConfig;
+use crate::encoders::{BagBesideConfig, PeakBagConfig};
 use crate::error::ensure;
 
 /// What a learner reads, needs and answers with, as its settings say.
@@ -54,7 +54,7 @@ pub(crate) trait EncoderSettings: Any + Debug + Send + Sync {
 
 /// The built-in kinds: name, type of the other keys, meaning. A static, because a constant would be
 /// compiled, with all that reads these types, in every program that registers a kind.
-static BUILT_IN: [Kind; 7] = [
+static BUILT_IN: [Kind; 9] = [
     Kind::built_in::<NgramBagConfig>("ngram-bag", "TF-IDF n-grams of the text."),
     Kind::built_in::<MlpConfig>("mlp", "A multi-layer perceptron on the vectors of `data.inputs`."),
     Kind::built_in::<TransformerConfig>(
@@ -72,6 +72,11 @@ static BUILT_IN: [Kind; 7] = [
     Kind::built_in::<BagBesideConfig<PretrainedConfig>>(
         "bag-and-pretrained",
         "A bag of n-grams and a pretrained transformer, trained together: their coordinates are added.",
+    ),
+    Kind::built_in::<PeakBagConfig>("peak-bag", "Bins of mass spectra, and an MLP on them."),
+    Kind::built_in::<PeakTransformerConfig>(
+        "peak-transformer",
+        "A transformer over the peaks of mass spectra.",
     ),
     Kind::built_in::<KernelMachineConfig>(
         "kernel-machine",

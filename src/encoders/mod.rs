@@ -2,6 +2,7 @@
 
 mod bag_beside;
 mod ngram_bag;
+mod spectra;
 
 use std::path::Path;
 use std::sync::Once;
@@ -19,6 +20,7 @@ use crate::inputs::{
 use crate::{Error, Recipe, Start};
 
 pub use bag_beside::{BagBesideConfig, BothInputs};
+pub use spectra::{PeakBagConfig, PeakInputs};
 
 /// Checks that a device supports a precision, and warns once where its products are emulated.
 fn check_precision(precision: Precision, device: &Device) -> Result<(), Error> {

@@ -45,6 +45,31 @@ inputs = { kind = "spectra", blocks = [{ of = "losses", bin = 0.02 }] }
 kernel = { name = "cosine" }
 "#;
 
+const BAG: &str = r#"
+[encoder]
+kind = "peak-bag"
+blocks = [{ of = "peaks" }, { of = "losses", shift = 0.005 }]
+embedding = 64
+hidden = [64]
+
+[training]
+epochs = 60
+batch = 16
+"#;
+
+const TRANSFORMER: &str = r#"
+[encoder]
+kind = "peak-transformer"
+width = 32
+heads = 4
+feed_forward = 64
+
+[training]
+epochs = 40
+batch = 16
+loss = { name = "softmax" }
+"#;
+
 const MIXTURES: &str = r#"
 [[encoder.kernels]]
 inputs = { kind = "mixtures", of = "peaks", deviation = 0.005 }
@@ -104,11 +129,15 @@ fn sandbox() -> Sandbox {
     for (name, encoder) in [("bins", BINS), ("sum", SUM), ("mixtures", MIXTURES)] {
         sandbox.write(&format!("{name}.toml"), &format!("{CONFIG}{encoder}"));
     }
+    let (outputs, _) = CONFIG.split_once("[encoder]").unwrap();
+    for (name, encoder) in [("bag", BAG), ("transformer", TRANSFORMER)] {
+        sandbox.write(&format!("{name}.toml"), &format!("{outputs}{encoder}"));
+    }
     sandbox
 }
 
 #[test]
-fn every_solver_takes_spectra_and_runs_answer_as_they_were_trained() {
+fn every_solver_and_network_takes_spectra_and_runs_answer_as_they_were_trained() {
     let sandbox = sandbox();
     let single = "encoder.solver={name=\"closed-form\", precision=\"single\"}";
     let sketched = "encoder.solver={name=\"sketched\", sketch={size=50}}";
@@ -126,6 +155,9 @@ fn every_solver_takes_spectra_and_runs_answer_as_they_were_trained() {
         ("mixtures", &[sketched]),
         ("mixtures", &[gradients, uniform]),
         ("mixtures", &[alignf]),
+        ("bag", &[]),
+        ("bag", &["encoder.linear=true", "encoder.hidden=[]"]),
+        ("transformer", &[]),
     ] {
         let _ = std::fs::remove_dir_all(sandbox.path("runs"));
         let report = sandbox.train(&format!("{config}.toml"), changes);

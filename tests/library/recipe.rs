@@ -13,14 +13,14 @@ use dsokr::data::{DataRoot, Inputs, Split};
 use dsokr::decode::{Metrics, Pool};
 use dsokr::device::Processor;
 use dsokr::nn::{
-    Encoder, MlpConfig, NgramBagConfig, Padded, Pass, TokenIds, TransformerConfig, dropout, init,
-    pad,
+    Encoder, MlpConfig, NgramBagConfig, Padded, Pass, PeakTransformerConfig, TokenIds,
+    TransformerConfig, dropout, init, pad,
 };
 use dsokr::run::Run;
 use dsokr::train::{Event, LogLine, Observer};
 use dsokr::{
-    BagBesideConfig, BothInputs, Config, Error, Network, Prepare, Recipe, Request, Scores, Start,
-    TokenInputs, TokenInputsConfig, Trained, contract, register,
+    BagBesideConfig, BothInputs, Config, Error, Network, PeakBagConfig, Prepare, Recipe, Request,
+    Scores, Start, TokenInputs, TokenInputsConfig, Trained, contract, register,
 };
 use serde::{Deserialize, Serialize};
 
@@ -381,6 +381,12 @@ fn the_built_in_recipes_keep_the_contract() {
     keeps::<NgramBagConfig>(&train, bag);
     keeps::<NgramBagConfig>(&train, "hidden = []");
     keeps::<MlpConfig>(&vectors, "hidden = [7]");
+    let spectra =
+        ["90.1 30.2:1 45.1:9", "60.3 45.1:2", "90.2 30.2:3 46.5:1 80.0:4", "301.07 45.1:1"];
+    let spectra = split(Inputs::Texts(spectra.map(String::from).into()));
+    keeps::<PeakBagConfig>(&spectra, "blocks = [{ bin = 0.1 }]\nembedding = 8");
+    let peaks = "width = 8\nheads = 2\nfeed_forward = 16\nmax_peaks = 2";
+    keeps::<PeakTransformerConfig>(&spectra, peaks);
     let transformer = "width = 8\nheads = 2\nfeed_forward = 16\nmax_length = 12";
     keeps::<TransformerConfig>(&train, transformer);
     keeps::<BagBesideConfig<TransformerConfig>>(&train, BOTH);

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | [`NgramBag`] | TF-IDF n-grams; a linear path and an MLP |
 //! | [`Mlp`] | dense features |
+//! | [`PeakTransformer`] | peaks of spectra |
 //! | [`Transformer`] | tokens; trained from scratch, or [`pretrained`] (BERT family) |
 //!
 //! Any other [`Encoder`] trains the same way. [`pad`], [`dropout`], [`fused`] and [`init`] help to
@@ -45,4 +46,6 @@ pub use mlp::{Mlp, MlpConfig};
 pub use parameters::Values;
 pub use pass::{Dropout, Masks, Pass};
 pub use token_ids::{Padded, TokenIds, TokenIdsBuilder, pad};
-pub use transformer::{Pooling, Transformer, TransformerConfig};
+pub use transformer::{
+    PeakList, PeakTransformer, PeakTransformerConfig, Pooling, Transformer, TransformerConfig,
+};

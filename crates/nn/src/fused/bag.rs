@@ -21,10 +21,10 @@ pub struct SparseBatch {
 
 impl SparseBatch {
     /// Rows with one entry of value 1 each: y_i is row `rows_i` of the table.
-    pub fn selection(rows: impl Iterator<Item = u32>) -> Arc<Self> {
+    pub fn selection(rows: impl Iterator<Item = u32>) -> Self {
         let indices: Vec<u32> = rows.collect();
         let n = indices.len();
-        Arc::new(Self { starts: (0..=n).collect(), indices, values: vec![1.0; n] })
+        Self { starts: (0..=n).collect(), indices, values: vec![1.0; n] }
     }
 
     /// Whether each row has one entry of value 1.

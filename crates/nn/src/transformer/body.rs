@@ -63,19 +63,19 @@ impl Body {
         self.tokens.device()
     }
 
-    /// Vectors `[n, d]` of all tokens of non-empty texts, before the first layer.
-    fn embed(&self, batch: &[&[u32]], pass: Pass) -> Tensor<2> {
+    /// Vectors `[n, d]` of all tokens of non-empty texts, before the first layer: of each the weighted sum of rows of the
+    /// table of tokens.
+    fn embed(&self, tokens: SparseBatch, sequences: &Sequences, pass: Pass) -> Tensor<2> {
         let Architecture { first_position, width, epsilon, dropout: p, .. } = self.architecture;
         let first = first_position as u32;
-        let ids = batch.iter().flat_map(|ids| ids.iter().copied());
-        let places = batch.iter().flat_map(|ids| first..first + ids.len() as u32);
+        let places = sequences.lengths().flat_map(|length| first..first + length as u32);
         // every token is of the first type
         let kind = match &self.types {
             Some(types) => types.val().slice([0..1, 0..width]).reshape([width]),
             None => Tensor::zeros([width], &self.device()),
         };
-        let tokens = bag(self.tokens.val(), SparseBatch::selection(ids), false);
-        let places = bag(self.positions.val(), SparseBatch::selection(places), false);
+        let places = bag(self.positions.val(), Arc::new(SparseBatch::selection(places)), false);
+        let tokens = bag(self.tokens.val(), Arc::new(tokens), false);
         let x = self.norm.forward(tokens, places, kind, epsilon, None);
         masked(x, pass.row_dropout(0, p, width, |masks| masks.lengths))
     }
@@ -86,10 +86,10 @@ impl Body {
     /// If a text is empty or longer than [`Architecture::longest`], or if an id is not in the
     /// vocabulary.
     pub fn hidden(&self, batch: &[&[u32]], pass: Pass) -> Tensor<2> {
-        let tokens = batch.iter().map(|ids| ids.len()).sum();
-        let batch = &self.padded(batch);
-        let sequences = self.sequences(batch);
-        first(self.layers(self.embed(batch, pass), &sequences, pass), tokens)
+        let (rows, lengths) = selected(batch);
+        let tokens = rows.rows();
+        let (rows, sequences) = self.padded(rows, &lengths);
+        first(self.layers(self.embed(rows, &sequences, pass), &sequences, pass), tokens)
     }
 
     /// Applies all layers to vectors `[n, d]`.
@@ -127,9 +127,24 @@ impl Body {
     /// # Panics
     /// As [`hidden`](Self::hidden).
     pub fn pooled(&self, batch: &[&[u32]], pooling: Pooling, pass: Pass) -> Tensor<2> {
-        let (texts, batch) = (batch.len(), &self.padded(batch));
-        let sequences = self.sequences(batch);
-        let x = self.embed(batch, pass);
+        let (rows, lengths) = selected(batch);
+        self.pooled_rows(rows, &lengths, pooling, pass)
+    }
+
+    /// The same of texts of these lengths, whose tokens are weighted sums of rows of the table of tokens.
+    ///
+    /// # Panics
+    /// As [`hidden`](Self::hidden).
+    pub fn pooled_rows(
+        &self,
+        rows: SparseBatch,
+        lengths: &[usize],
+        pooling: Pooling,
+        pass: Pass,
+    ) -> Tensor<2> {
+        let texts = lengths.len();
+        let (rows, sequences) = self.padded(rows, lengths);
+        let x = self.embed(rows, &sequences, pass);
         match pooling {
             Pooling::First => first(self.layers_first(x, &sequences, pass), texts),
             Pooling::Mean => {
@@ -148,30 +163,29 @@ impl Body {
                     (0..stride).map(move |j| text.start + if j < text.len() { j } else { 0 })
                 });
                 let padded = SparseBatch::selection(padded.map(|row| row as u32));
-                let x = bag(x, padded, false).reshape([texts, stride, width]);
+                let x = bag(x, Arc::new(padded), false).reshape([texts, stride, width]);
                 x.max_dim(1).reshape([texts, width])
             }
         }
     }
 
     /// A batch and, on a GPU, texts that nobody reads: with a round number of tokens, sums over them can be divided.
-    fn padded<'a>(&self, batch: &[&'a [u32]]) -> Vec<&'a [u32]> {
-        static ZEROS: [u32; ROUND] = [0; ROUND];
-        let tokens: usize = batch.iter().map(|ids| ids.len()).sum();
-        let mut batch = batch.to_vec();
+    fn padded(&self, mut rows: SparseBatch, lengths: &[usize]) -> (SparseBatch, Arc<Sequences>) {
+        let (tokens, mut lengths) = (rows.rows(), lengths.to_vec());
+        let longest = lengths.iter().copied().max().unwrap_or(0);
+        let positions = self.architecture.longest();
+        assert!(longest <= positions, "a text of {longest} tokens for {positions} positions");
         if !is_cpu_engine(&self.device()) && tokens >= 4 * ROUND {
             let missing = tokens.next_multiple_of(ROUND) - tokens;
-            let longest = batch.iter().map(|ids| ids.len()).max().unwrap_or(ROUND);
-            batch.extend(ZEROS[..missing].chunks(longest));
+            for at in (0..missing).step_by(longest) {
+                lengths.push(longest.min(missing - at));
+            }
+            rows.indices.extend(std::iter::repeat_n(0, missing));
+            rows.values.extend(std::iter::repeat_n(1.0, missing));
+            let end = rows.starts[tokens];
+            rows.starts.extend(end + 1..=end + missing);
         }
-        batch
-    }
-
-    fn sequences(&self, batch: &[&[u32]]) -> Arc<Sequences> {
-        let sequences = Sequences::packed(batch.iter().map(|ids| ids.len()));
-        let (length, positions) = (sequences.longest(), self.architecture.longest());
-        assert!(length <= positions, "a text of {length} tokens for {positions} positions");
-        Arc::new(sequences)
+        (rows, Arc::new(Sequences::packed(lengths)))
     }
 
     /// Freezes the embeddings and the lowest `layers` layers, which training leaves unchanged.
@@ -186,6 +200,12 @@ impl Body {
             all.map(|(i, layer)| if i < layers { layer.no_grad() } else { layer }).collect();
         self
     }
+}
+
+/// The tokens of texts, and the number of each.
+fn selected(batch: &[&[u32]]) -> (SparseBatch, Vec<usize>) {
+    let ids = batch.iter().flat_map(|ids| ids.iter().copied());
+    (SparseBatch::selection(ids), batch.iter().map(|ids| ids.len()).collect())
 }
 
 /// The first rows of a matrix.

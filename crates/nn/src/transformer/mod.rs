@@ -4,6 +4,7 @@
 
 mod body;
 mod layer;
+mod peaks;
 mod tokens;
 
 use burn::module::Module;
@@ -18,6 +19,7 @@ use crate::init::{self, Start};
 use crate::pass::check_dropout;
 use crate::{Encoder, Error, PartSize, Pass, Precision, TokenIds, fused};
 pub use body::{Body, Pooling};
+pub use peaks::{PeakList, PeakTransformer, PeakTransformerConfig};
 pub use tokens::{TokenKind, TokensConfig};
 
 /// A transformer encoder that is trained from scratch: post-norm layers with GELU, learned positions

@@ -181,7 +181,7 @@ fn bags_agree_and_gradients_by_rows_are_rows_of_the_gradient() {
         values: vec![0.5, -1.0, 2.0, 1.5, 0.25],
     });
     let inputs = inputs([[50, 7]], []);
-    let selection = SparseBatch::selection([3, 0, 3, 49].into_iter());
+    let selection = Arc::new(SparseBatch::selection([3, 0, 3, 49].into_iter()));
     for batch in [&batch, &selection] {
         inputs.agree(
             "bag",

@@ -1,0 +1,163 @@
+//! A transformer over the peaks of a spectrum.
+
+use std::f64::consts::TAU;
+
+use burn::module::Module;
+use burn::tensor::Tensor;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Architecture, Body, Pooling, Transformer};
+use crate::error::check;
+use crate::fused::SparseBatch;
+use crate::{Encoder, Error, PartSize, Pass, Precision, Start};
+
+/// A transformer whose tokens are the precursor and the peaks of a spectrum, by decreasing intensity.
+///
+/// A token is a linear map of Fourier features `sin(2π m/λ)` and `cos(2π m/λ)` of its m/z and of its neutral loss, at
+/// wavelengths λ from 0.01 to 2000 Da in a geometric sequence, of the square root of its intensity, and of whether it is the
+/// precursor; a learned vector of its place is added.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PeakTransformerConfig {
+    /// The most peaks of a spectrum, the most intense ones.
+    pub max_peaks: usize,
+    /// Number of wavelengths.
+    pub wavelengths: usize,
+    /// Number of layers.
+    pub layers: usize,
+    /// Width d of the token vectors.
+    pub width: usize,
+    /// Number of attention heads; must divide `width`.
+    pub heads: usize,
+    /// Width of the feed-forward layers.
+    pub feed_forward: usize,
+    /// Share of units dropped in training, in `[0, 1)`.
+    pub dropout: f32,
+    /// Which token vectors the head reads; `first` is the precursor's.
+    pub pooling: Pooling,
+}
+
+impl Default for PeakTransformerConfig {
+    fn default() -> Self {
+        Self {
+            max_peaks: 100,
+            wavelengths: 40,
+            layers: 2,
+            width: 256,
+            heads: 8,
+            feed_forward: 512,
+            dropout: 0.1,
+            pooling: Pooling::Mean,
+        }
+    }
+}
+
+/// Wavelengths in Da.
+const SHORTEST: f64 = 0.01;
+const LONGEST: f64 = 2000.0;
+
+impl PeakTransformerConfig {
+    /// Checks sizes and rates.
+    ///
+    /// # Errors
+    /// A size of 0, a number of heads that does not divide the width, or a dropout outside `[0, 1)`.
+    pub fn validate(&self) -> Result<(), Error> {
+        check(self.max_peaks > 0, "max_peaks", 0, "at least 1")?;
+        check(self.wavelengths > 1, "wavelengths", self.wavelengths, "at least 2")?;
+        self.architecture().validate()
+    }
+
+    fn architecture(&self) -> Architecture {
+        Architecture {
+            // sine and cosine of m/z and loss, intensity, precursor
+            vocabulary: 4 * self.wavelengths + 2,
+            positions: self.max_peaks + 1,
+            first_position: 0,
+            types: 0,
+            layers: self.layers,
+            width: self.width,
+            heads: self.heads,
+            feed_forward: self.feed_forward,
+            epsilon: 1e-12,
+            dropout: self.dropout,
+            attention_dropout: self.dropout,
+            inner_dropout: self.dropout,
+            precision: Precision::F32,
+            recompute: false,
+        }
+    }
+
+    /// Its size with `coordinates` coordinates, on spectra of `length` peaks.
+    pub fn size(&self, length: f64, coordinates: usize) -> Vec<PartSize> {
+        self.architecture().size(length, coordinates)
+    }
+
+    /// Draws a transformer; the offset becomes the bias of the head.
+    pub fn init(&self, start: Start) -> PeakTransformer {
+        let body = Body::init(&self.architecture(), start.random, start.device);
+        let Self { max_peaks, wavelengths, pooling, .. } = *self;
+        PeakTransformer { inner: Transformer::new(body, pooling, start), max_peaks, wavelengths }
+    }
+}
+
+/// See [`PeakTransformerConfig`].
+#[derive(Module, Debug)]
+pub struct PeakTransformer {
+    inner: Transformer,
+    #[module(skip)]
+    max_peaks: usize,
+    #[module(skip)]
+    wavelengths: usize,
+}
+
+/// A spectrum as the transformer reads it: m/z of the precursor, then m/z and intensity of each peak.
+pub type PeakList = (f64, Vec<(f64, f64)>);
+
+impl Encoder for PeakTransformer {
+    type Input = PeakList;
+
+    fn dimension(&self) -> usize {
+        self.inner.dimension()
+    }
+
+    fn length(&self, (_, peaks): &PeakList) -> usize {
+        peaks.len().min(self.max_peaks) + 1
+    }
+
+    fn forward(&self, batch: &[&PeakList], pass: Pass) -> Tensor<2> {
+        let mut rows = SparseBatch { starts: vec![0], ..SparseBatch::default() };
+        let lengths: Vec<usize> = batch.iter().map(|input| self.length(input)).collect();
+        for (precursor, peaks) in batch {
+            let mut peaks = peaks.clone();
+            peaks.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.total_cmp(&b.0)));
+            let largest = peaks.first().map_or(1.0, |peak| peak.1);
+            self.add(&mut rows, (*precursor, *precursor), None);
+            for &(mz, intensity) in peaks.iter().take(self.max_peaks) {
+                self.add(&mut rows, (mz, *precursor), Some(intensity / largest));
+            }
+        }
+        let Transformer { body, head, pooling } = &self.inner;
+        head.forward(body.pooled_rows(rows, &lengths, *pooling, pass))
+    }
+}
+
+impl PeakTransformer {
+    /// Adds the features of a peak, or of the precursor, which has no intensity.
+    fn add(&self, rows: &mut SparseBatch, (mz, precursor): (f64, f64), intensity: Option<f64>) {
+        let ratio = (LONGEST / SHORTEST).powf(1.0 / (self.wavelengths - 1) as f64);
+        let mut wavelength = SHORTEST;
+        for _ in 0..self.wavelengths {
+            for mass in [mz, precursor - mz] {
+                // of large arguments only the rest matters
+                let (sin, cos) = (TAU * (mass / wavelength).fract()).sin_cos();
+                rows.values.extend([sin as f32, cos as f32]);
+            }
+            wavelength *= ratio;
+        }
+        let last = [intensity.map_or(0.0, f64::sqrt), if intensity.is_some() { 0.0 } else { 1.0 }];
+        rows.values.extend(last.map(|value| value as f32));
+        rows.indices.extend(0..4 * self.wavelengths as u32 + 2);
+        rows.starts.push(rows.indices.len());
+    }
+}

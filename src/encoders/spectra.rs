@@ -1,0 +1,133 @@
+//! Networks of mass spectra: a bag of what lies in bins of masses, and a transformer over peaks.
+
+use dsokr_data::Split;
+use dsokr_data::spectra::PeakFeatures;
+use dsokr_nn::bag::SparseRow;
+use dsokr_nn::{
+    NgramBag, NgramBagConfig, PartSize, PeakList, PeakTransformer, PeakTransformerConfig,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+use crate::error::ensure;
+use crate::inputs::sizes;
+use crate::spectra::{SpectrumInputs, spectra};
+use crate::{Error, Prepare, Recipe, Start};
+
+/// Bins of spectra, a weighted sum of embeddings, and an MLP: `z = b + h + MLP(h)` with a linear path, where embeddings have
+/// p columns, and `z = MLP(h)` without one, an MLP on the bins.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PeakBagConfig {
+    /// Blocks of features.
+    pub blocks: Vec<PeakFeatures>,
+    /// Whether the sum of embeddings is added to the MLP's output.
+    #[serde(default)]
+    pub linear: bool,
+    /// Columns of the embedding without a linear path; with it there are p.
+    #[serde(default = "wide")]
+    pub embedding: usize,
+    /// Widths of the MLP's hidden layers.
+    #[serde(default = "hidden")]
+    pub hidden: Vec<usize>,
+    /// Share of hidden units dropped in training, in `[0, 1)`.
+    #[serde(default = "half")]
+    pub dropout: f32,
+    /// Share of a spectrum's bins dropped in training, in `[0, 1)`.
+    #[serde(default)]
+    pub bin_dropout: f32,
+}
+
+fn wide() -> usize {
+    512
+}
+
+fn hidden() -> Vec<usize> {
+    vec![512]
+}
+
+fn half() -> f32 {
+    0.5
+}
+
+impl PeakBagConfig {
+    fn bag(&self) -> NgramBagConfig {
+        let Self { blocks: _, linear, embedding, hidden, dropout, bin_dropout } = self.clone();
+        let ngram_dropout = bin_dropout;
+        let ngrams = NgramBagConfig::default().ngrams;
+        NgramBagConfig { ngrams, linear, embedding, hidden, dropout, ngram_dropout }
+    }
+}
+
+impl Recipe for PeakBagConfig {
+    type Preparation = SpectrumInputs;
+    type Encoder = NgramBag;
+
+    fn validate(&self) -> Result<(), Error> {
+        let key = "encoder.blocks";
+        ensure(!self.blocks.is_empty(), key, "[]", "at least one block")?;
+        let mut blocks = self.blocks.iter().enumerate();
+        blocks.try_for_each(|(at, block)| block.validate(&format!("{key}[{at}]")))?;
+        Ok(self.bag().validate()?)
+    }
+
+    fn preparation(&self) -> Vec<PeakFeatures> {
+        self.blocks.clone()
+    }
+
+    fn size(&self, bins: &SpectrumInputs, rows: &[SparseRow], coordinates: usize) -> Vec<PartSize> {
+        let of = |length| self.bag().size(bins.width(), length, coordinates);
+        sizes(rows.iter().map(|row| row.len()), of)
+    }
+
+    fn encoder(&self, bins: &SpectrumInputs, start: Start) -> Result<NgramBag, Error> {
+        Ok(self.bag().init(bins.width(), start))
+    }
+}
+
+/// The peaks of spectra, as they are.
+pub struct PeakInputs;
+
+impl Prepare for PeakInputs {
+    type Settings = ();
+    type Input = PeakList;
+
+    fn fit((): &(), _: &Split) -> Result<Self, Error> {
+        Ok(Self)
+    }
+
+    fn inputs(&self, split: &Split) -> Result<Vec<PeakList>, Error> {
+        let list = |peak: dsokr_data::spectra::Peak| (peak.mz, peak.intensity);
+        let read = spectra(split)?.into_iter();
+        Ok(read.map(|own| (own.precursor_mz, own.peaks.into_iter().map(list).collect())).collect())
+    }
+
+    fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
+        Ok(Vec::new())
+    }
+
+    fn load((): &(), _: &Path) -> Result<Self, Error> {
+        Ok(Self)
+    }
+}
+
+impl Recipe for PeakTransformerConfig {
+    type Preparation = PeakInputs;
+    type Encoder = PeakTransformer;
+
+    fn validate(&self) -> Result<(), Error> {
+        Ok(Self::validate(self)?)
+    }
+
+    fn preparation(&self) {}
+
+    fn size(&self, _: &PeakInputs, inputs: &[PeakList], coordinates: usize) -> Vec<PartSize> {
+        let lengths = inputs.iter().map(|(_, peaks)| peaks.len().min(self.max_peaks) + 1);
+        sizes(lengths, |length| PeakTransformerConfig::size(self, length, coordinates))
+    }
+
+    fn encoder(&self, _: &PeakInputs, start: Start) -> Result<PeakTransformer, Error> {
+        Ok(self.init(start))
+    }
+}
