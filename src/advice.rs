@@ -117,6 +117,7 @@ fn low_ceiling(evidence: &Evidence) -> Result<Option<String>, Error> {
         | Needs::Graphs
         | Needs::GraphsOrRankings
         | Needs::FeatureSpace
+        | Needs::ComparedOutputs
         | Needs::Quantiles => false,
     };
     let chosen = std::iter::once(evidence.config.evaluation.metric).chain(Metric::all());

@@ -6,7 +6,7 @@ use std::path::Path;
 use dsokr_basis::Cancellation;
 use dsokr_basis::features::LabelVocabulary;
 use dsokr_data::config::{OutputFeatures, RankingEmbedding};
-use dsokr_data::{Outputs, Truth};
+use dsokr_data::{FittedFeatures, Outputs, Truth};
 use dsokr_decode::{
     Candidates, Encoding, ExactSearch, Pool, Queries, RowHit, SecondLook, Structure,
     best_expected_f1, top_rows,
@@ -34,6 +34,8 @@ pub(crate) struct Decoder<'a> {
     pub config: &'a Checked,
     /// Finds the predicted outputs, where they need not be candidates.
     pub exact: Option<&'a ExactDecoder<'a>>,
+    /// The features of the training outputs, by which the kernel compares outputs that are shown by SMILES.
+    pub fitted: Option<&'a FittedFeatures>,
     /// Searches molecules beyond the candidates, which are shown beside the first candidates.
     pub search: Option<&'a BeyondSearch>,
 }
@@ -188,6 +190,11 @@ impl<'a> ExactDecoder<'a> {
         };
         Ok(found.into_iter().zip(rows).map(output).collect())
     }
+}
+
+/// The features of outputs that are computed from the SMILES by which they are shown.
+pub(crate) fn comparable<'a>(config: &Checked, outputs: &'a Outputs) -> Option<&'a FittedFeatures> {
+    config.output.source().check_made().is_ok().then_some(&outputs.features)
 }
 
 /// The names of the labels of outputs, where the configuration needs them to write predicted sets.

@@ -21,7 +21,7 @@ use tracing::{info, warn};
 use crate::advice::{Evidence, advice};
 use crate::beyond::BeyondSearch;
 use crate::config::Checked;
-use crate::decoder::{Decoder, ExactDecoder, label_names};
+use crate::decoder::{Decoder, ExactDecoder, comparable, label_names};
 use crate::device::Processor;
 use crate::error::ensure;
 use crate::evaluator::Evaluator;
@@ -158,7 +158,8 @@ fn run_as(
     let exact = ExactDecoder::new(config, &targets.space, &labels)?;
     let (space, exact) = (Some(&targets.space), exact.as_ref());
     let (look, search) = (None, None);
-    let decoder = Decoder { candidates: &candidates, look, space, config, exact, search };
+    let fitted = comparable(config, &dataset.outputs);
+    let decoder = Decoder { candidates: &candidates, look, space, config, exact, fitted, search };
     let evaluator = Evaluator::new(root, &dataset, decoder)?;
     let lexicon = words.as_ref().map(PairWords::lexicon);
     let data = targets.fingerprint(&dataset, &candidates, lexicon)?;

@@ -28,6 +28,10 @@ pub struct Scores {
     /// for kernel machines without a sketch of the outputs, and if some output is not a candidate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub squared_error: Option<f64>,
+    /// Mean of `‖ψ(ŷ) − ψ(y)‖²` in the kernel's feature space, ŷ the output that is chosen. Known where features are computed
+    /// from the SMILES that outputs are shown by, for one kernel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel_loss: Option<f64>,
     /// Whether outputs are numbers, whose ranks carry no information: what counts is how far off a
     /// prediction is, not how many candidates lie nearer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -223,6 +227,7 @@ impl From<Metrics> for Scores {
         Self {
             ranks,
             squared_error: None,
+            kernel_loss: None,
             numbers: false,
             quantiles: None,
             outputs: None,

@@ -10,7 +10,7 @@ use dsokr_machines::LastSystem;
 use serde::Serialize;
 
 use crate::config::{Checked, KernelMachineConfig};
-use crate::decoder::{Decoder, ExactDecoder, label_names};
+use crate::decoder::{Decoder, ExactDecoder, comparable, label_names};
 use crate::error::ensure;
 use crate::evaluator::Evaluator;
 use crate::hubs::correct;
@@ -299,6 +299,7 @@ impl<'a> Study<'a> {
             space: Some(space),
             config,
             exact: exact.as_ref(),
+            fitted: comparable(config, &self.dataset.outputs),
             search: None,
         };
         evaluate(&Evaluator::new(self.root, &self.dataset, decoder)?, &candidates)

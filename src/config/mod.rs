@@ -234,6 +234,9 @@ impl Config {
             _ if quantiles => false,
             Needs::Ranks | Needs::FiniteRanks => true,
             Needs::FeatureSpace => !(hubs || machine && full),
+            Needs::ComparedOutputs => {
+                self.output.kernel.is_some() && self.output.source().check_made().is_ok()
+            }
             Needs::Labels => features.are_labels(),
             Needs::Rankings => features.are_rankings(),
             Needs::Graphs => features.are_graphs(),

@@ -1,6 +1,7 @@
 //! The evaluation of predictions: ranks of the right outputs, and predicted outputs compared with the true ones.
 
 mod beyond;
+mod kernel_loss;
 
 use dsokr_basis::random::generator;
 use dsokr_data::config::OutputFeatures;
@@ -12,6 +13,7 @@ use dsokr_decode::{
 use rand::RngExt;
 
 use self::beyond::beyond_scores;
+use self::kernel_loss::kernel_losses;
 use crate::Error;
 use crate::config::Checked;
 use crate::decoder::Decoder;
@@ -222,6 +224,13 @@ impl<'a> Models<'a> {
                 (scores.outputs, queries) = (Some(compared), of_queries);
                 outputs = Some((truth, predicted));
             }
+        }
+        let label = |at: Option<usize>| at.map(|at| candidates.label(at));
+        let first = decoded.iter().map(|query| label(query.hits.first().map(|hit| hit.candidate)));
+        let right = golds.iter().map(|gold| label(candidates.find(gold)));
+        if let Some(losses) = kernel_losses(decoder, first, right)? {
+            scores.kernel_loss = Some(losses.iter().sum::<f64>() / losses.len() as f64);
+            queries.insert("kernel_loss", losses);
         }
         if decoder.search.is_some() {
             let queries = &ensemble.members()[0].queries;

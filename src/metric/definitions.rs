@@ -7,7 +7,7 @@ const LARGER: bool = true;
 const SMALLER: bool = false;
 
 /// All metrics, in the order of reports; the first is the default.
-pub(super) static METRICS: [Definition; 17] = [
+pub(super) static METRICS: [Definition; 18] = [
     metric(
         ["mrr", "MRR"],
         "Mean reciprocal rank, larger is better.",
@@ -112,6 +112,12 @@ pub(super) static METRICS: [Definition; 17] = [
         "Mean squared distance of answers from the outputs in the kernel's feature space, smaller is better.",
         (SMALLER, Needs::FeatureSpace),
         |scores| scores.squared_error,
+    ),
+    kept(
+        ["kernel_loss", "kernel loss"],
+        "Mean squared distance of the chosen outputs from the right ones in the kernel's feature space, smaller is better.",
+        (SMALLER, Needs::ComparedOutputs),
+        |scores| scores.kernel_loss,
     ),
     kept(
         ["pinball", "pinball loss"],

@@ -51,6 +51,8 @@ pub enum Needs {
     GraphsOrRankings,
     /// The outputs in the kernel's feature space.
     FeatureSpace,
+    /// One kernel of outputs whose features are computed from the SMILES that they are shown by.
+    ComparedOutputs,
     /// Answers that are quantiles.
     Quantiles,
 }

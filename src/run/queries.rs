@@ -218,7 +218,8 @@ impl EnsembleRun {
     /// for them.
     pub fn evaluate(&self, asked: &QueryAnswers) -> Result<(Evaluation, Vec<Decoded>), Error> {
         let exact = self.members[0].exact()?;
-        let models = self.models(exact.as_ref());
+        let (mut models, fitted) = (self.models(exact.as_ref()), self.members[0].fitted()?);
+        models.each[0].1.fitted = fitted.as_ref();
         models.evaluate(asked.split(), &asked.answers, asked.pool())
     }
 

@@ -20,13 +20,13 @@ use crate::evaluation::Models;
 use crate::learner::{Predictor, StoredRun};
 use crate::lexicon::MoleculeLexicon;
 use crate::run_dir::{
-    BASIS, CANDIDATES, Folder, PreparationFiles, SECOND_LOOK, SECOND_LOOK_PART, candidates,
-    save_candidates,
+    BASIS, CANDIDATES, FEATURES, Folder, PreparationFiles, SECOND_LOOK, SECOND_LOOK_PART,
+    candidates, save_candidates,
 };
 use crate::scores::Evaluation;
 use crate::targets::{OutputSpace, load_scaling, save_scaling};
 use dsokr_data::config::OnBadRow;
-use dsokr_data::{DataRoot, Source, Split, SplitName};
+use dsokr_data::{DataRoot, FittedFeatures, Source, Split, SplitName};
 use dsokr_train::check_basis;
 
 /// A trained run, read from its directory alone.
@@ -365,8 +365,20 @@ impl Run {
         pool: Pool,
     ) -> Result<Evaluation, Error> {
         let exact = self.exact()?;
-        let models = Models::one(self.decoder(exact.as_ref()));
-        Ok(models.evaluate(split, std::slice::from_ref(z), pool)?.0)
+        let fitted = self.fitted()?;
+        let decoder = Decoder { fitted: fitted.as_ref(), ..self.decoder(exact.as_ref()) };
+        Ok(Models::one(decoder).evaluate(split, std::slice::from_ref(z), pool)?.0)
+    }
+
+    /// The features of the training outputs, where they are computed from the SMILES by which outputs are shown.
+    pub(super) fn fitted(&self) -> Result<Option<FittedFeatures>, Error> {
+        let features = self.folder.as_ref().map(|folder| folder.join(FEATURES));
+        let made =
+            self.config.output.kernel.is_some() && self.config.output.source().check_made().is_ok();
+        match features.filter(|features| made && features.exists()) {
+            Some(features) => Ok(Some(FittedFeatures::load(&features)?)),
+            None => Ok(None),
+        }
     }
 
     /// What decodes answers.
@@ -377,6 +389,7 @@ impl Run {
             space: self.space.as_ref(),
             config: &self.config,
             exact,
+            fitted: None,
             search: self.search.as_ref(),
         }
     }

@@ -116,7 +116,7 @@ fn date(seconds: u64) -> String {
 type Column = (&'static str, &'static str, usize, usize);
 
 /// Metrics that are shown side by side, of scores that have the first of them.
-const GROUPS: [&[Column]; 6] = [
+const GROUPS: [&[Column]; 7] = [
     &[
         ("mrr", "MRR", 6, 4),
         ("hits@1", "Hits@1", 6, 4),
@@ -126,6 +126,7 @@ const GROUPS: [&[Column]; 6] = [
         ("median_rank", "median rank", 11, 1),
     ],
     &[("squared_error", "squared error", 14, 6)],
+    &[("kernel_loss", "kernel loss", 14, 6)],
     &[("pinball", "pinball", 11, 6), ("crossing", "crossing", 11, 6)],
     &[
         ("ged", "edit distance", 15, 3),

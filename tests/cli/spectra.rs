@@ -1,8 +1,9 @@
 //! From files of mass spectra to ranked molecules.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use dsokr::molecule::Molecule;
+use dsokr::molecule::{HashedFeatures, Molecule, Morgan};
 
 use crate::sandbox::{Sandbox, json, number};
 
@@ -280,6 +281,58 @@ fn candidates_are_those_of_the_precursors_mass_or_of_the_formula() {
     assert_eq!(report["queries"], 17);
     let none = ["train", "bins.toml", "--set", "evaluation.candidates=\"mass:1\""];
     sandbox.fail(&none, 2, &["the candidates of query", "= none"]);
+}
+
+/// Morgan counts of a molecule in 2,048 columns.
+fn morgan(smiles: &str) -> BTreeMap<u32, f64> {
+    let mut counts = BTreeMap::new();
+    for (code, count) in Morgan::default().codes(&Molecule::parse(smiles).unwrap()) {
+        *counts.entry(code % 2048).or_insert(0.0) += f64::from(count);
+    }
+    counts
+}
+
+#[test]
+fn the_kernel_loss_is_the_distance_of_the_chosen_outputs() {
+    let sandbox = sandbox();
+    let features =
+        "output.features={kind=\"substructures\", column=\"smiles\", of={name=\"morgan\"}}";
+    for changes in
+        [&[features][..], &[features, "sketch.full=true", "evaluation.metric=\"kernel_loss\""]]
+    {
+        let _ = std::fs::remove_dir_all(sandbox.path("runs"));
+        let report = sandbox.train("bins.toml", changes);
+        let file = "data/spectra/validation.mgf";
+        let predict = ["predict", "runs/bins", file, "--id", "identifier", "--top", "1"];
+        let labels: BTreeMap<String, String> =
+            molecules().into_iter().map(|(id, smiles, ..)| (id, smiles)).collect();
+        let losses = sandbox.succeed(&predict);
+        let losses = losses.lines().map(|line| {
+            let line = json(line);
+            let right = line["id"].as_str().unwrap().strip_suffix("-a").unwrap();
+            let chosen = line["candidates"][0]["label"].as_str().unwrap();
+            let (a, b) = (morgan(chosen), morgan(&labels[right]));
+            let product = |a: &BTreeMap<u32, f64>, b: &BTreeMap<u32, f64>| -> f64 {
+                a.iter().filter_map(|(at, value)| Some(value * b.get(at)?)).sum()
+            };
+            2.0 - 2.0 * product(&a, &b) / (product(&a, &a) * product(&b, &b)).sqrt()
+        });
+        let losses: Vec<f64> = losses.collect();
+        let mean = losses.iter().sum::<f64>() / losses.len() as f64;
+        assert!(changes.len() > 1 || mean > 0.0);
+        assert!((number(&report, "kernel_loss") - mean).abs() < 1e-6, "{mean} {report}");
+        let again = json(&sandbox.succeed(&["evaluate", "runs/bins", "--json"]));
+        assert_eq!(again["kernel_loss"], report["kernel_loss"]);
+    }
+    let wrong = [
+        "train",
+        "sum.toml",
+        "--set",
+        "evaluation.metric=\"kernel_loss\"",
+        "--set",
+        "output.features={kind=\"file\", file=\"x.npy\"}",
+    ];
+    sandbox.fail(&wrong, 2, &["evaluation.metric", "kernel_loss"]);
 }
 
 #[test]
