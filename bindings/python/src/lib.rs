@@ -47,7 +47,10 @@ mod _dsokr {
     #[pymodule_init]
     fn start() -> pyo3::PyResult<()> {
         #[cfg(feature = "run")]
-        crate::logging::start();
+        {
+            crate::logging::start();
+            crate::run::start().map_err(crate::errors::Failure::from)?;
+        }
         Ok(())
     }
 }

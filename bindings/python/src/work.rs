@@ -83,9 +83,20 @@ fn run<T: Send, E: Into<Failure> + Send>(
                 Ok(result) => result.map_err(Into::into),
                 Err(panic) => Err(internal(panic.as_ref())),
             };
-            (result, signal)
+            let raised = RAISED.lock().unwrap_or_else(PoisonError::into_inner).take();
+            (result, raised.or(signal))
         })
     }))
+}
+
+/// The exception of a callable of Python within the work at hand.
+static RAISED: Mutex<Option<PyErr>> = Mutex::new(None);
+
+/// Ends the work at hand, which raises this exception.
+#[cfg(feature = "run")]
+pub fn raise(error: PyErr) {
+    RAISED.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+    Cancellation::current().cancel();
 }
 
 fn internal(panic: &(dyn Any + Send)) -> Failure {

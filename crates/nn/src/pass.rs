@@ -37,6 +37,14 @@ impl Pass {
         Self::Train(Masks { key, ..Masks::default() })
     }
 
+    /// The key of a training pass, or of the part of one: the seed of an encoder that draws its masks itself.
+    pub fn key(self) -> Option<u64> {
+        match self {
+            Self::Train(masks) => Some(finalise(masks.key ^ u64::from(masks.inputs))),
+            Self::Evaluate => None,
+        }
+    }
+
     /// The dropout at one place of a model, or `None` if nothing is dropped: in evaluation, or with
     /// probability 0. Places with the same `site` share their masks. Elements are counted from 0.
     ///

@@ -71,9 +71,10 @@ if TYPE_CHECKING:
     from . import sklearn
 
 # a package that was built without Burn has no runs
-_RUN = ("Comparison", "Ensemble", "Evaluation", "Model", "compare", "demo", "fit", "log_to", "quickstart", "train")
+_RUN = ("Comparison", "Encoder", "Ensemble", "Evaluation", "Model", "compare", "demo", "fit", "log_to", "quickstart", "train")
 if TYPE_CHECKING or hasattr(_dsokr, "Runs"):
     from ._evaluation import Comparison, Evaluation, compare
+    from ._module import Encoder
     from ._run import Ensemble, Model, demo, fit, log_to, quickstart, train
 
     __all__ += list(_RUN)

@@ -353,7 +353,7 @@ class Runs:
         Ranks the queries of a split or a file, with the coordinates that are given or predicted ones.
         """
     @staticmethod
-    def open(paths: SupportsGetItem[int, str | PathLike[str]], device: str, rule: str | None, fit_weights: bool, data: str | PathLike[str] | None, beyond: str | None) -> Runs:
+    def open(paths: SupportsGetItem[int, str | PathLike[str]], device: str, rule: str | None, fit_weights: bool, data: str | PathLike[str] | None, beyond: str | None, encoder: Any | None) -> Runs:
         """
         Reads run directories; `rule` is a table of a configuration as JSON. With `fit_weights` the
         weights are fitted on the validation split. `beyond` are settings of a search as JSON.
@@ -434,7 +434,7 @@ def sketch_matrix(sketch: str, size: SupportsIndex, n: SupportsIndex, seed: Supp
     R of a sketch, m × n; `scores` are those of a leverage sketch.
     """
 
-def train(config: str | PathLike[str], text: str | None, overrides: SupportsGetItem[int, str], out: str | PathLike[str] | None, resume: bool, data: str | PathLike[str] | None, device: str, force: bool, listener: Callable[[str], object] | None) -> tuple[Path, list[str]]:
+def train(config: str | PathLike[str], text: str | None, overrides: SupportsGetItem[int, str], out: str | PathLike[str] | None, resume: bool, data: str | PathLike[str] | None, device: str, force: bool, listener: Callable[[str], object] | None, encoder: Any | None) -> tuple[Path, list[str]]:
     """
     Trains the model of a configuration, of a file or, with `text`, of this TOML; `overrides` are `section.key=value`, and `listener` hears the
     lines of the log as JSON. Returns the run directory and the advice on the configuration.

@@ -19,6 +19,7 @@ from ._candidates import Candidates, Hit
 from ._errors import ConfigError, FileError
 from ._evaluation import Evaluation
 from ._hits import Hits
+from ._module import as_encoder
 from ._rows import as_matrix, as_rows, texts, whole
 from ._tables import Table, to_json, to_toml
 from .metrics import Ranks
@@ -37,6 +38,7 @@ def train(
     device: str = "cpu",
     force: bool = False,
     callback: Callable[[dict[str, Any]], Any] | None = None,
+    encoder: Any = None,
 ) -> Model | Ensemble:
     """Trains the model of a configuration, writes its run directory, and returns it.
 
@@ -47,13 +49,20 @@ def train(
     environment variable DSOKR_DATA, else data/), ``device`` "cpu", or of a build that has them "wgpu", "cuda" or
     "cuda:1". A run whose estimated memory is more than there is is refused, unless ``force`` is set.
 
+    ``encoder`` is a ``torch.nn.Module``, a function that makes one, or a ``dsokr.Encoder``, in the place of the
+    configuration's own.
+
     ``callback`` is called on the caller's thread with each line of the log, log.jsonl: a dict with "step", "epoch",
     "loss", "learning_rate", "best", "seconds" and the validation "metrics"; ``dsokr.log_to`` makes one for a tracker. A
-    kernel machine has one line, of step 0, without loss and learning rate. Ctrl-C, or an exception of the callback, stops training after the step at hand and keeps its state for ``resume``.
+    kernel machine has one line, of step 0, without loss and learning rate. Ctrl-C, or an exception of the callback, stops
+    training after the step at hand and keeps its state for ``resume``.
     """
     changes = dict(set or {})
     if seed is not None:
         changes["seed"] = whole(seed, "seed", 0, 2**63 - 1)
+    encoder = as_encoder(encoder)
+    if encoder is not None:
+        changes = {"encoder": {"kind": "module", "vectors": encoder.vectors}, **changes}
     text = None
     if isinstance(config, Mapping):
         text = "".join(f"{key} = {to_toml(value, key)}\n" for key, value in config.items())
@@ -68,9 +77,10 @@ def train(
         str(device),
         bool(force),
         None if callback is None else lambda line: callback(json.loads(line)),
+        encoder,
     )
     kind = Ensemble if (path / "members").is_dir() else Model
-    run = kind.load(path, device=device)
+    run = kind.load(path, device=device, encoder=encoder)
     run.advice = advice
     return run
 
@@ -214,9 +224,9 @@ class Model(_Runs):
 
     @classmethod
     def load(
-        cls, path: PathLike, *, device: str = "cpu", beyond: bool | Mapping[str, Any] = False
+        cls, path: PathLike, *, device: str = "cpu", beyond: bool | Mapping[str, Any] = False, encoder: Any = None
     ) -> Model:
-        """Reads a run directory, of one model.
+        """Reads a run directory, of one model; ``encoder`` is that of ``train``, where it had one.
 
         ``beyond`` has it search molecules that are no candidates, with the settings of the table decoding.beyond, or
         with ``True`` by their defaults: the attribute ``beyond`` of ``Hits``, and of the metrics of an evaluation.
@@ -229,7 +239,8 @@ class Model(_Runs):
         settings = {} if beyond is True else beyond
         self._beyond = beyond if isinstance(beyond, bool) else dict(beyond)
         search = None if settings is False else to_json(settings, "beyond")
-        self._inner = _dsokr.Runs.open([self.path], self._device, None, False, None, search)
+        self._encoder = as_encoder(encoder)
+        self._inner = _dsokr.Runs.open([self.path], self._device, None, False, None, search, self._encoder)
         return self
 
     def encode(self, queries: str | Iterable[str] | Any) -> np.ndarray:
@@ -269,7 +280,7 @@ class Model(_Runs):
         return pandas.DataFrame(rows)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _loaded, (Model, self.path, {"device": self._device, "beyond": self._beyond})
+        return _loaded, (Model, self.path, {"device": self._device, "beyond": self._beyond, "encoder": self._encoder})
 
     def __repr__(self) -> str:
         return f"Model({str(self.path)!r})"
@@ -291,8 +302,9 @@ class Ensemble(_Runs):
         fit_weights: bool = False,
         data: PathLike | None = None,
         device: str = "cpu",
+        encoder: Any = None,
     ) -> Ensemble:
-        """Reads run directories of models, or the directory of an ensemble.
+        """Reads run directories of models, or the directory of an ensemble; ``encoder`` is that of ``train``.
 
         ``rule`` is that of ``dsokr.rank_ensemble``; by default that of the ensemble's directory, else the mean of
         standardised scores. With ``fit_weights`` its weights are fitted on the validation split.
@@ -303,6 +315,7 @@ class Ensemble(_Runs):
         self = cls.__new__(cls)
         self.paths = tuple(Path(path) for path in given)
         self._options = {"rule": rule, "fit_weights": bool(fit_weights), "data": data, "device": str(device)}
+        self._options["encoder"] = as_encoder(encoder)
         self._inner = _dsokr.Runs.open(
             list(self.paths),
             str(device),
@@ -310,6 +323,7 @@ class Ensemble(_Runs):
             bool(fit_weights),
             None if data is None else Path(data),
             None,
+            self._options["encoder"],
         )
         return self
 

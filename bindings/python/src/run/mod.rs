@@ -2,6 +2,7 @@
 
 mod evaluation;
 mod failure;
+mod module;
 mod runs;
 
 use std::path::PathBuf;
@@ -19,6 +20,8 @@ use crate::errors::Failure;
 use crate::work::{Teller, heard, work};
 
 pub use evaluation::{Evaluation, compare_runs};
+use module::Giving;
+pub use module::start;
 pub use runs::Runs;
 
 /// Trains the model of a configuration, of a file or, with `text`, of this TOML; `overrides` are `section.key=value`, and `listener` hears the
@@ -36,7 +39,9 @@ pub fn train(
     device: &str,
     force: bool,
     listener: Option<Listener>,
+    encoder: Option<Py<PyAny>>,
 ) -> PyResult<(PathBuf, Vec<String>)> {
+    let _giving = Giving::new(py, encoder);
     let parse =
         |text: &String| text.parse().map_err(|error: String| Failure::argument("set", error));
     let overrides = overrides.iter().map(parse).collect::<Result<Vec<Override>, _>>()?;

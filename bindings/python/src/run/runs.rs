@@ -9,6 +9,7 @@ use dsokr::decode::{CandidateBlocks, Combination};
 use dsokr::run::{EnsembleRun, QueryRequest, Run};
 use pyo3::prelude::*;
 
+use super::module::Giving;
 use super::{Evaluation, processor};
 use crate::arrays::{Matrix, MatrixView, matrix, numbers};
 use crate::candidates::Candidates;
@@ -34,6 +35,7 @@ impl Runs {
     /// Reads run directories; `rule` is a table of a configuration as JSON. With `fit_weights` the
     /// weights are fitted on the validation split. `beyond` are settings of a search as JSON.
     #[staticmethod]
+    #[expect(clippy::too_many_arguments)]
     fn open(
         py: Python,
         paths: Vec<PathBuf>,
@@ -42,7 +44,9 @@ impl Runs {
         fit_weights: bool,
         data: Option<PathBuf>,
         beyond: Option<&str>,
+        encoder: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
+        let _giving = Giving::new(py, encoder);
         let processor = processor(device)?;
         let rule: Option<Combination> = rule.map(|rule| table("rule", rule)).transpose()?;
         let beyond: Option<BeyondConfig> =

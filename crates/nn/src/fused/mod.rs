@@ -50,8 +50,10 @@ pub use bag::{RowGradient, SparseBatch};
 use linear::{AffineGelu, Linear};
 use masked::Masked;
 use norm::ResidualNorm;
-pub use operation::{Engine, Everywhere, Operation, apply, of_backend, owned, primitive, run};
-pub(crate) use operation::{is_whole, values, wrap};
+pub(crate) use operation::is_whole;
+pub use operation::{
+    Engine, Everywhere, Operation, apply, of_backend, owned, primitive, run, values, wrap,
+};
 use product::multiplies_bf16;
 pub use updates::{Updates, clip_factor};
 

@@ -1,0 +1,300 @@
+//! A module of PyTorch as an encoder of the trainer: `encoder.kind = "module"`.
+//!
+//! Its parameters are one vector of Burn's, so that optimisers, checkpoints, resumption and files of runs are those of
+//! every encoder. A pass copies them into the module, which computes coordinates, and their gradient.
+
+use std::fmt::{self, Debug};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use burn::backend::Flex;
+use burn::backend::tensor::FloatTensor;
+use burn::module::{Module, Param};
+use burn::tensor::Tensor;
+use dsokr::data::Split;
+use dsokr::nn::fused::{Operation, apply, values, wrap};
+use dsokr::nn::{Encoder, Pass, init, is_cpu_engine};
+use dsokr::{Error, Prepare, Recipe, Start};
+use dsokr_basis::RowSource;
+use numpy::ndarray::ArrayView2;
+use numpy::{PyArray1, PyArray2, PyArrayMethods, ToPyArray};
+use pyo3::prelude::*;
+use rand::Rng;
+use serde::{Deserialize, Serialize};
+
+use crate::work::raise;
+
+/// The name of the kind.
+const KIND: &str = "module";
+
+/// Makes `encoder.kind = "module"` known.
+///
+/// # Errors
+/// A different learner of this name.
+pub fn start() -> Result<(), Error> {
+    dsokr::register::<ModuleConfig>(KIND)
+}
+
+/// What `encoder` of Python's functions is, while one of them works.
+static GIVEN: Mutex<Option<Py<PyAny>>> = Mutex::new(None);
+
+/// Has encoders made of `encoder` until it is dropped. One call at a time has it.
+pub struct Giving(#[expect(dead_code, reason = "held")] MutexGuard<'static, ()>);
+
+impl Giving {
+    pub fn new(py: Python, encoder: Option<Py<PyAny>>) -> Option<Self> {
+        static ONE: Mutex<()> = Mutex::new(());
+        let encoder = encoder?;
+        let guard = py.detach(|| Waiting(ONE.lock().unwrap_or_else(PoisonError::into_inner)));
+        *GIVEN.lock().unwrap_or_else(PoisonError::into_inner) = Some(encoder);
+        Some(Self(guard.0))
+    }
+}
+
+impl Drop for Giving {
+    fn drop(&mut self) {
+        *GIVEN.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+/// A guard that comes back from where it was waited for, on the same thread.
+struct Waiting(MutexGuard<'static, ()>);
+
+// SAFETY: `Python::detach` calls its closure on the thread that calls it
+unsafe impl Send for Waiting {}
+
+/// The keys of `[encoder]`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ModuleConfig {
+    /// Whether the module reads feature vectors, a matrix, instead of a list of texts.
+    vectors: bool,
+}
+
+/// Texts or vectors as they are.
+pub struct Unprepared;
+
+/// What the module reads of one pair.
+#[derive(Clone)]
+pub enum Input {
+    Text(String),
+    Vector(Vec<f32>),
+}
+
+impl Prepare for Unprepared {
+    type Settings = ModuleConfig;
+    type Input = Input;
+
+    fn fit(_: &ModuleConfig, _: &Split) -> Result<Self, Error> {
+        Ok(Self)
+    }
+
+    fn inputs(&self, split: &Split) -> Result<Vec<Input>, Error> {
+        match split.inputs.texts() {
+            Ok(texts) => Ok(texts.iter().cloned().map(Input::Text).collect()),
+            Err(_) => {
+                let rows = split.inputs.vectors()?;
+                Ok((0..rows.len()).map(|row| Input::Vector(rows.dense_row(row))).collect())
+            }
+        }
+    }
+
+    fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
+        Ok(Vec::new())
+    }
+
+    fn load(_: &ModuleConfig, _: &Path) -> Result<Self, Error> {
+        Ok(Self)
+    }
+}
+
+impl Recipe for ModuleConfig {
+    type Preparation = Unprepared;
+    type Encoder = Foreign;
+
+    fn reads_vectors(&self) -> bool {
+        self.vectors
+    }
+
+    fn preparation(&self) -> Self {
+        self.clone()
+    }
+
+    fn encoder(&self, _: &Unprepared, start: Start) -> Result<Foreign, Error> {
+        let Start { offset, random, device } = start;
+        if !is_cpu_engine(device) {
+            return Err(Error::value(
+                "the argument device",
+                "a GPU",
+                "cpu, for a module of PyTorch",
+            ));
+        }
+        let seed = random.next_u64() >> 1;
+        let opened = Python::attach(|py| {
+            let given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(given) = given.as_ref().map(|given| given.clone_ref(py)) else {
+                return Ok(None);
+            };
+            let opened = given.bind(py).call_method1("open", (offset.len(), seed))?;
+            let initial: Vec<f32> = opened.getattr("initial")?.extract()?;
+            Ok::<_, PyErr>(Some((Held(Arc::new(opened.unbind())), initial)))
+        });
+        match opened {
+            Ok(Some((module, initial))) => Ok(Foreign {
+                parameters: init::vector(&initial, device),
+                offset: init::vector(offset, device),
+                module,
+            }),
+            Ok(None) => {
+                let allowed = "the module that was trained, as the argument encoder";
+                Err(Error::value("the argument encoder", "None", allowed))
+            }
+            Err(error) => {
+                let message = error.to_string();
+                raise(error);
+                Err(Error::value("the argument encoder", message, "a module of PyTorch"))
+            }
+        }
+    }
+}
+
+/// An object of Python that the package's `_module.Opened` is.
+#[derive(Clone)]
+struct Held(Arc<Py<PyAny>>);
+
+impl Debug for Held {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str("a module of PyTorch")
+    }
+}
+
+/// A module of PyTorch, whose coordinates are z = b + module(x).
+#[derive(Module, Debug)]
+pub struct Foreign {
+    /// Those of the module that are trained, one after the other.
+    parameters: Param<Tensor<1>>,
+    /// b, which begins as the mean of the targets.
+    offset: Param<Tensor<1>>,
+    #[module(skip)]
+    module: Held,
+}
+
+impl Encoder for Foreign {
+    type Input = Input;
+
+    fn dimension(&self) -> usize {
+        self.offset.dims()[0]
+    }
+
+    fn length(&self, input: &Input) -> usize {
+        match input {
+            Input::Text(text) => text.len().max(1),
+            Input::Vector(_) => 1,
+        }
+    }
+
+    fn forward(&self, batch: &[&Input], pass: Pass) -> Tensor<2> {
+        let inputs = Arc::new(batch.iter().copied().cloned().collect());
+        let sizes = [batch.len(), self.dimension()];
+        let call = Call { module: self.module.clone(), inputs, key: pass.key(), sizes };
+        let z = apply::<Flex, _, 1, 2>(call, [self.parameters.val().into_dispatch()]);
+        z + self.offset.val().unsqueeze::<2>()
+    }
+}
+
+/// A pass through the module.
+#[derive(Clone)]
+struct Call {
+    module: Held,
+    inputs: Arc<Vec<Input>>,
+    key: Option<u64>,
+    /// Inputs and coordinates.
+    sizes: [usize; 2],
+}
+
+impl Call {
+    fn coordinates(&self, py: Python, parameters: &[f32]) -> PyResult<(Vec<f32>, Held)> {
+        let vectors: Vec<&[f32]> = self.inputs.iter().filter_map(Input::vector).collect();
+        let inputs = match vectors.is_empty() {
+            true => {
+                self.inputs.iter().filter_map(Input::text).collect::<Vec<_>>().into_pyobject(py)?
+            }
+            false => {
+                let (rows, width) = (vectors.len(), vectors[0].len());
+                let values = vectors.concat();
+                let array = ArrayView2::from_shape((rows, width), &values);
+                let array = array
+                    .map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))?;
+                array.to_pyarray(py).into_any()
+            }
+        };
+        let parameters = PyArray1::from_slice(py, parameters);
+        let key = self.key.map(|key| key >> 1);
+        let found = self.module.0.bind(py).call_method1("forward", (inputs, parameters, key))?;
+        let (z, graph): (Bound<PyArray2<f32>>, Bound<PyAny>) = found.extract()?;
+        Ok((z.to_vec()?, Held(Arc::new(graph.unbind()))))
+    }
+}
+
+impl Input {
+    fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Vector(_) => None,
+        }
+    }
+
+    fn vector(&self) -> Option<&[f32]> {
+        match self {
+            Self::Text(_) => None,
+            Self::Vector(vector) => Some(vector),
+        }
+    }
+}
+
+/// An exception ends the work, whose numbers no longer matter.
+impl Operation<Flex, 1> for Call {
+    /// What PyTorch keeps for the gradient; none after an exception.
+    type Saved = Option<Held>;
+
+    fn forward(
+        &self,
+        [parameters]: [FloatTensor<Flex>; 1],
+        _: bool,
+    ) -> (FloatTensor<Flex>, Self::Saved) {
+        let found = Python::attach(|py| self.coordinates(py, values(&parameters)));
+        let (z, graph) = match found {
+            Ok((z, graph)) => (z, Some(graph)),
+            Err(error) => {
+                raise(error);
+                (vec![0.0; self.sizes.iter().product()], None)
+            }
+        };
+        (wrap(z, self.sizes), graph)
+    }
+
+    fn backward(
+        self,
+        graph: Self::Saved,
+        dz: FloatTensor<Flex>,
+        [wanted]: [bool; 1],
+    ) -> [Option<FloatTensor<Flex>>; 1] {
+        let Some(graph) = graph.filter(|_| wanted) else { return [None] };
+        let gradient = Python::attach(|py| {
+            let dz = PyArray1::from_slice(py, values(&dz)).reshape(self.sizes)?;
+            let arguments = (graph.0.bind(py), dz);
+            let gradient = self.module.0.bind(py).call_method1("backward", arguments)?;
+            gradient.extract::<Bound<PyArray1<f32>>>()?.to_vec().map_err(PyErr::from)
+        });
+        match gradient {
+            Ok(gradient) => {
+                let length = gradient.len();
+                [Some(wrap(gradient, [length]))]
+            }
+            Err(error) => {
+                raise(error);
+                [None]
+            }
+        }
+    }
+}
