@@ -99,7 +99,7 @@ pub use dsokr_nn as nn;
 pub use dsokr_nn::Start;
 pub use dsokr_train as train;
 
-pub use beyond::{BeyondSearch, SearchFacts};
+pub use beyond::{BeyondSearch, SearchEnd, SearchFacts};
 pub use candidate_rule::CandidateRule;
 pub use config::{Abilities, Config, EncoderTable};
 pub use decoder::PredictedOutput;

@@ -4,8 +4,12 @@ use std::collections::HashSet;
 
 use rayon::prelude::*;
 
+use super::SearchEnd;
 use super::pool::Evaluated;
 use crate::config::BeyondConfig;
+
+/// Molecules that one of so many atoms leads to, an atom, before it is known: about what molecules of ten atoms do.
+const ATOM_REACH: usize = 40;
 
 /// A molecule with its score for a query.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,13 +32,17 @@ pub(super) struct Beam<'a> {
     formula: Option<String>,
     seen: HashSet<u32>,
     moved: HashSet<u32>,
+    /// The most new molecules that one molecule has led to so far.
+    reach: usize,
+    ended: SearchEnd,
 }
 
 impl<'a> Beam<'a> {
     pub fn new(z: &'a [f32], settings: &'a BeyondConfig) -> Self {
         let (best, best_kept) = (Vec::new(), Vec::new());
         let (seen, moved) = (HashSet::new(), HashSet::new());
-        Self { z, settings, best, best_kept, formula: None, seen, moved }
+        let (reach, ended) = (0, SearchEnd::Rounds);
+        Self { z, settings, best, best_kept, formula: None, seen, moved, reach, ended }
     }
 
     /// Number of molecules whose score was computed.
@@ -47,21 +55,56 @@ impl<'a> Beam<'a> {
         self.best_kept.first().or(self.best.first()).copied()
     }
 
-    /// The molecules of the beam that have not been moved from.
-    pub fn next(&mut self, known: &Evaluated) -> Vec<u32> {
-        if self.seen.len() >= self.settings.evaluations {
+    /// What ended the search.
+    pub fn ended(&self) -> SearchEnd {
+        self.ended
+    }
+
+    /// The molecules of the beam to move from now, the best first: those that have not been moved from, as many as a
+    /// share of the evaluations that are left allows where `rounds` are left. The first time it is one for each
+    /// [`ATOM_REACH`] evaluations an atom.
+    pub fn next(&mut self, known: &Evaluated, rounds: usize) -> Vec<u32> {
+        let left = self.settings.evaluations.saturating_sub(self.seen.len());
+        if left == 0 {
+            self.ended = SearchEnd::Evaluations;
             return Vec::new();
         }
         let restricted = self.formula.is_some() || known.is_restricted();
         let kept = self.best_kept.iter().filter(|_| restricted);
-        let all = self.best.iter().chain(kept).map(|found| found.molecule);
-        let next: Vec<u32> = all.filter(|&molecule| self.moved.insert(molecule)).collect();
+        let all = kept.chain(&self.best).map(|found| found.molecule);
+        let mut next = Vec::new();
+        for molecule in all.filter(|molecule| !self.moved.contains(molecule)) {
+            if !next.contains(&molecule) {
+                next.push(molecule);
+            }
+        }
+        let Some(&first) = next.first() else {
+            self.ended = SearchEnd::Neighbours;
+            return next;
+        };
+        let reach = match self.reach {
+            0 => ATOM_REACH * known.atoms(first),
+            reach => reach,
+        };
+        next.truncate((left / rounds.max(1) / reach.max(1)).max(1));
+        self.moved.extend(&next);
         next
     }
 
     /// Scores molecules for each query, and keeps the best.
     pub fn offer_all(beams: &mut [Self], known: &Evaluated, molecules: &[Vec<u32>]) {
         beams.par_iter_mut().zip(molecules).for_each(|(beam, own)| beam.offer(known, own));
+    }
+
+    /// Scores what some molecules lead to, for each query.
+    pub fn offer_neighbours(beams: &mut [Self], known: &Evaluated, moved: &[Vec<u32>]) {
+        beams.par_iter_mut().zip(moved).for_each(|(beam, moved)| {
+            for molecule in moved {
+                let neighbours = known.neighbours(*molecule);
+                beam.reach = beam.reach.max(neighbours.len());
+                beam.offer(known, neighbours);
+            }
+        });
     }
 
     fn offer(&mut self, known: &Evaluated, molecules: &[u32]) {

@@ -2,8 +2,8 @@
 //!
 //! For any molecule c there are features, coordinates ψ̃(c), a constant b(c), and the share u(c) that the basis does not
 //! know. The search climbs by [`Moves`] on `⟨z, ψ̃(c)⟩ + b(c) − w u(c)` from the best candidates. It keeps a beam of the
-//! best molecules of each query; a round makes the neighbours of those that have none yet. What was evaluated for one
-//! query is known to all.
+//! best molecules of each query; a round makes the neighbours of those that have none yet, the best first, as many as its
+//! share of the evaluations allows. What was evaluated for one query is known to all.
 
 mod beam;
 mod keep;
@@ -11,6 +11,7 @@ mod pool;
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use dsokr_basis::Cancellation;
 use dsokr_data::FittedFeatures;
@@ -18,6 +19,7 @@ use dsokr_decode::{
     CandidateBlocks, Candidates, Combination, Ensemble, Pool as CandidatePool, Queries, top_rows,
 };
 use dsokr_molecule::{Molecule, Moves, Palette};
+use rayon::prelude::*;
 use serde::Serialize;
 
 use self::beam::Beam;
@@ -38,6 +40,9 @@ const MEMORY: usize = 1 << 29;
 /// The most queries of a block, which make their moves together.
 const BLOCK: usize = 32;
 
+/// Time of work without a line in the log.
+const SILENCE: Duration = Duration::from_secs(2);
+
 /// Candidates that are compared with a molecule that was found.
 const COMPARED: usize = 4;
 
@@ -53,6 +58,19 @@ pub struct BeyondSearch {
     known: Mutex<Evaluated>,
 }
 
+/// What ended a search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "serve", derive(utoipa::ToSchema))]
+pub enum SearchEnd {
+    /// All of the best molecules have been moved from: one move from them leads to none that is better.
+    Neighbours,
+    /// `decoding.beyond.rounds`.
+    Rounds,
+    /// `decoding.beyond.evaluations`.
+    Evaluations,
+}
+
 /// What a search says about the output that it found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "serve", derive(utoipa::ToSchema))]
@@ -66,6 +84,8 @@ pub struct SearchFacts {
     pub unknown: Option<f64>,
     /// Number of molecules whose score was computed for this query.
     pub evaluated: usize,
+    /// What ended the search.
+    pub ended: SearchEnd,
     /// The id of the candidate that is nearest to it in the kernel's feature space.
     pub nearest: String,
     /// The label of that candidate.
@@ -105,12 +125,16 @@ impl BeyondSearch {
         let keep = Keep::of(&settings)?;
         let step = candidates.len().div_ceil(KNOWN).max(1);
         let labels = (0..candidates.len()).step_by(step).map(|at| candidates.label(at));
-        let known: Vec<Molecule> = labels.filter_map(|label| Molecule::parse(label).ok()).collect();
+        let labels: Vec<&str> = labels.collect();
+        let known = labels.par_iter().filter_map(|label| Molecule::parse(label).ok());
+        let known: Vec<Molecule> = known.collect();
         ensure(!known.is_empty(), "decoding.beyond", "candidates without SMILES", "molecules")?;
         let sees_all = !config.output.features.are_graphs();
         let palette = Molecule::palette(&known);
         // graphs leave charges and configurations out
+        let moves = settings.evaluations.div_ceil(settings.rounds);
         let palette = Palette {
+            moves,
             charges: palette.charges && sees_all,
             stereo: palette.stereo && sees_all,
             ..palette
@@ -162,6 +186,7 @@ impl BeyondSearch {
         let most = MEMORY / known.bytes_of(self.settings.evaluations).max(1);
         let block = most.clamp(1, BLOCK);
         let rows: Vec<&[f32]> = queries.rows().chunks_exact(dim).collect();
+        let mut said = Instant::now();
         for (rows, starts) in rows.chunks(block).zip(starts.chunks(block)) {
             if known.bytes() > MEMORY {
                 *known = Evaluated::new(dim);
@@ -169,7 +194,12 @@ impl BeyondSearch {
             let labels = starts.iter().map(|own| {
                 own.iter().map(|hit| model.candidates.label(hit.candidate)).collect::<Vec<_>>()
             });
-            found.extend(self.climb(model, &mut known, rows, &labels.collect::<Vec<_>>())?);
+            found.extend(self.climb(
+                model,
+                (&mut known, &mut said),
+                rows,
+                &labels.collect::<Vec<_>>(),
+            )?);
         }
         Ok(found)
     }
@@ -178,7 +208,7 @@ impl BeyondSearch {
     fn climb(
         &self,
         model: SearchedModel,
-        known: &mut Evaluated,
+        (known, said): (&mut Evaluated, &mut Instant),
         rows: &[&[f32]],
         starts: &[Vec<&str>],
     ) -> Result<Vec<FoundMolecule>, Error> {
@@ -194,15 +224,20 @@ impl BeyondSearch {
         let starts = evaluation.read(known, starts)?;
         let mut beams: Vec<Beam> = rows.iter().map(|&z| Beam::new(z, &self.settings)).collect();
         Beam::offer_all(&mut beams, known, &starts);
-        for _ in 0..self.settings.rounds {
+        for left in (0..=self.settings.rounds).rev() {
             cancellation.check()?;
-            let moved: Vec<Vec<u32>> = beams.iter_mut().map(|beam| beam.next(known)).collect();
-            if moved.iter().all(Vec::is_empty) {
+            let moved: Vec<Vec<u32>> = beams.iter_mut().map(|own| own.next(known, left)).collect();
+            if left == 0 || moved.iter().all(Vec::is_empty) {
                 break;
             }
             evaluation.expand(known, &moved)?;
-            let next: Vec<Vec<u32>> = moved.iter().map(|own| known.neighbours(own)).collect();
-            Beam::offer_all(&mut beams, known, &next);
+            Beam::offer_neighbours(&mut beams, known, &moved);
+            let scored: usize = beams.iter().map(Beam::evaluated).sum();
+            if said.elapsed() > SILENCE {
+                let (round, queries) = (self.settings.rounds - left + 1, beams.len());
+                tracing::info!(round, queries, scored, "search beyond the candidates");
+                *said = Instant::now();
+            }
         }
         self.named(model, known, &beams)
     }
@@ -239,6 +274,7 @@ impl BeyondSearch {
                 kept: found.kept,
                 unknown: known.unknown(found.molecule),
                 evaluated: beam.evaluated(),
+                ended: beam.ended(),
                 nearest: candidates.id(nearest).to_owned(),
                 nearest_label: candidates.label(nearest).to_owned(),
             };

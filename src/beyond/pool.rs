@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use dsokr_basis::Basis;
+use dsokr_basis::{Basis, Cancellation};
 use dsokr_data::{FittedFeatures, Outputs, Selected};
 use dsokr_decode::{CandidateBlocks, Candidates};
 use dsokr_molecule::{Molecule, Moves, Palette};
@@ -25,6 +25,7 @@ pub(super) struct Evaluated {
     numbers: HashMap<String, u32>,
     labels: Vec<String>,
     formulas: Vec<String>,
+    atoms: Vec<u16>,
     points: Vec<f32>,
     constants: Vec<f32>,
     /// The share that the basis does not know; NaN where outputs are not sketched.
@@ -41,6 +42,7 @@ impl Evaluated {
             numbers: HashMap::new(),
             labels: Vec::new(),
             formulas: Vec::new(),
+            atoms: Vec::new(),
             points: Vec::new(),
             constants: Vec::new(),
             unknown: Vec::new(),
@@ -90,11 +92,14 @@ impl Evaluated {
         dot(z, self.point(molecule)) + constant - penalty
     }
 
-    /// The molecules one move away from some, each once, in the order in which they are met.
-    pub fn neighbours(&self, molecules: &[u32]) -> Vec<u32> {
-        let mut met = BTreeSet::new();
-        let all = molecules.iter().filter_map(|molecule| self.neighbours.get(molecule)).flatten();
-        all.copied().filter(|&molecule| met.insert(molecule)).collect()
+    /// The molecules one move away from one.
+    pub fn neighbours(&self, molecule: u32) -> &[u32] {
+        self.neighbours.get(&molecule).map_or(&[], Vec::as_slice)
+    }
+
+    /// Number of its atoms, hydrogens not counted.
+    pub fn atoms(&self, molecule: u32) -> usize {
+        self.atoms[molecule as usize].into()
     }
 }
 
@@ -155,11 +160,13 @@ impl Evaluation<'_> {
         let wanted: BTreeSet<u32> = molecules.iter().flatten().copied().collect();
         let wanted: Vec<u32> =
             wanted.into_iter().filter(|own| !known.neighbours.contains_key(own)).collect();
+        let cancellation = Cancellation::current();
         let moved = wanted.par_iter().with_max_len(1).map(|&molecule| {
+            cancellation.check()?;
             let read = Molecule::parse(known.label(molecule));
-            read.map_or_else(|_| Vec::new(), |own| own.neighbours(self.palette))
+            Ok(read.map_or_else(|_| Vec::new(), |own| own.neighbours(self.palette)))
         });
-        let moved: Vec<Vec<(String, Molecule)>> = moved.collect();
+        let moved: Vec<Vec<(String, Molecule)>> = moved.collect::<Result<_, Error>>()?;
         let keys: Vec<Vec<String>> =
             moved.iter().map(|own| own.iter().map(|(key, _)| key.clone()).collect()).collect();
         self.add(known, moved.into_iter().flatten())?;
@@ -184,6 +191,7 @@ impl Evaluation<'_> {
             if labels.is_empty() {
                 return Ok(());
             }
+            Cancellation::current().check()?;
             self.place(known, labels, molecules)?;
         }
     }
@@ -197,6 +205,8 @@ impl Evaluation<'_> {
     ) -> Result<(), Error> {
         let SearchedModel { candidates, space, config } = self.model;
         let formulas: Vec<String> = molecules.par_iter().map(Molecule::formula).collect();
+        let size = |own: &Molecule| u16::try_from(own.atoms().len()).unwrap_or(u16::MAX);
+        known.atoms.extend(molecules.iter().map(size));
         let kept = molecules.par_iter().zip(&formulas);
         let kept: Vec<bool> = kept.map(|(own, formula)| self.keep.holds(own, formula)).collect();
         let outputs = config.source().made(labels.clone(), molecules, self.fitted)?;

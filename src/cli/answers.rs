@@ -2,7 +2,7 @@
 
 use crate::run::{Answer, EnsembleRun, Hit, Quantile};
 use crate::table::Table;
-use crate::{Error, PredictedOutput};
+use crate::{Error, PredictedOutput, SearchEnd};
 use serde::Serialize;
 
 /// The answer to one query, as JSON.
@@ -61,9 +61,14 @@ fn note(found: &PredictedOutput) -> String {
     let Some(facts) = &found.search else { return String::new() };
     let (id, label) = (&facts.nearest, &facts.nearest_label);
     let kept = if facts.kept { "" } else { "; nothing was found that keeps what is asked for" };
+    let ended = match facts.ended {
+        SearchEnd::Neighbours => String::new(),
+        SearchEnd::Rounds => "; ended by rounds".to_owned(),
+        SearchEnd::Evaluations => format!("; ended by {} evaluations", facts.evaluated),
+    };
     match facts.in_table {
-        true => format!("  (candidate {id}{kept})"),
-        false => format!("  (not in the table; nearest is {id}, {label}{kept})"),
+        true => format!("  (candidate {id}{kept}{ended})"),
+        false => format!("  (not in the table; nearest is {id}, {label}{kept}{ended})"),
     }
 }
 

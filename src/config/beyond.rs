@@ -11,7 +11,8 @@ use crate::error::ensure;
 /// A round makes the neighbours of the best molecules that were found, each by one move, such as another element, an
 /// atom more, a ring closed or a group exchanged, and scores them as candidates are scored. The candidates and their
 /// ranks stay what they are; the molecule that is found is shown beside them. For one model whose features of outputs
-/// are of kind `molecules` or `substructures`. It takes some tenths of a second a query of small molecules.
+/// are of kind `molecules` or `substructures`. It takes some tenths of a second a query of small molecules, and
+/// seconds of molecules of 30 atoms.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct BeyondConfig {
@@ -21,7 +22,8 @@ pub struct BeyondConfig {
     pub starts: usize,
     /// The most rounds.
     pub rounds: usize,
-    /// The most molecules that are scored for a query.
+    /// The most molecules that are scored for a query. A round moves from as many of the best as its share of what is left
+    /// allows, at least one.
     pub evaluations: usize,
     /// Weight of the share of a molecule that the basis does not know, which is subtracted from its score.
     pub unknown: f64,

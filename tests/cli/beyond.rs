@@ -67,7 +67,15 @@ fn an_answer_has_the_molecule_beside_the_candidates() {
     assert_eq!((&found["in_table"], &found["nearest"]), (&Value::Bool(true), &first["id"]));
     let molecule = dsokr::molecule::Molecule::parse(first["label"].as_str().unwrap()).unwrap();
     assert_eq!(found["label"], molecule.canonical_smiles());
-    assert_eq!(found["evaluated"], 1);
+    assert_eq!((&found["evaluated"], &found["ended"]), (&Value::from(1), &"evaluations".into()));
+    // a round is one of the best where its share of the evaluations is small
+    let few = search("rounds=4,evaluations=60");
+    assert_eq!(
+        (&few["beyond"]["evaluated"], &few["beyond"]["ended"]),
+        (&60.into(), &"evaluations".into())
+    );
+    assert_eq!(search("rounds=1")["beyond"]["ended"], "rounds");
+    assert_eq!(search("rounds=40")["beyond"]["ended"], "neighbours");
     assert!((number(found, "score") - number(first, "score")).abs() < 1e-5, "{known}");
     assert!(number(&plain["beyond"], "score") >= number(found, "score") - 1e-5, "{plain}");
 

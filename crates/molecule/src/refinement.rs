@@ -16,7 +16,7 @@ pub(crate) fn code_of(words: &[u64]) -> u32 {
 }
 
 /// Hash of a graph: equal for isomorphic graphs. The arguments are those of [`refined`].
-pub(crate) fn graph_hash(colors: Vec<u64>, edges: impl Fn(usize) -> Vec<(u64, usize)>) -> u64 {
+pub(crate) fn graph_hash(colors: Vec<u64>, edges: impl FnMut(usize) -> Vec<(u64, usize)>) -> u64 {
     unordered(refined(colors, edges), 0)
 }
 
@@ -24,14 +24,21 @@ pub(crate) fn graph_hash(colors: Vec<u64>, edges: impl Fn(usize) -> Vec<(u64, us
 ///
 /// `colors` are the labels of the nodes, `edges(i)` the edges of node i as (label, other end).
 /// There are as many rounds as nodes, more than refinement can need.
-pub(crate) fn refined(
+pub(crate) fn refined(colors: Vec<u64>, edges: impl FnMut(usize) -> Vec<(u64, usize)>) -> Vec<u64> {
+    let rounds = colors.len();
+    refined_by(colors, edges, rounds)
+}
+
+/// As [`refined`], by a number of rounds.
+pub(crate) fn refined_by(
     mut colors: Vec<u64>,
-    edges: impl Fn(usize) -> Vec<(u64, usize)>,
+    edges: impl FnMut(usize) -> Vec<(u64, usize)>,
+    rounds: usize,
 ) -> Vec<u64> {
     let edges: Vec<Vec<(u64, usize)>> = (0..colors.len()).map(edges).collect();
     // the same memory in all rounds
     let (mut refined, mut words) = (colors.clone(), Vec::new());
-    for _ in 0..colors.len() {
+    for _ in 0..rounds {
         for (node, edges) in edges.iter().enumerate() {
             words.clear();
             words.extend(edges.iter().map(|&(label, end)| mix(label, colors[end])));

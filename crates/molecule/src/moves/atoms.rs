@@ -1,8 +1,8 @@
 //! Moves of single atoms, bonds, and what hangs on them.
 
 use super::Edits;
-use super::draft::{Draft, valences};
-use super::palette::{RING, SUBSTITUENT};
+use super::draft::{Draft, reached, valences};
+use super::palette::RING;
 use crate::molecule::{BondOrder, Element};
 
 /// The orders that moves give bonds.
@@ -145,8 +145,11 @@ impl Edits<'_> {
 
     /// Single bonds that close rings.
     pub(super) fn close_rings(&mut self, draft: &Draft) {
+        let arcs = draft.arcs();
         for atom in 0..draft.len() {
-            for (other, distance) in draft.distances(atom).into_iter().enumerate().take(atom) {
+            let mut distances = vec![None; draft.len()];
+            reached(&arcs, atom, &mut distances);
+            for (other, distance) in distances.into_iter().enumerate().take(atom) {
                 let Some(2..RING) = distance else { continue };
                 self.try_edit(draft, |edit| edit.connect(atom, other, BondOrder::Single));
             }
@@ -158,10 +161,7 @@ impl Edits<'_> {
         for bond in 0..draft.bonds.len() {
             let ([a, b], order) = (draft.bonds[bond].atoms, draft.bonds[bond].order);
             for (from, stays) in [(a, b), (b, a)] {
-                let Some(side) = draft.side(bond, from).filter(|side| side.len() <= SUBSTITUENT)
-                else {
-                    continue;
-                };
+                let Some(side) = draft.side(bond, from) else { continue };
                 for to in (0..draft.len()).filter(|to| *to != stays && !side.contains(to)) {
                     self.try_edit(draft, |edit| {
                         edit.disconnect(bond)?;

@@ -3,7 +3,13 @@
 use crate::molecule::{
     Atom, Bond, BondOrder, Center, Element, Geometry, HYDROGEN, Molecule, Union,
 };
-use crate::refinement::{graph_hash, mix};
+use crate::refinement::{mix, refined_by, unordered};
+
+/// The most atoms of a substituent that a move takes elsewhere or exchanges.
+const SUBSTITUENT: usize = 8;
+
+/// Rounds of refinement of a hash, whose first colours know the distances of all atoms.
+const ROUNDS: usize = 4;
 
 /// Atoms and bonds of a Kekulé structure. Hydrogens follow from the bonds: an atom has as many as its valence leaves.
 ///
@@ -193,7 +199,8 @@ impl Draft {
         self.removed[atom] = true;
     }
 
-    /// The atoms on the side of `from` of a bond, `from` first; none where another way leads to the other end.
+    /// The atoms on the side of `from` of a bond, `from` first; none where another way leads to the other end, or there
+    /// are more than a substituent has.
     pub(super) fn side(&self, bond: usize, from: usize) -> Option<Vec<usize>> {
         let [a, b] = self.bonds[bond].atoms;
         let other = a + b - from;
@@ -211,27 +218,21 @@ impl Draft {
                     found.push(end);
                 }
             }
+            if found.len() > SUBSTITUENT {
+                return None;
+            }
         }
         Some(found)
     }
 
-    /// Number of bonds between two atoms on the shortest way; none where there is no way.
-    pub(super) fn distances(&self, from: usize) -> Vec<Option<usize>> {
-        let mut distance = vec![None; self.len()];
-        distance[from] = Some(0);
-        let mut queue = vec![from];
-        let mut next = 0;
-        while let Some(&atom) = queue.get(next) {
-            next += 1;
-            let further = distance[atom].map(|steps| steps + 1);
-            for (end, _) in self.around(atom) {
-                if distance[end].is_none() {
-                    distance[end] = further;
-                    queue.push(end);
-                }
-            }
+    /// The bonds of each atom, as their orders and the atoms at their other ends.
+    pub(super) fn arcs(&self) -> Vec<Vec<(u64, usize)>> {
+        let mut arcs = vec![Vec::new(); self.len()];
+        for Bond { atoms: [a, b], order, .. } in &self.bonds {
+            arcs[*a].push((*order as u64, *b));
+            arcs[*b].push((*order as u64, *a));
         }
-        distance
+        arcs
     }
 
     /// A hash that structures share which differ in the numbers of their atoms only; none where there are
@@ -241,23 +242,22 @@ impl Draft {
         if !self.centers.is_empty() || !self.geometries.is_empty() {
             return None;
         }
-        let kept: Vec<usize> = (0..self.len()).filter(|&atom| !self.removed[atom]).collect();
-        let mut place = vec![0; self.len()];
-        kept.iter().enumerate().for_each(|(at, &atom)| place[atom] = at);
-        let colors = kept.iter().map(|&atom| {
-            let far = self.distances(atom).into_iter().zip(0..);
-            let far = far.filter_map(|(distance, other)| Some((distance?, self.color(other))));
+        let mut arcs = self.arcs();
+        let own: Vec<u64> = (0..self.len()).map(|atom| self.color(atom)).collect();
+        let mut colors = own.clone();
+        let mut distances = Vec::new();
+        for (atom, color) in colors.iter_mut().enumerate() {
+            distances.clear();
+            distances.resize(self.len(), None);
             // a sum, which has no order
-            far.fold(self.color(atom), |sum, (distance, color)| {
-                sum.wrapping_add(mix(color, distance as u64))
-            })
-        });
-        let colors = colors.collect();
-        let edges = |at: usize| {
-            let around = self.around(kept[at]);
-            around.map(|(end, bond)| (self.bonds[bond].order as u64, place[end])).collect()
-        };
-        Some(graph_hash(colors, edges))
+            for other in reached(&arcs, atom, &mut distances) {
+                let far = distances[other].unwrap_or(0) as u64;
+                *color = color.wrapping_add(mix(own[other], far));
+            }
+        }
+        let colors = refined_by(colors, |atom| std::mem::take(&mut arcs[atom]), ROUNDS);
+        let kept = colors.into_iter().zip(&self.removed).filter(|&(_, &removed)| !removed);
+        Some(unordered(kept.map(|(color, _)| color).collect(), 0))
     }
 
     pub(super) fn color(&self, atom: usize) -> u64 {
@@ -304,4 +304,27 @@ impl Draft {
         };
         (0..self.bonds.len()).map(connected).collect()
     }
+}
+
+/// The atoms that bonds lead to from one, itself among them, in the order of their `distances` in bonds, which are none
+/// before.
+pub(super) fn reached(
+    arcs: &[Vec<(u64, usize)>],
+    from: usize,
+    distances: &mut [Option<usize>],
+) -> Vec<usize> {
+    distances[from] = Some(0);
+    let mut queue = vec![from];
+    let mut next = 0;
+    while let Some(&atom) = queue.get(next) {
+        next += 1;
+        let further = distances[atom].map(|steps| steps + 1);
+        for &(_, end) in &arcs[atom] {
+            if distances[end].is_none() {
+                distances[end] = further;
+                queue.push(end);
+            }
+        }
+    }
+    queue
 }

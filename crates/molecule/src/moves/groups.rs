@@ -2,7 +2,6 @@
 
 use super::Edits;
 use super::draft::Draft;
-use super::palette::SUBSTITUENT;
 use crate::molecule::{BondOrder, Element};
 
 impl Edits<'_> {
@@ -20,10 +19,7 @@ impl Edits<'_> {
         for bond in 0..draft.bonds.len() {
             let [a, b] = draft.bonds[bond].atoms;
             for (from, stays) in [(a, b), (b, a)] {
-                let Some(side) = draft.side(bond, from).filter(|side| side.len() <= SUBSTITUENT)
-                else {
-                    continue;
-                };
+                let Some(side) = draft.side(bond, from) else { continue };
                 let fits = |atoms: usize| atoms <= room + side.len();
                 for group in palette.groups.iter().filter(|group| fits(group.atoms.len())) {
                     self.try_edit(draft, |edit| {

@@ -13,6 +13,8 @@ mod states;
 
 use std::collections::{BTreeMap, HashSet};
 
+use rayon::prelude::*;
+
 use self::draft::Draft;
 use crate::Molecule;
 
@@ -96,7 +98,7 @@ impl Moves for Molecule {
             edits.change_bonds(&other);
         }
         let own = self.key();
-        let read = edits.found.into_iter().filter_map(|draft| {
+        let read = edits.found.into_par_iter().filter_map(|draft| {
             let molecule = Molecule::parse(&draft.molecule()?.written()).ok()?;
             Some((molecule.canonical_smiles(), molecule))
         });
@@ -116,6 +118,9 @@ struct Edits<'a> {
 impl Edits<'_> {
     /// Makes an edit of a copy; the edit is left out where it gives none.
     fn try_edit(&mut self, from: &Draft, edit: impl FnOnce(&mut Draft) -> Option<()>) {
+        if self.found.len() >= self.palette.moves {
+            return;
+        }
         let mut draft = from.clone();
         if edit(&mut draft).is_some() && draft.hash().is_none_or(|hash| self.seen.insert(hash)) {
             self.found.push(draft);

@@ -9,9 +9,6 @@ use crate::molecule::{Atom, Bond, BondOrder, Element};
 /// The most atoms of a ring that a move closes.
 pub const RING: usize = 9;
 
-/// The most atoms of a substituent that a move takes elsewhere or exchanges.
-pub const SUBSTITUENT: usize = 8;
-
 /// The most groups of a palette.
 const GROUPS: usize = 32;
 
@@ -31,6 +28,8 @@ pub struct Palette {
     pub charges: bool,
     /// Whether configurations are turned round: at least one known molecule in 1,000 has one.
     pub stereo: bool,
+    /// The most moves from one molecule, the first in the order of [`Moves`](super::Moves)' table; no limit at first.
+    pub moves: usize,
 }
 
 /// A group of two to 8 atoms, which a single bond outside of rings joins to the rest of known molecules.
@@ -66,6 +65,7 @@ impl Palette {
             groups: groups(known),
             charges: is_usual(charged),
             stereo: is_usual(configured),
+            moves: usize::MAX,
         }
     }
 }
@@ -95,7 +95,7 @@ fn cut(draft: &Draft, bond: usize, from: usize) -> Option<Group> {
     if draft.bonds[bond].order != BondOrder::Single {
         return None;
     }
-    let side = draft.side(bond, from).filter(|side| (2..=SUBSTITUENT).contains(&side.len()))?;
+    let side = draft.side(bond, from).filter(|side| side.len() > 1)?;
     if !side.iter().all(|&atom| draft.is_plain(atom)) {
         return None;
     }
