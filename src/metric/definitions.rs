@@ -7,7 +7,7 @@ const LARGER: bool = true;
 const SMALLER: bool = false;
 
 /// All metrics, in the order of reports; the first is the default.
-pub(super) static METRICS: [Definition; 18] = [
+pub(super) static METRICS: [Definition; 19] = [
     metric(
         ["mrr", "MRR"],
         "Mean reciprocal rank, larger is better.",
@@ -35,6 +35,13 @@ pub(super) static METRICS: [Definition; 18] = [
         (LARGER, Needs::Ranks),
         |scores| Some(scores.hits_10),
         |evaluation| of_ranks(evaluation, 0.0, |rank| rank.expected_hit(10)),
+    ),
+    metric(
+        ["hits@20", "Hits@20"],
+        "Share with the gold among the first twenty, larger is better.",
+        (LARGER, Needs::Ranks),
+        |scores| scores.hits_20,
+        |evaluation| of_ranks(evaluation, 0.0, |rank| rank.expected_hit(20)),
     ),
     metric(
         ["mean_rank", "mean rank"],

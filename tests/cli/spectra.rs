@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::process::Command;
 
 use dsokr::molecule::{HashedFeatures, Molecule, Morgan};
 
@@ -333,6 +334,97 @@ fn the_kernel_loss_is_the_distance_of_the_chosen_outputs() {
         "output.features={kind=\"file\", file=\"x.npy\"}",
     ];
     sandbox.fail(&wrong, 2, &["evaluation.metric", "kernel_loss"]);
+}
+
+/// Small files in MassSpecGym's layout, through its script and configuration.
+#[test]
+fn massspecgyms_layout_is_prepared_trained_and_ranked_by_mass_and_formula() {
+    if Command::new("python3").arg("--version").output().is_err() {
+        return println!("skipped massspecgyms_layout: there is no python3");
+    }
+    let sandbox = Sandbox::new();
+    let folder = sandbox.path("data/massspecgym");
+    std::fs::create_dir_all(&folder).unwrap();
+    let mut table = "identifier\tmzs\tintensities\tsmiles\tinchikey\tformula\tprecursor_formula\tparent_mass\tprecursor_mz\t\
+                     adduct\tinstrument_type\tcollision_energy\tfold\tsimulation_challenge\n"
+        .to_owned();
+    let all = molecules();
+    let (mut by_mass, mut by_formula) = (serde_json::Map::new(), serde_json::Map::new());
+    for (at, (id, smiles, peaks, mass)) in all.iter().enumerate() {
+        let formula = |smiles: &str| Molecule::parse(smiles).unwrap().formula();
+        let fold = ["train", "train", "val", "train", "test"][at % 5];
+        let mut peaks = peaks.clone();
+        peaks.sort_by(f64::total_cmp);
+        let mzs = peaks.iter().map(f64::to_string).collect::<Vec<_>>().join(",");
+        // each molecule has two spectra
+        for spectrum in ["a", "b"] {
+            writeln!(
+                table,
+                "{id}{spectrum}\t{mzs}\t1.0,0.5,0.5,0.25\t{smiles}\t{id}\t{0}\t{0}\t{mass}\t{mass}\t[M+H]+\tQTOF\t20\t{fold}\tFalse",
+                formula(smiles)
+            )
+            .unwrap();
+        }
+        let others = all.iter().map(|other| &other.1);
+        let near: Vec<&String> = all
+            .iter()
+            .filter(|other| (other.3 - mass).abs() < 20.0)
+            .map(|other| &other.1)
+            .collect();
+        let same: Vec<&String> = others.filter(|other| formula(other) == formula(smiles)).collect();
+        by_mass.insert(smiles.clone(), serde_json::json!(near));
+        by_formula.insert(smiles.clone(), serde_json::json!(same));
+    }
+    let lists =
+        |name: &str| format!("data/massspecgym/MassSpecGym_retrieval_candidates_{name}.json");
+    sandbox.write("data/massspecgym/MassSpecGym.tsv", &table);
+    sandbox.write(&lists("mass"), &serde_json::Value::Object(by_mass.clone()).to_string());
+    sandbox.write(&lists("formula"), &serde_json::Value::Object(by_formula).to_string());
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/datasets/massspecgym/prepare.py");
+    let prepared = Command::new("python3").arg(script).arg(&folder).output().unwrap();
+    assert!(prepared.status.success(), "{}", String::from_utf8_lossy(&prepared.stderr));
+
+    let config = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/massspecgym.toml");
+    sandbox.write(
+        "gym.toml",
+        &std::fs::read_to_string(config)
+            .unwrap()
+            .replace("min_spectra = 20", "min_spectra = 2")
+            .replace("size = 300", "size = 60"),
+    );
+    let report = sandbox.train(
+        "gym.toml",
+        &["sketch.size=30", "training.epochs=40", "encoder.embedding=64", "encoder.hidden=[64]"],
+    );
+    let molecules_of_test = all.iter().enumerate().filter(|(at, _)| at % 5 == 4);
+    let pools: Vec<f64> = molecules_of_test
+        .map(|(_, own)| by_mass[&own.1].as_array().unwrap().len() as f64)
+        .collect();
+    assert_eq!(report["queries"], 2 * pools.len());
+    let chance = pools.iter().map(|pool| 1.0 / pool).sum::<f64>() / pools.len() as f64;
+    assert!((number(&report["chance"], "hits@1") - chance).abs() < 1e-9, "{report}");
+    assert!(number(&report, "hits@1") > 2.0 * chance, "{report}");
+    let [one, five, twenty] = ["hits@1", "hits@5", "hits@20"].map(|key| number(&report, key));
+    assert!(one <= five && five <= twenty && report["intervals"]["hits@20"].is_array(), "{report}");
+    let evaluate = [
+        "evaluate",
+        "runs/gym",
+        "--candidates",
+        "data/massspecgym/candidates_formula.jsonl",
+        "--json",
+    ];
+    let formula = json(&sandbox.succeed(&evaluate));
+    assert_eq!(formula["queries"], report["queries"]);
+    assert!(number(&formula, "candidates") < number(&report, "candidates"), "{formula}");
+    // SMILES that a list lacks are named
+    by_mass.insert(all[4].1.clone(), serde_json::json!(["CC"]));
+    sandbox.write(&lists("mass"), &serde_json::Value::Object(by_mass).to_string());
+    let wrong = Command::new("python3").arg(script).arg(&folder).output().unwrap();
+    let said = String::from_utf8_lossy(&wrong.stderr).into_owned();
+    assert!(
+        !wrong.status.success() && said.contains(&all[4].1) && said.contains("candidates"),
+        "{said}"
+    );
 }
 
 #[test]

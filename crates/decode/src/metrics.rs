@@ -6,7 +6,7 @@ use crate::{Error, Rank};
 
 /// What an evaluation says about n queries, ties averaged.
 ///
-/// Serialised under the keys `queries`, `candidates`, `mrr`, `hits@1`, `hits@5`, `hits@10`,
+/// Serialised under the keys `queries`, `candidates`, `mrr`, `hits@1`, `hits@5`, `hits@10`, `hits@20`,
 /// `mean_rank`, `median_rank`, `tied_queries`, `duplicate_candidates`, `missing_gold`, where queries
 /// have candidates of their own `candidates_per_query`, and where it is known `mrr_ci95`.
 ///
@@ -38,6 +38,9 @@ pub struct Metrics {
     /// As `hits_1`, among the first 10.
     #[serde(rename = "hits@10")]
     pub hits_10: f64,
+    /// As `hits_1`, among the first 20; none in reports of earlier versions.
+    #[serde(rename = "hits@20", default, skip_serializing_if = "Option::is_none")]
+    pub hits_20: Option<f64>,
     /// `(1/n) Σ E[rank]`; none when a gold candidate is missing, for then it is infinite.
     pub mean_rank: Option<f64>,
     /// Median of `E[rank]`, where missing gold candidates have rank ∞ (mean of the two in the
@@ -102,6 +105,7 @@ impl Metrics {
             hits_1: hits(1),
             hits_5: hits(5),
             hits_10: hits(10),
+            hits_20: Some(hits(20)),
             mean_rank: all.then(|| mean(ranks, Rank::expected_rank)),
             median_rank: finite(median_rank(ranks)),
             tied_queries: ranks.iter().flatten().filter(|rank| rank.tied() > 1).count(),

@@ -45,7 +45,7 @@ fn json_has_the_documented_keys() {
     let metrics = Metrics::from_ranks(&ranks(&[(1, 1)]), 20, 2).unwrap();
     let value = serde_json::to_value(&metrics).unwrap();
     let expected = serde_json::json!({
-        "queries": 1, "candidates": 20, "mrr": 0.5, "hits@1": 0.0, "hits@5": 1.0, "hits@10": 1.0,
+        "queries": 1, "candidates": 20, "mrr": 0.5, "hits@1": 0.0, "hits@5": 1.0, "hits@10": 1.0, "hits@20": 1.0,
         "mean_rank": 2.0, "median_rank": 2.0, "tied_queries": 0,
         "duplicate_candidates": 2, "missing_gold": 0,
     });

@@ -1,0 +1,60 @@
+"""Memory and time of sketched inputs on as many spectra as MassSpecGym has, perturbed copies of MassBank's.
+
+usage: spectra_size.py DSOKR [COUNT [SKETCH]]    (data: DSOKR_DATA/massbank, default ../shared/data)
+
+Writes COUNT (231,000) spectra to a temporary folder, each a training spectrum whose m/z are moved by 2 ppm, whose intensities are
+multiplied by log-normal noise, and of which a tenth of the peaks are left out. Trains SISOKR with a sketch of SKETCH (1,000) inputs
+on bins of peaks and neutral losses. Prints seconds and the largest memory of the process.
+"""
+import os, pathlib, random, resource, subprocess, sys, tempfile, time
+
+data = pathlib.Path(os.environ.get("DSOKR_DATA", "../shared/data")) / "massbank"
+count, sketch = (int(value) for value in (sys.argv[2:] + ["231000", "1000"][len(sys.argv) - 2:]))
+CONFIG = f"""
+[data]
+folder = "./"
+train = "train.mgf"
+validation = "validation.mgf"
+id = "inchikey"
+query = "identifier"
+inputs = {{ column = "spectrum" }}
+[output]
+table = "molecules.tsv"
+label = "smiles"
+features = {{ kind = "substructures", column = "smiles", of = {{ name = "morgan" }}, log = true }}
+kernel = {{ name = "cosine" }}
+[sketch]
+size = 400
+[encoder]
+kind = "kernel-machine"
+kernel = {{ name = "cosine" }}
+solver = {{ name = "sketched", sketch = {{ size = {sketch} }} }}
+lambda = 1e-5
+inputs = {{ kind = "spectra", blocks = [
+  {{ of = "peaks", power = 0.25, min_spectra = 20 }}, {{ of = "losses", power = 0.25, min_spectra = 20 }},
+] }}
+"""
+random.seed(1)
+with tempfile.TemporaryDirectory() as folder:
+    folder = pathlib.Path(folder)
+    for name in ("validation.mgf", "molecules.tsv"):
+        (folder / name).symlink_to((data / name).resolve())
+    spectra = (data / "train.mgf").read_text().split("END IONS\n")[:-1]
+    with open(folder / "train.mgf", "w") as file:
+        for at in range(count):
+            lines = spectra[at % len(spectra)].strip().split("\n")
+            for place, line in enumerate(lines):
+                if line[0].isdigit() and at >= len(spectra):
+                    mz, intensity = map(float, line.split())
+                    # one is always kept
+                    if place + 1 < len(lines) and random.random() < 0.1:
+                        continue
+                    line = f"{mz * (1 + random.gauss(0, 2e-6)):.5f} {intensity * random.lognormvariate(0, 0.2):.4g}"
+                file.write(f"{line}-{at}\n" if line.startswith("TITLE=") else line + "\n")
+            file.write("END IONS\n\n")
+    (folder / "size.toml").write_text(CONFIG)
+    start = time.time()
+    subprocess.run([sys.argv[1], "train", folder / "size.toml", "--out", folder / "run"], check=True)
+    memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
+    size = (folder / "train.mgf").stat().st_size / 1e6
+    print(f"{count} spectra, {size:.0f} MB: {time.time() - start:.0f} s, {memory:.2f} GiB")
