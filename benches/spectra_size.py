@@ -43,14 +43,14 @@ with tempfile.TemporaryDirectory() as folder:
     with open(folder / "train.mgf", "w") as file:
         for at in range(count):
             lines = spectra[at % len(spectra)].strip().split("\n")
-            for place, line in enumerate(lines):
-                if line[0].isdigit() and at >= len(spectra):
-                    mz, intensity = map(float, line.split())
-                    # one is always kept
-                    if place + 1 < len(lines) and random.random() < 0.1:
-                        continue
-                    line = f"{mz * (1 + random.gauss(0, 2e-6)):.5f} {intensity * random.lognormvariate(0, 0.2):.4g}"
-                file.write(f"{line}-{at}\n" if line.startswith("TITLE=") else line + "\n")
+            for line in lines:
+                if not line[0].isdigit():
+                    file.write(f"{line}-{at}\n" if line.startswith("TITLE=") else line + "\n")
+            peaks = [tuple(map(float, line.split())) for line in lines if line[0].isdigit()]
+            if at >= len(spectra):
+                kept = [peak for peak in peaks if random.random() >= 0.1] or peaks[:1]
+                peaks = sorted((mz * (1 + random.gauss(0, 2e-6)), i * random.lognormvariate(0, 0.2)) for mz, i in kept)
+            file.writelines(f"{mz:.5f} {intensity:.4g}\n" for mz, intensity in peaks)
             file.write("END IONS\n\n")
     (folder / "size.toml").write_text(CONFIG)
     start = time.time()

@@ -7,6 +7,8 @@ use std::process::Command;
 use dsokr::molecule::{HashedFeatures, Molecule, Morgan};
 
 use crate::sandbox::{Sandbox, json, number};
+#[cfg(feature = "serve")]
+use crate::served::Served;
 
 const CONFIG: &str = r#"
 [data]
@@ -275,6 +277,16 @@ fn candidates_are_those_of_the_precursors_mass_or_of_the_formula() {
     let found = [&evaluate[..], &["mass:5", "--least-candidates", "1"]].concat();
     assert_eq!(json(&sandbox.succeed(&found))["queries"], 1);
     assert_eq!(json(&sandbox.succeed(&[&evaluate[..], &["formula"]].concat()))["mrr"], 1.0);
+    #[cfg(feature = "serve")]
+    {
+        let served = Served::start(&sandbox, &["runs/bins"]);
+        let query = serde_json::json!({"texts": [glycol("63.04406")], "candidates": "mass:5"});
+        let found = &served.ask("/api/search", &query)["answers"][0];
+        assert!(
+            found["hits"].as_array().unwrap().len() == 1 && found["confidence"].is_null(),
+            "{found}"
+        );
+    }
     std::fs::remove_dir_all(sandbox.path("runs")).unwrap();
     let report = sandbox.train("bins.toml", &["evaluation.candidates=\"formula\""]);
     let again = json(&sandbox.succeed(&["evaluate", "runs/bins", "--json"]));
