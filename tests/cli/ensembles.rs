@@ -132,7 +132,7 @@ fn weights_of_members_come_from_held_out_answers() {
     };
     let key = "ensemble.weights = \"held-out\"";
     let both = machines.replace("parallel = 2", "parallel = 2\nfit_weights = true");
-    case(&both, &[key, "absent beside ensemble.fit_weights"]);
+    case(&both, &[key, "remove it beside ensemble.fit_weights"]);
     let max = machines.replace("parallel = 2", "combination = { name = \"max\" }");
     case(&max, &[key, "\"max\" has none"]);
     let given = "combination = { name = \"mean\", weights = [0.5, 0.5] }";
@@ -264,15 +264,15 @@ fn kernels_are_tempered_and_hubs_corrected() {
         ("ridge.toml", "output.power=1.5", &["output.power", "[0, 1]"][..]),
         ("ridge.toml", "decoding.hubs={neighbours=[61]}", &["61", "60"]),
         ("ridge.toml", "decoding.hubs={weights=[-1.0]}", &["decoding.hubs.weights"]),
-        ("ridge.toml", "decoding.hubs={folds=3}", &["decoding.hubs.folds", "absent"]),
+        ("ridge.toml", "decoding.hubs={folds=3}", &["decoding.hubs.folds", "remove it"]),
         ("small.toml", "decoding.hubs={folds=1}", &["decoding.hubs.folds", "at least 2"]),
         ("small.toml", "decoding.hubs={folds=61}", &["decoding.hubs.folds", "2 to 60"]),
         ("small.toml", "decoding.hubs={neighbours=[61]}", &["61", "60"]),
         ("small.toml", "decoding.hubs={neighbours=[21], answered=1}", &["21", "1 to 20"]),
         ("small.toml", "decoding.hubs={answered=0}", &["decoding.hubs.answered = 0", "1 to 3"]),
         ("small.toml", "decoding.hubs={answered=4}", &["decoding.hubs.answered = 4", "1 to 3"]),
-        ("ridge.toml", "decoding.hubs={answered=1}", &["decoding.hubs.answered", "absent"]),
-        ("ridge.toml", "decoding.hubs={refit=true}", &["decoding.hubs.refit", "absent"]),
+        ("ridge.toml", "decoding.hubs={answered=1}", &["decoding.hubs.answered", "remove it"]),
+        ("ridge.toml", "decoding.hubs={refit=true}", &["decoding.hubs.refit", "remove it"]),
         ("small.toml", "decoding.hubs={refit=false}", &["decoding.hubs.refit", "answered = 1"]),
         ("several.toml", "ensemble.members=[{output={power=0.1}}]", &["ensemble.members[0].name"]),
         ("several.toml", "ensemble.members=[{name=\"a\"}, {name=\"a\"}]", &["members[1].name"]),

@@ -81,7 +81,7 @@ fn tudataset_folders_are_read_and_wrong_graphs_refused() {
     let set = |change: &str, says: &[&str]| {
         sandbox.fail(&["train", "paths.toml", "--out", "other", "--set", change], 2, says);
     };
-    set("output.label=id", &["output.label", "absent"]);
+    set("output.label=id", &["output.label", "remove it"]);
     set("output.features.file=../x", &["output.features.file", ".."]);
     set("output.features.graph.iterations=1000", &["output.features.graph", "iterations", "1000"]);
     set("output.features.column=x", &["column", "file", "graph"]);

@@ -196,10 +196,10 @@ fn expected_f1_that_is_not_possible_is_refused() {
     for (change, says) in [
         ("decoding.expected_f1={ temperature = 0.0 }", &["expected_f1.temperature", "0"][..]),
         ("decoding.expected_f1={ candidates = 0 }", &["expected_f1.candidates", "at least 1"]),
-        ("decoding.search=exact", &[key, "absent", "decoding.search"]),
-        ("evaluation.candidates=lists.jsonl", &[key, "absent", "evaluation.candidates"]),
+        ("decoding.search=exact", &[key, "remove it", "decoding.search"]),
+        ("evaluation.candidates=lists.jsonl", &[key, "remove it", "evaluation.candidates"]),
         ("ensemble.seeds=2", &[key, "given", "candidates"]),
-        (NGRAM_FEATURES, &[key, "absent", "labels"]),
+        (NGRAM_FEATURES, &[key, "remove it", "labels"]),
     ] {
         labels.fail(&[&expected[..], &[change]].concat(), 2, says);
     }
@@ -250,7 +250,7 @@ fn exact_search_that_is_not_possible_is_refused() {
         ("output.kernel={name=\"tanimoto\"}", &["output.kernel.name", "tanimoto", "linear"][..]),
         ("output.power=0.5", &["output.power", "0.5", "no tempering"]),
         ("output.centred=true", &["output.centred", "true", "no tempering"]),
-        ("decoding.hubs={}", &["decoding.hubs", "given", "absent"]),
+        ("decoding.hubs={}", &["decoding.hubs", "given", "remove it"]),
         ("decoding.normalise=true", &["decoding.normalise", "true", "false"]),
         ("ensemble.seeds=2", &["decoding.search", "exact", "candidates"]),
         (NGRAM_FEATURES, &["decoding.search", "exact", "labels", "rankings"]),

@@ -43,7 +43,7 @@ fn shards_are_written_replaced_and_read_by_one_process() {
     sandbox.fail(&["evaluate", "run", "--shards", "nowhere"], 2, &["nowhere"]);
     let expected = ["data: no shards of candidates"];
     sandbox.fail(&["evaluate", "run", "--shards", "data"], 2, &expected);
-    let expected = ["--shards = rounded: allowed is absent: the candidates of several models"];
+    let expected = ["--shards = rounded: remove it: the candidates of several models"];
     sandbox.fail(&["evaluate", "run", "run", "--shards", "rounded"], 2, &expected);
     // of candidates before some were added
     let table = sandbox.read("data/small/outputs.tsv");

@@ -220,7 +220,7 @@ fn what_cannot_be_drawn_is_refused() {
     set("drawn.toml", "data.map={kind=\"covariance\"}", &["data.outputs", "20"]);
     set("drawn.toml", "data.noise.variance=-1", &["noise.variance", "-1"]);
     set("drawn.toml", "data.corrupted=1.5", &["data.corrupted", "1.5"]);
-    set("drawn.toml", "output.table=x.tsv", &["output.table", "absent"]);
+    set("drawn.toml", "output.table=x.tsv", &["output.table", "remove it"]);
     set("drawn.toml", "training.loss={name=\"huber\", kappa=0.0}", &["training.loss.kappa", "0"]);
     set("drawn.toml", "training.loss={name=\"hubre\"}", &["hubre", "huber"]);
     set("drawn.toml", "training.loss={name=\"square\", kappa=1.0}", &["kappa"]);

@@ -46,7 +46,7 @@ pub enum Error {
         message: String,
     },
     /// A number or a choice is outside of its range.
-    #[error("{key} = {found}: allowed is {allowed}")]
+    #[error("{key} = {found}: {}", wanted(allowed))]
     Value {
         /// What it is, after what has it.
         key: String,
@@ -91,6 +91,14 @@ pub enum Error {
     /// [`Cancellation::cancel`](crate::Cancellation::cancel) has ended the work.
     #[error("the work was cancelled")]
     Cancelled,
+}
+
+/// What a value should be; one that should be absent is to be removed.
+fn wanted(allowed: &str) -> String {
+    match allowed.strip_prefix("absent") {
+        Some(reason) => format!("remove it{reason}"),
+        None => format!("allowed is {allowed}"),
+    }
 }
 
 impl Error {

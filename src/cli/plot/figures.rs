@@ -29,20 +29,23 @@ pub fn hits(path: &Path, runs: &[(String, Vec<HitsPoint>)]) -> Result<(), Error>
     save(path, &[Panel { x: Axis { whole: true, ..x }, y, series: lines.collect() }])
 }
 
-/// The number of queries whose gold candidate has a rank in each bin.
+/// The share of queries whose gold candidate has a rank in each bin.
 pub fn ranks(path: &Path, runs: &[(String, RankHistogram)]) -> Result<(), Error> {
     let bars = runs.iter().map(|(name, histogram)| {
         let missing = match histogram.missing {
             0 => String::new(),
             missing => format!(" ({missing} without a gold candidate)"),
         };
+        let all: f64 = histogram.bins.iter().map(|bin| bin.queries).sum();
+        let all = (all + histogram.missing as f64).max(1.0);
         let corners = histogram.bins.iter().flat_map(|bin| {
-            [bin.first as f64 - 0.5, bin.last as f64 + 0.5].map(|end| (end, bin.queries, None))
+            [bin.first as f64 - 0.5, bin.last as f64 + 0.5]
+                .map(|end| (end, bin.queries / all, None))
         });
         series(format!("{name}{missing}"), Style::Bars, corners)
     });
     let x = Axis::numbers("rank of the gold candidate");
-    let y = Axis { whole: true, with_zero: true, ..Axis::linear("number of queries") };
+    let y = Axis::share("share of queries");
     save(path, &[Panel { x, y, series: bars.collect() }])
 }
 

@@ -72,7 +72,7 @@ fn shards_that_do_not_fit_are_refused() {
     fs::write(&file, &kept).unwrap();
     sandbox.write("lists.jsonl", "");
     let errors = evaluate(2, &["--candidates", "lists.jsonl"]);
-    assert!(errors.contains("lists of candidates = lists.jsonl: allowed is absent"), "{errors}");
+    assert!(errors.contains("lists of candidates = lists.jsonl: remove it"), "{errors}");
 }
 
 #[test]

@@ -93,7 +93,7 @@ fn errors_name_the_line_behind_the_texts_before_it() {
         (TextFormat::Commas, "a,b\n", None, "stream: no column \"text\""),
         (TextFormat::Commas, "text\ra\r", None, "stream:1: a carriage return without"),
         (TextFormat::Tabs, "text\ttext\n", None, "stream:1: \"text\" names both"),
-        (TextFormat::Lines, "a\n", Some("n"), "the column of ids = \"n\": allowed is absent"),
+        (TextFormat::Lines, "a\n", Some("n"), "the column of ids = \"n\": remove it"),
     ] {
         let error = reader(stream, format, id).map(|_| ()).unwrap_err().to_string();
         assert!(error.starts_with(says), "{stream:?}: {error}");
