@@ -65,7 +65,7 @@ pub fn write(folder: &Path) -> Result<PathBuf, Error> {
 /// returns its run directory. It and the data are in `folder`, which should be empty.
 ///
 /// # Errors
-/// As [`write`]; what the file system reports.
+/// As [`write()`]; what the file system reports.
 pub fn demo(folder: &Path) -> Result<PathBuf, Error> {
     let config = write(folder)?;
     let text = fs::read_to_string(&config).map_err(Error::io(&config))?;

@@ -68,7 +68,12 @@ impl EnsembleConfig {
             ensure(!fitted, "ensemble.combination.weights", format_args!("{given:?}"), allowed)?;
         }
         let both = self.fit_weights && self.weights.is_some();
-        ensure(!both, "ensemble.weights", "\"held-out\"", "absent beside ensemble.fit_weights")?;
+        ensure(
+            !both,
+            "ensemble.weights",
+            "\"held-out\"",
+            "absent: ensemble.fit_weights fits them",
+        )?;
         let max = matches!(self.combination, Combination::Max { .. });
         let allowed = "absent: \"max\" has none";
         ensure(!max || self.weights.is_none(), "ensemble.weights", "\"held-out\"", allowed)?;

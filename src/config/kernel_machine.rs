@@ -129,7 +129,7 @@ impl KernelMachineConfig {
             let allowed = "absent: one kernel has no weights";
             return ensure(self.weights.is_none(), "encoder.weights", "given", allowed);
         }
-        let allowed = "absent beside encoder.kernels, which have inputs and kernels of their own";
+        let allowed = "absent: encoder.kernels have inputs and kernels of their own";
         ensure(self.inputs == vectors(), "encoder.inputs", "given", allowed)?;
         ensure(self.kernel == linear(), "encoder.kernel", "given", allowed)?;
         for (at, InputSummandConfig { inputs, kernel, weight }) in self.kernels.iter().enumerate() {
@@ -137,7 +137,7 @@ impl KernelMachineConfig {
             let holds = *weight >= 0.0 && weight.is_finite();
             ensure(holds, key("weight"), weight, "a finite number not below 0")?;
             let (holds, allowed) =
-                (self.weights.is_none() || *weight == 1.0, "absent beside encoder.weights");
+                (self.weights.is_none() || *weight == 1.0, "absent: encoder.weights finds it");
             ensure(holds, key("weight"), weight, allowed)?;
             let summed = match inputs {
                 MachineInputsConfig::Ngrams { weights, .. } => *weights == NgramWeights::TfIdf,
@@ -274,7 +274,7 @@ impl KernelMachineConfig {
                 self.is_least_squares()
             }
         };
-        let allowed = "absent beside this solver; \"closed-form\" and \"sketched\" allow it";
+        let allowed = "absent: of the solvers, only \"closed-form\" and \"sketched\" take it";
         ensure(known, "encoder.answers", "given", allowed)?;
         let lambdas = self.lambda.values();
         ensure(!lambdas.is_empty(), "encoder.lambda", "[]", "at least one number above 0")?;

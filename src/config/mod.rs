@@ -195,7 +195,7 @@ impl Config {
         ensure(!(several && self.sketch.full), "sketch.full", true, allowed)?;
         let machine = self.encoder.get::<KernelMachineConfig>();
         let known = machine.filter(|machine| machine.has_held_out_answers());
-        let allowed = "absent, or beside encoder.kind = \"kernel-machine\" with encoder.solver.name \
+        let allowed = "absent: it needs encoder.kind = \"kernel-machine\" with encoder.solver.name \
                        \"closed-form\" or \"sketched\" and without encoder.answers of kind \"embedded\"";
         let holds = self.output.weights.is_none() || known.is_some();
         ensure(holds, "output.weights", "\"held-out\"", allowed)?;

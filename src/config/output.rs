@@ -214,14 +214,14 @@ impl OutputConfig {
         let (fitted, several) = (self.weights.is_some(), !self.kernels.is_empty());
         if let Some(kernel) = &self.kernel {
             let (name, allowed) =
-                (kernel.name(), "absent beside output.kernels, which have kernels of their own");
+                (kernel.name(), "absent: output.kernels have kernels of their own");
             ensure(!several, "output.kernel", format_args!("{name:?}"), allowed)?;
             let allowed = "absent: one output.kernel has no weights";
             ensure(!fitted, "output.weights", "\"held-out\"", allowed)?;
         } else {
             let allowed = "the output kernel, or several in [[output.kernels]]";
             ensure(several, "output.kernel", "absent", allowed)?;
-            let allowed = "absent beside output.kernels, which have features of their own";
+            let allowed = "absent: output.kernels have features of their own";
             let own = self.features == OutputFeatures::default();
             ensure(own, "output.features", "given", allowed)?;
             for (at, kernel) in self.kernels.iter().enumerate() {

@@ -375,10 +375,8 @@ impl Run {
         let features = self.folder.as_ref().map(|folder| folder.join(FEATURES));
         let made =
             self.config.output.kernel.is_some() && self.config.output.source().check_made().is_ok();
-        match features.filter(|features| made && features.exists()) {
-            Some(features) => Ok(Some(FittedFeatures::load(&features)?)),
-            None => Ok(None),
-        }
+        let features = features.filter(|features| made && features.exists());
+        Ok(features.map(|features| FittedFeatures::load(&features)).transpose()?)
     }
 
     /// What decodes answers.

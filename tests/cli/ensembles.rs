@@ -132,7 +132,7 @@ fn weights_of_members_come_from_held_out_answers() {
     };
     let key = "ensemble.weights = \"held-out\"";
     let both = machines.replace("parallel = 2", "parallel = 2\nfit_weights = true");
-    case(&both, &[key, "remove it beside ensemble.fit_weights"]);
+    case(&both, &[key, "remove it: ensemble.fit_weights"]);
     let max = machines.replace("parallel = 2", "combination = { name = \"max\" }");
     case(&max, &[key, "\"max\" has none"]);
     let given = "combination = { name = \"mean\", weights = [0.5, 0.5] }";

@@ -448,7 +448,7 @@ fn kernels_that_are_not_summed_are_refused() {
     fail(
         "sum.toml",
         "encoder.kernel={name=\"cosine\"}",
-        &["encoder.kernel", "remove it beside encoder.kernels"],
+        &["encoder.kernel", "remove it: encoder.kernels"],
     );
     fail(
         "bins.toml",

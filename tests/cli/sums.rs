@@ -174,7 +174,7 @@ fn what_several_kernels_do_not_allow_is_refused() {
     };
     case("output.kernel={name=\"linear\"}", &["output.kernel = \"linear\"", "remove it"]);
     let ngrams = "output.features={kind=\"ngrams\", column=\"name\", min=1, max=1}";
-    case(ngrams, &["output.features = given", "remove it beside output.kernels"]);
+    case(ngrams, &["output.features = given", "remove it: output.kernels"]);
     case("output.kernels=[]", &["output.kernel = absent", "[[output.kernels]]"]);
     case("sketch.full=true", &["sketch.full = true", "false: several output.kernels"]);
     case("decoding.search=exact", &["decoding.search", "candidates"]);
