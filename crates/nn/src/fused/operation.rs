@@ -228,7 +228,7 @@ pub fn contiguous(tensor: FlexTensor) -> FlexTensor {
     if tensor.as_slice::<f32>().is_some() { tensor } else { tensor.to_contiguous() }
 }
 
-/// The values of a [`contiguous`] tensor of 32-bit floats.
+/// The values of a contiguous tensor of 32-bit floats.
 pub fn values(tensor: &FlexTensor) -> &[f32] {
     tensor.as_slice::<f32>().expect("operations are called on contiguous 32-bit tensors")
 }
