@@ -9,9 +9,10 @@
 //!
 //! Files whose name ends with a further `.gz` are decompressed while they are read. Text is UTF-8, with or without
 //! a byte-order mark; lines end with `\n` or `\r\n`; blank lines are allowed at the end only, and between spectra. A
-//! A single `\r` is an error in CSV, unless it is quoted, and a character elsewhere.
+//! single `\r` is an error in CSV, unless it is quoted, and a character elsewhere.
 
 mod bad_rows;
+mod json;
 mod lines;
 mod rows;
 

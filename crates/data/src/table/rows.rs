@@ -2,19 +2,14 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, Visitor};
-use serde_json::error::Category;
-use serde_json::value::RawValue;
-
 use super::bad_rows::{BadRows, OnBadRow};
+use super::json::{json_names, json_row};
 use super::lines::{Lines, Record};
 use crate::Error;
-use crate::error::{extension_of, list, shorten, uncompressed};
+use crate::error::{extension_of, list, uncompressed};
 use crate::spectra::{ION, PARTS, Record as SpectrumRecord, SPECTRUM, SpectrumFormat, text_of};
 
 /// How a table or a stream of texts is written.
@@ -177,9 +172,7 @@ impl<R: Read> Rows<R> {
         }
         let first = self.lines.next(|_| true)?;
         let (line, text) = first.ok_or_else(|| Error::empty(&self.path))?;
-        let entries = entries(&self.path, line, text)?.into_iter();
-        let cells = entries.filter(|(_, value)| matches!(json_cell(value.get()), Ok(Some(_))));
-        Ok(cells.map(|(key, _)| key.into_owned()).collect())
+        json_names(&self.path, line, text)
     }
 
     /// Keeps an error about a row if such rows are skipped.
@@ -224,107 +217,6 @@ fn positions(
         false => place(name).map(Cell::Field),
     };
     columns.iter().map(cell).collect()
-}
-
-/// Reads an object with its keys in order, so that one given twice is seen, and its values as written,
-/// so that a number keeps its digits.
-struct Entries;
-
-#[derive(Deserialize)]
-struct Key<'l>(#[serde(borrow)] Cow<'l, str>);
-
-impl<'de> Visitor<'de> for Entries {
-    type Value = Vec<(Cow<'de, str>, &'de RawValue)>;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a JSON object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut entries = Vec::new();
-        while let Some((Key(key), value)) = map.next_entry()? {
-            entries.push((key, value));
-        }
-        Ok(entries)
-    }
-}
-
-/// The keys and values of a line that is an object.
-fn entries<'t>(
-    path: &Path,
-    line: usize,
-    text: &'t str,
-) -> Result<Vec<(Cow<'t, str>, &'t RawValue)>, Error> {
-    let mut reader = serde_json::Deserializer::from_str(text);
-    let read = reader.deserialize_map(Entries).and_then(|read| reader.end().map(|()| read));
-    read.map_err(|error| match error.classify() {
-        Category::Data => {
-            let found = shorten(text.trim());
-            Error::line(path, line, format!("found {found}; each line must be one JSON object"))
-        }
-        Category::Io | Category::Syntax | Category::Eof => syntax(path, line, 0, &error),
-    })
-}
-
-/// The values of keys of a line that is an object, in the order of `names`.
-fn json_row(path: &Path, line: usize, text: &str, names: &[String]) -> Result<Vec<String>, Error> {
-    let mut values = Vec::with_capacity(names.len());
-    let entries = entries(path, line, text)?;
-    for name in names {
-        let mut places = (1..).zip(&entries).filter(|(_, (key, _))| key == name);
-        let Some((first, (_, value))) = places.next() else {
-            let keys: Vec<String> = entries.iter().map(|(key, _)| key.to_string()).collect();
-            let message = format!("no key {name:?}; this line has: {}", list(&keys));
-            return Err(Error::line(path, line, message));
-        };
-        if let Some((second, _)) = places.next() {
-            return Err(Error::duplicate_column(path, line, name, [first, second]));
-        }
-        let raw = value.get();
-        let cell = json_cell(raw).map_err(|error| {
-            // The value is a slice of the line: its place is the difference of the addresses.
-            let before = raw.as_ptr().addr().saturating_sub(text.as_ptr().addr());
-            syntax(path, line, before, &error)
-        })?;
-        values.push(cell.ok_or_else(|| {
-            let found = shorten(raw);
-            let needed = "a string, a number, null or a list of strings or of numbers is needed";
-            Error::line(path, line, format!("key {name:?} holds {found}; {needed}"))
-        })?);
-    }
-    Ok(values)
-}
-
-/// The text of a value: a string's characters, a number's digits, nothing for null, and the parts of a list of strings
-/// with ";" between, of a list of numbers with spaces. `None` for other values, and for strings of a list that have ";".
-fn json_cell(raw: &str) -> Result<Option<String>, serde_json::Error> {
-    Ok(match raw.as_bytes().first() {
-        Some(b'"') => Some(serde_json::from_str(raw)?),
-        Some(b'-' | b'0'..=b'9' | b't' | b'f') => Some(raw.to_owned()),
-        Some(b'n') => Some(String::new()),
-        Some(b'[') => {
-            let parts: Vec<serde_json::Value> = serde_json::from_str(raw)?;
-            let text = |part: &serde_json::Value| part.as_str().map(str::to_owned);
-            let number = |part: &serde_json::Value| part.is_number().then(|| part.to_string());
-            let texts: Option<Vec<String>> = parts.iter().map(text).collect();
-            let numbers: Option<Vec<String>> = parts.iter().map(number).collect();
-            let texts = texts.filter(|texts| !texts.iter().any(|text| text.contains(';')));
-            texts.map(|texts| texts.join(";")).or(numbers.map(|numbers| numbers.join(" ")))
-        }
-        _ => None,
-    })
-}
-
-fn syntax(path: &Path, line: usize, before: usize, error: &serde_json::Error) -> Error {
-    // The parser sees a single line, so that its own "at line 1 column 7" would mislead.
-    let mut message = error.to_string();
-    if let Some(end) = message.rfind(" at line ") {
-        message.truncate(end);
-    }
-    let position = before + error.column();
-    let message =
-        format!("not JSON at position {position}: {message}; each line must be one JSON object");
-    Error::line(path, line, message)
 }
 
 /// A text of a stream.
