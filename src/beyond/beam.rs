@@ -34,15 +34,13 @@ pub(super) struct Beam<'a> {
     moved: HashSet<u32>,
     /// The most new molecules that one molecule has led to so far.
     reach: usize,
-    ended: SearchEnd,
 }
 
 impl<'a> Beam<'a> {
     pub fn new(z: &'a [f32], settings: &'a BeyondConfig) -> Self {
         let (best, best_kept) = (Vec::new(), Vec::new());
         let (seen, moved) = (HashSet::new(), HashSet::new());
-        let (reach, ended) = (0, SearchEnd::Rounds);
-        Self { z, settings, best, best_kept, formula: None, seen, moved, reach, ended }
+        Self { z, settings, best, best_kept, formula: None, seen, moved, reach: 0 }
     }
 
     /// Number of molecules whose score was computed.
@@ -56,37 +54,48 @@ impl<'a> Beam<'a> {
     }
 
     /// What ended the search.
-    pub fn ended(&self) -> SearchEnd {
-        self.ended
+    pub fn ended(&self, known: &Evaluated) -> SearchEnd {
+        match (self.left(), self.unmoved(known).is_empty()) {
+            (0, _) => SearchEnd::Evaluations,
+            (_, true) => SearchEnd::Neighbours,
+            (_, false) => SearchEnd::Rounds,
+        }
     }
 
-    /// The molecules of the beam to move from now, the best first: those that have not been moved from, as many as a
-    /// share of the evaluations that are left allows where `rounds` are left. The first time it is one for each
-    /// [`ATOM_REACH`] evaluations an atom.
-    pub fn next(&mut self, known: &Evaluated, rounds: usize) -> Vec<u32> {
-        let left = self.settings.evaluations.saturating_sub(self.seen.len());
-        if left == 0 {
-            self.ended = SearchEnd::Evaluations;
-            return Vec::new();
-        }
+    /// Number of molecules that may still be scored.
+    fn left(&self) -> usize {
+        self.settings.evaluations.saturating_sub(self.seen.len())
+    }
+
+    /// The molecules of the beam that have not been moved from, the best first.
+    fn unmoved(&self, known: &Evaluated) -> Vec<u32> {
         let restricted = self.formula.is_some() || known.is_restricted();
         let kept = self.best_kept.iter().filter(|_| restricted);
         let all = kept.chain(&self.best).map(|found| found.molecule);
-        let mut next = Vec::new();
+        let mut unmoved = Vec::new();
         for molecule in all.filter(|molecule| !self.moved.contains(molecule)) {
-            if !next.contains(&molecule) {
-                next.push(molecule);
+            if !unmoved.contains(&molecule) {
+                unmoved.push(molecule);
             }
         }
-        let Some(&first) = next.first() else {
-            self.ended = SearchEnd::Neighbours;
-            return next;
-        };
+        unmoved
+    }
+
+    /// The molecules of the beam to move from now, the best first: those that have not been moved from, as many as a
+    /// share of the evaluations that are left allows where `rounds` are left, at least 1. The first time it is one for each
+    /// [`ATOM_REACH`] evaluations an atom.
+    pub fn next(&mut self, known: &Evaluated, rounds: usize) -> Vec<u32> {
+        let left = self.left();
+        if left == 0 {
+            return Vec::new();
+        }
+        let mut next = self.unmoved(known);
+        let Some(&first) = next.first() else { return next };
         let reach = match self.reach {
             0 => ATOM_REACH * known.atoms(first),
             reach => reach,
         };
-        next.truncate((left / rounds.max(1) / reach.max(1)).max(1));
+        next.truncate((left / rounds / reach.max(1)).max(1));
         self.moved.extend(&next);
         next
     }

@@ -196,7 +196,8 @@ impl BeyondSearch {
             });
             found.extend(self.climb(
                 model,
-                (&mut known, &mut said),
+                &mut known,
+                &mut said,
                 rows,
                 &labels.collect::<Vec<_>>(),
             )?);
@@ -208,7 +209,8 @@ impl BeyondSearch {
     fn climb(
         &self,
         model: SearchedModel,
-        (known, said): (&mut Evaluated, &mut Instant),
+        known: &mut Evaluated,
+        said: &mut Instant,
         rows: &[&[f32]],
         starts: &[Vec<&str>],
     ) -> Result<Vec<FoundMolecule>, Error> {
@@ -224,16 +226,16 @@ impl BeyondSearch {
         let starts = evaluation.read(known, starts)?;
         let mut beams: Vec<Beam> = rows.iter().map(|&z| Beam::new(z, &self.settings)).collect();
         Beam::offer_all(&mut beams, known, &starts);
-        for left in (0..=self.settings.rounds).rev() {
+        for left in (1..=self.settings.rounds).rev() {
             cancellation.check()?;
             let moved: Vec<Vec<u32>> = beams.iter_mut().map(|own| own.next(known, left)).collect();
-            if left == 0 || moved.iter().all(Vec::is_empty) {
+            if moved.iter().all(Vec::is_empty) {
                 break;
             }
             evaluation.expand(known, &moved)?;
             Beam::offer_neighbours(&mut beams, known, &moved);
-            let scored: usize = beams.iter().map(Beam::evaluated).sum();
             if said.elapsed() > SILENCE {
+                let scored: usize = beams.iter().map(Beam::evaluated).sum();
                 let (round, queries) = (self.settings.rounds - left + 1, beams.len());
                 tracing::info!(round, queries, scored, "search beyond the candidates");
                 *said = Instant::now();
@@ -274,7 +276,7 @@ impl BeyondSearch {
                 kept: found.kept,
                 unknown: known.unknown(found.molecule),
                 evaluated: beam.evaluated(),
-                ended: beam.ended(),
+                ended: beam.ended(known),
                 nearest: candidates.id(nearest).to_owned(),
                 nearest_label: candidates.label(nearest).to_owned(),
             };

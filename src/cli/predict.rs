@@ -79,10 +79,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
             // the header of a table without rows
             return print_part(&header).map(|_| ());
         }
-        let found = {
-            let among = arguments.candidates.as_ref();
-            runs.answer_queries(|run| batch.read(run), among, arguments.top)?
-        };
+        let among = arguments.candidates.as_ref();
+        let found = runs.answer_queries(|run| batch.read(run), among, arguments.top)?;
         let mut out = std::mem::take(&mut header);
         for ((at, id), answer) in batch.ids.iter().enumerate().zip(&found) {
             match arguments.format {

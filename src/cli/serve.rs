@@ -41,7 +41,7 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// A run, served to this machine alone.
+    /// A run, served only to this machine.
     pub fn local(run: PathBuf, port: u16) -> Self {
         Self {
             runs: vec![run],

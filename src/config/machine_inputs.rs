@@ -14,7 +14,7 @@ use crate::spectra::MixtureConfig;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NgramWeights {
-    /// TF-IDF alone.
+    /// Only TF-IDF.
     #[default]
     TfIdf,
     /// TF-IDF times what a first fit learned: n-grams that its predictions change much with weigh more than others that as

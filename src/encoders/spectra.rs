@@ -123,7 +123,7 @@ impl Recipe for PeakTransformerConfig {
     fn preparation(&self) {}
 
     fn size(&self, _: &PeakInputs, inputs: &[PeakList], coordinates: usize) -> Vec<PartSize> {
-        let lengths = inputs.iter().map(|(_, peaks)| peaks.len().min(self.max_peaks) + 1);
+        let lengths = inputs.iter().map(|input| self.length(input));
         sizes(lengths, |length| PeakTransformerConfig::size(self, length, coordinates))
     }
 

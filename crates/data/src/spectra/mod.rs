@@ -41,9 +41,10 @@ pub(crate) const ION: [&str; 2] = ["adduct", "formula"];
 
 /// A tandem mass spectrum.
 ///
-/// As a text it is one line: the precursor's m/z, where they are known the adduct as `adduct=[M+H]+` and the formula of the
-/// molecule as `formula=C9H8O4`, and then each peak as `m/z:intensity`, with spaces between. Of a text with several lines the spectrum is read in the format that its first line tells: `BEGIN IONS` is MGF,
-/// `ACCESSION:` a MassBank record, everything else MSP.
+/// As a text it is one line: the precursor's m/z, where they are known the adduct as `adduct=[M+H]+` and the formula of
+/// the molecule as `formula=C9H8O4`, and then each peak as `m/z:intensity`, with spaces between. Of a text with several
+/// lines the spectrum is read in the format that its first line tells: `BEGIN IONS` is MGF, `ACCESSION:` a MassBank record,
+/// everything else MSP.
 ///
 /// ```
 /// use dsokr_data::spectra::Spectrum;

@@ -7,10 +7,10 @@ use burn::tensor::Tensor;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Architecture, Body, Pooling, Transformer};
+use super::{Pooling, Transformer, TransformerConfig};
 use crate::error::check;
 use crate::fused::SparseBatch;
-use crate::{Encoder, Error, PartSize, Pass, Precision, Start};
+use crate::{Encoder, Error, PartSize, Pass, Start};
 
 /// A transformer whose tokens are the precursor and the peaks of a spectrum, by decreasing intensity.
 ///
@@ -65,40 +65,48 @@ impl PeakTransformerConfig {
     pub fn validate(&self) -> Result<(), Error> {
         check(self.max_peaks > 0, "max_peaks", 0, "at least 1")?;
         check(self.wavelengths > 1, "wavelengths", self.wavelengths, "at least 2")?;
-        self.architecture().validate()
+        self.inner().architecture(features(self.wavelengths)).validate()
     }
 
-    fn architecture(&self) -> Architecture {
-        Architecture {
-            // sine and cosine of m/z and loss, intensity, precursor
-            vocabulary: 4 * self.wavelengths + 2,
-            positions: self.max_peaks + 1,
-            first_position: 0,
-            types: 0,
+    /// The transformer over the features of peaks, in the place of a vocabulary.
+    fn inner(&self) -> TransformerConfig {
+        TransformerConfig {
+            max_length: self.max_peaks + 1,
             layers: self.layers,
             width: self.width,
             heads: self.heads,
             feed_forward: self.feed_forward,
-            epsilon: 1e-12,
             dropout: self.dropout,
-            attention_dropout: self.dropout,
-            inner_dropout: self.dropout,
-            precision: Precision::F32,
-            recompute: false,
+            pooling: self.pooling,
+            ..TransformerConfig::default()
         }
     }
 
-    /// Its size with `coordinates` coordinates, on spectra of `length` peaks.
+    /// Number of tokens of a spectrum: its peaks, and the precursor.
+    pub fn length(&self, (_, peaks): &PeakList) -> usize {
+        tokens(peaks.len(), self.max_peaks)
+    }
+
+    /// Its size with `coordinates` coordinates, on spectra of `length` tokens.
     pub fn size(&self, length: f64, coordinates: usize) -> Vec<PartSize> {
-        self.architecture().size(length, coordinates)
+        self.inner().size(features(self.wavelengths), length, coordinates)
     }
 
     /// Draws a transformer; the offset becomes the bias of the head.
     pub fn init(&self, start: Start) -> PeakTransformer {
-        let body = Body::init(&self.architecture(), start.random, start.device);
-        let Self { max_peaks, wavelengths, pooling, .. } = *self;
-        PeakTransformer { inner: Transformer::new(body, pooling, start), max_peaks, wavelengths }
+        let Self { max_peaks, wavelengths, .. } = *self;
+        let inner = self.inner().init(features(wavelengths), start);
+        PeakTransformer { inner, max_peaks, wavelengths }
     }
+}
+
+/// Number of features of a peak: sine and cosine of m/z and of loss at each wavelength, intensity, precursor.
+fn features(wavelengths: usize) -> usize {
+    4 * wavelengths + 2
+}
+
+fn tokens(peaks: usize, most: usize) -> usize {
+    peaks.min(most) + 1
 }
 
 /// See [`PeakTransformerConfig`].
@@ -122,7 +130,7 @@ impl Encoder for PeakTransformer {
     }
 
     fn length(&self, (_, peaks): &PeakList) -> usize {
-        peaks.len().min(self.max_peaks) + 1
+        tokens(peaks.len(), self.max_peaks)
     }
 
     fn forward(&self, batch: &[&PeakList], pass: Pass) -> Tensor<2> {
@@ -157,7 +165,7 @@ impl PeakTransformer {
         }
         let last = [intensity.map_or(0.0, f64::sqrt), if intensity.is_some() { 0.0 } else { 1.0 }];
         rows.values.extend(last.map(|value| value as f32));
-        rows.indices.extend(0..4 * self.wavelengths as u32 + 2);
+        rows.indices.extend(0..features(self.wavelengths) as u32);
         rows.starts.push(rows.indices.len());
     }
 }
