@@ -36,6 +36,8 @@ pub(crate) struct Decoder<'a> {
     pub exact: Option<&'a ExactDecoder<'a>>,
     /// The features of the training outputs, by which the kernel compares outputs that are shown by SMILES.
     pub fitted: Option<&'a FittedFeatures>,
+    /// The outputs whose rows of features are at hand, in a training.
+    pub held: Option<&'a Outputs>,
     /// Searches molecules beyond the candidates, which are shown beside the first candidates.
     pub search: Option<&'a BeyondSearch>,
 }

@@ -91,24 +91,27 @@ impl<'a> Evaluator<'a> {
     /// # Errors
     /// Coordinates that are not finite, or whose rows are not one for each query.
     pub fn evaluate(&self, name: SplitName, z: &[f32]) -> Result<Evaluation, Error> {
-        self.evaluate_among(name, z, self.decoder.candidates)
+        self.evaluate_by(name, z, self.decoder)
     }
 
     /// Evaluates coordinates on the validation split for a training.
     pub(crate) fn validation(&self, z: &[f32]) -> Result<Validation<Scores>, Error> {
-        let metrics = self.evaluate(SplitName::Validation, z)?.scores;
+        let metrics = self.validation_among(z, self.decoder.candidates)?;
         let score = self.config.evaluation.metric.score(&metrics);
         Ok(Validation { metrics, score })
     }
 
-    /// The same with different constants of the candidates.
-    pub(crate) fn evaluate_among(
+    /// The metrics of the validation split with different constants of the candidates; outputs are compared by the
+    /// kernel only where that is the metric that chooses.
+    pub(crate) fn validation_among(
         &self,
-        name: SplitName,
         z: &[f32],
         candidates: &Candidates,
-    ) -> Result<Evaluation, Error> {
-        self.evaluate_by(name, z, Decoder { candidates, ..self.decoder })
+    ) -> Result<Scores, Error> {
+        let compares = self.config.evaluation.metric.needs() == Needs::ComparedOutputs;
+        let fitted = self.decoder.fitted.filter(|_| compares);
+        let decoder = Decoder { candidates, fitted, ..self.decoder };
+        Ok(self.evaluate_by(SplitName::Validation, z, decoder)?.scores)
     }
 
     fn evaluate_by(

@@ -158,8 +158,9 @@ fn run_as(
     let exact = ExactDecoder::new(config, &targets.space, &labels)?;
     let (space, exact) = (Some(&targets.space), exact.as_ref());
     let (look, search) = (None, None);
-    let fitted = comparable(config, &dataset.outputs);
-    let decoder = Decoder { candidates: &candidates, look, space, config, exact, fitted, search };
+    let (fitted, held) = (comparable(config, &dataset.outputs), Some(&dataset.outputs));
+    let decoder =
+        Decoder { candidates: &candidates, look, space, config, exact, fitted, held, search };
     let evaluator = Evaluator::new(root, &dataset, decoder)?;
     let lexicon = words.as_ref().map(PairWords::lexicon);
     let data = targets.fingerprint(&dataset, &candidates, lexicon)?;

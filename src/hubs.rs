@@ -7,7 +7,6 @@ use crate::config::HubConfig;
 use crate::error::ensure;
 use crate::evaluator::Evaluator;
 use crate::{Choice, Error};
-use dsokr_data::SplitName;
 
 /// Checks the settings against the number n of training inputs.
 pub(crate) fn check(hubs: &HubConfig, n: usize) -> Result<(), Error> {
@@ -40,7 +39,7 @@ pub(crate) fn correct(
         let found = Hubs::of(&unit, candidates, neighbours)?;
         for &weight in &hubs.weights {
             corrected = corrected.with_hubs(found.clone(), weight)?;
-            let scores = evaluator.evaluate_among(SplitName::Validation, z, &corrected)?.scores;
+            let scores = evaluator.validation_among(z, &corrected)?;
             let score = metric.score(&scores);
             let value = metric.value(&scores);
             info!(neighbours, weight = decimal(weight), metric = %metric, value, "hubs");

@@ -300,6 +300,7 @@ impl<'a> Study<'a> {
             config,
             exact: exact.as_ref(),
             fitted: comparable(config, &self.dataset.outputs),
+            held: Some(&self.dataset.outputs),
             search: None,
         };
         evaluate(&Evaluator::new(self.root, &self.dataset, decoder)?, &candidates)
@@ -324,7 +325,7 @@ impl<'a> Study<'a> {
                 _ => None,
             };
             let candidates = corrected.as_ref().unwrap_or(placed);
-            Ok(Some(evaluator.evaluate_among(SplitName::Validation, &z, candidates)?.scores))
+            Ok(Some(evaluator.validation_among(&z, candidates)?))
         })
     }
 }

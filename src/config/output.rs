@@ -315,6 +315,11 @@ impl From<Kernel> for KernelConfig {
 }
 
 impl KernelConfig {
+    /// The kernel; none where its γ comes from the training outputs.
+    pub(crate) fn known(&self) -> Option<&Kernel> {
+        (!self.median).then_some(&self.kernel)
+    }
+
     /// The kernel, with γ from the rows of the training outputs where the configuration says so; `seed`
     /// draws the rows that are compared. `key` is the kernel's in the configuration.
     ///

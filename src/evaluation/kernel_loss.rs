@@ -2,60 +2,67 @@
 
 use std::collections::HashMap;
 
-use dsokr_basis::OutputKernel;
+use dsokr_basis::{Block, OutputKernel};
 use dsokr_molecule::Molecule;
 
 use crate::Error;
 use crate::decoder::Decoder;
-
-/// Pairs whose kernel values are computed at once.
-const PAIRS: usize = 32;
+use crate::targets::OutputSpace;
 
 /// `‖ψ(ŷ) − ψ(y)‖² = k(ŷ, ŷ) + k(y, y) − 2 k(ŷ, y)` of each query, ŷ the first of its candidates and y the right output, by
 /// their labels (thesis, table 4.4). None of outputs whose features are not computed from their SMILES, of a sum of kernels,
 /// and where an output is not known.
 pub(super) fn kernel_losses<'a>(
     decoder: Decoder<'a>,
-    predicted: impl ExactSizeIterator<Item = Option<&'a str>>,
-    right: impl Iterator<Item = Option<&'a str>>,
+    pairs: impl Iterator<Item = [Option<&'a str>; 2]>,
 ) -> Result<Option<Vec<f64>>, Error> {
-    let source = decoder.config.source();
-    let (Some(fitted), Some(kernel)) = (decoder.fitted, decoder.config.output.kernel.as_deref())
-    else {
-        return Ok(None);
+    let Some(kernel) = kernel(&decoder) else { return Ok(None) };
+    let pairs: Option<Vec<[&str; 2]>> = pairs.map(|[a, b]| Some([a?, b?])).collect();
+    let Some(pairs) = pairs.filter(|pairs| !pairs.is_empty()) else { return Ok(None) };
+    let Some(rows) = rows(&decoder, pairs.iter().flatten().copied())? else { return Ok(None) };
+    let loss = |pair: &[&str; 2]| {
+        let [predicted, right] = pair.map(|label| &rows[label]);
+        let norm = |row| kernel.diagonal(row)[0];
+        let both = kernel.block(predicted, right)?[(0, 0)];
+        Ok((norm(predicted) + norm(right) - 2.0 * both).max(0.0))
     };
-    let mut places: HashMap<&str, usize> = HashMap::new();
-    let (mut labels, mut molecules, mut pairs) = (Vec::new(), Vec::new(), Vec::new());
-    for pair in predicted.zip(right) {
-        let (Some(predicted), Some(right)) = pair else { return Ok(None) };
-        let mut place = |label: &'a str| {
-            if let Some(&at) = places.get(label) {
-                return Some(at);
+    Ok(Some(pairs.iter().map(loss).collect::<Result<_, Error>>()?))
+}
+
+/// The one output kernel, with the γ that the training outputs gave it.
+fn kernel<'a>(decoder: &Decoder<'a>) -> Option<&'a dyn OutputKernel> {
+    let configured = decoder.config.output.kernel.as_ref()?;
+    match decoder.space {
+        Some(OutputSpace::Basis(basis)) => Some(basis.kernel()),
+        Some(OutputSpace::Machine(space)) => Some(space.kernel()),
+        Some(OutputSpace::Quantiles(_)) | None => configured.known().map(|own| own as _),
+    }
+}
+
+/// The rows of labels: of outputs that are held, or made from their SMILES. None where one is no SMILES.
+fn rows<'a>(
+    decoder: &Decoder,
+    labels: impl Iterator<Item = &'a str>,
+) -> Result<Option<HashMap<&'a str, Block<'static>>>, Error> {
+    let Some(fitted) = decoder.fitted else { return Ok(None) };
+    let mut rows: HashMap<&str, Option<Block>> = labels.map(|label| (label, None)).collect();
+    if let Some(outputs) = decoder.held {
+        for (at, label) in outputs.labels.iter().enumerate() {
+            if let Some(row @ None) = rows.get_mut(label.as_str()) {
+                *row = Some(outputs.rows.select(&[at])?);
             }
-            molecules.push(Molecule::parse(label).ok()?);
-            labels.push(label.to_owned());
-            places.insert(label, molecules.len() - 1);
-            Some(molecules.len() - 1)
-        };
-        let (Some(predicted), Some(right)) = (place(predicted), place(right)) else {
-            return Ok(None);
-        };
-        pairs.push((predicted, right));
+        }
     }
-    if pairs.is_empty() {
-        return Ok(None);
+    let others: Vec<&str> =
+        rows.iter().filter(|(_, row)| row.is_none()).map(|(&label, _)| label).collect();
+    let molecules = others.iter().map(|label| Molecule::parse(label).ok());
+    let Some(molecules) = molecules.collect::<Option<Vec<_>>>() else { return Ok(None) };
+    if !others.is_empty() {
+        let smiles = others.iter().copied().map(str::to_owned).collect();
+        let made = decoder.config.source().made(smiles, molecules, fitted)?.rows;
+        for (at, label) in others.into_iter().enumerate() {
+            rows.insert(label, Some(made.select(&[at])?));
+        }
     }
-    let rows = source.made(labels, molecules, fitted)?.rows;
-    let mut losses = Vec::with_capacity(pairs.len());
-    for some in pairs.chunks(PAIRS) {
-        let rows = |side: fn(&(usize, usize)) -> usize| {
-            rows.select(&some.iter().map(side).collect::<Vec<_>>())
-        };
-        let (predicted, right) = (rows(|pair| pair.0)?, rows(|pair| pair.1)?);
-        let both = kernel.block(&predicted, &right)?;
-        let norms = kernel.diagonal(&predicted).into_iter().zip(kernel.diagonal(&right));
-        losses
-            .extend(norms.enumerate().map(|(at, (a, b))| (a + b - 2.0 * both[(at, at)]).max(0.0)));
-    }
-    Ok(Some(losses))
+    Ok(Some(rows.into_iter().filter_map(|(label, row)| Some((label, row?))).collect()))
 }

@@ -226,16 +226,16 @@ impl<'a> Models<'a> {
             }
         }
         let label = |at: Option<usize>| at.map(|at| candidates.label(at));
-        let first = decoded.iter().map(|query| label(query.hits.first().map(|hit| hit.candidate)));
-        let right = golds.iter().map(|gold| label(candidates.find(gold)));
-        if let Some(losses) = kernel_losses(decoder, first, right)? {
+        let first = decoded.iter().map(|query| query.hits.first().map(|hit| hit.candidate));
+        let first: Vec<Option<usize>> = first.collect();
+        let pairs = first.iter().zip(&golds);
+        let pairs = pairs.map(|(&first, gold)| [first, candidates.find(gold)].map(label));
+        if let Some(losses) = kernel_losses(decoder, pairs)? {
             scores.kernel_loss = Some(losses.iter().sum::<f64>() / losses.len() as f64);
             queries.insert("kernel_loss", losses);
         }
         if decoder.search.is_some() {
             let queries = &ensemble.members()[0].queries;
-            let first = decoded.iter().map(|query| query.hits.first().map(|hit| hit.candidate));
-            let first: Vec<Option<usize>> = first.collect();
             let truth = outputs.as_ref().map(|(truth, _)| truth);
             scores.beyond = beyond_scores(decoder, queries, pool, truth, (&golds, &first))?;
         }

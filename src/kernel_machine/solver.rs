@@ -1,11 +1,11 @@
 //! The choice of λ, and the fit for it.
 
 use dsokr_basis::{Features, Kernel};
-use dsokr_data::SplitName;
 use dsokr_machines::{
     Cost, KernelModel, LastSystem, OutputEmbedding, OutputSpace, PreparedSolver, Scaling, Targets,
     TrainingInputs,
 };
+use dsokr_train::Validation;
 use tracing::info;
 
 use super::inputs::MachineRows;
@@ -175,8 +175,8 @@ impl LambdaSearch<'_> {
     /// The metric that chooses of answers to the validation inputs, negated where smaller is better, and as it is.
     fn score(&self, z: &[f32]) -> Result<(f64, f64), Error> {
         let metric = self.evaluator.config.evaluation.metric;
-        let scores = self.evaluator.evaluate(SplitName::Validation, z)?.scores;
-        Ok((metric.score(&scores), metric.value(&scores)))
+        let Validation { metrics, score } = self.evaluator.validation(z)?;
+        Ok((score, metric.value(&metrics)))
     }
 
     /// The best model of those of several λ, each embedded in every way, and the curve; `unlabelled` are coordinates of

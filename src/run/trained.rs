@@ -388,6 +388,7 @@ impl Run {
             config: &self.config,
             exact,
             fitted: None,
+            held: None,
             search: self.search.as_ref(),
         }
     }
