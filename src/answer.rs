@@ -108,59 +108,44 @@ pub(crate) fn distinct<'a>(
     places: Range<usize>,
     wanted: Option<&[bool]>,
 ) -> Result<Found<'a>, Error> {
-    // of lists, all candidates are looked at
-    let listed = matches!(pool, Pool::PerQuery(_));
-    if (listed || wanted.is_none())
-        && let Some((mut found, names)) = first(ensemble, rule, pool, &places)?
-    {
-        for own in &mut found {
-            let is_wanted = |own: &u32| wanted.is_none_or(|wanted| wanted[*own as usize]);
-            own.hits.retain(|hit| hit.candidates.iter().any(is_wanted));
-            own.hits.truncate(places.end);
-            own.hits.drain(..places.start.min(own.hits.len()));
-        }
-        return Ok((found, names));
-    }
-    let found = ensemble.standings(rule, wanted, places)?;
-    let hits = found.iter().flat_map(|own| &own.hits);
-    let numbers = hits.flat_map(|hit| &hit.candidates).map(|&number| number as usize);
-    let names = ensemble.candidates().some(numbers)?;
-    Ok((found, names))
-}
-
-/// The distinct candidates of each query up to the last of `places`, from the best candidates; none where so few
-/// do not say how many tie with the last one, or are too many to keep.
-fn first<'a>(
-    ensemble: &Ensemble<'a>,
-    rule: &Combination,
-    pool: Pool,
-    places: &Range<usize>,
-) -> Result<Option<Found<'a>>, Error> {
-    let (all, count, queries) = (ensemble.candidates(), places.end, ensemble.queries());
-    let most = queries.saturating_mul(places.len()).saturating_mul(4).max(HITS);
-    let listed = matches!(pool, Pool::PerQuery(_));
+    let (all, queries) = (ensemble.candidates(), ensemble.queries());
     let longest = pool.longest(all.len());
-    for more in [2, 16].map(|times| match listed {
-        true => longest.max(1),
-        false => count.saturating_add(1).saturating_mul(times).min(longest),
-    }) {
-        if !listed && queries.saturating_mul(more) > most {
-            return Ok(None);
+    // how many of the best candidates are looked at, until they say how many tie with the last one
+    let tries = match (pool, wanted) {
+        (Pool::PerQuery(_), _) => vec![longest.max(1)],
+        (Pool::Shared, Some(_)) => Vec::new(),
+        (Pool::Shared, None) => {
+            let most = queries.saturating_mul(places.len()).saturating_mul(4).max(HITS);
+            let ahead = places.end.saturating_add(1);
+            let tries = [2, 16].map(|times| ahead.saturating_mul(times).min(longest));
+            tries.into_iter().filter(|&best| queries.saturating_mul(best) <= most).collect()
         }
-        let hits = ensemble.top_k(pool, rule, more)?;
+    };
+    for best in tries {
+        let hits = ensemble.top_k(pool, rule, best)?;
         let names = all.some(hits.iter().flatten().map(|hit| hit.candidate))?;
         let class_of = |number: usize| match names.numbers {
             None => Ok(ensemble.class_of(number)),
             Some(_) => Ok(names.candidates.class_of(names.place(number)?)),
         };
-        let whole = more >= longest;
+        let whole = best >= longest;
         let found = hits.iter().map(|hits| folded(class_of, hits, whole));
-        let found = found.collect::<Result<Vec<_>, Error>>()?;
-        if whole || found.iter().all(|own| own.hits.len() >= count) {
-            return Ok(Some((found, names)));
+        let mut found = found.collect::<Result<Vec<_>, Error>>()?;
+        if whole || found.iter().all(|own| own.hits.len() >= places.end) {
+            for own in &mut found {
+                let is_wanted = |own: &u32| wanted.is_none_or(|wanted| wanted[*own as usize]);
+                own.hits.retain(|hit| hit.candidates.iter().any(is_wanted));
+                own.hits.truncate(places.end);
+                own.hits.drain(..places.start.min(own.hits.len()));
+            }
+            return Ok((found, names));
         }
     }
-    Ok(None)
+    let found = ensemble.standings(rule, wanted, places)?;
+    let hits = found.iter().flat_map(|own| &own.hits);
+    let numbers = hits.flat_map(|hit| &hit.candidates).map(|&number| number as usize);
+    let names = all.some(numbers)?;
+    Ok((found, names))
 }
 
 /// The hits without duplicates. Where they are not the `whole` of all candidates, those that tie with the last one are

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use dsokr_basis::store::{create_folder, write_atomically};
 
 use crate::config::Config;
-use crate::device::Processor;
-use crate::{Error, Request};
+use crate::{Error, fit};
 
 /// Path and content of each file.
 const FILES: [(&str, &str); 5] = [
@@ -21,16 +20,9 @@ const FILES: [(&str, &str); 5] = [
 const CONFIG: &str = "configs/quickstart.toml";
 
 /// What learns in the demonstration: a kernel machine is fitted in a fraction of a second.
-const MACHINE: &str = r#"[encoder]
-kind = "kernel-machine"
-inputs = { kind = "ngrams", blocks = [{ kind = "across-words", min = 3, max = 5, min_texts = 4 }] }
-kernel = { name = "cosine" }
-solver = { name = "closed-form", precision = "single" }
-lambda = 3e-4
-
-[evaluation]
-split = "test"
-"#;
+const MACHINE: &str = "encoder = {kind = 'kernel-machine', kernel = {name = 'cosine'}, lambda = 3e-4, \
+     inputs = {kind = 'ngrams', blocks = [{kind = 'across-words', min = 3, max = 5, min_texts = 4}]}, \
+     solver = {name = 'closed-form', precision = 'single'}}";
 
 /// Writes the quickstart data (2,000 molecules with descriptions) and their configuration into a folder,
 /// and returns the path of the configuration. Files that are there with the same content stay.
@@ -67,18 +59,8 @@ pub fn write(folder: &Path) -> Result<PathBuf, Error> {
 /// # Errors
 /// As [`write()`]; what the file system reports.
 pub fn demo(folder: &Path) -> Result<PathBuf, Error> {
-    let config = write(folder)?;
-    let text = fs::read_to_string(&config).map_err(Error::io(&config))?;
-    let outputs = text.split("[encoder]").next().unwrap_or_default();
-    let config = Config::parse(&format!("{outputs}{MACHINE}"), &[])?;
-    let root = config.data_root(Some(folder))?;
-    let request = Request {
-        config: &config,
-        root,
-        out: Some(folder.join("demo")),
-        resume: false,
-        processor: Processor::Cpu,
-        force: false,
-    };
-    Ok(request.run(&mut ())?.path)
+    let path = write(folder)?;
+    let machine =
+        MACHINE.parse().map_err(|message| Error::Config { path: path.clone(), message })?;
+    Ok(fit(&Config::load_with(&path, &[machine])?, folder.join("demo"))?.path)
 }

@@ -63,7 +63,7 @@ impl Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let device = arguments.device.open()?;
     let runs = std::slice::from_ref(&arguments.run);
-    let run = EnsembleRun::open_shared(runs, arguments.shards.as_deref(), &device)?;
+    let run = EnsembleRun::open_shared(runs, arguments.shards.as_deref(), None, &device)?;
     let run = arguments.beyond.apply(run)?;
     match &arguments.text {
         Some(text) => print(&answer(arguments, &run, text)?),

@@ -108,7 +108,8 @@ impl Checked {
                 let allowed = "a name of its own for each member";
                 ensure(new, format_args!("{key}.name"), &member.name, allowed)?;
                 // settings that a resumed training may change are changed in the members
-                members.push(Self { set: self.set.clone(), ..member });
+                let member = Self { set: self.set.clone(), ..member };
+                members.push(member.given(Some(&self.encoder)));
             }
         }
         if let Some(name) = &ensemble.second_look {

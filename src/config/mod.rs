@@ -294,6 +294,15 @@ impl Checked {
         Ok(self)
     }
 
+    /// The same with these settings, where they are its own but for what no file can hold, such as an object of a
+    /// program that has registered their kind.
+    pub fn given(mut self, encoder: Option<&EncoderTable>) -> Self {
+        if let Some(own) = encoder.filter(|own| **own == self.encoder) {
+            self.config.encoder = own.clone();
+        }
+        self
+    }
+
     /// Whether an override has set a key.
     pub(crate) fn is_set(&self, key: &str) -> bool {
         self.set.iter().any(|set| set == key)

@@ -11,7 +11,7 @@ use super::Run;
 use super::candidates::open_shards;
 use crate::Error;
 use crate::candidate_rule::CandidateMasses;
-use crate::config::{BeyondConfig, Checked, IN_ENSEMBLES};
+use crate::config::{BeyondConfig, Checked, EncoderTable, IN_ENSEMBLES};
 use crate::decoder::ExactDecoder;
 use crate::error::ensure;
 use crate::evaluation::Models;
@@ -39,23 +39,24 @@ impl EnsembleRun {
     /// # Errors
     /// As [`Run::open`].
     pub fn open(paths: &[PathBuf], device: &Device) -> Result<Self, Error> {
-        Self::open_shared(paths, None, device)
+        Self::open_shared(paths, None, None, device)
     }
 
     /// As [`open`](Self::open), for several [`Processes`](dsokr_basis::Processes), which share the candidates of a run
     /// of one model if they are in shards ([`shard_candidates`](super::shard_candidates)): in the folder `shards`, by
     /// default that of the run directory. Each rank then opens its own shards; the [`candidates`](Run::candidates) of
     /// the run are one of them alone, and answers come with those that they name. One rank uses shards that are named
-    /// alone.
+    /// alone. `encoder` has what the files of the runs cannot hold of their encoder's settings ([`Checked::given`]).
     ///
     /// # Errors
     /// As [`open`](Self::open) and [`Shards::open`]; [`dsokr_basis::Error::Value`] for shards of several runs or an ensemble.
     pub fn open_shared(
         paths: &[PathBuf],
         shards: Option<&Path>,
+        encoder: Option<&EncoderTable>,
         device: &Device,
     ) -> Result<Self, Error> {
-        let configs = paths.iter().map(|path| Folder::config(path));
+        let configs = paths.iter().map(|path| Ok(Folder::config(path)?.given(encoder)));
         let configs = configs.collect::<Result<Vec<_>, Error>>()?;
         let shards = match (paths, configs.as_slice(), shards) {
             ([path], [config], shards) if config.ensemble.is_none() => open_shards(path, shards)?,
@@ -217,7 +218,8 @@ impl EnsembleRun {
 /// The members of an ensemble, each with the name of its folder.
 fn open_inner(path: &Path, config: &Checked, device: &Device) -> Result<Vec<Run>, Error> {
     let places = inner(path, config)?;
-    let configs = places.iter().map(|place| Run::config_of_one(place));
+    let given = Some(&config.encoder);
+    let configs = places.iter().map(|place| Ok(Run::config_of_one(place)?.given(given)));
     let configs = configs.collect::<Result<Vec<_>, Error>>()?;
     let stored = candidates::open_all(path, &places)?;
     let mut opened = Vec::new();

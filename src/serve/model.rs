@@ -74,7 +74,7 @@ impl Model {
         device: &Device,
     ) -> Result<Self, Error> {
         let files = files(folder);
-        let runs = EnsembleRun::open_shared(&[folder.to_path_buf()], shards, device)?;
+        let runs = EnsembleRun::open_shared(&[folder.to_path_buf()], shards, None, device)?;
         let whole = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
         let name = whole.file_name().unwrap_or(folder.as_os_str()).to_string_lossy().into_owned();
         let outputs = outputs(&runs)?;

@@ -45,6 +45,7 @@ mod second_look;
 mod served;
 mod shards;
 mod spectra;
+mod spectra_candidates;
 mod sums;
 mod synthetic;
 mod tensorboard;

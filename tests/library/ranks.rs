@@ -297,7 +297,7 @@ fn ranks_with_shards_of_the_candidates_answer_as_one_with_all_of_them() {
         assert_eq!(written.folder, place.map_or(out.join("shards"), Path::to_path_buf));
         for size in [1, 2, 5] {
             let find = || {
-                let runs = EnsembleRun::open_shared(runs, place, &device)?;
+                let runs = EnsembleRun::open_shared(runs, place, None, &device)?;
                 assert_eq!(runs.candidates(), written.candidates);
                 // one process has shards that are named
                 let of_shards = runs.members()[0].candidates.len() == 1;

@@ -109,7 +109,12 @@ def test_pairs_are_fitted_in_one_line(tmp_path, monkeypatch):
 
 
 def test_demonstration(tmp_path):
-    assert dsokr.demo().search("A steroid.", k=2)[0].label
+    model = dsokr.demo()
+    assert model.search("A steroid.", k=2)[0].label
+    folder = model.path.parent
+    assert folder.is_dir()
+    del model
+    assert not folder.exists()
     found = subprocess.run([sys.executable, "-m", "dsokr", "demo"], capture_output=True, text=True, cwd=tmp_path)
     assert found.returncode == 0 and len(found.stdout.splitlines()) == 6
 

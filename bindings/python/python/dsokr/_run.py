@@ -122,7 +122,11 @@ def fit(
 def demo() -> Model:
     """A model that searches 2,000 molecules by their descriptions, trained in a second on data that are part of the
     package."""
-    return Model.load(_dsokr.demo(Path(tempfile.mkdtemp(prefix="dsokr-"))))
+    folder = tempfile.TemporaryDirectory(prefix="dsokr-")
+    model = Model.load(_dsokr.demo(Path(folder.name)))
+    # which is removed when the model is gone
+    model._folder = folder
+    return model
 
 
 def log_to(tracker: Any) -> Callable[[dict[str, Any]], None]:

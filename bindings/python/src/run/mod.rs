@@ -20,7 +20,7 @@ use crate::errors::Failure;
 use crate::work::{Teller, heard, work};
 
 pub use evaluation::{Evaluation, compare_runs};
-use module::Giving;
+use module::ModuleConfig;
 pub use module::start;
 pub use runs::Runs;
 
@@ -41,7 +41,7 @@ pub fn train(
     listener: Option<Listener>,
     encoder: Option<Py<PyAny>>,
 ) -> PyResult<(PathBuf, Vec<String>)> {
-    let _giving = Giving::new(py, encoder);
+    let encoder = ModuleConfig::table(py, encoder)?;
     let parse =
         |text: &String| text.parse().map_err(|error: String| Failure::argument("set", error));
     let overrides = overrides.iter().map(parse).collect::<Result<Vec<Override>, _>>()?;
@@ -50,7 +50,8 @@ pub fn train(
         let config = match &text {
             Some(text) => Config::parse(text, &overrides)?,
             None => Config::load_with(&config, &overrides)?,
-        };
+        }
+        .given(encoder.as_ref());
         let root = config.data_root(data.as_deref())?;
         let request = Request { config: &config, root, out, resume, processor, force };
         request.run(&mut Progress(teller))

@@ -5,12 +5,13 @@
 
 use std::fmt::{self, Debug};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use burn::backend::Flex;
 use burn::backend::tensor::FloatTensor;
 use burn::module::{Module, Param};
 use burn::tensor::Tensor;
+use dsokr::config::EncoderTable;
 use dsokr::data::Split;
 use dsokr::nn::fused::{Operation, apply, values, wrap};
 use dsokr::nn::{Encoder, Pass, init, is_cpu_engine};
@@ -22,6 +23,7 @@ use pyo3::prelude::*;
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 
+use crate::errors::Failure;
 use crate::work::raise;
 
 /// The name of the kind.
@@ -35,40 +37,25 @@ pub fn start() -> Result<(), Error> {
     dsokr::register::<ModuleConfig>(KIND)
 }
 
-/// What `encoder` of Python's functions is, while one of them works.
-static GIVEN: Mutex<Option<Py<PyAny>>> = Mutex::new(None);
-
-/// Has encoders made of `encoder` until it is dropped. One call at a time has it.
-pub struct Giving(#[expect(dead_code, reason = "held")] MutexGuard<'static, ()>);
-
-impl Giving {
-    pub fn new(py: Python, encoder: Option<Py<PyAny>>) -> Option<Self> {
-        static ONE: Mutex<()> = Mutex::new(());
-        let encoder = encoder?;
-        let guard = py.detach(|| Waiting(ONE.lock().unwrap_or_else(PoisonError::into_inner)));
-        *GIVEN.lock().unwrap_or_else(PoisonError::into_inner) = Some(encoder);
-        Some(Self(guard.0))
-    }
-}
-
-impl Drop for Giving {
-    fn drop(&mut self) {
-        *GIVEN.lock().unwrap_or_else(PoisonError::into_inner) = None;
-    }
-}
-
-/// A guard that comes back from where it was waited for, on the same thread.
-struct Waiting(MutexGuard<'static, ()>);
-
-// SAFETY: `Python::detach` calls its closure on the thread that calls it
-unsafe impl Send for Waiting {}
-
 /// The keys of `[encoder]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ModuleConfig {
     /// Whether the module reads feature vectors, a matrix, instead of a list of texts.
     vectors: bool,
+    /// The package's `Encoder`, which makes the module; none where Python has given none.
+    #[serde(skip)]
+    encoder: Option<Held>,
+}
+
+impl ModuleConfig {
+    /// The `[encoder]` table of an `encoder` of Python's functions.
+    pub fn table(py: Python, encoder: Option<Py<PyAny>>) -> PyResult<Option<EncoderTable>> {
+        let Some(encoder) = encoder else { return Ok(None) };
+        let vectors = encoder.getattr(py, "vectors")?.extract(py)?;
+        let settings = Self { vectors, encoder: Some(Held(Arc::new(encoder))) };
+        Ok(Some(EncoderTable::of(settings).map_err(Failure::from)?))
+    }
 }
 
 /// Texts or vectors as they are.
@@ -130,25 +117,20 @@ impl Recipe for ModuleConfig {
             ));
         }
         let seed = random.next_u64() >> 1;
+        let allowed = "the module that was trained, as the argument encoder";
+        let none = || Error::value("the argument encoder", "None", allowed);
+        let given = self.encoder.as_ref().ok_or_else(none)?;
         let opened = Python::attach(|py| {
-            let given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
-            let Some(given) = given.as_ref().map(|given| given.clone_ref(py)) else {
-                return Ok(None);
-            };
-            let opened = given.bind(py).call_method1("open", (offset.len(), seed))?;
+            let opened = given.0.bind(py).call_method1("open", (offset.len(), seed))?;
             let initial: Vec<f32> = opened.getattr("initial")?.extract()?;
-            Ok::<_, PyErr>(Some((Held(Arc::new(opened.unbind())), initial)))
+            Ok::<_, PyErr>((Held(Arc::new(opened.unbind())), initial))
         });
         match opened {
-            Ok(Some((module, initial))) => Ok(Foreign {
+            Ok((module, initial)) => Ok(Foreign {
                 parameters: init::vector(&initial, device),
                 offset: init::vector(offset, device),
                 module,
             }),
-            Ok(None) => {
-                let allowed = "the module that was trained, as the argument encoder";
-                Err(Error::value("the argument encoder", "None", allowed))
-            }
             Err(error) => {
                 let message = error.to_string();
                 raise(error);
@@ -158,9 +140,15 @@ impl Recipe for ModuleConfig {
     }
 }
 
-/// An object of Python that the package's `_module.Opened` is.
+/// An object of the package's `_module`: an `Encoder`, or an `_Opened` module and what it keeps for a gradient.
 #[derive(Clone)]
-struct Held(Arc<Py<PyAny>>);
+pub struct Held(Arc<Py<PyAny>>);
+
+impl PartialEq for Held {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
 
 impl Debug for Held {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {

@@ -9,7 +9,7 @@ use dsokr::decode::{CandidateBlocks, Combination};
 use dsokr::run::{EnsembleRun, QueryRequest, Run};
 use pyo3::prelude::*;
 
-use super::module::Giving;
+use super::module::ModuleConfig;
 use super::{Evaluation, processor};
 use crate::arrays::{Matrix, MatrixView, matrix, numbers};
 use crate::candidates::Candidates;
@@ -46,13 +46,14 @@ impl Runs {
         beyond: Option<&str>,
         encoder: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
-        let _giving = Giving::new(py, encoder);
+        let encoder = ModuleConfig::table(py, encoder)?;
         let processor = processor(device)?;
         let rule: Option<Combination> = rule.map(|rule| table("rule", rule)).transpose()?;
         let beyond: Option<BeyondConfig> =
             beyond.map(|settings| table("beyond", settings)).transpose()?;
         let inner = work(py, || {
-            let mut runs = EnsembleRun::open(&paths, &processor.open()?)?;
+            let mut runs =
+                EnsembleRun::open_shared(&paths, None, encoder.as_ref(), &processor.open()?)?;
             if let Some(rule) = rule {
                 runs.rule = rule;
             }
