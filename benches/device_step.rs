@@ -155,6 +155,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         inputs: &texts,
         targets: &targets.take(texts.len() * COORDINATES).collect::<Vec<f32>>(),
         residuals: &vec![0.0; texts.len()],
+        weights: &[],
         validate: &|_| Ok(Validation { metrics: 0.0, score: 0.0 }),
     };
     let mut clock =

@@ -69,7 +69,7 @@ impl<R: Recipe> Learner for R {
 
     fn abilities(&self) -> Abilities<'_> {
         let reads = if self.reads_vectors() { InputKind::Vectors } else { InputKind::Texts };
-        Abilities { reads, shares_training: true, ..Abilities::default() }
+        Abilities { reads, shares_training: true, weighs_pairs: true, ..Abilities::default() }
     }
 
     fn prepare<'a>(&'a self, outputs: &'a TrainingOutputs<'a>) -> Result<Box<dyn Fit + 'a>, Error> {
@@ -98,6 +98,8 @@ struct Prepared<'a, R: Recipe> {
     held: Option<Vec<usize>>,
     /// Those of the other pairs.
     inputs: Vec<<R::Preparation as Prepare>::Input>,
+    /// Their weights.
+    weights: Vec<f64>,
 }
 
 impl<'a, R: Recipe> Prepared<'a, R> {
@@ -113,11 +115,12 @@ impl<'a, R: Recipe> Prepared<'a, R> {
             true => held_out_folds(config, n)?.into_iter().next(),
             false => None,
         };
-        let inputs = match &held {
-            Some(held) => preparation.inputs(&train.select(&rest(held, n))?)?,
-            None => preparation.inputs(train)?,
+        let learned = match &held {
+            Some(held) => &train.select(&rest(held, n))?,
+            None => train,
         };
-        Ok(Self { recipe, outputs, preparation: Arc::new(preparation), held, inputs })
+        let (inputs, weights) = (preparation.inputs(learned)?, learned.weights.clone());
+        Ok(Self { recipe, outputs, preparation: Arc::new(preparation), held, inputs, weights })
     }
 
     /// The predictions of encoders that were trained without the pair. There is one encoder for each
@@ -137,7 +140,8 @@ impl<'a, R: Recipe> Prepared<'a, R> {
             let (fold, folds, pairs) = (at + 1, folds.len(), n - held.len());
             info!(fold, folds, pairs, "training for held-out answers");
             let rest = rest(held, n);
-            let inputs = preparation.inputs(&split.select(&rest)?)?;
+            let learned = split.select(&rest)?;
+            let inputs = preparation.inputs(&learned)?;
             let targets = targets.select(&rest);
             let (offset, device) = (targets.mean(), training.device);
             let model = new_model(*recipe, config, preparation, &offset, device, false)?;
@@ -145,6 +149,7 @@ impl<'a, R: Recipe> Prepared<'a, R> {
                 inputs: &inputs,
                 targets: &targets.coordinates,
                 residuals: &targets.residuals,
+                weights: &learned.weights,
                 ..*training
             };
             let outcome = train(&task, model, None, &mut (), observer)?;
@@ -233,6 +238,7 @@ impl<R: Recipe> Fit for Prepared<'_, R> {
             inputs,
             targets: &targets.coordinates,
             residuals: &targets.residuals,
+            weights: &self.weights,
             validate: &validate,
         };
         let outcome = ranks.scope(|| train(&training, model, start, &mut folder, task.observer))?;

@@ -29,13 +29,21 @@ pub struct Abilities<'a> {
     /// false). All of them make the targets and fit; rank 0 alone writes, and what the fit returns to the others is
     /// not used.
     pub shares_training: bool,
+    /// Whether its fit weighs training pairs by the weights of their files (default: false), [`Split::weights`](dsokr_data::Split::weights).
+    pub weighs_pairs: bool,
     /// The levels, if its coordinates are quantiles (default: none, coordinates are points of a feature space).
     pub levels: Option<&'a [f64]>,
 }
 
 impl Default for Abilities<'_> {
     fn default() -> Self {
-        Self { reads: InputKind::Texts, closed_form: false, shares_training: false, levels: None }
+        Self {
+            reads: InputKind::Texts,
+            closed_form: false,
+            shares_training: false,
+            weighs_pairs: false,
+            levels: None,
+        }
     }
 }
 

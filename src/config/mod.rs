@@ -190,6 +190,11 @@ impl Config {
             "{reads}, which this encoder reads; kernels need encoder.inputs of kind \"kernels\""
         );
         ensure(inputs == reads, "data.inputs", inputs, allowed)?;
+        let weighted = self.data.facts().weighted;
+        let allowed = "1: encoders weigh pairs, and kernel machines with encoder.solver.name \"closed-form\", \
+                       \"sketched\" or \"averaged\"";
+        let holds = !weighted || self.encoder.abilities().weighs_pairs;
+        ensure(holds, "data.train[].weight", "given", allowed)?;
         let several = !self.output.kernels.is_empty();
         let allowed = "false: several output.kernels are compared in a basis";
         ensure(!(several && self.sketch.full), "sketch.full", true, allowed)?;

@@ -44,6 +44,10 @@ impl Learner for KernelMachineConfig {
                 self.solver,
                 Solver::Sketched(_) | Solver::ConjugateGradients(_) | Solver::Averaged(_)
             ),
+            weighs_pairs: matches!(
+                self.solver,
+                Solver::ClosedForm(_) | Solver::Sketched(_) | Solver::Averaged(_)
+            ),
             levels: self.levels(),
         }
     }
@@ -117,9 +121,10 @@ impl Fit for PreparedMachine<'_> {
             return OutputTargets::numbers(levels, outputs);
         }
         let rows = outputs.rows();
+        let weights = &outputs.dataset.train.weights;
         if config.sketch.full {
-            let points = OutputSpace::training(outputs.kernel()?.clone(), &rows)?;
-            return Ok(OutputTargets::points(points));
+            let (space, targets) = OutputSpace::training(outputs.kernel()?.clone(), &rows)?;
+            return Ok(OutputTargets::points((space, targets.with_weights(weights)?)));
         }
         let mixed = settings.embedding().is_some_and(EmbeddingConfig::is_mixed);
         let rank = match settings.answers {
@@ -136,7 +141,8 @@ impl Fit for PreparedMachine<'_> {
             false => None,
         };
         let (space, targets) = OutputSpace::basis(basis, rank, &rows)?;
-        Ok(OutputTargets::points((space, projected.unwrap_or(targets))))
+        let targets = projected.unwrap_or(targets).with_weights(weights)?;
+        Ok(OutputTargets::points((space, targets)))
     }
 
     fn needs(&self, coordinates: usize) -> Vec<Need> {

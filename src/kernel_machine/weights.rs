@@ -96,6 +96,7 @@ fn answers(
     let row = |row: usize| projections.iter().flat_map(move |part| part.row(row));
     let values = (0..outputs.len()).flat_map(row).copied().map(f64::from);
     let targets = Targets::new(width, values.collect::<Vec<f64>>())?;
+    let targets = targets.with_weights(&outputs.dataset.train.weights)?;
     let (seed, systems) = (outputs.config.seed, outputs.systems.clone());
     let inputs = rows.training();
     Ok(settings.fit_once(inputs, &targets, seed, systems)?.1)

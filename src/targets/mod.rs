@@ -129,6 +129,10 @@ impl OutputTargets {
                 tensors.push(Tensor::f64(&format!("{name} kernels"), &[values.len()], values));
             }
         }
+        let weights = dataset.train.weights.as_slice();
+        if !weights.is_empty() {
+            tensors.push(Tensor::f64("train weights", &[weights.len()], weights));
+        }
         tensors.extend(lexicon.map(|text| Tensor::u8("lexicon", &[text.len()], text.as_bytes())));
         Ok(fingerprint_of("data", &tensors))
     }

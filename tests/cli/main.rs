@@ -43,6 +43,7 @@ mod scaling;
 mod second_look;
 #[cfg(feature = "serve")]
 mod served;
+mod several_files;
 mod shards;
 mod spectra;
 mod spectra_candidates;

@@ -82,6 +82,7 @@ fn an_own_encoder_trains_under_the_librarys_loop() {
         inputs: &inputs,
         targets: &targets,
         residuals: &vec![0.25; 36],
+        weights: &[],
         validate: &judged,
     };
     let mut losses = Losses::default();
@@ -177,6 +178,7 @@ fn an_own_kernel_is_learnt_and_decoded() {
         inputs: &points,
         targets: &targets.coordinates,
         residuals: &targets.residuals,
+        weights: &[],
         validate: &judge,
     };
     let model = Model::new(encoder);

@@ -21,9 +21,9 @@ pub use crate::outputs::{CandidateConfig, OutputSource};
 pub use crate::pairs::{
     FeatureInputsConfig, InputsConfig, KernelInputsConfig, MemoryConfig, MultiLabelConfig,
     NoiseConfig, OfficialConfig, PairFacts, PoolConfig, RowOrder, SplitsConfig, SyntheticConfig,
-    SyntheticMap, TablesConfig, TextConfig,
+    SyntheticMap, TablesConfig, TextConfig, TrainingFile, TrainingFiles, WeightedFile,
 };
-use crate::pairs::{Pairs, Wanted};
+use crate::pairs::{Pairs, Wanted, joined};
 pub use crate::table::OnBadRow;
 use crate::{DataRoot, Dataset, Error, FittedFeatures, Inputs, Outputs, Split, table};
 
@@ -199,8 +199,11 @@ impl Source<'_> {
     /// # Errors
     /// As [`Source::load`].
     pub fn read_training(&self, root: &DataRoot) -> Result<Split, Error> {
-        match self.data.facts().file("data.train") {
-            Some(file) => self.read_queries(&root.file(file), Some(root)),
+        let facts = self.data.facts();
+        let files = facts.files_of("data.train");
+        let parts = files.map(|file| self.read_queries(&root.file(file), Some(root)));
+        match joined(parts.collect::<Result<Vec<_>, Error>>()?)? {
+            Some(split) => Ok(split),
             None => Ok(self.load(root)?.train),
         }
     }

@@ -52,13 +52,24 @@ pub struct Split {
     /// What the outputs are, where figures say more than ranks do and all are known; not of
     /// training pairs.
     pub truth: Option<Truth>,
+    /// What each training pair weighs in the loss; empty where all weigh 1.
+    pub weights: Vec<f64>,
 }
 
 impl Split {
     /// Pairs whose queries have one output each and no ids of their own.
     pub fn new(ids: Vec<String>, inputs: Inputs, outputs: Vec<Option<usize>>) -> Self {
-        let (further, known) = (Vec::new(), Vec::new());
-        Self { ids, queries: None, further, known, foreign: false, inputs, outputs, truth: None }
+        Self {
+            ids,
+            queries: None,
+            further: Vec::new(),
+            known: Vec::new(),
+            foreign: false,
+            inputs,
+            outputs,
+            truth: None,
+            weights: Vec::new(),
+        }
     }
 
     /// Some of the pairs.
@@ -77,8 +88,12 @@ impl Split {
         let (further, known) = (lists(&self.further), lists(&self.known));
         let places: Vec<Option<usize>> = rows.iter().copied().map(Some).collect();
         let truth = self.truth.as_ref().and_then(|truth| truth.select(&places));
+        let weights = match self.weights.as_slice() {
+            [] => Vec::new(),
+            all => rows.iter().map(|&row| all[row]).collect(),
+        };
         let split = Self::new(ids, inputs, outputs);
-        Ok(Self { queries, further, known, foreign: self.foreign, truth, ..split })
+        Ok(Self { queries, further, known, foreign: self.foreign, truth, weights, ..split })
     }
 
     /// A number of its pairs, drawn by a seed; those of a smaller number are among them.
@@ -259,6 +274,24 @@ impl Inputs {
         })
     }
 
+    /// Puts other inputs behind these.
+    ///
+    /// # Errors
+    /// Inputs of a different kind, and vectors of a different width.
+    pub(crate) fn append(&mut self, other: Self) -> Result<(), Error> {
+        match (self, other) {
+            (Self::Texts(own), Self::Texts(other)) => own.extend(other),
+            (Self::Vectors(own), Self::Vectors(other)) => {
+                own.append(&other.block(0..other.len())?)?
+            }
+            (Self::Kernels(own), Self::Kernels(other)) => own.append(&other),
+            (own, Self::Texts(_)) => return Err(own.unfit("texts")),
+            (own, Self::Vectors(_)) => return Err(own.unfit("feature vectors")),
+            (own, Self::Kernels(_)) => return Err(own.unfit("values of kernels")),
+        }
+        Ok(())
+    }
+
     /// The texts.
     ///
     /// # Errors
@@ -310,6 +343,18 @@ impl KernelRows {
     /// Number of training inputs, n.
     pub fn training(&self) -> usize {
         self.matrices.first().map_or(0, Mat::ncols)
+    }
+
+    /// Puts the values of other inputs behind these.
+    fn append(&mut self, other: &Self) {
+        for (own, other) in self.matrices.iter_mut().zip(&other.matrices) {
+            let rows = own.nrows();
+            let value = |i: usize, j: usize| match i.checked_sub(rows) {
+                None => own[(i, j)],
+                Some(i) => other[(i, j)],
+            };
+            *own = Mat::from_fn(rows + other.nrows(), own.ncols(), value);
+        }
     }
 
     /// Some of the inputs, in a given order.

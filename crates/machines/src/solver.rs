@@ -221,7 +221,9 @@ impl PreparedSolver<'_> {
     ) -> Result<(KernelModel, Option<Vec<f32>>), Error> {
         if let Solver::ClosedForm(ClosedForm { precision }) = self.solver {
             check(self.inputs.len(), targets, lambda)?;
-            let fitted = self.systems.get(&self.inputs, lambda, precision)?.fit(targets)?;
+            let systems = &self.systems;
+            let system = systems.get(&self.inputs, &targets.weights, lambda, precision)?;
+            let fitted = system.fit(targets)?;
             let held_out = leave_one_out.then(|| fitted.leave_one_out(targets)).transpose()?;
             return Ok((fitted.model, held_out));
         }

@@ -6,14 +6,16 @@ use faer::{Accum, Mat, MatRef};
 use crate::Error;
 use crate::linear::{PANEL, Scalar, product};
 
-/// What a kernel machine is fitted to: p numbers for each of n training rows, and of each row the
-/// squared distance `r(y)` to the output that no prediction reaches.
+/// What a kernel machine is fitted to: p numbers for each of n training rows, of each row the
+/// squared distance `r(y)` to the output that no prediction reaches, and its weight in the loss.
 #[derive(Clone, Debug)]
 pub struct Targets {
     pub(crate) values: Values,
     pub(crate) width: usize,
     /// r(y) of each row; empty where all are 0.
     pub(crate) residuals: Vec<f64>,
+    /// w of each row; empty where all are 1.
+    pub(crate) weights: Vec<f64>,
 }
 
 #[derive(Clone, Debug)]
@@ -37,7 +39,8 @@ impl Targets {
         let expected = values.len().next_multiple_of(width);
         Error::check_length("target values", values.len(), expected)?;
         Error::check_finite("targets", width, &values)?;
-        Ok(Self { values: Values::Coordinates(values), width, residuals: Vec::new() })
+        let (residuals, weights) = (Vec::new(), Vec::new());
+        Ok(Self { values: Values::Coordinates(values), width, residuals, weights })
     }
 
     /// One number a row, that each of `width` outputs estimates: quantiles of one variable.
@@ -76,6 +79,44 @@ impl Targets {
         Ok(self)
     }
 
+    /// The same targets with a weight w of each row: a ridge regression is then the least of
+    /// `(1/n) Σ_i w_i ‖ĥ(x_i) − ψ_i‖² + λ ‖ĥ‖²`. All weights are 1 otherwise, and where none are given.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] unless there is one a row, or none; [`Error::Value`] for one that is not finite and above 0.
+    pub fn with_weights(mut self, weights: &[f64]) -> Result<Self, Error> {
+        if !weights.is_empty() {
+            Error::check_length("weights", weights.len(), self.len())?;
+        }
+        for (row, &value) in weights.iter().enumerate() {
+            let (key, holds) =
+                (format_args!("the weight of row {row}"), value > 0.0 && value.is_finite());
+            Error::ensure(holds, key, value, "finite numbers above 0")?;
+        }
+        self.weights = weights.to_vec();
+        Ok(self)
+    }
+
+    /// Multiplies each column by √w of its row, of those in `range`; nothing where all weights are 1.
+    pub(crate) fn weigh(&self, range: Range<usize>, columns: &mut Mat<f64>) {
+        for (column, weight) in columns.col_iter_mut().zip(self.weights.get(range).unwrap_or(&[])) {
+            let root = weight.sqrt();
+            column.iter_mut().for_each(|value| *value *= root);
+        }
+    }
+
+    /// √w of a row.
+    pub(crate) fn root_weight(&self, row: usize) -> f64 {
+        self.weights.get(row).map_or(1.0, |weight| weight.sqrt())
+    }
+
+    /// Refuses weights where a solver has none.
+    pub(crate) fn check_unweighted(&self, solver: &str) -> Result<(), Error> {
+        let allowed = "absent: only the solvers closed-form, sketched and averaged weigh rows";
+        let found = format!("given for the solver {solver}");
+        Error::ensure(self.weights.is_empty(), "weights of rows", found, allowed)
+    }
+
     /// n, the number of rows.
     pub fn len(&self) -> usize {
         match &self.values {
@@ -100,8 +141,7 @@ impl Targets {
         for row in values.chunks_exact_mut(self.width) {
             row.iter_mut().zip(offset).for_each(|(value, offset)| *value -= offset);
         }
-        let values = Values::Coordinates(values);
-        Ok(Self { values, width: self.width, residuals: self.residuals.clone() })
+        Ok(Self { values: Values::Coordinates(values), ..self.clone() })
     }
 
     /// The coordinates, n × p row-major.
@@ -181,8 +221,10 @@ impl Targets {
                 Values::Classes(rows.iter().map(|&row| classes[row]).collect())
             }
         };
-        let residuals = rows.iter().filter_map(|&row| self.residuals.get(row).copied()).collect();
-        Ok(Self { values, width: p, residuals })
+        let some =
+            |all: &[f64]| rows.iter().filter_map(|&row| all.get(row).copied()).collect::<Vec<_>>();
+        let (residuals, weights) = (some(&self.residuals), some(&self.weights));
+        Ok(Self { values, width: p, residuals, weights })
     }
 }
 

@@ -9,7 +9,7 @@ use crate::loss::{Objective, StepLoss};
 use crate::sums::{BatchGradients, Step};
 use crate::{Error, Task};
 
-/// The gradients of a batch's mean loss.
+/// The gradients of a batch's mean loss, weighted where pairs have weights.
 ///
 /// The batch is encoded `micro_batch` pairs at a time, each part with its own key, and the
 /// gradients of the parts are summed. Apart from rounding and dropout masks, the size only changes
@@ -24,6 +24,7 @@ pub(super) fn gradients<E: Encoder, M>(
     step: Option<Step>,
 ) -> Result<BatchGradients, Error> {
     let (mut sum, mut loss) = (GradientsAccumulator::new(), StepLoss::from(0.0));
+    let total = objective.total(batch);
     let p = model.encoder.dimension();
     let size = if task.config.micro_batch == 0 { batch.len() } else { task.config.micro_batch };
     let mut parts = batch.chunks(size);
@@ -49,7 +50,7 @@ pub(super) fn gradients<E: Encoder, M>(
             (Tensor::from_data(rows, (task.device, dtype)), residuals)
         };
         let scale = watched.scale.as_ref().map(|scale| scale.val());
-        let mean = objective.loss(z, pairs, targets, scale) / batch.len() as f32;
+        let mean = objective.loss(z, pairs, targets, scale) / total;
         loss.add(mean.clone().inner());
         let gradients = GradientsParams::from_grads(backward(mean), watched);
         match &step {

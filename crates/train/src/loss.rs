@@ -67,6 +67,8 @@ impl From<f64> for StepLoss {
 pub(super) struct Objective<'a> {
     loss: &'a LossConfig,
     classes: Option<Classes>,
+    /// w of each pair; empty where all are 1.
+    weights: &'a [f64],
 }
 
 /// All distinct outputs of the training pairs. Targets never change, so a batch costs one product with k
@@ -81,8 +83,10 @@ struct Classes {
 impl<'a> Objective<'a> {
     /// The objective of a task with p coordinates.
     pub(super) fn from_task<E: Encoder, M>(task: &Task<'a, E, M>, p: usize) -> Result<Self, Error> {
-        let loss = &task.config.loss;
-        let LossConfig::Softmax { .. } = loss else { return Ok(Self { loss, classes: None }) };
+        let (loss, weights) = (&task.config.loss, task.weights);
+        let LossConfig::Softmax { .. } = loss else {
+            return Ok(Self { loss, classes: None, weights });
+        };
         let rows = Features::from(DenseRows::new(p, task.targets.to_vec())?);
         let Distinct { representative, class, .. } = distinct(&rows)?;
         let values = representative.iter().flat_map(|&row| &task.targets[row * p..][..p]);
@@ -90,10 +94,18 @@ impl<'a> Objective<'a> {
         let outputs = representative.len();
         tracing::info!(outputs, "the softmax runs over training outputs");
         let targets = unit(Tensor::from_data(values, task.device));
-        Ok(Self { loss, classes: Some(Classes { targets, class }) })
+        Ok(Self { loss, classes: Some(Classes { targets, class }), weights })
     }
 
-    /// `Σ_i ℓ(z_i, y_i)` of some pairs, for the contrastive loss those of a whole batch. `batch` gives
+    /// `Σ_i w_i` of some pairs.
+    pub(super) fn total(&self, pairs: &[usize]) -> f32 {
+        match self.weights {
+            [] => pairs.len() as f32,
+            all => pairs.iter().map(|&pair| all[pair]).sum::<f64>() as f32,
+        }
+    }
+
+    /// `Σ_i w_i ℓ(z_i, y_i)` of some pairs, for the contrastive loss those of a whole batch. `batch` gives
     /// their targets `[pairs × p]` and residuals r(y), and `scale` is ln 1/τ, by default 0.
     pub(super) fn loss(
         &self,
@@ -103,31 +115,46 @@ impl<'a> Objective<'a> {
         scale: Option<Tensor<1>>,
     ) -> Tensor<1> {
         let device = z.device();
+        let weights: Option<Vec<f32>> = match self.weights {
+            [] => None,
+            all => Some(pairs.iter().map(|&pair| all[pair] as f32).collect()),
+        };
         let scale = || scale.unwrap_or_else(|| Tensor::zeros([1], &device));
         if let Some(Classes { targets, class }) = &self.classes {
             let own: Vec<i32> = pairs.iter().map(|&pair| class[pair] as i32).collect();
             let own = TensorData::new(own, [pairs.len(), 1]);
             let own = Tensor::<2, Int>::from_data(own, &device);
             let scores = similarities(unit(z), targets.clone(), scale());
-            return -log_softmax(scores, 1).gather(1, own).sum();
+            return -weighted(log_softmax(scores, 1).gather(1, own), &weights).sum();
         }
         let (targets, residuals) = batch();
         match self.loss.distance() {
             Some(_) if matches!(self.loss, LossConfig::Square(_)) => {
-                (z - targets).square().sum() + residuals.iter().sum::<f32>()
+                let residuals = residuals.iter().enumerate();
+                let weight = |at: usize| weights.as_ref().map_or(1.0, |weights| weights[at]);
+                weighted((z - targets).square(), &weights).sum()
+                    + residuals.map(|(at, residual)| weight(at) * residual).sum::<f32>()
             }
-            Some(loss) => distance(loss, z, targets, residuals),
-            None => contrastive(z, targets, scale()),
+            Some(loss) => distance(loss, (z, targets), residuals, &weights),
+            None => contrastive(z, targets, scale(), &weights),
         }
     }
 }
 
-/// The sum of a loss of distances.
+/// Rows times their weights; as they are without weights.
+fn weighted(rows: Tensor<2>, weights: &Option<Vec<f32>>) -> Tensor<2> {
+    let Some(weights) = weights else { return rows };
+    let column = TensorData::new(weights.clone(), [weights.len(), 1]);
+    let column = Tensor::from_data(column, (&rows.device(), rows.dtype()));
+    rows * column
+}
+
+/// The weighted sum of a loss of distances between z and targets.
 fn distance(
     loss: &dyn DistanceLoss,
-    z: Tensor<2>,
-    targets: Tensor<2>,
+    (z, targets): (Tensor<2>, Tensor<2>),
     residuals: Vec<f32>,
+    weights: &Option<Vec<f32>>,
 ) -> Tensor<1> {
     let (on_cpu, n, options) = (on_cpu_engine(&z), residuals.len(), (&z.device(), z.dtype()));
     let column =
@@ -138,15 +165,19 @@ fn distance(
         let Pieces { kink, inner, excess, excess_squared } = loss.pieces();
         let (m, e) = (root.clone().clamp_max(kink), (root.clone() - kink).clamp_min(0.0));
         let inner = m.clone() * (root - m * 0.5) * inner;
-        return (inner + e.clone() * excess + e.square() * excess_squared).sum();
+        return weighted(inner + e.clone() * excess + e.square() * excess_squared, weights).sum();
     }
     // ℓ is linear about √u: its slope there is the gradient, and its value is added as a constant
     let roots = root.clone().detach().into_data().iter::<f32>().map(f64::from).collect::<Vec<_>>();
     let slopes: Vec<f32> = roots.iter().map(|&root| loss.derivative(root) as f32).collect();
-    let values =
-        roots.iter().zip(&slopes).map(|(&root, &slope)| loss.value(root) - f64::from(slope) * root);
+    let weight = |at: usize| weights.as_ref().map_or(1.0, |weights| f64::from(weights[at]));
+    let values = roots
+        .iter()
+        .zip(&slopes)
+        .enumerate()
+        .map(|(at, (&root, &slope))| weight(at) * (loss.value(root) - f64::from(slope) * root));
     let constant: f64 = values.sum();
-    (root * column(slopes)).sum() + constant
+    weighted(root * column(slopes), weights).sum() + constant
 }
 
 /// Rows at unit length.
@@ -161,11 +192,16 @@ fn similarities(z: Tensor<2>, y: Tensor<2>, scale: Tensor<1>) -> Tensor<2> {
     z.matmul(y.transpose()) * sharpness
 }
 
-/// `−½ Σ_i (ln softmax_j(s_ij)_i + ln softmax_j(s_ji)_i)`.
-fn contrastive(z: Tensor<2>, targets: Tensor<2>, scale: Tensor<1>) -> Tensor<1> {
+/// `−½ Σ_i w_i (ln softmax_j(s_ij)_i + ln softmax_j(s_ji)_i)`.
+fn contrastive(
+    z: Tensor<2>,
+    targets: Tensor<2>,
+    scale: Tensor<1>,
+    weights: &Option<Vec<f32>>,
+) -> Tensor<1> {
     let scores = similarities(unit(z), unit(targets), scale);
     let n = scores.dims()[0];
-    let own = Tensor::<2>::eye(n, &scores.device());
+    let own = weighted(Tensor::<2>::eye(n, &scores.device()), weights);
     let matched = |scores: Tensor<2>| (log_softmax(scores, 1) * own.clone()).sum();
     (matched(scores.clone()) + matched(scores.transpose())) * -0.5
 }

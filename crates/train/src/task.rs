@@ -22,6 +22,9 @@ pub struct Task<'a, E: Encoder, M> {
     pub targets: &'a [f32],
     /// Their residuals r(y), the part of ψ(y) outside the basis.
     pub residuals: &'a [f64],
+    /// w of each, finite numbers above 0; all are 1 where none are given. The loss of a batch is the weighted mean
+    /// `Σ_i w_i ℓ_i / Σ_i w_i`.
+    pub weights: &'a [f64],
     /// Evaluates the model on the validation split.
     #[allow(clippy::type_complexity)]
     pub validate: &'a dyn Fn(&Model<E>) -> Result<Validation<M>, Error>,

@@ -178,6 +178,12 @@ impl RowIndex {
         let what = format!("the rows of {}", self.table.path().display());
         table.places(column, &self.rows, what)?.collect()
     }
+
+    /// The row of each id of a column of several tables, one after another.
+    pub(super) fn of_all(&self, tables: &[Table], column: &str) -> Result<Vec<usize>, Error> {
+        let rows = tables.iter().map(|table| self.of(table, column));
+        Ok(rows.collect::<Result<Vec<_>, Error>>()?.concat())
+    }
 }
 
 /// A column of texts.

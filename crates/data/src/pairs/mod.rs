@@ -7,6 +7,7 @@ mod pool;
 mod rows;
 mod synthetic;
 mod tables;
+mod training;
 
 use std::path::Path;
 
@@ -17,6 +18,8 @@ pub use pool::{MemoryConfig, PoolConfig};
 pub use rows::{RowOrder, SplitsConfig};
 pub use synthetic::{NoiseConfig, SyntheticConfig, SyntheticMap};
 pub use tables::TablesConfig;
+pub(crate) use training::joined;
+pub use training::{TrainingFile, TrainingFiles, WeightedFile};
 
 use crate::outputs::OutputSource;
 use crate::table::OnBadRow;
@@ -49,11 +52,11 @@ pub(crate) trait Pairs {
     /// Reads a split without its outputs; none if there is no such split.
     fn split(&self, name: SplitName, wanted: &Wanted) -> Result<Option<Split>, Error> {
         let facts = self.facts();
-        let file = facts.file(match name {
+        let mut files = facts.files_of(match name {
             SplitName::Validation => "data.validation",
             SplitName::Test => "data.test",
         });
-        file.map(|file| self.queries(&wanted.root()?.file(file), wanted)).transpose()
+        files.next().map(|file| self.queries(&wanted.root()?.file(file), wanted)).transpose()
     }
 
     /// Reads a file of queries without their outputs.
@@ -75,6 +78,8 @@ pub struct PairFacts<'a> {
     pub inputs: InputKind,
     /// The texts of a column, where inputs are texts and the files have columns.
     pub texts: Option<&'a TextConfig>,
+    /// Whether some training pairs weigh more than others.
+    pub weighted: bool,
     /// Files of kernels as inputs.
     pub kernel_files: &'a [String],
     /// Whether rows that cannot be read may be skipped.
@@ -84,9 +89,9 @@ pub struct PairFacts<'a> {
 }
 
 impl<'a> PairFacts<'a> {
-    /// The file that a key names.
-    pub(crate) fn file(&self, key: &str) -> Option<&'a str> {
-        self.files.iter().find(|(own, _)| *own == key).map(|&(_, file)| file)
+    /// The files that a key names.
+    pub(crate) fn files_of(&self, key: &str) -> impl Iterator<Item = &'a str> {
+        self.files.iter().filter(move |(own, _)| *own == key).map(|&(_, file)| file)
     }
 
     /// Checks what the facts tell: files of pairs stay inside the folder, and the folder inside the data root.
@@ -128,11 +133,12 @@ fn id() -> String {
 /// The facts of pairs with a file for each split.
 fn split_files<'a>(
     folder: &'a str,
-    train: &'a str,
+    train: impl Iterator<Item = &'a str>,
     validation: &'a str,
     test: Option<&'a str>,
 ) -> PairFacts<'a> {
-    let mut files = vec![("data.train", train), ("data.validation", validation)];
+    let mut files: Vec<(&str, &str)> = train.map(|file| ("data.train", file)).collect();
+    files.push(("data.validation", validation));
     files.extend(test.map(|test| ("data.test", test)));
     PairFacts { folder, files, has_test: test.is_some(), ..PairFacts::default() }
 }

@@ -43,7 +43,7 @@ fn validation() -> String {
 impl Pairs for OfficialConfig {
     fn facts(&self) -> PairFacts<'_> {
         let Self { folder, train, validation, test } = self;
-        split_files(folder, train, validation, test.as_deref())
+        split_files(folder, std::iter::once(train.as_str()), validation, test.as_deref())
     }
 
     fn validate_outputs(&self, outputs: &OutputSource) -> Result<(), Error> {

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::inputs::{InputReader, InputsConfig, KernelInputsConfig};
+use super::training::{TrainingFiles, joined, report_repeated};
 use super::{PairFacts, Pairs, Wanted, split_files};
 use crate::output_features::OutputFiles;
 use crate::outputs::{Known, OutputSource};
@@ -22,9 +23,11 @@ pub struct TablesConfig {
     /// One that starts with `./` is in the folder of the configuration; one that starts with `datasets/` is beside
     /// that folder, or in the current one.
     pub folder: String,
-    /// Table of training pairs (.csv, .tsv, .jsonl).
+    /// Table of training pairs (.csv, .tsv, .jsonl), or a list of tables, whose pairs come one after another. An
+    /// entry `{ path = "more.tsv", weight = 0.5 }` says what each of its pairs weighs in the loss, beside 1. A pair
+    /// that is in two of the tables counts twice; the log says how many are, and how many inputs have different outputs.
     #[serde(default = "train")]
-    pub train: String,
+    pub train: TrainingFiles,
     /// Table of validation pairs, which choose the best checkpoint.
     #[serde(default = "validation")]
     pub validation: String,
@@ -44,8 +47,8 @@ pub struct TablesConfig {
     pub inputs: InputsConfig,
 }
 
-fn train() -> String {
-    "train.tsv".into()
+fn train() -> TrainingFiles {
+    TrainingFiles::One("train.tsv".into())
 }
 
 fn validation() -> String {
@@ -64,7 +67,8 @@ impl Pairs for TablesConfig {
         let Self { folder, train, validation, test, .. } = self;
         let facts = PairFacts {
             skips_rows: true,
-            ..split_files(folder, train, validation, test.as_deref())
+            weighted: train.is_weighted(),
+            ..split_files(folder, train.each().map(|(file, _)| file), validation, test.as_deref())
         };
         match &self.inputs {
             InputsConfig::Text(text) => PairFacts { texts: Some(text), ..facts },
@@ -76,6 +80,7 @@ impl Pairs for TablesConfig {
     }
 
     fn validate(&self) -> Result<(), Error> {
+        self.train.validate()?;
         self.inputs.validate()
     }
 
@@ -92,7 +97,7 @@ impl Pairs for TablesConfig {
     fn load(&self, wanted: &Wanted) -> Result<Dataset, Error> {
         let root = wanted.root()?;
         let read = |file: &String| self.read(&root.file(file), wanted);
-        let (train, validation) = (read(&self.train)?, read(&self.validation)?);
+        let (train, validation) = (self.read_training(wanted)?, read(&self.validation)?);
         let test = self.test.as_ref().map(read).transpose()?;
         let name = wanted.outputs.table.ok_or_else(OutputSource::no_table)?;
         let table = wanted.outputs.read(&root.file(name), wanted.on_bad_row)?;
@@ -105,13 +110,17 @@ impl Pairs for TablesConfig {
             Known::default(),
         )?;
         let index: Index = outputs.ids.iter().enumerate().map(|(i, id)| (id.as_str(), i)).collect();
-        let known = "the outputs of the configuration's output.table".to_owned();
-        let unknown = bad(train.places(&self.id, &index, known)?);
-        let train = train.without(unknown)?;
+        let with_outputs = |train: Table| {
+            let known = "the outputs of the configuration's output.table".to_owned();
+            let unknown = bad(train.places(&self.id, &index, known)?);
+            train.without(unknown)
+        };
+        let train = train.into_iter().map(with_outputs).collect::<Result<Vec<_>, Error>>()?;
         let column = self.input();
-        let inputs = self.inputs.reader(column, wanted, |index| index.of(&train, column))?;
-        let read = [&table, &train, &validation].into_iter();
-        let skipped = skipped_rows(read.chain(&test), root);
+        report_repeated(&train, column, &self.id)?;
+        let inputs = self.inputs.reader(column, wanted, |index| index.of_all(&train, column))?;
+        let skipped =
+            skipped_rows([&table, &validation].into_iter().chain(&train).chain(&test), root);
         let held_out = |pairs: Table| {
             let mut split = self.queries_of(&pairs, &index, &inputs)?;
             // the outputs' own, so that it need not stand in the table of pairs too
@@ -121,7 +130,7 @@ impl Pairs for TablesConfig {
         Ok(Dataset {
             validation: held_out(validation)?,
             test: test.map(held_out).transpose()?,
-            train: self.join(&train, &index, &inputs)?,
+            train: self.training(&train, &index, &inputs)?,
             outputs,
             skipped,
         })
@@ -130,7 +139,7 @@ impl Pairs for TablesConfig {
     fn queries(&self, path: &Path, wanted: &Wanted) -> Result<Split, Error> {
         let pairs = self.read(path, wanted)?;
         let inputs = self.inputs.reader(self.input(), wanted, |index| {
-            index.of(&self.read(&wanted.root()?.file(&self.train), wanted)?, self.input())
+            index.of_all(&self.read_training(wanted)?, self.input())
         })?;
         self.queries_of(&pairs, &HashMap::new(), &inputs)
     }
@@ -149,6 +158,30 @@ impl TablesConfig {
             InputsConfig::Text(texts) => texts.good_rows(table, wanted.on_bad_row),
             InputsConfig::Features(_) | InputsConfig::Kernels(_) => Ok(table),
         }
+    }
+
+    /// Reads the tables of training pairs.
+    fn read_training(&self, wanted: &Wanted) -> Result<Vec<Table>, Error> {
+        let root = wanted.root()?;
+        self.train.each().map(|(file, _)| self.read(&root.file(file), wanted)).collect()
+    }
+
+    /// The training pairs of their tables, with their weights.
+    fn training(
+        &self,
+        tables: &[Table],
+        index: &Index,
+        inputs: &InputReader,
+    ) -> Result<Split, Error> {
+        let weighted = self.train.is_weighted();
+        let part = |(table, (_, weight)): (&Table, (&str, f64))| {
+            let split = self.join(table, index, inputs)?;
+            let weights = if weighted { vec![weight; split.ids.len()] } else { Vec::new() };
+            Ok(Split { weights, ..split })
+        };
+        let parts = tables.iter().zip(self.train.each()).map(part);
+        let parts = parts.collect::<Result<Vec<_>, Error>>()?;
+        joined(parts)?.ok_or_else(|| Error::value("data.train", "[]", "at least one file"))
     }
 
     fn join(&self, table: &Table, index: &Index, inputs: &InputReader) -> Result<Split, Error> {

@@ -1,7 +1,7 @@
 //! `[data]`: what may be left out, and what is refused in each of its forms.
 
 use dsokr_data::config::{
-    DataConfig, DataSource, InputKind, OutputFeatures, OutputSource, TablesConfig,
+    DataConfig, DataSource, InputKind, OutputFeatures, OutputSource, TablesConfig, TrainingFiles,
 };
 use dsokr_data::{DataRoot, Source};
 
@@ -17,7 +17,7 @@ fn the_common_case_is_short() {
     assert_eq!(tables, data("source = 'tables'\nfolder = 'x'\ninputs = {}").unwrap());
     assert_eq!(tables, data("folder = 'x'\ninputs = { kind = 'text' }\ncorrupted = 0.0").unwrap());
     assert!(
-        matches!(&tables.source, DataSource::Tables(TablesConfig { train, .. }) if train == "train.tsv")
+        matches!(&tables.source, DataSource::Tables(TablesConfig { train, .. }) if *train == TrainingFiles::One("train.tsv".into()))
     );
     assert_eq!(tables.facts().inputs, InputKind::Texts);
     let pool = data(
@@ -32,6 +32,7 @@ fn what_is_written_is_read_again() {
         "folder = 'x'\ntest = 'test.tsv'\ninputs = { column = 'smiles', more_smiles = 2 }",
         "folder = 'x'\ninputs = { kind = 'features', table = 't.tsv', file = 'f.npy' }",
         "folder = 'x'\ninputs = { kind = 'kernels', table = 't.tsv', column = 'c', files = ['k.npy'] }",
+        "folder = 'x'\ntrain = ['a.tsv', { path = 'b.tsv', weight = 0.5 }]",
         "source = 'official'\nfolder = 'x'\ncorrupted = 0.25\nlimit = 9",
         "source = 'multi-label'\nfolder = 'x'\nfile = 'a.arff'\nlabels = 2\nsplits = { validation = 3 }",
         "source = 'synthetic'\ntrain = 9\nvalidation = 3\ninputs = 2\noutputs = 2\ninput_decay = 1.0\n\
@@ -40,6 +41,37 @@ fn what_is_written_is_read_again() {
         let config = data(text).unwrap();
         config.validate().unwrap();
         assert_eq!(data(&toml::to_string(&config).unwrap()).unwrap(), config, "{text}");
+    }
+}
+
+#[test]
+fn training_files_have_weights_above_zero() {
+    for (files, said) in [
+        ("[]", "data.train is [], allowed: at least one file"),
+        (
+            "['a.tsv', 'a.tsv']",
+            "data.train[1] is \"a.tsv\", allowed: a file that is not named before it",
+        ),
+        ("['../a.tsv']", "data.train is ../a.tsv"),
+        (
+            "['a.tsv', { path = 'b.tsv', weight = 0.0 }]",
+            "data.train[1].weight is 0, allowed: finite",
+        ),
+        ("[{ path = 'a.tsv', weight = inf }]", "data.train[0].weight is inf, allowed: finite"),
+    ] {
+        let config = data(&format!("folder = 'x'\ntrain = {files}")).unwrap();
+        let message = config.validate().unwrap_err().to_string();
+        assert!(message.contains(said), "{files}: {message}");
+    }
+    for (files, said) in [
+        ("3", "expected a file, or a list of files"),
+        ("{ path = 'a.tsv' }", "expected a file, or a list of files"),
+        ("[3]", "expected a file, or { path = FILE, weight = NUMBER }"),
+        ("[{ path = 'a.tsv' }]", "missing field `weight`"),
+        ("[{ path = 'a.tsv', weight = 1.0, wieght = 2 }]", "unknown field `wieght`"),
+    ] {
+        let message = data(&format!("folder = 'x'\ntrain = {files}")).unwrap_err();
+        assert!(message.contains(said), "{files}: {message}");
     }
 }
 

@@ -54,8 +54,13 @@ impl<T: Scalar> Panels<T> {
 
     /// Adds to the diagonal.
     pub(crate) fn add_to_diagonal(&mut self, value: T) {
+        self.add_diagonal(|_| value);
+    }
+
+    /// Adds a diagonal matrix, of which `value` gives the element of each row.
+    pub(crate) fn add_diagonal(&mut self, value: impl Fn(usize) -> T) {
         for (at, panel) in self.panels.iter_mut().enumerate() {
-            (0..panel.nrows()).for_each(|i| panel[(i, at * PANEL + i)] += value);
+            (0..panel.nrows()).for_each(|i| panel[(i, at * PANEL + i)] += value(at * PANEL + i));
         }
     }
 

@@ -76,6 +76,7 @@ pub fn fit_lipschitz(
 ) -> Result<KernelModel, Error> {
     let LipschitzProblem { loss, output, lambda, offset } = problem;
     check(features.rows.ncols(), targets, *lambda)?;
+    targets.check_unweighted("lipschitz")?;
     Error::check_length("targets a row", targets.width(), output.width)?;
     loss.validate(targets.width())?;
     stop.validate()?;

@@ -109,7 +109,7 @@ impl ConjugateGradients {
 /// a regularisation of their own.
 ///
 /// # Errors
-/// As [`fit_sketched`](crate::fit_sketched); [`Error::Value`] for a tolerance outside of (0, 1), no
+/// As [`fit_sketched`](crate::fit_sketched); [`Error::Value`] for targets with weights, a tolerance outside of (0, 1), no
 /// iterations, or a sample of 0 or more than n rows; [`Error::NotFinite`] for kernel values that
 /// overflow; [`Error::Numeric`] where rounding leaves a direction without curvature.
 pub fn fit_conjugate_gradients(
@@ -119,6 +119,7 @@ pub fn fit_conjugate_gradients(
     let RidgeProblem { kernel, rows, targets, lambda, seed } = problem;
     let n = rows.len();
     check(n, targets, lambda)?;
+    targets.check_unweighted("conjugate-gradients")?;
     settings.validate()?;
     if let Some(sample) = settings.sample {
         Error::check_range("rows of the sample", sample, 1..=n)?;

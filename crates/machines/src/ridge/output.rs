@@ -80,7 +80,8 @@ impl OutputSpace {
         let values: Vec<f64> = processes.join(own)?;
         space.centre = mean(MatRef::from_column_major_slice(&values, dimension, outputs.len()));
         let values = Values::Coordinates(values);
-        Ok((space, Targets { values, width: dimension, residuals: Vec::new() }))
+        let (residuals, weights) = (Vec::new(), Vec::new());
+        Ok((space, Targets { values, width: dimension, residuals, weights }))
     }
 
     /// The identity on the distinct rows of the training outputs, and the targets: IOKR.
@@ -113,7 +114,8 @@ impl OutputSpace {
         }
         let map = SpaceKind::Training { kernel, outputs: rows };
         let values = Values::Classes(classes.class);
-        Ok((Self { map, centre }, Targets { values, width: dimension, residuals: Vec::new() }))
+        let (residuals, weights) = (Vec::new(), Vec::new());
+        Ok((Self { map, centre }, Targets { values, width: dimension, residuals, weights }))
     }
 
     /// p, the number of coordinates.

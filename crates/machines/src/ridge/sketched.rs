@@ -35,7 +35,7 @@ const ANCHORS: usize = 1024;
 const JITTERS: i32 = 6;
 
 /// A ridge regression in the span of sketched inputs: the least of
-/// `(1/n) Σ_i ‖ĥ(x_i) − ψ_i‖² + λ ‖ĥ‖²`.
+/// `(1/n) Σ_i w_i ‖ĥ(x_i) − ψ_i‖² + λ ‖ĥ‖²` with the [weights](Targets::with_weights) of the targets.
 #[derive(Clone, Copy)]
 pub struct RidgeProblem<'a, K> {
     /// The input kernel.
@@ -224,8 +224,10 @@ pub fn fit_sketched(
     let mut system = Panels::zeros(inputs.len());
     let mut sides = Mat::<f64>::zeros(inputs.len(), targets.width());
     for range in blocks(processes.part(n), inputs.len()) {
-        let features = inputs.features(&read(rows, range.clone())?)?;
+        let mut features = inputs.features(&read(rows, range.clone())?)?;
+        targets.weigh(range.clone(), &mut features);
         system.add_product(features.transpose(), features.transpose());
+        targets.weigh(range.clone(), &mut features);
         targets.add_products(range, features.as_ref(), &mut sides);
     }
     system.sum(&processes)?;
@@ -247,7 +249,7 @@ pub fn fit_sketched(
 impl SketchedFit {
     /// What the model would predict for each training row had it been fitted on the others, with the
     /// same sketch and the same nλ: `z_{−i} = ψ_i − (ψ_i − z_i) / (1 − h_i)`,
-    /// `h_i = t_iᵀ (Σ t tᵀ + nλ K̃)⁻¹ t_i`, n × p row-major. No refitting: one more pass over the rows.
+    /// `h_i = w_i t_iᵀ (Σ w t tᵀ + nλ K̃)⁻¹ t_i`, n × p row-major. No refitting: one more pass over the rows.
     ///
     /// # Errors
     /// [`Error::Shape`] for rows or targets that are not those of the fit; [`Error::Numeric`] for a row that the
@@ -264,10 +266,11 @@ impl SketchedFit {
         Error::check_length("coordinates", targets.width(), width)?;
         let processes = Processes::current();
         let own = processes.part(n);
-        let targets = targets.dense::<f64>(own.clone());
+        let known = targets.dense::<f64>(own.clone());
         let mut out = self.model.predict_range(rows, own.clone())?;
         for range in blocks(own.clone(), self.inputs.len()) {
             let mut features = self.inputs.features(&read(rows, range.clone())?)?;
+            targets.weigh(range.clone(), &mut features);
             self.factor.whiten(features.as_mut())?;
             for (row, column) in range.zip(features.col_iter()) {
                 let left = 1.0 - column.squared_norm_l2();
@@ -281,7 +284,7 @@ impl SketchedFit {
                 }
                 let row = row - own.start;
                 for (j, out) in out[row * width..(row + 1) * width].iter_mut().enumerate() {
-                    let target = targets[(row, j)];
+                    let target = known[(row, j)];
                     *out = (target - (target - f64::from(*out)) / left) as f32;
                 }
             }

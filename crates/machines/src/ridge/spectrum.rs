@@ -1,5 +1,7 @@
 //! λ from one eigendecomposition: leave-one-out predictions for every λ.
 
+use std::ops::Range;
+
 use dsokr_basis::eigenbasis::{Eigen, leading};
 use dsokr_basis::features::read;
 use dsokr_basis::kernel::IntoKernel;
@@ -19,7 +21,7 @@ use crate::{Error, Targets};
 const TOLERANCE: f64 = 1e-14;
 
 /// `K = U S Uᵀ` of the training rows with `Uᵀ Ψ`: what predictions for held-out training rows need
-/// for every λ.
+/// for every λ. With [weights](Targets::with_weights) w it is `W^½ K W^½` with `W^½ Ψ`, `W = diag(w)`.
 ///
 /// For a sketched input K is the Gram matrix of the projected inputs, of rank at most m. A width is
 /// chosen by a loop around it, with a spectrum for each kernel. For one λ alone
@@ -35,7 +37,9 @@ pub struct Spectrum {
     vectors: Mat<f64>,
     /// S, descending.
     values: Vec<f64>,
-    /// Ψ, rows × p.
+    /// √w of each of the rows.
+    roots: Vec<f64>,
+    /// W^½ Ψ, rows × p.
     targets: Mat<f64>,
     /// Uᵀ Ψ, r × p.
     turned: Mat<f64>,
@@ -49,10 +53,12 @@ impl Spectrum {
     pub fn full(inputs: &TrainingInputs, targets: &Targets) -> Result<Self, Error> {
         let rows = inputs.len();
         check(rows, targets, 1.0)?;
-        let Eigen { values, vectors } = leading(inputs.gram()?.whole(), TOLERANCE)?;
-        let targets = targets.dense(0..rows);
+        let (roots, targets) = weighted(targets, 0..rows);
+        let gram = inputs.gram()?.whole();
+        let gram = Mat::from_fn(rows, rows, |i, j| roots[i] * roots[j] * gram[(i, j)]);
+        let Eigen { values, vectors } = leading(gram, TOLERANCE)?;
         let turned = Self::turned(&vectors, &targets);
-        Ok(Self { rows, divided: false, vectors, values, targets, turned })
+        Ok(Self { rows, divided: false, vectors, values, roots, targets, turned })
     }
 
     /// Of inputs projected on the span of a sketch, as [`fit_sketched`](crate::fit_sketched) draws
@@ -79,7 +85,8 @@ impl Spectrum {
         let own = processes.part(n);
         let mut features = Mat::<f64>::zeros(own.len(), r);
         for range in blocks(own.clone(), inputs.len()) {
-            let block = inputs.features(&read(rows, range.clone())?)?;
+            let mut block = inputs.features(&read(rows, range.clone())?)?;
+            targets.weigh(range.clone(), &mut block);
             let out = features.as_mut().subrows_mut(range.start - own.start, range.len());
             product(out, block.transpose(), whitened.as_ref());
         }
@@ -90,10 +97,10 @@ impl Spectrum {
         let mut vectors = Mat::zeros(own.len(), eigen.values.len());
         product(vectors.as_mut(), features.as_ref(), eigen.vectors.as_ref());
         let vectors = Eigen::over_roots(&eigen.values, vectors);
-        let targets = targets.dense(own);
+        let (roots, targets) = weighted(targets, own);
         let mut turned = Self::turned(&vectors, &targets);
         processes.sum_matrix(&mut turned)?;
-        Ok(Self { rows: n, divided: true, vectors, values: eigen.values, targets, turned })
+        Ok(Self { rows: n, divided: true, vectors, values: eigen.values, roots, targets, turned })
     }
 
     fn turned(vectors: &Mat<f64>, targets: &Mat<f64>) -> Mat<f64> {
@@ -113,12 +120,13 @@ impl Spectrum {
         let residuals = self.residuals(lambda)?;
         let (n, p) = (residuals.nrows(), residuals.ncols());
         let cells = (0..n).flat_map(|i| (0..p).map(move |j| (i, j)));
-        let own: Vec<f32> = cells.map(|at| (self.targets[at] - residuals[at]) as f32).collect();
+        let answer = |at: (usize, usize)| (self.targets[at] - residuals[at]) / self.roots[at.0];
+        let own: Vec<f32> = cells.map(|at| answer(at) as f32).collect();
         if self.divided { Ok(Processes::current().join(own)?) } else { Ok(own) }
     }
 
     /// The mean squared distance of [leave-one-out predictions](Self::leave_one_out) from their targets
-    /// in the output kernel's feature space, for each λ of a grid.
+    /// in the output kernel's feature space, each times w, for each λ of a grid.
     ///
     /// # Errors
     /// As [`leave_one_out`](Self::leave_one_out); [`Error::Value`] for an empty grid;
@@ -137,7 +145,7 @@ impl Spectrum {
         grid.iter().map(error).collect()
     }
 
-    /// The difference of Ψ from what is predicted without the row, rows × p.
+    /// The difference of Ψ from what is predicted without the row, times √w, rows × p.
     fn residuals(&self, lambda: f64) -> Result<Mat<f64>, Error> {
         let n = self.targets.nrows();
         check_lambda(lambda)?;
@@ -165,6 +173,16 @@ impl Spectrum {
         }
         Ok(residuals)
     }
+}
+
+/// √w of some rows, and `W^½ Ψ`.
+fn weighted(targets: &Targets, rows: Range<usize>) -> (Vec<f64>, Mat<f64>) {
+    let roots: Vec<f64> = rows.clone().map(|row| targets.root_weight(row)).collect();
+    let mut dense = targets.dense::<f64>(rows);
+    for column in dense.col_iter_mut() {
+        column.iter_mut().zip(&roots).for_each(|(value, root)| *value *= root);
+    }
+    (roots, dense)
 }
 
 /// `out = a b`, in parallel over parts of the result.

@@ -47,11 +47,11 @@ pub fn fit(
     precision: Arithmetic,
 ) -> Result<Fitted, Error> {
     check(inputs.len(), targets, lambda)?;
-    Arc::new(RidgeSystem::new(inputs, lambda, precision)?).fit(targets)
+    Arc::new(RidgeSystem::new(inputs, &targets.weights, lambda, precision)?).fit(targets)
 }
 
-/// The Cholesky factor of `K + nλI` of n inputs: it depends on the inputs, their kernel and λ alone, and
-/// [fits](Self::fit) any targets.
+/// The Cholesky factor of `K + nλ diag(1/w)` of n inputs, `K + nλI` without weights w: it depends on the inputs, their
+/// kernel and weights, and λ alone, and [fits](Self::fit) any targets.
 ///
 /// Memory: half the Gram matrix, n²/2 numbers of the precision. Time: n²/2 evaluations of the kernel in
 /// `f64`, n³/3 multiplications. The numbers do not depend on the number of threads.
@@ -59,6 +59,8 @@ pub fn fit(
 pub struct RidgeSystem {
     map: Expansion,
     inputs: usize,
+    /// w of each input; empty where all are 1.
+    weights: Vec<f64>,
     lambda: f64,
     precision: Arithmetic,
     factor: AnyFactor,
@@ -74,14 +76,20 @@ enum AnyFactor {
 }
 
 impl RidgeSystem {
-    /// The system of some inputs.
+    /// The system of some inputs; `weights` has one for each, or none where all are 1, as
+    /// [`Targets::with_weights`] checks them.
     ///
     /// # Errors
     /// [`Error::Value`] for a λ that is not above 0; the kernel's checks; [`Error::NotFinite`] for kernel
     /// values that overflow; [`Error::Numeric`] for a λ too small for the precision, and for a precomputed kernel of
     /// zeros; [`Error::Shape`] for asymmetry beyond 1e-8 of the largest value; and an eigenvalue
     /// below −1e-8 of the trace.
-    pub fn new(inputs: &TrainingInputs, lambda: f64, precision: Arithmetic) -> Result<Self, Error> {
+    pub fn new(
+        inputs: &TrainingInputs,
+        weights: &[f64],
+        lambda: f64,
+        precision: Arithmetic,
+    ) -> Result<Self, Error> {
         check_lambda(lambda)?;
         let map = match inputs {
             TrainingInputs::Gram(gram) => Expansion::Precomputed { inputs: gram.nrows() },
@@ -95,25 +103,29 @@ impl RidgeSystem {
             }
         };
         let factor = match (precision, inputs) {
-            (Arithmetic::Double, _) => AnyFactor::Double(factored(inputs.gram()?, lambda)?),
+            (Arithmetic::Double, _) => {
+                AnyFactor::Double(factored(inputs.gram()?, weights, lambda)?)
+            }
             (Arithmetic::Single, TrainingInputs::Gram(_)) => {
-                AnyFactor::Single(factored(inputs.gram()?.single(), lambda)?)
+                AnyFactor::Single(factored(inputs.gram()?.single(), weights, lambda)?)
             }
             (Arithmetic::Single, TrainingInputs::Rows(rows, kernel)) => {
-                AnyFactor::Single(factored(single(kernel.as_ref(), *rows)?, lambda)?)
+                AnyFactor::Single(factored(single(kernel.as_ref(), *rows)?, weights, lambda)?)
             }
         };
-        let (inputs, diagonal) = (inputs.len(), OnceLock::new());
-        Ok(Self { map, inputs, lambda, precision, factor, diagonal })
+        let (inputs, weights, diagonal) = (inputs.len(), weights.to_vec(), OnceLock::new());
+        Ok(Self { map, inputs, weights, lambda, precision, factor, diagonal })
     }
 
     /// The model of the weights `(K + nλI)⁻¹ Ψ`, 2n² multiplications for each coordinate.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there is a row of targets for each input.
+    /// [`Error::Shape`] unless there is a row of targets for each input; [`Error::Value`] for targets with other weights.
     pub fn fit(self: &Arc<Self>, targets: &Targets) -> Result<Fitted, Error> {
         let (n, lambda) = (self.inputs, self.lambda);
         check(n, targets, lambda)?;
+        let allowed = "those of the system";
+        Error::ensure(self.weights == targets.weights, "weights of rows", "others", allowed)?;
         let (weights, condition) = match &self.factor {
             AnyFactor::Single(factor) => {
                 (Weights::Single(solved(factor, targets)?), factor.condition()?)
@@ -150,6 +162,7 @@ impl RidgeSystem {
     fn is_of(
         &self,
         inputs: &TrainingInputs,
+        weights: &[f64],
         lambda: f64,
         precision: Arithmetic,
     ) -> Result<bool, Error> {
@@ -161,16 +174,21 @@ impl RidgeSystem {
         // built-in kernels have their parameters beside the name, other kernels within it
         let same_kernel = own.name() == kernel.name() && own.built_in() == kernel.built_in();
         Ok(same_kernel
-            && (self.lambda, self.precision) == (lambda, precision)
+            && (self.lambda, self.precision, self.weights.as_slice())
+                == (lambda, precision, weights)
             && **anchors == read(*rows, 0..rows.len())?)
     }
 }
 
-/// The factor of `K + nλI`.
-fn factored<T: Scalar>(mut gram: Panels<T>, lambda: f64) -> Result<Factor<T>, Error> {
+/// The factor of `K + nλ diag(1/w)`.
+fn factored<T: Scalar>(
+    mut gram: Panels<T>,
+    weights: &[f64],
+    lambda: f64,
+) -> Result<Factor<T>, Error> {
     let inputs = gram.size;
     let ridge = inputs as f64 * lambda;
-    gram.add_to_diagonal(T::of(ridge));
+    gram.add_diagonal(|row| T::of(ridge / weights.get(row).copied().unwrap_or(1.0)));
     Factor::new(gram)?.map_err(|row| not_positive(row, inputs, ridge))
 }
 
@@ -220,7 +238,7 @@ pub struct LastSystem(Arc<Mutex<Option<Arc<RidgeSystem>>>>);
 
 impl LastSystem {
     /// The kept system if it is that of these rows, of a kernel of the same
-    /// [name](dsokr_basis::OutputKernel::name) and parameters, with the same λ and precision. Otherwise it is replaced by
+    /// [name](dsokr_basis::OutputKernel::name) and parameters, with the same weights, λ and precision. Otherwise it is replaced by
     /// a new one. The system of a precomputed kernel is not kept.
     ///
     /// # Errors
@@ -228,17 +246,18 @@ impl LastSystem {
     pub fn get(
         &self,
         inputs: &TrainingInputs,
+        weights: &[f64],
         lambda: f64,
         precision: Arithmetic,
     ) -> Result<Arc<RidgeSystem>, Error> {
-        let new = || Ok(Arc::new(RidgeSystem::new(inputs, lambda, precision)?));
+        let new = || Ok(Arc::new(RidgeSystem::new(inputs, weights, lambda, precision)?));
         if matches!(inputs, TrainingInputs::Gram(_)) {
             return new();
         }
         // a fit that panicked has left the last whole system behind
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(system) = &*kept
-            && system.is_of(inputs, lambda, precision)?
+            && system.is_of(inputs, weights, lambda, precision)?
         {
             return Ok(Arc::clone(system));
         }

@@ -14,3 +14,4 @@ mod relevance;
 mod selection;
 mod shared;
 mod streams;
+mod weights;

@@ -15,9 +15,9 @@ fn a_kept_system_is_taken_for_the_same_rows_kernel_lambda_and_precision() {
         TrainingInputs::rows(kernel, rows)
     }
     let last = LastSystem::default();
-    let first = last.get(&inputs(kernel_x(), &x), 1e-2, Arithmetic::Double).unwrap();
+    let first = last.get(&inputs(kernel_x(), &x), &[], 1e-2, Arithmetic::Double).unwrap();
     // a kernel of equal parameters is the same kernel
-    let again = last.get(&inputs(kernel_x(), &x), 1e-2, Arithmetic::Double).unwrap();
+    let again = last.get(&inputs(kernel_x(), &x), &[], 1e-2, Arithmetic::Double).unwrap();
     assert!(Arc::ptr_eq(&first, &again));
     let different = [
         (kernel_x(), &x, 1e-3, Arithmetic::Double),
@@ -28,10 +28,14 @@ fn a_kept_system_is_taken_for_the_same_rows_kernel_lambda_and_precision() {
     let mut before = first;
     for (kernel, rows, lambda, precision) in different {
         let what = format!("{} {lambda} {precision:?}", kernel.name());
-        let next = last.get(&inputs(kernel, rows), lambda, precision).unwrap();
+        let next = last.get(&inputs(kernel, rows), &[], lambda, precision).unwrap();
         assert!(!Arc::ptr_eq(&before, &next), "{what}");
         before = next;
     }
+    let weights = vec![2.0; 30];
+    let (kernel, precision) = (kernel_y(), Arithmetic::Single);
+    let next = last.get(&inputs(kernel, &others), &weights, 1e-3, precision).unwrap();
+    assert!(!Arc::ptr_eq(&before, &next), "weights");
 }
 
 #[test]
@@ -46,7 +50,7 @@ fn targets_of_different_widths_are_fitted_as_alone() {
     let (_, narrow) = OutputSpace::basis(basis, None, &y).unwrap();
     for precision in [Arithmetic::Single, Arithmetic::Double] {
         for targets in [&narrow, &wide, &narrow] {
-            let system = last.get(&inputs, 1e-2, precision).unwrap();
+            let system = last.get(&inputs, &[], 1e-2, precision).unwrap();
             let (shared, alone) = (
                 system.fit(targets).unwrap(),
                 fit(&TrainingInputs::rows(kernel_x(), &x), targets, 1e-2, precision).unwrap(),

@@ -23,6 +23,7 @@ pub struct Problem<I> {
     pub inputs: Vec<I>,
     pub targets: Vec<f32>,
     pub residuals: Vec<f64>,
+    pub weights: Vec<f64>,
 }
 
 /// Loss and learning rate of each step.
@@ -39,7 +40,7 @@ impl CheckpointSink<f64> for Steps {
 impl<I: Send + Sync> Problem<I> {
     pub fn new(config: TrainingConfig, inputs: Vec<I>, targets: &[f32]) -> Self {
         let (targets, residuals) = (targets.to_vec(), vec![0.25; inputs.len()]);
-        Self { config, inputs, targets, residuals }
+        Self { config, inputs, targets, residuals, weights: Vec::new() }
     }
 
     pub fn train<E: Encoder<Input = I>>(
@@ -48,9 +49,9 @@ impl<I: Send + Sync> Problem<I> {
         steps: &mut Steps,
     ) -> Result<Outcome<E>, Error> {
         let validate = &|_: &Model<E>| Ok(Validation { metrics: 0.0, score: 0.0 });
-        let Self { config, inputs, targets, residuals } = self;
+        let Self { config, inputs, targets, residuals, weights } = self;
         let device = &device();
-        let task = Task { config, seed: 0, device, inputs, targets, residuals, validate };
+        let task = Task { config, seed: 0, device, inputs, targets, residuals, weights, validate };
         train(&task, model, None, steps, &mut ())
     }
 

@@ -123,6 +123,51 @@ fn losses_clipping_and_descent_on_other_devices_are_those_on_the_cpu() {
     }
 }
 
+#[test]
+fn a_pair_of_weight_two_is_the_pair_twice() {
+    let losses = [
+        LossConfig::Square(Square {}),
+        LossConfig::Huber(Huber { kappa: 0.8 }),
+        LossConfig::EpsilonInsensitive(EpsilonInsensitive { epsilon: 0.5 }),
+        LossConfig::Softmax { temperature: 0.1 },
+    ];
+    for (loss, dtype, micro_batch) in losses
+        .iter()
+        .flat_map(|loss| [(*loss, DType::F32, 0), (*loss, DType::F64, 0), (*loss, DType::F32, 3)])
+    {
+        let found = |pairs: Vec<usize>, weights: &[f64]| {
+            let config =
+                TrainingConfig { loss, micro_batch, clip: 0.0, ..TrainingConfig::default() };
+            let targets: Vec<f32> =
+                pairs.iter().flat_map(|&at| Y[at * P..][..P].to_vec()).collect();
+            let residuals = pairs.iter().map(|&at| R[at]).collect();
+            let problem = Problem { residuals, ..Problem::new(config, pairs, &targets) };
+            let problem = Problem { weights: weights.to_vec(), ..problem };
+            problem.gradients(Model::new(cast(Table::new(&Z, P), dtype)))
+        };
+        let ((mean, gradient), (twice, same)) =
+            (found(vec![0, 1, 2, 3], &[0.5, 1.0, 0.5, 0.5]), found(vec![0, 1, 1, 2, 3], &[]));
+        assert!((mean - twice).abs() < 1e-5, "{loss:?}: {mean} {twice}");
+        assert!(apart(&gradient, &same) < 1e-5, "{loss:?}: {gradient:?} {same:?}");
+    }
+}
+
+#[test]
+fn weights_of_a_contrastive_loss_are_those_of_its_rows() {
+    let loss = LossConfig::Contrastive { temperature: 1.0 };
+    let config = TrainingConfig { loss, clip: 0.0, ..TrainingConfig::default() };
+    let problem = Problem::new(config, vec![0, 1, 2, 3], &Y);
+    let value = |weights: &[f64]| {
+        let problem = Problem { weights: weights.to_vec(), ..problem.clone() };
+        problem.gradients(Model::new(Table::new(&Z, P))).0
+    };
+    let small = 1e-6;
+    let one = |own: usize| value(&[0, 1, 2, 3].map(|at| if at == own { 1.0 } else { small }));
+    let weights = [1.0, 2.0, 0.5, 4.0];
+    let expected: f64 = (0..4).map(|at| weights[at] * one(at)).sum::<f64>() / 7.5;
+    assert!((value(&weights) - expected).abs() < 1e-4, "{} {expected}", value(&weights));
+}
+
 fn inputs() -> Vec<Vec<f32>> {
     [[1.0f32, 0.0], [0.0, 1.0], [1.0, 1.0], [-1.0, 0.5]].map(Vec::from).to_vec()
 }

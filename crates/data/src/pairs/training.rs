@@ -1,0 +1,203 @@
+//! The files of training pairs: one or several, each with the weight of its pairs.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::error::check;
+use crate::table::Table;
+use crate::{Error, Split};
+
+/// One file of training pairs, or several.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum TrainingFiles {
+    /// One.
+    One(String),
+    /// Several, whose pairs come one after another.
+    Several(Vec<TrainingFile>),
+}
+
+/// A file of training pairs.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum TrainingFile {
+    /// Whose pairs have weight 1.
+    Plain(String),
+    /// Whose pairs have a weight of their own.
+    Weighted(WeightedFile),
+}
+
+/// A file of training pairs with their weight.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WeightedFile {
+    /// The file.
+    pub path: String,
+    /// What each of its pairs weighs in the loss, above 0, beside 1 for a pair of a file without weight.
+    pub weight: f64,
+}
+
+impl TrainingFiles {
+    /// The files with the weights of their pairs.
+    pub fn each(&self) -> impl Iterator<Item = (&str, f64)> {
+        let (one, several) = match self {
+            Self::One(file) => (Some((file.as_str(), 1.0)), [].as_slice()),
+            Self::Several(files) => (None, files.as_slice()),
+        };
+        one.into_iter().chain(several.iter().map(|file| match file {
+            TrainingFile::Plain(path) => (path.as_str(), 1.0),
+            TrainingFile::Weighted(WeightedFile { path, weight }) => (path.as_str(), *weight),
+        }))
+    }
+
+    /// Whether some pairs weigh more than others.
+    pub fn is_weighted(&self) -> bool {
+        self.each().any(|(_, weight)| weight != 1.0)
+    }
+
+    pub(super) fn validate(&self) -> Result<(), Error> {
+        check(self.each().next().is_some(), "data.train", "[]", "at least one file")?;
+        for (at, (path, weight)) in self.each().enumerate() {
+            let key = format!("data.train[{at}].weight");
+            let holds = weight > 0.0 && weight.is_finite();
+            check(holds, &key, weight, "finite numbers above 0")?;
+            let before = self.each().take(at).any(|(other, _)| other == path);
+            let key = format!("data.train[{at}]");
+            check(!before, &key, format!("{path:?}"), "a file that is not named before it")?;
+        }
+        Ok(())
+    }
+}
+
+impl<'de> Deserialize<'de> for TrainingFiles {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Files;
+
+        impl<'de> Visitor<'de> for Files {
+            type Value = TrainingFiles;
+
+            fn expecting(&self, out: &mut fmt::Formatter) -> fmt::Result {
+                out.write_str("a file, or a list of files")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, path: &str) -> Result<Self::Value, E> {
+                Ok(TrainingFiles::One(path.to_owned()))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut files: A) -> Result<Self::Value, A::Error> {
+                let mut all = Vec::new();
+                while let Some(file) = files.next_element()? {
+                    all.push(file);
+                }
+                Ok(TrainingFiles::Several(all))
+            }
+        }
+
+        deserializer.deserialize_any(Files)
+    }
+}
+
+impl<'de> Deserialize<'de> for TrainingFile {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct File;
+
+        impl<'de> Visitor<'de> for File {
+            type Value = TrainingFile;
+
+            fn expecting(&self, out: &mut fmt::Formatter) -> fmt::Result {
+                out.write_str("a file, or { path = FILE, weight = NUMBER }")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, path: &str) -> Result<Self::Value, E> {
+                Ok(TrainingFile::Plain(path.to_owned()))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, keys: A) -> Result<Self::Value, A::Error> {
+                let file = WeightedFile::deserialize(MapAccessDeserializer::new(keys))?;
+                Ok(TrainingFile::Weighted(file))
+            }
+        }
+
+        deserializer.deserialize_any(File)
+    }
+}
+
+/// Pairs of a file whose input is in a file before it.
+#[derive(Default)]
+struct Repeated {
+    count: usize,
+    /// The row of the first one, and file and line of its input before.
+    first: Option<(usize, String)>,
+}
+
+/// Logs for each file the pairs that stand in a file before it, and those whose input has a different output there.
+/// An output with several inputs is not reported.
+pub(super) fn report_repeated(tables: &[Table], input: &str, id: &str) -> Result<(), Error> {
+    let mut known: HashMap<&str, Vec<(&str, usize, usize)>> = HashMap::new();
+    for (at, table) in tables.iter().enumerate() {
+        let (inputs, ids) = (table.column(input)?, table.column(id)?);
+        let (mut pairs, mut outputs) = (Repeated::default(), Repeated::default());
+        for (row, (input, id)) in inputs.iter().zip(ids).enumerate() {
+            let all = known.get(input.as_str()).map_or([].as_slice(), Vec::as_slice);
+            let before = || all.iter().filter(|(.., file)| *file < at);
+            let same = before().find(|(other, ..)| other == id).map(|found| (&mut pairs, found));
+            let found = same.or_else(|| before().next().map(|found| (&mut outputs, found)));
+            if let Some((repeated, &(_, other, file))) = found {
+                repeated.count += 1;
+                let path = tables[file].path().display();
+                let place = || format!("{path}:{}", tables[file].line(other));
+                repeated.first.get_or_insert_with(|| (row, place()));
+            }
+            known.entry(input).or_default().push((id, row, at));
+        }
+        pairs.log(table, "are in a file before it too, where each counts again");
+        outputs.log(table, "have an input that has a different output in a file before it");
+    }
+    Ok(())
+}
+
+impl Repeated {
+    fn log(&self, table: &Table, what: &str) {
+        let Some((row, before)) = &self.first else { return };
+        let (path, count, all) = (table.path().display(), self.count, table.len());
+        let line = table.line(*row);
+        tracing::warn!(
+            "{path}: {count} of {all} pairs {what}; the first: line {line} and {before}"
+        );
+    }
+}
+
+/// The pairs of several files, one file after another.
+///
+/// # Errors
+/// Inputs of different kinds or widths.
+pub(crate) fn joined(parts: impl IntoIterator<Item = Split>) -> Result<Option<Split>, Error> {
+    let mut parts = parts.into_iter();
+    let Some(mut all) = parts.next() else { return Ok(None) };
+    for part in parts {
+        let lengths = (all.ids.len(), part.ids.len());
+        all.inputs.append(part.inputs)?;
+        for (own, other) in [(&mut all.further, part.further), (&mut all.known, part.known)] {
+            if !own.is_empty() || !other.is_empty() {
+                own.resize(lengths.0, Vec::new());
+                own.extend(other);
+                own.resize(lengths.0 + lengths.1, Vec::new());
+            }
+        }
+        if !all.weights.is_empty() || !part.weights.is_empty() {
+            all.weights.resize(lengths.0, 1.0);
+            all.weights.extend(part.weights);
+            all.weights.resize(lengths.0 + lengths.1, 1.0);
+        }
+        all.ids.extend(part.ids);
+        all.outputs.extend(part.outputs);
+        all.queries = all.queries.zip(part.queries).map(|(own, other)| [own, other].concat());
+        all.truth = None;
+    }
+    Ok(Some(all))
+}
