@@ -3,7 +3,7 @@
 use dsokr_basis::random::{generator, shuffle};
 
 use crate::Error;
-use crate::config::Checked;
+use crate::config::{Checked, SecondLookConfig};
 use crate::error::ensure;
 
 /// The parts of n training pairs, `count` by the configuration's `key`, drawn by a seed, of sizes that
@@ -30,6 +30,17 @@ pub(crate) fn held_out_folds(config: &Checked, n: usize) -> Result<Vec<Vec<usize
     let mut folds = folds("decoding.hubs.folds", hubs.folds(), n, config.seed)?;
     folds.truncate(hubs.answered());
     Ok(folds)
+}
+
+/// The parts of n training pairs that a second look learns from.
+pub(crate) fn answered(
+    settings: &SecondLookConfig,
+    n: usize,
+    seed: u64,
+) -> Result<Vec<Vec<usize>>, Error> {
+    let mut parts = folds("decoding.second_look.folds", settings.folds, n, seed)?;
+    parts.truncate(settings.answered);
+    Ok(parts)
 }
 
 /// The others of n pairs.

@@ -115,10 +115,14 @@ pub(crate) fn of_second_look(
     p: usize,
     fit: impl Fn(usize) -> Cost,
 ) -> Need {
-    let SecondLookConfig { candidates: size, neighbours, folds, answered, ref words } = *settings;
+    let SecondLookConfig { candidates: size, neighbours, folds, answered, refit, ref words } =
+        *settings;
     let n = dataset.train.ids.len();
     let part = n.div_ceil(folds.max(1)).min(n);
-    let Cost { bytes, multiplications } = fit(n - part);
+    let Cost { bytes, multiplications } = match refit {
+        true => fit(n - part),
+        false => Cost { bytes: 0.0, multiplications: 0.0 },
+    };
     let [n, part, p, size, parts, neighbours] =
         [n, part, p, size, answered, neighbours].map(|count| count as f64);
     let candidates = dataset.outputs.candidates.len() as f64;

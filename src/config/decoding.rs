@@ -89,6 +89,10 @@ pub struct SecondLookConfig {
     pub folds: usize,
     /// How many of these parts are answered. Each costs a fit.
     pub answered: usize,
+    /// `false`, beside `answered = 1` and the solver `closed-form`: no further machine is fitted. In the run's own system the
+    /// answered pairs come last, and the system of the others is a block of it. Weights of n-grams that are
+    /// learned, and standardised columns, are those of the other pairs in both machines.
+    pub refit: bool,
     /// The words of a query's text against the structures of candidates; not compared, if left out.
     pub words: Option<WordsConfig>,
 }
@@ -108,19 +112,21 @@ pub struct WordsConfig {
 
 impl Default for SecondLookConfig {
     fn default() -> Self {
-        Self { candidates: 100, neighbours: 50, folds: 8, answered: 3, words: None }
+        Self { candidates: 100, neighbours: 50, folds: 8, answered: 3, refit: true, words: None }
     }
 }
 
 impl SecondLookConfig {
     fn validate(&self) -> Result<(), Error> {
-        let Self { candidates, neighbours, folds, answered, words: _ } = *self;
+        let Self { candidates, neighbours, folds, answered, refit, words: _ } = *self;
         let key = |name: &str| format!("decoding.second_look.{name}");
         ensure(candidates > 1, key("candidates"), candidates, "at least 2")?;
         ensure(neighbours > 0, key("neighbours"), neighbours, "at least 1")?;
         ensure(folds > 1, key("folds"), folds, "at least 2")?;
         let allowed = format!("1 to {folds}, the number of parts");
-        ensure((1..=folds).contains(&answered), key("answered"), answered, &allowed)
+        ensure((1..=folds).contains(&answered), key("answered"), answered, &allowed)?;
+        let allowed = "true: several parts need a fit each";
+        ensure(refit || answered == 1, key("refit"), refit, allowed)
     }
 }
 

@@ -209,8 +209,13 @@ impl Config {
         let allowed = format!(
             "{allowed}, and with encoder.inputs of kind \"ngrams\" or \"vectors\" and sketch.full = false"
         );
-        let holds = holds || self.decoding.second_look.is_none();
-        ensure(holds, "decoding.second_look", "given", allowed)?;
+        let look = &self.decoding.second_look;
+        ensure(holds || look.is_none(), "decoding.second_look", "given", allowed)?;
+        let refits = look.as_ref().is_none_or(|look| look.refit);
+        let closed = known.is_some_and(|machine| machine.solver.sketch().is_none());
+        let allowed =
+            "true: only the solver \"closed-form\" leaves out a part of its pairs exactly";
+        ensure(refits || closed, "decoding.second_look.refit", "false", allowed)?;
         self.training.validate()?;
         self.evaluation.validate()?;
         self.decoding.validate()?;

@@ -13,7 +13,7 @@ use tracing::info;
 use crate::Error;
 use crate::config::{Checked, SecondLookConfig};
 use crate::error::ensure;
-use crate::folds::{folds, rest};
+use crate::folds::{answered, rest};
 use crate::learner::{Fit, Task};
 use crate::lexicon::MoleculeLexicon;
 use crate::memory::Need;
@@ -126,9 +126,7 @@ pub(super) fn fit(
         return Err(task.targets.unexpected());
     };
     let outputs: Vec<f32> = targets.values()?.iter().map(|&value| value as f32).collect();
-    let key = "decoding.second_look.folds";
-    let mut held = folds(key, settings.folds, ids.len(), task.config.seed)?;
-    held.truncate(settings.answered);
+    let held = answered(settings, ids.len(), task.config.seed)?;
     let refused = |allowed| Err(Error::value("decoding.second_look", "given", allowed));
     let Some(parts) = prepared.without(task.targets, &held)? else {
         return refused("absent: this encoder gives no answers without a part of the pairs");

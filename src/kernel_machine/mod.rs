@@ -6,6 +6,7 @@ mod solver;
 mod weights;
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ use crate::config::{
     Abilities, AnswersConfig, Config, EmbeddingConfig, HeldOutWeights, KernelMachineConfig,
 };
 use crate::evaluator::Evaluator;
-use crate::folds::rest;
+use crate::folds::{answered, rest};
 use crate::learner::{Choice, CrossFitted, Fit, Fitted, Learner, Predictor, StoredRun, Task};
 use crate::memory::Need;
 use crate::run_dir::{EmbeddingCurve, Folder, HeldOut, PreparationFiles, check_preparation};
@@ -79,6 +80,9 @@ struct PreparedMachine<'a> {
     inputs: Arc<MachineInputs>,
     rows: MachineRows<'a>,
     validation: MachineRows<'a>,
+    /// The pairs that the second look answers, and what the fit left of them, where no machine is fitted anew.
+    answered: Option<Vec<usize>>,
+    left_out: RefCell<Option<CrossFitted>>,
 }
 
 impl<'a> PreparedMachine<'a> {
@@ -96,7 +100,13 @@ impl<'a> PreparedMachine<'a> {
             kernel.validate(rows.kind())?;
         }
         let validation = inputs.rows(&dataset.validation)?;
-        Ok(Self { settings, outputs, inputs: Arc::new(inputs), rows, validation })
+        let config = outputs.config;
+        let answered = match config.decoding.second_look.as_ref().filter(|look| !look.refit) {
+            Some(look) => answered(look, rows.len(), config.seed)?.into_iter().next(),
+            None => None,
+        };
+        let (inputs, left_out) = (Arc::new(inputs), RefCell::default());
+        Ok(Self { settings, outputs, inputs, rows, validation, answered, left_out })
     }
 
     /// What the fit of the machine needs by itself.
@@ -184,14 +194,19 @@ impl Fit for PreparedMachine<'_> {
         self.solved(targets, evaluator).map(Some)
     }
 
-    /// By the first λ. Inputs are prepared with all training inputs, as for leave-one-out answers; columns are scaled
-    /// by the other pairs only.
+    /// By the first λ, or what the fit left of its own. Inputs are prepared with all training inputs, as for leave-one-out
+    /// answers; columns are scaled by the other pairs only.
     fn without(
         &self,
         targets: &OutputTargets,
         parts: &[Vec<usize>],
     ) -> Result<Option<Vec<CrossFitted>>, Error> {
         let Self { settings, outputs, rows, .. } = self;
+        if self.answered.as_slice() == parts
+            && let Some(left_out) = self.left_out.take()
+        {
+            return Ok(Some(vec![left_out]));
+        }
         let seed = outputs.config.seed;
         let TargetValues::Points(targets) = &targets.values else {
             return Err(targets.unexpected());
@@ -228,12 +243,27 @@ impl PreparedMachine<'_> {
             // the targets of this learner are one of the two above
             _ => return Err(targets.unexpected()),
         };
-        let (seed, inputs) = (config.seed, rows.training());
-        let scaled = &settings.scale(&inputs, &targets, seed)?;
+        // pairs that are answered by a machine without them come last
+        let n = rows.len();
+        let order = self.answered.as_ref().map(|held| [&rest(held, n), held.as_slice()].concat());
+        let leading = self.answered.as_ref().map(|held| n - held.len());
+        let ordered = match &order {
+            Some(order) => Some((Selected::new(rows.features()?.0, order), targets.select(order)?)),
+            None => None,
+        };
+        let (inputs, targets) = match &ordered {
+            Some((own, targets)) => {
+                let (_, kernel) = rows.features()?;
+                (TrainingInputs::rows(Arc::clone(kernel), own), targets)
+            }
+            None => (rows.training(), targets.as_ref()),
+        };
+        let seed = config.seed;
+        let scaled = &settings.scale(&inputs, targets, leading.unwrap_or(n), seed)?;
         let inputs = scaled_inputs(inputs, scaled);
         let prepared = settings.solver.prepare(inputs.clone(), seed, systems.clone())?;
-        let targets = targets.as_ref();
-        let search = LambdaSearch { settings, scaled, prepared, targets, evaluator, validation };
+        let search =
+            LambdaSearch { settings, scaled, prepared, targets, evaluator, validation, leading };
         let basis = space.and_then(OutputSpace::as_basis);
         let lambdas = settings.lambda.values();
         let lambda = |chosen| Choice {
@@ -262,6 +292,11 @@ impl PreparedMachine<'_> {
             }
             _ => {
                 let best = search.best(space, config.decoding.needs_held_out())?;
+                if let (Some((model, leave_one_out)), Some(held)) = (best.leading, &self.answered) {
+                    let (features, _) = rows.features()?;
+                    let answers = model.predict(&Selected::new(features, held))?;
+                    self.left_out.replace(Some(CrossFitted { answers, leave_one_out }));
+                }
                 let mut choices = Vec::new();
                 match best.flat {
                     true => advice = advice_on_unlike(settings, &inputs)?,
@@ -276,10 +311,25 @@ impl PreparedMachine<'_> {
         }
         let summary = Some(summary);
         let machine = KernelMachine { inputs: Arc::clone(&self.inputs), model, curve };
-        let held_out = held_out.map(|answers| HeldOut::all(rows.len(), answers));
+        let held_out = held_out.map(|answers| {
+            let answers = match &order {
+                Some(order) => in_places(&answers, order),
+                None => answers,
+            };
+            HeldOut::all(rows.len(), answers)
+        });
         let advice = advice.into_iter().collect();
         Ok(Fitted { held_out, summary, choices, advice, ..Fitted::new(machine) })
     }
+}
+
+/// Rows in their places, of those that are in `order`.
+fn in_places(rows: &[f32], order: &[usize]) -> Vec<f32> {
+    let (mut placed, width) = (vec![0.0; rows.len()], rows.len() / order.len().max(1));
+    for (row, &place) in rows.chunks_exact(width.max(1)).zip(order) {
+        placed[place * width..][..width].copy_from_slice(row);
+    }
+    placed
 }
 
 /// A fitted kernel machine with what prepares its inputs.

@@ -1,9 +1,12 @@
 //! The choice of λ, and the fit for it.
 
+use std::sync::Arc;
+
 use dsokr_basis::{Features, Kernel};
+use dsokr_data::Selected;
 use dsokr_machines::{
-    Cost, KernelModel, LastSystem, OutputEmbedding, OutputSpace, PreparedSolver, Scaling, Targets,
-    TrainingInputs,
+    Cost, KernelModel, LastSystem, Leading, OutputEmbedding, OutputSpace, PreparedSolver, Scaling,
+    Targets, TrainingInputs,
 };
 use dsokr_train::Validation;
 use tracing::info;
@@ -28,22 +31,28 @@ impl KernelMachineConfig {
         Cost { multiplications: cost.multiplications + first, ..cost }
     }
 
-    /// How columns of vectors are standardised, or the weights that n-grams and bins learn, with the rows that this gives; none
-    /// where the settings say nothing of it.
+    /// How columns of vectors are standardised, or the weights that n-grams and bins learn, by the first `leading` of the
+    /// rows, with the rows that this gives; none where the settings say nothing of it.
     pub(super) fn scale(
         &self,
         inputs: &TrainingInputs,
         targets: &Targets,
+        leading: usize,
         seed: u64,
     ) -> Result<Option<Scaled>, Error> {
-        let TrainingInputs::Rows(rows, _) = inputs else { return Ok(None) };
+        let TrainingInputs::Rows(rows, kernel) = inputs else { return Ok(None) };
+        let first: Vec<usize> = (0..leading).collect();
+        let part = Selected::new(*rows, &first);
+        let known = if leading == rows.len() { *rows } else { &part };
         let scaling = match &self.inputs {
             MachineInputsConfig::Vectors { scaling } if *scaling != ColumnScaling::None => {
-                Scaling::fit(*rows, *scaling == ColumnScaling::Standard)?
+                Scaling::fit(known, *scaling == ColumnScaling::Standard)?
             }
             _ if self.learns_columns() => {
-                let first = self.solver.prepare(inputs.clone(), seed, LastSystem::default())?;
-                let (model, _) = first.fit(targets, self.first_lambda(), false)?;
+                let inputs = TrainingInputs::rows(Arc::clone(kernel), known);
+                let solver = self.solver.prepare(inputs, seed, LastSystem::default())?;
+                let targets = targets.select(&first)?;
+                let (model, _) = solver.fit(&targets, self.first_lambda(), false)?;
                 info!("columns of inputs weighted by a first fit");
                 Scaling::relevance(&model)?
             }
@@ -62,7 +71,7 @@ impl KernelMachineConfig {
         seed: u64,
         systems: LastSystem,
     ) -> Result<(KernelModel, Vec<f32>), Error> {
-        let scaled = self.scale(&inputs, targets, seed)?;
+        let scaled = self.scale(&inputs, targets, inputs.len(), seed)?;
         let prepared = self.solver.prepare(scaled_inputs(inputs, &scaled), seed, systems)?;
         let (model, held_out) = prepared.fit(targets, self.first_lambda(), true)?;
         Ok((of_raw_rows(model, &scaled)?, held_out.unwrap_or_default()))
@@ -148,6 +157,8 @@ pub(super) struct LambdaSearch<'a> {
     pub targets: &'a Targets,
     pub evaluator: &'a Evaluator<'a>,
     pub validation: &'a MachineRows<'a>,
+    /// The number of first rows whose model is fitted beside that of all.
+    pub leading: Option<usize>,
 }
 
 /// The model of the best λ.
@@ -155,6 +166,8 @@ pub(super) struct BestModel {
     pub model: KernelModel,
     /// Leave-one-out predictions for the training rows, if they were asked for.
     pub held_out: Option<Vec<f32>>,
+    /// The model of the leading rows and its leave-one-out predictions for them, likewise.
+    pub leading: Option<(KernelModel, Vec<f32>)>,
     pub lambda: f64,
     /// Whether several λ were tried, and all are equally good.
     pub flat: bool,
@@ -227,8 +240,7 @@ impl LambdaSearch<'_> {
     ) -> Result<BestModel, Error> {
         let lambdas = match &self.settings.lambda {
             Lambda::One(lambda) if !self.settings.is_lipschitz() => {
-                let (model, held_out) = self.fit(*lambda, leave_one_out)?;
-                return Ok(BestModel { model, held_out, lambda: *lambda, flat: false });
+                return self.whole(*lambda, leave_one_out, false);
             }
             several => several.values(),
         };
@@ -243,8 +255,7 @@ impl LambdaSearch<'_> {
                 }
             }
             let flat = lambdas.len() > 1 && worst - best.0 <= FLAT * worst;
-            let (model, held_out) = self.fit(best.1, leave_one_out)?;
-            return Ok(BestModel { model, held_out, lambda: best.1, flat });
+            return self.whole(best.1, leave_one_out, flat);
         }
         let metric = self.evaluator.config.evaluation.metric;
         let mut best: Option<(f64, f64, KernelModel)> = None;
@@ -261,7 +272,20 @@ impl LambdaSearch<'_> {
         }
         let Some((score, lambda, model)) = best else { return Err(no_lambda()) };
         let flat = lambdas.len() > 1 && score == worst;
-        Ok(BestModel { model, held_out: None, lambda, flat })
+        Ok(BestModel { model, held_out: None, leading: None, lambda, flat })
+    }
+
+    /// The model of the chosen λ with what is asked for beside it.
+    fn whole(&self, lambda: f64, leave_one_out: bool, flat: bool) -> Result<BestModel, Error> {
+        let Some(rows) = self.leading.filter(|_| leave_one_out) else {
+            let (model, held_out) = self.fit(lambda, leave_one_out)?;
+            return Ok(BestModel { model, held_out, leading: None, lambda, flat });
+        };
+        let (model, leading) = self.prepared.fit_with_leading(self.targets, lambda, rows)?;
+        let Leading { model: first, of_leading, of_all } = leading;
+        let leading = Some((of_raw_rows(first, self.scaled)?, of_leading));
+        let model = of_raw_rows(model, self.scaled)?;
+        Ok(BestModel { model, held_out: Some(of_all), leading, lambda, flat })
     }
 }
 

@@ -67,6 +67,48 @@ fn the_first_candidates_are_scored_anew_and_no_others() {
     assert!((scores[0] - before[4]["score"].as_f64().unwrap() - 1.0).abs() < 1e-6, "{scores:?}");
 }
 
+/// The system of the machine without a part is a block of its own: neither the machine nor the second look changes
+/// much.
+#[test]
+fn a_second_look_needs_no_further_fit() {
+    let sandbox = sandbox();
+    let embedded = |out: &str, refit: bool| {
+        let look = "candidates=5, neighbours=7, folds=4, answered=1";
+        let look = format!("decoding.second_look={{{look}, refit={refit}}}");
+        let sets = ["--set", &look, "--set", "sketch.size=4", "--set", "decoding.held_out=true"];
+        let report = json(
+            &sandbox
+                .succeed(&[&["train", "ridge.toml", "--json", "--out", out], &sets[..]].concat()),
+        );
+        let file = format!("{out}.npy");
+        sandbox.succeed(&["embed", out, "data/small/test.tsv", "--out", &file]);
+        let bytes = fs::read(sandbox.path(&file)).unwrap();
+        let values = bytes[bytes.len() - 4 * 4 * 10..].as_chunks::<4>().0.iter();
+        let values: Vec<f32> = values.map(|value| f32::from_le_bytes(*value)).collect();
+        (report, values)
+    };
+    let (report, expected) = embedded("refitted", true);
+    let (own, found) = embedded("own", false);
+    for (found, expected) in found.iter().zip(&expected) {
+        assert!((found - expected).abs() < 1e-5, "{found} {expected}");
+    }
+    assert!((number(&own, "mrr") - number(&report, "mrr")).abs() < 0.1, "{own} {report}");
+    assert_eq!(embedded("again", false).0, own);
+    // leave-one-out answers are in the places of their pairs
+    let held = |run: &str| {
+        let bytes = fs::read(sandbox.path(run).join("held-out.safetensors")).unwrap();
+        let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+        let answers = file.tensor("answers").unwrap();
+        let values = answers.data().as_chunks::<4>().0.iter();
+        values.map(|value| f32::from_le_bytes(*value)).collect::<Vec<f32>>()
+    };
+    let (expected, found) = (held("refitted"), held("own"));
+    assert_eq!(expected.len(), 4 * 60);
+    for (found, expected) in found.iter().zip(&expected) {
+        assert!((found - expected).abs() < 1e-5, "{found} {expected}");
+    }
+}
+
 #[test]
 fn a_server_looks_a_second_time_too() {
     let sandbox = sandbox();
@@ -113,9 +155,14 @@ fn what_has_no_second_look_is_refused() {
         ("ridge.toml", "decoding.second_look={neighbours=53}", &["53", "1 to 52"]),
         ("ridge.toml", "decoding.second_look={folds=1}", &["folds = 1", "at least 2"]),
         ("ridge.toml", "decoding.second_look={answered=9}", &["answered = 9", "1 to 8"]),
+        ("ridge.toml", "decoding.second_look={refit=false}", &["refit = false", "several parts"]),
     ] {
         sandbox.fail(&["train", config, "--set", set], 2, says);
     }
+    let sketched = "encoder.solver={name=\"sketched\", sketch={size=20}}";
+    let look = "decoding.second_look={answered=1, refit=false}";
+    let train = ["train", "ridge.toml", "--set", sketched, "--set", look];
+    sandbox.fail(&train, 2, &["decoding.second_look.refit", "\"closed-form\""]);
     let full = ["train", "ridge.toml", "--set", LOOK, "--set", "sketch={full=true}"];
     sandbox.fail(&full, 2, &["decoding.second_look", "sketch.full"]);
 

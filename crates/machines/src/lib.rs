@@ -38,8 +38,9 @@ pub use lipschitz::{
 pub use loss::{Loss, Pinball};
 pub use ridge::{
     Averaged, ConjugateGradients, Fitted, Ideal, InputSketch, KernelModel, KernelWeighting,
-    LastSystem, OutputSpace, Points, RidgeProblem, RidgeSystem, Scaling, SketchedFit, Spectrum,
-    TrainingInputs, alignf, combine, fit, fit_averaged, fit_conjugate_gradients, fit_sketched,
+    LastSystem, Leading, OutputSpace, Points, RidgeProblem, RidgeSystem, Scaling, SketchedFit,
+    Spectrum, TrainingInputs, alignf, combine, fit, fit_averaged, fit_conjugate_gradients,
+    fit_sketched,
 };
 pub use solver::{ClosedForm, Cost, Lipschitz, PreparedSolver, Sketched, Solver};
 pub use summary::{

@@ -9,8 +9,8 @@ use crate::lipschitz::{
 };
 use crate::loss::{Loss, tag};
 use crate::ridge::{
-    Averaged, ConjugateGradients, GramKernel, InputSketch, LastSystem, RidgeProblem, Spectrum,
-    TrainingInputs, fit_averaged, fit_conjugate_gradients, fit_sketched,
+    Averaged, ConjugateGradients, GramKernel, InputSketch, LastSystem, Leading, RidgeProblem,
+    Spectrum, TrainingInputs, fit_averaged, fit_conjugate_gradients, fit_sketched,
 };
 use crate::targets::check;
 use crate::{Arithmetic, Error, KernelModel, Targets};
@@ -250,6 +250,28 @@ impl PreparedSolver<'_> {
             true => Err(self.solver.unfit("closed-form or sketched for leave-one-out predictions")),
             false => Ok((self.answering(model), None)),
         }
+    }
+
+    /// As [`fit`](Self::fit) with leave-one-out predictions, and beside it the model of the first `rows` rows with the same
+    /// nλ, from one factored system ([`Fitted::with_leading`](crate::Fitted::with_leading)).
+    ///
+    /// # Errors
+    /// Those of [`fit`](Self::fit) and of [`Fitted::with_leading`](crate::Fitted::with_leading); [`Error::Value`] for
+    /// another solver than the closed form.
+    pub fn fit_with_leading(
+        &self,
+        targets: &Targets,
+        lambda: f64,
+        rows: usize,
+    ) -> Result<(KernelModel, Leading), Error> {
+        let Solver::ClosedForm(ClosedForm { precision }) = self.solver else {
+            return Err(self.solver.unfit("closed-form for the model of leading rows"));
+        };
+        check(self.inputs.len(), targets, lambda)?;
+        let system = self.systems.get(&self.inputs, &targets.weights, lambda, precision)?;
+        let fitted = system.fit(targets)?;
+        let leading = fitted.with_leading(targets, rows)?;
+        Ok((fitted.model, leading))
     }
 
     /// Rows and the kernel that compares them, of a precomputed kernel the numbers of inputs.

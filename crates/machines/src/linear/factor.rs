@@ -192,7 +192,8 @@ impl<T: Scalar> Factor<T> {
         Ok(Ok(Self { lower: matrix }))
     }
 
-    /// Replaces the right-hand sides B by `A⁻¹ B`, 2 n² multiplications and additions a column.
+    /// Replaces the right-hand sides B by `A⁻¹ B`, 2 n² multiplications and additions a column, for A itself or, where B
+    /// has fewer rows, for its leading block of as many.
     pub(crate) fn solve(&self, mut sides: MatMut<T>) -> Result<(), Error> {
         let cancellation = &Cancellation::current();
         sides.as_mut().par_col_chunks_mut(SIDES).try_for_each(|mut sides| {
@@ -225,25 +226,43 @@ impl<T: Scalar> Factor<T> {
         parts.try_for_each(|sides| self.backward(sides, cancellation))
     }
 
-    /// The diagonal of `A⁻¹`: squared lengths of the columns of `L⁻¹`, `n³/3` operations.
-    pub(crate) fn inverse_diagonal(&self) -> Result<Vec<f64>, Error> {
+    /// The diagonal of `A⁻¹`: squared lengths of the columns of `L⁻¹`, `n³/3` operations; and from the first elements of
+    /// the columns that of the inverse of the leading block of `block` rows.
+    pub(crate) fn inverse_diagonals(&self, block: usize) -> Result<[Vec<f64>; 2], Error> {
         let (size, cancellation) = (self.lower.size, &Cancellation::current());
-        let mut diagonal = vec![0.0; size];
-        diagonal.par_chunks_mut(SIDES).enumerate().try_for_each(|(chunk, out)| {
+        let (mut whole, mut leading) = (vec![0.0; size], vec![0.0; size]);
+        let chunks = whole.par_chunks_mut(SIDES).zip(leading.par_chunks_mut(SIDES));
+        chunks.enumerate().try_for_each(|(chunk, (out, first))| {
             let start = chunk * SIDES;
             let top = start - start % PANEL;
             let mut columns = Mat::<T>::zeros(size - top, out.len());
             (0..out.len()).for_each(|j| columns[(start - top + j, j)] = T::of(1.0));
             self.forward(columns.as_mut(), top / PANEL, cancellation)?;
-            for (out, column) in out.iter_mut().zip(columns.col_iter()) {
-                *out = column.iter().map(|value| value.wide() * value.wide()).sum();
+            for ((out, first), column) in out.iter_mut().zip(first).zip(columns.col_iter()) {
+                let square = |value: &T| value.wide() * value.wide();
+                *first = column.iter().take(block.saturating_sub(top)).map(square).sum();
+                *out = column.iter().map(square).sum();
             }
             Ok::<_, Error>(())
         })?;
-        Ok(diagonal)
+        leading.truncate(block);
+        Ok([whole, leading])
     }
 
-    /// `L⁻¹ B` on one thread, where the rows of B above panel `first` are zero and not among `sides`.
+    /// The panels of the leading block of so many rows, with their rows.
+    fn leading(
+        &self,
+        size: usize,
+    ) -> impl DoubleEndedIterator<Item = (Range<usize>, MatRef<'_, T>)> {
+        let panels = self.lower.panels[..size.div_ceil(PANEL)].iter().enumerate();
+        panels.map(move |(at, panel)| {
+            let rows = rows_of(at, size);
+            (rows.clone(), panel.as_ref().submatrix(0, 0, rows.len(), rows.end))
+        })
+    }
+
+    /// `L⁻¹ B` on one thread, where the rows of B above panel `first` are zero and not among `sides`. L is the leading
+    /// block of the rows that B has.
     fn forward(
         &self,
         mut sides: MatMut<T>,
@@ -251,29 +270,27 @@ impl<T: Scalar> Factor<T> {
         cancellation: &Cancellation,
     ) -> Result<(), Error> {
         let top = first * PANEL;
-        for (at, panel) in self.lower.panels.iter().enumerate().skip(first) {
+        for (rows, panel) in self.leading(top + sides.nrows()).skip(first) {
             cancellation.check()?;
-            let rows = rows_of(at, self.lower.size);
             let (known, rest) = sides.as_mut().split_at_row_mut(rows.start - top);
             let mut out = rest.subrows_mut(0, rows.len());
-            let left = panel.as_ref().subcols(top, rows.start - top);
+            let left = panel.subcols(top, rows.start - top);
             matmul(out.as_mut(), Accum::Add, left, known.as_ref(), T::of(-1.0), Par::Seq);
-            let diagonal = panel.as_ref().subcols(rows.start, rows.len());
+            let diagonal = panel.subcols(rows.start, rows.len());
             solve_lower_triangular_in_place(diagonal, out, Par::Seq);
         }
         Ok(())
     }
 
-    /// `L⁻ᵀ B` on one thread.
+    /// `L⁻ᵀ B` on one thread, for the leading block of the rows that B has.
     fn backward(&self, mut sides: MatMut<T>, cancellation: &Cancellation) -> Result<(), Error> {
-        for (at, panel) in self.lower.panels.iter().enumerate().rev() {
+        for (rows, panel) in self.leading(sides.nrows()).rev() {
             cancellation.check()?;
-            let rows = rows_of(at, self.lower.size);
             let (above, rest) = sides.as_mut().split_at_row_mut(rows.start);
             let mut block = rest.subrows_mut(0, rows.len());
-            let diagonal = panel.as_ref().subcols(rows.start, rows.len());
+            let diagonal = panel.subcols(rows.start, rows.len());
             solve_upper_triangular_in_place(diagonal.transpose(), block.as_mut(), Par::Seq);
-            let left = panel.as_ref().subcols(0, rows.start);
+            let left = panel.subcols(0, rows.start);
             let minus = T::of(-1.0);
             matmul(above, Accum::Add, left.transpose(), block.as_ref(), minus, Par::Seq);
         }

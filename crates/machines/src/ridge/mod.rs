@@ -21,5 +21,5 @@ pub(crate) use precomputed::GramKernel;
 pub use scaling::Scaling;
 pub use sketched::{Averaged, InputSketch, RidgeProblem, SketchedFit, fit_averaged, fit_sketched};
 pub use spectrum::Spectrum;
-pub use system::{Fitted, LastSystem, RidgeSystem, fit};
+pub use system::{Fitted, LastSystem, Leading, RidgeSystem, fit};
 pub use training_inputs::TrainingInputs;

@@ -1,6 +1,6 @@
 //! Held-out predictions in closed form against refitting without the rows.
 
-use dsokr_basis::{Basis, SketchKind, SketchOptions};
+use dsokr_basis::{Basis, RowSource, SketchKind, SketchOptions};
 use dsokr_machines::{Arithmetic, Error, OutputSpace, Spectrum, TrainingInputs, fit};
 
 use crate::naive::*;
@@ -126,5 +126,43 @@ fn held_out_predictions_of_sketched_inputs_equal_refitting() {
         let spectrum = sketched_spectrum(kernel_x(), &x, &targets, &sketch, m, 4).unwrap();
         let found = spectrum.leave_one_out(lambda).unwrap();
         assert_close(&wide(projected.dimension, &found), &expected, 1e-4, "by eigenvalues");
+    }
+}
+
+/// A part of the rows that comes last is left out from the factor of all, as by a fit to the others with the same nλ.
+#[test]
+fn leading_rows_are_fitted_from_the_factor_of_all() {
+    for (n, rows) in [(45, 30), (45, 45), (45, 1), (600, 530), (600, 512), (600, 200)] {
+        let problem = Problem::new(n, 22);
+        let options = SketchOptions::new(&SketchKind::Gaussian, 5);
+        let basis = Basis::fit(kernel_y(), &problem.outputs(), &options).unwrap();
+        let (_, targets) = OutputSpace::basis(basis, None, &problem.outputs()).unwrap();
+        let weights: Vec<f64> = (0..n).map(|row| 1.0 + (row % 3) as f64).collect();
+        let (x, lambda) = (problem.inputs(), 1e-2);
+        let first: Vec<usize> = (0..rows).collect();
+        for weights in [&[][..], &weights] {
+            let targets = targets.clone().with_weights(weights).unwrap();
+            let (known, own) = (x.select(&first).unwrap(), targets.select(&first).unwrap());
+            let inputs = TrainingInputs::rows(kernel_x(), &x);
+            for (precision, tolerance) in [(Arithmetic::Double, 2e-6), (Arithmetic::Single, 2e-3)] {
+                let fitted = fit(&inputs, &targets, lambda, precision).unwrap();
+                let leading = fitted.with_leading(&targets, rows).unwrap();
+                assert_eq!(leading.of_all, fitted.leave_one_out(&targets).unwrap());
+                let same = lambda * n as f64 / rows as f64;
+                let known = TrainingInputs::rows(kernel_x(), &known);
+                let alone = fit(&known, &own, same, Arithmetic::Double).unwrap();
+                let expected = wide(targets.width(), &alone.leave_one_out(&own).unwrap());
+                let found = wide(targets.width(), &leading.of_leading);
+                assert_close(&found, &expected, tolerance, &format!("{rows} of {n}, left out"));
+                let expected = wide(targets.width(), &alone.model.predict(&x).unwrap());
+                let found = wide(targets.width(), &leading.model.predict(&x).unwrap());
+                assert_close(&found, &expected, tolerance, &format!("{rows} of {n}"));
+                assert_eq!(leading.model.anchors(), rows);
+            }
+            let fitted = fit(&inputs, &targets, lambda, Arithmetic::Double).unwrap();
+            for rows in [0, n + 1] {
+                assert!(matches!(fitted.with_leading(&targets, rows), Err(Error::Value { .. })));
+            }
+        }
     }
 }

@@ -135,12 +135,12 @@ fn a_pair_of_weight_two_is_the_pair_twice() {
         .iter()
         .flat_map(|loss| [(*loss, DType::F32, 0), (*loss, DType::F64, 0), (*loss, DType::F32, 3)])
     {
-        let found = |pairs: Vec<usize>, weights: &[f64]| {
+        let found = |pairs: Vec<i32>, weights: &[f64]| {
             let config =
                 TrainingConfig { loss, micro_batch, clip: 0.0, ..TrainingConfig::default() };
             let targets: Vec<f32> =
-                pairs.iter().flat_map(|&at| Y[at * P..][..P].to_vec()).collect();
-            let residuals = pairs.iter().map(|&at| R[at]).collect();
+                pairs.iter().flat_map(|&at| Y[at as usize * P..][..P].to_vec()).collect();
+            let residuals = pairs.iter().map(|&at| R[at as usize]).collect();
             let problem = Problem { residuals, ..Problem::new(config, pairs, &targets) };
             let problem = Problem { weights: weights.to_vec(), ..problem };
             problem.gradients(Model::new(cast(Table::new(&Z, P), dtype)))

@@ -47,7 +47,8 @@ fn passes(config: TrainingConfig, seed: u64, lengths: &[usize]) -> Vec<Vec<usize
     let model = Model::new(Recorder { bias, passes: Arc::clone(&passes) });
     let (validate, config) = (&|_: &_| Ok(Validation { metrics: 0.0, score: 0.0 }), &config);
     let (inputs, targets, residuals, device) = (&inputs, &targets, &residuals, &device());
-    let task = Task { config, seed, device, inputs, targets, residuals, validate };
+    let weights = &[];
+    let task = Task { config, seed, device, inputs, targets, residuals, weights, validate };
     train(&task, model, None, &mut (), &mut ()).unwrap();
     std::mem::take(&mut passes.lock().unwrap())
 }
@@ -141,8 +142,16 @@ fn losses_of_other_devices_are_read_several_at_once() {
         let config = &TrainingConfig { optimizer: OptimizerName::Sgd, ..config };
         let (inputs, residuals) = (&(0..15).collect::<Vec<i32>>(), &[0.25; 15]);
         let validate = &|_: &_| Ok(Validation { metrics: 0.0, score: 0.0 });
-        let task =
-            Task { config, seed: 0, device: &device(), inputs, targets, residuals, validate };
+        let task = Task {
+            config,
+            seed: 0,
+            device: &device(),
+            inputs,
+            targets,
+            residuals,
+            weights: &[],
+            validate,
+        };
         let (mut logged, mut seen) = (Steps::default(), Seen::default());
         let model = Model::new(cast(Table::new(&[0.1; 30], 2), dtype));
         let end = train(&task, model, None, &mut logged, &mut seen).map(|outcome| outcome.steps);
@@ -198,7 +207,8 @@ fn a_score_that_is_not_a_number_is_below_all_others() {
         Ok(Validation { metrics: score, score })
     };
     let (inputs, targets, residuals, device) = (&[vec![1.0]], &[0.5; 2], &[0.25], &device());
-    let task = Task { config, seed: 0, device, inputs, targets, residuals, validate };
+    let weights = &[];
+    let task = Task { config, seed: 0, device, inputs, targets, residuals, weights, validate };
     let mut bests = Bests(Vec::new());
     train(&task, Model::new(mlp(1, &[], 0.0)), None, &mut (), &mut bests).unwrap();
     assert_eq!(bests.0, [true, true, false, false, true]);
