@@ -135,7 +135,7 @@ fn run_as(
     let prepared = config.encoder.learner().prepare(&outputs)?;
     let mut needs = memory::of_outputs(config, &dataset);
     if outputs.lacks_weights() {
-        needs.extend(prepared.needs(memory::coordinates(config, &dataset)));
+        needs.extend(prepared.needs(memory::coordinates(config, &dataset), &device));
     }
     memory::check(&needs, force)?;
     let targets = ranks.scope(|| prepared.targets(&outputs))?;

@@ -80,10 +80,10 @@ pub trait Fit {
         OutputTargets::in_basis(outputs)
     }
 
-    /// What the fit needs in addition to the data, the targets and the candidates, for predictions with so many
-    /// coordinates: the estimate that `dsokr train --plan` prints (default: nothing is known).
-    fn needs(&self, coordinates: usize) -> Vec<Need> {
-        let _ = coordinates;
+    /// What the fit needs on a device in addition to the data, the targets and the candidates, for predictions with so
+    /// many coordinates: the estimate that `dsokr train --plan` prints (default: nothing is known).
+    fn needs(&self, coordinates: usize, device: &Device) -> Vec<Need> {
+        let _ = (coordinates, device);
         Vec::new()
     }
 

@@ -10,7 +10,7 @@ use dsokr_data::{DataRoot, Dataset};
 use dsokr_decode::SecondLook;
 use dsokr_machines::Cost;
 use dsokr_nn::PartSize;
-use dsokr_train::{OptimizerName, TrainingConfig};
+use dsokr_train::{LossConfig, OptimizerName, TrainingConfig};
 use serde::Serialize;
 
 use crate::Error;
@@ -27,6 +27,9 @@ pub struct Need {
     pub what: &'static str,
     /// Bytes of memory.
     pub bytes: f64,
+    /// The size of the GPU's memory, if it is taken there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<f64>,
     /// Multiplications of the whole run.
     pub multiplications: f64,
     /// Bytes that the whole run reads and writes apart from products.
@@ -36,16 +39,28 @@ pub struct Need {
 impl Need {
     /// Memory alone.
     pub fn memory(keys: impl Into<String>, what: &'static str, bytes: f64) -> Self {
-        Self { keys: keys.into(), what, bytes, multiplications: 0.0, traffic: 0.0 }
+        Self { keys: keys.into(), what, bytes, gpu: None, multiplications: 0.0, traffic: 0.0 }
     }
 }
 
-/// Refuses needs that exceed what is available; `force` warns instead.
+/// The share of a GPU's memory that a run takes at most.
+const GPU_SHARE: f64 = 0.9;
+
+/// Refuses needs that exceed what is available, here or on the GPU; `force` warns instead.
 ///
 /// # Errors
 /// [`Error::Memory`] with the keys of the largest need.
 pub fn check(needs: &[Need], force: bool) -> Result<(), Error> {
-    let Some(limit) = available() else { return Ok(()) };
+    let (there, here): (Vec<&Need>, Vec<&Need>) =
+        needs.iter().partition(|need| need.gpu.is_some());
+    check_against(&here, available(), force)?;
+    let size = there.first().and_then(|need| need.gpu);
+    let source = "memory of the GPU, less a tenth for its driver and gaps".into();
+    check_against(&there, size.map(|bytes| Limit { bytes: GPU_SHARE * bytes, source }), force)
+}
+
+fn check_against(needs: &[&Need], limit: Option<Limit>, force: bool) -> Result<(), Error> {
+    let Some(limit) = limit else { return Ok(()) };
     let total: f64 = needs.iter().map(|need| need.bytes).sum();
     let largest = needs.iter().max_by(|a, b| a.bytes.total_cmp(&b.bytes));
     let Some(largest) = largest.filter(|_| total > limit.bytes) else { return Ok(()) };
@@ -139,48 +154,68 @@ pub(crate) fn of_second_look(
     }
 }
 
-/// What the training of an encoder with these parts needs, on so many training pairs and, in each
-/// evaluation, validation pairs. `batch` is the number of inputs that an evaluation encodes at once.
+/// What the training of an encoder with these parts needs, on so many training pairs and, in each evaluation,
+/// validation pairs. `batch` is the number of inputs that an evaluation encodes at once, and `gpu` the size of the
+/// GPU's memory, if the encoder is trained there.
 pub(crate) fn of_training(
     parts: &[PartSize],
     config: &TrainingConfig,
     [pairs, validation]: [usize; 2],
     batch: usize,
+    gpu: Option<f64>,
 ) -> Vec<Need> {
-    // the weights, their gradients, the best ones so far, and those of the checkpoint that is written,
-    // once as tensors and once as bytes
     let (moments, rule) = match config.optimizer {
         OptimizerName::Sgd => (0.0, 4.0),
         OptimizerName::Adam | OptimizerName::AdamW => (8.0, 7.0),
     };
-    let a_parameter = 20.0 + 3.0 * moments;
-    let at_once = match config.micro_batch {
-        0 => config.batch,
-        part => part,
-    };
+    // the weights, their gradients and moments
+    let trained = 8.0 + moments;
+    // the best weights so far, and those of the checkpoint that is written, once as tensors and once as bytes
+    let stored = 12.0 + 2.0 * moments;
     // an evaluation keeps nothing for a backward pass
-    let inputs = (at_once.min(pairs) as f64).max(batch.min(validation) as f64 / 4.0);
+    let inputs = (config.at_once().min(pairs) as f64).max(batch.min(validation) as f64 / 4.0);
     let epochs = config.epochs as f64;
     let steps = epochs * pairs.div_ceil(config.batch.max(1)) as f64;
     let evaluations = epochs / config.evaluate_every.max(1) as f64;
     let passes = 3.0 * epochs * pairs as f64 + evaluations * validation as f64;
-    parts
-        .iter()
-        .flat_map(|part| {
-            let keys = part.keys.split(" × ").map(|key| format!("encoder.{key}"));
-            let keys = keys.collect::<Vec<_>>().join(" × ");
-            let parameters = part.parameters * a_parameter;
-            let activations = 4.0 * inputs * part.activations;
-            let of_parameters = Need {
-                traffic: steps * 4.0 * rule * part.parameters,
-                ..Need::memory(&keys, "parameters, gradients and checkpoints", parameters)
-            };
-            let batch = format!("{keys} × training.batch");
-            let of_activations = Need {
-                multiplications: passes * part.products,
-                ..Need::memory(batch, "activations of a step", activations)
-            };
-            [of_parameters, of_activations]
-        })
-        .collect()
+    let needs = |part: &PartSize| {
+        let keys = part.keys.split(" × ").map(|key| format!("encoder.{key}"));
+        let keys = keys.collect::<Vec<_>>().join(" × ");
+        let batch = format!("{keys} × training.batch");
+        let kept = inputs * part.activations;
+        let (what, step) = ("parameters, gradients and checkpoints", "activations of a step");
+        let memory = |bytes: f64| Need::memory(&keys, what, bytes * part.parameters);
+        match gpu {
+            None => {
+                let traffic = steps * 4.0 * rule * part.parameters;
+                let of_parameters = Need { traffic, ..memory(trained + stored) };
+                let multiplications = passes * part.products;
+                let activations = Need::memory(batch, step, 4.0 * kept);
+                vec![of_parameters, Need { multiplications, ..activations }]
+            }
+            Some(_) => {
+                let there = Need::memory(batch, step, part.gpu_width * kept);
+                vec![memory(stored), Need { gpu, ..memory(trained) }, Need { gpu, ..there }]
+            }
+        }
+    };
+    parts.iter().flat_map(needs).collect()
+}
+
+/// The same settings, of which a step encodes a half of a batch at a time, a quarter, and so on, where more needs more
+/// memory than the GPU has.
+pub(crate) fn split_batches(
+    config: &TrainingConfig,
+    needs: impl Fn(&TrainingConfig) -> Vec<Need>,
+) -> TrainingConfig {
+    let mut split = config.clone();
+    let whole = config.micro_batch == 0 && !matches!(config.loss, LossConfig::Contrastive { .. });
+    let exceeds = |split: &TrainingConfig| {
+        let there: Vec<Need> = needs(split).into_iter().filter(|need| need.gpu.is_some()).collect();
+        check(&there, false).is_err()
+    };
+    while whole && split.at_once() > 1 && exceeds(&split) {
+        split.micro_batch = split.at_once().div_ceil(2);
+    }
+    split
 }

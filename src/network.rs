@@ -9,9 +9,10 @@ use dsokr_basis::random::generator;
 use dsokr_basis::{Kernel, Projection};
 use dsokr_data::{InputKind, Split};
 use dsokr_decode::CandidateBlocks;
+use dsokr_nn::fused::device_memory;
 use dsokr_nn::{Encoder, Model, parameters};
-use dsokr_train::{Best, Observer, embed, train};
-use tracing::info;
+use dsokr_train::{Best, Observer, TrainingConfig, embed, train};
+use tracing::{info, warn};
 
 use crate::config::{Abilities, Checked, Config};
 use crate::error::ensure;
@@ -167,39 +168,52 @@ impl<'a, R: Recipe> Prepared<'a, R> {
         Ok(HeldOut { pairs, answers: answers.concat() })
     }
 
-    /// What a training on so many pairs needs.
-    fn training_needs(&self, pairs: usize, coordinates: usize) -> Vec<Need> {
+    /// The settings of a training on so many pairs, whose batches are split where a GPU has no memory for them, and what
+    /// it needs.
+    fn training(
+        &self,
+        pairs: usize,
+        coordinates: usize,
+        device: &Device,
+    ) -> (TrainingConfig, Vec<Need>) {
         let config = self.outputs.config;
         let parts = self.recipe.size(&self.preparation, &self.inputs, coordinates);
         let sizes = [pairs, self.outputs.dataset.validation.ids.len()];
-        memory::of_training(&parts, &config.training, sizes, config.evaluation.batch)
+        let gpu = device_memory(device);
+        let needs = |training: &TrainingConfig| {
+            memory::of_training(&parts, training, sizes, config.evaluation.batch, gpu)
+        };
+        let training = memory::split_batches(&config.training, needs);
+        let needs = needs(&training);
+        (training, needs)
     }
 }
 
 impl<R: Recipe> Fit for Prepared<'_, R> {
-    fn needs(&self, coordinates: usize) -> Vec<Need> {
+    fn needs(&self, coordinates: usize, device: &Device) -> Vec<Need> {
+        let needs = |pairs| self.training(pairs, coordinates, device).1;
         let decoding = &self.outputs.config.decoding;
         let n = self.outputs.len();
         let hubs = decoding.hubs.clone().unwrap_or_default();
         let rest = n - n.div_ceil(hubs.folds().max(1)).min(n);
         if !hubs.refits() {
-            return self.training_needs(rest, coordinates);
+            return needs(rest);
         }
-        let mut needs = self.training_needs(n, coordinates);
+        let mut all = needs(n);
         if decoding.needs_held_out() {
-            let part = self.training_needs(rest, coordinates);
+            let part = needs(rest);
             let total =
                 |of: fn(&Need) -> f64| hubs.answered() as f64 * part.iter().map(of).sum::<f64>();
             // the answers; each training comes after the one before
             let (what, bytes) =
                 ("trainings without a part of the pairs", 8.0 * (n * coordinates) as f64);
-            needs.push(Need {
+            all.push(Need {
                 multiplications: total(|need| need.multiplications),
                 traffic: total(|need| need.traffic),
                 ..Need::memory("decoding.hubs", what, bytes)
             });
         }
-        needs
+        all
     }
 
     fn fit(&self, task: &mut Task) -> Result<Fitted, Error> {
@@ -212,7 +226,12 @@ impl<R: Recipe> Fit for Prepared<'_, R> {
             None => Cow::Borrowed(targets),
         };
         let targets = &*targets;
-        memory::check(&self.training_needs(inputs.len(), basis.dimension()), task.force)?;
+        let (training, needs) = self.training(inputs.len(), basis.dimension(), &device);
+        memory::check(&needs, task.force)?;
+        if training.micro_batch != config.training.micro_batch {
+            let (batch, at_once) = (training.batch, training.at_once());
+            warn!(batch, at_once, "batches are encoded in parts, since the GPU has no memory for a whole one");
+        }
         let restored = self.outputs.resumed.is_some_and(Folder::has_checkpoint);
         let offset = targets.mean();
         let model = new_model(recipe, config, preparation, &offset, &device, restored)?;
@@ -231,8 +250,8 @@ impl<R: Recipe> Fit for Prepared<'_, R> {
         let validate = |model: &Model<R::Encoder>| {
             Ok(evaluator.validation(&embed(model, &validation, batch)?)?)
         };
-        let training = dsokr_train::Task {
-            config: &config.training,
+        let trained = dsokr_train::Task {
+            config: &training,
             seed: config.seed,
             device: &device,
             inputs,
@@ -241,7 +260,7 @@ impl<R: Recipe> Fit for Prepared<'_, R> {
             weights: &self.weights,
             validate: &validate,
         };
-        let outcome = ranks.scope(|| train(&training, model, start, &mut folder, task.observer))?;
+        let outcome = ranks.scope(|| train(&trained, model, start, &mut folder, task.observer))?;
         let fitted = |model| {
             let preparation = Arc::clone(preparation);
             let network = Network { recipe: recipe.clone(), preparation, model, batch };
@@ -260,7 +279,7 @@ impl<R: Recipe> Fit for Prepared<'_, R> {
                 let inputs = preparation.inputs(&task.dataset.train.select(held)?)?;
                 Some(HeldOut { answers: embed(&model, &inputs, batch)?, pairs: held.clone() })
             }
-            (None, true) => Some(self.held_out(targets, &training, task.observer)?),
+            (None, true) => Some(self.held_out(targets, &trained, task.observer)?),
             (None, false) => None,
         };
         Ok(Fitted { held_out, ..fitted(model) })

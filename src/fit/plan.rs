@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use dsokr_basis::memory::resident;
 
-use super::{Request, words_need};
+use super::{Request, open_device, words_need};
 use crate::Error;
 use crate::config::Checked;
 use crate::memory::{self, Bytes, Limit, Need, available, check, of_data, of_outputs};
@@ -33,10 +33,12 @@ pub struct Plan {
     pub held: f64,
     /// What comes beside them.
     pub needs: Vec<Need>,
-    /// Bytes in all.
+    /// Bytes in all, without those of a GPU.
     pub bytes: f64,
+    /// Bytes in all of a GPU; 0 where none is used.
+    pub gpu_bytes: f64,
     /// Seconds: the counted multiplications at the speed of products that was measured, and the bytes
-    /// read and written at that of a copy. Preparing texts and evaluating candidates are not counted.
+    /// read and written at that of a copy. Preparing texts, steps on a GPU and evaluating candidates are not counted.
     pub seconds: f64,
     /// What is available beside the data; none where the system does not say.
     #[serde(skip)]
@@ -57,12 +59,13 @@ impl Request<'_> {
     }
 
     fn plan_of(&self, config: &Checked) -> Result<Plan, Error> {
+        let device = open_device(config, self.processor)?;
         check(&of_data(config, &self.root), self.force)?;
         let dataset: Dataset = config.load_data(&self.root)?;
         let mut needs = of_outputs(config, &dataset);
         let outputs = TrainingOutputs::new(config, &dataset, None, LastSystem::default());
         let prepared = config.encoder.learner().prepare(&outputs)?;
-        let learner = prepared.needs(memory::coordinates(config, &dataset));
+        let learner = prepared.needs(memory::coordinates(config, &dataset), &device);
         let held = resident();
         needs.extend(learner);
         needs.extend(words_need(config, &self.root, &dataset)?);
@@ -71,9 +74,10 @@ impl Request<'_> {
         let (products, copies) = speeds();
         let seconds =
             total(|need| need.multiplications) / products + total(|need| need.traffic) / copies;
-        let bytes = held + total(|need| need.bytes);
+        let gpu_bytes = total(|need| if need.gpu.is_some() { need.bytes } else { 0.0 });
+        let bytes = held + total(|need| need.bytes) - gpu_bytes;
         let name = config.name.clone();
-        Ok(Plan { name, held, needs, bytes, seconds, limit: available() })
+        Ok(Plan { name, held, needs, bytes, gpu_bytes, seconds, limit: available() })
     }
 }
 
@@ -110,18 +114,30 @@ impl fmt::Display for Plan {
             writeln!(out, "{:>10}  {what:<38}  {keys}", Bytes(bytes).to_string())
         };
         line(self.held, "the program and the data", "")?;
-        for need in self.needs.iter().filter(|need| need.bytes >= 1e3) {
+        let large = |gpu: bool| {
+            let needs = self.needs.iter().filter(move |need| need.gpu.is_some() == gpu);
+            needs.filter(|need| need.bytes >= 1e3)
+        };
+        for need in large(false) {
             line(need.bytes, need.what, &need.keys)?;
         }
         line(self.bytes, "in all", "")?;
+        for need in large(true) {
+            line(need.bytes, need.what, &format!("{} (GPU)", need.keys))?;
+        }
+        let gpu = self.needs.iter().find_map(|need| need.gpu);
+        if let Some(size) = gpu {
+            line(self.gpu_bytes, "in all on the GPU", &format!("of {}", Bytes(size)))?;
+        }
         if let Some(limit) = &self.limit {
             writeln!(out, "available beside the data: {limit}")?;
         }
         let seconds = (self.seconds.round() as u64).max(1);
         let time = format!("{seconds} second{}", if seconds == 1 { "" } else { "s" });
+        let steps = if gpu.is_some() { "steps on the GPU, " } else { "" };
         writeln!(
             out,
-            "about {time} for the counted multiplications at the speed measured now; preparing \
+            "about {time} for the counted multiplications at the speed measured now; {steps}preparing \
              inputs, kernels and evaluations come on top"
         )
     }

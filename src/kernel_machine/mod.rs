@@ -10,6 +10,7 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
 
+use burn::tensor::Device;
 use dsokr_basis::RowSource;
 use dsokr_data::{Selected, Split};
 use dsokr_machines::{Cost, KernelModel, LastSystem, OutputSpace, Solver, Targets, TrainingInputs};
@@ -155,7 +156,7 @@ impl Fit for PreparedMachine<'_> {
         Ok(OutputTargets::points((space, targets)))
     }
 
-    fn needs(&self, coordinates: usize) -> Vec<Need> {
+    fn needs(&self, coordinates: usize, _: &Device) -> Vec<Need> {
         let (settings, config) = (self.settings, self.outputs.config);
         let dataset = self.outputs.dataset;
         let machine = self.machine_need(coordinates);

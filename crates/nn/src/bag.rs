@@ -82,6 +82,7 @@ impl NgramBagConfig {
             keys: if self.linear { "ngrams" } else { "embedding" }.into(),
             parameters: features as f64 * width as f64,
             activations: 2.0 * length + 2.0 * width as f64,
+            gpu_width: 4.0,
             products: length * width as f64,
         };
         match self.linear && self.hidden.is_empty() {

@@ -90,6 +90,9 @@ pub struct PartSize {
     pub parameters: f64,
     /// Numbers that a training step keeps of one input for the backward pass.
     pub activations: f64,
+    /// Bytes of such a number on a GPU, which keeps those between products of bfloat16 in 16 bits; the CPU engine keeps
+    /// all in 32.
+    pub gpu_width: f64,
     /// Multiplications of the forward pass of one input. Those that take less time than in 32 bits count as less than
     /// one.
     pub products: f64,
@@ -109,5 +112,6 @@ pub(crate) fn layers_size(keys: &'static str, widths: &[usize]) -> PartSize {
     let biases: f64 = widths.iter().skip(1).map(|&width| width as f64).sum();
     // of a layer: its output, GELU, the mask of dropout, and the slope of one of them
     let keys = keys.into();
-    PartSize { keys, parameters: products + biases, activations: 4.0 * biases, products }
+    let parameters = products + biases;
+    PartSize { keys, parameters, activations: 4.0 * biases, gpu_width: 4.0, products }
 }

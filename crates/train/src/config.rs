@@ -122,6 +122,11 @@ impl TrainingConfig {
         self.optimizer == OptimizerName::Sgd && optimizers.all(|name| name == OptimizerName::Sgd)
     }
 
+    /// The most pairs that are encoded at once.
+    pub fn at_once(&self) -> usize {
+        if self.micro_batch == 0 { self.batch } else { self.micro_batch }
+    }
+
     /// The learning rate of step `step` (from 0) of `total`: `(step + 1) / warmup` of the largest during
     /// the warm-up, then the decay, which would reach zero at step `total`.
     pub(crate) fn rate(&self, step: u64, total: u64) -> f64 {

@@ -26,8 +26,7 @@ pub(super) fn gradients<E: Encoder, M>(
     let (mut sum, mut loss) = (GradientsAccumulator::new(), StepLoss::from(0.0));
     let total = objective.total(batch);
     let p = model.encoder.dimension();
-    let size = if task.config.micro_batch == 0 { batch.len() } else { task.config.micro_batch };
-    let mut parts = batch.chunks(size);
+    let mut parts = batch.chunks(task.config.at_once());
     while let Some(part) = parts.next() {
         let key = keys.next_u64();
         let own = step.as_ref().map_or(0..part.len(), |step| step.share(part));

@@ -77,6 +77,16 @@ impl Precision {
     }
 }
 
+/// Bytes of memory of a GPU; `None` for the CPU, and where the driver does not say.
+pub fn device_memory(device: &Device) -> Option<f64> {
+    #[cfg(feature = "cube")]
+    if let Some(bytes) = cube::memory(device) {
+        return Some(bytes as f64);
+    }
+    let _ = device;
+    None
+}
+
 /// Whether this device's operations round the operands of products in `precision` and multiply them in 32 bits,
 /// because the processor has no instructions for such products. It takes longer than 32 bits throughout.
 pub fn emulated(precision: Precision, device: &Device) -> bool {

@@ -220,10 +220,12 @@ impl Architecture {
         let [width, inner, depth] = [width, feed_forward, layers].map(|size| size as f64);
         let kept = if self.recompute { 1.0 } else { depth };
         let share = fused::step_time(self.precision);
+        let gpu_width = if self.precision == Precision::Bf16 { 2.0 } else { 4.0 };
         let tables = |keys: &'static str, rows: f64| PartSize {
             keys: keys.into(),
             parameters: rows * width,
             activations: 0.0,
+            gpu_width,
             products: 0.0,
         };
         vec![
@@ -233,12 +235,14 @@ impl Architecture {
                 keys: "layers × width".into(),
                 parameters: depth * (4.0 * width * width + 9.0 * width),
                 activations: length * width * (12.0 * kept + depth) + kept * heads as f64 * length,
+                gpu_width,
                 products: share * depth * length * (4.0 * width * width + 2.0 * length * width),
             },
             PartSize {
                 keys: "layers × width × feed_forward".into(),
                 parameters: depth * (2.0 * width * inner + inner),
                 activations: 3.0 * kept * length * inner,
+                gpu_width,
                 products: share * 2.0 * depth * length * width * inner,
             },
             layers_size("width", &[self.width, coordinates]),

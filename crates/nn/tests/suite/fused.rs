@@ -17,7 +17,7 @@ use half::bf16;
 use crate::{composed, host};
 
 const FULL: Precision = Precision::F32;
-const SIZES: [(usize, usize, usize); 3] = [(1, 1, 1), (3, 5, 7), (130, 33, 65)];
+const SIZES: [(usize, usize, usize); 4] = [(1, 1, 1), (3, 5, 7), (130, 33, 65), (2048, 256, 384)];
 
 fn dropouts() -> [Option<Dropout>; 2] {
     [None, Pass::train(11).dropout(3, 0.25)]

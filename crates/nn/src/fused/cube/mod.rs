@@ -127,6 +127,11 @@ fn client(device: &Device) -> Option<cubecl::client::Client> {
     }
 }
 
+/// Bytes of a GPU's memory, if its driver says.
+pub fn memory(device: &Device) -> Option<u64> {
+    client(device)?.properties().memory.max_memory()
+}
+
 /// The sum of the elements of a vector.
 #[cube]
 fn total<N: Size>(vector: Vector<f32, N>) -> f32 {

@@ -4,17 +4,21 @@ use burn::tensor::{DType, Device};
 use burn_cubecl::kernel::cast;
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
-use cubek::matmul::definition::{MatmulElems, MatmulGlobalElems};
-use cubek::matmul::multi_level::Strategy;
+use cubek::matmul::definition::{MatmulElems, MatmulGlobalElems, MatmulProblem};
+use cubek::matmul::multi_level::components::stage::PartitionBuffering;
 use cubek::matmul::multi_level::components::tile::TileMatmulKind;
+use cubek::matmul::multi_level::definition::{BatchMatmulBlueprint, TilingScheme};
 use cubek::matmul::multi_level::routines::TileSizeSelection;
 use cubek::matmul::multi_level::routines::batch::ordered_double_buffering::OrderedSelectionArgs;
 use cubek::matmul::multi_level::routines::batch::simple_unit::SimpleUnitSelectionArgs;
-use cubek::matmul::routine::BlueprintStrategy;
-use cubek::std::InputBinding;
+use cubek::matmul::multi_level::stage::{SwizzleMode, SwizzleModes};
+use cubek::matmul::multi_level::{PartitionSize, StageSize, Strategy};
+use cubek::matmul::routine::BlueprintStrategy::{Forced, Inferred};
+use cubek::std::cube_count::{CubeCountStrategy, GlobalOrder, HypercubeBlueprint, SmAllocation};
+use cubek::std::{InputBinding, MatrixLayout};
 
-use super::sums::add_up;
-use super::{client, element, empty, empty_of, sides, view};
+use super::sums::sum_of_parts;
+use super::{LANES, client, element, empty, empty_of, sides, view};
 use crate::Precision;
 
 /// Whether a device multiplies numbers of this precision.
@@ -64,13 +68,14 @@ pub fn product(dtype: DType, a: &CubeTensor, b: &CubeTensor, precision: Precisio
 fn launch(a: &CubeTensor, b: &CubeTensor, y: &CubeTensor, precision: Precision) {
     let own = element(a);
     let globals = MatmulGlobalElems { lhs: own, rhs: own, out: element(y) };
+    let binding = |x: &CubeTensor| InputBinding::new(x.clone().binding(), own);
     let mut refusal = None;
-    for strategy in strategies(precision) {
+    for strategy in strategies(precision, a, b, y, &globals) {
         let launched = cubek::matmul::launch::launch_ref(
             &strategy.into(),
             &a.client,
-            InputBinding::new(a.clone().binding(), own),
-            InputBinding::new(b.clone().binding(), own),
+            binding(a),
+            binding(b),
             y.clone().binding(),
             &mut MatmulElems::from_globals(&globals),
         );
@@ -82,11 +87,16 @@ fn launch(a: &CubeTensor, b: &CubeTensor, y: &CubeTensor, precision: Precision) 
     panic!("no product of matrices on this device: {refusal:?}")
 }
 
-/// Kernels for products, the fastest first. Only those of tensor cores multiply numbers of fewer than 32 bits.
-fn strategies(precision: Precision) -> Vec<Strategy> {
-    let units = |tile_size| {
-        Strategy::SimpleUnit(BlueprintStrategy::Inferred(SimpleUnitSelectionArgs { tile_size }))
-    };
+/// Kernels for a product, the fastest first; a device refuses those that it cannot run. Only those of tensor cores
+/// multiply numbers of fewer than 32 bits.
+fn strategies(
+    precision: Precision,
+    a: &CubeTensor,
+    b: &CubeTensor,
+    y: &CubeTensor,
+    globals: &MatmulGlobalElems,
+) -> Vec<Strategy> {
+    let units = |tile_size| Strategy::SimpleUnit(Inferred(SimpleUnitSelectionArgs { tile_size }));
     let exact = [units(TileSizeSelection::MaxTileSize), Strategy::Naive];
     // of tiles of 128 rows and 64 columns
     let ordered = OrderedSelectionArgs {
@@ -95,18 +105,96 @@ fn strategies(precision: Precision) -> Vec<Strategy> {
         row_count: Some(8),
         rows_per_plane: Some(2),
     };
+    let narrow = [
+        Strategy::OrderedDoubleMma(Inferred(ordered)),
+        Strategy::DoubleCyclicMma(Inferred(Default::default())),
+        Strategy::SimpleCyclicCmma(Inferred(Default::default())),
+    ];
     match precision {
         Precision::F32 => exact.to_vec(),
-        Precision::Tf32 | Precision::Bf16 => {
-            let mut all = vec![
-                Strategy::OrderedDoubleMma(BlueprintStrategy::Inferred(ordered)),
-                Strategy::DoubleCyclicMma(BlueprintStrategy::Inferred(Default::default())),
-                Strategy::SimpleCyclicCmma(BlueprintStrategy::Inferred(Default::default())),
-            ];
-            all.extend(exact);
-            all
+        Precision::Tf32 => narrow.into_iter().chain(exact).collect(),
+        Precision::Bf16 => {
+            let first = of_bf16(a, b, y, globals);
+            first.into_iter().chain(narrow).chain(exact).collect()
         }
     }
+}
+
+/// The fastest kernel on an H100 for a product of bfloat16, by the order in which its factors lie, where its sizes
+/// are multiples of those of tiles.
+fn of_bf16(
+    a: &CubeTensor,
+    b: &CubeTensor,
+    y: &CubeTensor,
+    globals: &MatmulGlobalElems,
+) -> Option<Strategy> {
+    let sms = y.client.properties().hardware.num_streaming_multiprocessors?;
+    let [a, b, y] = [a, b, y].map(|x| x.clone().binding());
+    let sizes = [globals.lhs, globals.rhs, globals.out].map(|element| element.size());
+    let address = [&a, &b, &y].into_iter().zip(sizes);
+    let address = address.map(|(x, size)| x.required_address_type(size)).max()?;
+    let problem = MatmulProblem::from_shapes_and_strides(
+        a.shape,
+        b.shape,
+        y.shape,
+        a.strides,
+        b.strides,
+        y.strides,
+        globals.clone(),
+        address,
+        None,
+        None,
+    );
+    let problem = problem.ok()?;
+    let whole = |rows: usize, columns: usize| {
+        let rows = problem.m.is_multiple_of(rows) && problem.n.is_multiple_of(columns);
+        rows && problem.k.is_multiple_of(STEP)
+    };
+    match (problem.lhs_layout, problem.rhs_layout) {
+        (MatrixLayout::RowMajor, MatrixLayout::RowMajor) => {
+            let strategy = Strategy::DoubleAsyncStridedMma(Inferred(Default::default()));
+            whole(128, 64).then_some(strategy)
+        }
+        (MatrixLayout::RowMajor, MatrixLayout::ColMajor) => {
+            let tiles = || tma(&problem, (4, 8, 4), (2, 2), sms);
+            whole(128, 128).then(|| Strategy::DoubleTmaMma(Forced(tiles())))
+        }
+        (MatrixLayout::ColMajor, _) => {
+            let tiles = || tma(&problem, (2, 8, 4), (2, 1), sms);
+            whole(64, 64).then(|| Strategy::DoubleTmaMma(Forced(tiles())))
+        }
+    }
+}
+
+/// A product whose tiles are loaded by the GPU's copy engine, in two stages. `plane` is the number of instructions by
+/// which a plane spans rows, columns and the inner dimension, and `planes` that of planes by rows and columns.
+fn tma(
+    problem: &MatmulProblem,
+    plane: (u32, u32, u32),
+    planes: (u32, u32),
+    sms: u32,
+) -> BatchMatmulBlueprint {
+    // the instruction of bfloat16
+    let scheme = TilingScheme::builder()
+        .with_tile_size((16, 8, 16).into())
+        .with_partition_size(PartitionSize::new(plane.0, plane.1, plane.2))
+        .with_stage_size(StageSize::new(planes.0, planes.1, 1))
+        .build()
+        .expect("all sizes are given");
+    // 64 numbers lie side by side in the stages of either factor
+    let (lhs, rhs) = (SwizzleMode::B128, SwizzleMode::B128);
+    let sms =
+        CubeCountStrategy::Sm { num_sms: sms, sm_usage: SmAllocation::Exact, cubes_first: true };
+    let order = HypercubeBlueprint::builder()
+        .global_order(GlobalOrder::SwizzleRow(4))
+        .cube_count_strategy(sms)
+        .build();
+    BatchMatmulBlueprint::builder(TileMatmulKind::Mma, scheme, LANES, problem)
+        .partition_buffering(PartitionBuffering::Double)
+        .stage_buffering(2)
+        .shared_swizzle(SwizzleModes { lhs, rhs, ..Default::default() })
+        .hypercube_blueprint(order)
+        .build()
 }
 
 /// The gradients of x, in numbers of a type, and of w that are wanted, given the gradient of `x w`.
@@ -123,16 +211,18 @@ pub fn of_product(
     [dx, dw]
 }
 
-/// Sides of the tiles of a product that a cube computes, about.
-const TILE: usize = 128;
+/// Sides of the tiles of a sum over rows that a cube computes.
+const TILE: usize = 64;
 
 /// The tiles that occupy a large GPU.
-const OCCUPIED: usize = 256;
+const OCCUPIED: usize = 1024;
 
-/// The most parts of a sum over rows, the fewest rows of a part, and what their number is a multiple of.
+/// The most parts of a sum over rows, and the fewest rows of a part.
 const PARTS: usize = 16;
-const PART: usize = 256;
-const STEP: usize = 16;
+const PART: usize = 1024;
+
+/// The inner dimension of two stages of a product.
+const STEP: usize = 128;
 
 /// `xᵀ dy`, a sum over many rows. Where it has few tiles, parts of the rows are summed side by side, and then added up.
 fn of_rows(x: &CubeTensor, dy: &CubeTensor, precision: Precision) -> CubeTensor {
@@ -153,6 +243,6 @@ fn of_rows(x: &CubeTensor, dy: &CubeTensor, precision: Precision) -> CubeTensor 
     let x = view(x, [parts, k, part], [part * x_row, 1, x_row]);
     let dy = view(dy, [parts, part, m], [part * dy_row, dy_row, 1]);
     launch(&x, &dy, &sums, precision);
-    let sum = add_up(&view(&sums, [parts, k * m], [k * m, 1]));
+    let sum = sum_of_parts(&view(&sums, [parts, k * m], [k * m, 1]));
     view(&sum, [k, m], [m, 1])
 }

@@ -3,7 +3,7 @@
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
-use super::{LANES, UNITS, buffer, cubes, element, empty, grid, sides};
+use super::{LANES, UNITS, buffer, cubes, element, empty, grid, sides, vector};
 
 /// Rows of one block.
 const ROWS: usize = 64;
@@ -124,6 +124,45 @@ pub fn add_up(sums: &CubeTensor) -> CubeTensor {
             blocks as u32,
             width as u32,
             SHARED,
+        );
+    }
+    y
+}
+
+#[cube(launch_unchecked)]
+fn part_sums<N: Size>(
+    parts: &[Vector<f32, N>],
+    y: &mut [Vector<f32, N>],
+    vectors: u32,
+    #[comptime] count: u32,
+) {
+    let i = ABSOLUTE_POS;
+    if i < vectors as usize {
+        let mut sum = parts[i];
+        #[unroll]
+        for part in 1..count {
+            sum += parts[part as usize * vectors as usize + i];
+        }
+        y[i] = sum;
+    }
+}
+
+/// The sum of the rows of `[parts, width]`, of few and long ones.
+pub fn sum_of_parts(parts: &CubeTensor) -> CubeTensor {
+    let (count, width) = sides(parts);
+    let y = empty(parts, [width]);
+    let lanes = vector(width);
+    // SAFETY: units beyond the vectors do nothing
+    unsafe {
+        part_sums::launch_unchecked(
+            &parts.client,
+            cubes(parts, width / lanes),
+            CubeDim::new_1d(UNITS),
+            lanes,
+            buffer(parts),
+            buffer(&y),
+            (width / lanes) as u32,
+            count as u32,
         );
     }
     y
