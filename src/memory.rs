@@ -27,7 +27,7 @@ pub struct Need {
     pub what: &'static str,
     /// Bytes of memory.
     pub bytes: f64,
-    /// The size of the GPU's memory, if it is taken there.
+    /// The size of the GPU's memory, if it is taken there; infinite where its driver does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpu: Option<f64>,
     /// Multiplications of the whole run.
@@ -51,8 +51,7 @@ const GPU_SHARE: f64 = 0.9;
 /// # Errors
 /// [`Error::Memory`] with the keys of the largest need.
 pub fn check(needs: &[Need], force: bool) -> Result<(), Error> {
-    let (there, here): (Vec<&Need>, Vec<&Need>) =
-        needs.iter().partition(|need| need.gpu.is_some());
+    let (there, here): (Vec<&Need>, Vec<&Need>) = needs.iter().partition(|need| need.gpu.is_some());
     check_against(&here, available(), force)?;
     let size = there.first().and_then(|need| need.gpu);
     let source = "memory of the GPU, less a tenth for its driver and gaps".into();
@@ -183,19 +182,23 @@ pub(crate) fn of_training(
         let keys = keys.collect::<Vec<_>>().join(" × ");
         let batch = format!("{keys} × training.batch");
         let kept = inputs * part.activations;
-        let (what, step) = ("parameters, gradients and checkpoints", "activations of a step");
-        let memory = |bytes: f64| Need::memory(&keys, what, bytes * part.parameters);
+        let step = "activations of a step";
+        let memory = |what, bytes: f64| Need::memory(&keys, what, bytes * part.parameters);
         match gpu {
             None => {
                 let traffic = steps * 4.0 * rule * part.parameters;
-                let of_parameters = Need { traffic, ..memory(trained + stored) };
+                let of_parameters = Need {
+                    traffic,
+                    ..memory("parameters, gradients and checkpoints", trained + stored)
+                };
                 let multiplications = passes * part.products;
                 let activations = Need::memory(batch, step, 4.0 * kept);
                 vec![of_parameters, Need { multiplications, ..activations }]
             }
             Some(_) => {
                 let there = Need::memory(batch, step, part.gpu_width * kept);
-                vec![memory(stored), Need { gpu, ..memory(trained) }, Need { gpu, ..there }]
+                let of_parameters = Need { gpu, ..memory("parameters and gradients", trained) };
+                vec![memory("checkpoints", stored), of_parameters, Need { gpu, ..there }]
             }
         }
     };
@@ -204,7 +207,7 @@ pub(crate) fn of_training(
 
 /// The same settings, of which a step encodes a half of a batch at a time, a quarter, and so on, where more needs more
 /// memory than the GPU has.
-pub(crate) fn split_batches(
+pub fn split_batches(
     config: &TrainingConfig,
     needs: impl Fn(&TrainingConfig) -> Vec<Need>,
 ) -> TrainingConfig {

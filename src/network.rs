@@ -230,7 +230,11 @@ impl<R: Recipe> Fit for Prepared<'_, R> {
         memory::check(&needs, task.force)?;
         if training.micro_batch != config.training.micro_batch {
             let (batch, at_once) = (training.batch, training.at_once());
-            warn!(batch, at_once, "batches are encoded in parts, since the GPU has no memory for a whole one");
+            warn!(
+                batch,
+                at_once,
+                "batches are encoded in parts, since the GPU has no memory for a whole one"
+            );
         }
         let restored = self.outputs.resumed.is_some_and(Folder::has_checkpoint);
         let offset = targets.mean();

@@ -127,7 +127,8 @@ impl fmt::Display for Plan {
         }
         let gpu = self.needs.iter().find_map(|need| need.gpu);
         if let Some(size) = gpu {
-            line(self.gpu_bytes, "in all on the GPU", &format!("of {}", Bytes(size)))?;
+            let size = if size.is_finite() { &format!("of {}", Bytes(size)) } else { "" };
+            line(self.gpu_bytes, "in all on the GPU", size)?;
         }
         if let Some(limit) = &self.limit {
             writeln!(out, "available beside the data: {limit}")?;

@@ -4,7 +4,7 @@
 use crate::pretrained::model;
 #[cfg(unix)]
 use crate::resume::assert_resumed;
-use crate::sandbox::{BAG, CONFIG, Sandbox};
+use crate::sandbox::{BAG, CONFIG, Sandbox, number};
 
 fn logged(sandbox: &Sandbox, run: &str, key: &str) -> Vec<f64> {
     let log = sandbox.read(&format!("{run}/log.jsonl"));
@@ -97,4 +97,18 @@ fn no_adapter_is_an_error() {
         "{errors}"
     );
     assert!(!sandbox.path("run").exists());
+}
+
+#[test]
+fn the_plan_has_the_memory_of_the_gpu() {
+    let sandbox = Sandbox::new();
+    with_encoder(&sandbox, "kind = \"transformer\"\nwidth = 32\nlayers = 1\nheads = 2");
+    let plan = ["train", "small.toml", "--device", "wgpu", "--plan"];
+    assert!(sandbox.succeed(&plan).contains("in all on the GPU"));
+    let plans: serde_json::Value =
+        serde_json::from_str(&sandbox.succeed(&[&plan[..], &["--json"]].concat())).unwrap();
+    sandbox.succeed(&[&plan[..4], &["--out", "run"]].concat());
+    let bytes = number(&plans[0], "gpu_bytes") / logged(&sandbox, "run", "device_bytes")[0];
+    // the engine takes more for a small model
+    assert!(bytes > 0.0 && bytes < 2.0, "{bytes}");
 }

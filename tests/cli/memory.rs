@@ -3,6 +3,8 @@
 #[cfg(target_os = "linux")]
 use std::fs;
 
+use dsokr::config::TrainingConfig;
+use dsokr::memory::{Need, split_batches};
 use serde_json::Value;
 
 use crate::sandbox::{BAG, CONFIG, RIDGE, Sandbox, json, number};
@@ -157,4 +159,22 @@ fn a_plan_knows_how_fast_products_are() {
     let share = if native { 0.6 } else { 1.0 };
     let found = work("bf16") / work("f32");
     assert!((found - share).abs() < 1e-9, "{found}");
+}
+
+#[test]
+fn batches_are_split_until_they_fit_into_a_gpu() {
+    let at_once = |config: &TrainingConfig, size: f64| {
+        let needs = |config: &TrainingConfig| {
+            let [model, step] = [100.0, 10.0 * config.at_once() as f64]
+                .map(|bytes| Need { gpu: Some(size), ..Need::memory("", "", bytes) });
+            vec![model, step, Need::memory("", "", 1e6)]
+        };
+        split_batches(config, needs).at_once()
+    };
+    let config = TrainingConfig { batch: 64, ..TrainingConfig::default() };
+    // of which nine tenths are taken, 100 by the model
+    let sizes = [f64::INFINITY, 850.0, 800.0, 400.0, 1.0];
+    assert_eq!(sizes.map(|size| at_once(&config, size)), [64, 64, 32, 16, 1]);
+    let given = TrainingConfig { micro_batch: 48, ..config };
+    assert_eq!(at_once(&given, 400.0), 48);
 }

@@ -77,14 +77,16 @@ impl Precision {
     }
 }
 
-/// Bytes of memory of a GPU; `None` for the CPU, and where the driver does not say.
+/// Bytes of memory of a GPU, infinite where its driver does not say; `None` for the CPU.
 pub fn device_memory(device: &Device) -> Option<f64> {
+    if is_cpu_engine(device) {
+        return None;
+    }
     #[cfg(feature = "cube")]
     if let Some(bytes) = cube::memory(device) {
         return Some(bytes as f64);
     }
-    let _ = device;
-    None
+    Some(f64::INFINITY)
 }
 
 /// Whether this device's operations round the operands of products in `precision` and multiply them in 32 bits,
