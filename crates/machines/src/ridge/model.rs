@@ -79,6 +79,16 @@ impl KernelModel {
         Self { map, weights, width, scaling: None, offset, summary, index }
     }
 
+    /// A model of the same anchors, which the two share.
+    pub(super) fn with_weights(&self, weights: Weights, summary: Summary) -> Self {
+        if let Weights::Single(_) = weights {
+            self.index();
+        }
+        let own = Self::new(self.map.clone(), weights, summary);
+        let (scaling, offset) = (self.scaling.clone(), self.offset.clone());
+        Self { scaling, offset, index: self.index.clone(), ..own }
+    }
+
     /// A, a row of p numbers for each anchor.
     pub fn weights(&self) -> Vec<f64> {
         (0..self.anchors() * self.width).map(|at| self.weights.at(at)).collect()

@@ -3,8 +3,8 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use dsokr_basis::Features;
 use dsokr_basis::features::read;
-use dsokr_basis::{Features, RowSource};
 use rayon::prelude::*;
 
 use super::model::{Expansion, KernelModel, Weights};
@@ -228,30 +228,30 @@ impl Fitted {
     /// both diagonals.
     ///
     /// # Errors
-    /// [`Error::Shape`] for targets that are not those of the fit; [`Error::Value`] unless there are 1 to n rows, and for a
-    /// precomputed kernel.
+    /// [`Error::Shape`] for targets that are not those of the fit; [`Error::Value`] unless there are 1 to n rows.
     pub fn with_leading(&self, targets: &Targets, rows: usize) -> Result<Leading, Error> {
         let n = self.model.summary.rows;
         Error::check_length("rows of targets", targets.len(), n)?;
         Error::check_length("coordinates", targets.width(), self.model.width)?;
         Error::check_range("leading rows", rows, 1..=n)?;
-        let Expansion::Kernel { kernel, anchors } = &self.model.map else {
-            return Err(Error::value("the inputs", "a precomputed kernel", "rows"));
-        };
         let first: Vec<usize> = (0..rows).collect();
         let own = targets.select(&first)?;
+        // those of the other inputs are 0, so that both models share anchors
+        let size = n * self.model.width;
         let (weights, [whole, leading]) = match &self.system.factor {
             AnyFactor::Single(factor) => {
-                (Weights::Single(solved(factor, &own)?), factor.inverse_diagonals(rows)?)
+                let mut weights = solved(factor, &own)?;
+                weights.resize(size, 0.0);
+                (Weights::Single(weights), factor.inverse_diagonals(rows)?)
             }
             AnyFactor::Double(factor) => {
-                (Weights::Double(solved(factor, &own)?), factor.inverse_diagonals(rows)?)
+                let mut weights = solved(factor, &own)?;
+                weights.resize(size, 0.0);
+                (Weights::Double(weights), factor.inverse_diagonals(rows)?)
             }
         };
-        let anchors = Arc::new(anchors.select(&first)?);
-        let map = Expansion::Kernel { kernel: Arc::clone(kernel), anchors };
         let summary = Summary { rows, unknowns: rows, ..self.model.summary.clone() };
-        let model = KernelModel::new(map, weights, summary);
+        let model = self.model.with_weights(weights, summary);
         let of_leading = left_out(&model, &own, &leading);
         Ok(Leading { model, of_leading, of_all: left_out(&self.model, targets, &whole) })
     }
@@ -260,7 +260,8 @@ impl Fitted {
 /// The model of the first rows of a fit, and leave-one-out predictions of both.
 #[derive(Clone, Debug)]
 pub struct Leading {
-    /// The model of the first m rows. Its summary has the λ and the condition number of the whole fit.
+    /// The model of the first m rows: that of all anchors, with weights 0 behind the first m. Its summary has the λ and the
+    /// condition number of the whole fit.
     pub model: KernelModel,
     /// Its leave-one-out predictions, m × p row-major.
     pub of_leading: Vec<f32>,
