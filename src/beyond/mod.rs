@@ -9,6 +9,7 @@ mod beam;
 mod keep;
 mod pool;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -32,7 +33,7 @@ use crate::run_dir::{FEATURES, HELD_OUT, held_out};
 use crate::targets::OutputSpace;
 
 /// Candidates whose molecules make the palette of moves.
-const KNOWN: usize = 4_000;
+const KNOWN: usize = 10_000;
 
 /// Bytes of evaluated molecules that a block of queries may need, and that are kept for later queries.
 const MEMORY: usize = 1 << 29;
@@ -133,12 +134,10 @@ impl BeyondSearch {
         let palette = Molecule::palette(&known);
         // graphs leave charges and configurations out
         let moves = settings.evaluations.div_ceil(settings.rounds);
-        let palette = Palette {
-            moves,
-            charges: palette.charges && sees_all,
-            stereo: palette.stereo && sees_all,
-            ..palette
-        };
+        let charges = if sees_all { palette.charges } else { BTreeSet::new() };
+        let environments = palette.environments.filter(|_| !settings.unusual);
+        let stereo = palette.stereo && sees_all;
+        let palette = Palette { moves, charges, stereo, environments, ..palette };
         let unit = |answers| Ok::<_, Error>(Queries::new(candidates.dim(), answers)?.normalised());
         let held_out = held_out.filter(|_| candidates.hubs().is_some()).map(unit).transpose()?;
         let known = Mutex::new(Evaluated::new(candidates.dim()));

@@ -27,6 +27,9 @@ pub struct BeyondConfig {
     pub evaluations: usize,
     /// Weight of the share of a molecule that the basis does not know, which is subtracted from its score.
     pub unknown: f64,
+    /// Whether atoms may be in an environment (their element, charge, hydrogens and bonds, and the elements at the other
+    /// ends of these) that no candidate has; of more than 10,000 candidates, none of 10,000 of them.
+    pub unusual: bool,
     /// A formula that predicted molecules have, in Hill's order, such as `C9H8O4`; `first` is that of the best candidate;
     /// any, if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,6 +50,7 @@ impl Default for BeyondConfig {
             rounds: 8,
             evaluations: 20_000,
             unknown: 0.0,
+            unusual: false,
             formula: None,
             mass: None,
             part: None,

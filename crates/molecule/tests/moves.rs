@@ -45,7 +45,8 @@ fn parse(smiles: &str) -> Molecule {
 
 fn small() -> (Vec<Molecule>, Palette) {
     let all: Vec<Molecule> = SMALL.iter().map(|smiles| parse(smiles)).collect();
-    let palette = Palette { groups: Vec::new(), atoms: 9, ..Molecule::palette(&all) };
+    let known = Molecule::palette(&all);
+    let palette = Palette { groups: Vec::new(), atoms: 9, environments: None, ..known };
     (all, palette)
 }
 
@@ -135,9 +136,12 @@ fn any_molecule_is_reached_from_any_other() {
     let palette = Molecule::palette(&all);
     assert_eq!((palette.atoms, palette.elements.len()), (9, 4));
     assert!(!palette.groups.is_empty());
-    let palette = Palette { groups: Vec::new(), charges: true, ..palette };
+    let charges = Molecule::palette(&[parse("[NH3+]CC([O-])=O")]).charges;
+    let usual = Palette { groups: Vec::new(), charges, ..palette };
+    let palette = Palette { environments: None, ..usual.clone() };
     check_reduced(&all, &palette);
     check_inverses(&all[..20], &palette, 23);
+    check_inverses(&all[..20], &usual, 7);
 }
 
 #[test]
@@ -146,7 +150,7 @@ fn larger_molecules_exchange_groups_and_fuse_rings() {
     let palette = Molecule::palette(&known.map(parse));
     let groups: Vec<_> = palette.groups.iter().map(|g| (g.smiles.as_str(), g.count)).collect();
     assert!(groups.contains(&("*-CC(=O)O", 3)), "{groups:?}");
-    let palette = Palette { atoms: 20, ..palette };
+    let palette = Palette { atoms: 20, environments: None, ..palette };
     let found = parse("CCc1ccccc1").neighbours(&palette);
     let found = keys(&found);
     let is_reached = |smiles: &str| found.contains(parse(smiles).key().as_str());
@@ -160,7 +164,10 @@ fn larger_molecules_exchange_groups_and_fuse_rings() {
 fn configurations_and_charges_change_where_known_molecules_have_them() {
     let known = ["C[C@H](N)C(=O)O", "C/C=C/C", "C[NH3+]", "CC([O-])=O", "CCCCCCC"].map(parse);
     let palette = Molecule::palette(&known);
-    assert!(palette.charges && palette.stereo);
+    let charges = palette.charges.iter().map(|&(element, charge)| (element.symbol(), charge));
+    assert_eq!(charges.collect::<Vec<_>>(), [("N", 1), ("O", -1)]);
+    assert!(palette.stereo);
+    let palette = Palette { environments: None, ..palette };
     let reached = |from: &str, to: &str| {
         let found = parse(from).neighbours(&palette);
         keys(&found).contains(parse(to).key().as_str())
@@ -172,13 +179,35 @@ fn configurations_and_charges_change_where_known_molecules_have_them() {
     assert!(reached("CC=CC", "C/C=C\\C"));
     assert!(reached("CN", "C[NH3+]") && reached("C[NH3+]", "CN"));
     assert!(reached("CC(=O)O", "CC(=O)[O-]"));
+    // no known molecule has these
+    assert!(!reached("CO", "C[OH2+]") && !reached("CN", "C[NH-]") && !reached("C", "[CH3-]"));
     // an edit elsewhere keeps a centre, an exchanged ligand takes the place of the one before
     assert!(reached("C[C@H](N)C(=O)O", "CC[C@H](N)C(=O)O"));
     assert!(reached("C[C@H](N)C(=O)O", "C[C@H](O)C(=O)O"));
     assert!(!reached("C[C@H](N)C(=O)O", "CC[C@@H](N)C(=O)O"));
-    let plain = Palette { charges: false, stereo: false, ..palette };
+    let plain = Palette { charges: BTreeSet::new(), stereo: false, ..palette };
     let found = parse("CC(N)C(=O)O").neighbours(&plain);
     assert!(found.iter().all(|(key, _)| !key.contains(['@', '+'])));
+}
+
+#[test]
+fn environments_that_no_known_molecule_has_are_left_out() {
+    let known = ["CCO", "CC=O", "CN", "CNC", "CCCC", "CC(C)=C", "C1CC1", "CC(C)C"].map(parse);
+    let palette = Palette { atoms: 8, ..Molecule::palette(&known) };
+    let ethanol = parse("CCO");
+    let found = ethanol.neighbours(&palette);
+    let reached = |smiles: &str| keys(&found).contains(parse(smiles).key().as_str());
+    assert!(reached("CCCO") && reached("CCC") && reached("CC=O"));
+    // a peroxide, an N-oxide, an enol, an ether
+    assert!(!reached("CCOO") && !reached("CCON") && !reached("C=CO") && !reached("CCOC"));
+    assert_eq!((palette.unusual(&ethanol), palette.unusual(&parse("CCOO"))), (0, 2));
+    // a molecule that has some may keep them
+    let peroxide = parse("CCOO");
+    let found = peroxide.neighbours(&palette);
+    assert!(keys(&found).contains(parse("CCCOO").key().as_str()));
+    assert!(found.iter().all(|(_, own)| palette.unusual(own) <= 2));
+    let any = Palette { environments: None, ..palette };
+    assert!(keys(&ethanol.neighbours(&any)).contains("CCOO"));
 }
 
 proptest! {

@@ -33,7 +33,7 @@ impl Edits<'_> {
                 self.add_atoms(draft, atom);
             }
             // a charge that moves can change comes back by these only
-            if draft.atoms[atom].charge == 0 || !self.palette.charges {
+            if charge == 0 || !self.palette.has_charge(own, charge) {
                 self.remove_atom(draft, atom);
             }
         }

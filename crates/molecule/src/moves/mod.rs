@@ -77,11 +77,12 @@ impl Moves for Molecule {
     /// | swap two elements | |
     /// | attach, exchange a group | one of the palette, in the place of a hydrogen or of a substituent |
     /// | fuse a ring | three or four carbons on a bond, saturated or aromatic |
-    /// | protonate, deprotonate | where known outputs have charges |
+    /// | protonate, deprotonate | to charges that known outputs have |
     /// | flip a stereo centre or a double bond | or set it, or leave it open, where known outputs have configurations |
     ///
     /// Where a ring has two Kekulé structures, bonds are changed in both. Atoms of unusual valence, such as radicals
-    /// and metals, keep their valence.
+    /// and metals, keep their valence. Molecules with more atoms in [unusual](Palette::unusual) environments than this one
+    /// are left out.
     fn neighbours(&self, palette: &Palette) -> Vec<(String, Self)> {
         let mut edits = Edits { found: Vec::new(), seen: HashSet::new(), palette };
         let draft = Draft::of(self);
@@ -98,9 +99,11 @@ impl Moves for Molecule {
             edits.change_bonds(&other);
         }
         let own = self.key();
+        let unusual = palette.unusual(self);
         let read = edits.found.into_par_iter().filter_map(|draft| {
             let molecule = Molecule::parse(&draft.molecule()?.written()).ok()?;
-            Some((molecule.canonical_smiles(), molecule))
+            let is_usual = palette.unusual(&molecule) <= unusual;
+            is_usual.then(|| (molecule.canonical_smiles(), molecule))
         });
         let mut all: BTreeMap<String, Molecule> = read.collect();
         all.remove(&own);

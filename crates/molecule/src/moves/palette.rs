@@ -1,10 +1,11 @@
 //! What moves may put into molecules.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::draft::{Draft, valences};
 use crate::Molecule;
 use crate::molecule::{Atom, Bond, BondOrder, Element};
+use crate::refinement::{mix, unordered};
 
 /// The most atoms of a ring that a move closes.
 pub const RING: usize = 9;
@@ -24,8 +25,12 @@ pub struct Palette {
     pub atoms: usize,
     /// Groups, the most frequent first.
     pub groups: Vec<Group>,
-    /// Whether atoms are protonated and deprotonated: at least one known molecule in 1,000 has a charge.
-    pub charges: bool,
+    /// Charges that protonation and deprotonation give atoms, each of an element: those of at least one known molecule
+    /// in 1,000.
+    pub charges: BTreeSet<(Element, i8)>,
+    /// The [environments](environment) of atoms of known molecules. A move to a molecule with more atoms in other
+    /// environments is left out; none is where this is absent.
+    pub environments: Option<HashSet<u64>>,
     /// Whether configurations are turned round: at least one known molecule in 1,000 has one.
     pub stereo: bool,
     /// The most moves from one molecule, the first in the order of [`Moves`](super::Moves)' table; no limit at first.
@@ -47,27 +52,58 @@ pub struct Group {
 impl Palette {
     /// The palette of known molecules.
     pub fn of(known: &[Molecule]) -> Self {
-        let mut elements = BTreeMap::new();
-        let (mut charged, mut configured) = (0, 0);
+        let mut kinds = BTreeMap::new();
+        let mut configured = 0;
         for molecule in known {
-            let own: BTreeSet<Element> = molecule.atoms().iter().map(|atom| atom.element).collect();
-            own.into_iter().for_each(|element| *elements.entry(element).or_insert(0) += 1);
-            charged += usize::from(molecule.atoms().iter().any(|atom| atom.charge != 0));
+            let atoms = molecule.atoms().iter();
+            // an element is that of an atom of any charge
+            let own: BTreeSet<(Element, i8)> =
+                atoms.flat_map(|atom| [(atom.element, 0), (atom.element, atom.charge)]).collect();
+            own.into_iter().for_each(|kind| *kinds.entry(kind).or_insert(0) += 1);
             configured +=
                 usize::from(!molecule.centers.is_empty() || !molecule.geometries.is_empty());
         }
         let is_usual = |count: usize| count > 0 && count * 1_000 >= known.len();
-        let usual = elements.into_iter().filter(|&(_, count)| is_usual(count));
-        let elements = usual.map(|(element, _)| element);
+        let usual = kinds.into_iter().filter(|&(_, count)| is_usual(count)).map(|(kind, _)| kind);
+        let usual = usual.filter(|&(element, charge)| !valences(element, charge).is_empty());
+        let (elements, charges): (Vec<_>, Vec<_>) = usual.partition(|&(_, charge)| charge == 0);
         Self {
-            elements: elements.filter(|&element| !valences(element, 0).is_empty()).collect(),
+            elements: elements.into_iter().map(|(element, _)| element).collect(),
             atoms: known.iter().map(|molecule| molecule.atoms().len()).max().unwrap_or(0),
             groups: groups(known),
-            charges: is_usual(charged),
+            charges: charges.into_iter().collect(),
+            environments: Some(known.iter().flat_map(environments).collect()),
             stereo: is_usual(configured),
             moves: usize::MAX,
         }
     }
+
+    /// Number of atoms of a molecule in environments that no known molecule has; 0 where these are not known.
+    pub fn unusual(&self, molecule: &Molecule) -> usize {
+        let Some(known) = &self.environments else { return 0 };
+        environments(molecule).filter(|own| !known.contains(own)).count()
+    }
+
+    /// Whether moves change a charge: neutral atoms have no charge, and so can any.
+    pub(super) fn has_charge(&self, element: Element, charge: i8) -> bool {
+        charge == 0 || self.charges.contains(&(element, charge))
+    }
+}
+
+/// The environment of each atom: its element, charge and hydrogens, whether it is aromatic, and for each of its bonds the
+/// order, or that it is aromatic, and the element at the other end. As a hash.
+fn environments(molecule: &Molecule) -> impl Iterator<Item = u64> {
+    (0..molecule.atoms().len()).map(|at| {
+        let bond = |(other, bond): (usize, &Bond)| {
+            let element = molecule.atoms()[other].element.atomic_number();
+            let order = if bond.aromatic { 0 } else { 1 + bond.order as u64 };
+            mix(element.into(), order)
+        };
+        let Atom { element, charge, hydrogens, aromatic, .. } = molecule.atoms()[at];
+        let own = [u64::from(charge as u8), hydrogens.into(), aromatic.into()];
+        let own = own.into_iter().fold(element.atomic_number().into(), mix);
+        unordered(molecule.around(at).map(bond).collect(), own)
+    })
 }
 
 /// The most frequent groups of molecules.

@@ -5,19 +5,19 @@ use super::draft::{Draft, valences};
 use crate::molecule::{Atom, BondOrder};
 
 impl Edits<'_> {
-    /// A proton more or less at an atom, where the palette has charges.
+    /// A proton more or less at an atom, where the palette has both charges.
     pub(super) fn change_charges(&mut self, draft: &Draft) {
-        if !self.palette.charges {
-            return;
-        }
         for atom in (0..draft.len()).filter(|&atom| draft.is_plain(atom)) {
             let Atom { element, charge, hydrogens, .. } = draft.atoms[atom];
+            if !self.palette.has_charge(element, charge) {
+                continue;
+            }
             for (other, after) in
                 [(charge + 1, Some(hydrogens + 1)), (charge - 1, hydrogens.checked_sub(1))]
             {
-                let Some(after) = after.filter(|_| !valences(element, other).is_empty()) else {
-                    continue;
-                };
+                let known = self.palette.has_charge(element, other);
+                let known = known && !valences(element, other).is_empty();
+                let Some(after) = after.filter(|_| known) else { continue };
                 self.try_edit(draft, |edit| {
                     edit.set_kind(atom, element, other)?;
                     (edit.atoms[atom].hydrogens == after).then_some(())
