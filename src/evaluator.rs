@@ -124,9 +124,13 @@ impl<'a> Evaluator<'a> {
         Ok(Models::one(decoder).evaluate(self.split(name), &[z], self.pool(name))?.0)
     }
 
-    /// Scores with ψ̃(y) in the place of the model's answer; a query without output has rank ∞.
-    /// None if outputs are not sketched.
-    pub(crate) fn perfect(&self, name: SplitName) -> Result<Option<Scores>, Error> {
+    /// Scores with ψ̃(y) in the place of the model's answer, and with what a search finds for these; a query without output
+    /// has rank ∞. None if outputs are not sketched.
+    pub(crate) fn perfect(
+        &self,
+        name: SplitName,
+        search: Option<&BeyondSearch>,
+    ) -> Result<Option<Scores>, Error> {
         let Some(basis) = self.decoder.space.and_then(OutputSpace::basis) else { return Ok(None) };
         let split = self.split(name);
         let known: Vec<usize> = split.outputs.iter().flatten().copied().collect();
@@ -141,7 +145,7 @@ impl<'a> Evaluator<'a> {
                 z.copy_from_slice(&row[..p]);
             }
         }
-        Ok(Some(self.evaluate(name, &z)?.scores))
+        Ok(Some(self.evaluate_by(name, &z, Decoder { search, ..self.decoder })?.scores))
     }
 
     /// The report on the coordinates of the evaluated split, with what a search finds, and drawings of the first queries
@@ -157,7 +161,7 @@ impl<'a> Evaluator<'a> {
         let draw = |outputs| drawing(&self.reported().inputs, outputs, EXAMPLES);
         let drawn = found.outputs.as_ref().map(draw).transpose()?.flatten();
         let intervals = intervals(&found, RESAMPLES, self.config.seed)?;
-        let (metrics, perfect_h) = (found.scores, self.perfect(name)?);
+        let (metrics, perfect_h) = (found.scores, self.perfect(name, search)?);
         let skipped_rows = self.dataset.skipped.clone();
         Ok((Report { split: name, metrics, intervals, chance, perfect_h, skipped_rows }, drawn))
     }

@@ -253,7 +253,7 @@ impl<'a> Study<'a> {
                     fitted.extend(found.map(|scores| metric.value(&scores)));
                 }
                 let perfect = |evaluator: &Evaluator, _: &Candidates| {
-                    evaluator.perfect(SplitName::Validation)
+                    evaluator.perfect(SplitName::Validation, None)
                 };
                 scores.extend(self.evaluated(&config, &OutputSpace::Basis(basis), perfect)?);
             }

@@ -1,27 +1,49 @@
 //! What a search finds beyond the candidates, compared with the true outputs.
 
-use dsokr_data::Truth;
-use dsokr_decode::{Pool, Queries};
+use dsokr_data::{Split, Truth};
+use dsokr_decode::{Candidates, Pool, Queries};
 
 use crate::Error;
 use crate::decoder::Decoder;
 use crate::scores::OutputScores;
 use crate::structures::{BeyondScores, StructureScores};
 
-/// The metrics of what a search finds, beside those of the `first` candidates; `truth` is known where outputs are
-/// compared as graphs, and else are the labels of the `golds`.
+/// The right outputs of queries, and what was predicted for these.
+pub(super) struct Compared<'a> {
+    pub split: &'a Split,
+    /// The ids of the right outputs that count.
+    pub golds: &'a [String],
+    /// What they are, where outputs are compared as graphs.
+    pub truth: Option<&'a Truth>,
+    /// The first candidates.
+    pub first: &'a [Option<usize>],
+}
+
+impl Compared<'_> {
+    /// The label of each right output, whether it is a candidate or not; none where one is not known.
+    fn labels<'l>(&'l self, candidates: &'l Candidates) -> Option<Vec<&'l str>> {
+        let Self { split, golds, .. } = self;
+        let label = |(query, gold): (usize, &'l String)| match candidates.find(gold) {
+            Some(at) => Some(candidates.label(at)),
+            None if *gold == split.ids[query] => split.labels.get(query)?.as_deref(),
+            None => None,
+        };
+        golds.iter().enumerate().map(label).collect()
+    }
+}
+
+/// The metrics of what a search finds, beside those of the first candidates.
 pub(super) fn beyond_scores(
     decoder: Decoder,
     queries: &Queries,
     pool: Pool,
-    truth: Option<&Truth>,
-    (golds, first): (&[String], &[Option<usize>]),
+    compared: &Compared,
 ) -> Result<Option<BeyondScores>, Error> {
     let Some(found) = decoder.beyond(queries, pool)? else { return Ok(None) };
     let candidates = decoder.candidates;
-    let first = first.iter().map(|at| at.map_or("", |at| candidates.label(at)));
+    let first = compared.first.iter().map(|at| at.map_or("", |at| candidates.label(at)));
     let first: Vec<&str> = first.collect();
-    let (smiles, graphs) = match truth {
+    let (smiles, graphs) = match compared.truth {
         Some(truth @ Truth::Molecules(all)) => {
             let labels = found.iter().map(|own| own.label.as_str());
             let predicted = decoder.config.output.features.truth_of_labels(labels)?;
@@ -33,11 +55,10 @@ pub(super) fn beyond_scores(
             (Some(all.iter().map(|own| own.smiles.as_str()).collect::<Vec<_>>()), graphs)
         }
         Some(Truth::Graphs(_) | Truth::Labels(_) | Truth::Rankings(_)) | None => {
-            let label = |id: &String| Some(candidates.label(candidates.find(id)?));
-            (golds.iter().map(label).collect::<Option<Vec<_>>>(), None)
+            (compared.labels(candidates), None)
         }
     };
-    let compared = |predicted: Vec<&str>| {
+    let scores = |predicted: Vec<&str>| {
         let pairs: Vec<_> = smiles.as_ref()?.iter().copied().zip(predicted).collect();
         StructureScores::of(&pairs)
     };
@@ -45,8 +66,8 @@ pub(super) fn beyond_scores(
         (found.len().max(1) as f64, || found.iter().filter_map(|own| own.search.as_ref()));
     Ok(Some(BeyondScores {
         graphs,
-        molecules: compared(found.iter().map(|own| own.label.as_str()).collect()),
-        candidates: compared(first),
+        molecules: scores(found.iter().map(|own| own.label.as_str()).collect()),
+        candidates: scores(first),
         outside: facts().filter(|own| !own.in_table).count() as f64 / count,
         evaluated: facts().map(|own| own.evaluated as f64).sum::<f64>() / count,
     }))

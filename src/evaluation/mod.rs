@@ -12,7 +12,7 @@ use dsokr_decode::{
 };
 use rand::RngExt;
 
-use self::beyond::beyond_scores;
+use self::beyond::{Compared, beyond_scores};
 use self::kernel_loss::kernel_losses;
 use crate::Error;
 use crate::config::Checked;
@@ -237,7 +237,8 @@ impl<'a> Models<'a> {
         if decoder.search.is_some() {
             let queries = &ensemble.members()[0].queries;
             let truth = outputs.as_ref().map(|(truth, _)| truth);
-            scores.beyond = beyond_scores(decoder, queries, pool, truth, (&golds, &first))?;
+            let compared = Compared { split, golds: &golds, truth, first: &first };
+            scores.beyond = beyond_scores(decoder, queries, pool, &compared)?;
         }
         if let [z] = answers {
             if let Some(errors) = squared_errors(z, &rows, decoder)? {

@@ -98,11 +98,16 @@ impl QueryRequest {
                 Some(file) => run.read_queries(file, self.query_id.as_deref(), data)?,
                 None => run.read_split(name, data)?,
             };
+            // a search may find an output that is no candidate
+            let labels = match (run.search.is_some(), &split.truth) {
+                (true, None) => run.output_labels(&split, data)?,
+                (true, Some(_)) | (false, _) => Vec::new(),
+            };
             let known = match self.filter_known {
                 true => run.known_outputs(&split, data)?,
                 false => Vec::new(),
             };
-            Ok(Split { known, ..split })
+            Ok(Split { known, labels, ..split })
         };
         let lists = match (&self.candidates, &self.file) {
             (Some(rule), _) => Some(rule.clone()),

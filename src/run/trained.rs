@@ -306,6 +306,18 @@ impl Run {
         self.read_data(data, |source, root| source.known_outputs(split, root))
     }
 
+    /// The labels of the outputs of a split, as [`Source::output_labels`] finds them.
+    ///
+    /// # Errors
+    /// As [`read_split`](Self::read_split).
+    pub(super) fn output_labels(
+        &self,
+        split: &Split,
+        data: Option<&Path>,
+    ) -> Result<Vec<Option<String>>, Error> {
+        self.read_data(data, |source, root| source.output_labels(split, root))
+    }
+
     /// The rule for the candidates of each query that the configuration has, with its file under the data root.
     ///
     /// # Errors

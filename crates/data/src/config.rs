@@ -295,6 +295,25 @@ impl Source<'_> {
         Ok(asked.iter().map(|query| known(query).map(|&id| id.clone()).collect()).collect())
     }
 
+    /// The labels of the outputs of a split, from the table of outputs; empty where there is no such table, or it has no
+    /// labels.
+    ///
+    /// # Errors
+    /// As [`Source::load`].
+    pub fn output_labels(
+        &self,
+        split: &Split,
+        root: &DataRoot,
+    ) -> Result<Vec<Option<String>>, Error> {
+        let OutputSource { table: Some(name), label: Some(label), id, .. } = self.outputs else {
+            return Ok(Vec::new());
+        };
+        let table = table::Table::read_rows(&root.file(name), &[id, label], self.data.on_bad_row)?;
+        let (ids, labels) = (table.column(id)?, table.column(label)?);
+        let labels: HashMap<&String, &String> = ids.iter().zip(labels).collect();
+        Ok(split.ids.iter().map(|id| labels.get(id).map(|&label| label.clone())).collect())
+    }
+
     /// Bytes that drawing the data, or reading their files, takes, by the keys that determine them. A file
     /// that cannot be read counts as nothing: reading it says what is wrong.
     pub fn memory(&self, root: &DataRoot) -> Vec<(String, f64)> {

@@ -54,6 +54,9 @@ pub struct Split {
     pub truth: Option<Truth>,
     /// What each training pair weighs in the loss; empty where all weigh 1.
     pub weights: Vec<f64>,
+    /// The label of each pair's output, none of an output that no table names; empty where they have not been read, as
+    /// those of training pairs.
+    pub labels: Vec<Option<String>>,
 }
 
 impl Split {
@@ -69,6 +72,7 @@ impl Split {
             outputs,
             truth: None,
             weights: Vec::new(),
+            labels: Vec::new(),
         }
     }
 
@@ -88,12 +92,13 @@ impl Split {
         let (further, known) = (lists(&self.further), lists(&self.known));
         let places: Vec<Option<usize>> = rows.iter().copied().map(Some).collect();
         let truth = self.truth.as_ref().and_then(|truth| truth.select(&places));
-        let weights = match self.weights.as_slice() {
-            [] => Vec::new(),
-            all => rows.iter().map(|&row| all[row]).collect(),
-        };
+        fn of_rows<T: Clone>(all: &[T], rows: &[usize]) -> Vec<T> {
+            if all.is_empty() { Vec::new() } else { rows.iter().map(|&row| all[row].clone()).collect() }
+        }
+        let (weights, labels) = (of_rows(&self.weights, rows), of_rows(&self.labels, rows));
         let split = Self::new(ids, inputs, outputs);
-        Ok(Self { queries, further, known, foreign: self.foreign, truth, weights, ..split })
+        let foreign = self.foreign;
+        Ok(Self { queries, further, known, foreign, truth, weights, labels, ..split })
     }
 
     /// A number of its pairs, drawn by a seed; those of a smaller number are among them.

@@ -106,6 +106,11 @@ impl Outputs {
     pub(crate) fn truth_of(&self, outputs: &[Option<usize>]) -> Option<Truth> {
         self.truth.as_ref()?.select(outputs)
     }
+
+    /// The labels of some outputs, none of one that is unknown.
+    pub(crate) fn labels_of(&self, outputs: &[Option<usize>]) -> Vec<Option<String>> {
+        outputs.iter().map(|&at| at.map(|at| self.labels[at].clone())).collect()
+    }
 }
 
 /// Outputs that are candidates.

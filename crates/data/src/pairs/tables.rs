@@ -125,6 +125,7 @@ impl Pairs for TablesConfig {
             let mut split = self.queries_of(&pairs, &index, &inputs)?;
             // the outputs' own, so that it need not stand in the table of pairs too
             split.truth = outputs.truth_of(&split.outputs);
+            split.labels = outputs.labels_of(&split.outputs);
             Ok::<_, Error>(split)
         };
         Ok(Dataset {
