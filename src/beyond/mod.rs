@@ -19,7 +19,7 @@ use dsokr_data::FittedFeatures;
 use dsokr_decode::{
     CandidateBlocks, Candidates, Combination, Ensemble, Pool as CandidatePool, Queries, top_rows,
 };
-use dsokr_molecule::{Molecule, Moves, Palette};
+use dsokr_molecule::{Element, Molecule, Moves, Palette};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -91,6 +91,9 @@ pub struct SearchFacts {
     pub nearest: String,
     /// The label of that candidate.
     pub nearest_label: String,
+    /// The atoms that it has more or fewer of than that candidate, such as `C +1, H +2, O -1`; empty where both have the
+    /// same formula, or the candidate is not a SMILES.
+    pub difference: String,
 }
 
 /// The best molecule for a query, with its score.
@@ -278,9 +281,25 @@ impl BeyondSearch {
                 ended: beam.ended(known),
                 nearest: candidates.id(nearest).to_owned(),
                 nearest_label: candidates.label(nearest).to_owned(),
+                difference: difference(candidates.label(nearest), label),
             };
             FoundMolecule { smiles: label.to_owned(), score: found.score, facts }
         });
         Ok(named.collect())
     }
+}
+
+/// The atoms that one molecule has more or fewer of than another.
+fn difference(from: &str, to: &str) -> String {
+    let [Ok(from), Ok(to)] = [from, to].map(Molecule::parse) else { return String::new() };
+    let atoms = from.atoms().iter().chain(to.atoms()).map(|atom| atom.element);
+    let elements: BTreeSet<Element> = atoms.chain([Element::H]).collect();
+    // carbon before hydrogen, as in formulas
+    let carbon = elements.contains(&Element::C).then_some(Element::C);
+    let others = elements.into_iter().filter(|&element| element != Element::C);
+    let more = carbon.into_iter().chain(others).filter_map(|element| {
+        let more = to.count(element) as i64 - from.count(element) as i64;
+        (more != 0).then(|| format!("{} {more:+}", element.symbol()))
+    });
+    more.collect::<Vec<_>>().join(", ")
 }

@@ -68,7 +68,13 @@ fn note(found: &PredictedOutput) -> String {
     };
     match facts.in_table {
         true => format!("  (candidate {id}{kept}{ended})"),
-        false => format!("  (not in the table; nearest is {id}, {label}{kept}{ended})"),
+        false => {
+            let difference = match facts.difference.as_str() {
+                "" => String::new(),
+                more => format!("; beside it {more}"),
+            };
+            format!("  (not in the table; nearest is {id}, {label}{difference}{kept}{ended})")
+        }
     }
 }
 

@@ -124,8 +124,14 @@ impl EnsembleRun {
     /// # Errors
     /// As [`Run::with_beyond`]; several models, and candidates in shards.
     pub fn with_beyond(mut self, settings: &BeyondConfig) -> Result<Self, Error> {
-        let whole = self.members.len() == 1 && self.shards.is_none();
-        ensure(whole, "decoding.beyond", "given", IN_ENSEMBLES)?;
+        let found = match (&self.members[..], &self.shards) {
+            ([_], None) => None,
+            ([_], Some(_)) => Some("given, of candidates in shards"),
+            (_, _) => Some("given, of several models"),
+        };
+        let allowed = "absent, or a run of one model whose candidates are in one file: a search places molecules by \
+                       one basis, beside all candidates";
+        ensure(found.is_none(), "decoding.beyond", found.unwrap_or_default(), allowed)?;
         let members = self.members.into_iter().map(|run| run.with_beyond(settings.clone()));
         self.members = members.collect::<Result<_, _>>()?;
         Ok(self)

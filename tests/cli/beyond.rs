@@ -97,6 +97,78 @@ fn an_answer_has_the_molecule_beside_the_candidates() {
     assert_eq!(sandbox.succeed(&predict).matches("\tnew\t").count(), 2);
 }
 
+/// Counts of substructures, and texts whose molecules are no candidates.
+const TABLES: &str = r#"
+[data]
+folder = "tables"
+id = "cid"
+validation = "val.tsv"
+
+[output]
+table = "molecules.tsv"
+id = "cid"
+label = "smiles"
+candidate = { column = "candidate" }
+features = { kind = "substructures", column = "smiles", of = { name = "graph", kernel = { name = "weisfeiler-lehman", iterations = 2 } } }
+kernel = { name = "cosine" }
+
+[sketch]
+size = 40
+method = { kind = "subsampling" }
+
+[encoder]
+kind = "kernel-machine"
+inputs = { kind = "ngrams", blocks = [{ kind = "characters", min = 1, max = 3 }] }
+kernel = { name = "cosine" }
+solver = { name = "closed-form" }
+lambda = 1e-4
+
+[evaluation]
+split = "validation"
+missing_gold = "rank-infinity"
+"#;
+
+#[test]
+fn molecules_are_compared_where_the_true_one_is_no_candidate() {
+    let sandbox = Sandbox::new();
+    let (mut pairs, mut held_out, mut table) = (
+        "cid\tdescription\n".to_owned(),
+        "cid\tdescription\n".to_owned(),
+        "cid\tsmiles\tcandidate\n".to_owned(),
+    );
+    for (at, smiles) in crate::molecules::molecules().into_iter().enumerate() {
+        let unseen = at % 12 == 5;
+        let pair = format!("{at}\tthe molecule {smiles}\n");
+        if unseen {
+            held_out += &pair
+        } else {
+            pairs += &pair
+        }
+        table += &format!("{at}\t{smiles}\t{}\n", u8::from(!unseen));
+    }
+    sandbox.write("data/tables/train.tsv", &pairs);
+    sandbox.write("data/tables/val.tsv", &held_out);
+    sandbox.write("data/tables/molecules.tsv", &table);
+    sandbox.write("tables.toml", TABLES);
+    sandbox.succeed(&["train", "tables.toml", "--quiet"]);
+    let found = json(&sandbox.succeed(&["evaluate", "runs/tables", "--json", "--beyond"]));
+    let beyond = &found["beyond"];
+    assert_eq!(number(&beyond["candidates"], "exact_molecule"), 0.0, "{found}");
+    assert!(number(beyond, "exact_molecule") > 0.2, "{found}");
+    assert!(number(beyond, "tanimoto") > number(&beyond["candidates"], "tanimoto"), "{found}");
+    let set = ["train", "tables.toml", "--set", "decoding.beyond={}", "--out", "runs/searched"];
+    sandbox.succeed(&[&set[..], &["--quiet"]].concat());
+    let record: Value = serde_json::from_str(&sandbox.read("runs/searched/metrics.json")).unwrap();
+    assert_eq!(record["beyond"], *beyond);
+    // what a perfect model would find
+    assert!(number(&record["perfect_h"]["beyond"], "exact_molecule") >= 0.9, "{record}");
+
+    // the difference from the nearest candidate is that of their formulas
+    let search = ["search", "runs/tables", "the molecule CCCCCC", "--json", "--beyond"];
+    let answer = json(&sandbox.succeed(&search));
+    assert!(answer["beyond"]["difference"].is_string(), "{answer}");
+}
+
 #[test]
 fn what_cannot_be_searched_is_refused() {
     let sandbox = trained();
@@ -119,5 +191,9 @@ fn what_cannot_be_searched_is_refused() {
     let set = ["train", "small.toml", "--set", "decoding.beyond={}", "--out", "runs/none"];
     sandbox.fail(&set, 2, &["output.features.kind", "molecules"]);
     let two = ["evaluate", "runs/molecules", "runs/molecules", "--beyond"];
-    sandbox.fail(&two, 2, &["decoding.beyond"]);
+    sandbox.fail(&two, 2, &["decoding.beyond", "of several models"]);
+    sandbox.succeed(&["candidates", "shard", "runs/molecules", "--parts", "2"]);
+    let sharded =
+        ["search", "runs/molecules", "CCO", "--shards", "runs/molecules/shards", "--beyond"];
+    sandbox.fail(&sharded, 2, &["decoding.beyond", "in shards"]);
 }

@@ -44,7 +44,7 @@ missing_gold = "rank-infinity"
 "#;
 
 /// Chains with a head, a middle and a tail.
-fn molecules() -> Vec<String> {
+pub fn molecules() -> Vec<String> {
     let heads = ["C", "N", "O", "C=C", "C#C", "c1ccccc1"];
     let tails = ["C", "N", "O", "F", "C=O", "C#N"];
     let all = heads.iter().flat_map(|head| (1..5).map(move |n| (head, n)));
