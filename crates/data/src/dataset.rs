@@ -93,7 +93,11 @@ impl Split {
         let places: Vec<Option<usize>> = rows.iter().copied().map(Some).collect();
         let truth = self.truth.as_ref().and_then(|truth| truth.select(&places));
         fn of_rows<T: Clone>(all: &[T], rows: &[usize]) -> Vec<T> {
-            if all.is_empty() { Vec::new() } else { rows.iter().map(|&row| all[row].clone()).collect() }
+            if all.is_empty() {
+                Vec::new()
+            } else {
+                rows.iter().map(|&row| all[row].clone()).collect()
+            }
         }
         let (weights, labels) = (of_rows(&self.weights, rows), of_rows(&self.labels, rows));
         let split = Self::new(ids, inputs, outputs);
