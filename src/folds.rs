@@ -3,44 +3,46 @@
 use dsokr_basis::random::{generator, shuffle};
 
 use crate::Error;
-use crate::config::{Checked, SecondLookConfig};
 use crate::error::ensure;
 
-/// The parts of n training pairs, `count` by the configuration's `key`, drawn by a seed, of sizes that
-/// differ by one at most.
-pub(crate) fn folds(
-    key: &str,
-    count: usize,
-    n: usize,
-    seed: u64,
-) -> Result<Vec<Vec<usize>>, Error> {
-    let allowed = format_args!("2 to {n}, the number of training pairs");
-    ensure((2..=n).contains(&count), key, count, allowed)?;
-    let mut order: Vec<usize> = (0..n).collect();
-    shuffle(&mut order, &mut generator(seed, "folds", 0));
-    let mut folds = vec![Vec::new(); count];
-    order.into_iter().enumerate().for_each(|(at, row)| folds[at % count].push(row));
-    folds.iter_mut().for_each(|fold| fold.sort_unstable());
-    Ok(folds)
+/// How training pairs are divided. A model is fitted without each of the first parts, and answers it.
+#[derive(Clone, Copy)]
+pub(crate) struct Folds {
+    /// The table of the configuration that says so.
+    pub key: &'static str,
+    /// Number of parts.
+    pub count: usize,
+    /// Number of parts that are answered.
+    pub answered: usize,
 }
 
-/// The parts of n training pairs that encoders are trained without.
-pub(crate) fn held_out_folds(config: &Checked, n: usize) -> Result<Vec<Vec<usize>>, Error> {
-    let hubs = config.decoding.hubs.clone().unwrap_or_default();
-    let mut folds = folds("decoding.hubs.folds", hubs.folds(), n, config.seed)?;
-    folds.truncate(hubs.answered());
-    Ok(folds)
-}
+impl Folds {
+    /// Refuses numbers out of range.
+    pub fn validate(self) -> Result<(), Error> {
+        let Self { key, count, answered } = self;
+        ensure(count > 1, format_args!("{key}.folds"), count, "at least 2")?;
+        let (holds, key) = ((1..=count).contains(&answered), format_args!("{key}.answered"));
+        ensure(holds, key, answered, format_args!("1 to {count}, the number of parts"))
+    }
 
-/// The parts of n training pairs that a second look learns from.
-pub(crate) fn answered(
-    settings: &SecondLookConfig,
-    n: usize,
-    seed: u64,
-) -> Result<Vec<Vec<usize>>, Error> {
-    let mut parts = folds("decoding.second_look.folds", settings.folds, n, seed)?;
-    parts.truncate(settings.answered);
-    Ok(parts)
+    /// The parts of n pairs that are answered, drawn by a seed; sizes differ by one at most.
+    pub fn draw(self, n: usize, seed: u64) -> Result<Vec<Vec<usize>>, Error> {
+        let Self { key, count, answered } = self;
+        let allowed = format_args!("2 to {n}, the number of training pairs");
+        ensure((2..=n).contains(&count), format_args!("{key}.folds"), count, allowed)?;
+        let mut order: Vec<usize> = (0..n).collect();
+        shuffle(&mut order, &mut generator(seed, "folds", 0));
+        let mut parts = vec![Vec::new(); count];
+        order.into_iter().enumerate().for_each(|(at, row)| parts[at % count].push(row));
+        parts.truncate(answered);
+        parts.iter_mut().for_each(|part| part.sort_unstable());
+        Ok(parts)
+    }
+
+    /// Number of the n pairs without the largest part.
+    pub fn rest(self, n: usize) -> usize {
+        n - n.div_ceil(self.count.max(1)).min(n)
+    }
 }
 
 /// The others of n pairs.

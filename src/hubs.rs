@@ -12,7 +12,7 @@ use crate::{Choice, Error};
 pub(crate) fn check(hubs: &HubConfig, n: usize) -> Result<(), Error> {
     let (answers, pairs) = match hubs.answered {
         None => (n, "training pairs"),
-        Some(parts) => (n / hubs.folds() * parts, "training pairs that are answered"),
+        Some(parts) => (n / hubs.parts().count * parts, "training pairs that are answered"),
     };
     let allowed = format!("1 to {answers}, the number of {pairs}");
     let check =

@@ -129,16 +129,16 @@ pub(crate) fn of_second_look(
     p: usize,
     fit: impl Fn(usize) -> Cost,
 ) -> Need {
-    let SecondLookConfig { candidates: size, neighbours, folds, answered, refit, ref words } =
+    let SecondLookConfig { candidates: size, neighbours, answered, refit, ref words, .. } =
         *settings;
     let n = dataset.train.ids.len();
-    let part = n.div_ceil(folds.max(1)).min(n);
+    let rest = settings.parts().rest(n);
     let Cost { bytes, multiplications } = match refit {
-        true => fit(n - part),
+        true => fit(rest),
         false => Cost { bytes: 0.0, multiplications: 0.0 },
     };
     let [n, part, p, size, parts, neighbours] =
-        [n, part, p, size, answered, neighbours].map(|count| count as f64);
+        [n, n - rest, p, size, answered, neighbours].map(|count| count as f64);
     let candidates = dataset.outputs.candidates.len() as f64;
     let (queries, rest) = (parts * part, n - part);
     let hubs = if config.decoding.hubs.is_some() { rest * candidates * p } else { 0.0 };

@@ -16,7 +16,7 @@ use tracing::{info, warn};
 
 use crate::config::{Abilities, Checked, Config};
 use crate::error::ensure;
-use crate::folds::{held_out_folds, rest};
+use crate::folds::rest;
 use crate::learner::{Fit, Fitted, Learner, Predictor, StoredRun, Task};
 use crate::memory::{self, Need};
 use crate::run_dir::{Folder, PreparationFiles};
@@ -112,9 +112,9 @@ impl<'a, R: Recipe> Prepared<'a, R> {
             None => R::Preparation::fit(&settings, train)?,
         };
         let n = train.ids.len();
-        let held = match config.decoding.hubs.as_ref().is_some_and(|hubs| !hubs.refits()) {
-            true => held_out_folds(config, n)?.into_iter().next(),
-            false => None,
+        let held = match &config.decoding.hubs {
+            Some(hubs) if !hubs.refits() => hubs.parts().draw(n, config.seed)?.into_iter().next(),
+            Some(_) | None => None,
         };
         let learned = match &held {
             Some(held) => &train.select(&rest(held, n))?,
@@ -135,7 +135,8 @@ impl<'a, R: Recipe> Prepared<'a, R> {
         let Self { recipe, outputs, preparation, .. } = self;
         let (config, split) = (outputs.config, &outputs.dataset.train);
         let n = split.ids.len();
-        let folds = held_out_folds(config, n)?;
+        let hubs = config.decoding.hubs.clone().unwrap_or_default();
+        let folds = hubs.parts().draw(n, config.seed)?;
         let mut found: Vec<(usize, Vec<f32>)> = Vec::new();
         for (at, held) in folds.iter().enumerate() {
             let (fold, folds, pairs) = (at + 1, folds.len(), n - held.len());
@@ -195,15 +196,15 @@ impl<R: Recipe> Fit for Prepared<'_, R> {
         let decoding = &self.outputs.config.decoding;
         let n = self.outputs.len();
         let hubs = decoding.hubs.clone().unwrap_or_default();
-        let rest = n - n.div_ceil(hubs.folds().max(1)).min(n);
+        let rest = hubs.parts().rest(n);
         if !hubs.refits() {
             return needs(rest);
         }
         let mut all = needs(n);
         if decoding.needs_held_out() {
             let part = needs(rest);
-            let total =
-                |of: fn(&Need) -> f64| hubs.answered() as f64 * part.iter().map(of).sum::<f64>();
+            let parts = hubs.parts().answered as f64;
+            let total = |of: fn(&Need) -> f64| parts * part.iter().map(of).sum::<f64>();
             // the answers; each training comes after the one before
             let (what, bytes) =
                 ("trainings without a part of the pairs", 8.0 * (n * coordinates) as f64);

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{BeyondConfig, Config};
 use crate::Error;
+use crate::folds::Folds;
 
 /// What ensembles allow where members would predict outputs that need not be candidates.
 pub(crate) const IN_ENSEMBLES: &str =
@@ -118,15 +119,18 @@ impl Default for SecondLookConfig {
 
 impl SecondLookConfig {
     fn validate(&self) -> Result<(), Error> {
-        let Self { candidates, neighbours, folds, answered, refit, words: _ } = *self;
+        let Self { candidates, neighbours, refit, .. } = *self;
         let key = |name: &str| format!("decoding.second_look.{name}");
         ensure(candidates > 1, key("candidates"), candidates, "at least 2")?;
         ensure(neighbours > 0, key("neighbours"), neighbours, "at least 1")?;
-        ensure(folds > 1, key("folds"), folds, "at least 2")?;
-        let allowed = format!("1 to {folds}, the number of parts");
-        ensure((1..=folds).contains(&answered), key("answered"), answered, &allowed)?;
+        self.parts().validate()?;
         let allowed = "true: several parts need a fit each";
-        ensure(refit || answered == 1, key("refit"), refit, allowed)
+        ensure(refit || self.answered == 1, key("refit"), refit, allowed)
+    }
+
+    /// The parts of the training pairs.
+    pub(crate) fn parts(&self) -> Folds {
+        Folds { key: "decoding.second_look", count: self.folds, answered: self.answered }
     }
 }
 
@@ -163,14 +167,10 @@ impl ExpectedF1Config {
 }
 
 impl HubConfig {
-    /// Parts of the training pairs.
-    pub fn folds(&self) -> usize {
-        self.folds.unwrap_or(3)
-    }
-
-    /// Parts that are answered.
-    pub fn answered(&self) -> usize {
-        self.answered.unwrap_or(self.folds())
+    /// The parts of the training pairs, for encoders.
+    pub(crate) fn parts(&self) -> Folds {
+        let count = self.folds.unwrap_or(3);
+        Folds { key: "decoding.hubs", count, answered: self.answered.unwrap_or(count) }
     }
 
     /// Whether the run's own encoder is trained on all pairs.
@@ -244,12 +244,10 @@ impl DecodingConfig {
         let weights = &hubs.weights;
         let holds = !weights.is_empty() && weights.iter().all(|w| *w >= 0.0 && w.is_finite());
         ensure(holds, "decoding.hubs.weights", format!("{weights:?}"), "numbers not below 0")?;
-        let (folds, answered) = (hubs.folds(), hubs.answered());
-        ensure(folds > 1, "decoding.hubs.folds", folds, "at least 2")?;
-        let allowed = format!("1 to {folds}, the number of parts");
-        ensure((1..=folds).contains(&answered), "decoding.hubs.answered", answered, &allowed)?;
+        let parts = hubs.parts();
+        parts.validate()?;
         let allowed = "true, or decoding.hubs.answered = 1: a run has one encoder";
-        ensure(hubs.refits() || answered == 1, "decoding.hubs.refit", false, allowed)?;
+        ensure(hubs.refits() || parts.answered == 1, "decoding.hubs.refit", false, allowed)?;
         let neighbours = &hubs.neighbours;
         let holds = !neighbours.is_empty() && !neighbours.contains(&0);
         ensure(holds, "decoding.hubs.neighbours", format!("{neighbours:?}"), "numbers from 1")

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use dsokr_basis::{Block, OutputKernel};
+use dsokr_data::FittedFeatures;
 use dsokr_molecule::Molecule;
 
 use crate::Error;
@@ -14,12 +15,15 @@ use crate::targets::OutputSpace;
 /// and where an output is not known.
 pub(super) fn kernel_losses<'a>(
     decoder: Decoder<'a>,
+    fitted: &FittedFeatures,
     pairs: impl Iterator<Item = [Option<&'a str>; 2]>,
 ) -> Result<Option<Vec<f64>>, Error> {
     let Some(kernel) = kernel(&decoder) else { return Ok(None) };
     let pairs: Option<Vec<[&str; 2]>> = pairs.map(|[a, b]| Some([a?, b?])).collect();
     let Some(pairs) = pairs.filter(|pairs| !pairs.is_empty()) else { return Ok(None) };
-    let Some(rows) = rows(&decoder, pairs.iter().flatten().copied())? else { return Ok(None) };
+    let Some(rows) = rows(&decoder, fitted, pairs.iter().flatten().copied())? else {
+        return Ok(None);
+    };
     let loss = |pair: &[&str; 2]| {
         let [predicted, right] = pair.map(|label| &rows[label]);
         let norm = |row| kernel.diagonal(row)[0];
@@ -42,9 +46,9 @@ fn kernel<'a>(decoder: &Decoder<'a>) -> Option<&'a dyn OutputKernel> {
 /// The rows of labels: of outputs that are held, or made from their SMILES. None where one is no SMILES.
 fn rows<'a>(
     decoder: &Decoder,
+    fitted: &FittedFeatures,
     labels: impl Iterator<Item = &'a str>,
 ) -> Result<Option<HashMap<&'a str, Block<'static>>>, Error> {
-    let Some(fitted) = decoder.fitted else { return Ok(None) };
     let mut rows: HashMap<&str, Option<Block>> = labels.map(|label| (label, None)).collect();
     if let Some(outputs) = decoder.held {
         for (at, label) in outputs.labels.iter().enumerate() {

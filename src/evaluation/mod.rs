@@ -230,7 +230,9 @@ impl<'a> Models<'a> {
         let first: Vec<Option<usize>> = first.collect();
         let pairs = first.iter().zip(&golds);
         let pairs = pairs.map(|(&first, gold)| [first, candidates.find(gold)].map(label));
-        if let Some(losses) = kernel_losses(decoder, pairs)? {
+        if let Some(fitted) = decoder.fitted
+            && let Some(losses) = kernel_losses(decoder, fitted, pairs)?
+        {
             scores.kernel_loss = Some(losses.iter().sum::<f64>() / losses.len() as f64);
             queries.insert("kernel_loss", losses);
         }

@@ -13,7 +13,7 @@ use tracing::info;
 use crate::Error;
 use crate::config::{Checked, SecondLookConfig};
 use crate::error::ensure;
-use crate::folds::{answered, rest};
+use crate::folds::rest;
 use crate::learner::{Fit, Task};
 use crate::lexicon::MoleculeLexicon;
 use crate::memory::Need;
@@ -23,7 +23,7 @@ use crate::targets::TargetValues;
 
 /// Checks the settings against the number n of training pairs.
 pub(super) fn check(settings: &SecondLookConfig, n: usize) -> Result<(), Error> {
-    let rest = n - n.div_ceil(settings.folds).min(n);
+    let rest = settings.parts().rest(n);
     let (key, found) = ("decoding.second_look.neighbours", settings.neighbours);
     let allowed = format_args!("1 to {rest}, the number of training pairs without a part");
     ensure(found <= rest, key, found, allowed)
@@ -126,7 +126,7 @@ pub(super) fn fit(
         return Err(task.targets.unexpected());
     };
     let outputs: Vec<f32> = targets.values()?.iter().map(|&value| value as f32).collect();
-    let held = answered(settings, ids.len(), task.config.seed)?;
+    let held = settings.parts().draw(ids.len(), task.config.seed)?;
     let refused = |allowed| Err(Error::value("decoding.second_look", "given", allowed));
     let Some(parts) = prepared.without(task.targets, &held)? else {
         return refused("absent: this encoder gives no answers without a part of the pairs");

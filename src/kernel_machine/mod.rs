@@ -22,7 +22,7 @@ use crate::config::{
     Abilities, AnswersConfig, Config, EmbeddingConfig, HeldOutWeights, KernelMachineConfig,
 };
 use crate::evaluator::Evaluator;
-use crate::folds::{answered, rest};
+use crate::folds::rest;
 use crate::learner::{Choice, CrossFitted, Fit, Fitted, Learner, Predictor, StoredRun, Task};
 use crate::memory::Need;
 use crate::run_dir::{EmbeddingCurve, Folder, HeldOut, PreparationFiles, check_preparation};
@@ -103,7 +103,7 @@ impl<'a> PreparedMachine<'a> {
         let validation = inputs.rows(&dataset.validation)?;
         let config = outputs.config;
         let answered = match config.decoding.second_look.as_ref().filter(|look| !look.refit) {
-            Some(look) => answered(look, rows.len(), config.seed)?.into_iter().next(),
+            Some(look) => look.parts().draw(rows.len(), config.seed)?.into_iter().next(),
             None => None,
         };
         let (inputs, left_out) = (Arc::new(inputs), RefCell::default());
