@@ -9,29 +9,36 @@ use serde_json::Value;
 
 use crate::sandbox::{BAG, CONFIG, RIDGE, Sandbox, json, number};
 
+const TRANSFORMER: &str =
+    r#"encoder={kind="transformer", width=8, heads=1, feed_forward=8, layers=1}"#;
+
 /// Sizes that no machine has memory for, each with the key that the message names.
-const HUGE: [(&str, &str, &str); 9] = [
-    ("reduced-rank", r#"encoder={kind="mlp", hidden=[1000000000000]}"#, "encoder.hidden"),
-    ("synthetic", "data.train=1000000000000000", "data.train"),
-    ("synthetic", "data.inputs=10000000000", "data.inputs"),
-    ("quickstart", "encoder.hidden=[1000000000000]", "encoder.hidden"),
-    ("quickstart-transformer", "encoder.width=4000000000", "encoder.width"),
-    ("quickstart-transformer", "encoder.layers=1000000000", "encoder.layers"),
-    ("quickstart-transformer", "encoder.feed_forward=1000000000000", "encoder.feed_forward"),
-    ("quickstart-transformer", "encoder.max_length=1000000000000", "encoder.max_length"),
-    ("quickstart-averaged", "encoder.solver.sketch.size=1000000000", "sketch.size"),
+const HUGE: [(&str, &[&str], &str); 9] = [
+    ("reduced-rank", &[r#"encoder={kind="mlp", hidden=[1000000000000]}"#], "encoder.hidden"),
+    ("synthetic", &["data.train=1000000000000000"], "data.train"),
+    ("synthetic", &["data.inputs=10000000000"], "data.inputs"),
+    ("small", &["encoder.hidden=[1000000000000]"], "encoder.hidden"),
+    ("small", &[TRANSFORMER, "encoder.width=4000000000"], "encoder.width"),
+    ("small", &[TRANSFORMER, "encoder.layers=10000000000"], "encoder.layers"),
+    ("small", &[TRANSFORMER, "encoder.feed_forward=1000000000000"], "encoder.feed_forward"),
+    ("small", &[TRANSFORMER, "encoder.max_length=1000000000000"], "encoder.max_length"),
+    ("quickstart-averaged", &["encoder.solver.sketch.size=1000000000"], "sketch.size"),
 ];
 
 fn config(name: &str) -> String {
-    format!("{}/configs/{name}.toml", env!("CARGO_MANIFEST_DIR"))
+    match name {
+        "small" => "small.toml".into(),
+        _ => format!("{}/configs/{name}.toml", env!("CARGO_MANIFEST_DIR")),
+    }
 }
 
 #[test]
 fn sizes_beyond_the_memory_are_refused_by_their_keys() {
     let sandbox = Sandbox::new();
-    for (name, change, key) in HUGE {
+    for (name, changes, key) in HUGE {
         let path = config(name);
-        let train = ["train", &path, "--quiet", "--out", "run", "--set", change];
+        let mut train = vec!["train", &path, "--quiet", "--out", "run"];
+        train.extend(changes.iter().flat_map(|change| ["--set", change]));
         sandbox.fail(&train, 2, &[key, "--force"]);
         assert!(!sandbox.path("run").exists());
     }
