@@ -71,7 +71,7 @@ fn note(found: &PredictedOutput) -> String {
         false => {
             let difference = match facts.difference.as_str() {
                 "" => String::new(),
-                more => format!("; beside it {more}"),
+                more => format!(", which differs by {more}"),
             };
             format!("  (not in the table; nearest is {id}, {label}{difference}{kept}{ended})")
         }

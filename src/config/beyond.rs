@@ -28,7 +28,7 @@ pub struct BeyondConfig {
     /// Weight of the share of a molecule that the basis does not know, which is subtracted from its score.
     pub unknown: f64,
     /// Whether atoms may be in an environment (their element, charge, hydrogens and bonds, and the elements at the other
-    /// ends of these) that no candidate has; of more than 10,000 candidates, none of 10,000 of them.
+    /// ends of these) that no candidate has. Of more than 10,000 candidates, that many are looked at.
     pub unusual: bool,
     /// A formula that predicted molecules have, in Hill's order, such as `C9H8O4`; `first` is that of the best candidate;
     /// any, if left out.
