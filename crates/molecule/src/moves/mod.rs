@@ -29,7 +29,7 @@ pub use palette::{Group, Palette};
 /// ```
 /// use dsokr_molecule::{Molecule, Moves, Palette};
 ///
-/// let known = ["CCO", "CC=O", "C#N"].map(|smiles| Molecule::parse(smiles));
+/// let known = ["CCO", "CC=O", "CCN", "CO"].map(|smiles| Molecule::parse(smiles));
 /// let known = known.into_iter().collect::<Result<Vec<_>, _>>()?;
 /// let palette = Molecule::palette(&known);
 /// let ethanol = &known[0];

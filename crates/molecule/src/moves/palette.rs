@@ -28,8 +28,8 @@ pub struct Palette {
     /// Charges that protonation and deprotonation give atoms, each of an element: those of at least one known molecule
     /// in 1,000.
     pub charges: BTreeSet<(Element, i8)>,
-    /// The [environments](environment) of atoms of known molecules. A move to a molecule with more atoms in other
-    /// environments is left out; none is where this is absent.
+    /// The environments of atoms of known molecules. A move to a molecule with more atoms in other
+    /// environments is left out; where this is absent, none is.
     pub environments: Option<HashSet<u64>>,
     /// Whether configurations are turned round: at least one known molecule in 1,000 has one.
     pub stereo: bool,
