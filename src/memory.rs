@@ -51,8 +51,14 @@ const GPU_SHARE: f64 = 0.9;
 /// # Errors
 /// [`Error::Memory`] with the keys of the largest need.
 pub fn check(needs: &[Need], force: bool) -> Result<(), Error> {
-    let (there, here): (Vec<&Need>, Vec<&Need>) = needs.iter().partition(|need| need.gpu.is_some());
+    let here: Vec<&Need> = needs.iter().filter(|need| need.gpu.is_none()).collect();
     check_against(&here, available(), force)?;
+    check_gpu(needs, force)
+}
+
+/// The same of the needs of a GPU.
+fn check_gpu(needs: &[Need], force: bool) -> Result<(), Error> {
+    let there: Vec<&Need> = needs.iter().filter(|need| need.gpu.is_some()).collect();
     let size = there.first().and_then(|need| need.gpu);
     let source = "memory of the GPU, less a tenth for its driver and gaps".into();
     check_against(&there, size.map(|bytes| Limit { bytes: GPU_SHARE * bytes, source }), force)
@@ -178,12 +184,11 @@ pub(crate) fn of_training(
     let evaluations = epochs / config.evaluate_every.max(1) as f64;
     let passes = 3.0 * epochs * pairs as f64 + evaluations * validation as f64;
     let needs = |part: &PartSize| {
-        let keys = part.keys.split(" × ").map(|key| format!("encoder.{key}"));
-        let keys = keys.collect::<Vec<_>>().join(" × ");
+        let keys = part.clone().inside("encoder").keys;
         let batch = format!("{keys} × training.batch");
         let kept = inputs * part.activations;
         let step = "activations of a step";
-        let memory = |what, bytes: f64| Need::memory(&keys, what, bytes * part.parameters);
+        let memory = |what, bytes: f64| Need::memory(&*keys, what, bytes * part.parameters);
         match gpu {
             None => {
                 let traffic = steps * 4.0 * rule * part.parameters;
@@ -213,11 +218,7 @@ pub fn split_batches(
 ) -> TrainingConfig {
     let mut split = config.clone();
     let whole = config.micro_batch == 0 && !matches!(config.loss, LossConfig::Contrastive { .. });
-    let exceeds = |split: &TrainingConfig| {
-        let there: Vec<Need> = needs(split).into_iter().filter(|need| need.gpu.is_some()).collect();
-        check(&there, false).is_err()
-    };
-    while whole && split.at_once() > 1 && exceeds(&split) {
+    while whole && split.at_once() > 1 && check_gpu(&needs(&split), false).is_err() {
         split.micro_batch = split.at_once().div_ceil(2);
     }
     split

@@ -45,8 +45,8 @@ impl EnsembleRun {
     /// As [`open`](Self::open), for several [`Processes`](dsokr_basis::Processes), which share the candidates of a run
     /// of one model if they are in shards ([`shard_candidates`](super::shard_candidates)): in the folder `shards`, by
     /// default that of the run directory. Each rank then opens its own shards; the [`candidates`](Run::candidates) of
-    /// the run are one of them alone, and answers come with those that they name. One rank uses shards that are named
-    /// alone. `encoder` has what the files of the runs cannot hold of their encoder's settings ([`Checked::given`]).
+    /// the run are only one of them, and answers come with those that they name. One rank uses shards only if they are
+    /// named. `encoder` has what the files of the runs cannot hold of their encoder's settings ([`Checked::given`]).
     ///
     /// # Errors
     /// As [`open`](Self::open) and [`Shards::open`]; [`dsokr_basis::Error::Value`] for shards of several runs or an ensemble.

@@ -119,42 +119,48 @@ impl<'a> Objective<'a> {
             [] => None,
             all => Some(pairs.iter().map(|&pair| all[pair] as f32).collect()),
         };
+        let weights = weights.as_deref();
         let scale = || scale.unwrap_or_else(|| Tensor::zeros([1], &device));
         if let Some(Classes { targets, class }) = &self.classes {
             let own: Vec<i32> = pairs.iter().map(|&pair| class[pair] as i32).collect();
             let own = TensorData::new(own, [pairs.len(), 1]);
             let own = Tensor::<2, Int>::from_data(own, &device);
             let scores = similarities(unit(z), targets.clone(), scale());
-            return -weighted(log_softmax(scores, 1).gather(1, own), &weights).sum();
+            return -weighted(log_softmax(scores, 1).gather(1, own), weights).sum();
         }
         let (targets, residuals) = batch();
         match self.loss.distance() {
             Some(_) if matches!(self.loss, LossConfig::Square(_)) => {
                 let residuals = residuals.iter().enumerate();
-                let weight = |at: usize| weights.as_ref().map_or(1.0, |weights| weights[at]);
-                weighted((z - targets).square(), &weights).sum()
-                    + residuals.map(|(at, residual)| weight(at) * residual).sum::<f32>()
+                weighted((z - targets).square(), weights).sum()
+                    + residuals.map(|(at, residual)| weight(weights, at) * residual).sum::<f32>()
             }
-            Some(loss) => distance(loss, (z, targets), residuals, &weights),
-            None => contrastive(z, targets, scale(), &weights),
+            Some(loss) => distance(loss, z, targets, residuals, weights),
+            None => contrastive(z, targets, scale(), weights),
         }
     }
 }
 
 /// Rows times their weights; as they are without weights.
-fn weighted(rows: Tensor<2>, weights: &Option<Vec<f32>>) -> Tensor<2> {
+fn weighted(rows: Tensor<2>, weights: Option<&[f32]>) -> Tensor<2> {
     let Some(weights) = weights else { return rows };
-    let column = TensorData::new(weights.clone(), [weights.len(), 1]);
+    let column = TensorData::new(weights.to_vec(), [weights.len(), 1]);
     let column = Tensor::from_data(column, (&rows.device(), rows.dtype()));
     rows * column
+}
+
+/// The weight of a pair of the batch.
+fn weight(weights: Option<&[f32]>, at: usize) -> f32 {
+    weights.map_or(1.0, |weights| weights[at])
 }
 
 /// The weighted sum of a loss of distances between z and targets.
 fn distance(
     loss: &dyn DistanceLoss,
-    (z, targets): (Tensor<2>, Tensor<2>),
+    z: Tensor<2>,
+    targets: Tensor<2>,
     residuals: Vec<f32>,
-    weights: &Option<Vec<f32>>,
+    weights: Option<&[f32]>,
 ) -> Tensor<1> {
     let (on_cpu, n, options) = (on_cpu_engine(&z), residuals.len(), (&z.device(), z.dtype()));
     let column =
@@ -170,12 +176,9 @@ fn distance(
     // ℓ is linear about √u: its slope there is the gradient, and its value is added as a constant
     let roots = root.clone().detach().into_data().iter::<f32>().map(f64::from).collect::<Vec<_>>();
     let slopes: Vec<f32> = roots.iter().map(|&root| loss.derivative(root) as f32).collect();
-    let weight = |at: usize| weights.as_ref().map_or(1.0, |weights| f64::from(weights[at]));
-    let values = roots
-        .iter()
-        .zip(&slopes)
-        .enumerate()
-        .map(|(at, (&root, &slope))| weight(at) * (loss.value(root) - f64::from(slope) * root));
+    let values = roots.iter().zip(&slopes).enumerate().map(|(at, (&root, &slope))| {
+        f64::from(weight(weights, at)) * (loss.value(root) - f64::from(slope) * root)
+    });
     let constant: f64 = values.sum();
     weighted(root * column(slopes), weights).sum() + constant
 }
@@ -197,7 +200,7 @@ fn contrastive(
     z: Tensor<2>,
     targets: Tensor<2>,
     scale: Tensor<1>,
-    weights: &Option<Vec<f32>>,
+    weights: Option<&[f32]>,
 ) -> Tensor<1> {
     let scores = similarities(unit(z), unit(targets), scale);
     let n = scores.dims()[0];

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 use schemars::JsonSchema;
-use serde::de::value::MapAccessDeserializer;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -89,12 +89,9 @@ impl<'de> Deserialize<'de> for TrainingFiles {
                 Ok(TrainingFiles::One(path.to_owned()))
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut files: A) -> Result<Self::Value, A::Error> {
-                let mut all = Vec::new();
-                while let Some(file) = files.next_element()? {
-                    all.push(file);
-                }
-                Ok(TrainingFiles::Several(all))
+            fn visit_seq<A: SeqAccess<'de>>(self, files: A) -> Result<Self::Value, A::Error> {
+                let files = Vec::deserialize(SeqAccessDeserializer::new(files))?;
+                Ok(TrainingFiles::Several(files))
             }
         }
 

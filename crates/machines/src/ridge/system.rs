@@ -51,7 +51,7 @@ pub fn fit(
 }
 
 /// The Cholesky factor of `K + nλ diag(1/w)` of n inputs, `K + nλI` without weights w: it depends on the inputs, their
-/// kernel and weights, and λ alone, and [fits](Self::fit) any targets.
+/// kernel, weights and λ, and [fits](Self::fit) any targets.
 ///
 /// Memory: half the Gram matrix, n²/2 numbers of the precision. Time: n²/2 evaluations of the kernel in
 /// `f64`, n³/3 multiplications. The numbers do not depend on the number of threads.
