@@ -230,7 +230,8 @@ fn finish(
     let hubs = config.decoding.hubs.is_some() && held_out.is_some();
     // predictions for the validation split are needed for hubs, for the log and often for the
     // report
-    let validation = match hubs || summary.is_some() || split == SplitName::Validation {
+    let needed = hubs || summary.is_some() || split == SplitName::Validation;
+    let validation = match needed && !dataset.validation.ids.is_empty() {
         true => Some(predictor.predict(&dataset.validation)?),
         false => None,
     };

@@ -1,6 +1,7 @@
 //! Parts of the training pairs that models are fitted without.
 
-use dsokr_basis::random::{generator, shuffle};
+use dsokr_basis::random::generator;
+use dsokr_data::divide;
 
 use crate::Error;
 use crate::error::ensure;
@@ -30,12 +31,9 @@ impl Folds {
         let Self { key, count, answered } = self;
         let allowed = format_args!("2 to {n}, the number of training pairs");
         ensure((2..=n).contains(&count), format_args!("{key}.folds"), count, allowed)?;
-        let mut order: Vec<usize> = (0..n).collect();
-        shuffle(&mut order, &mut generator(seed, "folds", 0));
-        let mut parts = vec![Vec::new(); count];
-        order.into_iter().enumerate().for_each(|(at, row)| parts[at % count].push(row));
+        let pairs = (0..n).map(|pair| vec![pair]).collect();
+        let mut parts = divide(pairs, count, &mut generator(seed, "folds", 0));
         parts.truncate(answered);
-        parts.iter_mut().for_each(|part| part.sort_unstable());
         Ok(parts)
     }
 

@@ -175,6 +175,12 @@ impl KernelMachineConfig {
         self.is_least_squares() && self.embedding().is_none()
     }
 
+    /// Whether nothing is chosen on the validation split: λ is one number, or leave-one-out errors choose it.
+    pub(super) fn chooses_without_validation(&self) -> bool {
+        let given = matches!(self.lambda, Lambda::One(_)) && !self.is_lipschitz();
+        self.embedding().is_none() && (given || self.is_least_squares())
+    }
+
     /// Whether the solver is that of least squares in closed form, of all inputs or of a sketch.
     fn is_least_squares(&self) -> bool {
         matches!(self.solver, Solver::ClosedForm(_) | Solver::Sketched(_))

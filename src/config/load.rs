@@ -217,6 +217,7 @@ impl Config {
             limit: None,
             on_bad_row: OnBadRow::Stop,
             licence: None,
+            fold: None,
             source: DataSource::Memory(pairs),
         };
         let output = OutputConfig {

@@ -230,7 +230,27 @@ impl Config {
         let there = self.evaluation.split != SplitName::Test || self.data.facts().has_test;
         let allowed = "\"validation\", or a file in data.test";
         ensure(there, "evaluation.split", "\"test\"", allowed)?;
+        self.check_validation(machine)?;
         Ok(Checked { config: self, file: None, trained_on: None, set: Vec::new() })
+    }
+
+    /// Checks that nothing is chosen or evaluated on validation pairs where there are none.
+    fn check_validation(&self, machine: Option<&KernelMachineConfig>) -> Result<(), Error> {
+        if self.data.has_validation() {
+            return Ok(());
+        }
+        let none = |holds, allowed| ensure(holds, "data.splits.validation", 0, allowed);
+        none(
+            machine.is_some_and(KernelMachineConfig::chooses_without_validation),
+            "at least 1; encoders choose their checkpoint on validation pairs. A kernel machine needs none with one λ, or \
+             with several and encoder.solver.name \"closed-form\" or \"sketched\", where leave-one-out errors choose",
+        )?;
+        none(self.decoding.hubs.is_none(), "at least 1; decoding.hubs is chosen on them")?;
+        let fits = self.ensemble.as_ref().is_some_and(|ensemble| ensemble.fit_weights);
+        none(!fits, "at least 1; ensemble.fit_weights fits weights on them")?;
+        let test = self.evaluation.split == SplitName::Test;
+        let allowed = "\"test\", since there are no validation pairs";
+        ensure(test, "evaluation.split", "\"validation\"", allowed)
     }
 
     /// Checks that the metric that chooses is known.

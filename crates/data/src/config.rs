@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 pub use crate::dataset::{InputKind, SplitName};
 use crate::error::{CANDIDATES, check};
+pub use crate::folds::FoldConfig;
 use crate::kinds::{Table, kinds};
 use crate::output_features::OutputFiles;
 pub use crate::output_features::{
@@ -20,8 +21,9 @@ use crate::outputs::Known;
 pub use crate::outputs::{CandidateConfig, OutputSource};
 pub use crate::pairs::{
     FeatureInputsConfig, InputsConfig, KernelInputsConfig, MemoryConfig, MultiLabelConfig,
-    NoiseConfig, OfficialConfig, PairFacts, PoolConfig, RowOrder, SplitsConfig, SyntheticConfig,
-    SyntheticMap, TablesConfig, TextConfig, TrainingFile, TrainingFiles, WeightedFile,
+    NoiseConfig, OfficialConfig, PairFacts, PoolConfig, RowOrder, SplitSize, SplitsConfig,
+    SyntheticConfig, SyntheticMap, TablesConfig, TextConfig, TrainingFile, TrainingFiles,
+    WeightedFile,
 };
 use crate::pairs::{Pairs, Wanted, joined};
 pub use crate::table::OnBadRow;
@@ -47,6 +49,9 @@ pub struct DataConfig {
     /// The licence of the data, such as `"CC-BY-4.0"`, for the card of the run; unknown if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub licence: Option<String>,
+    /// One part of a cross-validation; `dsokr cv` sets it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fold: Option<FoldConfig>,
     /// Where the pairs come from.
     #[serde(flatten)]
     pub source: DataSource,
@@ -80,11 +85,13 @@ impl<'de> Deserialize<'de> for DataConfig {
         let limit = table.take("limit")?;
         let on_bad_row = table.take("on_bad_row")?.unwrap_or_default();
         let licence = table.take("licence")?;
+        let fold = table.take("fold")?;
         Ok(Self {
             corrupted,
             limit,
             on_bad_row,
             licence,
+            fold,
             source: table.tagged("source", "tables")?,
         })
     }
@@ -93,7 +100,17 @@ impl<'de> Deserialize<'de> for DataConfig {
 impl DataConfig {
     /// What its keys say.
     pub fn facts(&self) -> PairFacts<'_> {
-        self.source.kind().facts()
+        let facts = self.source.kind().facts();
+        let nested = self.fold.as_ref().is_some_and(|fold| fold.nested);
+        PairFacts { has_test: facts.has_test || nested, ..facts }
+    }
+
+    /// Whether there are validation pairs.
+    pub fn has_validation(&self) -> bool {
+        match &self.fold {
+            Some(fold) if !fold.nested => true,
+            Some(_) | None => self.facts().splits.is_none_or(|own| !own.validation.is_zero()),
+        }
     }
 
     /// The same with the queries' ids in the column `column` of the tables of pairs.
@@ -135,6 +152,9 @@ impl DataConfig {
         let allowed = "\"stop\": rows are skipped where data.source is \"tables\" or \"pool\"";
         check(holds, "data.on_bad_row", "\"skip\"", allowed)?;
         facts.validate()?;
+        if let Some(fold) = &self.fold {
+            fold.validate(self.source.name(), &facts)?;
+        }
         self.source.kind().validate()
     }
 
@@ -162,7 +182,7 @@ pub struct Source<'a> {
 impl Source<'_> {
     fn wanted<'a>(&'a self, root: Option<&'a DataRoot>) -> Wanted<'a> {
         let (outputs, on_bad_row) = (&self.outputs, self.data.on_bad_row);
-        Wanted { outputs, on_bad_row, seed: self.seed, root }
+        Wanted { outputs, on_bad_row, seed: self.seed, group: None, root }
     }
 
     /// Reads all files.
@@ -170,7 +190,13 @@ impl Source<'_> {
     /// # Errors
     /// Whatever is wrong with a file, with its name and place.
     pub fn load(&self, root: &DataRoot) -> Result<Dataset, Error> {
-        let mut dataset = self.data.source.kind().load(&self.wanted(Some(root)))?;
+        let fold = self.data.fold.as_ref();
+        let group = fold.and_then(FoldConfig::column);
+        let wanted = Wanted { group, ..self.wanted(Some(root)) };
+        let mut dataset = self.data.source.kind().load(&wanted)?;
+        if let Some(fold) = fold {
+            dataset = fold.divide(dataset, &self.outputs)?;
+        }
         if let Some(limit) = self.data.limit {
             dataset.train = dataset.train.drawn(limit, self.seed)?;
         }
@@ -190,7 +216,10 @@ impl Source<'_> {
     /// As [`Source::load`]; [`dsokr_basis::Error::Value`] for a test split where the configuration names none.
     pub fn read_split(&self, name: SplitName, root: &DataRoot) -> Result<Split, Error> {
         let allowed = "a file, or the argument split validation, or the argument queries";
-        let split = self.data.source.kind().split(name, &self.wanted(Some(root)))?;
+        let split = match self.data.fold {
+            Some(_) => self.load(root)?.into_split(name),
+            None => self.data.source.kind().split(name, &self.wanted(Some(root)))?,
+        };
         split.ok_or_else(|| Error::value("data.test", "absent", allowed))
     }
 
@@ -199,6 +228,9 @@ impl Source<'_> {
     /// # Errors
     /// As [`Source::load`].
     pub fn read_training(&self, root: &DataRoot) -> Result<Split, Error> {
+        if self.data.fold.is_some() {
+            return Ok(self.load(root)?.train);
+        }
         let facts = self.data.facts();
         let files = facts.files_of("data.train");
         let parts = files.map(|file| self.read_queries(&root.file(file), Some(root)));

@@ -1,5 +1,6 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
+use std::hash::Hash;
 
 use dsokr_basis::random::generator;
 use dsokr_basis::{Features, RowSource};
@@ -54,6 +55,8 @@ pub struct Split {
     pub truth: Option<Truth>,
     /// What each training pair weighs in the loss; empty where all weigh 1.
     pub weights: Vec<f64>,
+    /// The group of each pair, which parts do not divide; empty where they have not been read.
+    pub groups: Vec<String>,
     /// The label of each pair's output, none of an output that no table names; empty where they have not been read, as
     /// those of training pairs.
     pub labels: Vec<Option<String>>,
@@ -72,6 +75,7 @@ impl Split {
             outputs,
             truth: None,
             weights: Vec::new(),
+            groups: Vec::new(),
             labels: Vec::new(),
         }
     }
@@ -100,9 +104,48 @@ impl Split {
             }
         }
         let (weights, labels) = (of_rows(&self.weights, rows), of_rows(&self.labels, rows));
+        let (foreign, groups) = (self.foreign, of_rows(&self.groups, rows));
         let split = Self::new(ids, inputs, outputs);
-        let foreign = self.foreign;
-        Ok(Self { queries, further, known, foreign, truth, weights, labels, ..split })
+        Ok(Self { queries, further, known, foreign, truth, weights, groups, labels, ..split })
+    }
+
+    /// Pairs as queries, of which `rows` are the pairs each: the first one's, with the further right outputs of the others.
+    pub(crate) fn into_queries(self, rows: &[Vec<usize>]) -> Result<Self, Error> {
+        let firsts: Vec<usize> = rows.iter().map(|rows| rows[0]).collect();
+        let golds = |rows: &Vec<usize>| rows[1..].iter().map(|&at| self.ids[at].clone()).collect();
+        let further = match rows.iter().any(|rows| rows.len() > 1) {
+            true => rows.iter().map(golds).collect(),
+            false => Vec::new(),
+        };
+        Ok(Self { further, ..self.select(&firsts)? })
+    }
+
+    /// Queries as pairs, one for each right output.
+    pub(crate) fn into_pairs(self, outputs: &Outputs) -> Result<Self, Error> {
+        if self.further.is_empty() {
+            return Ok(self);
+        }
+        let places: HashMap<&String, usize> =
+            outputs.ids.iter().enumerate().map(|(at, id)| (id, at)).collect();
+        let golds = self.golds();
+        let each = golds.iter().enumerate();
+        let rows: Vec<usize> =
+            each.flat_map(|(query, golds)| std::iter::repeat_n(query, golds.len())).collect();
+        let ids = golds.concat();
+        let outputs = ids.iter().map(|id| places.get(id).copied()).collect();
+        Ok(Self { ids, outputs, further: Vec::new(), ..self.select(&rows)? })
+    }
+
+    /// Some pairs as queries that are evaluated.
+    pub(crate) fn held_out(&self, rows: &[usize], outputs: &Outputs) -> Result<Self, Error> {
+        let pairs = Self { groups: Vec::new(), weights: Vec::new(), ..self.select(rows)? };
+        let queries = pairs.queries.as_deref().map(grouped);
+        let split = match queries {
+            Some(queries) => pairs.into_queries(&queries)?,
+            None => pairs,
+        };
+        let labels = outputs.labels_of(&split.outputs);
+        Ok(Self { truth: outputs.truth_of(&split.outputs), labels, ..split })
     }
 
     /// A number of its pairs, drawn by a seed; those of a smaller number are among them.
@@ -171,6 +214,20 @@ impl Split {
     }
 }
 
+/// The rows with the same key, in the order of the first ones.
+pub(crate) fn grouped<K: Hash + Eq>(keys: &[K]) -> Vec<Vec<usize>> {
+    let mut places: HashMap<&K, usize> = HashMap::with_capacity(keys.len());
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for (row, key) in keys.iter().enumerate() {
+        let place = *places.entry(key).or_insert(groups.len());
+        if place == groups.len() {
+            groups.push(Vec::new());
+        }
+        groups[place].push(row);
+    }
+    groups
+}
+
 /// Everything that a configuration's `[data]` and `[output]` name.
 pub struct Dataset {
     /// The outputs.
@@ -209,6 +266,15 @@ impl Dataset {
         let outputs = splits.into_iter().flatten().flat_map(|split| &split.outputs);
         outputs.flatten().for_each(|&output| paired[output] = true);
         (0..paired.len()).filter(|&output| !paired[output]).collect()
+    }
+
+    /// A split without its outputs, as it is read for evaluation.
+    pub(crate) fn into_split(self, name: SplitName) -> Option<Split> {
+        let split = match name {
+            SplitName::Validation => Some(self.validation),
+            SplitName::Test => self.test,
+        }?;
+        Some(Split { outputs: vec![None; split.ids.len()], ..split })
     }
 
     /// A split by its name; `None` for a test split that the configuration does not name.

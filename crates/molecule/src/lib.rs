@@ -35,6 +35,7 @@ pub mod kernels;
 mod molecule;
 mod moves;
 mod refinement;
+mod skeleton;
 mod smiles;
 
 pub use drawing::{svg_column, svg_pair, svg_text};

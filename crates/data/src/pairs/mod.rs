@@ -15,7 +15,7 @@ pub use inputs::{FeatureInputsConfig, InputsConfig, KernelInputsConfig, TextConf
 pub use multi_label::MultiLabelConfig;
 pub use official::{Official, OfficialConfig, read_official};
 pub use pool::{MemoryConfig, PoolConfig};
-pub use rows::{RowOrder, SplitsConfig};
+pub use rows::{RowOrder, SplitSize, SplitsConfig};
 pub use synthetic::{NoiseConfig, SyntheticConfig, SyntheticMap};
 pub use tables::TablesConfig;
 pub(crate) use training::joined;
@@ -109,6 +109,8 @@ pub(crate) struct Wanted<'a> {
     pub outputs: &'a OutputSource<'a>,
     pub on_bad_row: OnBadRow,
     pub seed: u64,
+    /// The column of the groups of pairs that are not divided, where pairs are divided.
+    pub group: Option<&'a str>,
     /// The folder of the files; not needed where queries are read that are whole without them.
     pub root: Option<&'a DataRoot>,
 }

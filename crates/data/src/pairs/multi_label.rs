@@ -65,7 +65,8 @@ impl MultiLabelConfig {
             let rows: Vec<usize> = (0..table.len()).map(|row| table.line(row) - 1).collect();
             Ok(Inputs::Vectors(read.inputs.select(&rows)?))
         });
-        Ok(PairedRows { table, id: "id", inputs, splits: &self.splits, numbered: true })
+        let splits = &self.splits;
+        Ok(PairedRows { table, id: "id", inputs, splits, group: None, numbered: true })
     }
 }
 
@@ -75,7 +76,7 @@ impl Pairs for MultiLabelConfig {
             folder: &self.folder,
             files: vec![("data.file", &self.file)],
             splits: Some(&self.splits),
-            has_test: self.splits.test > 0,
+            has_test: !self.splits.test.is_zero(),
             inputs: InputKind::Vectors,
             id: Some("id"),
             ..PairFacts::default()

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::rows::{PairedRows, SplitsConfig};
-use super::{PairFacts, Pairs, RowOrder, TextConfig, Wanted};
+use super::{PairFacts, Pairs, RowOrder, SplitSize, TextConfig, Wanted};
 use crate::error::extension_of;
 use crate::output_features::OutputFeatures;
 use crate::table::{OnBadRow, Table};
@@ -43,11 +43,12 @@ impl PoolConfig {
         &'a self,
         path: &Path,
         outputs: impl IntoIterator<Item = &'a str>,
-        wanted: &Wanted,
+        wanted: &Wanted<'a>,
     ) -> Result<PairedRows<'a>, Error> {
         let Self { id, inputs, splits, .. } = self;
         let mut columns = vec![id.as_str(), inputs.column.as_str()];
         columns.extend(outputs);
+        columns.extend(wanted.group);
         let lines = ["txt", "smi"].contains(&&*extension_of(path));
         let numbered = lines || self.numbered;
         let read = |on_bad_row| match lines {
@@ -62,7 +63,8 @@ impl PoolConfig {
         let table = wanted.outputs.good_rows(id, wanted.on_bad_row, read)?;
         let table = inputs.good_rows(table, wanted.on_bad_row)?;
         table.log_skipped();
-        Ok(PairedRows { table, id, inputs: inputs.reader(wanted.seed), splits, numbered })
+        let (inputs, group) = (inputs.reader(wanted.seed), wanted.group);
+        Ok(PairedRows { table, id, inputs, splits, group, numbered })
     }
 }
 
@@ -72,7 +74,7 @@ impl Pairs for PoolConfig {
             folder: &self.folder,
             files: vec![("data.file", &self.file)],
             splits: Some(&self.splits),
-            has_test: self.splits.test > 0,
+            has_test: !self.splits.test.is_zero(),
             texts: Some(&self.inputs),
             skips_rows: true,
             id: Some(&self.id),
@@ -147,14 +149,20 @@ impl MemoryConfig {
         let inputs = TextConfig::default();
         let columns = [(&*inputs.column, texts), (column, outputs)];
         let rows = Some(Arc::new(Table::numbered(Path::new("memory"), Self::ID, columns)));
-        let (order, validation) = (RowOrder::Drawn, (n / 10).max(1));
-        let splits = SplitsConfig { order, validation, test: 0, train: None, unpaired: false };
+        let splits = SplitsConfig {
+            order: RowOrder::Drawn,
+            validation: SplitSize::Rows((n / 10).max(1)),
+            test: SplitSize::Rows(0),
+            train: None,
+            seed: None,
+            unpaired: false,
+        };
         Ok(Self { inputs, splits, rows })
     }
 
     fn paired(&self, table: Table, wanted: &Wanted) -> PairedRows<'_> {
         let (inputs, splits) = (self.inputs.reader(wanted.seed), &self.splits);
-        PairedRows { table, id: Self::ID, inputs, splits, numbered: false }
+        PairedRows { table, id: Self::ID, inputs, splits, group: None, numbered: false }
     }
 
     fn rows(&self, wanted: &Wanted) -> Result<PairedRows<'_>, Error> {
@@ -169,7 +177,7 @@ impl Pairs for MemoryConfig {
     fn facts(&self) -> PairFacts<'_> {
         PairFacts {
             splits: Some(&self.splits),
-            has_test: self.splits.test > 0,
+            has_test: !self.splits.test.is_zero(),
             texts: Some(&self.inputs),
             id: Some(Self::ID),
             ..PairFacts::default()

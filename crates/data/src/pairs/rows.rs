@@ -1,11 +1,13 @@
 //! Pairs from one file, whose rows are inputs and outputs at once: which belong to which split.
 
+use std::fmt;
 use std::ops::Range;
 
 use dsokr_basis::random::generator;
 use rand::seq::SliceRandom;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::{Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::Wanted;
 use super::inputs::InputReader;
@@ -22,18 +24,103 @@ pub struct SplitsConfig {
     /// The order in which rows are taken.
     #[serde(default)]
     pub order: RowOrder,
-    /// Number of validation pairs.
-    pub validation: usize,
-    /// Number of test pairs.
+    /// Validation pairs: their number, or their share of the rows. 0 is for kernel machines that choose nothing on
+    /// them: with one λ, or several of which leave-one-out errors choose.
+    pub validation: SplitSize,
+    /// Test pairs: their number, or their share of the rows.
     #[serde(default)]
-    pub test: usize,
-    /// Number of training pairs; all that are left, if not given.
+    pub test: SplitSize,
+    /// Training pairs: their number, or their share of the rows; all that are left, if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub train: Option<usize>,
+    pub train: Option<SplitSize>,
+    /// The seed that draws the splits; that of the configuration, if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
     /// Whether the rows of no split are outputs without a pair: candidates, also under
     /// `output.only_training`.
     #[serde(default)]
     pub unpaired: bool,
+}
+
+/// How many rows a split has.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum SplitSize {
+    /// So many.
+    Rows(usize),
+    /// A share of all rows, between 0 and 1, rounded down.
+    Share(f64),
+}
+
+impl Default for SplitSize {
+    fn default() -> Self {
+        Self::Rows(0)
+    }
+}
+
+impl fmt::Display for SplitSize {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Rows(rows) => rows.fmt(out),
+            Self::Share(share) => share.fmt(out),
+        }
+    }
+}
+
+impl SplitSize {
+    /// Whether it is no rows of any file.
+    pub fn is_zero(self) -> bool {
+        self == Self::Rows(0)
+    }
+
+    /// Number of rows of a file with so many.
+    fn of(self, rows: usize) -> usize {
+        match self {
+            Self::Rows(own) => own,
+            // 0.29 of 100 is 29, not 28.999999999999996
+            Self::Share(share) => (share * rows as f64 + 1e-9) as usize,
+        }
+    }
+
+    fn validate(self, key: &str, least: usize) -> Result<(), Error> {
+        let (holds, allowed) = match self {
+            Self::Rows(rows) => (
+                rows >= least,
+                format!("a number of rows from {least}, or a share between 0 and 1"),
+            ),
+            Self::Share(share) => (share > 0.0 && share < 1.0, "a share between 0 and 1".into()),
+        };
+        check(holds, key, self, &allowed)
+    }
+}
+
+impl<'de> Deserialize<'de> for SplitSize {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Size;
+
+        impl Visitor<'_> for Size {
+            type Value = SplitSize;
+
+            fn expecting(&self, out: &mut fmt::Formatter) -> fmt::Result {
+                out.write_str("a number of rows, or a share between 0 and 1")
+            }
+
+            fn visit_u64<E: serde::de::Error>(self, rows: u64) -> Result<Self::Value, E> {
+                usize::try_from(rows).map(SplitSize::Rows).map_err(E::custom)
+            }
+
+            fn visit_i64<E: serde::de::Error>(self, rows: i64) -> Result<Self::Value, E> {
+                let wrong = |_| E::invalid_value(Unexpected::Signed(rows), &self);
+                usize::try_from(rows).map(SplitSize::Rows).map_err(wrong)
+            }
+
+            fn visit_f64<E: serde::de::Error>(self, share: f64) -> Result<Self::Value, E> {
+                Ok(SplitSize::Share(share))
+            }
+        }
+
+        deserializer.deserialize_any(Size)
+    }
 }
 
 /// The order in which rows of a file are taken.
@@ -49,8 +136,9 @@ pub enum RowOrder {
 
 impl SplitsConfig {
     pub(super) fn validate(&self) -> Result<(), Error> {
-        check(self.validation > 0, "data.splits.validation", 0, "at least 1")?;
-        check(self.train != Some(0), "data.splits.train", 0, "at least 1")
+        self.validation.validate("data.splits.validation", 0)?;
+        self.test.validate("data.splits.test", 0)?;
+        self.train.map_or(Ok(()), |train| train.validate("data.splits.train", 1))
     }
 }
 
@@ -61,6 +149,8 @@ pub(super) struct PairedRows<'a> {
     /// Reads the inputs of some of the rows.
     pub inputs: InputReader<'a>,
     pub splits: &'a SplitsConfig,
+    /// The column of the groups of pairs that are not divided.
+    pub group: Option<&'a str>,
     /// Whether ids are the numbers of the rows.
     pub numbered: bool,
 }
@@ -119,8 +209,10 @@ impl PairedRows<'_> {
     /// Ids and inputs of some rows.
     fn pairs(&self, rows: Range<usize>) -> Result<Split, Error> {
         let table = self.table.select(&rows.collect::<Vec<_>>());
-        let ids = table.column(self.id)?.to_vec();
-        Ok(Split::new(ids, (self.inputs)(&table)?, vec![None; table.len()]))
+        let column = |name| table.column(name).map(<[_]>::to_vec);
+        let groups = self.group.map(column).transpose()?.unwrap_or_default();
+        let split = Split::new(column(self.id)?, (self.inputs)(&table)?, vec![None; table.len()]);
+        Ok(Split { groups, ..split })
     }
 }
 
@@ -130,18 +222,20 @@ fn draw(
     seed: u64,
     table: &Table,
 ) -> Result<(Vec<usize>, [Range<usize>; 3]), Error> {
-    let held = splits.validation.saturating_add(splits.test);
+    let of = |size: SplitSize| size.of(table.len());
+    let (validation, test) = (of(splits.validation), of(splits.test));
+    let held = validation.saturating_add(test);
     let left = table.len().saturating_sub(held);
-    let train = splits.train.unwrap_or(left);
+    let train = splits.train.map_or(left, of);
     if train == 0 || train > left {
-        let given = splits.train.map_or("the rest".into(), |train| train.to_string());
-        let found = format!("{} + {} + {given}", splits.validation, splits.test);
+        let given = splits.train.map_or("the rest".into(), |_| train.to_string());
+        let found = format!("{validation} + {test} + {given}");
         let allowed = format!("at most {}, the rows of {}", table.len(), table.path().display());
         return Err(Error::value("data.splits", found, allowed));
     }
     let mut rows: Vec<usize> = (0..table.len()).collect();
     if splits.order == RowOrder::Drawn {
-        rows.shuffle(&mut generator(seed, "split", 0));
+        rows.shuffle(&mut generator(splits.seed.unwrap_or(seed), "split", 0));
     }
     if !splits.unpaired {
         rows.truncate(train + held);
@@ -151,6 +245,6 @@ fn draw(
         RowOrder::Drawn => (0, held..held + train),
         RowOrder::File => (train, 0..train),
     };
-    let test = first + splits.validation;
+    let test = first + validation;
     Ok((rows, [train, first..test, test..first + held]))
 }

@@ -122,7 +122,7 @@ impl Pairs for TablesConfig {
         let skipped =
             skipped_rows([&table, &validation].into_iter().chain(&train).chain(&test), root);
         let held_out = |pairs: Table| {
-            let mut split = self.queries_of(&pairs, &index, &inputs)?;
+            let mut split = self.queries_of(&pairs, &index, &inputs, wanted)?;
             // the outputs' own, so that it need not stand in the table of pairs too
             split.truth = outputs.truth_of(&split.outputs);
             split.labels = outputs.labels_of(&split.outputs);
@@ -131,7 +131,7 @@ impl Pairs for TablesConfig {
         Ok(Dataset {
             validation: held_out(validation)?,
             test: test.map(held_out).transpose()?,
-            train: self.training(&train, &index, &inputs)?,
+            train: self.training(&train, &index, &inputs, wanted)?,
             outputs,
             skipped,
         })
@@ -142,7 +142,7 @@ impl Pairs for TablesConfig {
         let inputs = self.inputs.reader(self.input(), wanted, |index| {
             index.of_all(&self.read_training(wanted)?, self.input())
         })?;
-        self.queries_of(&pairs, &HashMap::new(), &inputs)
+        self.queries_of(&pairs, &HashMap::new(), &inputs, wanted)
     }
 }
 
@@ -153,7 +153,7 @@ impl TablesConfig {
     /// Reads a table of pairs. An output's id may occur twice, for two inputs with the same output.
     fn read(&self, path: &Path, wanted: &Wanted) -> Result<Table, Error> {
         let columns = [self.id.as_str(), self.input()].into_iter();
-        let columns: Vec<&str> = columns.chain(self.query.as_deref()).collect();
+        let columns: Vec<&str> = columns.chain(self.query.as_deref()).chain(wanted.group).collect();
         let table = Table::read_rows(path, &columns, wanted.on_bad_row)?;
         match &self.inputs {
             InputsConfig::Text(texts) => texts.good_rows(table, wanted.on_bad_row),
@@ -173,10 +173,11 @@ impl TablesConfig {
         tables: &[Table],
         index: &Index,
         inputs: &InputReader,
+        wanted: &Wanted,
     ) -> Result<Split, Error> {
         let weighted = self.train.is_weighted();
         let part = |(table, (_, weight)): (&Table, (&str, f64))| {
-            let split = self.join(table, index, inputs)?;
+            let split = self.join(table, index, inputs, wanted)?;
             let weights = if weighted { vec![weight; split.ids.len()] } else { Vec::new() };
             Ok(Split { weights, ..split })
         };
@@ -185,12 +186,20 @@ impl TablesConfig {
         joined(parts)?.ok_or_else(|| Error::value("data.train", "[]", "at least one file"))
     }
 
-    fn join(&self, table: &Table, index: &Index, inputs: &InputReader) -> Result<Split, Error> {
+    fn join(
+        &self,
+        table: &Table,
+        index: &Index,
+        inputs: &InputReader,
+        wanted: &Wanted,
+    ) -> Result<Split, Error> {
         table.log_skipped();
-        let ids = table.column(&self.id)?.to_vec();
+        let column = |name: &str| table.column(name).map(<[_]>::to_vec);
+        let ids = column(&self.id)?;
         let outputs = ids.iter().map(|id| index.get(id.as_str()).copied()).collect();
-        let queries = self.query.as_deref().map(|column| table.column(column).map(<[_]>::to_vec));
-        Ok(Split { queries: queries.transpose()?, ..Split::new(ids, inputs(table)?, outputs) })
+        let queries = self.query.as_deref().map(column).transpose()?;
+        let groups = wanted.group.map(column).transpose()?.unwrap_or_default();
+        Ok(Split { queries, groups, ..Split::new(ids, inputs(table)?, outputs) })
     }
 
     /// The pairs as queries: rows with the same query id are one, with several right outputs.
@@ -199,18 +208,12 @@ impl TablesConfig {
         table: &Table,
         index: &Index,
         inputs: &InputReader,
+        wanted: &Wanted,
     ) -> Result<Split, Error> {
         let Some(rows) = self.rows_of_queries(table)? else {
-            return self.join(table, index, inputs);
+            return self.join(table, index, inputs, wanted);
         };
-        let split = self.join(table, index, inputs)?;
-        let firsts: Vec<usize> = rows.iter().map(|rows| rows[0]).collect();
-        let golds = |rows: &Vec<usize>| rows[1..].iter().map(|&at| split.ids[at].clone()).collect();
-        let further = match rows.iter().any(|rows| rows.len() > 1) {
-            true => rows.iter().map(golds).collect(),
-            false => Vec::new(),
-        };
-        Ok(Split { further, ..split.select(&firsts)? })
+        self.join(table, index, inputs, wanted)?.into_queries(&rows)
     }
 
     /// The rows of each query, in the order of the first ones; none without query ids.

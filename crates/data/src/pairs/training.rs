@@ -192,9 +192,11 @@ pub(crate) fn joined(parts: impl IntoIterator<Item = Split>) -> Result<Option<Sp
             all.weights.resize(lengths.0 + lengths.1, 1.0);
         }
         all.ids.extend(part.ids);
+        all.groups.extend(part.groups);
         all.outputs.extend(part.outputs);
         all.queries = all.queries.zip(part.queries).map(|(own, other)| [own, other].concat());
         all.truth = None;
+        all.labels = Vec::new();
     }
     Ok(Some(all))
 }

@@ -2,6 +2,7 @@
 
 mod configuration;
 mod features;
+mod folds;
 mod kernels;
 mod multi_label;
 mod official;

@@ -1,0 +1,197 @@
+//! Parts of pairs for cross-validation: one of them is held out.
+
+use dsokr_basis::random::{generator, shuffle};
+use dsokr_molecule::Molecule;
+use rand::Rng;
+use rayon::prelude::*;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::dataset::grouped;
+use crate::error::{check, shorten};
+use crate::outputs::OutputSource;
+use crate::pairs::{PairFacts, joined};
+use crate::{Dataset, Error, InputKind, Outputs, Split};
+
+/// The group of all pairs whose molecules have the same skeleton.
+const SKELETON: &str = "skeleton";
+
+/// One part of the pairs of k that is held out: training and validation pairs together are divided into parts of about
+/// equal sizes. Test pairs of the data stay as they are, or are left out where the part is the test split.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FoldConfig {
+    /// Number of parts, k.
+    pub count: usize,
+    /// The part that is held out, from 1 to k.
+    pub held: usize,
+    /// The seed that draws the parts, apart from that of the configuration.
+    #[serde(default)]
+    pub seed: u64,
+    /// What no two parts share: the values of a column of the tables of pairs, or `"skeleton"`, the skeletons of the
+    /// molecules that outputs are, else inputs; molecules without rings are one group. Left out, rows of one query stay
+    /// together, and other pairs are divided one by one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// Whether the part is the test split. Validation pairs are then drawn from the other parts, as large a share of them
+    /// as before and again whole groups, so that nothing is chosen on the part. Else the part is the validation split.
+    #[serde(default)]
+    pub nested: bool,
+}
+
+impl FoldConfig {
+    /// The column of the groups.
+    pub(crate) fn column(&self) -> Option<&str> {
+        self.group.as_deref().filter(|group| *group != SKELETON)
+    }
+
+    pub(crate) fn validate(&self, source: &str, facts: &PairFacts) -> Result<(), Error> {
+        let Self { count, held, .. } = *self;
+        check(count > 1, "data.fold.count", count, "at least 2")?;
+        let allowed = format!("1 to {count}, the number of parts");
+        check((1..=count).contains(&held), "data.fold.held", held, &allowed)?;
+        let kernels = facts.inputs == InputKind::Kernels;
+        let allowed = "absent: inputs that are kernels are files of all training pairs";
+        check(!kernels, "data.fold", "given", allowed)?;
+        let allowed = "absent: other pairs are drawn by another seed";
+        check(source != "synthetic", "data.fold", "given", allowed)?;
+        let group = self.column().unwrap_or_default();
+        let allowed = "absent, or \"skeleton\": only tables (data.source = \"tables\" or \"pool\") have columns";
+        check(
+            group.is_empty() || facts.skips_rows,
+            "data.fold.group",
+            format!("{group:?}"),
+            allowed,
+        )
+    }
+
+    /// The data with the part held out.
+    pub(crate) fn divide(&self, dataset: Dataset, source: &OutputSource) -> Result<Dataset, Error> {
+        let Dataset { outputs, train, validation, test, skipped } = dataset;
+        let validation = validation.into_pairs(&outputs)?;
+        let chosen = validation.ids.len() as f64;
+        let Some(pairs) = joined([train, validation])? else { return Err(self.too_few(0)) };
+        let share = chosen / pairs.ids.len() as f64;
+        let groups = self.groups(&pairs, &outputs, source)?;
+        if groups.len() < self.count {
+            return Err(self.too_few(groups.len()));
+        }
+        let random = &mut generator(self.seed, "cross-validation", 0);
+        let mut parts = divide(groups.clone(), self.count, random);
+        let held = parts.swap_remove(self.held - 1);
+        let rest = |part: &[usize]| -> Vec<Vec<usize>> {
+            let outside = |group: &&Vec<usize>| part.binary_search(&group[0]).is_err();
+            groups.iter().filter(outside).cloned().collect()
+        };
+        let mut others = rest(&held);
+        let mut inner = Vec::new();
+        if self.nested {
+            let random = &mut generator(self.seed, "cross-validation", self.held as u64);
+            let size = share * others.iter().map(Vec::len).sum::<usize>() as f64;
+            let drawn = some(&others, size.round() as usize, random);
+            if drawn.is_empty() && share > 0.0 {
+                let allowed = "absent, or smaller groups: one must fit into the validation split";
+                return Err(Error::value("data.fold.group", self.group_name(), allowed));
+            }
+            let outside = |group: &Vec<usize>| drawn.binary_search(&group[0]).is_err();
+            others.retain(outside);
+            inner = drawn;
+        }
+        let mut others = others.concat();
+        others.sort_unstable();
+        // an output that is not known can be evaluated, not learned
+        others.retain(|&pair| pairs.outputs[pair].is_some());
+        let train = Split { groups: Vec::new(), ..pairs.select(&others)? };
+        let held = pairs.held_out(&held, &outputs)?;
+        let (validation, test) = match self.nested {
+            true => (pairs.held_out(&inner, &outputs)?, Some(held)),
+            false => (held, test),
+        };
+        Ok(Dataset { outputs, train, validation, test, skipped })
+    }
+
+    fn group_name(&self) -> String {
+        self.group.as_ref().map_or("absent".into(), |group| format!("{group:?}"))
+    }
+
+    fn too_few(&self, groups: usize) -> Error {
+        let what = match self.group {
+            Some(_) => "groups of pairs",
+            None => "training and validation pairs",
+        };
+        Error::value(
+            "data.fold.count",
+            self.count,
+            format!("at most {groups}, the number of {what}"),
+        )
+    }
+
+    /// The pairs that stay together.
+    fn groups(
+        &self,
+        pairs: &Split,
+        outputs: &Outputs,
+        source: &OutputSource,
+    ) -> Result<Vec<Vec<usize>>, Error> {
+        Ok(match (&self.group, self.column(), &pairs.queries) {
+            (_, Some(_), _) => grouped(&pairs.groups),
+            (Some(_), None, _) => grouped(&skeletons(pairs, outputs, source)?),
+            (None, None, Some(queries)) => grouped(queries),
+            (None, None, None) => (0..pairs.ids.len()).map(|pair| vec![pair]).collect(),
+        })
+    }
+}
+
+/// A key for the skeleton of each pair's molecule.
+fn skeletons(pairs: &Split, outputs: &Outputs, source: &OutputSource) -> Result<Vec<u64>, Error> {
+    let key = |smiles: &str| {
+        let wrong = |reason| {
+            let allowed = "absent, or with molecules as outputs or as inputs";
+            let found = format!("\"skeleton\", with {:?}: {reason}", shorten(smiles));
+            Error::value("data.fold.group", found, allowed)
+        };
+        Ok(Molecule::parse(smiles).map_err(wrong)?.skeleton().invariant())
+    };
+    let keys: Vec<Result<u64, Error>> = match source.molecule_column() {
+        Ok(_) => {
+            let label = |output: &Option<usize>| output.map_or("", |at| &outputs.labels[at]);
+            pairs.outputs.par_iter().map(|output| key(label(output))).collect()
+        }
+        // behind the SMILES of a molecule there may be more of the same one
+        Err(_) => {
+            let first = |text: &'_ str| text.split(' ').next().unwrap_or_default().to_owned();
+            pairs.inputs.texts()?.par_iter().map(|text| key(&first(text))).collect()
+        }
+    };
+    // a parallel collection into a `Result` would give any thread's error
+    keys.into_iter().collect()
+}
+
+/// Groups of rows in parts. In a drawn order, the larger ones first, each goes to the smallest part; of single rows the
+/// parts differ by one at most in size. Rows ascend.
+pub fn divide(mut groups: Vec<Vec<usize>>, parts: usize, random: &mut impl Rng) -> Vec<Vec<usize>> {
+    shuffle(&mut groups, random);
+    groups.sort_by_key(|group| std::cmp::Reverse(group.len()));
+    let mut divided = vec![Vec::new(); parts];
+    for group in groups {
+        if let Some(least) = divided.iter_mut().min_by_key(|part| part.len()) {
+            least.extend(group);
+        }
+    }
+    divided.iter_mut().for_each(|part| part.sort_unstable());
+    divided
+}
+
+/// Rows of whole groups in a drawn order, those that fit into `size` rows; ascending.
+fn some(groups: &[Vec<usize>], size: usize, random: &mut impl Rng) -> Vec<usize> {
+    let mut order: Vec<&Vec<usize>> = groups.iter().collect();
+    shuffle(&mut order, random);
+    let mut rows: Vec<usize> = Vec::new();
+    for group in order {
+        if rows.len() + group.len() <= size {
+            rows.extend(group);
+        }
+    }
+    rows.sort_unstable();
+    rows
+}

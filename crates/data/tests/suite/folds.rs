@@ -1,0 +1,280 @@
+//! Parts of cross-validations, and splits by shares and by seeds of their own.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dsokr_data::config::{DataConfig, OutputFeatures, OutputSource};
+use dsokr_data::{DataRoot, Dataset, Source, Split, SplitName};
+
+use crate::Folder;
+
+/// Rows in groups of 1 + i² mod 7.
+fn pool() -> String {
+    let groups = (0..20).flat_map(|group| std::iter::repeat_n(group, 1 + group * group % 7));
+    let rows = groups.enumerate();
+    let rows = rows.map(|(row, group)| format!("{row}\ttext {row}\t{}\tg{group}\n", row % 9));
+    format!("id\tdescription\tnumber\tgroup\n{}", rows.collect::<String>())
+}
+
+fn load(folder: &Folder, data: &str) -> Result<(Dataset, DataConfig), String> {
+    let data: DataConfig = toml::from_str(data).map_err(|error| error.to_string())?;
+    data.validate().map_err(|error| error.to_string())?;
+    let features: OutputFeatures =
+        toml::from_str("kind = 'numbers'\ncolumn = 'number'").map_err(|e| e.to_string())?;
+    let source = source(&data, &features);
+    let dataset = source.load(&DataRoot::at(folder.path(""))).map_err(|error| error.to_string())?;
+    Ok((dataset, data))
+}
+
+fn source<'a>(data: &'a DataConfig, features: &'a OutputFeatures) -> Source<'a> {
+    let outputs = OutputSource {
+        table: None,
+        id: "id",
+        label: Some("number"),
+        candidate: None,
+        only_training: false,
+        features,
+        summands: Vec::new(),
+    };
+    Source { data, outputs, seed: 3 }
+}
+
+const POOL: &str = "source = 'pool'\nfolder = '.'\nfile = 'pool.tsv'\n";
+
+fn ids(split: &Split) -> BTreeSet<String> {
+    split.ids.iter().cloned().collect()
+}
+
+#[test]
+fn parts_partition_the_pairs_and_groups_stay_together() {
+    let folder = Folder::new();
+    let text = pool();
+    folder.file("pool.tsv", &text);
+    let group: BTreeMap<String, String> = text
+        .lines()
+        .skip(1)
+        .map(|line| line.split('\t').collect::<Vec<_>>())
+        .map(|cells| (cells[0].into(), cells[3].into()))
+        .collect();
+    let splits = "splits = { validation = 0.2, test = 5 }\n";
+    let (whole, _) = load(&folder, &format!("{POOL}{splits}")).unwrap();
+    let (all, test) = (group.len(), ids(whole.test.as_ref().unwrap()));
+    assert_eq!((all, whole.validation.ids.len(), test.len()), (61, 12, 5));
+    for (grouped, count, sizes) in
+        [(false, 3, [18, 19, 19].as_slice()), (true, 3, &[]), (true, 5, &[])]
+    {
+        for nested in [false, true] {
+            let mut held = Vec::new();
+            for part in 1..=count {
+                let own = if grouped { ", group = 'group'" } else { "" };
+                let fold = format!(
+                    "fold = {{ count = {count}, held = {part}, nested = {nested}{own} }}\n"
+                );
+                let (found, _) = load(&folder, &format!("{POOL}{fold}{splits}")).unwrap();
+                let (train, validation) = (ids(&found.train), ids(&found.validation));
+                let tested = ids(found.test.as_ref().unwrap());
+                let out = if nested { &tested } else { &validation };
+                if nested {
+                    // the share of the validation pairs stays what it was
+                    let expected = 12.0 / 56.0 * (train.len() + validation.len()) as f64;
+                    let size = validation.len() as f64;
+                    assert!(size <= expected.round() && size > expected - 6.0, "{size} {expected}");
+                } else {
+                    assert_eq!(tested, test);
+                }
+                let three = [&train, &validation, &tested];
+                let sum: usize = three.iter().map(|split| split.len()).sum();
+                let union: BTreeSet<&String> = three.into_iter().flatten().collect();
+                assert_eq!(union.len(), sum, "splits share no pair");
+                assert_eq!(sum, if nested { all - test.len() } else { all });
+                if grouped {
+                    let groups = |split: &BTreeSet<String>| -> BTreeSet<String> {
+                        split.iter().map(|id| group[id].clone()).collect()
+                    };
+                    let parts = [groups(&train), groups(&validation)];
+                    assert!(parts[0].is_disjoint(&parts[1]));
+                    assert!(parts.iter().all(|own| !nested || own.is_disjoint(&groups(&tested))));
+                }
+                held.push(out.clone());
+            }
+            let union: BTreeSet<&String> = held.iter().flatten().collect();
+            let mut found: Vec<usize> = held.iter().map(BTreeSet::len).collect();
+            assert_eq!(found.iter().sum::<usize>(), union.len(), "parts share no pair");
+            assert_eq!(union.len(), all - test.len(), "parts are all pairs but those of the test");
+            found.sort_unstable();
+            if !sizes.is_empty() {
+                assert_eq!(found, sizes);
+            }
+        }
+    }
+}
+
+/// Golden: `sklearn.model_selection.GroupKFold(k).split(g, groups=g)` of scikit-learn 1.9.1.
+#[test]
+fn sizes_of_grouped_parts_are_those_of_scikit_learn() {
+    let groups = || {
+        let mut start = 0;
+        let group = |size: usize| {
+            start += size;
+            (start - size..start).collect::<Vec<_>>()
+        };
+        (0..20).map(|group| 1 + group * group % 7).map(group).collect::<Vec<_>>()
+    };
+    for seed in 0..5 {
+        for (count, expected) in
+            [(3, [20, 20, 21].as_slice()), (5, [12, 12, 12, 12, 13].as_slice())]
+        {
+            let random = &mut dsokr_basis::random::generator(seed, "test", 0);
+            let mut sizes: Vec<usize> =
+                dsokr_data::divide(groups(), count, random).iter().map(Vec::len).collect();
+            sizes.sort_unstable();
+            assert_eq!(sizes, expected);
+        }
+    }
+}
+
+#[test]
+fn seeds_of_splits_and_parts_are_their_own() {
+    let folder = Folder::new();
+    folder.file("pool.tsv", pool());
+    let fold = |keys: &str| {
+        let text =
+            format!("{POOL}fold = {{ count = 4, held = 2 {keys} }}\nsplits = {{ validation = 9 }}");
+        ids(&load(&folder, &text).unwrap().0.validation)
+    };
+    assert_eq!(fold(""), fold(", seed = 0"));
+    assert_ne!(fold(""), fold(", seed = 1"));
+    let split = |keys: &str| {
+        ids(&load(&folder, &format!("{POOL}splits = {{ validation = 9 {keys} }}"))
+            .unwrap()
+            .0
+            .validation)
+    };
+    assert_eq!(split(""), split(", seed = 3"));
+    assert_ne!(split(""), split(", seed = 4"));
+}
+
+#[test]
+fn a_part_is_read_again_as_a_split() {
+    let folder = Folder::new();
+    folder.file("pool.tsv", pool());
+    let fold = "fold = { count = 4, held = 2, nested = true, group = 'group' }\n";
+    let (dataset, data) =
+        load(&folder, &format!("{POOL}{fold}splits = {{ validation = 9 }}")).unwrap();
+    let features: OutputFeatures = toml::from_str("kind = 'numbers'\ncolumn = 'number'").unwrap();
+    let (source, root) = (source(&data, &features), DataRoot::at(folder.path("")));
+    for (name, expected) in [
+        (SplitName::Validation, &dataset.validation),
+        (SplitName::Test, dataset.test.as_ref().unwrap()),
+    ] {
+        let split = source.read_split(name, &root).unwrap();
+        assert_eq!((&split.ids, &split.inputs), (&expected.ids, &expected.inputs));
+        assert!(split.outputs.iter().all(Option::is_none));
+    }
+    assert_eq!(source.read_training(&root).unwrap().ids, dataset.train.ids);
+}
+
+#[test]
+fn queries_with_several_right_outputs_stay_whole() {
+    let folder = Folder::new();
+    let rows = |from: usize, to: usize| {
+        let row = |row: usize| format!("{row}\ttext {}\tq{}\n", row / 2, row / 2);
+        format!("id\tdescription\tq\n{}", (from..to).map(row).collect::<String>())
+    };
+    folder.file("train.tsv", rows(0, 40));
+    folder.file("validation.tsv", rows(40, 60));
+    let outputs: String = (0..60).map(|row| format!("{row}\t{row}\n")).collect();
+    folder.file("outputs.tsv", format!("id\tnumber\n{outputs}"));
+    let features: OutputFeatures = toml::from_str("kind = 'numbers'\ncolumn = 'number'").unwrap();
+    let mut held = BTreeSet::new();
+    for part in 1..=3 {
+        let data: DataConfig = toml::from_str(&format!(
+            "folder = '.'\nquery = 'q'\nfold = {{ count = 3, held = {part}, nested = true }}"
+        ))
+        .unwrap();
+        let mut source = source(&data, &features);
+        source.outputs.table = Some("outputs.tsv");
+        let found = source.load(&DataRoot::at(folder.path(""))).unwrap();
+        let test = found.test.unwrap();
+        assert_eq!(
+            (found.train.ids.len(), found.validation.ids.len(), test.ids.len()),
+            (28, 6, 10)
+        );
+        for split in [&found.validation, &test] {
+            for (id, further) in split.ids.iter().zip(&split.further) {
+                let first: usize = id.parse().unwrap();
+                assert_eq!((first % 2, further), (0, &vec![(first + 1).to_string()]));
+            }
+        }
+        held.extend(test.queries.unwrap());
+    }
+    assert_eq!(held.len(), 30);
+}
+
+#[test]
+fn skeletons_are_groups_of_molecules_that_are_inputs_or_outputs() {
+    let folder = Folder::new();
+    let smiles =
+        ["c1ccccc1C", "c1ccccc1CC", "C1CCCCC1", "C1CCCCC1O", "CCO", "CCC", "c1ccncc1", "Nc1ccncc1"];
+    let rows = smiles.iter().enumerate().map(|(row, smiles)| format!("{row}\t{smiles}\t{row}\n"));
+    folder.file("pool.tsv", format!("id\tdescription\tnumber\n{}", rows.collect::<String>()));
+    let fold = |keys: &str| {
+        load(&folder, &format!("{POOL}fold = {{ {keys} }}\nsplits = {{ validation = 2 }}\n"))
+    };
+    for held in 1..=4 {
+        let (found, _) = fold(&format!("count = 4, held = {held}, group = 'skeleton'")).unwrap();
+        let pair: Vec<usize> = found.validation.ids.iter().map(|id| id.parse().unwrap()).collect();
+        let (first, second) = (pair[0].min(pair[1]), pair[0].max(pair[1]));
+        assert_eq!((first % 2, second), (0, first + 1));
+    }
+    let error = fold("count = 5, held = 1, group = 'skeleton'").err().unwrap();
+    assert!(
+        error.contains("data.fold.count = 5: allowed is at most 4, the number of groups"),
+        "{error}"
+    );
+    folder.file("pool.tsv", pool());
+    let error = fold("count = 5, held = 1, group = 'skeleton'").err().unwrap();
+    assert!(error.contains("data.fold.group = \"skeleton\", with \"text\""), "{error}");
+}
+
+#[test]
+fn sizes_and_parts_out_of_range_are_refused() {
+    let folder = Folder::new();
+    folder.file("pool.tsv", pool());
+    for (keys, said) in [
+        (
+            "splits = { validation = 1.5 }",
+            "data.splits.validation = 1.5: allowed is a share between 0 and 1",
+        ),
+        ("splits = { validation = 'x' }", "expected a number of rows, or a share between 0 and 1"),
+        ("splits = { validation = -1 }", "expected a number of rows, or a share between 0 and 1"),
+        ("splits = { validation = 1, test = 0.0 }", "data.splits.test = 0: allowed is a share"),
+        (
+            "splits = { validation = 1, train = 0 }",
+            "data.splits.train = 0: allowed is a number of rows from 1",
+        ),
+        (
+            "splits = { validation = 0.6, test = 0.6 }",
+            "data.splits = 36 + 36 + the rest: allowed is at most 61",
+        ),
+        (
+            "splits = { validation = 1 }\nfold = { count = 1, held = 1 }",
+            "data.fold.count = 1: allowed is at least 2",
+        ),
+        (
+            "splits = { validation = 1 }\nfold = { count = 3, held = 0 }",
+            "data.fold.held = 0: allowed is 1 to 3",
+        ),
+        (
+            "splits = { validation = 1 }\nfold = { count = 62, held = 1 }",
+            "allowed is at most 61, the number of training and",
+        ),
+        ("splits = { validation = 1 }\nfold = { count = 3, held = 1, group = 'gruop' }", "gruop"),
+    ] {
+        let error = load(&folder, &format!("{POOL}{keys}")).err().unwrap();
+        assert!(error.contains(said), "{keys}: {error}");
+    }
+    let drawn = "source = 'synthetic'\ntrain = 9\nvalidation = 3\ninputs = 2\noutputs = 2\ninput_decay = 1.0\n\
+                 map = { kind = 'dense' }\nnoise = { variance = 0.1 }\nfold = { count = 3, held = 1 }";
+    let error = load(&folder, drawn).err().unwrap();
+    assert!(error.contains("data.fold = given: remove it: other pairs"), "{error}");
+}
