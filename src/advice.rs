@@ -118,6 +118,7 @@ fn low_ceiling(evidence: &Evidence) -> Result<Option<String>, Error> {
         | Needs::GraphsOrRankings
         | Needs::FeatureSpace
         | Needs::ComparedOutputs
+        | Needs::Asked
         | Needs::Quantiles => false,
     };
     let chosen = std::iter::once(evidence.config.evaluation.metric).chain(Metric::all());

@@ -6,10 +6,10 @@ use std::path::Path;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
-use dsokr_data::spectra::{Adduct, Spectrum};
+use dsokr_data::spectra::Spectrum;
 use dsokr_data::{DataRoot, Split, check_inside};
 use dsokr_decode::{Candidates, PerQuery};
-use dsokr_molecule::{ELECTRON, ElementCounts, Molecule, read_formula};
+use dsokr_molecule::{ELECTRON, ElementCounts, Molecule};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -169,7 +169,7 @@ impl Weighed {
     }
 
     fn of_mass(&self, spectrum: &Spectrum, ppm: f64) -> Result<Vec<u32>, dsokr_data::Error> {
-        let adduct: Adduct = spectrum.adduct.as_deref().unwrap_or(Adduct::PROTONATED).parse()?;
+        let adduct = spectrum.ion()?;
         let mz = spectrum.precursor_mz;
         let [low, high] = [-ppm, ppm].map(|ppm| adduct.mass(mz * (1.0 + ppm * 1e-6)));
         let from = self.masses.partition_point(|&(mass, _)| mass < low);
@@ -183,15 +183,6 @@ impl Weighed {
     }
 
     fn of_formula(&self, spectrum: &Spectrum) -> Result<Vec<u32>, dsokr_data::Error> {
-        let (formula, allowed) = (spectrum.formula.as_deref(), "a formula such as C9H8O4");
-        let wrong = || {
-            dsokr_basis::Error::value(
-                "the spectrum's formula",
-                formula.map_or("absent".into(), |own| format!("{own:?}")),
-                allowed,
-            )
-        };
-        let atoms = formula.and_then(read_formula).ok_or_else(wrong)?;
-        Ok(self.formulas.get(&atoms).cloned().unwrap_or_default())
+        Ok(self.formulas.get(&spectrum.molecule()?).cloned().unwrap_or_default())
     }
 }

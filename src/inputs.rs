@@ -84,6 +84,12 @@ pub trait Recipe:
         false
     }
 
+    /// Whether the texts that the encoder reads must be [mass spectra](dsokr_data::spectra::Spectrum)
+    /// (default: false).
+    fn reads_spectra(&self) -> bool {
+        false
+    }
+
     /// The settings of the preparation.
     fn preparation(&self) -> <Self::Preparation as Prepare>::Settings;
 

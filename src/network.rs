@@ -70,7 +70,14 @@ impl<R: Recipe> Learner for R {
 
     fn abilities(&self) -> Abilities<'_> {
         let reads = if self.reads_vectors() { InputKind::Vectors } else { InputKind::Texts };
-        Abilities { reads, shares_training: true, weighs_pairs: true, ..Abilities::default() }
+        let spectra = self.reads_spectra();
+        Abilities {
+            reads,
+            spectra,
+            shares_training: true,
+            weighs_pairs: true,
+            ..Abilities::default()
+        }
     }
 
     fn prepare<'a>(&'a self, outputs: &'a TrainingOutputs<'a>) -> Result<Box<dyn Fit + 'a>, Error> {

@@ -32,6 +32,10 @@ pub struct Scores {
     /// from the SMILES that outputs are shown by, for one kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel_loss: Option<f64>,
+    /// Mean myopic MCES distance of the first candidates from the right outputs, MassSpecGym's MCES at 1
+    /// ([`myopic_distance`](dsokr_molecule::ged::myopic_distance)), where it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mces: Option<f64>,
     /// Whether outputs are numbers, whose ranks carry no information: what counts is how far off a
     /// prediction is, not how many candidates lie nearer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -228,6 +232,7 @@ impl From<Metrics> for Scores {
             ranks,
             squared_error: None,
             kernel_loss: None,
+            mces: None,
             numbers: false,
             quantiles: None,
             outputs: None,

@@ -37,7 +37,7 @@ impl MoleculeScores {
     pub(crate) fn with_queries(pairs: &[(&Graph, &Graph)]) -> Result<(Self, [Vec<f64>; 3]), Error> {
         check_queries(pairs)?;
         let both = pairs.par_iter().with_max_len(1).map(|&(a, b)| {
-            let limit = limit(a, b);
+            let limit = limit(a.len().max(b.len()));
             let [bare_a, bare_b] = [a, b].map(|graph| graph.clone().without_edge_labels());
             (edit_distance(&bare_a, &bare_b, &limit), edit_distance(a, b, &limit))
         });

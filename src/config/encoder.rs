@@ -22,6 +22,8 @@ use crate::error::ensure;
 pub struct Abilities<'a> {
     /// The kind of inputs that it reads (default: texts).
     pub reads: InputKind,
+    /// Whether the texts that it reads must be mass spectra (default: false).
+    pub spectra: bool,
     /// Whether its fit is in closed form, on the CPU alone (default: false); then `dsokr sketch` fits it for every
     /// sketch size.
     pub closed_form: bool,
@@ -39,6 +41,7 @@ impl Default for Abilities<'_> {
     fn default() -> Self {
         Self {
             reads: InputKind::Texts,
+            spectra: false,
             closed_form: false,
             shares_training: false,
             weighs_pairs: false,

@@ -114,6 +114,14 @@ impl KernelMachineConfig {
         }
     }
 
+    /// Whether the texts that it reads must be mass spectra.
+    pub(crate) fn reads_spectra(&self) -> bool {
+        match self.kernels.is_empty() {
+            true => self.inputs.are_spectra(),
+            false => self.summands().any(|summand| summand.inputs.are_spectra()),
+        }
+    }
+
     /// Whether columns of inputs have weights that a first fit learns.
     pub(crate) fn learns_columns(&self) -> bool {
         matches!(

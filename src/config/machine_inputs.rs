@@ -73,6 +73,14 @@ pub enum MachineInputsConfig {
 }
 
 impl MachineInputsConfig {
+    /// Whether they are mass spectra.
+    pub(super) fn are_spectra(&self) -> bool {
+        match self {
+            Self::Spectra { .. } | Self::Mixtures(_) => true,
+            Self::Ngrams { .. } | Self::Vectors { .. } | Self::Kernels { .. } => false,
+        }
+    }
+
     /// Checks the inputs at `key` and the kernel at `kernel_key` beside them.
     pub(super) fn validate(
         &self,

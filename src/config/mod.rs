@@ -267,6 +267,7 @@ impl Config {
             Needs::ComparedOutputs => {
                 self.output.kernel.is_some() && self.output.source().check_made().is_ok()
             }
+            Needs::Asked => false,
             Needs::Labels => features.are_labels(),
             Needs::Rankings => features.are_rankings(),
             Needs::Graphs => features.are_graphs(),

@@ -72,6 +72,10 @@ impl Recipe for PeakBagConfig {
         Ok(self.bag().validate()?)
     }
 
+    fn reads_spectra(&self) -> bool {
+        true
+    }
+
     fn preparation(&self) -> Vec<PeakFeatures> {
         self.blocks.clone()
     }
@@ -118,6 +122,10 @@ impl Recipe for PeakTransformerConfig {
 
     fn validate(&self) -> Result<(), Error> {
         Ok(Self::validate(self)?)
+    }
+
+    fn reads_spectra(&self) -> bool {
+        true
     }
 
     fn preparation(&self) {}

@@ -2,6 +2,7 @@
 
 mod beyond;
 mod kernel_loss;
+mod mces;
 
 use dsokr_basis::random::generator;
 use dsokr_data::config::OutputFeatures;
@@ -14,6 +15,7 @@ use rand::RngExt;
 
 use self::beyond::{Compared, beyond_scores};
 use self::kernel_loss::kernel_losses;
+use self::mces::mces_distances;
 use crate::Error;
 use crate::config::Checked;
 use crate::decoder::Decoder;
@@ -153,12 +155,15 @@ pub(crate) struct Models<'a> {
     pub rule: Combination,
     /// The candidates of the one model, if they are in shards.
     pub shards: Option<&'a Shards>,
+    /// Whether the MCES distances of the first candidates are measured.
+    pub mces: bool,
 }
 
 impl<'a> Models<'a> {
     /// One model.
     pub fn one(decoder: Decoder<'a>) -> Self {
-        Self { each: vec![("", decoder)], rule: Combination::default(), shards: None }
+        let rule = Combination::default();
+        Self { each: vec![("", decoder)], rule, shards: None, mces: false }
     }
 
     /// The decoder of the first model.
@@ -230,6 +235,11 @@ impl<'a> Models<'a> {
         let first: Vec<Option<usize>> = first.collect();
         let pairs = first.iter().zip(&golds);
         let pairs = pairs.map(|(&first, gold)| [first, candidates.find(gold)].map(label));
+        if self.mces {
+            let distances = mces_distances(pairs.clone())?;
+            scores.mces = Some(distances.iter().sum::<f64>() / distances.len() as f64);
+            queries.insert("mces", distances);
+        }
         if let Some(fitted) = decoder.fitted
             && let Some(losses) = kernel_losses(decoder, fitted, pairs)?
         {

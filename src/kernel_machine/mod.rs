@@ -41,6 +41,7 @@ impl Learner for KernelMachineConfig {
     fn abilities(&self) -> Abilities<'_> {
         Abilities {
             reads: self.reads(),
+            spectra: self.reads_spectra(),
             closed_form: true,
             shares_training: matches!(
                 self.solver,

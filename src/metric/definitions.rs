@@ -7,7 +7,7 @@ const LARGER: bool = true;
 const SMALLER: bool = false;
 
 /// All metrics, in the order of reports; the first is the default.
-pub(super) static METRICS: [Definition; 19] = [
+pub(super) static METRICS: [Definition; 20] = [
     metric(
         ["mrr", "MRR"],
         "Mean reciprocal rank, larger is better.",
@@ -125,6 +125,12 @@ pub(super) static METRICS: [Definition; 19] = [
         "Mean squared distance of the chosen outputs from the right ones in the kernel's feature space, smaller is better.",
         (SMALLER, Needs::ComparedOutputs),
         |scores| scores.kernel_loss,
+    ),
+    kept(
+        ["mces", "MCES at 1"],
+        "Mean myopic MCES distance of the first molecules from the right ones, of `evaluate --mces`; it does not choose. Smaller is better.",
+        (SMALLER, Needs::Asked),
+        |scores| scores.mces,
     ),
     kept(
         ["pinball", "pinball loss"],

@@ -55,6 +55,8 @@ pub enum Needs {
     ComparedOutputs,
     /// Answers that are quantiles.
     Quantiles,
+    /// That an evaluation is asked for it; trainings do not compute it.
+    Asked,
 }
 
 /// A metric of an evaluation.

@@ -25,6 +25,9 @@ pub struct EnsembleRun {
     pub(super) members: Vec<Run>,
     /// How their scores are combined.
     pub rule: Combination,
+    /// Whether [`evaluate`](Self::evaluate) measures MCES at 1, the myopic MCES distance of the first molecule from the right
+    /// one with the threshold 15, as MassSpecGym does; false when it is opened.
+    pub mces: bool,
     /// The candidates of the one run, if they are in shards.
     pub(super) shards: Option<Shards>,
     /// Masses of the candidates of the first member.
@@ -109,14 +112,15 @@ impl EnsembleRun {
             return Err(dsokr_decode::Error::TooFew { found, least: 1 }.into());
         }
         if let [_] = members[..] {
-            return Ok(Self { members, rule: Combination::default(), shards: None, masses });
+            let rule = Combination::default();
+            return Ok(Self { members, rule, mces: false, shards: None, masses });
         }
         for Run { name, config, .. } in &members {
             if let Some((key, found)) = config.decoding.beyond_candidates() {
                 return Err(Error::value(format!("{key} of {name}"), found, IN_ENSEMBLES));
             }
         }
-        Ok(Self { members, rule, shards: None, masses })
+        Ok(Self { members, rule, mces: false, shards: None, masses })
     }
 
     /// The same with [`Run::with_beyond`] of its one model.
@@ -169,6 +173,7 @@ impl EnsembleRun {
             each: self.members.iter().map(model).collect(),
             rule: self.rule.clone(),
             shards: self.shards.as_ref(),
+            mces: self.mces,
         }
     }
 

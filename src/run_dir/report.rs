@@ -116,7 +116,7 @@ fn date(seconds: u64) -> String {
 type Column = (&'static str, &'static str, usize, usize);
 
 /// Metrics that are shown side by side, of scores that have the first of them.
-const GROUPS: [&[Column]; 7] = [
+const GROUPS: [&[Column]; 8] = [
     &[
         ("mrr", "MRR", 6, 4),
         ("hits@1", "Hits@1", 6, 4),
@@ -127,6 +127,7 @@ const GROUPS: [&[Column]; 7] = [
     ],
     &[("squared_error", "squared error", 14, 6)],
     &[("kernel_loss", "kernel loss", 14, 6)],
+    &[("mces", "MCES at 1", 10, 3)],
     &[("pinball", "pinball", 11, 6), ("crossing", "crossing", 11, 6)],
     &[
         ("ged", "edit distance", 15, 3),

@@ -28,7 +28,7 @@ pub(super) struct ModelDescription {
     /// As of a search.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notice: Option<String>,
-    /// What it reads: `texts`, `vectors` or `kernels`.
+    /// What it reads: `texts`, `spectra` as texts, `vectors` or `kernels`.
     pub inputs: &'static str,
     /// How many numbers a vector has, for models that read vectors, where their validation queries are known.
     #[serde(skip_serializing_if = "Option::is_none")]

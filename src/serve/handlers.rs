@@ -82,7 +82,8 @@ pub(super) async fn watch(State(server): State<Server>, request: Request, next: 
                           img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
     let begun = Instant::now();
     let path = request.extensions().get::<MatchedPath>().map_or("other", MatchedPath::as_str);
-    let path = if path.starts_with("/page.") { "/" } else { path }.to_owned();
+    let of_page = path.starts_with("/page.") || path == "/spectrum.js";
+    let path = if of_page { "/" } else { path }.to_owned();
     let limit = server.0.limits.request;
     let mut response = match tokio::time::timeout(limit, next.run(request)).await {
         Ok(response) => response,

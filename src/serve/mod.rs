@@ -46,6 +46,7 @@ mod model;
 mod problem;
 mod queries;
 mod search;
+mod spectra;
 mod together;
 mod training;
 mod work;
@@ -71,7 +72,7 @@ pub use self::model::Model;
 pub struct Limits {
     /// The largest body of a request in bytes; default: 1 MiB.
     pub body: usize,
-    /// The longest text in characters; default: 10,000.
+    /// The longest text in characters; default: 50,000.
     pub text: usize,
     /// The most queries of a request; default: 64.
     pub queries: usize,
@@ -104,7 +105,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             body: 1 << 20,
-            text: 10_000,
+            text: 50_000,
             queries: 64,
             hits: 1_000,
             all_hits: 10_000,
@@ -185,6 +186,10 @@ impl Server {
         let mut served = Router::new()
             .route("/", page("text/html; charset=utf-8", include_str!("page/page.html")))
             .route("/page.js", page("text/javascript; charset=utf-8", include_str!("page/page.js")))
+            .route(
+                "/spectrum.js",
+                page("text/javascript; charset=utf-8", include_str!("page/spectrum.js")),
+            )
             .route("/page.css", page("text/css; charset=utf-8", include_str!("page/page.css")))
             .route("/api", get(handlers::openapi))
             .route("/api/models", get(handlers::models))

@@ -156,9 +156,15 @@ impl Model {
         self.molecules.get_or_init(|| known.then(of)).as_ref()
     }
 
+    /// Whether queries are mass spectra.
+    pub(super) fn reads_spectra(&self) -> bool {
+        self.run().config.encoder.abilities().spectra
+    }
+
     /// The training texts.
     pub(super) fn training(&self) -> Result<&Training, &String> {
-        let read = || Training::new(self.run().read_training(None).map_err(text)?);
+        let read =
+            || Training::new(self.run().read_training(None).map_err(text)?, self.reads_spectra());
         self.training.get_or_init(read).as_ref()
     }
 
@@ -210,6 +216,7 @@ impl Model {
             name: self.name.clone(),
             notice: self.notice(),
             inputs: match config.encoder.abilities().reads {
+                InputKind::Texts if self.reads_spectra() => "spectra",
                 InputKind::Texts => "texts",
                 InputKind::Vectors => "vectors",
                 InputKind::Kernels => "kernels",

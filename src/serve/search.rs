@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::error::ensure;
 use dsokr_basis::{Cancellation, Processes};
+use dsokr_data::spectra::Spectrum;
 use dsokr_decode::report::ReliabilityBin;
 use dsokr_molecule::{Molecule, ring_systems};
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,7 @@ use super::filter::{Filter, Molecules, Wanted, fingerprint, tanimoto};
 use super::model::{Known, Model};
 use super::problem::Problem;
 use super::queries::{Asked, Endpoint};
+use super::spectra::{ExplainedPeak, Explainer};
 use crate::run::{self, Hit, Quantile};
 use crate::{CandidateRule, Error, PredictedOutput};
 
@@ -51,10 +53,18 @@ pub(super) struct SearchRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, example = "mass:10")]
     pub candidates: Option<CandidateRule>,
-    /// Whether answers say which training texts are nearest to the query, and what hits share with their
-    /// molecules.
+    /// Whether answers say which training texts are nearest to the query, what hits share with their
+    /// molecules, and which peaks of a spectrum they explain.
     #[serde(default)]
     pub explain: bool,
+    /// How far a peak may be from the m/z of a part of a candidate's ion that explains it, in millionths.
+    #[serde(default = "ten_ppm")]
+    #[schema(default = 10.0, minimum = 0.001, maximum = 1000.0)]
+    pub tolerance: f64,
+}
+
+fn ten_ppm() -> f64 {
+    10.0
 }
 
 fn ten() -> usize {
@@ -92,9 +102,13 @@ pub(super) struct Answer {
     /// How sure the first place is; absent while validation queries are still read, or where they are not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<Confidence>,
-    /// The training texts nearest to the query by words, with `explain`.
+    /// The training texts nearest to the query, with `explain`: by words, or by the peaks of spectra.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub nearest: Vec<Nearest>,
+    /// The query on one line where it is a spectrum, with `explain`: the precursor's m/z, `adduct=` and `formula=` where
+    /// they are known, and each peak as `m/z:intensity`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spectrum: Option<String>,
 }
 
 /// A candidate with its place among all.
@@ -109,6 +123,10 @@ pub(super) struct ExplainedHit {
     /// What it shares with the molecule of each of the nearest training texts, with `explain`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shared: Vec<Shared>,
+    /// The peaks of the spectrum that parts of the ion explain, with `explain`, where its formula does not have too many
+    /// parts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explained: Option<Vec<ExplainedPeak>>,
 }
 
 /// How often first candidates with such a gap to the next score were right, or with the nearest gaps where no query
@@ -138,7 +156,8 @@ pub(super) struct Nearest {
     pub id: String,
     /// Its text.
     pub text: String,
-    /// Cosine similarity of the TF-IDF weights of words, from 0 to 1.
+    /// Cosine similarity of the TF-IDF weights of words, from 0 to 1; of spectra the probability product kernel of their
+    /// peaks, with square roots of intensities and a deviation of 0.005 Da.
     pub similarity: f64,
     /// The label of its output, where this is a candidate.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -175,6 +194,8 @@ impl Endpoint for SearchRequest {
     fn answer(&self, model: &Model, limits: &Limits) -> Result<SearchResponse, Problem> {
         let allowed = format!("1 to {}", limits.hits);
         ensure((1..=limits.hits).contains(&self.top), "top", self.top, allowed)?;
+        let (ppm, allowed) = (self.tolerance, "a number of millionths, 0.001 to 1000");
+        ensure((1e-3..=1e3).contains(&ppm), "tolerance", ppm, allowed)?;
         let queries = self.asked().check(limits)?;
         limits.check_all("top", queries.len().saturating_mul(self.top))?;
         let wanted = self.filter.as_ref().map(|filter| wanted(model, filter)).transpose()?;
@@ -190,7 +211,7 @@ impl Endpoint for SearchRequest {
         let explained = |(query, answer)| {
             Cancellation::current().check().map_err(Error::from)?;
             let text = queries.text(query).filter(|_| self.explain);
-            explained(model, text, answer, among.is_some())
+            explained(model, text, self.tolerance, answer, among.is_some())
         };
         Ok(SearchResponse {
             about: model.about(),
@@ -221,11 +242,13 @@ fn wanted(model: &Model, filter: &Filter) -> Result<(Vec<bool>, usize), Problem>
     Ok((each, count))
 }
 
-/// An answer, explained by the training texts nearest to `text`. How sure it is is known where all candidates compete,
-/// and not where those of the query are `listed`.
+/// An answer, explained by the training texts nearest to `text`, and where this is a spectrum by parts of ions within `ppm`
+/// millionths of its peaks. How sure it is is known where all candidates compete, and not where those of the query are
+/// `listed`.
 fn explained(
     model: &Model,
     text: Option<&str>,
+    ppm: f64,
     answer: run::Answer,
     listed: bool,
 ) -> Result<Answer, Problem> {
@@ -235,24 +258,31 @@ fn explained(
         .filter(|_| model.outputs == Outputs::Molecules)
         .filter_map(|near| Some((near.id.as_str(), Parts::of(near.label.as_deref()?)?)))
         .collect();
+    let spectrum = text.filter(|_| model.reads_spectra()).map(str::parse::<Spectrum>);
+    let spectrum = spectrum.transpose().map_err(Error::from)?;
+    let molecules = spectrum.as_ref().filter(|_| model.outputs == Outputs::Molecules);
+    let mut peaks = molecules.map(|spectrum| Explainer::new(spectrum, ppm)).transpose()?;
     let explained = |hit: Hit| {
+        let explained = peaks.as_mut().map(|peaks| peaks.of(&hit.label)).transpose()?.flatten();
         let own = if known.is_empty() { None } else { Parts::of(&hit.label) };
         let shared =
             own.iter().flat_map(|own| known.iter().map(|(id, other)| own.shared(id, other)));
         let (properties, shared) = (Properties::of(model, &hit.id, &hit.label), shared.collect());
-        ExplainedHit { hit, properties, shared }
+        Ok::<_, Error>(ExplainedHit { hit, properties, shared, explained })
     };
     let run::Answer { hits, exact, beyond, quantiles, gap } = answer;
-    let hits = hits.into_iter().map(explained).collect();
+    let hits = hits.into_iter().map(explained).collect::<Result<_, _>>()?;
     let confidence = gap.filter(|_| !listed).and_then(|gap| confidence(model, gap));
-    Ok(Answer { hits, exact, beyond, quantiles, confidence, nearest })
+    let spectrum = spectrum.map(|own| own.to_string());
+    Ok(Answer { hits, exact, beyond, quantiles, confidence, nearest, spectrum })
 }
 
 /// The training texts nearest to a text, which the first of several ranks has found.
 fn nearest(model: &Model, text: &str) -> Result<Vec<Nearest>, Problem> {
     let ranks = Processes::current();
     let training = ranks.is_first().then(|| model.training().ok()).flatten();
-    let found = training.map_or_else(Vec::new, |training| training.nearest(text, NEAREST));
+    let found = training.map(|training| training.nearest(text, NEAREST)).transpose();
+    let found = found.map_err(Error::from)?.unwrap_or_default();
     let ids: Vec<&str> = found.iter().map(|&(id, ..)| id).collect();
     let ids = ranks.broadcast(|| serde_json::to_vec(&ids).unwrap_or_default());
     let ids: Vec<String> =

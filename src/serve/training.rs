@@ -1,45 +1,87 @@
 //! The training texts nearest to a query.
 
+use dsokr_basis::Features;
 use dsokr_basis::features::{NgramConfig, NgramKind, SparseRows, TfIdf};
+use dsokr_basis::kernel::OutputKernel;
 use dsokr_data::Split;
+use dsokr_data::spectra::PeaksOf;
 
-/// Training texts by their words: the cosine of [`TfIdf`] weights, of the words that training texts have.
+use crate::Error;
+use crate::spectra::{MixtureConfig, MixtureInputs};
+
+/// Training texts, and what a query is compared with.
 pub(super) struct Training {
     pairs: Split,
-    words: TfIdf,
-    /// The texts that have each word, with its weight in them.
-    having: SparseRows,
+    compared: Compared,
 }
 
+enum Compared {
+    /// Words: the cosine of [`TfIdf`] weights, of the words that training texts have, and the texts that have each word,
+    /// with its weight in them.
+    Words(TfIdf, SparseRows),
+    /// The peaks of spectra, by the probability product kernel.
+    Peaks(Features),
+}
+
+/// How peaks of spectra are compared.
+const PEAKS: MixtureInputs = MixtureInputs(MixtureConfig {
+    of: PeaksOf::Peaks,
+    deviation: 0.005,
+    power: 0.5,
+    intensity_deviation: None,
+});
+
 impl Training {
-    /// Indexes training pairs, whose inputs must be texts.
-    pub(super) fn new(pairs: Split) -> Result<Self, String> {
-        let texts = pairs.inputs.texts().map_err(|_| "inputs are no texts")?;
-        let words = [NgramConfig::new(NgramKind::Words, 1, 1)];
-        let indexed = TfIdf::fit(&words, texts.iter().map(String::as_str));
-        let indexed = indexed.and_then(|words| Ok((words.rows(texts)?.transposed()?, words)));
-        let (having, words) = indexed.map_err(|error| error.to_string())?;
-        Ok(Self { pairs, words, having })
+    /// Indexes training pairs, whose inputs must be texts, those of `spectra` where they are.
+    pub(super) fn new(pairs: Split, spectra: bool) -> Result<Self, String> {
+        let compared = match spectra {
+            true => PEAKS.rows(&pairs).map(|rows| Compared::Peaks(Features::Sparse(rows))),
+            false => words(&pairs),
+        };
+        Ok(Self { pairs, compared: compared.map_err(|error| error.to_string())? })
     }
 
-    /// The `count` nearest texts, the nearest first, with their ids and similarities; fewer if less have a word in
+    /// The `count` nearest texts, the nearest first, with their ids and similarities; fewer if less have anything in
     /// common with the query.
-    pub(super) fn nearest(&self, query: &str, count: usize) -> Vec<(&str, &str, f64)> {
-        let texts = self.pairs.inputs.texts().unwrap_or_default();
-        let mut similarity = vec![0.0_f32; texts.len()];
-        for (word, weight) in self.words.transform(query) {
-            let (having, weights) = self.having.row(word as usize);
-            having
-                .iter()
-                .zip(weights)
-                .for_each(|(&at, own)| similarity[at as usize] += weight * own);
-        }
+    ///
+    /// # Errors
+    /// A query that is not a spectrum, where training texts are.
+    pub(super) fn nearest(
+        &self,
+        query: &str,
+        count: usize,
+    ) -> Result<Vec<(&str, &str, f64)>, Error> {
+        let texts = self.pairs.inputs.texts()?;
+        let similarity: Vec<f64> = match &self.compared {
+            Compared::Words(words, having) => {
+                let mut similarity = vec![0.0_f32; texts.len()];
+                for (word, weight) in words.transform(query) {
+                    let (having, weights) = having.row(word as usize);
+                    having
+                        .iter()
+                        .zip(weights)
+                        .for_each(|(&at, own)| similarity[at as usize] += weight * own);
+                }
+                similarity.into_iter().map(f64::from).collect()
+            }
+            Compared::Peaks(rows) => {
+                let query = PeaksOf::Peaks.positions(PEAKS.0.power, &[query.parse()?])?;
+                let values = PEAKS.kernel().block(&Features::Sparse(query), rows)?;
+                values.row(0).iter().copied().collect()
+            }
+        };
         let mut order: Vec<usize> = (0..texts.len()).filter(|&at| similarity[at] > 0.0).collect();
         order.sort_by(|&a, &b| similarity[b].total_cmp(&similarity[a]));
-        let shown = |at: usize| {
-            let similarity = f64::from(similarity[at]).min(1.0);
-            (self.pairs.ids[at].as_str(), texts[at].as_str(), similarity)
-        };
-        order.into_iter().take(count).map(shown).collect()
+        let shown =
+            |at: usize| (self.pairs.ids[at].as_str(), texts[at].as_str(), similarity[at].min(1.0));
+        Ok(order.into_iter().take(count).map(shown).collect())
     }
+}
+
+fn words(pairs: &Split) -> Result<Compared, Error> {
+    let texts = pairs.inputs.texts()?;
+    let blocks = [NgramConfig::new(NgramKind::Words, 1, 1)];
+    let words = TfIdf::fit(&blocks, texts.iter().map(String::as_str))?;
+    let having = words.rows(texts)?.transposed()?;
+    Ok(Compared::Words(words, having))
 }

@@ -213,3 +213,136 @@ fn massspecgyms_layout_is_prepared_trained_and_ranked_by_mass_and_formula() {
         "{said}"
     );
 }
+
+/// What the page makes of a text and of its fields, by its own code.
+#[cfg(feature = "serve")]
+fn asked_by_the_page(cases: &[(&str, [&str; 3])]) -> Option<Vec<String>> {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/src/serve/page/spectrum.js");
+    let code = std::fs::read_to_string(page).unwrap();
+    let cases = serde_json::to_string(cases).unwrap();
+    let script = format!(
+        "let fields = []; const at = (id) => ({{ value: fields[['precursor', 'adduct', 'ion-formula'].indexOf(id)] }});\n\
+         {code}\nconsole.log(JSON.stringify({cases}.map(([text, own]) => {{ fields = own; return spectrumQuery(text); }})));"
+    );
+    let node = Command::new("node").arg("-e").arg(script).output();
+    let node =
+        node.inspect_err(|_| println!("skipped asked_by_the_page: there is no node")).ok()?;
+    assert!(node.status.success(), "{}", String::from_utf8_lossy(&node.stderr));
+    serde_json::from_slice(&node.stdout).unwrap()
+}
+
+#[cfg(feature = "serve")]
+#[test]
+fn the_page_and_the_command_answer_alike() {
+    use dsokr::data::spectra::Spectrum;
+
+    let sandbox = sandbox();
+    sandbox.train("bins.toml", &[]);
+    let served = Served::start(&sandbox, &["runs/bins"]);
+    let line = "63.04406 adduct=[M+H]+ formula=C2H6O2 31.0184:2 45.0341:1";
+    let mgf = "BEGIN IONS\nTITLE=a\nPEPMASS=63.04406 7\nADDUCT=[M+H]+\nFORMULA=C2H6O2\n31.0184 2\n45.0341 1\nEND IONS";
+    let msp = "Name: a\nPrecursorMZ: 63.04406\nPrecursor_type: [M+H]+\nFormula: C2H6O2\nNum Peaks: 2\n31.0184 2\n45.0341 1";
+    let massbank = "ACCESSION: a\nCH$FORMULA: C2H6O2\nMS$FOCUSED_ION: PRECURSOR_M/Z 63.04406\nMS$FOCUSED_ION: \
+                    PRECURSOR_TYPE [M+H]+\nPK$PEAK: m/z int. rel.int.\n  31.0184 2 999\n  45.0341 1 500\n//";
+    let several = format!("{mgf}\n\n{}", mgf.replace("31.", "34."));
+    let fields = ["63.04406", "[M+H]+", "C2H6O2"];
+    let cases = [
+        (line, [""; 3]),
+        (mgf, [""; 3]),
+        (msp, [""; 3]),
+        (massbank, [""; 3]),
+        (&several, [""; 3]),
+        // what is typed counts more than what the text has
+        ("45.0341\t1\n31.0184\t2\n", fields),
+        ("45.0341, 1; 31.0184, 2", fields),
+        ("45.0341:1 31.0184:2", fields),
+        ("99.5 31.0184:2 45.0341:1", fields),
+    ];
+    let wrong = mgf.replace("63.", "77.").replace("C2H6", "C9H9").replace("M+H", "M+Na");
+    let wrong_msp = msp.replace("63.", "77.").replace("C2H6", "C9H9").replace("M+H", "M+Na");
+    let wrong_massbank =
+        massbank.replace("63.", "77.").replace("C2H6", "C9H9").replace("M+H", "M+Na");
+    let cases = [
+        &cases[..],
+        &[
+            (wrong.as_str(), fields),
+            (wrong_msp.as_str(), fields),
+            (wrong_massbank.as_str(), fields),
+        ],
+    ]
+    .concat();
+    let expected: Spectrum = line.parse().unwrap();
+    for (query, case) in asked_by_the_page(&cases).unwrap_or_default().iter().zip(&cases) {
+        assert_eq!(query.parse::<Spectrum>().unwrap(), expected, "{case:?}");
+    }
+    for rule in [None, Some("mass:20"), Some("formula")] {
+        let mut command = vec!["search", "runs/bins", line, "--top", "7", "--json"];
+        command.extend(rule.into_iter().flat_map(|rule| ["--candidates", rule]));
+        let command = json(&sandbox.succeed(&command));
+        let query =
+            serde_json::json!({"texts": [mgf], "candidates": rule, "top": 7, "explain": true});
+        let answer = &served.ask("/api/search", &query)["answers"][0];
+        let (hits, expected) =
+            (answer["hits"].as_array().unwrap(), command["candidates"].as_array().unwrap());
+        assert_eq!(hits.len(), expected.len(), "{rule:?}");
+        for (hit, expected) in hits.iter().zip(expected) {
+            for key in ["id", "label", "rank", "score", "tied", "duplicates"] {
+                assert_eq!(hit[key], expected[key], "{rule:?} {key}: {hit} {expected}");
+            }
+        }
+        assert_eq!(answer["spectrum"], line);
+        let near = answer["nearest"].as_array().unwrap();
+        assert!(
+            near.is_sorted_by_key(|near| -number(near, "similarity")) && near.len() == 3,
+            "{near:?}"
+        );
+        let text = near[0]["text"].as_str().unwrap().parse::<Spectrum>().unwrap();
+        assert!(text.peaks.iter().any(|peak| (peak.mz - 31.0184).abs() < 0.01), "{text}");
+    }
+    // CH3O+ has m/z 31.01784, C2H5O+ 45.03349: 18 and 13 ppm away; glycine's amine gives neither
+    let explained = |tolerance: f64| {
+        let query = serde_json::json!(
+            {"texts": [line], "candidates": "formula", "explain": true, "tolerance": tolerance});
+        let hits = &served.ask("/api/search", &query)["answers"][0]["hits"];
+        hits[0]["explained"].as_array().unwrap().clone()
+    };
+    assert!(explained(10.0).is_empty());
+    let [first, second] = &explained(20.0)[..] else { panic!("two peaks") };
+    assert_eq!([&first["peak"], &second["peak"]], [0, 1]);
+    assert_eq!([&first["formula"], &second["formula"]], ["CH3O", "C2H5O"]);
+    assert!((number(first, "ppm") - 18.05).abs() < 0.1, "{first}");
+    let about = &served.ask("/api/search", &serde_json::json!({"texts": [line]}))["answers"][0];
+    assert!(about["spectrum"].is_null() && about["hits"][0]["explained"].is_null(), "{about}");
+}
+
+#[test]
+fn mces_at_1_is_the_mean_distance_of_the_first_molecules() {
+    use dsokr::molecule::ged::{Limit, myopic_distance};
+
+    let sandbox = sandbox();
+    sandbox.train("bins.toml", &[]);
+    let file = "data/spectra/validation.mgf";
+    let predict = ["predict", "runs/bins", file, "--id", "identifier", "--top", "1"];
+    let smiles = |label: &str| Molecule::parse(label).unwrap();
+    let distance = |line: &str| {
+        let line = json(line);
+        let (query, first) = (line["id"].as_str().unwrap(), &line["candidates"][0]["label"]);
+        let id = query.split('-').next().unwrap();
+        let right = &molecules().into_iter().find(|own| own.0 == id).unwrap().1;
+        let found =
+            myopic_distance(&smiles(right), &smiles(first.as_str().unwrap()), 15.0, &Limit::NONE);
+        assert!(found.proven, "{line}");
+        found.distance
+    };
+    let all: Vec<f64> = sandbox.succeed(&predict).lines().map(distance).collect();
+    let mean = all.iter().sum::<f64>() / all.len() as f64;
+    let evaluate = ["evaluate", "runs/bins", "--json"];
+    let found = json(&sandbox.succeed(&[&evaluate[..], &["--mces", "--ci"]].concat()));
+    assert!((number(&found, "mces") - mean).abs() < 1e-9 && mean > 0.0, "{mean} {found}");
+    assert!(found["intervals"]["mces"].is_array(), "{found}");
+    assert!(json(&sandbox.succeed(&evaluate))["mces"].is_null());
+    let table = sandbox.succeed(&["evaluate", "runs/bins", "--mces"]);
+    assert!(table.contains("MCES at 1"), "{table}");
+    let wrong = ["train", "bins.toml", "--set", "evaluation.metric=\"mces\""];
+    sandbox.fail(&wrong, 2, &["evaluation.metric = mces"]);
+}

@@ -95,6 +95,20 @@ pub fn read_formula(text: &str) -> Option<ElementCounts> {
     Some(counts).filter(|counts| !counts.is_empty())
 }
 
+/// Atoms in Hill's order: carbon, hydrogen, then the others by their symbols; all by their symbols without carbon.
+pub fn formula(counts: &ElementCounts) -> String {
+    let organic = counts.contains_key(&Element::C);
+    let place = |element: Element| match element {
+        Element::C if organic => (0, ""),
+        Element::H if organic => (1, ""),
+        other => (2, other.symbol()),
+    };
+    let mut order: Vec<(Element, usize)> =
+        counts.iter().map(|(&own, &count)| (own, count)).collect();
+    order.sort_by_key(|&(element, _)| place(element));
+    order.into_iter().map(|(element, count)| counted(element.symbol(), count)).collect()
+}
+
 /// Mass in Da of neutral atoms, of each element the most abundant isotope.
 pub fn exact_mass(composition: &ElementCounts) -> f64 {
     composition.iter().map(|(element, &count)| count as f64 * element.exact_mass()).sum()
@@ -132,8 +146,7 @@ impl Molecule {
         counts
     }
 
-    /// The formula in Hill's order: carbon, hydrogen, then the others by their symbols; all by their symbols
-    /// without carbon. A charge follows, as in `C2H3O2-` and `Ca+2`.
+    /// The [formula] of its atoms. A charge follows, as in `C2H3O2-` and `Ca+2`.
     ///
     /// ```
     /// use dsokr_molecule::Molecule;
@@ -142,17 +155,7 @@ impl Molecule {
     /// # Ok::<(), dsokr_molecule::Error>(())
     /// ```
     pub fn formula(&self) -> String {
-        let counts = self.composition();
-        let organic = counts.contains_key(&Element::C);
-        let place = |element: Element| match element {
-            Element::C if organic => (0, ""),
-            Element::H if organic => (1, ""),
-            other => (2, other.symbol()),
-        };
-        let mut order: Vec<(Element, usize)> = counts.into_iter().collect();
-        order.sort_by_key(|&(element, _)| place(element));
-        let formula = order.into_iter().map(|(element, count)| counted(element.symbol(), count));
-        formula.collect::<String>() + &signed(self.charge())
+        formula(&self.composition()) + &signed(self.charge())
     }
 
     /// Mass in Da of the molecule whose atoms are the most abundant isotopes of their elements, or those that it names,

@@ -4,7 +4,7 @@
 
 const PAGE = 20;
 const at = (id) => document.getElementById(id);
-const state = { models: [], model: null, groups: [], skip: 0, last: null, abort: null };
+const state = { models: [], model: null, groups: [], skip: 0, taken: null, abort: null };
 
 /** An element with attributes and children; null children are left out. */
 function make(name, attributes = {}, ...children) {
@@ -52,7 +52,10 @@ function fail(error) {
 
 // The form and the address
 
-const FIELDS = { formula: "formula", min: "min-mass", max: "max-mass", similar: "similar", similarity: "similarity" };
+const FIELDS = { formula: "formula", min: "min-mass", max: "max-mass", similar: "similar", similarity: "similarity",
+  mz: "precursor", adduct: "adduct", ion: "ion-formula", among: "among", ppm: "ppm" };
+/** The values of fields that are not empty at first. */
+const FIRST = { similarity: "0.5", ppm: "10" };
 
 function readAddress() {
   const given = new URLSearchParams(location.search);
@@ -60,7 +63,7 @@ function readAddress() {
   state.model = state.models.find((model) => model.name === name) ?? state.models[0];
   at("model").value = state.model.name;
   at("query").value = given.get("q") ?? "";
-  for (const [key, id] of Object.entries(FIELDS)) at(id).value = given.get(key) ?? (key === "similarity" ? "0.5" : "");
+  for (const [key, id] of Object.entries(FIELDS)) at(id).value = given.get(key) ?? FIRST[key] ?? "";
   state.groups = given.getAll("group");
   state.skip = Math.max(0, Number.parseInt(given.get("skip") ?? "0", 10) || 0);
   if (filter()) at("filters").open = true;
@@ -75,7 +78,7 @@ function writeAddress() {
   const wanted = filter();
   for (const [key, id] of Object.entries(FIELDS)) {
     const value = at(id).value.trim();
-    if (value && (key !== "similarity" || wanted?.similar_to)) address.set(key, value);
+    if (value && value !== FIRST[key] && (key !== "similarity" || wanted?.similar_to)) address.set(key, value);
   }
   state.groups.forEach((group) => address.append("group", group));
   if (state.skip > 0) address.set("skip", state.skip);
@@ -122,6 +125,11 @@ function request(top, skip) {
   const body = { model: state.model.name, top, skip, explain: true };
   if (state.model.inputs === "texts") {
     body.texts = [text];
+  } else if (state.model.inputs === "spectra") {
+    body.texts = [spectrumQuery(text)];
+    body.tolerance = decimal("ppm");
+    const among = at("among").value;
+    if (among) body.candidates = among === "mass" ? `mass:${body.tolerance ?? 10}` : among;
   } else {
     body.vectors = [vector(text)];
   }
@@ -185,7 +193,7 @@ async function search() {
 
 function clearResults() {
   for (const id of ["summary", "sure", "cards", "nearest"]) at(id).replaceChildren();
-  for (const id of ["why", "export", "pages"]) at(id).hidden = true;
+  for (const id of ["why", "export", "pages", "spectrum"]) at(id).hidden = true;
   at("results").setAttribute("aria-busy", "false");
   document.title = "dsokr search";
 }
@@ -197,19 +205,22 @@ function notice(text) {
 
 function show(found) {
   const [answer] = found.answers;
-  notice(found.notice);
+  notice(found.notice ?? state.taken);
   document.title = `${at("query").value.trim().slice(0, 60)} – dsokr`;
   const kept = found.wanted === found.candidates ? "" : `, ${found.wanted.toLocaleString("en")} pass the filters`;
   at("summary").textContent = answer.hits.length
     ? `${plural(found.candidates, "candidate", "candidates")}${kept}`
-    : state.skip ? "No more candidates" : "No candidate passes the filters";
+    : state.skip ? "No more candidates" : at("among").value ? "No candidate has that mass or formula and passes the filters"
+      : "No candidate passes the filters";
   at("sure").replaceChildren(...sure(answer));
   at("why").hidden = !answer.nearest?.length;
-  at("nearest").replaceChildren(...(answer.nearest ?? []).map((near) => make("li", {},
-    make("div", {}, near.text),
+  showSpectrum(answer, answer.hits[0], 0);
+  at("nearest").replaceChildren(...(answer.nearest ?? []).map((near, place) => make("li", {},
+    answer.spectrum ? make("button", { type: "button", onclick: () => showSpectrum(answer, answer.hits[0], place) }, "Draw")
+      : make("div", {}, near.text),
     make("div", { class: "small" }, `similarity ${near.similarity.toFixed(2)} · output ${near.id}`,
       near.label ? make("code", {}, ` ${near.label}`) : null))));
-  const cards = answer.hits.map((hit) => card(hit, answer.nearest ?? []));
+  const cards = answer.hits.map((hit) => card(hit, answer));
   if (answer.exact && state.skip === 0) cards.unshift(exact(answer.exact));
   at("cards").replaceChildren(...cards);
   at("export").hidden = !answer.hits.length;
@@ -327,8 +338,9 @@ async function copy(text, button) {
   setTimeout(() => { button.textContent = "Copy"; }, 1500);
 }
 
-function card(hit, nearest) {
+function card(hit, answer) {
   const { molecule } = hit;
+  const nearest = answer.nearest ?? [];
   const drawn = ["molecules", "graphs"].includes(state.model.outputs);
   const address = new URLSearchParams({ model: state.model.name, id: hit.id });
   const image = drawn ? make("img", { src: `api/drawing?${address}`, alt: `drawing of ${hit.label.slice(0, 200)}`, loading: "lazy" }) : null;
@@ -340,7 +352,7 @@ function card(hit, nearest) {
   const known = new Map(nearest.map((near, place) => [near.id, place + 1]));
   const shared = (hit.shared ?? []).map((own) => {
     const parts = [...own.groups, ...own.rings];
-    return make("li", {}, `with training text ${known.get(own.id) ?? own.id}: `
+    return make("li", {}, `with training ${answer.spectrum ? "spectrum" : "text"} ${known.get(own.id) ?? own.id}: `
       + `${parts.length ? parts.join(", ") : "no group or ring"} (Tanimoto ${own.similarity.toFixed(2)})`);
   });
   return make("li", { class: "card", tabindex: "0", "data-copy": hit.label, "data-id": hit.id },
@@ -350,6 +362,7 @@ function card(hit, nearest) {
     molecule ? make("div", {}, make("strong", { class: "formula" }, molecule.formula),
       ` · ${molecule.mass.toFixed(2)} g/mol`) : null,
     hit.label ? label(hit.label) : null,
+    explains(hit, answer),
     hit.tied ? make("div", { class: "small" }, `${plural(hit.tied, "other candidate has", "other candidates have")} the same score`) : null,
     hit.duplicates.length ? make("details", {}, make("summary", {}, `+ ${plural(hit.duplicates.length, "duplicate", "duplicates")}`),
       hit.duplicates.join(", ")) : null,
@@ -374,8 +387,14 @@ async function save(format) {
 function describe() {
   const model = state.model;
   const molecules = model.outputs === "molecules";
+  const spectra = model.inputs === "spectra";
   at("filters").hidden = !molecules;
-  at("query-label").textContent = model.inputs === "texts"
+  at("precursor-fields").hidden = !spectra;
+  at("why-title").textContent = `Nearest training ${spectra ? "spectra" : "texts"}`;
+  at("why-says").textContent = spectra ? "By their peaks, whatever the model computes: square roots of intensities, 0.005 Da."
+    : "By the TF-IDF weights of their words, whatever the model computes.";
+  at("query-label").textContent = spectra ? "Paste or drop a spectrum: an entry of an MGF, MSP or MassBank file, or a list of m/z and intensity"
+    : model.inputs === "texts"
     ? (molecules ? "Describe the molecule you look for" : "Describe what you look for")
     : `The query: ${model.width === undefined ? "the" : model.width.toLocaleString("en")} numbers of its vector, or column:number for those `
       + "that are not 0 (columns from 0)";
@@ -437,13 +456,16 @@ async function start() {
   at("form").addEventListener("submit", (event) => { event.preventDefault(); begin(); });
   at("clear").addEventListener("click", () => {
     at("query").value = "";
-    for (const [name, id] of Object.entries(FIELDS)) at(id).value = name === "similarity" ? "0.5" : "";
+    for (const [name, id] of Object.entries(FIELDS)) at(id).value = FIRST[name] ?? "";
     state.groups = [];
     showGroups();
     filter();
     begin();
     at("query").focus();
   });
+  takesFiles(at("query"), (says) => { state.taken = says; begin(); });
+  at("query").addEventListener("input", () => { state.taken = null; });
+  at("among").addEventListener("change", begin);
   at("model").addEventListener("change", () => {
     state.model = state.models.find((model) => model.name === at("model").value);
     describe();

@@ -92,9 +92,12 @@ fn a_served_run_answers_as_the_commands_do() {
 fn the_page_loads_nothing_from_elsewhere() {
     let sandbox = trained();
     let served = Served::start(&sandbox, &["runs/small"]);
-    for (path, kind) in
-        [("/", "text/html"), ("/page.js", "text/javascript"), ("/page.css", "text/css")]
-    {
+    for (path, kind) in [
+        ("/", "text/html"),
+        ("/page.js", "text/javascript"),
+        ("/spectrum.js", "text/javascript"),
+        ("/page.css", "text/css"),
+    ] {
         let answer = served.get(path);
         assert!(
             answer.status == 200 && answer.head.contains(&format!("content-type: {kind}")),

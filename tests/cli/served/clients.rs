@@ -23,7 +23,7 @@ fn wrong_requests_are_refused_with_what_is_allowed() {
         ("/api/search", json!({"texts": vec!["a"; 65]}), 422, "65 queries"),
         ("/api/search", json!({"texts": [""]}), 422, "texts[0]"),
         ("/api/search", json!({"texts": [TEXT, " \n"]}), 422, "texts[1]"),
-        ("/api/search", json!({"texts": ["a".repeat(900_000)]}), 422, "at most 10000 characters"),
+        ("/api/search", json!({"texts": ["a".repeat(900_000)]}), 422, "at most 50000 characters"),
         ("/api/search", json!({"texts": text, "vectors": [[1.0]]}), 422, "2 kinds"),
         ("/api/search", json!({"vectors": [[1.0, 2.0]]}), 422, "texts"),
         ("/api/search", json!({"vectors": [[]]}), 422, "vectors[0]"),

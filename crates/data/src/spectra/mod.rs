@@ -18,6 +18,7 @@ mod adduct;
 mod features;
 mod formats;
 mod record;
+mod subformulas;
 
 use std::fmt;
 use std::str::FromStr;
@@ -26,9 +27,11 @@ pub use adduct::Adduct;
 pub use features::{FittedPeaks, LINE, POSITIONS, PeakFeatures, PeaksOf};
 pub use formats::SpectrumFormat;
 pub(crate) use record::Record;
+pub use subformulas::{Fragment, Subformulas};
 
 use crate::Error;
 use crate::error::shorten;
+use dsokr_molecule::{ElementCounts, read_formula};
 
 /// The column that holds the text of a spectrum.
 pub const SPECTRUM: &str = "spectrum";
@@ -91,6 +94,26 @@ impl FromStr for Spectrum {
 }
 
 impl Spectrum {
+    /// What the precursor is made of; `[M+H]+` where the spectrum does not say.
+    ///
+    /// # Errors
+    /// An adduct that cannot be read.
+    pub fn ion(&self) -> Result<Adduct, Error> {
+        self.adduct.as_deref().unwrap_or(Adduct::PROTONATED).parse()
+    }
+
+    /// The atoms of the molecule.
+    ///
+    /// # Errors
+    /// A formula that is absent or cannot be read.
+    pub fn molecule(&self) -> Result<ElementCounts, Error> {
+        let formula = self.formula.as_deref();
+        formula.and_then(read_formula).ok_or_else(|| {
+            let found = formula.map_or("absent".into(), |own| format!("{:?}", shorten(own)));
+            Error::value("the spectrum's formula", found, "a formula such as C9H8O4")
+        })
+    }
+
     fn read(text: &str) -> Result<Self, String> {
         let text = text.trim();
         if text.lines().nth(1).is_some() {

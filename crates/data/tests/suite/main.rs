@@ -9,6 +9,7 @@ mod official;
 mod retrieval_files;
 mod spectra;
 mod streams;
+mod subformulas;
 mod tables;
 
 use std::path::{Path, PathBuf};

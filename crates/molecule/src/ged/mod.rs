@@ -14,7 +14,9 @@
 //! ends with bounds that are proven.
 
 mod assignment;
+mod common;
 mod costs;
+mod instance;
 mod search;
 
 use std::collections::BTreeMap;
@@ -24,6 +26,9 @@ use rayon::prelude::*;
 use crate::Error;
 use crate::graph::Graph;
 
+use instance::{Instance, Model};
+
+pub use common::{MyopicDistance, myopic_distance};
 pub use search::Limit;
 
 /// Most nodes of either graph in a search, 1,024.
@@ -84,7 +89,7 @@ pub fn edit_distance(a: &Graph, b: &Graph, limit: &Limit) -> EditDistance {
     if nodes > MAX_SEARCHED || edges.saturating_mul(nodes) > MAX_SEARCHED_EDGES {
         return outline(a, b);
     }
-    search::search(a, b, limit)
+    search::search(&Instance::new(a, b, Model::Unit), limit, usize::MAX).0
 }
 
 /// The [edit distances](edit_distance) of many pairs, in parallel on the current rayon pool, in the

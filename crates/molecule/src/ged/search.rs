@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use super::EditDistance;
 use super::assignment::{Matching, Scratch, Solved};
-use super::costs::{Costs, Instance};
-use crate::graph::Graph;
+use super::costs::Costs;
+use super::instance::Instance;
 
 /// How looking below a state ended.
 #[derive(PartialEq, Eq)]
@@ -40,13 +40,13 @@ struct Search<'a> {
     meter: Meter,
 }
 
-/// Searches until the distance is known or the limit is used up.
-pub(super) fn search(a: &Graph, b: &Graph, limit: &Limit) -> EditDistance {
-    let instance = Instance::new(a, b);
+/// Searches until the distance is known, is known to be above `most`, or the limit is used up; with twice the bound that no
+/// search needs.
+pub(super) fn search(instance: &Instance, limit: &Limit, most: usize) -> (EditDistance, i32) {
     let n = instance.len();
-    let costs = Costs::new(&instance);
+    let costs = Costs::new(instance);
     let mut search = Search {
-        instance: &instance,
+        instance,
         twins: instance.large.twins(),
         rows: (0..n).collect(),
         columns: (0..n).collect(),
@@ -61,9 +61,10 @@ pub(super) fn search(a: &Graph, b: &Graph, limit: &Limit) -> EditDistance {
         costs,
     };
     let solved = search.solve(0, i32::MAX);
-    let mut lower = (search.levels[0].total as usize).div_ceil(2);
+    let bound = search.levels[0].total;
+    let mut lower = (bound as usize).div_ceil(2);
     search.improve(0);
-    while solved == Solved::Whole && lower < search.best {
+    while solved == Solved::Whole && lower < search.best && lower <= most {
         search.threshold = lower;
         match search.expand(0) {
             Outcome::Nothing => lower += 1,
@@ -71,7 +72,7 @@ pub(super) fn search(a: &Graph, b: &Graph, limit: &Limit) -> EditDistance {
         }
     }
     let mapping = instance.mapping(&search.best_columns);
-    EditDistance { lower, upper: search.best, mapping, states: search.meter.states }
+    (EditDistance { lower, upper: search.best, mapping, states: search.meter.states }, bound)
 }
 
 impl Search<'_> {
@@ -177,8 +178,7 @@ impl Search<'_> {
             let row = self.rows[at];
             let costs = self.costs.row(row);
             let allowed = |&&column: &&usize| matching.excess(row, column, costs) <= slack;
-            let edges = small.arcs(row).len();
-            let settled = edges - self.costs.open_edges(row) as usize;
+            let (edges, settled) = (small.arcs(row).len(), self.costs.settled_edges(row));
             (
                 self.columns.iter().filter(allowed).count(),
                 small.len() - settled,
@@ -216,12 +216,9 @@ fn descend(instance: &Instance, columns: &mut [usize], interrupted: impl Fn() ->
 
 /// The part of the cost that depends on the columns of two rows, of which the first is not a blank. The edge between the two counts
 /// twice, but exchanging them keeps what it costs.
-fn part(instance: &Instance, columns: &[usize], row: usize, other: usize) -> i64 {
-    let own = |row: usize| {
-        let label = instance.small.labels()[row] != instance.large.labels()[columns[row]];
-        i64::from(label) - instance.saved(columns, row, columns[row]) as i64
-    };
-    own(row) + if other < instance.small.len() { own(other) } else { 0 }
+fn part(instance: &Instance, columns: &[usize], row: usize, other: usize) -> i32 {
+    let others = if other < instance.small.len() { instance.part(columns, other) } else { 0 };
+    instance.part(columns, row) + others
 }
 
 /// When a search gives up and hands back bounds; by default never.

@@ -1,0 +1,225 @@
+//! Two graphs as the search sees them, with small codes in place of edge labels, and what edits of them cost.
+
+use std::ops::Deref;
+
+use crate::graph::{Arc, Graph};
+
+/// What edits cost.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Model {
+    /// 1 each.
+    Unit,
+    /// Those that leave a largest common subgraph of edges: nodes cost nothing, and edges, whose labels are their weights,
+    /// cost their weight, or the difference to that of the edge that they become. An edge can become one whose ends
+    /// have the same labels.
+    Common,
+}
+
+/// One of the two graphs, whose edges are labelled with their codes.
+pub(super) struct Side {
+    graph: Graph,
+    /// What the bound tells nodes at the other end of an edge apart by: a number of the label where these must be equal,
+    /// else 0.
+    pub(super) kinds: Vec<usize>,
+    /// Edge code of every pair of nodes, 0 where there is no edge.
+    dense: Vec<u32>,
+}
+
+impl Deref for Side {
+    type Target = Graph;
+
+    fn deref(&self) -> &Graph {
+        &self.graph
+    }
+}
+
+impl Side {
+    fn new(graph: &Graph, labels: &[u64], names: &[u64]) -> Self {
+        let kind = |label: &u64| names.binary_search(label).unwrap_or(0);
+        let kinds = graph.labels().iter().map(kind).collect();
+        let code = |label| labels.partition_point(|&other| other < label) as u64 + 1;
+        let (graph, n) = (graph.clone().with_edge_labels(code), graph.len());
+        let mut dense = vec![0; n * n];
+        for node in 0..n {
+            graph.arcs(node).iter().for_each(|arc| dense[node * n + arc.node] = arc.label as u32);
+        }
+        Self { graph, kinds, dense }
+    }
+
+    /// Code of the edge between two nodes, 0 if there is none.
+    pub(super) fn edge(&self, a: usize, b: usize) -> usize {
+        self.dense[a * self.len() + b] as usize
+    }
+
+    /// The least node that each node can be exchanged with: equal labels and equal edges to all
+    /// other nodes.
+    pub(super) fn twins(&self) -> Vec<usize> {
+        let alike = |a: usize, b: usize| {
+            let others = |node: usize, twin: usize| {
+                self.arcs(node).iter().filter(move |arc| arc.node != twin)
+            };
+            self.labels()[a] == self.labels()[b]
+                && self.arcs(a).len() == self.arcs(b).len()
+                && others(a, b).eq(others(b, a))
+        };
+        let first = |node| (0..node).find(|&other| alike(other, node)).unwrap_or(node);
+        (0..self.len()).map(first).collect()
+    }
+}
+
+/// Edge codes are counted in at most so many classes, by remainder. Codes that share a class count as
+/// equal in the bound alone, which stays one: it only keeps more edges than there are.
+const CLASSES: usize = 1024;
+
+/// Two graphs, the one with fewer nodes first.
+///
+/// With unit costs some best edit path deletes no node of the smaller graph: one that deletes u and
+/// inserts v costs no less if u becomes v. So an edit path is a full assignment: row u, a node of
+/// the smaller graph or one of the `large.len() − small.len()` blanks behind them, goes to a node
+/// of the larger graph; what a blank goes to is inserted.
+pub(super) struct Instance {
+    pub(super) small: Side,
+    pub(super) large: Side,
+    pub(super) model: Model,
+    /// What an edge costs that is deleted or inserted, by its code from 1 on; code 0 is no edge.
+    pub(super) weights: Vec<i32>,
+    /// Number of different kinds of nodes.
+    kinds: usize,
+    /// Whether `small` is the second of the graphs given.
+    swapped: bool,
+}
+
+impl Instance {
+    pub(super) fn new(a: &Graph, b: &Graph, model: Model) -> Self {
+        let distinct = |mut labels: Vec<u64>| {
+            labels.sort_unstable();
+            labels.dedup();
+            labels
+        };
+        let labels = distinct(a.edges().chain(b.edges()).map(|edge| edge.2).collect());
+        let (names, weights) = match model {
+            Model::Unit => (Vec::new(), vec![1; labels.len()]),
+            Model::Common => {
+                let names = a.labels().iter().chain(b.labels()).copied().collect();
+                (distinct(names), labels.iter().map(|&weight| weight as i32).collect())
+            }
+        };
+        let swapped = a.len() > b.len();
+        let (small, large) = if swapped { (b, a) } else { (a, b) };
+        Self {
+            small: Side::new(small, &labels, &names),
+            large: Side::new(large, &labels, &names),
+            model,
+            weights: [vec![0], weights].concat(),
+            kinds: names.len().max(1),
+            swapped,
+        }
+    }
+
+    /// Number of different edge labels; their codes are 1 to this.
+    pub(super) fn codes(&self) -> usize {
+        self.weights.len() - 1
+    }
+
+    /// Whether u may become v.
+    pub(super) fn keeps(&self, u: usize, v: usize) -> bool {
+        match self.model {
+            Model::Unit => true,
+            Model::Common => self.small.labels()[u] == self.large.labels()[v],
+        }
+    }
+
+    /// Doubled cost of u becoming v, without edges.
+    pub(super) fn node(&self, u: usize, v: usize) -> i32 {
+        match self.model {
+            Model::Unit => 2 * i32::from(self.small.labels()[u] != self.large.labels()[v]),
+            Model::Common => 0,
+        }
+    }
+
+    /// Doubled cost of inserting a node, without edges.
+    pub(super) fn blank(&self) -> i32 {
+        match self.model {
+            Model::Unit => 2,
+            Model::Common => 0,
+        }
+    }
+
+    /// Cost of an edge becoming another one, of which either may be absent, as their codes say; `kept` is whether
+    /// their ends may become one another.
+    pub(super) fn edge(&self, kept: bool, ours: usize, theirs: usize) -> i32 {
+        let [own, other] = [ours, theirs].map(|code| self.weights[code]);
+        match self.model {
+            Model::Unit => i32::from(ours != theirs),
+            Model::Common if kept => (own - other).abs(),
+            Model::Common => own + other,
+        }
+    }
+
+    /// The class in which the bound counts an edge, by its code and the kind of the node at its other end.
+    pub(super) fn class(&self, kind: usize, code: u64) -> usize {
+        match self.model {
+            Model::Unit => code as usize % CLASSES,
+            Model::Common => kind % self.kinds_told() * self.codes() + code as usize - 1,
+        }
+    }
+
+    /// Number of kinds that the bound tells apart.
+    fn kinds_told(&self) -> usize {
+        self.kinds.min(CLASSES / self.codes().max(1)).max(1)
+    }
+
+    pub(super) fn classes(&self) -> usize {
+        match self.model {
+            Model::Unit => CLASSES.min(self.codes() + 1),
+            Model::Common => self.kinds_told() * self.codes(),
+        }
+    }
+
+    /// Number of rows, and of columns.
+    pub(super) fn len(&self) -> usize {
+        self.large.len()
+    }
+
+    /// What each node of the first graph given becomes under the assignment `columns`.
+    pub(super) fn mapping(&self, columns: &[usize]) -> Vec<Option<usize>> {
+        let columns = &columns[..self.small.len()];
+        if !self.swapped {
+            return columns.iter().map(|&column| Some(column)).collect();
+        }
+        let mut mapping = vec![None; self.len()];
+        columns.iter().enumerate().for_each(|(row, &column)| mapping[column] = Some(row));
+        mapping
+    }
+
+    /// What the assignment `columns` of all rows costs.
+    pub(super) fn cost(&self, columns: &[usize]) -> usize {
+        let (small, large) = (&self.small, &self.large);
+        let blanks = (large.len() - small.len()) as i32 * self.blank();
+        let nodes = blanks + (0..small.len()).map(|u| self.node(u, columns[u])).sum::<i32>();
+        let saved: i32 = (0..small.len()).map(|u| self.saved(columns, u, columns[u])).sum();
+        let weight = |(_, _, code)| self.weights[code as usize];
+        let edges: i32 = small.edges().chain(large.edges()).map(weight).sum();
+        (nodes / 2 + edges - saved / 2) as usize
+    }
+
+    /// What the edges at node u save against deleting and inserting them, if u goes to `column` and
+    /// its neighbours go where `columns` says: with unit costs 2 for an edge that is kept, 1 for one relabelled.
+    pub(super) fn saved(&self, columns: &[usize], u: usize, column: usize) -> i32 {
+        let kept = self.keeps(u, column);
+        let worth = |arc: &Arc| {
+            let (to, code) = (columns[arc.node], arc.label as usize);
+            let kept = kept && self.keeps(arc.node, to);
+            match self.large.edge(column, to) {
+                0 => 0,
+                found => self.weights[code] + self.weights[found] - self.edge(kept, code, found),
+            }
+        };
+        self.small.arcs(u).iter().map(worth).sum()
+    }
+
+    /// What the labels of u and of `column` cost, less what the edges of u save there.
+    pub(super) fn part(&self, columns: &[usize], u: usize) -> i32 {
+        self.node(u, columns[u]) / 2 - self.saved(columns, u, columns[u])
+    }
+}
