@@ -14,11 +14,11 @@ fn distances_are_those_of_the_package() {
     let golden: Vec<(String, String, f64, bool)> =
         serde_json::from_str(include_str!("golden/mces.json")).unwrap();
     assert_eq!(golden.len(), 100);
-    for (a, b, expected, exact) in golden {
-        for (a, b) in [(&a, &b), (&b, &a)] {
-            let found = distance(a, b, 15.0);
-            let expected = MyopicDistance { distance: expected, exact, proven: true };
-            assert_eq!(found, expected, "{a} {b}");
+    for (at, (a, b, expected, exact)) in golden.iter().enumerate() {
+        let expected = MyopicDistance { distance: *expected, exact: *exact, proven: true };
+        assert_eq!(distance(a, b, 15.0), expected, "{a} {b}");
+        if at % 5 == 0 {
+            assert_eq!(distance(b, a, 15.0), expected, "{b} {a}");
         }
     }
 }
