@@ -1,4 +1,4 @@
-//! Runs on the same queries: all metrics with intervals, and paired differences from the first run.
+//! Runs on the same queries, or on the same parts: all metrics with intervals, and paired differences from the first run.
 
 use dsokr_decode::{percentile_interval, resampled};
 use serde::Serialize;
@@ -18,15 +18,34 @@ pub struct EvaluatedRun<'a> {
     pub evaluation: Evaluation,
 }
 
-/// Runs compared on the same queries.
+/// Runs, or cross-validations, compared on the same queries or parts.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunComparison {
-    /// Number of queries.
-    pub queries: usize,
-    /// Resamples of the bootstrap.
-    pub resamples: usize,
+    /// What they are compared on.
+    #[serde(flatten)]
+    pub compared: Compared,
     /// Every metric that some run has.
     pub metrics: Vec<MetricComparison>,
+}
+
+/// What runs are compared on.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Compared {
+    /// Queries, by a paired bootstrap.
+    Queries {
+        /// Their number.
+        queries: usize,
+        /// Resamples of the bootstrap.
+        resamples: usize,
+    },
+    /// Parts of cross-validations, by the corrected resampled t-test.
+    Parts {
+        /// Their number, of all divisions.
+        parts: usize,
+        /// Their number in each division.
+        folds: usize,
+    },
 }
 
 /// A metric of several runs.
@@ -122,7 +141,8 @@ pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<Run
         MetricComparison { metric: metric.name(), larger_is_better, runs: values }
     });
     let compared = compared.filter(|metric| !metric.runs.is_empty()).collect();
-    Ok(RunComparison { queries: first.queries.len(), resamples, metrics: compared })
+    let queries = first.queries.len();
+    Ok(RunComparison { compared: Compared::Queries { queries, resamples }, metrics: compared })
 }
 
 fn same_queries(first: &EvaluatedRun, other: &EvaluatedRun) -> Result<(), Error> {
@@ -152,7 +172,7 @@ fn difference(difference: f64, own: &[f64], theirs: &[f64]) -> Option<PairedDiff
 }
 
 /// Corrects the p-values for their number.
-fn correct(values: &mut [RunValue]) {
+pub(crate) fn correct(values: &mut [RunValue]) {
     let differences = || values.iter().filter_map(|value| value.difference);
     let corrected = holm(&differences().map(|difference| difference.p).collect::<Vec<f64>>());
     let own = values.iter_mut().filter_map(|value| value.difference.as_mut());
@@ -218,10 +238,19 @@ impl RunComparison {
     fn caption(&self) -> String {
         let first = self.metrics.iter().flat_map(|metric| &metric.runs).next();
         let first = first.map_or("", |value| value.run.as_str());
+        let on = match self.compared {
+            Compared::Queries { queries, resamples } => {
+                format!("{queries} queries, {resamples} bootstrap resamples")
+            }
+            Compared::Parts { parts, folds } => {
+                format!(
+                    "{parts} parts of {folds}-fold cross-validations, corrected resampled t-test"
+                )
+            }
+        };
         format!(
-            "{} queries, {} bootstrap resamples; differences from {first} are paired, p-values are \
-             two-sided, and Holm's correction is over the runs of each metric.\n",
-            self.queries, self.resamples
+            "{on}; differences from {first} are paired, p-values are two-sided, and Holm's correction is over the runs \
+             of each metric.\n"
         )
     }
 

@@ -2,6 +2,7 @@ use std::path::PathBuf;
 
 use crate::compare::{EvaluatedRun, Format, compare};
 use crate::run::Run;
+use crate::sweep::{Sweep, compare_folds};
 use crate::{Error, RESAMPLES};
 
 use crate::cli::evaluation::Queries;
@@ -11,10 +12,11 @@ use crate::cli::output::print;
 /// the first run.
 ///
 /// Intervals and two-sided p-values are from a paired bootstrap over queries; Holm's correction is
-/// over the runs of each metric. A directory of an ensemble counts as one run.
+/// over the runs of each metric. A directory of an ensemble counts as one run. Folders of cross-validations (dsokr cv)
+/// are compared over their parts, by the corrected resampled t-test (Nadeau and Bengio 2003).
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Run directories; the others are compared with the first.
+    /// Run directories, or folders of cross-validations; the others are compared with the first.
     #[arg(required = true, num_args = 2..)]
     runs: Vec<PathBuf>,
     #[command(flatten)]
@@ -28,7 +30,12 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
+    let format = if arguments.json { Format::Json } else { arguments.format };
     let queries = &arguments.queries;
+    if arguments.runs.iter().any(|run| Sweep::is_in(run)) {
+        queries.refuse("absent: cross-validations are compared by the metrics of their parts")?;
+        return print(&compare_folds(&arguments.runs)?.render(format)?);
+    }
     let open = |path| queries.open(std::slice::from_ref(path), None);
     let runs = arguments.runs.iter().map(open).collect::<Result<Vec<_>, Error>>()?;
     let request = queries.request(&runs[0]);
@@ -41,5 +48,5 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         evaluated.push(EvaluatedRun { name, queries: asked.split().names(), evaluation });
     }
     let comparison = compare(&evaluated, RESAMPLES, runs[0].config().seed)?;
-    print(&comparison.render(if arguments.json { Format::Json } else { arguments.format })?)
+    print(&comparison.render(format)?)
 }

@@ -94,6 +94,23 @@ struct Own {
 const DRAWN: usize = 5;
 
 impl Queries {
+    /// Refuses queries where others are given.
+    pub fn refuse(&self, allowed: &str) -> Result<(), Error> {
+        let QueryRequest { file, split, candidates, least_candidates, .. } = &self.request;
+        let given = [
+            ("queries", file.is_some()),
+            ("split", split.is_some()),
+            ("filter-known", self.request.filter_known),
+            ("candidates", candidates.is_some()),
+            ("least-candidates", least_candidates.is_some()),
+        ];
+        let mut given = given.iter();
+        match given.find(|(_, given)| *given) {
+            Some((name, _)) => Err(Error::value(format!("the argument {name}"), "given", allowed)),
+            None => Ok(()),
+        }
+    }
+
     /// Opens runs that read the queries.
     pub fn open(&self, runs: &[PathBuf], shards: Option<&Path>) -> Result<EnsembleRun, Error> {
         let runs = EnsembleRun::open_shared(runs, shards, None, &self.device.open()?)?;

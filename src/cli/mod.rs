@@ -18,6 +18,7 @@ mod candidates;
 mod combine;
 mod compare;
 mod config_reference;
+mod cv;
 mod demo;
 mod embed;
 mod evaluate;
@@ -108,6 +109,7 @@ commands! {
     Rank rank false;
     Sketch sketch true;
     Sweep sweep false;
+    Cv cv false;
     Export export false;
     #[cfg(feature = "fetch")]
     Fetch fetch false;

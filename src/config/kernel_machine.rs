@@ -183,8 +183,13 @@ impl KernelMachineConfig {
         self.is_least_squares() && self.embedding().is_none()
     }
 
-    /// Whether nothing is chosen on the validation split: λ is one number, or leave-one-out errors choose it.
-    pub(super) fn chooses_without_validation(&self) -> bool {
+    /// Whether λ is chosen on the validation split: it is one of several, and no leave-one-out errors choose it.
+    pub(super) fn chooses_on_validation(&self) -> bool {
+        self.lambda.values().len() > 1 && !self.is_least_squares()
+    }
+
+    /// Whether a fit looks at no validation pairs.
+    pub(super) fn fits_without_validation(&self) -> bool {
         let given = matches!(self.lambda, Lambda::One(_)) && !self.is_lipschitz();
         self.embedding().is_none() && (given || self.is_least_squares())
     }

@@ -234,6 +234,24 @@ impl Config {
         Ok(Checked { config: self, file: None, trained_on: None, set: Vec::new() })
     }
 
+    /// What a training chooses on the validation split, as the beginning of a sentence; none where it chooses nothing.
+    pub fn chosen_on_validation(&self) -> Option<&'static str> {
+        let hubs = self.decoding.hubs.as_ref();
+        match self.encoder.get::<KernelMachineConfig>() {
+            None => Some("checkpoints are"),
+            Some(machine) if machine.embedding().is_some() => Some("ranks and λ are"),
+            Some(machine) if machine.chooses_on_validation() => Some("λ is"),
+            Some(_) if hubs.is_some_and(|hubs| hubs.weights.len() * hubs.neighbours.len() > 1) => {
+                Some("constants for hubs are")
+            }
+            Some(_) => self
+                .ensemble
+                .as_ref()
+                .is_some_and(|ensemble| ensemble.fit_weights)
+                .then_some("weights of the ensemble are"),
+        }
+    }
+
     /// Checks that nothing is chosen or evaluated on validation pairs where there are none.
     fn check_validation(&self, machine: Option<&KernelMachineConfig>) -> Result<(), Error> {
         if self.data.has_validation() {
@@ -241,7 +259,7 @@ impl Config {
         }
         let none = |holds, allowed| ensure(holds, "data.splits.validation", 0, allowed);
         none(
-            machine.is_some_and(KernelMachineConfig::chooses_without_validation),
+            machine.is_some_and(KernelMachineConfig::fits_without_validation),
             "at least 1; encoders choose their checkpoint on validation pairs. A kernel machine needs none with one λ, or \
              with several and encoder.solver.name \"closed-form\" or \"sketched\", where leave-one-out errors choose",
         )?;

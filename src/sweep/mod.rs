@@ -1,10 +1,12 @@
 //! Trainings of one configuration with different settings, compared on the validation split.
 
 mod axis;
+mod folds;
 mod table;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use dsokr_basis::store::{Contents, Tensor};
 use dsokr_data::SplitName;
@@ -14,14 +16,22 @@ use tracing::{info, warn};
 
 use crate::config::{Checked, Config, Override};
 use crate::device::Processor;
-use crate::run_dir::Report;
+use crate::run_dir::{Folder, Report};
 use crate::sketch::Spread;
 use crate::{Error, Metric, Request};
 
 pub use axis::{Axis, AxisValues, Setting, grid, random};
+pub use folds::{CrossValidation, compare_folds};
 
-/// The key of several trainings of one setting.
+/// The keys of several trainings of one setting.
 const SEED: &str = "seed";
+const FOLD_SEED: &str = "data.fold.seed";
+const HELD: &str = "data.fold.held";
+
+/// Whether runs that differ in this key only repeat one setting.
+fn repeats(key: &str) -> bool {
+    [SEED, FOLD_SEED, HELD].contains(&key)
+}
 
 /// The longest name of a setting's run directory.
 const LONGEST: usize = 100;
@@ -62,24 +72,24 @@ pub struct Sweep {
     pub keys: Vec<String>,
     /// The runs, best first; those that failed are last.
     pub runs: Vec<SweepRun>,
-    /// Every metric over the seeds of each setting, where `seed` is one of the keys.
+    /// Every metric over the runs that only repeat each setting: over `seed`, and over the seeds and parts of `data.fold`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub seeds: Vec<SeedSpread>,
 }
 
-/// A metric of the runs that differ in their seeds only. Those that failed are left out.
+/// A metric of the runs that differ in their seeds, or in the parts that are held out, only. Those that failed are left out.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SeedSpread {
     /// The values of the other keys, in their order.
     pub setting: Vec<String>,
     /// The metric's name.
     pub metric: &'static str,
-    /// Mean and standard deviation over the seeds.
+    /// Mean and standard deviation over these runs.
     #[serde(flatten)]
     pub spread: Spread,
-    /// The seeds, ascending.
+    /// The seeds, ascending; of parts `SEED:PART`.
     pub seeds: Vec<String>,
-    /// The value of each seed.
+    /// The value of each run.
     pub values: Vec<f64>,
 }
 
@@ -102,15 +112,15 @@ pub struct SweepRun {
 }
 
 impl Sweep {
-    /// The best run; none if all failed, and none over `seed` alone, which chooses nothing.
+    /// The best run; none if all failed, and none over seeds and parts alone, which choose nothing.
     pub fn best(&self) -> Option<&SweepRun> {
         self.runs.first().filter(|run| run.value.is_some() && chooses(&self.keys))
     }
 }
 
-/// Whether a sweep over these keys chooses a run. Runs that differ in their seed only repeat one setting.
+/// Whether a sweep over these keys chooses a run.
 fn chooses(keys: &[String]) -> bool {
-    keys != [SEED]
+    !keys.iter().all(|key| repeats(key))
 }
 
 impl SweepRequest<'_> {
@@ -118,8 +128,8 @@ impl SweepRequest<'_> {
     /// beside them.
     ///
     /// Every setting is evaluated on the validation split only, whatever `evaluation.split` says, so that nothing is
-    /// chosen on test pairs. A sweep over `seed` alone chooses nothing: it is evaluated on `evaluation.split`. A run that is finished is not trained again, and one that was
-    /// interrupted goes on: the same request continues a sweep, and other values extend it. The tables keep
+    /// chosen on test pairs. A sweep over seeds and parts alone chooses nothing: it is evaluated on `evaluation.split`. A run
+    /// that is finished is not trained again, and one that was interrupted goes on: the same request continues a sweep, and other values extend it. The tables keep
     /// the runs of an earlier sweep in the folder. A training that diverges is listed as failed.
     ///
     /// # Errors
@@ -138,9 +148,16 @@ impl SweepRequest<'_> {
         let configs = settings.iter().map(|setting| self.config_of(setting, split));
         let configs = configs.collect::<Result<Vec<Checked>, Error>>()?;
         let mut runs = self.others(&path, &settings, split)?;
+        let (mut trained, mut took) = (0u32, Duration::ZERO);
         for (at, (setting, config)) in settings.iter().zip(&configs).enumerate() {
-            info!("setting {} of {}: {}", at + 1, settings.len(), title(setting));
+            let left = took.checked_div(trained).unwrap_or_default() * (settings.len() - at) as u32;
+            let left = match left.as_secs() {
+                0 => String::new(),
+                seconds => format!("; about {seconds} s left"),
+            };
+            info!("setting {} of {}: {}{left}", at + 1, settings.len(), title(setting));
             let out = path.join(folder(setting));
+            let (started, before) = (Instant::now(), Folder::finished(&out)?);
             let request = Request {
                 config,
                 root: config.data_root(self.data)?,
@@ -157,6 +174,9 @@ impl SweepRequest<'_> {
                 }
                 Err(error) => return Err(error),
             };
+            if before.is_none() {
+                (trained, took) = (trained + 1, took + started.elapsed());
+            }
             runs.push(SweepRun::of(setting, out, config.evaluation.metric, report));
         }
         let metric = base.evaluation.metric;
@@ -222,15 +242,21 @@ impl SweepRun {
     }
 }
 
-/// Every metric that all runs of a setting have, the seed left out of the setting.
+/// Every metric that all runs of a setting have, the keys that only repeat it left out.
 fn over_seeds(keys: &[String], runs: &[SweepRun]) -> Vec<SeedSpread> {
-    let Some(at) = keys.iter().position(|key| key == SEED) else { return Vec::new() };
+    let part = |run: &SweepRun, repeated: bool| -> Vec<String> {
+        let own = keys.iter().zip(&run.setting).filter(|(key, _)| repeats(key) == repeated);
+        own.map(|(_, value)| value.clone()).collect()
+    };
+    if !keys.iter().any(|key| repeats(key)) {
+        return Vec::new();
+    }
     let mut groups: Vec<(Vec<String>, Vec<&SweepRun>)> = Vec::new();
     let mut runs: Vec<&SweepRun> = runs.iter().filter(|run| run.failure.is_none()).collect();
-    runs.sort_by_key(|run| run.setting[at].parse().unwrap_or(u64::MAX));
+    let number = |text: &String| text.parse().unwrap_or(u64::MAX);
+    runs.sort_by_key(|run| part(run, true).iter().map(number).collect::<Vec<u64>>());
     for run in runs {
-        let mut setting = run.setting.clone();
-        setting.remove(at);
+        let setting = part(run, false);
         match groups.iter_mut().find(|(known, _)| *known == setting) {
             Some((_, group)) => group.push(run),
             None => groups.push((setting, vec![run])),
@@ -240,7 +266,7 @@ fn over_seeds(keys: &[String], runs: &[SweepRun]) -> Vec<SeedSpread> {
         Metric::all().filter_map(move |metric| {
             let values = runs.iter().map(|run| run.metrics.get(metric.name()).copied());
             let values = values.collect::<Option<Vec<f64>>>()?;
-            let seeds = runs.iter().map(|run| run.setting[at].clone()).collect();
+            let seeds = runs.iter().map(|run| part(run, true).join(":")).collect();
             let (setting, spread) = (setting.clone(), Spread::of(&values));
             Some(SeedSpread { setting, metric: metric.name(), spread, seeds, values })
         })

@@ -1,20 +1,28 @@
 //! The tables of a sweep, and those that its folder has already.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use dsokr_basis::store::write_atomically;
 use dsokr_data::SplitName;
 use serde::Deserialize;
 
-use super::{SEED, SeedSpread, Setting, Sweep, SweepRequest, SweepRun, folder};
+use super::{SEED, SeedSpread, Setting, Sweep, SweepRequest, SweepRun, folder, repeats};
 use crate::run_dir::{Folder, read_optional};
 use crate::sketch::Spread;
 use crate::table::{Table, interval, places};
 use crate::{Error, Metric};
 
+/// The file of a sweep's table.
+const TABLE: &str = "sweep.json";
+
 impl Sweep {
+    /// Whether a folder holds the table of a sweep.
+    pub fn is_in(folder: &Path) -> bool {
+        folder.join(TABLE).exists()
+    }
+
     /// A Markdown table: the values of the keys, the metric that chooses with its 95 % interval, and the run
-    /// directory, best first. A second one has every metric over the seeds of each setting, where `seed` is a key.
+    /// directory, best first. A second one is that of [`spreads`](Self::spreads).
     pub fn markdown(&self) -> String {
         let arrow = if self.larger_is_better { "↑" } else { "↓" };
         let metric = format!("{} {} {arrow}", self.split, self.metric);
@@ -31,20 +39,27 @@ impl Sweep {
         };
         let names = self.keys.iter().cloned().chain(names);
         let runs = Table::new(names, self.keys.len()).with(self.runs.iter().map(row)).markdown();
-        if self.seeds.is_empty() {
-            return runs;
+        match self.seeds.is_empty() {
+            true => runs,
+            false => format!("{runs}\n{}", self.spreads().markdown()),
         }
-        let row = |SeedSpread { setting, metric, spread, seeds, .. }: &SeedSpread| {
+    }
+
+    /// Every metric over the runs of each setting that only repeat it: by seeds, and by parts of the pairs.
+    pub fn spreads(&self) -> Table {
+        let seeds = self.keys.iter().filter(|key| repeats(key)).all(|key| key == SEED);
+        let row = |SeedSpread { setting, metric, spread, seeds: runs, .. }: &SeedSpread| {
             let Spread { mean, deviation } = spread;
             let places = places(*mean);
             let spread = format!("{mean:.places$} ± {deviation:.places$}");
-            let last = [(*metric).to_owned(), spread, seeds.join(", ")];
+            let runs = if seeds { runs.join(", ") } else { runs.len().to_string() };
+            let last = [(*metric).to_owned(), spread, runs];
             setting.iter().cloned().chain(last).collect::<Vec<_>>()
         };
-        let names = [format!("{} metric", self.split), "mean ± deviation".into(), "seeds".into()];
-        let names = self.keys.iter().filter(|key| *key != SEED).cloned().chain(names);
-        let seeds = Table::new(names, self.keys.len()).with(self.seeds.iter().map(row));
-        format!("{runs}\n{}", seeds.markdown())
+        let runs = if seeds { "seeds" } else { "runs" };
+        let names = [format!("{} metric", self.split), "mean ± deviation".into(), runs.into()];
+        let names = self.keys.iter().filter(|key| !repeats(key)).cloned().chain(names);
+        Table::new(names, self.keys.len().max(1)).with(self.seeds.iter().map(row))
     }
 
     /// Comma-separated values: a row for each run, best first, with the values of the keys, all metrics of the split, the interval of the one that chooses, and why it failed.
@@ -70,7 +85,7 @@ impl Sweep {
     pub(super) fn write(&self) -> Result<(), Error> {
         let json = serde_json::to_string_pretty(self)?;
         for (name, text) in
-            [("sweep.csv", self.csv()), ("sweep.md", self.markdown()), ("sweep.json", json + "\n")]
+            [("sweep.csv", self.csv()), ("sweep.md", self.markdown()), (TABLE, json + "\n")]
         {
             write_atomically(&self.path.join(name), |file| file.write_all(text.as_bytes()))?;
         }
@@ -80,9 +95,29 @@ impl Sweep {
 
 /// What is read of `sweep.json`.
 #[derive(Deserialize)]
-struct Before {
-    keys: Vec<String>,
-    runs: Vec<SweepRun>,
+pub(super) struct Stored {
+    pub keys: Vec<String>,
+    pub runs: Vec<SweepRun>,
+}
+
+impl Stored {
+    /// The file in a folder and what it holds; none if there is no such file.
+    fn find(folder: &Path) -> Result<(PathBuf, Option<Self>), Error> {
+        let file = folder.join(TABLE);
+        let Some(text) = read_optional(&file)? else { return Ok((file, None)) };
+        match serde_json::from_str(&text) {
+            Ok(stored) => Ok((file, Some(stored))),
+            Err(error) => Err(Error::run(&file, error.to_string())),
+        }
+    }
+
+    /// The same of a folder that must hold one.
+    pub fn read(folder: &Path) -> Result<(PathBuf, Self), Error> {
+        let (file, stored) = Self::find(folder)?;
+        let absent = || Error::run(&file, "no such file: compared are cross-validations or runs");
+        let stored = stored.ok_or_else(absent)?;
+        Ok((file, stored))
+    }
 }
 
 impl SweepRequest<'_> {
@@ -98,10 +133,9 @@ impl SweepRequest<'_> {
         settings: &[Setting],
         split: SplitName,
     ) -> Result<Vec<SweepRun>, Error> {
-        let file = path.join("sweep.json");
+        let (file, before) = Stored::find(path)?;
         let refused = |message: String| Error::run(&file, message);
-        let Some(text) = read_optional(&file)? else { return Ok(Vec::new()) };
-        let before: Before = serde_json::from_str(&text).map_err(|e| refused(e.to_string()))?;
+        let Some(before) = before else { return Ok(Vec::new()) };
         let keys: Vec<&str> = self.axes.iter().map(|axis| axis.key.as_str()).collect();
         if before.keys != keys {
             let (found, given) = (before.keys.join(", "), keys.join(", "));

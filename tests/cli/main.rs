@@ -11,6 +11,7 @@ mod candidates;
 mod card;
 mod chebi20;
 mod compare;
+mod cv;
 mod damage;
 mod data_root;
 mod empty_sets;

@@ -7,9 +7,10 @@ use dsokr_molecule::Molecule;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-pub use crate::dataset::{InputKind, SplitName};
+pub use crate::dataset::SplitName;
 use crate::error::{CANDIDATES, check};
 pub use crate::folds::FoldConfig;
+pub use crate::inputs::InputKind;
 use crate::kinds::{Table, kinds};
 use crate::output_features::OutputFiles;
 pub use crate::output_features::{

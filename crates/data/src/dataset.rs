@@ -3,13 +3,11 @@ use std::fmt;
 use std::hash::Hash;
 
 use dsokr_basis::random::generator;
-use dsokr_basis::{Features, RowSource};
-use faer::Mat;
 use rand::seq::index::sample;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Outputs, Truth};
+use crate::{Error, Inputs, Outputs, Truth};
 
 /// A split of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -283,163 +281,5 @@ impl Dataset {
             SplitName::Validation => Some(&self.validation),
             SplitName::Test => self.test.as_ref(),
         }
-    }
-}
-
-/// What inputs are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum InputKind {
-    /// Texts.
-    #[default]
-    Texts,
-    /// Feature vectors.
-    Vectors,
-    /// Values of kernels with the training inputs.
-    Kernels,
-}
-
-impl fmt::Display for InputKind {
-    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Texts => "texts",
-            Self::Vectors => "feature vectors",
-            Self::Kernels => "kernels",
-        })
-    }
-}
-
-/// The inputs of pairs.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Inputs {
-    /// Texts.
-    Texts(Vec<String>),
-    /// A vector each.
-    Vectors(Features),
-    /// The values of kernels with the training inputs.
-    Kernels(KernelRows),
-}
-
-impl Inputs {
-    /// Number of inputs.
-    pub fn len(&self) -> usize {
-        match self {
-            Self::Texts(texts) => texts.len(),
-            Self::Vectors(rows) => rows.len(),
-            Self::Kernels(rows) => rows.matrices.first().map_or(0, Mat::nrows),
-        }
-    }
-
-    /// Whether there are no inputs.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Some of the inputs, in a given order.
-    ///
-    /// # Errors
-    /// A row out of range, where inputs are vectors.
-    ///
-    /// # Panics
-    /// If a row is out of range, where they are not.
-    pub fn select(&self, rows: &[usize]) -> Result<Self, Error> {
-        Ok(match self {
-            Self::Texts(texts) => Self::Texts(rows.iter().map(|&row| texts[row].clone()).collect()),
-            Self::Vectors(all) => Self::Vectors(all.select(rows)?),
-            Self::Kernels(all) => Self::Kernels(all.select(rows)),
-        })
-    }
-
-    /// Puts other inputs behind these.
-    ///
-    /// # Errors
-    /// Inputs of a different kind, and vectors of a different width.
-    pub(crate) fn append(&mut self, other: Self) -> Result<(), Error> {
-        match (self, other) {
-            (Self::Texts(own), Self::Texts(other)) => own.extend(other),
-            (Self::Vectors(own), Self::Vectors(other)) => {
-                own.append(&other.block(0..other.len())?)?
-            }
-            (Self::Kernels(own), Self::Kernels(other)) => own.append(&other),
-            (own, Self::Texts(_)) => return Err(own.unfit("texts")),
-            (own, Self::Vectors(_)) => return Err(own.unfit("feature vectors")),
-            (own, Self::Kernels(_)) => return Err(own.unfit("values of kernels")),
-        }
-        Ok(())
-    }
-
-    /// The texts.
-    ///
-    /// # Errors
-    /// [`dsokr_basis::Error::Value`] where inputs are not texts.
-    pub fn texts(&self) -> Result<&[String], Error> {
-        if let Self::Texts(texts) = self { Ok(texts) } else { Err(self.unfit("texts")) }
-    }
-
-    /// The vectors, a row each.
-    ///
-    /// # Errors
-    /// [`dsokr_basis::Error::Value`] where inputs are not vectors.
-    pub fn vectors(&self) -> Result<&Features, Error> {
-        if let Self::Vectors(rows) = self { Ok(rows) } else { Err(self.unfit("feature vectors")) }
-    }
-
-    /// The values of kernels with the training inputs.
-    ///
-    /// # Errors
-    /// [`dsokr_basis::Error::Value`] where inputs are not values of kernels.
-    pub fn kernels(&self) -> Result<&KernelRows, Error> {
-        if let Self::Kernels(rows) = self { Ok(rows) } else { Err(self.unfit("values of kernels")) }
-    }
-
-    fn unfit(&self, read: &str) -> Error {
-        let found = match self {
-            Self::Texts(_) => "texts",
-            Self::Vectors(_) => "feature vectors",
-            Self::Kernels(_) => "values of kernels",
-        };
-        Error::value("the inputs", found, format!("{read}, which this model reads"))
-    }
-}
-
-/// Values of some inputs with the n training inputs, of one or several kernels: a row for each input.
-#[derive(Clone, Debug, PartialEq)]
-pub struct KernelRows {
-    /// The values of each kernel, rows × n.
-    pub matrices: Vec<Mat<f64>>,
-}
-
-impl KernelRows {
-    /// All values, of one kernel after the other, row by row.
-    pub fn values(&self) -> Vec<f64> {
-        let rows = self.matrices.iter().flat_map(|matrix| matrix.row_iter());
-        rows.flat_map(|row| row.iter().copied()).collect()
-    }
-
-    /// Number of training inputs, n.
-    pub fn training(&self) -> usize {
-        self.matrices.first().map_or(0, Mat::ncols)
-    }
-
-    /// Puts the values of other inputs behind these.
-    fn append(&mut self, other: &Self) {
-        for (own, other) in self.matrices.iter_mut().zip(&other.matrices) {
-            let rows = own.nrows();
-            let value = |i: usize, j: usize| match i.checked_sub(rows) {
-                None => own[(i, j)],
-                Some(i) => other[(i, j)],
-            };
-            *own = Mat::from_fn(rows + other.nrows(), own.ncols(), value);
-        }
-    }
-
-    /// Some of the inputs, in a given order.
-    ///
-    /// # Panics
-    /// If a row is out of range.
-    pub fn select(&self, rows: &[usize]) -> Self {
-        let pick = |matrix: &Mat<f64>| {
-            Mat::from_fn(rows.len(), matrix.ncols(), |i, j| matrix[(rows[i], j)])
-        };
-        Self { matrices: self.matrices.iter().map(pick).collect() }
     }
 }

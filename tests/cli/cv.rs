@@ -1,0 +1,142 @@
+//! Cross-validation: parts, means over them, and comparisons.
+
+use std::collections::BTreeSet;
+
+use dsokr::Config;
+use dsokr::data::{DataRoot, SplitName};
+use serde_json::Value;
+
+use crate::sandbox::{CONFIG, RIDGE, Sandbox, json, number};
+
+/// The spread of a metric.
+fn spread<'a>(found: &'a Value, metric: &str) -> &'a Value {
+    let all = found["seeds"].as_array().unwrap();
+    all.iter().find(|own| own["metric"] == metric).unwrap()
+}
+
+fn ridge(sandbox: &Sandbox) {
+    let (head, tail) = CONFIG.split_once("[encoder]").unwrap();
+    let (_, tail) = tail.split_once("[training]").unwrap();
+    sandbox.write("ridge.toml", &format!("{head}[encoder]\n{RIDGE}\n\n[training]{tail}"));
+}
+
+#[test]
+fn parts_are_runs_and_the_command_goes_on() {
+    let sandbox = Sandbox::new();
+    ridge(&sandbox);
+    let cv = |more: &[&str]| {
+        let all = [&["cv", "ridge.toml", "--folds", "3", "--json"][..], more].concat();
+        json(&sandbox.succeed(&all))
+    };
+    let one = cv(&[]);
+    let both = cv(&["--repeats", "2"]);
+    assert_eq!(
+        (&one["split"], spread(&one, "mrr")["values"].as_array().unwrap().len()),
+        (&"validation".into(), 3)
+    );
+    let mrr = spread(&both, "mrr");
+    assert_eq!(mrr["seeds"].to_string(), r#"["0:1","0:2","0:3","1:1","1:2","1:3"]"#);
+    let values: Vec<f64> =
+        mrr["values"].as_array().unwrap().iter().map(|value| value.as_f64().unwrap()).collect();
+    assert_eq!(serde_json::json!(values[..3]), spread(&one, "mrr")["values"]);
+    let mean = values.iter().sum::<f64>() / 6.0;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    assert!((number(mrr, "mean") - mean).abs() < 1e-12);
+    assert!((number(mrr, "deviation") - (squares / 5.0).sqrt()).abs() < 1e-12);
+    // the held parts of a division are its 70 training and validation pairs, and a run finds its part again
+    let (root, mut held) = (DataRoot::at(sandbox.path("data/small")), BTreeSet::new());
+    for part in 1..=3 {
+        let run = format!("runs/ridge-cv/data.fold.seed=1,data.fold.held={part}");
+        let config = Config::load(sandbox.path(&format!("{run}/config.toml"))).unwrap();
+        let split = config.source().read_split(SplitName::Validation, &root).unwrap();
+        held.extend(split.ids);
+        let again = json(&sandbox.succeed(&["evaluate", &run, "--json", "--data", "data"]));
+        assert_eq!(again["mrr"], values[2 + part]);
+    }
+    let expected: BTreeSet<String> = (0..70).map(|output| format!("o{output}")).collect();
+    assert_eq!(held, expected);
+    let text = sandbox.succeed(&["cv", "ridge.toml", "--folds", "3", "--repeats", "2"]);
+    assert!(text.contains(&format!("{mean:.4} ± ")) && !text.contains("--nested"), "{text}");
+    assert!(
+        sandbox.read("runs/ridge-cv/sweep.csv").starts_with("data.fold.seed,data.fold.held,mrr,")
+    );
+    sandbox.fail(
+        &["cv", "ridge.toml", "--folds", "4"],
+        2,
+        &["a sweep of a different configuration"],
+    );
+    sandbox.fail(&["cv", "ridge.toml", "--folds", "1"], 2, &["data.fold.count = 1"]);
+    sandbox.fail(
+        &["cv", "ridge.toml", "--out", "f", "--folds", "71"],
+        2,
+        &["data.fold.count = 71", "at most 70"],
+    );
+    sandbox.fail(&["cv", "ridge.toml", "--repeats", "0"], 2, &["--repeats = 0"]);
+    sandbox.fail(&["cv", "ridge.toml", "--out", "g", "--group", "colour"], 2, &["colour"]);
+}
+
+#[test]
+fn nested_parts_are_tests_with_validation_pairs_of_the_others() {
+    let sandbox = Sandbox::new();
+    let cv = |more: &[&str]| {
+        sandbox.succeed(&[&["cv", "small.toml", "--folds", "2"][..], more].concat())
+    };
+    let text = cv(&["--out", "plain", "--set", "training.epochs=1"]);
+    assert!(text.contains("checkpoints are chosen on the parts that are evaluated"), "{text}");
+    let text = cv(&["--out", "nested", "--nested", "--set", "training.epochs=1"]);
+    assert!(text.contains("test metric") && !text.contains("chosen on"), "{text}");
+    let run = "nested/data.fold.seed=0,data.fold.held=1/config.toml";
+    let config = Config::load(sandbox.path(run)).unwrap();
+    let dataset = config.source().load(&DataRoot::at(sandbox.path("data/small"))).unwrap();
+    let test = dataset.test.unwrap();
+    assert_eq!(
+        (dataset.train.ids.len(), dataset.validation.ids.len(), test.ids.len()),
+        (30, 5, 35)
+    );
+}
+
+/// Golden: `t = mean(d) / sqrt((1/10 + 1/4) var(d, ddof=1))` and `scipy.stats.t` of SciPy 1.17.1 with 9 degrees of freedom.
+#[test]
+fn cross_validations_are_compared_by_the_corrected_test() {
+    let sandbox = Sandbox::new();
+    ridge(&sandbox);
+    let first = [0.61, 0.58, 0.64, 0.60, 0.57, 0.66, 0.59, 0.62, 0.63, 0.60];
+    let second = [0.65, 0.60, 0.66, 0.65, 0.58, 0.66, 0.63, 0.66, 0.64, 0.65];
+    for (name, values, lambda) in [("a", first, "0.001"), ("b", second, "0.1")] {
+        let lambda = format!("encoder.lambda={lambda}");
+        let cv = ["cv", "ridge.toml", "--repeats", "2", "--set", &lambda, "--out", name, "--json"];
+        let mut found = json(&sandbox.succeed(&cv));
+        for run in found["runs"].as_array_mut().unwrap() {
+            let number = |at: usize| run["setting"][at].as_str().unwrap().parse::<usize>().unwrap();
+            let at = 5 * number(0) + number(1) - 1;
+            run["metrics"]["mrr"] = values[at].into();
+        }
+        sandbox.write(&format!("{name}/sweep.json"), &found.to_string());
+    }
+    let found = json(&sandbox.succeed(&["compare", "a", "b", "a", "--json"]));
+    assert_eq!((&found["parts"], &found["folds"]), (&10.into(), &5.into()));
+    let metrics = found["metrics"].as_array().unwrap();
+    let runs = &metrics.iter().find(|metric| metric["metric"] == "mrr").unwrap()["runs"];
+    let near = |value: &Value, expected: f64| {
+        assert!((value.as_f64().unwrap() - expected).abs() < 1e-10, "{value} {expected}");
+    };
+    near(&runs[0]["value"], 0.61);
+    near(&runs[0]["ci95"][0], 0.5726763110350988);
+    let difference = &runs[1]["difference"];
+    near(&difference["difference"], 0.028);
+    near(&difference["ci95"][0], 0.0037293505780921672);
+    near(&difference["ci95"][1], 0.052270649421907886);
+    near(&difference["p"], 0.028282209620820377);
+    near(&difference["p_holm"], 2.0 * 0.028282209620820377);
+    assert_eq!(runs[2]["difference"]["p"], 1.0);
+    let text = sandbox.succeed(&["compare", "a", "b"]);
+    assert!(
+        text.contains("10 parts of 5-fold cross-validations, corrected resampled t-test"),
+        "{text}"
+    );
+    sandbox.fail(&["compare", "a", "b", "--split", "test"], 2, &["--split = given", "remove it"]);
+    sandbox.succeed(&["cv", "ridge.toml", "--out", "c", "--seed", "5"]);
+    sandbox.fail(&["compare", "a", "c"], 2, &["c, with the parts 5:1"]);
+    sandbox.succeed(&["train", "ridge.toml", "--out", "run"]);
+    sandbox.fail(&["compare", "a", "run"], 2, &["run/sweep.json", "no such file"]);
+}
