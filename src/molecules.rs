@@ -33,12 +33,17 @@ pub(crate) fn canonical(label: &str) -> Option<String> {
 
 /// The limit of the search for one edit distance, in states times the cube of the number of atoms
 /// (the time for a state grows like this): about half a second. Molecules of QM9 need far less.
-const WORK: u64 = 20_000_000;
+pub(crate) const WORK: u64 = 20_000_000;
 
 /// Its limit in states, which are the same on every machine, where the larger molecule has so many atoms.
 pub(crate) fn limit(atoms: usize) -> Limit {
+    limit_of(WORK, atoms)
+}
+
+/// Limit of a search of so much work.
+pub(crate) fn limit_of(work: u64, atoms: usize) -> Limit {
     let atoms = atoms.max(1) as u64;
-    Limit { states: Some((WORK / atoms.saturating_pow(3)).max(1)), time: None }
+    Limit { states: Some((work / atoms.saturating_pow(3)).max(1)), time: None }
 }
 
 /// The queries that are drawn, unless another number is asked for.

@@ -40,7 +40,7 @@ impl SpectrumInputs {
     /// # Errors
     /// A text that is not a spectrum; more bins than rows can hold.
     pub fn rows(&self, split: &Split) -> Result<SparseRows, Error> {
-        Ok(self.0.rows(&spectra(split)?)?)
+        Ok(self.0.rows(split.inputs.texts()?)?)
     }
 
     /// Reads what [`files`](Prepare::files) gave; errors call it `path`.
@@ -54,7 +54,7 @@ impl Prepare for SpectrumInputs {
     type Input = SparseRow;
 
     fn fit(blocks: &Vec<PeakFeatures>, train: &Split) -> Result<Self, Error> {
-        Ok(Self(FittedPeaks::fit(blocks, &spectra(train)?)?))
+        Ok(Self(FittedPeaks::fit(blocks, train.inputs.texts()?)?))
     }
 
     fn inputs(&self, split: &Split) -> Result<Vec<SparseRow>, Error> {

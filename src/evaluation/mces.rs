@@ -5,10 +5,13 @@ use dsokr_molecule::ged::{MyopicDistance, myopic_distance};
 use rayon::prelude::*;
 
 use crate::Error;
-use crate::molecules::limit;
+use crate::molecules::{WORK, limit_of};
 
 /// The threshold of MassSpecGym.
 const THRESHOLD: f64 = 15.0;
+
+/// The most work of a pair, in units of what an edit distance may take.
+const TIMES: u64 = 20;
 
 /// The [`myopic_distance`] of each query's first candidate and right output, which are SMILES. A distance that is not
 /// proven within the limit counts with its upper bound; their number is logged.
@@ -31,7 +34,7 @@ pub(super) fn mces_distances<'a>(
     let pairs = pairs.collect::<Result<Vec<_>, Error>>()?;
     let distance = |[first, right]: &[Molecule; 2]| {
         let atoms = first.atoms().len().max(right.atoms().len());
-        myopic_distance(first, right, THRESHOLD, &limit(atoms))
+        myopic_distance(first, right, THRESHOLD, &limit_of(TIMES * WORK, atoms))
     };
     // hard pairs take a thousand times as long as easy ones
     let found: Vec<MyopicDistance> = pairs.par_iter().with_max_len(1).map(distance).collect();

@@ -1,6 +1,6 @@
 //! Features of spectra: what they hold at which mass, in bins.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use dsokr_basis::features::{SparseRow, SparseRows};
 use rayon::prelude::*;
@@ -160,8 +160,7 @@ impl PeakFeatures {
 /// ```
 /// use dsokr_data::spectra::{FittedPeaks, PeakFeatures, PeaksOf, Spectrum};
 ///
-/// let spectra: Vec<Spectrum> =
-///     ["100.0 40.001:4 60.002:9", "90.0 40.002:1"].iter().map(|text| text.parse()).collect::<Result<_, _>>()?;
+/// let spectra = ["100.0 40.001:4 60.002:9", "90.0 40.002:1"];
 /// let peaks = PeakFeatures { of: PeaksOf::Peaks, bin: 0.01, shift: 0.0, power: 0.5, min_spectra: 1 };
 /// let rows = FittedPeaks::fit(&[peaks], &spectra)?.rows(&spectra)?;
 /// assert_eq!((rows.width(), rows.row(1)), (2, (&[0][..], &[1.0][..])));
@@ -182,22 +181,34 @@ struct FittedBlock {
 }
 
 impl FittedPeaks {
-    /// The bins of blocks that enough spectra have.
+    /// The bins of blocks that enough spectra have, which are given as their [texts](Spectrum) and read some at a time.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] where no bin is in enough spectra.
-    pub fn fit(blocks: &[PeakFeatures], spectra: &[Spectrum]) -> Result<Self, Error> {
-        let block = |features: &PeakFeatures| {
-            let bins =
-                |spectrum: &Spectrum| features.bins(spectrum).into_keys().collect::<Vec<_>>();
-            let found: Vec<Vec<u32>> = spectra.par_iter().map(bins).collect();
-            let mut all = found.concat();
-            all.par_sort_unstable();
-            let common =
-                all.chunk_by(|a, b| a == b).filter(|run| run.len() >= features.min_spectra);
-            FittedBlock { features: features.clone(), bins: common.map(|run| run[0]).collect() }
+    /// A text that is no spectrum; [`dsokr_basis::Error::Value`] where no bin is in enough spectra.
+    pub fn fit<S: AsRef<str> + Sync>(
+        blocks: &[PeakFeatures],
+        spectra: &[S],
+    ) -> Result<Self, Error> {
+        let mut counts = vec![HashMap::<u32, usize>::new(); blocks.len()];
+        for some in spectra.chunks(AT_ONCE) {
+            let bins = |one: &Spectrum| -> Vec<Vec<u32>> {
+                blocks.iter().map(|block| block.bins(one).into_keys().collect()).collect()
+            };
+            let found = each(some, bins)?;
+            for (at, counts) in counts.iter_mut().enumerate() {
+                let mut all: Vec<u32> = found.iter().flat_map(|own| &own[at]).copied().collect();
+                all.par_sort_unstable();
+                let runs = all.chunk_by(|a, b| a == b);
+                runs.for_each(|run| *counts.entry(run[0]).or_insert(0) += run.len());
+            }
+        }
+        let block = |(features, counts): (&PeakFeatures, HashMap<u32, usize>)| {
+            let common = counts.into_iter().filter(|&(_, count)| count >= features.min_spectra);
+            let mut bins: Vec<u32> = common.map(|(bin, _)| bin).collect();
+            bins.sort_unstable();
+            FittedBlock { features: features.clone(), bins }
         };
-        let fitted = Self { blocks: blocks.iter().map(block).collect() };
+        let fitted = Self { blocks: blocks.iter().zip(counts).map(block).collect() };
         let found = format!("no bin of {} spectra", spectra.len());
         check(
             fitted.width() > 0,
@@ -227,12 +238,31 @@ impl FittedPeaks {
         row
     }
 
-    /// The rows of spectra, computed in parallel.
+    /// The rows of spectra, which are given as their [texts](Spectrum) and read some at a time.
     ///
     /// # Errors
-    /// More bins than 32 bits number.
-    pub fn rows(&self, spectra: &[Spectrum]) -> Result<SparseRows, Error> {
-        let rows: Vec<SparseRow> = spectra.par_iter().map(|one| self.transform(one)).collect();
-        Ok(SparseRows::from_rows(self.width(), rows)?)
+    /// A text that is no spectrum; more bins than 32 bits number.
+    pub fn rows<S: AsRef<str> + Sync>(&self, spectra: &[S]) -> Result<SparseRows, Error> {
+        let mut wrong = None;
+        let some = spectra.chunks(AT_ONCE).map_while(|some| {
+            let rows = each(some, |one| self.transform(one));
+            rows.map_err(|error| wrong = Some(error)).ok()
+        });
+        let rows = SparseRows::from_rows(self.width(), some.flatten());
+        wrong.map_or_else(|| Ok(rows?), Err)
     }
+}
+
+/// Spectra that are read at a time.
+const AT_ONCE: usize = 4096;
+
+/// What `of` gives of each spectrum, computed in parallel; the error is that of the first text that is none.
+fn each<T: Send, S: AsRef<str> + Sync>(
+    spectra: &[S],
+    of: impl Fn(&Spectrum) -> T + Sync + Send,
+) -> Result<Vec<T>, Error> {
+    let read = |text: &S| text.as_ref().parse::<Spectrum>().map(|spectrum| of(&spectrum));
+    // a parallel collection into a `Result` would give any thread's error
+    let all: Vec<Result<T, Error>> = spectra.par_iter().map(read).collect();
+    all.into_iter().collect()
 }

@@ -242,7 +242,8 @@ fn kernels_have_the_values_of_numpy() {
     let golden: serde_json::Value =
         serde_json::from_str(include_str!("../golden/spectra.json")).unwrap();
     let texts = golden["spectra"].as_array().unwrap().iter().map(|text| text.as_str().unwrap());
-    let spectra: Vec<Spectrum> = texts.map(|text| text.parse().unwrap()).collect();
+    let texts: Vec<&str> = texts.collect();
+    let spectra: Vec<Spectrum> = texts.iter().map(|text| text.parse().unwrap()).collect();
     let same = |name: &str, kernel: &dyn OutputKernel, rows: SparseRows, tolerance: f64| {
         let rows = Features::Sparse(rows);
         contract::check(kernel, &rows).unwrap();
@@ -262,8 +263,19 @@ fn kernels_have_the_values_of_numpy() {
         block(PeaksOf::Losses, 0.01, 0.005),
         block(PeaksOf::Differences, 0.02, 0.0),
     ];
-    let bins = FittedPeaks::fit(&blocks, &spectra).unwrap();
-    same("bins", &Kernel::Cosine, bins.rows(&spectra).unwrap(), 1e-6);
+    let bins = FittedPeaks::fit(&blocks, &texts).unwrap();
+    same("bins", &Kernel::Cosine, bins.rows(&texts).unwrap(), 1e-6);
+    // a spectrum far behind is read too, and named where it is wrong
+    let mut many: Vec<&str> = texts.iter().copied().cycle().take(9000).collect();
+    let rows = bins.rows(&many).unwrap();
+    assert_eq!(
+        (rows.len(), rows.row(8999)),
+        (9000, bins.rows(&texts).unwrap().row(8999 % texts.len()))
+    );
+    many[8000] = "none";
+    for error in [bins.rows(&many).unwrap_err(), FittedPeaks::fit(&blocks, &many).unwrap_err()] {
+        assert!(error.to_string().contains("the spectrum = \"none\""), "{error}");
+    }
     let again: FittedPeaks = serde_json::from_str(&serde_json::to_string(&bins).unwrap()).unwrap();
     assert_eq!(again, bins);
     // positions are rounded to 1e-5 Da, weights to 32 bits
