@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::golds;
 use crate::sandbox::Sandbox;
 use crate::served::{Served, molecules, send};
+use crate::spectra;
 
 /// A browser, closed at the end.
 struct Browser {
@@ -234,4 +235,49 @@ fn the_page_shows_outputs_of_other_kinds() {
             json!(says)
         ));
     }
+}
+
+#[test]
+fn the_page_draws_spectra_and_marks_explained_peaks() {
+    let Some(browser) = Browser::start("the_page_draws_spectra_and_marks_explained_peaks") else {
+        return;
+    };
+    let sandbox = spectra::sandbox();
+    sandbox.train("bins.toml", &[]);
+    let served = Served::start(&sandbox, &["runs/bins"]);
+    let page = format!("http://{}/", served.address);
+    browser.open(&page);
+    browser.wait("document.querySelectorAll('#examples button').length > 0");
+    // a list needs a precursor
+    browser.keys("#query", &format!("45.0341 1, 31.0184 2{ENTER}"));
+    browser.wait("/m.z of the precursor/.test(document.getElementById('error').textContent)");
+    browser.keys("#precursor", "63.04406");
+    browser.keys("#ion-formula", &format!("C2H6O2{ENTER}"));
+    browser.wait("document.querySelectorAll('.card').length === 20");
+    browser.wait("document.querySelectorAll('#spectrum .peak').length > 2");
+    // CH3O+ and C2H5O+ are 18 and 13 ppm away
+    browser.value("(document.getElementById('ppm').value = '20', null)");
+    browser.value("(document.getElementById('among').value = 'formula', null)");
+    browser.click("#form button.first");
+    browser.wait("document.querySelectorAll('.card').length === 1");
+    browser.wait("document.querySelectorAll('#spectrum .explained').length === 2");
+    browser.wait(
+        "document.querySelector('.explains').textContent.startsWith('explains 2 of 2 peaks, 100')",
+    );
+    browser.wait(
+        "document.querySelector('#spectrum .explained title').textContent.includes('CH3O (18.')",
+    );
+    browser.wait(
+        "location.search.includes('mz=63.04406') && location.search.includes('among=formula')",
+    );
+    // an entry of a file that is dropped, beside what was typed
+    browser.click("#clear");
+    let entry = "BEGIN IONS\\nPEPMASS=63.04406\\nFORMULA=C2H6O2\\n31.0184 2\\nEND IONS\\n";
+    browser.value(&format!(
+        "(() => {{ const data = new DataTransfer(); data.items.add(new File(['{entry}{entry}'], 'two.mgf')); \
+         document.getElementById('query').dispatchEvent(new DragEvent('drop', {{ dataTransfer: data, cancelable: true }})); }})()"
+    ));
+    browser.wait("/first spectrum of two.mgf/.test(document.getElementById('notice').textContent)");
+    browser.wait("document.querySelectorAll('.card').length === 20");
+    browser.narrow();
 }

@@ -210,6 +210,7 @@ function show(found) {
   const kept = found.wanted === found.candidates ? "" : `, ${found.wanted.toLocaleString("en")} pass the filters`;
   at("summary").textContent = answer.hits.length
     ? `${plural(found.candidates, "candidate", "candidates")}${kept}`
+      + ({ mass: ", ranked are those of the precursor's mass", formula: ", ranked are those of the formula" }[at("among").value] ?? "")
     : state.skip ? "No more candidates" : at("among").value ? "No candidate has that mass or formula and passes the filters"
       : "No candidate passes the filters";
   at("sure").replaceChildren(...sure(answer));
