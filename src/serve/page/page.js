@@ -66,7 +66,7 @@ function readAddress() {
   for (const [key, id] of Object.entries(FIELDS)) at(id).value = given.get(key) ?? FIRST[key] ?? "";
   state.groups = given.getAll("group");
   state.skip = Math.max(0, Number.parseInt(given.get("skip") ?? "0", 10) || 0);
-  if (filter()) at("filters").open = true;
+  filter();
   showGroups();
   describe();
 }
@@ -197,6 +197,7 @@ async function search() {
 function clearResults() {
   for (const id of ["summary", "sure", "cards", "nearest"]) at(id).replaceChildren();
   for (const id of ["why", "export", "pages", "spectrum"]) at(id).hidden = true;
+  at("more").open = true;
   at("results").setAttribute("aria-busy", "false");
   document.title = "dsokr search";
 }
@@ -228,6 +229,8 @@ function show(found) {
   if (answer.exact && state.skip === 0) cards.unshift(exact(answer.exact));
   at("cards").replaceChildren(...cards);
   at("export").hidden = !answer.hits.length;
+  // the answer belongs on the first screen
+  at("more").open = false;
   document.querySelectorAll("#export .molecules").forEach((button) => {
     button.hidden = state.model.outputs !== "molecules";
   });

@@ -18,7 +18,7 @@ pub use pool::{MemoryConfig, PoolConfig};
 pub use rows::{RowOrder, SplitSize, SplitsConfig};
 pub use synthetic::{NoiseConfig, SyntheticConfig, SyntheticMap};
 pub use tables::TablesConfig;
-pub(crate) use training::joined;
+use training::joined;
 pub use training::{TrainingFile, TrainingFiles, WeightedFile};
 
 use crate::outputs::OutputSource;
@@ -52,11 +52,13 @@ pub(crate) trait Pairs {
     /// Reads a split without its outputs; none if there is no such split.
     fn split(&self, name: SplitName, wanted: &Wanted) -> Result<Option<Split>, Error> {
         let facts = self.facts();
-        let mut files = facts.files_of(match name {
+        let files = facts.files_of(match name {
+            SplitName::Train => "data.train",
             SplitName::Validation => "data.validation",
             SplitName::Test => "data.test",
         });
-        files.next().map(|file| self.queries(&wanted.root()?.file(file), wanted)).transpose()
+        let parts = files.map(|file| self.queries(&wanted.root()?.file(file), wanted));
+        joined(parts.collect::<Result<Vec<_>, Error>>()?)
     }
 
     /// Reads a file of queries without their outputs.
