@@ -165,8 +165,12 @@ impl Model {
 
     /// The training texts.
     pub(super) fn training(&self) -> Result<&Training, &String> {
-        let read =
-            || Training::new(self.run().read_split(SplitName::Train, None).map_err(text)?, self.reads_spectra());
+        let read = || {
+            Training::new(
+                self.run().read_split(SplitName::Train, None).map_err(text)?,
+                self.reads_spectra(),
+            )
+        };
         self.training.get_or_init(read).as_ref()
     }
 

@@ -273,6 +273,7 @@ impl Dataset {
     /// A split without its outputs, as it is read for evaluation.
     pub(crate) fn into_split(self, name: SplitName) -> Option<Split> {
         let split = match name {
+            SplitName::Train => Some(self.train),
             SplitName::Validation => Some(self.validation),
             SplitName::Test => self.test,
         }?;

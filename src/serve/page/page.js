@@ -496,6 +496,7 @@ async function start() {
   const choose = () => {
     const group = at("group").value.trim().toLowerCase();
     const known = [...at("groups").options].some((option) => option.value === group);
+    if (group && !known) fail(`${group} is not a functional group of the list`);
     if (!known || state.groups.includes(group)) return;
     state.groups.push(group);
     at("group").value = "";

@@ -18,9 +18,10 @@ pub use pool::{MemoryConfig, PoolConfig};
 pub use rows::{RowOrder, SplitSize, SplitsConfig};
 pub use synthetic::{NoiseConfig, SyntheticConfig, SyntheticMap};
 pub use tables::TablesConfig;
-use training::joined;
+pub(crate) use training::joined;
 pub use training::{TrainingFile, TrainingFiles, WeightedFile};
 
+use crate::error::check;
 use crate::outputs::OutputSource;
 use crate::table::OnBadRow;
 use crate::{DataRoot, Dataset, Error, InputKind, Split, SplitName, check_inside};
@@ -38,7 +39,11 @@ pub(crate) trait Pairs {
     /// Checks what is particular to outputs of such pairs.
     fn validate_outputs(&self, outputs: &OutputSource) -> Result<(), Error> {
         outputs.check_features()?;
-        outputs.check_no_table()
+        outputs.check_no_table()?;
+        let Some(own) = self.facts().id else { return Ok(()) };
+        let fits = outputs.id == own || outputs.id == id();
+        let allowed = format!("absent: data.id = {own:?} says it");
+        check(fits, "output.id", format_args!("{:?}", outputs.id), &allowed)
     }
 
     /// Bytes that drawing the data, or reading their files, takes, by the keys that determine them.
@@ -86,7 +91,7 @@ pub struct PairFacts<'a> {
     pub kernel_files: &'a [String],
     /// Whether rows that cannot be read may be skipped.
     pub skips_rows: bool,
-    /// Column of the ids in a table of further outputs, where `output.id` does not say it.
+    /// Column of the ids in a table of further outputs, where `output.id` says nothing.
     pub id: Option<&'a str>,
 }
 
