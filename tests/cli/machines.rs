@@ -288,7 +288,7 @@ fn parts_of_molecules_are_features() {
         if of.contains("composition") {
             let compare = [
                 "evaluate",
-                "runs/small",
+                "runs/parts",
                 "--edit-distances",
                 "--draw",
                 "few.svg",
