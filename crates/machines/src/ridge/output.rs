@@ -17,6 +17,9 @@ use crate::{Error, Targets};
 /// Rows of outputs in one block.
 const ROWS: usize = 1024;
 
+/// Training outputs whose points are computed at once.
+const AT_ONCE: usize = 16 * ROWS;
+
 /// The coordinates that predictions live in: how outputs become targets, and candidates points.
 ///
 /// - A [`Basis`]: ISOKR and SISOKR. With a sketch that takes every output it spans them all, and
@@ -74,9 +77,14 @@ impl OutputSpace {
         let map = SpaceKind::Basis(Box::new(basis));
         let mut space = Self { map, centre: Vec::new() };
         let processes = Processes::current();
-        let own = space.wide(outputs, processes.part_in_blocks(outputs.len(), ROWS))?;
-        let own = own.subrows(0, dimension);
-        let own = own.col_iter().flat_map(|column| column.iter().copied()).collect();
+        let part = processes.part_in_blocks(outputs.len(), ROWS);
+        let mut own = Vec::with_capacity(part.len() * dimension);
+        // points of many outputs take more memory than all else, so there is one copy of them
+        for range in ranges(part, AT_ONCE) {
+            let points = space.wide(outputs, range)?;
+            let leading = points.subrows(0, dimension);
+            own.extend(leading.col_iter().flat_map(|column| column.iter().copied()));
+        }
         let values: Vec<f64> = processes.join(own)?;
         space.centre = mean(MatRef::from_column_major_slice(&values, dimension, outputs.len()));
         let values = Values::Coordinates(values);
