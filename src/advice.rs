@@ -116,6 +116,7 @@ fn low_ceiling(evidence: &Evidence) -> Result<Option<String>, Error> {
         Needs::FiniteRanks
         | Needs::Graphs
         | Needs::GraphsOrRankings
+        | Needs::Numbers
         | Needs::FeatureSpace
         | Needs::ComparedOutputs
         | Needs::Asked

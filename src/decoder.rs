@@ -5,12 +5,13 @@ use std::path::Path;
 
 use dsokr_basis::Cancellation;
 use dsokr_basis::features::LabelVocabulary;
-use dsokr_data::config::{OutputFeatures, RankingEmbedding};
+use dsokr_data::config::{NumberFeatures, OutputFeatures, RankingEmbedding};
 use dsokr_data::{FittedFeatures, Outputs, Truth};
 use dsokr_decode::{
     Candidates, Encoding, ExactSearch, Pool, Queries, RowHit, SecondLook, Structure,
     best_expected_f1, top_rows,
 };
+use dsokr_machines::Scaling;
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -58,6 +59,11 @@ impl Decoder<'_> {
             }
             (None, None) => Ok(None),
         }
+    }
+
+    /// The means of the training outputs, where predicted numbers are compared.
+    pub fn means(&self) -> Option<&[f32]> {
+        self.exact.and_then(ExactDecoder::means)
     }
 
     /// The best molecule of a search for each query. None where nothing is searched.
@@ -120,6 +126,8 @@ pub(crate) struct ExactDecoder<'a> {
     /// Names of the labels, in the order of their columns; empty for rankings.
     labels: Vec<String>,
     separator: char,
+    /// How numbers are standardised.
+    scaling: Option<&'a Scaling>,
 }
 
 impl<'a> ExactDecoder<'a> {
@@ -131,6 +139,7 @@ impl<'a> ExactDecoder<'a> {
         config: &Checked,
         space: &'a OutputSpace,
         labels: &[String],
+        scaling: Option<&'a Scaling>,
     ) -> Result<Option<Self>, Error> {
         if config.decoding.search == Search::Candidates {
             return Ok(None);
@@ -152,14 +161,16 @@ impl<'a> ExactDecoder<'a> {
             OutputFeatures::Labels(_) => {
                 return Err(wrong("\"candidates\": the names of the labels are not known"));
             }
+            OutputFeatures::Numbers(_) => (Encoding::Numbers, 0.0, ' '),
             OutputFeatures::File(_)
             | OutputFeatures::Ngrams(_)
             | OutputFeatures::Substructures(_)
-            | OutputFeatures::Numbers(_)
             | OutputFeatures::Molecules(_)
             | OutputFeatures::Graphs(_)
             | OutputFeatures::Source(_) => {
-                return Err(wrong("\"candidates\": outputs are neither label sets nor rankings"));
+                let allowed =
+                    "\"candidates\": outputs are neither label sets, rankings nor numbers";
+                return Err(wrong(allowed));
             }
         };
         let constant = if kernel.is_normalised() { 0.0 } else { -0.5 * norm };
@@ -170,7 +181,26 @@ impl<'a> ExactDecoder<'a> {
             }
             (None, _) => return Err(wrong("\"candidates\": answers have no outputs")),
         };
-        Ok(Some(Self { search, centre, constant, labels: labels.to_vec(), separator }))
+        Ok(Some(Self { search, centre, constant, labels: labels.to_vec(), separator, scaling }))
+    }
+
+    /// The means of the training outputs, of numbers.
+    fn means(&self) -> Option<&[f32]> {
+        self.scaling.and_then(Scaling::means)
+    }
+
+    /// An output as the column of outputs writes it.
+    fn label(&self, found: &Structure) -> String {
+        if !found.numbers.is_empty() {
+            let restored = self.scaling.map(|scaling| scaling.restore(&found.numbers));
+            return NumberFeatures::cell(restored.as_ref().unwrap_or(&found.numbers));
+        }
+        // rankings have no names
+        let parts: Vec<String> = match self.labels.is_empty() {
+            true => found.ranks().iter().map(|rank| (rank + 1).to_string()).collect(),
+            false => found.parts.iter().map(|&at| self.labels[at as usize].clone()).collect(),
+        };
+        parts.join(&self.separator.to_string())
     }
 
     /// The best output for each prediction.
@@ -182,12 +212,7 @@ impl<'a> ExactDecoder<'a> {
         let rows = queries.rows().chunks_exact(queries.dim());
         let output = |(found, z): (Structure, &[f32])| {
             let centre: f64 = z.iter().zip(self.centre).map(|(&z, mean)| f64::from(z) * mean).sum();
-            // rankings have no names
-            let parts: Vec<String> = match self.labels.is_empty() {
-                true => found.ranks().iter().map(|rank| (rank + 1).to_string()).collect(),
-                false => found.parts.iter().map(|&at| self.labels[at as usize].clone()).collect(),
-            };
-            let label = parts.join(&self.separator.to_string());
+            let label = self.label(&found);
             PredictedOutput { label, score: found.score + self.constant - centre, search: None }
         };
         Ok(found.into_iter().zip(rows).map(output).collect())

@@ -31,7 +31,7 @@ use crate::run_dir::{
     EXAMPLES, Folder, HELD_OUT, HELD_OUT_PART, HeldOut, Report, SECOND_LOOK, SECOND_LOOK_PART,
     StoredAnswers, place_of, save_data_folder, validation_scalars, write_text,
 };
-use crate::targets::{TrainingOutputs, standardise};
+use crate::targets::TrainingOutputs;
 use crate::{Error, hubs, memory};
 
 pub use plan::Plan;
@@ -155,7 +155,7 @@ fn run_as(
         None => None,
     };
     let labels = label_names(config, &dataset.outputs)?;
-    let exact = ExactDecoder::new(config, &targets.space, &labels)?;
+    let exact = ExactDecoder::new(config, &targets.space, &labels, scaling.as_ref())?;
     let (space, exact) = (Some(&targets.space), exact.as_ref());
     let (look, search) = (None, None);
     let (fitted, held) = (comparable(config, &dataset.outputs), Some(&dataset.outputs));
@@ -348,8 +348,7 @@ fn load(
     force: bool,
 ) -> Result<(Dataset, Option<Scaling>), Error> {
     memory::check(&memory::of_data(config, root), force)?;
-    let mut dataset = config.read_data(root)?;
-    let scaling = standardise(config, &mut dataset, None)?;
+    let (dataset, scaling) = config.load_data(root)?;
     info!(
         train = dataset.train.ids.len(),
         validation = dataset.validation.ids.len(),

@@ -117,5 +117,7 @@ pub use molecules::{EXAMPLES, drawing};
 pub use network::Network;
 pub use run::{EnsembleRun, Run};
 pub use run_dir::HeldOut;
-pub use scores::{Coverage, Evaluation, OutputScores, QuantileScores, RankingScores, Scores};
+pub use scores::{
+    Coverage, Evaluation, OutputScores, QuantileScores, RankingScores, RegressionScores, Scores,
+};
 pub use structures::{BeyondScores, MoleculeScores, StructureScores};

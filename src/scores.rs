@@ -44,7 +44,7 @@ pub struct Scores {
     /// not a candidate.
     #[serde(flatten)]
     pub quantiles: Option<QuantileScores>,
-    /// The metrics of predicted molecules, graphs, sets of labels or rankings.
+    /// The metrics of predicted molecules, graphs, sets of labels, rankings or numbers.
     #[serde(flatten)]
     pub outputs: Option<OutputScores>,
     /// The metrics of molecules that a search found beyond the candidates.
@@ -62,21 +62,25 @@ pub enum OutputScores {
     Labels(MultiLabelMetrics),
     /// Rankings.
     Rankings(RankingScores),
+    /// Rows of numbers.
+    Numbers(RegressionScores),
 }
 
 impl OutputScores {
     /// Compares each predicted output with the true one; with the edit distance of each query where outputs are graphs.
+    /// None of numbers without the `means` of the training outputs.
     ///
     /// # Errors
     /// No outputs, or outputs of two kinds.
     pub(crate) fn with_queries(
         truth: &Truth,
         predicted: &Truth,
-    ) -> Result<(Self, QueryValues), Error> {
+        means: Option<&[f32]>,
+    ) -> Result<Option<(Self, QueryValues)>, Error> {
         let graphs = |pairs: Vec<(&Graph, &Graph)>| {
             let (scores, [ged, bonds, exact]) = MoleculeScores::with_queries(&pairs)?;
             let queries = [("ged", ged), ("ged_bonds", bonds), ("exact", exact)];
-            Ok((Self::Molecules(scores), QueryValues::from(queries)))
+            Ok(Some((Self::Molecules(scores), QueryValues::from(queries))))
         };
         match (truth, predicted) {
             (Truth::Molecules(truth), Truth::Molecules(predicted)) => {
@@ -88,11 +92,16 @@ impl OutputScores {
             (Truth::Labels(truth), Truth::Labels(predicted)) => {
                 let [truth, predicted] = label_rows(truth, predicted)?;
                 let scores = MultiLabelMetrics::of(&truth, &predicted)?;
-                Ok((Self::Labels(scores), QueryValues::new()))
+                Ok(Some((Self::Labels(scores), QueryValues::new())))
             }
             (Truth::Rankings(truth), Truth::Rankings(predicted)) => {
                 let (scores, queries) = RankingScores::with_queries(truth, predicted)?;
-                Ok((Self::Rankings(scores), queries))
+                Ok(Some((Self::Rankings(scores), queries)))
+            }
+            (Truth::Numbers(truth), Truth::Numbers(predicted)) => {
+                let scores = means.map(|means| RegressionScores::of(truth, predicted, means));
+                let scores = scores.transpose()?.flatten();
+                Ok(scores.map(|scores| (Self::Numbers(scores), QueryValues::new())))
             }
             _ => Err(Error::value("outputs", "outputs of two kinds", "one kind")),
         }
@@ -149,6 +158,46 @@ impl RankingScores {
             squared => product as f64 / (squared as f64).sqrt(),
         };
         Ok((tau, f64::from(same)))
+    }
+}
+
+/// How far predicted numbers are from the true ones, each target in shares of its own deviation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RegressionScores {
+    /// The mean over targets of `√(Σ (y − ŷ)² / Σ (y − μ)²)`, μ the mean of the training outputs: aRRMSE
+    /// (Spyromitros-Xioufis et al. 2016; thesis, table 3.4). 1 for the training mean itself.
+    pub rrmse: f64,
+    /// That of each target; none where all numbers are the training mean.
+    pub targets: Vec<Option<f64>>,
+}
+
+impl RegressionScores {
+    /// Of true and predicted rows, one with one, and the means of the training outputs; none where every target is
+    /// its mean.
+    ///
+    /// # Errors
+    /// [`dsokr_decode::Error::TooFew`] for no rows; [`dsokr_basis::Error::Value`] for rows of different lengths.
+    pub fn of(
+        truth: &[Vec<f64>],
+        predicted: &[Vec<f64>],
+        means: &[f32],
+    ) -> Result<Option<Self>, Error> {
+        check_queries(truth)?;
+        let mut sums = vec![(0.0f64, 0.0f64); means.len()];
+        for (truth, predicted) in truth.iter().zip(predicted) {
+            let holds = truth.len() == means.len() && predicted.len() == means.len();
+            let allowed = format_args!("{}, as training outputs have", means.len());
+            ensure(holds, "outputs", format_args!("a row of {} numbers", truth.len()), allowed)?;
+            let targets = sums.iter_mut().zip(truth.iter().zip(predicted)).zip(means);
+            for (((apart, spread), (truth, predicted)), &mean) in targets {
+                *apart += (truth - predicted).powi(2);
+                *spread += (truth - f64::from(mean)).powi(2);
+            }
+        }
+        let error = |(apart, spread): (f64, f64)| (spread > 0.0).then(|| (apart / spread).sqrt());
+        let targets: Vec<Option<f64>> = sums.into_iter().map(error).collect();
+        let known: Vec<f64> = targets.iter().flatten().copied().collect();
+        Ok((!known.is_empty()).then(|| Self { rrmse: mean(&known).0, targets }))
     }
 }
 
@@ -262,6 +311,7 @@ impl fmt::Display for Scores {
             Some(OutputScores::Rankings(found)) => {
                 write!(out, "Kendall's tau {:.4}, exact {:.3}", found.kendall_tau, found.exact)
             }
+            Some(OutputScores::Numbers(found)) => write!(out, "RRMSE {:.4}", found.rrmse),
             None if self.numbers => match self.squared_error {
                 Some(error) => write!(out, "squared error {error:.6}"),
                 None => Ok(()),
@@ -304,7 +354,7 @@ pub struct Evaluation {
     pub ranks: Vec<Option<Rank>>,
     /// Its id.
     pub golds: Vec<String>,
-    /// The true and the predicted outputs, if they are molecules, graphs, sets of labels or rankings.
+    /// The true and the predicted outputs, if they are molecules, graphs, sets of labels, rankings or numbers.
     pub outputs: Option<(Truth, Truth)>,
     /// The candidates that are named, where candidates are in shards: hits are numbers of these, and not of the
     /// candidates of the run.
@@ -325,15 +375,6 @@ impl Evaluation {
         let Metrics { candidates, duplicate_candidates, .. } = self.scores.ranks;
         let ranks = Metrics::chance(&self.ranks, candidates, duplicate_candidates)?;
         Ok(Scores { numbers: self.scores.numbers, ..ranks.into() })
-    }
-
-    /// Compares predicted outputs with the true ones, and adds the metrics of that.
-    pub(crate) fn compare(&mut self, (truth, predicted): (Truth, Truth)) -> Result<(), Error> {
-        let (scores, queries) = OutputScores::with_queries(&truth, &predicted)?;
-        self.scores.outputs = Some(scores);
-        self.queries.extend(queries);
-        self.outputs = Some((truth, predicted));
-        Ok(())
     }
 
     /// The edit distance of each query, if outputs are molecules or graphs: of graphs without labels of

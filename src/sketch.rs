@@ -6,7 +6,7 @@ use std::time::Instant;
 use dsokr_basis::{SketchKind, leverage};
 use dsokr_data::{DataRoot, Dataset, SplitName};
 use dsokr_decode::Candidates;
-use dsokr_machines::LastSystem;
+use dsokr_machines::{LastSystem, Scaling};
 use serde::Serialize;
 
 use crate::config::{Checked, KernelMachineConfig};
@@ -139,6 +139,8 @@ pub struct Study<'a> {
     config: &'a Checked,
     root: &'a DataRoot,
     dataset: Dataset,
+    /// How the features of outputs are standardised.
+    scaling: Option<Scaling>,
     /// The machines of all curves have the same inputs.
     systems: LastSystem,
 }
@@ -157,8 +159,8 @@ impl<'a> Study<'a> {
         let embedding = machine.and_then(KernelMachineConfig::embedding);
         let allowed = "absent: a training run chooses embeddings";
         ensure(embedding.is_none(), "encoder.answers", "embedded", allowed)?;
-        let dataset = config.load_data(root)?;
-        Ok(Self { config, root, dataset, systems: LastSystem::default() })
+        let (dataset, scaling) = config.load_data(root)?;
+        Ok(Self { config, root, dataset, scaling, systems: LastSystem::default() })
     }
 
     fn outputs(&self) -> TrainingOutputs<'_> {
@@ -292,7 +294,7 @@ impl<'a> Study<'a> {
     ) -> Result<T, Error> {
         let candidates = space.candidates(&self.dataset.outputs)?;
         let labels = label_names(config, &self.dataset.outputs)?;
-        let exact = ExactDecoder::new(config, space, &labels)?;
+        let exact = ExactDecoder::new(config, space, &labels, self.scaling.as_ref())?;
         let decoder = Decoder {
             candidates: &candidates,
             look: None,

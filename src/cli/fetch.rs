@@ -16,8 +16,8 @@ use crate::cli::output::{self, print, print_json};
 /// sets, and every file appears whole or not at all.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// The data set: chebi20, qm9, bibtex, bookmarks, mediamill, or a name of --table; without one, all are
-    /// listed.
+    /// The data set: chebi20, qm9, bibtex, bookmarks, mediamill, multi-target, massspecgym, massbank, or a name of --table;
+    /// without one, all are listed.
     name: Option<String>,
     /// The data root; default: the environment variable DSOKR_DATA, else data/.
     #[arg(long)]

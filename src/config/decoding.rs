@@ -3,8 +3,9 @@ use dsokr_basis::OutputKernel;
 use dsokr_decode::Queries;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
-use super::{BeyondConfig, Config};
+use super::{BeyondConfig, ColumnScaling, Config};
 use crate::Error;
 use crate::folds::Folds;
 
@@ -19,8 +20,9 @@ pub enum Search {
     /// The candidates: the first of them is the predicted output.
     #[default]
     Candidates,
-    /// All label sets, or all rankings without ties: the predicted output is the one with the highest
-    /// score, whether it is a candidate or not. Ranks remain those among the candidates.
+    /// All label sets, all rankings without ties, or all rows of numbers: the predicted output is the one with the
+    /// highest score, whether it is a candidate or not. Ranks remain those among the candidates. Numbers are those
+    /// of the answer itself (thesis, equation 5.22), in the units of the table.
     Exact,
 }
 
@@ -28,8 +30,9 @@ pub enum Search {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DecodingConfig {
-    /// Which outputs can be predicted. `exact` needs features of kind `labels` or `rankings` and a kernel
-    /// that is linear in features: `linear`, `cosine`, `kemeny` or `hamming`.
+    /// Which outputs can be predicted. `exact` needs features of kind `labels`, `rankings` or `numbers` and a kernel
+    /// that is linear in features: `linear`, `cosine`, `kemeny` or `hamming`; numbers the kernel `linear` and
+    /// `output.scaling = "standard"`.
     pub search: Search,
     /// Whether answers z are scaled to unit length. It changes no order of candidates that have no
     /// constants; with constants, and beside other models, long and short answers then weigh the same.
@@ -222,19 +225,30 @@ impl DecodingConfig {
             let allowed = "absent: with evaluation.candidates queries do not share the candidates";
             return refused(shared, allowed);
         }
-        let allowed = "\"candidates\", or features of kind \"labels\" or \"rankings\"";
-        ensure(features.are_labels() || features.are_rankings(), key, found, allowed)?;
+        let allowed = "\"candidates\", or features of kind \"labels\", \"rankings\" or \"numbers\"";
+        let numbers = features.are_numbers();
+        ensure(features.are_labels() || features.are_rankings() || numbers, key, found, allowed)?;
+        if numbers {
+            // errors are in shares of the deviation from the training mean
+            let (scaling, allowed) = (output.scaling, "\"standard\", where numbers are predicted");
+            let holds = scaling == ColumnScaling::Standard;
+            ensure(holds, "output.scaling", json!(scaling), allowed)?;
+        }
         let kernel = output.single_kernel()?;
         let allowed =
             "\"linear\", \"cosine\", \"kemeny\" or \"hamming\", with decoding.search = \"exact\"";
         let linear = kernel.feature_scale(1.0).is_some();
         ensure(linear, "output.kernel.name", format_args!("{:?}", kernel.name()), allowed)?;
+        let allowed = "\"linear\", where numbers are predicted";
+        let holds = !(numbers && kernel.is_normalised());
+        ensure(holds, "output.kernel.name", format_args!("{:?}", kernel.name()), allowed)?;
         output.check_untempered("no tempering, with decoding.search = \"exact\"")?;
         let allowed = "absent: with decoding.search = \"exact\" there is no set of hubs to correct";
         ensure(self.hubs.is_none(), "decoding.hubs", "given", allowed)?;
-        let free = !(self.normalise && features.are_labels() && !kernel.is_normalised());
+        let long = (features.are_labels() || numbers) && !kernel.is_normalised();
+        let free = !(self.normalise && long);
         let allowed = "false: with decoding.search = \"exact\" under the kernel \"linear\" the length of an \
-                       answer says how many labels it has";
+                       answer says how many labels it has, or how large its numbers are";
         ensure(free, "decoding.normalise", true, allowed)
     }
 

@@ -289,6 +289,7 @@ impl Config {
             Needs::Labels => features.are_labels(),
             Needs::Rankings => features.are_rankings(),
             Needs::Graphs => features.are_graphs(),
+            Needs::Numbers => features.are_numbers() && self.decoding.search == Search::Exact,
             Needs::GraphsOrRankings => features.are_graphs() || features.are_rankings(),
         };
         let metric = self.evaluation.metric;

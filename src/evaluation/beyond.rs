@@ -47,16 +47,19 @@ pub(super) fn beyond_scores(
         Some(truth @ Truth::Molecules(all)) => {
             let labels = found.iter().map(|own| own.label.as_str());
             let predicted = decoder.config.output.features.truth_of_labels(labels)?;
-            let compared = predicted.map(|own| OutputScores::with_queries(truth, &own));
-            let graphs = match compared.transpose()? {
+            let compared = predicted.map(|own| OutputScores::with_queries(truth, &own, None));
+            let graphs = match compared.transpose()?.flatten() {
                 Some((OutputScores::Molecules(scores), _)) => Some(scores),
-                Some((OutputScores::Labels(_) | OutputScores::Rankings(_), _)) | None => None,
+                Some((
+                    OutputScores::Labels(_) | OutputScores::Rankings(_) | OutputScores::Numbers(_),
+                    _,
+                ))
+                | None => None,
             };
             (Some(all.iter().map(|own| own.smiles.as_str()).collect::<Vec<_>>()), graphs)
         }
-        Some(Truth::Graphs(_) | Truth::Labels(_) | Truth::Rankings(_)) | None => {
-            (compared.labels(candidates), None)
-        }
+        Some(Truth::Graphs(_) | Truth::Labels(_) | Truth::Rankings(_) | Truth::Numbers(_))
+        | None => (compared.labels(candidates), None),
     };
     let scores = |predicted: Vec<&str>| {
         let pairs: Vec<_> = smiles.as_ref()?.iter().copied().zip(predicted).collect();

@@ -211,7 +211,7 @@ impl<'a> Models<'a> {
         let (config, features) = (decoder.config, &decoder.config.output.features);
         check_lists(split, pool)?;
         let ensemble = self.ensemble(QueryTexts::of(split), answers)?;
-        let mut golds = self.rank_golds(&ensemble, split, answers, pool, self.missing(split))?;
+        let mut golds = self.rank_golds(&ensemble, split, answers, pool)?;
         let ranks: Vec<_> = golds.decoded.iter().map(|query| query.rank).collect();
         let metrics = ensemble.metrics(pool, &ranks)?;
         let named = golds.named(ensemble.candidates())?;
@@ -224,8 +224,10 @@ impl<'a> Models<'a> {
             let first = decoded.iter().flat_map(|query| &query.hits).map(|hit| hit.candidate);
             let predicted = decoder.predicted(&ensemble.members()[0].queries, pool, first)?;
             let predicted = predicted.iter().map(String::as_str);
-            if let Some(predicted) = features.truth_of_labels(predicted)? {
-                let (compared, of_queries) = OutputScores::with_queries(&truth, &predicted)?;
+            if let Some(predicted) = features.truth_of_labels(predicted)?
+                && let Some((compared, of_queries)) =
+                    OutputScores::with_queries(&truth, &predicted, decoder.means())?
+            {
                 (scores.outputs, queries) = (Some(compared), of_queries);
                 outputs = Some((truth, predicted));
             }
@@ -267,15 +269,6 @@ impl<'a> Models<'a> {
         Ok((Evaluation { scores, ranks, golds, outputs, named, queries }, decoded))
     }
 
-    /// What is done about right outputs that are no candidates.
-    pub fn missing(&self, split: &Split) -> MissingGold {
-        // rows of a file that is not the run's are compared as what they are, without ranks
-        match split.foreign && split.truth.is_some() {
-            true => MissingGold::RankInfinity,
-            false => self.decoder().config.evaluation.missing_gold,
-        }
-    }
-
     /// The right output of each query that counts, and how the queries were decoded.
     pub fn rank_golds(
         &self,
@@ -283,8 +276,12 @@ impl<'a> Models<'a> {
         split: &Split,
         answers: &[Vec<f32>],
         pool: Pool,
-        missing: MissingGold,
     ) -> Result<RankedGolds, Error> {
+        // rows of a file that is not the run's are compared as what they are, without ranks
+        let missing = match split.foreign && split.truth.is_some() {
+            true => MissingGold::RankInfinity,
+            false => self.decoder().config.evaluation.missing_gold,
+        };
         let Some(rows) = GoldRows::of(split, pool)? else {
             let found = ensemble.gold(pool, &split.ids, missing)?;
             let decoded = ensemble.decode(pool, &self.rule, &found, 1)?;
@@ -369,8 +366,8 @@ pub(crate) fn chance(
     let drawn =
         (0..truth.len()).map(|_| candidates.label(random.random_range(0..candidates.len())));
     let drawn = config.output.features.truth_of_labels(drawn)?;
-    let outputs = drawn.map(|drawn| OutputScores::with_queries(truth, &drawn)).transpose()?;
-    Ok(Scores { outputs: outputs.map(|(scores, _)| scores), ..scores })
+    let outputs = drawn.map(|drawn| OutputScores::with_queries(truth, &drawn, None)).transpose()?;
+    Ok(Scores { outputs: outputs.flatten().map(|(scores, _)| scores), ..scores })
 }
 
 /// `‖z − ψ̃(y)‖² + k(y, y) − ‖ψ̃(y)‖²` of each query, y in the rows `gold` of the candidates.

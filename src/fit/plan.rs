@@ -3,7 +3,6 @@
 use std::fmt;
 use std::time::Instant;
 
-use dsokr_data::Dataset;
 use dsokr_machines::LastSystem;
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, Par};
@@ -61,7 +60,7 @@ impl Request<'_> {
     fn plan_of(&self, config: &Checked) -> Result<Plan, Error> {
         let device = open_device(config, self.processor)?;
         check(&of_data(config, &self.root), self.force)?;
-        let dataset: Dataset = config.load_data(&self.root)?;
+        let (dataset, _) = config.load_data(&self.root)?;
         let mut needs = of_outputs(config, &dataset);
         let outputs = TrainingOutputs::new(config, &dataset, None, LastSystem::default());
         let prepared = config.encoder.learner().prepare(&outputs)?;

@@ -1,13 +1,13 @@
 use dsokr_decode::{MultiLabelMetrics, Rank};
 
 use super::{Definition, LabelCounts, Needs, Samples, f1};
-use crate::{Evaluation, MoleculeScores, OutputScores, RankingScores, Scores};
+use crate::{Evaluation, MoleculeScores, OutputScores, RankingScores, RegressionScores, Scores};
 
 const LARGER: bool = true;
 const SMALLER: bool = false;
 
 /// All metrics, in the order of reports; the first is the default.
-pub(super) static METRICS: [Definition; 20] = [
+pub(super) static METRICS: [Definition; 21] = [
     metric(
         ["mrr", "MRR"],
         "Mean reciprocal rank, larger is better.",
@@ -115,6 +115,12 @@ pub(super) static METRICS: [Definition; 20] = [
         },
     ),
     kept(
+        ["rrmse", "RRMSE"],
+        "Root of the squared error of numbers over that of the training mean, averaged over targets, smaller is better.",
+        (SMALLER, Needs::Numbers),
+        |scores| numbers(scores).map(|numbers| numbers.rrmse),
+    ),
+    kept(
         ["squared_error", "squared error"],
         "Mean squared distance of answers from the outputs in the kernel's feature space, smaller is better.",
         (SMALLER, Needs::FeatureSpace),
@@ -191,6 +197,11 @@ fn molecules(scores: &Scores) -> Option<&MoleculeScores> {
 fn labels(scores: &Scores) -> Option<&MultiLabelMetrics> {
     let OutputScores::Labels(labels) = scores.outputs.as_ref()? else { return None };
     Some(labels)
+}
+
+fn numbers(scores: &Scores) -> Option<&RegressionScores> {
+    let OutputScores::Numbers(numbers) = scores.outputs.as_ref()? else { return None };
+    Some(numbers)
 }
 
 fn rankings(scores: &Scores) -> Option<&RankingScores> {

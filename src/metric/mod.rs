@@ -47,6 +47,8 @@ pub enum Needs {
     Labels,
     /// Outputs that are rankings.
     Rankings,
+    /// Numbers that are predicted as they are.
+    Numbers,
     /// Outputs that are graphs or rankings.
     GraphsOrRankings,
     /// The outputs in the kernel's feature space.

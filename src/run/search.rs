@@ -127,13 +127,7 @@ impl EnsembleRun {
             None => {
                 let models = self.models(None);
                 let ensemble = models.ensemble(QueryTexts::of(split), &asked.answers)?;
-                let golds = models.rank_golds(
-                    &ensemble,
-                    split,
-                    &asked.answers,
-                    asked.pool(),
-                    models.missing(split),
-                )?;
+                let golds = models.rank_golds(&ensemble, split, &asked.answers, asked.pool())?;
                 golds.decoded.into_iter().map(|query| query.rank).collect()
             }
         };
@@ -235,7 +229,7 @@ impl Run {
 
 impl Models<'_> {
     /// The answer to each query with these predictions; see [`EnsembleRun::distinct`].
-    pub(super) fn answers(
+    fn answers(
         &self,
         split: &Split,
         answers: &[Vec<f32>],

@@ -260,6 +260,15 @@ impl Run {
         self.read_data(data, |source, root| source.read_split(name, root))
     }
 
+    /// Reads the training pairs of the data that the run was trained on, or of those under the data root
+    /// `data`.
+    ///
+    /// # Errors
+    /// As [`read_split`](Self::read_split).
+    pub fn read_training(&self, data: Option<&Path>) -> Result<Split, Error> {
+        self.read_data(data, |source, root| source.read_training(root))
+    }
+
     /// Reads a file of queries, in the layout of the configuration's own files, with the queries' ids in
     /// the column `query` where one is named. Inputs in files of their own are those of the data, as for
     /// [`read_split`](Self::read_split).
@@ -399,6 +408,6 @@ impl Run {
     /// What finds outputs that need not be candidates, where the configuration asks for it.
     pub(crate) fn exact(&self) -> Result<Option<ExactDecoder<'_>>, Error> {
         let Some(space) = &self.space else { return Ok(None) };
-        ExactDecoder::new(&self.config, space, &self.labels)
+        ExactDecoder::new(&self.config, space, &self.labels, self.scaling.as_ref())
     }
 }

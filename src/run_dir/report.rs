@@ -116,7 +116,7 @@ fn date(seconds: u64) -> String {
 type Column = (&'static str, &'static str, usize, usize);
 
 /// Metrics that are shown side by side, of scores that have the first of them.
-const GROUPS: [&[Column]; 8] = [
+const GROUPS: [&[Column]; 9] = [
     &[
         ("mrr", "MRR", 6, 4),
         ("hits@1", "Hits@1", 6, 4),
@@ -125,6 +125,7 @@ const GROUPS: [&[Column]; 8] = [
         ("mean_rank", "mean rank", 9, 1),
         ("median_rank", "median rank", 11, 1),
     ],
+    &[("rrmse", "RRMSE", 10, 4)],
     &[("squared_error", "squared error", 14, 6)],
     &[("kernel_loss", "kernel loss", 14, 6)],
     &[("mces", "MCES at 1", 10, 3)],
@@ -188,7 +189,12 @@ fn shown(name: &str, scores: &Scores, places: usize) -> String {
     let error = match &scores.outputs {
         Some(OutputScores::Molecules(own)) if name == "ged" => Some(own.ged_se),
         Some(OutputScores::Molecules(own)) if name == "ged_bonds" => Some(own.ged_bonds_se),
-        Some(OutputScores::Molecules(_) | OutputScores::Labels(_) | OutputScores::Rankings(_))
+        Some(
+            OutputScores::Molecules(_)
+            | OutputScores::Labels(_)
+            | OutputScores::Rankings(_)
+            | OutputScores::Numbers(_),
+        )
         | None => None,
     };
     let error = error.map(|error| format!(" ± {error:.places$}")).unwrap_or_default();

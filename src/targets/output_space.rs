@@ -164,16 +164,16 @@ pub(super) fn numbers(rows: &dyn RowSource) -> Result<Vec<f32>, Error> {
 }
 
 impl Config {
-    /// Reads the data, with the features of outputs standardised as `output.scaling` says. Means and
+    /// Reads the data, with the features of outputs standardised as `output.scaling` says, and how. Means and
     /// standard deviations are those of the training pairs' outputs.
     ///
     /// # Errors
     /// As [`Source::load`](dsokr_data::Source::load); [`dsokr_basis::Error::Value`] for features that are not
     /// dense rows.
-    pub fn load_data(&self, root: &DataRoot) -> Result<Dataset, Error> {
+    pub fn load_data(&self, root: &DataRoot) -> Result<(Dataset, Option<Scaling>), Error> {
         let mut dataset = self.read_data(root)?;
-        standardise(self, &mut dataset, None)?;
-        Ok(dataset)
+        let scaling = standardise(self, &mut dataset, None)?;
+        Ok((dataset, scaling))
     }
 }
 

@@ -340,11 +340,9 @@ fn published_multi_label_files_have_configurations() {
         sandbox.write(&format!("data/{name}/{file}"), &mulan(attributes, labels, 60, sparse));
         let test = if split == "test" { ", test=10" } else { "" };
         let splits = format!("data.splits={{order=\"file\", train=40, validation=10{test}}}");
-        let mut changes = vec![splits.as_str(), "sketch.size=20", "encoder.solver.sketch.size=20"];
-        if text.contains("hubs") {
-            changes.push("decoding.hubs.neighbours=[5]");
-        }
-        let report = sandbox.train(&config, &changes);
+        let sizes =
+            ["sketch.size=30", "sketch.method.density=0.5", "encoder.solver.sketch.size=20"];
+        let report = sandbox.train(&config, &[&[splits.as_str()][..], &sizes].concat());
         assert!(number(&report, "f1") > 0.9, "{name}: {report}");
         let evaluate = ["evaluate", &format!("runs/{name}"), "--split", split, "--json"];
         assert!(number(&json(&sandbox.succeed(&evaluate)), "f1") > 0.9);

@@ -217,7 +217,7 @@ fn label_sets_are_predicted_from_multi_label_files() {
     assert!(number(&learnt, "f1") > number(&learnt["chance"], "f1"), "{learnt}");
 
     for (set, says) in [
-        ("data.labels=9", &["number of labels = 9"][..]),
+        ("data.labels=9", &["data.labels = 9"][..]),
         ("data.splits.train=41", &["data.splits", "48"]),
         ("output.label=id", &["output.label"]),
         ("encoder.lambda=0.0", &["encoder.lambda", "above 0"]),
@@ -285,22 +285,6 @@ fn parts_of_molecules_are_features() {
             number(&report, "mrr") > times * number(&report["chance"], "mrr"),
             "{of}: {report}"
         );
-        if of.contains("composition") {
-            let compare = [
-                "evaluate",
-                "runs/parts",
-                "--edit-distances",
-                "--draw",
-                "few.svg",
-                "--examples",
-                "3",
-                "--json",
-            ];
-            let found = json(&sandbox.succeed(&compare));
-            assert!(number(&found, "ged_bonds") > 0.0 && number(&found, "exact") < 1.0, "{found}");
-            let svg = sandbox.read("few.svg");
-            assert_eq!(svg.matches(">predicted: ").count(), 3, "{svg}");
-        }
         fs::remove_dir_all(sandbox.path("runs")).unwrap();
     }
     for (set, says) in [

@@ -38,6 +38,7 @@ mod pretrained;
 mod quantiles;
 #[cfg(feature = "mpi")]
 mod ranks;
+mod regression;
 mod resume;
 mod sandbox;
 mod scaling;

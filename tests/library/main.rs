@@ -17,7 +17,6 @@ tolerance = 1e-9
     };
 }
 
-mod coverage;
 mod custom;
 mod floors;
 mod in_memory;

@@ -1,4 +1,4 @@
-//! Multi-label files: ARFF, sparse and dense, and libsvm.
+//! Files of vectors with labels or numbers: ARFF, sparse and dense, and libsvm.
 
 use std::path::Path;
 
@@ -58,29 +58,23 @@ struct Rows {
     inputs: Vec<Vec<(u32, f32)>>,
     /// Whether inputs become dense rows.
     dense: bool,
-    labels: Vec<Vec<u32>>,
 }
 
 impl Rows {
-    /// The rows with `count` labels of these names; zeros are not stored in sparse rows.
+    /// The features, beside `count` labels or numbers in each row, of which a row takes `bytes`; zeros are not stored in
+    /// sparse rows.
     ///
     /// # Errors
     /// `NoRows` of the crate `dsokr-basis`; [`dsokr_basis::Error::File`] for more rows, columns and labels than there is memory
     /// for: a short file may name many.
-    fn named(
-        self,
-        path: &Path,
-        count: usize,
-        names: impl Iterator<Item = String>,
-    ) -> Result<MultiLabel, Error> {
-        let Self { width, inputs, dense, labels } = self;
+    fn features(self, path: &Path, count: usize, bytes: f64) -> Result<Features, Error> {
+        let Self { width, inputs, dense } = self;
         if inputs.is_empty() {
             return Err(Error::rows(path, dsokr_basis::Error::no_rows()));
         }
         let len = inputs.len() as f64;
         let columns = if dense { 4.0 * width as f64 } else { 0.0 };
-        let bits = (count as f64 / 64.0).ceil() * 8.0;
-        let bytes = len * (columns + bits) + A_NAME * count as f64;
+        let bytes = len * (columns + bytes) + A_NAME * count as f64;
         if let Some(limit) = available().filter(|limit| bytes > limit.bytes) {
             let bytes = Bytes(bytes);
             let message = format!(
@@ -88,7 +82,7 @@ impl Rows {
             );
             return Err(Error::file(path, message));
         }
-        let inputs = if dense {
+        Ok(if dense {
             let mut values = vec![0.0; inputs.len() * width];
             for (row, entries) in values.chunks_exact_mut(width.max(1)).zip(&inputs) {
                 entries.iter().for_each(|&(column, value)| row[column as usize] = value);
@@ -97,7 +91,19 @@ impl Rows {
         } else {
             let stored = |row: Vec<(u32, f32)>| row.into_iter().filter(|entry| entry.1 != 0.0);
             SparseRows::from_rows(width, inputs.into_iter().map(stored))?.into()
-        };
+        })
+    }
+
+    /// The rows with a set of labels of these names each.
+    fn named(
+        self,
+        path: &Path,
+        labels: Vec<Vec<u32>>,
+        names: impl ExactSizeIterator<Item = String>,
+    ) -> Result<MultiLabel, Error> {
+        let count = names.len();
+        let bits = (count as f64 / 64.0).ceil() * 8.0;
+        let inputs = self.features(path, count, bits)?;
         let (labels, names) = (BitRows::from_indices(count, labels)?, names.collect());
         Ok(MultiLabel { inputs, labels, names })
     }
@@ -122,6 +128,45 @@ struct Attribute {
 /// least one attribute is a label and one is none; `NoRows` of the crate `dsokr-basis` for a file
 /// without data.
 pub fn read_arff(path: &Path, labels: usize) -> Result<MultiLabel, Error> {
+    let mut sets: Vec<Vec<u32>> = Vec::new();
+    let (rows, names) = arff(path, labels, |outputs| {
+        let set = outputs.iter().filter_map(|&(label, name, value, text)| match value {
+            1.0 => Some(Ok(label as u32)),
+            0.0 => None,
+            _ => Some(Err(format!("label {name}: {text}, allowed: 0, 1"))),
+        });
+        sets.push(set.collect::<Result<_, _>>()?);
+        Ok(())
+    })?;
+    rows.named(path, sets, names.into_iter())
+}
+
+/// Reads a multi-target ARFF file, whose last `targets` attributes are numbers to predict: the features, and a row of
+/// numbers for each. The rest is as in [`read_arff`].
+///
+/// # Errors
+/// As [`read_arff`].
+pub fn read_arff_numbers(path: &Path, targets: usize) -> Result<(Features, Vec<Vec<f32>>), Error> {
+    let mut numbers: Vec<Vec<f32>> = Vec::new();
+    let (rows, _) = arff(path, targets, |outputs| {
+        let mut row = vec![0.0; targets];
+        outputs.iter().for_each(|&(target, _, value, _)| row[target] = value);
+        numbers.push(row);
+        Ok(())
+    })?;
+    Ok((rows.features(path, targets, 4.0 * targets as f64)?, numbers))
+}
+
+/// An output that a row lists: its number, its name, its value, and that as text.
+type Listed<'a> = (usize, &'a str, f32, &'a str);
+
+/// Reads the rows of an ARFF file whose last `count` attributes are outputs, and the names of these; `output` takes
+/// what each row lists of them, or says what is wrong with it.
+fn arff(
+    path: &Path,
+    count: usize,
+    mut output: impl FnMut(&[Listed]) -> Result<(), String>,
+) -> Result<(Rows, Vec<String>), Error> {
     let mut attributes: Vec<Attribute> = Vec::new();
     let mut rows: Option<Rows> = None;
     each_line(path, |line, text| {
@@ -135,43 +180,46 @@ pub fn read_arff(path: &Path, labels: usize) -> Result<MultiLabel, Error> {
             if rows.inputs.is_empty() {
                 rows.dense = !text.starts_with('{');
             }
-            let (mut inputs, mut labels) = (Vec::new(), Vec::new());
+            let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
             for (at, text) in entries {
-                let (Attribute { name, nominal }, text) = (&attributes[at], unquoted(text));
-                if let Some(allowed) = nominal.as_ref().filter(|all| !all.iter().any(|v| v == text))
-                {
-                    return Err(wrong(format!(
-                        "{name}: {text:?}, allowed: {}",
-                        allowed.join(", ")
-                    )));
-                }
-                match number(text).map_err(wrong)? {
-                    value if at < rows.width => inputs.push((at as u32, value)),
-                    1.0 => labels.push((at - rows.width) as u32),
-                    0.0 => {}
-                    _ => return Err(wrong(format!("label {name}: {text}, allowed: 0, 1"))),
+                let Attribute { name, .. } = &attributes[at];
+                let (value, text) = attributes[at].value(text).map_err(wrong)?;
+                match at.checked_sub(rows.width) {
+                    Some(at) => outputs.push((at, name.as_str(), value, text)),
+                    None => inputs.push((at as u32, value)),
                 }
             }
+            output(&outputs).map_err(wrong)?;
             rows.inputs.push(inputs);
-            rows.labels.push(labels);
             return Ok(());
         }
         let (keyword, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         match keyword.to_ascii_lowercase().as_str() {
             "@relation" => {}
             "@attribute" => attributes.push(attribute(rest.trim()).map_err(wrong)?),
-            "@data" if labels == 0 || labels >= attributes.len() => {
+            "@data" if count == 0 || count >= attributes.len() => {
                 let allowed = format!("1 to {}", attributes.len().saturating_sub(1));
-                return Err(Error::value("number of labels", labels, allowed));
+                return Err(Error::value("data.labels", count, allowed));
             }
-            "@data" => rows = Some(Rows { width: attributes.len() - labels, ..Rows::default() }),
+            "@data" => rows = Some(Rows { width: attributes.len() - count, ..Rows::default() }),
             _ => return Err(wrong(format!("{keyword:?}, allowed: @relation, @attribute, @data"))),
         }
         Ok(())
     })?;
     let rows = rows.ok_or_else(|| Error::line(path, 1, "no line @data in the file"))?;
-    let names = attributes.into_iter().skip(rows.width).map(|label| label.name);
-    rows.named(path, labels, names)
+    let names = attributes.into_iter().skip(rows.width).map(|output| output.name).collect();
+    Ok((rows, names))
+}
+
+impl Attribute {
+    /// The number in the text of an entry, and the text without quotes.
+    fn value<'t>(&self, text: &'t str) -> Result<(f32, &'t str), String> {
+        let (Self { name, nominal }, text) = (self, unquoted(text));
+        match nominal.as_ref().filter(|all| !all.iter().any(|value| value == text)) {
+            Some(allowed) => Err(format!("{name}: {text:?}, allowed: {}", allowed.join(", "))),
+            None => Ok((number(text)?, text)),
+        }
+    }
 }
 
 /// Attribute and value of each entry of a row, in the order of the attributes.
@@ -239,7 +287,7 @@ fn unquoted(text: &str) -> &str {
 /// [`Error::Io`]; [`dsokr_basis::Error::File`] with the line and what is wrong with it; `NoRows` and `ZeroWidth` of
 /// the crate `dsokr-basis` for a file without rows, features or labels.
 pub fn read_libsvm(path: &Path, labels: Option<usize>) -> Result<MultiLabel, Error> {
-    let (mut rows, mut most) = (Rows::default(), 0);
+    let (mut rows, mut sets, mut most) = (Rows::default(), Vec::new(), 0);
     each_line(path, |line, text| {
         let text = text.split('#').next().unwrap_or("");
         if text.trim().is_empty() {
@@ -278,9 +326,9 @@ pub fn read_libsvm(path: &Path, labels: Option<usize>) -> Result<MultiLabel, Err
             return Err(wrong(format!("feature {} twice", pair[0].0 + 1)));
         }
         rows.inputs.push(row);
-        rows.labels.push(set);
+        sets.push(set);
         Ok(())
     })?;
     let count = labels.unwrap_or(most);
-    rows.named(path, count, (0..count).map(|label| label.to_string()))
+    rows.named(path, sets, (0..count).map(|label| label.to_string()))
 }

@@ -1,4 +1,4 @@
-//! Outputs as what they are: sets of labels, rankings, graphs, and molecules that are read from SMILES.
+//! Outputs as what they are: sets of labels, rankings, numbers, graphs, and molecules that are read from SMILES.
 
 use dsokr_molecule::Molecule;
 use dsokr_molecule::graph::{Graph, NamedGraph};
@@ -20,6 +20,8 @@ pub enum Truth {
     Labels(Vec<Vec<String>>),
     /// Rankings, evaluated by Kendall's τ: the rank of each item, from 0, the best.
     Rankings(Vec<Vec<u32>>),
+    /// Rows of numbers, evaluated by their squared errors.
+    Numbers(Vec<Vec<f64>>),
 }
 
 impl Truth {
@@ -33,6 +35,7 @@ impl Truth {
             Self::Graphs(all) => Self::Graphs(at(places, all)?),
             Self::Labels(all) => Self::Labels(at(places, all)?),
             Self::Rankings(all) => Self::Rankings(at(places, all)?),
+            Self::Numbers(all) => Self::Numbers(at(places, all)?),
         })
     }
 
@@ -49,6 +52,7 @@ impl Truth {
             (Self::Graphs(all), Self::Graphs(others)) => put(all, places, others),
             (Self::Labels(all), Self::Labels(others)) => put(all, places, others),
             (Self::Rankings(all), Self::Rankings(others)) => put(all, places, others),
+            (Self::Numbers(all), Self::Numbers(others)) => put(all, places, others),
             _ => return Err(Error::value("outputs", "outputs of two kinds", "one kind")),
         }
         Ok(())
@@ -61,6 +65,7 @@ impl Truth {
             Self::Graphs(all) => all.len(),
             Self::Labels(all) => all.len(),
             Self::Rankings(all) => all.len(),
+            Self::Numbers(all) => all.len(),
         }
     }
 
@@ -121,14 +126,6 @@ impl Structure {
     /// [`dsokr_basis::Error::File`] for a label that is not a SMILES.
     pub fn molecule(&self) -> Result<Molecule, Error> {
         of_candidate(&self.smiles, Molecule::parse)
-    }
-
-    /// The molecule that the label of a candidate describes.
-    ///
-    /// # Errors
-    /// [`dsokr_basis::Error::File`] for a label that is not a SMILES.
-    pub fn of_label(label: &str) -> Result<Self, Error> {
-        of_candidate(label, Self::parse)
     }
 
     pub(crate) fn parse(smiles: &str) -> Result<Self, dsokr_molecule::Error> {

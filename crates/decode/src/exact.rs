@@ -21,9 +21,12 @@ pub enum Encoding {
     /// Label sets as [`LabelVocabulary`](dsokr_basis::features::LabelVocabulary) makes them, a column
     /// for each label; only sets of these sizes are considered.
     LabelBits(RangeInclusive<usize>),
+    /// Rows of numbers, under the linear kernel.
+    Numbers,
 }
 
-/// Decoding without candidates: the best of all rankings, or of all label sets, for each prediction.
+/// Decoding without candidates: the best of all rankings, of all label sets, or of all rows of numbers, for each
+/// prediction.
 ///
 /// It needs an output kernel that is linear in scaled features, `k(y, y') = s(y) s(y') ⟨y, y'⟩` (the
 /// linear, cosine, n-gram, Kemeny and Hamming kernels), because a prediction is then a direction w in
@@ -125,6 +128,7 @@ impl<'a> ExactSearch<'a> {
             Encoding::KemenySigns => best_by_pairs(&weights, scale(weights.len())?),
             Encoding::HammingOneHot => best_by_positions(&weights, scale(weights.len().isqrt())?),
             Encoding::LabelBits(sizes) => best_labels(self.kernel, &weights, zero, sizes.clone()),
+            Encoding::Numbers => best_numbers(self.kernel, weights),
         }
     }
 
@@ -184,6 +188,18 @@ fn scale(kernel: &dyn OutputKernel, squared_norm: f64) -> Result<f64, Error> {
     })
 }
 
+/// The best of all rows of numbers for a direction w in feature space: w itself, which minimises `‖w − y‖²` (thesis,
+/// equation 5.22). Its score `⟨w, y⟩ − ½‖y‖²` is `½‖w‖²`.
+fn best_numbers(kernel: &dyn OutputKernel, weights: Vec<f32>) -> Result<Structure, Error> {
+    ensure(!kernel.is_normalised() && scale(kernel, 4.0)? == 1.0, || {
+        let name = kernel.name();
+        Error::Unsupported(format!("the kernel {name:?}; numbers need the linear kernel"))
+    })?;
+    all_finite(&weights, |at| format!("number {at}"))?;
+    let squared: f64 = weights.iter().map(|&weight| f64::from(weight).powi(2)).sum();
+    Ok(Structure { numbers: weights, score: 0.5 * squared, ..Structure::default() })
+}
+
 /// The best of all sets of labels for a direction w in feature space: of the sets Y of `sizes` labels the one with
 /// the largest `⟨z, ψ̃(Y)⟩ + b(Y)`, exactly.
 ///
@@ -227,5 +243,5 @@ fn best_labels(
     let (size, score) = best.unwrap_or_default();
     order.truncate(size);
     order.sort_unstable();
-    Ok(Structure { parts: order, score })
+    Ok(Structure { parts: order, score, ..Structure::default() })
 }

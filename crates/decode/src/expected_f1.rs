@@ -53,7 +53,7 @@ pub fn best_expected_f1(outcomes: &[(f64, &[u32])]) -> Result<Structure, Error> 
         }
     }
     let largest = sizes.last_key_value().map_or(0, |(&size, _)| size);
-    let mut best = Structure { parts: Vec::new(), score: empty };
+    let mut best = Structure { score: empty, ..Structure::default() };
     let mut gains: Vec<(f64, u32)> = Vec::with_capacity(labels.len());
     for k in 1..=labels.len() {
         let factor = |size: usize| 2.0 / (k + size) as f64;
@@ -72,7 +72,7 @@ pub fn best_expected_f1(outcomes: &[(f64, &[u32])]) -> Result<Structure, Error> 
         if score > best.score {
             let mut chosen: Vec<u32> = gains[..k].iter().map(|&(_, label)| label).collect();
             chosen.sort_unstable();
-            best = Structure { parts: chosen, score };
+            best = Structure { parts: chosen, score, ..Structure::default() };
         }
     }
     Ok(best)

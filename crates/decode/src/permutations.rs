@@ -22,11 +22,13 @@ const MOST: usize = 2048;
 /// Bits of the largest weight.
 const BITS: i32 = 40;
 
-/// A permutation of items or a set of labels, and its score.
-#[derive(Clone, Debug, PartialEq)]
+/// A permutation of items, a set of labels or a row of numbers, and its score.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Structure {
     /// The items, first to last, or the columns of the labels, ascending.
     pub parts: Vec<u32>,
+    /// The numbers of a row; none of the others.
+    pub numbers: Vec<f32>,
     /// `⟨z, ψ̃(y)⟩ + b(y)`, of permutations without b, which is the same for all; or the expected F1 of a set.
     pub score: f64,
 }
@@ -75,7 +77,8 @@ pub(crate) fn best_by_pairs(direction: &[f32], scale: f64) -> Result<Structure, 
         order.push(item as u32);
         set &= !(1 << item);
     }
-    Ok(Structure { parts: order, score: best[(1 << items) - 1] as f64 * unit })
+    let score = best[(1 << items) - 1] as f64 * unit;
+    Ok(Structure { parts: order, score, ..Structure::default() })
 }
 
 /// The best of all orders of K items for a direction w in feature space, the lexicographically first of those that
@@ -94,7 +97,7 @@ pub(crate) fn best_by_positions(direction: &[f32], scale: f64) -> Result<Structu
     let order = prices.column_of;
     let total: i64 = order.iter().zip(weights.chunks(items)).map(|(&item, row)| row[item]).sum();
     let parts = order.into_iter().map(|item| item as u32).collect();
-    Ok(Structure { parts, score: total as f64 * unit })
+    Ok(Structure { parts, score: total as f64 * unit, ..Structure::default() })
 }
 
 /// Refuses rows that are not `width` wide, as those of so many items are, and too many items.

@@ -2,7 +2,7 @@
 //! in memory.
 
 use dsokr_basis::Features;
-use dsokr_basis::features::{DenseRows, LabelVocabulary, hamming_one_hot, kemeny_signs};
+use dsokr_basis::features::{BitRows, DenseRows, LabelVocabulary, hamming_one_hot, kemeny_signs};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +31,24 @@ impl LabelFeatures {
     pub fn set(&self, cell: &str) -> Vec<String> {
         let labels = cell.split(self.separator).map(str::trim);
         labels.filter(|label| !label.is_empty()).map(str::to_owned).collect()
+    }
+
+    /// The cells of sets of labels, a row of bits each.
+    ///
+    /// # Errors
+    /// [`dsokr_basis::Error::Value`] for a separator that is in a label's name.
+    pub(crate) fn cells(&self, names: &[String], rows: &BitRows) -> Result<Vec<String>, Error> {
+        let separator = self.separator;
+        if let Some(name) = names.iter().find(|name| name.contains(separator)) {
+            let allowed = format!("a character that is not in a label's name, as in {name:?}");
+            let found = format!("{separator:?}");
+            return Err(Error::value("output.features.separator", found, allowed));
+        }
+        let cell = |row| {
+            let names: Vec<&str> = rows.ones(row).map(|label| names[label].as_str()).collect();
+            names.join(&separator.to_string())
+        };
+        Ok((0..rows.len()).map(cell).collect())
     }
 
     fn sets(&self, table: &Table) -> Result<Vec<Vec<String>>, Error> {
@@ -90,30 +108,81 @@ impl OutputKind for LabelFeatures {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NumberFeatures {
-    /// The column.
+    /// The column. Each cell holds one number, or as many as the first, with spaces between them.
     pub column: String,
+}
+
+/// The numbers of a cell, of 32 and of 64 bits; none where it holds anything else.
+fn parse_numbers(cell: &str) -> Option<Vec<(f32, f64)>> {
+    let number = |text: &str| {
+        let number = text.parse::<f32>().ok().filter(|number| number.is_finite());
+        number.zip(text.parse::<f64>().ok())
+    };
+    let numbers: Vec<_> = cell.split_whitespace().map(number).collect::<Option<_>>()?;
+    (!numbers.is_empty()).then_some(numbers)
 }
 
 /// The largest error of rounding to 32 bits, as a share of the range of the numbers.
 const ROUNDING: f64 = 1e-3;
 
 impl NumberFeatures {
-    /// The numbers of 32 and of 64 bits; [`dsokr_basis::Error::File`] for a cell that holds no finite number.
+    /// Numbers as a cell holds them.
+    pub fn cell(numbers: &[f32]) -> String {
+        numbers.iter().map(f32::to_string).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The numbers of each cell; [`dsokr_basis::Error::File`] for a cell that does not hold as many finite numbers as the
+    /// first.
     fn numbers<'t>(
         &'t self,
         table: &'t Table,
-    ) -> Result<impl Iterator<Item = Result<(f32, f64), Error>> + 't, Error> {
-        let number = |(row, cell): (usize, &String)| {
-            let (cell, column) = (cell.trim(), &self.column);
-            let number = cell.parse::<f32>().ok().filter(|number| number.is_finite());
-            number.zip(cell.parse::<f64>().ok()).ok_or_else(|| {
-                let message =
-                    format!("{cell:?} in the column {column:?}: allowed is a finite number");
+    ) -> Result<impl Iterator<Item = Result<Vec<(f32, f64)>, Error>> + 't, Error> {
+        let mut count = None;
+        let numbers = move |(row, cell): (usize, &String)| {
+            let numbers = parse_numbers(cell);
+            let expected = match (&numbers, count) {
+                (Some(numbers), None) => *count.insert(numbers.len()),
+                (_, known) => known.unwrap_or(1),
+            };
+            numbers.filter(|numbers| numbers.len() == expected).ok_or_else(|| {
+                let (cell, column) = (cell.trim(), &self.column);
+                let allowed = match expected {
+                    1 => "a finite number".to_owned(),
+                    count => format!("{count} finite numbers, as in the first row"),
+                };
+                let message = format!("{cell:?} in the column {column:?}: allowed is {allowed}");
                 table.error(row, message)
             })
         };
-        Ok(table.column(&self.column)?.iter().enumerate().map(number))
+        Ok(table.column(&self.column)?.iter().enumerate().map(numbers))
     }
+
+    /// Refuses numbers of one place in all cells that 32 bits do not tell apart.
+    fn check_rounding(
+        &self,
+        table: &Table,
+        numbers: impl Iterator<Item = (f32, f64)>,
+    ) -> Result<(), Error> {
+        let (mut least, mut most, mut error) = (f64::INFINITY, f64::NEG_INFINITY, 0.0f64);
+        for (narrow, wide) in numbers {
+            (least, most) = (least.min(wide), most.max(wide));
+            error = error.max((f64::from(narrow) - wide).abs());
+        }
+        if most > least && error > ROUNDING * (most - least) {
+            let column = &self.column;
+            let message = format!(
+                "the numbers in the column {column:?} lie between {least} and {most}, and rounding to 32 bits \
+                 changes them by up to {error}: subtract a constant from all of them"
+            );
+            return Err(Error::file(table.path(), message));
+        }
+        Ok(())
+    }
+}
+
+/// Rows of numbers, which are compared as 64 bits hold them.
+fn wide(rows: &[Vec<(f32, f64)>]) -> Truth {
+    Truth::Numbers(rows.iter().map(|row| row.iter().map(|&(_, wide)| wide).collect()).collect())
 }
 
 impl OutputKind for NumberFeatures {
@@ -125,23 +194,25 @@ impl OutputKind for NumberFeatures {
         Ok(bad(self.numbers(table)?))
     }
 
+    fn truth(&self, table: &Table) -> Result<Option<Truth>, Error> {
+        Ok(Some(wide(&self.numbers(table)?.collect::<Result<Vec<_>, _>>()?)))
+    }
+
+    /// None where labels are not the numbers.
+    fn truth_of_labels(&self, labels: &[&str]) -> Result<Option<Truth>, Error> {
+        let rows: Option<Vec<_>> = labels.iter().map(|label| parse_numbers(label)).collect();
+        Ok(rows.as_deref().map(wide))
+    }
+
     /// Refuses numbers that 32 bits do not tell apart.
     fn read(&self, from: &mut OutputTable) -> Result<FittedRows, Error> {
-        let (narrow, wide): (Vec<f32>, Vec<f64>) =
-            self.numbers(from.table)?.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
-        let least = wide.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = wide.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let errors = narrow.iter().zip(&wide).map(|(&n, wide)| (f64::from(n) - wide).abs());
-        let error = errors.fold(0.0, f64::max);
-        if most > least && error > ROUNDING * (most - least) {
-            let column = &self.column;
-            let message = format!(
-                "the numbers in the column {column:?} lie between {least} and {most}, and rounding to 32 bits \
-                 changes them by up to {error}: subtract a constant from all of them"
-            );
-            return Err(Error::file(from.table.path(), message));
-        }
-        Ok(own(DenseRows::new(1, narrow)?))
+        let rows = self.numbers(from.table)?.collect::<Result<Vec<_>, _>>()?;
+        let width = rows.first().map_or(1, Vec::len);
+        (0..width)
+            .try_for_each(|at| self.check_rounding(from.table, rows.iter().map(|row| row[at])))?;
+        from.truth = Some(wide(&rows));
+        let narrow: Vec<f32> = rows.iter().flatten().map(|&(narrow, _)| narrow).collect();
+        Ok(own(DenseRows::new(width, narrow)?))
     }
 }
 

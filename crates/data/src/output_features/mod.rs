@@ -39,7 +39,7 @@ kinds! {
         /// Rankings of items. A column holds the rank of each item, from 1, the best, with spaces between.
         /// Predictions are compared with the true rankings by Kendall's τ.
         Rankings(RankingFeatures) = "rankings",
-        /// Numbers of a column, one for each output: with the linear kernel, for squared errors and quantiles.
+        /// Numbers of a column, one or several for each output: with the linear kernel, for regression and quantiles.
         Numbers(NumberFeatures) = "numbers",
         /// Counts of what a graph kernel compares, of the molecules whose SMILES a column holds. With the
         /// linear kernel on them it is that graph kernel, with the cosine kernel the normalised one.

@@ -1,4 +1,4 @@
-//! Pairs of a vector and a set of labels, from one multi-label file.
+//! Pairs of a vector and a set of labels or a row of numbers, from one file.
 
 use std::path::Path;
 
@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 use super::rows::{PairedRows, SplitsConfig};
 use super::{PairFacts, Pairs, Wanted};
 use crate::error::{check, extension_of};
-use crate::multi_label::{read_arff, read_libsvm};
-use crate::output_features::OutputFeatures;
+use crate::multi_label::{MultiLabel, read_arff, read_arff_numbers, read_libsvm};
+use crate::output_features::{NumberFeatures, OutputFeatures};
 use crate::outputs::OutputSource;
 use crate::root::A_BYTE_OF_NUMBERS;
 use crate::table::Table;
 use crate::{DataRoot, Dataset, Error, InputKind, Inputs, Split, SplitName};
 
-/// A file with a vector and a set of labels in each row; ids are the numbers of the rows, from 1.
+/// A file with a vector and a set of labels, or numbers to predict, in each row; ids are the numbers of the rows, from 1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MultiLabelConfig {
@@ -24,49 +24,60 @@ pub struct MultiLabelConfig {
     /// One that starts with `./` is in the folder of the configuration; one that starts with `datasets/` is beside
     /// that folder, or in the current one.
     pub folder: String,
-    /// A multi-label file (.arff, .libsvm, .svm).
+    /// A multi-label file (.arff, .libsvm, .svm), or a multi-target file (.arff).
     pub file: String,
-    /// Number of labels: of an .arff file the last attributes; of other files as many as occur, if left
-    /// out.
+    /// Number of labels, or of numbers to predict: of an .arff file the last attributes; of other files as many
+    /// labels as occur, if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labels: Option<usize>,
     /// Which rows belong to which split.
     pub splits: SplitsConfig,
 }
 
-const LABELS: &str = "\"labels\", which the rows of a multi-label file are";
+const OUTPUTS: &str = "\"labels\" or, of an .arff file, \"numbers\": what the rows of the file are";
 
 impl MultiLabelConfig {
-    /// Reads a column of ids, one of labels, and the vectors.
+    /// Reads a column of ids, one of labels or numbers, and the vectors.
     fn read(&self, path: &Path, wanted: &Wanted) -> Result<PairedRows<'_>, Error> {
-        let read = match extension_of(path).as_str() {
-            "arff" => read_arff(path, self.labels.unwrap_or_default())?,
-            "libsvm" | "svm" => read_libsvm(path, self.labels)?,
-            _ => return Err(Error::extension(path, ".arff, .libsvm, .svm")),
+        let (inputs, column, cells) = match wanted.outputs.features {
+            OutputFeatures::Labels(labels) => {
+                let read = self.labels(path)?;
+                let cells = labels.cells(&read.names, &read.labels)?;
+                (read.inputs, &labels.column, cells)
+            }
+            OutputFeatures::Numbers(numbers) if extension_of(path) == "arff" => {
+                let (inputs, rows) = read_arff_numbers(path, self.labels.unwrap_or_default())?;
+                (
+                    inputs,
+                    &numbers.column,
+                    rows.iter().map(|row| NumberFeatures::cell(row)).collect(),
+                )
+            }
+            features => {
+                return Err(Error::value("output.features.kind", features.name(), OUTPUTS));
+            }
         };
-        let features = wanted.outputs.features;
-        let OutputFeatures::Labels(labels) = features else {
-            return Err(Error::value("output.features.kind", features.name(), LABELS));
-        };
-        let separator = labels.separator;
-        if let Some(name) = read.names.iter().find(|name| name.contains(separator)) {
-            let allowed = format!("a character that is not in a label's name, as in {name:?}");
-            let found = format!("{separator:?}");
-            return Err(Error::value("output.features.separator", found, allowed));
-        }
-        let separator = separator.to_string();
-        let set = |row| {
-            let names = read.labels.ones(row).map(|label| read.names[label].as_str());
-            names.collect::<Vec<_>>().join(&separator)
-        };
-        let sets = (0..read.labels.len()).map(set).collect();
-        let table = Table::numbered(path, "id", [(&*labels.column, sets)]);
+        let table = Table::numbered(path, "id", [(&**column, cells)]);
         let inputs = Box::new(move |table: &Table| {
             let rows: Vec<usize> = (0..table.len()).map(|row| table.line(row) - 1).collect();
-            Ok(Inputs::Vectors(read.inputs.select(&rows)?))
+            Ok(Inputs::Vectors(inputs.select(&rows)?))
         });
-        let splits = &self.splits;
-        Ok(PairedRows { table, id: "id", inputs, splits, group: None, numbered: true })
+        Ok(PairedRows {
+            table,
+            id: "id",
+            inputs,
+            splits: &self.splits,
+            group: None,
+            numbered: true,
+        })
+    }
+
+    fn labels(&self, path: &Path) -> Result<MultiLabel, Error> {
+        match extension_of(path).as_str() {
+            "arff" => read_arff(path, self.labels.unwrap_or_default()),
+            "libsvm" | "svm" => read_libsvm(path, self.labels),
+            _ => Err(Error::extension(path, ".arff, .libsvm, .svm")),
+        }
     }
 }
 
@@ -84,7 +95,7 @@ impl Pairs for MultiLabelConfig {
     }
 
     fn validate(&self) -> Result<(), Error> {
-        let allowed = "the number of labels, the last attributes of an .arff file";
+        let allowed = "the number of labels or targets, the last attributes of an .arff file";
         let holds = self.labels.is_some() || extension_of(self.file.as_ref()) != "arff";
         check(holds, "data.labels", "absent", allowed)
     }
@@ -92,7 +103,11 @@ impl Pairs for MultiLabelConfig {
     fn validate_outputs(&self, outputs: &OutputSource) -> Result<(), Error> {
         outputs.check_one_kernel()?;
         let features = outputs.features;
-        check(features.are_labels(), "output.features.kind", features.name(), LABELS)?;
+        let holds = match features {
+            OutputFeatures::Numbers(_) => extension_of(self.file.as_ref()) == "arff",
+            _ => features.are_labels(),
+        };
+        check(holds, "output.features.kind", features.name(), OUTPUTS)?;
         outputs.check_no_table()
     }
 

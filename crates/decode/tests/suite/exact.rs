@@ -45,6 +45,7 @@ fn place(found: &Structure, encoding: &Encoding) -> (usize, f64) {
         Encoding::KemenySigns | Encoding::HammingOneHot => {
             rankings().iter().position(|other| *other == found.ranks())
         }
+        Encoding::Numbers => unreachable!("rows of numbers cannot be listed"),
     };
     (place.unwrap(), found.score)
 }
@@ -54,6 +55,7 @@ fn check(found: &Structure, scores: &[f64], encoding: &Encoding, constants: &[f6
     let allowed = |&row: &usize| match encoding {
         Encoding::LabelBits(sizes) => sizes.contains(&sets()[row].len()),
         Encoding::KemenySigns | Encoding::HammingOneHot => true,
+        Encoding::Numbers => unreachable!("rows of numbers cannot be listed"),
     };
     let total = |row: usize| scores[row] + constants[row];
     let best = (0..scores.len()).filter(allowed).map(total).fold(f64::NEG_INFINITY, f64::max);
@@ -62,6 +64,7 @@ fn check(found: &Structure, scores: &[f64], encoding: &Encoding, constants: &[f6
     let own = match encoding {
         Encoding::KemenySigns | Encoding::HammingOneHot => scores[row],
         Encoding::LabelBits(_) => total(row),
+        Encoding::Numbers => unreachable!("rows of numbers cannot be listed"),
     };
     assert!((score - own).abs() < 1e-4, "{score} {own}");
 }
@@ -91,6 +94,28 @@ fn coefficients_of_training_outputs_give_the_best_of_all_structures() {
             check(found, &scores, &encoding, &constants(&kernel, &all));
         }
     }
+}
+
+/// `⟨h, ψ(y)⟩ − ½ k(y, y)` of h = Σ α_j ψ(u_j) is largest at what is found.
+#[test]
+fn no_row_of_numbers_has_a_higher_score_than_the_answer_itself() {
+    let outputs = Features::Dense(DenseRows::new(3, reals(12, 1)).unwrap());
+    let search = ExactSearch::on_outputs(&Kernel::Linear, &outputs, Encoding::Numbers).unwrap();
+    let alpha = reals(4, 2);
+    let found = search.best(&Queries::new(4, &alpha).unwrap()).unwrap().remove(0);
+    let score = |row: &[f32]| {
+        let row = Features::Dense(DenseRows::new(3, row.to_vec()).unwrap());
+        let gram = Kernel::Linear.block(&row, &outputs).unwrap();
+        let terms = alpha.iter().enumerate().map(|(j, &a)| f64::from(a) * gram[(0, j)]);
+        terms.sum::<f64>() - 0.5 * Kernel::Linear.diagonal(&row)[0]
+    };
+    assert!((score(&found.numbers) - found.score).abs() < 1e-6, "{found:?}");
+    for step in reals(60, 3).chunks(3) {
+        let other: Vec<f32> = found.numbers.iter().zip(step).map(|(a, b)| a + 0.1 * b).collect();
+        assert!(score(&other) < found.score, "{other:?}");
+    }
+    let cosine = ExactSearch::on_outputs(&Kernel::Cosine, &outputs, Encoding::Numbers);
+    assert!(message(cosine.map(|_| ())).contains("linear kernel"));
 }
 
 #[test]

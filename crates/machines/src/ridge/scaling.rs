@@ -70,6 +70,20 @@ impl Scaling {
         self.scale.len()
     }
 
+    /// μ, the means of the columns; none where they are not centred.
+    pub fn means(&self) -> Option<&[f32]> {
+        self.centre.as_deref()
+    }
+
+    /// A standardised row as it was before.
+    pub fn restore(&self, row: &[f32]) -> Vec<f32> {
+        let value = |(column, &value): (usize, &f32)| {
+            let centre = self.centre.as_ref().map_or(0.0, |centre| centre[column]);
+            value / self.scale[column] + centre
+        };
+        row.iter().enumerate().map(value).collect()
+    }
+
     /// Kind of the rows that it makes of rows of the given kind.
     pub fn kind(&self, rows: RowKind) -> RowKind {
         match (self.centre.is_some(), rows) {

@@ -1,11 +1,7 @@
 //! Drawings of molecules and graphs, one or several in an SVG document.
 
 mod graph;
-mod label;
-mod layout;
-mod mol_block;
 mod molecule;
-mod wedges;
 
 use std::fmt::Write;
 

@@ -1,0 +1,145 @@
+//! Numbers that are predicted as they are.
+
+use crate::sandbox::{Sandbox, json, number};
+
+/// An ARFF file of three sines and two smooth functions of them; `broken` rewrites a line of data.
+fn waves(broken: impl Fn(usize, String) -> String) -> String {
+    let mut text = String::from("@relation waves\n");
+    for name in ["x0", "x1", "x2", "y0", "y1"] {
+        text += &format!("@attribute {name} numeric\n");
+    }
+    text += "@data\n";
+    for i in 0..40 {
+        let x = [1.0, 2.0, 3.0].map(|j| f64::sin(j * f64::from(i + 1)));
+        let y = [100.0 + x[0] + 2.0 * x[1] * x[2], 3.0 * x[0] * x[0] - 0.5 * x[1]];
+        let cells: Vec<String> = x.iter().chain(&y).map(|value| format!("{value:.4}")).collect();
+        text += &(broken(i as usize, cells.join(",")) + "\n");
+    }
+    text
+}
+
+const CONFIG: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/multi-target.toml");
+
+/// A configuration of the project on the waves.
+const CHANGES: [&str; 5] = [
+    "data.file=waves.arff",
+    "data.splits={order=\"file\", train=24, validation=6, test=10}",
+    "encoder.kernel.gamma=0.5",
+    "encoder.lambda=1e-3",
+    "decoding.search=exact",
+];
+
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    std::fs::create_dir_all(sandbox.path("data/multi-target")).unwrap();
+    sandbox.write("data/multi-target/waves.arff", &waves(|_, line| line));
+    sandbox
+}
+
+/// Figures and numbers of a NumPy program: kernel ridge regression of the standardised rows.
+#[test]
+fn numbers_are_those_of_numpy() {
+    let sandbox = sandbox();
+    let report = sandbox.train(CONFIG, &CHANGES);
+    let close = |found: f64, expected: f64| assert!((found - expected).abs() < 2e-6, "{found}");
+    close(number(&report, "rrmse"), 0.057_443_59);
+    let targets = report["targets"].as_array().unwrap();
+    for (found, expected) in targets.iter().zip([0.073_874_4, 0.041_012_78]) {
+        close(found.as_f64().unwrap(), expected);
+    }
+
+    // rows of a file of its own are compared as what they are, and the first test row has NumPy's numbers
+    let rows = waves(|_, line| line);
+    let (head, data) = rows.split_once("@data\n").unwrap();
+    let test: Vec<&str> = data.lines().skip(30).collect();
+    sandbox.write("test.arff", &format!("{head}@data\n{}\n", test.join("\n")));
+    let queries = ["evaluate", "runs/multi-target", "--queries", "test.arff", "--json"];
+    close(number(&json(&sandbox.succeed(&queries)), "rrmse"), 0.057_443_59);
+    let answers = sandbox.succeed(&["predict", "runs/multi-target", "test.arff"]);
+    let first = json(answers.lines().next().unwrap());
+    let numbers: Vec<f64> =
+        first["exact"]["label"].as_str().unwrap().split(' ').map(|n| n.parse().unwrap()).collect();
+    assert_eq!(numbers.len(), 2);
+    assert!((numbers[0] - 101.012_819).abs() < 1e-4 && (numbers[1] - 0.933_718).abs() < 1e-5);
+}
+
+/// In a sketched basis with as many axes as there are targets, answers are those without a sketch.
+#[test]
+fn a_basis_of_all_targets_changes_nothing() {
+    let sandbox = sandbox();
+    let sketch = ["sketch.full=false", "sketch.size=24"];
+    let report = sandbox.train(CONFIG, &[&CHANGES[..], &sketch].concat());
+    assert!((number(&report, "rrmse") - 0.057_443_59).abs() < 2e-5, "{report}");
+}
+
+#[test]
+fn what_cannot_be_predicted_is_refused() {
+    let sandbox = sandbox();
+    let refused = |changes: &[&str], expected: &[&str]| {
+        let sets = CHANGES.iter().chain(changes).flat_map(|change| ["--set", change]);
+        let arguments: Vec<&str> = ["train", CONFIG].into_iter().chain(sets).collect();
+        sandbox.fail(&arguments, 2, expected);
+    };
+    refused(&["output.scaling=none"], &["output.scaling", "\"standard\""]);
+    refused(&["output.kernel.name=cosine"], &["output.kernel.name", "\"cosine\"", "\"linear\""]);
+    refused(&["decoding.normalise=true"], &["decoding.normalise"]);
+    refused(&["decoding.search=candidates"], &["evaluation.metric", "rrmse"]);
+    refused(&["data.labels=5"], &["data.labels", "1 to 4"]);
+    refused(&["data.file=waves.libsvm"], &["output.features.kind", "\"numbers\""]);
+    let missing = waves(|at, line| match line.split_once(',') {
+        Some((_, rest)) if at == 7 => format!("?,{rest}"),
+        _ => line,
+    });
+    sandbox.write("data/multi-target/waves.arff", &missing);
+    refused(&[], &["waves.arff:15", "\"?\"", "a finite number"]);
+}
+
+/// A cell of a table may hold several numbers.
+#[test]
+fn numbers_of_a_table_are_predicted_in_its_units() {
+    let sandbox = Sandbox::new();
+    let outputs = sandbox.read("data/small/outputs.tsv");
+    let mut table = String::from("id\tsizes\n");
+    for (at, line) in outputs.lines().skip(1).enumerate() {
+        let id = line.split('\t').next().unwrap();
+        table += &format!("{id}\t{} {}\n", at % 8, 1000 - at % 8);
+    }
+    sandbox.write("data/small/outputs.tsv", &table);
+    let config = r#"
+[data]
+folder = "small"
+test = "test.tsv"
+
+[output]
+table = "outputs.tsv"
+label = "sizes"
+features = { kind = "numbers", column = "sizes" }
+kernel = { name = "linear" }
+scaling = "standard"
+
+[sketch]
+full = true
+
+[encoder]
+kind = "kernel-machine"
+inputs = { kind = "ngrams", blocks = [{ kind = "words", min = 1, max = 1 }] }
+lambda = 1e-4
+
+[decoding]
+search = "exact"
+
+[evaluation]
+metric = "rrmse"
+split = "test"
+"#;
+    sandbox.write("small.toml", config);
+    let report = sandbox.train("small.toml", &[]);
+    // the second number is a linear function of the first
+    let targets = report["targets"].as_array().unwrap();
+    assert!((targets[0].as_f64().unwrap() - targets[1].as_f64().unwrap()).abs() < 1e-4, "{report}");
+    assert!(number(&report, "rrmse") < 1.0, "{report}");
+    let cut = table.replacen("3 997", "3", 1);
+    sandbox.write("data/small/outputs.tsv", &cut);
+    let expected = ["outputs.tsv:5", "\"3\"", "2 finite numbers"];
+    sandbox.fail(&["train", "small.toml"], 2, &expected);
+}
