@@ -226,9 +226,9 @@ impl RunComparison {
     /// [`Error::Serialise`], which finite numbers do not cause.
     pub fn render(&self, format: Format) -> Result<String, Error> {
         Ok(match format {
-            Format::Text => format!("{}\n{}\n", self.caption(), self.shown().text()),
-            Format::Markdown => format!("{}\n\n{}", self.shown().markdown(), self.caption()),
-            Format::Latex => format!("% {}{}", self.caption(), self.shown().latex()),
+            Format::Text => format!("{}\n{}\n", self.caption(), self.shown(false).text()),
+            Format::Markdown => format!("{}\n\n{}", self.shown(false).markdown(), self.caption()),
+            Format::Latex => format!("% {}{}", self.caption(), self.shown(true).latex()),
             Format::Csv => self.all_digits().csv("\n"),
             Format::Json => serde_json::to_string(self)? + "\n",
         })
@@ -254,14 +254,16 @@ impl RunComparison {
         )
     }
 
-    /// A row for each run of each metric, with the metric's name on the first one.
-    fn shown(&self) -> Table {
+    /// A row for each run of each metric, with the metric's name, or its title, on the first one.
+    fn shown(&self, titles: bool) -> Table {
         let interval_name = "95 % interval";
         let names = ["metric", "run", "value", interval_name, "difference", interval_name];
         let row = |(metric, at, value): (&MetricComparison, usize, &RunValue)| {
             let RunValue { run, value, ci95, difference } = value;
             let arrow = if metric.larger_is_better { '↑' } else { '↓' };
-            let name = if at == 0 { format!("{} {arrow}", metric.metric) } else { String::new() };
+            let title = Metric::find(metric.metric).filter(|_| titles).map(|known| known.title());
+            let title = title.unwrap_or(metric.metric);
+            let name = if at == 0 { format!("{title} {arrow}") } else { String::new() };
             let places = places(*value);
             let number = format!("{value:.places$}");
             let [paired, between, p, holm] = difference.map_or_else(Default::default, |found| {

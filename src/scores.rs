@@ -377,6 +377,15 @@ impl Evaluation {
         Ok(Scores { numbers: self.scores.numbers, ..ranks.into() })
     }
 
+    /// Compares predicted outputs with the true ones, and adds the metrics of that.
+    pub(crate) fn compare(&mut self, (truth, predicted): (Truth, Truth)) -> Result<(), Error> {
+        let (scores, queries) = OutputScores::with_queries(&truth, &predicted)?;
+        self.scores.outputs = Some(scores);
+        self.queries.extend(queries);
+        self.outputs = Some((truth, predicted));
+        Ok(())
+    }
+
     /// The edit distance of each query, if outputs are molecules or graphs: of graphs without labels of
     /// edges, and of graphs with them. A distance that is not proven counts with its upper bound.
     pub fn edit_distances(&self) -> Option<[&[f64]; 2]> {

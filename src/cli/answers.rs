@@ -20,13 +20,22 @@ struct Printed<'a> {
     exact: &'a Option<PredictedOutput>,
     #[serde(skip_serializing_if = "Option::is_none")]
     beyond: &'a Option<PredictedOutput>,
+    /// The probability that the candidates hold a right output, where they are a set of such a one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    coverage: Option<f64>,
     candidates: &'a [Hit],
 }
 
 /// One line of JSON.
-pub fn json_line(id: Option<&str>, query: Option<&str>, answer: &Answer) -> Result<String, Error> {
+pub fn json_line(
+    id: Option<&str>,
+    query: Option<&str>,
+    answer: &Answer,
+    coverage: Option<f64>,
+) -> Result<String, Error> {
     let Answer { hits: candidates, exact, beyond, quantiles, .. } = answer;
-    crate::cli::output::json_line(&Printed { id, query, quantiles, exact, beyond, candidates })
+    let printed = Printed { id, query, quantiles, exact, beyond, coverage, candidates };
+    crate::cli::output::json_line(&printed)
 }
 
 /// A table for people.

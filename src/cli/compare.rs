@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 
 use crate::compare::{EvaluatedRun, Format, compare};
+use crate::error::ensure;
 use crate::run::Run;
 use crate::sweep::{Sweep, compare_folds};
 use crate::{Error, RESAMPLES};
@@ -21,6 +22,9 @@ pub struct Arguments {
     runs: Vec<PathBuf>,
     #[command(flatten)]
     queries: Queries,
+    /// Names of the runs in the table, in the place of directories.
+    #[arg(long, value_delimiter = ',', value_name = "NAME")]
+    labels: Vec<String>,
     /// The format: text, markdown, latex (a tabular for booktabs), csv or json.
     #[arg(long, default_value = "text", conflicts_with = "json")]
     format: Format,
@@ -41,10 +45,17 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let request = queries.request(&runs[0]);
     let asked = runs.iter().map(|run| request.ask(run, Run::coordinates));
     let asked = asked.collect::<Result<Vec<_>, Error>>()?;
+    let names = match arguments.labels.as_slice() {
+        [] => arguments.runs.iter().map(|path| path.display().to_string()).collect(),
+        labels => {
+            let allowed = format!("{} names, one for each run", runs.len());
+            ensure(labels.len() == runs.len(), "--labels", labels.join(","), allowed)?;
+            labels.to_vec()
+        }
+    };
     let mut evaluated = Vec::new();
-    for ((run, asked), path) in runs.iter().zip(&asked).zip(&arguments.runs) {
+    for ((run, asked), name) in runs.iter().zip(&asked).zip(names) {
         let (evaluation, _) = run.evaluate(asked)?;
-        let name = path.display().to_string();
         evaluated.push(EvaluatedRun { name, queries: asked.split().names(), evaluation });
     }
     let comparison = compare(&evaluated, RESAMPLES, runs[0].config().seed)?;

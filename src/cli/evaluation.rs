@@ -10,6 +10,7 @@ use crate::data::config::OnBadRow;
 use crate::data::{Inputs, SplitName, Truth};
 use crate::decode::report::{Comparison, compare};
 use crate::device::Processor;
+use crate::molecules::compared_molecules;
 use crate::run::{
     EnsembleRun, LearningCurve, QueryAnswers, QueryRequest, Run, check_output, counts_line,
     metrics_table,
@@ -37,6 +38,13 @@ pub struct Queries {
 /// What is shown of an evaluation.
 #[derive(clap::Args)]
 pub struct Shown {
+    /// Compare the molecules of ranked first candidates with the true ones by graph edit distance, where labels of
+    /// candidates are SMILES; up to a second a query of large molecules. Features of kind molecules are compared without it.
+    #[arg(long)]
+    edit_distances: bool,
+    /// Names in tables and figures, in the place of directories: one for each run, then one for --against.
+    #[arg(long, value_delimiter = ',', value_name = "NAME")]
+    labels: Vec<String>,
     /// Draw true molecules or graphs beside the predicted ones in this SVG file.
     #[arg(long)]
     draw: Option<PathBuf>,
@@ -142,10 +150,24 @@ impl Shown {
             report::FOLDER.check(folder)?;
         }
         check_output("--draw", &self.draw)?;
-        let (evaluation, decoded) = runs.evaluate(asked)?;
+        let (names, other_name) = self.names(runs)?;
+        let (mut evaluation, decoded) = runs.evaluate(asked)?;
         let first = Processes::current().is_first();
+        let named = evaluation.named.as_ref().unwrap_or(&runs.members()[0].candidates);
+        let molecules = |count| compared_molecules(&evaluation.golds, &decoded, named, count);
+        let drawn = match (&evaluation.outputs, &self.draw) {
+            (None, Some(_)) => molecules(self.examples)?,
+            (known, _) => known.clone(),
+        };
         if let Some(file) = self.draw.as_ref().filter(|_| first) {
-            draw(file, self.examples, &asked.split().inputs, evaluation.outputs.as_ref())?;
+            draw(file, self.examples, (decoded.len(), &asked.split().inputs), drawn.as_ref())?;
+        }
+        if self.edit_distances && evaluation.outputs.is_none() {
+            let allowed =
+                "absent: the labels of candidates are no SMILES, or a true output is no candidate";
+            let outputs = molecules(decoded.len())?;
+            let outputs = outputs.ok_or_else(|| Error::value("--edit-distances", true, allowed))?;
+            evaluation.compare(outputs)?;
         }
         let seed = runs.config().seed;
         let (mut metrics, mut members) = (evaluation.scores.clone(), Vec::new());
@@ -154,12 +176,12 @@ impl Shown {
             false => BTreeMap::new(),
         };
         metrics.ranks.mrr_ci95 = intervals.get("mrr").copied();
-        let mut ranks = vec![(runs.names()[0].clone(), evaluation.ranks.clone())];
+        let mut ranks = vec![(names[0].clone(), evaluation.ranks.clone())];
         if runs.members().len() > 1 {
             ranks[0].0 = "ensemble".into();
             for (at, evaluation) in runs.evaluate_members(asked)?.into_iter().enumerate() {
                 let weight = runs.rule.weights().map(|weights| weights[at]);
-                let (run, metrics) = (runs.names()[at].clone(), evaluation.scores);
+                let (run, metrics) = (names[at].clone(), evaluation.scores);
                 if at < DRAWN {
                     ranks.push((run.clone(), evaluation.ranks));
                 }
@@ -171,19 +193,43 @@ impl Shown {
             let other = EnsembleRun::open(std::slice::from_ref(name), &device.open()?)?;
             let (theirs, _) = other.evaluate(&request.ask(&other, Run::coordinates)?)?;
             against = Some(compare(&evaluation.ranks, &theirs.ranks, RESAMPLES, seed)?);
-            ranks.push((name.display().to_string(), theirs.ranks));
+            ranks.push((other_name.unwrap_or_else(|| name.display().to_string()), theirs.ranks));
         }
         let (split, file) = (request.split, request.file.clone());
         let found = Found { split, file, metrics, intervals, members, against };
+        let gaps = match self.report.is_some() && found.metrics.has_ranks() {
+            true => runs.gap_reliability(asked, report::BINS)?,
+            false => Vec::new(),
+        };
         if let Some(folder) = self.report.as_ref().filter(|_| first) {
-            let (evaluation, decoded, learning) = (&evaluation, &decoded, &curves(folders)?);
-            let evaluated = Evaluated { runs, asked, evaluation, decoded, ranks: &ranks, learning };
+            let mut learning = curves(folders)?;
+            if !self.labels.is_empty() && learning.len() == names.len() {
+                learning.iter_mut().zip(&names).for_each(|(curve, name)| curve.0.clone_from(name));
+            }
+            let (evaluation, decoded) = (&evaluation, &decoded);
+            let (ranks, gaps) = (&ranks, &gaps);
+            let evaluated =
+                Evaluated { runs, asked, evaluation, decoded, ranks, gaps, learning: &learning };
             report::FOLDER.write(folder, |here| report::fill(here, &evaluated, &found))?;
         }
         if self.json {
             return print_json(&found);
         }
         self.text(runs, &found, &evaluation.chance()?)
+    }
+
+    /// The names of the runs, and that of the run they are compared with.
+    fn names(&self, runs: &EnsembleRun) -> Result<(Vec<String>, Option<String>), Error> {
+        let (members, others) = (runs.names().len(), usize::from(self.against.is_some()));
+        if self.labels.is_empty() {
+            return Ok((runs.names().to_vec(), None));
+        }
+        let allowed =
+            format!("{} names: {members} of runs, {others} of --against", members + others);
+        let count = self.labels.len();
+        ensure(count == members + others, "--labels", self.labels.join(","), allowed)?;
+        let (own, other) = self.labels.split_at(members);
+        Ok((own.to_vec(), other.first().cloned()))
     }
 
     /// Prints the metrics for people.
@@ -208,7 +254,8 @@ impl Shown {
             }
         }
         if let (true, Some(other), Some(found)) = (metrics.has_ranks(), &self.against, against) {
-            let other = other.display();
+            let (_, name) = self.names(runs)?;
+            let other = name.unwrap_or_else(|| other.display().to_string());
             text += &format!("\ndifference from {other}, 95 % intervals of a paired bootstrap:\n");
             for (name, own) in
                 [("MRR", found.mrr), ("Hits@1", found.hits_1), ("Hits@10", found.hits_10)]
@@ -247,15 +294,15 @@ fn curves(folders: &[PathBuf]) -> Result<Vec<(String, LearningCurve)>, Error> {
 fn draw(
     file: &Path,
     count: usize,
-    inputs: &Inputs,
+    (queries, inputs): (usize, &Inputs),
     outputs: Option<&(Truth, Truth)>,
 ) -> Result<(), Error> {
+    let allowed = format!("1 to {queries}, the number of queries");
+    ensure((1..=queries).contains(&count), "--examples", count, allowed)?;
     let drawn = outputs.map(|outputs| drawing(inputs, outputs, count)).transpose()?.flatten();
-    let (Some(svg), Some((truth, _))) = (drawn, outputs) else {
+    let Some(svg) = drawn else {
         let allowed = "absent: no true molecules or graphs are known";
         return Err(Error::value("--draw", file.display(), allowed));
     };
-    let allowed = format!("1 to {}, the number of queries", truth.len());
-    ensure((1..=truth.len()).contains(&count), "--examples", count, allowed)?;
     Ok(write_atomically(file, |out| out.write_all(svg.as_bytes()))?)
 }

@@ -1,15 +1,17 @@
 use std::path::PathBuf;
 
+use tracing::info;
+
 use crate::data::config::OnBadRow;
 use crate::device::Processor;
-use crate::run::EnsembleRun;
+use crate::run::{Calibration, EnsembleRun};
 use crate::table::tsv_line;
 use crate::{CandidateRule, Error};
 
 use crate::cli::answers;
 use crate::cli::combine::{Beyond, Combine};
 use crate::cli::output::print_part;
-use crate::cli::texts::Texts;
+use crate::cli::texts::{Batch, Texts};
 
 /// Predicts outputs without golds: the best candidates for each text, a JSON line or rows of a table.
 ///
@@ -25,6 +27,16 @@ pub struct Arguments {
     /// Number of candidates for each text.
     #[arg(long, default_value_t = 10)]
     top: usize,
+    /// In the place of a number of candidates, the smallest set that holds a right output with this probability, such as
+    /// 0.9: calibrated on the validation split, else on held-out answers that the run keeps (decoding.held_out).
+    #[arg(long, value_name = "PROBABILITY", conflicts_with = "top")]
+    coverage: Option<f64>,
+    /// A table of queries with their right outputs that nothing was chosen on, to calibrate on in the place of these.
+    #[arg(long, value_name = "FILE", requires = "coverage")]
+    calibration: Option<PathBuf>,
+    /// The data root of the queries that calibrate; default: the folder of the data that the run was trained on.
+    #[arg(long, requires = "coverage")]
+    data: Option<PathBuf>,
     #[command(flatten)]
     texts: Texts,
     /// The candidates of each text: a file of JSON lines {"query": id, "candidates": [id, …]}; or for spectra mass:PPM,
@@ -73,18 +85,40 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         Format::Jsonl => String::new(),
         Format::Tsv => tsv_line(&answers::columns(&runs)),
     };
+    let among = arguments.candidates.as_ref();
+    let sets = arguments.coverage.map(|coverage| {
+        let (file, data) = (arguments.calibration.clone(), arguments.data.clone());
+        runs.calibrating_queries(file, among, data)?.sets(coverage, runs.config().seed)
+    });
+    let sets = sets.transpose()?;
+    if let Some(Calibration { on, queries, caution, .. }) =
+        sets.as_ref().map(|sets| &sets.calibration)
+    {
+        let caution = caution.as_ref().map_or(String::new(), |caution| format!("; {caution}"));
+        info!("sets of candidates are calibrated on {queries} queries: {on}{caution}");
+    }
+    let answer = |batch: &Batch| match &sets {
+        None => runs.answer_queries(|run| batch.read(run), among, arguments.top),
+        Some(sets) => {
+            let asked = runs.ask(|run| batch.read(run), among)?;
+            let found = runs.candidate_sets(&asked, sets, usize::MAX)?;
+            Ok(found.into_iter().map(|set| set.answer).collect())
+        }
+    };
     loop {
         let batch = queries.batch(arguments.batch as usize)?;
         if batch.ids.is_empty() {
             // the header of a table without rows
             return print_part(&header).map(|_| ());
         }
-        let among = arguments.candidates.as_ref();
-        let found = runs.answer_queries(|run| batch.read(run), among, arguments.top)?;
+        let found = answer(&batch)?;
         let mut out = std::mem::take(&mut header);
         for ((at, id), answer) in batch.ids.iter().enumerate().zip(&found) {
             match arguments.format {
-                Format::Jsonl => out += &answers::json_line(Some(id), batch.text(at), answer)?,
+                Format::Jsonl => {
+                    out +=
+                        &answers::json_line(Some(id), batch.text(at), answer, arguments.coverage)?
+                }
                 Format::Tsv => out.extend(answers::rows(id, answer).map(|row| tsv_line(&row))),
             }
         }

@@ -22,8 +22,8 @@ const MOST: usize = 50;
 /// Bins of the histogram between a rank and ten times that rank.
 const PER_DECADE: u32 = 4;
 
-/// Bins of scores.
-const BINS: usize = 10;
+/// Bins of scores and of gaps.
+pub const BINS: usize = 10;
 
 /// Number of queries in the table of the worst.
 const WORST: usize = 20;
@@ -43,6 +43,8 @@ pub struct Evaluated<'a> {
     /// Ranks of the golds under each run or ensemble that figures show; the first ones are those of
     /// the report.
     pub ranks: &'a [(String, Vec<Option<Rank>>)],
+    /// How often first candidates are right by their gap to the next one.
+    pub gaps: &'a [ReliabilityBin],
     /// The learning curves of the runs.
     pub learning: &'a [(String, LearningCurve)],
 }
@@ -131,7 +133,7 @@ pub fn fill(folder: &Path, found: &Evaluated, metrics: &impl Serialize) -> Resul
     let bins = reliability(found.decoded, BINS)?;
     let table = Table::new(ReliabilityBin::COLUMNS, 0).with(bins.iter().map(ReliabilityBin::cells));
     put("reliability.tsv", &table.tsv())?;
-    plot::reliability(&folder.join("reliability.svg"), &bins)?;
+    plot::reliability(&folder.join("reliability.svg"), [&bins, found.gaps])?;
 
     let most = MOST.min(candidates.len());
     let (mut hits, mut histograms) = (Vec::new(), Vec::new());

@@ -79,7 +79,7 @@ fn answer(arguments: &Arguments, run: &EnsembleRun, text: &str) -> Result<String
     let found = run.answer_queries(|run| run.texts(&[text]), among, arguments.top)?;
     let found = found.into_iter().next().unwrap_or_default();
     match arguments.json {
-        true => answers::json_line(None, Some(text), &found),
+        true => answers::json_line(None, Some(text), &found, None),
         false => Ok(answers::text(&found)),
     }
 }

@@ -211,7 +211,7 @@ impl<'a> Models<'a> {
         let (config, features) = (decoder.config, &decoder.config.output.features);
         check_lists(split, pool)?;
         let ensemble = self.ensemble(QueryTexts::of(split), answers)?;
-        let mut golds = self.rank_golds(&ensemble, split, answers, pool)?;
+        let mut golds = self.rank_golds(&ensemble, split, answers, pool, self.missing(split))?;
         let ranks: Vec<_> = golds.decoded.iter().map(|query| query.rank).collect();
         let metrics = ensemble.metrics(pool, &ranks)?;
         let named = golds.named(ensemble.candidates())?;
@@ -269,6 +269,15 @@ impl<'a> Models<'a> {
         Ok((Evaluation { scores, ranks, golds, outputs, named, queries }, decoded))
     }
 
+    /// What is done about right outputs that are no candidates.
+    pub fn missing(&self, split: &Split) -> MissingGold {
+        // rows of a file that is not the run's are compared as what they are, without ranks
+        match split.foreign && split.truth.is_some() {
+            true => MissingGold::RankInfinity,
+            false => self.decoder().config.evaluation.missing_gold,
+        }
+    }
+
     /// The right output of each query that counts, and how the queries were decoded.
     pub fn rank_golds(
         &self,
@@ -276,12 +285,8 @@ impl<'a> Models<'a> {
         split: &Split,
         answers: &[Vec<f32>],
         pool: Pool,
+        missing: MissingGold,
     ) -> Result<RankedGolds, Error> {
-        // rows of a file that is not the run's are compared as what they are, without ranks
-        let missing = match split.foreign && split.truth.is_some() {
-            true => MissingGold::RankInfinity,
-            false => self.decoder().config.evaluation.missing_gold,
-        };
         let Some(rows) = GoldRows::of(split, pool)? else {
             let found = ensemble.gold(pool, &split.ids, missing)?;
             let decoded = ensemble.decode(pool, &self.rule, &found, 1)?;

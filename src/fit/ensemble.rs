@@ -150,13 +150,11 @@ fn evaluate(request: &Request, settings: &EnsembleConfig, path: &Path) -> Result
     match (settings.fit_weights, settings.weights) {
         (false, None) => {}
         (_, Some(HeldOutWeights::HeldOut)) => run.weigh_held_out(path, settings)?,
-        (true, None) => match name {
-            SplitName::Validation => run.fit_weights(&asked)?,
-            SplitName::Test => {
-                let validation = ask(&run, SplitName::Validation)?;
-                run.fit_weights(&validation)?;
-            }
-        },
+        (true, None) if name == SplitName::Validation => run.fit_weights(&asked)?,
+        (true, None) => {
+            let validation = ask(&run, SplitName::Validation)?;
+            run.fit_weights(&validation)?;
+        }
     }
     if settings.fit_weights || settings.weights.is_some() {
         for (name, weight) in run.names().iter().zip(run.rule.weights().into_iter().flatten()) {

@@ -2,6 +2,7 @@
 
 mod candidates;
 mod coordinates;
+mod coverage;
 mod ensemble;
 mod queries;
 mod search;
@@ -13,6 +14,9 @@ pub use crate::run_dir::{
     check_output, counts_line, metrics_table,
 };
 pub use candidates::{AddedCandidates, WrittenShards, add_candidates, shard_candidates};
+pub use coverage::{
+    CalibratingQueries, CalibratingQuery, Calibration, CandidateSet, CandidateSets,
+};
 pub use ensemble::EnsembleRun;
 pub use queries::{QueryAnswers, QueryRequest};
 pub use trained::Run;

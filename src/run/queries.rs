@@ -48,7 +48,7 @@ pub struct QueryRequest {
     /// split of the run's data.
     #[cfg_attr(feature = "command", arg(long = "queries", id = "queries"))]
     pub file: Option<PathBuf>,
-    /// The split of the run's data: validation or test; default: evaluation.split of its configuration.
+    /// The split of the run's data: train, validation or test; default: evaluation.split of its configuration.
     #[cfg_attr(feature = "command", arg(long, conflicts_with = "queries", value_parser = split_names()))]
     pub split: Option<SplitName>,
     /// The column of --queries that names the query of each row; rows of one query are its right outputs.
@@ -76,8 +76,12 @@ pub struct QueryRequest {
 #[cfg(feature = "command")]
 fn split_names() -> impl clap::builder::TypedValueParser<Value = SplitName> {
     use clap::builder::{PossibleValuesParser, TypedValueParser};
-    let split = |name| if name == "test" { SplitName::Test } else { SplitName::Validation };
-    PossibleValuesParser::new(["validation", "test"]).map(split)
+    let split = |name: String| match name.as_str() {
+        "train" => SplitName::Train,
+        "test" => SplitName::Test,
+        _ => SplitName::Validation,
+    };
+    PossibleValuesParser::new(["train", "validation", "test"]).map(split)
 }
 
 impl QueryRequest {

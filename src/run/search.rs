@@ -127,7 +127,13 @@ impl EnsembleRun {
             None => {
                 let models = self.models(None);
                 let ensemble = models.ensemble(QueryTexts::of(split), &asked.answers)?;
-                let golds = models.rank_golds(&ensemble, split, &asked.answers, asked.pool())?;
+                let golds = models.rank_golds(
+                    &ensemble,
+                    split,
+                    &asked.answers,
+                    asked.pool(),
+                    models.missing(split),
+                )?;
                 golds.decoded.into_iter().map(|query| query.rank).collect()
             }
         };
@@ -229,7 +235,7 @@ impl Run {
 
 impl Models<'_> {
     /// The answer to each query with these predictions; see [`EnsembleRun::distinct`].
-    fn answers(
+    pub(super) fn answers(
         &self,
         split: &Split,
         answers: &[Vec<f32>],

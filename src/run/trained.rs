@@ -260,15 +260,6 @@ impl Run {
         self.read_data(data, |source, root| source.read_split(name, root))
     }
 
-    /// Reads the training pairs of the data that the run was trained on, or of those under the data root
-    /// `data`.
-    ///
-    /// # Errors
-    /// As [`read_split`](Self::read_split).
-    pub fn read_training(&self, data: Option<&Path>) -> Result<Split, Error> {
-        self.read_data(data, |source, root| source.read_training(root))
-    }
-
     /// Reads a file of queries, in the layout of the configuration's own files, with the queries' ids in
     /// the column `query` where one is named. Inputs in files of their own are those of the data, as for
     /// [`read_split`](Self::read_split).

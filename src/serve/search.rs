@@ -18,7 +18,7 @@ use super::model::{Known, Model};
 use super::problem::Problem;
 use super::queries::{Asked, Endpoint};
 use super::spectra::{ExplainedPeak, Explainer};
-use crate::run::{self, Hit, Quantile};
+use crate::run::{self, Calibration, Hit, Quantile};
 use crate::{CandidateRule, Error, PredictedOutput};
 
 /// Training texts that explain an answer.
@@ -53,6 +53,11 @@ pub(super) struct SearchRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, example = "mass:10")]
     pub candidates: Option<CandidateRule>,
+    /// In the place of the best `top` hits, the smallest set that holds a right output with this probability; absent with
+    /// `filter`, `candidates` and `skip`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 0.9)]
+    pub coverage: Option<f64>,
     /// Whether answers say which training texts are nearest to the query, what hits share with their
     /// molecules, and which peaks of a spectrum they explain.
     #[serde(default)]
@@ -80,6 +85,9 @@ pub(super) struct SearchResponse {
     pub candidates: usize,
     /// Number of candidates that the filter keeps, duplicates counted.
     pub wanted: usize,
+    /// What the sets of candidates were calibrated on, with `coverage`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calibration: Option<Calibration>,
     /// An answer for each query.
     pub answers: Vec<Answer>,
 }
@@ -89,6 +97,9 @@ pub(super) struct SearchResponse {
 pub(super) struct Answer {
     /// The best candidates, best first. Duplicates are one hit.
     pub hits: Vec<ExplainedHit>,
+    /// With `coverage`, whether these are all of the set; false where it has more than an answer may have hits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub whole: Option<bool>,
     /// The predicted output where it need not be a candidate: the best of all outputs, or the label set with the
     /// largest expected F1, with that F1 as its score.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -206,17 +217,33 @@ impl Endpoint for SearchRequest {
             let allowed = "\"mass:PPM\" or \"formula\"";
             return Err(Error::value("candidates", format_args!("{file:?}"), allowed).into());
         }
-        let answers = model.runs.distinct(&queries.ask(model, among)?, places, each)?;
+        let (mut calibration, mut whole) = (None, Vec::new());
+        let answers = match self.coverage {
+            None => model.runs.distinct(&queries.ask(model, among)?, places, each)?,
+            Some(coverage) => {
+                let alone = each.is_none() && among.is_none() && self.skip == 0;
+                let allowed = "absent, beside filter, candidates and skip";
+                ensure(alone, "coverage", coverage, allowed)?;
+                let sets = model.sets(coverage)?;
+                let most = limits.hits.min(limits.all_hits / queries.len());
+                let found = model.runs.candidate_sets(&queries.ask(model, None)?, &sets, most)?;
+                calibration = Some(sets.calibration);
+                whole = found.iter().map(|set| set.whole).collect();
+                found.into_iter().map(|set| set.answer).collect()
+            }
+        };
         let candidates = model.runs.candidates();
         let explained = |(query, answer)| {
             Cancellation::current().check().map_err(Error::from)?;
             let text = queries.text(query).filter(|_| self.explain);
-            explained(model, text, self.tolerance, answer, among.is_some())
+            let answer = explained(model, text, self.tolerance, answer, among.is_some())?;
+            Ok::<_, Problem>(Answer { whole: whole.get(query).copied(), ..answer })
         };
         Ok(SearchResponse {
             about: model.about(),
             candidates,
             wanted: wanted.map_or(candidates, |(_, count)| count),
+            calibration,
             answers: answers.into_iter().enumerate().map(explained).collect::<Result<_, _>>()?,
         })
     }
@@ -274,7 +301,8 @@ fn explained(
     let hits = hits.into_iter().map(explained).collect::<Result<_, _>>()?;
     let confidence = gap.filter(|_| !listed).and_then(|gap| confidence(model, gap));
     let spectrum = spectrum.map(|own| own.to_string());
-    Ok(Answer { hits, exact, beyond, quantiles, confidence, nearest, spectrum })
+    let whole = None;
+    Ok(Answer { hits, whole, exact, beyond, quantiles, confidence, nearest, spectrum })
 }
 
 /// The training texts nearest to a text, which the first of several ranks has found.

@@ -20,6 +20,8 @@ use crate::run_dir::{Folder, Report};
 use crate::sketch::Spread;
 use crate::{Error, Metric, Request};
 
+use self::table::Stored;
+
 pub use axis::{Axis, AxisValues, Setting, grid, random};
 pub use folds::{CrossValidation, compare_folds};
 
@@ -125,7 +127,8 @@ fn chooses(keys: &[String]) -> bool {
 
 impl SweepRequest<'_> {
     /// Trains every setting in a folder of its own, and writes `sweep.csv`, `sweep.md` and `sweep.json`
-    /// beside them.
+    /// beside them. Where the folder has a sweep over other keys, the tables have the keys of both, with the values of the
+    /// configuration where a sweep did not set them.
     ///
     /// Every setting is evaluated on the validation split only, whatever `evaluation.split` says, so that nothing is
     /// chosen on test pairs. A sweep over seeds and parts alone chooses nothing: it is evaluated on `evaluation.split`. A run
@@ -133,8 +136,7 @@ impl SweepRequest<'_> {
     /// the runs of an earlier sweep in the folder. A training that diverges is listed as failed.
     ///
     /// # Errors
-    /// Settings that are not valid, and a folder with a sweep over other keys or of a different configuration,
-    /// before any training; errors of a training.
+    /// Settings that are not valid, and a folder with a sweep of a different configuration, before any training; errors of a training.
     pub fn run(&self, observer: &mut dyn Observer) -> Result<Sweep, Error> {
         let base = Config::load_with(self.config, self.overrides)?;
         let settings = match self.random {
@@ -143,11 +145,21 @@ impl SweepRequest<'_> {
         };
         let default = || PathBuf::from("runs").join(format!("{}-sweep", base.name));
         let path = self.out.clone().unwrap_or_else(default);
-        let keys: Vec<String> = self.axes.iter().map(|axis| axis.key.clone()).collect();
+        let (_, before) = Stored::find(&path)?;
+        let known = before.iter().flat_map(|before| &before.keys);
+        let mut keys: Vec<String> = known.cloned().collect();
+        for axis in self.axes {
+            if !keys.contains(&axis.key) {
+                keys.push(axis.key.clone());
+            }
+        }
         let split = if chooses(&keys) { SplitName::Validation } else { base.evaluation.split };
         let configs = settings.iter().map(|setting| self.config_of(setting, split));
         let configs = configs.collect::<Result<Vec<Checked>, Error>>()?;
-        let mut runs = self.others(&path, &settings, split)?;
+        let mut runs = match before {
+            Some(before) => self.others(&path, before, (&keys, &settings), split)?,
+            None => Vec::new(),
+        };
         let (mut trained, mut took) = (0u32, Duration::ZERO);
         for (at, (setting, config)) in settings.iter().zip(&configs).enumerate() {
             let left = took.checked_div(trained).unwrap_or_default() * (settings.len() - at) as u32;
@@ -174,6 +186,7 @@ impl SweepRequest<'_> {
                 }
                 Err(error) => return Err(error),
             };
+            let setting = with_keys(setting, &keys, config)?;
             if before.is_none() {
                 (trained, took) = (trained + 1, took + started.elapsed());
             }
@@ -198,7 +211,8 @@ impl SweepRequest<'_> {
     /// The configuration of a setting.
     fn config_of(&self, setting: &Setting, split: SplitName) -> Result<Checked, Error> {
         let mut overrides = self.overrides.to_vec();
-        let own = setting.iter().map(|(key, value)| format!("{key}={value}"));
+        let given = setting.iter().filter(|(_, value)| !value.is_empty());
+        let own = given.map(|(key, value)| format!("{key}={value}"));
         for change in own.chain([format!("evaluation.split={split}")]) {
             let found = change.clone();
             let parsed = change.parse::<Override>();
@@ -211,12 +225,11 @@ impl SweepRequest<'_> {
 
 impl SweepRun {
     fn of(
-        setting: &Setting,
+        setting: Vec<String>,
         path: PathBuf,
         metric: Metric,
         report: Result<Report, String>,
     ) -> Self {
-        let setting = setting.iter().map(|(_, value)| value.clone()).collect();
         let mut run = Self { setting, path, ..Self::default() };
         match report {
             Err(failure) => run.failure = Some(failure),
@@ -274,13 +287,31 @@ fn over_seeds(keys: &[String], runs: &[SweepRun]) -> Vec<SeedSpread> {
     spreads.collect()
 }
 
+/// The values of all keys: those of the setting, and of its configuration where it has none; empty for a key that is
+/// left out.
+fn with_keys(setting: &Setting, keys: &[String], config: &Checked) -> Result<Vec<String>, Error> {
+    let table = config.to_table()?;
+    let value = |key: &String| match (setting.iter().find(|(own, _)| own == key), at(&table, key)) {
+        (Some((_, value)), _) => value.clone(),
+        (None, Some(toml::Value::String(text))) => text.clone(),
+        (None, Some(value)) => value.to_string(),
+        (None, None) => String::new(),
+    };
+    Ok(keys.iter().map(value).collect())
+}
+
+/// The value of a key such as `training.epochs`.
+fn at<'a>(table: &'a toml::Table, key: &str) -> Option<&'a toml::Value> {
+    let mut parts = key.split('.').map(str::trim);
+    let value = parts.next().and_then(|first| table.get(first));
+    parts.fold(value, |value, part| value?.get(part))
+}
+
 /// Axes whose ranges have fractions where the key has, also if both ends are whole.
 fn of_type(axes: &[Axis], base: &Checked) -> Result<Vec<Axis>, Error> {
     let table = base.to_table()?;
     let of_type = |axis: &Axis| {
-        let mut parts = axis.key.split('.').map(str::trim);
-        let value = parts.next().and_then(|first| table.get(first));
-        let value = parts.fold(value, |value, part| value?.get(part));
+        let value = at(&table, &axis.key);
         let mut axis = axis.clone();
         if let AxisValues::Range { whole, .. } = &mut axis.values {
             *whole &= !value.is_some_and(toml::Value::is_float);

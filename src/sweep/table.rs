@@ -6,7 +6,7 @@ use dsokr_basis::store::write_atomically;
 use dsokr_data::SplitName;
 use serde::Deserialize;
 
-use super::{SEED, SeedSpread, Setting, Sweep, SweepRequest, SweepRun, folder, repeats};
+use super::{SEED, SeedSpread, Setting, Sweep, SweepRequest, SweepRun, folder, repeats, with_keys};
 use crate::run_dir::{Folder, read_optional};
 use crate::sketch::Spread;
 use crate::table::{Table, interval, places};
@@ -102,7 +102,7 @@ pub(super) struct Stored {
 
 impl Stored {
     /// The file in a folder and what it holds; none if there is no such file.
-    fn find(folder: &Path) -> Result<(PathBuf, Option<Self>), Error> {
+    pub fn find(folder: &Path) -> Result<(PathBuf, Option<Self>), Error> {
         let file = folder.join(TABLE);
         let Some(text) = read_optional(&file)? else { return Ok((file, None)) };
         match serde_json::from_str(&text) {
@@ -121,34 +121,24 @@ impl Stored {
 }
 
 impl SweepRequest<'_> {
-    /// The runs of the folder's table that are not among `settings`, and stay in it. Those that are gone are
-    /// left out.
+    /// The runs of the folder's table that are not among `settings`, with the values of all `keys`. Those that are gone
+    /// are left out.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::File`] where the folder has a sweep over other keys or of a different configuration, or a table
-    /// that cannot be read.
+    /// [`dsokr_basis::Error::File`] where the folder has a sweep of a different configuration.
     pub(super) fn others(
         &self,
         path: &Path,
-        settings: &[Setting],
+        before: Stored,
+        (keys, settings): (&[String], &[Setting]),
         split: SplitName,
     ) -> Result<Vec<SweepRun>, Error> {
-        let (file, before) = Stored::find(path)?;
-        let refused = |message: String| Error::run(&file, message);
-        let Some(before) = before else { return Ok(Vec::new()) };
-        let keys: Vec<&str> = self.axes.iter().map(|axis| axis.key.as_str()).collect();
-        if before.keys != keys {
-            let (found, given) = (before.keys.join(", "), keys.join(", "));
-            let message = format!(
-                "the folder has a sweep over {found}, not {given}: choose a different one with the argument out"
-            );
-            return Err(refused(message));
-        }
+        let own: Vec<PathBuf> = settings.iter().map(|setting| path.join(folder(setting))).collect();
         let mut others = Vec::new();
-        for SweepRun { setting, failure, .. } in before.runs {
+        for SweepRun { setting, failure, path: run, .. } in before.runs {
             let setting: Setting = before.keys.iter().cloned().zip(setting).collect();
-            let out = path.join(folder(&setting));
-            if settings.contains(&setting) || !out.exists() {
+            let out = path.join(run.file_name().unwrap_or_default());
+            if own.contains(&out) || !out.exists() {
                 continue;
             }
             let config = self.config_of(&setting, split)?;
@@ -158,14 +148,15 @@ impl SweepRequest<'_> {
                      with the argument out",
                     out.join("config.toml").display()
                 );
-                return Err(refused(message));
+                return Err(Error::run(&path.join(TABLE), message));
             }
             let report = match (Folder::finished(&out)?, failure) {
                 (Some(report), _) => Ok(report),
                 (None, Some(failure)) => Err(failure),
                 (None, None) => continue,
             };
-            others.push(SweepRun::of(&setting, out, config.evaluation.metric, report));
+            let setting = with_keys(&setting, keys, &config)?;
+            others.push(SweepRun::of(setting, out, config.evaluation.metric, report));
         }
         Ok(others)
     }

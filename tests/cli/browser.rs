@@ -138,6 +138,9 @@ fn the_page_searches_filters_copies_and_turns_pages() {
         "[...document.images].slice(0, 2).every(image => image.complete && image.naturalWidth > 0)",
     );
     assert_eq!(browser.value("document.querySelector('.rank').textContent"), json!("1"));
+    // the answer is on the first screen, below one line with examples, filters and export
+    browser.wait("!document.getElementById('more').open && document.querySelector('.tools').offsetHeight < 60");
+    browser.wait("document.querySelector('.card img').getBoundingClientRect().top < 450");
     let address = browser.value("location.search");
     assert!(address.as_str().unwrap().contains("q=A+carboxylic+acid"), "{address}");
     // filter

@@ -181,17 +181,32 @@ fn sweeps_try_all_settings_and_go_on_where_they_stopped() {
     let longer = sandbox.read("sweep/sweep.csv");
     assert_eq!(longer.lines().count(), 6);
     assert!(csv.lines().all(|line| longer.lines().any(|other| other == line)), "{longer}");
-    // not those of other keys or of a different configuration, which nothing is trained for
+    // not those of a different configuration, which nothing is trained for
     let refused = |arguments: Vec<String>, says: &[&str]| {
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         sandbox.fail(&arguments, 2, says);
         assert_eq!(sandbox.read("sweep/sweep.csv"), longer);
     };
-    let keys = ["sweep.json", "sketch.size, not training.learning_rate, training.epochs", "--out"];
-    refused(grid("3e-3", "training.epochs=2", &[]), &keys);
     let set = ["--set", "training.batch=4"];
     refused(grid("5e-3", "sketch.size=20", &set), &["a different configuration", "--out"]);
     assert!(!sandbox.path("sweep/training.learning_rate=5e-3,sketch.size=20").exists());
+
+    // a sweep over other keys is merged: keys that one of them did not set have the configuration's values
+    sandbox.succeed(&["sweep", "small.toml", "--out", "sweep", "--grid", "training.epochs=2,3"]);
+    let merged = sandbox.read("sweep/sweep.csv");
+    assert!(
+        merged.starts_with("training.learning_rate,sketch.size,training.epochs,mrr,"),
+        "{merged}"
+    );
+    assert_eq!(merged.lines().count(), 8);
+    for epochs in ["2", "3"] {
+        let has = |line: &str| line.split(',').nth(2) == Some(epochs);
+        assert!(merged.lines().any(has), "{merged}");
+    }
+    assert!(merged.lines().any(|line| line.starts_with("3e-3,20,")), "{merged}");
+    let again = grid("3e-3", "sketch.size=20", &[]);
+    sandbox.succeed(&again.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(sandbox.read("sweep/sweep.csv"), merged);
 }
 
 #[test]

@@ -321,11 +321,22 @@ fn reports_say_what_happened_to_each_query() {
     // the one bin holds all queries
     let right: f64 = rows[1][4].parse().unwrap();
     assert!((right - number(&found, "hits@1")).abs() < 1e-12, "{bins}");
-    assert!(sandbox.read("report/reliability.svg").contains("share right"));
+    let figure = sandbox.read("report/reliability.svg");
+    assert!(figure.contains("share right") && figure.contains("its gap to the next one"));
     // kernel machines have no epochs
     assert!(!sandbox.path("report/learning.svg").exists());
     let kept = json(&sandbox.read("report/metrics.json").replace('\n', " "));
     assert!(kept["mrr_ci95"].is_array() && kept["mrr"] == found["mrr"], "{kept}");
+    // names in the place of directories
+    let named = ["evaluate", "b", "--report", "named", "--against", "a", "--labels"];
+    sandbox.succeed(&[&named[..], &["four,twenty"]].concat());
+    let svg = sandbox.read("named/hits.svg");
+    assert!(svg.contains(">four<") && svg.contains(">twenty<") && !svg.contains(">b<"), "{svg}");
+    sandbox.fail(&[&named[..], &["four"]].concat(), 2, &["--labels", "2 names"]);
+    // training pairs
+    let train = json(&sandbox.succeed(&["evaluate", "b", "--split", "train", "--json"]));
+    assert_eq!((&train["split"], &train["queries"]), (&"train".into(), &60.into()), "{train}");
+    assert!(number(&train, "mrr") > number(&found, "mrr"), "{train}");
     let text = sandbox.succeed(&["evaluate", "a", "--against", "b"]);
     assert!(text.contains("paired bootstrap") && text.contains("better in"), "{text}");
     sandbox.write("file", "");

@@ -285,6 +285,22 @@ fn parts_of_molecules_are_features() {
             number(&report, "mrr") > times * number(&report["chance"], "mrr"),
             "{of}: {report}"
         );
+        if of.contains("composition") {
+            let compare = [
+                "evaluate",
+                "runs/parts",
+                "--edit-distances",
+                "--draw",
+                "few.svg",
+                "--examples",
+                "3",
+                "--json",
+            ];
+            let found = json(&sandbox.succeed(&compare));
+            assert!(number(&found, "ged_bonds") > 0.0 && number(&found, "exact") < 1.0, "{found}");
+            let svg = sandbox.read("few.svg");
+            assert_eq!(svg.matches(">predicted: ").count(), 3, "{svg}");
+        }
         fs::remove_dir_all(sandbox.path("runs")).unwrap();
     }
     for (set, says) in [

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use dsokr::data::read_matrix;
 use serde_json::Value;
 
-use crate::sandbox::{CONFIG, Sandbox, json, npy, number};
+use crate::sandbox::{CONFIG, RIDGE, Sandbox, json, npy, number};
 
 /// A sandbox with a trained run, and the texts of its test split.
 fn trained() -> (Sandbox, Vec<String>) {
@@ -234,4 +234,89 @@ fn outputs_that_are_no_candidates_have_coordinates_too() {
     sandbox.write("data/small/outputs.tsv", &outputs.replacen("methane", "aaazane", 1));
     let again = ["embed", "runs/few", "data/small/outputs.tsv", "--outputs", "--out", "no.npy"];
     sandbox.fail(&again, 2, &["data/small", "have changed"]);
+}
+
+#[test]
+fn sets_of_candidates_are_calibrated_on_what_is_held_out() {
+    let (sandbox, texts) = trained();
+    sandbox.write("texts.txt", &texts.join("\n"));
+    let predict = |run: &str, more: &[&str]| {
+        let all = [&["predict", run, "texts.txt"][..], more].concat();
+        json_lines(&sandbox.succeed(&all))
+    };
+    // of 10 validation queries two are for the temperature, and eight give 8/9 at most
+    let all = predict("runs/small", &["--top", "80"]);
+    let few = predict("runs/small", &["--coverage", "0.3"]);
+    let many = predict("runs/small", &["--coverage", "0.85"]);
+    for ((all, few), many) in all.iter().zip(&few).zip(&many) {
+        assert_eq!((&few["coverage"], &many["coverage"]), (&0.3.into(), &0.85.into()));
+        let hits = |answer: &Value| answer["candidates"].as_array().unwrap().clone();
+        let (all, few, many) = (hits(all), hits(few), hits(many));
+        assert!(!few.is_empty() && few.len() <= many.len() && all.starts_with(&many));
+        assert!(many.starts_with(&few));
+    }
+    let more = ["--coverage", "0.9"];
+    sandbox.fail(
+        &[&["predict", "runs/small", "texts.txt"][..], &more].concat(),
+        2,
+        &["coverage = 0.9", "at most 0.8889"],
+    );
+    // a table of queries that nothing was chosen on stands for the validation split
+    let own = ["--coverage", "0.85", "--calibration", "data/small/test.tsv"];
+    let errors = sandbox.run(&[&["predict", "runs/small", "texts.txt"][..], &own].concat()).stderr;
+    let errors = String::from_utf8(errors).unwrap();
+    assert!(errors.contains("calibrated on 10 queries: data/small/test.tsv"), "{errors}");
+    let own = ["predict", "runs/small", "texts.txt", "--coverage", "0.85"];
+    let errors = String::from_utf8(sandbox.run(&own).stderr).unwrap();
+    assert!(
+        errors.contains("10 queries: validation; checkpoints are chosen on these queries"),
+        "{errors}"
+    );
+
+    // without validation pairs, leave-one-out answers are what is held out
+    let rows: String =
+        (0..60).map(|i| format!("{i}\ta text of {} and {}\t{}\n", i % 5, i % 12, i % 12)).collect();
+    sandbox.write("data/small/pool.tsv", &format!("id\tdescription\tnumber\n{rows}"));
+    let (_, tail) = CONFIG.split_once("[sketch]").unwrap();
+    let (head, _) = tail.split_once("[encoder]").unwrap();
+    let pool = format!(
+        "[data]\nsource = \"pool\"\nfolder = \"small\"\nfile = \"pool.tsv\"\nsplits = {{ validation = 0, test = 0.1 }}\n\n\
+         [output]\nlabel = \"number\"\nfeatures = {{ kind = \"numbers\", column = \"number\" }}\nkernel = {{ name = \"gaussian\", gamma = 0.1 }}\n\n\
+         [sketch]{head}[encoder]\n{RIDGE}\n\n[evaluation]\nsplit = \"test\"\n"
+    );
+    sandbox.write("pool.toml", &pool);
+    sandbox.succeed(&["train", "pool.toml", "--out", "none"]);
+    let none = ["predict", "none", "texts.txt", "--coverage", "0.8"];
+    sandbox.fail(
+        &none,
+        2,
+        &["coverage = given, of a run for which nothing is held out", "decoding.held_out"],
+    );
+    sandbox.succeed(&[
+        "train",
+        "pool.toml",
+        "--out",
+        "held",
+        "--set",
+        "decoding.held_out=true",
+        "--set",
+        "encoder.lambda=[1e-3,1e-2]",
+    ]);
+    let held = ["predict", "held", "texts.txt", "--coverage", "0.8"];
+    let output = sandbox.run(&held);
+    let errors = String::from_utf8(output.stderr).unwrap();
+    let says = "54 queries: held-out answers; each is answered by a model without it, and λ is chosen on all of them";
+    assert!(output.status.success() && errors.contains(says), "{errors}");
+    // there are choices, and nothing to choose on
+    for (change, says) in [
+        (
+            "encoder.answers={kind=\"embedded\", ranks=[1]}",
+            "data.splits.validation = 0: allowed is at least 1; encoders",
+        ),
+        ("evaluation.split=validation", "since there are no validation pairs"),
+        ("decoding.hubs={}", "decoding.hubs is chosen on them"),
+    ] {
+        let lambda = "encoder.lambda=[1e-3,1e-2]";
+        sandbox.fail(&["train", "pool.toml", "--set", lambda, "--set", change], 2, &[says]);
+    }
 }

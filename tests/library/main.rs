@@ -17,6 +17,7 @@ tolerance = 1e-9
     };
 }
 
+mod coverage;
 mod custom;
 mod floors;
 mod in_memory;

@@ -186,6 +186,20 @@ def test_encode_search_and_rank(model):
     assert model.evaluate("test", coordinates=model.encode(evaluation.texts)).metrics == evaluation.metrics
 
 
+def test_sets_of_candidates_hold_a_right_output(model):
+    evaluation = model.evaluate("test")
+    sets = model.search(evaluation.texts, coverage=0.8)
+    # the others of candidates with equal features are under the id of the first
+    held = sum(gold in {hit.id for hit in found} for gold, found in zip(evaluation.golds, sets))
+    assert 0.7 * len(sets) < held and sum(map(len, sets)) < 100 * len(sets)
+    assert model.search(evaluation.texts[0], coverage=0.8) == sets[0]
+    calibration = model.calibration(0.8)
+    assert (calibration["on"], calibration["queries"]) == ("validation", 200)
+    assert "checkpoints" in calibration["caution"]
+    with pytest.raises(dsokr.ConfigError, match="between 0 and 1"):
+        model.search(TEXTS, coverage=1.5)
+
+
 def test_results_equal_the_commands(model, config, folder):
     trained = command(
         "train", config, "--out", folder / "command", "--set", "training.epochs=3", "--set", "seed=1", "--json"

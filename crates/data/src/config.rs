@@ -26,7 +26,7 @@ pub use crate::pairs::{
     SyntheticConfig, SyntheticMap, TablesConfig, TextConfig, TrainingFile, TrainingFiles,
     WeightedFile,
 };
-use crate::pairs::{Pairs, Wanted, joined};
+use crate::pairs::{Pairs, Wanted};
 pub use crate::table::OnBadRow;
 use crate::{DataRoot, Dataset, Error, FittedFeatures, Inputs, Outputs, Split, table};
 
@@ -211,7 +211,7 @@ impl Source<'_> {
         Ok(dataset)
     }
 
-    /// Reads a split without its outputs, for evaluation.
+    /// Reads a split without the features of its outputs, for evaluation.
     ///
     /// # Errors
     /// As [`Source::load`]; [`dsokr_basis::Error::Value`] for a test split where the configuration names none.
@@ -222,23 +222,6 @@ impl Source<'_> {
             None => self.data.source.kind().split(name, &self.wanted(Some(root)))?,
         };
         split.ok_or_else(|| Error::value("data.test", "absent", allowed))
-    }
-
-    /// Reads the training pairs, where a file holds only them, without the features of their outputs.
-    ///
-    /// # Errors
-    /// As [`Source::load`].
-    pub fn read_training(&self, root: &DataRoot) -> Result<Split, Error> {
-        if self.data.fold.is_some() {
-            return Ok(self.load(root)?.train);
-        }
-        let facts = self.data.facts();
-        let files = facts.files_of("data.train");
-        let parts = files.map(|file| self.read_queries(&root.file(file), Some(root)));
-        match joined(parts.collect::<Result<Vec<_>, Error>>()?)? {
-            Some(split) => Ok(split),
-            None => Ok(self.load(root)?.train),
-        }
     }
 
     /// Reads a file of queries, in the layout of the configuration's own files, without its outputs.

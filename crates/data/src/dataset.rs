@@ -13,6 +13,9 @@ use crate::{Error, Inputs, Outputs, Truth};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SplitName {
+    /// The pairs that the model learns from. Configurations cannot choose it.
+    #[serde(skip_deserializing)]
+    Train,
     /// The split that chooses the best checkpoint.
     Validation,
     /// The split that nothing was chosen on.
@@ -22,6 +25,7 @@ pub enum SplitName {
 impl fmt::Display for SplitName {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         formatter.write_str(match self {
+            Self::Train => "train",
             Self::Validation => "validation",
             Self::Test => "test",
         })
@@ -269,6 +273,7 @@ impl Dataset {
     /// A split without its outputs, as it is read for evaluation.
     pub(crate) fn into_split(self, name: SplitName) -> Option<Split> {
         let split = match name {
+            SplitName::Train => Some(self.train),
             SplitName::Validation => Some(self.validation),
             SplitName::Test => self.test,
         }?;
@@ -278,6 +283,7 @@ impl Dataset {
     /// A split by its name; `None` for a test split that the configuration does not name.
     pub fn split(&self, name: SplitName) -> Option<&Split> {
         match name {
+            SplitName::Train => Some(&self.train),
             SplitName::Validation => Some(&self.validation),
             SplitName::Test => self.test.as_ref(),
         }

@@ -128,6 +128,14 @@ impl Structure {
         of_candidate(&self.smiles, Molecule::parse)
     }
 
+    /// The molecule that the label of a candidate describes.
+    ///
+    /// # Errors
+    /// [`dsokr_basis::Error::File`] for a label that is not a SMILES.
+    pub fn of_label(label: &str) -> Result<Self, Error> {
+        of_candidate(label, Self::parse)
+    }
+
     pub(crate) fn parse(smiles: &str) -> Result<Self, dsokr_molecule::Error> {
         Ok(Self { smiles: smiles.to_owned(), graph: Graph::from(&Molecule::parse(smiles)?) })
     }

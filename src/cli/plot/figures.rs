@@ -49,12 +49,15 @@ pub fn ranks(path: &Path, runs: &[(String, RankHistogram)]) -> Result<(), Error>
     save(path, &[Panel { x, y, series: bars.collect() }])
 }
 
-/// The share of queries whose first candidate is right, against its score.
-pub fn reliability(path: &Path, bins: &[ReliabilityBin]) -> Result<(), Error> {
+/// The share of queries whose first candidate is right, against its score and against its gap to the next one.
+pub fn reliability(path: &Path, bins: [&[ReliabilityBin]; 2]) -> Result<(), Error> {
     let at = |bin: &ReliabilityBin| (bin.mean_score, bin.right, Some([bin.low, bin.high]));
-    let series = vec![series("", Style::Marked, bins.iter().map(at))];
-    let x = Axis::linear("score of the first candidate (mean of a bin)");
-    save(path, &[Panel { x, y: Axis::share("share right (95 % intervals)"), series }])
+    let names = ["score of the first candidate", "its gap to the next one"];
+    let panels = names.into_iter().zip(bins).map(|(x, bins)| {
+        let series = vec![series("", Style::Marked, bins.iter().map(at))];
+        Panel { x: Axis::linear(x), y: Axis::share("share right (95 % intervals)"), series }
+    });
+    save(path, &panels.collect::<Vec<_>>())
 }
 
 /// The share of numbers at most equal to their quantile, against its level.
@@ -174,12 +177,12 @@ pub fn sweep(path: &Path, sweep: &Sweep) -> Result<(), Error> {
 }
 
 /// The axis of a key with the place of each run's value: numbers, on a logarithmic scale where they
-/// span more than a factor of ten, or the values side by side.
+/// span a factor of ten, or the values side by side.
 fn places(key: &str, values: &[&str]) -> (Axis, Vec<f64>) {
     let number = |value: &&str| value.parse::<f64>().ok().filter(|number| number.is_finite());
     if let Some(numbers) = values.iter().map(number).collect::<Option<Vec<f64>>>() {
         let least = numbers.iter().copied().fold(f64::INFINITY, f64::min);
-        let logarithmic = least > 0.0 && numbers.iter().any(|&number| number > 10.0 * least);
+        let logarithmic = least > 0.0 && numbers.iter().any(|&number| number > 9.99 * least);
         return (Axis { logarithmic, ..Axis::linear(key) }, numbers);
     }
     let mut names = Vec::new();

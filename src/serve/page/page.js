@@ -52,7 +52,7 @@ function fail(error) {
 
 // The form and the address
 
-const FIELDS = { formula: "formula", min: "min-mass", max: "max-mass", similar: "similar", similarity: "similarity",
+const FIELDS = { coverage: "coverage", formula: "formula", min: "min-mass", max: "max-mass", similar: "similar", similarity: "similarity",
   mz: "precursor", adduct: "adduct", ion: "ion-formula", among: "among", ppm: "ppm" };
 /** The values of fields that are not empty at first. */
 const FIRST = { similarity: "0.5", ppm: "10" };
@@ -66,7 +66,7 @@ function readAddress() {
   for (const [key, id] of Object.entries(FIELDS)) at(id).value = given.get(key) ?? FIRST[key] ?? "";
   state.groups = given.getAll("group");
   state.skip = Math.max(0, Number.parseInt(given.get("skip") ?? "0", 10) || 0);
-  if (filter()) at("filters").open = true;
+  filter();
   showGroups();
   describe();
 }
@@ -181,7 +181,10 @@ async function search() {
   const abort = state.abort = new AbortController();
   at("results").setAttribute("aria-busy", "true");
   try {
-    const response = await ask("api/search", request(PAGE, state.skip), abort.signal);
+    const body = request(PAGE, state.skip);
+    const coverage = decimal("coverage");
+    if (coverage !== undefined) Object.assign(body, { coverage, skip: 0 });
+    const response = await ask("api/search", body, abort.signal);
     show(await response.json());
   } catch (error) {
     if (abort.signal.aborted) return;
@@ -194,6 +197,7 @@ async function search() {
 function clearResults() {
   for (const id of ["summary", "sure", "cards", "nearest"]) at(id).replaceChildren();
   for (const id of ["why", "export", "pages", "spectrum"]) at(id).hidden = true;
+  at("more").open = true;
   at("results").setAttribute("aria-busy", "false");
   document.title = "dsokr search";
 }
@@ -208,7 +212,7 @@ function show(found) {
   notice(found.notice ?? state.taken);
   document.title = `${at("query").value.trim().slice(0, 60)} – dsokr`;
   const kept = found.wanted === found.candidates ? "" : `, ${found.wanted.toLocaleString("en")} pass the filters`;
-  at("summary").textContent = answer.hits.length
+  at("summary").textContent = found.calibration ? holding(found.calibration, answer) : answer.hits.length
     ? `${plural(found.candidates, "candidate", "candidates")}${kept}`
       + ({ mass: ", ranked are those of the precursor's mass", formula: ", ranked are those of the formula" }[at("among").value] ?? "")
     : state.skip ? "No more candidates" : at("among").value ? "No candidate has that mass or formula and passes the filters"
@@ -225,14 +229,23 @@ function show(found) {
   if (answer.exact && state.skip === 0) cards.unshift(exact(answer.exact));
   at("cards").replaceChildren(...cards);
   at("export").hidden = !answer.hits.length;
+  // the answer belongs on the first screen
+  at("more").open = false;
   document.querySelectorAll("#export .molecules").forEach((button) => {
     button.hidden = state.model.outputs !== "molecules";
   });
   const page = Math.floor(state.skip / PAGE) + 1;
-  at("pages").hidden = state.skip === 0 && answer.hits.length < PAGE;
+  at("pages").hidden = found.calibration || state.skip === 0 && answer.hits.length < PAGE;
   at("page").textContent = `Page ${page}`;
   at("previous").disabled = state.skip === 0;
   at("next").disabled = answer.hits.length < PAGE;
+}
+
+/** What a set of candidates holds. */
+function holding({ coverage, on, queries, caution }, { hits, whole }) {
+  const set = whole ? plural(hits.length, "candidate", "candidates") : `The first ${hits.length} of a set of candidates`;
+  return `${set} that ${whole && hits.length === 1 ? "is" : "hold"} a right one with probability ${coverage}, `
+    + `calibrated on ${queries} queries (${on}${caution ? `; ${caution}` : ""})`;
 }
 
 /** How sure the answer is, and quantiles. */
@@ -483,6 +496,7 @@ async function start() {
   const choose = () => {
     const group = at("group").value.trim().toLowerCase();
     const known = [...at("groups").options].some((option) => option.value === group);
+    if (group && !known) fail(`${group} is not a functional group of the list`);
     if (!known || state.groups.includes(group)) return;
     state.groups.push(group);
     at("group").value = "";

@@ -47,6 +47,22 @@ fn a_served_run_answers_as_the_commands_do() {
     all.sort();
     all.dedup();
     assert_eq!((count, all.len()), (80, 80));
+    // sets of candidates are those of the command
+    let set = served.ask("/api/search", &json!({"texts": [TEXT], "coverage": 0.8}));
+    let calibration = json!({"coverage": 0.8, "on": "validation", "queries": 10,
+        "caution": "checkpoints are chosen on these queries"});
+    assert_eq!((&set["calibration"], &set["answers"][0]["whole"]), (&calibration, &json!(true)));
+    sandbox.write("text.txt", TEXT);
+    let predicted = sandbox.succeed(&["predict", "runs/small", "text.txt", "--coverage", "0.8"]);
+    let predicted: Value = serde_json::from_str(&predicted).unwrap();
+    assert_eq!(set["answers"][0]["hits"], predicted["candidates"]);
+    for (key, value) in [("skip", json!(3)), ("coverage", json!(0.99))] {
+        let mut body = json!({"texts": [TEXT], "coverage": 0.8});
+        body[key] = value;
+        let (status, refusal) = served.post("/api/search", &body);
+        assert_eq!(status, 422, "{refusal}");
+        assert!(refusal["error"].as_str().unwrap().contains("coverage"), "{refusal}");
+    }
     // coordinates are those of the command, and search by them is search by the text
     let embedded = served.ask("/api/embed", &json!({"texts": [TEXT]}));
     let by_coordinates =

@@ -166,11 +166,23 @@ class _Runs:
 
     _inner: _dsokr.Runs
 
-    def search(self, query: str | Iterable[str] | Any, k: int = 10) -> Hits | list[Hits]:
-        """The ``k`` best candidates for a text, or for each of several texts; for a model that reads vectors, of rows."""
-        answers = self._inner.search(_queries(query), whole(k, "k", 0))
+    def search(
+        self, query: str | Iterable[str] | Any, k: int = 10, *, coverage: float | None = None
+    ) -> Hits | list[Hits]:
+        """The ``k`` best candidates for a text, or for each of several texts; for a model that reads vectors, of rows.
+
+        With ``coverage``, such as 0.9, in their place the smallest set that holds a right output with this probability;
+        ``calibration`` says what it is calibrated on.
+        """
+        coverage = None if coverage is None else float(coverage)
+        answers = self._inner.search(_queries(query), whole(k, "k", 0), coverage)
         found = [Hits([Hit(*hit) for hit in hits], *others) for hits, *others in answers]
         return found[0] if isinstance(query, str) else found
+
+    def calibration(self, coverage: float) -> dict[str, Any]:
+        """What sets of candidates with this coverage are calibrated on: ``on`` the validation split or held-out answers,
+        the number of ``queries``, and a ``caution`` where λ, checkpoints or the like were chosen on these too."""
+        return json.loads(self._inner.calibration(float(coverage)))
 
     def evaluate(
         self,

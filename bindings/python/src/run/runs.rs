@@ -1,12 +1,13 @@
 //! Trained models, read from their run directories.
 
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use dsokr::Error;
 use dsokr::config::{BeyondConfig, Config};
 use dsokr::data::{Inputs, Split, SplitName};
 use dsokr::decode::{CandidateBlocks, Combination};
-use dsokr::run::{EnsembleRun, QueryRequest, Run};
+use dsokr::run::{CalibratingQueries, CandidateSets, EnsembleRun, QueryRequest, Run};
 use pyo3::prelude::*;
 
 use super::module::ModuleConfig;
@@ -28,6 +29,23 @@ type Answer = (Vec<(String, String, f32)>, Option<(String, f64)>, Vec<(f64, f32)
 #[pyclass(frozen, module = "dsokr._dsokr")]
 pub struct Runs {
     inner: EnsembleRun,
+    /// Where the data are, if not where the run was trained.
+    data: Option<PathBuf>,
+    calibrating: OnceLock<CalibratingQueries>,
+}
+
+impl Runs {
+    /// Sets of candidates with this coverage.
+    fn sets(&self, coverage: f64) -> Result<CandidateSets, Error> {
+        let queries = match self.calibrating.get() {
+            Some(known) => known,
+            None => {
+                let read = self.inner.calibrating_queries(None, None, self.data.clone())?;
+                self.calibrating.get_or_init(|| read)
+            }
+        };
+        queries.sets(coverage, self.inner.config().seed)
+    }
 }
 
 #[pymethods]
@@ -51,6 +69,7 @@ impl Runs {
         let rule: Option<Combination> = rule.map(|rule| table("rule", rule)).transpose()?;
         let beyond: Option<BeyondConfig> =
             beyond.map(|settings| table("beyond", settings)).transpose()?;
+        let root = data.clone();
         let inner = work(py, || {
             let mut runs =
                 EnsembleRun::open_shared(&paths, None, encoder.as_ref(), &processor.open()?)?;
@@ -68,7 +87,7 @@ impl Runs {
             }
             Ok::<_, Error>(runs)
         });
-        Ok(Self { inner: inner? })
+        Ok(Self { inner: inner?, data: root, calibrating: OnceLock::new() })
     }
 
     /// Names of the members, the rule that combines them, and the configuration of the first one, as JSON.
@@ -109,14 +128,33 @@ impl Runs {
         matrix(py, coordinates?, queries.len(), dim)
     }
 
-    /// The best `k` candidates for each text or row, and what else the configuration predicts.
-    fn search(&self, py: Python, queries: Asked, k: usize) -> PyResult<Vec<Answer>> {
+    /// What sets of candidates with a coverage are calibrated on, as JSON.
+    fn calibration(&self, py: Python, coverage: f64) -> PyResult<String> {
+        json(&work(py, || self.sets(coverage))?.calibration)
+    }
+
+    /// The best `k` candidates for each text or row, or with `coverage` the set that holds a right output with this
+    /// probability, and what else the configuration predicts.
+    fn search(
+        &self,
+        py: Python,
+        queries: Asked,
+        k: usize,
+        coverage: Option<f64>,
+    ) -> PyResult<Vec<Answer>> {
         let runs = &self.inner;
         if queries.len() == 0 {
             return Ok(Vec::new());
         }
-        let answers =
-            work(py, || runs.answer_queries(|run| queries.read(run, 0..queries.len()), None, k))?;
+        let read = |run: &Run| queries.read(run, 0..queries.len());
+        let answers = work(py, || match coverage {
+            None => runs.answer_queries(read, None, k),
+            Some(coverage) => {
+                let sets = self.sets(coverage)?;
+                let found = runs.candidate_sets(&runs.ask(read, None)?, &sets, usize::MAX)?;
+                Ok(found.into_iter().map(|set| set.answer).collect())
+            }
+        })?;
         let answer = |answer: dsokr::run::Answer| {
             let hits = answer.hits.into_iter().map(|hit| (hit.id, hit.label, hit.score));
             let exact = answer.exact.map(|best| (best.label, best.score));

@@ -15,7 +15,7 @@ use super::{FeatureFacts, FittedColumns, FittedRows, OutputKind, OutputTable, sp
 use crate::error::CANDIDATES;
 use crate::root::{A_BYTE_OF_NUMBERS, size};
 use crate::table::Table;
-use crate::truth::{bad_rows, column, of_candidate};
+use crate::truth::{bad_rows, column};
 use crate::{DataRoot, Error, Structure, Truth, check_inside};
 
 /// Counts of what a graph kernel compares, of graphs of any kind.
@@ -105,7 +105,7 @@ impl OutputKind for MoleculeGraphFeatures {
     }
 
     fn truth_of_labels(&self, labels: &[&str]) -> Result<Option<Truth>, Error> {
-        let molecules = labels.iter().map(|label| of_candidate(label, Structure::parse));
+        let molecules = labels.iter().map(|label| Structure::of_label(label));
         Ok(Some(Truth::Molecules(molecules.collect::<Result<_, _>>()?)))
     }
 

@@ -21,6 +21,7 @@ pub use tables::TablesConfig;
 pub(crate) use training::joined;
 pub use training::{TrainingFile, TrainingFiles, WeightedFile};
 
+use crate::error::check;
 use crate::outputs::OutputSource;
 use crate::table::OnBadRow;
 use crate::{DataRoot, Dataset, Error, InputKind, Split, SplitName, check_inside};
@@ -38,7 +39,11 @@ pub(crate) trait Pairs {
     /// Checks what is particular to outputs of such pairs.
     fn validate_outputs(&self, outputs: &OutputSource) -> Result<(), Error> {
         outputs.check_features()?;
-        outputs.check_no_table()
+        outputs.check_no_table()?;
+        let Some(own) = self.facts().id else { return Ok(()) };
+        let fits = outputs.id == own || outputs.id == id();
+        let allowed = format!("absent: data.id = {own:?} says it");
+        check(fits, "output.id", format_args!("{:?}", outputs.id), &allowed)
     }
 
     /// Bytes that drawing the data, or reading their files, takes, by the keys that determine them.
@@ -52,11 +57,13 @@ pub(crate) trait Pairs {
     /// Reads a split without its outputs; none if there is no such split.
     fn split(&self, name: SplitName, wanted: &Wanted) -> Result<Option<Split>, Error> {
         let facts = self.facts();
-        let mut files = facts.files_of(match name {
+        let files = facts.files_of(match name {
+            SplitName::Train => "data.train",
             SplitName::Validation => "data.validation",
             SplitName::Test => "data.test",
         });
-        files.next().map(|file| self.queries(&wanted.root()?.file(file), wanted)).transpose()
+        let parts = files.map(|file| self.queries(&wanted.root()?.file(file), wanted));
+        joined(parts.collect::<Result<Vec<_>, Error>>()?)
     }
 
     /// Reads a file of queries without their outputs.
@@ -84,7 +91,7 @@ pub struct PairFacts<'a> {
     pub kernel_files: &'a [String],
     /// Whether rows that cannot be read may be skipped.
     pub skips_rows: bool,
-    /// Column of the ids in a table of further outputs, where `output.id` does not say it.
+    /// Column of the ids in a table of further outputs, where `output.id` says nothing.
     pub id: Option<&'a str>,
 }
 

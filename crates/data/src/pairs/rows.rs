@@ -183,8 +183,9 @@ impl PairedRows<'_> {
 
     /// The pairs of one split alone, without outputs; none if there is no such split.
     pub(super) fn split(self, name: SplitName, wanted: &Wanted) -> Result<Option<Split>, Error> {
-        let (rows, [_, validation, test]) = draw(self.splits, wanted.seed, &self.table)?;
+        let (rows, [train, validation, test]) = draw(self.splits, wanted.seed, &self.table)?;
         let own = match name {
+            SplitName::Train => train,
             SplitName::Validation => validation,
             SplitName::Test if test.is_empty() => return Ok(None),
             SplitName::Test => test,

@@ -178,6 +178,7 @@ impl Pairs for SyntheticConfig {
 
     fn split(&self, name: SplitName, wanted: &Wanted) -> Result<Option<Split>, Error> {
         let (part, start, count) = match name {
+            SplitName::Train => (0, 0, self.train),
             SplitName::Validation => (1, self.train, self.validation),
             SplitName::Test if self.test > 0 => (2, self.train + self.validation, self.test),
             SplitName::Test => return Ok(None),

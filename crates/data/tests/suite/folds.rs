@@ -170,7 +170,7 @@ fn a_part_is_read_again_as_a_split() {
         assert_eq!((&split.ids, &split.inputs), (&expected.ids, &expected.inputs));
         assert!(split.outputs.iter().all(Option::is_none));
     }
-    assert_eq!(source.read_training(&root).unwrap().ids, dataset.train.ids);
+    assert_eq!(source.read_split(SplitName::Train, &root).unwrap().ids, dataset.train.ids);
 }
 
 #[test]

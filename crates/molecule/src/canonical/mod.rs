@@ -11,6 +11,7 @@ use dsokr_basis::random::shuffle;
 use rand::Rng;
 
 use self::search::canonical_places;
+pub(crate) use self::write::is_usual;
 use self::write::write;
 use crate::graph::{Arc, Graph};
 use crate::molecule::{Bond, BondOrder, Center, Geometry, HYDROGEN, Molecule};

@@ -141,8 +141,14 @@ fn is_implied<'a>(atom: &Atom, bonds: impl Iterator<Item = &'a Bond>) -> bool {
     if aromatic > 0 {
         return false;
     }
+    is_usual(atom.element, valence, hydrogens)
+}
+
+/// Whether a neutral atom with this sum of bond orders, in Kekulé structure and without hydrogens, has as many
+/// hydrogens as readers of SMILES and mol blocks assume.
+pub(crate) fn is_usual(element: Element, valence: u32, hydrogens: u32) -> bool {
     let total = valence + hydrogens;
-    match atom.element {
+    match element {
         Element::WILDCARD => hydrogens == 0,
         Element::B => total == 3,
         Element::C => total == 4,

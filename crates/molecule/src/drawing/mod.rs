@@ -1,7 +1,11 @@
 //! Drawings of molecules and graphs, one or several in an SVG document.
 
 mod graph;
+mod label;
+mod layout;
+mod mol_block;
 mod molecule;
+mod wedges;
 
 use std::fmt::Write;
 

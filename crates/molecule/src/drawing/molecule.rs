@@ -1,33 +1,36 @@
-//! Molecules on 2D coordinates by RDKit's rules: drawings as SVG, and MDL mol blocks, the records of SD files.
+//! Drawings of molecules as SVG.
 
-use std::borrow::Cow;
 use std::fmt::Write;
 
-use super::{MIDDLE, Point, blank, circle, line, opened, text};
-use crate::formula::counted;
-use crate::molecule::{Atom, Bond, BondOrder, Element, Molecule};
+use super::label::{Run, color, label};
+use super::layout::{placed, unit};
+use super::wedges::{Wedge, inner_side, wedges};
+use super::{MIDDLE, Point, line, opened, text};
+use crate::molecule::{Bond, BondOrder, Molecule};
 
-/// Length of a bond, and space around a drawing.
-const BOND: f64 = 40.0;
-const PADDING: f64 = 20.0;
+/// Space around a drawing.
+const PADDING: f64 = 24.0;
 
-/// Length of a bond in RDKit's coordinates.
-const UNIT: f64 = 1.5;
+/// Width of lines, and of the wide end of a wedge from its middle.
+const WIDTH: f64 = 1.5;
+const WIDE: f64 = 3.5;
 
-/// Half the height of the blank behind a label, half the width for each letter, and its least.
-const HALF_HEIGHT: f64 = 7.0;
-const HALF_LETTER: f64 = 3.9;
-const HALF_WIDTH: f64 = 8.0;
+/// Distance of the lines of a double or triple bond, and what an inner line is shorter at each end.
+const APART: f64 = 4.5;
+const SHORTER: f64 = 5.0;
 
-/// Size of the letters of labels.
-const FONT: f64 = 12.0;
+/// Space between a label and the end of a bond.
+const SPACE: f64 = 2.5;
 
-/// The largest number that a field of a V2000 block holds.
-const MOST: usize = 999;
+/// Distance of the strokes of a hashed wedge.
+const STROKE: f64 = 3.0;
+
+/// The largest part of a bond that a label covers.
+const COVERED: f64 = 0.42;
 
 impl Molecule {
-    /// A drawing as a self-contained SVG document; hydrogens on carbon and configurations of atoms are not
-    /// drawn. Molecules that differ in the numbering of their atoms have the same drawing.
+    /// A drawing as a self-contained SVG document: bonds of the Kekulé structure, wedges at stereocentres, labels at
+    /// all atoms but carbons. Molecules that differ in the numbering of their atoms have the same drawing.
     ///
     /// ```
     /// use dsokr_molecule::Molecule;
@@ -38,185 +41,160 @@ impl Molecule {
     /// ```
     pub fn svg(&self) -> String {
         let (molecule, points) = placed(self);
-        let mut svg = opened(&points, PADDING);
-        for bond in molecule.bonds() {
-            draw_bond(&mut svg, bond, bond.atoms.map(|atom| points[atom]));
-        }
-        for (index, &[x, y]) in points.iter().enumerate() {
-            let label = label(&molecule, index);
-            if label.is_empty() {
-                continue;
+        let labels: Vec<Vec<Run>> =
+            (0..points.len()).map(|atom| label(&molecule, &points, atom)).collect();
+        let mut drawing = Drawing {
+            svg: opened(&points, PADDING),
+            molecule: &molecule,
+            points: &points,
+            labels: &labels,
+        };
+        for ((at, bond), wedge) in
+            molecule.bonds().iter().enumerate().zip(wedges(&molecule, &points))
+        {
+            match wedge {
+                Some(wedge) => drawing.wedge(bond, wedge),
+                None => drawing.bond(bond, at),
             }
-            let half_width = HALF_WIDTH.max(HALF_LETTER * label.chars().count() as f64);
-            let color = color(molecule.atoms()[index].element);
-            blank(&mut svg, [x, y], [half_width, HALF_HEIGHT]);
-            text(&mut svg, [x, y + MIDDLE * FONT], FONT, &format!(" fill=\"{color}\""), &label);
+        }
+        let mut svg = drawing.svg;
+        for ((atom, &[x, y]), runs) in molecule.atoms().iter().zip(&points).zip(&labels) {
+            let color = format!(" fill=\"{}\"", color(atom.element));
+            for Run { text: letters, middle, size } in runs {
+                text(
+                    &mut svg,
+                    [x + middle[0], y + middle[1] + MIDDLE * size],
+                    *size,
+                    &color,
+                    letters,
+                );
+            }
         }
         svg.push_str("</svg>\n");
         svg
     }
+}
 
-    /// A V2000 mol block with the coordinates of the [drawing](Self::svg) and Kekulé bonds; configurations are
-    /// left out. Molecules of more than 999 atoms or bonds, which the format cannot hold, have an empty block.
-    /// The title is one line of at most 80 characters, without control characters; a space precedes one that
-    /// would end a record of an SD file (`$$$$`).
-    ///
-    /// ```
-    /// use dsokr_molecule::Molecule;
-    ///
-    /// let block = Molecule::parse("C[NH3+]")?.mol_block("methylammonium");
-    /// assert!(block.starts_with("methylammonium\n"));
-    /// assert!(block.contains("M  CHG  1   2   1\n") && block.ends_with("M  END\n"));
-    /// # Ok::<(), dsokr_molecule::Error>(())
-    /// ```
-    pub fn mol_block(&self, title: &str) -> String {
-        let (molecule, points) = placed(self);
-        let (atoms, bonds) = (molecule.atoms(), molecule.bonds());
-        let holds = atoms.len() <= MOST && bonds.len() <= MOST;
-        let (atoms, bonds) = if holds { (atoms, bonds) } else { (&[][..], &[][..]) };
-        let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
-        let title: String = title.chars().filter(|&c| !breaks(c)).collect();
-        let space = if title.starts_with("$$$$") { " " } else { "" };
-        let title: String = space.chars().chain(title.chars()).take(80).collect();
-        let mut block = format!("{title}\n  dsokr\n\n");
+/// A drawing in the making.
+struct Drawing<'a> {
+    svg: String,
+    molecule: &'a Molecule,
+    points: &'a [Point],
+    labels: &'a [Vec<Run>],
+}
+
+impl Drawing<'_> {
+    fn bond(&mut self, bond: &Bond, at: usize) {
+        let [from, to] = bond.atoms;
+        match bond.order {
+            BondOrder::Single => self.line([from, to], 0.0, WIDTH),
+            BondOrder::Double => {
+                let side = inner_side(self.molecule, self.points, at);
+                let offsets =
+                    if side == 0.0 { [APART / 2.0, -APART / 2.0] } else { [0.0, side * APART] };
+                offsets.into_iter().for_each(|offset| self.line([from, to], offset, WIDTH));
+            }
+            BondOrder::Triple => {
+                [0.0, -APART, APART]
+                    .into_iter()
+                    .for_each(|offset| self.line([from, to], offset, WIDTH));
+            }
+            BondOrder::Quadruple => self.line([from, to], 0.0, 2.0 * WIDTH),
+            BondOrder::Dative => {
+                self.line([from, to], 0.0, WIDTH);
+                let [_, tip] = self.ends([from, to], 0.0);
+                let along = unit(self.points, from, to);
+                self.polygon([
+                    tip,
+                    shifted(tip, along, [-10.0, 3.0]),
+                    shifted(tip, along, [-10.0, -3.0]),
+                ]);
+            }
+        }
+    }
+
+    /// A bond that leaves the plane: a triangle, or strokes that become wider.
+    fn wedge(&mut self, bond: &Bond, Wedge { from, towards }: Wedge) {
+        let [a, b] = bond.atoms;
+        let to = a + b - from;
+        let along = unit(self.points, from, to);
+        let [narrow, wide] = self.ends([from, to], 0.0);
+        if towards {
+            self.polygon([
+                narrow,
+                shifted(wide, along, [0.0, WIDE]),
+                shifted(wide, along, [0.0, -WIDE]),
+            ]);
+            return;
+        }
+        let length = (wide[0] - narrow[0]).hypot(wide[1] - narrow[1]);
+        let strokes = (length / STROKE).round().max(1.0);
+        let mut stroke = 1.0;
+        while stroke <= strokes {
+            let (place, half) = (length * stroke / strokes, 0.5 + (WIDE - 0.5) * stroke / strokes);
+            let ends = [half, -half].map(|across| shifted(narrow, along, [place, across]));
+            line(&mut self.svg, ends, 1.0, "");
+            stroke += 1.0;
+        }
+    }
+
+    /// A line of a bond, `offset` to the right of the way from the first atom to the second.
+    fn line(&mut self, atoms: [usize; 2], offset: f64, width: f64) {
+        let ends = self.ends(atoms, offset);
+        line(&mut self.svg, ends, width, "");
+    }
+
+    /// The ends of a line of a bond, as far from labels as they need to be. Lines beside the middle are shorter, except
+    /// where a bond ends.
+    fn ends(&self, [from, to]: [usize; 2], offset: f64) -> [Point; 2] {
+        let along = unit(self.points, from, to);
+        let length = self.distance(from, to);
+        // the two lines around the middle of a double bond are half as far from it
+        let inner = offset.abs() > APART / 2.0 + 1e-9;
+        let end = |atom: usize, other: usize| {
+            let direction = unit(self.points, atom, other);
+            let start = shifted(self.points[atom], along, [0.0, offset]);
+            let covered = self.labels[atom].iter().fold(0.0, |covered: f64, run| {
+                covered.max(leaves(run, self.points[atom], start, direction))
+            });
+            let shorter = if inner && self.molecule.degree(atom) > 1 { SHORTER } else { 0.0 };
+            let covered = if covered > 0.0 { covered + SPACE } else { shorter };
+            shifted(start, direction, [covered.min(COVERED * length), 0.0])
+        };
+        [end(from, to), end(to, from)]
+    }
+
+    fn distance(&self, from: usize, to: usize) -> f64 {
+        let [dx, dy] = [0, 1].map(|axis| self.points[to][axis] - self.points[from][axis]);
+        dx.hypot(dy)
+    }
+
+    fn polygon(&mut self, corners: [Point; 3]) {
+        let corners = corners.map(|[x, y]| format!("{x:.2},{y:.2}")).join(" ");
         // writing to a string cannot fail
-        let _ =
-            writeln!(block, "{:3}{:3}  0  0  0  0  0  0  0  0999 V2000", atoms.len(), bonds.len());
-        for (atom, [x, y]) in atoms.iter().zip(points) {
-            let (x, y) = (x * UNIT / BOND, -y * UNIT / BOND);
-            let symbol = match atom.element {
-                Element::WILDCARD => "A",
-                other => other.symbol(),
-            };
-            let _ = writeln!(
-                block,
-                "{x:10.4}{y:10.4}{:10.4} {symbol:<3} 0  0  0  0  0  0  0  0  0  0  0  0",
-                0.0
-            );
-        }
-        for bond in bonds {
-            // 8 is any bond, since the format has no quadruple one; 9 is a coordination bond of newer readers
-            let order = [1, 2, 3, 8, 9][bond.order as usize];
-            let [a, b] = bond.atoms;
-            let _ = writeln!(block, "{:3}{:3}{order:3}  0", a + 1, b + 1);
-        }
-        let numbered = || atoms.iter().enumerate();
-        property(&mut block, "CHG", numbered().map(|(at, atom)| (at, i32::from(atom.charge))));
-        let masses = numbered().map(|(at, atom)| (at, atom.isotope.map_or(0, i32::from)));
-        property(&mut block, "ISO", masses);
-        block + "M  END\n"
+        let _ = writeln!(self.svg, "  <polygon points=\"{corners}\" fill=\"black\"/>");
     }
 }
 
-/// A molecule in the order of atoms of its canonical SMILES, with a point for each atom.
-fn placed(molecule: &Molecule) -> (Cow<'_, Molecule>, Vec<Point>) {
-    let text = molecule.canonical_smiles();
-    // The canonical text reads back as this molecule; where it does not, the molecule's own order of atoms does.
-    let molecule = Molecule::parse(&text).ok().map_or(Cow::Borrowed(molecule), Cow::Owned);
-    let points = coordinates(&text, molecule.atoms().len());
-    (molecule, points)
+/// A point moved along a direction, and to its right.
+fn shifted([x, y]: Point, [dx, dy]: Point, [along, across]: [f64; 2]) -> Point {
+    [x + along * dx - across * dy, y + along * dy + across * dx]
 }
 
-/// A point for each atom of the molecule that the text describes.
-fn coordinates(text: &str, atoms: usize) -> Vec<Point> {
-    let laid_out = chematic_smiles::parse(text)
-        .ok()
-        .and_then(|parsed| chematic_smiles::rdkit_2d_coords(&parsed).ok())
-        .filter(|points| points.len() == atoms && points.iter().flatten().all(|x| x.is_finite()));
-    match laid_out {
-        // y points down in an SVG
-        Some(points) => {
-            points.into_iter().map(|[x, y]| [x * BOND / UNIT, -y * BOND / UNIT]).collect()
+/// How far along a direction a line from `start` leaves the letters of a label around `atom`; 0 where it does not meet them.
+fn leaves(run: &Run, atom: Point, start: Point, direction: Point) -> f64 {
+    let (mut enters, mut leaves) = (0.0_f64, f64::INFINITY);
+    for axis in [0, 1] {
+        let middle = atom[axis] + run.middle[axis] - start[axis];
+        let half = run.half()[axis];
+        if direction[axis].abs() < 1e-9 {
+            if middle.abs() > half {
+                return 0.0;
+            }
+            continue;
         }
-        // a molecule that has no layout
-        None => (0..atoms).map(circle(atoms, BOND)).collect(),
+        let [near, far] = [-half, half].map(|side| (middle + side) / direction[axis]);
+        (enters, leaves) = (enters.max(near.min(far)), leaves.min(near.max(far)));
     }
-}
-
-fn draw_bond(svg: &mut String, bond: &Bond, [from, to]: [Point; 2]) {
-    let (dx, dy) = (to[0] - from[0], to[1] - from[1]);
-    let length = dx.hypot(dy).max(f64::MIN_POSITIVE);
-    // One unit along the bond, and one across.
-    let (along, across) = ([dx / length, dy / length], [-dy / length, dx / length]);
-    let mut line = |offset: f64, width: f64, dashes: &str| {
-        let ends = [from, to].map(|[x, y]| [x + offset * across[0], y + offset * across[1]]);
-        line(svg, ends, width, &format!(" fill=\"none\"{dashes}"));
-    };
-    match bond.order {
-        _ if bond.aromatic => {
-            line(-2.0, 1.5, "");
-            line(2.0, 1.5, " stroke-dasharray=\"4,3\"");
-        }
-        BondOrder::Single => line(0.0, 1.5, ""),
-        BondOrder::Double => [-2.0, 2.0].into_iter().for_each(|offset| line(offset, 1.5, "")),
-        BondOrder::Triple => [0.0, -3.0, 3.0].into_iter().for_each(|offset| line(offset, 1.5, "")),
-        BondOrder::Quadruple => line(0.0, 3.0, ""),
-        BondOrder::Dative => {
-            line(0.0, 1.5, "");
-            let corner = |back: f64, side: f64| {
-                [0, 1].map(|axis| to[axis] - back * along[axis] + side * across[axis])
-            };
-            let [[x1, y1], [x2, y2], [x3, y3]] =
-                [corner(0.0, 0.0), corner(10.0, 3.0), corner(10.0, -3.0)];
-            let _ = writeln!(
-                svg,
-                "  <polygon points=\"{x1:.2},{y1:.2} {x2:.2},{y2:.2} {x3:.2},{y3:.2}\" fill=\"black\"/>"
-            );
-        }
-    }
-}
-
-/// The label of an atom; empty at most carbons.
-fn label(molecule: &Molecule, index: usize) -> String {
-    let Atom { element, charge, hydrogens, isotope, .. } = molecule.atoms()[index];
-    let degree = molecule.degree(index);
-    let hidden = element == Element::C && charge == 0 && isotope.is_none() && degree > 0;
-    if hidden && !is_straight(molecule, index) {
-        return String::new();
-    }
-    let h = counted("H", hydrogens.into());
-    let symbol = element.symbol();
-    let atom = match (element, degree) {
-        (Element::C, 1..) => symbol.to_owned(),
-        (Element::C, 0) | (_, 1..) => format!("{symbol}{h}"),
-        (_, 0) => format!("{h}{symbol}"),
-    };
-    let isotope = isotope.map_or(String::new(), |mass| mass.to_string());
-    let sign = ["-", "", "+"][usize::from(charge > 0) + usize::from(charge >= 0)];
-    let charges = charge.unsigned_abs();
-    let charges = if charges > 1 { charges.to_string() } else { String::new() };
-    format!("{isotope}{atom}{charges}{sign}")
-}
-
-/// Whether an atom lies between two bonds on one straight line, where it would not be seen.
-fn is_straight(molecule: &Molecule, index: usize) -> bool {
-    let orders: Vec<_> = molecule.around(index).map(|(_, bond)| bond.order).collect();
-    orders == [BondOrder::Double; 2] || orders.len() == 2 && orders.contains(&BondOrder::Triple)
-}
-
-/// The colour of an element's label (CPK, where needed darker, to be legible on white).
-fn color(element: Element) -> &'static str {
-    match element {
-        Element::N => "#3050F8",
-        Element::O => "#FF0D0D",
-        Element::S => "#A08000",
-        Element::CL => "#18A818",
-        Element::F => "#5CA82C",
-        Element::BR => "#A62929",
-        Element::I => "#940094",
-        Element::P => "#FF8000",
-        _ => "#000000",
-    }
-}
-
-/// Lines of a property of atoms, eight in each; those of value 0 are left out.
-fn property(block: &mut String, name: &str, values: impl Iterator<Item = (usize, i32)>) {
-    let values: Vec<(usize, i32)> = values.filter(|&(_, value)| value != 0).collect();
-    for part in values.chunks(8) {
-        let _ = write!(block, "M  {name}{:3}", part.len());
-        for (atom, value) in part {
-            let _ = write!(block, " {:3} {value:3}", atom + 1);
-        }
-        block.push('\n');
-    }
+    if enters < leaves { leaves } else { 0.0 }
 }

@@ -163,3 +163,117 @@ fn blocks_have_fields_of_fixed_width() {
     let large = parse(&"C".repeat(1_000)).mol_block("");
     assert_eq!(large.lines().nth(3), Some("  0  0  0  0  0  0  0  0  0  0999 V2000"));
 }
+
+/// The numbers in quotes of a tag, after the names given.
+fn numbers<const N: usize>(tag: &str, names: [&str; N]) -> [f64; N] {
+    names.map(|name| {
+        let (_, rest) = tag.split_once(&format!(" {name}=\"")).unwrap();
+        rest.split_once('"').unwrap().0.parse().unwrap()
+    })
+}
+
+#[test]
+fn bonds_end_before_labels() {
+    for smiles in [
+        "OC(=O)c1ccccc1",
+        "CN1C=NC2=C1C(=O)N(C(=O)N2C)C",
+        "C[C@H](N)C(=O)O",
+        "OC[C@H]1OC(O)[C@H](O)[C@@H](O)[C@@H]1O",
+        "CC(C)(C)[N+](=O)[O-]",
+        "c1ccc2[nH]ccc2c1",
+        "CC#N",
+        "CC(=O)C(N)=NO",
+        "[13CH3]S(=O)(=O)Cl",
+        "C=C=C",
+        "[NH4+].[Cl-].[Na+].O",
+    ] {
+        let svg = parse(smiles).svg();
+        let texts: Vec<([f64; 3], usize)> = svg
+            .split("<text")
+            .skip(1)
+            .map(|tag| {
+                let letters = tag.split_once('>').unwrap().1.split('<').next().unwrap();
+                (numbers(tag, ["x", "y", "font-size"]), letters.chars().count())
+            })
+            .collect();
+        // letters are about .6 of their size wide and .7 high
+        let half =
+            |&([_, _, size], count): &([f64; 3], usize)| [0.3 * size * count as f64, 0.35 * size];
+        for (at, one @ ([x, y, _], _)) in texts.iter().enumerate() {
+            let ([width, height], own) = (half(one), *y - half(one)[1]);
+            for tag in svg.split("<line").skip(1) {
+                let [x1, y1, x2, y2] = numbers(tag, ["x1", "y1", "x2", "y2"]);
+                let touches = (0..=50).map(f64::from).any(|step| {
+                    let [px, py] = [x1 + (x2 - x1) * step / 50.0, y1 + (y2 - y1) * step / 50.0];
+                    (px - x).abs() < width && (py - own).abs() < height
+                });
+                assert!(!touches, "{smiles}: {tag}");
+            }
+            for other @ ([x2, y2, _], _) in &texts[..at] {
+                let far = (x - x2).abs() + 1.5 > width + half(other)[0] || (y - y2).abs() > 3.0;
+                assert!(far, "{smiles}: {svg}");
+            }
+        }
+    }
+}
+
+#[test]
+fn aromatic_bonds_are_drawn_as_double_and_single_ones() {
+    let svg = parse("c1ccccc1").svg();
+    assert!(!svg.contains("dasharray"));
+    assert_eq!(svg.matches("<line").count(), 6 + 3);
+    // the second lines lie inside the ring, so they are shorter
+    let long = |tag: &str| {
+        let [x1, y1, x2, y2] = numbers(tag, ["x1", "y1", "x2", "y2"]);
+        (x1 - x2).hypot(y1 - y2)
+    };
+    let lengths: Vec<f64> = svg.split("<line").skip(1).map(long).collect();
+    assert_eq!(lengths.iter().filter(|&&length| length < 31.0).count(), 3, "{lengths:?}");
+}
+
+/// The last field of each bond of a block: 1 and 6 are wedges, 3 is a double bond of unknown geometry.
+fn stereo(smiles: &str) -> Vec<u32> {
+    let block = parse(smiles).mol_block("");
+    let counts = block.lines().nth(3).unwrap();
+    let [atoms, bonds] = [0..3, 3..6].map(|at| counts[at].trim().parse::<usize>().unwrap());
+    let lines = block.lines().skip(4 + atoms).take(bonds);
+    lines.map(|line| line[9..12].trim().parse().unwrap()).collect()
+}
+
+#[test]
+fn wedges_and_open_double_bonds_are_in_blocks() {
+    // RDKit 2026.09 reads these blocks as the same canonical SMILES
+    for smiles in ["C[C@H](N)C(=O)O", "C[C@H](O)[C@H](C)N", "CC[S@](C)=O", "O[C@]1(C)CCCC[C@@H]1F"]
+    {
+        let mirrored = smiles.replace("@@", "!").replace('@', "@@").replace('!', "@");
+        let [one, other] = [stereo(smiles), stereo(&mirrored)];
+        let centers = smiles.replace("@@", "@").matches('@').count();
+        assert_eq!(one.iter().filter(|&&field| field > 0).count(), centers, "{smiles}");
+        let opposite = |field: &u32| [0, 6, 0, 0, 0, 0, 1][*field as usize];
+        assert_eq!(one.iter().map(opposite).collect::<Vec<_>>(), other, "{smiles}");
+    }
+    assert_eq!(stereo("CC=CC").iter().max(), Some(&3));
+    for known in ["C/C=C/C", "CC=C", "C1CC=CC1", "CC(C)=O"] {
+        assert_eq!(stereo(known).iter().max(), Some(&0), "{known}");
+    }
+    let hashed = parse("C[C@H](N)C(=O)O").svg();
+    let solid = parse("C[C@@H](N)C(=O)O").svg();
+    assert!(!hashed.contains("<polygon") && solid.contains("<polygon"), "{hashed}");
+}
+
+#[test]
+fn unusual_numbers_of_hydrogens_are_in_blocks() {
+    let valence = |smiles: &str| {
+        parse(smiles)
+            .mol_block("")
+            .lines()
+            .nth(4)
+            .map(|line| line[48..51].trim().to_owned())
+            .unwrap()
+    };
+    for (smiles, field) in
+        [("[Na]", "15"), ("[CH3]", "3"), ("C", "0"), ("[SeH2]", "2"), ("[NH4+]", "0")]
+    {
+        assert_eq!(valence(smiles), field, "{smiles}");
+    }
+}

@@ -1,0 +1,152 @@
+//! Labels of atoms: symbol, hydrogens, charge and mass number as chemists set them.
+
+use super::Point;
+use super::layout::unit;
+use crate::molecule::{Atom, BondOrder, Element, Molecule};
+
+/// Size of the letters, and of subscripts and superscripts.
+pub(super) const FONT: f64 = 12.0;
+const SMALL: f64 = 9.0;
+
+/// Half the height of capitals, and how far superscripts and subscripts are shifted.
+const HALF_HEIGHT: f64 = 4.6;
+const SHIFT: f64 = 4.5;
+
+/// How far hydrogens above or below lie from the symbol.
+const LINE: f64 = 11.5;
+
+/// The cosine of the angle to the nearest bond up to which a side is free.
+const FREE: f64 = 0.6;
+
+/// A piece of a label, with its middle as an offset from the atom.
+pub(super) struct Run {
+    pub(super) text: String,
+    pub(super) middle: Point,
+    pub(super) size: f64,
+}
+
+impl Run {
+    /// Half the width and height of the letters.
+    pub(super) fn half(&self) -> [f64; 2] {
+        [width(&self.text, self.size) / 2.0, HALF_HEIGHT * self.size / FONT]
+    }
+}
+
+/// About the width of a text in a sans-serif font.
+fn width(text: &str, size: f64) -> f64 {
+    let letter = |letter| match letter {
+        'i' | 'l' | 'j' | 'f' | 't' | 'r' | 'I' => 0.4,
+        'm' | 'M' | 'W' => 0.88,
+        'A'..='Z' => 0.76,
+        _ => 0.6,
+    };
+    size * text.chars().map(letter).sum::<f64>()
+}
+
+/// Where the hydrogens of a label stand.
+#[derive(Clone, Copy, PartialEq)]
+enum Side {
+    Right,
+    Left,
+    Below,
+    Above,
+}
+
+/// The label of an atom; empty at most carbons.
+pub(super) fn label(molecule: &Molecule, points: &[Point], index: usize) -> Vec<Run> {
+    let Atom { element, charge, hydrogens, isotope, .. } = molecule.atoms()[index];
+    let degree = molecule.degree(index);
+    let hidden = element == Element::C && charge == 0 && isotope.is_none() && degree > 0;
+    if hidden && !is_straight(molecule, index) {
+        return Vec::new();
+    }
+    let hydrogens = if element == Element::C && degree > 0 { 0 } else { hydrogens };
+    let side = side(molecule, points, index);
+    let symbol = element.symbol();
+    let mut runs = vec![Run { text: symbol.to_owned(), middle: [0.0, 0.0], size: FONT }];
+    let half = width(symbol, FONT) / 2.0;
+    // the ends of the line of the symbol, to the left and to the right
+    let (mut left, mut right) = (-half, half);
+    let mut to_right = |end: &mut f64, text: String, [size, y]: [f64; 2]| {
+        let wide = width(&text, size);
+        runs.push(Run { text, middle: [*end + wide / 2.0, y], size });
+        *end += wide;
+    };
+    let number = (hydrogens > 1).then(|| hydrogens.to_string());
+    let wide = width("H", FONT) + number.as_ref().map_or(0.0, |number| width(number, SMALL));
+    if hydrogens > 0 {
+        let (mut start, y) = match side {
+            Side::Right => (right, 0.0),
+            Side::Left => (left - wide, 0.0),
+            Side::Below => (-width("H", FONT) / 2.0, LINE),
+            Side::Above => (-width("H", FONT) / 2.0, -LINE),
+        };
+        if side == Side::Left {
+            left = start;
+        }
+        to_right(&mut start, "H".into(), [FONT, y]);
+        if let Some(number) = number {
+            to_right(&mut start, number, [SMALL, y + SHIFT]);
+        }
+        if side == Side::Right {
+            right = start;
+        }
+    }
+    if charge != 0 {
+        let sign = if charge > 0 { "+" } else { "\u{2212}" };
+        let number = charge.unsigned_abs();
+        let text = if number > 1 { format!("{number}{sign}") } else { sign.into() };
+        to_right(&mut right, text, [SMALL, -SHIFT]);
+    }
+    if let Some(mass) = isotope {
+        let text = mass.to_string();
+        let mut start = left - width(&text, SMALL);
+        to_right(&mut start, text, [SMALL, -SHIFT]);
+    }
+    runs
+}
+
+/// The side of an atom that is furthest from its bonds, above and below only where no other is free. Halogens and oxygens without bonds
+/// follow their hydrogens, as in H₂O and HCl.
+fn side(molecule: &Molecule, points: &[Point], index: usize) -> Side {
+    let element = molecule.atoms()[index].element;
+    if molecule.degree(index) == 0 {
+        let after = element.is_halogen() || [Element::O, Element::S].contains(&element);
+        return if after { Side::Left } else { Side::Right };
+    }
+    let nearness = |[x, y]: Point| {
+        let cosine = |(other, _)| {
+            let [dx, dy] = unit(points, index, other);
+            dx * x + dy * y
+        };
+        molecule.around(index).map(cosine).fold(-1.0, f64::max)
+    };
+    let nearest = |sides: [(Side, Point); 2]| {
+        let [one, other] = sides.map(|(side, direction)| (side, nearness(direction)));
+        if other.1 < one.1 - 0.05 { other } else { one }
+    };
+    let beside = nearest([(Side::Right, [1.0, 0.0]), (Side::Left, [-1.0, 0.0])]);
+    let over = nearest([(Side::Below, [0.0, 1.0]), (Side::Above, [0.0, -1.0])]);
+    if beside.1 < FREE || beside.1 <= over.1 { beside.0 } else { over.0 }
+}
+
+/// Whether an atom lies between two bonds on one straight line, where it would not be seen.
+fn is_straight(molecule: &Molecule, index: usize) -> bool {
+    let orders: Vec<_> = molecule.around(index).map(|(_, bond)| bond.order).collect();
+    orders == [BondOrder::Double; 2] || orders.len() == 2 && orders.contains(&BondOrder::Triple)
+}
+
+/// The colour of an element's label (CPK, where needed darker, to be legible on white).
+pub(super) fn color(element: Element) -> &'static str {
+    match element {
+        Element::N => "#3050F8",
+        Element::O => "#FF0D0D",
+        Element::S => "#A08000",
+        Element::CL => "#18A818",
+        Element::F => "#5CA82C",
+        Element::BR => "#A62929",
+        Element::I => "#940094",
+        Element::P => "#FF8000",
+        _ => "#000000",
+    }
+}

@@ -1,0 +1,60 @@
+//! Points of atoms by RDKit's rules.
+
+use std::borrow::Cow;
+
+use super::{Point, circle};
+use crate::molecule::Molecule;
+
+/// Length of a bond in a drawing, and in RDKit's coordinates.
+pub(super) const BOND: f64 = 40.0;
+pub(super) const UNIT: f64 = 1.5;
+
+/// A molecule in the order of atoms of its canonical SMILES, with a point for each atom.
+pub(super) fn placed(molecule: &Molecule) -> (Cow<'_, Molecule>, Vec<Point>) {
+    let text = molecule.canonical_smiles();
+    // The canonical text reads back as this molecule; where it does not, the molecule's own order of atoms does.
+    let molecule = Molecule::parse(&text).ok().map_or(Cow::Borrowed(molecule), Cow::Owned);
+    let mut points = coordinates(&text, molecule.atoms().len());
+    spread(&molecule, &mut points);
+    (molecule, points)
+}
+
+/// Moves components, which lie from left to right, so far apart that their labels do not meet.
+fn spread(molecule: &Molecule, points: &mut [Point]) {
+    let left = |points: &[Point], atoms: &[usize]| {
+        atoms.iter().map(|&atom| points[atom][0]).fold(f64::INFINITY, f64::min)
+    };
+    let mut components = molecule.components();
+    components.sort_by(|a, b| left(points, a).total_cmp(&left(points, b)));
+    let mut right = f64::NEG_INFINITY;
+    for atoms in components {
+        let shift = (right + 1.5 * BOND - left(points, &atoms)).max(0.0);
+        for atom in atoms {
+            points[atom][0] += shift;
+            right = right.max(points[atom][0]);
+        }
+    }
+}
+
+/// A point for each atom of the molecule that the text describes.
+fn coordinates(text: &str, atoms: usize) -> Vec<Point> {
+    let laid_out = chematic_smiles::parse(text)
+        .ok()
+        .and_then(|parsed| chematic_smiles::rdkit_2d_coords(&parsed).ok())
+        .filter(|points| points.len() == atoms && points.iter().flatten().all(|x| x.is_finite()));
+    match laid_out {
+        // y points down in an SVG
+        Some(points) => {
+            points.into_iter().map(|[x, y]| [x * BOND / UNIT, -y * BOND / UNIT]).collect()
+        }
+        // a molecule that has no layout
+        None => (0..atoms).map(circle(atoms, BOND)).collect(),
+    }
+}
+
+/// The direction from one atom to another.
+pub(super) fn unit(points: &[Point], from: usize, to: usize) -> Point {
+    let [dx, dy] = [0, 1].map(|axis| points[to][axis] - points[from][axis]);
+    let length = dx.hypot(dy).max(f64::MIN_POSITIVE);
+    [dx / length, dy / length]
+}
