@@ -377,12 +377,13 @@ impl Evaluation {
         Ok(Scores { numbers: self.scores.numbers, ..ranks.into() })
     }
 
-    /// Compares predicted outputs with the true ones, and adds the metrics of that.
+    /// Compares predicted outputs, which are not numbers, with the true ones, and adds the metrics of that.
     pub(crate) fn compare(&mut self, (truth, predicted): (Truth, Truth)) -> Result<(), Error> {
-        let (scores, queries) = OutputScores::with_queries(&truth, &predicted)?;
-        self.scores.outputs = Some(scores);
-        self.queries.extend(queries);
-        self.outputs = Some((truth, predicted));
+        if let Some((scores, queries)) = OutputScores::with_queries(&truth, &predicted, None)? {
+            self.scores.outputs = Some(scores);
+            self.queries.extend(queries);
+            self.outputs = Some((truth, predicted));
+        }
         Ok(())
     }
 
