@@ -8,11 +8,12 @@ use serde_json::json;
 
 use super::machine_inputs::{linear, vectors};
 use super::{
-    BinWeights, ColumnScaling, Config, InputSummandConfig, MachineInputsConfig, NgramWeights,
+    BinWeights, ColumnScaling, Config, InputSummandConfig, KernelConfig, MachineInputsConfig,
+    NgramWeights,
 };
 use crate::Error;
 
-/// λ of `(1/n) Σ ‖ĥ(x_i) − ψ̃(y_i)‖² + λ ‖ĥ‖²`: one number, or several to choose from.
+/// λ of a kernel machine: one number, or several to choose from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Lambda {
@@ -68,8 +69,8 @@ pub struct KernelMachineConfig {
     #[serde(default = "vectors")]
     pub inputs: MachineInputsConfig,
     /// The input kernel.
-    #[serde(default = "linear")]
-    pub kernel: Kernel,
+    #[serde(default = "linear_kernel")]
+    pub kernel: KernelConfig,
     /// Several kernels, whose weighted sum is the input kernel, in the place of `inputs` and `kernel`. Kernels should be
     /// of one scale: 1 for an input with itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -81,17 +82,24 @@ pub struct KernelMachineConfig {
     /// How it is fitted; in closed form on all training inputs, if left out.
     #[serde(default)]
     pub solver: Solver,
-    /// λ, one number or several to choose from.
+    /// λ of `(1/n) Σ ‖ĥ(x_i) − ψ̃(y_i)‖² + λ ‖ĥ‖²`, one number or several to choose from. With the solver `lipschitz` and a loss
+    /// other than the square, it is that of `(1/n) Σ ℓ(ĥ(x_i), ψ̃(y_i)) + ½ λ ‖ĥ‖²`: twice the λ of the thesis, equation 5.15,
+    /// which has no ½.
     pub lambda: Lambda,
     /// What the coordinates of answers are.
     #[serde(default)]
     pub answers: AnswersConfig,
 }
 
+fn linear_kernel() -> KernelConfig {
+    linear().into()
+}
+
 impl KernelMachineConfig {
     /// Ridge regression in closed form with the linear kernel, onto all coordinates.
     pub fn new(inputs: MachineInputsConfig, lambda: Lambda) -> Self {
-        let (kernel, solver, answers) = (linear(), Solver::default(), AnswersConfig::default());
+        let (kernel, solver, answers) =
+            (linear_kernel(), Solver::default(), AnswersConfig::default());
         Self { inputs, kernel, kernels: Vec::new(), weights: None, solver, lambda, answers }
     }
 
@@ -139,7 +147,7 @@ impl KernelMachineConfig {
         }
         let allowed = "absent: encoder.kernels have inputs and kernels of their own";
         ensure(self.inputs == vectors(), "encoder.inputs", "given", allowed)?;
-        ensure(self.kernel == linear(), "encoder.kernel", "given", allowed)?;
+        ensure(*self.kernel == linear(), "encoder.kernel", "given", allowed)?;
         for (at, InputSummandConfig { inputs, kernel, weight }) in self.kernels.iter().enumerate() {
             let key = |name: &str| format!("encoder.kernels[{at}].{name}");
             let holds = *weight >= 0.0 && weight.is_finite();
@@ -260,7 +268,7 @@ impl KernelMachineConfig {
         self.inputs.validate("encoder.inputs", &self.kernel, "encoder.kernel")?;
         let mut closed_form = None;
         if self.learns_columns() {
-            let linear = matches!(self.kernel, Kernel::Linear | Kernel::Cosine);
+            let linear = matches!(*self.kernel, Kernel::Linear | Kernel::Cosine);
             let allowed = "\"linear\" or \"cosine\", beside encoder.inputs.weights = \"learned\"";
             ensure(linear, "encoder.kernel.name", self.kernel.name(), allowed)?;
             closed_form = Some("encoder.inputs.weights = \"learned\"");

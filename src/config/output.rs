@@ -290,8 +290,8 @@ pub enum ColumnScaling {
 /// γ from the median heuristic, as a configuration says it.
 const MEDIAN: &str = "median";
 
-/// The output kernel. γ of a Gaussian one may be `"median"`: it is 1 over the median of the squared distances d²
-/// between training outputs, so `2 width²` is that median.
+/// A kernel of outputs, or of the inputs of a kernel machine. γ of a Gaussian one may be `"median"`: it is 1 over the
+/// median of the squared distances d² between training outputs, or training inputs, so `2 width²` is that median.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KernelConfig {
     /// With γ = 1 where it is the median's.
@@ -315,17 +315,17 @@ impl From<Kernel> for KernelConfig {
 }
 
 impl KernelConfig {
-    /// The kernel; none where its γ comes from the training outputs.
+    /// The kernel; none where its γ comes from the training outputs or inputs.
     pub(crate) fn known(&self) -> Option<&Kernel> {
         (!self.median).then_some(&self.kernel)
     }
 
-    /// The kernel, with γ from the rows of the training outputs where the configuration says so; `seed`
+    /// The kernel, with γ from the rows of the training outputs, or inputs, where the configuration says so; `seed`
     /// draws the rows that are compared. `key` is the kernel's in the configuration.
     ///
     /// # Errors
     /// Rows that the kernel is not defined on; [`dsokr_basis::Error::Value`] where at least half of the pairs of
-    /// outputs are equal, so that the median is 0.
+    /// rows are equal, so that the median is 0.
     pub fn fit(&self, key: &str, rows: &dyn RowSource, seed: u64) -> Result<Kernel, Error> {
         if !self.median {
             return Ok(self.kernel.clone());
@@ -343,11 +343,11 @@ impl KernelConfig {
         };
         let gamma = 1.0 / median;
         let allowed = format_args!(
-            "a number: the median of the squared distances between training outputs is {median}"
+            "a number: the median of the squared distances that it compares is {median}"
         );
         let holds = gamma.is_finite() && gamma > 0.0;
         ensure(holds, format_args!("{key}.gamma"), "\"median\"", allowed)?;
-        tracing::info!(gamma, kernel = self.name(), "gamma from the median distance of outputs");
+        tracing::info!(gamma, kernel = self.name(), "gamma from the median distance: {key}.gamma");
         Ok(with(gamma))
     }
 }
@@ -380,7 +380,7 @@ impl<'de> Deserialize<'de> for KernelConfig {
 
 impl JsonSchema for KernelConfig {
     fn schema_name() -> std::borrow::Cow<'static, str> {
-        "OutputKernel".into()
+        "KernelConfig".into()
     }
 
     /// That of [`Kernel`], whose γ may also be `"median"`.
@@ -391,7 +391,7 @@ impl JsonSchema for KernelConfig {
             if let Some(gamma) = kernel.pointer_mut("/properties/gamma") {
                 *gamma = json!({
                     "description": "γ, above 0; `1/(2 width²)`. `\"median\"` is the median heuristic: γ is 1 \
-                        over the median of d² over all pairs of 1000 training outputs that the seed draws, so \
+                        over the median of d² over all pairs of 1000 training outputs, or inputs, that the seed draws, so \
                         that half of the pairs have a kernel above 1/e. The log has the number, and the \
                         run keeps it.",
                     "anyOf": [{ "type": "number" }, { "enum": [MEDIAN] }],

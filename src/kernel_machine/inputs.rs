@@ -8,11 +8,11 @@ use dsokr_basis::features::JoinedRows;
 use dsokr_basis::kernel::{OutputKernel, SumKernel};
 use dsokr_basis::store::Stored;
 use dsokr_basis::{Features, Kernel, RowKind, RowSource};
-use dsokr_machines::{Ideal, KernelModel, KernelWeighting, TrainingInputs, combine};
+use dsokr_machines::{Ideal, KernelModel, KernelWeighting, Scaling, TrainingInputs, combine};
 use faer::Mat;
 use serde::{Deserialize, Serialize};
 
-use crate::config::{InputSummandConfig, KernelMachineConfig, MachineInputsConfig};
+use crate::config::{ColumnScaling, InputSummandConfig, KernelMachineConfig, MachineInputsConfig};
 use crate::inputs::{NgramInputs, VectorInputs};
 use crate::run_dir::read_needed;
 use crate::spectra::{MixtureInputs, SpectrumInputs};
@@ -183,6 +183,30 @@ impl MachineInputs {
             }
         };
         Ok(Self::Sum(parts, weights))
+    }
+
+    /// Finds γ of the one kernel from the training inputs, as the machine scales them, where the configuration says so.
+    /// Before, and in a run that is read, it is 1: the file of the model has that of the fit.
+    pub(super) fn fit_kernel(
+        &mut self,
+        settings: &KernelMachineConfig,
+        train: &Split,
+        seed: u64,
+    ) -> Result<(), Error> {
+        let (Self::One(prepared, kernel), None) = (self, settings.kernel.known()) else {
+            return Ok(());
+        };
+        let rows = prepared.rows(train)?;
+        let scaled = match &settings.inputs {
+            MachineInputsConfig::Vectors { scaling } if *scaling != ColumnScaling::None => {
+                let standard = *scaling == ColumnScaling::Standard;
+                Some(Scaling::fit(rows.as_ref(), standard)?.rows(rows.as_ref())?)
+            }
+            _ => None,
+        };
+        let rows = scaled.as_ref().unwrap_or(&rows);
+        *kernel = Arc::new(settings.kernel.fit("encoder.kernel", rows, seed)?);
+        Ok(())
     }
 
     /// Reads them from a run directory.

@@ -93,10 +93,11 @@ impl<'a> PreparedMachine<'a> {
         outputs: &'a TrainingOutputs<'a>,
     ) -> Result<Self, Error> {
         let dataset = outputs.dataset;
-        let inputs = match outputs.resumed {
+        let mut inputs = match outputs.resumed {
             Some(path) => MachineInputs::load(settings, path)?,
             None => MachineInputs::fit(settings, &dataset.train, outputs)?,
         };
+        inputs.fit_kernel(settings, &dataset.train, outputs.config.seed)?;
         let rows = inputs.rows(&dataset.train)?;
         if let MachineRows::Features(rows, kernel) = &rows {
             kernel.validate(rows.kind())?;

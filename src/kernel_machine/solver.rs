@@ -135,8 +135,13 @@ pub(super) fn advice_on_unlike(
     if 2 * unlike <= n {
         return Ok(None);
     }
-    let cure = match (inputs, &settings.kernel) {
+    let cure = match (inputs, &*settings.kernel) {
         (TrainingInputs::Gram(_), _) => "try other kernels".to_owned(),
+        (_, Kernel::Gaussian { .. } | Kernel::GaussianTanimoto { .. })
+            if settings.kernel.known().is_none() =>
+        {
+            "try a number below that of the median as encoder.kernel.gamma".into()
+        }
         (_, Kernel::Gaussian { gamma } | Kernel::GaussianTanimoto { gamma }) => {
             format!("try an encoder.kernel.gamma below {gamma}")
         }

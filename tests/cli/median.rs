@@ -99,3 +99,40 @@ fn gamma_is_a_number_or_the_median() {
         sandbox.fail(&["train", "small.toml", "--set", &change], 2, says);
     }
 }
+
+#[test]
+fn gamma_of_inputs_is_the_median_of_the_training_inputs() {
+    let sandbox = Sandbox::new();
+    let rows: String = (0..40).map(|i| format!("{} 1:{i} 2:1\n", i % 3)).collect();
+    sandbox.write("data/small/rows.libsvm", &rows);
+    sandbox.write(
+        "small.toml",
+        "[data]\nsource = \"multi-label\"\nfolder = \"small\"\nfile = \"rows.libsvm\"\n\
+         splits = { order = \"file\", train = 30, validation = 10 }\n\n[output]\nlabel = \"labels\"\n\
+         features = { kind = \"labels\", column = \"labels\" }\nkernel = { name = \"tanimoto\" }\n\n\
+         [sketch]\nsize = 3\n\n[encoder]\nkind = \"kernel-machine\"\nlambda = 1e-3\n",
+    );
+    let kernel = |gamma: &str| format!("encoder.kernel={{name=\"gaussian\", gamma={gamma}}}");
+    let (report, errors) = train(&sandbox, "one", "1", &[&kernel("\"median\"")]);
+    let mut squares: Vec<f64> =
+        (0..30).flat_map(|i| (0..i).map(move |j| f64::from((i - j) * (i - j)))).collect();
+    squares.sort_by(f64::total_cmp);
+    let half = squares.len() / 2;
+    let median = match squares.len() % 2 {
+        0 => 0.5 * (squares[half - 1] + squares[half]),
+        _ => squares[half],
+    };
+    assert!((gamma(&errors) * median - 1.0).abs() < 1e-12, "{errors}");
+    // the number itself gives the same run, which a run that is read has too
+    let fixed = kernel(&format!("{:?}", gamma(&errors)));
+    assert_eq!(train(&sandbox, "fixed", "2", &[&fixed]).0, report);
+    let evaluated = json(&sandbox.succeed(&["evaluate", "one", "--json"]));
+    assert!(report.contains(&format!("\"mrr\":{}", evaluated["mrr"])), "{evaluated} {report}");
+    let again = kernel("\"median\"");
+    sandbox.succeed(&["train", "small.toml", "--out", "one", "--resume", "--set", &again]);
+    // scaled inputs have the distances of the scaled inputs
+    let scaled = "encoder.inputs={kind=\"vectors\", scaling=\"deviation\"}";
+    let (_, errors) = train(&sandbox, "scaled", "1", &[&again, scaled]);
+    let variance = (30.0f64 * 30.0 - 1.0) / 12.0;
+    assert!((gamma(&errors) * median / variance - 1.0).abs() < 1e-5, "{errors}");
+}
