@@ -1,11 +1,11 @@
 //! What the command writes to standard output and standard error.
 
 use std::borrow::Cow;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{LazyLock, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::Error;
 use crate::basis::{Cancellation, Processes};
@@ -67,6 +67,41 @@ pub fn print_part(text: &str) -> Result<bool, Error> {
     }
 }
 
+/// How long the log of a training is silent at most, in milliseconds: less than five seconds.
+const SILENCE: u64 = 4_500;
+/// When the command started, and the milliseconds from then to the last line of the log.
+static STARTED: LazyLock<Instant> = LazyLock::new(Instant::now);
+static SPOKE: AtomicU64 = AtomicU64::new(0);
+
+fn milliseconds() -> u64 {
+    u64::try_from(STARTED.elapsed().as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Says that work goes on whenever the log is silent, and where it is: at a step, or how long after the last line.
+fn say_that_work_goes_on() {
+    std::thread::spawn(|| {
+        let (mut own, mut since) = (0, milliseconds());
+        loop {
+            std::thread::sleep(Duration::from_millis(250));
+            let (spoke, now) = (SPOKE.load(Ordering::Relaxed), milliseconds());
+            if spoke != own {
+                since = spoke;
+            }
+            let bar = BAR.get().filter(|bar| !bar.is_finished());
+            // a visible bar says it
+            let visible = bar.is_some() && io::stderr().is_terminal();
+            if visible || now - spoke.min(now) < SILENCE {
+                continue;
+            }
+            match bar.and_then(|bar| bar.length().map(|all| (bar.position(), all))) {
+                Some((step, all)) if step < all => info!("at step {step} of {all}"),
+                _ => info!("at work, {} s after the last line", (now - since.min(now)) / 1000),
+            }
+            own = SPOKE.load(Ordering::Relaxed);
+        }
+    });
+}
+
 static BAR: OnceLock<ProgressBar> = OnceLock::new();
 /// What the first signal cancels.
 pub static INTERRUPT: LazyLock<Cancellation> = LazyLock::new(Cancellation::default);
@@ -83,6 +118,7 @@ pub struct Writer;
 
 impl Write for Writer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        SPOKE.store(milliseconds(), Ordering::Relaxed);
         let write = || drop(io::stderr().write_all(bytes));
         match BAR.get() {
             Some(bar) => bar.suspend(write),
@@ -120,7 +156,11 @@ pub struct Progress {
 
 impl Progress {
     pub fn new() -> Self {
+        let quiet = QUIET.load(Ordering::Relaxed) || !Processes::current().is_first();
         if !LISTENING.swap(true, Ordering::Relaxed) {
+            if !quiet {
+                say_that_work_goes_on();
+            }
             // the handler is for SIGHUP too, except under nohup, which has it ignored
             #[cfg(unix)]
             // SAFETY: signal(2) with valid arguments; no other thread sets the action of SIGHUP
@@ -142,7 +182,7 @@ impl Progress {
                 unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
             }
         }
-        Self { quiet: QUIET.load(Ordering::Relaxed) || !Processes::current().is_first() }
+        Self { quiet }
     }
 }
 
