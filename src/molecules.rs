@@ -67,7 +67,7 @@ pub(crate) fn compared_molecules(
         all.iter().map(molecule).collect::<Result<Vec<_>, _>>().map(Truth::Molecules)
     };
     let both = right.collect::<Option<Vec<usize>>>().zip(first.collect::<Option<Vec<usize>>>());
-    Ok(both.map(|(right, first)| Ok::<_, Error>((truth(right)?, truth(first)?))).transpose()?)
+    both.map(|(right, first)| Ok((truth(right)?, truth(first)?))).transpose()
 }
 
 /// The queries that are drawn, unless another number is asked for.

@@ -148,7 +148,7 @@ impl SweepRequest<'_> {
                      with the argument out",
                     out.join("config.toml").display()
                 );
-                return Err(Error::run(&path.join(TABLE), message));
+                return Err(Error::run(path.join(TABLE), message));
             }
             let report = match (Folder::finished(&out)?, failure) {
                 (Some(report), _) => Ok(report),

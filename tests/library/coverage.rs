@@ -1,5 +1,7 @@
 //! Candidate sets that hold a right output with a given probability.
 
+use std::f64::consts::LN_2;
+
 use burn::tensor::Device;
 use dsokr::basis::random::{generator, shuffle};
 use dsokr::data::SplitName;
@@ -25,8 +27,7 @@ fn the_threshold_is_an_order_statistic_of_distances() {
     ]);
     let near = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-6, "{found}");
     // the distances are 0.3133, 0.6931, 1.3133 and ∞; ⌈5 · coverage⌉ = 1, 2, 3
-    for (coverage, expected) in [(0.2, 0.313262), (0.3, 0.693147), (0.4, 0.693147), (0.6, 1.313262)]
-    {
+    for (coverage, expected) in [(0.2, 0.313262), (0.3, LN_2), (0.4, LN_2), (0.6, 1.313262)] {
         let sets = queries.sets(coverage, 7).unwrap();
         near(sets.threshold, expected);
         assert_eq!(sets.temperature, 1.0);
