@@ -248,7 +248,7 @@ fn wrong_flags_and_files_are_refused() {
     sandbox.fail(&["search", "run", "text", "--top", "0"], 2, &["0"]);
     sandbox.fail(&["search", "run", "text", "--top", "81"], 2, &["81", "80"]);
     sandbox.fail(&["evaluate", "run", "--queries", "absent.tsv"], 2, &["absent.tsv"]);
-    sandbox.fail(&["evaluate", "run", "--split", "train"], 2, &["validation"]);
+    sandbox.fail(&["evaluate", "run", "--split", "tests"], 2, &["validation"]);
     for (text, says) in [
         (r#"{"query": "o70", "candidates": []}"#, "o70"),
         (r#"{"query": "o70", "candidates": ["zzz"]}"#, "zzz"),
