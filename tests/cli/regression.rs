@@ -138,6 +138,8 @@ split = "test"
     let targets = report["targets"].as_array().unwrap();
     assert!((targets[0].as_f64().unwrap() - targets[1].as_f64().unwrap()).abs() < 1e-4, "{report}");
     assert!(number(&report, "rrmse") < 1.0, "{report}");
+    let again = json(&sandbox.succeed(&["evaluate", "runs/small", "--json"]));
+    assert_eq!(number(&again, "rrmse"), number(&report, "rrmse"));
     let cut = table.replacen("3 997", "3", 1);
     sandbox.write("data/small/outputs.tsv", &cut);
     let expected = ["outputs.tsv:5", "\"3\"", "2 finite numbers"];

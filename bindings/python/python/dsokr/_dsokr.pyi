@@ -334,6 +334,10 @@ class Runs:
     """
     One trained model, or several that are combined.
     """
+    def calibration(self, /, coverage: SupportsFloat | SupportsIndex) -> str:
+        """
+        What sets of candidates with a coverage are calibrated on, as JSON.
+        """
     @property
     def candidates(self, /) -> Candidates:
         """
@@ -360,7 +364,8 @@ class Runs:
         """
     def search(self, /, queries: Rows | SupportsGetItem[int, str], k: SupportsIndex, coverage: SupportsFloat | SupportsIndex | None) -> list[tuple[list[tuple[str, str, float]], tuple[str, float] | None, list[tuple[float, float]], str | None]]:
         """
-        The best `k` candidates for each text or row, and what else the configuration predicts.
+        The best `k` candidates for each text or row, or with `coverage` the set that holds a right output with this
+        probability, and what else the configuration predicts.
         """
 
 def canonical_smiles(smiles: SupportsGetItem[int, str]) -> list[str]:

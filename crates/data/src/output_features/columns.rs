@@ -187,7 +187,7 @@ fn wide(rows: &[Vec<(f32, f64)>]) -> Truth {
 
 impl OutputKind for NumberFeatures {
     fn facts(&self) -> FeatureFacts<'_> {
-        FeatureFacts { column: Some(&self.column), ..Default::default() }
+        FeatureFacts { column: Some(&self.column), is_compared: true, ..Default::default() }
     }
 
     fn bad_rows(&self, table: &Table) -> Result<Vec<(usize, Error)>, Error> {
