@@ -35,24 +35,24 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let format = if arguments.json { Format::Json } else { arguments.format };
-    let queries = &arguments.queries;
+    let (queries, count) = (&arguments.queries, arguments.runs.len());
+    let names: Vec<String> = match arguments.labels.as_slice() {
+        [] => arguments.runs.iter().map(|path| path.display().to_string()).collect(),
+        labels => {
+            let allowed = format!("{count} names, one for each run");
+            ensure(labels.len() == count, "--labels", labels.join(","), allowed)?;
+            labels.to_vec()
+        }
+    };
     if arguments.runs.iter().any(|run| Sweep::is_in(run)) {
         queries.refuse("absent: cross-validations are compared by the metrics of their parts")?;
-        return print(&compare_folds(&arguments.runs)?.render(format)?);
+        return print(&compare_folds(&arguments.runs, &names)?.render(format)?);
     }
     let open = |path| queries.open(std::slice::from_ref(path), None);
     let runs = arguments.runs.iter().map(open).collect::<Result<Vec<_>, Error>>()?;
     let request = queries.request(&runs[0]);
     let asked = runs.iter().map(|run| request.ask(run, Run::coordinates));
     let asked = asked.collect::<Result<Vec<_>, Error>>()?;
-    let names = match arguments.labels.as_slice() {
-        [] => arguments.runs.iter().map(|path| path.display().to_string()).collect(),
-        labels => {
-            let allowed = format!("{} names, one for each run", runs.len());
-            ensure(labels.len() == runs.len(), "--labels", labels.join(","), allowed)?;
-            labels.to_vec()
-        }
-    };
     let mut evaluated = Vec::new();
     for ((run, asked), name) in runs.iter().zip(&asked).zip(names) {
         let (evaluation, _) = run.evaluate(asked)?;

@@ -1,12 +1,10 @@
 use std::path::PathBuf;
 
 use crate::Error;
-use crate::config::{Config, Override};
-use crate::device::Processor;
-use crate::run::check_output;
-use crate::sweep::{CrossValidation, SweepRequest};
+use crate::sweep::CrossValidation;
 
-use crate::cli::output::{self, print, print_json};
+use crate::cli::output::{print, print_json};
+use crate::cli::sweep::Trainings;
 
 /// Cross-validates a configuration: divides its training and validation pairs into parts, and trains a run without each.
 ///
@@ -16,52 +14,23 @@ use crate::cli::output::{self, print, print_json};
 /// of the configuration take no part.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// The configuration (TOML); see the book's page on the configuration.
-    config: PathBuf,
+    #[command(flatten)]
+    trainings: Trainings,
     #[command(flatten)]
     folds: CrossValidation,
-    /// The folder of the runs; default: runs/NAME-cv.
-    #[arg(long)]
-    out: Option<PathBuf>,
-    /// Change a value of the configuration for all runs; can be repeated.
-    #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
-    overrides: Vec<Override>,
-    /// The data root; default: the environment variable DSOKR_DATA, else data/.
-    #[arg(long)]
-    data: Option<PathBuf>,
-    /// The device: cpu, wgpu, cuda or cuda:NUMBER.
-    #[arg(long, default_value_t)]
-    device: Processor,
-    /// Train although the estimate of the memory is more than there is.
-    #[arg(long)]
-    force: bool,
-    /// Print one JSON object.
-    #[arg(long)]
-    json: bool,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
-    check_output("--out", &arguments.out)?;
-    let base = Config::load_with(&arguments.config, &arguments.overrides)?;
-    let (shared, axes) = arguments.folds.sweep(&base)?;
-    let default = || PathBuf::from("runs").join(format!("{}-cv", base.name));
-    let request = SweepRequest {
-        config: &arguments.config,
-        overrides: &[arguments.overrides.clone(), shared].concat(),
-        axes: &axes,
-        random: None,
-        out: Some(arguments.out.clone().unwrap_or_else(default)),
-        data: arguments.data.as_deref(),
-        processor: arguments.device,
-        force: arguments.force,
-    };
-    let found = request.run(&mut output::Progress::new())?;
-    output::clear();
-    if arguments.json {
+    let Arguments { trainings, folds } = arguments;
+    let base = trainings.base()?;
+    let (shared, axes) = folds.sweep(&base)?;
+    let default = PathBuf::from("runs").join(format!("{}-cv", base.name));
+    let found = trainings.run(&axes, None, shared, Some(default))?;
+    if trainings.json {
         return print_json(&found);
     }
     let mut text = found.spreads().text();
-    if let Some(chosen) = base.chosen_on_validation().filter(|_| !arguments.folds.nested) {
+    if let Some(chosen) = base.chosen_on_validation().filter(|_| !folds.nested) {
         text += &format!(
             "\n{chosen} chosen on the parts that are evaluated, so the metrics are too good: --nested avoids it\n"
         );

@@ -1,10 +1,10 @@
 use std::path::PathBuf;
 
 use crate::Error;
-use crate::config::Override;
+use crate::config::{Checked, Config, Override};
 use crate::device::Processor;
 use crate::run::check_output;
-use crate::sweep::{Axis, SweepRequest};
+use crate::sweep::{Axis, Sweep, SweepRequest};
 
 use crate::cli::output::{self, print, print_json};
 use crate::cli::plot;
@@ -18,8 +18,8 @@ use crate::cli::plot;
 /// and evaluates evaluation.split.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// The configuration (TOML); see the book's page on the configuration.
-    config: PathBuf,
+    #[command(flatten)]
+    trainings: Trainings,
     /// A key and its values; repeated, all combinations are tried. With --random also a range:
     /// training.learning_rate=1e-4..1e-2:log draws logarithms. Whole ends give whole numbers, except of keys
     /// that have fractions.
@@ -28,10 +28,17 @@ pub struct Arguments {
     /// Random search: number of settings that are drawn from the lists and ranges, at most 10000.
     #[arg(long, value_name = "N")]
     random: Option<usize>,
-    /// The folder of the runs; default: runs/NAME-sweep.
+}
+
+/// Trainings of one configuration with different settings.
+#[derive(clap::Args)]
+pub struct Trainings {
+    /// The configuration (TOML); see the book's page on the configuration.
+    config: PathBuf,
+    /// The folder of the runs; default: runs/NAME-sweep, or runs/NAME-cv.
     #[arg(long)]
     out: Option<PathBuf>,
-    /// Change a value of the configuration for all settings; can be repeated.
+    /// Change a value of the configuration for all runs; can be repeated.
     #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
     overrides: Vec<Override>,
     /// The data root; default: the environment variable DSOKR_DATA, else data/.
@@ -45,25 +52,45 @@ pub struct Arguments {
     force: bool,
     /// Print one JSON object.
     #[arg(long)]
-    json: bool,
+    pub json: bool,
+}
+
+impl Trainings {
+    /// The configuration that all of them share.
+    pub fn base(&self) -> Result<Checked, Error> {
+        Config::load_with(&self.config, &self.overrides)
+    }
+
+    /// Trains every setting of the axes, or `random` of them, with further changes, in `default` unless a folder is named.
+    pub fn run(
+        &self,
+        axes: &[Axis],
+        random: Option<usize>,
+        changes: Vec<Override>,
+        default: Option<PathBuf>,
+    ) -> Result<Sweep, Error> {
+        check_output("--out", &self.out)?;
+        let request = SweepRequest {
+            config: &self.config,
+            overrides: &[self.overrides.clone(), changes].concat(),
+            axes,
+            random,
+            out: self.out.clone().or(default),
+            data: self.data.as_deref(),
+            processor: self.device,
+            force: self.force,
+        };
+        let sweep = request.run(&mut output::Progress::new())?;
+        output::clear();
+        Ok(sweep)
+    }
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
-    check_output("--out", &arguments.out)?;
-    let request = SweepRequest {
-        config: &arguments.config,
-        overrides: &arguments.overrides,
-        axes: &arguments.axes,
-        random: arguments.random,
-        out: arguments.out.clone(),
-        data: arguments.data.as_deref(),
-        processor: arguments.device,
-        force: arguments.force,
-    };
-    let sweep = request.run(&mut output::Progress::new())?;
-    output::clear();
+    let Arguments { trainings, axes, random } = arguments;
+    let sweep = trainings.run(axes, *random, Vec::new(), None)?;
     plot::sweep(&sweep.path.join("sweep.svg"), &sweep)?;
-    if arguments.json {
+    if trainings.json {
         return print_json(&sweep);
     }
     let mut text = format!("{}\n", sweep.markdown());

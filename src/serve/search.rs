@@ -221,9 +221,9 @@ impl Endpoint for SearchRequest {
         let answers = match self.coverage {
             None => model.runs.distinct(&queries.ask(model, among)?, places, each)?,
             Some(coverage) => {
-                let alone = each.is_none() && among.is_none() && self.skip == 0;
+                let among_all = each.is_none() && among.is_none() && self.skip == 0;
                 let allowed = "absent, beside filter, candidates and skip";
-                ensure(alone, "coverage", coverage, allowed)?;
+                ensure(among_all, "coverage", coverage, allowed)?;
                 let sets = model.sets(coverage)?;
                 let most = limits.hits.min(limits.all_hits / queries.len());
                 let found = model.runs.candidate_sets(&queries.ask(model, None)?, &sets, most)?;

@@ -121,32 +121,32 @@ impl Folds {
     }
 }
 
-/// Compares cross-validations with the first one, by the folders of their runs: the mean of every metric over the parts,
-/// and paired differences by the corrected resampled t-test.
+/// Compares cross-validations with the first one, by the folders of their runs and names for them: the mean of every metric
+/// over the parts, and paired differences by the corrected resampled t-test.
 ///
 /// With J parts in all, d_j the difference on part j, d̄ its mean and s² its sample variance,
 /// `t = d̄ / √((1/J + 1/(k − 1)) s²)` has about a t-distribution with J − 1 degrees of freedom where there is no difference
 /// (Nadeau and Bengio 2003, section 5; Bouckaert and Frank 2004 for repeats). 1/(k − 1) is the number of pairs of a part to
-/// those of the others: the training pairs of parts overlap, so that their metrics are correlated, and the uncorrected test,
-/// with 1/J alone, finds differences that are not there. Intervals are `d̄ ± t₀.₉₇₅ √((1/J + 1/(k − 1)) s²)`, for metrics
-/// with their own mean and variance.
+/// those of the others. The training pairs of parts overlap, so their metrics are correlated, and the uncorrected test, whose
+/// factor is 1/J, finds differences that are not there. Intervals are `d̄ ± t₀.₉₇₅ √((1/J + 1/(k − 1)) s²)`; the interval of a
+/// metric has the mean and the variance of the metric itself.
 ///
 /// # Errors
 /// [`dsokr_basis::Error::Value`] for less than two; a folder without a cross-validation, of other data or parts, or with
 /// a run that failed.
-pub fn compare_folds(paths: &[PathBuf]) -> Result<RunComparison, Error> {
+pub fn compare_folds(paths: &[PathBuf], names: &[String]) -> Result<RunComparison, Error> {
     let mut all: Vec<Folds> = Vec::new();
     let mut first = None;
     for path in paths {
         let (folds, config) = Folds::read(path, first.as_ref())?;
-        let names = |folds: &Folds| {
-            let names: Vec<String> = folds.runs.keys().map(|setting| setting.join(":")).collect();
-            names.join(", ")
+        let parts = |folds: &Folds| {
+            let parts: Vec<String> = folds.runs.keys().map(|setting| setting.join(":")).collect();
+            parts.join(", ")
         };
         if let Some(before) = all.first() {
             let same = before.runs.keys().eq(folds.runs.keys());
-            let found = format_args!("{}, with the parts {}", path.display(), names(&folds));
-            let allowed = format_args!("cross-validations with the parts {}", names(before));
+            let found = format_args!("{}, with the parts {}", path.display(), parts(&folds));
+            let allowed = format_args!("cross-validations with the parts {}", parts(before));
             ensure(same, "compare", found, allowed)?;
         }
         first.get_or_insert(config);
@@ -167,7 +167,7 @@ pub fn compare_folds(paths: &[PathBuf]) -> Result<RunComparison, Error> {
             let (value, half) = test.interval(&own);
             let theirs = reference.as_ref().filter(|_| at > 0);
             let difference = theirs.map(|theirs| test.difference(&own, theirs));
-            let (run, ci95) = (paths[at].display().to_string(), Some([value - half, value + half]));
+            let (run, ci95) = (names[at].clone(), Some([value - half, value + half]));
             Some(RunValue { run, value, ci95, difference })
         };
         let mut runs: Vec<RunValue> = (0..all.len()).filter_map(value).collect();

@@ -114,7 +114,7 @@ pub struct SweepRun {
 }
 
 impl Sweep {
-    /// The best run; none if all failed, and none over seeds and parts alone, which choose nothing.
+    /// The best run; none if all failed, and none where only seeds and parts differ, which chooses nothing.
     pub fn best(&self) -> Option<&SweepRun> {
         self.runs.first().filter(|run| run.value.is_some() && chooses(&self.keys))
     }
@@ -131,7 +131,7 @@ impl SweepRequest<'_> {
     /// configuration where a sweep did not set them.
     ///
     /// Every setting is evaluated on the validation split only, whatever `evaluation.split` says, so that nothing is
-    /// chosen on test pairs. A sweep over seeds and parts alone chooses nothing: it is evaluated on `evaluation.split`. A run
+    /// chosen on test pairs. A sweep in which only seeds and parts differ chooses nothing, and is evaluated on `evaluation.split`. A run
     /// that is finished is not trained again, and one that was interrupted goes on: the same request continues a sweep, and other values extend it. The tables keep
     /// the runs of an earlier sweep in the folder. A training that diverges is listed as failed.
     ///

@@ -134,6 +134,8 @@ fn cross_validations_are_compared_by_the_corrected_test() {
         text.contains("10 parts of 5-fold cross-validations, corrected resampled t-test"),
         "{text}"
     );
+    let named = json(&sandbox.succeed(&["compare", "a", "b", "--labels", "weak,strong", "--json"]));
+    assert_eq!(named["metrics"][0]["runs"][1]["run"], "strong");
     sandbox.fail(&["compare", "a", "b", "--split", "test"], 2, &["--split = given", "remove it"]);
     sandbox.succeed(&["cv", "ridge.toml", "--out", "c", "--seed", "5"]);
     sandbox.fail(&["compare", "a", "c"], 2, &["c, with the parts 5:1"]);

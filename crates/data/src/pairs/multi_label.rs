@@ -103,10 +103,8 @@ impl Pairs for MultiLabelConfig {
     fn validate_outputs(&self, outputs: &OutputSource) -> Result<(), Error> {
         outputs.check_one_kernel()?;
         let features = outputs.features;
-        let holds = match features {
-            OutputFeatures::Numbers(_) => extension_of(self.file.as_ref()) == "arff",
-            _ => features.are_labels(),
-        };
+        let arff = extension_of(self.file.as_ref()) == "arff";
+        let holds = features.are_labels() || (features.are_numbers() && arff);
         check(holds, "output.features.kind", features.name(), OUTPUTS)?;
         outputs.check_no_table()
     }

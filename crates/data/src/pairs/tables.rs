@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::inputs::{InputReader, InputsConfig, KernelInputsConfig};
 use super::training::{TrainingFiles, joined, report_repeated};
 use super::{PairFacts, Pairs, Wanted, split_files};
+use crate::dataset::grouped;
 use crate::output_features::OutputFiles;
 use crate::outputs::{Known, OutputSource};
 use crate::table::{Table, skipped_rows};
@@ -220,21 +221,18 @@ impl TablesConfig {
     fn rows_of_queries(&self, table: &Table) -> Result<Option<Vec<Vec<usize>>>, Error> {
         let Some(query) = &self.query else { return Ok(None) };
         let (queries, inputs) = (table.column(query)?, table.column(self.input())?);
-        let mut places: HashMap<&str, usize> = HashMap::with_capacity(queries.len());
-        let mut all: Vec<Vec<usize>> = Vec::new();
+        let all = grouped(queries);
+        let mut firsts = vec![0; queries.len()];
+        for rows in &all {
+            rows.iter().for_each(|&row| firsts[row] = rows[0]);
+        }
         let wrong = |row: usize, message: String| Err(table.error(row, message));
-        for (row, query) in queries.iter().enumerate() {
+        for (row, (query, first)) in queries.iter().zip(firsts).enumerate() {
             if query.trim().is_empty() {
                 return wrong(row, "an empty query id; a value is needed".into());
             }
-            let place = *places.entry(query).or_insert(all.len());
-            if place == all.len() {
-                all.push(Vec::new());
-            }
-            let rows = &mut all[place];
-            rows.push(row);
-            if inputs[row] != inputs[rows[0]] {
-                let (first, rule) = (table.line(rows[0]), "rows of one query have the same input");
+            if inputs[row] != inputs[first] {
+                let (first, rule) = (table.line(first), "rows of one query have the same input");
                 let message =
                     format!("query {query:?} has another input than on line {first}; {rule}");
                 return wrong(row, message);

@@ -256,7 +256,7 @@ impl FittedPeaks {
 /// Spectra that are read at a time.
 const AT_ONCE: usize = 4096;
 
-/// What `of` gives of each spectrum, computed in parallel; the error is that of the first text that is none.
+/// The value of `of` for each spectrum, in parallel. The error is that of the first text that is not a spectrum.
 fn each<T: Send, S: AsRef<str> + Sync>(
     spectra: &[S],
     of: impl Fn(&Spectrum) -> T + Sync + Send,

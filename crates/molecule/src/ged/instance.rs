@@ -67,8 +67,8 @@ impl Side {
     }
 }
 
-/// Edge codes are counted in at most so many classes, by remainder. Codes that share a class count as
-/// equal in the bound alone, which stays one: it only keeps more edges than there are.
+/// Edge codes are counted in at most so many classes, by remainder. The bound takes codes of one class for equal, so it
+/// keeps at least the edges that can be kept, and stays a bound.
 const CLASSES: usize = 1024;
 
 /// Two graphs, the one with fewer nodes first.
