@@ -24,6 +24,7 @@ use crate::run_dir::{
 use crate::targets::{OutputTargets, TrainingOutputs, save_scaling};
 use dsokr_data::{DataRoot, Dataset, Split};
 use dsokr_machines::Scaling;
+use dsokr_nn::onnx::{Graph, Value};
 use dsokr_train::Observer;
 
 /// A model that an `[encoder]` table describes: it is fitted on a training split, or read from a
@@ -224,6 +225,12 @@ pub trait Predictor: Any + Send + Sync {
     fn export(&self, folder: &Path, unit_length: bool) -> Result<(), Error> {
         let _ = (folder, unit_length);
         Err(Error::NotPretrained)
+    }
+
+    /// Adds what computes the coordinates `[batch, p]` to an ONNX graph (default: the model has no form in ONNX).
+    fn onnx(&self, graph: &mut Graph) -> Option<Value> {
+        let _ = graph;
+        None
     }
 }
 

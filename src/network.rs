@@ -10,6 +10,7 @@ use dsokr_basis::{Kernel, Projection};
 use dsokr_data::{InputKind, Split};
 use dsokr_decode::CandidateBlocks;
 use dsokr_nn::fused::device_memory;
+use dsokr_nn::onnx::{Graph, Value};
 use dsokr_nn::{Encoder, Model, parameters};
 use dsokr_train::{Best, Observer, TrainingConfig, embed, train};
 use tracing::{info, warn};
@@ -52,6 +53,10 @@ impl<R: Recipe> Predictor for Network<R> {
 
     fn export(&self, folder: &Path, unit_length: bool) -> Result<(), Error> {
         self.recipe.export(&self.preparation, &self.model.encoder, folder, unit_length)
+    }
+
+    fn onnx(&self, graph: &mut Graph) -> Option<Value> {
+        self.model.encoder.onnx(graph)
     }
 }
 

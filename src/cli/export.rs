@@ -10,8 +10,8 @@ use crate::cli::output::print;
 ///
 /// For runs with encoder.kind = "pretrained". SentenceTransformer(FOLDER).encode(texts) returns the
 /// run's coordinates; candidates.npy, constants.npy and candidates.tsv hold the candidates. The score
-/// of a candidate is the inner product plus its constant. With --candidates, the candidates alone, of a run
-/// of any encoder.
+/// of a candidate is the inner product plus its constant. With --onnx, an encoder of any kind but a kernel
+/// machine or a peak-transformer as one ONNX file; with --candidates, the candidates alone, of a run of any encoder.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The run directory.
@@ -20,26 +20,37 @@ pub struct Arguments {
     /// is refused.
     #[arg(long, value_name = "FOLDER")]
     out: PathBuf,
+    /// Write model.onnx, which maps token ids, weights of n-grams or vectors to coordinates, and a folder inputs with
+    /// the tokenizer or the n-grams.
+    #[arg(long)]
+    onnx: bool,
     /// Write the candidates alone, also as vectors of one more dimension whose Euclidean distances to coordinates
-    /// with a 0 at their end order them as the scores do (candidates-l2.npy).
+    /// with a 0 at their end order them as the scores do (candidates-l2.npy). With --onnx, model.onnx holds the
+    /// candidates too, and answers with their scores.
     #[arg(long)]
     candidates: bool,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
-    let run: Run = Run::open(&arguments.run)?;
-    let folder = arguments.out.display();
-    let count = run.candidates.len();
-    if arguments.candidates {
-        run.export_candidates(&arguments.out)?;
-        return print(&format!(
-            "{folder}: {count} candidates in candidates.npy, constants.npy, candidates.tsv and candidates-l2.npy\n"
-        ));
-    }
-    run.export(&arguments.out)?;
+    let Arguments { run, out, onnx, candidates } = arguments;
+    let run: Run = Run::open(run)?;
+    let what = match (onnx, candidates) {
+        (true, _) => {
+            run.export_onnx(out, *candidates)?;
+            let scores = if *candidates { " and scores" } else { "" };
+            format!("model.onnx returns coordinates{scores}; files of inputs/ make its inputs;")
+        }
+        (false, true) => {
+            run.export_candidates(out)?;
+            "candidates-l2.npy;".into()
+        }
+        (false, false) => {
+            run.export(out)?;
+            format!("SentenceTransformer({out:?}).encode(texts) returns coordinates;")
+        }
+    };
+    let (folder, count) = (out.display(), run.candidates.len());
     print(&format!(
-        "{folder}: SentenceTransformer({:?}).encode(texts) returns coordinates; {count} candidates \
-         in candidates.npy, constants.npy and candidates.tsv\n",
-        arguments.out
+        "{folder}: {what} {count} candidates in candidates.npy, constants.npy and candidates.tsv\n"
     ))
 }

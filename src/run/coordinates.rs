@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use dsokr_basis::features::Block;
-use dsokr_basis::store::write_atomically;
+use dsokr_basis::store::{create_folder, write_atomically};
 use dsokr_data::feature_file::read_features;
 use dsokr_data::table::Table;
 use dsokr_data::{Outputs, Selected, write_matrix, write_vector};
 use dsokr_decode::{CandidateBlocks, CandidateParts};
+use dsokr_nn::onnx::{Attribute, Dimension, Graph};
 use dsokr_nn::pretrained::is_exported;
 
 use super::{OutputFolder, Run};
@@ -21,13 +22,19 @@ use crate::targets::{OutputSpace, standardise};
 const POINTS: &str = "candidates.npy";
 const VECTORS: &str = "candidates-l2.npy";
 const CONSTANTS: &str = "constants.npy";
+const MODEL: &str = "model.onnx";
+/// The folder of what makes the inputs of [`MODEL`].
+const INPUTS: &str = "inputs";
 /// Every export has this file.
 const TABLE: &str = "candidates.tsv";
 
 /// The folder of an export. One without the table of candidates is none, and may be where an encoder was read from.
 fn output(folder: &Path) -> OutputFolder<'static> {
     let is_own: fn(&str) -> bool = match folder.join(TABLE).exists() {
-        true => |name| [POINTS, VECTORS, CONSTANTS, TABLE].contains(&name) || is_exported(name),
+        true => |name| {
+            let own = [POINTS, VECTORS, CONSTANTS, TABLE, MODEL, INPUTS];
+            own.contains(&name) || is_exported(name)
+        },
         false => |_| false,
     };
     OutputFolder { key: "the argument out", holds: "an earlier export only", is_own }
@@ -71,6 +78,66 @@ impl Run {
         self.write_export(folder, |here| self.write_vectors(here))
     }
 
+    /// Writes a neural encoder with its head as an ONNX file, for onnxruntime 1.17 or later and what else reads
+    /// operators of version 20, and the files of candidates of [`export`](Self::export) beside it.
+    ///
+    /// `model.onnx` has the output `coordinates`, float32 `[batch, p]`: z, scaled to unit length where the run scales
+    /// it. With `scores` it holds the candidates too, and has the output `scores`, `[batch, candidates]`:
+    /// `⟨z, ψ̃(c)⟩ + b(c)`. Weights and products are 32-bit numbers.
+    ///
+    /// | encoder | inputs of a batch, padded to one length |
+    /// |---|---|
+    /// | `transformer`, `pretrained` | `input_ids` and `attention_mask`, int64 `[batch, length]` |
+    /// | `ngram-bag`, `peak-bag` | `columns`, int64, and `values`, float32 `[batch, entries]`: rows of TF-IDF weights or of bins |
+    /// | `bag-and-transformer`, `bag-and-pretrained` | those of both |
+    /// | `mlp` | `vectors`, float32 `[batch, width]` |
+    ///
+    /// The folder `inputs` has the run's files of the preparation, such as `tokenizer.json` or `ngrams.json`. The
+    /// metadata of the file have the table `encoder` of the configuration as TOML, and in it the `max_length` of texts.
+    ///
+    /// # Errors
+    /// As [`export`](Self::export) of the folder; [`dsokr_basis::Error::Value`] for another kind of encoder;
+    /// [`dsokr_basis::Error::Unsupported`] for a file beyond 2 GiB.
+    pub fn export_onnx(&self, folder: &Path, scores: bool) -> Result<(), Error> {
+        let (p, n) = (self.candidates.dim(), self.candidates.len());
+        let mut graph = Graph::default();
+        let z = self.predictor.onnx(&mut graph).ok_or_else(|| {
+            let allowed = "a neural encoder that ONNX can express: mlp, ngram-bag, peak-bag, transformer, \
+                           pretrained, bag-and-transformer, bag-and-pretrained";
+            Error::value("encoder.kind", format!("{:?}", self.config.encoder.kind()), allowed)
+        })?;
+        let z = match self.config.decoding.unit_length() {
+            true => graph.node("LpNormalization", &[&z], &[]),
+            false => z,
+        };
+        let shape = |size| [Dimension::Any("batch"), Dimension::Size(size)];
+        graph.output("coordinates", &z, &shape(p), "coordinates z of each input");
+        if scores {
+            let points = (0..n).map(|candidate| self.point(candidate));
+            let points = points.collect::<Result<Vec<_>, _>>()?.concat();
+            let (points, constants) =
+                (graph.floats(&[n, p], &points), graph.floats(&[n], &self.each_constant()));
+            let transposed = [("transB", Attribute::Int(1))];
+            let all = graph.node("Gemm", &[&z, &points, &constants], &transposed);
+            graph.output("scores", &all, &shape(n), "of the rows of candidates.tsv");
+        }
+        let file = graph.file(&[("encoder", toml::to_string(&self.config.encoder)?)])?;
+        self.write_export(folder, |here| {
+            let inputs = here.join(INPUTS);
+            create_folder(&inputs).map_err(Error::io(&inputs))?;
+            for (name, text) in self.predictor.preparation()? {
+                write_atomically(&inputs.join(name), |file| file.write_all(text.as_bytes()))?;
+            }
+            Ok(write_atomically(&here.join(MODEL), |own| own.write_all(&file))?)
+        })
+    }
+
+    /// The constant b(c) of each candidate.
+    fn each_constant(&self) -> Vec<f32> {
+        let known = &self.candidates;
+        (0..known.len()).map(|c| known.constants()[known.class_of(c) as usize]).collect()
+    }
+
     /// Writes the files of candidates and what `more` writes into a folder.
     fn write_export(
         &self,
@@ -84,9 +151,7 @@ impl Run {
             let known = &self.candidates;
             let point = |candidate| Ok(self.point(candidate)?.into_owned());
             self.write_rows(&here.join(POINTS), known.dim(), point)?;
-            let constant = |candidate| known.constants()[known.class_of(candidate) as usize];
-            let constants: Vec<f32> = (0..known.len()).map(constant).collect();
-            write_vector(&here.join(CONSTANTS), &constants)?;
+            write_vector(&here.join(CONSTANTS), &self.each_constant())?;
             Ok(write_atomically(&here.join(TABLE), |file| {
                 writeln!(file, "id\tlabel")?;
                 (0..known.len()).try_for_each(|candidate| {

@@ -12,7 +12,7 @@ use crate::pretrained::model;
 use crate::sandbox::Sandbox;
 
 /// Texts that a tokenizer of at most 12 tokens truncates, and the empty one.
-const TEXTS: [&str; 4] = [
+pub const TEXTS: [&str; 4] = [
     "a ring of kind METH",
     "",
     "an open chain of kind OCT and class ANAL of kind OCT a ring",
@@ -122,7 +122,7 @@ for folder in folders:
 ";
 
 /// The Python of DSOKR_PYTHON, else python3, where it has a module; else a line says that the test is skipped.
-fn python_with(module: &str, test: &str) -> Option<Command> {
+pub fn python_with(module: &str, test: &str) -> Option<Command> {
     let python = std::env::var("DSOKR_PYTHON").unwrap_or_else(|_| "python3".into());
     let found = Command::new(&python).args(["-c", &format!("import {module}")]).output();
     if found.is_ok_and(|output| output.status.success()) {

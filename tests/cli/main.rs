@@ -32,6 +32,7 @@ mod machines;
 mod median;
 mod memory;
 mod molecules;
+mod onnx;
 mod pipeline;
 mod predictions;
 mod pretrained;

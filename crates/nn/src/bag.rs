@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::check;
 use crate::fused::{SparseBatch, bag};
 use crate::init::{self, Start};
+use crate::onnx::{Dimension, Graph, Type, Value};
 use crate::pass::check_dropout;
 use crate::{Encoder, Error, Mlp, MlpConfig, PartSize, Pass, RowGradient};
 
@@ -163,6 +164,27 @@ impl Encoder for NgramBag {
         let by_rows = self.table.dims()[0] <= RowGradient::ROWS;
         Self { by_rows, ..self }
     }
+
+    fn onnx(&self, graph: &mut Graph) -> Option<Value> {
+        let shape = ["batch", "entries"].map(Dimension::Any);
+        let doc = "columns of an input's sparse row, padded with any";
+        let columns = graph.input("columns", Type::Int, &shape, doc);
+        let doc = "the values in these columns, padded with 0";
+        let values = graph.input("values", Type::Float, &shape, doc);
+        let (table, one) = (graph.parameter(&self.table), graph.ints(&[1]));
+        let rows = graph.node("Gather", &[&table, &columns], &[]);
+        let values = graph.node("Unsqueeze", &[&values, &one], &[]);
+        let sum = graph.node("MatMul", &[&values, &rows], &[]);
+        let sum = graph.node("Squeeze", &[&sum, &one], &[]);
+        let deep = self.mlp.as_ref().map(|mlp| mlp.add_to(graph, sum.clone()));
+        let Some(bias) = &self.bias else { return Some(deep.unwrap_or(sum)) };
+        let bias = graph.parameter(bias);
+        let linear = graph.node("Add", &[&sum, &bias], &[]);
+        Some(match deep {
+            Some(deep) => graph.node("Add", &[&linear, &deep], &[]),
+            None => linear,
+        })
+    }
 }
 
 impl NgramBag {
@@ -217,5 +239,10 @@ impl<E: Encoder + ModuleDisplay> Encoder for BagBeside<E> {
     fn with_row_gradients(self) -> Self {
         let Self { bag, beside } = self;
         Self { bag: bag.with_row_gradients(), beside: beside.with_row_gradients() }
+    }
+
+    fn onnx(&self, graph: &mut Graph) -> Option<Value> {
+        let parts = [self.bag.onnx(graph)?, self.beside.onnx(graph)?];
+        Some(graph.node("Add", &parts.each_ref(), &[]))
     }
 }

@@ -3,6 +3,7 @@ use std::borrow::Cow;
 use burn::module::{Module, ModuleDisplay, Param};
 use burn::tensor::{Device, Tensor};
 
+use crate::onnx::{Graph, Value};
 use crate::{Masks, Pass};
 
 /// A Burn module that maps a batch of inputs to coordinates in the sketched eigenbasis.
@@ -39,6 +40,12 @@ pub trait Encoder: Module + ModuleDisplay {
     /// optimiser leaves a parameter without gradient as it is.
     fn with_row_gradients(self) -> Self {
         self
+    }
+
+    /// Adds the encoder to an ONNX graph: its inputs, and what makes `z` `[batch, p]` of them, as
+    /// [`forward`](Self::forward) in evaluation does (default: it has no form in ONNX).
+    fn onnx(&self, graph: &mut Graph) -> Option<Value> {
+        None
     }
 }
 

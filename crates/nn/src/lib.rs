@@ -13,7 +13,7 @@
 //! | [`Transformer`] | tokens; trained from scratch, or [`pretrained`] (BERT family) |
 //!
 //! Any other [`Encoder`] trains the same way. [`pad`], [`dropout`], [`fused`] and [`init`] help to
-//! write one, and [`contract::check`] tests it.
+//! write one, and [`contract::check`] tests it. [`onnx`] writes those that can be files of ONNX.
 //!
 //! Nothing draws from a global random state: parameters come from a generator that the caller passes
 //! ([`init`]), and dropout is a function of the [`Pass`]'s key.
@@ -22,6 +22,7 @@ pub mod bag;
 pub mod contract;
 pub mod fused;
 pub mod init;
+pub mod onnx;
 pub mod parameters;
 pub mod pretrained;
 pub mod transformer;

@@ -8,6 +8,7 @@ use crate::encoder::layers_size;
 use crate::error::check;
 use crate::fused::dropout;
 use crate::init::{self, Start};
+use crate::onnx::{Dimension, Graph, Type, Value};
 use crate::pass::check_dropout;
 use crate::{Encoder, Error, PartSize, Pass};
 
@@ -87,6 +88,17 @@ impl Mlp {
         }
         x
     }
+
+    /// [`apply`](Self::apply) in evaluation, as operators of ONNX.
+    pub(crate) fn add_to(&self, graph: &mut Graph, mut x: Value) -> Value {
+        for (i, layer) in self.layers.iter().enumerate() {
+            if i > 0 {
+                x = graph.node("Gelu", &[&x], &[]);
+            }
+            x = graph.linear(&x, &layer.weight, layer.bias.as_ref());
+        }
+        x
+    }
 }
 
 impl Encoder for Mlp {
@@ -102,5 +114,11 @@ impl Encoder for Mlp {
         let rows: Vec<f32> = batch.iter().flat_map(|row| row.iter().copied()).collect();
         let x = Tensor::from_data(TensorData::new(rows, shape), &weight.device());
         self.apply(x, pass, 0)
+    }
+
+    fn onnx(&self, graph: &mut Graph) -> Option<Value> {
+        let shape = [Dimension::Any("batch"), Dimension::Size(self.layers[0].weight.dims()[0])];
+        let x = graph.input("vectors", Type::Float, &shape, "one vector a row");
+        Some(self.add_to(graph, x))
     }
 }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::Architecture;
 use super::layer::{Layer, Norm, Shared};
 use crate::fused::{Sequences, SparseBatch, bag, masked};
+use crate::onnx::{Attribute, Dimension, Graph, Type, Value};
 use crate::{Pass, in_pool, init, is_cpu_engine};
 
 /// Which of a text's token vectors the head reads.
@@ -165,6 +166,67 @@ impl Body {
                 let padded = SparseBatch::selection(padded.map(|row| row as u32));
                 let x = bag(x, Arc::new(padded), false).reshape([texts, stride, width]);
                 x.max_dim(1).reshape([texts, width])
+            }
+        }
+    }
+
+    /// [`pooled`](Self::pooled) in evaluation, as operators of ONNX.
+    pub(super) fn onnx(&self, graph: &mut Graph, pooling: Pooling) -> Value {
+        let Architecture { first_position, epsilon, .. } = self.architecture;
+        let shape = ["batch", "length"].map(Dimension::Any);
+        let doc = "ids of tokens, padded at the end with any";
+        let ids = graph.input("input_ids", Type::Int, &shape, doc);
+        let doc = "1 for a token and 0 for padding";
+        let mask = graph.input("attention_mask", Type::Int, &shape, doc);
+
+        // tokens before this one and itself; padding repeats the last position
+        let axis = graph.int(1);
+        let before = graph.node("CumSum", &[&mask, &axis], &[]);
+        let first = graph.int(first_position as i64 - 1);
+        let places = graph.node("Add", &[&before, &first], &[]);
+        let [tokens, places] =
+            [(&self.tokens, &ids), (&self.positions, &places)].map(|(table, rows)| {
+                let table = graph.parameter(table);
+                graph.node("Gather", &[&table, rows], &[])
+            });
+        let mut x = tokens;
+        if let Some(types) = &self.types {
+            let (types, first) = (graph.parameter(types), graph.int(0));
+            let kind = graph.node("Gather", &[&types, &first], &[]);
+            x = graph.node("Add", &[&x, &kind], &[]);
+        }
+        x = self.norm.onnx(graph, &x, &places, epsilon);
+
+        // 0 at tokens, and a large negative number at padding
+        let to_floats = [("to", Attribute::Int(Type::Float as i64))];
+        let mask = graph.node("Cast", &[&mask], &to_floats);
+        let (one, large) = (graph.floats(&[], &[1.0]), graph.floats(&[], &[1e9]));
+        let outside = graph.node("Sub", &[&mask, &one], &[]);
+        let outside = graph.node("Mul", &[&outside, &large], &[]);
+        let axes = graph.ints(&[1, 2]);
+        let outside_keys = graph.node("Unsqueeze", &[&outside, &axes], &[]);
+        for layer in &self.layers {
+            x = layer.onnx(graph, &x, &outside_keys, &self.architecture);
+        }
+
+        let (texts, last) = (graph.ints(&[1]), graph.ints(&[2]));
+        let once = [("keepdims", Attribute::Int(0))];
+        match pooling {
+            Pooling::First => {
+                let first = graph.int(0);
+                graph.node("Gather", &[&x, &first], &[("axis", Attribute::Int(1))])
+            }
+            Pooling::Mean => {
+                let counted = graph.node("Unsqueeze", &[&mask, &last], &[]);
+                let x = graph.node("Mul", &[&x, &counted], &[]);
+                let sum = graph.node("ReduceSum", &[&x, &texts], &once);
+                let count = graph.node("ReduceSum", &[&counted, &texts], &once);
+                graph.node("Div", &[&sum, &count], &[])
+            }
+            Pooling::Max => {
+                let outside = graph.node("Unsqueeze", &[&outside, &last], &[]);
+                let x = graph.node("Add", &[&x, &outside], &[]);
+                graph.node("ReduceMax", &[&x, &texts], &once)
             }
         }
     }

@@ -11,6 +11,7 @@ use crate::fused::{
     self, Attention, Engine, Operation, Sequences, SparseBatch, attention, attention_first, bag,
     linear, linear_gelu, of_backend, residual_norm, run,
 };
+use crate::onnx::{Attribute, Graph, Value};
 use crate::{Dropout, Masks, Pass, Precision, init};
 
 /// `x w + b`.
@@ -47,6 +48,10 @@ impl Affine {
         let bias = self.bias.val().narrow(0, from, to - from);
         linear(x, weight.slice([0..inputs, from..to]), bias, precision)
     }
+
+    fn onnx(&self, graph: &mut Graph, x: &Value) -> Value {
+        graph.linear(x, &self.weight, Some(&self.bias))
+    }
 }
 
 /// Layer normalisation of token vectors: `standardised ∘ gamma + beta`.
@@ -71,6 +76,14 @@ impl Norm {
         dropout: Option<Dropout>,
     ) -> Tensor<2> {
         residual_norm(x, r, [bias, self.gamma.val(), self.beta.val()], epsilon, dropout)
+    }
+
+    /// `norm(x + r)`, as operators of ONNX.
+    pub(super) fn onnx(&self, graph: &mut Graph, x: &Value, r: &Value, epsilon: f64) -> Value {
+        let sum = graph.node("Add", &[x, r], &[]);
+        let (gamma, beta) = (graph.parameter(&self.gamma), graph.parameter(&self.beta));
+        let attributes = [("epsilon", Attribute::Float(epsilon as f32))];
+        graph.node("LayerNormalization", &[&sum, &gamma, &beta], &attributes)
     }
 }
 
@@ -182,6 +195,46 @@ impl Layer {
         let inner = linear_gelu(x.clone(), w, b, precision, inner_mask);
         let (y, bias) = (self.down.product(inner, precision), self.down.bias.val());
         self.feed_forward_norm.forward(x, y, bias, epsilon, mask(3, dropout, width))
+    }
+
+    /// [`forward`](Self::forward) in evaluation, as operators of ONNX, on vectors `[batch, length, d]`. `outside`, of
+    /// shape `[batch, 1, 1, length]`, is a large negative number at padding.
+    pub(super) fn onnx(
+        &self,
+        graph: &mut Graph,
+        x: &Value,
+        outside: &Value,
+        architecture: &Architecture,
+    ) -> Value {
+        let Architecture { width, heads, epsilon, .. } = *architecture;
+        let head = width / heads;
+        let qkv = self.qkv.onnx(graph, x);
+        let shape = graph.ints(&[0, 0, 3, heads as i64, head as i64]);
+        let qkv = graph.node("Reshape", &[&qkv, &shape], &[]);
+        // queries and values `[batch, heads, length, d_h]`, keys `[batch, heads, d_h, length]`
+        let orders = [[0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3]];
+        let [q, k, v] = [0, 1, 2].map(|which| {
+            let index = graph.int(which);
+            let own = graph.node("Gather", &[&qkv, &index], &[("axis", Attribute::Int(2))]);
+            let order = Attribute::Ints(&orders[which as usize]);
+            graph.node("Transpose", &[&own], &[("perm", order)])
+        });
+        let scale = graph.floats(&[], &[1.0 / (head as f32).sqrt()]);
+        let scores = graph.node("MatMul", &[&q, &k], &[]);
+        let scores = graph.node("Mul", &[&scores, &scale], &[]);
+        let scores = graph.node("Add", &[&scores, outside], &[]);
+        let probabilities = graph.node("Softmax", &[&scores], &[("axis", Attribute::Int(-1))]);
+        let context = graph.node("MatMul", &[&probabilities, &v], &[]);
+        let order = Attribute::Ints(&[0, 2, 1, 3]);
+        let context = graph.node("Transpose", &[&context], &[("perm", order)]);
+        let shape = graph.ints(&[0, 0, width as i64]);
+        let context = graph.node("Reshape", &[&context, &shape], &[]);
+        let y = self.output.onnx(graph, &context);
+        let x = self.attention_norm.onnx(graph, x, &y, epsilon);
+        let inner = self.up.onnx(graph, &x);
+        let inner = graph.node("Gelu", &[&inner], &[]);
+        let y = self.down.onnx(graph, &inner);
+        self.feed_forward_norm.onnx(graph, &x, &y, epsilon)
     }
 
     /// [`forward`](Self::forward) that keeps only its input and computes the layer again in the backward pass

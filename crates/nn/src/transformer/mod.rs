@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::encoder::layers_size;
 use crate::error::check;
 use crate::init::{self, Start};
+use crate::onnx::{Graph, Value};
 use crate::pass::check_dropout;
 use crate::{Encoder, Error, PartSize, Pass, Precision, TokenIds, fused};
 pub use body::{Body, Pooling};
@@ -144,6 +145,11 @@ impl Encoder for Transformer {
     fn forward(&self, batch: &[&TokenIds], pass: Pass) -> Tensor<2> {
         let texts: Vec<&[u32]> = batch.iter().map(|ids| &***ids).collect();
         self.head.forward(self.body.pooled(&texts, self.pooling, pass))
+    }
+
+    fn onnx(&self, graph: &mut Graph) -> Option<Value> {
+        let x = self.body.onnx(graph, self.pooling);
+        Some(graph.linear(&x, &self.head.weight, self.head.bias.as_ref()))
     }
 }
 

@@ -105,8 +105,10 @@ impl Tokenizer {
                 format!("the {} training texts give no token, they are empty", texts.len());
             return Err(Error::Tokenizer(message));
         }
+        let path = Path::new("training texts");
+        let tokenizer = with_first(tokenizer, path)?;
         let json = tokenizer.to_string(false)?;
-        Self::trained(tokenizer, Path::new("training texts"), json)
+        Self::checked(tokenizer, path, json)
     }
 
     /// Reads the [`json`](Self::json) of a [trained](Self::fit) tokenizer.
@@ -115,25 +117,24 @@ impl Tokenizer {
     /// A file that cannot be read or is not such a tokenizer.
     pub fn read_trained(path: &Path) -> Result<Self, Error> {
         let (tokenizer, json) = parsed(path)?;
-        Self::trained(tokenizer, path, json)
+        Self::checked(with_first(tokenizer, path)?, path, json)
     }
+}
 
-    /// The file does not say that a text starts with `[CLS]`.
-    fn trained(
-        mut tokenizer: tokenizers::Tokenizer,
-        path: &Path,
-        json: String,
-    ) -> Result<Self, Error> {
-        for (id, token) in SPECIAL.iter().enumerate() {
-            if tokenizer.token_to_id(token) != Some(id as u32) {
-                return Err(Error::file(path, format!("token {id} is not {token}")));
-            }
+/// The tokenizer of texts that start with `[CLS]`, which files of earlier versions do not say.
+fn with_first(
+    mut tokenizer: tokenizers::Tokenizer,
+    path: &Path,
+) -> Result<tokenizers::Tokenizer, Error> {
+    for (id, token) in SPECIAL.iter().enumerate() {
+        if tokenizer.token_to_id(token) != Some(id as u32) {
+            return Err(Error::file(path, format!("token {id} is not {token}")));
         }
-        let mut first = TemplateProcessing::builder();
-        first.try_single("[CLS] $A").map_err(Error::Tokenizer)?;
-        let first = first.special_tokens(vec![("[CLS]", CLS)]).build();
-        let first = first.map_err(|e| Error::Tokenizer(e.to_string()))?;
-        tokenizer.with_post_processor(Some(first));
-        Self::checked(tokenizer, path, json)
     }
+    let mut first = TemplateProcessing::builder();
+    first.try_single("[CLS] $A").map_err(Error::Tokenizer)?;
+    let first = first.special_tokens(vec![("[CLS]", CLS)]).build();
+    let first = first.map_err(|e| Error::Tokenizer(e.to_string()))?;
+    tokenizer.with_post_processor(Some(first));
+    Ok(tokenizer)
 }

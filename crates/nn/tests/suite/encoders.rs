@@ -29,7 +29,7 @@ fn offset(p: usize) -> Vec<f32> {
     (0..p).map(|i| 0.1 * i as f32 - 0.2).collect()
 }
 
-fn bag(config: &NgramBagConfig, p: usize) -> (NgramBag, Vec<SparseRow>) {
+pub fn bag(config: &NgramBagConfig, p: usize) -> (NgramBag, Vec<SparseRow>) {
     let tf_idf = TfIdf::fit(&config.ngrams, TEXTS.into_iter()).unwrap();
     let rows = TEXTS.iter().map(|text| tf_idf.transform(text)).collect();
     let mut random = generator(3, "test", 0);
@@ -42,7 +42,7 @@ fn bag(config: &NgramBagConfig, p: usize) -> (NgramBag, Vec<SparseRow>) {
     )
 }
 
-fn bag_config() -> NgramBagConfig {
+pub fn bag_config() -> NgramBagConfig {
     let words = NgramConfig {
         kind: NgramKind::Words,
         min: 1,
@@ -54,7 +54,7 @@ fn bag_config() -> NgramBagConfig {
     NgramBagConfig { ngrams: vec![words], embedding: 12, hidden: vec![10], ..Default::default() }
 }
 
-fn mlp(hidden: &[usize]) -> (Mlp, Vec<Vec<f32>>) {
+pub fn mlp(hidden: &[usize]) -> (Mlp, Vec<Vec<f32>>) {
     let config = MlpConfig { hidden: hidden.to_vec(), dropout: 0.3 };
     let rows = (0..4).map(|i| (0..6).map(|j| ((i * 6 + j) as f32).sin()).collect()).collect();
     (
@@ -66,7 +66,7 @@ fn mlp(hidden: &[usize]) -> (Mlp, Vec<Vec<f32>>) {
     )
 }
 
-fn transformer(pooling: Pooling) -> (Transformer, Vec<TokenIds>) {
+pub fn transformer(pooling: Pooling) -> (Transformer, Vec<TokenIds>) {
     let config = TransformerConfig {
         max_length: 16,
         layers: 2,

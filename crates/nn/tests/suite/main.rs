@@ -8,6 +8,7 @@ mod dropout;
 mod encoders;
 mod fused;
 mod gradient_hooks;
+mod onnx;
 mod pretrained;
 mod transformer;
 

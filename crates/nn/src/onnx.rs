@@ -1,0 +1,253 @@
+//! Encoders as ONNX files: each adds its own operators to a [`Graph`], beside the code that it is computed by here
+//! ([`Encoder::onnx`](crate::Encoder::onnx)).
+//!
+//! The messages are those of `onnx.proto`; the numbers in the code are those of its fields. Files have version 20 of
+//! the operators, the first with GELU: onnxruntime 1.17 or later.
+
+use burn::module::Param;
+use burn::tensor::Tensor;
+
+use crate::Error;
+use crate::parameters::FloatParameter;
+
+/// The version of the operators, and that of the format that came with it.
+const OPERATORS: i64 = 20;
+const FORMAT: i64 = 9;
+
+/// The size of a message has 31 bits.
+const MOST_BYTES: usize = i32::MAX as usize;
+
+/// A message of protocol buffers: its fields, one after the other.
+#[derive(Clone, Debug, Default)]
+struct Message(Vec<u8>);
+
+impl Message {
+    /// An integer, seven bits a byte, the lowest first.
+    fn varint(&mut self, mut value: u64) {
+        while value >= 1 << 7 {
+            self.0.push(value as u8 | 1 << 7);
+            value >>= 7;
+        }
+        self.0.push(value as u8);
+    }
+
+    fn int(mut self, field: u64, value: i64) -> Self {
+        self.varint(field << 3);
+        self.varint(value as u64);
+        self
+    }
+
+    fn float(mut self, field: u64, value: f32) -> Self {
+        self.varint(field << 3 | 5);
+        self.0.extend(value.to_le_bytes());
+        self
+    }
+
+    /// A text, bytes or a message.
+    fn bytes(mut self, field: u64, value: impl AsRef<[u8]>) -> Self {
+        self.varint(field << 3 | 2);
+        self.varint(value.as_ref().len() as u64);
+        self.0.extend(value.as_ref());
+        self
+    }
+}
+
+impl AsRef<[u8]> for Message {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// The numbers of a tensor.
+#[derive(Clone, Copy, Debug)]
+pub enum Type {
+    /// 32-bit floats.
+    Float = 1,
+    /// 64-bit integers.
+    Int = 7,
+}
+
+/// A dimension of an input or an output.
+#[derive(Clone, Copy, Debug)]
+pub enum Dimension {
+    /// Of this size.
+    Size(usize),
+    /// Of any size; the same name stands for the same size.
+    Any(&'static str),
+}
+
+/// A setting of an operator.
+#[derive(Clone, Copy, Debug)]
+pub enum Attribute<'a> {
+    /// An integer.
+    Int(i64),
+    /// A float.
+    Float(f32),
+    /// Integers.
+    Ints(&'a [i64]),
+}
+
+/// A tensor of a [`Graph`]: an input, a constant, or the result of an operator.
+#[derive(Clone, Debug)]
+pub struct Value(String);
+
+/// Operators in the order in which they are computed.
+#[derive(Clone, Debug, Default)]
+pub struct Graph {
+    /// The fields of a GraphProto so far.
+    fields: Message,
+    values: usize,
+}
+
+impl Graph {
+    fn add(&mut self, field: u64, message: &Message) {
+        self.fields = std::mem::take(&mut self.fields).bytes(field, message);
+    }
+
+    fn name(&mut self) -> Value {
+        self.values += 1;
+        Value(format!("v{}", self.values))
+    }
+
+    fn declare(&mut self, field: u64, name: &str, of: Type, shape: &[Dimension], doc: &str) {
+        let dimension = |shape: Message, dimension: &Dimension| {
+            let own = Message::default();
+            shape.bytes(
+                1,
+                match *dimension {
+                    Dimension::Size(size) => own.int(1, size as i64),
+                    Dimension::Any(name) => own.bytes(2, name),
+                },
+            )
+        };
+        let shape = shape.iter().fold(Message::default(), dimension);
+        let tensor = Message::default().int(1, of as i64).bytes(2, shape);
+        let own = Message::default().bytes(1, name).bytes(2, Message::default().bytes(1, tensor));
+        self.add(field, &own.bytes(3, doc));
+    }
+
+    /// An input of the file; `doc` says what it is.
+    pub fn input(&mut self, name: &str, of: Type, shape: &[Dimension], doc: &str) -> Value {
+        self.declare(11, name, of, shape, doc);
+        Value(name.into())
+    }
+
+    /// Makes a value of floats an output of the file.
+    pub fn output(&mut self, name: &str, value: &Value, shape: &[Dimension], doc: &str) {
+        self.operator("Identity", &[value], &[], name);
+        self.declare(12, name, Type::Float, shape, doc);
+    }
+
+    fn tensor<T, const N: usize>(
+        &mut self,
+        of: Type,
+        shape: &[usize],
+        values: &[T],
+        bytes: impl Fn(&T) -> [u8; N],
+    ) -> Value {
+        let name = self.name();
+        let sizes = shape.iter().fold(Message::default(), |own, &size| own.int(1, size as i64));
+        let bytes: Vec<u8> = values.iter().flat_map(bytes).collect();
+        self.add(5, &sizes.int(2, of as i64).bytes(8, &name.0).bytes(9, bytes));
+        name
+    }
+
+    /// Floats of any shape, row-major.
+    pub fn floats(&mut self, shape: &[usize], values: &[f32]) -> Value {
+        self.tensor(Type::Float, shape, values, |value| value.to_le_bytes())
+    }
+
+    /// A vector of integers.
+    pub fn ints(&mut self, values: &[i64]) -> Value {
+        self.tensor(Type::Int, &[values.len()], values, |value| value.to_le_bytes())
+    }
+
+    /// One integer without dimensions.
+    pub fn int(&mut self, value: i64) -> Value {
+        self.tensor(Type::Int, &[], &[value], |value| value.to_le_bytes())
+    }
+
+    /// The values of a parameter.
+    pub fn parameter(&mut self, parameter: &dyn FloatParameter) -> Value {
+        self.floats(&parameter.shape(), &parameter.values())
+    }
+
+    fn operator(
+        &mut self,
+        kind: &str,
+        inputs: &[&Value],
+        attributes: &[(&str, Attribute)],
+        output: &str,
+    ) {
+        let node = Message::default();
+        let node = inputs.iter().fold(node, |node, input| node.bytes(1, &input.0));
+        let node = node.bytes(2, output).bytes(4, kind);
+        let node = attributes.iter().fold(node, |node, (name, value)| {
+            let own = Message::default().bytes(1, name);
+            node.bytes(
+                5,
+                match *value {
+                    Attribute::Float(value) => own.float(2, value).int(20, 1),
+                    Attribute::Int(value) => own.int(3, value).int(20, 2),
+                    Attribute::Ints(values) => {
+                        values.iter().fold(own, |own, &value| own.int(8, value)).int(20, 7)
+                    }
+                },
+            )
+        });
+        self.add(1, &node);
+    }
+
+    /// The result of an [operator](https://onnx.ai/onnx/operators/) that has one.
+    pub fn node(
+        &mut self,
+        kind: &str,
+        inputs: &[&Value],
+        attributes: &[(&str, Attribute)],
+    ) -> Value {
+        let name = self.name();
+        self.operator(kind, inputs, attributes, &name.0);
+        name
+    }
+
+    /// `x w + b` along the last dimension.
+    pub fn linear(
+        &mut self,
+        x: &Value,
+        weight: &Param<Tensor<2>>,
+        bias: Option<&Param<Tensor<1>>>,
+    ) -> Value {
+        let weight = self.parameter(weight);
+        let product = self.node("MatMul", &[x, &weight], &[]);
+        match bias {
+            Some(bias) => {
+                let bias = self.parameter(bias);
+                self.node("Add", &[&product, &bias], &[])
+            }
+            None => product,
+        }
+    }
+
+    /// The file, with names and texts of its metadata.
+    ///
+    /// # Errors
+    /// [`dsokr_basis::Error::Unsupported`] for one of 2 GiB, which is more than the format can hold.
+    pub fn file(self, metadata: &[(&str, String)]) -> Result<Vec<u8>, Error> {
+        let size = self.fields.0.len();
+        if size > MOST_BYTES {
+            let message = format!("an ONNX file of {size} bytes: the format holds {MOST_BYTES}");
+            return Err(dsokr_basis::Error::Unsupported(message).into());
+        }
+        let operators = Message::default().bytes(1, "").int(2, OPERATORS);
+        let model = Message::default()
+            .int(1, FORMAT)
+            .bytes(2, "dsokr")
+            .bytes(3, env!("CARGO_PKG_VERSION"))
+            .bytes(8, operators)
+            .bytes(7, self.fields.bytes(2, "dsokr"));
+        let entry = |model: Message, (key, text): &(&str, String)| {
+            model.bytes(14, Message::default().bytes(1, key).bytes(2, text))
+        };
+        Ok(metadata.iter().fold(model, entry).0)
+    }
+}

@@ -1,0 +1,102 @@
+//! Files of ONNX, whose messages are read here without the code that writes them; `tests/cli/exports.rs` computes them
+//! with onnxruntime.
+
+use std::collections::BTreeSet;
+
+use dsokr_nn::onnx::{Dimension, Graph};
+use dsokr_nn::{BagBeside, Encoder, NgramBagConfig, Pooling, parameters};
+
+use crate::encoders::{bag, bag_config, mlp, transformer};
+
+/// A field of a message: its number, and an integer or bytes.
+type Field<'a> = (u64, Result<u64, &'a [u8]>);
+
+fn varint(bytes: &mut &[u8]) -> u64 {
+    let end = bytes.iter().position(|byte| byte >> 7 == 0).unwrap();
+    let (own, rest) = bytes.split_at(end + 1);
+    *bytes = rest;
+    own.iter().rev().fold(0, |sum, byte| sum << 7 | u64::from(byte & 127))
+}
+
+fn fields(mut bytes: &[u8]) -> Vec<Field<'_>> {
+    let mut all = Vec::new();
+    while !bytes.is_empty() {
+        let key = varint(&mut bytes);
+        let content = match key & 7 {
+            0 => Ok(varint(&mut bytes)),
+            kind => {
+                let size = if kind == 5 { 4 } else { varint(&mut bytes) as usize };
+                let (own, rest) = bytes.split_at(size);
+                bytes = rest;
+                Err(own)
+            }
+        };
+        all.push((key >> 3, content));
+    }
+    all
+}
+
+fn messages<'a>(of: &[Field<'a>], number: u64) -> Vec<&'a [u8]> {
+    of.iter().filter(|field| field.0 == number).map(|field| field.1.unwrap_err()).collect()
+}
+
+fn ints(of: &[Field], number: u64) -> Vec<u64> {
+    of.iter().filter(|field| field.0 == number).map(|field| field.1.unwrap()).collect()
+}
+
+/// Each operator reads what was there before it, and every parameter of the encoder is in the file.
+fn is_whole<E: Encoder>((encoder, inputs): (E, Vec<E::Input>), names: &[&str]) {
+    assert!(!inputs.is_empty());
+    let mut graph = Graph::default();
+    let z = encoder.onnx(&mut graph).unwrap();
+    let shape = [Dimension::Any("batch"), Dimension::Size(encoder.dimension())];
+    graph.output("coordinates", &z, &shape, "z");
+    let file = graph.file(&[("key", "text".into())]).unwrap();
+
+    let model = fields(&file);
+    assert_eq!(ints(&model, 1), [9]);
+    assert_eq!(ints(&fields(messages(&model, 8)[0]), 2), [20]);
+    assert_eq!(messages(&fields(messages(&model, 14)[0]), 2), [b"text"]);
+    let graph = fields(messages(&model, 7)[0]);
+    let tensors = messages(&graph, 5).into_iter().map(fields);
+    let tensors: Vec<_> = tensors
+        .map(|own| (ints(&own, 1), ints(&own, 2), messages(&own, 8)[0], messages(&own, 9)[0]))
+        .collect();
+    for (shape, kind, _, bytes) in &tensors {
+        let width = if kind[..] == [1] { 4 } else { 8 };
+        assert_eq!(bytes.len() as u64, width * shape.iter().product::<u64>());
+    }
+    let found: Vec<&[u8]> =
+        messages(&graph, 11).iter().map(|input| messages(&fields(input), 1)[0]).collect();
+    assert_eq!(found, names.iter().map(|name| name.as_bytes()).collect::<Vec<_>>());
+    let mut known: BTreeSet<&[u8]> =
+        found.into_iter().chain(tensors.iter().map(|tensor| tensor.2)).collect();
+    for node in messages(&graph, 1).into_iter().map(fields) {
+        assert!(messages(&node, 1).iter().all(|input| known.contains(input)));
+        assert!(known.insert(messages(&node, 2)[0]));
+    }
+    assert!(known.contains(&b"coordinates"[..]));
+
+    for (name, parameter) in parameters::collect(&encoder) {
+        let shape: Vec<u64> = parameter.shape.iter().map(|&size| size as u64).collect();
+        let bytes: Vec<u8> =
+            parameter.values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        assert!(tensors.iter().any(|own| own.0 == shape && own.3 == bytes), "{name}");
+    }
+}
+
+#[test]
+fn files_of_onnx_hold_every_parameter() {
+    is_whole(mlp(&[16, 8]), &["vectors"]);
+    let sparse = ["columns", "values"];
+    for (linear, hidden) in [(true, vec![10]), (true, vec![]), (false, vec![10]), (false, vec![])] {
+        is_whole(bag(&NgramBagConfig { linear, hidden, ..bag_config() }, 5), &sparse);
+    }
+    let tokens = ["input_ids", "attention_mask"];
+    for pooling in [Pooling::First, Pooling::Mean, Pooling::Max] {
+        is_whole(transformer(pooling), &tokens);
+    }
+    let ((bag, rows), (beside, ids)) = (bag(&bag_config(), 5), transformer(Pooling::Mean));
+    let both = (BagBeside { bag, beside }, rows.into_iter().zip(ids).collect());
+    is_whole(both, &[&sparse[..], &tokens].concat());
+}

@@ -1,0 +1,162 @@
+//! The ONNX files of `dsokr export --onnx`, computed by onnxruntime. What is written is read by
+//! `crates/nn/tests/suite/onnx.rs`.
+
+use std::path::Path;
+
+use dsokr::Run;
+use dsokr::basis::RowSource;
+use dsokr::basis::features::TfIdf;
+use dsokr::data::{Split, SplitName};
+use dsokr::decode::CandidateBlocks;
+use dsokr::nn::pretrained::Tokenizer;
+use serde_json::{Value, json};
+
+use crate::exports::{TEXTS, python_with};
+use crate::pretrained::model;
+use crate::sandbox::{RIDGE, Sandbox};
+
+/// For each folder and inputs of its model, writes z and then the scores of all candidates, one JSON array a line.
+const SCRIPT: &str = "
+import json, sys
+import numpy as np
+import onnxruntime
+types = {'tensor(int64)': np.int64, 'tensor(float)': np.float32}
+for folder, inputs in zip(sys.argv[1::2], sys.argv[2::2]):
+    session = onnxruntime.InferenceSession(folder + '/model.onnx', providers=['CPUExecutionProvider'])
+    inputs = json.loads(inputs)
+    inputs = {own.name: np.array(inputs[own.name], types[own.type]) for own in session.get_inputs()}
+    z, scores = session.run(['coordinates', 'scores'], inputs)
+    for row in [*z, *scores]:
+        print(json.dumps(row.tolist()))
+";
+
+const TRANSFORMER: &str =
+    r#"layers=2, width=16, heads=2, feed_forward=24, max_length=12, pooling="mean""#;
+
+/// Trains with changes, and exports the run with its scores.
+fn exported(sandbox: &Sandbox, config: &str, name: &str, changes: &[&str]) -> Run {
+    let sets = changes.iter().flat_map(|change| ["--set", *change]);
+    let train = ["train", config, "--quiet", "--out", name];
+    sandbox.succeed(&train.into_iter().chain(sets).collect::<Vec<_>>());
+    let out = format!("{name}-onnx");
+    let said = sandbox.succeed(&["export", name, "--onnx", "--candidates", "--out", &out]);
+    assert!(said.contains("coordinates and scores"), "{said}");
+    Run::open(&sandbox.path(name)).unwrap()
+}
+
+/// The rows, each as long as the longest.
+fn padded<T: Clone>(mut rows: Vec<Vec<T>>, with: T) -> Vec<Vec<T>> {
+    let longest = rows.iter().map(Vec::len).max().unwrap_or(0);
+    rows.iter_mut().for_each(|row| row.resize(longest, with.clone()));
+    rows
+}
+
+/// What the exported files make of texts; vectors as they are.
+fn inputs_of(folder: &Path, split: &Split) -> Value {
+    let mut all = json!({});
+    let Ok(texts) = split.inputs.texts() else {
+        let rows = split.inputs.vectors().unwrap();
+        all["vectors"] = json!((0..rows.len()).map(|row| rows.dense_row(row)).collect::<Vec<_>>());
+        return all;
+    };
+    let [ngrams, tokens] = ["ngrams.json", "tokenizer.json"].map(|name| folder.join(name));
+    if ngrams.exists() {
+        let weights = TfIdf::read(&ngrams).unwrap();
+        let rows = texts.iter().map(|text| weights.transform(text).into_iter().unzip());
+        let (columns, values): (Vec<Vec<u32>>, Vec<Vec<f32>>) = rows.unzip();
+        (all["columns"], all["values"]) = (json!(padded(columns, 1)), json!(padded(values, 0.0)));
+    }
+    if tokens.exists() {
+        let tokenizer = Tokenizer::read(&tokens).unwrap();
+        let ids = texts.iter().map(|text| tokenizer.encode(text, 12).unwrap().0);
+        let (ids, mask): (Vec<_>, Vec<_>) =
+            ids.map(|ids| (ids.clone(), vec![1; ids.len()])).unzip();
+        (all["input_ids"], all["attention_mask"]) = (json!(padded(ids, 1)), json!(padded(mask, 0)));
+    }
+    all
+}
+
+#[test]
+fn onnxruntime_returns_the_coordinates_and_scores_of_the_run() {
+    let test = "onnxruntime_returns_the_coordinates_and_scores_of_the_run";
+    let Some(mut python) = python_with("onnxruntime", test) else { return };
+    let sandbox = Sandbox::new();
+    sandbox.write("bag.toml", &sandbox.read("small.toml"));
+    model(&sandbox);
+    let transformer = format!("encoder={{kind=\"transformer\", {TRANSFORMER}}}");
+    let both = format!(
+        "encoder={{kind=\"bag-and-transformer\", bag={{hidden=[]}}, transformer={{{TRANSFORMER}}}}}"
+    );
+    let synthetic = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/synthetic.toml");
+    let vectors = [
+        "data.train=200",
+        "data.validation=20",
+        "data.test=4",
+        "data.inputs=6",
+        "data.outputs=60",
+        "sketch.size=50",
+        "encoder.hidden=[8]",
+        "training.epochs=1",
+    ];
+    let cases: [(&str, &[&str]); 6] = [
+        ("bag.toml", &["output.kernel={name=\"linear\"}"]),
+        ("bag.toml", &[&transformer, "decoding.normalise=true"]),
+        ("bag.toml", &[&transformer, "encoder.pooling=\"max\""]),
+        ("bag.toml", &[&both, "decoding.hubs={folds=2, neighbours=[2]}"]),
+        ("small.toml", &["encoder.pooling=\"first\"", "output.power=0.5"]),
+        (synthetic, &vectors),
+    ];
+    let texts = Split::texts(TEXTS.map(String::from).to_vec());
+    let (mut runs, mut arguments) = (Vec::new(), Vec::new());
+    for (at, (config, changes)) in cases.iter().enumerate() {
+        let run = exported(&sandbox, config, &at.to_string(), changes);
+        let vectors =
+            (*config == synthetic).then(|| run.read_split(SplitName::Test, None).unwrap());
+        let split = vectors.unwrap_or_else(|| texts.clone());
+        let folder = sandbox.path(&format!("{at}-onnx"));
+        let inputs = inputs_of(&folder.join("inputs"), &split).to_string();
+        arguments.extend([folder.into_os_string(), inputs.into()]);
+        runs.push((run, split));
+    }
+    let output = python.args(["-c", SCRIPT]).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let rows = String::from_utf8(output.stdout).unwrap();
+    let rows: Vec<Vec<f32>> =
+        rows.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(rows.len(), 2 * TEXTS.len() * cases.len());
+    for (((run, split), rows), changes) in runs.iter().zip(rows.chunks(2 * TEXTS.len())).zip(cases)
+    {
+        let (z, scores) = rows.split_at(TEXTS.len());
+        let (p, known) = (run.candidates.dim(), &run.candidates);
+        let expected = run.coordinates(split).unwrap();
+        let expected = run.config.decoding.scaled(&expected, p).unwrap();
+        let apart = |a: f32, b: f32| assert!((a - b).abs() < 1e-4, "{changes:?}: {a} {b}");
+        assert_eq!(z.concat().len(), expected.len());
+        z.concat().iter().zip(&expected).for_each(|(&a, &b)| apart(a, b));
+        for (scores, z) in scores.iter().zip(expected.chunks_exact(p)) {
+            assert_eq!(scores.len(), known.len());
+            for (candidate, &score) in scores.iter().enumerate() {
+                let class = known.class_of(candidate) as usize;
+                let point = known.point(class).unwrap();
+                let product: f32 = point.iter().zip(z).map(|(a, b)| a * b).sum();
+                apart(score, product + known.constants()[class]);
+            }
+        }
+    }
+}
+
+#[test]
+fn encoders_without_a_form_in_onnx_are_refused_by_name() {
+    let sandbox = Sandbox::new();
+    sandbox.succeed(&[
+        "train",
+        "small.toml",
+        "--set",
+        &format!("encoder={{{}}}", RIDGE.replace('\n', ", ")),
+        "--out",
+        "run",
+    ]);
+    let export = ["export", "run", "--onnx", "--out", "found"];
+    sandbox.fail(&export, 2, &["encoder.kind = \"kernel-machine\"", "ngram-bag", "transformer"]);
+    assert!(!sandbox.path("found").exists());
+}
