@@ -11,7 +11,7 @@ use dsokr_decode::{
     Candidates, Encoding, ExactSearch, Pool, Queries, RowHit, SecondLook, Structure,
     best_expected_f1, top_rows,
 };
-use dsokr_machines::Scaling;
+use dsokr_machines::{OutputSpace as MachineSpace, Scaling};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -43,7 +43,19 @@ pub(crate) struct Decoder<'a> {
     pub search: Option<&'a BeyondSearch>,
 }
 
-impl Decoder<'_> {
+impl<'a> Decoder<'a> {
+    /// The decoder of the outputs of a training.
+    pub fn new(
+        config: &'a Checked,
+        space: &'a OutputSpace,
+        outputs: &'a Outputs,
+        candidates: &'a Candidates,
+    ) -> Self {
+        let (fitted, held) = (comparable(config, outputs), Some(outputs));
+        let (look, exact, search, space) = (None, None, None, Some(space));
+        Self { candidates, look, space, config, exact, fitted, held, search }
+    }
+
     /// The predicted output of each query where it need not be a candidate: the best of all outputs, or the label set
     /// with the largest expected F1. None where it is the first candidate.
     pub fn of_all(
@@ -119,8 +131,8 @@ pub struct PredictedOutput {
 /// Finds the output with the highest score for each prediction.
 pub(crate) struct ExactDecoder<'a> {
     search: ExactSearch<'a>,
-    /// μ, from where candidates count; empty for zero.
-    centre: &'a [f64],
+    /// Of a kernel machine, in which candidates count from μ.
+    machine: Option<&'a MachineSpace>,
     /// `b(y)` of a ranking, the same for all.
     constant: f64,
     /// Names of the labels, in the order of their columns; empty for rankings.
@@ -144,9 +156,9 @@ impl<'a> ExactDecoder<'a> {
         if config.decoding.search == Search::Candidates {
             return Ok(None);
         }
-        let (width, kernel, centre): (_, _, &[f64]) = match space {
-            OutputSpace::Basis(basis) => (basis.width, basis.kernel(), &[]),
-            OutputSpace::Machine(space) => (space.rows().1, space.kernel(), &space.centre),
+        let (width, kernel, machine) = match space {
+            OutputSpace::Basis(basis) => (basis.width, basis.kernel(), None),
+            OutputSpace::Machine(space) => (space.rows().1, space.kernel(), Some(space)),
             OutputSpace::Quantiles(_) => return Ok(None),
         };
         let wrong = |allowed| Error::value("decoding.search", "\"exact\"", allowed);
@@ -174,14 +186,12 @@ impl<'a> ExactDecoder<'a> {
             }
         };
         let constant = if kernel.is_normalised() { 0.0 } else { -0.5 * norm };
-        let search = match (space.basis(), space) {
+        let search = match (space.basis(), machine.and_then(MachineSpace::outputs)) {
             (Some(basis), _) => ExactSearch::in_basis(basis, encoding)?,
-            (None, OutputSpace::Machine(space)) if let Some(outputs) = space.outputs() => {
-                ExactSearch::on_outputs(kernel, outputs, encoding)?
-            }
-            (None, _) => return Err(wrong("\"candidates\": answers have no outputs")),
+            (None, Some(outputs)) => ExactSearch::on_outputs(kernel, outputs, encoding)?,
+            (None, None) => return Err(wrong("\"candidates\": answers have no outputs")),
         };
-        Ok(Some(Self { search, centre, constant, labels: labels.to_vec(), separator, scaling }))
+        Ok(Some(Self { search, machine, constant, labels: labels.to_vec(), separator, scaling }))
     }
 
     /// The means of the training outputs, of numbers.
@@ -208,10 +218,15 @@ impl<'a> ExactDecoder<'a> {
     /// # Errors
     /// Predictions of another number of coordinates, or whose weights overflow.
     pub fn best(&self, queries: &Queries) -> Result<Vec<PredictedOutput>, Error> {
-        let found = self.search.best(queries)?;
         let rows = queries.rows().chunks_exact(queries.dim());
+        let restored = self.machine.and_then(|space| space.restored(queries.rows()));
+        let found = match &restored {
+            Some((dim, rows)) => self.search.best(&Queries::new(*dim, rows)?)?,
+            None => self.search.best(queries)?,
+        };
+        let centre = self.machine.map_or(&[][..], |space| &space.centre);
         let output = |(found, z): (Structure, &[f32])| {
-            let centre: f64 = z.iter().zip(self.centre).map(|(&z, mean)| f64::from(z) * mean).sum();
+            let centre: f64 = z.iter().zip(centre).map(|(&z, mean)| f64::from(z) * mean).sum();
             let label = self.label(&found);
             PredictedOutput { label, score: found.score + self.constant - centre, search: None }
         };
@@ -220,7 +235,7 @@ impl<'a> ExactDecoder<'a> {
 }
 
 /// The features of outputs that are computed from the SMILES by which they are shown.
-pub(crate) fn comparable<'a>(config: &Checked, outputs: &'a Outputs) -> Option<&'a FittedFeatures> {
+fn comparable<'a>(config: &Checked, outputs: &'a Outputs) -> Option<&'a FittedFeatures> {
     let made = config.output.kernel.is_some() && config.output.source().check_made().is_ok();
     made.then_some(&outputs.features)
 }

@@ -1,7 +1,6 @@
 //! Evaluations of a training: of coordinates on the splits of its data set.
 
-use dsokr_basis::Projection;
-use dsokr_decode::{CandidateBlocks, Candidates, PerQuery, Pool, SecondLook};
+use dsokr_decode::{CandidateBlocks, CandidateParts, Candidates, PerQuery, Pool, SecondLook};
 
 use dsokr_train::Validation;
 
@@ -16,7 +15,6 @@ use crate::metric::{Needs, RESAMPLES, intervals};
 use crate::molecules::{EXAMPLES, drawing};
 use crate::run_dir::Report;
 use crate::scores::{Evaluation, Scores};
-use crate::targets::OutputSpace;
 use dsokr_data::SplitName;
 use dsokr_data::config::OutputFeatures;
 use dsokr_data::{DataRoot, Dataset, Selected, Split};
@@ -131,18 +129,20 @@ impl<'a> Evaluator<'a> {
         name: SplitName,
         search: Option<&BeyondSearch>,
     ) -> Result<Option<Scores>, Error> {
-        let Some(basis) = self.decoder.space.and_then(OutputSpace::basis) else { return Ok(None) };
+        let Some(space) = self.decoder.space else { return Ok(None) };
+        let Some(origin) = space.origin() else { return Ok(None) };
         let split = self.split(name);
         let known: Vec<usize> = split.outputs.iter().flatten().copied().collect();
         let outputs = Selected::new(self.dataset.outputs.rows.as_ref(), &known);
-        let Projection { coordinates, .. } = basis.project_shared(&outputs)?;
-        // candidates may have only the leading coordinates
-        let p = self.decoder.candidates.dim();
-        let mut rows = coordinates.chunks_exact(basis.dimension());
-        let mut z = vec![0.0; split.ids.len() * p];
-        for (z, output) in z.chunks_exact_mut(p).zip(&split.outputs) {
+        let CandidateParts { dim, coordinates, .. } = space.place(&outputs)?;
+        let mut rows = coordinates.chunks_exact(dim);
+        let mut z = vec![0.0; split.ids.len() * dim];
+        for (z, output) in z.chunks_exact_mut(dim).zip(&split.outputs) {
             if let Some(row) = output.and_then(|_| rows.next()) {
-                z.copy_from_slice(&row[..p]);
+                let from = row.iter().zip(&*origin);
+                z.iter_mut().zip(from).for_each(|(z, (&own, from))| {
+                    *z = (f64::from(own) + from) as f32;
+                });
             }
         }
         Ok(Some(self.evaluate_by(name, &z, Decoder { search, ..self.decoder })?.scores))

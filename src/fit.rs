@@ -21,7 +21,7 @@ use tracing::{info, warn};
 use crate::advice::{Evidence, advice};
 use crate::beyond::BeyondSearch;
 use crate::config::Checked;
-use crate::decoder::{Decoder, ExactDecoder, comparable, label_names};
+use crate::decoder::{Decoder, ExactDecoder, label_names};
 use crate::device::Processor;
 use crate::error::ensure;
 use crate::evaluator::Evaluator;
@@ -138,72 +138,86 @@ fn run_as(
         needs.extend(prepared.needs(memory::coordinates(config, &dataset), &device));
     }
     memory::check(&needs, force)?;
-    let targets = ranks.scope(|| prepared.targets(&outputs))?;
-    let candidates = ranks.scope(|| targets.space.candidates(&dataset.outputs))?;
-    info!(
-        kernel = config.output.kernel_name(),
-        rank = targets.space.width(),
-        sketched = targets.space.basis().is_some(),
-        candidates = candidates.len(),
-        distinct = candidates.distinct(),
-        seconds = started.elapsed().as_secs_f64(),
-        "targets made"
-    );
-
-    let words = match &config.decoding.second_look {
-        Some(look) => PairWords::read(look, root, &dataset, &candidates)?,
-        None => None,
-    };
+    let mut targets = ranks.scope(|| prepared.targets(&outputs))?;
     let labels = label_names(config, &dataset.outputs)?;
-    let exact = ExactDecoder::new(config, &targets.space, &labels, scaling.as_ref())?;
-    let (space, exact) = (Some(&targets.space), exact.as_ref());
-    let (look, search) = (None, None);
-    let (fitted, held) = (comparable(config, &dataset.outputs), Some(&dataset.outputs));
-    let decoder =
-        Decoder { candidates: &candidates, look, space, config, exact, fitted, held, search };
-    let evaluator = Evaluator::new(root, &dataset, decoder)?;
-    let lexicon = words.as_ref().map(PairWords::lexicon);
-    let data = targets.fingerprint(&dataset, &candidates, lexicon)?;
-    ranks.check_same("fingerprint of the data and the targets", &data)?;
-    if resumed.is_some() {
+    loop {
+        let candidates = ranks.scope(|| targets.space.candidates(&dataset.outputs))?;
+        let exact = ExactDecoder::new(config, &targets.space, &labels, scaling.as_ref())?;
+        let decoder = Decoder::new(config, &targets.space, &dataset.outputs, &candidates);
+        let decoder = Decoder { exact: exact.as_ref(), ..decoder };
+        let evaluator = Evaluator::new(root, &dataset, decoder)?;
+        let refined = || prepared.refined_targets(&targets, &evaluator, force);
+        if let Some(refined) = ranks.scope(refined)? {
+            targets = refined;
+            continue;
+        }
+        info!(
+            kernel = config.output.kernel_name(),
+            rank = targets.space.width(),
+            sketched = targets.space.basis().is_some(),
+            candidates = candidates.len(),
+            distinct = candidates.distinct(),
+            seconds = started.elapsed().as_secs_f64(),
+            "targets made"
+        );
+        let words = match &config.decoding.second_look {
+            Some(look) => PairWords::read(look, root, &dataset, &candidates)?,
+            None => None,
+        };
+        let lexicon = words.as_ref().map(PairWords::lexicon);
+        let data = targets.fingerprint(&dataset, &candidates, lexicon)?;
+        ranks.check_same("fingerprint of the data and the targets", &data)?;
+        let task = &mut Task {
+            config,
+            dataset: &dataset,
+            targets: &targets,
+            evaluator: &evaluator,
+            device: &device,
+            observer,
+            force,
+            ranks,
+            path: &path,
+            resumed: resumed.is_some(),
+            root,
+            scaling: scaling.as_ref(),
+            candidates: &candidates,
+            labels: &labels,
+            data: &data,
+            folder: None,
+        };
+        return trained(prepared.as_ref(), task, locked.as_ref(), words.as_ref(), &own);
+    }
+}
+
+/// The run of a task; `own` is the factored system that nothing needs after the fit.
+fn trained(
+    prepared: &dyn Fit,
+    task: &mut Task,
+    locked: Option<&Resumed>,
+    words: Option<&PairWords>,
+    own: &LastSystem,
+) -> Result<Trained, Error> {
+    let Task { config, ranks, root, data, path, .. } = *task;
+    if task.resumed {
         let report = of_first(ranks, || {
-            Folder::check_data(&path, &data)?;
-            if let Some(locked) = &locked {
-                locked.record(&path, config, Some(&targets.space.fingerprint()))?;
+            Folder::check_data(path, data)?;
+            if let Some(locked) = locked {
+                locked.record(path, config, Some(&task.targets.space.fingerprint()))?;
             }
-            save_data_folder(&path, root)?;
-            Folder::finished(&path)
+            save_data_folder(path, root)?;
+            Folder::finished(path)
         })?;
         if let Some(report) = report {
             info!(path = %path.display(), "the run is complete");
-            return Ok(Trained { path: path.clone(), report, advice: Vec::new() });
+            return Ok(Trained { path: path.into(), report, advice: Vec::new() });
         }
     }
-
     let started = Instant::now();
-    let task = &mut Task {
-        config,
-        dataset: &dataset,
-        targets: &targets,
-        evaluator: &evaluator,
-        device: &device,
-        observer,
-        force,
-        ranks,
-        path: &path,
-        resumed: resumed.is_some(),
-        root,
-        scaling: scaling.as_ref(),
-        candidates: &candidates,
-        labels: &labels,
-        data: &data,
-        folder: None,
-    };
     let fitted = prepared.fit(task)?;
     own.clear();
-    let done = || finish(prepared.as_ref(), task, fitted, words.as_ref(), started);
+    let done = || finish(prepared, task, fitted, words, started);
     let (report, advice) = of_first(ranks, done)?;
-    Ok(Trained { path: path.clone(), report, advice })
+    Ok(Trained { path: path.into(), report, advice })
 }
 
 /// Completes the run directory of a fitted model; the report, and lines of advice.

@@ -81,6 +81,21 @@ pub trait Fit {
         OutputTargets::in_basis(outputs)
     }
 
+    /// Targets in the place of the first ones, in a space that the validation split chooses, such as that of a learned
+    /// embedding (default: none). `force` allows more memory than is available.
+    ///
+    /// # Errors
+    /// As [`fit`](Self::fit).
+    fn refined_targets(
+        &self,
+        targets: &OutputTargets,
+        evaluator: &Evaluator,
+        force: bool,
+    ) -> Result<Option<OutputTargets>, Error> {
+        let _ = (targets, evaluator, force);
+        Ok(None)
+    }
+
     /// What the fit needs on a device in addition to the data, the targets and the candidates, for predictions with so
     /// many coordinates: the estimate that `dsokr train --plan` prints (default: nothing is known).
     fn needs(&self, coordinates: usize, device: &Device) -> Vec<Need> {

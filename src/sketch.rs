@@ -10,7 +10,7 @@ use dsokr_machines::{LastSystem, Scaling};
 use serde::Serialize;
 
 use crate::config::{Checked, KernelMachineConfig};
-use crate::decoder::{Decoder, ExactDecoder, comparable, label_names};
+use crate::decoder::{Decoder, ExactDecoder, label_names};
 use crate::error::ensure;
 use crate::evaluator::Evaluator;
 use crate::hubs::correct;
@@ -295,16 +295,8 @@ impl<'a> Study<'a> {
         let candidates = space.candidates(&self.dataset.outputs)?;
         let labels = label_names(config, &self.dataset.outputs)?;
         let exact = ExactDecoder::new(config, space, &labels, self.scaling.as_ref())?;
-        let decoder = Decoder {
-            candidates: &candidates,
-            look: None,
-            space: Some(space),
-            config,
-            exact: exact.as_ref(),
-            fitted: comparable(config, &self.dataset.outputs),
-            held: Some(&self.dataset.outputs),
-            search: None,
-        };
+        let decoder = Decoder::new(config, space, &self.dataset.outputs, &candidates);
+        let decoder = Decoder { exact: exact.as_ref(), ..decoder };
         evaluate(&Evaluator::new(self.root, &self.dataset, decoder)?, &candidates)
     }
 

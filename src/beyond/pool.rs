@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use dsokr_basis::{Basis, Cancellation};
 use dsokr_data::{FittedFeatures, Outputs, Selected};
-use dsokr_decode::{CandidateBlocks, Candidates};
+use dsokr_decode::Candidates;
 use dsokr_molecule::{Molecule, Moves, Palette};
 use rayon::prelude::*;
 
@@ -220,8 +220,7 @@ impl Evaluation<'_> {
         for (at, label) in labels.iter().enumerate() {
             known.numbers.insert(label.clone(), first + at as u32);
             let row = placed.class_of(at) as usize;
-            // candidates may have only the leading coordinates
-            known.points.extend_from_slice(&placed.point(row)?[..candidates.dim()]);
+            known.points.extend_from_slice(&placed.point(row)?);
             known.constants.push(placed.constants()[row]);
             known.unknown.push(shares.get(row).copied().unwrap_or(f64::NAN));
         }

@@ -1,12 +1,13 @@
 use crate::error::ensure;
 use dsokr_basis::Kernel;
 use dsokr_data::InputKind;
+use dsokr_data::config::TextConfig;
 use dsokr_machines::{KernelWeighting, LARGEST_LAMBDA, Solver};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::machine_inputs::{linear, vectors};
+use super::machine_inputs::{linear, linear_kernel, vectors};
 use super::{
     BinWeights, ColumnScaling, Config, InputSummandConfig, KernelConfig, MachineInputsConfig,
     NgramWeights,
@@ -31,6 +32,16 @@ impl Lambda {
             Self::One(lambda) => std::slice::from_ref(lambda),
             Self::Several(lambdas) => lambdas,
         }
+    }
+
+    /// Checks the values of a key.
+    fn validate(&self, key: &str) -> Result<(), Error> {
+        let lambdas = self.values();
+        ensure(!lambdas.is_empty(), key, "[]", "at least one number above 0")?;
+        lambdas.iter().try_for_each(|&lambda| {
+            let holds = lambda > 0.0 && lambda <= LARGEST_LAMBDA;
+            ensure(holds, key, lambda, "numbers above 0, at most 1e100")
+        })
     }
 }
 
@@ -91,10 +102,6 @@ pub struct KernelMachineConfig {
     pub answers: AnswersConfig,
 }
 
-fn linear_kernel() -> KernelConfig {
-    linear().into()
-}
-
 impl KernelMachineConfig {
     /// Ridge regression in closed form with the linear kernel, onto all coordinates.
     pub fn new(inputs: MachineInputsConfig, lambda: Lambda) -> Self {
@@ -115,6 +122,7 @@ impl KernelMachineConfig {
         }
         match self.inputs {
             MachineInputsConfig::Ngrams { .. }
+            | MachineInputsConfig::Features { .. }
             | MachineInputsConfig::Spectra { .. }
             | MachineInputsConfig::Mixtures(_) => InputKind::Texts,
             MachineInputsConfig::Vectors { .. } => InputKind::Vectors,
@@ -158,11 +166,10 @@ impl KernelMachineConfig {
             let summed = match inputs {
                 MachineInputsConfig::Ngrams { weights, .. } => *weights == NgramWeights::TfIdf,
                 MachineInputsConfig::Spectra { weights, .. } => *weights == BinWeights::Equal,
-                MachineInputsConfig::Mixtures(_) => true,
+                MachineInputsConfig::Features { .. } | MachineInputsConfig::Mixtures(_) => true,
                 MachineInputsConfig::Vectors { .. } | MachineInputsConfig::Kernels { .. } => false,
             };
-            let allowed =
-                "inputs of kind \"ngrams\", \"spectra\" or \"mixtures\" without learned weights";
+            let allowed = "inputs of kind \"ngrams\", \"features\", \"spectra\" or \"mixtures\" without learned weights";
             ensure(summed, key("inputs"), "others", allowed)?;
             inputs.validate(&key("inputs"), kernel, &key("kernel"))?;
         }
@@ -216,6 +223,17 @@ impl KernelMachineConfig {
     /// Checks which settings of the outputs, of decoding and of evaluation these are compatible with.
     pub(crate) fn check_compatible(&self, config: &Config) -> Result<(), Error> {
         let (full, hubs) = (config.sketch.full, config.decoding.hubs.as_ref());
+        let own = std::iter::once(&self.inputs).chain(self.kernels.iter().map(|own| &own.inputs));
+        for inputs in own {
+            if let MachineInputsConfig::Features { features } = inputs
+                && let Some(TextConfig { column, .. }) = config.data.facts().texts
+            {
+                let found = features.column().unwrap_or_default();
+                let (key, allowed) =
+                    ("encoder.inputs.features.column", format!("{column:?}, that of data.inputs"));
+                ensure(found == column, key, format!("{found:?}"), &allowed)?;
+            }
+        }
         if let Some(hubs) = hubs {
             let allowed = "absent: kernel machines know their leave-one-out answers";
             for (key, given) in [
@@ -303,18 +321,13 @@ impl KernelMachineConfig {
         };
         let allowed = "absent: of the solvers, only \"closed-form\" and \"sketched\" take it";
         ensure(known, "encoder.answers", "given", allowed)?;
-        let lambdas = self.lambda.values();
-        ensure(!lambdas.is_empty(), "encoder.lambda", "[]", "at least one number above 0")?;
-        lambdas.iter().try_for_each(|&lambda| {
-            let holds = lambda > 0.0 && lambda <= LARGEST_LAMBDA;
-            ensure(holds, "encoder.lambda", lambda, "numbers above 0, at most 1e100")
-        })
+        self.lambda.validate("encoder.lambda")
     }
 }
 
 /// A learned output embedding: answers are projected on few directions of the output space, those that
-/// predictions and outputs vary along most. Rank, c and λ are chosen together on the validation split,
-/// by `evaluation.metric`; the run keeps all that was tried, as `embedding.json`.
+/// predictions and outputs vary along most, and answers and candidates are coordinates along these. Rank, c and λ are
+/// chosen together on the validation split, by `evaluation.metric`; the run keeps all that was tried, as `embedding.json`.
 ///
 /// The directions minimise
 /// `(c/n) Σ_i ‖P ĥ(x_i) − ĥ(x_i)‖² + ((1−c)/m) Σ_j ‖P ψ̃(y_j) − ψ̃(y_j)‖²` over projections P of a
@@ -330,6 +343,11 @@ pub struct EmbeddingConfig {
     /// drawn from them too.
     #[serde(default = "supervised")]
     pub supervised: Vec<f64>,
+    /// λ₁, of the regression whose predictions the directions are learned from, one number or several to choose from;
+    /// `encoder.lambda` is then λ₂, of the predictions that are projected (reduced rank paper, equation 8). If left out,
+    /// λ₁ = λ₂.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lambda: Option<Lambda>,
 }
 
 fn supervised() -> Vec<f64> {
@@ -365,6 +383,7 @@ impl EmbeddingConfig {
         let given = &self.supervised;
         let holds = !given.is_empty() && given.iter().all(|c| (0.0..=1.0).contains(c));
         let allowed = "at least one number in [0, 1]";
-        ensure(holds, "encoder.answers.supervised", format!("{given:?}"), allowed)
+        ensure(holds, "encoder.answers.supervised", format!("{given:?}"), allowed)?;
+        self.lambda.iter().try_for_each(|lambda| lambda.validate("encoder.answers.lambda"))
     }
 }

@@ -1,11 +1,13 @@
 use dsokr_basis::Kernel;
 use dsokr_basis::features::NgramConfig;
+use dsokr_data::TextFeatures;
+use dsokr_data::config::OutputFeatures;
 use dsokr_data::spectra::PeakFeatures;
 use dsokr_machines::KernelWeighting;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::ColumnScaling;
+use super::{ColumnScaling, KernelConfig};
 use crate::Error;
 use crate::error::ensure;
 use crate::spectra::MixtureConfig;
@@ -54,6 +56,14 @@ pub enum MachineInputsConfig {
         #[serde(default)]
         scaling: ColumnScaling,
     },
+    /// Features that outputs can have too, of texts: parts of molecules or what a graph kernel counts in them, where texts
+    /// are SMILES; counts of n-grams; sets of labels; rankings; or numbers. Those that no training text has do not count.
+    Features {
+        /// The features, with the keys of [`output.features`](#outputfeatures); `column` is that of `data.inputs`.
+        // whose tables the reference has there
+        #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
+        features: OutputFeatures,
+    },
     /// Mass spectra: what lies in bins of masses, each block of unit length.
     Spectra {
         /// Blocks of features.
@@ -77,7 +87,10 @@ impl MachineInputsConfig {
     pub(super) fn are_spectra(&self) -> bool {
         match self {
             Self::Spectra { .. } | Self::Mixtures(_) => true,
-            Self::Ngrams { .. } | Self::Vectors { .. } | Self::Kernels { .. } => false,
+            Self::Ngrams { .. }
+            | Self::Features { .. }
+            | Self::Vectors { .. }
+            | Self::Kernels { .. } => false,
         }
     }
 
@@ -109,6 +122,9 @@ impl MachineInputsConfig {
                 mixtures.validate(key)?;
                 own()
             }
+            Self::Features { features } => {
+                Ok(TextFeatures::validate(features, &format!("{key}.features"))?)
+            }
             Self::Kernels { .. } => own(),
             Self::Vectors { .. } => Ok(()),
         }
@@ -119,11 +135,11 @@ impl MachineInputsConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InputSummandConfig {
-    /// What the kernel compares: of kind `ngrams`, `spectra` or `mixtures`.
+    /// What the kernel compares: of kind `ngrams`, `features`, `spectra` or `mixtures`.
     pub inputs: MachineInputsConfig,
     /// The kernel; that of the inputs for mixtures.
-    #[serde(default = "linear")]
-    pub kernel: Kernel,
+    #[serde(default = "linear_kernel")]
+    pub kernel: KernelConfig,
     /// The share of the kernel in the sum, after division by the sum of all; 0 leaves it out.
     #[serde(default = "one")]
     pub weight: f64,
@@ -139,4 +155,8 @@ pub(super) fn vectors() -> MachineInputsConfig {
 
 pub(super) fn linear() -> Kernel {
     Kernel::Linear
+}
+
+pub(super) fn linear_kernel() -> KernelConfig {
+    linear().into()
 }

@@ -18,9 +18,12 @@ use crate::run_dir::read_needed;
 use crate::spectra::{MixtureInputs, SpectrumInputs};
 use crate::targets::TrainingOutputs;
 use crate::{Error, Prepare};
-use dsokr_data::Split;
+use dsokr_data::{Split, TextFeatures};
 
 const KERNELS: &str = "kernels.json";
+
+/// What the columns of features of texts are.
+const FEATURES: &str = "inputs.json";
 
 /// The preparation of inputs as rows with a kernel, or of values of kernels.
 pub(super) enum MachineInputs {
@@ -47,12 +50,16 @@ struct StoredSum {
     weights: Vec<f64>,
     /// The text of the file that each would have by itself.
     inputs: Vec<String>,
+    /// The kernels, with the γ that was found; those of the configuration in a run of an older version.
+    #[serde(default)]
+    kernels: Vec<Kernel>,
 }
 
 /// What turns inputs into rows that one kernel compares.
 pub(super) enum Prepared {
     Ngrams(NgramInputs),
     Vectors(VectorInputs),
+    Features(TextFeatures),
     Spectra(SpectrumInputs),
     Mixtures(MixtureInputs),
 }
@@ -64,6 +71,9 @@ impl Prepared {
                 Self::Ngrams(NgramInputs::fit(blocks, train)?)
             }
             MachineInputsConfig::Vectors { .. } => Self::Vectors(VectorInputs::fit(&(), train)?),
+            MachineInputsConfig::Features { features } => {
+                Self::Features(TextFeatures::fit(features, train.inputs.texts()?)?)
+            }
             MachineInputsConfig::Spectra { blocks, .. } => {
                 Self::Spectra(SpectrumInputs::fit(blocks, train)?)
             }
@@ -76,6 +86,10 @@ impl Prepared {
     fn read(inputs: &MachineInputsConfig, text: &str, path: &Path) -> Result<Self, Error> {
         Ok(match inputs {
             MachineInputsConfig::Ngrams { .. } => Self::Ngrams(NgramInputs::read(text, path)?),
+            MachineInputsConfig::Features { .. } => {
+                let features = serde_json::from_str(text).map_err(|e| Error::run(path, e))?;
+                Self::Features(features)
+            }
             MachineInputsConfig::Spectra { .. } => Self::Spectra(SpectrumInputs::read(text, path)?),
             MachineInputsConfig::Mixtures(mixtures) => Self::Mixtures(MixtureInputs(*mixtures)),
             MachineInputsConfig::Vectors { .. } | MachineInputsConfig::Kernels { .. } => {
@@ -90,6 +104,7 @@ impl Prepared {
             Self::Ngrams(ngrams) => ngrams.files()?,
             Self::Vectors(vectors) => vectors.files()?,
             Self::Spectra(spectra) => spectra.files()?,
+            Self::Features(features) => vec![(FEATURES, serde_json::to_string(features)?)],
             Self::Mixtures(_) => Vec::new(),
         };
         Ok(files.into_iter().next())
@@ -101,6 +116,9 @@ impl Prepared {
                 Self::Ngrams(NgramInputs::load(blocks, folder)?)
             }
             MachineInputsConfig::Vectors { .. } => Self::Vectors(VectorInputs::load(&(), folder)?),
+            MachineInputsConfig::Features { .. } => {
+                Self::Features(read_needed(&folder.join(FEATURES))?)
+            }
             MachineInputsConfig::Spectra { blocks, .. } => {
                 Self::Spectra(SpectrumInputs::load(blocks, folder)?)
             }
@@ -113,6 +131,7 @@ impl Prepared {
         Ok(match self {
             Self::Ngrams(ngrams) => Cow::Owned(Features::Sparse(ngrams.rows(split)?)),
             Self::Vectors(vectors) => Cow::Borrowed(vectors.rows(split)?),
+            Self::Features(features) => Cow::Owned(features.rows(split.inputs.texts()?)?),
             Self::Spectra(spectra) => Cow::Owned(Features::Sparse(spectra.rows(split)?)),
             Self::Mixtures(mixtures) => Cow::Owned(Features::Sparse(mixtures.rows(split)?)),
         })
@@ -123,6 +142,7 @@ impl Prepared {
         match self {
             Self::Ngrams(ngrams) => ngrams.width(),
             Self::Vectors(vectors) => vectors.width(),
+            Self::Features(features) => features.width(),
             Self::Spectra(spectra) => spectra.width(),
             Self::Mixtures(mixtures) => mixtures.width(),
         }
@@ -132,7 +152,9 @@ impl Prepared {
     fn kernel(&self, configured: &Kernel) -> Arc<dyn OutputKernel> {
         match self {
             Self::Mixtures(mixtures) => Arc::new(mixtures.kernel()),
-            Self::Ngrams(_) | Self::Vectors(_) | Self::Spectra(_) => Arc::new(configured.clone()),
+            Self::Ngrams(_) | Self::Vectors(_) | Self::Features(_) | Self::Spectra(_) => {
+                Arc::new(configured.clone())
+            }
         }
     }
 }
@@ -161,10 +183,20 @@ impl MachineInputs {
             let kernel = prepared.kernel(&settings.kernel);
             return Ok(Self::One(prepared, kernel));
         }
-        let part = |part: &InputSummandConfig| {
-            Ok((Prepared::fit(&part.inputs, train)?, part.kernel.clone()))
+        let key = |at: usize| format!("encoder.kernels[{at}].kernel");
+        let part = |(at, part): (usize, &InputSummandConfig)| {
+            let prepared = Prepared::fit(&part.inputs, train)?;
+            let kernel = match part.kernel.known() {
+                Some(known) => known.clone(),
+                None => {
+                    let rows = prepared.rows(train)?;
+                    part.kernel.fit(&key(at), rows.as_ref(), outputs.config.seed)?
+                }
+            };
+            Ok((prepared, kernel))
         };
-        let parts = settings.summands().map(part).collect::<Result<Vec<_>, Error>>()?;
+        let parts = settings.summands().enumerate().map(part);
+        let parts = parts.collect::<Result<Vec<_>, Error>>()?;
         let weights = match settings.weights {
             Some(rule @ KernelWeighting::Alignf) => {
                 let gram = |(prepared, kernel): &(Prepared, Kernel)| {
@@ -220,7 +252,7 @@ impl MachineInputs {
             return Ok(Self::One(prepared, kernel));
         }
         let path = folder.join(KERNELS);
-        let StoredSum { weights, inputs } = read_needed(&path)?;
+        let StoredSum { weights, inputs, kernels } = read_needed(&path)?;
         let configured: Vec<_> = settings.summands().collect();
         if weights.len() != configured.len() || inputs.len() != configured.len() {
             let message = format!(
@@ -231,10 +263,11 @@ impl MachineInputs {
             );
             return Err(Error::run(path, message));
         }
-        let part = |(part, text): (&&InputSummandConfig, &String)| {
-            Ok((Prepared::read(&part.inputs, text, &path)?, part.kernel.clone()))
+        let part = |(at, part): (usize, &&InputSummandConfig)| {
+            let kernel = kernels.get(at).unwrap_or(&part.kernel).clone();
+            Ok((Prepared::read(&part.inputs, &inputs[at], &path)?, kernel))
         };
-        let parts = configured.iter().zip(&inputs).map(part).collect::<Result<_, Error>>()?;
+        let parts = configured.iter().enumerate().map(part).collect::<Result<_, Error>>()?;
         Ok(Self::Sum(parts, weights))
     }
 
@@ -248,7 +281,8 @@ impl MachineInputs {
                     Ok(prepared.file()?.map_or_else(String::new, |(_, text)| text))
                 };
                 let inputs = parts.iter().map(text).collect::<Result<_, Error>>()?;
-                serde_json::to_string(&StoredSum { weights: weights.clone(), inputs })?
+                let kernels = parts.iter().map(|(_, kernel)| kernel.clone()).collect();
+                serde_json::to_string(&StoredSum { weights: weights.clone(), inputs, kernels })?
             }
         };
         Ok(vec![(KERNELS, json)])

@@ -16,7 +16,7 @@ use dsokr_data::{Selected, Split};
 use dsokr_machines::{Cost, KernelModel, LastSystem, OutputSpace, Solver, Targets, TrainingInputs};
 use dsokr_train::{Event, check_basis};
 use inputs::{MachineInputs, MachineRows};
-use solver::{LambdaSearch, advice_on_unlike, scaled_inputs};
+use solver::{LambdaSearch, Scaled, advice_on_unlike, scaled_inputs};
 
 use crate::config::{
     Abilities, AnswersConfig, Config, EmbeddingConfig, HeldOutWeights, KernelMachineConfig,
@@ -85,6 +85,8 @@ struct PreparedMachine<'a> {
     /// The pairs that the second look answers, and what the fit left of them, where no machine is fitted anew.
     answered: Option<Vec<usize>>,
     left_out: RefCell<Option<CrossFitted>>,
+    /// The model of the embedding that was chosen.
+    embedded: RefCell<Option<(KernelModel, EmbeddingCurve)>>,
 }
 
 impl<'a> PreparedMachine<'a> {
@@ -108,8 +110,9 @@ impl<'a> PreparedMachine<'a> {
             Some(look) => look.parts().draw(rows.len(), config.seed)?.into_iter().next(),
             None => None,
         };
-        let (inputs, left_out) = (Arc::new(inputs), RefCell::default());
-        Ok(Self { settings, outputs, inputs, rows, validation, answered, left_out })
+        let (inputs, left_out, embedded) =
+            (Arc::new(inputs), RefCell::default(), RefCell::default());
+        Ok(Self { settings, outputs, inputs, rows, validation, answered, left_out, embedded })
     }
 
     /// What the fit of the machine needs by itself.
@@ -158,6 +161,34 @@ impl Fit for PreparedMachine<'_> {
         Ok(OutputTargets::points((space, targets)))
     }
 
+    fn refined_targets(
+        &self,
+        targets: &OutputTargets,
+        evaluator: &Evaluator,
+        force: bool,
+    ) -> Result<Option<OutputTargets>, Error> {
+        let Self { settings, outputs, rows, embedded, .. } = self;
+        let (TargetSpace::Machine(space), TargetValues::Points(values), Some(embedding), false) =
+            (&targets.space, &targets.values, settings.embedding(), embedded.borrow().is_some())
+        else {
+            return Ok(None);
+        };
+        memory::check(&[self.machine_need(space.dimension())], force)?;
+        embedding.ranks_in(space.dimension())?;
+        let unlabelled = match (embedding.is_mixed(), space.as_basis()) {
+            (true, Some(basis)) => basis.project_shared(&outputs.unlabelled()?)?.coordinates,
+            _ => Vec::new(),
+        };
+        let inputs = rows.training();
+        let scaled = &settings.scale(&inputs, values, rows.len(), outputs.config.seed)?;
+        let search =
+            self.search(&scaled_inputs(inputs, scaled), scaled, values, evaluator, None)?;
+        let (model, embedding, curve) = search.best_embedding(embedding, rows, &unlabelled)?;
+        let refined = OutputTargets::points(space.embedded(&embedding, values)?);
+        embedded.replace(Some((model, curve)));
+        Ok(Some(refined))
+    }
+
     fn needs(&self, coordinates: usize, _: &Device) -> Vec<Need> {
         let (settings, config) = (self.settings, self.outputs.config);
         let dataset = self.outputs.dataset;
@@ -179,9 +210,6 @@ impl Fit for PreparedMachine<'_> {
     fn fit(&self, task: &mut Task) -> Result<Fitted, Error> {
         let coordinates = task.targets.space.width();
         memory::check(&[self.machine_need(coordinates)], task.force)?;
-        if let Some(embedding) = self.settings.embedding() {
-            embedding.ranks_in(coordinates)?;
-        }
         task.begin(self.inputs.files()?)?;
         let pairs = self.rows.len();
         let unknowns = self.settings.solver.sketch().map_or(pairs, |sketch| sketch.size);
@@ -233,9 +261,12 @@ impl Fit for PreparedMachine<'_> {
 impl PreparedMachine<'_> {
     /// The machine that is fitted to the targets.
     fn solved(&self, targets: &OutputTargets, evaluator: &Evaluator) -> Result<Fitted, Error> {
-        let Self { settings, outputs, rows, validation, .. } = self;
-        let (config, dataset, systems) = (outputs.config, outputs.dataset, &outputs.systems);
-        let (space, targets) = match (&targets.space, &targets.values) {
+        if let Some((model, curve)) = self.embedded.take() {
+            return Ok(self.fitted_embedding(model, curve, targets));
+        }
+        let Self { settings, outputs, rows, .. } = self;
+        let config = outputs.config;
+        let (space, values) = match (&targets.space, &targets.values) {
             (TargetSpace::Machine(space), TargetValues::Points(own)) => {
                 (Some(space), Cow::Borrowed(own))
             }
@@ -251,79 +282,95 @@ impl PreparedMachine<'_> {
         let order = self.answered.as_ref().map(|held| [&rest(held, n), held.as_slice()].concat());
         let leading = self.answered.as_ref().map(|held| n - held.len());
         let ordered = match &order {
-            Some(order) => Some((Selected::new(rows.features()?.0, order), targets.select(order)?)),
+            Some(order) => Some((Selected::new(rows.features()?.0, order), values.select(order)?)),
             None => None,
         };
-        let (inputs, targets) = match &ordered {
-            Some((own, targets)) => {
+        let (inputs, values) = match &ordered {
+            Some((own, values)) => {
                 let (_, kernel) = rows.features()?;
-                (TrainingInputs::rows(Arc::clone(kernel), own), targets)
+                (TrainingInputs::rows(Arc::clone(kernel), own), values)
             }
-            None => (rows.training(), targets.as_ref()),
+            None => (rows.training(), values.as_ref()),
         };
-        let seed = config.seed;
-        let scaled = &settings.scale(&inputs, targets, leading.unwrap_or(n), seed)?;
+        let scaled = &settings.scale(&inputs, values, leading.unwrap_or(n), config.seed)?;
         let inputs = scaled_inputs(inputs, scaled);
-        let prepared = settings.solver.prepare(inputs.clone(), seed, systems.clone())?;
-        let search =
-            LambdaSearch { settings, scaled, prepared, targets, evaluator, validation, leading };
-        let basis = space.and_then(OutputSpace::as_basis);
-        let lambdas = settings.lambda.values();
-        let lambda = |chosen| Choice {
-            key: "encoder.lambda".into(),
-            chosen,
-            tried: lambdas.to_vec(),
-            bounds: [0.0, f64::INFINITY],
-        };
-        let mut advice = None;
-        let (model, held_out, curve, choices) = match (settings.embedding(), basis) {
-            (Some(embedding), Some(basis)) => {
-                let unlabelled = match embedding.is_mixed() {
-                    true => basis.project_shared(&outputs.unlabelled()?)?.coordinates,
-                    false => Vec::new(),
-                };
-                let (model, curve) = search.best_embedding(embedding, rows, &unlabelled)?;
-                let tried = curve.points.iter().map(|point| point.rank as f64).collect();
-                let rank = Choice {
-                    key: "encoder.answers.ranks".into(),
-                    chosen: curve.chosen.rank as f64,
-                    tried,
-                    bounds: [1.0, basis.dimension() as f64],
-                };
-                let choices = vec![lambda(curve.chosen.lambda), rank];
-                (model, None, Some(curve), choices)
-            }
-            _ => {
-                let best = search.best(space, config.decoding.needs_held_out())?;
-                if let (Some((model, leave_one_out)), Some(held)) = (best.leading, &self.answered) {
-                    let (features, _) = rows.features()?;
-                    let answers = model.predict(&Selected::new(features, held))?;
-                    self.left_out.replace(Some(CrossFitted { answers, leave_one_out }));
-                }
-                let mut choices = Vec::new();
-                match best.flat {
-                    true => advice = advice_on_unlike(settings, &inputs)?,
-                    false => choices.push(lambda(best.lambda)),
-                }
-                (best.model, best.held_out, None, choices)
-            }
-        };
-        let mut summary = model.summary.to_string();
-        if let (Some(basis), Some(_)) = (basis, config.output.weights) {
-            summary += &format!(", {}", weights::summary(basis, dataset.outputs.rows.as_ref()));
+        let search = self.search(&inputs, scaled, values, evaluator, leading)?;
+        let best = search.best(space, config.decoding.needs_held_out())?;
+        if let (Some((model, leave_one_out)), Some(held)) = (best.leading, &self.answered) {
+            let (features, _) = rows.features()?;
+            let answers = model.predict(&Selected::new(features, held))?;
+            self.left_out.replace(Some(CrossFitted { answers, leave_one_out }));
         }
-        let summary = Some(summary);
-        let machine = KernelMachine { inputs: Arc::clone(&self.inputs), model, curve };
-        let held_out = held_out.map(|answers| {
+        let (mut choices, mut advice) = (Vec::new(), Vec::new());
+        match best.flat {
+            true => advice.extend(advice_on_unlike(settings, &inputs)?),
+            false => choices.push(choice("encoder.lambda", best.lambda, settings.lambda.values())),
+        }
+        let held_out = best.held_out.map(|answers| {
             let answers = match &order {
                 Some(order) => in_places(&answers, order),
                 None => answers,
             };
             HeldOut::all(rows.len(), answers)
         });
-        let advice = advice.into_iter().collect();
-        Ok(Fitted { held_out, summary, choices, advice, ..Fitted::new(machine) })
+        Ok(Fitted { held_out, choices, advice, ..self.fitted(best.model, None, targets) })
     }
+
+    /// What chooses λ for inputs that are scaled.
+    fn search<'s>(
+        &'s self,
+        inputs: &TrainingInputs<'s>,
+        scaled: &'s Option<Scaled>,
+        targets: &'s Targets,
+        evaluator: &'s Evaluator<'s>,
+        leading: Option<usize>,
+    ) -> Result<LambdaSearch<'s>, Error> {
+        let Self { settings, outputs, validation, .. } = self;
+        let (seed, systems) = (outputs.config.seed, outputs.systems.clone());
+        let prepared = settings.solver.prepare(inputs.clone(), seed, systems)?;
+        Ok(LambdaSearch { settings, scaled, prepared, targets, evaluator, validation, leading })
+    }
+
+    /// A fitted model with its summary.
+    fn fitted(
+        &self,
+        model: KernelModel,
+        curve: Option<EmbeddingCurve>,
+        targets: &OutputTargets,
+    ) -> Fitted {
+        let (config, dataset) = (self.outputs.config, self.outputs.dataset);
+        let mut summary = model.summary.to_string();
+        if let (Some(basis), Some(_)) = (targets.space.basis(), config.output.weights) {
+            summary += &format!(", {}", weights::summary(basis, dataset.outputs.rows.as_ref()));
+        }
+        let machine = KernelMachine { inputs: Arc::clone(&self.inputs), model, curve };
+        Fitted { summary: Some(summary), ..Fitted::new(machine) }
+    }
+
+    /// The model of a chosen embedding.
+    fn fitted_embedding(
+        &self,
+        model: KernelModel,
+        curve: EmbeddingCurve,
+        targets: &OutputTargets,
+    ) -> Fitted {
+        let (chosen, most) = (curve.chosen, curve.points.iter().map(|point| point.rank).max());
+        let tried: Vec<f64> = curve.points.iter().map(|point| point.rank as f64).collect();
+        let rank = choice("encoder.answers.ranks", chosen.rank as f64, &tried);
+        let bounds = [1.0, most.unwrap_or_default() as f64];
+        let mut choices = vec![Choice { bounds, ..rank }];
+        choices.push(choice("encoder.lambda", chosen.lambda, self.settings.lambda.values()));
+        let first = self.settings.embedding().and_then(|own| own.lambda.as_ref());
+        if let (Some(tried), Some(lambda)) = (first, chosen.embedding_lambda) {
+            choices.push(choice("encoder.answers.lambda", lambda, tried.values()));
+        }
+        Fitted { choices, ..self.fitted(model, Some(curve), targets) }
+    }
+}
+
+/// A value above 0 that was chosen.
+fn choice(key: &str, chosen: f64, tried: &[f64]) -> Choice {
+    Choice { key: key.into(), chosen, tried: tried.to_vec(), bounds: [0.0, f64::INFINITY] }
 }
 
 /// Rows in their places, of those that are in `order`.

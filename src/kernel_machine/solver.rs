@@ -197,32 +197,46 @@ impl LambdaSearch<'_> {
         Ok((score, metric.value(&metrics)))
     }
 
-    /// The best model of those of several λ, each embedded in every way, and the curve; `unlabelled` are coordinates of
-    /// outputs without pairs.
+    /// The best model of those of several λ, each embedded in every way, its embedding, and the curve; `unlabelled` are
+    /// coordinates of outputs without pairs.
     pub(super) fn best_embedding(
         &self,
         settings: &EmbeddingConfig,
         training: &MachineRows,
         unlabelled: &[f32],
-    ) -> Result<(KernelModel, EmbeddingCurve), Error> {
+    ) -> Result<(KernelModel, OutputEmbedding, EmbeddingCurve), Error> {
         let metric = self.evaluator.config.evaluation.metric;
+        // of every c
+        let learned = |model: &KernelModel, lambda| {
+            let predicted = training.predictions(model)?;
+            let one = |&supervised: &f64| {
+                let unlabelled = if supervised < 1.0 { unlabelled } else { &[] };
+                let width = model.width;
+                let whole =
+                    OutputEmbedding::learn(width, &predicted, unlabelled, supervised, width)?;
+                Ok((lambda, supervised, whole))
+            };
+            settings.supervised.iter().map(one).collect::<Result<Vec<_>, Error>>()
+        };
+        let first = settings.lambda.as_ref().map_or(&[][..], Lambda::values).iter();
+        let first = first.map(|&lambda| learned(&self.fit(lambda, false)?.0, Some(lambda)));
+        let first = first.collect::<Result<Vec<_>, Error>>()?.concat();
         let mut points = Vec::new();
         let mut best: Option<(f64, EmbeddingPoint, KernelModel, OutputEmbedding)> = None;
         for &lambda in self.settings.lambda.values() {
             let (model, _) = self.fit(lambda, false)?;
-            let training = training.predictions(&model)?;
             let validation = self.validation.predictions(&model)?;
-            let width = model.width;
-            for &supervised in &settings.supervised {
-                let unlabelled = if supervised < 1.0 { unlabelled } else { &[] };
-                let whole =
-                    OutputEmbedding::learn(width, &training, unlabelled, supervised, width)?;
-                for rank in settings.ranks_in(width)? {
+            let own = if first.is_empty() { learned(&model, None)? } else { Vec::new() };
+            for (embedding_lambda, supervised, whole) in first.iter().chain(&own) {
+                let (embedding_lambda, supervised) = (*embedding_lambda, *supervised);
+                for rank in settings.ranks_in(model.width)? {
                     let embedding = whole.truncate(rank)?;
                     let z = embedding.restore(&embedding.project(&validation)?)?;
                     let (score, value) = self.score(&z)?;
-                    info!(lambda, supervised, rank, metric = %metric, value, "embedding");
-                    let point = EmbeddingPoint { lambda, supervised, rank, value };
+                    let known = (embedding_lambda, supervised, rank);
+                    info!(lambda, ?known, metric = %metric, value, "embedding");
+                    let point =
+                        EmbeddingPoint { lambda, embedding_lambda, supervised, rank, value };
                     points.push(point);
                     if best.as_ref().is_none_or(|(least, ..)| score > *least) {
                         best = Some((score, point, model.clone(), embedding));
@@ -233,7 +247,7 @@ impl LambdaSearch<'_> {
         let Some((_, chosen, model, embedding)) = best else { return Err(no_lambda()) };
         let (metric, larger_is_better) = (metric.to_string(), metric.larger_is_better());
         let curve = EmbeddingCurve { metric, larger_is_better, points, chosen };
-        Ok((model.mapped(embedding.projector().as_ref())?, curve))
+        Ok((model.mapped(embedding.directions.transpose())?, embedding, curve))
     }
 
     /// The model of the given λ, or of the best of several: by leave-one-out errors if the solver

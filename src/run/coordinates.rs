@@ -9,7 +9,7 @@ use dsokr_basis::store::{create_folder, write_atomically};
 use dsokr_data::feature_file::read_features;
 use dsokr_data::table::Table;
 use dsokr_data::{Outputs, Selected, write_matrix, write_vector};
-use dsokr_decode::{CandidateBlocks, CandidateParts};
+use dsokr_decode::CandidateBlocks;
 use dsokr_nn::onnx::{Attribute, Dimension, Graph};
 use dsokr_nn::pretrained::is_exported;
 
@@ -296,10 +296,7 @@ impl Run {
     fn project(&self, outputs: &Outputs, chosen: &[usize]) -> Result<Vec<f32>, Error> {
         let rows = Selected::new(outputs.rows.as_ref(), chosen);
         let Some(space) = &self.space else { return Ok(Vec::new()) };
-        let CandidateParts { dim: rank, coordinates, .. } = space.place(&rows)?;
-        // candidates may have only the leading coordinates
-        let p = self.candidates.dim();
-        Ok(coordinates.chunks_exact(rank).flat_map(|row| &row[..p]).copied().collect())
+        Ok(space.place(&rows)?.coordinates)
     }
 
     fn point(&self, candidate: usize) -> Result<Cow<'_, [f32]>, Error> {

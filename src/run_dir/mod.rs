@@ -336,6 +336,9 @@ pub struct EmbeddingCurve {
 pub struct EmbeddingPoint {
     /// λ of the regression.
     pub lambda: f64,
+    /// λ₁, of the regression whose predictions the directions were learned from, where it is one of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub embedding_lambda: Option<f64>,
     /// c, the share of predictions beside outputs without pairs.
     pub supervised: f64,
     /// The rank.

@@ -3,9 +3,12 @@
 use dsokr::basis::{Basis, Block, RowSource, SketchKind, SketchOptions};
 use dsokr::config::Checked;
 use dsokr::data::{DataRoot, Dataset, Split, SplitName};
-use dsokr::decode::Pool;
+use dsokr::decode::{CandidateBlocks, Pool};
+use dsokr::machines::OutputSpace;
 use dsokr::run::{EmbeddingCurve, Run};
 use dsokr::{Config, fit};
+use faer::Mat;
+use faer::prelude::Solve;
 
 use crate::Folder;
 
@@ -123,6 +126,13 @@ fn by_hand(config: &Checked, run: &std::path::Path) -> f64 {
     let test = data.test.as_ref().unwrap();
     let basis = Basis::load(&run.join("basis.safetensors")).unwrap();
     let z = opened.coordinates(test).unwrap();
+    let z = match run.join("outputs.safetensors") {
+        file if file.exists() => {
+            let space = OutputSpace::load(&file, Some(basis.clone())).unwrap();
+            space.restored(&z).map_or(z, |(_, restored)| restored)
+        }
+        _ => z,
+    };
     let y = numbers(data.outputs.rows.as_ref());
     let one = |(z, output): (&[f32], &Option<usize>)| {
         let answer = basis.feature_direction(z).unwrap().expect("a direction");
@@ -191,10 +201,61 @@ fn an_embedding_is_chosen_by_the_validation_error() {
         let values: Vec<f64> = full.map(|point| point.value).collect();
         assert!((values[0] / values[1] - 1.0).abs() < 1e-4, "{values:?}");
     }
-    // The run answers as the chosen embedding does: a projection of rank 4.
+    // The run answers as the chosen embedding does: a projection of rank 4, in four numbers.
     assert!((by_hand(&config, &out) / report.metrics.squared_error.unwrap() - 1.0).abs() < 1e-4);
     let run = Run::open(&out).unwrap();
+    assert_eq!(run.candidates.dim(), 4);
     let validation = config.source().read_split(SplitName::Validation, &root).unwrap();
     let scores = run.evaluate(&validation, Pool::Shared).unwrap().scores;
     assert!((scores.squared_error.unwrap() / least - 1.0).abs() < 1e-4);
+}
+
+/// `(X X'ᵀ)`-ridge predictions with λ: `x'ᵀ (XᵀX + nλI)⁻¹ Xᵀ Y`, rows of `new`.
+fn ridge(x: &Mat<f64>, y: &Mat<f64>, lambda: f64, new: &Mat<f64>) -> Mat<f64> {
+    let (n, d) = (x.nrows() as f64, x.ncols());
+    let moment = x.transpose() * x;
+    let system = Mat::from_fn(d, d, |i, j| moment[(i, j)] + if i == j { n * lambda } else { 0.0 });
+    new * system.partial_piv_lu().solve(x.transpose() * y)
+}
+
+#[test]
+fn an_embedding_learns_its_directions_with_a_lambda_of_its_own() {
+    let folder = Folder::new();
+    let noisy = CONFIG.replace("variance = 0.0", "variance = 2.0").replace("size = 4", "size = 20");
+    let noisy = noisy.replace("train = 700", "train = 30");
+    let config = format!(
+        "{noisy}\n[encoder]\nkind = \"kernel-machine\"\nlambda = [1.0, 0.01]\n\
+         answers = {{ kind = \"embedded\", ranks = [2, 5], lambda = [0.3, 0.003] }}\n"
+    );
+    let (config, out) = (checked(&folder, &config), folder.path("run"));
+    let report = fit(&config, &out).unwrap().report;
+    let curve = EmbeddingCurve::read(&out).unwrap().expect("a curve");
+    assert_eq!(curve.points.len(), 2 * 2 * 3);
+    let data = dataset(&config);
+    let rows = |split: &Split| {
+        let (x, y) = (inputs(split), numbers(data.outputs.rows.as_ref()));
+        let n = split.ids.len();
+        let x = Mat::from_fn(n, 12, |i, j| f64::from(x[i * 12 + j]));
+        let y = Mat::from_fn(n, 20, |i, j| f64::from(y[split.outputs[i].unwrap() * 20 + j]));
+        (x, y)
+    };
+    let ((x, y), (new, truth)) = (rows(&data.train), rows(&data.validation));
+    // reduced rank paper, equations 7 and 8
+    let error = |lambda, first, rank, new: &Mat<f64>, truth: &Mat<f64>| {
+        let known = ridge(&x, &y, first, &x);
+        let eigen = (known.transpose() * &known).self_adjoint_eigen(faer::Side::Lower).unwrap();
+        let directions = eigen.U().subcols(20 - rank, rank);
+        let found = ridge(&x, &y, lambda, new) * directions * directions.transpose();
+        (found - truth).squared_norm_l2() / truth.nrows() as f64
+    };
+    for point in &curve.points {
+        let first = point.embedding_lambda.expect("a λ of its own");
+        let expected = error(point.lambda, first, point.rank, &new, &truth);
+        assert!((point.value / expected - 1.0).abs() < 1e-4, "{point:?}: {expected}");
+    }
+    let chosen = curve.chosen;
+    let (new, truth) = rows(data.test.as_ref().unwrap());
+    let first = chosen.embedding_lambda.unwrap();
+    let expected = error(chosen.lambda, first, chosen.rank, &new, &truth);
+    assert!((report.metrics.squared_error.unwrap() / expected - 1.0).abs() < 1e-4, "{report:?}");
 }

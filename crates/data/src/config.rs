@@ -129,7 +129,8 @@ impl DataConfig {
 
     /// Whether inputs lie in files beside the tables of pairs.
     pub fn has_input_files(&self) -> bool {
-        matches!(self.source, DataSource::Tables(_)) && self.facts().inputs != InputKind::Texts
+        let files = matches!(self.source, DataSource::Tables(_) | DataSource::Pool(_));
+        files && self.facts().inputs != InputKind::Texts
     }
 
     /// Checks every value that the types leave open.

@@ -33,7 +33,7 @@ pub use error::Error;
 pub use folds::divide;
 pub use inputs::{InputKind, Inputs, KernelRows};
 pub use npy::{read_matrix, write_matrix, write_vector};
-pub use output_features::FittedFeatures;
+pub use output_features::{FittedFeatures, TextFeatures};
 pub use outputs::Outputs;
 pub use pairs::{Official, read_official};
 pub use root::{DataRoot, check_inside};

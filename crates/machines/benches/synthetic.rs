@@ -12,7 +12,8 @@
 //!
 //! Errors are relative mean squared errors, `Σ (f(x) − y)² / Σ y²`. Times are CPU seconds of the process,
 //! all threads together, from reading the rows to the fitted machine: wall-clock times on a machine
-//! that does other things say little. `--seeds N` (default 3) and `--sizes a,b,c` change the table.
+//! that does other things say little. `--seeds N` (default 3) and `--sizes a,b,c` change the table, and `--epsilon E` takes the
+//! ε-insensitive loss in the place of κ-Huber (the thesis's figures A.2 and A.3).
 //!
 //! What it showed (5 seeds, AVX-512 machine, γ = 0.05, λ = 1e-7, κ = 1, the least error of `select`, at the edge of
 //! its grid). The 100 outlying rows, whose y reach thousands, make up almost all of the error of
@@ -71,7 +72,15 @@ fn main() -> Result<(), Failure> {
     match arguments.iter().find(|argument| !argument.starts_with('-')).map(String::as_str) {
         Some("select") => select(),
         Some("solver") => solver(),
-        _ => table(seeds, &sizes),
+        _ => {
+            let loss = match option("--epsilon") {
+                Some(epsilon) => {
+                    Loss::EpsilonInsensitive(EpsilonInsensitive { epsilon: epsilon.parse()? })
+                }
+                None => Loss::Huber(Huber { kappa: KAPPA }),
+            };
+            table(seeds, &sizes, &loss)
+        }
     }
 }
 
@@ -123,7 +132,7 @@ fn absolute_error(predicted: &[f32], y: &[f64]) -> f64 {
     errors.sum::<f64>() / y.len() as f64
 }
 
-fn table(seeds: u64, sizes: &[usize]) -> Result<(), Failure> {
+fn table(seeds: u64, sizes: &[usize], loss: &Loss) -> Result<(), Failure> {
     let density = |rows: f64| rows / ROWS as f64;
     let kinds = [
         ("sub-sampling (Nyström)", SketchKind::Subsampling { replacement: false }),
@@ -135,7 +144,7 @@ fn table(seeds: u64, sizes: &[usize]) -> Result<(), Failure> {
         ("CountSketch", SketchKind::CountSketch),
         ("Gaussian", SketchKind::Gaussian),
     ];
-    println!("gamma {GAMMA}, lambda {LAMBDA:e}, kappa {KAPPA}, {seeds} seeds; CPU seconds");
+    println!("gamma {GAMMA}, lambda {LAMBDA:e}, {loss:?}, {seeds} seeds; CPU seconds");
     println!(
         "| sketch | m | anchors | basis | solver | fit | steps | test error | of the 9,900 | of the 100 |"
     );
@@ -157,7 +166,7 @@ fn table(seeds: u64, sizes: &[usize]) -> Result<(), Failure> {
                 let middle = cpu_seconds();
                 let anchors = basis.anchors().map_or(0, RowSource::len);
                 let targets = Targets::new(1, train.y)?;
-                let problem = problem(Loss::Huber(Huber { kappa: KAPPA }), LAMBDA)?;
+                let problem = problem(loss.clone(), LAMBDA)?;
                 let features = InputFeatures::new(basis, &train.x)?;
                 let machine = fit_lipschitz(&features, &targets, &problem, &Stop::default())?;
                 let end = cpu_seconds();

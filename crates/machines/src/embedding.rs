@@ -25,7 +25,7 @@ const ROWS: usize = 2048;
 #[derive(Clone, Debug, PartialEq)]
 pub struct OutputEmbedding {
     /// Gᵀ, q × p: a direction a column.
-    directions: Mat<f64>,
+    pub directions: Mat<f64>,
     /// All q eigenvalues of the mixed covariance, descending; the sum beyond the p-th is what the
     /// embedding loses.
     pub spectrum: Vec<f64>,
@@ -124,12 +124,6 @@ impl OutputEmbedding {
         check("embedded points", self.rank(), embedded)?;
         Ok(map(self.directions.as_ref(), embedded))
     }
-
-    /// GᵀG, the q × q projection that [`project`](Self::project) and [`restore`](Self::restore) make
-    /// together.
-    pub fn projector(&self) -> Mat<f64> {
-        multiply(self.directions.as_ref(), self.directions.transpose())
-    }
 }
 
 /// Checks that coordinates are whole rows of finite numbers.
@@ -149,7 +143,7 @@ fn second_moment(width: usize, rows: &[f32]) -> Mat<f64> {
 }
 
 /// `A z` of each row z.
-fn map(matrix: MatRef<f64>, rows: &[f32]) -> Vec<f32> {
+pub(crate) fn map(matrix: MatRef<f64>, rows: &[f32]) -> Vec<f32> {
     let (to, from) = (matrix.nrows(), matrix.ncols());
     let mut out = vec![0.0f32; rows.len() / from * to];
     out.par_chunks_mut(ROWS * to).zip(rows.par_chunks(ROWS * from)).for_each(|(out, rows)| {

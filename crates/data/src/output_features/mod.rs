@@ -4,6 +4,7 @@ mod columns;
 mod counts;
 mod file;
 mod graphs;
+mod of_texts;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -19,6 +20,7 @@ pub use columns::{LabelFeatures, NumberFeatures, RankingEmbedding, RankingFeatur
 pub use counts::{NgramFeatures, SubstructureFeatures};
 pub use file::{FeatureFileConfig, OwnVectors};
 pub use graphs::{GraphFeatures, MoleculeGraphFeatures};
+pub use of_texts::TextFeatures;
 
 use crate::kinds::kinds;
 use crate::table::Table;
@@ -249,7 +251,7 @@ pub struct FittedFeatures {
 }
 
 /// The columns of one kernel's features; empty lists where the configuration says all.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct FittedColumns {
     /// Number of columns.
     pub width: usize,

@@ -8,12 +8,12 @@ use faer::Mat;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::Wanted;
+use super::{PairFacts, Wanted};
 use crate::error::{check, shorten};
 use crate::feature_file::{follow, read_features};
 use crate::table::{OnBadRow, Table, unique_ids};
 use crate::truth::{bad_rows, column};
-use crate::{DataRoot, Error, Inputs, KernelRows, check_inside, kinds, read_matrix};
+use crate::{DataRoot, Error, InputKind, Inputs, KernelRows, check_inside, kinds, read_matrix};
 
 /// What the inputs of the rows of tables are.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -40,7 +40,7 @@ impl Default for InputsConfig {
     }
 }
 
-/// A feature vector for each id: dense rows of a matrix.
+/// A feature vector for each id: rows of a matrix of numbers or bits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FeatureInputsConfig {
@@ -54,6 +54,9 @@ pub struct FeatureInputsConfig {
     /// Name of the tensor; may be left out if the file has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+    /// Whether the rows are packed bits, eight a byte, the most significant first.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub packed: bool,
 }
 
 /// Kernel matrices of the inputs.
@@ -101,6 +104,25 @@ impl InputsConfig {
         vec![("data.inputs.table", root.size(table)), (key, bytes)]
     }
 
+    /// The facts of pairs with such inputs.
+    pub(super) fn facts<'a>(&'a self, facts: PairFacts<'a>) -> PairFacts<'a> {
+        match self {
+            Self::Text(text) => PairFacts { texts: Some(text), ..facts },
+            Self::Features(_) => PairFacts { inputs: InputKind::Vectors, ..facts },
+            Self::Kernels(KernelInputsConfig { files, .. }) => {
+                PairFacts { inputs: InputKind::Kernels, kernel_files: files, ..facts }
+            }
+        }
+    }
+
+    /// The table without the rows whose input cannot be read, where such rows are skipped.
+    pub(super) fn good_rows(&self, table: Table, on_bad_row: OnBadRow) -> Result<Table, Error> {
+        match self {
+            Self::Text(texts) => texts.good_rows(table, on_bad_row),
+            Self::Features(_) | Self::Kernels(_) => Ok(table),
+        }
+    }
+
     /// The column of a table of pairs that the inputs are in, or that names them; `id` is that of the outputs' ids.
     pub(super) fn column<'a>(&'a self, id: &'a str) -> &'a str {
         match self {
@@ -123,7 +145,7 @@ impl InputsConfig {
             Self::Features(config) => {
                 let index = RowIndex::read(&config.table, &config.id, wanted)?;
                 let path = wanted.root()?.file(&config.file);
-                let all = read_features(&path, config.key.as_deref(), false)?;
+                let all = read_features(&path, config.key.as_deref(), config.packed)?;
                 let all = follow(all, &path, &index.table)?;
                 Box::new(move |table| Ok(Inputs::Vectors(all.select(&index.of(table, column)?)?)))
             }

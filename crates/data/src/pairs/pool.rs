@@ -7,11 +7,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::rows::{PairedRows, SplitsConfig};
-use super::{PairFacts, Pairs, RowOrder, SplitSize, TextConfig, Wanted};
+use super::{InputsConfig, PairFacts, Pairs, RowOrder, SplitSize, TextConfig, Wanted};
 use crate::error::extension_of;
 use crate::output_features::OutputFeatures;
 use crate::table::{OnBadRow, Table};
-use crate::{Dataset, Error, Split, SplitName};
+use crate::{DataRoot, Dataset, Error, Split, SplitName};
 
 /// A file whose rows are pairs and outputs at once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -30,9 +30,9 @@ pub struct PoolConfig {
     /// Whether ids are the numbers of the lines in the place of a column, for tables without ids.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub numbered: bool,
-    /// The texts of the rows.
-    #[serde(default)]
-    pub inputs: TextConfig,
+    /// The inputs of the rows: texts of a column, or a vector for each id.
+    #[serde(default, deserialize_with = "InputsConfig::read")]
+    pub inputs: InputsConfig,
     /// Which rows belong to which split.
     pub splits: SplitsConfig,
 }
@@ -46,14 +46,17 @@ impl PoolConfig {
         wanted: &Wanted<'a>,
     ) -> Result<PairedRows<'a>, Error> {
         let Self { id, inputs, splits, .. } = self;
-        let mut columns = vec![id.as_str(), inputs.column.as_str()];
+        let column = inputs.column(id);
+        let mut columns = vec![id.as_str(), column];
         columns.extend(outputs);
         columns.extend(wanted.group);
         let lines = ["txt", "smi"].contains(&&*extension_of(path));
         let numbered = lines || self.numbered;
         let read = |on_bad_row| match lines {
             true => {
-                let table = Table::read_lines(path, id, &inputs.column, on_bad_row)?;
+                // beside vectors the lines are outputs
+                let own = wanted.outputs.features.column().filter(|_| column == id);
+                let table = Table::read_lines(path, id, own.unwrap_or(column), on_bad_row)?;
                 columns.iter().try_for_each(|column| table.column(column).map(|_| ()))?;
                 Ok(table)
             }
@@ -63,23 +66,33 @@ impl PoolConfig {
         let table = wanted.outputs.good_rows(id, wanted.on_bad_row, read)?;
         let table = inputs.good_rows(table, wanted.on_bad_row)?;
         table.log_skipped();
-        let (inputs, group) = (inputs.reader(wanted.seed), wanted.group);
+        let allowed = "\"text\" or \"features\", with data.source = \"pool\"";
+        let kernels = |_: &_| Err(Error::value("data.inputs.kind", "\"kernels\"", allowed));
+        let (inputs, group) = (inputs.reader(column, wanted, kernels)?, wanted.group);
         Ok(PairedRows { table, id, inputs, splits, group, numbered })
     }
 }
 
 impl Pairs for PoolConfig {
     fn facts(&self) -> PairFacts<'_> {
-        PairFacts {
+        self.inputs.facts(PairFacts {
             folder: &self.folder,
             files: vec![("data.file", &self.file)],
             splits: Some(&self.splits),
             has_test: !self.splits.test.is_zero(),
-            texts: Some(&self.inputs),
             skips_rows: true,
             id: Some(&self.id),
             ..PairFacts::default()
-        }
+        })
+    }
+
+    fn validate(&self) -> Result<(), Error> {
+        self.inputs.validate()
+    }
+
+    fn memory(&self, root: &DataRoot) -> Vec<(&'static str, f64)> {
+        let own = ("data.file", root.size(&self.file));
+        std::iter::once(own).chain(self.inputs.memory(root)).collect()
     }
 
     fn load(&self, wanted: &Wanted) -> Result<Dataset, Error> {

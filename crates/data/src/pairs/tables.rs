@@ -6,7 +6,7 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::inputs::{InputReader, InputsConfig, KernelInputsConfig};
+use super::inputs::{InputReader, InputsConfig};
 use super::training::{TrainingFiles, joined, report_repeated};
 use super::{PairFacts, Pairs, Wanted, split_files};
 use crate::dataset::grouped;
@@ -14,7 +14,7 @@ use crate::output_features::OutputFiles;
 use crate::outputs::{Known, OutputSource};
 use crate::table::{Table, skipped_rows};
 use crate::truth::bad;
-use crate::{DataRoot, Dataset, Error, InputKind, Outputs, Split};
+use crate::{DataRoot, Dataset, Error, Outputs, Split};
 
 /// A table for each split.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -71,13 +71,7 @@ impl Pairs for TablesConfig {
             weighted: train.is_weighted(),
             ..split_files(folder, train.each().map(|(file, _)| file), validation, test.as_deref())
         };
-        match &self.inputs {
-            InputsConfig::Text(text) => PairFacts { texts: Some(text), ..facts },
-            InputsConfig::Features(_) => PairFacts { inputs: InputKind::Vectors, ..facts },
-            InputsConfig::Kernels(KernelInputsConfig { files, .. }) => {
-                PairFacts { inputs: InputKind::Kernels, kernel_files: files, ..facts }
-            }
-        }
+        self.inputs.facts(facts)
     }
 
     fn validate(&self) -> Result<(), Error> {
@@ -156,10 +150,7 @@ impl TablesConfig {
         let columns = [self.id.as_str(), self.input()].into_iter();
         let columns: Vec<&str> = columns.chain(self.query.as_deref()).chain(wanted.group).collect();
         let table = Table::read_rows(path, &columns, wanted.on_bad_row)?;
-        match &self.inputs {
-            InputsConfig::Text(texts) => texts.good_rows(table, wanted.on_bad_row),
-            InputsConfig::Features(_) | InputsConfig::Kernels(_) => Ok(table),
-        }
+        self.inputs.good_rows(table, wanted.on_bad_row)
     }
 
     /// Reads the tables of training pairs.

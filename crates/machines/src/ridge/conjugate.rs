@@ -12,14 +12,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::model::{Expansion, KernelModel, Weights};
-use super::sketched::{InputSketch, RidgeProblem, SketchedInputs, blocks, factored};
-use crate::linear::{Factor, PANEL, Panels, check_finite, product, row_major};
+use super::sketched::{InputSketch, RidgeProblem, SketchedInputs, blocks};
+use crate::linear::{Factor, PANEL, Panels, check_finite, not_positive, product, row_major};
 use crate::summary::{Convergence, Inputs, RidgeSummary, Solution, Summary};
 use crate::targets::check;
 use crate::{Error, Targets};
 
 /// Rows whose products one task computes.
 const ROWS: usize = 512;
+
+/// Steps of the jitter on the diagonal, from 1e-14 of the mean diagonal, times 10 each.
+const JITTERS: i32 = 6;
 
 /// Rows of the sample for each unknown, where none is asked for.
 const SAMPLE: usize = 8;
@@ -143,6 +146,24 @@ pub fn fit_conjugate_gradients(
     let SketchedInputs { kernel, anchors, .. } = system.inputs;
     let weights = Weights::Double(row_major(weights.as_ref())?);
     Ok(KernelModel::new(Expansion::Kernel { kernel, anchors }, weights, summary))
+}
+
+/// The Cholesky factor of the system, with as little added to the diagonal as it needs.
+fn factored(system: Panels<f64>, ridge: f64) -> Result<(Factor<f64>, f64), Error> {
+    let mean = system.trace() / system.size as f64;
+    let mut failed = 0;
+    let steps = (0..JITTERS).map(|step| mean * 1e-14 * 10f64.powi(step));
+    for jitter in std::iter::once(0.0).chain(steps) {
+        let mut shifted = system.clone();
+        if jitter != 0.0 {
+            shifted.add_to_diagonal(jitter);
+        }
+        match Factor::new(shifted)? {
+            Ok(factor) => return Ok((factor, jitter)),
+            Err(row) => failed = row,
+        }
+    }
+    Err(not_positive(failed, system.size, ridge))
 }
 
 /// `A⁻¹ (Σ L⁻¹ t tᵀ L⁻ᵀ + nλ I) A⁻ᵀ`, applied block by block.

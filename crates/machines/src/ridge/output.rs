@@ -11,8 +11,9 @@ use dsokr_basis::{Basis, Cancellation, Features, OutputKernel, Processes, RowKin
 use faer::{Mat, MatRef};
 
 use super::model_file::{put_rows, read_rows};
+use crate::embedding::map;
 use crate::targets::Values;
-use crate::{Error, Targets};
+use crate::{Error, OutputEmbedding, Targets};
 
 /// Rows of outputs in one block.
 const ROWS: usize = 1024;
@@ -34,6 +35,8 @@ const AT_ONCE: usize = 16 * ROWS;
 #[derive(Clone, Debug)]
 pub struct OutputSpace {
     map: SpaceKind,
+    /// Gᵀ of a learned embedding of the coordinates of a basis.
+    directions: Option<Mat<f64>>,
     /// μ, from where points count: the mean of the training outputs' points, p numbers.
     pub centre: Vec<f64>,
 }
@@ -75,7 +78,7 @@ impl OutputSpace {
         let dimension = dimension.unwrap_or(basis.dimension());
         Error::check_range("number of coordinates", dimension, 1..=basis.dimension())?;
         let map = SpaceKind::Basis(Box::new(basis));
-        let mut space = Self { map, centre: Vec::new() };
+        let mut space = Self { map, directions: None, centre: Vec::new() };
         let processes = Processes::current();
         let part = processes.part_in_blocks(outputs.len(), ROWS);
         let mut own = Vec::with_capacity(part.len() * dimension);
@@ -123,7 +126,43 @@ impl OutputSpace {
         let map = SpaceKind::Training { kernel, outputs: rows };
         let values = Values::Classes(classes.class);
         let (residuals, weights) = (Vec::new(), Vec::new());
-        Ok((Self { map, centre }, Targets { values, width: dimension, residuals, weights }))
+        let space = Self { map, directions: None, centre };
+        Ok((space, Targets { values, width: dimension, residuals, weights }))
+    }
+
+    /// The space of a learned embedding of this one, with points `G (ψ̃(c) − μ)` of q numbers, and the targets in it. Scores
+    /// `⟨G ĥ(x), G (ψ̃(c) − μ)⟩` are those of the projected predictions `GᵀG ĥ(x)` (output-embedding-learning, algorithm 2;
+    /// reduced-rank paper, corollary 3), in q multiplications a candidate.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for an embedding or targets of another number of coordinates; [`Error::Value`] for a space without a
+    /// basis, or that is embedded already.
+    pub fn embedded(
+        &self,
+        embedding: &OutputEmbedding,
+        targets: &Targets,
+    ) -> Result<(Self, Targets), Error> {
+        let width = self.dimension();
+        Error::check_length("coordinates of the embedding", embedding.width(), width)?;
+        Error::check_length("coordinates", targets.width(), width)?;
+        let plain = self.directions.is_none() && self.as_basis().is_some();
+        Error::ensure(plain, "the output space", "of another kind", "the coordinates of a basis")?;
+        let turn = embedding.directions.transpose();
+        let turned = |values: &[f64]| -> Vec<f64> {
+            let columns = MatRef::from_column_major_slice(values, width, values.len() / width);
+            let turned = multiply(turn, columns);
+            turned.col_iter().flat_map(|column| column.iter().copied()).collect()
+        };
+        let (centre, map) = (turned(&self.centre), self.map.clone());
+        let values = Values::Coordinates(turned(targets.values()?));
+        let targets = Targets { values, width: embedding.rank(), ..targets.clone() };
+        Ok((Self { map, directions: Some(embedding.directions.clone()), centre }, targets))
+    }
+
+    /// `Gᵀ z` of points z of a learned embedding, row-major, with the number of coordinates of the basis, which they are
+    /// in then; none elsewhere.
+    pub fn restored(&self, points: &[f32]) -> Option<(usize, Vec<f32>)> {
+        self.directions.as_ref().map(|own| (own.nrows(), map(own.as_ref(), points)))
     }
 
     /// p, the number of coordinates.
@@ -181,8 +220,12 @@ impl OutputSpace {
                 _ => self.kernel().diagonal(&read(candidates, range)?),
             };
             constants.extend(diagonal.iter().map(|k| (shift - 0.5 * k) as f32));
+            let own = match &self.directions {
+                Some(directions) => &multiply(directions.transpose(), columns.as_ref()),
+                None => &columns,
+            };
             // The leading coordinates, where not all are used.
-            for column in columns.subrows(0, dimension).col_iter() {
+            for column in own.subrows(0, dimension).col_iter() {
                 let centred = column.iter().zip(&self.centre).map(|(value, mean)| value - mean);
                 coordinates.extend(centred.map(|value| value as f32));
             }
@@ -237,7 +280,7 @@ impl OutputSpace {
 
     /// Writes the identity on the training outputs to a file, atomically: kind `outputs`, version 1,
     /// with the kernel's name, the rows and the mean point. A basis has a [file of its own](Basis::save)
-    /// and writes beside it only the number of coordinates and the mean.
+    /// and writes beside it only the number of coordinates, the mean, and the directions of an embedding.
     ///
     /// # Errors
     /// `Io` of the crate `dsokr-basis`.
@@ -255,6 +298,12 @@ impl OutputSpace {
     fn parts(&self) -> (BTreeMap<String, String>, Vec<Tensor<'_>>) {
         let mut tensors = vec![Tensor::f64("centre", &[self.dimension()], &self.centre)];
         let mut metadata = BTreeMap::new();
+        if let Some(directions) = &self.directions {
+            let values: Vec<f64> =
+                directions.col_iter().flat_map(|own| own.iter().copied()).collect();
+            let shape = [self.dimension(), directions.nrows()];
+            tensors.push(Tensor::owned("directions", &shape, &values));
+        }
         match &self.map {
             SpaceKind::Basis(basis) => {
                 metadata.insert("basis".into(), basis.fingerprint());
@@ -276,7 +325,7 @@ impl OutputSpace {
         let stored = Stored::open(path, KIND, VERSION)?;
         let bad = |message: String| Err(Error::file(path, message));
         let centre = stored.read::<f64>("centre", 1)?.1.to_vec();
-        let dimension = centre.len();
+        let (dimension, mut directions) = (centre.len(), None);
         let map = match (stored.metadata("basis"), basis) {
             (Ok(expected), Some(basis)) => {
                 let (given, most) = (basis.fingerprint(), basis.dimension());
@@ -285,6 +334,12 @@ impl OutputSpace {
                         "made with the basis {expected} in {dimension} coordinates; the basis given is \
                          {given} with {most}"
                     ));
+                }
+                if stored.has("directions") {
+                    let values = stored.shaped::<f64>("directions", &[dimension, most])?;
+                    Error::check_finite("directions", most, &values)?;
+                    let columns = MatRef::from_column_major_slice(&values, most, dimension);
+                    directions = Some(columns.to_owned());
                 }
                 SpaceKind::Basis(Box::new(basis))
             }
@@ -303,7 +358,7 @@ impl OutputSpace {
         if centre.iter().any(|value| !value.is_finite()) {
             return bad("the mean point is not finite".into());
         }
-        Ok(Self { map, centre })
+        Ok(Self { map, directions, centre })
     }
 
     /// Kind and width of the rows of outputs.

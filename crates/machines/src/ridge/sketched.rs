@@ -4,6 +4,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use dsokr_basis::eigenbasis::{Eigen, leading, multiply};
 use dsokr_basis::features::{Selected, ranges, read};
 use dsokr_basis::kernel::IntoKernel;
 use dsokr_basis::{
@@ -31,8 +32,8 @@ const ROWS: usize = 128;
 /// Anchors in one product.
 const ANCHORS: usize = 1024;
 
-/// Steps of the jitter on the diagonal, from 1e-14 of the mean diagonal, times 10 each.
-const JITTERS: i32 = 6;
+/// Sketched inputs depend on one another where eigenvalues of K̃ are up to this share of the largest one.
+const DEPENDENT: f64 = 1e-12;
 
 /// A ridge regression in the span of sketched inputs: the least of
 /// `(1/n) Σ_i w_i ‖ĥ(x_i) − ψ_i‖² + λ ‖ĥ‖²` with the [weights](Targets::with_weights) of the targets.
@@ -151,6 +152,18 @@ impl SketchedInputs {
         Ok(penalty)
     }
 
+    /// The same span by features whose penalty is the identity, `D^{-1/2} Uᵀ R k^x` with `K̃ = U D Uᵀ`, of the eigenvalues
+    /// above 1e-12 of the largest: the pseudo-inverse of K̃ wherever one is needed.
+    pub(crate) fn whitened(mut self, penalty: &Panels<f64>) -> Result<Self, Error> {
+        let Eigen { values, vectors } = leading(penalty.whole(), DEPENDENT)?;
+        let turn = Eigen::over_roots(&values, vectors);
+        self.mixing = Some(match &self.mixing {
+            Some(mixing) => multiply(turn.transpose(), mixing.as_ref()),
+            None => turn.transpose().to_owned(),
+        });
+        Ok(self)
+    }
+
     /// The weights of the anchors' kernel functions, `Wᵀ B` for those of the features, a × p.
     pub(crate) fn expand(&self, weights: Mat<f64>) -> Mat<f64> {
         let Some(mixing) = &self.mixing else {
@@ -165,24 +178,6 @@ impl SketchedInputs {
 /// Ranges of rows whose features fit into a block.
 pub(crate) fn blocks(of: Range<usize>, features: usize) -> impl Iterator<Item = Range<usize>> {
     ranges(of, (BLOCK / features.max(1)).clamp(PANEL, 1 << 16))
-}
-
-/// The Cholesky factor of the system, with as little added to the diagonal as it needs.
-pub(crate) fn factored(system: Panels<f64>, ridge: f64) -> Result<(Factor<f64>, f64), Error> {
-    let mean = system.trace() / system.size as f64;
-    let mut failed = 0;
-    let steps = (0..JITTERS).map(|step| mean * 1e-14 * 10f64.powi(step));
-    for jitter in std::iter::once(0.0).chain(steps) {
-        let mut shifted = system.clone();
-        if jitter != 0.0 {
-            shifted.add_to_diagonal(jitter);
-        }
-        match Factor::new(shifted)? {
-            Ok(factor) => return Ok((factor, jitter)),
-            Err(row) => failed = row,
-        }
-    }
-    Err(not_positive(failed, system.size, ridge))
 }
 
 /// A model in the span of an input sketch, with what leave-one-out predictions need beside it.
@@ -207,8 +202,9 @@ pub struct SketchedFit {
 /// The [`Processes`] of the scope share the sums. All of them call this function with the same problem, and each
 /// reads its part of the rows. All ranks get the same model. It differs from that of one process by rounding alone.
 ///
-/// Where the sketched inputs are numerically dependent, 1e-14 of the mean diagonal is added, or ten
-/// times as much until the system is positive definite, and [`RidgeSummary::jitter`] says so.
+/// Where the sketched inputs are numerically dependent, so that the system has no Cholesky factor, K̃ is replaced by its
+/// part of the eigenvalues above 1e-12 of the largest, in one pass more, as [`Spectrum::sketched`](crate::Spectrum::sketched)
+/// does; [`Summary::unknowns`] is their number then.
 ///
 /// # Errors
 /// As [`fit`](crate::fit()); those of the sketch, among them `SketchSize` for m > n.
@@ -219,11 +215,39 @@ pub fn fit_sketched(
     let RidgeProblem { kernel, rows, targets, lambda, seed } = problem;
     let n = rows.len();
     check(n, targets, lambda)?;
-    let inputs = SketchedInputs::draw(kernel, rows, sketch, seed)?;
-    let (ridge, processes) = (n as f64 * lambda, Processes::current());
+    let mut inputs = SketchedInputs::draw(kernel, rows, sketch, seed)?;
+    let (ridge, penalty) = (n as f64 * lambda, inputs.penalty()?);
+    let (mut system, mut sides) = normal_equations(&inputs, rows, targets)?;
+    system.add_scaled(ridge, &penalty);
+    system.check_finite("kernel matrix")?;
+    let mut factored = Factor::new(system)?;
+    if factored.is_err() {
+        inputs = inputs.whitened(&penalty)?;
+        (system, sides) = normal_equations(&inputs, rows, targets)?;
+        system.add_to_diagonal(ridge);
+        factored = Factor::new(system)?;
+    }
+    let factor = factored.map_err(|row| not_positive(row, inputs.len(), ridge))?;
+    factor.solve(sides.as_mut())?;
+    let weights = Weights::Double(row_major(inputs.expand(sides).as_ref())?);
+    let solution = Solution::Ridge(RidgeSummary::new(Inputs::Sketched, factor.condition()?));
+    let (unknowns, width) = (inputs.len(), targets.width());
+    let summary = Summary { rows: n, unknowns, width, lambda, solution };
+    let (kernel, anchors) = (Arc::clone(&inputs.kernel), Arc::clone(&inputs.anchors));
+    let model = KernelModel::new(Expansion::Kernel { kernel, anchors }, weights, summary);
+    Ok(SketchedFit { model, inputs, factor })
+}
+
+/// `R_X K_X² R_Xᵀ` and `R_X K_X Ψ`, with the weights of the targets.
+fn normal_equations(
+    inputs: &SketchedInputs,
+    rows: &dyn RowSource,
+    targets: &Targets,
+) -> Result<(Panels<f64>, Mat<f64>), Error> {
+    let processes = Processes::current();
     let mut system = Panels::zeros(inputs.len());
     let mut sides = Mat::<f64>::zeros(inputs.len(), targets.width());
-    for range in blocks(processes.part(n), inputs.len()) {
+    for range in blocks(processes.part(rows.len()), inputs.len()) {
         let mut features = inputs.features(&read(rows, range.clone())?)?;
         targets.weigh(range.clone(), &mut features);
         system.add_product(features.transpose(), features.transpose());
@@ -232,18 +256,7 @@ pub fn fit_sketched(
     }
     system.sum(&processes)?;
     processes.sum_matrix(&mut sides)?;
-    system.add_scaled(ridge, &inputs.penalty()?);
-    system.check_finite("kernel matrix")?;
-    let (factor, jitter) = factored(system, ridge)?;
-    factor.solve(sides.as_mut())?;
-    let weights = Weights::Double(row_major(inputs.expand(sides).as_ref())?);
-    let solved = RidgeSummary::new(Inputs::Sketched, factor.condition()?);
-    let solution = Solution::Ridge(RidgeSummary { jitter, ..solved });
-    let (unknowns, width) = (inputs.len(), targets.width());
-    let summary = Summary { rows: n, unknowns, width, lambda, solution };
-    let (kernel, anchors) = (Arc::clone(&inputs.kernel), Arc::clone(&inputs.anchors));
-    let model = KernelModel::new(Expansion::Kernel { kernel, anchors }, weights, summary);
-    Ok(SketchedFit { model, inputs, factor })
+    Ok((system, sides))
 }
 
 impl SketchedFit {
@@ -307,8 +320,7 @@ pub struct Averaged {
 /// at most; part b is sketched with seed + b. Rows should be in no order. The ranks of the scope share the
 /// fit of each part, as in [`fit_sketched`].
 ///
-/// The summary holds the sum of the unknowns of the parts, and the largest of their condition numbers
-/// and jitters.
+/// The summary holds the sum of the unknowns of the parts, and the largest of their condition numbers.
 ///
 /// # Errors
 /// [`Error::Value`] unless there are from 1 to n parts; as [`fit_sketched`], m being at most the
@@ -341,7 +353,6 @@ pub fn fit_averaged(
         unknowns += fitted.inputs.len();
         if let Some(solution) = fitted.model.summary.ridge() {
             worst.condition = worst.condition.max(solution.condition);
-            worst.jitter = worst.jitter.max(solution.jitter);
         }
     }
     let solution = Solution::Ridge(worst);

@@ -77,18 +77,17 @@ impl Spectrum {
     ) -> Result<Self, Error> {
         check(rows.len(), targets, 1.0)?;
         let inputs = SketchedInputs::draw(kernel, rows, sketch, seed)?;
-        let n = rows.len();
-        let penalty = leading(inputs.penalty()?.whole(), TOLERANCE.max(1e-12))?;
-        // T = D^{-1/2} Uᵀ R k^x: features whose inner products are P K P.
-        let whitened = Eigen::over_roots(&penalty.values, penalty.vectors);
-        let (r, processes) = (whitened.ncols(), Processes::current());
+        let penalty = inputs.penalty()?;
+        // features whose inner products are P K P
+        let inputs = inputs.whitened(&penalty)?;
+        let (n, r, processes) = (rows.len(), inputs.len(), Processes::current());
         let own = processes.part(n);
         let mut features = Mat::<f64>::zeros(own.len(), r);
-        for range in blocks(own.clone(), inputs.len()) {
+        for range in blocks(own.clone(), r) {
             let mut block = inputs.features(&read(rows, range.clone())?)?;
             targets.weigh(range.clone(), &mut block);
-            let out = features.as_mut().subrows_mut(range.start - own.start, range.len());
-            product(out, block.transpose(), whitened.as_ref());
+            let mut out = features.as_mut().subrows_mut(range.start - own.start, range.len());
+            out.copy_from(block.transpose());
         }
         let mut gram = Panels::zeros(r);
         gram.add_product(features.as_ref(), features.as_ref());

@@ -7,7 +7,8 @@ use dsokr_basis::{
     Basis, Features, Kernel, Mat, OutputKernel, RowSource, SketchKind, SketchOptions,
 };
 use dsokr_machines::{
-    Error, LipschitzProblem, Loss, Offset, OutputEmbedding, OutputMatrix, Stop, Targets,
+    Error, LipschitzProblem, Loss, Offset, OutputEmbedding, OutputMatrix, OutputSpace, Stop,
+    Targets,
 };
 
 use crate::support::{EVERY, fit_on, normal, solve, solved};
@@ -120,6 +121,27 @@ fn coordinates_give_the_scores_of_the_published_algorithms() {
                 assert!((f64::from(found) - expected).abs() < 1e-4, "c {c}: {found}, {expected}");
             }
         }
+        // the candidates of the decoder are these p numbers, from the mean of the training outputs
+        let (space, targets) = OutputSpace::basis(basis.clone(), None, &y).unwrap();
+        let (space, _) = space.embedded(&embedding, &targets).unwrap();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        space.save(file.path()).unwrap();
+        let read = OutputSpace::load(file.path(), Some(basis.clone())).unwrap();
+        assert_eq!(read.fingerprint(), space.fingerprint());
+        let placed = read.points(&candidates).unwrap();
+        assert_eq!((placed.dimension, placed.coordinates.len()), (p, new * p));
+        let points = placed.coordinates.chunks(p);
+        for (i, h) in h.chunks(p).enumerate() {
+            let score = |y: &[f32]| h.iter().zip(y).map(|(a, b)| f64::from(a * b)).sum::<f64>();
+            let found: Vec<f64> = points.clone().map(score).collect();
+            for (j, own) in found.iter().enumerate() {
+                let apart = expected[(i, j)] - expected[(i, 0)];
+                assert!((own - found[0] - apart).abs() < 1e-4, "c {c}: {own}, {apart}");
+            }
+        }
+        let (dim, restored) = read.restored(&h).unwrap();
+        assert_eq!((dim, restored), (basis.dimension(), embedding.restore(&h).unwrap()));
+        assert!(matches!(read.embedded(&embedding, &targets), Err(Error::Shape(_))));
     }
 }
 

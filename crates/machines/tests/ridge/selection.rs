@@ -129,6 +129,43 @@ fn held_out_predictions_of_sketched_inputs_equal_refitting() {
     }
 }
 
+/// Sketched inputs that span all inputs are regression on all of them, however dependent they are.
+#[test]
+fn the_error_that_chooses_lambda_is_that_of_the_fitted_model() {
+    let (n, kind) = (60, SketchKind::Gaussian);
+    let mut problem = Problem::new(n, 23);
+    // every second input once more
+    (0..n / 2).for_each(|row| problem.x[2 * row + 1] = problem.x[2 * row].clone());
+    let (outputs, x) = (problem.outputs(), problem.inputs());
+    let basis = Basis::fit(kernel_y(), &outputs, &SketchOptions::new(&kind, 5)).unwrap();
+    let (space, targets) = OutputSpace::basis(basis, None, &outputs).unwrap();
+    let mut cut = 0;
+    for gamma in [GAMMA_X, 0.1 * GAMMA_X, 0.001 * GAMMA_X] {
+        let kernel = dsokr_basis::Kernel::Gaussian { gamma };
+        for sketch in [EVERY, SketchKind::Gaussian] {
+            let spectrum = sketched_spectrum(kernel.clone(), &x, &targets, &sketch, n, 4).unwrap();
+            for lambda in [1e-8, 1e-5, 1e-2] {
+                let error = |left_out: &[f32]| {
+                    let known = targets.values().unwrap().iter().zip(left_out);
+                    known.map(|(y, &z)| (y - f64::from(z)).powi(2)).sum::<f64>() / n as f64
+                };
+                let own = TrainingInputs::rows(kernel.clone(), &x);
+                let all = fit(&own, &targets, lambda, Arithmetic::Double).unwrap();
+                let all = error(&all.leave_one_out(&targets).unwrap());
+                let fitted =
+                    fit_sketched(kernel.clone(), &x, &targets, &sketch, n, 4, lambda).unwrap();
+                cut += usize::from(fitted.model.summary.unknowns < n);
+                let found = error(&fitted.leave_one_out(&x, &targets).unwrap());
+                let chosen = spectrum.errors(&[lambda], &space).unwrap()[0];
+                let case = format!("γ {gamma}, λ {lambda}, {}", sketch.name());
+                assert!((chosen / all - 1.0).abs() < 1e-4, "{case}: {chosen}, {all}");
+                assert!((found / all - 1.0).abs() < 1e-4, "{case}: {found}, {all}");
+            }
+        }
+    }
+    assert!(cut > 0);
+}
+
 /// A part of the rows that comes last is left out from the factor of all, as by a fit to the others with the same nλ.
 #[test]
 fn leading_rows_are_fitted_from_the_factor_of_all() {

@@ -49,7 +49,8 @@ fn many_rows_are_fitted_block_by_block() {
     let fitted =
         fit_sketched(kernel, &Circle(n), &Circle(n).targets(), &EVERY, 40, 0, 1e-7).unwrap();
     let summary = &fitted.model.summary;
-    assert_eq!((summary.rows, summary.unknowns, fitted.model.anchors()), (n, 40, 40));
+    // I_k(2) / I_0(2), the eigenvalues on a circle, are above 1e-12 for |k| up to 13
+    assert_eq!((summary.rows, summary.unknowns, fitted.model.anchors()), (n, 27, 40));
     let z = wide(2, &fitted.model.predict(&Circle(100)).unwrap());
     let expected: Rows = (0..100).map(|i| vec![(2.0 * angle(i)).sin(), 1.0]).collect();
     assert_close(&z, &expected, 1e-3, "circle");

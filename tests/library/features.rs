@@ -1,0 +1,167 @@
+//! Features of molecules and texts as inputs of kernel machines, against counts and ridge regressions by hand.
+
+use std::collections::{BTreeMap, HashMap};
+
+use dsokr::data::{Split, SplitName};
+use dsokr::decode::Pool;
+use dsokr::run::Run;
+use dsokr::{Config, fit};
+use faer::Mat;
+use faer::prelude::Solve;
+
+use crate::Folder;
+
+const LAMBDA: f64 = 1e-3;
+
+/// Chains of C, N and O with a number that depends on what is in them.
+fn molecules() -> Vec<(String, f64)> {
+    let atoms = ["C", "CC", "CO", "CN", "C(C)C", "CCOC", "CNC", "OCC"];
+    let tails = ["C", "N", "O", "CC", "CCN", "CCO"];
+    let of = |(at, head): (usize, &&str)| {
+        let pairs = tails.iter().enumerate().map(move |(place, tail)| {
+            let smiles = format!("{head}{tail}");
+            let count = |atom| smiles.matches(atom).count() as f64;
+            let value = count("C") - 2.0 * count("O") + 0.1 * (at * place) as f64;
+            (smiles, value)
+        });
+        pairs.collect::<Vec<_>>()
+    };
+    let all: BTreeMap<String, f64> = atoms.iter().enumerate().flat_map(of).collect();
+    all.into_iter().collect()
+}
+
+fn atoms(smiles: &str) -> HashMap<String, f64> {
+    let count = |atom: &str| (atom.to_owned(), smiles.matches(atom).count() as f64);
+    ["C", "N", "O"].map(count).into()
+}
+
+/// Runs of one and two characters, as often as they occur.
+fn ngrams(smiles: &str) -> HashMap<String, f64> {
+    let mut counts = HashMap::new();
+    for length in [1, 2] {
+        for start in 0..=smiles.len() - length {
+            *counts.entry(smiles[start..start + length].to_owned()).or_default() += 1.0;
+        }
+    }
+    counts
+}
+
+type Counts = fn(&str) -> HashMap<String, f64>;
+
+/// `⟨a, b⟩` with the columns that the training texts have.
+fn products(counts: Counts, known: &[String], texts: [&[String]; 2]) -> (Mat<f64>, [Vec<f64>; 2]) {
+    let columns: Vec<String> = known.iter().flat_map(|text| counts(text).into_keys()).collect();
+    let count = |text: &String| {
+        let mut own = counts(text);
+        own.retain(|column, _| columns.contains(column));
+        own
+    };
+    let rows = texts.map(|texts| texts.iter().map(count).collect::<Vec<_>>());
+    let dot = |a: &HashMap<String, f64>, b: &HashMap<String, f64>| -> f64 {
+        a.iter().map(|(column, value)| value * b.get(column).unwrap_or(&0.0)).sum()
+    };
+    let [a, b] = &rows;
+    let gram = Mat::from_fn(a.len(), b.len(), |i, j| dot(&a[i], &b[j]));
+    (gram, [a, b].map(|rows| rows.iter().map(|row| dot(row, row)).collect()))
+}
+
+type Formula = fn(f64, f64, f64, f64) -> f64;
+const TANIMOTO: Formula = |ab, aa, bb, _| ab / (aa + bb - ab);
+const COSINE: Formula = |ab, aa, bb, _| ab / (aa * bb).sqrt();
+const GAUSSIAN: Formula = |ab, aa, bb, median| (-(aa + bb - 2.0 * ab) / median).exp();
+
+/// A kernel's values, with the median squared distance of the training texts.
+fn kernel(
+    (counts, formula): (Counts, Formula),
+    train: &[String],
+    texts: [&[String]; 2],
+) -> Mat<f64> {
+    let (own, [norms, _]) = products(counts, train, [train, train]);
+    let pairs = (0..train.len()).flat_map(|j| (0..j).map(move |i| (i, j)));
+    let mut all: Vec<f64> = pairs.map(|(i, j)| norms[i] + norms[j] - 2.0 * own[(i, j)]).collect();
+    all.sort_by(f64::total_cmp);
+    let median = 0.5 * (all[all.len() / 2] + all[(all.len() - 1) / 2]);
+    let (gram, [a, b]) = products(counts, train, texts);
+    Mat::from_fn(a.len(), b.len(), |i, j| formula(gram[(i, j)], a[i], b[j], median))
+}
+
+#[test]
+fn features_of_texts_are_inputs_of_kernel_machines() {
+    let folder = Folder::new();
+    let all = molecules();
+    let rows = all.iter().enumerate().map(|(at, (text, value))| format!("{at}\t{text}\t{value}\n"));
+    folder.file("molecules.tsv", format!("id\tsmiles\tvalue\n{}", rows.collect::<String>()));
+    let graph = "features = { kind = \"molecules\", column = \"smiles\", graph = { name = \"vertex-histogram\" } }";
+    let counts = "features = { kind = \"ngrams\", column = \"smiles\", min = 1, max = 2 }";
+    let inputs = |features: &str| format!("inputs = {{ kind = \"features\", {features} }}");
+    let one =
+        |features: &str, kernel: &str| format!("{}\nkernel = {{ {kernel} }}\n", inputs(features));
+    let gaussian = "name = \"gaussian\", gamma = \"median\"";
+    let sum = format!(
+        "kernels = [{{ {}, kernel = {{ {gaussian} }} }}, {{ {}, kernel = {{ name = \"cosine\" }}, weight = 3.0 }}]\n",
+        inputs(counts),
+        inputs(graph)
+    );
+    let cases: [(String, &[(f64, Counts, Formula)]); 4] = [
+        (one(graph, "name = \"tanimoto\""), &[(1.0, atoms, TANIMOTO)]),
+        (one(counts, "name = \"cosine\""), &[(1.0, ngrams, COSINE)]),
+        (one(counts, gaussian), &[(1.0, ngrams, GAUSSIAN)]),
+        (sum, &[(0.25, ngrams, GAUSSIAN), (0.75, atoms, COSINE)]),
+    ];
+    for (at, (encoder, summands)) in cases.iter().enumerate() {
+        let text = format!(
+            r#"
+seed = 1
+
+[data]
+source = "pool"
+folder = "./"
+file = "molecules.tsv"
+inputs = {{ column = "smiles" }}
+splits = {{ validation = 10 }}
+
+[output]
+features = {{ kind = "numbers", column = "value" }}
+kernel = {{ name = "linear" }}
+
+[sketch]
+size = 1
+
+[evaluation]
+metric = "squared_error"
+
+[encoder]
+kind = "kernel-machine"
+lambda = {LAMBDA}
+{encoder}"#
+        );
+        let config = Config::load(folder.file("config.toml", text)).expect("a configuration");
+        let out = folder.path(&format!("run{at}"));
+        let report = fit(&config, &out).expect("a run").report;
+        let data = config.source().load(&config.data_root(None).unwrap()).unwrap();
+        let texts = |split: &Split| split.inputs.texts().unwrap().to_vec();
+        let value = |text: &String| all.iter().find(|(own, _)| own == text).unwrap().1;
+        let (train, new) = (texts(&data.train), texts(&data.validation));
+        let gram = |texts: [&[String]; 2]| {
+            let mut sum = Mat::<f64>::zeros(texts[0].len(), texts[1].len());
+            for &(weight, counts, formula) in *summands {
+                sum += faer::Scale(weight) * kernel((counts, formula), &train, texts);
+            }
+            sum
+        };
+        let mut system = gram([&train, &train]);
+        (0..train.len()).for_each(|i| system[(i, i)] += train.len() as f64 * LAMBDA);
+        let targets = Mat::from_fn(train.len(), 1, |i, _| value(&train[i]));
+        let found = gram([&new, &train]) * system.partial_piv_lu().solve(targets);
+        let errors = new.iter().enumerate().map(|(i, text)| (found[(i, 0)] - value(text)).powi(2));
+        let expected = errors.sum::<f64>() / new.len() as f64;
+        let error = report.metrics.squared_error.unwrap();
+        assert!((error / expected - 1.0).abs() < 1e-3, "{encoder}: {error}, {expected}");
+
+        // what the columns are is read from the run
+        let run = Run::open(&out).unwrap();
+        let split = run.read_split(SplitName::Validation, None).unwrap();
+        let again = run.evaluate(&split, Pool::Shared).unwrap().scores.squared_error.unwrap();
+        assert!((again / error - 1.0).abs() < 1e-6, "{encoder}: {again}, {error}");
+    }
+}
