@@ -233,8 +233,7 @@ impl LambdaSearch<'_> {
                     let embedding = whole.truncate(rank)?;
                     let z = embedding.restore(&embedding.project(&validation)?)?;
                     let (score, value) = self.score(&z)?;
-                    let known = (embedding_lambda, supervised, rank);
-                    info!(lambda, ?known, metric = %metric, value, "embedding");
+                    info!(lambda, embedding_lambda, supervised, rank, metric = %metric, value, "embedding");
                     let point =
                         EmbeddingPoint { lambda, embedding_lambda, supervised, rank, value };
                     points.push(point);

@@ -47,6 +47,8 @@ fn ngrams(smiles: &str) -> HashMap<String, f64> {
 }
 
 type Counts = fn(&str) -> HashMap<String, f64>;
+/// Weight, counts and kernel.
+type Summand = (f64, Counts, Formula);
 
 /// `⟨a, b⟩` with the columns that the training texts have.
 fn products(counts: Counts, known: &[String], texts: [&[String]; 2]) -> (Mat<f64>, [Vec<f64>; 2]) {
@@ -85,39 +87,18 @@ fn kernel(
     Mat::from_fn(a.len(), b.len(), |i, j| formula(gram[(i, j)], a[i], b[j], median))
 }
 
-#[test]
-fn features_of_texts_are_inputs_of_kernel_machines() {
-    let folder = Folder::new();
+/// Trains on the molecules and compares the squared error with that of a ridge regression by hand.
+fn check(folder: &Folder, name: &str, [inputs, encoder]: [&str; 2], summands: &[Summand]) {
     let all = molecules();
-    let rows = all.iter().enumerate().map(|(at, (text, value))| format!("{at}\t{text}\t{value}\n"));
-    folder.file("molecules.tsv", format!("id\tsmiles\tvalue\n{}", rows.collect::<String>()));
-    let graph = "features = { kind = \"molecules\", column = \"smiles\", graph = { name = \"vertex-histogram\" } }";
-    let counts = "features = { kind = \"ngrams\", column = \"smiles\", min = 1, max = 2 }";
-    let inputs = |features: &str| format!("inputs = {{ kind = \"features\", {features} }}");
-    let one =
-        |features: &str, kernel: &str| format!("{}\nkernel = {{ {kernel} }}\n", inputs(features));
-    let gaussian = "name = \"gaussian\", gamma = \"median\"";
-    let sum = format!(
-        "kernels = [{{ {}, kernel = {{ {gaussian} }} }}, {{ {}, kernel = {{ name = \"cosine\" }}, weight = 3.0 }}]\n",
-        inputs(counts),
-        inputs(graph)
-    );
-    let cases: [(String, &[(f64, Counts, Formula)]); 4] = [
-        (one(graph, "name = \"tanimoto\""), &[(1.0, atoms, TANIMOTO)]),
-        (one(counts, "name = \"cosine\""), &[(1.0, ngrams, COSINE)]),
-        (one(counts, gaussian), &[(1.0, ngrams, GAUSSIAN)]),
-        (sum, &[(0.25, ngrams, GAUSSIAN), (0.75, atoms, COSINE)]),
-    ];
-    for (at, (encoder, summands)) in cases.iter().enumerate() {
-        let text = format!(
-            r#"
+    let text = format!(
+        r#"
 seed = 1
 
 [data]
 source = "pool"
 folder = "./"
 file = "molecules.tsv"
-inputs = {{ column = "smiles" }}
+inputs = {{ {inputs} }}
 splits = {{ validation = 10 }}
 
 [output]
@@ -134,34 +115,103 @@ metric = "squared_error"
 kind = "kernel-machine"
 lambda = {LAMBDA}
 {encoder}"#
-        );
-        let config = Config::load(folder.file("config.toml", text)).expect("a configuration");
-        let out = folder.path(&format!("run{at}"));
-        let report = fit(&config, &out).expect("a run").report;
-        let data = config.source().load(&config.data_root(None).unwrap()).unwrap();
-        let texts = |split: &Split| split.inputs.texts().unwrap().to_vec();
-        let value = |text: &String| all.iter().find(|(own, _)| own == text).unwrap().1;
-        let (train, new) = (texts(&data.train), texts(&data.validation));
-        let gram = |texts: [&[String]; 2]| {
-            let mut sum = Mat::<f64>::zeros(texts[0].len(), texts[1].len());
-            for &(weight, counts, formula) in *summands {
-                sum += faer::Scale(weight) * kernel((counts, formula), &train, texts);
-            }
-            sum
-        };
-        let mut system = gram([&train, &train]);
-        (0..train.len()).for_each(|i| system[(i, i)] += train.len() as f64 * LAMBDA);
-        let targets = Mat::from_fn(train.len(), 1, |i, _| value(&train[i]));
-        let found = gram([&new, &train]) * system.partial_piv_lu().solve(targets);
-        let errors = new.iter().enumerate().map(|(i, text)| (found[(i, 0)] - value(text)).powi(2));
-        let expected = errors.sum::<f64>() / new.len() as f64;
-        let error = report.metrics.squared_error.unwrap();
-        assert!((error / expected - 1.0).abs() < 1e-3, "{encoder}: {error}, {expected}");
+    );
+    let rows = all.iter().enumerate().map(|(at, (text, value))| format!("{at}\t{text}\t{value}\n"));
+    folder.file("molecules.tsv", format!("id\tsmiles\tvalue\n{}", rows.collect::<String>()));
+    let config = Config::load(folder.file("config.toml", text)).expect("a configuration");
+    let out = folder.path(name);
+    let report = fit(&config, &out).expect("a run").report;
+    let data = config.source().load(&config.data_root(None).unwrap()).unwrap();
+    let pairs = |split: &Split| -> (Vec<String>, Vec<f64>) {
+        split.ids.iter().map(|id| all[id.parse::<usize>().unwrap()].clone()).unzip()
+    };
+    let ((train, known), (new, truth)) = (pairs(&data.train), pairs(&data.validation));
+    let gram = |texts: [&[String]; 2]| {
+        let mut sum = Mat::<f64>::zeros(texts[0].len(), texts[1].len());
+        for &(weight, counts, formula) in summands {
+            sum += faer::Scale(weight) * kernel((counts, formula), &train, texts);
+        }
+        sum
+    };
+    let mut system = gram([&train, &train]);
+    (0..train.len()).for_each(|i| system[(i, i)] += train.len() as f64 * LAMBDA);
+    let targets = Mat::from_fn(train.len(), 1, |i, _| known[i]);
+    let found = gram([&new, &train]) * system.partial_piv_lu().solve(targets);
+    let errors = truth.iter().enumerate().map(|(i, value)| (found[(i, 0)] - value).powi(2));
+    let expected = errors.sum::<f64>() / new.len() as f64;
+    let error = report.metrics.squared_error.unwrap();
+    assert!((error / expected - 1.0).abs() < 1e-3, "{encoder}: {error}, {expected}");
 
-        // what the columns are is read from the run
-        let run = Run::open(&out).unwrap();
-        let split = run.read_split(SplitName::Validation, None).unwrap();
-        let again = run.evaluate(&split, Pool::Shared).unwrap().scores.squared_error.unwrap();
-        assert!((again / error - 1.0).abs() < 1e-6, "{encoder}: {again}, {error}");
+    // what the columns are is read from the run
+    let run = Run::open(&out).unwrap();
+    let split = run.read_split(SplitName::Validation, None).unwrap();
+    let again = run.evaluate(&split, Pool::Shared).unwrap().scores.squared_error.unwrap();
+    assert!((again / error - 1.0).abs() < 1e-6, "{encoder}: {again}, {error}");
+}
+
+#[test]
+fn features_of_texts_are_inputs_of_kernel_machines() {
+    let folder = Folder::new();
+    let graph = "features = { kind = \"molecules\", column = \"smiles\", graph = { name = \"vertex-histogram\" } }";
+    let counts = "features = { kind = \"ngrams\", column = \"smiles\", min = 1, max = 2 }";
+    let inputs = |features: &str| format!("inputs = {{ kind = \"features\", {features} }}");
+    let one =
+        |features: &str, kernel: &str| format!("{}\nkernel = {{ {kernel} }}\n", inputs(features));
+    let gaussian = "name = \"gaussian\", gamma = \"median\"";
+    let sum = format!(
+        "kernels = [{{ {}, kernel = {{ {gaussian} }} }}, {{ {}, kernel = {{ name = \"cosine\" }}, weight = 3.0 }}]\n",
+        inputs(counts),
+        inputs(graph)
+    );
+    let cases: [(String, &[Summand]); 4] = [
+        (one(graph, "name = \"tanimoto\""), &[(1.0, atoms, TANIMOTO)]),
+        (one(counts, "name = \"cosine\""), &[(1.0, ngrams, COSINE)]),
+        (one(counts, gaussian), &[(1.0, ngrams, GAUSSIAN)]),
+        (sum, &[(0.25, ngrams, GAUSSIAN), (0.75, atoms, COSINE)]),
+    ];
+    for (at, (encoder, summands)) in cases.iter().enumerate() {
+        check(&folder, &format!("run{at}"), ["column = \"smiles\"", encoder], summands);
     }
+    let other = one(&graph.replace("smiles", "value"), "name = \"cosine\"");
+    let other = format!(
+        "[data]\nsource = \"pool\"\nfolder = \"./\"\nfile = \"molecules.tsv\"\n\
+                         inputs = {{ column = \"smiles\" }}\nsplits = {{ validation = 10 }}\n[output]\n\
+                         features = {{ kind = \"numbers\", column = \"value\" }}\n\
+                         kernel = {{ name = \"linear\" }}\n[sketch]\nsize = 1\n[encoder]\n\
+                         kind = \"kernel-machine\"\nlambda = 1.0\n{other}"
+    );
+    let error = Config::load(folder.file("other.toml", other)).unwrap_err().to_string();
+    assert!(
+        error.contains("encoder.inputs.features.column = \"value\": allowed is \"smiles\""),
+        "{error}"
+    );
+}
+
+/// Whether eight runs of characters occur.
+fn bits(smiles: &str) -> HashMap<String, f64> {
+    let runs = ["C", "N", "O", "CC", "CN", "CO", "OC", "("];
+    runs.iter().filter(|run| smiles.contains(**run)).map(|&run| (run.to_owned(), 1.0)).collect()
+}
+
+#[test]
+fn rows_of_a_pool_have_vectors_of_bits_as_inputs() {
+    let folder = Folder::new();
+    let header = |rows: usize| {
+        format!(
+            "{:<117}\n",
+            format!("{{'descr': '|u1', 'fortran_order': False, 'shape': ({rows}, 1), }}")
+        )
+    };
+    let all = molecules();
+    let mut file = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+    file.extend(header(all.len()).bytes());
+    let runs = ["C", "N", "O", "CC", "CN", "CO", "OC", "("];
+    file.extend(all.iter().map(|(smiles, _)| {
+        runs.iter().fold(0u8, |byte, run| byte << 1 | u8::from(smiles.contains(run)))
+    }));
+    folder.file("bits.npy", file);
+    let inputs =
+        "kind = \"features\", table = \"molecules.tsv\", file = \"bits.npy\", packed = true";
+    let encoder = "kernel = { name = \"tanimoto\" }\n";
+    check(&folder, "run", [inputs, encoder], &[(1.0, bits, TANIMOTO)]);
 }
