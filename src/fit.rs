@@ -4,6 +4,7 @@ mod ensemble;
 mod plan;
 mod resume;
 mod second_look;
+mod shared;
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -14,8 +15,6 @@ use dsokr_basis::Processes;
 use dsokr_data::{DataRoot, Dataset, SplitName};
 use dsokr_machines::{LastSystem, Scaling};
 use dsokr_train::{Event, Observer};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use tracing::{info, warn};
 
 use crate::advice::{Evidence, advice};
@@ -37,6 +36,7 @@ use crate::{Error, hubs, memory};
 pub use plan::Plan;
 use resume::Resumed;
 use second_look::{PairWords, words_need};
+use shared::{check_shared, of_first};
 
 /// The configuration to fit, its run directory and its device.
 #[derive(Clone, Debug)]
@@ -382,35 +382,4 @@ fn check_counts(config: &Checked, pairs: usize) -> Result<(), Error> {
         Some(look) => second_look::check(look, pairs),
         None => Ok(()),
     }
-}
-
-/// Refuses what several processes cannot share, and ranks whose configuration or version differ.
-fn check_shared(config: &Checked, ranks: &Processes) -> Result<(), Error> {
-    ranks.check_same("version", env!("CARGO_PKG_VERSION"))?;
-    ranks.check_same("configuration's fingerprint", &config.fingerprint()?)?;
-    let (key, found) = ("number of processes", ranks.size());
-    let allowed = "1 for an ensemble; each of its members may have several";
-    ensure(config.ensemble.is_none(), key, found, allowed)?;
-    let allowed = "1 for this encoder; neural encoders share their training, and kernel machines \
-                   with encoder.solver.name = \"sketched\", \"conjugate-gradients\" or \
-                   \"averaged\" their fit";
-    ensure(config.encoder.abilities().shares_training, key, found, allowed)
-}
-
-/// A result of rank 0, on all ranks; `work` makes it there, and an error of it is that of all.
-fn of_first<T: Serialize + DeserializeOwned>(
-    ranks: &Processes,
-    work: impl FnOnce() -> Result<T, Error>,
-) -> Result<T, Error> {
-    if ranks.size() == 1 {
-        return work();
-    }
-    let made = || {
-        let own = ranks.is_first().then(work).transpose()?;
-        let text = own.as_ref().map_or(Ok(Vec::new()), serde_json::to_vec)?;
-        Ok((own, text))
-    };
-    let (own, text) = ranks.agree::<_, Error>(made())?;
-    let text = ranks.broadcast(|| text)?;
-    own.map_or_else(|| Ok(serde_json::from_slice(&text)?), Ok)
 }

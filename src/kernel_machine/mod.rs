@@ -2,6 +2,7 @@
 //! learned output embeddings.
 
 mod inputs;
+mod prepared;
 mod solver;
 mod weights;
 
@@ -16,7 +17,7 @@ use dsokr_data::{Selected, Split};
 use dsokr_machines::{Cost, KernelModel, LastSystem, OutputSpace, Solver, Targets, TrainingInputs};
 use dsokr_train::{Event, check_basis};
 use inputs::{MachineInputs, MachineRows};
-use solver::{LambdaSearch, Scaled, advice_on_unlike, scaled_inputs};
+use solver::{LambdaSearch, Scaled, advice_on_unlike, choice, in_places, scaled_inputs};
 
 use crate::config::{
     Abilities, AnswersConfig, Config, EmbeddingConfig, HeldOutWeights, KernelMachineConfig,
@@ -366,20 +367,6 @@ impl PreparedMachine<'_> {
         }
         Fitted { choices, ..self.fitted(model, Some(curve), targets) }
     }
-}
-
-/// A value above 0 that was chosen.
-fn choice(key: &str, chosen: f64, tried: &[f64]) -> Choice {
-    Choice { key: key.into(), chosen, tried: tried.to_vec(), bounds: [0.0, f64::INFINITY] }
-}
-
-/// Rows in their places, of those that are in `order`.
-fn in_places(rows: &[f32], order: &[usize]) -> Vec<f32> {
-    let (mut placed, width) = (vec![0.0; rows.len()], rows.len() / order.len().max(1));
-    for (row, &place) in rows.chunks_exact(width.max(1)).zip(order) {
-        placed[place * width..][..width].copy_from_slice(row);
-    }
-    placed
 }
 
 /// A fitted kernel machine with what prepares its inputs.

@@ -17,6 +17,7 @@ use crate::config::{
     ColumnScaling, EmbeddingConfig, KernelMachineConfig, Lambda, MachineInputsConfig,
 };
 use crate::evaluator::Evaluator;
+use crate::learner::Choice;
 use crate::run_dir::{EmbeddingCurve, EmbeddingPoint};
 
 impl KernelMachineConfig {
@@ -309,4 +310,18 @@ impl LambdaSearch<'_> {
 
 fn no_lambda() -> Error {
     Error::value("encoder.lambda", "[]", "at least one number above 0")
+}
+
+/// A value above 0 that was chosen.
+pub(super) fn choice(key: &str, chosen: f64, tried: &[f64]) -> Choice {
+    Choice { key: key.into(), chosen, tried: tried.to_vec(), bounds: [0.0, f64::INFINITY] }
+}
+
+/// Rows in their places, of those that are in `order`.
+pub(super) fn in_places(rows: &[f32], order: &[usize]) -> Vec<f32> {
+    let (mut placed, width) = (vec![0.0; rows.len()], rows.len() / order.len().max(1));
+    for (row, &place) in rows.chunks_exact(width.max(1)).zip(order) {
+        placed[place * width..][..width].copy_from_slice(row);
+    }
+    placed
 }
