@@ -2,21 +2,22 @@
 //! learned output embeddings.
 
 mod inputs;
+mod predictor;
 mod prepared;
 mod solver;
 mod weights;
 
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::path::Path;
 use std::sync::Arc;
 
 use burn::tensor::Device;
 use dsokr_basis::RowSource;
-use dsokr_data::{Selected, Split};
+use dsokr_data::Selected;
 use dsokr_machines::{Cost, KernelModel, LastSystem, OutputSpace, Solver, Targets, TrainingInputs};
 use dsokr_train::{Event, check_basis};
 use inputs::{MachineInputs, MachineRows};
+use predictor::KernelMachine;
 use solver::{LambdaSearch, Scaled, advice_on_unlike, choice, in_places, scaled_inputs};
 
 use crate::config::{
@@ -26,7 +27,7 @@ use crate::evaluator::Evaluator;
 use crate::folds::rest;
 use crate::learner::{Choice, CrossFitted, Fit, Fitted, Learner, Predictor, StoredRun, Task};
 use crate::memory::Need;
-use crate::run_dir::{EmbeddingCurve, Folder, HeldOut, PreparationFiles, check_preparation};
+use crate::run_dir::{EmbeddingCurve, HeldOut, OUTPUTS, PreparationFiles, check_preparation};
 use crate::targets::{OutputSpace as TargetSpace, OutputTargets, TargetValues, TrainingOutputs};
 use crate::{Error, memory};
 
@@ -174,6 +175,15 @@ impl Fit for PreparedMachine<'_> {
         else {
             return Ok(None);
         };
+        // a resumed run that has chosen
+        if let Some(path) = outputs.resumed
+            && let (Some(curve), Some(file)) =
+                (EmbeddingCurve::read(path)?, KernelModel::open(path)?)
+        {
+            let space = OutputSpace::load(&path.join(OUTPUTS), space.as_basis().cloned())?;
+            embedded.replace(Some((self.inputs.model(&file)?, curve)));
+            return Ok(Some(OutputTargets::points((space, values.clone()))));
+        }
         memory::check(&[self.machine_need(space.dimension())], force)?;
         embedding.ranks_in(space.dimension())?;
         let unlabelled = match (embedding.is_mixed(), space.as_basis()) {
@@ -366,31 +376,5 @@ impl PreparedMachine<'_> {
             choices.push(choice("encoder.answers.lambda", lambda, tried.values()));
         }
         Fitted { choices, ..self.fitted(model, Some(curve), targets) }
-    }
-}
-
-/// A fitted kernel machine with what prepares its inputs.
-struct KernelMachine {
-    inputs: Arc<MachineInputs>,
-    model: KernelModel,
-    /// The figure of each rank of a learned embedding.
-    curve: Option<EmbeddingCurve>,
-}
-
-impl Predictor for KernelMachine {
-    fn predict(&self, split: &Split) -> Result<Vec<f32>, Error> {
-        self.inputs.rows(split)?.predictions(&self.model)
-    }
-
-    fn preparation(&self) -> Result<Vec<(&'static str, String)>, Error> {
-        self.inputs.files()
-    }
-
-    fn save(&self, folder: &mut Folder) -> Result<(), Error> {
-        let path: &Path = folder.path();
-        if let Some(curve) = &self.curve {
-            curve.save(path)?;
-        }
-        Ok(self.model.save(path, &folder.belongs())?)
     }
 }

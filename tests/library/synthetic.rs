@@ -6,7 +6,7 @@ use dsokr::data::{DataRoot, Dataset, Split, SplitName};
 use dsokr::decode::{CandidateBlocks, Pool};
 use dsokr::machines::OutputSpace;
 use dsokr::run::{EmbeddingCurve, Run};
-use dsokr::{Config, fit};
+use dsokr::{Config, Request, fit};
 use faer::Mat;
 use faer::prelude::Solve;
 
@@ -258,4 +258,16 @@ fn an_embedding_learns_its_directions_with_a_lambda_of_its_own() {
     let first = chosen.embedding_lambda.unwrap();
     let expected = error(chosen.lambda, first, chosen.rank, &new, &truth);
     assert!((report.metrics.squared_error.unwrap() / expected - 1.0).abs() < 1e-4, "{report:?}");
+
+    // a finished run is read as it is, and one without its report is evaluated anew
+    let request =
+        Request { out: Some(out.clone()), resume: true, ..Request::new(&config).unwrap() };
+    assert!(request.run(&mut ()).unwrap().report == report);
+    std::fs::remove_file(out.join("metrics.json")).unwrap();
+    assert!(request.run(&mut ()).unwrap().report == report);
+    // one without its model chooses anew
+    std::fs::remove_file(out.join("metrics.json")).unwrap();
+    std::fs::remove_file(out.join("ridge.safetensors")).unwrap();
+    assert!(request.run(&mut ()).unwrap().report == report);
+    assert_eq!(EmbeddingCurve::read(&out).unwrap().expect("a curve"), curve);
 }
