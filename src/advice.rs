@@ -34,11 +34,12 @@ pub(crate) struct Evidence<'a> {
 type Rule = fn(&Evidence) -> Result<Option<String>, Error>;
 
 /// All rules, in the order of their lines.
-const RULES: [Rule; 8] = [
+const RULES: [Rule; 9] = [
     one_output_or_worse_than_chance,
     low_ceiling,
     edge_of_grid,
     still_learning,
+    training_of_a_machine,
     shared_between_splits,
     empty_texts,
     packed_bits,
@@ -171,6 +172,14 @@ fn still_learning(evidence: &Evidence) -> Result<Option<String>, Error> {
         )
     };
     Ok((falls && whole && last.best).then(line))
+}
+
+/// Settings of gradient descent beside a kernel machine.
+fn training_of_a_machine(evidence: &Evidence) -> Result<Option<String>, Error> {
+    let Evidence { config, .. } = *evidence;
+    let ignored = config.encoder.abilities().closed_form && config.training != Default::default();
+    let line = "[training] has no effect: a kernel machine does not learn by gradient descent";
+    Ok(ignored.then(|| line.into()))
 }
 
 /// Sizes that are tried, as multiples of the configuration's.

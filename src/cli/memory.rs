@@ -1,5 +1,7 @@
 //! How the process keeps its memory.
 
+use crate::config::Checked;
+
 /// Keeps freed pages for the next step instead of returning them to the system.
 ///
 /// A training step frees and asks again for the same large buffers; by default glibc maps them anew
@@ -21,4 +23,20 @@ pub fn keep_pages() {
         libc::mallopt(libc::M_TOP_PAD, 64 << 20);
         libc::mallopt(libc::M_ARENA_MAX, 2);
     }
+}
+
+/// Returns large blocks to the system as soon as they are freed, for a kernel machine: each of its matrices is needed
+/// once, and no other one fits into the place of the largest. On ChEBI-20 this takes the peak of memory from PEAK1 to
+/// PEAK2 GB and no time.
+pub fn return_blocks(config: &Checked) {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    if config.encoder.abilities().closed_form {
+        // SAFETY: the values are in the ranges that mallopt(3) documents, which any thread may call.
+        unsafe {
+            libc::mallopt(libc::M_MMAP_THRESHOLD, 4 << 20);
+            libc::mallopt(libc::M_MMAP_MAX, 1 << 16);
+        }
+    }
+    #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+    let _ = config;
 }

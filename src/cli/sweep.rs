@@ -7,7 +7,7 @@ use crate::run::check_output;
 use crate::sweep::{Axis, Sweep, SweepRequest};
 
 use crate::cli::output::{self, print, print_json};
-use crate::cli::plot;
+use crate::cli::{memory, plot};
 
 /// Trains a configuration with different settings, and compares them on the validation split.
 ///
@@ -70,6 +70,7 @@ impl Trainings {
         default: Option<PathBuf>,
     ) -> Result<Sweep, Error> {
         check_output("--out", &self.out)?;
+        memory::return_blocks(&self.base()?);
         let request = SweepRequest {
             config: &self.config,
             overrides: &[self.overrides.clone(), changes].concat(),

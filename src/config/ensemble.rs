@@ -167,6 +167,9 @@ fn member(
     let fail =
         |message: String| Error::value(key, message.trim(), "values as a configuration has them");
     let mut config = from_table(table).map_err(fail)?;
+    if config.encoder.abilities().closed_form && !change.contains_key("training") {
+        config.training = Default::default();
+    }
     config.decoding.normalise |= ensemble.second_look.is_some();
     config.decoding.held_out |= ensemble.weights == Some(HeldOutWeights::HeldOut);
     if ensemble.seeds > 1 {

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{MatchedPath, Query, Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, get};
+use axum::routing::get;
+use axum::{Json, Router};
 use dsokr_molecule::FunctionalGroup;
 use serde::Serialize;
 use serde_json::{Map, json};
@@ -82,7 +82,7 @@ pub(super) async fn watch(State(server): State<Server>, request: Request, next: 
                           img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
     let begun = Instant::now();
     let path = request.extensions().get::<MatchedPath>().map_or("other", MatchedPath::as_str);
-    let of_page = path.starts_with("/page.") || path == "/spectrum.js";
+    let of_page = PAGE.iter().any(|&(own, ..)| own == path);
     let path = if of_page { "/" } else { path }.to_owned();
     let limit = server.0.limits.request;
     let mut response = match tokio::time::timeout(limit, next.run(request)).await {
@@ -108,10 +108,24 @@ pub(super) async fn watch(State(server): State<Server>, request: Request, next: 
     response
 }
 
-/// A file of the page, which is in the program and loads nothing else.
-pub(super) fn page(kind: &'static str, text: &'static str) -> MethodRouter<Server> {
-    // a newer program has a newer page
-    get(([(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, "no-cache")], text))
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+
+/// The files of the page, which are in the program and load nothing else: path, type and text.
+const PAGE: [(&str, &str, &str); 5] = [
+    ("/", "text/html; charset=utf-8", include_str!("page/page.html")),
+    ("/page.js", SCRIPT, include_str!("page/page.js")),
+    ("/answers.js", SCRIPT, include_str!("page/answers.js")),
+    ("/spectrum.js", SCRIPT, include_str!("page/spectrum.js")),
+    ("/page.css", "text/css; charset=utf-8", include_str!("page/page.css")),
+];
+
+/// The routes of the page.
+pub(super) fn page() -> Router<Server> {
+    PAGE.into_iter().fold(Router::new(), |served, (path, kind, text)| {
+        // a newer program has a newer page
+        let headers = [(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, "no-cache")];
+        served.route(path, get((headers, text)))
+    })
 }
 
 pub(super) async fn openapi(State(server): State<Server>) -> Response {

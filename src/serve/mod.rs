@@ -60,7 +60,6 @@ use axum::routing::{get, post};
 
 use crate::Error;
 
-use self::handlers::page;
 use self::metrics::Counters;
 use self::work::Workers;
 
@@ -183,14 +182,7 @@ impl Server {
 
     /// All that is served; `checked` is whether the names are checked that requests are addressed to.
     fn routes(&self, checked: bool) -> Router {
-        let mut served = Router::new()
-            .route("/", page("text/html; charset=utf-8", include_str!("page/page.html")))
-            .route("/page.js", page("text/javascript; charset=utf-8", include_str!("page/page.js")))
-            .route(
-                "/spectrum.js",
-                page("text/javascript; charset=utf-8", include_str!("page/spectrum.js")),
-            )
-            .route("/page.css", page("text/css; charset=utf-8", include_str!("page/page.css")))
+        let mut served = handlers::page()
             .route("/api", get(handlers::openapi))
             .route("/api/models", get(handlers::models))
             .route("/api/search", post(handlers::search))

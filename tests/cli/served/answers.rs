@@ -111,6 +111,7 @@ fn the_page_loads_nothing_from_elsewhere() {
     for (path, kind) in [
         ("/", "text/html"),
         ("/page.js", "text/javascript"),
+        ("/answers.js", "text/javascript"),
         ("/spectrum.js", "text/javascript"),
         ("/page.css", "text/css"),
     ] {

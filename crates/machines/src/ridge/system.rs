@@ -271,13 +271,16 @@ pub struct Leading {
 
 /// `ψ_i − α_i / d_i` with the diagonal d of the inverse.
 fn left_out(model: &KernelModel, targets: &Targets, diagonal: &[f64]) -> Vec<f32> {
+    const ROWS: usize = 64;
     let (n, width) = (model.summary.rows, model.width);
     let mut out = vec![0.0f32; n * width];
-    let targets = targets.dense::<f64>(0..n);
-    out.par_chunks_mut(width).enumerate().for_each(|(i, out)| {
-        for (j, out) in out.iter_mut().enumerate() {
-            let alpha = model.weights.at(i * width + j);
-            *out = (targets[(i, j)] - alpha / diagonal[i]) as f32;
+    out.par_chunks_mut(ROWS * width).enumerate().for_each(|(chunk, out)| {
+        let first = chunk * ROWS;
+        let targets = targets.dense::<f64>(first..first + out.len() / width);
+        for (at, out) in out.iter_mut().enumerate() {
+            let (row, j) = (at / width, at % width);
+            let alpha = model.weights.at(first * width + at);
+            *out = (targets[(row, j)] - alpha / diagonal[first + row]) as f32;
         }
     });
     out

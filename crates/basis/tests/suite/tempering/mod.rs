@@ -1,6 +1,8 @@
 //! Tempered bases against the exact Gram matrix, against principal axes of the rows themselves, and
 //! as kernels.
 
+mod limits;
+
 use std::ops::Range;
 
 use dsokr_basis::features::{DenseRows, JoinedRows};
@@ -249,68 +251,6 @@ fn the_order_of_the_training_rows_does_not_matter() {
     }
 }
 
-/// Hands out rows, and notices when many are asked for at once.
-struct Watched<'a>(&'a Features);
-
-impl RowSource for Watched<'_> {
-    fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    fn width(&self) -> usize {
-        self.0.width()
-    }
-
-    fn kind(&self) -> RowKind {
-        self.0.kind()
-    }
-
-    fn block(&self, rows: Range<usize>) -> Result<Block<'_>, Error> {
-        assert!(rows.len() <= 2048, "{} rows at once", rows.len());
-        self.0.block(rows)
-    }
-}
-
-/// Several blocks of rows and several tiles of the covariance.
-#[test]
-fn outputs_are_streamed_and_threads_change_nothing() {
-    let mut random = generator(2, "tempering", 0);
-    let rows = dense(5000, 150, &mut random);
-    let basis =
-        Basis::fit(Kernel::Cosine, &rows, &SketchOptions::new(SketchKind::Gaussian, 150)).unwrap();
-    let on = |threads| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let tempered = || basis.clone().tempered(&Tempering::of(0.5), &Watched(&rows)).unwrap();
-        pool.install(tempered)
-    };
-    let (one, three) = (on(1), on(3));
-    assert_eq!(one.fingerprint(), three.fingerprint());
-    let few = rows.select(&[0, 1, 4999]).unwrap();
-    let points = along_axes(
-        &coordinates(&basis.project(&rows).unwrap()),
-        &coordinates(&basis.project(&few).unwrap()),
-        &Tempering::of(0.5),
-    );
-    let found = products(&one.project(&few).unwrap());
-    assert_close(&found, &product(&points, &transpose(&points)), 1e-4, "5,000 rows");
-}
-
-#[test]
-fn wide_coordinates_are_the_same_with_more_digits() {
-    for (kernel, rows) in cases(40) {
-        let basis = Basis::fit(kernel.clone(), &rows, &SketchOptions::new(EVERY, 9)).unwrap();
-        let basis = basis.tempered(&Tempering::of(0.75), &rows).unwrap();
-        let narrow = coordinates(&basis.project(&rows).unwrap());
-        let wide = from_faer(&basis.project_wide(&rows, 0..40).unwrap());
-        let what = describe(&kernel, &rows);
-        assert_close(&transpose(&wide), &narrow, 1e-5, &what);
-        for row in transpose(&wide) {
-            let norm: f64 = row.iter().map(|v| v * v).sum();
-            assert!((norm - 1.0).abs() < 1e-14, "{what}: {norm}");
-        }
-    }
-}
-
 #[test]
 fn it_keeps_the_contract_of_kernels() {
     for (kernel, rows) in cases(30) {
@@ -333,72 +273,6 @@ fn check_kernel(basis: Basis, rows: &Features) {
     let sum = Basis::sum(vec![(1.0, basis)], rows.len(), &joined).unwrap();
     let kernel = sum.kernel();
     contract::check(kernel, &joined).unwrap_or_else(|breach| panic!("{}: {breach}", kernel.name()));
-}
-
-/// Rows in another unit are the same to a normalised linear kernel, however large or small, and a row
-/// that is far shorter than the others has a direction as they have.
-#[test]
-fn the_unit_of_rows_does_not_matter() {
-    let rows = dense(40, 6, &mut generator(4, "tempering", 0));
-    let values = expand(&rows).concat();
-    let tempering = Tempering { power: 0.5, centred: false, normalised: true };
-    let of = |factor: f64, tiny: f64| {
-        let mut scaled: Vec<f32> = values.iter().map(|v| (v * factor) as f32).collect();
-        let rows = Features::Dense(DenseRows::new(6, scaled.clone()).unwrap());
-        let basis = whole(&Kernel::Linear, &rows).tempered(&tempering, &rows).unwrap();
-        scaled[..6].iter_mut().for_each(|v| *v = (f64::from(*v) * tiny) as f32);
-        let rows = Features::Dense(DenseRows::new(6, scaled).unwrap());
-        products(&basis.project(&rows).unwrap())
-    };
-    let expected = of(1.0, 1.0);
-    for (factor, tiny) in [(1e15, 1.0), (1e-18, 1.0), (1.0, 1e-37), (1e-15, 1e-15)] {
-        let found = of(factor, tiny);
-        assert_close(&found, &expected, 1e-5, &format!("times {factor}, the first times {tiny}"));
-    }
-}
-
-/// Where the kernel is nearly constant (a Gaussian much wider than the rows are apart), what tells them
-/// apart is a hundred-thousandth of it, below what `f32` coordinates hold, and all that is left after centring.
-#[test]
-fn a_nearly_constant_kernel_keeps_its_digits() {
-    let rows = dense(60, 7, &mut generator(3, "tempering", 0));
-    let kernel = Kernel::Gaussian { gamma: 1e-5 };
-    let tempering = Tempering { power: 0.0, centred: true, normalised: true };
-    // The usual cut-off would drop the kernel's curvature, which a row near the mean notices.
-    let basis =
-        Basis::fit(kernel.clone(), &rows, &SketchOptions::new(EVERY, 60).with_tolerance(1e-12))
-            .unwrap();
-    let basis = basis.tempered(&tempering, &rows).unwrap();
-    let values = expand(&rows);
-    let expected = exact(&kernel, &values, &values, &tempering);
-    assert!(expected[0][0] > 0.99 && expected[0][4].abs() < 0.9, "they are told apart");
-    let found = products(&basis.project(&rows).unwrap());
-    assert_close(&found, &expected, 2e-6, "a flat kernel");
-}
-
-/// Outputs at the mean have no direction in the span: all they have is outside of it.
-#[test]
-fn an_output_at_the_mean_is_outside_of_the_span() {
-    let values = vec![3.0, 1.0, -3.0, -1.0, 1.0, -2.0, -1.0, 2.0, 0.0, 0.0];
-    let shifted = values.iter().map(|v| v + 70.0).collect();
-    for values in [values, shifted] {
-        let rows = Features::Dense(DenseRows::new(2, values).unwrap());
-        for kernel in [Kernel::Linear, Kernel::Gaussian { gamma: 1e-4 }] {
-            let train = rows.select(&[0, 1, 2, 3]).unwrap();
-            let basis = whole(&kernel, &train).tempered(&Tempering::of(0.5), &train).unwrap();
-            let found = basis.project(&rows).unwrap();
-            assert!(found.coordinates.iter().all(|value| value.is_finite()));
-            assert_eq!(found.squared_norms, [1.0; 5]);
-            assert_eq!(found.residuals[..4], [0.0; 4]);
-            if kernel == Kernel::Linear {
-                assert_eq!(found.residuals[4], 1.0);
-                let wide = basis.project_wide(&rows, 4..5).unwrap();
-                assert!(wide.col(0).iter().all(|&value| value == 0.0), "{wide:?}");
-                assert!(found.row(4).iter().all(|&value| value == 0.0), "{:?}", found.row(4));
-            }
-            check_kernel(basis, &rows);
-        }
-    }
 }
 
 proptest! {
