@@ -119,7 +119,7 @@ impl Observer for Clock {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    memory::keep_pages();
+    memory::keep_pages(true);
     let arguments = process::arguments();
     let usage = "usage: device_step LAYERS WIDTH HEADS FEED_FORWARD BATCH LENGTH [f32|tf32|bf16 [DEVICE]] [ragged]";
     let setting = Setting::read(&arguments).ok_or(usage)?;

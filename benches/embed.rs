@@ -20,7 +20,7 @@ use dsokr_nn::pretrained::Pretrained;
 use dsokr_nn::{Pass, Pooling};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    memory::keep_pages();
+    memory::keep_pages(true);
     let arguments = process::arguments();
     let usage = "usage: embed FOLDER TABLE.tsv [BATCH]";
     let (folder, table, size) = match arguments.as_slice() {

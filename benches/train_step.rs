@@ -90,7 +90,7 @@ impl Sizes {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    memory::keep_pages();
+    memory::keep_pages(true);
     let arguments = process::arguments();
     let usage = "usage: train_step LAYERS D_MODEL HEADS D_FF BATCH SEQ OUT [DROPOUT [f32|bf16]]";
     let sizes = Sizes::read(&arguments).ok_or(usage)?;

@@ -70,7 +70,7 @@ impl Trainings {
         default: Option<PathBuf>,
     ) -> Result<Sweep, Error> {
         check_output("--out", &self.out)?;
-        memory::return_blocks(&self.base()?);
+        memory::keep_pages(!self.base()?.encoder.abilities().closed_form);
         let request = SweepRequest {
             config: &self.config,
             overrides: &[self.overrides.clone(), changes].concat(),

@@ -60,7 +60,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let overrides: Vec<Override> =
         arguments.overrides.iter().chain(&arguments.on_bad_row).cloned().collect();
     let config: Checked = Config::load_with(&arguments.config, &overrides)?;
-    memory::return_blocks(&config);
+    memory::keep_pages(!config.encoder.abilities().closed_form);
     let root = config.data_root(arguments.data.as_deref())?;
     let request = Request {
         config: &config,
