@@ -103,7 +103,16 @@ pub(crate) fn of_outputs(config: &Checked, dataset: &Dataset) -> Vec<Need> {
         [dataset.train.ids.len(), dataset.outputs.candidates.len()].map(|count| count as f64);
     let size = if config.sketch.full { "sketch.full" } else { "sketch.size" };
     let width = if rows.kind() == RowKind::Dense { rows.width() as f64 } else { 0.0 };
-    let candidates = Need::memory(size, "candidates", 12.0 * candidates * p);
+    // those of a training, and the report of about as many queries
+    let evaluations = match config.encoder.abilities().closed_form {
+        true => 1.0,
+        false => config.training.epochs as f64 / config.training.evaluate_every.max(1) as f64,
+    };
+    let scored = (evaluations + 1.0) * dataset.validation.ids.len() as f64 * candidates;
+    let candidates = Need {
+        multiplications: scored * p,
+        ..Need::memory(size, "candidates", 12.0 * candidates * p)
+    };
     if config.sketch.full && config.encoder.abilities().closed_form {
         // IOKR has no basis, and its targets are the places of the outputs
         return vec![candidates];
@@ -162,7 +171,7 @@ pub(crate) fn of_second_look(
 /// What the training of an encoder with these parts needs, on so many training pairs and, in each evaluation,
 /// validation pairs. `batch` is the number of inputs that an evaluation encodes at once, and `gpu` the size of the
 /// GPU's memory, if the encoder is trained there.
-pub(crate) fn of_training(
+pub fn of_training(
     parts: &[PartSize],
     config: &TrainingConfig,
     [pairs, validation]: [usize; 2],
@@ -181,6 +190,7 @@ pub(crate) fn of_training(
     let inputs = (config.at_once().min(pairs) as f64).max(batch.min(validation) as f64 / 4.0);
     let epochs = config.epochs as f64;
     let steps = epochs * pairs.div_ceil(config.batch.max(1)) as f64;
+    let batch_size = config.batch.min(pairs) as f64;
     let evaluations = epochs / config.evaluate_every.max(1) as f64;
     let passes = 3.0 * epochs * pairs as f64 + evaluations * validation as f64;
     let needs = |part: &PartSize| {
@@ -191,10 +201,17 @@ pub(crate) fn of_training(
         let memory = |what, bytes: f64| Need::memory(&*keys, what, bytes * part.parameters);
         match gpu {
             None => {
-                let traffic = steps * 4.0 * rule * part.parameters;
+                // a step that changes rows has a gradient of these only
+                let changed = match config.by_rows() {
+                    true => part.parameters.min(batch_size * part.products),
+                    false => part.parameters,
+                };
+                // a checkpoint's tensors are the model's own
+                let whole = memory("parameters, gradients and checkpoints", trained + stored - 4.0);
                 let of_parameters = Need {
-                    traffic,
-                    ..memory("parameters, gradients and checkpoints", trained + stored)
+                    bytes: whole.bytes - 4.0 * (part.parameters - changed),
+                    traffic: steps * 4.0 * rule * changed,
+                    ..whole
                 };
                 let multiplications = passes * part.products;
                 let activations = Need::memory(batch, step, 4.0 * kept);

@@ -36,8 +36,8 @@ pub struct Plan {
     pub bytes: f64,
     /// Bytes in all of a GPU; 0 where none is used.
     pub gpu_bytes: f64,
-    /// Seconds: the counted multiplications at the speed of products that was measured, and the bytes
-    /// read and written at that of a copy. Preparing texts, steps on a GPU and evaluating candidates are not counted.
+    /// Seconds: what loading the data and preparing the inputs took now, the counted multiplications at the speed of
+    /// products that was measured, and the bytes read and written at that of a copy. Steps on a GPU are not counted.
     pub seconds: f64,
     /// What is available beside the data; none where the system does not say.
     #[serde(skip)]
@@ -58,7 +58,7 @@ impl Request<'_> {
     }
 
     fn plan_of(&self, config: &Checked) -> Result<Plan, Error> {
-        let device = open_device(config, self.processor)?;
+        let (device, started) = (open_device(config, self.processor)?, Instant::now());
         check(&of_data(config, &self.root), self.force)?;
         let (dataset, _) = config.load_data(&self.root)?;
         let mut needs = of_outputs(config, &dataset);
@@ -70,9 +70,11 @@ impl Request<'_> {
         needs.extend(words_need(config, &self.root, &dataset)?);
         needs.push(Need::memory("", "buffers and the allocator's reserve", RESERVE));
         let total = |of: fn(&Need) -> f64| needs.iter().map(of).sum::<f64>();
+        let begun = started.elapsed().as_secs_f64();
         let (products, copies) = speeds();
-        let seconds =
-            total(|need| need.multiplications) / products + total(|need| need.traffic) / copies;
+        let (multiplications, traffic) =
+            (total(|need| need.multiplications), total(|need| need.traffic));
+        let seconds = begun + multiplications / products + traffic / copies;
         let gpu_bytes = total(|need| if need.gpu.is_some() { need.bytes } else { 0.0 });
         let bytes = held + total(|need| need.bytes) - gpu_bytes;
         let name = config.name.clone();
@@ -134,11 +136,7 @@ impl fmt::Display for Plan {
         }
         let seconds = (self.seconds.round() as u64).max(1);
         let time = format!("{seconds} second{}", if seconds == 1 { "" } else { "s" });
-        let steps = if gpu.is_some() { "steps on the GPU, " } else { "" };
-        writeln!(
-            out,
-            "about {time} for the counted multiplications at the speed measured now; {steps}preparing \
-             inputs, kernels and evaluations come on top"
-        )
+        let steps = if gpu.is_some() { "; steps on the GPU come on top" } else { "" };
+        writeln!(out, "about {time} at the speeds measured now{steps}")
     }
 }

@@ -3,8 +3,9 @@
 #[cfg(target_os = "linux")]
 use std::fs;
 
-use dsokr::config::TrainingConfig;
-use dsokr::memory::{Need, split_batches};
+use dsokr::config::{OptimizerName, TrainingConfig};
+use dsokr::memory::{Need, of_training, split_batches};
+use dsokr::nn::PartSize;
 use serde_json::Value;
 
 use crate::sandbox::{BAG, CONFIG, RIDGE, Sandbox, json, number};
@@ -184,4 +185,23 @@ fn batches_are_split_until_they_fit_into_a_gpu() {
     assert_eq!(sizes.map(|size| at_once(&config, size)), [64, 64, 32, 16, 1]);
     let given = TrainingConfig { micro_batch: 48, ..config };
     assert_eq!(at_once(&given, 400.0), 48);
+}
+
+#[test]
+fn a_step_of_plain_descent_counts_the_rows_that_it_changes() {
+    let table = PartSize {
+        keys: "ngrams".into(),
+        parameters: 1e6,
+        activations: 0.0,
+        gpu_width: 4.0,
+        products: 100.0,
+    };
+    let traffic = |optimizer| {
+        let config = TrainingConfig { optimizer, batch: 8, epochs: 3, ..TrainingConfig::default() };
+        let needs = of_training(std::slice::from_ref(&table), &config, [80, 10], 8, None);
+        needs.iter().map(|need| need.traffic).sum::<f64>()
+    };
+    // 30 steps of 8 inputs; weights and gradients are read and written, by Adam both moments too
+    assert_eq!(traffic(OptimizerName::Sgd), 30.0 * 16.0 * 800.0);
+    assert_eq!(traffic(OptimizerName::Adam), 30.0 * 28.0 * 1e6);
 }

@@ -115,11 +115,12 @@ const POSITIVE: &str = "a positive number";
 const NOT_NEGATIVE: &str = "zero or a positive number";
 
 impl TrainingConfig {
-    /// Whether every parameter is optimised by gradient descent without momentum, which leaves a parameter
-    /// without gradient as it is.
-    pub(crate) fn is_plain_descent(&self) -> bool {
+    /// Whether a step changes only the rows of a table that its batch reads, on one process: every parameter is
+    /// optimised by gradient descent without momentum, which leaves a parameter without gradient as it is.
+    pub fn by_rows(&self) -> bool {
         let mut optimizers = self.groups.iter().map(|group| group.optimizer);
-        self.optimizer == OptimizerName::Sgd && optimizers.all(|name| name == OptimizerName::Sgd)
+        let plain = optimizers.all(|name| name == OptimizerName::Sgd);
+        plain && self.optimizer == OptimizerName::Sgd && self.micro_batch == 0
     }
 
     /// The most pairs that are encoded at once.

@@ -82,7 +82,7 @@ pub fn train<E: Encoder, M: Display + 'static>(
         optimizer = optimizer.with_state(bytes).map_err(Error::Optimizer)?;
     }
     ranks.check_same("step at the start", &state.step.to_string())?;
-    if config.is_plain_descent() && config.micro_batch == 0 && ranks.size() == 1 {
+    if config.by_rows() && ranks.size() == 1 {
         model.encoder = model.encoder.with_row_gradients();
     }
     let begun = Instant::now();

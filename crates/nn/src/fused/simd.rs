@@ -105,6 +105,8 @@ pub fn prefetch(values: &[f32]) {
         // SAFETY: every processor of this kind has the instruction, which never faults
         unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
     }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = values;
 }
 
 /// `eˣ` with a relative error of 2·10⁻⁷, after Cephes' `expf`; arguments are clamped to [−87, 88].
