@@ -56,6 +56,10 @@ struct Comparison<'a> {
     /// −bar / ‖z‖, one a lane.
     bars: Vec<f32>,
     /// Whether a constant is not 0.
+    #[cfg_attr(
+        not(target_arch = "x86_64"),
+        expect(dead_code, reason = "read by its instructions")
+    )]
     shifted: bool,
     /// −128 Σ k, one a row: codes of queries are 128 too large, to have no sign.
     offsets: Vec<i32>,
