@@ -128,10 +128,10 @@ impl RidgeSystem {
         Error::ensure(self.weights == targets.weights, "weights of rows", "others", allowed)?;
         let (weights, condition) = match &self.factor {
             AnyFactor::Single(factor) => {
-                (Weights::Single(solved(factor, targets)?), factor.condition()?)
+                (Weights::Single(solved(factor, targets, n)?), factor.condition()?)
             }
             AnyFactor::Double(factor) => {
-                (Weights::Double(solved(factor, targets)?), factor.condition()?)
+                (Weights::Double(solved(factor, targets, n)?), factor.condition()?)
             }
         };
         let inputs = match self.map {
@@ -193,9 +193,9 @@ fn factored<T: Scalar>(
     Factor::new(gram)?.map_err(|row| not_positive(row, inputs, ridge))
 }
 
-/// `(K + nλI)⁻¹ Ψ`, row-major.
-fn solved<T: Scalar>(factor: &Factor<T>, targets: &Targets) -> Result<Vec<T>, Error> {
-    let mut alpha = targets.dense::<T>(0..targets.len());
+/// `(K + nλI)⁻¹ Ψ` of the first rows, row-major.
+fn solved<T: Scalar>(factor: &Factor<T>, targets: &Targets, rows: usize) -> Result<Vec<T>, Error> {
+    let mut alpha = targets.dense::<T>(0..rows);
     factor.solve(alpha.as_mut())?;
     row_major(alpha.as_ref())
 }
@@ -234,25 +234,23 @@ impl Fitted {
         Error::check_length("rows of targets", targets.len(), n)?;
         Error::check_length("coordinates", targets.width(), self.model.width)?;
         Error::check_range("leading rows", rows, 1..=n)?;
-        let first: Vec<usize> = (0..rows).collect();
-        let own = targets.select(&first)?;
         // those of the other inputs are 0, so that both models share anchors
         let size = n * self.model.width;
         let (weights, [whole, leading]) = match &self.system.factor {
             AnyFactor::Single(factor) => {
-                let mut weights = solved(factor, &own)?;
+                let mut weights = solved(factor, targets, rows)?;
                 weights.resize(size, 0.0);
                 (Weights::Single(weights), factor.inverse_diagonals(rows)?)
             }
             AnyFactor::Double(factor) => {
-                let mut weights = solved(factor, &own)?;
+                let mut weights = solved(factor, targets, rows)?;
                 weights.resize(size, 0.0);
                 (Weights::Double(weights), factor.inverse_diagonals(rows)?)
             }
         };
         let summary = Summary { rows, unknowns: rows, ..self.model.summary.clone() };
         let model = self.model.with_weights(weights, summary);
-        let of_leading = left_out(&model, &own, &leading);
+        let of_leading = left_out(&model, targets, &leading);
         Ok(Leading { model, of_leading, of_all: left_out(&self.model, targets, &whole) })
     }
 }
