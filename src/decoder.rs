@@ -135,7 +135,7 @@ pub(crate) struct ExactDecoder<'a> {
     machine: Option<&'a MachineSpace>,
     /// `b(y)` of a ranking, the same for all.
     constant: f64,
-    /// Names of the labels, in the order of their columns; empty for rankings.
+    /// Names of the labels, in the order of their columns, or of ranked items; empty for items without names.
     labels: Vec<String>,
     separator: char,
     /// How numbers are standardised.
@@ -162,11 +162,17 @@ impl<'a> ExactDecoder<'a> {
             OutputSpace::Quantiles(_) => return Ok(None),
         };
         let wrong = |allowed| Error::value("decoding.search", "\"exact\"", allowed);
+        let mut labels = labels;
         let (encoding, norm, separator) = match &config.output.features {
-            OutputFeatures::Rankings(rankings) => match rankings.embedding {
-                RankingEmbedding::Kemeny => (Encoding::KemenySigns, width as f64, ' '),
-                RankingEmbedding::Hamming => (Encoding::HammingOneHot, width.isqrt() as f64, ' '),
-            },
+            OutputFeatures::Rankings(rankings) => {
+                labels = &rankings.items;
+                let (encoding, norm) = match rankings.embedding {
+                    RankingEmbedding::Kemeny => (Encoding::KemenySigns, width as f64),
+                    RankingEmbedding::Hamming => (Encoding::HammingOneHot, width.isqrt() as f64),
+                    RankingEmbedding::Lehmer => (Encoding::LehmerCodes, 0.0),
+                };
+                (encoding, norm, if labels.is_empty() { ' ' } else { '>' })
+            }
             OutputFeatures::Labels(features) if labels.len() == width => {
                 (Encoding::LabelBits(0..=width), 0.0, features.separator)
             }
@@ -205,7 +211,6 @@ impl<'a> ExactDecoder<'a> {
             let restored = self.scaling.map(|scaling| scaling.restore(&found.numbers));
             return NumberFeatures::cell(restored.as_ref().unwrap_or(&found.numbers));
         }
-        // rankings have no names
         let parts: Vec<String> = match self.labels.is_empty() {
             true => found.ranks().iter().map(|rank| (rank + 1).to_string()).collect(),
             false => found.parts.iter().map(|&at| self.labels[at as usize].clone()).collect(),

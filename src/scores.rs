@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Deref;
 
+use dsokr_basis::features::UNRANKED;
 use dsokr_data::Truth;
 use dsokr_decode::{Candidates, Metrics, MultiLabelMetrics, Rank};
 use dsokr_machines::{coverage, crossing_loss, pinball_loss};
@@ -112,9 +113,10 @@ impl OutputScores {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RankingScores {
     /// Mean of Kendall's τ, from −1 to 1: of the pairs of items, the share in the same order less the
-    /// share in the opposite order. Where ranks tie it is τ-b, and 0 where all of a ranking's do.
+    /// share in the opposite order. Where ranks tie it is τ-b, and 0 where all of a ranking's do. Of partial rankings
+    /// it is that of the items that both rank.
     pub kendall_tau: f64,
-    /// Share of rankings that are predicted with every pair in the true order.
+    /// Share of rankings that are predicted with every pair of ranked items in the true order.
     pub exact: f64,
 }
 
@@ -145,13 +147,18 @@ impl RankingScores {
         let found = format_args!("a true ranking of {} items", truth.len());
         let allowed = format_args!("{}, as predicted rankings have", predicted.len());
         ensure(truth.len() == predicted.len(), "outputs", found, allowed)?;
-        let order = |ranks: &[u32], i: usize, j: usize| ranks[i].cmp(&ranks[j]) as i64;
+        let order = |ranks: &[u32], i: usize, j: usize| {
+            let ranked = ranks[i] != UNRANKED && ranks[j] != UNRANKED;
+            ranked.then(|| ranks[i].cmp(&ranks[j]) as i64)
+        };
         let pairs = (0..truth.len()).flat_map(|i| (i + 1..truth.len()).map(move |j| (i, j)));
         let (mut product, mut ours, mut theirs, mut same) = (0, 0, 0, true);
         for (i, j) in pairs {
             let (a, b) = (order(truth, i, j), order(predicted, i, j));
-            (product, ours, theirs) = (product + a * b, ours + a * a, theirs + b * b);
-            same &= a == b;
+            same &= a.is_none() || a == b;
+            if let (Some(a), Some(b)) = (a, b) {
+                (product, ours, theirs) = (product + a * b, ours + a * a, theirs + b * b);
+            }
         }
         let tau = match ours * theirs {
             0 => 0.0,

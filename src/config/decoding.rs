@@ -1,5 +1,6 @@
 use crate::error::ensure;
 use dsokr_basis::OutputKernel;
+use dsokr_data::config::{OutputFeatures, RankingEmbedding};
 use dsokr_decode::Queries;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,7 +22,8 @@ pub enum Search {
     #[default]
     Candidates,
     /// All label sets, all rankings without ties, or all rows of numbers: the predicted output is the one with the
-    /// highest score, whether it is a candidate or not. Ranks remain those among the candidates. Numbers are those
+    /// highest score, whether it is a candidate or not. Of more than 16 items under the kernel `kemeny` it is the best
+    /// ranking of a local search, which moves one item at a time. Ranks remain those among the candidates. Numbers are those
     /// of the answer itself (thesis, equation 5.22), in the units of the table.
     Exact,
 }
@@ -31,8 +33,8 @@ pub enum Search {
 #[serde(deny_unknown_fields, default)]
 pub struct DecodingConfig {
     /// Which outputs can be predicted. `exact` needs features of kind `labels`, `rankings` or `numbers` and a kernel
-    /// that is linear in features: `linear`, `cosine`, `kemeny` or `hamming`; numbers the kernel `linear` and
-    /// `output.scaling = "standard"`.
+    /// that is linear in features: `linear`, `cosine`, `kemeny` or `hamming`; Lehmer codes and numbers the kernel
+    /// `linear`, numbers also `output.scaling = "standard"`.
     pub search: Search,
     /// Whether answers z are scaled to unit length. It changes no order of candidates that have no
     /// constants; with constants, and beside other models, long and short answers then weigh the same.
@@ -239,16 +241,19 @@ impl DecodingConfig {
             "\"linear\", \"cosine\", \"kemeny\" or \"hamming\", with decoding.search = \"exact\"";
         let linear = kernel.feature_scale(1.0).is_some();
         ensure(linear, "output.kernel.name", format_args!("{:?}", kernel.name()), allowed)?;
-        let allowed = "\"linear\", where numbers are predicted";
-        let holds = !(numbers && kernel.is_normalised());
+        // rows that differ in length
+        let codes = matches!(features, OutputFeatures::Rankings(own) if own.embedding == RankingEmbedding::Lehmer);
+        let numeric = numbers || codes;
+        let allowed = "\"linear\", where numbers or Lehmer codes are predicted";
+        let holds = !(numeric && kernel.is_normalised());
         ensure(holds, "output.kernel.name", format_args!("{:?}", kernel.name()), allowed)?;
         output.check_untempered("no tempering, with decoding.search = \"exact\"")?;
         let allowed = "absent: with decoding.search = \"exact\" there is no set of hubs to correct";
         ensure(self.hubs.is_none(), "decoding.hubs", "given", allowed)?;
-        let long = (features.are_labels() || numbers) && !kernel.is_normalised();
+        let long = (features.are_labels() || numeric) && !kernel.is_normalised();
         let free = !(self.normalise && long);
         let allowed = "false: with decoding.search = \"exact\" under the kernel \"linear\" the length of an \
-                       answer says how many labels it has, or how large its numbers are";
+                       answer says how many labels it has, or how large its numbers or codes are";
         ensure(free, "decoding.normalise", true, allowed)
     }
 

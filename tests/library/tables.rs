@@ -1,5 +1,6 @@
 //! Tables of results, and the figures in them.
 
+use dsokr::basis::features::UNRANKED;
 use dsokr::compare::holm;
 use dsokr::table::Table;
 use dsokr::{LabelScores, RankingScores};
@@ -64,6 +65,18 @@ fn kendalls_tau_counts_pairs() {
     let tied = RankingScores::of(&[vec![1, 1]], &[vec![0, 1]]).unwrap();
     assert_eq!(tied, RankingScores { kendall_tau: 0.0, exact: 0.0 });
     assert!(RankingScores::of(&[vec![0, 1]], &[vec![0, 1, 2]]).is_err());
+    // of the items that both rank, as scipy.stats.kendalltau has it
+    let partial = |truth: [u32; 5], predicted: [u32; 5]| {
+        let scores = RankingScores::of(&[truth.to_vec()], &[predicted.to_vec()]).unwrap();
+        (scores.kendall_tau, scores.exact)
+    };
+    let none = UNRANKED;
+    assert!((partial([0, 1, none, 2, 3], [1, 0, 2, none, 3]).0 - 1.0 / 3.0).abs() < 1e-12);
+    assert_eq!(partial([0, 0, 1, none, 2], [2, 0, 1, 3, none]), (0.0, 0.0));
+    // what the truth does not order is right in every order
+    assert_eq!(partial([2, none, 0, none, 1], [4, 0, 2, 1, 3]), (1.0, 1.0));
+    assert_eq!(partial([4, 0, 2, 1, 3], [2, none, 0, none, 1]), (1.0, 0.0));
+    assert_eq!(partial([0, 1, none, none, none], [none, none, 0, 1, 2]), (0.0, 0.0));
 }
 
 #[test]

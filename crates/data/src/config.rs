@@ -130,7 +130,7 @@ impl DataConfig {
     /// Whether inputs lie in files beside the tables of pairs.
     pub fn has_input_files(&self) -> bool {
         let files = matches!(self.source, DataSource::Tables(_) | DataSource::Pool(_));
-        files && self.facts().inputs != InputKind::Texts
+        files && self.facts().texts.is_none()
     }
 
     /// Checks every value that the types leave open.

@@ -7,6 +7,9 @@
 //! | `.jsonl`, `.ndjson` | one JSON object a line; strings, or numbers kept as written | keys of each object |
 //! | `.mgf`, `.msp`, `.massbank` | fields of mass spectra | names of fields |
 //!
+//! Of a .csv or .tsv file `FIRST..LAST` is one column too: the cells of the columns from one to the other, with a
+//! space between.
+//!
 //! Files whose name ends with a further `.gz` are decompressed while they are read. Text is UTF-8, with or without
 //! a byte-order mark; lines end with `\n` or `\r\n`; blank lines are allowed at the end only, and between spectra. A
 //! single `\r` is an error in CSV, unless it is quoted, and a character elsewhere.

@@ -18,7 +18,8 @@ pub enum Truth {
     Graphs(Vec<NamedGraph>),
     /// Sets of labels, evaluated by F1.
     Labels(Vec<Vec<String>>),
-    /// Rankings, evaluated by Kendall's τ: the rank of each item, from 0, the best.
+    /// Rankings, evaluated by Kendall's τ: the rank of each item, from 0, the best, or
+    /// [`UNRANKED`](dsokr_basis::features::UNRANKED).
     Rankings(Vec<Vec<u32>>),
     /// Rows of numbers, evaluated by their squared errors.
     Numbers(Vec<Vec<f64>>),

@@ -6,18 +6,21 @@ use dsokr_basis::{Basis, Block, Cancellation, OutputKernel, RowKind, RowSource};
 use rayon::prelude::*;
 
 use crate::error::{all_finite, check_len, check_range, ensure};
-use crate::permutations::{Structure, best_by_pairs, best_by_positions};
+use crate::permutations::{Structure, best_by_codes, best_by_pairs, best_by_positions};
 use crate::{Error, Queries};
 
 /// What the columns of output rows stand for, which decides how the best structure is found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Encoding {
     /// Rankings as [`kemeny_signs`](dsokr_basis::features::kemeny_signs): K(K−1)/2 columns. Linear
-    /// ordering, for up to 16 items.
+    /// ordering, for up to 16 items exactly, for more by local search.
     KemenySigns,
     /// Rankings as [`hamming_one_hot`](dsokr_basis::features::hamming_one_hot): K² columns. Linear
     /// assignment.
     HammingOneHot,
+    /// Rankings as [`lehmer_codes`](dsokr_basis::features::lehmer_codes): K columns. Under the linear
+    /// kernel.
+    LehmerCodes,
     /// Label sets as [`LabelVocabulary`](dsokr_basis::features::LabelVocabulary) makes them, a column
     /// for each label; only sets of these sizes are considered.
     LabelBits(RangeInclusive<usize>),
@@ -128,7 +131,14 @@ impl<'a> ExactSearch<'a> {
             Encoding::KemenySigns => best_by_pairs(&weights, scale(weights.len())?),
             Encoding::HammingOneHot => best_by_positions(&weights, scale(weights.len().isqrt())?),
             Encoding::LabelBits(sizes) => best_labels(self.kernel, &weights, zero, sizes.clone()),
-            Encoding::Numbers => best_numbers(self.kernel, weights),
+            Encoding::LehmerCodes => {
+                check_unscaled(self.kernel, "Lehmer codes")?;
+                best_by_codes(&weights)
+            }
+            Encoding::Numbers => {
+                check_unscaled(self.kernel, "numbers")?;
+                best_numbers(weights)
+            }
         }
     }
 
@@ -188,13 +198,17 @@ fn scale(kernel: &dyn OutputKernel, squared_norm: f64) -> Result<f64, Error> {
     })
 }
 
-/// The best of all rows of numbers for a direction w in feature space: w itself, which minimises `‖w − y‖²` (thesis,
-/// equation 5.22). Its score `⟨w, y⟩ − ½‖y‖²` is `½‖w‖²`.
-fn best_numbers(kernel: &dyn OutputKernel, weights: Vec<f32>) -> Result<Structure, Error> {
+/// Refuses kernels but the linear one.
+fn check_unscaled(kernel: &dyn OutputKernel, rows: &str) -> Result<(), Error> {
     ensure(!kernel.is_normalised() && scale(kernel, 4.0)? == 1.0, || {
         let name = kernel.name();
-        Error::Unsupported(format!("the kernel {name:?}; numbers need the linear kernel"))
-    })?;
+        Error::Unsupported(format!("the kernel {name:?}; {rows} need the linear kernel"))
+    })
+}
+
+/// The best of all rows of numbers for a direction w in feature space: w itself, which minimises `‖w − y‖²` (thesis,
+/// equation 5.22). Its score `⟨w, y⟩ − ½‖y‖²` is `½‖w‖²`.
+fn best_numbers(weights: Vec<f32>) -> Result<Structure, Error> {
     all_finite(&weights, |at| format!("number {at}"))?;
     let squared: f64 = weights.iter().map(|&weight| f64::from(weight).powi(2)).sum();
     Ok(Structure { numbers: weights, score: 0.5 * squared, ..Structure::default() })

@@ -6,7 +6,8 @@
 //! the constant `−½k(σ, σ)` of decoding changes which is best. With
 //! [`kemeny_signs`](dsokr_basis::features::kemeny_signs) that is a linear ordering problem
 //! ([`best_by_pairs`]), with [`hamming_one_hot`](dsokr_basis::features::hamming_one_hot) a linear sum
-//! assignment problem ([`best_by_positions`]) (Korba, Garcia and d'Alché-Buc 2018).
+//! assignment problem ([`best_by_positions`]) (Korba, Garcia and d'Alché-Buc 2018). The norms of
+//! [`lehmer_codes`](dsokr_basis::features::lehmer_codes) differ, and their numbers are chosen one by one ([`best_by_codes`]).
 //!
 //! Weights are rounded to multiples of 2⁻⁴⁰ of the power of two above the largest, and then summed
 //! exactly: equal scores are equal whatever the order of the sums. `f32` weights within 2⁻¹⁶ of the
@@ -15,8 +16,10 @@
 use crate::Error;
 use crate::error::{all_finite, check_range, ensure};
 
-/// Most items that are ordered by their pairs.
+/// Most items whose best order by pairs is found among all orders.
 const EXACT_ITEMS: usize = 16;
+/// Most items that a local search orders from several starts.
+const RESTARTED_ITEMS: usize = 128;
 /// Most items of a ranking: sums of their weights fit 64 bits.
 const MOST: usize = 2048;
 /// Bits of the largest weight.
@@ -46,11 +49,12 @@ impl Structure {
 /// tie; `scale` is that of rows. `w_ij` counts for i before j and against j before i, for the pairs i < j in
 /// lexicographic order, as [`kemeny_signs`](dsokr_basis::features::kemeny_signs) orders its columns.
 ///
-/// By dynamic programming over sets of items (Lawler 1964), 2ᴷ K² steps and 8 · 2ᴷ bytes.
+/// Of up to 16 items by dynamic programming over sets of items (Lawler 1964), 2ᴷ K² steps and 8 · 2ᴷ bytes. Of more
+/// by local search ([`order_locally`]), whose order may be worse than the best one.
 pub(crate) fn best_by_pairs(direction: &[f32], scale: f64) -> Result<Structure, Error> {
     let width = direction.len();
     let items = (1 + 8 * width).isqrt().div_ceil(2);
-    check_items(items, items * (items - 1) / 2, width, "K(K-1)/2 pair signs", EXACT_ITEMS)?;
+    check_items(items, items * (items - 1) / 2, width, "K(K-1)/2 pair signs", MOST)?;
     let (whole, unit) = whole_weights(direction, scale)?;
     let mut gains = vec![0; items * items];
     let pairs = (0..items).flat_map(|i| (i + 1..items).map(move |j| (i, j)));
@@ -58,6 +62,16 @@ pub(crate) fn best_by_pairs(direction: &[f32], scale: f64) -> Result<Structure, 
         gains[i * items + j] = weight;
         gains[j * items + i] = -weight;
     }
+    let (order, best) = match items <= EXACT_ITEMS {
+        true => order_exactly(items, &gains),
+        false => order_locally(items, &gains),
+    };
+    let parts = order.into_iter().map(|item| item as u32).collect();
+    Ok(Structure { parts, score: best as f64 * unit, ..Structure::default() })
+}
+
+/// The best order, the first of those that tie, and what it gains: `gains[i · items + j]` for each i before j.
+fn order_exactly(items: usize, gains: &[i64]) -> (Vec<usize>, i64) {
     let members = |set: usize| (0..items).filter(move |item| set >> item & 1 == 1);
     // what an item adds that comes before all others of a set
     let ahead = |item: usize, set: usize| -> i64 {
@@ -74,11 +88,79 @@ pub(crate) fn best_by_pairs(direction: &[f32], scale: f64) -> Result<Structure, 
     while let Some(item) =
         members(set).find(|&item| ahead(item, set) + best[set & !(1 << item)] == best[set])
     {
-        order.push(item as u32);
+        order.push(item);
         set &= !(1 << item);
     }
-    let score = best[(1 << items) - 1] as f64 * unit;
-    Ok(Structure { parts: order, score, ..Structure::default() })
+    (order, best[(1 << items) - 1])
+}
+
+/// An order that no move of one item to a different place improves, and what it gains: from the order by Borda's sums
+/// of gains by [`descend`], and where there are not too many items, also from the best order so far with a run of items
+/// reversed, until no such start leads to a better one (iterated local search; Charon and Hudry 2010).
+fn order_locally(items: usize, gains: &[i64]) -> (Vec<usize>, i64) {
+    let sums: Vec<i64> = gains.chunks_exact(items).map(|own| own.iter().sum()).collect();
+    let mut best: Vec<usize> = (0..items).collect();
+    best.sort_by_key(|&item| std::cmp::Reverse(sums[item]));
+    let mut most = descend(&mut best, gains);
+    let lengths = [items / 4, items / 3, items / 2, 2 * items / 3];
+    let lengths = if items <= RESTARTED_ITEMS { &lengths[..] } else { &[] };
+    let runs = lengths.iter().flat_map(|&run| (0..=items - run).map(move |at| at..at + run));
+    let runs: Vec<_> = runs.collect();
+    while let Some(better) = runs.iter().find_map(|run| {
+        let mut order = best.clone();
+        order[run.clone()].reverse();
+        let gain = descend(&mut order, gains);
+        (gain > most).then_some((order, gain))
+    }) {
+        (best, most) = better;
+    }
+    (best, most)
+}
+
+/// Moves each item in turn to its best place until none moves, and returns what the order gains.
+fn descend(order: &mut Vec<usize>, gains: &[i64]) -> i64 {
+    let items = order.len();
+    let gain = |first: usize, second: usize| gains[first * items + second];
+    let mut still = 0;
+    for item in (0..items).cycle() {
+        let Some(from) = order.iter().position(|&other| other == item) else { continue };
+        order.remove(from);
+        // what the item gains at each place, less what it gains in front of all others
+        let (mut own, mut here, mut best) = (0, 0, (0, 0));
+        for (at, &other) in (1..).zip(order.iter()) {
+            own += 2 * gain(other, item);
+            here = if at == from { own } else { here };
+            best = if own > best.0 { (own, at) } else { best };
+        }
+        let to = if best.0 > here { best.1 } else { from };
+        order.insert(to, item);
+        still = if to == from { still + 1 } else { 0 };
+        if still == items {
+            break;
+        }
+    }
+    let behind = |(at, &first): (usize, &usize)| -> i64 {
+        order[at + 1..].iter().map(|&second| gain(first, second)).sum()
+    };
+    order.iter().enumerate().map(behind).sum()
+}
+
+/// The ranking whose code is nearest to a row of K numbers: `argmin_σ ‖w − c(σ)‖²`, each `c_i` the whole number in
+/// `0..=i` that is nearest to `w_i`, the smaller of two; its score is `⟨w, c⟩ − ½‖c‖²`.
+///
+/// Item i is behind all but `c_i` of the items before it, as [`lehmer_codes`](dsokr_basis::features::lehmer_codes)
+/// counts them.
+pub(crate) fn best_by_codes(weights: &[f32]) -> Result<Structure, Error> {
+    check_items(weights.len(), weights.len(), weights.len(), "K numbers", MOST)?;
+    all_finite(weights, |at| format!("weight {at}"))?;
+    let (mut parts, mut score) = (Vec::with_capacity(weights.len()), 0.0);
+    for (item, &weight) in weights.iter().enumerate() {
+        let (weight, most) = (f64::from(weight), item as f64);
+        let code = (weight - 0.5).ceil().clamp(0.0, most);
+        score += weight * code - 0.5 * code * code;
+        parts.insert(item - code as usize, item as u32);
+    }
+    Ok(Structure { parts, score, ..Structure::default() })
 }
 
 /// The best of all orders of K items for a direction w in feature space, the lexicographically first of those that

@@ -2,8 +2,8 @@
 //!
 //! A [`Block`] holds rows in memory, its own ([`Features`]) or borrowed; a [`MappedRows`] reads them
 //! from a file. Both are a [`RowSource`], which hands out [`Block`]s of rows, and so is anything that
-//! makes rows on the fly. Featurizers ([`NgramVocabulary`], [`TfIdf`], [`kemeny_signs`], [`hamming_one_hot`], [`LabelVocabulary`])
-//! make rows of structured objects and know no kernels.
+//! makes rows on the fly. Featurizers ([`NgramVocabulary`], [`TfIdf`], [`kemeny_signs`],
+//! [`hamming_one_hot`], [`lehmer_codes`], [`LabelVocabulary`]) make rows of structured objects and know no kernels.
 
 mod block;
 mod distinct;
@@ -19,7 +19,9 @@ mod tf_idf;
 
 pub use block::{Block, Features, RowSource, ranges, read};
 pub use distinct::{Distinct, distinct};
-pub use featurizers::{LabelVocabulary, NgramVocabulary, bucket, hamming_one_hot, kemeny_signs};
+pub use featurizers::{
+    LabelVocabulary, NgramVocabulary, UNRANKED, bucket, hamming_one_hot, kemeny_signs, lehmer_codes,
+};
 pub use joined::{JoinedRows, PartRows, Selected};
 pub use mapped::MappedRows;
 pub use ngram_config::{NgramConfig, NgramKind};

@@ -55,7 +55,11 @@ fn lengths_of_ngrams_are_checked() {
 #[test]
 fn rankings_are_checked() {
     type Embed = fn(&[Vec<u32>]) -> Result<(), Error>;
-    let embeds: [Embed; 2] = [|r| kemeny_signs(r).map(drop), |r| hamming_one_hot(r).map(drop)];
+    let embeds: [Embed; 3] = [
+        |r| kemeny_signs(r).map(drop),
+        |r| hamming_one_hot(r).map(drop),
+        |r| lehmer_codes(r).map(drop),
+    ];
     for embed in embeds {
         let error = embed(&[vec![0, 1], vec![0, 1, 2]]).unwrap_err();
         assert!(error.to_string().contains("row 1: 3 entries, expected 2"), "{error}");
@@ -67,6 +71,25 @@ fn rankings_are_checked() {
     assert!(error.to_string().contains("row 1: column 2 is outside of 0..2"), "{error}");
     let error = hamming_one_hot(&[vec![0, 1], vec![1, 1]]).unwrap_err();
     assert!(error.to_string().contains("row 1: item 1 has rank 1"), "{error}");
+}
+
+/// Every ranking of four items has a code of its own, number i in 0..=i, and as many inversions as its codes sum to.
+#[test]
+fn lehmer_codes_are_those_of_inversions() {
+    let all = (0..256u32).map(|code| (0..4).map(|item| code >> (2 * item) & 3).collect());
+    let all: Vec<Vec<u32>> =
+        all.filter(|ranks: &Vec<u32>| (0..4).all(|rank| ranks.contains(&rank))).collect();
+    let codes = lehmer_codes(&all).unwrap();
+    let mut seen: Vec<&[f32]> = codes.values().chunks(4).collect();
+    for (ranks, code) in all.iter().zip(&seen) {
+        assert!(code.iter().zip(0u8..).all(|(&c, most)| (0.0..=f32::from(most)).contains(&c)));
+        let pairs = (0..4).flat_map(|i| (i + 1..4).map(move |j| (i, j)));
+        let inversions = pairs.filter(|&(i, j)| ranks[i] > ranks[j]).count();
+        assert_eq!(code.iter().sum::<f32>(), inversions as f32, "{ranks:?}");
+    }
+    seen.sort_by(|a, b| a.partial_cmp(b).unwrap());
+    seen.dedup();
+    assert_eq!(seen.len(), 24);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The contract that every kernel keeps on every kind of rows it is defined on.
 
-use dsokr_basis::features::{BitRows, DenseRows, SparseRows, kemeny_signs};
+use dsokr_basis::features::{BitRows, DenseRows, SparseRows, UNRANKED, kemeny_signs};
 use dsokr_basis::kernel::{OutputKernel, contract};
 use dsokr_basis::{Features, Kernel, RowKind, RowSource};
 
@@ -126,7 +126,13 @@ fn feature_scale_makes_the_kernel_linear() {
 /// With equal ranks, the Kemeny kernel is Kendall's τ-b, here counted from the rankings themselves.
 #[test]
 fn kemeny_with_ties_is_tau_b() {
-    let ranks = [vec![0, 0, 1, 2, 3], vec![3, 1, 1, 0, 2], vec![0, 1, 2, 3, 4]];
+    let ranks = [
+        vec![0, 0, 1, 2, 3],
+        vec![3, 1, 1, 0, 2],
+        vec![0, 1, 2, 3, 4],
+        // pairs with an item that is not ranked are as tied ones
+        vec![2, UNRANKED, 0, UNRANKED, 1],
+    ];
     let rows = Features::Dense(kemeny_signs(&ranks).unwrap());
     let block = Kernel::Kemeny.block(&rows, &rows).unwrap();
     for (i, a) in ranks.iter().enumerate() {
@@ -134,7 +140,10 @@ fn kemeny_with_ties_is_tau_b() {
             let (mut balance, mut untied_a, mut untied_b) = (0i32, 0, 0);
             for x in 0..5usize {
                 for y in 0..x {
-                    let order = |r: &[u32]| (r[x] as i32 - r[y] as i32).signum();
+                    let order = |r: &[u32]| match r[x] == UNRANKED || r[y] == UNRANKED {
+                        true => 0,
+                        false => (r[x] as i32 - r[y] as i32).signum(),
+                    };
                     balance += order(a) * order(b);
                     untied_a += order(a).abs();
                     untied_b += order(b).abs();

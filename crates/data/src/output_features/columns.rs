@@ -2,11 +2,14 @@
 //! in memory.
 
 use dsokr_basis::Features;
-use dsokr_basis::features::{BitRows, DenseRows, LabelVocabulary, hamming_one_hot, kemeny_signs};
+use dsokr_basis::features::{
+    BitRows, DenseRows, LabelVocabulary, UNRANKED, hamming_one_hot, kemeny_signs, lehmer_codes,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{FeatureFacts, FittedColumns, FittedRows, OutputKind, OutputTable, own};
+use crate::error::{check, shorten};
 use crate::table::Table;
 use crate::truth::bad;
 use crate::{Error, Truth};
@@ -122,6 +125,32 @@ fn parse_numbers(cell: &str) -> Option<Vec<(f32, f64)>> {
     (!numbers.is_empty()).then_some(numbers)
 }
 
+/// The numbers of each cell of a column; [`dsokr_basis::Error::File`] for a cell that does not hold as many finite
+/// numbers as the first.
+pub(crate) fn numbers<'t>(
+    table: &'t Table,
+    column: &'t str,
+) -> Result<impl Iterator<Item = Result<Vec<(f32, f64)>, Error>> + 't, Error> {
+    let mut count = None;
+    let numbers = move |(row, cell): (usize, &String)| {
+        let numbers = parse_numbers(cell);
+        let expected = match (&numbers, count) {
+            (Some(numbers), None) => *count.insert(numbers.len()),
+            (_, known) => known.unwrap_or(1),
+        };
+        numbers.filter(|numbers| numbers.len() == expected).ok_or_else(|| {
+            let cell = shorten(cell.trim());
+            let allowed = match expected {
+                1 => "a finite number".to_owned(),
+                count => format!("{count} finite numbers, as in the first row"),
+            };
+            let message = format!("{cell:?} in the column {column:?}: allowed is {allowed}");
+            table.error(row, message)
+        })
+    };
+    Ok(table.column(column)?.iter().enumerate().map(numbers))
+}
+
 /// The largest error of rounding to 32 bits, as a share of the range of the numbers.
 const ROUNDING: f64 = 1e-3;
 
@@ -129,32 +158,6 @@ impl NumberFeatures {
     /// Numbers as a cell holds them.
     pub fn cell(numbers: &[f32]) -> String {
         numbers.iter().map(f32::to_string).collect::<Vec<_>>().join(" ")
-    }
-
-    /// The numbers of each cell; [`dsokr_basis::Error::File`] for a cell that does not hold as many finite numbers as the
-    /// first.
-    fn numbers<'t>(
-        &'t self,
-        table: &'t Table,
-    ) -> Result<impl Iterator<Item = Result<Vec<(f32, f64)>, Error>> + 't, Error> {
-        let mut count = None;
-        let numbers = move |(row, cell): (usize, &String)| {
-            let numbers = parse_numbers(cell);
-            let expected = match (&numbers, count) {
-                (Some(numbers), None) => *count.insert(numbers.len()),
-                (_, known) => known.unwrap_or(1),
-            };
-            numbers.filter(|numbers| numbers.len() == expected).ok_or_else(|| {
-                let (cell, column) = (cell.trim(), &self.column);
-                let allowed = match expected {
-                    1 => "a finite number".to_owned(),
-                    count => format!("{count} finite numbers, as in the first row"),
-                };
-                let message = format!("{cell:?} in the column {column:?}: allowed is {allowed}");
-                table.error(row, message)
-            })
-        };
-        Ok(table.column(&self.column)?.iter().enumerate().map(numbers))
     }
 
     /// Refuses numbers of one place in all cells that 32 bits do not tell apart.
@@ -191,11 +194,11 @@ impl OutputKind for NumberFeatures {
     }
 
     fn bad_rows(&self, table: &Table) -> Result<Vec<(usize, Error)>, Error> {
-        Ok(bad(self.numbers(table)?))
+        Ok(bad(numbers(table, &self.column)?))
     }
 
     fn truth(&self, table: &Table) -> Result<Option<Truth>, Error> {
-        Ok(Some(wide(&self.numbers(table)?.collect::<Result<Vec<_>, _>>()?)))
+        Ok(Some(wide(&numbers(table, &self.column)?.collect::<Result<Vec<_>, _>>()?)))
     }
 
     /// None where labels are not the numbers.
@@ -206,7 +209,7 @@ impl OutputKind for NumberFeatures {
 
     /// Refuses numbers that 32 bits do not tell apart.
     fn read(&self, from: &mut OutputTable) -> Result<FittedRows, Error> {
-        let rows = self.numbers(from.table)?.collect::<Result<Vec<_>, _>>()?;
+        let rows = numbers(from.table, &self.column)?.collect::<Result<Vec<_>, _>>()?;
         let width = rows.first().map_or(1, Vec::len);
         (0..width)
             .try_for_each(|at| self.check_rounding(from.table, rows.iter().map(|row| row[at])))?;
@@ -224,37 +227,54 @@ pub struct RankingFeatures {
     pub column: String,
     /// How they become rows.
     pub embedding: RankingEmbedding,
+    /// The names of the items. Cells are then orders, as in `"b>a=d>c"`, the best first, with `=` between items that
+    /// tie; an item that a cell does not name is not ranked there. Left out, a cell has the rank of each item from 1,
+    /// with spaces between, and `-` for one that is not ranked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub items: Vec<String>,
 }
 
 /// How rankings become rows (Korba et al. 2018).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RankingEmbedding {
-    /// Which of two items comes first, a sign for every pair: for the kernel `kemeny`. Ties may be.
+    /// Which of two items comes first, a sign for every pair: for the kernel `kemeny`. Ties and items that are not
+    /// ranked are allowed.
     Kemeny,
     /// Which item has which rank: for the kernel `hamming`. Each rank occurs once.
     Hamming,
+    /// For each item how many of those before it in the list are ranked behind it: for the kernel `linear`. Each rank
+    /// occurs once.
+    Lehmer,
 }
 
 impl RankingFeatures {
-    /// The rank of each item; [`dsokr_basis::Error::File`] for a cell that is no ranking of as many items as the first, or
-    /// that the embedding does not take.
+    /// The rank of each item; [`dsokr_basis::Error::File`] for a cell that is not a ranking of as many items as the first,
+    /// or that the embedding does not take.
     fn rankings<'t>(
-        &self,
+        &'t self,
         table: &'t Table,
     ) -> Result<impl Iterator<Item = Result<Vec<u32>, Error>> + 't, Error> {
-        let (mut first, embedding) = (None, self.embedding);
+        let mut first = None;
         let mut ranking = move |cell: &str| {
-            let ranks = parse(cell).ok_or(RANKS)?;
+            let ranks = self.parse(cell).ok_or_else(|| self.allowed())?;
             let items = first.unwrap_or(ranks.len());
             if ranks.len() != items || items < 2 {
                 return Err(format!("the ranks of {} items, as in every row", items.max(2)));
             }
-            let mut sorted = ranks.clone();
-            sorted.sort_unstable();
-            if embedding == RankingEmbedding::Hamming && !sorted.iter().copied().eq(0..items as u32)
-            {
-                return Err(format!("each of the ranks 1 to {items} once"));
+            match self.embedding {
+                RankingEmbedding::Kemeny => {
+                    if ranks.iter().filter(|&&rank| rank != UNRANKED).count() < 2 {
+                        return Err("a ranking of at least two of the items".into());
+                    }
+                }
+                RankingEmbedding::Hamming | RankingEmbedding::Lehmer => {
+                    let mut sorted = ranks.clone();
+                    sorted.sort_unstable();
+                    if !sorted.iter().copied().eq(0..items as u32) {
+                        return Err(format!("each of the ranks 1 to {items} once"));
+                    }
+                }
             }
             first = Some(items);
             Ok(ranks)
@@ -266,11 +286,55 @@ impl RankingFeatures {
             ranking(cell).map_err(wrong)
         }))
     }
+
+    /// The rank of each item in a cell, from 0.
+    fn parse(&self, text: &str) -> Option<Vec<u32>> {
+        if self.items.is_empty() {
+            let rank = |text: &str| match text {
+                "-" => Some(UNRANKED),
+                rank => rank.parse::<u32>().ok()?.checked_sub(1),
+            };
+            return text.split_whitespace().map(rank).collect();
+        }
+        let mut ranks = vec![UNRANKED; self.items.len()];
+        for (rank, tied) in (0..).zip(text.split('>')) {
+            for name in tied.split('=').map(str::trim) {
+                let item = self.items.iter().position(|item| item == name)?;
+                if std::mem::replace(&mut ranks[item], rank) != UNRANKED {
+                    return None;
+                }
+            }
+        }
+        Some(ranks)
+    }
+
+    /// What [`parse`](Self::parse) takes.
+    fn allowed(&self) -> String {
+        match self.items.is_empty() {
+            true => "ranks from 1, with spaces between".into(),
+            false => format!("an order of items, each once, as in \"{}\"", self.items.join(">")),
+        }
+    }
 }
 
 impl OutputKind for RankingFeatures {
     fn facts(&self) -> FeatureFacts<'_> {
         FeatureFacts { column: Some(&self.column), is_compared: true, ..Default::default() }
+    }
+
+    fn validate(&self, key: &str) -> Result<(), Error> {
+        let named = |(at, item): (usize, &String)| {
+            let plain = !item.is_empty() && item.trim() == item && !item.contains(['>', '=']);
+            plain && !self.items[..at].contains(item)
+        };
+        let holds = self.items.len() != 1 && self.items.iter().enumerate().all(named);
+        let found = format!("{:?}", self.items);
+        check(
+            holds,
+            &format!("{key}.items"),
+            found,
+            "two or more names, each once, without > and =",
+        )
     }
 
     fn bad_rows(&self, table: &Table) -> Result<Vec<(usize, Error)>, Error> {
@@ -283,8 +347,8 @@ impl OutputKind for RankingFeatures {
 
     fn truth_of_labels(&self, labels: &[&str]) -> Result<Option<Truth>, Error> {
         let ranking = |label: &&str| {
-            let wrong = || Error::label(label, format!("a ranking: allowed is {RANKS}"));
-            parse(label).ok_or_else(wrong)
+            let wrong = || Error::label(label, format!("a ranking: allowed is {}", self.allowed()));
+            self.parse(label).ok_or_else(wrong)
         };
         Ok(Some(Truth::Rankings(labels.iter().map(ranking).collect::<Result<_, _>>()?)))
     }
@@ -294,15 +358,9 @@ impl OutputKind for RankingFeatures {
         let rows: Features = match self.embedding {
             RankingEmbedding::Kemeny => kemeny_signs(&ranks)?.into(),
             RankingEmbedding::Hamming => hamming_one_hot(&ranks)?.into(),
+            RankingEmbedding::Lehmer => lehmer_codes(&ranks)?.into(),
         };
         from.truth = Some(Truth::Rankings(ranks));
         Ok(own(rows))
     }
-}
-
-const RANKS: &str = "ranks from 1, with spaces between";
-
-fn parse(text: &str) -> Option<Vec<u32>> {
-    let rank = |text: &str| text.parse::<u32>().ok()?.checked_sub(1);
-    text.split_whitespace().map(rank).collect()
 }

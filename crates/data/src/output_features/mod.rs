@@ -16,6 +16,7 @@ use dsokr_molecule::Molecule;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use columns::numbers;
 pub use columns::{LabelFeatures, NumberFeatures, RankingEmbedding, RankingFeatures};
 pub use counts::{NgramFeatures, SubstructureFeatures};
 pub use file::{FeatureFileConfig, OwnVectors};
@@ -38,8 +39,9 @@ kinds! {
         /// Sets of labels: one bit for each label that occurs. A column holds the labels of each output with
         /// a separator between; an empty cell is the empty set.
         Labels(LabelFeatures) = "labels",
-        /// Rankings of items. A column holds the rank of each item, from 1, the best, with spaces between.
-        /// Predictions are compared with the true rankings by Kendall's τ.
+        /// Rankings of items, whole or partial. A column holds the rank of each item, from 1, the best, with spaces
+        /// between, or orders of named `items`. Predictions are compared with the true rankings by Kendall's τ of the
+        /// items that both rank.
         Rankings(RankingFeatures) = "rankings",
         /// Numbers of a column, one or several for each output: with the linear kernel, for regression and quantiles.
         Numbers(NumberFeatures) = "numbers",

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use dsokr_basis::features::DenseRows;
 use dsokr_basis::random::{generator, hash};
 use dsokr_molecule::Molecule;
 use faer::Mat;
@@ -11,8 +12,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::{PairFacts, Wanted};
 use crate::error::{check, shorten};
 use crate::feature_file::{follow, read_features};
+use crate::output_features::numbers;
 use crate::table::{OnBadRow, Table, unique_ids};
-use crate::truth::{bad_rows, column};
+use crate::truth::{bad, bad_rows, column};
 use crate::{DataRoot, Error, InputKind, Inputs, KernelRows, check_inside, kinds, read_matrix};
 
 /// What the inputs of the rows of tables are.
@@ -107,7 +109,7 @@ impl InputsConfig {
     /// The facts of pairs with such inputs.
     pub(super) fn facts<'a>(&'a self, facts: PairFacts<'a>) -> PairFacts<'a> {
         match self {
-            Self::Text(text) => PairFacts { texts: Some(text), ..facts },
+            Self::Text(text) => PairFacts { texts: Some(text), inputs: text.kind(), ..facts },
             Self::Features(_) => PairFacts { inputs: InputKind::Vectors, ..facts },
             Self::Kernels(KernelInputsConfig { files, .. }) => {
                 PairFacts { inputs: InputKind::Kernels, kernel_files: files, ..facts }
@@ -212,8 +214,12 @@ impl RowIndex {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TextConfig {
-    /// The column.
+    /// The column. Of a .csv or .tsv file `"FIRST..LAST"` is the columns from one to the other, with a space between
+    /// their cells.
     pub column: String,
+    /// Whether each text is a vector, for encoders that read no text: numbers with spaces between, as many as in the
+    /// first row.
+    pub numbers: bool,
     /// Where texts are SMILES, how many more of the same molecule, in other orders of its atoms, are put
     /// behind each, with a space between; drawn from the seed and the text. What an n-gram cannot see
     /// in one of them, it sees in another.
@@ -222,29 +228,43 @@ pub struct TextConfig {
 
 impl Default for TextConfig {
     fn default() -> Self {
-        Self { column: "description".into(), more_smiles: 0 }
+        Self { column: "description".into(), numbers: false, more_smiles: 0 }
     }
 }
 
 impl TextConfig {
     pub(super) fn validate(&self) -> Result<(), Error> {
-        check(self.more_smiles <= 64, "data.inputs.more_smiles", self.more_smiles, "0 to 64")
+        let (most, allowed) =
+            if self.numbers { (0, "0: texts are numbers") } else { (64, "0 to 64") };
+        check(self.more_smiles <= most, "data.inputs.more_smiles", self.more_smiles, allowed)
     }
 
-    /// The table without the rows whose texts should be SMILES and are not, where such rows are skipped.
+    /// What the inputs are.
+    pub(super) fn kind(&self) -> InputKind {
+        if self.numbers { InputKind::Vectors } else { InputKind::Texts }
+    }
+
+    /// The table without the rows whose texts should be SMILES or numbers and are not, where such rows are skipped.
     pub(crate) fn good_rows(&self, table: Table, on_bad_row: OnBadRow) -> Result<Table, Error> {
-        match on_bad_row {
-            OnBadRow::Skip if self.more_smiles > 0 => {
-                let bad = bad_rows(&table, &self.column)?;
-                table.without(bad)
-            }
-            OnBadRow::Skip | OnBadRow::Stop => Ok(table),
-        }
+        let bad = match on_bad_row {
+            OnBadRow::Skip if self.numbers => bad(numbers(&table, &self.column)?),
+            OnBadRow::Skip if self.more_smiles > 0 => bad_rows(&table, &self.column)?,
+            OnBadRow::Skip | OnBadRow::Stop => return Ok(table),
+        };
+        table.without(bad)
     }
 
-    /// What reads a table's texts, each as [`written`](Self::written) says.
+    /// What reads a table's texts, each as [`written`](Self::written) says, or its vectors.
     pub(super) fn reader(&self, seed: u64) -> InputReader<'_> {
         Box::new(move |table| {
+            if self.numbers {
+                let rows = numbers(table, &self.column)?.collect::<Result<Vec<_>, _>>()?;
+                let values = rows.iter().flatten().map(|&(narrow, _)| narrow);
+                let width = rows.first().map_or(0, Vec::len);
+                return Ok(Inputs::Vectors(
+                    DenseRows::new(width, values.collect::<Vec<_>>())?.into(),
+                ));
+            }
             Ok(Inputs::Texts(column(table, &self.column, |text| self.written(text, seed))?))
         })
     }

@@ -191,8 +191,9 @@ impl Pairs for MemoryConfig {
         PairFacts {
             splits: Some(&self.splits),
             has_test: !self.splits.test.is_zero(),
-            texts: Some(&self.inputs),
             id: Some(Self::ID),
+            texts: Some(&self.inputs),
+            inputs: self.inputs.kind(),
             ..PairFacts::default()
         }
     }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::Read;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use super::bad_rows::{BadRows, OnBadRow};
@@ -76,7 +77,7 @@ impl<R: Read> Rows<R> {
             format,
             header: columns.clone(),
             has_header: has_header && matches!(format, TextFormat::Tabs | TextFormat::Commas),
-            positions: (0..columns.len()).map(Cell::Field).collect(),
+            positions: (0..columns.len()).map(|at| Cell::Fields(at..=at)).collect(),
             columns,
             torn: false,
         };
@@ -135,9 +136,9 @@ impl<R: Read> Rows<R> {
             let message = format!("{found} fields; expected {expected} ({columns})");
             return Err(Error::line(path, line, message));
         }
-        let value = |cell: &Cell| match *cell {
-            Cell::Field(at) => Ok(fields[at].to_string()),
-            Cell::Spectrum(parts, ion) => {
+        let value = |cell: &Cell| match cell {
+            Cell::Fields(range) => Ok(fields[range.clone()].join(" ")),
+            &Cell::Spectrum(parts, ion) => {
                 let ion = ion.map(|at| Some(&*fields[at?]));
                 let text = text_of(parts.map(|at| &*fields[at]), ion);
                 text.map_err(|reason| Error::line(path, line, reason))
@@ -186,35 +187,44 @@ impl<R: Read> Rows<R> {
 
 /// Where a value of a row is.
 enum Cell {
-    /// In a field.
-    Field(usize),
+    /// In a field, or in neighbouring ones with a space between.
+    Fields(RangeInclusive<usize>),
     /// In several: precursor, m/z and intensities of a spectrum, and where they are known adduct and formula.
     Spectrum([usize; 3], [Option<usize>; 2]),
 }
 
-/// The positions of columns in a header, which must not name a column twice.
+/// The positions of columns in a header, which must not name one that is read twice. `FIRST..LAST` is the columns from
+/// one to the other, unless a column has that name.
 fn positions(
     path: &Path,
     line: usize,
     header: &[String],
     columns: &[String],
 ) -> Result<Vec<Cell>, Error> {
-    let mut seen = HashMap::with_capacity(header.len());
-    for (second, name) in header.iter().enumerate() {
-        if let Some(first) = seen.insert(name.as_str(), second) {
-            return Err(Error::duplicate_column(path, line, name, [first + 1, second + 1]));
-        }
+    let mut seen: HashMap<&str, Vec<usize>> = HashMap::with_capacity(header.len());
+    for (at, name) in header.iter().enumerate() {
+        seen.entry(name).or_default().push(at);
     }
-    let place = |name: &str| {
-        seen.get(name).copied().ok_or_else(|| Error::missing_column(path, name, header))
-    };
-    let cell = |name: &String| match name == SPECTRUM && !seen.contains_key(SPECTRUM) {
-        true => {
-            let [precursor, mzs, intensities] = PARTS.map(place);
-            let ion = ION.map(|name| seen.get(name).copied());
-            Ok(Cell::Spectrum([precursor?, mzs?, intensities?], ion))
+    let place = |name: &str| match seen.get(name).map(Vec::as_slice) {
+        Some(&[first, second, ..]) => {
+            Err(Error::duplicate_column(path, line, name, [first + 1, second + 1]))
         }
-        false => place(name).map(Cell::Field),
+        Some(&[at]) => Ok(at),
+        Some([]) | None => Err(Error::missing_column(path, name, header)),
+    };
+    let cell = |name: &String| {
+        let known = seen.contains_key(name.as_str());
+        if name == SPECTRUM && !known {
+            let [precursor, mzs, intensities] = PARTS.map(place);
+            let ion = ION.map(|name| place(name).ok());
+            return Ok(Cell::Spectrum([precursor?, mzs?, intensities?], ion));
+        }
+        if let Some((first, last)) = name.split_once("..").filter(|_| !known) {
+            let range = place(first)?..=place(last)?;
+            let wrong = || Error::line(path, line, format!("{last:?} is before {first:?}"));
+            return if range.is_empty() { Err(wrong()) } else { Ok(Cell::Fields(range)) };
+        }
+        place(name).map(|at| Cell::Fields(at..=at))
     };
     columns.iter().map(cell).collect()
 }

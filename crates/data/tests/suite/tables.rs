@@ -144,8 +144,8 @@ fn bad_tables_are_refused_with_place_and_value() {
         ),
         (
             "a.csv",
-            b"x,text,x\n1,a,2\n",
-            "a.csv:1: \"x\" names both column 1 and column 3; names must be distinct",
+            b"text,id,text\n1,a,2\n",
+            "a.csv:1: \"text\" names both column 1 and column 3; names must be distinct",
         ),
         (
             "a.jsonl",
@@ -385,6 +385,24 @@ fn a_column_asked_for_twice_is_read_once() -> Outcome {
     assert_eq!(table.column("id")?, ["1"]);
     assert_eq!(table.column("text")?, ["a"]);
     assert_eq!(table.path(), path);
+    Ok(())
+}
+
+#[test]
+fn neighbouring_columns_are_read_as_one() -> Outcome {
+    let folder = Folder::new();
+    let path = folder.file("a.csv", "id,x,x,y,z..w\n7,1,2,\"3,5\",\n");
+    let table = Table::read(&path, &["x..y", "id", "id..y", "y..y", "z..w"]);
+    let message = folder.message(table.expect_err("x twice"));
+    assert!(message.ends_with("\"x\" names both column 2 and column 3; names must be distinct"));
+    // a name twice between them is not asked for, and a column of the name itself is meant
+    let table = Table::read(&path, &["id..y", "y..y", "z..w"])?;
+    assert_eq!(table.column("id..y")?, ["7 1 2 3,5"]);
+    assert_eq!((&table.column("y..y")?[0], &table.column("z..w")?[0]), (&"3,5".into(), &"".into()));
+    let message = folder.message(Table::read(&path, &["y..id"]).expect_err("in this order"));
+    assert!(message.ends_with("a.csv:1: \"id\" is before \"y\""), "{message}");
+    let message = folder.message(Table::read(&path, &["id..v"]).expect_err("no such column"));
+    assert!(message.contains("no column \"v\""), "{message}");
     Ok(())
 }
 

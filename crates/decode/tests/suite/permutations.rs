@@ -142,6 +142,51 @@ fn pairs_that_agree_give_their_order() {
     assert_eq!((found.parts, found.score), (hidden, 120.0));
 }
 
+/// Of more than 16 items no order is better that differs by one move.
+#[test]
+fn no_move_improves_an_order_of_many_items() {
+    let mut random = generator(6, "test weights", 0);
+    for items in [17, 30] {
+        let pairs = weights(&mut random, items * (items - 1) / 2, false);
+        let found = by_pairs(&pairs);
+        assert!((kemeny_score(&pairs, &found.parts) - found.score).abs() < 1e-6);
+        for (from, to) in (0..items).flat_map(|from| (0..items).map(move |to| (from, to))) {
+            let mut order = found.parts.clone();
+            let item = order.remove(from);
+            order.insert(to, item);
+            assert!(kemeny_score(&pairs, &order) <= found.score + 1e-6, "{from} {to}");
+        }
+    }
+    let hidden: Vec<u32> = (0..40).map(|at| at * 17 % 40).collect();
+    let signs = kemeny_signs(&[ranks(&hidden)]).unwrap();
+    assert_eq!(by_pairs(signs.values()).parts, hidden);
+}
+
+/// Of 12 items, and six more behind them that nothing moves, the local search finds the best order in nine of ten draws
+/// that have no order at all in them, and one that is nearly as good in the others.
+#[test]
+fn local_search_is_near_the_best_order() {
+    let mut random = generator(7, "test weights", 0);
+    let (mut optimal, rounds) = (0, 40);
+    for _ in 0..rounds {
+        let pairs = weights(&mut random, 66, false);
+        let mut own = pairs.iter();
+        let many = (0..18usize).flat_map(|i| (i + 1..18).map(move |j| (i, j)));
+        let many = many.map(|(i, j)| match j {
+            ..12 => *own.next().unwrap(),
+            _ if i < 12 => 1.0,
+            _ => 0.5,
+        });
+        let many: Vec<f32> = many.collect();
+        let (exact, local) = (by_pairs(&pairs), by_pairs(&many));
+        assert_eq!(local.parts[12..], [12, 13, 14, 15, 16, 17]);
+        let score = kemeny_score(&pairs, &local.parts[..12]);
+        assert!(score <= exact.score + 1e-6 && score > 0.95 * exact.score, "{score} {exact:?}");
+        optimal += usize::from(score > exact.score - 1e-6);
+    }
+    assert!(optimal * 10 >= rounds * 9, "{optimal} of {rounds}");
+}
+
 /// A basis on rankings of 5 items and a prediction in it, and every ranking in the same rows.
 fn fitted(kernel: Kernel, embed: fn(&[Vec<u32>]) -> Features) -> (Basis, Vec<f32>, Features) {
     let all: Vec<Vec<u32>> = orders(5).iter().map(|order| ranks(order)).collect();
@@ -189,7 +234,6 @@ fn a_prediction_has_the_same_best_order_in_the_basis_and_in_feature_space() {
 
 #[test]
 fn what_is_no_ranking_is_refused() {
-    assert_eq!(message(best(Encoding::KemenySigns, &[1.0; 136])), "17 items, allowed: 1..=16");
     assert_eq!(
         message(best(Encoding::KemenySigns, &[1.0; 4])),
         "rows of width 4; rankings of K items have rows of K(K-1)/2 pair signs"
