@@ -130,7 +130,7 @@ fn run_as(
     let started = Instant::now();
     let own = LastSystem::default();
     let systems = shared.unwrap_or(&own).clone();
-    let outputs = TrainingOutputs::new(config, &dataset, resumed, systems);
+    let outputs = TrainingOutputs::new(config, (&dataset, root), resumed, systems);
     check_counts(config, outputs.len())?;
     let prepared = config.encoder.learner().prepare(&outputs)?;
     let mut needs = memory::of_outputs(config, &dataset);

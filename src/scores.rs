@@ -113,8 +113,7 @@ impl OutputScores {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RankingScores {
     /// Mean of Kendall's τ, from −1 to 1: of the pairs of items, the share in the same order less the
-    /// share in the opposite order. Where ranks tie it is τ-b, and 0 where all of a ranking's do. Of partial rankings
-    /// it is that of the items that both rank.
+    /// share in the opposite order, of the items that both rank. Where ranks tie it is τ-b, and 0 where all do.
     pub kendall_tau: f64,
     /// Share of rankings that are predicted with every pair of ranked items in the true order.
     pub exact: f64,
@@ -148,8 +147,7 @@ impl RankingScores {
         let allowed = format_args!("{}, as predicted rankings have", predicted.len());
         ensure(truth.len() == predicted.len(), "outputs", found, allowed)?;
         let order = |ranks: &[u32], i: usize, j: usize| {
-            let ranked = ranks[i] != UNRANKED && ranks[j] != UNRANKED;
-            ranked.then(|| ranks[i].cmp(&ranks[j]) as i64)
+            (ranks[i].max(ranks[j]) != UNRANKED).then(|| ranks[i].cmp(&ranks[j]) as i64)
         };
         let pairs = (0..truth.len()).flat_map(|i| (i + 1..truth.len()).map(move |j| (i, j)));
         let (mut product, mut ours, mut theirs, mut same) = (0, 0, 0, true);

@@ -164,7 +164,7 @@ impl<'a> Study<'a> {
     }
 
     fn outputs(&self) -> TrainingOutputs<'_> {
-        TrainingOutputs::new(self.config, &self.dataset, None, self.systems.clone())
+        TrainingOutputs::new(self.config, (&self.dataset, self.root), None, self.systems.clone())
     }
 
     /// The kinds of sketches with these names, with the parameters that are usual: densities of 20/n,

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::machine_inputs::{linear, linear_kernel, vectors};
 use super::{
     BinWeights, ColumnScaling, Config, InputSummandConfig, KernelConfig, MachineInputsConfig,
-    NgramWeights,
+    NgramWeights, OutputMatrixConfig,
 };
 use crate::Error;
 
@@ -100,14 +100,24 @@ pub struct KernelMachineConfig {
     /// What the coordinates of answers are.
     #[serde(default)]
     pub answers: AnswersConfig,
+    /// How the columns of outputs share what they learn; if left out, not at all, and quantiles by `γ = 1`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_matrix: Option<OutputMatrixConfig>,
 }
 
 impl KernelMachineConfig {
     /// Ridge regression in closed form with the linear kernel, onto all coordinates.
     pub fn new(inputs: MachineInputsConfig, lambda: Lambda) -> Self {
-        let (kernel, solver, answers) =
-            (linear_kernel(), Solver::default(), AnswersConfig::default());
-        Self { inputs, kernel, kernels: Vec::new(), weights: None, solver, lambda, answers }
+        Self {
+            inputs,
+            kernel: linear_kernel(),
+            kernels: Vec::new(),
+            weights: None,
+            solver: Solver::default(),
+            lambda,
+            answers: AnswersConfig::default(),
+            output_matrix: None,
+        }
     }
 
     /// The kernels of a sum whose weights are above 0; none for one kernel.
@@ -261,6 +271,9 @@ impl KernelMachineConfig {
                        see, with encoder.answers";
         ensure(self.embedding().is_none() || none, key, found, allowed)?;
         let quantiles = self.levels().is_some();
+        if let Some(matrix) = &self.output_matrix {
+            matrix.check_compatible(quantiles, config)?;
+        }
         if self.is_lipschitz() {
             let allowed = match quantiles {
                 true => "true, beside the pinball loss: numbers are not sketched",
@@ -308,6 +321,7 @@ impl KernelMachineConfig {
         let none = self.levels().is_some_and(<[f64]>::is_empty);
         ensure(!none, "encoder.solver.loss.levels", "[]", "at least one level")?;
         self.solver.validate().map_err(|error| error.of("encoder.solver: "))?;
+        self.output_matrix.as_ref().map_or(Ok(()), |matrix| matrix.validate(self))?;
         let known = match &self.answers {
             AnswersConfig::All {} => true,
             AnswersConfig::Leading { rank } => {

@@ -11,6 +11,7 @@ mod kernel_machine;
 mod load;
 mod machine_inputs;
 mod output;
+mod output_matrix;
 mod reference;
 
 pub use beyond::BeyondConfig;
@@ -28,6 +29,7 @@ pub use machine_inputs::{BinWeights, InputSummandConfig, MachineInputsConfig, Ng
 pub use output::{
     ColumnScaling, HeldOutWeights, KernelConfig, OutputConfig, SketchConfig, SummandConfig,
 };
+pub use output_matrix::OutputMatrixConfig;
 pub use reference::reference;
 
 use crate::candidate_rule::CandidateRule;

@@ -62,7 +62,8 @@ impl Request<'_> {
         check(&of_data(config, &self.root), self.force)?;
         let (dataset, _) = config.load_data(&self.root)?;
         let mut needs = of_outputs(config, &dataset);
-        let outputs = TrainingOutputs::new(config, &dataset, None, LastSystem::default());
+        let outputs =
+            TrainingOutputs::new(config, (&dataset, &self.root), None, LastSystem::default());
         let prepared = config.encoder.learner().prepare(&outputs)?;
         let learner = prepared.needs(memory::coordinates(config, &dataset), &device);
         let held = resident();

@@ -2,6 +2,7 @@
 //! learned output embeddings.
 
 mod inputs;
+mod output;
 mod predictor;
 mod prepared;
 mod solver;
@@ -14,14 +15,18 @@ use std::sync::Arc;
 use burn::tensor::Device;
 use dsokr_basis::RowSource;
 use dsokr_data::Selected;
-use dsokr_machines::{Cost, KernelModel, LastSystem, OutputSpace, Solver, Targets, TrainingInputs};
+use dsokr_machines::{
+    Cost, KernelModel, LastSystem, OutputMatrix, OutputSpace, Solver, Targets, TrainingInputs,
+};
 use dsokr_train::{Event, check_basis};
 use inputs::{MachineInputs, MachineRows};
+use output::in_space;
 use predictor::KernelMachine;
 use solver::{LambdaSearch, Scaled, advice_on_unlike, choice, in_places, scaled_inputs};
 
 use crate::config::{
     Abilities, AnswersConfig, Config, EmbeddingConfig, HeldOutWeights, KernelMachineConfig,
+    OutputMatrixConfig,
 };
 use crate::evaluator::Evaluator;
 use crate::folds::rest;
@@ -84,6 +89,8 @@ struct PreparedMachine<'a> {
     inputs: Arc<MachineInputs>,
     rows: MachineRows<'a>,
     validation: MachineRows<'a>,
+    /// M of the columns of outputs.
+    output: Option<OutputMatrix>,
     /// The pairs that the second look answers, and what the fit left of them, where no machine is fitted anew.
     answered: Option<Vec<usize>>,
     left_out: RefCell<Option<CrossFitted>>,
@@ -108,13 +115,26 @@ impl<'a> PreparedMachine<'a> {
         }
         let validation = inputs.rows(&dataset.validation)?;
         let config = outputs.config;
+        let levels = settings.levels().unwrap_or_default();
+        let matrix = |matrix: &OutputMatrixConfig| matrix.matrix(levels, outputs.root);
+        let output = settings.output_matrix.as_ref().map(matrix).transpose()?;
         let answered = match config.decoding.second_look.as_ref().filter(|look| !look.refit) {
             Some(look) => look.parts().draw(rows.len(), config.seed)?.into_iter().next(),
             None => None,
         };
         let (inputs, left_out, embedded) =
             (Arc::new(inputs), RefCell::default(), RefCell::default());
-        Ok(Self { settings, outputs, inputs, rows, validation, answered, left_out, embedded })
+        Ok(Self {
+            settings,
+            outputs,
+            inputs,
+            rows,
+            validation,
+            output,
+            answered,
+            left_out,
+            embedded,
+        })
     }
 
     /// What the fit of the machine needs by itself.
@@ -249,7 +269,7 @@ impl Fit for PreparedMachine<'_> {
         {
             return Ok(Some(vec![left_out]));
         }
-        let seed = outputs.config.seed;
+        let (seed, output) = (outputs.config.seed, in_space(self.output.as_ref(), &targets.space)?);
         let TargetValues::Points(targets) = &targets.values else {
             return Err(targets.unexpected());
         };
@@ -260,7 +280,8 @@ impl Fit for PreparedMachine<'_> {
             let (known, targets) = (Selected::new(features, &rest), targets.select(&rest)?);
             let inputs = TrainingInputs::rows(Arc::clone(kernel), &known);
             let systems = LastSystem::default();
-            let (model, leave_one_out) = settings.fit_once(inputs, &targets, seed, systems)?;
+            let (model, leave_one_out) =
+                settings.fit_once(inputs, &targets, seed, systems, output.clone())?;
             let answers = model.predict(&Selected::new(features, held))?;
             tracing::info!(pairs = rest.len(), answered = held.len(), "fitted without a part");
             fitted.push(CrossFitted { answers, leave_one_out });
@@ -306,6 +327,8 @@ impl PreparedMachine<'_> {
         let scaled = &settings.scale(&inputs, values, leading.unwrap_or(n), config.seed)?;
         let inputs = scaled_inputs(inputs, scaled);
         let search = self.search(&inputs, scaled, values, evaluator, leading)?;
+        let output = in_space(self.output.as_ref(), &targets.space)?;
+        let search = LambdaSearch { prepared: search.prepared.with_output(output), ..search };
         let best = search.best(space, config.decoding.needs_held_out())?;
         if let (Some((model, leave_one_out)), Some(held)) = (best.leading, &self.answered) {
             let (features, _) = rows.features()?;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use dsokr_basis::{Features, Kernel};
 use dsokr_data::Selected;
 use dsokr_machines::{
-    Cost, KernelModel, LastSystem, Leading, OutputEmbedding, OutputSpace, PreparedSolver, Scaling,
-    Targets, TrainingInputs,
+    Cost, KernelModel, LastSystem, Leading, OutputEmbedding, OutputMatrix, OutputSpace,
+    PreparedSolver, Scaling, Targets, TrainingInputs,
 };
 use dsokr_train::Validation;
 use tracing::info;
@@ -71,10 +71,12 @@ impl KernelMachineConfig {
         targets: &Targets,
         seed: u64,
         systems: LastSystem,
+        output: Option<OutputMatrix>,
     ) -> Result<(KernelModel, Vec<f32>), Error> {
         let scaled = self.scale(&inputs, targets, inputs.len(), seed)?;
         let prepared = self.solver.prepare(scaled_inputs(inputs, &scaled), seed, systems)?;
-        let (model, held_out) = prepared.fit(targets, self.first_lambda(), true)?;
+        let (model, held_out) =
+            prepared.with_output(output).fit(targets, self.first_lambda(), true)?;
         Ok((of_raw_rows(model, &scaled)?, held_out.unwrap_or_default()))
     }
 }
@@ -263,8 +265,8 @@ impl LambdaSearch<'_> {
             }
             several => several.values(),
         };
-        if let (Some(space), Some(spectrum)) = (space, self.prepared.spectrum(self.targets)?) {
-            let errors = spectrum.errors(lambdas, space)?;
+        let errors = |space| self.prepared.errors(self.targets, lambdas, space);
+        if let Some(errors) = space.map(errors).transpose()?.flatten() {
             let (mut best, mut worst) = ((f64::INFINITY, f64::NAN), 0.0f64);
             for (&lambda, error) in lambdas.iter().zip(errors) {
                 info!(lambda, error, "leave-one-out");

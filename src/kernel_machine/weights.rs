@@ -99,7 +99,7 @@ fn answers(
     let targets = targets.with_weights(&outputs.dataset.train.weights)?;
     let (seed, systems) = (outputs.config.seed, outputs.systems.clone());
     let inputs = rows.training();
-    Ok(settings.fit_once(inputs, &targets, seed, systems)?.1)
+    Ok(settings.fit_once(inputs, &targets, seed, systems, None)?.1)
 }
 
 /// Candidates of one kernel, corrected for hubs of the answers.

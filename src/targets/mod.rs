@@ -11,7 +11,7 @@ use dsokr_basis::{
     Basis, Features, Kernel, OutputKernel, Projection, RowKind, RowSource, SketchKind,
     SketchOptions,
 };
-use dsokr_data::{Dataset, Inputs, Selected};
+use dsokr_data::{DataRoot, Dataset, Inputs, Selected};
 use dsokr_decode::Candidates;
 use dsokr_machines::{LastSystem, OutputSpace as MachineSpace, Targets};
 use output_space::numbers;
@@ -148,6 +148,8 @@ pub struct TrainingOutputs<'a> {
     pub config: &'a Checked,
     /// The data.
     pub dataset: &'a Dataset,
+    /// Their folder.
+    pub root: &'a DataRoot,
     /// As indices, one for each training pair.
     indices: Vec<usize>,
     /// Outputs that belong to no pair, as indices; few learners need them.
@@ -162,16 +164,17 @@ pub struct TrainingOutputs<'a> {
 }
 
 impl<'a> TrainingOutputs<'a> {
-    /// Those of a data set; `resumed` is the directory of a resumed run.
+    /// Those of a data set and its folder; `resumed` is the directory of a resumed run.
     pub(crate) fn new(
         config: &'a Checked,
-        dataset: &'a Dataset,
+        (dataset, root): (&'a Dataset, &'a DataRoot),
         resumed: Option<&'a Path>,
         systems: LastSystem,
     ) -> Self {
         Self {
             config,
             dataset,
+            root,
             indices: dataset.train.outputs.iter().flatten().copied().collect(),
             unlabelled: OnceLock::new(),
             resumed,

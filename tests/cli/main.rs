@@ -38,6 +38,7 @@ mod predictions;
 mod pretrained;
 mod quantiles;
 #[cfg(feature = "mpi")]
+mod rankings;
 mod ranks;
 mod regression;
 mod resume;

@@ -128,7 +128,10 @@ fn quantiles_are_trained_evaluated_and_searched() {
     assert!(text.contains("quantile 0.5"), "{text}");
 
     // runs vote on the candidates; what their quantiles together are is not said
-    sandbox.train("small.toml", &["name=other", "encoder.solver.coupling=100.0"]);
+    sandbox.train(
+        "small.toml",
+        &["name=other", "encoder.output_matrix={kind=\"quantiles\", gamma=100.0}"],
+    );
     let both = json(&sandbox.succeed(&["evaluate", "runs/small", "runs/other", "--json"]));
     assert!(number(&both, "mrr") > 0.0 && both["pinball"].is_null(), "{both}");
     assert!(number(&both["members"][1], "pinball") > 0.0, "{both}");
@@ -168,19 +171,28 @@ fn what_quantiles_need_is_said() {
     refused("sketch.full=false", &["sketch.full", "not sketched"]);
     refused("evaluation.metric=mrr", &["evaluation.metric", "mrr", "pinball"]);
     refused("output.kernel={ name = \"cosine\" }", &["output.kernel", "cosine", "linear"]);
-    refused("encoder.solver.coupling=-1.0", &["encoder.solver", "-1"]);
+    refused(
+        "encoder.output_matrix={kind=\"quantiles\", gamma=-1.0}",
+        &["gamma of the output matrix", "-1"],
+    );
     refused("encoder.solver.loss.levels=[0.5, 0.5]", &["encoder.solver", "0.5"]);
     refused("encoder.solver.loss.levels=[]", &["encoder.solver.loss.levels", "[]"]);
     refused("encoder.solver.loss.levels=[0.5, 1.0]", &["encoder.solver", "1"]);
     refused("decoding.normalise=true", &["decoding.normalise", "quantiles"]);
     refused("decoding.hubs={}", &["decoding.hubs"]);
     let huber = "encoder.solver.loss={ name = \"huber\", kappa = 1.0 }";
-    let sets =
-        ["--set", huber, "--set", "encoder.solver.coupling=1.0", "--set", "sketch.full=false"];
+    let sets = [
+        "--set",
+        huber,
+        "--set",
+        "encoder.output_matrix={kind=\"quantiles\", gamma=1.0}",
+        "--set",
+        "sketch.full=false",
+    ];
     sandbox.fail(
         &[&["train", "small.toml"][..], &sets].concat(),
         2,
-        &["encoder.solver", "coupling"],
+        &["encoder.output_matrix.kind", "pinball"],
     );
     let ngrams = "output.features={ kind = \"ngrams\", column = \"name\", min = 1, max = 2 }";
     refused(ngrams, &["pinball", "one number each"]);

@@ -1,6 +1,6 @@
 //! Numbers that are predicted as they are.
 
-use crate::sandbox::{Sandbox, json, number};
+use crate::sandbox::{Sandbox, json, npy, number};
 
 /// An ARFF file of three sines and two smooth functions of them; `broken` rewrites a line of data.
 fn waves(broken: impl Fn(usize, String) -> String) -> String {
@@ -72,6 +72,38 @@ fn a_basis_of_all_targets_changes_nothing() {
     assert!((number(&report, "rrmse") - 0.057_443_59).abs() < 2e-5, "{report}");
 }
 
+/// Figures of a NumPy program: `(K ⊗ M + nλI)⁻¹ y` of the standardised rows, with M given, and by the Laplacian of a graph.
+#[test]
+fn targets_share_what_they_learn_by_an_output_matrix() {
+    let sandbox = sandbox();
+    let write = |name: &str, values: [f64; 4]| {
+        std::fs::write(sandbox.path(&format!("data/multi-target/{name}")), npy(2, &values))
+            .unwrap();
+    };
+    write("m.npy", [2.0, 1.0, 1.0, 1.0]);
+    write("graph.npy", [0.0, 2.0, 2.0, 0.0]);
+    let given = "encoder.output_matrix={kind=\"dense\", file=\"m.npy\"}";
+    let graph = "encoder.output_matrix={kind=\"laplacian\", file=\"graph.npy\", weight=0.3}";
+    let basis = ["sketch.full=false", "sketch.size=24"];
+    for (matrix, expected) in [(given, 0.061_554_5), (graph, 0.059_416_56)] {
+        let report = sandbox.train(CONFIG, &[&CHANGES[..], &basis, &[matrix]].concat());
+        assert!((number(&report, "rrmse") - expected).abs() < 1e-5, "{matrix}: {report}");
+    }
+    // λ by leave-one-out errors
+    let several = "encoder.lambda=[1e-4, 1e-3, 1e-2]";
+    sandbox.train(CONFIG, &[&CHANGES[..], &basis, &[given, several]].concat());
+    let refused = |changes: &[&str], expected: &[&str]| {
+        let sets = CHANGES.iter().chain(changes).flat_map(|change| ["--set", change]);
+        let arguments: Vec<&str> = ["train", CONFIG].into_iter().chain(sets).collect();
+        sandbox.fail(&arguments, 2, expected);
+    };
+    refused(&[given], &["sketch.full", "true", "false"]);
+    refused(&["encoder.output_matrix={kind=\"quantiles\", gamma=1.0}"], &["pinball"]);
+    write("m.npy", [1.0, 2.0, 2.0, 1.0]);
+    refused(&[&basis[..], &[given]].concat(), &["m.npy", "eigenvalues from -1"]);
+    refused(&[&basis[..], &[&graph.replace("0.3", "1.0")]].concat(), &["graph.npy", "below 1"]);
+}
+
 #[test]
 fn what_cannot_be_predicted_is_refused() {
     let sandbox = sandbox();
@@ -91,7 +123,30 @@ fn what_cannot_be_predicted_is_refused() {
         _ => line,
     });
     sandbox.write("data/multi-target/waves.arff", &missing);
-    refused(&[], &["waves.arff:15", "\"?\"", "a finite number"]);
+    refused(&[], &["waves.arff:15", "x0: \"?\"", "a finite number", "1 (lines 15)", "on_bad_row"]);
+}
+
+/// Rows with missing values are counted, and left out where that is asked for.
+#[test]
+fn missing_values_are_refused_or_skipped() {
+    let sandbox = sandbox();
+    let gaps = |at: usize, line: String| match at % 16 {
+        3 => line.rsplit_once(',').unwrap().0.to_owned() + ",?",
+        9 => format!("?{}", &line[line.find(',').unwrap()..]),
+        _ => line,
+    };
+    sandbox.write("data/multi-target/waves.arff", &waves(gaps));
+    // five of 40 rows
+    let train = ["train", CONFIG, "--set", CHANGES[0]];
+    sandbox.fail(&train, 2, &["waves.arff:11", "y1: \"?\"", "5 (lines 11, 17, 27, 33, 43)"]);
+    let short = "data.splits={order=\"file\", train=20, validation=4, test=10}";
+    let changes = [&CHANGES[..1], &[short], &CHANGES[2..]].concat();
+    let skipped = sandbox.train(CONFIG, &[&changes[..], &["data.on_bad_row=skip"]].concat());
+    assert_eq!(skipped["skipped_rows"]["waves.arff"], 5, "{skipped}");
+    let whole = waves(|at, line| if [3, 9].contains(&(at % 16)) { String::new() } else { line });
+    sandbox.write("data/multi-target/waves.arff", &whole);
+    let left = sandbox.train(CONFIG, &changes);
+    assert_eq!(number(&skipped, "rrmse"), number(&left, "rrmse"));
 }
 
 /// A cell of a table may hold several numbers.

@@ -58,7 +58,7 @@ impl FoldConfig {
         let group = self.column().unwrap_or_default();
         let allowed = "absent, or \"skeleton\": only tables (data.source = \"tables\" or \"pool\") have columns";
         check(
-            group.is_empty() || facts.skips_rows,
+            group.is_empty() || ["tables", "pool"].contains(&source),
             "data.fold.group",
             format!("{group:?}"),
             allowed,

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use dsokr_basis::Error::File;
 use dsokr_basis::Features;
 use dsokr_basis::features::{BitRows, DenseRows, SparseRows};
 use dsokr_basis::memory::{Bytes, available};
@@ -31,6 +32,37 @@ pub struct MultiLabel {
     pub names: Vec<String>,
 }
 
+/// Rows by their number, from 0, with what is wrong with each.
+pub(crate) type BadRows = Vec<(usize, Error)>;
+
+/// The number of rows that an error lists.
+const LISTED: usize = 10;
+
+/// The first error, with the number of rows that cannot be read and their lines.
+///
+/// # Errors
+/// That one, if there is one.
+pub(crate) fn check_rows(bad: BadRows) -> Result<(), Error> {
+    let line = |(_, error): &(usize, Error)| match error {
+        Error::Basis(File { line, .. }) => *line,
+        _ => None,
+    };
+    let lines = bad.iter().filter_map(line).take(LISTED).map(|line| line.to_string());
+    let (count, lines) = (bad.len(), lines.collect::<Vec<_>>().join(", "));
+    let more = if count > LISTED { ", …" } else { "" };
+    match bad.into_iter().next() {
+        None => Ok(()),
+        Some((_, Error::Basis(File { path, line: Some(line), message }))) => {
+            let message = format!(
+                "{message}; rows that cannot be read: {count} (lines {lines}{more}); data.on_bad_row = \"skip\" leaves \
+                 them out"
+            );
+            Err(Error::line(&path, line, message))
+        }
+        Some((_, error)) => Err(error),
+    }
+}
+
 /// Calls `visit` with every line and its number from 1, without the line's end.
 fn each_line(
     path: &Path,
@@ -58,6 +90,8 @@ struct Rows {
     inputs: Vec<Vec<(u32, f32)>>,
     /// Whether inputs become dense rows.
     dense: bool,
+    /// Rows that cannot be read, which are empty.
+    bad: BadRows,
 }
 
 impl Rows {
@@ -68,7 +102,7 @@ impl Rows {
     /// `NoRows` of the crate `dsokr-basis`; [`dsokr_basis::Error::File`] for more rows, columns and labels than there is memory
     /// for: a short file may name many.
     fn features(self, path: &Path, count: usize, bytes: f64) -> Result<Features, Error> {
-        let Self { width, inputs, dense } = self;
+        let Self { width, inputs, dense, .. } = self;
         if inputs.is_empty() {
             return Err(Error::rows(path, dsokr_basis::Error::no_rows()));
         }
@@ -124,12 +158,18 @@ struct Attribute {
 /// not list is 0. Inputs are sparse rows when the first row is sparse, else dense.
 ///
 /// # Errors
-/// [`Error::Io`]; [`dsokr_basis::Error::File`] with the line and what is wrong with it; [`dsokr_basis::Error::Value`] unless at
-/// least one attribute is a label and one is none; `NoRows` of the crate `dsokr-basis` for a file
-/// without data.
+/// [`Error::Io`]; [`dsokr_basis::Error::File`] with the line and what is wrong with it, a missing value (`?`) among others,
+/// and the number of such rows; [`dsokr_basis::Error::Value`] unless at least one attribute is a label and one is none;
+/// `NoRows` of the crate `dsokr-basis` for a file without data.
 pub fn read_arff(path: &Path, labels: usize) -> Result<MultiLabel, Error> {
+    let (read, bad) = arff_labels(path, labels)?;
+    check_rows(bad).map(|()| read)
+}
+
+/// As [`read_arff`], with the rows that cannot be read, which are empty.
+pub(crate) fn arff_labels(path: &Path, labels: usize) -> Result<(MultiLabel, BadRows), Error> {
     let mut sets: Vec<Vec<u32>> = Vec::new();
-    let (rows, names) = arff(path, labels, |outputs| {
+    let (mut rows, names) = arff(path, labels, |outputs| {
         let set = outputs.iter().filter_map(|&(label, name, value, text)| match value {
             1.0 => Some(Ok(label as u32)),
             0.0 => None,
@@ -138,23 +178,25 @@ pub fn read_arff(path: &Path, labels: usize) -> Result<MultiLabel, Error> {
         sets.push(set.collect::<Result<_, _>>()?);
         Ok(())
     })?;
-    rows.named(path, sets, names.into_iter())
+    let bad = std::mem::take(&mut rows.bad);
+    Ok((rows.named(path, sets, names.into_iter())?, bad))
 }
+
+/// Inputs, a row of numbers for each, and the rows that cannot be read, which are zeros.
+pub(crate) type Numbers = (Features, Vec<Vec<f32>>, BadRows);
 
 /// Reads a multi-target ARFF file, whose last `targets` attributes are numbers to predict: the features, and a row of
 /// numbers for each. The rest is as in [`read_arff`].
-///
-/// # Errors
-/// As [`read_arff`].
-pub fn read_arff_numbers(path: &Path, targets: usize) -> Result<(Features, Vec<Vec<f32>>), Error> {
+pub(crate) fn arff_numbers(path: &Path, targets: usize) -> Result<Numbers, Error> {
     let mut numbers: Vec<Vec<f32>> = Vec::new();
-    let (rows, _) = arff(path, targets, |outputs| {
+    let (mut rows, _) = arff(path, targets, |outputs| {
         let mut row = vec![0.0; targets];
         outputs.iter().for_each(|&(target, _, value, _)| row[target] = value);
         numbers.push(row);
         Ok(())
     })?;
-    Ok((rows.features(path, targets, 4.0 * targets as f64)?, numbers))
+    let bad = std::mem::take(&mut rows.bad);
+    Ok((rows.features(path, targets, 4.0 * targets as f64)?, numbers, bad))
 }
 
 /// An output that a row lists: its number, its name, its value, and that as text.
@@ -176,20 +218,29 @@ fn arff(
         }
         let wrong = |message: String| Error::line(path, line, message);
         if let Some(rows) = &mut rows {
-            let entries = entries(text, attributes.len()).map_err(wrong)?;
             if rows.inputs.is_empty() {
                 rows.dense = !text.starts_with('{');
             }
-            let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
-            for (at, text) in entries {
-                let Attribute { name, .. } = &attributes[at];
-                let (value, text) = attributes[at].value(text).map_err(wrong)?;
-                match at.checked_sub(rows.width) {
-                    Some(at) => outputs.push((at, name.as_str(), value, text)),
-                    None => inputs.push((at as u32, value)),
+            let mut read = || {
+                let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
+                for (at, text) in entries(text, attributes.len())? {
+                    let Attribute { name, .. } = &attributes[at];
+                    let (value, text) = attributes[at].value(text)?;
+                    match at.checked_sub(rows.width) {
+                        Some(at) => outputs.push((at, name.as_str(), value, text)),
+                        None => inputs.push((at as u32, value)),
+                    }
                 }
-            }
-            output(&outputs).map_err(wrong)?;
+                output(&outputs).map(|()| inputs)
+            };
+            let inputs = match read() {
+                Ok(inputs) => inputs,
+                Err(message) => {
+                    rows.bad.push((rows.inputs.len(), wrong(message)));
+                    output(&[]).map_err(wrong)?;
+                    Vec::new()
+                }
+            };
             rows.inputs.push(inputs);
             return Ok(());
         }
@@ -217,7 +268,7 @@ impl Attribute {
         let (Self { name, nominal }, text) = (self, unquoted(text));
         match nominal.as_ref().filter(|all| !all.iter().any(|value| value == text)) {
             Some(allowed) => Err(format!("{name}: {text:?}, allowed: {}", allowed.join(", "))),
-            None => Ok((number(text)?, text)),
+            None => Ok((number(text).map_err(|reason| format!("{name}: {reason}"))?, text)),
         }
     }
 }

@@ -24,6 +24,8 @@ mod embedding;
 mod linear;
 mod lipschitz;
 mod loss;
+mod output_matrix;
+mod prepared;
 mod ridge;
 mod solver;
 mod summary;
@@ -32,17 +34,19 @@ mod targets;
 pub use dsokr_basis::Error;
 pub use embedding::OutputEmbedding;
 pub use lipschitz::{
-    InputFeatures, LipschitzProblem, Offset, OutputMatrix, Stop, coverage, crossing_loss,
-    fit_lipschitz, pinball_loss,
+    InputFeatures, LipschitzProblem, Offset, Stop, coverage, crossing_loss, fit_lipschitz,
+    pinball_loss,
 };
 pub use loss::{Loss, Pinball};
+pub use output_matrix::OutputMatrix;
+pub use prepared::PreparedSolver;
 pub use ridge::{
     Averaged, ConjugateGradients, Fitted, Ideal, InputSketch, KernelModel, KernelWeighting,
     LastSystem, Leading, OutputSpace, Points, RidgeProblem, RidgeSystem, Scaling, SketchedFit,
     Spectrum, TrainingInputs, alignf, combine, fit, fit_averaged, fit_conjugate_gradients,
     fit_sketched,
 };
-pub use solver::{ClosedForm, Cost, Lipschitz, PreparedSolver, Sketched, Solver};
+pub use solver::{ClosedForm, Cost, Lipschitz, Sketched, Solver};
 pub use summary::{
     Arithmetic, Convergence, Inputs, LipschitzSummary, RidgeSummary, Solution, Summary,
 };

@@ -1,6 +1,7 @@
 use std::ops::Range;
 
 use dsokr_basis::Projection;
+use dsokr_basis::eigenbasis::multiply;
 use faer::{Accum, Mat, MatRef};
 
 use crate::Error;
@@ -142,6 +143,24 @@ impl Targets {
             row.iter_mut().zip(offset).for_each(|(value, offset)| *value -= offset);
         }
         Ok(Self { values: Values::Coordinates(values), ..self.clone() })
+    }
+
+    /// The same targets times a matrix of p rows.
+    pub(crate) fn times(&self, matrix: MatRef<f64>) -> Result<Self, Error> {
+        let rows = MatRef::from_row_major_slice(self.values()?, self.len(), self.width);
+        let product = multiply(rows, matrix);
+        let values = product.row_iter().flat_map(|row| row.iter().copied().collect::<Vec<_>>());
+        let values = Values::Coordinates(values.collect());
+        Ok(Self { values, width: matrix.ncols(), ..self.clone() })
+    }
+
+    /// `Σ_i w_i ‖ψ_i‖²`.
+    pub(crate) fn squared_norm(&self) -> Result<f64, Error> {
+        let rows = self.values()?.chunks_exact(self.width).enumerate();
+        let square = |(row, values): (usize, &[f64])| {
+            self.root_weight(row).powi(2) * values.iter().map(|value| value * value).sum::<f64>()
+        };
+        Ok(rows.map(square).sum())
     }
 
     /// The coordinates, n × p row-major.

@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 use super::rows::{PairedRows, SplitsConfig};
 use super::{PairFacts, Pairs, Wanted};
 use crate::error::{check, extension_of};
-use crate::multi_label::{MultiLabel, read_arff, read_arff_numbers, read_libsvm};
+use crate::multi_label::{BadRows, MultiLabel, arff_labels, arff_numbers, check_rows, read_libsvm};
 use crate::output_features::{NumberFeatures, OutputFeatures};
 use crate::outputs::OutputSource;
 use crate::root::A_BYTE_OF_NUMBERS;
-use crate::table::Table;
+use crate::table::{OnBadRow, Table};
 use crate::{DataRoot, Dataset, Error, InputKind, Inputs, Split, SplitName};
 
 /// A file with a vector and a set of labels, or numbers to predict, in each row; ids are the numbers of the rows, from 1.
@@ -39,25 +39,27 @@ const OUTPUTS: &str = "\"labels\" or, of an .arff file, \"numbers\": what the ro
 impl MultiLabelConfig {
     /// Reads a column of ids, one of labels or numbers, and the vectors.
     fn read(&self, path: &Path, wanted: &Wanted) -> Result<PairedRows<'_>, Error> {
-        let (inputs, column, cells) = match wanted.outputs.features {
+        let (inputs, column, cells, bad) = match wanted.outputs.features {
             OutputFeatures::Labels(labels) => {
-                let read = self.labels(path)?;
+                let (read, bad) = self.labels(path)?;
                 let cells = labels.cells(&read.names, &read.labels)?;
-                (read.inputs, &labels.column, cells)
+                (read.inputs, &labels.column, cells, bad)
             }
             OutputFeatures::Numbers(numbers) if extension_of(path) == "arff" => {
-                let (inputs, rows) = read_arff_numbers(path, self.labels.unwrap_or_default())?;
-                (
-                    inputs,
-                    &numbers.column,
-                    rows.iter().map(|row| NumberFeatures::cell(row)).collect(),
-                )
+                let (inputs, rows, bad) = arff_numbers(path, self.labels.unwrap_or_default())?;
+                let cells = rows.iter().map(|row| NumberFeatures::cell(row)).collect();
+                (inputs, &numbers.column, cells, bad)
             }
             features => {
                 return Err(Error::value("output.features.kind", features.name(), OUTPUTS));
             }
         };
-        let table = Table::numbered(path, "id", [(&**column, cells)]);
+        let mut table = Table::numbered(path, "id", [(&**column, cells)]);
+        match wanted.on_bad_row {
+            OnBadRow::Stop => check_rows(bad)?,
+            OnBadRow::Skip => table = table.skipping(bad)?,
+        }
+        table.log_skipped();
         let inputs = Box::new(move |table: &Table| {
             let rows: Vec<usize> = (0..table.len()).map(|row| table.line(row) - 1).collect();
             Ok(Inputs::Vectors(inputs.select(&rows)?))
@@ -72,10 +74,10 @@ impl MultiLabelConfig {
         })
     }
 
-    fn labels(&self, path: &Path) -> Result<MultiLabel, Error> {
+    fn labels(&self, path: &Path) -> Result<(MultiLabel, BadRows), Error> {
         match extension_of(path).as_str() {
-            "arff" => read_arff(path, self.labels.unwrap_or_default()),
-            "libsvm" | "svm" => read_libsvm(path, self.labels),
+            "arff" => arff_labels(path, self.labels.unwrap_or_default()),
+            "libsvm" | "svm" => Ok((read_libsvm(path, self.labels)?, Vec::new())),
             _ => Err(Error::extension(path, ".arff, .libsvm, .svm")),
         }
     }
@@ -89,6 +91,7 @@ impl Pairs for MultiLabelConfig {
             splits: Some(&self.splits),
             has_test: !self.splits.test.is_zero(),
             inputs: InputKind::Vectors,
+            skips_rows: extension_of(self.file.as_ref()) == "arff",
             id: Some("id"),
             ..PairFacts::default()
         }

@@ -20,7 +20,7 @@ pub enum OnBadRow {
     #[default]
     Stop,
     /// It is left out. The log lists the first ones, and `metrics.json` has their number. Of the sources
-    /// `tables` and `pool`.
+    /// `tables` and `pool`, and of .arff files, in which a missing value (`?`) is one.
     Skip,
 }
 
@@ -127,6 +127,11 @@ impl Table {
         let left = self.select(&rows);
         left.first_bad_if_empty()?;
         Ok(left)
+    }
+
+    /// As [`without`](Self::without) where bad rows are skipped.
+    pub(crate) fn skipping(self, errors: Vec<(usize, Error)>) -> Result<Self, Error> {
+        Self { bad: BadRows::new(OnBadRow::Skip), ..self }.without(errors)
     }
 
     /// Refuses a table of which every row was skipped, with what is wrong with the first.

@@ -5,14 +5,14 @@ mod solver;
 
 use dsokr_basis::eigenbasis::multiply;
 
-pub use output::{Offset, OutputMatrix, coverage, crossing_loss, pinball_loss};
+pub use output::{Offset, coverage, crossing_loss, pinball_loss};
 pub use solver::{InputFeatures, Stop};
 
 use crate::loss::Loss;
 use crate::ridge::{Expansion, KernelModel, Weights};
 use crate::summary::{Solution, Summary};
 use crate::targets::check;
-use crate::{Error, Targets};
+use crate::{Error, OutputMatrix, Targets};
 
 /// What a machine minimises: `(1/n) Σ_i ℓ(f(x_i), y_i) + c λ ‖f − b‖²`, c being [`Loss::penalty`].
 #[derive(Clone, Debug)]

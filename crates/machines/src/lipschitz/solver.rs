@@ -25,11 +25,10 @@ use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::output::OutputMatrix;
 use crate::linear::sum_of_parts;
 use crate::loss::Loss;
 use crate::summary::LipschitzSummary;
-use crate::{Error, Targets};
+use crate::{Error, OutputMatrix, Targets};
 
 /// A smoothed problem is solved when its own gap is this share of the whole gap.
 const INNER: f64 = 0.1;

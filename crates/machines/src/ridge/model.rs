@@ -139,6 +139,21 @@ impl KernelModel {
         Ok(Self { weights, width: matrix.nrows(), ..self })
     }
 
+    /// The sum of two models of the same anchors and width.
+    pub(crate) fn plus(self, other: &Self) -> Self {
+        let other = |at: usize| other.weights.at(at);
+        let weights = match &self.weights {
+            Weights::Single(own) => {
+                let sums = own.iter().enumerate().map(|(at, weight)| weight + other(at) as f32);
+                Weights::Single(sums.collect())
+            }
+            Weights::Double(own) => {
+                Weights::Double(own.iter().enumerate().map(|(at, own)| own + other(at)).collect())
+            }
+        };
+        Self { weights, ..self }
+    }
+
     /// `z(x)` of input rows, q × p row-major: rows of `dsokr_decode::Queries`.
     ///
     /// The numbers of a row do not depend on the number of threads. Dense rows are taken as rows of the anchors'

@@ -116,7 +116,7 @@ impl Spectrum {
     /// # Errors
     /// [`Error::Value`] for a λ that is not above 0.
     pub fn leave_one_out(&self, lambda: f64) -> Result<Vec<f32>, Error> {
-        let residuals = self.residuals(lambda)?;
+        let residuals = self.residuals(lambda, 0..self.targets.ncols())?;
         let (n, p) = (residuals.nrows(), residuals.ncols());
         let cells = (0..n).flat_map(|i| (0..p).map(move |j| (i, j)));
         let answer = |at: (usize, usize)| (self.targets[at] - residuals[at]) / self.roots[at.0];
@@ -133,33 +133,54 @@ impl Spectrum {
     pub fn errors(&self, grid: &[f64], space: &OutputSpace) -> Result<Vec<f64>, Error> {
         Error::check_count("number of lambdas to choose from", grid.len())?;
         let error = |&lambda: &f64| {
-            let residuals = self.residuals(lambda)?;
+            let residuals = self.residuals(lambda, 0..self.targets.ncols())?;
             let lengths = space.squared_lengths(residuals.transpose())?;
-            let mut sum = [lengths.iter().sum::<f64>()];
-            if self.divided {
-                Processes::current().sum(&mut sum)?;
-            }
-            Ok(sum[0] / self.rows as f64)
+            self.mean(lengths.iter().sum())
         };
         grid.iter().map(error).collect()
     }
 
-    /// The difference of Ψ from what is predicted without the row, times √w, rows × p.
-    fn residuals(&self, lambda: f64) -> Result<Mat<f64>, Error> {
+    /// As [`errors`](Self::errors) of coordinates, those of each part with λ over its number.
+    pub(crate) fn errors_of_parts(
+        &self,
+        grid: &[f64],
+        parts: &[(f64, Range<usize>)],
+    ) -> Result<Vec<f64>, Error> {
+        let error = |&lambda: &f64| {
+            let squares = parts.iter().map(|(value, columns)| {
+                Ok(self.residuals(lambda / value, columns.clone())?.squared_norm_l2())
+            });
+            self.mean(squares.sum::<Result<f64, Error>>()?)
+        };
+        grid.iter().map(error).collect()
+    }
+
+    /// A sum over the rows, over their number.
+    fn mean(&self, sum: f64) -> Result<f64, Error> {
+        let mut sum = [sum];
+        if self.divided {
+            Processes::current().sum(&mut sum)?;
+        }
+        Ok(sum[0] / self.rows as f64)
+    }
+
+    /// The difference of some columns of Ψ from what is predicted without the row, times √w.
+    fn residuals(&self, lambda: f64, columns: Range<usize>) -> Result<Mat<f64>, Error> {
         let n = self.targets.nrows();
+        let of = |all: &Mat<f64>| all.subcols(columns.start, columns.len()).to_owned();
+        let (targets, turned) = (of(&self.targets), of(&self.turned));
         check_lambda(lambda)?;
         let ridge = self.rows as f64 * lambda;
         // (I − H)Ψ = (I − UUᵀ)Ψ + U diag(nλ / (s + nλ)) UᵀΨ; the first part is 0 for r = n.
         let shrink: Vec<f64> = self.values.iter().map(|value| ridge / (value + ridge)).collect();
         let full = self.values.len() == self.rows;
         let factor = |j: usize| if full { shrink[j] } else { shrink[j] - 1.0 };
-        let scaled = Mat::from_fn(self.turned.nrows(), self.turned.ncols(), |i, j| {
-            factor(i) * self.turned[(i, j)]
-        });
-        let mut residuals = Mat::zeros(n, self.targets.ncols());
+        let scale = |i: usize, j: usize| factor(i) * turned[(i, j)];
+        let scaled = Mat::from_fn(turned.nrows(), turned.ncols(), scale);
+        let mut residuals = Mat::zeros(n, targets.ncols());
         product(residuals.as_mut(), self.vectors.as_ref(), scaled.as_ref());
         if !full {
-            residuals += &self.targets;
+            residuals += &targets;
         }
         let own = if full { 0.0 } else { 1.0 };
         let left = |i: usize| {

@@ -1,0 +1,151 @@
+//! How the outputs of a machine share what they learn.
+
+use dsokr_basis::eigenbasis::{Eigen, multiply, symmetric_eigen};
+use faer::{Mat, MatRef};
+
+use crate::Error;
+use crate::loss::check_levels;
+
+/// Eigenvalues up to this share of the largest one are rounding.
+const TOLERANCE: f64 = 1e-10;
+
+/// Elements of a matrix that is symmetric differ by no more than this share of the largest one, and eigenvalues that
+/// differ by no more than that are one.
+const EQUAL: f64 = 1e-6;
+
+/// M of a decomposable kernel `K(x, x') = k(x, x') M`, d × d, symmetric positive semi-definite
+/// (thesis, section 3.2.2).
+///
+/// The identity learns every output by itself. With any other M, `‖f‖²` is small where outputs that M
+/// ties together agree.
+#[derive(Clone, Debug)]
+pub struct OutputMatrix {
+    /// d, the number of outputs.
+    pub width: usize,
+    /// L, d × r, with `M = L Lᵀ` and orthogonal columns; none for the identity.
+    pub(crate) root: Option<Mat<f64>>,
+    /// The r eigenvalues of M above rounding, descending: squared lengths of the columns of L.
+    pub(crate) values: Vec<f64>,
+}
+
+impl OutputMatrix {
+    /// The identity of d = `width` outputs.
+    ///
+    /// # Errors
+    /// [`Error::Value`] for no outputs.
+    pub fn identity(width: usize) -> Result<Self, Error> {
+        Error::check_count("outputs", width)?;
+        Ok(Self { width, root: None, values: vec![1.0; width] })
+    }
+
+    /// A given matrix.
+    ///
+    /// # Errors
+    /// [`Error::Value`] unless it is square and symmetric, with a positive eigenvalue and none below 0.
+    pub fn new(matrix: MatRef<f64>) -> Result<Self, Error> {
+        let width = matrix.nrows();
+        Error::check_count("outputs", width)?;
+        check_symmetric("the output matrix", matrix)?;
+        let Eigen { mut values, vectors } = symmetric_eigen(matrix)?;
+        let (largest, least) = (values[0], values[width - 1]);
+        let holds = largest > 0.0 && least >= -EQUAL * largest;
+        let found = format_args!("eigenvalues from {least} to {largest}");
+        Error::ensure(holds, "the output matrix", found, "a positive one, and none below 0")?;
+        values.truncate(values.iter().take_while(|&&value| value > TOLERANCE * largest).count());
+        let element = |i: usize, j: usize| vectors[(i, j)] * values[j].sqrt();
+        let root = Mat::from_fn(width, values.len(), element);
+        Ok(Self { width, root: Some(root), values })
+    }
+
+    /// `M_ij = exp(−γ (τ_i − τ_j)²)` of quantile levels: quantiles of close levels are close, and
+    /// seldom cross (Sangnier, Fercoq and d'Alché-Buc 2016). γ = 0 lets all quantiles differ by
+    /// constants alone (the offsets); a large γ is the identity.
+    ///
+    /// # Errors
+    /// [`Error::Value`] for bad levels, for none, and unless γ is a finite number, 0 and above.
+    ///
+    /// ```
+    /// use dsokr_machines::OutputMatrix;
+    ///
+    /// let matrix = OutputMatrix::quantiles(&[0.1, 0.5, 0.9], 10.0)?;
+    /// assert_eq!(matrix.width, 3);
+    /// assert!((matrix.dense()[(0, 2)] - (-10.0f64 * 0.64).exp()).abs() < 1e-12);
+    /// # Ok::<(), dsokr_machines::Error>(())
+    /// ```
+    pub fn quantiles(levels: &[f64], gamma: f64) -> Result<Self, Error> {
+        check_levels(levels)?;
+        let (what, holds) = ("gamma of the output matrix", gamma >= 0.0 && gamma.is_finite());
+        Error::ensure(holds, what, gamma, "finite numbers, 0 and above")?;
+        let element = |i: usize, j: usize| (-gamma * (levels[i] - levels[j]).powi(2)).exp();
+        Self::new(Mat::from_fn(levels.len(), levels.len(), element).as_ref())
+    }
+
+    /// `M = (μ L + (1 − μ) I)⁻¹` with the Laplacian `L = diag(P 1) − P` of a graph of outputs, whose symmetric adjacency
+    /// matrix P has the weights of its edges: outputs that an edge joins are close (thesis, example 2.12; Evgeniou,
+    /// Micchelli and Pontil 2005). μ = 0 is the identity.
+    ///
+    /// # Errors
+    /// [`Error::Value`] unless P is square, symmetric and not negative, and μ is in [0, 1).
+    pub fn laplacian(adjacency: MatRef<f64>, weight: f64) -> Result<Self, Error> {
+        let holds = (0.0..1.0).contains(&weight);
+        Error::ensure(holds, "mu of the Laplacian", weight, "numbers from 0, below 1")?;
+        check_symmetric("the adjacency matrix", adjacency)?;
+        let (d, least) = (adjacency.nrows(), adjacency.col_iter().flat_map(|own| own.iter()));
+        let least = least.copied().fold(0.0, f64::min);
+        Error::ensure(least >= 0.0, "the adjacency matrix", least, "numbers of 0 and above")?;
+        let degree = |i: usize| adjacency.row(i).iter().sum::<f64>();
+        let element = |i: usize, j: usize| {
+            let own = if i == j { weight * degree(i) + 1.0 - weight } else { 0.0 };
+            own - weight * adjacency[(i, j)]
+        };
+        let Eigen { values, vectors } = symmetric_eigen(Mat::from_fn(d, d, element).as_ref())?;
+        let over = Mat::from_fn(d, d, |i, j| vectors[(i, j)] / values[j]);
+        Self::new(multiply(over.as_ref(), vectors.transpose()).as_ref())
+    }
+
+    /// `A M Aᵀ`: the matrix of outputs `A y`, with A of d columns.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for a matrix of a different number of columns; those of [`new`](Self::new).
+    pub fn mapped(&self, matrix: MatRef<f64>) -> Result<Self, Error> {
+        Error::check_length("columns of the matrix", matrix.ncols(), self.width)?;
+        let own = multiply(matrix, self.dense().as_ref());
+        Self::new(multiply(own.as_ref(), matrix.transpose()).as_ref())
+    }
+
+    /// M itself.
+    pub fn dense(&self) -> Mat<f64> {
+        match &self.root {
+            Some(root) => multiply(root.as_ref(), root.transpose()),
+            None => Mat::identity(self.width, self.width),
+        }
+    }
+
+    /// Each eigenvalue above rounding with its orthonormal eigenvectors, d × their number.
+    pub(crate) fn parts(&self) -> Vec<(f64, Mat<f64>)> {
+        let Some(root) = &self.root else {
+            return vec![(1.0, Mat::identity(self.width, self.width))];
+        };
+        let largest = self.values.first().copied().unwrap_or_default();
+        let mut start = 0;
+        let part = |own: &[f64]| {
+            let at = start;
+            start += own.len();
+            let vector = |i: usize, j: usize| root[(i, at + j)] / own[j].sqrt();
+            (own[0], Mat::from_fn(self.width, own.len(), vector))
+        };
+        self.values.chunk_by(|a, b| a - b <= EQUAL * largest).map(part).collect()
+    }
+}
+
+fn check_symmetric(what: &str, matrix: MatRef<f64>) -> Result<(), Error> {
+    let (rows, columns) = (matrix.nrows(), matrix.ncols());
+    Error::ensure(rows == columns, what, format_args!("{rows} × {columns}"), "a square matrix")?;
+    let largest = matrix.norm_max();
+    for (i, j) in (0..rows).flat_map(|i| (0..i).map(move |j| (i, j))) {
+        let (a, b) = (matrix[(i, j)], matrix[(j, i)]);
+        let found = format_args!("{a} in row {i}, column {j}, and {b} in row {j}, column {i}");
+        Error::ensure((a - b).abs() <= EQUAL * largest, what, found, "a symmetric matrix")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,264 @@
+//! Fits of a solver to the same inputs.
+
+use std::sync::Arc;
+
+use dsokr_basis::eigenbasis::multiply;
+use dsokr_basis::{Basis, Features, OutputKernel, RowSource, SketchOptions};
+use faer::{Mat, MatRef};
+
+use crate::lipschitz::{InputFeatures, fit_lipschitz};
+use crate::ridge::{
+    GramKernel, InputSketch, LastSystem, Leading, RidgeProblem, Spectrum, TrainingInputs,
+    fit_averaged, fit_conjugate_gradients, fit_sketched,
+};
+use crate::solver::{ClosedForm, Sketched, Solver};
+use crate::targets::check;
+use crate::{Error, KernelModel, OutputMatrix, OutputSpace, Targets};
+
+impl Solver {
+    /// What every fit to these inputs has in common: a Lipschitz loss computes their features. The closed form
+    /// finds the factored system of an earlier fit among `systems`, and leaves its own there. `seed` draws the
+    /// sketch.
+    ///
+    /// ```
+    /// use dsokr_basis::{Features, Kernel, features::DenseRows};
+    /// use dsokr_machines::{LastSystem, Solver, Targets, TrainingInputs};
+    ///
+    /// let x = Features::Dense(DenseRows::new(1, vec![0.0, 1.0, 2.0, 3.0])?);
+    /// let inputs = TrainingInputs::rows(Kernel::Gaussian { gamma: 0.5 }, &x);
+    /// let prepared = Solver::default().prepare(inputs, 0, LastSystem::default())?;
+    /// // one factored system for both
+    /// let (rising, _) = prepared.fit(&Targets::new(1, [0.0, 1.0, 2.0, 3.0])?, 1e-3, false)?;
+    /// let (falling, _) = prepared.fit(&Targets::new(1, [3.0, 2.0, 1.0, 0.0])?, 1e-3, false)?;
+    /// assert!(rising.predict(&x)?[3] > 2.5 && falling.predict(&x)?[3] < 0.5);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Rows that the kernel does not take; those of the sketch.
+    pub fn prepare<'a>(
+        &self,
+        inputs: TrainingInputs<'a>,
+        seed: u64,
+        systems: LastSystem,
+    ) -> Result<PreparedSolver<'a>, Error> {
+        let numbered = match (self, &inputs) {
+            (
+                Self::Sketched(_) | Self::ConjugateGradients(_) | Self::Averaged(_),
+                TrainingInputs::Gram(gram),
+            ) => {
+                // a matrix that is no kernel is refused before it is copied
+                inputs.gram()?;
+                Some(GramKernel::of(*gram)?)
+            }
+            _ => None,
+        };
+        let features = match (self, &inputs) {
+            (Self::Lipschitz(options), TrainingInputs::Rows(rows, kernel)) => {
+                let InputSketch { size, method } = &options.sketch;
+                let options = SketchOptions::new(method, *size).with_seed(seed);
+                let basis = Basis::fit(Arc::clone(kernel), *rows, &options)?;
+                Some(InputFeatures::new(basis, *rows)?)
+            }
+            _ => None,
+        };
+        let (solver, output) = (self.clone(), None);
+        Ok(PreparedSolver { solver, inputs, numbered, seed, systems, features, output })
+    }
+}
+
+/// What a solver must not be beside a Gram matrix.
+const OF_GRAM: &str = "another one beside a precomputed kernel: lipschitz needs rows";
+
+/// A solver and its training inputs, for fits to any targets with several λ.
+pub struct PreparedSolver<'a> {
+    solver: Solver,
+    inputs: TrainingInputs<'a>,
+    /// Of a precomputed kernel and a solver that compares rows: the kernel of numbers of inputs, and these.
+    numbered: Option<(Arc<dyn OutputKernel>, Features)>,
+    seed: u64,
+    systems: LastSystem,
+    /// Of a Lipschitz loss.
+    features: Option<InputFeatures>,
+    output: Option<OutputMatrix>,
+}
+
+impl PreparedSolver<'_> {
+    /// The same with the output matrix M of a decomposable kernel `k(x, x') M`: in the place of the identity, with the
+    /// pinball loss in that of [`OutputMatrix::quantiles`] with γ = 1.
+    ///
+    /// With `M = Σ_g μ_g V_g V_gᵀ` a ridge regression is one for each eigenvalue, `f(x) = Σ_g V_g f_g(x)`, whose targets are
+    /// `V_gᵀ ψ` and whose λ is λ/μ_g (thesis, section 3.2.2): that of the system `(K ⊗ M + nλ I)`.
+    pub fn with_output(self, output: Option<OutputMatrix>) -> Self {
+        Self { output, ..self }
+    }
+
+    /// The model for one λ; if `leave_one_out`, also its prediction of each training row by a model of
+    /// the others. `targets` has a row for each input.
+    ///
+    /// # Errors
+    /// Those of [`RidgeSystem::new`](crate::RidgeSystem::new), [`RidgeSystem::fit`](crate::RidgeSystem::fit), [`fit_sketched`], [`fit_conjugate_gradients`], [`fit_averaged`] and
+    /// [`fit_lipschitz`]; [`Error::Value`] for a precomputed kernel and a solver that needs rows, and for a
+    /// solver that has no leave-one-out predictions in closed form.
+    pub fn fit(
+        &self,
+        targets: &Targets,
+        lambda: f64,
+        leave_one_out: bool,
+    ) -> Result<(KernelModel, Option<Vec<f32>>), Error> {
+        let Some(output) = self.output.as_ref().filter(|_| self.features.is_none()) else {
+            return self.fit_identity(targets, lambda, leave_one_out);
+        };
+        Error::check_length("targets a row", targets.width(), output.width)?;
+        let mut whole: Option<(KernelModel, Mat<f64>)> = None;
+        for (value, vectors) in output.parts() {
+            let vectors = vectors.as_ref();
+            let turned = targets.times(vectors)?;
+            let (model, held_out) = self.fit_identity(&turned, lambda / value, leave_one_out)?;
+            let (model, held_out) = (model.mapped(vectors)?, held_out.unwrap_or_default());
+            let (rows, g) = (held_out.len() / vectors.ncols(), vectors.ncols());
+            let held_out = Mat::from_fn(g, rows, |i, j| f64::from(held_out[j * g + i]));
+            let held_out = multiply(vectors, held_out.as_ref());
+            whole = Some(match whole {
+                None => (model, held_out),
+                Some((sum, all)) => (sum.plus(&model), all + held_out),
+            });
+        }
+        let (mut model, held_out) = whole.ok_or_else(Error::no_rows)?;
+        (model.summary.lambda, model.summary.width) = (lambda, output.width);
+        let values = held_out.col_iter().flat_map(|row| row.iter().map(|&value| value as f32));
+        Ok((model, leave_one_out.then(|| values.collect())))
+    }
+
+    /// As [`fit`](Self::fit), with M = I where the loss is the square.
+    fn fit_identity(
+        &self,
+        targets: &Targets,
+        lambda: f64,
+        leave_one_out: bool,
+    ) -> Result<(KernelModel, Option<Vec<f32>>), Error> {
+        if let Solver::ClosedForm(ClosedForm { precision }) = self.solver {
+            check(self.inputs.len(), targets, lambda)?;
+            let systems = &self.systems;
+            let system = systems.get(&self.inputs, &targets.weights, lambda, precision)?;
+            let fitted = system.fit(targets)?;
+            let held_out = leave_one_out.then(|| fitted.leave_one_out(targets)).transpose()?;
+            return Ok((fitted.model, held_out));
+        }
+        let (rows, kernel) = self.compared()?;
+        let seed = self.seed;
+        let problem = RidgeProblem { kernel, rows, targets, lambda, seed };
+        let model = match (&self.solver, &self.features) {
+            (Solver::ClosedForm(_), _) | (Solver::Lipschitz(_), None) => {
+                return Err(self.solver.unfit(OF_GRAM));
+            }
+            (Solver::Sketched(options), _) => {
+                let fitted = fit_sketched(problem, &options.sketch)?;
+                let held_out = leave_one_out.then(|| fitted.leave_one_out(rows, targets));
+                return Ok((self.answering(fitted.model), held_out.transpose()?));
+            }
+            (Solver::ConjugateGradients(options), _) => fit_conjugate_gradients(problem, options)?,
+            (Solver::Averaged(options), _) => fit_averaged(problem, options)?,
+            (Solver::Lipschitz(options), Some(features)) => {
+                let problem = options.problem(targets.width(), lambda, self.output.as_ref())?;
+                fit_lipschitz(features, targets, &problem, &options.stop)?
+            }
+        };
+        match leave_one_out {
+            true => Err(self.solver.unfit("closed-form or sketched for leave-one-out predictions")),
+            false => Ok((self.answering(model), None)),
+        }
+    }
+
+    /// As [`fit`](Self::fit) with leave-one-out predictions, and beside it the model of the first `rows` rows with the same
+    /// nλ, from one factored system ([`Fitted::with_leading`](crate::Fitted::with_leading)).
+    ///
+    /// # Errors
+    /// Those of [`fit`](Self::fit) and of [`Fitted::with_leading`](crate::Fitted::with_leading); [`Error::Value`] for
+    /// another solver than the closed form.
+    pub fn fit_with_leading(
+        &self,
+        targets: &Targets,
+        lambda: f64,
+        rows: usize,
+    ) -> Result<(KernelModel, Leading), Error> {
+        let Solver::ClosedForm(ClosedForm { precision }) = self.solver else {
+            return Err(self.solver.unfit("closed-form for the model of leading rows"));
+        };
+        let allowed = "the identity, for the model of leading rows";
+        Error::ensure(self.output.is_none(), "the output matrix", "given", allowed)?;
+        check(self.inputs.len(), targets, lambda)?;
+        let system = self.systems.get(&self.inputs, &targets.weights, lambda, precision)?;
+        let fitted = system.fit(targets)?;
+        let leading = fitted.with_leading(targets, rows)?;
+        Ok((fitted.model, leading))
+    }
+
+    /// Rows and the kernel that compares them, of a precomputed kernel the numbers of inputs.
+    fn compared(&self) -> Result<(&dyn RowSource, Arc<dyn OutputKernel>), Error> {
+        match (&self.inputs, &self.numbered) {
+            (TrainingInputs::Rows(rows, kernel), _) => Ok((*rows, Arc::clone(kernel))),
+            (TrainingInputs::Gram(_), Some((kernel, numbers))) => Ok((numbers, Arc::clone(kernel))),
+            (TrainingInputs::Gram(_), None) => Err(self.solver.unfit(OF_GRAM)),
+        }
+    }
+
+    /// The model, which takes values of the kernel where that was precomputed.
+    fn answering(&self, model: KernelModel) -> KernelModel {
+        if self.numbered.is_some() { model.of_precomputed(self.inputs.len()) } else { model }
+    }
+
+    /// The mean squared leave-one-out errors of targets in a space for each λ of a grid, from one
+    /// [`Spectrum`]; none for a solver of which λ is chosen on validation data.
+    ///
+    /// # Errors
+    /// As [`fit`](Self::fit) and [`Spectrum::errors`].
+    pub fn errors(
+        &self,
+        targets: &Targets,
+        grid: &[f64],
+        space: &OutputSpace,
+    ) -> Result<Option<Vec<f64>>, Error> {
+        let Some(output) = &self.output else {
+            let spectrum = self.spectrum(targets)?;
+            return spectrum.map(|spectrum| spectrum.errors(grid, space)).transpose();
+        };
+        let (mut end, parts) = (0, output.parts());
+        let all: Vec<f64> = parts
+            .iter()
+            .flat_map(|(_, own)| own.col_iter())
+            .flat_map(|own| own.iter().copied())
+            .collect();
+        let all = MatRef::from_column_major_slice(&all, output.width, output.values.len());
+        let turned = targets.times(all)?;
+        let columns = |(value, own): &(f64, Mat<f64>)| {
+            end += own.ncols();
+            (*value, end - own.ncols()..end)
+        };
+        let parts: Vec<_> = parts.iter().map(columns).collect();
+        let Some(spectrum) = self.spectrum(&turned)? else { return Ok(None) };
+        // what M never reaches is an error for every λ
+        let lost = (targets.squared_norm()? - turned.squared_norm()?) / targets.len() as f64;
+        let errors = spectrum.errors_of_parts(grid, &parts)?;
+        Ok(Some(errors.into_iter().map(|error| error + lost.max(0.0)).collect()))
+    }
+
+    /// The spectrum that gives leave-one-out errors for every λ at once; none for a solver of which
+    /// λ is chosen on validation data.
+    ///
+    /// # Errors
+    /// As [`fit`](Self::fit).
+    pub fn spectrum(&self, targets: &Targets) -> Result<Option<Spectrum>, Error> {
+        let spectrum = match (&self.solver, &self.inputs) {
+            (Solver::ClosedForm(_), inputs) => Spectrum::full(inputs, targets),
+            (Solver::Sketched(Sketched { sketch }), _) => {
+                let (rows, kernel) = self.compared()?;
+                Spectrum::sketched(kernel, rows, targets, sketch, self.seed)
+            }
+            (Solver::ConjugateGradients(_) | Solver::Averaged(_) | Solver::Lipschitz(_), _) => {
+                return Ok(None);
+            }
+        };
+        spectrum.map(Some)
+    }
+}

@@ -1,0 +1,157 @@
+//! Decomposable kernels `k(x, x') M`.
+
+use dsokr_basis::features::DenseRows;
+use dsokr_basis::loss::Square;
+use dsokr_basis::{Features, Kernel, SketchKind};
+use dsokr_machines::{
+    InputSketch, LastSystem, Lipschitz, Loss, OutputMatrix, OutputSpace, PreparedSolver, Sketched,
+    Solver, Stop, Targets, TrainingInputs,
+};
+use faer::{Mat, mat};
+
+const N: usize = 6;
+const LAMBDA: f64 = 0.1;
+
+fn inputs() -> Features {
+    let values: Vec<f32> = (0..N).map(|i| i as f32 / 2.0).collect();
+    Features::Dense(DenseRows::new(1, values).unwrap())
+}
+
+fn targets() -> Targets {
+    let row = |i: usize| [i % 3, i * i % 5, i % 2].map(|value| value as f64);
+    Targets::new(3, (0..N).flat_map(row).collect::<Vec<_>>()).unwrap()
+}
+
+fn every() -> InputSketch {
+    InputSketch { size: N, method: SketchKind::Subsampling { replacement: false } }
+}
+
+fn prepared<'a>(solver: &Solver, x: &'a Features, matrix: &Mat<f64>) -> PreparedSolver<'a> {
+    let inputs = TrainingInputs::rows(Kernel::Gaussian { gamma: 0.5 }, x);
+    let prepared = solver.prepare(inputs, 0, LastSystem::default()).unwrap();
+    prepared.with_output(Some(OutputMatrix::new(matrix.as_ref()).unwrap()))
+}
+
+/// A matrix, its predictions for rows 0 and 4, those for rows 1 and 5 without the row, and the mean squared error of these,
+/// by a NumPy program:
+///
+/// ```python
+/// n, d, lam = 6, 3, 0.1
+/// x = np.arange(n) / 2
+/// y = np.array([[i % 3, i * i % 5, i % 2] for i in range(n)], float)
+/// K = np.exp(-0.5 * (x[:, None] - x) ** 2)
+/// def fit(M, rows):
+///     k = K[np.ix_(rows, rows)]
+///     a = np.linalg.solve(np.kron(k, M) + n * lam * np.eye(len(rows) * d), y[rows].ravel())
+///     return K[:, rows] @ a.reshape(-1, d) @ M
+/// ```
+type Golden = (Mat<f64>, [[f64; 3]; 2], [[f64; 3]; 2], f64);
+
+fn golden() -> [Golden; 2] {
+    [
+        (
+            mat![[2.0, 1.0, 0.0], [1.0, 2.0, 0.5], [0.0, 0.5, 1.0]],
+            [[0.193782, 0.301792, 0.126501], [1.098755, 1.67841, 0.525761]],
+            [[0.853836, 2.080599, 0.225674], [0.142792, 0.607841, -0.022183]],
+            3.728756,
+        ),
+        (
+            // two eigenvalues are equal, one is 0
+            mat![[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 2.0]],
+            [[0.323089, 0.323089, 0.256849], [1.381313, 1.381313, 0.52359]],
+            [[1.393295, 1.393295, 0.080998], [0.499755, 0.499755, 0.0481]],
+            4.075462,
+        ),
+    ]
+}
+
+fn close(found: &[f32], row: usize, expected: [f64; 3], tolerance: f64) {
+    for (found, expected) in found[row * 3..][..3].iter().zip(expected) {
+        assert!((f64::from(*found) - expected).abs() < tolerance, "row {row}: {found} {expected}");
+    }
+}
+
+#[test]
+fn predictions_and_left_out_ones_are_those_of_the_kronecker_system() {
+    let (x, y) = (inputs(), targets());
+    for (matrix, fitted, left_out, error) in golden() {
+        for solver in [Solver::default(), Solver::Sketched(Sketched { sketch: every() })] {
+            let prepared = prepared(&solver, &x, &matrix);
+            let (model, held_out) = prepared.fit(&y, LAMBDA, true).unwrap();
+            assert_eq!((model.width, model.summary.lambda), (3, LAMBDA));
+            let found = model.predict(&x).unwrap();
+            (0..2).for_each(|at| close(&found, 4 * at, fitted[at], 1e-5));
+            let found = held_out.unwrap();
+            (0..2).for_each(|at| close(&found, 1 + 4 * at, left_out[at], 1e-5));
+            // the space says nothing but that coordinates are coordinates
+            let outputs = Features::Dense(DenseRows::new(1, vec![0.0, 1.0, 2.0]).unwrap());
+            let (space, _) = OutputSpace::training(Kernel::Linear, &outputs).unwrap();
+            let errors = prepared.errors(&y, &[LAMBDA], &space).unwrap().unwrap();
+            assert!((errors[0] - error).abs() < 1e-5, "{errors:?}");
+        }
+    }
+}
+
+/// The square loss by steps is the same machine.
+#[test]
+fn the_solver_of_lipschitz_losses_takes_the_matrix_too() {
+    let (x, y) = (inputs(), targets());
+    let (sketch, stop) = (every(), Stop { gap: 1e-11, steps: 100_000 });
+    let solver = Solver::Lipschitz(Lipschitz { sketch, loss: Loss::Square(Square {}), stop });
+    for (matrix, fitted, ..) in golden() {
+        let (model, _) = prepared(&solver, &x, &matrix).fit(&y, LAMBDA, false).unwrap();
+        let found = model.predict(&x).unwrap();
+        (0..2).for_each(|at| close(&found, 4 * at, fitted[at], 1e-4));
+    }
+}
+
+/// One input with k = 1 and λ = 1: f = M (M + I)⁻¹ y, by hand.
+#[test]
+fn one_pair_of_two_outputs() {
+    let x = Features::Dense(DenseRows::new(1, vec![1.0]).unwrap());
+    let y = Targets::new(2, vec![1.0, 0.0]).unwrap();
+    let (model, _) = prepared(&Solver::default(), &x, &mat![[2.0, 1.0], [1.0, 2.0]])
+        .fit(&y, 1.0, false)
+        .unwrap();
+    let found = model.predict(&x).unwrap();
+    assert!(
+        (found[0] - 5.0 / 8.0).abs() < 1e-6 && (found[1] - 1.0 / 8.0).abs() < 1e-6,
+        "{found:?}"
+    );
+}
+
+#[test]
+fn the_laplacian_of_two_outputs() {
+    // L = [[2, −2], [−2, 2]]; ½L + ½I = [[1.5, −1], [−1, 1.5]], whose inverse is [[1.5, 1], [1, 1.5]] / 1.25
+    let graph = mat![[0.0, 2.0], [2.0, 0.0]];
+    let found = OutputMatrix::laplacian(graph.as_ref(), 0.5).unwrap().dense();
+    let expected = mat![[1.2, 0.8], [0.8, 1.2]];
+    assert!((&found - &expected).norm_max() < 1e-12, "{found:?}");
+    let identity = OutputMatrix::laplacian(graph.as_ref(), 0.0).unwrap().dense();
+    assert!((identity - Mat::<f64>::identity(2, 2)).norm_max() < 1e-12);
+    // M of y turned by 90 degrees
+    let turned = OutputMatrix::new(mat![[2.0, 0.5], [0.5, 1.0]].as_ref()).unwrap();
+    let turned = turned.mapped(mat![[0.0, -1.0], [1.0, 0.0]].as_ref()).unwrap().dense();
+    assert!((turned - mat![[1.0, -0.5], [-0.5, 2.0]]).norm_max() < 1e-12);
+}
+
+#[test]
+fn what_is_not_an_output_matrix_is_refused() {
+    let refused = |matrix: Mat<f64>, says: &str| {
+        let error = OutputMatrix::new(matrix.as_ref()).unwrap_err().to_string();
+        assert!(error.contains("the output matrix") && error.contains(says), "{error}");
+    };
+    refused(Mat::zeros(2, 3), "2 × 3");
+    refused(mat![[1.0, 2.0], [0.0, 1.0]], "0 in row 1, column 0, and 2 in row 0, column 1");
+    refused(mat![[1.0, 2.0], [2.0, 1.0]], "eigenvalues from -1");
+    refused(Mat::zeros(2, 2), "eigenvalues from 0 to 0");
+    let graph = |matrix: Mat<f64>, weight: f64, says: &str| {
+        let error = OutputMatrix::laplacian(matrix.as_ref(), weight).unwrap_err().to_string();
+        assert!(error.contains(says), "{error}");
+    };
+    graph(Mat::zeros(2, 2), 1.0, "mu of the Laplacian = 1");
+    graph(mat![[0.0, -1.0], [-1.0, 0.0]], 0.5, "the adjacency matrix = -1");
+    let x = inputs();
+    let two = prepared(&Solver::default(), &x, &mat![[1.0, 0.0], [0.0, 2.0]]);
+    assert!(two.fit(&targets(), 0.1, false).is_err());
+}

@@ -1,0 +1,89 @@
+use crate::error::ensure;
+use dsokr_data::{DataRoot, check_inside, read_matrix};
+use dsokr_machines::OutputMatrix;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{AnswersConfig, Config, KernelMachineConfig};
+use crate::Error;
+
+/// M of a decomposable kernel `k(x, x') M`, a symmetric, positive semi-definite d × d matrix that says how the d
+/// columns of outputs share what they learn (thesis, section 3.2.2): the larger M_ij, the closer columns i and j are
+/// predicted. A ridge regression is solved for each eigenvalue of M.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum OutputMatrixConfig {
+    /// A given matrix.
+    Dense {
+        /// The matrix, a .npy file in the folder of the data.
+        file: String,
+    },
+    /// `M = (μL + (1 − μ)I)⁻¹`, with the Laplacian L of a graph whose vertices are the columns (thesis, example 2.12).
+    Laplacian {
+        /// Its symmetric adjacency matrix, the weights of the edges: a .npy file in the folder of the data.
+        file: String,
+        /// μ, from 0, which is the identity, to below 1.
+        weight: f64,
+    },
+    /// `M_ij = exp(−γ (τ_i − τ_j)²)` of the levels of the pinball loss.
+    Quantiles {
+        /// γ, 0 and above.
+        gamma: f64,
+    },
+}
+
+const KEY: &str = "encoder.output_matrix";
+
+impl OutputMatrixConfig {
+    /// Checks what does not depend on data.
+    pub(super) fn validate(&self, machine: &KernelMachineConfig) -> Result<(), Error> {
+        match self {
+            Self::Dense { file } | Self::Laplacian { file, .. } => {
+                check_inside("encoder.output_matrix.file", file)?;
+            }
+            Self::Quantiles { gamma } => {
+                let levels = machine.levels();
+                let allowed =
+                    "\"dense\" or \"laplacian\"; \"quantiles\" only beside the pinball loss";
+                ensure(levels.is_some(), "encoder.output_matrix.kind", "\"quantiles\"", allowed)?;
+                OutputMatrix::quantiles(levels.unwrap_or_default(), *gamma)?;
+            }
+        }
+        let all = matches!(machine.answers, AnswersConfig::All {});
+        ensure(all, KEY, "given", "absent: encoder.answers are those of other coordinates")
+    }
+
+    /// Checks the settings of outputs and decoding.
+    pub(super) fn check_compatible(&self, levels: bool, config: &Config) -> Result<(), Error> {
+        let second = config.decoding.second_look.is_none();
+        ensure(second, KEY, "given", "absent, beside decoding.second_look")?;
+        let kernel = config.output.single_kernel()?;
+        let (name, allowed) = (kernel.name(), "\"linear\", with encoder.output_matrix");
+        ensure(**kernel == super::machine_inputs::linear(), "output.kernel.name", name, allowed)?;
+        config.output.check_untempered("no tempering, with encoder.output_matrix")?;
+        let allowed = "false, with encoder.output_matrix: a sketch of at least as many columns as outputs have spans all";
+        ensure(levels || !config.sketch.full, "sketch.full", true, allowed)
+    }
+
+    /// Reads the files in the folder of the data, and makes the matrix.
+    pub(crate) fn matrix(&self, levels: &[f64], root: &DataRoot) -> Result<OutputMatrix, Error> {
+        let read = |file: &String| {
+            let path = root.file(file);
+            Ok::<_, Error>((read_matrix(&path)?, format!("{}: ", path.display())))
+        };
+        let (matrix, place) = match self {
+            Self::Dense { file } => {
+                let (matrix, place) = read(file)?;
+                (OutputMatrix::new(matrix.as_ref()), place)
+            }
+            Self::Laplacian { file, weight } => {
+                let (matrix, place) = read(file)?;
+                (OutputMatrix::laplacian(matrix.as_ref(), *weight), place)
+            }
+            Self::Quantiles { gamma } => {
+                (OutputMatrix::quantiles(levels, *gamma), format!("{KEY}: "))
+            }
+        };
+        Ok(matrix.map_err(|error| error.of(&place))?)
+    }
+}
