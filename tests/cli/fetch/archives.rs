@@ -107,7 +107,7 @@ fn files_that_are_there_already_are_taken() {
     fs::create_dir_all(sandbox.path("mine")).unwrap();
     let bibtex = ["fetch", "bibtex", "--from", "mine"];
     sandbox.fail(&bibtex, 2, &["mine/bibtex-train.arff", "bibtex/bibtex-train.arff in mine"]);
-    sandbox.fail(&["fetch", "bibtecs"], 2, &["\"bibtecs\"", "bibtex, bookmarks, chebi20"]);
+    sandbox.fail(&["fetch", "bibtecs"], 2, &["\"bibtecs\"", "bibtex, bookmarks, boston, chebi20"]);
     sandbox.write("mine/bibtex-train.arff", "a");
     sandbox.write("mine/bibtex-test.arff", "b");
     sandbox.write("mine/qm9.csv", "mol_id,smiles,mu\ngdb_1,C,0\ngdb_2,\"N\",1\n");
