@@ -22,7 +22,7 @@ impl TextFeatures {
     /// Checks that features are computed from a column, and their values.
     ///
     /// # Errors
-    /// [`Error::Value`] with the key.
+    /// [`dsokr_basis::Error::Value`] with the key.
     pub fn validate(features: &OutputFeatures, key: &str) -> Result<(), Error> {
         let allowed = "features of a column: \"substructures\", \"molecules\", \"ngrams\", \"labels\", \"rankings\" or \
                        \"numbers\"";
