@@ -321,7 +321,10 @@ impl KernelMachineConfig {
         let none = self.levels().is_some_and(<[f64]>::is_empty);
         ensure(!none, "encoder.solver.loss.levels", "[]", "at least one level")?;
         self.solver.validate().map_err(|error| error.of("encoder.solver: "))?;
-        self.output_matrix.as_ref().map_or(Ok(()), |matrix| matrix.validate(self))?;
+        if let Some(matrix) = &self.output_matrix {
+            let all = matches!(self.answers, AnswersConfig::All {});
+            matrix.validate(self.levels(), all)?;
+        }
         let known = match &self.answers {
             AnswersConfig::All {} => true,
             AnswersConfig::Leading { rank } => {

@@ -4,7 +4,7 @@ use dsokr_machines::OutputMatrix;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{AnswersConfig, Config, KernelMachineConfig};
+use super::Config;
 use crate::Error;
 
 /// M of a decomposable kernel `k(x, x') M`, a symmetric, positive semi-definite d × d matrix that says how the d
@@ -35,21 +35,20 @@ pub enum OutputMatrixConfig {
 const KEY: &str = "encoder.output_matrix";
 
 impl OutputMatrixConfig {
-    /// Checks what does not depend on data.
-    pub(super) fn validate(&self, machine: &KernelMachineConfig) -> Result<(), Error> {
+    /// Checks what does not depend on data, beside the levels of a pinball loss, and whether answers are in `all`
+    /// coordinates.
+    pub(super) fn validate(&self, levels: Option<&[f64]>, all: bool) -> Result<(), Error> {
         match self {
             Self::Dense { file } | Self::Laplacian { file, .. } => {
                 check_inside("encoder.output_matrix.file", file)?;
             }
             Self::Quantiles { gamma } => {
-                let levels = machine.levels();
                 let allowed =
                     "\"dense\" or \"laplacian\"; \"quantiles\" only beside the pinball loss";
                 ensure(levels.is_some(), "encoder.output_matrix.kind", "\"quantiles\"", allowed)?;
                 OutputMatrix::quantiles(levels.unwrap_or_default(), *gamma)?;
             }
         }
-        let all = matches!(machine.answers, AnswersConfig::All {});
         ensure(all, KEY, "given", "absent: encoder.answers are those of other coordinates")
     }
 
