@@ -7,7 +7,7 @@
 /// every time, and clearing fresh pages then costs more time than the arithmetic. The process's
 /// memory stays at its peak, which the next step would need anyway. A kernel machine needs each of its matrices once,
 /// and what is freed of one has no room for the next: with the 17,089 pairs of `configs/chebi20-all.toml` its peak is
-/// 2.0 GB instead of 2.5, in the same time.
+/// 2.0 GB instead of 2.6, in the same time.
 ///
 /// There are two arenas, and each keeps its own pages. With one arena, threads that read molecules
 /// wait for its lock: on ChEBI-20 two threads read them in twelve seconds, and in six with two arenas.
