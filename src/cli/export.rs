@@ -11,7 +11,7 @@ use crate::cli::output::print;
 /// For runs with encoder.kind = "pretrained". SentenceTransformer(FOLDER).encode(texts) returns the
 /// run's coordinates; candidates.npy, constants.npy and candidates.tsv hold the candidates. The score
 /// of a candidate is the inner product plus its constant. With --onnx, an encoder of any kind but a kernel
-/// machine or a peak-transformer as one ONNX file; with --candidates, the candidates alone, of a run of any encoder.
+/// machine or a peak-transformer as one ONNX file; with --candidates, only the candidates, of a run of any encoder.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The run directory.
@@ -24,7 +24,7 @@ pub struct Arguments {
     /// the tokenizer or the n-grams.
     #[arg(long)]
     onnx: bool,
-    /// Write the candidates alone, also as vectors of one more dimension whose Euclidean distances to coordinates
+    /// Write only the candidates, also as vectors of one more dimension whose Euclidean distances to coordinates
     /// with a 0 at their end order them as the scores do (candidates-l2.npy). With --onnx, model.onnx holds the
     /// candidates too, and answers with their scores.
     #[arg(long)]

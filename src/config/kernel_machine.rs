@@ -2,71 +2,17 @@ use crate::error::ensure;
 use dsokr_basis::Kernel;
 use dsokr_data::InputKind;
 use dsokr_data::config::TextConfig;
-use dsokr_machines::{KernelWeighting, LARGEST_LAMBDA, Solver};
+use dsokr_machines::{KernelWeighting, Solver};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::machine_inputs::{linear, linear_kernel, vectors};
 use super::{
-    BinWeights, ColumnScaling, Config, InputSummandConfig, KernelConfig, MachineInputsConfig,
-    NgramWeights, OutputMatrixConfig,
+    AnswersConfig, BinWeights, ColumnScaling, Config, EmbeddingConfig, InputSummandConfig,
+    KernelConfig, Lambda, MachineInputsConfig, NgramWeights, OutputMatrixConfig,
 };
 use crate::Error;
-
-/// λ of a kernel machine: one number, or several to choose from.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub enum Lambda {
-    /// One.
-    One(f64),
-    /// The one with the least leave-one-out error on the training pairs, where the solver has it in
-    /// closed form; else the best on the validation split, one fit for each.
-    Several(Vec<f64>),
-}
-
-impl Lambda {
-    /// Every value.
-    pub fn values(&self) -> &[f64] {
-        match self {
-            Self::One(lambda) => std::slice::from_ref(lambda),
-            Self::Several(lambdas) => lambdas,
-        }
-    }
-
-    /// Checks the values of a key.
-    fn validate(&self, key: &str) -> Result<(), Error> {
-        let lambdas = self.values();
-        ensure(!lambdas.is_empty(), key, "[]", "at least one number above 0")?;
-        lambdas.iter().try_for_each(|&lambda| {
-            let holds = lambda > 0.0 && lambda <= LARGEST_LAMBDA;
-            ensure(holds, key, lambda, "numbers above 0, at most 1e100")
-        })
-    }
-}
-
-/// What the coordinates of answers are.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum AnswersConfig {
-    /// All coordinates of the basis.
-    // with braces: serde ignores unknown keys beside a unit variant
-    All {},
-    /// The leading coordinates of the basis. With a sketch of every output this is Kernel Dependency
-    /// Estimation: a regression for each principal component.
-    Leading {
-        /// Number of coordinates.
-        rank: usize,
-    },
-    /// A learned embedding of the outputs.
-    Embedded(EmbeddingConfig),
-}
-
-impl Default for AnswersConfig {
-    fn default() -> Self {
-        Self::All {}
-    }
-}
 
 /// A kernel machine onto the targets: `ĥ(x) = Σ_i α_i(x) ψ̃(y_i)`, by default ridge regression in closed
 /// form, `α(x) = (K + nλI)⁻¹ k^x`.
@@ -339,68 +285,5 @@ impl KernelMachineConfig {
         let allowed = "absent: of the solvers, only \"closed-form\" and \"sketched\" take it";
         ensure(known, "encoder.answers", "given", allowed)?;
         self.lambda.validate("encoder.lambda")
-    }
-}
-
-/// A learned output embedding: answers are projected on few directions of the output space, those that
-/// predictions and outputs vary along most, and answers and candidates are coordinates along these. Rank, c and λ are
-/// chosen together on the validation split, by `evaluation.metric`; the run keeps all that was tried, as `embedding.json`.
-///
-/// The directions minimise
-/// `(c/n) Σ_i ‖P ĥ(x_i) − ĥ(x_i)‖² + ((1−c)/m) Σ_j ‖P ψ̃(y_j) − ψ̃(y_j)‖²` over projections P of a
-/// rank, with the predictions of the training inputs and outputs that belong to no pair of any split
-/// (output embedding learning, equation 7). c = 1 is reduced rank regression (reduced rank paper,
-/// algorithms 1 and 2).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct EmbeddingConfig {
-    /// Ranks to choose from; the rank of the basis, which changes nothing, is always one of them.
-    pub ranks: Vec<usize>,
-    /// Values of c to choose from, 0 to 1. Below 1 the outputs without pairs count, and the basis is
-    /// drawn from them too.
-    #[serde(default = "supervised")]
-    pub supervised: Vec<f64>,
-    /// λ₁, of the regression whose predictions the directions are learned from, one number or several to choose from;
-    /// `encoder.lambda` is then λ₂, of the predictions that are projected (reduced rank paper, equation 8). If left out,
-    /// λ₁ = λ₂.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lambda: Option<Lambda>,
-}
-
-fn supervised() -> Vec<f64> {
-    vec![1.0]
-}
-
-impl EmbeddingConfig {
-    /// Whether outputs without pairs are used.
-    pub fn is_mixed(&self) -> bool {
-        self.supervised.iter().any(|&c| c < 1.0)
-    }
-
-    /// The ranks to try in a basis of rank `rank`, its own the last.
-    ///
-    /// # Errors
-    /// [`dsokr_basis::Error::Value`] for one above it.
-    pub(crate) fn ranks_in(&self, rank: usize) -> Result<Vec<usize>, Error> {
-        let mut ranks = self.ranks.clone();
-        let (most, allowed) =
-            (ranks.last().copied(), format!("at most {rank}, the rank of the basis"));
-        // they increase
-        ensure(most <= Some(rank), "encoder.answers.ranks", most.unwrap_or_default(), allowed)?;
-        ranks.extend((ranks.last() != Some(&rank)).then_some(rank));
-        Ok(ranks)
-    }
-
-    pub(super) fn validate(&self) -> Result<(), Error> {
-        let ranks = &self.ranks;
-        let rising = ranks.windows(2).all(|pair| pair[0] < pair[1]);
-        let holds = ranks.first().is_some_and(|&rank| rank > 0) && rising;
-        let allowed = "increasing numbers of at least 1";
-        ensure(holds, "encoder.answers.ranks", format!("{ranks:?}"), allowed)?;
-        let given = &self.supervised;
-        let holds = !given.is_empty() && given.iter().all(|c| (0.0..=1.0).contains(c));
-        let allowed = "at least one number in [0, 1]";
-        ensure(holds, "encoder.answers.supervised", format!("{given:?}"), allowed)?;
-        self.lambda.iter().try_for_each(|lambda| lambda.validate("encoder.answers.lambda"))
     }
 }

@@ -3,17 +3,20 @@
 //! [`Config`] is what a file says; [`Config::validate`] turns it into a [`Checked`] one, and only a
 //! checked configuration can be trained.
 
+mod answers;
 mod beyond;
 mod decoding;
 mod encoder;
 mod ensemble;
 mod kernel_machine;
+mod lambda;
 mod load;
 mod machine_inputs;
 mod output;
 mod output_matrix;
 mod reference;
 
+pub use answers::{AnswersConfig, EmbeddingConfig};
 pub use beyond::BeyondConfig;
 pub(crate) use decoding::IN_ENSEMBLES;
 pub use decoding::{
@@ -23,7 +26,8 @@ pub use dsokr_train::{Decay, GroupConfig, LossConfig, OptimizerName, TrainingCon
 pub use encoder::{Abilities, EncoderTable};
 pub(crate) use encoder::{EncoderSettings, register};
 pub use ensemble::EnsembleConfig;
-pub use kernel_machine::{AnswersConfig, EmbeddingConfig, KernelMachineConfig, Lambda};
+pub use kernel_machine::KernelMachineConfig;
+pub use lambda::Lambda;
 pub use load::Override;
 pub use machine_inputs::{BinWeights, InputSummandConfig, MachineInputsConfig, NgramWeights};
 pub use output::{

@@ -1,4 +1,5 @@
 use crate::error::ensure;
+use dsokr_basis::Kernel;
 use dsokr_data::{DataRoot, check_inside, read_matrix};
 use dsokr_machines::OutputMatrix;
 use schemars::JsonSchema;
@@ -58,7 +59,7 @@ impl OutputMatrixConfig {
         ensure(second, KEY, "given", "absent, beside decoding.second_look")?;
         let kernel = config.output.single_kernel()?;
         let (name, allowed) = (kernel.name(), "\"linear\", with encoder.output_matrix");
-        ensure(**kernel == super::machine_inputs::linear(), "output.kernel.name", name, allowed)?;
+        ensure(**kernel == Kernel::Linear, "output.kernel.name", name, allowed)?;
         config.output.check_untempered("no tempering, with encoder.output_matrix")?;
         let allowed = "false, with encoder.output_matrix: a sketch of at least as many columns as outputs have spans all";
         ensure(levels || !config.sketch.full, "sketch.full", true, allowed)

@@ -1,5 +1,7 @@
 //! How the outputs of a machine share what they learn.
 
+use std::ops::Range;
+
 use dsokr_basis::eigenbasis::{Eigen, multiply, symmetric_eigen};
 use faer::{Mat, MatRef};
 
@@ -59,7 +61,7 @@ impl OutputMatrix {
 
     /// `M_ij = exp(−γ (τ_i − τ_j)²)` of quantile levels: quantiles of close levels are close, and
     /// seldom cross (Sangnier, Fercoq and d'Alché-Buc 2016). γ = 0 lets all quantiles differ by
-    /// constants alone (the offsets); a large γ is the identity.
+    /// constants only (the offsets); a large γ is the identity.
     ///
     /// # Errors
     /// [`Error::Value`] for bad levels, for none, and unless γ is a finite number, 0 and above.
@@ -121,20 +123,19 @@ impl OutputMatrix {
         }
     }
 
-    /// Each eigenvalue above rounding with its orthonormal eigenvectors, d × their number.
-    pub(crate) fn parts(&self) -> Vec<(f64, Mat<f64>)> {
-        let Some(root) = &self.root else {
-            return vec![(1.0, Mat::identity(self.width, self.width))];
-        };
-        let largest = self.values.first().copied().unwrap_or_default();
-        let mut start = 0;
+    /// Orthonormal eigenvectors above rounding, d × r, and each eigenvalue with the columns that are its own.
+    pub(crate) fn eigenvectors(&self) -> (Mat<f64>, Vec<(f64, Range<usize>)>) {
+        let (d, values) = (self.width, &self.values);
+        let Some(root) = &self.root else { return (Mat::identity(d, d), vec![(1.0, 0..d)]) };
+        let vector = |i: usize, j: usize| root[(i, j)] / values[j].sqrt();
+        let largest = values.first().copied().unwrap_or_default();
+        let mut end = 0;
         let part = |own: &[f64]| {
-            let at = start;
-            start += own.len();
-            let vector = |i: usize, j: usize| root[(i, at + j)] / own[j].sqrt();
-            (own[0], Mat::from_fn(self.width, own.len(), vector))
+            end += own.len();
+            (own[0], end - own.len()..end)
         };
-        self.values.chunk_by(|a, b| a - b <= EQUAL * largest).map(part).collect()
+        let parts = values.chunk_by(|a, b| a - b <= EQUAL * largest).map(part).collect();
+        (Mat::from_fn(d, values.len(), vector), parts)
     }
 }
 

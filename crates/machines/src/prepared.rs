@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use dsokr_basis::eigenbasis::multiply;
 use dsokr_basis::{Basis, Features, OutputKernel, RowSource, SketchOptions};
-use faer::{Mat, MatRef};
+use faer::Mat;
 
 use crate::lipschitz::{InputFeatures, fit_lipschitz};
 use crate::ridge::{
@@ -111,8 +111,9 @@ impl PreparedSolver<'_> {
         };
         Error::check_length("targets a row", targets.width(), output.width)?;
         let mut whole: Option<(KernelModel, Mat<f64>)> = None;
-        for (value, vectors) in output.parts() {
-            let vectors = vectors.as_ref();
+        let (all, parts) = output.eigenvectors();
+        for (value, columns) in parts {
+            let vectors = all.subcols(columns.start, columns.len());
             let turned = targets.times(vectors)?;
             let (model, held_out) = self.fit_identity(&turned, lambda / value, leave_one_out)?;
             let (model, held_out) = (model.mapped(vectors)?, held_out.unwrap_or_default());
@@ -223,19 +224,8 @@ impl PreparedSolver<'_> {
             let spectrum = self.spectrum(targets)?;
             return spectrum.map(|spectrum| spectrum.errors(grid, space)).transpose();
         };
-        let (mut end, parts) = (0, output.parts());
-        let all: Vec<f64> = parts
-            .iter()
-            .flat_map(|(_, own)| own.col_iter())
-            .flat_map(|own| own.iter().copied())
-            .collect();
-        let all = MatRef::from_column_major_slice(&all, output.width, output.values.len());
-        let turned = targets.times(all)?;
-        let columns = |(value, own): &(f64, Mat<f64>)| {
-            end += own.ncols();
-            (*value, end - own.ncols()..end)
-        };
-        let parts: Vec<_> = parts.iter().map(columns).collect();
+        let (vectors, parts) = output.eigenvectors();
+        let turned = targets.times(vectors.as_ref())?;
         let Some(spectrum) = self.spectrum(&turned)? else { return Ok(None) };
         // what M never reaches is an error for every λ
         let lost = (targets.squared_norm()? - turned.squared_norm()?) / targets.len() as f64;

@@ -7,7 +7,7 @@ use dsokr_basis::random::{below, generator};
 use dsokr_basis::{Basis, Error, Features, Kernel, RowKind, RowSource, SketchKind, SketchOptions};
 use proptest::prelude::*;
 
-use crate::support::{cases, expand, product, refused, transpose};
+use crate::support::{cases, expand, product, refused, through, transpose};
 
 #[test]
 fn rows_that_are_not_whole_are_refused() {
@@ -126,24 +126,6 @@ fn selected_and_sliced_rows_are_the_same_rows() {
     }
 }
 
-/// A source that returns one row too few, from some row on.
-struct Short(Features);
-
-impl RowSource for Short {
-    fn len(&self) -> usize {
-        self.0.len()
-    }
-    fn width(&self) -> usize {
-        self.0.width()
-    }
-    fn kind(&self) -> RowKind {
-        self.0.kind()
-    }
-    fn block(&self, rows: std::ops::Range<usize>) -> Result<dsokr_basis::Block<'_>, Error> {
-        self.0.block(rows.start..rows.end - usize::from(rows.end > 4))
-    }
-}
-
 #[test]
 fn a_source_that_returns_other_rows_is_refused() {
     let rows = Features::Dense(DenseRows::new(2, vec![1.0; 12]).unwrap());
@@ -151,7 +133,9 @@ fn a_source_that_returns_other_rows_is_refused() {
         Basis::fit(Kernel::Linear, rows, &SketchOptions::new(SketchKind::Gaussian, 1))
     };
     let good = basis(&rows).unwrap();
-    let short = Short(rows);
+    // one row too few, from some row on
+    let short =
+        through(&rows, |own, rows| own.block(rows.start..rows.end - usize::from(rows.end > 4)));
     for error in [
         basis(&short).unwrap_err(),
         good.project(&short).unwrap_err(),

@@ -1,6 +1,5 @@
 //! Bases that several ranks fit together. They are threads of this process here.
 
-use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use dsokr_basis::features::{JoinedRows, SparseRows};
@@ -8,8 +7,7 @@ use dsokr_basis::leverage;
 use dsokr_basis::processes::{same_on_threads, threads};
 use dsokr_basis::random::generator;
 use dsokr_basis::{
-    Basis, Block, Error, Features, Kernel, Projection, RowKind, RowSource, SketchKind,
-    SketchOptions, Tempering,
+    Basis, Error, Features, Kernel, Projection, RowSource, SketchKind, SketchOptions, Tempering,
 };
 
 use crate::support::*;
@@ -135,33 +133,18 @@ fn several_ranks_project_as_one() {
     }
 }
 
-/// Rows that count how many of them are read.
-struct Counted<'a>(&'a Features, AtomicUsize);
-
-impl RowSource for Counted<'_> {
-    fn len(&self) -> usize {
-        self.0.len()
-    }
-    fn width(&self) -> usize {
-        self.0.width()
-    }
-    fn kind(&self) -> RowKind {
-        self.0.kind()
-    }
-    fn block(&self, rows: Range<usize>) -> Result<Block<'_>, Error> {
-        self.1.fetch_add(rows.len(), Ordering::Relaxed);
-        RowSource::block(self.0, rows)
-    }
-}
-
 #[test]
 fn a_rank_reads_its_part() {
     let mut random = generator(5, "ranks", 0);
     let rows = dense(4 * 512 + 100, 6, &mut random);
     let options = SketchOptions::new(SketchKind::Gaussian, 4);
     let read = threads(2, || {
-        let rows = Counted(&rows, AtomicUsize::new(0));
-        Basis::fit(Kernel::Cosine, &rows, &options).map(|_| rows.1.into_inner())
+        let read = AtomicUsize::new(0);
+        let counted = through(&rows, |own, rows| {
+            read.fetch_add(rows.len(), Ordering::Relaxed);
+            RowSource::block(own, rows)
+        });
+        Basis::fit(Kernel::Cosine, &counted, &options).map(|_| read.load(Ordering::Relaxed))
     });
     let read: Vec<usize> = read.into_iter().map(|rank| rank.unwrap()).collect();
     assert_eq!(read, [2 * 512, 2 * 512 + 100]);

@@ -1,9 +1,43 @@
 //! Rows for every kernel, and dense algebra in plain loops to compare with.
 
+use std::ops::Range;
+
 use dsokr_basis::features::{BitRows, DenseRows, SparseRows, hamming_one_hot, kemeny_signs};
 use dsokr_basis::random::{below, generator, unit};
-use dsokr_basis::{Block, Error, Features, Kernel, RowSource};
+use dsokr_basis::{Block, Error, Features, Kernel, RowKind, RowSource};
 use rand_chacha::ChaCha8Rng;
+
+/// Rows whose blocks are read by a function.
+pub fn through<'a, F>(rows: &'a Features, block: F) -> Through<'a, F>
+where
+    F: Fn(&'a Features, Range<usize>) -> Result<Block<'a>, Error> + Sync,
+{
+    Through(rows, block)
+}
+
+/// What [`through`] gives.
+pub struct Through<'a, F>(&'a Features, F);
+
+impl<'a, F> RowSource for Through<'a, F>
+where
+    F: Fn(&'a Features, Range<usize>) -> Result<Block<'a>, Error> + Sync,
+{
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn width(&self) -> usize {
+        self.0.width()
+    }
+
+    fn kind(&self) -> RowKind {
+        self.0.kind()
+    }
+
+    fn block(&self, rows: Range<usize>) -> Result<Block<'_>, Error> {
+        self.1(self.0, rows)
+    }
+}
 
 /// A matrix as rows of `f64`.
 pub type Rows = Vec<Vec<f64>>;

@@ -167,8 +167,9 @@ impl Spectrum {
     /// The difference of some columns of Ψ from what is predicted without the row, times √w.
     fn residuals(&self, lambda: f64, columns: Range<usize>) -> Result<Mat<f64>, Error> {
         let n = self.targets.nrows();
-        let of = |all: &Mat<f64>| all.subcols(columns.start, columns.len()).to_owned();
-        let (targets, turned) = (of(&self.targets), of(&self.turned));
+        let (start, width) = (columns.start, columns.len());
+        let targets = self.targets.subcols(start, width);
+        let turned = self.turned.subcols(start, width);
         check_lambda(lambda)?;
         let ridge = self.rows as f64 * lambda;
         // (I − H)Ψ = (I − UUᵀ)Ψ + U diag(nλ / (s + nλ)) UᵀΨ; the first part is 0 for r = n.
@@ -180,7 +181,7 @@ impl Spectrum {
         let mut residuals = Mat::zeros(n, targets.ncols());
         product(residuals.as_mut(), self.vectors.as_ref(), scaled.as_ref());
         if !full {
-            residuals += &targets;
+            residuals += targets;
         }
         let own = if full { 0.0 } else { 1.0 };
         let left = |i: usize| {

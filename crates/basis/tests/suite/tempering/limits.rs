@@ -2,28 +2,6 @@
 
 use super::*;
 
-/// Hands out rows, and notices when many are asked for at once.
-struct Watched<'a>(&'a Features);
-
-impl RowSource for Watched<'_> {
-    fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    fn width(&self) -> usize {
-        self.0.width()
-    }
-
-    fn kind(&self) -> RowKind {
-        self.0.kind()
-    }
-
-    fn block(&self, rows: Range<usize>) -> Result<Block<'_>, Error> {
-        assert!(rows.len() <= 2048, "{} rows at once", rows.len());
-        self.0.block(rows)
-    }
-}
-
 /// Several blocks of rows and several tiles of the covariance.
 #[test]
 fn outputs_are_streamed_and_threads_change_nothing() {
@@ -33,7 +11,11 @@ fn outputs_are_streamed_and_threads_change_nothing() {
         Basis::fit(Kernel::Cosine, &rows, &SketchOptions::new(SketchKind::Gaussian, 150)).unwrap();
     let on = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let tempered = || basis.clone().tempered(&Tempering::of(0.5), &Watched(&rows)).unwrap();
+        let watched = through(&rows, |own, rows| {
+            assert!(rows.len() <= 2048, "{} rows at once", rows.len());
+            own.block(rows)
+        });
+        let tempered = || basis.clone().tempered(&Tempering::of(0.5), &watched).unwrap();
         pool.install(tempered)
     };
     let (one, three) = (on(1), on(3));
@@ -100,7 +82,7 @@ fn a_nearly_constant_kernel_keeps_its_digits() {
     let basis = basis.tempered(&tempering, &rows).unwrap();
     let values = expand(&rows);
     let expected = exact(&kernel, &values, &values, &tempering);
-    assert!(expected[0][0] > 0.99 && expected[0][4].abs() < 0.9, "they are told apart");
+    assert!(expected[0][0] > 0.99 && expected[0][4].abs() < 0.9, "the rows differ");
     let found = products(&basis.project(&rows).unwrap());
     assert_close(&found, &expected, 2e-6, "a flat kernel");
 }

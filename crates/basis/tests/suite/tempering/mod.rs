@@ -3,14 +3,12 @@
 
 mod limits;
 
-use std::ops::Range;
-
 use dsokr_basis::features::{DenseRows, JoinedRows};
 use dsokr_basis::kernel::contract;
 use dsokr_basis::random::generator;
 use dsokr_basis::{
-    Basis, Block, Error, Features, Kernel, OutputKernel, Projection, RowKind, RowSource,
-    SketchKind, SketchOptions, Tempering,
+    Basis, Features, Kernel, OutputKernel, Projection, RowSource, SketchKind, SketchOptions,
+    Tempering,
 };
 use proptest::prelude::*;
 
