@@ -1,28 +1,27 @@
 //! What a recipe is, and preparations of texts and vectors that any can use.
 
+use std::borrow::Cow;
 use std::fmt::Debug;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
-use dsokr_basis::features::{NgramConfig, SparseRows, TfIdf};
+use dsokr_basis::features::{NgramConfig, TfIdf};
+use dsokr_basis::kernel::OutputKernel;
 use dsokr_basis::store::read_text;
-use dsokr_basis::{Features, RowSource};
+use dsokr_basis::{Features, Kernel, RowSource};
 use dsokr_data::Split;
 use dsokr_nn::bag::SparseRow;
-use dsokr_nn::pretrained::{Pretrained, PretrainedConfig, Tokenizer};
-use dsokr_nn::transformer::TokensConfig;
-use dsokr_nn::{Encoder, PartSize, Start, TokenIds, TokenIdsBuilder};
+use dsokr_nn::{Encoder, PartSize, Start};
 use rayon::prelude::*;
-use schemars::JsonSchema;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::error::ensure;
 
 /// The preparation of texts or vectors as inputs of an encoder, fitted on the training split: for
 /// example a tokenizer.
 ///
-/// [`TokenInputs`] serves any encoder of tokens.
+/// [`TokenInputs`](crate::TokenInputs) serves any encoder of tokens.
 pub trait Prepare: Sized + Send + Sync {
     /// The settings of the fit.
     type Settings;
@@ -147,6 +146,28 @@ pub trait Recipe:
     }
 }
 
+/// A kind of inputs of kernel machines: what turns them into rows that one kernel compares.
+pub trait PrepareRows: Send + Sync {
+    /// Name and text of the file that holds it (default: none, where the configuration says all of it).
+    fn file(&self) -> Result<Option<(&'static str, String)>, Error> {
+        Ok(None)
+    }
+
+    /// Number of columns.
+    fn width(&self) -> usize;
+
+    /// The inputs of a split, a row for each pair.
+    ///
+    /// # Errors
+    /// Inputs that cannot be read, or have a different width; more columns than rows can hold.
+    fn rows<'s>(&self, split: &'s Split) -> Result<Cow<'s, Features>, Error>;
+
+    /// The kernel of the rows (default: the one of the configuration).
+    fn kernel(&self, configured: &Kernel) -> Arc<dyn OutputKernel> {
+        Arc::new(configured.clone())
+    }
+}
+
 /// The parts of an encoder of texts with these lengths, of which `of` says the parts for one length: memory must
 /// suffice for the longest text, and the mean determines the time.
 pub(crate) fn sizes(
@@ -161,34 +182,40 @@ pub(crate) fn sizes(
 }
 
 /// Logs the number of texts without known tokens.
-fn warn_unknown(unknown: usize, texts: usize) {
+pub(crate) fn warn_unknown(unknown: usize, texts: usize) {
     if unknown > 0 {
         tracing::warn!(unknown, texts, "texts without known tokens share one prediction");
     }
 }
 
-const NGRAMS: &str = "ngrams.json";
-
 /// TF-IDF weights of the n-grams of the training texts.
 pub struct NgramInputs(TfIdf);
 
 impl NgramInputs {
+    pub(crate) const FILE: &str = "ngrams.json";
+
     /// Number of n-grams.
     pub fn width(&self) -> usize {
         self.0.width()
     }
 
-    /// Reads what [`files`](Prepare::files) gave; errors call it `path`.
+    /// Reads the text of the file; errors call it `path`.
     pub(crate) fn read(text: &str, path: &Path) -> Result<Self, Error> {
         Ok(Self(TfIdf::from_json(text, path).map_err(dsokr_nn::Error::from)?))
     }
+}
 
-    /// The texts of a split as rows that kernels compare.
-    ///
-    /// # Errors
-    /// Texts with more n-grams than rows can hold.
-    pub fn rows(&self, split: &Split) -> Result<SparseRows, Error> {
-        Ok(self.0.rows(split.inputs.texts()?)?)
+impl PrepareRows for NgramInputs {
+    fn file(&self) -> Result<Option<(&'static str, String)>, Error> {
+        Ok(Some((Self::FILE, self.0.to_json())))
+    }
+
+    fn width(&self) -> usize {
+        Self::width(self)
+    }
+
+    fn rows<'s>(&self, split: &'s Split) -> Result<Cow<'s, Features>, Error> {
+        Ok(Cow::Owned(Features::Sparse(self.0.rows(split.inputs.texts()?)?)))
     }
 }
 
@@ -209,160 +236,13 @@ impl Prepare for NgramInputs {
     }
 
     fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
-        Ok(vec![(NGRAMS, self.0.to_json())])
+        Ok(self.file()?.into_iter().collect())
     }
 
     fn load(_: &Vec<NgramConfig>, folder: &Path) -> Result<Self, Error> {
-        Ok(Self(TfIdf::read(&folder.join(NGRAMS)).map_err(dsokr_nn::Error::from)?))
+        Ok(Self(TfIdf::read(&folder.join(Self::FILE)).map_err(dsokr_nn::Error::from)?))
     }
 }
-
-/// The tokenizer and the sizes of a pretrained encoder, and its maximal length of texts.
-#[derive(Clone, Debug)]
-pub struct PretrainedInputs {
-    model: Pretrained,
-    max_length: usize,
-}
-
-impl PretrainedInputs {
-    /// The encoder's folder.
-    pub fn model(&self) -> &Pretrained {
-        &self.model
-    }
-}
-
-/// The folder of an encoder, which `hub:NAME` has in the cache of the hub.
-pub(crate) fn pretrained_folder(config: &PretrainedConfig) -> Result<PathBuf, Error> {
-    match config.folder.strip_prefix("hub:") {
-        None => Ok(PathBuf::from(&config.folder)),
-        #[cfg(feature = "fetch")]
-        Some(name) => crate::fetch::hub::folder(name, &crate::fetch::Network::default()),
-        #[cfg(not(feature = "fetch"))]
-        Some(_) => {
-            let allowed = "a folder: this program was built without the feature \"fetch\"";
-            Err(Error::value("encoder.folder", format!("{:?}", config.folder), allowed))
-        }
-    }
-}
-
-impl Prepare for PretrainedInputs {
-    type Settings = PretrainedConfig;
-    type Input = TokenIds;
-
-    /// Nothing is learned from the texts.
-    fn fit(config: &PretrainedConfig, _: &Split) -> Result<Self, Error> {
-        let model = Pretrained::open(&pretrained_folder(config)?)?;
-        config.check(&model)?;
-        Ok(Self { model, max_length: config.max_length })
-    }
-
-    fn inputs(&self, split: &Split) -> Result<Vec<TokenIds>, Error> {
-        tokenise(split, &self.model.tokenizer, self.max_length)
-    }
-
-    fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
-        Ok(self.model.files())
-    }
-
-    fn load(config: &PretrainedConfig, folder: &Path) -> Result<Self, Error> {
-        let model = Pretrained::open_without_weights(folder)?;
-        config.check(&model)?;
-        Ok(Self { model, max_length: config.max_length })
-    }
-}
-
-/// How texts become token ids, for any encoder that reads them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct TokenInputsConfig {
-    /// The tokenizer, trained on the training texts.
-    pub tokens: TokensConfig,
-    /// Longest text in tokens; the rest is cut off and the number of cut texts reported.
-    pub max_length: usize,
-}
-
-impl Default for TokenInputsConfig {
-    fn default() -> Self {
-        Self { tokens: TokensConfig::default(), max_length: 128 }
-    }
-}
-
-const TOKENIZER: &str = "tokenizer.json";
-
-/// A tokenizer trained on the training texts, and the maximal length of texts.
-#[derive(Clone, Debug)]
-pub struct TokenInputs {
-    tokens: Tokenizer,
-    max_length: usize,
-}
-
-impl TokenInputs {
-    /// Number of tokens, special ones included: every id is below it.
-    pub fn vocabulary(&self) -> usize {
-        self.tokens.vocabulary()
-    }
-}
-
-impl Prepare for TokenInputs {
-    type Settings = TokenInputsConfig;
-    type Input = TokenIds;
-
-    fn fit(config: &TokenInputsConfig, train: &Split) -> Result<Self, Error> {
-        check(config)?;
-        let texts = train.inputs.texts()?.iter().map(String::as_str);
-        Ok(Self { tokens: Tokenizer::fit(&config.tokens, texts)?, max_length: config.max_length })
-    }
-
-    fn inputs(&self, split: &Split) -> Result<Vec<TokenIds>, Error> {
-        tokenise(split, &self.tokens, self.max_length)
-    }
-
-    fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
-        Ok(vec![(TOKENIZER, self.tokens.json.clone())])
-    }
-
-    fn load(config: &TokenInputsConfig, folder: &Path) -> Result<Self, Error> {
-        check(config)?;
-        let tokens = Tokenizer::read_trained(&folder.join(TOKENIZER))?;
-        Ok(Self { tokens, max_length: config.max_length })
-    }
-}
-
-/// Number of texts that are tokenised at a time.
-const AT_ONCE: usize = 4096;
-
-/// The ids of a split's texts. The number of texts that were truncated is logged, and that of texts with no more than
-/// the special tokens.
-fn tokenise(
-    split: &Split,
-    tokenizer: &Tokenizer,
-    max_length: usize,
-) -> Result<Vec<TokenIds>, Error> {
-    let texts = split.inputs.texts()?;
-    let (mut all, mut cut, mut unknown) = (TokenIdsBuilder::default(), 0, 0);
-    for some in texts.chunks(AT_ONCE) {
-        let encode = |text: &String| tokenizer.encode(text, max_length);
-        let encoded: Vec<_> = some.par_iter().map(encode).collect::<Result<_, _>>()?;
-        for (ids, shorter) in encoded {
-            all.push(&ids).map_err(Error::io(&std::env::temp_dir()))?;
-            cut += usize::from(shorter);
-            unknown += usize::from(ids.len() <= tokenizer.special_tokens);
-        }
-    }
-    if cut > 0 {
-        let texts = texts.len();
-        tracing::warn!(cut, texts, "texts longer than max_length were cut");
-    }
-    warn_unknown(unknown, texts.len());
-    all.finish().map_err(Error::io(&std::env::temp_dir()))
-}
-
-fn check(config: &TokenInputsConfig) -> Result<(), Error> {
-    config.tokens.validate()?;
-    ensure(config.max_length > 0, "encoder.max_length", 0, "at least 1")
-}
-
-const VECTORS: &str = "vectors.json";
 
 /// Vectors without preparation, all of one width.
 pub struct VectorInputs {
@@ -370,22 +250,35 @@ pub struct VectorInputs {
 }
 
 impl VectorInputs {
+    pub(crate) const FILE: &str = "vectors.json";
+
     /// Number of coordinates of a vector.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// The vectors of a split, a row for each pair.
-    ///
-    /// # Errors
-    /// A split without vectors, or with vectors of a different width.
-    pub fn rows<'s>(&self, split: &'s Split) -> Result<&'s Features, Error> {
+    /// Reads the text of the file; errors call it `path`.
+    pub(crate) fn read(text: &str, path: &Path) -> Result<Self, Error> {
+        let wrong = |_| Error::run(path, format_args!("{text:?} is not a width of vectors"));
+        Ok(Self { width: text.trim().parse().map_err(wrong)? })
+    }
+}
+
+impl PrepareRows for VectorInputs {
+    fn file(&self) -> Result<Option<(&'static str, String)>, Error> {
+        Ok(Some((Self::FILE, self.width.to_string())))
+    }
+
+    fn width(&self) -> usize {
+        Self::width(self)
+    }
+
+    fn rows<'s>(&self, split: &'s Split) -> Result<Cow<'s, Features>, Error> {
         let rows = split.inputs.vectors()?;
         if rows.width() != self.width {
-            let (found, expected) = (rows.width(), self.width);
-            return Err(dsokr_basis::Error::width(found, expected).into());
+            return Err(dsokr_basis::Error::width(rows.width(), self.width).into());
         }
-        Ok(rows)
+        Ok(Cow::Borrowed(rows))
     }
 }
 
@@ -403,13 +296,11 @@ impl Prepare for VectorInputs {
     }
 
     fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
-        Ok(vec![(VECTORS, self.width.to_string())])
+        Ok(self.file()?.into_iter().collect())
     }
 
     fn load((): &(), folder: &Path) -> Result<Self, Error> {
-        let path = folder.join(VECTORS);
-        let text = read_text(&path).map_err(Error::reading(&path))?;
-        let wrong = |_| Error::run(&path, format_args!("{text:?} is not a width of vectors"));
-        Ok(Self { width: text.trim().parse().map_err(wrong)? })
+        let path = folder.join(Self::FILE);
+        Self::read(&read_text(&path).map_err(Error::reading(&path))?, &path)
     }
 }

@@ -78,6 +78,7 @@ mod network;
 mod run_dir;
 mod scores;
 mod structures;
+mod tokens;
 
 /// The pages whose code is compiled, and run where it needs no data.
 #[cfg(doctest)]
@@ -107,7 +108,7 @@ pub use encoders::{BagBesideConfig, BothInputs, PeakBagConfig, PeakInputs};
 pub use error::Error;
 pub use evaluator::Evaluator;
 pub use fit::{Plan, Request, Trained, fit};
-pub use inputs::{Prepare, PretrainedInputs, Recipe, TokenInputs, TokenInputsConfig};
+pub use inputs::{Prepare, Recipe};
 pub use labels::LabelScores;
 pub use learner::{
     Choice, CrossFitted, Fit, Fitted, Learner, Predictor, StoredRun, Task, register,
@@ -121,3 +122,4 @@ pub use scores::{
     Coverage, Evaluation, OutputScores, QuantileScores, RankingScores, RegressionScores, Scores,
 };
 pub use structures::{BeyondScores, MoleculeScores, StructureScores};
+pub use tokens::{PretrainedInputs, TokenInputs, TokenInputsConfig};

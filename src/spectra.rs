@@ -1,10 +1,12 @@
 //! Mass spectra as inputs: what lies in bins of masses, and mixtures of Gaussians.
 
+use std::borrow::Cow;
 use std::path::Path;
+use std::sync::Arc;
 
-use dsokr_basis::features::SparseRows;
-use dsokr_basis::kernel::ProbabilityProduct;
+use dsokr_basis::kernel::{OutputKernel, ProbabilityProduct};
 use dsokr_basis::store::read_text;
+use dsokr_basis::{Features, Kernel};
 use dsokr_data::Split;
 use dsokr_data::spectra::{FittedPeaks, LINE, POSITIONS, PeakFeatures, PeaksOf, Spectrum};
 use dsokr_nn::bag::SparseRow;
@@ -14,9 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::error::ensure;
-use crate::inputs::Prepare;
-
-const SPECTRA: &str = "spectra.json";
+use crate::inputs::{Prepare, PrepareRows};
 
 /// The spectra of a split, whose texts they are.
 pub(crate) fn spectra(split: &Split) -> Result<Vec<Spectrum>, Error> {
@@ -30,22 +30,30 @@ pub(crate) fn spectra(split: &Split) -> Result<Vec<Spectrum>, Error> {
 pub struct SpectrumInputs(FittedPeaks);
 
 impl SpectrumInputs {
+    pub(crate) const FILE: &str = "spectra.json";
+
     /// Number of bins.
     pub fn width(&self) -> usize {
         self.0.width()
     }
 
-    /// The spectra of a split as rows that kernels compare.
-    ///
-    /// # Errors
-    /// A text that is not a spectrum; more bins than rows can hold.
-    pub fn rows(&self, split: &Split) -> Result<SparseRows, Error> {
-        Ok(self.0.rows(split.inputs.texts()?)?)
-    }
-
-    /// Reads what [`files`](Prepare::files) gave; errors call it `path`.
+    /// Reads the text of the file; errors call it `path`.
     pub(crate) fn read(text: &str, path: &Path) -> Result<Self, Error> {
         Ok(Self(serde_json::from_str(text).map_err(|error| Error::run(path, error))?))
+    }
+}
+
+impl PrepareRows for SpectrumInputs {
+    fn file(&self) -> Result<Option<(&'static str, String)>, Error> {
+        Ok(Some((Self::FILE, serde_json::to_string(&self.0)?)))
+    }
+
+    fn width(&self) -> usize {
+        Self::width(self)
+    }
+
+    fn rows<'s>(&self, split: &'s Split) -> Result<Cow<'s, Features>, Error> {
+        Ok(Cow::Owned(Features::Sparse(self.0.rows(split.inputs.texts()?)?)))
     }
 }
 
@@ -62,11 +70,11 @@ impl Prepare for SpectrumInputs {
     }
 
     fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
-        Ok(vec![(SPECTRA, serde_json::to_string(&self.0)?)])
+        Ok(self.file()?.into_iter().collect())
     }
 
     fn load(_: &Vec<PeakFeatures>, folder: &Path) -> Result<Self, Error> {
-        let path = folder.join(SPECTRA);
+        let path = folder.join(Self::FILE);
         Self::read(&read_text(&path).map_err(Error::reading(&path))?, &path)
     }
 }
@@ -112,21 +120,21 @@ impl MixtureConfig {
 /// Spectra as mixtures of Gaussians.
 pub(crate) struct MixtureInputs(pub MixtureConfig);
 
-impl MixtureInputs {
+impl PrepareRows for MixtureInputs {
     /// Number of positions.
-    pub fn width(&self) -> usize {
+    fn width(&self) -> usize {
         LINE
     }
 
     /// The spectra of a split, with positions as columns.
-    pub fn rows(&self, split: &Split) -> Result<SparseRows, Error> {
+    fn rows<'s>(&self, split: &'s Split) -> Result<Cow<'s, Features>, Error> {
         let MixtureConfig { of, power, .. } = self.0;
-        Ok(of.positions(power, &spectra(split)?)?)
+        Ok(Cow::Owned(Features::Sparse(of.positions(power, &spectra(split)?)?)))
     }
 
-    /// The kernel that compares the rows.
-    pub fn kernel(&self) -> ProbabilityProduct {
+    fn kernel(&self, _: &Kernel) -> Arc<dyn OutputKernel> {
         let MixtureConfig { deviation, intensity_deviation, .. } = self.0;
-        ProbabilityProduct { deviation: deviation * POSITIONS, values: intensity_deviation }
+        let deviation = deviation * POSITIONS;
+        Arc::new(ProbabilityProduct { deviation, values: intensity_deviation })
     }
 }

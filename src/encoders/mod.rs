@@ -14,9 +14,8 @@ use dsokr_nn::{
 };
 use tracing::info;
 
-use crate::inputs::{
-    PretrainedInputs, TokenInputs, TokenInputsConfig, VectorInputs, pretrained_folder, sizes,
-};
+use crate::inputs::{VectorInputs, sizes};
+use crate::tokens::{PretrainedInputs, TokenInputs, TokenInputsConfig, pretrained_folder};
 use crate::{Error, Recipe, Start};
 
 pub use bag_beside::{BagBesideConfig, BothInputs};

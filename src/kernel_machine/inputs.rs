@@ -12,9 +12,10 @@ use dsokr_machines::{Ideal, KernelModel, KernelWeighting, Scaling, TrainingInput
 use faer::Mat;
 use serde::{Deserialize, Serialize};
 
-use super::prepared::Prepared;
+use super::prepared::Source;
 use crate::Error;
 use crate::config::{ColumnScaling, InputSummandConfig, KernelMachineConfig, MachineInputsConfig};
+use crate::inputs::PrepareRows;
 use crate::run_dir::read_needed;
 use crate::targets::TrainingOutputs;
 use dsokr_data::Split;
@@ -24,9 +25,9 @@ const KERNELS: &str = "kernels.json";
 /// The preparation of inputs as rows with a kernel, or of values of kernels.
 pub(super) enum MachineInputs {
     /// Of one kernel.
-    One(Prepared, Arc<dyn OutputKernel>),
+    One(Box<dyn PrepareRows>, Arc<dyn OutputKernel>),
     /// Of a weighted sum of kernels.
-    Sum(Vec<(Prepared, Kernel)>, Vec<f64>),
+    Sum(Vec<Summand>, Vec<f64>),
     /// Of kernels that were computed elsewhere.
     Kernels(CombinedKernels),
 }
@@ -39,6 +40,9 @@ pub(super) struct CombinedKernels {
     /// The weight of each kernel.
     weights: Vec<f64>,
 }
+
+/// A preparation, and the kernel of its rows.
+type Summand = (Box<dyn PrepareRows>, Kernel);
 
 /// The preparations of a sum, as `kernels.json` holds them.
 #[derive(Serialize, Deserialize)]
@@ -66,13 +70,13 @@ impl MachineInputs {
             return Ok(Self::Kernels(CombinedKernels { weights, training: values.training() }));
         }
         if settings.kernels.is_empty() {
-            let prepared = Prepared::fit(&settings.inputs, train)?;
+            let prepared = Source::Training(train).prepared(&settings.inputs)?;
             let kernel = prepared.kernel(&settings.kernel);
             return Ok(Self::One(prepared, kernel));
         }
         let key = |at: usize| format!("encoder.kernels[{at}].kernel");
         let part = |(at, part): (usize, &InputSummandConfig)| {
-            let prepared = Prepared::fit(&part.inputs, train)?;
+            let prepared = Source::Training(train).prepared(&part.inputs)?;
             let kernel = match part.kernel.known() {
                 Some(known) => known.clone(),
                 None => {
@@ -86,7 +90,7 @@ impl MachineInputs {
         let parts = parts.collect::<Result<Vec<_>, Error>>()?;
         let weights = match settings.weights {
             Some(rule @ KernelWeighting::Alignf) => {
-                let gram = |(prepared, kernel): &(Prepared, Kernel)| {
+                let gram = |(prepared, kernel): &Summand| {
                     let (rows, kernel) = (prepared.rows(train)?, prepared.kernel(kernel));
                     kernel.validate(rows.kind())?;
                     kernel.check(&rows)?;
@@ -134,7 +138,7 @@ impl MachineInputs {
             return Ok(Self::Kernels(read_needed(&folder.join(KERNELS))?));
         }
         if settings.kernels.is_empty() {
-            let prepared = Prepared::load(&settings.inputs, folder)?;
+            let prepared = Source::Folder(folder).prepared(&settings.inputs)?;
             let kernel = prepared.kernel(&settings.kernel);
             return Ok(Self::One(prepared, kernel));
         }
@@ -152,7 +156,7 @@ impl MachineInputs {
         }
         let part = |(at, part): (usize, &&InputSummandConfig)| {
             let kernel = kernels.get(at).unwrap_or(&part.kernel).clone();
-            Ok((Prepared::read(&part.inputs, &inputs[at], &path)?, kernel))
+            Ok((Source::Text(&inputs[at], &path).prepared(&part.inputs)?, kernel))
         };
         let parts = configured.iter().enumerate().map(part).collect::<Result<_, Error>>()?;
         Ok(Self::Sum(parts, weights))
@@ -164,7 +168,7 @@ impl MachineInputs {
             Self::One(prepared, _) => return Ok(prepared.file()?.into_iter().collect()),
             Self::Kernels(kernels) => serde_json::to_string(kernels)?,
             Self::Sum(parts, weights) => {
-                let text = |(prepared, _): &(Prepared, Kernel)| {
+                let text = |(prepared, _): &Summand| {
                     Ok(prepared.file()?.map_or_else(String::new, |(_, text)| text))
                 };
                 let inputs = parts.iter().map(text).collect::<Result<_, Error>>()?;
@@ -231,7 +235,7 @@ impl MachineInputs {
 }
 
 /// The sum of the kernels of rows that are joined.
-fn sum(parts: &[(Prepared, Kernel)], weights: &[f64]) -> SumKernel {
+fn sum(parts: &[Summand], weights: &[f64]) -> SumKernel {
     let all = parts.iter().zip(weights);
     all.fold(SumKernel::default(), |sum, ((prepared, kernel), &weight)| {
         sum.with(weight, prepared.kernel(kernel), RowKind::Sparse, prepared.width())

@@ -1,12 +1,12 @@
 //! The training texts nearest to a query.
 
-use dsokr_basis::Features;
 use dsokr_basis::features::{NgramConfig, NgramKind, SparseRows, TfIdf};
-use dsokr_basis::kernel::OutputKernel;
+use dsokr_basis::{Features, Kernel};
 use dsokr_data::Split;
 use dsokr_data::spectra::PeaksOf;
 
 use crate::Error;
+use crate::inputs::PrepareRows;
 use crate::spectra::{MixtureConfig, MixtureInputs};
 
 /// Training texts, and what a query is compared with.
@@ -35,7 +35,7 @@ impl Training {
     /// Indexes training pairs, whose inputs must be texts, those of `spectra` where they are.
     pub(super) fn new(pairs: Split, spectra: bool) -> Result<Self, String> {
         let compared = match spectra {
-            true => PEAKS.rows(&pairs).map(|rows| Compared::Peaks(Features::Sparse(rows))),
+            true => PEAKS.rows(&pairs).map(|rows| Compared::Peaks(rows.into_owned())),
             false => words(&pairs),
         };
         Ok(Self { pairs, compared: compared.map_err(|error| error.to_string())? })
@@ -66,7 +66,7 @@ impl Training {
             }
             Compared::Peaks(rows) => {
                 let query = PeaksOf::Peaks.positions(PEAKS.0.power, &[query.parse()?])?;
-                let values = PEAKS.kernel().block(&Features::Sparse(query), rows)?;
+                let values = PEAKS.kernel(&Kernel::Linear).block(&Features::Sparse(query), rows)?;
                 values.row(0).iter().copied().collect()
             }
         };
