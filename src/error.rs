@@ -78,14 +78,6 @@ pub enum Error {
     /// The encoder or its parameters.
     #[error(transparent)]
     Nn(dsokr_nn::Error),
-    /// A device that this program or this machine does not have.
-    #[error("the argument device {device}: {message}")]
-    Device {
-        /// Its name.
-        device: String,
-        /// Why it cannot be used.
-        message: String,
-    },
     /// A kernel matrix of `data.inputs`, by places among the training pairs.
     #[error("{file}, of the training pairs: {source}")]
     Kernel {

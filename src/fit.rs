@@ -4,7 +4,6 @@ mod ensemble;
 mod plan;
 mod resume;
 mod second_look;
-mod shared;
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -14,6 +13,7 @@ use burn::tensor::Device;
 use dsokr_basis::Processes;
 use dsokr_data::{DataRoot, Dataset, SplitName};
 use dsokr_machines::{LastSystem, Scaling};
+use dsokr_nn::Processor;
 use dsokr_train::{Event, Observer};
 use tracing::{info, warn};
 
@@ -21,7 +21,6 @@ use crate::advice::{Evidence, advice};
 use crate::beyond::BeyondSearch;
 use crate::config::Checked;
 use crate::decoder::{Decoder, ExactDecoder, label_names};
-use crate::device::Processor;
 use crate::error::ensure;
 use crate::evaluator::Evaluator;
 use crate::learner::{Fit, Fitted, Task};
@@ -36,7 +35,6 @@ use crate::{Error, hubs, memory};
 pub use plan::Plan;
 use resume::Resumed;
 use second_look::{PairWords, words_need};
-use shared::{check_shared, of_first};
 
 /// The configuration to fit, its run directory and its device.
 #[derive(Clone, Debug)]
@@ -108,6 +106,19 @@ impl<'a> Request<'a> {
     }
 }
 
+/// Refuses what several processes cannot share, and ranks whose configuration or version differ.
+fn check_shared(config: &Checked, ranks: &Processes) -> Result<(), Error> {
+    ranks.check_same("version", env!("CARGO_PKG_VERSION"))?;
+    ranks.check_same("configuration's fingerprint", &config.fingerprint()?)?;
+    let (key, found) = ("number of processes", ranks.size());
+    let allowed = "1 for an ensemble; each of its members may have several";
+    ensure(config.ensemble.is_none(), key, found, allowed)?;
+    let allowed = "1 for this encoder; neural encoders share their training, and kernel machines \
+                   with encoder.solver.name = \"sketched\", \"conjugate-gradients\" or \
+                   \"averaged\" their fit";
+    ensure(config.encoder.abilities().shares_training, key, found, allowed)
+}
+
 /// Fits one model; `shared` keeps the factored system for the next member of an ensemble.
 fn run_as(
     request: &Request,
@@ -116,10 +127,10 @@ fn run_as(
     observer: &mut dyn Observer,
 ) -> Result<Trained, Error> {
     let &Request { config, ref root, ref out, resume, processor, force } = request;
-    let (path, exists) = of_first(ranks, || {
+    let (path, exists) = ranks.of_first(|| {
         let path = place_of(&config.name, out.as_deref(), resume)?;
         let exists = path.exists();
-        Ok((path, exists))
+        Ok::<_, Error>((path, exists))
     })?;
     let resumed = (resume && exists).then_some(path.as_path());
     let locked = resumed.filter(|_| ranks.is_first()).map(|path| Resumed::lock(path, config));
@@ -199,7 +210,7 @@ fn trained(
 ) -> Result<Trained, Error> {
     let Task { config, ranks, root, data, path, .. } = *task;
     if task.resumed {
-        let report = of_first(ranks, || {
+        let report = ranks.of_first(|| {
             Folder::check_data(path, data)?;
             if let Some(locked) = locked {
                 locked.record(path, config, Some(&task.targets.space.fingerprint()))?;
@@ -216,7 +227,7 @@ fn trained(
     let fitted = prepared.fit(task)?;
     own.clear();
     let done = || finish(prepared, task, fitted, words, started);
-    let (report, advice) = of_first(ranks, done)?;
+    let (report, advice) = ranks.of_first(done)?;
     Ok(Trained { path: path.into(), report, advice })
 }
 
@@ -350,7 +361,7 @@ fn open_device(config: &Checked, processor: Processor) -> Result<Device, Error> 
     let device = processor.open()?;
     if config.encoder.abilities().closed_form && processor != Processor::Cpu {
         let (device, message) = (processor.to_string(), "kernel machines need the CPU");
-        return Err(Error::Device { device, message: message.into() });
+        return Err(dsokr_nn::Error::Device { device, message: message.into() }.into());
     }
     Ok(device)
 }

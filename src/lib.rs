@@ -38,7 +38,6 @@ pub mod cli;
 pub mod compare;
 pub mod config;
 pub mod contract;
-pub mod device;
 #[cfg(feature = "fetch")]
 pub mod fetch;
 pub mod init;
@@ -99,6 +98,11 @@ pub use dsokr_molecule as molecule;
 pub use dsokr_nn as nn;
 pub use dsokr_nn::Start;
 pub use dsokr_train as train;
+
+/// The processors on which models are computed.
+pub mod device {
+    pub use dsokr_nn::Processor;
+}
 
 pub use beyond::{BeyondSearch, SearchEnd, SearchFacts};
 pub use candidate_rule::CandidateRule;

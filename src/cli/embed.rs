@@ -5,8 +5,8 @@ use crate::Error;
 use crate::data::config::OnBadRow;
 use crate::data::write_matrix;
 use crate::decode::CandidateBlocks;
-use crate::device::Processor;
 use crate::run::{Run, check_output};
+use dsokr_nn::Processor;
 
 use crate::cli::output::print;
 use crate::cli::texts::{Texts, is_standard_input};

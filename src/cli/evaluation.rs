@@ -9,13 +9,13 @@ use crate::basis::store::write_atomically;
 use crate::data::config::OnBadRow;
 use crate::data::{Inputs, SplitName, Truth};
 use crate::decode::report::{Comparison, compare};
-use crate::device::Processor;
 use crate::molecules::compared_molecules;
 use crate::run::{
     EnsembleRun, LearningCurve, QueryAnswers, QueryRequest, Run, check_output, counts_line,
     metrics_table,
 };
 use crate::{EXAMPLES, Error, Metric, RESAMPLES, Scores, drawing, intervals};
+use dsokr_nn::Processor;
 use serde::Serialize;
 
 use crate::cli::output::{print, print_json};

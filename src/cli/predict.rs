@@ -3,10 +3,10 @@ use std::path::PathBuf;
 use tracing::info;
 
 use crate::data::config::OnBadRow;
-use crate::device::Processor;
 use crate::run::{Calibration, EnsembleRun};
 use crate::table::tsv_line;
 use crate::{CandidateRule, Error};
+use dsokr_nn::Processor;
 
 use crate::cli::answers;
 use crate::cli::combine::{Beyond, Combine};

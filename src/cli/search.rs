@@ -3,9 +3,9 @@ use std::path::{Path, PathBuf};
 
 use crate::basis::Processes;
 use crate::data::table::{TextFormat, TextReader};
-use crate::device::Processor;
 use crate::run::EnsembleRun;
 use crate::{CandidateRule, Error};
+use dsokr_nn::Processor;
 
 use crate::cli::answers;
 use crate::cli::combine::Beyond;

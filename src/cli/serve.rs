@@ -2,8 +2,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use crate::Error;
-use crate::device::Processor;
 use crate::serve::{Limits, Model, Server, block_on};
+use dsokr_nn::Processor;
 
 use crate::cli::output::print;
 

@@ -2,9 +2,9 @@ use std::path::PathBuf;
 
 use crate::Error;
 use crate::config::{Checked, Config, Override};
-use crate::device::Processor;
 use crate::run::check_output;
 use crate::sweep::{Axis, Sweep, SweepRequest};
+use dsokr_nn::Processor;
 
 use crate::cli::output::{self, print, print_json};
 use crate::cli::{memory, plot};

@@ -4,9 +4,9 @@ use crate::basis::Processes;
 use crate::config::{Checked, Config, Override};
 use crate::data::InputKind;
 use crate::data::config::OnBadRow;
-use crate::device::Processor;
 use crate::run::EmbeddingCurve;
 use crate::{Error, Request};
+use dsokr_nn::Processor;
 
 use crate::cli::output::{self, PROGRAM, print, print_json};
 use crate::cli::{memory, plot};

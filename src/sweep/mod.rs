@@ -15,10 +15,10 @@ use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
 
 use crate::config::{Checked, Config, Override};
-use crate::device::Processor;
 use crate::run_dir::{Folder, Report};
 use crate::sketch::Spread;
 use crate::{Error, Metric, Request};
+use dsokr_nn::Processor;
 
 use self::table::Stored;
 

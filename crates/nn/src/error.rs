@@ -36,6 +36,14 @@ pub enum Error {
     /// The tokenizer could not be trained or applied.
     #[error("tokenizer: {0}")]
     Tokenizer(String),
+    /// A device that this program or this machine does not have.
+    #[error("the argument device {device}: {message}")]
+    Device {
+        /// Its name.
+        device: String,
+        /// Why it cannot be used.
+        message: String,
+    },
     /// A setting, named as a key of `encoder`, a file, or feature rows.
     #[error(transparent)]
     Basis(dsokr_basis::Error),

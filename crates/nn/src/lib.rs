@@ -33,6 +33,7 @@ mod error;
 mod gradient_hooks;
 mod mlp;
 mod pass;
+mod processor;
 mod token_ids;
 mod tokenizer;
 
@@ -46,6 +47,7 @@ pub use init::Start;
 pub use mlp::{Mlp, MlpConfig};
 pub use parameters::Values;
 pub use pass::{Dropout, Masks, Pass};
+pub use processor::Processor;
 pub use token_ids::{Padded, TokenIds, TokenIdsBuilder, pad};
 pub use transformer::{
     PeakList, PeakTransformer, PeakTransformerConfig, Pooling, Transformer, TransformerConfig,

@@ -12,6 +12,8 @@ use std::rc::Rc;
 
 use bytemuck::{Pod, bytes_of, cast_slice, cast_slice_mut, pod_collect_to_vec, pod_read_unaligned};
 use faer::Mat;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::Error;
 use crate::cancellation::scoped;
@@ -279,6 +281,28 @@ impl Processes {
             }
             Some(_) | None => own,
         }
+    }
+
+    /// A result of rank 0, on all ranks; `work` makes it there, and an error of it is that of all.
+    ///
+    /// # Errors
+    /// As [`agree`](Self::agree); a result that cannot be written as JSON or read again.
+    pub fn of_first<T, E>(&self, work: impl FnOnce() -> Result<T, E>) -> Result<T, E>
+    where
+        T: Serialize + DeserializeOwned,
+        E: From<Error> + From<serde_json::Error> + Display,
+    {
+        if self.size() == 1 {
+            return work();
+        }
+        let made = || {
+            let own = self.is_first().then(work).transpose()?;
+            let text = own.as_ref().map_or(Ok(Vec::new()), serde_json::to_vec)?;
+            Ok((own, text))
+        };
+        let (own, text) = self.agree::<_, E>(made())?;
+        let text = self.broadcast(|| text)?;
+        own.map_or_else(|| Ok(serde_json::from_slice(&text)?), Ok)
     }
 
     /// Refuses a text that is not the same on every rank, such as a version; `what` names it.

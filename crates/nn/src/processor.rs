@@ -1,4 +1,4 @@
-//! The devices on which models are computed.
+//! The processors on which models are computed.
 
 use std::fmt;
 use std::panic::{self, AssertUnwindSafe};
@@ -11,7 +11,7 @@ use crate::Error;
 /// A processor to compute on: `cpu`, `wgpu` or `cuda`, or `cuda:1` for the second such GPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Processor {
-    /// The CPU, with Burn's CPU engine and the fused operations of `dsokr_nn::fused`.
+    /// The CPU, with Burn's CPU engine and the fused operations of `crate::fused`.
     #[default]
     Cpu,
     /// The best available GPU, through Vulkan, Metal or DirectX. Needs the feature `wgpu`.
