@@ -26,10 +26,6 @@ pub struct Arguments {
     /// Fit the weights of the runs on the validation split.
     #[arg(long, conflicts_with = "weights")]
     fit_weights: bool,
-    /// Measure MCES at 1: the myopic MCES distance, with the threshold 15, of each query's first molecule from the right
-    /// one, as MassSpecGym does.
-    #[arg(long)]
-    mces: bool,
     #[command(flatten)]
     shown: Shown,
     /// The folder with the shards of the run's candidates; default: shards in the run directory, for several
@@ -42,7 +38,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let Arguments { queries, shown, .. } = arguments;
     let mut runs = queries.open(&arguments.runs, arguments.shards.as_deref())?;
     arguments.combine.apply(&mut runs)?;
-    runs.mces = arguments.mces;
     runs = arguments.beyond.apply(runs)?;
     let request = queries.request(&runs);
     if arguments.fit_weights {

@@ -111,6 +111,7 @@ impl Queries {
             ("filter-known", self.request.filter_known),
             ("candidates", candidates.is_some()),
             ("least-candidates", least_candidates.is_some()),
+            ("mces", self.request.mces),
         ];
         let mut given = given.iter();
         match given.find(|(_, given)| *given) {

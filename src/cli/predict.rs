@@ -40,7 +40,8 @@ pub struct Arguments {
     #[command(flatten)]
     texts: Texts,
     /// The candidates of each text: a file of JSON lines {"query": id, "candidates": [id, …]}; or for spectra mass:PPM,
-    /// those with the precursor's mass, or formula, those of the formula that the spectrum names; default: all.
+    /// those with the precursor's mass, or formula, those of the formula that the spectrum names; default: all. With
+    /// --coverage the file has the lists of the queries that calibrate too.
     #[arg(long, value_name = "FILE|mass:PPM|formula")]
     candidates: Option<CandidateRule>,
     /// What happens at rows that cannot be read: stop, or skip, which lists and counts them and answers the
@@ -87,8 +88,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     };
     let among = arguments.candidates.as_ref();
     let sets = arguments.coverage.map(|coverage| {
-        let (file, data) = (arguments.calibration.clone(), arguments.data.clone());
-        runs.calibrating_queries(file, among, data)?.sets(coverage, runs.config().seed)
+        runs.sets(coverage, arguments.calibration.as_deref(), among, arguments.data.as_deref())
     });
     let sets = sets.transpose()?;
     if let Some(Calibration { on, queries, caution, .. }) =

@@ -149,7 +149,7 @@ fn evaluate(request: &Request, settings: &EnsembleConfig, path: &Path) -> Result
     let asked = ask(&run, name)?;
     match (settings.fit_weights, settings.weights) {
         (false, None) => {}
-        (_, Some(HeldOutWeights::HeldOut)) => run.weigh_held_out(path, settings)?,
+        (_, Some(HeldOutWeights::HeldOut)) => run.weigh_held_out()?,
         (true, None) if name == SplitName::Validation => run.fit_weights(&asked)?,
         (true, None) => {
             let validation = ask(&run, SplitName::Validation)?;

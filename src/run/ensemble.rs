@@ -9,6 +9,7 @@ use dsokr_decode::{AllCandidates, Candidates, Combination, Shards};
 
 use super::Run;
 use super::candidates::open_shards;
+use super::coverage::Calibrations;
 use crate::Error;
 use crate::candidate_rule::CandidateMasses;
 use crate::config::{BeyondConfig, Checked, EncoderTable, IN_ENSEMBLES};
@@ -25,13 +26,14 @@ pub struct EnsembleRun {
     pub(super) members: Vec<Run>,
     /// How their scores are combined.
     pub rule: Combination,
-    /// Whether [`evaluate`](Self::evaluate) measures MCES at 1, the myopic MCES distance of the first molecule from the right
-    /// one with the threshold 15, as MassSpecGym does; false when it is opened.
-    pub mces: bool,
     /// The candidates of the one run, if they are in shards.
     pub(super) shards: Option<Shards>,
     /// Masses of the candidates of the first member.
     pub(super) masses: CandidateMasses,
+    /// The member whose second look the others share.
+    pub(super) look_of: Option<String>,
+    /// What candidate sets were calibrated on last.
+    pub(super) calibrations: Calibrations,
 }
 
 impl EnsembleRun {
@@ -70,7 +72,8 @@ impl EnsembleRun {
             }
         };
         let mut members = Vec::new();
-        let mut rule = Combination::Mean { weights: None, standardise: true };
+        let (mut rule, mut look_of) =
+            (Combination::Mean { weights: None, standardise: true }, None);
         for (path, config) in paths.iter().zip(configs) {
             match (&config.ensemble, &shards) {
                 (None, None) => {
@@ -81,15 +84,16 @@ impl EnsembleRun {
                     let first = shards.some([0])?.candidates.into_owned();
                     members.push(Run::read(path, config, shards.stored(), first, device)?);
                 }
-                (Some(_), _) => {
+                (Some(ensemble), _) => {
                     if let [_] = paths {
                         rule = read_rule(path)?;
+                        look_of = ensemble.second_look.clone();
                     }
                     members.extend(open_inner(path, &config, device)?);
                 }
             }
         }
-        let runs = Self::of(members, rule)?;
+        let runs = Self::of(members, rule, look_of)?;
         let reads = shards.is_none() || runs.config().decoding.expected_f1.is_none();
         let allowed = "absent: the label sets of candidates in shards are not read";
         ensure(reads, "decoding.expected_f1", "given", allowed)?;
@@ -102,25 +106,24 @@ impl EnsembleRun {
         config: &Checked,
         device: &Device,
     ) -> Result<Self, Error> {
-        Self::of(open_inner(path, config, device)?, Combination::default())
+        let look_of = config.ensemble.as_ref().and_then(|own| own.second_look.clone());
+        Self::of(open_inner(path, config, device)?, Combination::default(), look_of)
     }
 
-    fn of(members: Vec<Run>, rule: Combination) -> Result<Self, Error> {
-        let masses = CandidateMasses::default();
+    fn of(members: Vec<Run>, rule: Combination, look_of: Option<String>) -> Result<Self, Error> {
         if members.is_empty() {
             let found = "an ensemble of no members".into();
             return Err(dsokr_decode::Error::TooFew { found, least: 1 }.into());
         }
-        if let [_] = members[..] {
-            let rule = Combination::default();
-            return Ok(Self { members, rule, mces: false, shards: None, masses });
-        }
-        for Run { name, config, .. } in &members {
+        let several = members.len() > 1;
+        for Run { name, config, .. } in members.iter().filter(|_| several) {
             if let Some((key, found)) = config.decoding.beyond_candidates() {
                 return Err(Error::value(format!("{key} of {name}"), found, IN_ENSEMBLES));
             }
         }
-        Ok(Self { members, rule, mces: false, shards: None, masses })
+        let rule = if several { rule } else { Combination::default() };
+        let (masses, calibrations) = Default::default();
+        Ok(Self { members, rule, shards: None, masses, look_of, calibrations })
     }
 
     /// The same with [`Run::with_beyond`] of its one model.
@@ -173,7 +176,7 @@ impl EnsembleRun {
             each: self.members.iter().map(model).collect(),
             rule: self.rule.clone(),
             shards: self.shards.as_ref(),
-            mces: self.mces,
+            mces: false,
         }
     }
 

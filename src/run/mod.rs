@@ -4,6 +4,7 @@ mod candidates;
 mod coordinates;
 mod coverage;
 mod ensemble;
+mod held_out;
 mod queries;
 mod search;
 mod trained;

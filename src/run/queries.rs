@@ -1,22 +1,17 @@
 //! Queries, the members' predictions for them, and their evaluation.
 
-use std::borrow::Cow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use dsokr_basis::Processes;
 use dsokr_basis::store::Tensor;
 use dsokr_data::{Split, SplitName};
-use dsokr_decode::{
-    CandidateBlocks, Combination, Decoded, MissingGold, PerQuery, Pool, SecondLook, fit_weights,
-};
+use dsokr_decode::{CandidateBlocks, Decoded, PerQuery, Pool, SecondLook};
 
 use super::{EnsembleRun, Run};
 use crate::Error;
 use crate::candidate_rule::CandidateRule;
-use crate::config::EnsembleConfig;
 use crate::error::ensure;
-use crate::evaluation::{Models, QueryTexts};
-use crate::run_dir::{HELD_OUT, HELD_OUT_PART, MEMBERS, drawn_pairs, fingerprint_of, held_out};
+use crate::run_dir::fingerprint_of;
 use crate::scores::Evaluation;
 
 /// Queries as each member reads them, with the members' predictions.
@@ -26,6 +21,8 @@ pub struct QueryAnswers {
     pub(super) lists: Option<PerQuery>,
     /// As they are scored.
     pub(super) answers: Vec<Vec<f32>>,
+    /// Whether MCES at 1 is measured.
+    mces: bool,
 }
 
 impl QueryAnswers {
@@ -67,6 +64,10 @@ pub struct QueryRequest {
     /// gold is the only molecule of its formula.
     #[cfg_attr(feature = "command", arg(long, value_name = "N"))]
     pub least_candidates: Option<usize>,
+    /// Measure MCES at 1: the myopic MCES distance, with the threshold 15, of each query's first molecule from the right
+    /// one, as MassSpecGym does.
+    #[cfg_attr(feature = "command", arg(long))]
+    pub mces: bool,
     /// The data root; default: the folder of the data that each run was trained on, else the
     /// environment variable DSOKR_DATA, else data/.
     #[cfg_attr(feature = "command", arg(long))]
@@ -119,6 +120,7 @@ impl QueryRequest {
             (None, Some(_)) => None,
         };
         let asked = runs.ask_with(read, lists.as_ref(), predict)?;
+        let asked = QueryAnswers { mces: self.mces, ..asked };
         match self.least_candidates {
             Some(least) => asked.with_candidates(least),
             None => Ok(asked),
@@ -143,12 +145,9 @@ impl QueryAnswers {
         };
         let kept = self.splits.iter().zip(&self.answers).map(of_rows);
         let (splits, answers) = kept.collect::<Result<Vec<_>, Error>>()?.into_iter().unzip();
-        Ok(Self { splits, lists: Some(lists.select(&rows)), answers })
+        Ok(Self { splits, lists: Some(lists.select(&rows)), answers, mces: self.mces })
     }
 }
-
-/// Bytes of the scores that weights are fitted by.
-const MEMORY: usize = 256 << 20;
 
 impl EnsembleRun {
     /// The predictions of every member for the queries that `read` reads for it, with all
@@ -190,7 +189,7 @@ impl EnsembleRun {
             };
             let answers = self.members.iter().zip(&splits).map(answer);
             let answers = answers.collect::<Result<Vec<_>, Error>>()?;
-            Ok(QueryAnswers { splits, lists, answers })
+            Ok(QueryAnswers { splits, lists, answers, mces: false })
         };
         let ranks = Processes::current();
         let asked = ranks.agree::<_, Error>(ask())?;
@@ -228,7 +227,7 @@ impl EnsembleRun {
     pub fn evaluate(&self, asked: &QueryAnswers) -> Result<(Evaluation, Vec<Decoded>), Error> {
         let exact = self.members[0].exact()?;
         let (mut models, fitted) = (self.models(exact.as_ref()), self.members[0].fitted()?);
-        models.each[0].1.fitted = fitted.as_ref();
+        (models.each[0].1.fitted, models.mces) = (fitted.as_ref(), asked.mces);
         models.evaluate(asked.split(), &asked.answers, asked.pool())
     }
 
@@ -247,113 +246,5 @@ impl EnsembleRun {
             Pool::PerQuery(_) | Pool::Shared => run.judge(split, z, asked.pool()),
         };
         self.members.iter().zip(&asked.splits).zip(&asked.answers).map(own).collect()
-    }
-}
-
-impl EnsembleRun {
-    /// Fits the weights of the rule on queries whose gold is known; of several right outputs of a query
-    /// the first one counts.
-    ///
-    /// # Errors
-    /// As [`evaluate`](Self::evaluate).
-    pub fn fit_weights(&mut self, asked: &QueryAnswers) -> Result<(), Error> {
-        let (key, allowed) = ("the argument fit-weights", "several runs, or an ensemble");
-        ensure(self.shards.is_none(), key, "a run of one model", allowed)?;
-        let (split, missing) = (asked.split(), self.config().evaluation.missing_gold);
-        let (models, texts) = (self.models(None), QueryTexts::of(split));
-        let fitted = models.weighted(texts, &asked.answers, asked.pool(), &split.ids, missing)?;
-        self.rule = fitted.ok_or_else(|| {
-            let allowed = "false: weights are fitted by MRR, and no gold is a candidate";
-            Error::value("ensemble.fit_weights", true, allowed)
-        })?;
-        Ok(())
-    }
-
-    /// Fits the weights of the rule to held-out answers of the members of the ensemble's directory, by MRR
-    /// ([`fit_weights`]). A member with a second look of its own answers pairs that no part of that look has seen.
-    pub(crate) fn weigh_held_out(
-        &mut self,
-        path: &Path,
-        settings: &EnsembleConfig,
-    ) -> Result<(), Error> {
-        let place = |name: &str| path.join(MEMBERS).join(name);
-        let shared = match &settings.second_look {
-            Some(name) => {
-                let look = Run::unseen_look(&place(name))?;
-                self.members.iter().find(|run| run.name == *name).zip(Some(look))
-            }
-            None => None,
-        };
-        let (mut answers, mut candidates, mut parts) = (Vec::new(), Vec::new(), Vec::new());
-        for run in &self.members {
-            let (place, own) = (place(&run.name), run.config.decoding.second_look.is_some());
-            answers.push(held_out::load(&place.join(HELD_OUT), run.candidates.dim())?);
-            candidates.push(match &shared {
-                _ if own => {
-                    parts.push(held_out::load(&place.join(HELD_OUT_PART), run.candidates.dim())?);
-                    let (candidates, look) = run.candidates_for_held_out_part(&place)?;
-                    (Cow::Owned(candidates), Some(look))
-                }
-                Some((other, look)) => {
-                    (Cow::Borrowed(&run.candidates), Some(run.second_look_from(look, other)?))
-                }
-                None => (Cow::Borrowed(&run.candidates), None),
-            });
-        }
-        let refused = |allowed| Error::value("ensemble.weights", "\"held-out\"", allowed);
-        let known = |pair: &&usize| {
-            let all = answers.iter().chain(&parts).map(|own| &own.held_out.pairs);
-            all.into_iter().all(|pairs| pairs.binary_search(pair).is_ok())
-        };
-        let common: Vec<usize> = answers[0].held_out.pairs.iter().filter(known).copied().collect();
-        if common.is_empty() {
-            return Err(refused(
-                "absent: no training pair is answered by all members. Members of the same seed and the same number of \
-                 folds answer the same part first",
-            ));
-        }
-        let drawn = drawn_pairs(common.len(), self.config().seed);
-        let pairs: Vec<usize> = drawn.into_iter().map(|at| common[at]).collect();
-        let ids = answers[0].ids_of(&pairs);
-        let mut queries = Vec::new();
-        for (run, own) in self.members.iter().zip(&answers) {
-            if own.ids_of(&pairs) != ids {
-                return Err(refused("absent: members have different training pairs"));
-            }
-            let rows = own.answers_to(&pairs);
-            queries.push(run.config.decoding.scaled(&rows, run.candidates.dim())?);
-        }
-        let texts = parts.iter().find_map(|part| part.texts_of(&pairs));
-        let names: Vec<String> = pairs.iter().map(usize::to_string).collect();
-        let mut models = self.models(None);
-        for ((_, model), (candidates, look)) in models.each.iter_mut().zip(&candidates) {
-            (model.candidates, model.look) = (candidates, look.as_ref());
-        }
-        let texts = QueryTexts { names: &names, texts: texts.as_deref() };
-        let missing = MissingGold::RankInfinity;
-        let fitted = models.weighted(texts, &queries, Pool::Shared, &ids, missing)?;
-        let none = "absent: no output of a training pair is a candidate";
-        self.rule = fitted.ok_or_else(|| refused(none))?;
-        Ok(())
-    }
-}
-
-impl Models<'_> {
-    /// The rule with the weights that are best for queries with these golds; none where no gold is a candidate.
-    fn weighted(
-        &self,
-        texts: QueryTexts,
-        answers: &[Vec<f32>],
-        pool: Pool,
-        ids: &[String],
-        missing: MissingGold,
-    ) -> Result<Option<Combination>, Error> {
-        let ensemble = self.ensemble(texts, answers)?;
-        let gold = ensemble.gold(pool, ids, missing)?;
-        if gold.iter().all(Option::is_none) {
-            return Ok(None);
-        }
-        let fitted = fit_weights(&ensemble, pool, &self.rule, &gold, MEMORY)?;
-        Ok(Some(self.rule.with_weights(Some(fitted.weights))?))
     }
 }

@@ -17,7 +17,7 @@ use super::problem::Problem;
 use super::training::Training;
 use super::work;
 use crate::Error;
-use crate::run::{CalibratingQueries, CandidateSets, EnsembleRun, Record, Run};
+use crate::run::{EnsembleRun, Record, Run};
 use crate::run_dir::MEMBERS;
 
 /// How often the files of a run are looked at.
@@ -41,7 +41,6 @@ pub struct Model {
     training: OnceLock<Result<Training, String>>,
     validation: OnceLock<Result<Split, String>>,
     reliability: OnceLock<Result<Vec<ReliabilityBin>, String>>,
-    calibrating: OnceLock<Result<CalibratingQueries, String>>,
     /// The last of these that is known.
     known: watch::Sender<Option<Known>>,
 }
@@ -91,7 +90,6 @@ impl Model {
             training: OnceLock::new(),
             validation: OnceLock::new(),
             reliability: OnceLock::new(),
-            calibrating: OnceLock::new(),
             known: watch::Sender::new(None),
         })
     }
@@ -196,16 +194,6 @@ impl Model {
     /// How often first candidates are right, by their gap; none while this is not known.
     pub(super) fn reliability(&self) -> Option<&Vec<ReliabilityBin>> {
         self.reliability.get().and_then(|known| known.as_ref().ok())
-    }
-
-    /// Sets of candidates that hold a right output with a probability; their calibration takes as long as answering the
-    /// validation queries, once.
-    pub(super) fn sets(&self, coverage: f64) -> Result<CandidateSets, Error> {
-        let read = || self.runs.calibrating_queries(None, None, None).map_err(text);
-        match self.calibrating.get_or_init(read) {
-            Ok(queries) => queries.sets(coverage, self.run().config.seed),
-            Err(reason) => Err(Error::value("coverage", coverage, format!("absent: {reason}"))),
-        }
     }
 
     /// What every answer says of the model.

@@ -53,8 +53,8 @@ pub(super) struct SearchRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, example = "mass:10")]
     pub candidates: Option<CandidateRule>,
-    /// In the place of the best `top` hits, the smallest set that holds a right output with this probability; absent with
-    /// `filter`, `candidates` and `skip`.
+    /// In the place of the best `top` hits, the smallest set that holds a right output with this probability, among the
+    /// `candidates`; absent with `filter` and `skip`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 0.9)]
     pub coverage: Option<f64>,
@@ -221,12 +221,12 @@ impl Endpoint for SearchRequest {
         let answers = match self.coverage {
             None => model.runs.distinct(&queries.ask(model, among)?, places, each)?,
             Some(coverage) => {
-                let among_all = each.is_none() && among.is_none() && self.skip == 0;
-                let allowed = "absent, beside filter, candidates and skip";
-                ensure(among_all, "coverage", coverage, allowed)?;
-                let sets = model.sets(coverage)?;
+                let whole_sets = each.is_none() && self.skip == 0;
+                let allowed = "absent, beside filter and skip";
+                ensure(whole_sets, "coverage", coverage, allowed)?;
+                let sets = model.runs.sets(coverage, None, among, None)?;
                 let most = limits.hits.min(limits.all_hits / queries.len());
-                let found = model.runs.candidate_sets(&queries.ask(model, None)?, &sets, most)?;
+                let found = model.runs.candidate_sets(&queries.ask(model, among)?, &sets, most)?;
                 calibration = Some(sets.calibration);
                 whole = found.iter().map(|set| set.whole).collect();
                 found.into_iter().map(|set| set.answer).collect()

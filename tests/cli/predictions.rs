@@ -273,6 +273,14 @@ fn sets_of_candidates_are_calibrated_on_what_is_held_out() {
         "{errors}"
     );
 
+    // a file of lists has those of the queries that calibrate too
+    sandbox.write("lists.jsonl", "{\"query\": \"1\", \"candidates\": [\"o1\", \"o2\"]}\n");
+    sandbox.fail(
+        &[&own[..], &["--candidates", "lists.jsonl"]].concat(),
+        2,
+        &["lists.jsonl", "no list of candidates for query"],
+    );
+
     // without validation pairs, leave-one-out answers are what is held out
     let rows: String =
         (0..60).map(|i| format!("{i}\ta text of {} and {}\t{}\n", i % 5, i % 12, i % 12)).collect();
@@ -290,7 +298,7 @@ fn sets_of_candidates_are_calibrated_on_what_is_held_out() {
     sandbox.fail(
         &none,
         2,
-        &["coverage = given, of a run for which nothing is held out", "decoding.held_out"],
+        &["coverage = given, of none, for which nothing is held out", "decoding.held_out"],
     );
     sandbox.succeed(&[
         "train",
@@ -305,7 +313,8 @@ fn sets_of_candidates_are_calibrated_on_what_is_held_out() {
     let held = ["predict", "held", "texts.txt", "--coverage", "0.8"];
     let output = sandbox.run(&held);
     let errors = String::from_utf8(output.stderr).unwrap();
-    let says = "54 queries: held-out answers; each is answered by a model without it, and λ is chosen on all of them";
+    let says = "54 queries: held-out answers; each is answered by a model without it, in a basis that knows its \
+                output, and λ is chosen on all of them";
     assert!(output.status.success() && errors.contains(says), "{errors}");
     // there are choices, and nothing to choose on
     for (change, says) in [

@@ -113,6 +113,18 @@ fn candidates_are_those_of_the_precursors_mass_or_of_the_formula() {
             found["hits"].as_array().unwrap().len() == 1 && found["confidence"].is_null(),
             "{found}"
         );
+        // sets among them are calibrated on validation queries among theirs, as the command does
+        let line = glycol("90.05 formula=C3H8O2");
+        let query = serde_json::json!({"texts": [line], "candidates": "formula", "coverage": 0.6});
+        let found = served.ask("/api/search", &query);
+        sandbox.write("line.txt", &line);
+        let command = ["predict", "runs/bins", "line.txt", "--candidates", "formula"];
+        let command = [&command[..], &["--coverage", "0.6"]].concat();
+        let command = json(&sandbox.succeed(&command));
+        assert_eq!(found["answers"][0]["hits"][0]["id"], command["candidates"][0]["id"]);
+        let count = |hits: &serde_json::Value| hits.as_array().unwrap().len();
+        assert_eq!(count(&found["answers"][0]["hits"]), count(&command["candidates"]));
+        assert_eq!(found["calibration"]["queries"], 17);
     }
     std::fs::remove_dir_all(sandbox.path("runs")).unwrap();
     let report = sandbox.train("bins.toml", &["evaluation.candidates=\"formula\""]);

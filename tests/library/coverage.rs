@@ -1,12 +1,15 @@
 //! Candidate sets that hold a right output with a given probability.
 
+use std::collections::HashMap;
 use std::f64::consts::LN_2;
+use std::path::Path;
 
 use burn::tensor::Device;
 use dsokr::basis::random::{generator, shuffle};
+use dsokr::config::Checked;
 use dsokr::data::SplitName;
 use dsokr::run::{CalibratingQueries, CalibratingQuery, EnsembleRun};
-use dsokr::{Config, fit};
+use dsokr::{CandidateRule, Config, fit};
 
 use crate::Folder;
 
@@ -47,27 +50,11 @@ fn the_threshold_is_an_order_statistic_of_distances() {
     assert_eq!(narrow.size(&[0.0, 0.0, 0.0, 0.0]), 1, "the best candidate always is in the set");
 }
 
-/// The validation and test queries of the quickstart set are divided 200 times. Of a random half, a set at the k-th of n
-/// distances holds k/(n + 1) of the other half in the mean, and at most 1/(n + 1) more where distances tie.
-#[test]
-fn sets_hold_the_right_output_as_often_as_they_say() {
-    let changes = [
-        "encoder={kind=\"kernel-machine\", lambda=1e-4, inputs={kind=\"ngrams\", blocks=[{kind=\"words\", min=1, max=1}]}}",
-        "sketch.size=60",
-    ];
-    let changes: Vec<_> = changes.iter().map(|change| change.parse().unwrap()).collect();
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/quickstart.toml");
-    let config = Config::load_with(path.as_ref(), &changes).unwrap();
-    let folder = Folder::new();
-    let trained = fit(&config, folder.path("run")).unwrap();
-    let run = EnsembleRun::open(&[trained.path], &Device::flex()).unwrap();
-    let mut all = Vec::new();
-    for split in [SplitName::Validation, SplitName::Test] {
-        let asked = run.ask(|member| member.read_split(split, None), None).unwrap();
-        all.extend(run.calibrating(&asked).unwrap());
-    }
+/// Queries are divided 200 times. Of a random half, a set at the k-th of n distances holds k/(n + 1) of the other half in
+/// the mean, and at most 1/(n + 1) more where distances tie.
+fn check(mut all: Vec<CalibratingQuery>, coverages: &[f64]) {
     assert_eq!(all.len(), 400);
-    for coverage in [0.5, 0.8, 0.9] {
+    for &coverage in coverages {
         let (mut within, mut held, mut sure) = (0, 0, 0);
         for seed in 0..200 {
             shuffle(&mut all, &mut generator(seed, "halves", 0));
@@ -84,15 +71,136 @@ fn sets_hold_the_right_output_as_often_as_they_say() {
         let expected = (161.0 * coverage - 1e-9).ceil() / 161.0;
         let deviation = (expected * (1.0 - expected) * (1.0 / 200.0 + 1.0 / 160.0) / 200.0).sqrt();
         let band = expected - 3.0 * deviation..expected + 1.0 / 161.0 + 3.0 * deviation;
-        assert!(band.contains(&share(within)), "{coverage}: {}, expected {band:?}", share(within));
-        println!(
-            "{coverage}: {} within, {} held, {} of one",
-            share(within),
-            share(held),
-            share(sure)
-        );
+        let (within, held, sure) = (share(within), share(held), share(sure));
+        println!("{coverage}: {within} within, {held} held, {sure} of one");
+        assert!(band.contains(&within), "{coverage}: {within}, expected {band:?}");
         // the best candidate of a set that would be empty adds little where sets are not of one candidate
-        assert!(held >= within && (coverage < 0.8 || share(held) < coverage + 0.03));
-        assert!(sure > 0, "some answers are sure");
+        assert!(held >= within && (coverage < 0.8 || held < coverage + 0.03));
+        assert!(sure > 0.0, "some answers are sure");
     }
+}
+
+fn load(path: &Path, changes: &[&str]) -> Checked {
+    let changes: Vec<_> = changes.iter().map(|change| change.parse().unwrap()).collect();
+    Config::load_with(path, &changes).unwrap()
+}
+
+/// Validation and test queries of the quickstart set, among all candidates, and among lists of their own: 400 drawn
+/// candidates, with the right one but for every twentieth query.
+#[test]
+fn sets_hold_the_right_output_as_often_as_they_say() {
+    let changes = [
+        "encoder={kind=\"kernel-machine\", lambda=1e-4, inputs={kind=\"ngrams\", blocks=[{kind=\"words\", min=1, max=1}]}}",
+        "sketch.size=60",
+    ];
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/quickstart.toml");
+    let config = load(path.as_ref(), &changes);
+    let folder = Folder::new();
+    let trained = fit(&config, folder.path("run")).unwrap();
+    let run = EnsembleRun::open(&[trained.path], &Device::flex()).unwrap();
+    let candidates: Vec<String> = run.members()[0].candidates.ids().map(String::from).collect();
+    let (mut all, mut listed, mut lines) = (Vec::new(), Vec::new(), String::new());
+    for split in [SplitName::Validation, SplitName::Test] {
+        let asked = run.ask(|member| member.read_split(split, None), None).unwrap();
+        all.extend(run.calibrating(&asked).unwrap());
+        for (at, gold) in asked.split().ids.iter().enumerate() {
+            let mut drawn: Vec<&String> = candidates.iter().filter(|id| *id != gold).collect();
+            shuffle(&mut drawn, &mut generator(at as u64, "list", 0));
+            drawn.truncate(if at % 20 == 0 { 400 } else { 399 });
+            drawn.extend((at % 20 != 0).then_some(gold));
+            lines += &format!("{}\n", serde_json::json!({"query": gold, "candidates": drawn}));
+        }
+    }
+    let file = folder.path("lists.jsonl");
+    std::fs::write(&file, lines).unwrap();
+    let rule = CandidateRule::Lists(file.display().to_string());
+    for split in [SplitName::Validation, SplitName::Test] {
+        let asked = run.ask(|member| member.read_split(split, None), Some(&rule)).unwrap();
+        listed.extend(run.calibrating(&asked).unwrap());
+    }
+    assert!(listed.iter().filter(|query| query.gold.is_none()).count() == 20);
+    check(all, &[0.5, 0.8, 0.9]);
+    check(listed, &[0.9]);
+    // they are calibrated on the lists of the validation queries
+    let sets = run.sets(0.8, None, Some(&rule), None).unwrap();
+    let asked = run.ask(|member| member.read_split(SplitName::Test, None), Some(&rule)).unwrap();
+    let found = run.candidate_sets(&asked, &sets, usize::MAX).unwrap();
+    assert_eq!((found.len(), sets.calibration.queries), (200, 200));
+    let mean = found.iter().map(|set| set.answer.hits.len()).sum::<usize>() as f64 / 200.0;
+    assert!(found.iter().all(|set| set.whole) && (1.0..200.0).contains(&mean), "{mean}");
+}
+
+/// An ensemble without validation pairs whose members share a second look: calibrated on the held-out answers of one part
+/// of the training pairs, judged by test queries, for random splits.
+#[test]
+fn held_out_answers_of_an_ensemble_with_a_second_look_calibrate_sets() {
+    let folder = Folder::new();
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("datasets/quickstart");
+    let read = |name: &str| std::fs::read_to_string(data.join(name)).unwrap();
+    let (pairs, molecules) = (read("train.tsv"), read("molecules.tsv"));
+    let smiles: HashMap<&str, &str> =
+        molecules.lines().skip(1).map(|line| line.split_once('\t').unwrap()).collect();
+    let row = |line: &str| format!("{line}\t{}\n", smiles[line.split_once('\t').unwrap().0]);
+    let rows: String = pairs.lines().skip(1).take(800).map(row).collect();
+    std::fs::create_dir(folder.path("pool")).unwrap();
+    std::fs::write(folder.path("pool/pool.tsv"), format!("id\tdescription\tsmiles\n{rows}"))
+        .unwrap();
+    let config = r#"
+encoder = { kind = "kernel-machine", lambda = 1e-3, inputs = { kind = "ngrams", blocks = [{ kind = "words", min = 1, max = 1 }] } }
+
+[data]
+source = "pool"
+folder = "./pool"
+file = "pool.tsv"
+splits = { validation = 0, test = 0.25 }
+
+[output]
+label = "smiles"
+features = { kind = "ngrams", column = "smiles", min = 1, max = 3 }
+kernel = { name = "cosine" }
+
+[sketch]
+size = 12
+
+[decoding]
+held_out = true
+
+[evaluation]
+split = "test"
+
+[ensemble]
+second_look = "words"
+
+[[ensemble.members]]
+name = "words"
+decoding.second_look = { candidates = 20, neighbours = 15, folds = 4, answered = 2 }
+
+[[ensemble.members]]
+name = "letters"
+encoder.inputs = { kind = "ngrams", blocks = [{ kind = "characters", min = 1, max = 3 }] }
+"#;
+    let path = folder.path("pool.toml");
+    std::fs::write(&path, config).unwrap();
+    let (mut held, mut asked) = (0, 0);
+    let (coverage, splits) = (0.8, 4);
+    for seed in 0..splits {
+        let config = load(&path, &[&format!("data.splits.seed={seed}")]);
+        let trained = fit(&config, folder.path(&format!("run{seed}"))).unwrap();
+        let run = EnsembleRun::open(&[trained.path], &Device::flex()).unwrap();
+        let sets = run.sets(coverage, None, None, None).unwrap();
+        assert_eq!(
+            (sets.calibration.on.as_str(), sets.calibration.queries),
+            ("held-out answers", 150)
+        );
+        let test = run.ask(|member| member.read_split(SplitName::Test, None), None).unwrap();
+        let test = run.calibrating(&test).unwrap();
+        asked += test.len();
+        held += test.iter().filter(|query| sets.hold(query)).count();
+    }
+    // each share has a deviation by 120 queries of calibration and its own
+    let (held, each) = (held as f64 / asked as f64, asked as f64 / splits as f64);
+    let deviation =
+        (coverage * (1.0 - coverage) * (1.0 / 120.0 + 1.0 / each) / splits as f64).sqrt();
+    println!("{held} of {asked}, deviation {deviation}");
+    assert!((held - coverage).abs() < 3.0 * deviation, "{held}, deviation {deviation}");
 }

@@ -198,6 +198,25 @@ def test_sets_of_candidates_hold_a_right_output(model):
     assert "checkpoints" in calibration["caution"]
     with pytest.raises(dsokr.ConfigError, match="between 0 and 1"):
         model.search(TEXTS, coverage=1.5)
+    with pytest.raises(dsokr.ConfigError, match="formula"):
+        model.search(TEXTS, candidates="lists.jsonl")
+    with pytest.raises(dsokr.DsokrError, match="precursor"):
+        model.search(TEXTS, coverage=0.8, candidates="mass:10")
+
+
+def test_sets_of_candidates_of_an_ensemble(model, other):
+    both = dsokr.Ensemble([model, other])
+    sets = both.search(TEXTS, coverage=0.8)
+    assert all(1 <= len(found) < 2000 for found in sets)
+    assert both.calibration(0.8)["queries"] == 200
+
+
+def test_mces_at_1(model, config, tmp_path):
+    lines = (Path(config).parent.parent / "datasets/quickstart/test.tsv").read_text().splitlines()
+    few = tmp_path / "few.tsv"
+    few.write_text("\n".join(lines[:5]) + "\n")
+    found = model.evaluate(queries=few, mces=True)
+    assert found.metrics["mces"] >= 0 and model.evaluate(queries=few).metrics["mces"] is None
 
 
 def test_results_equal_the_commands(model, config, folder):

@@ -167,22 +167,28 @@ class _Runs:
     _inner: _dsokr.Runs
 
     def search(
-        self, query: str | Iterable[str] | Any, k: int = 10, *, coverage: float | None = None
+        self,
+        query: str | Iterable[str] | Any,
+        k: int = 10,
+        *,
+        coverage: float | None = None,
+        candidates: str | None = None,
     ) -> Hits | list[Hits]:
         """The ``k`` best candidates for a text, or for each of several texts; for a model that reads vectors, of rows.
 
         With ``coverage``, such as 0.9, in their place the smallest set that holds a right output with this probability;
-        ``calibration`` says what it is calibrated on.
+        ``calibration`` says what it is calibrated on. The ``candidates`` of each spectrum are those with the precursor's
+        mass, ``mass:PPM``, or of the formula that it names, ``formula``; default: all.
         """
         coverage = None if coverage is None else float(coverage)
-        answers = self._inner.search(_queries(query), whole(k, "k", 0), coverage)
+        answers = self._inner.search(_queries(query), whole(k, "k", 0), coverage, candidates)
         found = [Hits([Hit(*hit) for hit in hits], *others) for hits, *others in answers]
         return found[0] if isinstance(query, str) else found
 
-    def calibration(self, coverage: float) -> dict[str, Any]:
+    def calibration(self, coverage: float, *, candidates: str | None = None) -> dict[str, Any]:
         """What sets of candidates with this coverage are calibrated on: ``on`` the validation split or held-out answers,
         the number of ``queries``, and a ``caution`` where λ, checkpoints or the like were chosen on these too."""
-        return json.loads(self._inner.calibration(float(coverage)))
+        return json.loads(self._inner.calibration(float(coverage), candidates))
 
     def evaluate(
         self,
@@ -193,6 +199,7 @@ class _Runs:
         filter_known: bool = False,
         candidates: PathLike | None = None,
         least_candidates: int | None = None,
+        mces: bool = False,
         data: PathLike | None = None,
         coordinates: Any = None,
     ) -> Evaluation:
@@ -201,8 +208,10 @@ class _Runs:
         Queries are a ``split`` of the data, "validation" or "test" (default: evaluation.split of the configuration), or
         the rows of a file ``queries``, whose column ``query_id`` names queries that have several right outputs. With
         ``filter_known`` those outputs that training pairs give a query do not compete. ``candidates`` is a file of
-        lists, one a query, or for spectra ``"mass:PPM"`` or ``"formula"``; queries with fewer than ``least_candidates`` are left out. ``coordinates`` (queries, p) stand
-        in the place of the model's own predictions. ``data`` is the data root (default: that of the training).
+        lists, one a query, or for spectra ``"mass:PPM"`` or ``"formula"``; queries with fewer than ``least_candidates`` are
+        left out. With ``mces`` the metrics have MCES at 1 of molecules, as MassSpecGym measures it. ``coordinates``
+        (queries, p) stand in the place of the model's own predictions. ``data`` is the data root (default: that of the
+        training).
         """
         if split is not None and queries is not None:
             raise ConfigError("split: given beside queries, allowed: one of them")
@@ -214,6 +223,7 @@ class _Runs:
                 bool(filter_known),
                 None if candidates is None else os.fspath(candidates),
                 None if least_candidates is None else int(least_candidates),
+                bool(mces),
                 None if data is None else Path(data),
                 None if coordinates is None else as_matrix(coordinates, "coordinates"),
             )

@@ -1,13 +1,12 @@
 //! Trained models, read from their run directories.
 
 use std::path::PathBuf;
-use std::sync::OnceLock;
 
-use dsokr::Error;
 use dsokr::config::{BeyondConfig, Config};
 use dsokr::data::{Inputs, Split, SplitName};
 use dsokr::decode::{CandidateBlocks, Combination};
-use dsokr::run::{CalibratingQueries, CandidateSets, EnsembleRun, QueryRequest, Run};
+use dsokr::run::{CandidateSets, EnsembleRun, QueryRequest, Run};
+use dsokr::{CandidateRule, Error};
 use pyo3::prelude::*;
 
 use super::module::ModuleConfig;
@@ -31,20 +30,24 @@ pub struct Runs {
     inner: EnsembleRun,
     /// Where the data are, if not where the run was trained.
     data: Option<PathBuf>,
-    calibrating: OnceLock<CalibratingQueries>,
 }
 
 impl Runs {
     /// Sets of candidates with this coverage.
-    fn sets(&self, coverage: f64) -> Result<CandidateSets, Error> {
-        let queries = match self.calibrating.get() {
-            Some(known) => known,
-            None => {
-                let read = self.inner.calibrating_queries(None, None, self.data.clone())?;
-                self.calibrating.get_or_init(|| read)
-            }
-        };
-        queries.sets(coverage, self.inner.config().seed)
+    fn sets(&self, coverage: f64, among: Option<&CandidateRule>) -> Result<CandidateSets, Error> {
+        self.inner.sets(coverage, None, among, self.data.as_deref())
+    }
+}
+
+/// The rule for the candidates of spectra.
+fn rule(candidates: Option<&str>) -> Result<Option<CandidateRule>, Failure> {
+    let rule = candidates.map(str::parse).transpose()?;
+    match rule {
+        Some(CandidateRule::Lists(file)) => {
+            let allowed = "\"mass:PPM\" or \"formula\"";
+            Err(Error::value("candidates", format_args!("{file:?}"), allowed).into())
+        }
+        None | Some(CandidateRule::Mass(_) | CandidateRule::Formula) => Ok(rule),
     }
 }
 
@@ -87,7 +90,7 @@ impl Runs {
             }
             Ok::<_, Error>(runs)
         });
-        Ok(Self { inner: inner?, data: root, calibrating: OnceLock::new() })
+        Ok(Self { inner: inner?, data: root })
     }
 
     /// Names of the members, the rule that combines them, and the configuration of the first one, as JSON.
@@ -129,29 +132,32 @@ impl Runs {
     }
 
     /// What sets of candidates with a coverage are calibrated on, as JSON.
-    fn calibration(&self, py: Python, coverage: f64) -> PyResult<String> {
-        json(&work(py, || self.sets(coverage))?.calibration)
+    fn calibration(&self, py: Python, coverage: f64, candidates: Option<&str>) -> PyResult<String> {
+        let among = rule(candidates)?;
+        json(&work(py, || self.sets(coverage, among.as_ref()))?.calibration)
     }
 
     /// The best `k` candidates for each text or row, or with `coverage` the set that holds a right output with this
-    /// probability, and what else the configuration predicts.
+    /// probability, and what else the configuration predicts; `candidates` is `mass:PPM` or `formula`.
     fn search(
         &self,
         py: Python,
         queries: Asked,
         k: usize,
         coverage: Option<f64>,
+        candidates: Option<&str>,
     ) -> PyResult<Vec<Answer>> {
-        let runs = &self.inner;
+        let (runs, among) = (&self.inner, rule(candidates)?);
+        let among = among.as_ref();
         if queries.len() == 0 {
             return Ok(Vec::new());
         }
         let read = |run: &Run| queries.read(run, 0..queries.len());
         let answers = work(py, || match coverage {
-            None => runs.answer_queries(read, None, k),
+            None => runs.answer_queries(read, among, k),
             Some(coverage) => {
-                let sets = self.sets(coverage)?;
-                let found = runs.candidate_sets(&runs.ask(read, None)?, &sets, usize::MAX)?;
+                let sets = self.sets(coverage, among)?;
+                let found = runs.candidate_sets(&runs.ask(read, among)?, &sets, usize::MAX)?;
                 Ok(found.into_iter().map(|set| set.answer).collect())
             }
         })?;
@@ -176,6 +182,7 @@ impl Runs {
         filter_known: bool,
         candidates: Option<String>,
         least_candidates: Option<usize>,
+        mces: bool,
         data: Option<PathBuf>,
         coordinates: Option<MatrixView<f32>>,
     ) -> PyResult<Evaluation> {
@@ -189,6 +196,7 @@ impl Runs {
             filter_known,
             candidates,
             least_candidates,
+            mces,
             data,
         };
         let given = coordinates.as_ref().map(|given| numbers(given, "coordinates")).transpose()?;

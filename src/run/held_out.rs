@@ -1,0 +1,157 @@
+//! Held-out answers of the members of an ensemble as queries: weights are fitted to them, and candidate sets calibrated.
+
+use std::borrow::Cow;
+use std::path::PathBuf;
+
+use dsokr_data::Split;
+use dsokr_decode::{
+    CandidateBlocks, Candidates, Combination, MissingGold, Pool, SecondLook, fit_weights,
+};
+
+use super::{EnsembleRun, QueryAnswers, Run};
+use crate::Error;
+use crate::error::ensure;
+use crate::evaluation::{Models, QueryTexts};
+use crate::run_dir::{HELD_OUT, HELD_OUT_PART, drawn_pairs, held_out};
+
+/// Bytes of the scores that weights are fitted by.
+const MEMORY: usize = 256 << 20;
+
+/// Answers of all members to the same training pairs, each by a model that was fitted without the pair.
+pub(super) struct HeldOutQueries<'a> {
+    runs: &'a EnsembleRun,
+    /// The pairs, in rising order.
+    pub pairs: Vec<usize>,
+    /// Their queries, with empty texts where nothing keeps them.
+    pub split: Split,
+    /// Of each member, as they are scored.
+    pub answers: Vec<Vec<f32>>,
+    /// Of each member the candidates and the second look, which have not seen the pairs.
+    places: Vec<(Cow<'a, Candidates>, Option<SecondLook>)>,
+}
+
+impl<'a> HeldOutQueries<'a> {
+    /// The members as models that have not seen the pairs.
+    pub fn models(&'a self) -> Models<'a> {
+        let mut models = self.runs.models(None);
+        for ((_, model), (candidates, look)) in models.each.iter_mut().zip(&self.places) {
+            (model.candidates, model.look) = (candidates, look.as_ref());
+        }
+        models
+    }
+}
+
+impl EnsembleRun {
+    /// Those that `choose` chooses of the pairs that all members answer, by their number. A member with a second look of its
+    /// own, or that of another one, answers pairs that no part of that look has seen.
+    ///
+    /// # Errors
+    /// [`dsokr_basis::Error::Value`] of `key` for members without such pairs; files that are missing or damaged.
+    pub(super) fn held_out(
+        &self,
+        (key, found): (&str, &str),
+        choose: impl Fn(usize) -> Vec<usize>,
+    ) -> Result<HeldOutQueries<'_>, Error> {
+        let place = |run: &Run, file: &str| -> Result<PathBuf, Error> {
+            let folder = run.folder.as_ref();
+            let allowed = "absent, of runs that no folder holds";
+            folder.map(|own| own.join(file)).ok_or_else(|| Error::value(key, found, allowed))
+        };
+        let other = self.members.iter().find(|run| Some(&run.name) == self.look_of.as_ref());
+        let shared = match other {
+            Some(other) => {
+                let look = Run::unseen_look(&place(other, "")?)?;
+                Some((other, look))
+            }
+            None => None,
+        };
+        let (mut stored, mut parts, mut places) = (Vec::new(), Vec::new(), Vec::new());
+        for run in &self.members {
+            let own = run.config.decoding.second_look.is_some();
+            stored.push(held_out::load(&place(run, HELD_OUT)?, run.candidates.dim())?);
+            places.push(match &shared {
+                _ if own => {
+                    parts.push(held_out::load(&place(run, HELD_OUT_PART)?, run.candidates.dim())?);
+                    let (candidates, look) = run.candidates_for_held_out_part(&place(run, "")?)?;
+                    (Cow::Owned(candidates), Some(look))
+                }
+                Some((other, look)) => {
+                    (Cow::Borrowed(&run.candidates), Some(run.second_look_from(look, other)?))
+                }
+                None => (Cow::Borrowed(&run.candidates), None),
+            });
+        }
+        let known = |pair: &&usize| {
+            let all = stored.iter().chain(&parts).map(|own| &own.held_out.pairs);
+            all.into_iter().all(|pairs| pairs.binary_search(pair).is_ok())
+        };
+        let common: Vec<usize> = stored[0].held_out.pairs.iter().filter(known).copied().collect();
+        let allowed = "absent: no training pair is answered by all members. Members of the same seed and the same number \
+                       of folds answer the same part first";
+        ensure(!common.is_empty(), key, found, allowed)?;
+        let pairs: Vec<usize> = choose(common.len()).into_iter().map(|at| common[at]).collect();
+        let ids = stored[0].ids_of(&pairs);
+        let mut answers = Vec::new();
+        for (run, own) in self.members.iter().zip(&stored) {
+            let allowed = "absent: members have different training pairs";
+            ensure(own.ids_of(&pairs) == ids, key, found, allowed)?;
+            let rows = own.answers_to(&pairs);
+            answers.push(run.config.decoding.scaled(&rows, run.candidates.dim())?);
+        }
+        let texts = parts.iter().find_map(|part| part.texts_of(&pairs));
+        let texts = texts.unwrap_or_else(|| vec![String::new(); pairs.len()]);
+        let names = pairs.iter().map(usize::to_string).collect();
+        let split = Split { ids, queries: Some(names), ..Split::texts(texts) };
+        Ok(HeldOutQueries { runs: self, pairs, split, answers, places })
+    }
+
+    /// Fits the weights of the rule on queries whose gold is known; of several right outputs of a query
+    /// the first one counts.
+    ///
+    /// # Errors
+    /// As [`evaluate`](Self::evaluate).
+    pub fn fit_weights(&mut self, asked: &QueryAnswers) -> Result<(), Error> {
+        let (key, allowed) = ("the argument fit-weights", "several runs, or an ensemble");
+        ensure(self.shards.is_none(), key, "a run of one model", allowed)?;
+        let missing = self.config().evaluation.missing_gold;
+        let fitted =
+            self.models(None).weighted(asked.split(), &asked.answers, asked.pool(), missing)?;
+        self.rule = fitted.ok_or_else(|| {
+            let allowed = "false: weights are fitted by MRR, and no gold is a candidate";
+            Error::value("ensemble.fit_weights", true, allowed)
+        })?;
+        Ok(())
+    }
+
+    /// Fits the weights of the rule to held-out answers of the members, by MRR ([`fit_weights`]).
+    pub(crate) fn weigh_held_out(&mut self) -> Result<(), Error> {
+        let (key, found) = ("ensemble.weights", "\"held-out\"");
+        let drawn = |count| drawn_pairs(count, self.config().seed);
+        let queries = self.held_out((key, found), drawn)?;
+        let missing = MissingGold::RankInfinity;
+        let models = queries.models();
+        let fitted = models.weighted(&queries.split, &queries.answers, Pool::Shared, missing)?;
+        let allowed = "absent: no output of a training pair is a candidate";
+        self.rule = fitted.ok_or_else(|| Error::value(key, found, allowed))?;
+        Ok(())
+    }
+}
+
+impl Models<'_> {
+    /// The rule with the weights that are best for queries with known outputs; none where none of them is a candidate.
+    fn weighted(
+        &self,
+        split: &Split,
+        answers: &[Vec<f32>],
+        pool: Pool,
+        missing: MissingGold,
+    ) -> Result<Option<Combination>, Error> {
+        let ensemble = self.ensemble(QueryTexts::of(split), answers)?;
+        let gold = ensemble.gold(pool, &split.ids, missing)?;
+        if gold.iter().all(Option::is_none) {
+            return Ok(None);
+        }
+        let fitted = fit_weights(&ensemble, pool, &self.rule, &gold, MEMORY)?;
+        Ok(Some(self.rule.with_weights(Some(fitted.weights))?))
+    }
+}
