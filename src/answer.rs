@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::Error;
 use crate::decoder::PredictedOutput;
-use crate::scores::number;
+use crate::quantiles::number;
 
 /// The answer to a query. Nothing else is needed to read it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

@@ -143,7 +143,7 @@ fn run_as(
     let systems = shared.unwrap_or(&own).clone();
     let outputs = TrainingOutputs::new(config, (&dataset, root), resumed, systems);
     check_counts(config, outputs.len())?;
-    let prepared = config.encoder.learner().prepare(&outputs)?;
+    let mut prepared = config.encoder.learner().prepare(&outputs)?;
     let mut needs = memory::of_outputs(config, &dataset);
     if outputs.lacks_weights() {
         needs.extend(prepared.needs(memory::coordinates(config, &dataset), &device));
@@ -157,8 +157,9 @@ fn run_as(
         let decoder = Decoder::new(config, &targets.space, &dataset.outputs, &candidates);
         let decoder = Decoder { exact: exact.as_ref(), ..decoder };
         let evaluator = Evaluator::new(root, &dataset, decoder)?;
-        let refined = || prepared.refined_targets(&targets, &evaluator, force);
-        if let Some(refined) = ranks.scope(refined)? {
+        if let Some(refined) =
+            ranks.scope(|| prepared.refined_targets(&targets, &evaluator, force))?
+        {
             targets = refined;
             continue;
         }
@@ -241,7 +242,7 @@ fn finish(
 ) -> Result<(Report, Vec<String>), Error> {
     let Task { config, dataset, evaluator, root, data, path, resumed, .. } = *task;
     let added = if resumed { with_added(path)? } else { None };
-    let Fitted { predictor, saved, held_out, summary, mut choices, advice: own } = fitted;
+    let Fitted { predictor, saved, held_out, left_out, summary, mut choices, advice: own } = fitted;
     let mut folder = match task.folder.take() {
         Some(folder) => folder,
         None => task.begin(predictor.preparation()?)?.clone(),
@@ -274,8 +275,9 @@ fn finish(
     };
     let look = match (&config.decoding.second_look, &held_out) {
         (Some(settings), Some(held_out)) => {
+            let parts = second_look::answered(settings, prepared, task, left_out)?;
             let (look, part) =
-                second_look::fit(settings, words, prepared, task, &candidates, held_out)?;
+                second_look::fit(settings, words, parts, task, &candidates, held_out)?;
             folder.save_second_look(SECOND_LOOK, &look)?;
             if let Some((answers, look)) = part {
                 folder.save_second_look(SECOND_LOOK_PART, &look)?;

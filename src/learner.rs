@@ -14,6 +14,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::Error;
+use crate::choice::Choice;
 use crate::config::{self, Abilities, Checked, Config, EncoderSettings, EncoderTable};
 use crate::decoder::save_labels;
 use crate::evaluator::Evaluator;
@@ -87,7 +88,7 @@ pub trait Fit {
     /// # Errors
     /// As [`fit`](Self::fit).
     fn refined_targets(
-        &self,
+        &mut self,
         targets: &OutputTargets,
         evaluator: &Evaluator,
         force: bool,
@@ -351,41 +352,15 @@ pub struct Fitted {
     pub saved: bool,
     /// Answers that have not seen their pair; needed for `decoding.hubs` and `decoding.held_out`.
     pub held_out: Option<HeldOut>,
+    /// Those to the first part of the pairs that the second look leaves out, where the fit gives them on its way; else they
+    /// come from [`Fit::without`].
+    pub left_out: Option<CrossFitted>,
     /// A summary of the fit, one line for the log.
     pub summary: Option<String>,
     /// The values that the fit chose from lists, for advice on these lists.
     pub choices: Vec<Choice>,
     /// Lines of advice on its settings.
     pub advice: Vec<String>,
-}
-
-/// A value that was chosen from a list.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Choice {
-    /// The key of the list.
-    pub key: String,
-    /// The value.
-    pub chosen: f64,
-    /// The list.
-    pub tried: Vec<f64>,
-    /// The smallest and the largest value that makes sense.
-    pub bounds: [f64; 2],
-}
-
-impl Choice {
-    /// Whether the value is the smallest or the largest that was tried, and which ones lie beyond; none
-    /// if there are no better values to try there.
-    pub fn edge(&self) -> Option<(&'static str, &'static str)> {
-        let (tried, [low, high]) = (self.tried.iter().copied(), self.bounds);
-        let (least, most) =
-            (tried.clone().fold(f64::INFINITY, f64::min), tried.fold(f64::NEG_INFINITY, f64::max));
-        match self.chosen {
-            _ if least == most => None,
-            chosen if chosen == least && least > low => Some(("smallest", "smaller")),
-            chosen if chosen == most && most < high => Some(("largest", "larger")),
-            _ => None,
-        }
-    }
 }
 
 impl Fitted {
@@ -396,6 +371,7 @@ impl Fitted {
             predictor,
             saved: false,
             held_out: None,
+            left_out: None,
             summary: None,
             choices: Vec::new(),
             advice: Vec::new(),

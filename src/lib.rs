@@ -59,6 +59,7 @@ mod advice;
 mod answer;
 mod beyond;
 mod candidate_rule;
+mod choice;
 mod decoder;
 mod encoders;
 mod error;
@@ -74,6 +75,7 @@ mod lexicon;
 mod metric;
 mod molecules;
 mod network;
+mod quantiles;
 mod run_dir;
 mod scores;
 mod structures;
@@ -106,6 +108,7 @@ pub mod device {
 
 pub use beyond::{BeyondSearch, SearchEnd, SearchFacts};
 pub use candidate_rule::CandidateRule;
+pub use choice::Choice;
 pub use config::{Abilities, Config, EncoderTable};
 pub use decoder::PredictedOutput;
 pub use encoders::{BagBesideConfig, BothInputs, PeakBagConfig, PeakInputs};
@@ -114,16 +117,13 @@ pub use evaluator::Evaluator;
 pub use fit::{Plan, Request, Trained, fit};
 pub use inputs::{Prepare, Recipe};
 pub use labels::LabelScores;
-pub use learner::{
-    Choice, CrossFitted, Fit, Fitted, Learner, Predictor, StoredRun, Task, register,
-};
+pub use learner::{CrossFitted, Fit, Fitted, Learner, Predictor, StoredRun, Task, register};
 pub use metric::{Metric, RESAMPLES, intervals};
 pub use molecules::{EXAMPLES, drawing};
 pub use network::Network;
+pub use quantiles::{Coverage, QuantileScores};
 pub use run::{EnsembleRun, Run};
 pub use run_dir::HeldOut;
-pub use scores::{
-    Coverage, Evaluation, OutputScores, QuantileScores, RankingScores, RegressionScores, Scores,
-};
+pub use scores::{Evaluation, OutputScores, RankingScores, RegressionScores, Scores};
 pub use structures::{BeyondScores, MoleculeScores, StructureScores};
 pub use tokens::{PretrainedInputs, TokenInputs, TokenInputsConfig};

@@ -1,5 +1,5 @@
-use dsokr_data::{Inputs, Structure, Truth};
-use dsokr_decode::{Candidates, Decoded};
+use dsokr_data::{Inputs, Truth};
+use dsokr_decode::Candidates;
 use dsokr_molecule::ged::{Limit, edit_distance};
 use dsokr_molecule::graph::Graph;
 use dsokr_molecule::{Molecule, svg_column, svg_pair, svg_text};
@@ -44,30 +44,6 @@ pub(crate) fn limit(atoms: usize) -> Limit {
 pub(crate) fn limit_of(work: u64, atoms: usize) -> Limit {
     let atoms = atoms.max(1) as u64;
     Limit { states: Some((work / atoms.saturating_pow(3)).max(1)), time: None }
-}
-
-/// The right and the predicted molecules of the first `count` queries, where labels of candidates are SMILES; none where
-/// they are not, and where a right output is not a candidate.
-///
-/// # Errors
-/// A label that is not a SMILES.
-pub(crate) fn compared_molecules(
-    golds: &[String],
-    decoded: &[Decoded],
-    candidates: &Candidates,
-    count: usize,
-) -> Result<Option<(Truth, Truth)>, Error> {
-    if !are_smiles(candidates) {
-        return Ok(None);
-    }
-    let right = golds.iter().take(count).map(|gold| candidates.find(gold));
-    let first = decoded.iter().take(count).map(|own| own.hits.first().map(|hit| hit.candidate));
-    let truth = |all: Vec<usize>| {
-        let molecule = |&at: &usize| Structure::of_label(candidates.label(at));
-        all.iter().map(molecule).collect::<Result<Vec<_>, _>>().map(Truth::Molecules)
-    };
-    let both = right.collect::<Option<Vec<usize>>>().zip(first.collect::<Option<Vec<usize>>>());
-    both.map(|(right, first)| Ok((truth(right)?, truth(first)?))).transpose()
 }
 
 /// The queries that are drawn, unless another number is asked for.

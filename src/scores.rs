@@ -7,13 +7,13 @@ use std::ops::Deref;
 use dsokr_basis::features::UNRANKED;
 use dsokr_data::Truth;
 use dsokr_decode::{Candidates, Metrics, MultiLabelMetrics, Rank};
-use dsokr_machines::{coverage, crossing_loss, pinball_loss};
 use dsokr_molecule::graph::Graph;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::error::ensure;
 use crate::labels::label_rows;
+use crate::quantiles::QuantileScores;
 use crate::structures::{BeyondScores, MoleculeScores, check_queries, mean};
 
 /// The metrics of a split: ranks, and for some kinds of outputs the distance between predicted and
@@ -206,80 +206,6 @@ impl RegressionScores {
     }
 }
 
-/// Metrics of predicted quantiles.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct QuantileScores {
-    /// Mean pinball loss, summed over the levels (thesis, section 2.5.3).
-    pub pinball: f64,
-    /// Mean of how far quantiles lie below those of the level before, summed; 0 where none cross
-    /// (Sangnier et al. 2016).
-    pub crossing: f64,
-    /// The share of numbers at most equal to their quantile, for each level.
-    pub coverage: Vec<Coverage>,
-}
-
-/// The share of numbers at most equal to their quantile.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Coverage {
-    /// The level τ.
-    pub level: f64,
-    /// The share of the numbers, τ for calibrated quantiles.
-    pub share: f64,
-}
-
-impl QuantileScores {
-    /// The metrics of predictions z `[queries × levels]` for the numbers of the gold candidates, and
-    /// the losses of each query, pinball and crossing; none if a query has no gold.
-    pub(crate) fn of(
-        levels: &[f64],
-        z: &[f32],
-        gold: &[Option<u32>],
-        candidates: &Candidates,
-    ) -> Result<Option<(Self, QueryValues)>, Error> {
-        let Some(classes) = gold.iter().copied().collect::<Option<Vec<u32>>>() else {
-            return Ok(None);
-        };
-        let observed = |class| number(levels, candidates, class).map(f64::from);
-        let numbers = classes.into_iter().map(observed).collect::<Result<Vec<f64>, Error>>()?;
-        let shares = coverage(levels, z, &numbers)?;
-        let coverage = levels.iter().zip(shares).map(|(&level, share)| Coverage { level, share });
-        let scores = Self {
-            pinball: pinball_loss(levels, z, &numbers)?,
-            crossing: crossing_loss(levels.len(), z)?,
-            coverage: coverage.collect(),
-        };
-        let rows = || z.chunks_exact(levels.len());
-        let pinball =
-            rows().zip(&numbers).map(|(row, &number)| pinball_loss(levels, row, &[number]));
-        let crossing = rows().map(|row| crossing_loss(levels.len(), row));
-        let pinball = ("pinball", pinball.collect::<Result<_, _>>()?);
-        let crossing = ("crossing", crossing.collect::<Result<_, _>>()?);
-        Ok(Some((scores, QueryValues::from([pinball, crossing]))))
-    }
-}
-
-/// Numbers as candidates for quantiles: each at its value along the median, with the constant
-/// `−y²/2`, so that the nearest to the median comes first.
-pub(crate) fn median_candidates(levels: &[f64], numbers: &[f32]) -> (Vec<f32>, Vec<f32>) {
-    let (width, at) = (levels.len(), median(levels));
-    let mut coordinates = vec![0.0; width * numbers.len()];
-    for (row, &number) in coordinates.chunks_exact_mut(width).zip(numbers) {
-        row[at] = number;
-    }
-    (coordinates, numbers.iter().map(|number| -0.5 * number * number).collect())
-}
-
-/// The number of the candidates of a class.
-pub(crate) fn number(levels: &[f64], candidates: &Candidates, class: u32) -> Result<f32, Error> {
-    Ok(candidates.point(class as usize)?[median(levels)])
-}
-
-/// The place of the level nearest to one half.
-fn median(levels: &[f64]) -> usize {
-    let from = |at: &usize| (levels[*at] - 0.5).abs();
-    (0..levels.len()).min_by(|a, b| from(a).total_cmp(&from(b))).unwrap_or(0)
-}
-
 impl From<Metrics> for Scores {
     fn from(ranks: Metrics) -> Self {
         Self {
@@ -372,6 +298,12 @@ pub struct Evaluation {
 pub(crate) type QueryValues = BTreeMap<&'static str, Vec<f64>>;
 
 impl Evaluation {
+    /// Metrics of ranks, without the rest.
+    pub(crate) fn new(scores: Scores, ranks: Vec<Option<Rank>>) -> Self {
+        let (golds, queries) = (Vec::new(), QueryValues::new());
+        Self { scores, ranks, golds, outputs: None, named: None, queries }
+    }
+
     /// The metrics of a random order of the candidates.
     ///
     /// # Errors
@@ -382,14 +314,26 @@ impl Evaluation {
         Ok(Scores { numbers: self.scores.numbers, ..ranks.into() })
     }
 
-    /// Compares predicted outputs, which are not numbers, with the true ones, and adds the metrics of that.
-    pub(crate) fn compare(&mut self, (truth, predicted): (Truth, Truth)) -> Result<(), Error> {
-        if let Some((scores, queries)) = OutputScores::with_queries(&truth, &predicted, None)? {
+    /// Compares predicted outputs with the true ones, and adds the metrics of that; none of numbers without the `means` of
+    /// the training outputs.
+    pub(crate) fn compare(
+        &mut self,
+        (truth, predicted): (Truth, Truth),
+        means: Option<&[f32]>,
+    ) -> Result<(), Error> {
+        if let Some((scores, queries)) = OutputScores::with_queries(&truth, &predicted, means)? {
             self.scores.outputs = Some(scores);
             self.queries.extend(queries);
             self.outputs = Some((truth, predicted));
         }
         Ok(())
+    }
+
+    /// Adds a value of each query; their mean.
+    pub(crate) fn mean(&mut self, name: &'static str, values: Vec<f64>) -> Option<f64> {
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        self.queries.insert(name, values);
+        Some(mean)
     }
 
     /// The edit distance of each query, if outputs are molecules or graphs: of graphs without labels of

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use crate::basis::Processes;
 use crate::basis::store::write_atomically;
 use crate::data::config::OnBadRow;
-use crate::data::{Inputs, SplitName, Truth};
+use crate::data::{Inputs, SplitName, Structure, Truth};
 use crate::decode::report::{Comparison, compare};
-use crate::molecules::compared_molecules;
+use crate::decode::{Candidates, Decoded};
+use crate::molecules::are_smiles;
 use crate::run::{
     EnsembleRun, LearningCurve, QueryAnswers, QueryRequest, Run, check_output, counts_line,
     metrics_table,
@@ -168,7 +169,7 @@ impl Shown {
                 "absent: the labels of candidates are no SMILES, or a true output is no candidate";
             let outputs = molecules(decoded.len())?;
             let outputs = outputs.ok_or_else(|| Error::value("--edit-distances", true, allowed))?;
-            evaluation.compare(outputs)?;
+            evaluation.compare(outputs, None)?;
         }
         let seed = runs.config().seed;
         let (mut metrics, mut members) = (evaluation.scores.clone(), Vec::new());
@@ -270,6 +271,30 @@ impl Shown {
         }
         print(&text)
     }
+}
+
+/// The right and the predicted molecules of the first `count` queries, where labels of candidates are SMILES; none where
+/// they are not, and where a right output is not a candidate.
+///
+/// # Errors
+/// A label that is not a SMILES.
+fn compared_molecules(
+    golds: &[String],
+    decoded: &[Decoded],
+    candidates: &Candidates,
+    count: usize,
+) -> Result<Option<(Truth, Truth)>, Error> {
+    if !are_smiles(candidates) {
+        return Ok(None);
+    }
+    let right = golds.iter().take(count).map(|gold| candidates.find(gold));
+    let first = decoded.iter().take(count).map(|own| own.hits.first().map(|hit| hit.candidate));
+    let truth = |all: Vec<usize>| {
+        let molecule = |&at: &usize| Structure::of_label(candidates.label(at));
+        all.iter().map(molecule).collect::<Result<Vec<_>, _>>().map(Truth::Molecules)
+    };
+    let both = right.collect::<Option<Vec<usize>>>().zip(first.collect::<Option<Vec<usize>>>());
+    both.map(|(right, first)| Ok((truth(right)?, truth(first)?))).transpose()
 }
 
 /// The learning curves of all runs; those of one name have their folders before it.

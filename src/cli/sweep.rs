@@ -56,9 +56,12 @@ pub struct Trainings {
 }
 
 impl Trainings {
-    /// The configuration that all of them share.
+    /// The configuration that all of them share, and by which the process keeps its memory.
     pub fn base(&self) -> Result<Checked, Error> {
-        Config::load_with(&self.config, &self.overrides)
+        check_output("--out", &self.out)?;
+        let base = Config::load_with(&self.config, &self.overrides)?;
+        memory::keep_pages(!base.encoder.abilities().closed_form);
+        Ok(base)
     }
 
     /// Trains every setting of the axes, or `random` of them, with further changes, in `default` unless a folder is named.
@@ -69,8 +72,6 @@ impl Trainings {
         changes: Vec<Override>,
         default: Option<PathBuf>,
     ) -> Result<Sweep, Error> {
-        check_output("--out", &self.out)?;
-        memory::keep_pages(!self.base()?.encoder.abilities().closed_form);
         let request = SweepRequest {
             config: &self.config,
             overrides: &[self.overrides.clone(), changes].concat(),
@@ -89,6 +90,7 @@ impl Trainings {
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let Arguments { trainings, axes, random } = arguments;
+    trainings.base()?;
     let sweep = trainings.run(axes, *random, Vec::new(), None)?;
     plot::sweep(&sweep.path.join("sweep.svg"), &sweep)?;
     if trainings.json {

@@ -18,7 +18,7 @@ use crate::encoders::{BagBesideConfig, PeakBagConfig};
 use crate::error::ensure;
 
 /// What a learner reads, needs and answers with, as its settings say.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Abilities<'a> {
     /// The kind of inputs that it reads (default: texts).
     pub reads: InputKind,
@@ -35,19 +35,6 @@ pub struct Abilities<'a> {
     pub weighs_pairs: bool,
     /// The levels, if its coordinates are quantiles (default: none, coordinates are points of a feature space).
     pub levels: Option<&'a [f64]>,
-}
-
-impl Default for Abilities<'_> {
-    fn default() -> Self {
-        Self {
-            reads: InputKind::Texts,
-            spectra: false,
-            closed_form: false,
-            shares_training: false,
-            weighs_pairs: false,
-            levels: None,
-        }
-    }
 }
 
 /// The settings of an `[encoder]` table, as the checks of a configuration see them. Every

@@ -37,12 +37,10 @@ pub struct OutputConfig {
     pub scaling: ColumnScaling,
     /// The output kernel; left out beside `kernels`.
     pub kernel: Option<KernelConfig>,
-    /// Power α of the tempered kernel: each principal axis of the training outputs is divided by (its
-    /// standard deviation)^α, 0 to 1. Few axes hold most of the variance, and others tell candidates
-    /// apart.
+    /// Power α of the tempered kernel: each principal axis of the training outputs is divided by (its standard
+    /// deviation)^α, 0 to 1. Few axes hold most of the variance, and others tell candidates apart.
     pub power: f64,
-    /// Whether coordinates count from the mean of the training outputs; by default where `power` is
-    /// above 0.
+    /// Whether coordinates count from the mean of the training outputs; by default where `power` is above 0.
     pub centred: Option<bool>,
     /// Whether coordinates of outputs are scaled to unit length; by default where `power` is above 0.
     pub normalised: Option<bool>,
@@ -81,8 +79,7 @@ pub struct SummandConfig {
     /// Power α of the tempered kernel, as `output.power`.
     #[serde(default)]
     pub power: f64,
-    /// Whether coordinates count from the mean of the training outputs; by default where `power` is
-    /// above 0.
+    /// Whether coordinates count from the mean of the training outputs; by default where `power` is above 0.
     pub centred: Option<bool>,
     /// Whether coordinates of outputs are scaled to unit length; by default where `power` is above 0.
     pub normalised: Option<bool>,
@@ -272,8 +269,7 @@ impl SketchConfig {
     }
 }
 
-/// How columns of vectors are standardised, by the training rows' figures. A column that never changes is
-/// not divided.
+/// How columns of vectors are standardised, by the training rows' figures. A column that never changes is not divided.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ColumnScaling {

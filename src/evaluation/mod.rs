@@ -20,7 +20,8 @@ use crate::Error;
 use crate::config::Checked;
 use crate::decoder::Decoder;
 use crate::error::ensure;
-use crate::scores::{Evaluation, OutputScores, QuantileScores, QueryValues, Scores};
+use crate::quantiles::QuantileScores;
+use crate::scores::{Evaluation, OutputScores, Scores};
 use crate::targets::OutputSpace;
 
 /// The names of queries, and their texts where inputs are texts.
@@ -218,18 +219,14 @@ impl<'a> Models<'a> {
         let RankedGolds { rows, ids: golds, decoded } = golds;
         let candidates = named.as_ref().unwrap_or(decoder.candidates);
         let decoder = Decoder { candidates, ..decoder };
-        let mut scores = Scores { numbers: features.are_numbers(), ..metrics.into() };
-        let (mut queries, mut outputs) = (QueryValues::new(), None);
+        let scores = Scores { numbers: features.are_numbers(), ..metrics.into() };
+        let mut found = Evaluation::new(scores, ranks);
         if let Some(truth) = truth_of(split, &golds, candidates, features)? {
             let first = decoded.iter().flat_map(|query| &query.hits).map(|hit| hit.candidate);
             let predicted = decoder.predicted(&ensemble.members()[0].queries, pool, first)?;
             let predicted = predicted.iter().map(String::as_str);
-            if let Some(predicted) = features.truth_of_labels(predicted)?
-                && let Some((compared, of_queries)) =
-                    OutputScores::with_queries(&truth, &predicted, decoder.means())?
-            {
-                (scores.outputs, queries) = (Some(compared), of_queries);
-                outputs = Some((truth, predicted));
+            if let Some(predicted) = features.truth_of_labels(predicted)? {
+                found.compare((truth, predicted), decoder.means())?;
             }
         }
         let label = |at: Option<usize>| at.map(|at| candidates.label(at));
@@ -238,35 +235,31 @@ impl<'a> Models<'a> {
         let pairs = first.iter().zip(&golds);
         let pairs = pairs.map(|(&first, gold)| [first, candidates.find(gold)].map(label));
         if self.mces {
-            let distances = mces_distances(pairs.clone())?;
-            scores.mces = Some(distances.iter().sum::<f64>() / distances.len() as f64);
-            queries.insert("mces", distances);
+            found.scores.mces = found.mean("mces", mces_distances(pairs.clone())?);
         }
         if let Some(fitted) = decoder.fitted
             && let Some(losses) = kernel_losses(decoder, fitted, pairs)?
         {
-            scores.kernel_loss = Some(losses.iter().sum::<f64>() / losses.len() as f64);
-            queries.insert("kernel_loss", losses);
+            found.scores.kernel_loss = found.mean("kernel_loss", losses);
         }
         if decoder.search.is_some() {
             let queries = &ensemble.members()[0].queries;
-            let truth = outputs.as_ref().map(|(truth, _)| truth);
+            let truth = found.outputs.as_ref().map(|(truth, _)| truth);
             let compared = Compared { split, golds: &golds, truth, first: &first };
-            scores.beyond = beyond_scores(decoder, queries, pool, &compared)?;
+            found.scores.beyond = beyond_scores(decoder, queries, pool, &compared)?;
         }
         if let [z] = answers {
             if let Some(errors) = squared_errors(z, &rows, decoder)? {
-                scores.squared_error = Some(errors.iter().sum::<f64>() / rows.len() as f64);
-                queries.insert("squared_error", errors);
+                found.scores.squared_error = found.mean("squared_error", errors);
             }
             if let Some(levels) = config.encoder.abilities().levels
-                && let Some((found, losses)) = QuantileScores::of(levels, z, &rows, candidates)?
+                && let Some((own, losses)) = QuantileScores::of(levels, z, &rows, candidates)?
             {
-                scores.quantiles = Some(found);
-                queries.extend(losses);
+                found.scores.quantiles = Some(own);
+                found.queries.extend(losses);
             }
         }
-        Ok((Evaluation { scores, ranks, golds, outputs, named, queries }, decoded))
+        Ok((Evaluation { golds, named, ..found }, decoded))
     }
 
     /// What is done about right outputs that are no candidates.

@@ -14,7 +14,7 @@ use crate::Error;
 use crate::config::{Checked, SecondLookConfig};
 use crate::error::ensure;
 use crate::folds::rest;
-use crate::learner::{Fit, Task};
+use crate::learner::{CrossFitted, Fit, Task};
 use crate::lexicon::MoleculeLexicon;
 use crate::memory::Need;
 use crate::molecules::are_smiles;
@@ -107,8 +107,26 @@ pub(crate) fn words_need(
     Ok(Some(Need::memory("decoding.second_look.words", what, lists as f64 * list as f64)))
 }
 
-/// The second look at candidates that are corrected for hubs as the configuration says; `held_out` are
-/// leave-one-out answers to all training pairs. The part beside it is there if the run keeps held-out answers.
+/// The parts of the training pairs that are answered without them, with these answers: what the fit has left of its own, or
+/// those of further fits.
+pub(super) fn answered(
+    settings: &SecondLookConfig,
+    prepared: &dyn Fit,
+    task: &Task,
+    left_out: Option<CrossFitted>,
+) -> Result<Vec<(Vec<usize>, CrossFitted)>, Error> {
+    let held = settings.parts().draw(task.dataset.train.ids.len(), task.config.seed)?;
+    let answers = match left_out {
+        Some(own) => Some(vec![own]),
+        None => prepared.without(task.targets, &held)?,
+    };
+    let allowed = "absent: this encoder gives no answers without a part of the pairs";
+    let none = || Error::value("decoding.second_look", "given", allowed);
+    Ok(held.into_iter().zip(answers.ok_or_else(none)?).collect())
+}
+
+/// The second look at candidates that are corrected for hubs as the configuration says; `parts` are answered without
+/// them, and `held_out` are leave-one-out answers to all training pairs. The part beside it is there if the run keeps held-out answers.
 ///
 /// A training pair shows what the first candidates of an unseen query look like if nothing has seen its output: neither
 /// the model, nor the hub constants, nor the answers that it is compared with. So they are made
@@ -116,7 +134,7 @@ pub(crate) fn words_need(
 pub(super) fn fit(
     settings: &SecondLookConfig,
     words: Option<&PairWords>,
-    prepared: &dyn Fit,
+    parts: Vec<(Vec<usize>, CrossFitted)>,
     task: &Task,
     candidates: &Candidates,
     held_out: &HeldOut,
@@ -126,18 +144,13 @@ pub(super) fn fit(
         return Err(task.targets.unexpected());
     };
     let outputs: Vec<f32> = targets.values()?.iter().map(|&value| value as f32).collect();
-    let held = settings.parts().draw(ids.len(), task.config.seed)?;
-    let refused = |allowed| Err(Error::value("decoding.second_look", "given", allowed));
-    let Some(parts) = prepared.without(task.targets, &held)? else {
-        return refused("absent: this encoder gives no answers without a part of the pairs");
-    };
     let mut examples = LookExamples::new(settings.candidates);
     let mut first: Option<(usize, StoredAnswers, Clues)> = None;
     let all_words = match words {
         Some(words) => Some(words.fit(0..ids.len())?.for_rows(candidates.distinct())),
         None => None,
     };
-    for (held, part) in held.iter().zip(parts) {
+    for (held, part) in &parts {
         let leave_one_out = Queries::new(p, &part.leave_one_out)?.normalised();
         let among = candidates.clone().with_hubs_like(candidates, &leave_one_out)?;
         let rest = rest(held, ids.len());
@@ -164,7 +177,8 @@ pub(super) fn fit(
         }
     }
     if examples.is_empty() {
-        return refused("absent: no output of a training pair is among its first candidates");
+        let allowed = "absent: no output of a training pair is among its first candidates";
+        return Err(Error::value("decoding.second_look", "given", allowed));
     }
     let answers = Queries::new(p, &held_out.answers)?.normalised();
     let neighbourhood = Neighbourhood::new(p, answers, outputs, settings.neighbours)?;

@@ -9,7 +9,6 @@ mod solver;
 mod weights;
 
 use std::borrow::Cow;
-use std::cell::RefCell;
 use std::sync::Arc;
 
 use burn::tensor::Device;
@@ -24,13 +23,14 @@ use output::in_space;
 use predictor::KernelMachine;
 use solver::{LambdaSearch, Scaled, advice_on_unlike, choice, in_places, scaled_inputs};
 
+use crate::choice::Choice;
 use crate::config::{
     Abilities, AnswersConfig, Config, EmbeddingConfig, HeldOutWeights, KernelMachineConfig,
     OutputMatrixConfig,
 };
 use crate::evaluator::Evaluator;
 use crate::folds::rest;
-use crate::learner::{Choice, CrossFitted, Fit, Fitted, Learner, Predictor, StoredRun, Task};
+use crate::learner::{CrossFitted, Fit, Fitted, Learner, Predictor, StoredRun, Task};
 use crate::memory::Need;
 use crate::run_dir::{EmbeddingCurve, HeldOut, OUTPUTS, PreparationFiles, check_preparation};
 use crate::targets::{OutputSpace as TargetSpace, OutputTargets, TargetValues, TrainingOutputs};
@@ -77,7 +77,8 @@ impl Learner for KernelMachineConfig {
         check_basis(&file, run.space)?;
         check_preparation(&file, &PreparationFiles::new(inputs.files()?)?.fingerprint())?;
         let model = inputs.model(&file)?;
-        let (inputs, curve) = (Arc::new(inputs), EmbeddingCurve::read(run.path)?);
+        let (inputs, model) = (Arc::new(inputs), Arc::new(model));
+        let curve = EmbeddingCurve::read(run.path)?;
         Ok(Box::new(KernelMachine { inputs, model, curve }))
     }
 }
@@ -91,11 +92,10 @@ struct PreparedMachine<'a> {
     validation: MachineRows<'a>,
     /// M of the columns of outputs.
     output: Option<OutputMatrix>,
-    /// The pairs that the second look answers, and what the fit left of them, where no machine is fitted anew.
+    /// The pairs that the second look answers, where no machine is fitted anew.
     answered: Option<Vec<usize>>,
-    left_out: RefCell<Option<CrossFitted>>,
     /// The model of the embedding that was chosen.
-    embedded: RefCell<Option<(KernelModel, EmbeddingCurve)>>,
+    embedded: Option<(Arc<KernelModel>, EmbeddingCurve)>,
 }
 
 impl<'a> PreparedMachine<'a> {
@@ -122,19 +122,8 @@ impl<'a> PreparedMachine<'a> {
             Some(look) => look.parts().draw(rows.len(), config.seed)?.into_iter().next(),
             None => None,
         };
-        let (inputs, left_out, embedded) =
-            (Arc::new(inputs), RefCell::default(), RefCell::default());
-        Ok(Self {
-            settings,
-            outputs,
-            inputs,
-            rows,
-            validation,
-            output,
-            answered,
-            left_out,
-            embedded,
-        })
+        let (inputs, embedded) = (Arc::new(inputs), None);
+        Ok(Self { settings, outputs, inputs, rows, validation, output, answered, embedded })
     }
 
     /// What the fit of the machine needs by itself.
@@ -184,14 +173,14 @@ impl Fit for PreparedMachine<'_> {
     }
 
     fn refined_targets(
-        &self,
+        &mut self,
         targets: &OutputTargets,
         evaluator: &Evaluator,
         force: bool,
     ) -> Result<Option<OutputTargets>, Error> {
-        let Self { settings, outputs, rows, embedded, .. } = self;
-        let (TargetSpace::Machine(space), TargetValues::Points(values), Some(embedding), false) =
-            (&targets.space, &targets.values, settings.embedding(), embedded.borrow().is_some())
+        let Self { settings, outputs, ref rows, .. } = *self;
+        let (TargetSpace::Machine(space), TargetValues::Points(values), Some(embedding), None) =
+            (&targets.space, &targets.values, settings.embedding(), &self.embedded)
         else {
             return Ok(None);
         };
@@ -201,7 +190,7 @@ impl Fit for PreparedMachine<'_> {
                 (EmbeddingCurve::read(path)?, KernelModel::open(path)?)
         {
             let space = OutputSpace::load(&path.join(OUTPUTS), space.as_basis().cloned())?;
-            embedded.replace(Some((self.inputs.model(&file)?, curve)));
+            self.embedded = Some((Arc::new(self.inputs.model(&file)?), curve));
             return Ok(Some(OutputTargets::points((space, values.clone()))));
         }
         memory::check(&[self.machine_need(space.dimension())], force)?;
@@ -216,7 +205,7 @@ impl Fit for PreparedMachine<'_> {
             self.search(&scaled_inputs(inputs, scaled), scaled, values, evaluator, None)?;
         let (model, embedding, curve) = search.best_embedding(embedding, rows, &unlabelled)?;
         let refined = OutputTargets::points(space.embedded(&embedding, values)?);
-        embedded.replace(Some((model, curve)));
+        self.embedded = Some((Arc::new(model), curve));
         Ok(Some(refined))
     }
 
@@ -256,7 +245,7 @@ impl Fit for PreparedMachine<'_> {
         self.solved(targets, evaluator).map(Some)
     }
 
-    /// By the first λ, or what the fit left of its own. Inputs are prepared with all training inputs, as for leave-one-out
+    /// By the first λ. Inputs are prepared with all training inputs, as for leave-one-out
     /// answers; columns are scaled by the other pairs only.
     fn without(
         &self,
@@ -264,11 +253,6 @@ impl Fit for PreparedMachine<'_> {
         parts: &[Vec<usize>],
     ) -> Result<Option<Vec<CrossFitted>>, Error> {
         let Self { settings, outputs, rows, .. } = self;
-        if self.answered.as_slice() == parts
-            && let Some(left_out) = self.left_out.take()
-        {
-            return Ok(Some(vec![left_out]));
-        }
         let (seed, output) = (outputs.config.seed, in_space(self.output.as_ref(), &targets.space)?);
         let TargetValues::Points(targets) = &targets.values else {
             return Err(targets.unexpected());
@@ -293,7 +277,7 @@ impl Fit for PreparedMachine<'_> {
 impl PreparedMachine<'_> {
     /// The machine that is fitted to the targets.
     fn solved(&self, targets: &OutputTargets, evaluator: &Evaluator) -> Result<Fitted, Error> {
-        if let Some((model, curve)) = self.embedded.take() {
+        if let Some((model, curve)) = self.embedded.clone() {
             return Ok(self.fitted_embedding(model, curve, targets));
         }
         let Self { settings, outputs, rows, .. } = self;
@@ -330,11 +314,13 @@ impl PreparedMachine<'_> {
         let output = in_space(self.output.as_ref(), &targets.space)?;
         let search = LambdaSearch { prepared: search.prepared.with_output(output), ..search };
         let best = search.best(space, config.decoding.needs_held_out())?;
-        if let (Some((model, leave_one_out)), Some(held)) = (best.leading, &self.answered) {
-            let (features, _) = rows.features()?;
-            let answers = model.predict(&Selected::new(features, held))?;
-            self.left_out.replace(Some(CrossFitted { answers, leave_one_out }));
-        }
+        let left_out = match (best.leading, &self.answered) {
+            (Some((model, leave_one_out)), Some(held)) => {
+                let answers = model.predict(&Selected::new(rows.features()?.0, held))?;
+                Some(CrossFitted { answers, leave_one_out })
+            }
+            _ => None,
+        };
         let (mut choices, mut advice) = (Vec::new(), Vec::new());
         match best.flat {
             true => advice.extend(advice_on_unlike(settings, &inputs)?),
@@ -347,7 +333,8 @@ impl PreparedMachine<'_> {
             };
             HeldOut::all(rows.len(), answers)
         });
-        Ok(Fitted { held_out, choices, advice, ..self.fitted(best.model, None, targets) })
+        let fitted = self.fitted(Arc::new(best.model), None, targets);
+        Ok(Fitted { held_out, left_out, choices, advice, ..fitted })
     }
 
     /// What chooses λ for inputs that are scaled.
@@ -368,7 +355,7 @@ impl PreparedMachine<'_> {
     /// A fitted model with its summary.
     fn fitted(
         &self,
-        model: KernelModel,
+        model: Arc<KernelModel>,
         curve: Option<EmbeddingCurve>,
         targets: &OutputTargets,
     ) -> Fitted {
@@ -384,7 +371,7 @@ impl PreparedMachine<'_> {
     /// The model of a chosen embedding.
     fn fitted_embedding(
         &self,
-        model: KernelModel,
+        model: Arc<KernelModel>,
         curve: EmbeddingCurve,
         targets: &OutputTargets,
     ) -> Fitted {

@@ -14,7 +14,7 @@ use crate::run_dir::{EmbeddingCurve, Folder};
 /// A fitted kernel machine with what prepares its inputs.
 pub(super) struct KernelMachine {
     pub inputs: Arc<MachineInputs>,
-    pub model: KernelModel,
+    pub model: Arc<KernelModel>,
     /// The figure of each rank of a learned embedding.
     pub curve: Option<EmbeddingCurve>,
 }

@@ -13,11 +13,11 @@ use tracing::info;
 
 use super::inputs::MachineRows;
 use crate::Error;
+use crate::choice::Choice;
 use crate::config::{
     ColumnScaling, EmbeddingConfig, KernelMachineConfig, Lambda, MachineInputsConfig,
 };
 use crate::evaluator::Evaluator;
-use crate::learner::Choice;
 use crate::run_dir::{EmbeddingCurve, EmbeddingPoint};
 
 impl KernelMachineConfig {

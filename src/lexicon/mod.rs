@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
-use dsokr_basis::store::read_text;
-use dsokr_decode::Lexicon;
+use dsokr_basis::store::{Stored, read_text};
+use dsokr_decode::{Lexicon, SecondLook};
 use dsokr_molecule::{Fact, Molecule};
 use regex::{Regex, RegexSet, RegexSetBuilder};
 
@@ -24,6 +25,15 @@ const MOST: usize = 10_000;
 
 /// Most bytes of a line.
 const LONGEST: usize = 10_000;
+
+/// Reads a second look with the lexicon in its file.
+pub(crate) fn read_look(stored: &Stored) -> Result<SecondLook, Error> {
+    let parse = |text| -> Result<Arc<dyn Lexicon>, Error> {
+        Ok(Arc::new(MoleculeLexicon::parse(text, stored.path())?))
+    };
+    let lexicon = stored.metadata(SecondLook::LEXICON).ok().map(parse).transpose()?;
+    Ok(SecondLook::read(stored, lexicon)?)
+}
 
 /// Pairs of a regular expression on the text in lower case and a [`Fact`] about the molecule of a label.
 #[derive(Debug)]

@@ -5,6 +5,7 @@ mod coordinates;
 mod coverage;
 mod ensemble;
 mod held_out;
+mod looks;
 mod queries;
 mod search;
 mod trained;

@@ -15,7 +15,7 @@ use crate::candidate_rule::CandidateRule;
 use crate::config::{BeyondConfig, Checked};
 use crate::error::ensure;
 use crate::evaluation::{Models, QueryTexts};
-use crate::scores::number;
+use crate::quantiles::number;
 use crate::targets::OutputSpace;
 
 impl EnsembleRun {

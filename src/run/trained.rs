@@ -1,13 +1,12 @@
 //! A trained run of one model.
 
-use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use burn::tensor::Device;
 use dsokr_basis::Basis;
 use dsokr_basis::store::Stored;
-use dsokr_decode::{CandidateBlocks, Candidates, Lexicon, Pool, SecondLook};
+use dsokr_decode::{CandidateBlocks, Candidates, Pool, SecondLook};
 use dsokr_machines::Scaling;
 
 use crate::Error;
@@ -15,13 +14,12 @@ use crate::beyond::BeyondSearch;
 use crate::candidate_rule::CandidateRule;
 use crate::config::Checked;
 use crate::decoder::{Decoder, ExactDecoder, load_labels, save_labels};
-use crate::error::{ensure, ensure_run};
+use crate::error::ensure_run;
 use crate::evaluation::Models;
 use crate::learner::{Predictor, StoredRun};
-use crate::lexicon::MoleculeLexicon;
+use crate::lexicon::read_look;
 use crate::run_dir::{
-    BASIS, CANDIDATES, FEATURES, Folder, PreparationFiles, SECOND_LOOK, SECOND_LOOK_PART,
-    candidates, save_candidates,
+    BASIS, CANDIDATES, FEATURES, Folder, PreparationFiles, SECOND_LOOK, candidates, save_candidates,
 };
 use crate::scores::Evaluation;
 use crate::targets::{OutputSpace, load_scaling, save_scaling};
@@ -51,15 +49,6 @@ pub struct Run {
     pub(super) folder: Option<PathBuf>,
     /// Searches molecules beyond the candidates.
     pub(super) search: Option<BeyondSearch>,
-}
-
-/// Reads a second look with the lexicon in its file.
-fn read_look(stored: &Stored) -> Result<SecondLook, Error> {
-    let parse = |text| -> Result<Arc<dyn Lexicon>, Error> {
-        Ok(Arc::new(MoleculeLexicon::parse(text, stored.path())?))
-    };
-    let lexicon = stored.metadata(SecondLook::LEXICON).ok().map(parse).transpose()?;
-    Ok(SecondLook::read(stored, lexicon)?)
 }
 
 impl Run {
@@ -142,43 +131,6 @@ impl Run {
             Some(settings) => run.with_beyond(settings),
             None => Ok(run),
         }
-    }
-
-    /// The second look of another member of an ensemble, in the coordinates of this one.
-    pub(super) fn second_look_from(
-        &self,
-        look: &SecondLook,
-        other: &Self,
-    ) -> Result<SecondLook, Error> {
-        let basis =
-            |run: &Self| run.space.as_ref().and_then(OutputSpace::basis).map(Basis::fingerprint);
-        let (own, name) = (&self.config.name, format!("{:?}", other.config.name));
-        let allowed = format_args!("absent: the member {own} has a different basis");
-        ensure(basis(self) == basis(other), "ensemble.second_look", name, allowed)?;
-        let origin = |run: &'_ Self| -> Vec<f64> {
-            let origin = run.space.as_ref().and_then(OutputSpace::origin);
-            origin.map_or_else(|| vec![0.0; look.dim()], Cow::into_owned)
-        };
-        let (ours, theirs) = (origin(self), origin(other));
-        let by = |at| (theirs[at] - ours[at]) as f32;
-        let look = look.moved(&(0..look.dim()).map(by).collect::<Vec<f32>>())?;
-        Ok(look.among(&self.candidates)?)
-    }
-
-    /// The second look that has not seen the part of the training pairs that `held-out-part.safetensors` answers.
-    pub(super) fn unseen_look(path: &Path) -> Result<SecondLook, Error> {
-        read_look(&SecondLook::open(&path.join(SECOND_LOOK_PART))?)
-    }
-
-    /// The candidates as they are to the part of the training pairs that `held-out-part.safetensors` answers, of a run with
-    /// a second look of its own: hub constants and second look have not seen it.
-    pub(super) fn candidates_for_held_out_part(
-        &self,
-        path: &Path,
-    ) -> Result<(Candidates, SecondLook), Error> {
-        let look = Self::unseen_look(path)?.among(&self.candidates)?;
-        let own = &self.candidates;
-        Ok((own.clone().with_hubs_like(own, look.answers())?, look))
     }
 
     /// The same run with a different action at rows of tables that cannot be read; at first it is that of

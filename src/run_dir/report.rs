@@ -2,8 +2,7 @@
 //! used.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::fmt::Write;
+use std::fmt::{self, Write};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -27,8 +26,7 @@ pub struct Report {
     /// 95 % intervals of the model's metrics, `[low, high]`, by a bootstrap over queries.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub intervals: BTreeMap<String, [f64; 2]>,
-    /// The metrics of a uniformly random order of the candidates; for molecules, of one candidate
-    /// drawn for each query.
+    /// The metrics of a uniformly random order of the candidates; for molecules, of one candidate drawn for each query.
     pub chance: Scores,
     /// *Perfect h*: the metrics of ψ̃(y) instead of the model's prediction, those of a model that meets every
     /// target exactly (thesis, section 5.3). A model can have better ones. None if outputs are not sketched.

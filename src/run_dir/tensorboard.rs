@@ -11,11 +11,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use dsokr_nn::onnx::Message;
+
 use super::TENSORBOARD;
 use crate::Error;
 
 /// `SessionLog.START`: events of this step and later ones in earlier files do not count any more.
-const SESSION_START: u64 = 1;
+const SESSION_START: i64 = 1;
 
 /// The event file that this process writes, created with the first scalars.
 #[derive(Clone, Debug)]
@@ -42,22 +44,17 @@ impl Events {
         let mut records = Vec::new();
         if self.file.is_none() {
             fs::create_dir_all(&self.folder).map_err(Error::io(&self.folder))?;
-            records.extend(record(&event(0, |out| bytes(out, 3, b"brain.Event:2"))));
+            records.extend(record(event(0).bytes(3, "brain.Event:2")));
             if let Some(step) = self.resumed {
-                let mut session = Vec::new();
-                varint(&mut session, 1, SESSION_START);
-                records.extend(record(&event(step + 1, |out| bytes(out, 7, &session))));
+                let session = Message::default().int(1, SESSION_START);
+                records.extend(record(event(step + 1).bytes(7, session)));
             }
         }
-        let mut summary = Vec::new();
-        for (tag, value) in values {
-            let mut scalar = Vec::new();
-            bytes(&mut scalar, 1, tag.as_bytes());
-            key(&mut scalar, 2, 5);
-            scalar.extend((*value as f32).to_le_bytes());
-            bytes(&mut summary, 1, &scalar);
-        }
-        records.extend(record(&event(step, |out| bytes(out, 5, &summary))));
+        let scalar = |summary: Message, (tag, value): &(String, f64)| {
+            summary.bytes(1, Message::default().bytes(1, tag).float(2, *value as f32))
+        };
+        let summary = values.iter().fold(Message::default(), scalar);
+        records.extend(record(event(step).bytes(5, summary)));
         let path = self.file.get_or_insert_with(|| {
             let (seconds, process) = (now().as_secs(), std::process::id());
             self.folder.join(format!("events.out.tfevents.{seconds:010}.dsokr.{process}"))
@@ -72,44 +69,14 @@ fn now() -> std::time::Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// An event of this moment.
-fn event(step: u64, contents: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
-    let mut out = Vec::new();
-    key(&mut out, 1, 1);
-    out.extend(now().as_secs_f64().to_le_bytes());
-    varint(&mut out, 2, step);
-    contents(&mut out);
-    out
+/// An event of this moment, without contents.
+fn event(step: u64) -> Message {
+    Message::default().double(1, now().as_secs_f64()).int(2, step as i64)
 }
 
-/// A field's number with its wire type: 0 for a varint, 1 for eight bytes, 2 for bytes with their
-/// length, 5 for four bytes.
-fn key(out: &mut Vec<u8>, field: u64, wire: u64) {
-    base_128(out, field << 3 | wire);
-}
-
-fn varint(out: &mut Vec<u8>, field: u64, value: u64) {
-    key(out, field, 0);
-    base_128(out, value);
-}
-
-fn bytes(out: &mut Vec<u8>, field: u64, value: &[u8]) {
-    key(out, field, 2);
-    base_128(out, value.len() as u64);
-    out.extend(value);
-}
-
-/// Groups of seven bits, the lowest first; all but the last have the highest bit set.
-fn base_128(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
-
-/// The TFRecord of some data.
-fn record(data: &[u8]) -> Vec<u8> {
+/// The TFRecord of an event.
+fn record(event: Message) -> Vec<u8> {
+    let data = event.as_ref();
     let length = (data.len() as u64).to_le_bytes();
     let [head, tail] = [&length, data].map(|part: &[u8]| masked(crc_32c(part)).to_le_bytes());
     [&length, &head[..], data, &tail].concat()

@@ -2,12 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use dsokr_basis::store::write_atomically;
 use dsokr_data::SplitName;
 use serde::Deserialize;
 
 use super::{SEED, SeedSpread, Setting, Sweep, SweepRequest, SweepRun, folder, repeats, with_keys};
-use crate::run_dir::{Folder, read_optional};
+use crate::run_dir::{Folder, read_json, write_text};
 use crate::sketch::Spread;
 use crate::table::{Table, interval, places};
 use crate::{Error, Metric};
@@ -87,7 +86,7 @@ impl Sweep {
         for (name, text) in
             [("sweep.csv", self.csv()), ("sweep.md", self.markdown()), (TABLE, json + "\n")]
         {
-            write_atomically(&self.path.join(name), |file| file.write_all(text.as_bytes()))?;
+            write_text(&self.path.join(name), &text)?;
         }
         Ok(())
     }
@@ -104,11 +103,8 @@ impl Stored {
     /// The file in a folder and what it holds; none if there is no such file.
     pub fn find(folder: &Path) -> Result<(PathBuf, Option<Self>), Error> {
         let file = folder.join(TABLE);
-        let Some(text) = read_optional(&file)? else { return Ok((file, None)) };
-        match serde_json::from_str(&text) {
-            Ok(stored) => Ok((file, Some(stored))),
-            Err(error) => Err(Error::run(&file, error.to_string())),
-        }
+        let stored = read_json(&file)?;
+        Ok((file, stored))
     }
 
     /// The same of a folder that must hold one.

@@ -9,8 +9,8 @@ use dsokr_machines::{OutputSpace as MachineSpace, Points, Scaling};
 use crate::Error;
 use crate::config::{Checked, ColumnScaling, Config, Search};
 use crate::error::ensure;
+use crate::quantiles::median_candidates;
 use crate::run_dir::{BASIS, OUTPUTS, SCALING};
-use crate::scores::median_candidates;
 use dsokr_data::{DataRoot, Dataset, Outputs, Selected};
 
 /// The space that outputs, candidates and predictions are points of.

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const SOURCES: [&str; 8] = [
+const SOURCES: [&str; 9] = [
+    "bindings/python/src",
     "src",
     "crates/basis/src",
     "crates/data/src",
@@ -15,17 +16,23 @@ const SOURCES: [&str; 8] = [
     "crates/train/src",
 ];
 
-/// Imported names of a crate's top-level modules, by module.
+/// What each module of a crate imports from, by the names of modules.
 type Imports = BTreeMap<String, BTreeSet<String>>;
 
 #[test]
 fn modules_form_no_circle() {
     for name in SOURCES {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
-        let imports = imports(&source);
-        let arrows: usize = imports.values().map(BTreeSet::len).sum();
-        assert!(imports.len() > 5 && arrows > 5, "{name}: {imports:?}");
-        assert_eq!(circle(&imports), None, "{name}");
+        let files = imports(&Path::new(env!("CARGO_MANIFEST_DIR")).join(name));
+        let arrows: usize = files.values().map(BTreeSet::len).sum();
+        assert!(files.len() > 5 && arrows > 5, "{name}: {files:?}");
+        assert_eq!(circle(&files), None, "files of {name}");
+        let mut top = Imports::new();
+        let first = |path: &str| path.split("::").next().unwrap_or_default().to_owned();
+        for (module, to) in &files {
+            let others = to.iter().map(|to| first(to)).filter(|to| *to != first(module));
+            top.entry(first(module)).or_default().extend(others);
+        }
+        assert_eq!(circle(&top), None, "modules of {name}");
     }
 }
 
@@ -59,54 +66,74 @@ fn circle(imports: &Imports) -> Option<Vec<String>> {
     }
 }
 
-/// What each top-level module imports of others, items by the module that defines them.
-fn imports(source: &Path) -> Imports {
-    let mut texts: BTreeMap<String, Vec<(usize, String)>> = BTreeMap::new();
-    for file in files(source) {
-        let path = file.strip_prefix(source).unwrap().with_extension("");
-        let mut parts: Vec<&str> = path.iter().map(|part| part.to_str().unwrap()).collect();
-        if parts.contains(&"tests") || parts == ["lib"] || parts == ["main"] {
-            continue;
-        }
-        if parts.last() == Some(&"mod") {
-            parts.pop();
-        }
-        let text = (parts.len(), code(&file));
-        texts.entry(parts[0].to_owned()).or_default().push(text);
-    }
-    let root = code(&source.join("lib.rs"));
-    let exported: BTreeMap<String, String> = uses(&root)
-        .into_iter()
-        .filter_map(|path| {
-            let (module, name) = path.split_once("::")?;
-            Some((name.rsplit("::").next()?.to_owned(), module.to_owned()))
-        })
-        .collect();
-    let module_of = |name: &str| match texts.contains_key(name) {
-        true => Some(name.to_owned()),
-        false => exported.get(name).cloned(),
-    };
-    let of = |(module, texts): (&String, &Vec<(usize, String)>)| {
-        let paths = texts.iter().flat_map(|(depth, text)| {
-            let (inline, depth) = (paths(text), *depth);
-            uses(text).into_iter().chain(inline).filter_map(move |path| from_root(&path, depth))
-        });
-        let to = paths.filter_map(|name| module_of(&name)).filter(|to| to != module);
-        (module.clone(), to.collect())
-    };
-    texts.iter().map(of).collect()
+/// The path of a module below its crate.
+type Module = Vec<String>;
+
+/// The modules of a crate, a file each.
+struct Modules {
+    texts: BTreeMap<Module, String>,
+    /// The module that defines each name that a module exports of others.
+    exported: BTreeMap<(Module, String), Module>,
 }
 
-/// The first name of a path below the crate, in a module so many levels below it; `None` of paths that stay
-/// inside the module or leave the crate.
-fn from_root(path: &str, depth: usize) -> Option<String> {
-    let mut names = path.split("::").peekable();
-    let mut up = 0;
-    while names.next_if_eq(&"super").is_some() {
-        up += 1;
+/// What the code of each file imports from, items by the file that defines them. A module names its children by nature.
+fn imports(source: &Path) -> Imports {
+    let mut modules = Modules { texts: BTreeMap::new(), exported: BTreeMap::new() };
+    for file in files(source) {
+        let path = file.strip_prefix(source).unwrap().with_extension("");
+        let mut parts: Module = path.iter().map(|part| part.to_str().unwrap().into()).collect();
+        if parts.iter().any(|part| part == "tests") || parts == ["main"] {
+            continue;
+        }
+        if parts.last().is_some_and(|last| last == "mod" || last == "lib") {
+            parts.pop();
+        }
+        modules.texts.insert(parts, code(&file));
     }
-    let root = up > 0 && up >= depth || up == 0 && names.next_if_eq(&"crate").is_some();
-    root.then(|| names.next().map(str::to_owned)).flatten()
+    for (module, text) in &modules.texts {
+        for path in public_uses(text) {
+            let (from, name) = path.rsplit_once("::").unwrap_or((&path, ""));
+            let defines = modules.resolve(from, module);
+            modules.exported.insert((module.clone(), name.to_owned()), defines);
+        }
+    }
+    let of = |(module, text): (&Module, &String)| {
+        let named = uses(text).into_iter().chain(paths(text));
+        let named = named.filter(|path| ["crate", "super", "self"].contains(&first_of(path)));
+        let to = named.map(|path| modules.resolve(&path, module));
+        let to = to.filter(|to| !to.is_empty() && !to.starts_with(module));
+        (module.join("::"), to.map(|to| to.join("::")).collect())
+    };
+    modules.texts.iter().filter(|(module, _)| !module.is_empty()).map(of).collect()
+}
+
+impl Modules {
+    /// The module that a path in the code of a module leads to, through what modules export of others.
+    fn resolve(&self, path: &str, module: &Module) -> Module {
+        let mut here = module.clone();
+        let mut names = path.split("::").peekable();
+        if names.next_if_eq(&"crate").is_some() {
+            here.clear();
+        }
+        names.next_if_eq(&"self");
+        while names.next_if_eq(&"super").is_some() {
+            here.pop();
+        }
+        for name in names {
+            let child = [here.as_slice(), &[name.to_owned()]].concat();
+            let exported = self.exported.get(&(here.clone(), name.to_owned()));
+            match (self.texts.contains_key(&child), exported) {
+                (true, _) => here = child,
+                (false, Some(defines)) => here = defines.clone(),
+                (false, None) => break,
+            }
+        }
+        here
+    }
+}
+
+fn first_of(path: &str) -> &str {
+    path.split("::").next().unwrap_or_default()
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {
@@ -129,6 +156,14 @@ fn code(file: &Path) -> String {
 /// The paths of all `use` items.
 fn uses(text: &str) -> Vec<String> {
     let items = text.split("use ").skip(1).filter_map(|rest| rest.split_once(';'));
+    items.flat_map(|(tree, _)| expand(tree)).collect()
+}
+
+/// The paths of the `use` items that other modules see.
+fn public_uses(text: &str) -> Vec<String> {
+    let public = text.split("pub use ").skip(1);
+    let within = text.split("pub(crate) use ").skip(1).chain(text.split("pub(super) use ").skip(1));
+    let items = public.chain(within).filter_map(|rest| rest.split_once(';'));
     items.flat_map(|(tree, _)| expand(tree)).collect()
 }
 

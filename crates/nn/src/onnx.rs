@@ -19,7 +19,7 @@ const MOST_BYTES: usize = i32::MAX as usize;
 
 /// A message of protocol buffers: its fields, one after the other.
 #[derive(Clone, Debug, Default)]
-struct Message(Vec<u8>);
+pub struct Message(Vec<u8>);
 
 impl Message {
     /// An integer, seven bits a byte, the lowest first.
@@ -31,20 +31,29 @@ impl Message {
         self.0.push(value as u8);
     }
 
-    fn int(mut self, field: u64, value: i64) -> Self {
+    /// With an integer.
+    pub fn int(mut self, field: u64, value: i64) -> Self {
         self.varint(field << 3);
         self.varint(value as u64);
         self
     }
 
-    fn float(mut self, field: u64, value: f32) -> Self {
+    /// With a float.
+    pub fn float(mut self, field: u64, value: f32) -> Self {
         self.varint(field << 3 | 5);
         self.0.extend(value.to_le_bytes());
         self
     }
 
-    /// A text, bytes or a message.
-    fn bytes(mut self, field: u64, value: impl AsRef<[u8]>) -> Self {
+    /// With a float of 64 bits.
+    pub fn double(mut self, field: u64, value: f64) -> Self {
+        self.varint(field << 3 | 1);
+        self.0.extend(value.to_le_bytes());
+        self
+    }
+
+    /// With a text, bytes or a message.
+    pub fn bytes(mut self, field: u64, value: impl AsRef<[u8]>) -> Self {
         self.varint(field << 3 | 2);
         self.varint(value.as_ref().len() as u64);
         self.0.extend(value.as_ref());

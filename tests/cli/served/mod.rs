@@ -2,6 +2,7 @@
 
 mod answers;
 mod clients;
+mod slow_clients;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};

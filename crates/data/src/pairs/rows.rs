@@ -6,8 +6,9 @@ use std::ops::Range;
 use dsokr_basis::random::generator;
 use rand::seq::SliceRandom;
 use schemars::JsonSchema;
-use serde::de::{Unexpected, Visitor};
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_untagged::{UntaggedEnumVisitor, de};
 
 use super::Wanted;
 use super::inputs::InputReader;
@@ -96,30 +97,11 @@ impl SplitSize {
 
 impl<'de> Deserialize<'de> for SplitSize {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Size;
-
-        impl Visitor<'_> for Size {
-            type Value = SplitSize;
-
-            fn expecting(&self, out: &mut fmt::Formatter) -> fmt::Result {
-                out.write_str("a number of rows, or a share between 0 and 1")
-            }
-
-            fn visit_u64<E: serde::de::Error>(self, rows: u64) -> Result<Self::Value, E> {
-                usize::try_from(rows).map(SplitSize::Rows).map_err(E::custom)
-            }
-
-            fn visit_i64<E: serde::de::Error>(self, rows: i64) -> Result<Self::Value, E> {
-                let wrong = |_| E::invalid_value(Unexpected::Signed(rows), &self);
-                usize::try_from(rows).map(SplitSize::Rows).map_err(wrong)
-            }
-
-            fn visit_f64<E: serde::de::Error>(self, share: f64) -> Result<Self::Value, E> {
-                Ok(SplitSize::Share(share))
-            }
-        }
-
-        deserializer.deserialize_any(Size)
+        UntaggedEnumVisitor::new()
+            .expecting("a number of rows, or a share between 0 and 1")
+            .u64(|rows| usize::try_from(rows).map(Self::Rows).map_err(de::Error::custom))
+            .f64(|share| Ok(Self::Share(share)))
+            .deserialize(deserializer)
     }
 }
 

@@ -1,12 +1,10 @@
 //! The files of training pairs: one or several, each with the weight of its pairs.
 
 use std::collections::HashMap;
-use std::fmt;
 
 use schemars::JsonSchema;
-use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
-use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_untagged::UntaggedEnumVisitor;
 
 use crate::error::check;
 use crate::table::Table;
@@ -76,51 +74,21 @@ impl TrainingFiles {
 
 impl<'de> Deserialize<'de> for TrainingFiles {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Files;
-
-        impl<'de> Visitor<'de> for Files {
-            type Value = TrainingFiles;
-
-            fn expecting(&self, out: &mut fmt::Formatter) -> fmt::Result {
-                out.write_str("a file, or a list of files")
-            }
-
-            fn visit_str<E: serde::de::Error>(self, path: &str) -> Result<Self::Value, E> {
-                Ok(TrainingFiles::One(path.to_owned()))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, files: A) -> Result<Self::Value, A::Error> {
-                let files = Vec::deserialize(SeqAccessDeserializer::new(files))?;
-                Ok(TrainingFiles::Several(files))
-            }
-        }
-
-        deserializer.deserialize_any(Files)
+        UntaggedEnumVisitor::new()
+            .expecting("a file, or a list of files")
+            .string(|path| Ok(Self::One(path.to_owned())))
+            .seq(|files| files.deserialize().map(Self::Several))
+            .deserialize(deserializer)
     }
 }
 
 impl<'de> Deserialize<'de> for TrainingFile {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct File;
-
-        impl<'de> Visitor<'de> for File {
-            type Value = TrainingFile;
-
-            fn expecting(&self, out: &mut fmt::Formatter) -> fmt::Result {
-                out.write_str("a file, or { path = FILE, weight = NUMBER }")
-            }
-
-            fn visit_str<E: serde::de::Error>(self, path: &str) -> Result<Self::Value, E> {
-                Ok(TrainingFile::Plain(path.to_owned()))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, keys: A) -> Result<Self::Value, A::Error> {
-                let file = WeightedFile::deserialize(MapAccessDeserializer::new(keys))?;
-                Ok(TrainingFile::Weighted(file))
-            }
-        }
-
-        deserializer.deserialize_any(File)
+        UntaggedEnumVisitor::new()
+            .expecting("a file, or { path = FILE, weight = NUMBER }")
+            .string(|path| Ok(Self::Plain(path.to_owned())))
+            .map(|keys| keys.deserialize().map(Self::Weighted))
+            .deserialize(deserializer)
     }
 }
 

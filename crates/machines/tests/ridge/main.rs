@@ -4,6 +4,7 @@ mod alignment;
 mod bad_input;
 mod cancelled;
 mod conjugate;
+mod constants;
 mod decomposable;
 mod files;
 mod identities;

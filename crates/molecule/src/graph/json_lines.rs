@@ -1,12 +1,12 @@
 //! Graphs as JSON lines, one graph a line.
 
-use std::fmt;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use dsokr_basis::store::open_input;
 use serde::Serialize;
-use serde::de::{self, Deserialize, Deserializer, Visitor};
+use serde::de::{self, Deserialize, Deserializer};
+use serde_untagged::UntaggedEnumVisitor;
 
 use super::{Graph, MAX_EDGES, MAX_LINE, MAX_NODES, NamedGraph, label};
 use crate::Error;
@@ -182,41 +182,23 @@ fn too_long<'de, D: Deserializer<'de>>(_: D) -> Result<(), D::Error> {
     Err(de::Error::invalid_length(4, &"an edge, [node, node] or [node, node, label]"))
 }
 
-/// Reads a text or a whole number, each in its way; `what` says what it stands for.
-struct TextOrNumber<T> {
-    what: &'static str,
-    text: fn(&str) -> T,
-    number: fn(i128) -> T,
-}
-
-impl<T> Visitor<'_> for TextOrNumber<T> {
-    type Value = T;
-    fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        write!(formatter, "{}, a text or a whole number", self.what)
-    }
-    fn visit_u64<E: de::Error>(self, number: u64) -> Result<T, E> {
-        Ok((self.number)(number.into()))
-    }
-    fn visit_i64<E: de::Error>(self, number: i64) -> Result<T, E> {
-        Ok((self.number)(number.into()))
-    }
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
-        Ok((self.text)(text))
-    }
-}
-
 impl<'de> Deserialize<'de> for Id {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let (text, number) = (|text: &str| Id(text.to_owned()), |id: i128| Id(id.to_string()));
-        deserializer.deserialize_any(TextOrNumber { what: "an id", text, number })
+        UntaggedEnumVisitor::new()
+            .expecting("an id, a text or a whole number")
+            .string(|text| Ok(Self(text.to_owned())))
+            .i128(|number| Ok(Self(number.to_string())))
+            .deserialize(deserializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Label {
     /// A negative number stands for itself modulo 2⁶⁴.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = |text: &str| Label::Text(text.to_owned());
-        let number = |number: i128| Label::Number(number as u64);
-        deserializer.deserialize_any(TextOrNumber { what: "a label", text, number })
+        UntaggedEnumVisitor::new()
+            .expecting("a label, a text or a whole number")
+            .string(|text| Ok(Self::Text(text.to_owned())))
+            .i128(|number| Ok(Self::Number(number as u64)))
+            .deserialize(deserializer)
     }
 }

@@ -1,0 +1,206 @@
+//! Tables that are refused, and with which words.
+
+use super::{Folder, Table};
+
+#[test]
+fn bad_tables_are_refused_with_place_and_value() {
+    let gzip: &[u8] = b"\x1f\x8b\x08\x00";
+    let cases: &[(&str, &[u8], &str)] = &[
+        ("a.tsv", b"", "a.tsv: the file is empty; at least one row is needed"),
+        ("a.csv", b"", "a.csv: the file is empty; at least one row is needed"),
+        ("a.jsonl", b"\n\n", "a.jsonl: the file is empty; at least one row is needed"),
+        ("a.tsv", b"\xef\xbb\xbf", "a.tsv: the file is empty; at least one row is needed"),
+        (
+            "a.tsv",
+            b"id\ttext\n",
+            "a.tsv: zero rows after the header (columns: \"id\", \"text\"); at least one is needed",
+        ),
+        (
+            "a.csv",
+            b"id,text\r\n\r\n",
+            "a.csv: zero rows after the header (columns: \"id\", \"text\"); at least one is needed",
+        ),
+        ("a.tsv", b"cid\ttext\n1\ta\n", "a.tsv: no column \"id\"; the file has: \"cid\", \"text\""),
+        ("a.csv", b"id, text\n1,a\n", "a.csv: no column \"text\"; the file has: \"id\", \" text\""),
+        (
+            "a.tsv",
+            b"id\ttext\tid\n1\ta\t2\n",
+            "a.tsv:1: \"id\" names both column 1 and column 3; names must be distinct",
+        ),
+        (
+            "a.csv",
+            b"text,id,text\n1,a,2\n",
+            "a.csv:1: \"text\" names both column 1 and column 3; names must be distinct",
+        ),
+        (
+            "a.jsonl",
+            b"{\"id\":1,\"text\":\"a\"}\n{\"id\":1,\"text\":\"a\",\"id\":2}\n",
+            "a.jsonl:2: \"id\" names both column 1 and column 3; names must be distinct",
+        ),
+        ("a.tsv", b"id\ttext\n1\ta\n2\n", "a.tsv:3: 1 fields; expected 2 (\"id\", \"text\")"),
+        ("a.tsv", b"id\ttext\n1\ta\tb\n", "a.tsv:2: 3 fields; expected 2 (\"id\", \"text\")"),
+        (
+            "a.csv",
+            b"id,text\n1,\"a\nb\"\n2,c,d\n",
+            "a.csv:4: 3 fields; expected 2 (\"id\", \"text\")",
+        ),
+        (
+            "a.tsv",
+            b"id\ttext\n1\ta\n\n\n2\tb\n",
+            "a.tsv:3: blank line inside the table; blank lines are allowed only at the end",
+        ),
+        (
+            "a.tsv",
+            b"\nid\ttext\n1\ta\n",
+            "a.tsv:1: blank line inside the table; blank lines are allowed only at the end",
+        ),
+        (
+            "a.csv",
+            b"id,text\n1,a\n\n2,b\n",
+            "a.csv:3: blank line inside the table; blank lines are allowed only at the end",
+        ),
+        (
+            "a.csv",
+            b"id,text\r\n1,a\r\n\r\n2,b\r\n",
+            "a.csv:3: blank line inside the table; blank lines are allowed only at the end",
+        ),
+        (
+            "a.csv",
+            b"\nid,text\n1,a\n",
+            "a.csv:1: blank line inside the table; blank lines are allowed only at the end",
+        ),
+        (
+            "a.jsonl",
+            b"{\"id\":1,\"text\":\"a\"}\n\n{\"id\":2,\"text\":\"a\"}\n",
+            "a.jsonl:2: blank line inside the table; blank lines are allowed only at the end",
+        ),
+        (
+            "a.csv",
+            b"id,text\n1,\"a\n2,b\n",
+            "a.csv:2: the record that starts here has a quotation mark without a partner (\"1,\\\"a\\n2,b\"); quote a field on both sides and double the marks inside it (RFC 4180)",
+        ),
+        (
+            "a.csv",
+            b"id,text\r1,a\r2,b\r",
+            "a.csv:1: a carriage return without a line feed; lines end with \\n or \\r\\n, and a field with either in it is quoted (RFC 4180)",
+        ),
+        (
+            "a.csv",
+            b"id,text\r\n1,\"a\r\"\r\n2,b\r\r\n",
+            "a.csv:3: a carriage return without a line feed; lines end with \\n or \\r\\n, and a field with either in it is quoted (RFC 4180)",
+        ),
+        (
+            "a.tsv",
+            b"id\ttext\n1\ta\xff\n",
+            "a.tsv:2: byte 0xff at position 4 of the line is not UTF-8; tables must be UTF-8 text",
+        ),
+        (
+            "a.csv",
+            b"id,text\n1,a\n2,\xe9\n",
+            "a.csv:3: byte 0xe9 at position 3 of the line is not UTF-8; tables must be UTF-8 text",
+        ),
+        (
+            "a.csv",
+            b"\xff\xfei\0d\0",
+            "a.csv:1: byte 0xff at position 1 of the line is not UTF-8; tables must be UTF-8 text",
+        ),
+        (
+            "a.tsv",
+            gzip,
+            "a.tsv:1: byte 0x8b at position 2 of the line is not UTF-8; tables must be UTF-8 text",
+        ),
+        ("a.tsv.gz", b"id\n", "a.tsv.gz: cannot be read: unexpected end of file"),
+        ("a.tsv.xz", b"", "a.tsv.xz: compressed files (\"xz\") are not read; decompress it first"),
+        (
+            "a.txt",
+            b"1",
+            "a.txt: unknown extension \"txt\"; allowed: .csv, .tsv, .jsonl, .ndjson, .mgf, .msp, .massbank, also with .gz behind (data.source = \"official\" reads the official ChEBI-20 .txt layout)",
+        ),
+        (
+            "a",
+            b"1",
+            "a: unknown extension \"\"; allowed: .csv, .tsv, .jsonl, .ndjson, .mgf, .msp, .massbank, also with .gz behind (data.source = \"official\" reads the official ChEBI-20 .txt layout)",
+        ),
+        (
+            "a.jsonl",
+            b"{\"id\":1,\"text\":\"a\"}\n{\"id\":1,\n",
+            "a.jsonl:2: not JSON at position 8: EOF while parsing a value; each line must be one JSON object",
+        ),
+        (
+            "a.jsonl",
+            b"{\"id\": 1 \"text\"}\n",
+            "a.jsonl:1: not JSON at position 10: expected `,` or `}`; each line must be one JSON object",
+        ),
+        (
+            "a.jsonl",
+            b"{\"id\":1,\"text\":\"\\ud800\"}\n",
+            "a.jsonl:1: not JSON at position 23: unexpected end of hex escape; each line must be one JSON object",
+        ),
+        (
+            "a.jsonl",
+            b"{\"id\":1,\"text\":\"a\"} x\n",
+            "a.jsonl:1: not JSON at position 21: trailing characters; each line must be one JSON object",
+        ),
+        ("a.jsonl", b"[1, 2]\n", "a.jsonl:1: found [1, 2]; each line must be one JSON object"),
+        ("a.jsonl", b"\"text\"\n", "a.jsonl:1: found \"text\"; each line must be one JSON object"),
+        (
+            "a.jsonl",
+            b"{\"id\":1,\"text\":\"a\"}\n{\"ID\":1,\"text\":\"a\"}\n",
+            "a.jsonl:2: no key \"id\"; this line has: \"ID\", \"text\"",
+        ),
+        ("a.jsonl", b"{}\n", "a.jsonl:1: no key \"id\"; this line has: none"),
+        (
+            "a.jsonl",
+            b"{\"id\":{},\"text\":\"a\"}\n",
+            "a.jsonl:1: key \"id\" holds {}; a string, a number, null or a list of strings or of numbers is needed",
+        ),
+        (
+            "a.jsonl",
+            b"{\"id\":1,\"text\":[\"a;b\"]}\n",
+            "a.jsonl:1: key \"text\" holds [\"a;b\"]; a string, a number, null or a list of strings or of numbers is needed",
+        ),
+    ];
+    for (name, content, expected) in cases {
+        let folder = Folder::new();
+        let path = folder.file(name, content);
+        match Table::read(&path, &["id", "text"]) {
+            Ok(table) => panic!("accepted: {expected}: {table:?}"),
+            Err(error) => assert_eq!(&folder.message(error), expected),
+        }
+    }
+}
+
+/// Prefixes of good files, and files with one byte changed, are read or refused, never a panic.
+#[test]
+fn damaged_tables_never_panic() {
+    let folder = Folder::new();
+    let files: [(&str, &[u8]); 3] = [
+        ("a.csv", b"id,text\r\n1,\"a\r\nb\"\"\"\n2,\xc3\xa9\n"),
+        ("a.tsv", b"\xef\xbb\xbfid\ttext\r\n1\ta\n2\t\xc3\xa9\n"),
+        ("a.jsonl", b"{\"id\":1,\"text\":\"\\u00e9\"}\n{\"id\":\"b\",\"text\":2e3}\n"),
+    ];
+    let (mut read, mut refused) = (0, 0);
+    for (name, bytes) in files {
+        for place in 0..bytes.len() {
+            let mut damaged = vec![bytes[..place].to_vec()];
+            for byte in [0, b'"', b'\n', b'\r', b',', b'\t', b'{', b'\\', 0xff] {
+                let mut changed = bytes.to_vec();
+                changed[place] = byte;
+                damaged.push(changed);
+            }
+            for content in damaged {
+                match Table::read(&folder.file(name, content), &["id", "text"]) {
+                    Ok(table) => {
+                        assert!(!table.is_empty());
+                        read += 1;
+                    }
+                    Err(error) => {
+                        folder.message(error);
+                        refused += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(read > 0 && refused > 0);
+}

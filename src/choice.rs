@@ -1,0 +1,30 @@
+//! What a fit chose from a list of values.
+
+/// A value that was chosen from a list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Choice {
+    /// The key of the list.
+    pub key: String,
+    /// The value.
+    pub chosen: f64,
+    /// The list.
+    pub tried: Vec<f64>,
+    /// The smallest and the largest value that makes sense.
+    pub bounds: [f64; 2],
+}
+
+impl Choice {
+    /// Whether the value is the smallest or the largest that was tried, and which ones lie beyond; none
+    /// if there are no better values to try there.
+    pub fn edge(&self) -> Option<(&'static str, &'static str)> {
+        let (tried, [low, high]) = (self.tried.iter().copied(), self.bounds);
+        let (least, most) =
+            (tried.clone().fold(f64::INFINITY, f64::min), tried.fold(f64::NEG_INFINITY, f64::max));
+        match self.chosen {
+            _ if least == most => None,
+            chosen if chosen == least && least > low => Some(("smallest", "smaller")),
+            chosen if chosen == most && most < high => Some(("largest", "larger")),
+            _ => None,
+        }
+    }
+}
