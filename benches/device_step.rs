@@ -16,8 +16,6 @@
 //!
 //! `benches/device_step.py` is the same in PyTorch, and `benches/launches.py` counts the kernels of an epoch.
 
-#[path = "../src/cli/memory.rs"]
-mod memory;
 mod process;
 
 use std::error::Error;
@@ -119,7 +117,7 @@ impl Observer for Clock {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    memory::keep_pages(true);
+    dsokr::cli::keep_pages(true);
     let arguments = process::arguments();
     let usage = "usage: device_step LAYERS WIDTH HEADS FEED_FORWARD BATCH LENGTH [f32|tf32|bf16 [DEVICE]] [ragged]";
     let setting = Setting::read(&arguments).ok_or(usage)?;

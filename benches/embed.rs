@@ -7,8 +7,6 @@
 //! is that of the model alone, the median of three rounds. Prints one JSON line; `sum` is that of all
 //! absolute values, equal to the peer's but for rounding.
 
-#[path = "../src/cli/memory.rs"]
-mod memory;
 mod process;
 
 use std::error::Error;
@@ -20,7 +18,7 @@ use dsokr_nn::pretrained::Pretrained;
 use dsokr_nn::{Pass, Pooling};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    memory::keep_pages(true);
+    dsokr::cli::keep_pages(true);
     let arguments = process::arguments();
     let usage = "usage: embed FOLDER TABLE.tsv [BATCH]";
     let (folder, table, size) = match arguments.as_slice() {

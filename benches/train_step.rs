@@ -13,8 +13,6 @@
 //! - `embed_s`: the full forward pass without gradients;
 //! - `peak_mib`: the process's largest resident memory.
 
-#[path = "../src/cli/memory.rs"]
-mod memory;
 mod process;
 
 use std::error::Error;
@@ -90,7 +88,7 @@ impl Sizes {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    memory::keep_pages(true);
+    dsokr::cli::keep_pages(true);
     let arguments = process::arguments();
     let usage = "usage: train_step LAYERS D_MODEL HEADS D_FF BATCH SEQ OUT [DROPOUT [f32|bf16]]";
     let sizes = Sizes::read(&arguments).ok_or(usage)?;

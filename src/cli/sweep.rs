@@ -7,7 +7,7 @@ use crate::sweep::{Axis, Sweep, SweepRequest};
 use dsokr_nn::Processor;
 
 use crate::cli::output::{self, print, print_json};
-use crate::cli::{memory, plot};
+use crate::cli::{keep_pages, plot};
 
 /// Trains a configuration with different settings, and compares them on the validation split.
 ///
@@ -60,7 +60,7 @@ impl Trainings {
     pub fn base(&self) -> Result<Checked, Error> {
         check_output("--out", &self.out)?;
         let base = Config::load_with(&self.config, &self.overrides)?;
-        memory::keep_pages(!base.encoder.abilities().closed_form);
+        keep_pages(!base.encoder.abilities().closed_form);
         Ok(base)
     }
 

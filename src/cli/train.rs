@@ -9,7 +9,7 @@ use crate::{Error, Request};
 use dsokr_nn::Processor;
 
 use crate::cli::output::{self, PROGRAM, print, print_json};
-use crate::cli::{memory, plot};
+use crate::cli::{keep_pages, plot};
 
 /// Trains the model of a configuration, writes a run directory, and evaluates the best checkpoint.
 #[derive(Default, clap::Args)]
@@ -60,7 +60,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let overrides: Vec<Override> =
         arguments.overrides.iter().chain(&arguments.on_bad_row).cloned().collect();
     let config: Checked = Config::load_with(&arguments.config, &overrides)?;
-    memory::keep_pages(!config.encoder.abilities().closed_form);
+    keep_pages(!config.encoder.abilities().closed_form);
     let root = config.data_root(arguments.data.as_deref())?;
     let request = Request {
         config: &config,

@@ -27,6 +27,7 @@ compile_error!("files hold little-endian numbers that are read in place");
 mod cancellation;
 mod error;
 mod tagged;
+mod versions;
 
 pub mod eigenbasis;
 pub mod features;

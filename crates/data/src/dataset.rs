@@ -87,24 +87,18 @@ impl Split {
     /// # Errors
     /// A row out of range, where inputs are vectors.
     pub fn select(&self, rows: &[usize]) -> Result<Self, Error> {
-        let text = |all: &[String]| rows.iter().map(|&row| all[row].clone()).collect();
-        let outputs: Vec<Option<usize>> = rows.iter().map(|&row| self.outputs[row]).collect();
-        let (ids, inputs) = (text(&self.ids), self.inputs.select(rows)?);
-        let queries = self.queries.as_deref().map(text);
-        let lists = |all: &[Vec<String>]| match all {
-            [] => Vec::new(),
-            all => rows.iter().map(|&row| all[row].clone()).collect(),
-        };
-        let (further, known) = (lists(&self.further), lists(&self.known));
-        let places: Vec<Option<usize>> = rows.iter().copied().map(Some).collect();
-        let truth = self.truth.as_ref().and_then(|truth| truth.select(&places));
         fn of_rows<T: Clone>(all: &[T], rows: &[usize]) -> Vec<T> {
-            if all.is_empty() {
-                Vec::new()
-            } else {
-                rows.iter().map(|&row| all[row].clone()).collect()
+            match all {
+                [] => Vec::new(),
+                all => rows.iter().map(|&row| all[row].clone()).collect(),
             }
         }
+        let (ids, inputs) = (of_rows(&self.ids, rows), self.inputs.select(rows)?);
+        let outputs = of_rows(&self.outputs, rows);
+        let queries = self.queries.as_deref().map(|queries| of_rows(queries, rows));
+        let (further, known) = (of_rows(&self.further, rows), of_rows(&self.known, rows));
+        let places: Vec<Option<usize>> = rows.iter().copied().map(Some).collect();
+        let truth = self.truth.as_ref().and_then(|truth| truth.select(&places));
         let (weights, labels) = (of_rows(&self.weights, rows), of_rows(&self.labels, rows));
         let (foreign, groups) = (self.foreign, of_rows(&self.groups, rows));
         let split = Self::new(ids, inputs, outputs);

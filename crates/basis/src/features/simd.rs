@@ -6,35 +6,10 @@ macro_rules! widest {
     ($(#[$doc:meta])* $visibility:vis fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty $body:block) => {
         $(#[$doc])*
         $visibility fn $name($($argument: $type),*) -> $result {
-            #[inline(always)]
-            fn generic($($argument: $type),*) -> $result $body
-
-            #[cfg(target_arch = "x86_64")]
-            {
-                #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vpopcntdq,avx2,popcnt")]
-                fn avx512($($argument: $type),*) -> $result {
-                    generic($($argument),*)
-                }
-                #[target_feature(enable = "avx2,popcnt")]
-                fn avx2($($argument: $type),*) -> $result {
-                    generic($($argument),*)
-                }
-                if is_x86_feature_detected!("avx512f")
-                    && is_x86_feature_detected!("avx512bw")
-                    && is_x86_feature_detected!("avx512vl")
-                    && is_x86_feature_detected!("avx512vpopcntdq")
-                    && is_x86_feature_detected!("avx2")
-                    && is_x86_feature_detected!("popcnt")
-                {
-                    // SAFETY: every feature that the function enables was detected.
-                    return unsafe { avx512($($argument),*) };
-                }
-                if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
-                    // SAFETY: as above.
-                    return unsafe { avx2($($argument),*) };
-                }
+            $crate::versions! {
+                ["avx512f", "avx512bw", "avx512vl", "avx512vpopcntdq", "avx2", "popcnt"], ["avx2", "popcnt"],
+                ($($argument: $type),*) -> $result $body
             }
-            generic($($argument),*)
         }
     };
 }

@@ -1,38 +1,14 @@
-//! Elementary functions as plain arithmetic that compilers vectorise, and a macro that compiles a loop for
-//! several instruction sets.
+//! Elementary functions as plain arithmetic that compilers vectorise, and macros for the loops around them.
 
-/// Compiles a block for AVX-512, for AVX2 with FMA, and for the target's baseline, and runs the best version
-/// that the processor supports, so no `target-cpu` flag is needed.
-///
-/// The block becomes a function of the listed variables. A closure would not be inlined into the function
-/// with the instruction set, and `mul_add` would become a call of the C library.
+/// Compiles a block for AVX-512, for AVX2 with FMA, and for the target's baseline, and runs the best version that the
+/// processor supports.
 macro_rules! simd {
-    (($($name:ident: $type:ty),* $(,)?) -> $out:ty $body:block) => {{
-        #[inline(always)]
-        #[allow(clippy::too_many_arguments)]
-        fn body($($name: $type),*) -> $out $body
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
-        #[allow(clippy::too_many_arguments)]
-        fn avx512($($name: $type),*) -> $out {
-            body($($name),*)
+    (($($arguments:tt)*) -> $out:ty $body:block) => {
+        dsokr_basis::versions! {
+            ["avx512f", "avx512bw", "avx512dq", "avx512vl", "avx2", "fma"], ["avx2", "fma"],
+            ($($arguments)*) -> $out $body
         }
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx2,fma")]
-        #[allow(clippy::too_many_arguments)]
-        fn avx2($($name: $type),*) -> $out {
-            body($($name),*)
-        }
-        match $crate::fused::simd::level() {
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: the level says that the processor has these instructions
-            $crate::fused::simd::Level::Avx512 => unsafe { avx512($($name),*) },
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: as above
-            $crate::fused::simd::Level::Avx2 => unsafe { avx2($($name),*) },
-            $crate::fused::simd::Level::Baseline => body($($name),*),
-        }
-    }};
+    };
 }
 pub(super) use simd;
 
@@ -54,34 +30,6 @@ macro_rules! masked {
     };
 }
 pub(super) use masked;
-
-/// The instruction sets that loops are compiled for.
-#[derive(Clone, Copy)]
-pub enum Level {
-    /// AVX-512 with its byte, word, double word and short vector parts.
-    #[cfg(target_arch = "x86_64")]
-    Avx512,
-    /// AVX2 and FMA.
-    #[cfg(target_arch = "x86_64")]
-    Avx2,
-    /// The target's minimum.
-    Baseline,
-}
-
-/// The best level that this processor supports.
-pub fn level() -> Level {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::is_x86_feature_detected as has;
-        if has!("avx512f") && has!("avx512bw") && has!("avx512dq") && has!("avx512vl") {
-            return Level::Avx512;
-        }
-        if has!("avx2") && has!("fma") {
-            return Level::Avx2;
-        }
-    }
-    Level::Baseline
-}
 
 /// `out += factor · values`.
 pub fn add_scaled(out: &mut [f32], factor: f32, values: &[f32]) {
