@@ -29,6 +29,7 @@ mod error;
 mod tagged;
 mod versions;
 
+pub mod assignment;
 pub mod eigenbasis;
 pub mod features;
 pub mod kernel;

@@ -13,6 +13,8 @@
 //! exactly: equal scores are equal whatever the order of the sums. `f32` weights within 2⁻¹⁶ of the
 //! largest are not rounded at all.
 
+use dsokr_basis::assignment::{Matching, NONE, Scratch};
+
 use crate::Error;
 use crate::error::{all_finite, check_range, ensure};
 
@@ -171,13 +173,15 @@ pub(crate) fn best_by_positions(direction: &[f32], scale: f64) -> Result<Structu
     check_items(items, items * items, direction.len(), "K*K bits", MOST)?;
     let (whole, unit) = whole_weights(direction, scale)?;
     // of rank r and item i at r · K + i
-    let weights: Vec<i64> =
-        (0..whole.len()).map(|at| whole[at % items * items + at / items]).collect();
-    let mut prices = Prices::new(items, &weights);
-    (0..items).for_each(|row| prices.augment(row));
-    prices.make_first();
-    let order = prices.column_of;
-    let total: i64 = order.iter().zip(weights.chunks(items)).map(|(&item, row)| row[item]).sum();
+    let costs: Vec<i64> =
+        (0..whole.len()).map(|at| -whole[at % items * items + at / items]).collect();
+    let all: Vec<usize> = (0..items).collect();
+    let row = |rank: usize| &costs[rank * items..][..items];
+    let mut matching = Matching::new(row, items);
+    matching.solve(row, &all, &all, i64::MAX, &mut Scratch::default(), || false);
+    let total = -matching.total;
+    make_first(&mut matching, row);
+    let order = matching.column_of;
     let parts = order.into_iter().map(|item| item as u32).collect();
     Ok(Structure { parts, score: total as f64 * unit, ..Structure::default() })
 }
@@ -209,110 +213,50 @@ fn whole_weights(direction: &[f32], scale: f64) -> Result<(Vec<i64>, f64), Error
     Ok((whole.collect(), scale.recip()))
 }
 
-const NONE: usize = usize::MAX;
-
-/// The linear sum assignment problem on whole numbers, by the Hungarian method with shortest augmenting paths (Jonker
-/// and Volgenant 1987): the column of every row in the heaviest assignment of n rows to n columns, the lexicographically
-/// first of those that tie; `weights` is n × n, row-major.
-///
-/// `weight(r, c) ≤ row[r] + column[c]`, with equality (a tight pair) where r goes to c. So an
-/// assignment of tight pairs is heaviest, and every heaviest one is of tight pairs.
-struct Prices<'a> {
-    n: usize,
-    weights: &'a [i64],
-    row: Vec<i64>,
-    column: Vec<i64>,
-    column_of: Vec<usize>,
-    row_of: Vec<usize>,
-}
-
-impl<'a> Prices<'a> {
-    fn new(n: usize, weights: &'a [i64]) -> Self {
-        let heaviest = |row: &[i64]| row.iter().copied().max().unwrap_or(0);
-        Self {
-            n,
-            weights,
-            row: weights.chunks_exact(n).map(heaviest).collect(),
-            column: vec![0; n],
-            column_of: vec![NONE; n],
-            row_of: vec![NONE; n],
-        }
-    }
-
-    fn slack(&self, row: usize, column: usize) -> i64 {
-        self.row[row] + self.column[column] - self.weights[row * self.n + column]
-    }
-
-    /// Gives a row a column, along a shortest path that moves other rows on.
-    fn augment(&mut self, source: usize) {
-        let mut distance: Vec<i64> = (0..self.n).map(|column| self.slack(source, column)).collect();
-        let mut before = vec![source; self.n];
-        let mut done = vec![false; self.n];
-        let (mut end, length) = loop {
-            let open = (0..self.n).filter(|&column| !done[column]);
-            let Some(column) = open.min_by_key(|&column| distance[column]) else { return };
-            let (row, length) = (self.row_of[column], distance[column]);
-            if row == NONE {
-                break (column, length);
-            }
-            done[column] = true;
-            for next in (0..self.n).filter(|&next| !done[next]) {
-                let through = length + self.slack(row, next);
-                if through < distance[next] {
-                    (distance[next], before[next]) = (through, row);
-                }
-            }
-        };
-        self.row[source] -= length;
-        for column in (0..self.n).filter(|&column| done[column]) {
-            let change = length - distance[column];
-            self.column[column] += change;
-            self.row[self.row_of[column]] -= change;
-        }
-        loop {
-            let row = before[end];
-            self.row_of[end] = row;
-            std::mem::swap(&mut self.column_of[row], &mut end);
-            if row == source {
-                return;
-            }
-        }
-    }
-
-    /// Row by row, gives each the first column that leaves a tight assignment to the rows behind it.
-    fn make_first(&mut self) {
-        for row in 0..self.n {
-            for column in 0..self.column_of[row] {
-                let (given_up, displaced) = (self.column_of[row], self.row_of[column]);
-                if self.slack(row, column) != 0 || displaced < row {
-                    continue;
-                }
-                let mut seen = vec![false; self.n];
-                seen[column] = true;
-                self.row_of[given_up] = NONE;
-                if self.place(displaced, row, &mut seen) {
-                    (self.column_of[row], self.row_of[column]) = (column, row);
-                    break;
-                }
-                self.row_of[given_up] = row;
-            }
-        }
-    }
-
-    /// Gives a row a tight column that is free, or whose row, one behind `first`, finds another such column.
-    fn place(&mut self, row: usize, first: usize, seen: &mut [bool]) -> bool {
-        for column in 0..self.n {
-            let holder = self.row_of[column];
-            // NONE is behind all rows
-            if seen[column] || holder < first || self.slack(row, column) != 0 {
+/// The lexicographically first of the cheapest assignments, given one of them: every one is of pairs without excess. Row
+/// by row, gives each the first such column that leaves an assignment to the rows behind it.
+fn make_first<'c>(matching: &mut Matching<i64>, costs: impl Fn(usize) -> &'c [i64]) {
+    let n = matching.column_of.len();
+    let tight = |matching: &Matching<i64>, row: usize, column: usize| {
+        matching.excess(row, column, costs(row)) == 0
+    };
+    for row in 0..n {
+        for column in 0..matching.column_of[row] {
+            let (given_up, displaced) = (matching.column_of[row], matching.row_of[column]);
+            if !tight(matching, row, column) || displaced < row {
                 continue;
             }
+            let mut seen = vec![false; n];
             seen[column] = true;
-            if holder == NONE || self.place(holder, first, seen) {
-                (self.column_of[row], self.row_of[column]) = (column, row);
-                return true;
+            matching.row_of[given_up] = NONE;
+            if place(matching, &tight, displaced, row, &mut seen) {
+                (matching.column_of[row], matching.row_of[column]) = (column, row);
+                break;
             }
+            matching.row_of[given_up] = row;
         }
-        false
     }
+}
+
+/// Gives a row a tight column that is free, or whose row, one behind `first`, finds another such column.
+fn place(
+    matching: &mut Matching<i64>,
+    tight: &impl Fn(&Matching<i64>, usize, usize) -> bool,
+    row: usize,
+    first: usize,
+    seen: &mut [bool],
+) -> bool {
+    for column in 0..seen.len() {
+        let holder = matching.row_of[column];
+        // NONE is behind all rows
+        if seen[column] || holder < first || !tight(matching, row, column) {
+            continue;
+        }
+        seen[column] = true;
+        if holder == NONE || place(matching, tight, holder, first, seen) {
+            (matching.column_of[row], matching.row_of[column]) = (column, row);
+            return true;
+        }
+    }
+    false
 }

@@ -13,7 +13,6 @@
 //! state and repaired. So small molecules take microseconds, and a search that is [limited](Limit)
 //! ends with bounds that are proven.
 
-mod assignment;
 mod common;
 mod costs;
 mod instance;

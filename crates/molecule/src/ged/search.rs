@@ -3,8 +3,9 @@
 
 use std::time::{Duration, Instant};
 
+use dsokr_basis::assignment::{Matching, Scratch, Solved};
+
 use super::EditDistance;
-use super::assignment::{Matching, Scratch, Solved};
 use super::costs::Costs;
 use super::instance::Instance;
 
@@ -27,8 +28,8 @@ struct Search<'a> {
     rows: Vec<usize>,
     columns: Vec<usize>,
     /// The assignment of what is open, by number of settled rows.
-    levels: Vec<Matching>,
-    scratch: Scratch,
+    levels: Vec<Matching<i32>>,
+    scratch: Scratch<i32>,
     /// Excess and column of every child that waits, of all levels.
     children: Vec<(i32, usize)>,
     /// Doubled cost of what is settled.
@@ -50,7 +51,7 @@ pub(super) fn search(instance: &Instance, limit: &Limit, most: usize) -> (EditDi
         twins: instance.large.twins(),
         rows: (0..n).collect(),
         columns: (0..n).collect(),
-        levels: vec![Matching::new(&costs, n)],
+        levels: vec![Matching::new(|row| costs.row(row), n)],
         scratch: Scratch::default(),
         children: Vec::new(),
         spent: 0,
@@ -78,9 +79,9 @@ pub(super) fn search(instance: &Instance, limit: &Limit, most: usize) -> (EditDi
 impl Search<'_> {
     fn solve(&mut self, level: usize, cap: i32) -> Solved {
         self.meter.count();
-        let (rows, columns, meter) = (&self.rows, &self.columns, &self.meter);
-        let interrupted = || meter.interrupts(columns.len());
-        self.levels[level].solve(&self.costs, rows, columns, cap, &mut self.scratch, interrupted)
+        let (costs, rows, columns, meter) = (&self.costs, &self.rows, &self.columns, &self.meter);
+        let (scratch, interrupted) = (&mut self.scratch, || meter.interrupts(columns.len()));
+        self.levels[level].solve(|row| costs.row(row), rows, columns, cap, scratch, interrupted)
     }
 
     /// Keeps the assignment of a level if it is better than the best one, and improves it.

@@ -1,30 +1,63 @@
 //! The linear sum assignment problem, by shortest augmenting paths (Jonker and Volgenant 1987), so
 //! that a solution is repaired rather than found anew when costs grow and a row and a column go.
+//!
+//! ```
+//! use dsokr_basis::assignment::{Matching, Scratch, Solved};
+//!
+//! let costs = [[4, 1, 3], [2, 0, 5], [3, 2, 2]];
+//! let row = |row: usize| &costs[row][..];
+//! let mut matching = Matching::new(row, 3);
+//! let solved = matching.solve(row, &[0, 1, 2], &[0, 1, 2], i64::MAX, &mut Scratch::default(), || false);
+//! assert!(solved == Solved::Whole);
+//! assert_eq!((matching.column_of, matching.total), (vec![1, 0, 2], 5));
+//! ```
 
-use super::costs::Costs;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Sub, SubAssign};
 
 /// No row, or no column.
-pub(super) const NONE: usize = usize::MAX;
+pub const NONE: usize = usize::MAX;
+
+/// Whole numbers that are costs.
+pub trait Cost:
+    Copy + Ord + Default + Add<Output = Self> + Sub<Output = Self> + AddAssign + SubAssign + Sum
+{
+    /// The sum, or the largest number where it is larger.
+    fn saturating_add(self, other: Self) -> Self;
+}
+
+macro_rules! costs {
+    ($($number:ty),*) => {
+        $(impl Cost for $number {
+            fn saturating_add(self, other: Self) -> Self {
+                self.saturating_add(other)
+            }
+        })*
+    };
+}
+
+costs!(i32, i64);
 
 /// An assignment of rows to columns and the prices that prove how good it is.
 ///
 /// `row_price[r] + column_price[c] ≤ cost(r, c)` always, with equality where r goes to c. So the
 /// sum of all prices is at most the cost of any assignment, and the cost of this one when no row is
 /// left over.
-#[derive(Clone, Default)]
-pub(super) struct Matching {
-    row_price: Vec<i32>,
-    column_price: Vec<i32>,
+#[derive(Clone, Debug, Default)]
+pub struct Matching<T> {
+    row_price: Vec<T>,
+    column_price: Vec<T>,
     /// Column of every row.
-    pub(super) column_of: Vec<usize>,
-    row_of: Vec<usize>,
+    pub column_of: Vec<usize>,
+    /// Row of every column.
+    pub row_of: Vec<usize>,
     /// The sum of the prices: no assignment costs less.
-    pub(super) total: i32,
+    pub total: T,
 }
 
 /// How solving ended.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Solved {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Solved {
     /// Every row has its column.
     Whole,
     /// Every assignment costs more than the cap.
@@ -34,22 +67,26 @@ pub(super) enum Solved {
 }
 
 /// Memory for the search of a path, by column.
-#[derive(Default)]
-pub(super) struct Scratch {
-    distance: Vec<i32>,
+#[derive(Debug, Default)]
+pub struct Scratch<T> {
+    distance: Vec<T>,
     before: Vec<usize>,
     pending: Vec<usize>,
     done: Vec<usize>,
 }
 
-impl Matching {
+impl<T: Cost> Matching<T> {
     /// No row assigned, n rows and n columns; prices are those of the cheapest row of each column.
-    pub(super) fn new(costs: &Costs, n: usize) -> Self {
-        let cheapest = |column: usize| (0..n).map(|row| costs.row(row)[column]).min().unwrap_or(0);
-        let column_price: Vec<i32> = (0..n).map(cheapest).collect();
-        let total = column_price.iter().sum();
+    pub fn new<'c>(costs: impl Fn(usize) -> &'c [T], n: usize) -> Self
+    where
+        T: 'c,
+    {
+        let cheapest = |column: usize| (0..n).map(|row| costs(row)[column]).min();
+        let column_price: Vec<T> =
+            (0..n).map(|column| cheapest(column).unwrap_or_default()).collect();
+        let total = column_price.iter().copied().sum();
         Self {
-            row_price: vec![0; n],
+            row_price: vec![T::default(); n],
             column_price,
             column_of: vec![NONE; n],
             row_of: vec![NONE; n],
@@ -58,7 +95,7 @@ impl Matching {
     }
 
     /// Becomes a copy of another one, in place.
-    pub(super) fn copy(&mut self, from: &Self) {
+    pub fn copy(&mut self, from: &Self) {
         self.row_price.clone_from(&from.row_price);
         self.column_price.clone_from(&from.column_price);
         self.column_of.clone_from(&from.column_of);
@@ -68,12 +105,12 @@ impl Matching {
 
     /// How much more than `total` an assignment at least costs that gives `row`, of
     /// these costs, to `column`.
-    pub(super) fn excess(&self, row: usize, column: usize, costs: &[i32]) -> i32 {
+    pub fn excess(&self, row: usize, column: usize, costs: &[T]) -> T {
         costs[column] - self.row_price[row] - self.column_price[column]
     }
 
     /// Takes a row and a column out of the problem.
-    pub(super) fn remove(&mut self, row: usize, column: usize) {
+    pub fn remove(&mut self, row: usize, column: usize) {
         self.total -= self.row_price[row] + self.column_price[column];
         let (its_column, its_row) = (self.column_of[row], self.row_of[column]);
         if its_column != NONE {
@@ -87,25 +124,28 @@ impl Matching {
 
     /// Assigns all of `rows` to all of `columns`, as many, as cheaply as can be; costs may have grown
     /// since the last time. Stops where the total passes `cap`, or when `interrupted` says so.
-    pub(super) fn solve(
+    pub fn solve<'c>(
         &mut self,
-        costs: &Costs,
+        costs: impl Fn(usize) -> &'c [T],
         rows: &[usize],
         columns: &[usize],
-        cap: i32,
-        scratch: &mut Scratch,
+        cap: T,
+        scratch: &mut Scratch<T>,
         interrupted: impl Fn() -> bool,
-    ) -> Solved {
+    ) -> Solved
+    where
+        T: 'c,
+    {
         for &row in rows {
             let column = self.column_of[row];
-            if column != NONE && self.excess(row, column, costs.row(row)) > 0 {
+            if column != NONE && self.excess(row, column, costs(row)) > T::default() {
                 self.column_of[row] = NONE;
                 self.row_of[column] = NONE;
             }
         }
         for &row in rows {
             if self.column_of[row] == NONE {
-                self.raise(row, costs.row(row), columns);
+                self.raise(row, costs(row), columns);
             }
         }
         for &row in rows {
@@ -116,7 +156,7 @@ impl Matching {
                 if interrupted() {
                     return Solved::Interrupted;
                 }
-                if !self.augment(row, costs, columns, cap, scratch) {
+                if !self.augment(row, &costs, columns, cap, scratch) {
                     return Solved::AboveCap;
                 }
             }
@@ -125,15 +165,16 @@ impl Matching {
     }
 
     /// Raises the price of a row as far as it goes, and gives it its cheapest column if that is free.
-    fn raise(&mut self, row: usize, costs: &[i32], columns: &[usize]) {
+    fn raise(&mut self, row: usize, costs: &[T], columns: &[usize]) {
         let Some(least) = columns.iter().map(|&column| self.excess(row, column, costs)).min()
         else {
             return;
         };
         self.row_price[row] += least;
         self.total += least;
+        let zero = T::default();
         let free =
-            |&&column: &&usize| self.row_of[column] == NONE && self.excess(row, column, costs) == 0;
+            |&&column: &&usize| self.row_of[column] == NONE && self.excess(row, column, costs) == zero;
         if let Some(&column) = columns.iter().find(free) {
             (self.column_of[row], self.row_of[column]) = (column, row);
         }
@@ -141,22 +182,25 @@ impl Matching {
 
     /// Gives a row a column along a shortest path that moves other rows on; false if the total would
     /// pass the cap.
-    fn augment(
+    fn augment<'c>(
         &mut self,
         source: usize,
-        costs: &Costs,
+        costs: &impl Fn(usize) -> &'c [T],
         columns: &[usize],
-        cap: i32,
-        scratch: &mut Scratch,
-    ) -> bool {
+        cap: T,
+        scratch: &mut Scratch<T>,
+    ) -> bool
+    where
+        T: 'c,
+    {
         let Scratch { distance, before, pending, done } = scratch;
-        distance.resize(self.column_of.len(), 0);
+        distance.resize(self.column_of.len(), T::default());
         before.resize(self.column_of.len(), NONE);
         pending.clear();
         pending.extend_from_slice(columns);
         done.clear();
         for &column in columns {
-            distance[column] = self.excess(source, column, costs.row(source));
+            distance[column] = self.excess(source, column, costs(source));
             before[column] = source;
         }
         let (mut end, length) = loop {
@@ -176,7 +220,7 @@ impl Matching {
             }
             pending.swap_remove(at);
             done.push(column);
-            let costs = costs.row(row);
+            let costs = costs(row);
             for &next in pending.iter() {
                 let through = length + self.excess(row, next, costs);
                 if through < distance[next] {
