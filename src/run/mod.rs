@@ -1,5 +1,6 @@
 //! Trained runs, and what they answer.
 
+mod calibrated;
 mod candidates;
 mod coordinates;
 mod coverage;

@@ -173,8 +173,9 @@ impl<T: Cost> Matching<T> {
         self.row_price[row] += least;
         self.total += least;
         let zero = T::default();
-        let free =
-            |&&column: &&usize| self.row_of[column] == NONE && self.excess(row, column, costs) == zero;
+        let free = |&&column: &&usize| {
+            self.row_of[column] == NONE && self.excess(row, column, costs) == zero
+        };
         if let Some(&column) = columns.iter().find(free) {
             (self.column_of[row], self.row_of[column]) = (column, row);
         }
