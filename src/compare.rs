@@ -59,6 +59,18 @@ pub struct MetricComparison {
     pub runs: Vec<RunValue>,
 }
 
+impl MetricComparison {
+    /// That of runs whose p-values are yet to be corrected for their number; none for no runs.
+    pub(crate) fn of(metric: Metric, mut runs: Vec<RunValue>) -> Option<Self> {
+        let differences = || runs.iter().filter_map(|run| run.difference);
+        let corrected = holm(&differences().map(|difference| difference.p).collect::<Vec<f64>>());
+        let own = runs.iter_mut().filter_map(|run| run.difference.as_mut());
+        own.zip(corrected).for_each(|(difference, p)| difference.p_holm = p);
+        let larger_is_better = metric.larger_is_better();
+        (!runs.is_empty()).then_some(Self { metric: metric.name(), larger_is_better, runs })
+    }
+}
+
 /// A metric of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunValue {
@@ -121,7 +133,7 @@ pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<Run
     let column = |run: usize, metric: usize| -> Vec<f64> {
         drawn.iter().map(|values| values[run * metrics.len() + metric]).collect()
     };
-    let compared = metrics.iter().enumerate().map(|(at, metric)| {
+    let compared = metrics.iter().enumerate().filter_map(|(at, &metric)| {
         let known = |run: usize| {
             samples[run][at].as_ref().and_then(|_| metric.known(&runs[run].evaluation.scores))
         };
@@ -135,14 +147,10 @@ pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<Run
             let ci95 = Some(percentile_interval(own)).filter(|ends| finite(ends));
             Some(RunValue { run: runs[run].name.clone(), value, ci95, difference })
         };
-        let mut values: Vec<RunValue> = (0..runs.len()).filter_map(value).collect();
-        correct(&mut values);
-        let larger_is_better = metric.larger_is_better();
-        MetricComparison { metric: metric.name(), larger_is_better, runs: values }
+        MetricComparison::of(metric, (0..runs.len()).filter_map(value).collect())
     });
-    let compared = compared.filter(|metric| !metric.runs.is_empty()).collect();
-    let queries = first.queries.len();
-    Ok(RunComparison { compared: Compared::Queries { queries, resamples }, metrics: compared })
+    let (queries, metrics) = (first.queries.len(), compared.collect());
+    Ok(RunComparison { compared: Compared::Queries { queries, resamples }, metrics })
 }
 
 fn same_queries(first: &EvaluatedRun, other: &EvaluatedRun) -> Result<(), Error> {
@@ -169,14 +177,6 @@ fn difference(difference: f64, own: &[f64], theirs: &[f64]) -> Option<PairedDiff
     let p = (1 + extreme) as f64 / (1 + drawn.len()) as f64;
     let ci95 = finite(&drawn).then(|| percentile_interval(drawn))?;
     Some(PairedDifference { difference, ci95, p, p_holm: p })
-}
-
-/// Corrects the p-values for their number.
-pub(crate) fn correct(values: &mut [RunValue]) {
-    let differences = || values.iter().filter_map(|value| value.difference);
-    let corrected = holm(&differences().map(|difference| difference.p).collect::<Vec<f64>>());
-    let own = values.iter_mut().filter_map(|value| value.difference.as_mut());
-    own.zip(corrected).for_each(|(difference, p)| difference.p_holm = p);
 }
 
 fn finite(values: &[f64]) -> bool {

@@ -7,9 +7,7 @@ use dsokr_data::config::FoldConfig;
 
 use super::table::Stored;
 use super::{Axis, AxisValues, FOLD_SEED, HELD, SweepRun, folder};
-use crate::compare::{
-    Compared, MetricComparison, PairedDifference, RunComparison, RunValue, correct,
-};
+use crate::compare::{Compared, MetricComparison, PairedDifference, RunComparison, RunValue};
 use crate::config::{Checked, Override};
 use crate::error::ensure;
 use crate::run_dir::Folder;
@@ -160,7 +158,7 @@ pub fn compare_folds(paths: &[PathBuf], names: &[String]) -> Result<RunCompariso
     let values = |at: usize, metric: Metric| -> Option<Vec<f64>> {
         all[at].runs.values().map(|metrics| metrics.get(metric.name()).copied()).collect()
     };
-    let compared = Metric::all().map(|metric| {
+    let compared = Metric::all().filter_map(|metric| {
         let reference = values(0, metric);
         let value = |at: usize| {
             let own = values(at, metric)?;
@@ -170,12 +168,9 @@ pub fn compare_folds(paths: &[PathBuf], names: &[String]) -> Result<RunCompariso
             let (run, ci95) = (names[at].clone(), Some([value - half, value + half]));
             Some(RunValue { run, value, ci95, difference })
         };
-        let mut runs: Vec<RunValue> = (0..all.len()).filter_map(value).collect();
-        correct(&mut runs);
-        let larger_is_better = metric.larger_is_better();
-        MetricComparison { metric: metric.name(), larger_is_better, runs }
+        MetricComparison::of(metric, (0..all.len()).filter_map(value).collect())
     });
-    let metrics = compared.filter(|metric| !metric.runs.is_empty()).collect();
+    let metrics = compared.collect();
     Ok(RunComparison { compared: Compared::Parts { parts, folds }, metrics })
 }
 

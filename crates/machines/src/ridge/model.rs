@@ -71,6 +71,14 @@ impl Weights {
             Self::Double(weights) => weights[at],
         }
     }
+
+    /// Others of the same precision.
+    fn like(&self, values: impl Iterator<Item = f64>) -> Self {
+        match self {
+            Self::Single(_) => Self::Single(values.map(|value| value as f32).collect()),
+            Self::Double(_) => Self::Double(values.collect()),
+        }
+    }
 }
 
 impl KernelModel {
@@ -132,25 +140,13 @@ impl KernelModel {
         let wide = Mat::from_fn(width, anchors, |i, j| self.weights.at(j * width + i));
         let product = dsokr_basis::eigenbasis::multiply(matrix, wide.as_ref());
         let values = product.col_iter().flat_map(|column| column.iter().copied());
-        let weights = match &self.weights {
-            Weights::Single(_) => Weights::Single(values.map(|value| value as f32).collect()),
-            Weights::Double(_) => Weights::Double(values.collect()),
-        };
-        Ok(Self { weights, width: matrix.nrows(), ..self })
+        Ok(Self { weights: self.weights.like(values), width: matrix.nrows(), ..self })
     }
 
     /// The sum of two models of the same anchors and width.
     pub(crate) fn plus(self, other: &Self) -> Self {
-        let other = |at: usize| other.weights.at(at);
-        let weights = match &self.weights {
-            Weights::Single(own) => {
-                let sums = own.iter().enumerate().map(|(at, weight)| weight + other(at) as f32);
-                Weights::Single(sums.collect())
-            }
-            Weights::Double(own) => {
-                Weights::Double(own.iter().enumerate().map(|(at, own)| own + other(at)).collect())
-            }
-        };
+        let sum = |at: usize| self.weights.at(at) + other.weights.at(at);
+        let weights = self.weights.like((0..self.anchors() * self.width).map(sum));
         Self { weights, ..self }
     }
 

@@ -193,11 +193,13 @@ fn factored<T: Scalar>(
     Factor::new(gram)?.map_err(|row| not_positive(row, inputs, ridge))
 }
 
-/// `(K + nλI)⁻¹ Ψ` of the first rows, row-major.
+/// `(K + nλI)⁻¹ Ψ` of the first rows, row-major; 0 for the others, so that models of some and of all share anchors.
 fn solved<T: Scalar>(factor: &Factor<T>, targets: &Targets, rows: usize) -> Result<Vec<T>, Error> {
     let mut alpha = targets.dense::<T>(0..rows);
     factor.solve(alpha.as_mut())?;
-    row_major(alpha.as_ref())
+    let mut weights = row_major(alpha.as_ref())?;
+    weights.resize(targets.len() * targets.width(), T::of(0.0));
+    Ok(weights)
 }
 
 /// A model with the system that gave it.
@@ -234,18 +236,14 @@ impl Fitted {
         Error::check_length("rows of targets", targets.len(), n)?;
         Error::check_length("coordinates", targets.width(), self.model.width)?;
         Error::check_range("leading rows", rows, 1..=n)?;
-        // those of the other inputs are 0, so that both models share anchors
-        let size = n * self.model.width;
         let (weights, [whole, leading]) = match &self.system.factor {
             AnyFactor::Single(factor) => {
-                let mut weights = solved(factor, targets, rows)?;
-                weights.resize(size, 0.0);
-                (Weights::Single(weights), factor.inverse_diagonals(rows)?)
+                let weights = Weights::Single(solved(factor, targets, rows)?);
+                (weights, factor.inverse_diagonals(rows)?)
             }
             AnyFactor::Double(factor) => {
-                let mut weights = solved(factor, targets, rows)?;
-                weights.resize(size, 0.0);
-                (Weights::Double(weights), factor.inverse_diagonals(rows)?)
+                let weights = Weights::Double(solved(factor, targets, rows)?);
+                (weights, factor.inverse_diagonals(rows)?)
             }
         };
         let summary = Summary { rows, unknowns: rows, ..self.model.summary.clone() };
