@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
+/// What both metrics are means of, by their names.
+type Values = [(&'static str, Vec<f64>); 2];
+
 /// Metrics of predicted quantiles.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct QuantileScores {
@@ -35,7 +38,7 @@ impl QuantileScores {
         z: &[f32],
         gold: &[Option<u32>],
         candidates: &Candidates,
-    ) -> Result<Option<(Self, [(&'static str, Vec<f64>); 2])>, Error> {
+    ) -> Result<Option<(Self, Values)>, Error> {
         let Some(classes) = gold.iter().copied().collect::<Option<Vec<u32>>>() else {
             return Ok(None);
         };
