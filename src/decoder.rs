@@ -16,7 +16,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::Error;
-use crate::beyond::{BeyondSearch, FoundMolecule, SearchFacts, SearchedModel};
+use crate::beyond::{FoundMolecule, SearchFacts, SearchedModel};
 use crate::config::{Checked, ExpectedF1Config, Search};
 use crate::error::ensure;
 use crate::run_dir::{LABELS, read_needed, write_text};
@@ -39,8 +39,6 @@ pub(crate) struct Decoder<'a> {
     pub fitted: Option<&'a FittedFeatures>,
     /// The outputs whose rows of features are at hand, in a training.
     pub held: Option<&'a Outputs>,
-    /// Searches molecules beyond the candidates, which are shown beside the first candidates.
-    pub search: Option<&'a BeyondSearch>,
 }
 
 impl<'a> Decoder<'a> {
@@ -52,8 +50,8 @@ impl<'a> Decoder<'a> {
         candidates: &'a Candidates,
     ) -> Self {
         let (fitted, held) = (comparable(config, outputs), Some(outputs));
-        let (look, exact, search, space) = (None, None, None, Some(space));
-        Self { candidates, look, space, config, exact, fitted, held, search }
+        let (look, exact, space) = (None, None, Some(space));
+        Self { candidates, look, space, config, exact, fitted, held }
     }
 
     /// The predicted output of each query where it need not be a candidate: the best of all outputs, or the label set
@@ -78,23 +76,15 @@ impl<'a> Decoder<'a> {
         self.exact.and_then(ExactDecoder::means)
     }
 
-    /// The best molecule of a search for each query. None where nothing is searched.
-    pub fn beyond(
-        &self,
-        queries: &Queries,
-        pool: Pool,
-    ) -> Result<Option<Vec<PredictedOutput>>, Error> {
-        let Some(search) = self.search else { return Ok(None) };
-        let (candidates, config) = (self.candidates, self.config);
+    /// What a search for molecules scores these by.
+    ///
+    /// # Errors
+    /// Outputs that are points of no space.
+    pub fn searched(&self) -> Result<SearchedModel<'a>, Error> {
         let allowed = "absent: outputs are points of no space";
         let none = || Error::value("decoding.beyond", "given", allowed);
-        let model = SearchedModel { candidates, space: self.space.ok_or_else(none)?, config };
-        let output = |FoundMolecule { smiles: label, score, facts }| PredictedOutput {
-            label,
-            score,
-            search: Some(facts),
-        };
-        Ok(Some(search.best(model, queries, pool)?.into_iter().map(output).collect()))
+        let Self { candidates, config, .. } = *self;
+        Ok(SearchedModel { candidates, space: self.space.ok_or_else(none)?, config })
     }
 
     /// The predicted outputs, as the column of outputs writes them: those [of all](Self::of_all), or
@@ -111,6 +101,12 @@ impl<'a> Decoder<'a> {
                 Ok(first.map(|candidate| self.candidates.label(candidate).to_owned()).collect())
             }
         }
+    }
+}
+
+impl From<FoundMolecule> for PredictedOutput {
+    fn from(found: FoundMolecule) -> Self {
+        Self { label: found.smiles, score: found.score, search: Some(found.facts) }
     }
 }
 

@@ -89,7 +89,7 @@ impl<'a> Evaluator<'a> {
     /// # Errors
     /// Coordinates that are not finite, or whose rows are not one for each query.
     pub fn evaluate(&self, name: SplitName, z: &[f32]) -> Result<Evaluation, Error> {
-        self.evaluate_by(name, z, self.decoder)
+        self.evaluate_by(name, z, Models::one(self.decoder))
     }
 
     /// Evaluates coordinates on the validation split for a training.
@@ -109,17 +109,12 @@ impl<'a> Evaluator<'a> {
         let compares = self.config.evaluation.metric.needs() == Needs::ComparedOutputs;
         let fitted = self.decoder.fitted.filter(|_| compares);
         let decoder = Decoder { candidates, fitted, ..self.decoder };
-        Ok(self.evaluate_by(SplitName::Validation, z, decoder)?.scores)
+        Ok(self.evaluate_by(SplitName::Validation, z, Models::one(decoder))?.scores)
     }
 
-    fn evaluate_by(
-        &self,
-        name: SplitName,
-        z: &[f32],
-        decoder: Decoder,
-    ) -> Result<Evaluation, Error> {
-        let z = self.config.decoding.scaled(z, decoder.candidates.dim())?;
-        Ok(Models::one(decoder).evaluate(self.split(name), &[z], self.pool(name))?.0)
+    fn evaluate_by(&self, name: SplitName, z: &[f32], models: Models) -> Result<Evaluation, Error> {
+        let z = self.config.decoding.scaled(z, models.decoder().candidates.dim())?;
+        Ok(models.evaluate(self.split(name), &[z], self.pool(name))?.0)
     }
 
     /// Scores with ψ̃(y) in the place of the model's answer, and with what a search finds for these; a query without output
@@ -145,7 +140,8 @@ impl<'a> Evaluator<'a> {
                 });
             }
         }
-        Ok(Some(self.evaluate_by(name, &z, Decoder { search, ..self.decoder })?.scores))
+        let models = Models { search, ..Models::one(self.decoder) };
+        Ok(Some(self.evaluate_by(name, &z, models)?.scores))
     }
 
     /// The report on the coordinates of the evaluated split, with what a search finds, and drawings of the first queries
@@ -156,7 +152,8 @@ impl<'a> Evaluator<'a> {
         search: Option<&BeyondSearch>,
     ) -> Result<(Report, Option<String>), Error> {
         let name = self.config.evaluation.split;
-        let found = self.evaluate_by(name, z, Decoder { search, ..self.decoder })?;
+        let models = Models { search, ..Models::one(self.decoder) };
+        let found = self.evaluate_by(name, z, models)?;
         let chance = chance(&found, self.decoder.candidates, self.config)?;
         let draw = |outputs| drawing(&self.reported().inputs, outputs, EXAMPLES);
         let drawn = found.outputs.as_ref().map(draw).transpose()?.flatten();

@@ -18,7 +18,7 @@ use dsokr_train::{Event, Observer};
 use tracing::{info, warn};
 
 use crate::advice::{Evidence, advice};
-use crate::beyond::BeyondSearch;
+use crate::beyond::{BeyondSearch, Placer};
 use crate::config::Checked;
 use crate::decoder::{Decoder, ExactDecoder, label_names};
 use crate::error::ensure;
@@ -311,7 +311,8 @@ fn finish(
     };
     let search = config.decoding.beyond.clone().map(|settings| {
         let fitted = dataset.outputs.features.clone();
-        BeyondSearch::new(settings, config, &candidates, fitted, answers)
+        let placer = Placer::new(&candidates, fitted, answers)?;
+        BeyondSearch::new(settings, &[(config, &candidates)], vec![placer])
     });
     let search = search.transpose()?;
     let (report, drawings) = evaluator.report(&z, search.as_ref())?;

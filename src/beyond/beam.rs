@@ -2,10 +2,12 @@
 
 use std::collections::HashSet;
 
+use dsokr_decode::{Further, Member};
 use rayon::prelude::*;
 
 use super::SearchEnd;
 use super::pool::Evaluated;
+use crate::Error;
 use crate::config::BeyondConfig;
 
 /// Molecules that one of so many atoms leads to, an atom, before it is known: about what molecules of ten atoms do.
@@ -22,8 +24,14 @@ pub(super) struct Found {
 
 /// The state of the search for one query.
 pub(super) struct Beam<'a> {
-    z: &'a [f32],
+    /// The number of the query.
+    query: usize,
+    /// What it is to each model.
+    z: Vec<&'a [f32]>,
+    further: &'a Further<'a>,
     settings: &'a BeyondConfig,
+    /// What the search starts with.
+    starts: Vec<u32>,
     /// The best molecules of all.
     best: Vec<Found>,
     /// The best of those that have what is to be kept.
@@ -37,10 +45,28 @@ pub(super) struct Beam<'a> {
 }
 
 impl<'a> Beam<'a> {
-    pub fn new(z: &'a [f32], settings: &'a BeyondConfig) -> Self {
-        let (best, best_kept) = (Vec::new(), Vec::new());
+    pub fn new(query: usize, further: &'a Further<'a>, settings: &'a BeyondConfig) -> Self {
+        let own = |member: &'a Member| {
+            let dim = member.queries.dim();
+            &member.queries.rows()[query * dim..][..dim]
+        };
+        let z = further.members().iter().map(own).collect();
+        let (starts, best, best_kept) = (Vec::new(), Vec::new(), Vec::new());
         let (seen, moved) = (HashSet::new(), HashSet::new());
-        Self { z, settings, best, best_kept, formula: None, seen, moved, reach: 0 }
+        let formula = None;
+        Self {
+            query,
+            z,
+            further,
+            settings,
+            starts,
+            best,
+            best_kept,
+            formula,
+            seen,
+            moved,
+            reach: 0,
+        }
     }
 
     /// Number of molecules whose score was computed.
@@ -48,9 +74,35 @@ impl<'a> Beam<'a> {
         self.seen.len()
     }
 
-    /// The best molecule: of those that have what is to be kept, or of all where none has.
-    pub fn best(&self) -> Option<Found> {
-        self.best_kept.first().or(self.best.first()).copied()
+    /// The best molecule: of those that have what is to be kept, or of all where none has. Where models have a second look,
+    /// of the best and the starts the one that is best after it.
+    pub fn best(&self, known: &Evaluated) -> Result<Option<Found>, Error> {
+        let kept = !self.best_kept.is_empty();
+        let best = if kept { &self.best_kept } else { &self.best };
+        if !self.further.looks() {
+            return Ok(best.first().copied());
+        }
+        let mut all: Vec<u32> = best.iter().map(|found| found.molecule).collect();
+        let starts = self.starts.iter().filter(|&&own| self.seen.contains(&own));
+        for &start in starts.filter(|&&own| self.keeps(known, own) == kept) {
+            if !all.contains(&start) {
+                all.push(start);
+            }
+        }
+        let outputs = known.candidates(&all)?;
+        let less = |model: usize, at: usize| known.penalty(all[at], model, self.settings.unknown);
+        let scores = self.further.scores(self.query, &outputs, less)?;
+        let mut found = Vec::new();
+        for (&molecule, score) in all.iter().zip(scores) {
+            place(&mut found, Found { molecule, score, kept }, 1, known);
+        }
+        Ok(found.first().copied())
+    }
+
+    /// Whether a molecule has what is to be kept.
+    fn keeps(&self, known: &Evaluated, molecule: u32) -> bool {
+        let own = self.formula.as_deref();
+        own.is_none_or(|formula| formula == known.formula(molecule)) && known.is_kept(molecule)
     }
 
     /// What ended the search.
@@ -100,9 +152,12 @@ impl<'a> Beam<'a> {
         next
     }
 
-    /// Scores molecules for each query, and keeps the best.
-    pub fn offer_all(beams: &mut [Self], known: &Evaluated, molecules: &[Vec<u32>]) {
-        beams.par_iter_mut().zip(molecules).for_each(|(beam, own)| beam.offer(known, own));
+    /// Scores what the search of each query starts with, and keeps the best.
+    pub fn start_all(beams: &mut [Self], known: &Evaluated, starts: Vec<Vec<u32>>) {
+        beams.par_iter_mut().zip(starts).for_each(|(beam, own)| {
+            beam.offer(known, &own);
+            beam.starts = own;
+        });
     }
 
     /// Scores what some molecules lead to, for each query.
@@ -127,10 +182,9 @@ impl<'a> Beam<'a> {
             if !self.seen.insert(molecule) {
                 continue;
             }
-            let score = known.score(molecule, self.z, self.settings.unknown);
-            let own = self.formula.as_deref();
-            let kept = own.is_none_or(|formula| formula == known.formula(molecule))
-                && known.is_kept(molecule);
+            let scores = known.scores(molecule, &self.z, self.settings.unknown);
+            let (score, kept) =
+                (self.further.combined(self.query, scores), self.keeps(known, molecule));
             let found = Found { molecule, score, kept };
             let width = self.settings.beam;
             place(&mut self.best, found, width, known);

@@ -1,9 +1,10 @@
 //! Decoding by search in the space of molecules: the one with the highest score, whether a table holds it or not.
 //!
 //! For any molecule c there are features, coordinates ψ̃(c), a constant b(c), and the share u(c) that the basis does not
-//! know. The search climbs by [`Moves`] on `⟨z, ψ̃(c)⟩ + b(c) − w u(c)` from the best candidates. It keeps a beam of the
-//! best molecules of each query; a round makes the neighbours of those that have none yet, the best first, as many as its
-//! share of the evaluations allows. What was evaluated for one query is known to all.
+//! know. The search climbs by [`Moves`] on `⟨z, ψ̃(c)⟩ + b(c) − w u(c)`, combined over the models, from the best
+//! candidates. It keeps a beam of the best molecules of each query; a round makes the neighbours of those that have none
+//! yet, the best first, as many as its share of the evaluations allows. What was evaluated for one query is known to all.
+//! Second looks choose among the best that were found.
 
 mod beam;
 mod keep;
@@ -17,13 +18,14 @@ use std::time::{Duration, Instant};
 use dsokr_basis::Cancellation;
 use dsokr_data::FittedFeatures;
 use dsokr_decode::{
-    CandidateBlocks, Candidates, Combination, Ensemble, Pool as CandidatePool, Queries, top_rows,
+    CandidateBlocks, Candidates, Combination, Ensemble, Further, Hit, Pool as CandidatePool,
+    Queries, top_rows,
 };
 use dsokr_molecule::{Element, Molecule, Moves, Palette};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use self::beam::Beam;
+use self::beam::{Beam, Found};
 use self::keep::Keep;
 use self::pool::{Evaluated, Evaluation, as_searched};
 use crate::Error;
@@ -47,16 +49,22 @@ const SILENCE: Duration = Duration::from_secs(2);
 /// Candidates that are compared with a molecule that was found.
 const COMPARED: usize = 4;
 
-/// Searches molecules beyond the candidates of a model.
+/// Searches molecules beyond the candidates of models.
 pub struct BeyondSearch {
     settings: BeyondConfig,
     keep: Keep,
-    fitted: FittedFeatures,
-    /// Held-out answers of unit length, where candidates are corrected for hubs.
-    held_out: Option<Vec<f32>>,
+    /// Of each model.
+    placers: Vec<Placer>,
     palette: Palette,
     /// What earlier queries have evaluated.
     known: Mutex<Evaluated>,
+}
+
+/// What a model places new molecules with, beside its space.
+pub(crate) struct Placer {
+    fitted: FittedFeatures,
+    /// Held-out answers of unit length, where candidates are corrected for hubs.
+    held_out: Option<Vec<f32>>,
 }
 
 /// What ended a search.
@@ -80,7 +88,8 @@ pub struct SearchFacts {
     pub in_table: bool,
     /// Whether it has what `decoding.beyond` keeps, such as a formula; false where nothing that was found has it.
     pub kept: bool,
-    /// The share of it that the basis does not know, from 0 to 1; absent where outputs are not sketched.
+    /// The share of it that the basis does not know, from 0 to 1, of several models in the mean; absent where outputs are
+    /// not sketched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unknown: Option<f64>,
     /// Number of molecules whose score was computed for this query.
@@ -103,7 +112,7 @@ pub(crate) struct FoundMolecule {
     pub facts: SearchFacts,
 }
 
-/// What a model is, for a search.
+/// A model that molecules are scored by.
 #[derive(Clone, Copy)]
 pub(crate) struct SearchedModel<'a> {
     pub candidates: &'a Candidates,
@@ -111,52 +120,27 @@ pub(crate) struct SearchedModel<'a> {
     pub config: &'a Checked,
 }
 
-impl BeyondSearch {
-    /// A search with the features that a model was trained with. `held_out` are answers to training inputs by models
-    /// that have not seen their pair, which candidates that are corrected for hubs need.
+impl Placer {
+    /// With the features that a model was trained with. `held_out` are answers to training inputs by models that have not
+    /// seen their pair, which candidates that are corrected for hubs need.
     ///
     /// # Errors
-    /// Outputs that have no moves; settings that are out of range.
+    /// Answers of another dimension than the candidates.
     pub(crate) fn new(
-        settings: BeyondConfig,
-        config: &Checked,
         candidates: &Candidates,
         fitted: FittedFeatures,
         held_out: Option<&[f32]>,
     ) -> Result<Self, Error> {
-        settings.validate()?;
-        config.output.source().check_made()?;
-        let keep = Keep::of(&settings)?;
-        let step = candidates.len().div_ceil(KNOWN).max(1);
-        let labels = (0..candidates.len()).step_by(step).map(|at| candidates.label(at));
-        let labels: Vec<&str> = labels.collect();
-        let known = labels.par_iter().filter_map(|label| Molecule::parse(label).ok());
-        let known: Vec<Molecule> = known.collect();
-        ensure(!known.is_empty(), "decoding.beyond", "candidates without SMILES", "molecules")?;
-        let sees_all = !config.output.features.are_graphs();
-        let palette = Molecule::palette(&known);
-        // graphs leave charges and configurations out
-        let moves = settings.evaluations.div_ceil(settings.rounds);
-        let charges = if sees_all { palette.charges } else { BTreeSet::new() };
-        let environments = palette.environments.filter(|_| !settings.unusual);
-        let stereo = palette.stereo && sees_all;
-        let palette = Palette { moves, charges, stereo, environments, ..palette };
         let unit = |answers| Ok::<_, Error>(Queries::new(candidates.dim(), answers)?.normalised());
         let held_out = held_out.filter(|_| candidates.hubs().is_some()).map(unit).transpose()?;
-        let known = Mutex::new(Evaluated::new(candidates.dim()));
-        Ok(Self { settings, keep, fitted, held_out, palette, known })
+        Ok(Self { fitted, held_out })
     }
 
-    /// The search of the trained run of one model in a folder.
+    /// That of a trained run in a folder.
     ///
     /// # Errors
     /// As [`new`](Self::new); a run of an earlier version, which kept no features.
-    pub(crate) fn open(
-        run: &Path,
-        settings: BeyondConfig,
-        config: &Checked,
-        candidates: &Candidates,
-    ) -> Result<Self, Error> {
+    pub(crate) fn open(run: &Path, candidates: &Candidates) -> Result<Self, Error> {
         let features = run.join(FEATURES);
         let message = format_args!("no {FEATURES}, which decoding.beyond needs: train it again");
         ensure_run(features.exists(), run, message)?;
@@ -166,100 +150,130 @@ impl BeyondSearch {
             None => None,
         };
         let answers = held_out.map(|stored| stored.held_out.answers);
-        Self::new(settings, config, candidates, fitted, answers.as_deref())
+        Self::new(candidates, fitted, answers.as_deref())
     }
+}
 
-    /// The best molecule for each query.
+impl BeyondSearch {
+    /// A search by models, at least one, each with its configuration and its candidates.
     ///
     /// # Errors
-    /// A search that is cancelled; features that cannot be computed.
+    /// Outputs that have no moves; settings that are out of range.
+    pub(crate) fn new(
+        settings: BeyondConfig,
+        models: &[(&Checked, &Candidates)],
+        placers: Vec<Placer>,
+    ) -> Result<Self, Error> {
+        settings.validate()?;
+        for (config, _) in models {
+            config.output.source().check_made()?;
+        }
+        let keep = Keep::of(&settings)?;
+        let candidates = models[0].1;
+        let step = candidates.len().div_ceil(KNOWN).max(1);
+        let labels = (0..candidates.len()).step_by(step).map(|at| candidates.label(at));
+        let labels: Vec<&str> = labels.collect();
+        let known = labels.par_iter().filter_map(|label| Molecule::parse(label).ok());
+        let known: Vec<Molecule> = known.collect();
+        ensure(!known.is_empty(), "decoding.beyond", "candidates without SMILES", "molecules")?;
+        let sees_all = models.iter().any(|(config, _)| !config.output.features.are_graphs());
+        let palette = Molecule::palette(&known);
+        // graphs leave charges and configurations out
+        let moves = settings.evaluations.div_ceil(settings.rounds);
+        let charges = if sees_all { palette.charges } else { BTreeSet::new() };
+        let environments = palette.environments.filter(|_| !settings.unusual);
+        let stereo = palette.stereo && sees_all;
+        let palette = Palette { moves, charges, stereo, environments, ..palette };
+        let dims: Vec<usize> = models.iter().map(|(_, candidates)| candidates.dim()).collect();
+        let known = Mutex::new(Evaluated::new(&dims));
+        Ok(Self { settings, keep, placers, palette, known })
+    }
+
+    /// The best molecule for each query of an ensemble, whose members are `models`.
+    ///
+    /// # Errors
+    /// As [`Ensemble::further`]; a search that is cancelled; features that cannot be computed.
     pub(crate) fn best(
         &self,
-        model: SearchedModel,
-        queries: &Queries,
+        models: &[SearchedModel],
+        ensemble: &Ensemble,
+        rule: &Combination,
         pool: CandidatePool,
     ) -> Result<Vec<FoundMolecule>, Error> {
-        let starts = self.settings.starts.min(model.candidates.len());
-        let ensemble = Ensemble::one(*queries, model.candidates, None)?;
-        let starts = ensemble.top_k(pool, &Combination::default(), starts)?;
+        let candidates = models[0].candidates;
+        let starts = self.settings.starts.min(candidates.len());
+        let starts = ensemble.top_k(pool, rule, starts)?;
+        let further = &ensemble.further(pool, rule)?;
         // one search at a time: a later one gains from what the first one evaluates
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let (dim, mut found) = (queries.dim(), Vec::with_capacity(queries.len()));
+        let known = &mut *self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let most = MEMORY / known.bytes_of(self.settings.evaluations).max(1);
         let block = most.clamp(1, BLOCK);
-        let rows: Vec<&[f32]> = queries.rows().chunks_exact(dim).collect();
-        let mut said = Instant::now();
-        for (rows, starts) in rows.chunks(block).zip(starts.chunks(block)) {
-            if known.bytes() > MEMORY {
-                *known = Evaluated::new(dim);
+        let mut climb = Climb { search: self, models, further, known, said: Instant::now() };
+        let mut found = Vec::with_capacity(starts.len());
+        for (own, first) in starts.chunks(block).zip((0..).step_by(block)) {
+            if climb.known.bytes() > MEMORY {
+                *climb.known = climb.known.cleared();
             }
-            let labels = starts.iter().map(|own| {
-                own.iter().map(|hit| model.candidates.label(hit.candidate)).collect::<Vec<_>>()
-            });
-            found.extend(self.climb(
-                model,
-                &mut known,
-                &mut said,
-                rows,
-                &labels.collect::<Vec<_>>(),
-            )?);
+            let label = |hit: &Hit| candidates.label(hit.candidate);
+            let labels = own.iter().map(|own| own.iter().map(label).collect::<Vec<_>>());
+            found.extend(climb.best(first, &labels.collect::<Vec<_>>())?);
         }
         Ok(found)
     }
+}
 
-    /// The best molecules of a block of queries, from candidates with these labels.
-    fn climb(
-        &self,
-        model: SearchedModel,
-        known: &mut Evaluated,
-        said: &mut Instant,
-        rows: &[&[f32]],
-        starts: &[Vec<&str>],
-    ) -> Result<Vec<FoundMolecule>, Error> {
-        let cancellation = Cancellation::current();
-        let evaluation = Evaluation {
-            model,
-            fitted: &self.fitted,
-            held_out: self.held_out.as_deref(),
-            keep: &self.keep,
-            palette: &self.palette,
-            weight: self.settings.unknown,
-        };
-        let starts = evaluation.read(known, starts)?;
-        let mut beams: Vec<Beam> = rows.iter().map(|&z| Beam::new(z, &self.settings)).collect();
-        Beam::offer_all(&mut beams, known, &starts);
-        for left in (1..=self.settings.rounds).rev() {
+/// A search for some queries.
+struct Climb<'a> {
+    search: &'a BeyondSearch,
+    models: &'a [SearchedModel<'a>],
+    further: &'a Further<'a>,
+    known: &'a mut Evaluated,
+    /// When the log had its last line.
+    said: Instant,
+}
+
+impl Climb<'_> {
+    /// The best molecules of a block of queries from the number `first` on, from candidates with these labels.
+    fn best(&mut self, first: usize, starts: &[Vec<&str>]) -> Result<Vec<FoundMolecule>, Error> {
+        let Self { search, models, further, .. } = *self;
+        let BeyondSearch { settings, keep, placers, palette, .. } = search;
+        let (cancellation, weight) = (Cancellation::current(), settings.unknown);
+        let evaluation = Evaluation { models, placers, keep, palette, weight };
+        let read = evaluation.read(self.known, starts)?;
+        let queries = first..first + starts.len();
+        let beams = queries.map(|query| Beam::new(query, further, settings));
+        let mut beams: Vec<Beam> = beams.collect();
+        Beam::start_all(&mut beams, self.known, read);
+        for left in (1..=settings.rounds).rev() {
             cancellation.check()?;
-            let moved: Vec<Vec<u32>> = beams.iter_mut().map(|own| own.next(known, left)).collect();
+            let moved = beams.iter_mut().map(|own| own.next(self.known, left));
+            let moved: Vec<Vec<u32>> = moved.collect();
             if moved.iter().all(Vec::is_empty) {
                 break;
             }
-            evaluation.expand(known, &moved)?;
-            Beam::offer_neighbours(&mut beams, known, &moved);
-            if said.elapsed() > SILENCE {
+            evaluation.expand(self.known, &moved)?;
+            Beam::offer_neighbours(&mut beams, self.known, &moved);
+            if self.said.elapsed() > SILENCE {
                 let scored: usize = beams.iter().map(Beam::evaluated).sum();
-                let (round, queries) = (self.settings.rounds - left + 1, beams.len());
+                let (round, queries) = (settings.rounds - left + 1, beams.len());
                 tracing::info!(round, queries, scored, "search beyond the candidates");
-                *said = Instant::now();
+                self.said = Instant::now();
             }
         }
-        self.named(model, known, &beams)
+        self.named(&beams)
     }
 
     /// The best molecule of each beam, with the candidate nearest to it.
-    fn named(
-        &self,
-        model: SearchedModel,
-        known: &Evaluated,
-        beams: &[Beam],
-    ) -> Result<Vec<FoundMolecule>, Error> {
-        let best = beams.iter().map(Beam::best).collect::<Option<Vec<_>>>();
+    fn named(&self, beams: &[Beam]) -> Result<Vec<FoundMolecule>, Error> {
+        let (known, candidates) = (&*self.known, self.models[0].candidates);
+        let best: Vec<Option<Found>> =
+            beams.par_iter().map(|beam| beam.best(known)).collect::<Result<_, Error>>()?;
+        let best = best.into_iter().collect::<Option<Vec<_>>>();
         let allowed = "candidates whose labels are SMILES, and at least one evaluation";
         let best = best
             .ok_or_else(|| Error::value("decoding.beyond", "a query without a start", allowed))?;
         let points: Vec<f32> =
             best.iter().flat_map(|found| known.point(found.molecule)).copied().collect();
-        let candidates = model.candidates;
         let near = COMPARED.min(candidates.distinct());
         let near = top_rows(&Queries::new(candidates.dim(), &points)?, candidates, near)?;
         let named = best.iter().zip(beams).zip(near).map(|((found, beam), rows)| {
@@ -269,7 +283,7 @@ impl BeyondSearch {
                 members.flat_map(|own| own.iter().take(8).copied().collect::<Vec<_>>()).collect();
             let own = |&&at: &&u32| {
                 let candidate = Molecule::parse(candidates.label(at as usize));
-                candidate.is_ok_and(|own| as_searched(own, &self.palette).key() == label)
+                candidate.is_ok_and(|own| as_searched(own, &self.search.palette).key() == label)
             };
             let same = members.iter().find(own);
             let nearest = same.or(members.first()).map_or(0, |&at| at as usize);

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use dsokr_basis::{Basis, Cancellation};
-use dsokr_data::{FittedFeatures, Outputs, Selected};
-use dsokr_decode::Candidates;
+use dsokr_data::{Outputs, Selected};
+use dsokr_decode::{CandidateParts, Candidates};
 use dsokr_molecule::{Molecule, Moves, Palette};
 use rayon::prelude::*;
 
-use super::SearchedModel;
 use super::keep::Keep;
+use super::{Placer, SearchedModel};
 use crate::Error;
 use crate::targets::OutputSpace;
 
@@ -21,40 +21,60 @@ const BYTES: usize = 512;
 
 /// Molecules by number, each once by its canonical SMILES.
 pub(super) struct Evaluated {
-    dim: usize,
+    /// What they are to each model.
+    models: Vec<Placed>,
     numbers: HashMap<String, u32>,
     labels: Vec<String>,
     formulas: Vec<String>,
     atoms: Vec<u16>,
-    points: Vec<f32>,
-    constants: Vec<f32>,
-    /// The share that the basis does not know; NaN where outputs are not sketched.
-    unknown: Vec<f64>,
     kept: Vec<bool>,
     restricted: bool,
     neighbours: HashMap<u32, Vec<u32>>,
 }
 
+/// Molecules in the coordinates of a model.
+#[derive(Default)]
+struct Placed {
+    dim: usize,
+    points: Vec<f32>,
+    constants: Vec<f32>,
+    /// Hashes of their rows of features.
+    hashes: Vec<u64>,
+    /// The share that the basis does not know; NaN where it is not known.
+    unknown: Vec<f64>,
+}
+
+impl Placed {
+    fn point(&self, molecule: u32) -> &[f32] {
+        &self.points[molecule as usize * self.dim..][..self.dim]
+    }
+}
+
 impl Evaluated {
-    pub fn new(dim: usize) -> Self {
+    /// No molecules, for models of some dimensions.
+    pub fn new(dims: &[usize]) -> Self {
+        let placed = |&dim: &usize| Placed { dim, ..Placed::default() };
         Self {
-            dim,
+            models: dims.iter().map(placed).collect(),
             numbers: HashMap::new(),
             labels: Vec::new(),
             formulas: Vec::new(),
             atoms: Vec::new(),
-            points: Vec::new(),
-            constants: Vec::new(),
-            unknown: Vec::new(),
             kept: Vec::new(),
             restricted: false,
             neighbours: HashMap::new(),
         }
     }
 
+    /// None of them.
+    pub fn cleared(&self) -> Self {
+        Self::new(&self.models.iter().map(|placed| placed.dim).collect::<Vec<_>>())
+    }
+
     /// Bytes of so many molecules.
     pub fn bytes_of(&self, molecules: usize) -> usize {
-        molecules.saturating_mul(4 * self.dim + BYTES)
+        let dims: usize = self.models.iter().map(|placed| placed.dim).sum();
+        molecules.saturating_mul(4 * dims + BYTES)
     }
 
     pub fn bytes(&self) -> usize {
@@ -77,19 +97,48 @@ impl Evaluated {
         self.restricted
     }
 
+    /// The share that the basis does not know, the mean over the models that know it.
     pub fn unknown(&self, molecule: u32) -> Option<f64> {
-        Some(self.unknown[molecule as usize]).filter(|share| !share.is_nan())
+        let shares = self.models.iter().map(|placed| placed.unknown[molecule as usize]);
+        let shares: Vec<f64> = shares.filter(|share| !share.is_nan()).collect();
+        (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
     }
 
+    /// Its point under the first model.
     pub fn point(&self, molecule: u32) -> &[f32] {
-        &self.points[molecule as usize * self.dim..][..self.dim]
+        self.models[0].point(molecule)
     }
 
-    /// `⟨z, ψ̃(c)⟩ + b(c) − w u(c)`, w = `weight`.
-    pub fn score(&self, molecule: u32, z: &[f32], weight: f64) -> f64 {
-        let constant = f64::from(self.constants[molecule as usize]);
-        let penalty = self.unknown(molecule).map_or(0.0, |share| weight * share);
-        dot(z, self.point(molecule)) + constant - penalty
+    /// `⟨z, ψ̃(c)⟩ + b(c) − w u(c)` under each model, w = `weight`.
+    pub fn scores(&self, molecule: u32, z: &[&[f32]], weight: f64) -> impl Iterator<Item = f64> {
+        self.models.iter().zip(z).enumerate().map(move |(model, (placed, z))| {
+            let constant = f64::from(placed.constants[molecule as usize]);
+            dot(z, placed.point(molecule)) + constant - self.penalty(molecule, model, weight)
+        })
+    }
+
+    /// `w u(c)` under a model, w = `weight`.
+    pub fn penalty(&self, molecule: u32, model: usize, weight: f64) -> f64 {
+        let share = self.models[model].unknown[molecule as usize];
+        if share.is_nan() { 0.0 } else { weight * share }
+    }
+
+    /// Some of them as candidates of each model.
+    pub fn candidates(&self, molecules: &[u32]) -> Result<Vec<Candidates>, Error> {
+        let labels: Vec<String> = molecules.iter().map(|&own| self.label(own).to_owned()).collect();
+        let of = |placed: &Placed| {
+            let all = || molecules.iter().map(|&own| own as usize);
+            Ok(Candidates::new(CandidateParts {
+                ids: labels.clone(),
+                labels: labels.clone(),
+                class: Vec::new(),
+                dim: placed.dim,
+                coordinates: molecules.iter().flat_map(|&own| placed.point(own)).copied().collect(),
+                constants: all().map(|own| placed.constants[own]).collect(),
+                hashes: all().filter_map(|own| placed.hashes.get(own).copied()).collect(),
+            })?)
+        };
+        self.models.iter().map(of).collect()
     }
 
     /// The molecules one move away from one.
@@ -123,9 +172,9 @@ pub(super) fn as_searched(molecule: Molecule, palette: &Palette) -> Molecule {
 
 /// How molecules are evaluated.
 pub(super) struct Evaluation<'a> {
-    pub model: SearchedModel<'a>,
-    pub fitted: &'a FittedFeatures,
-    pub held_out: Option<&'a [f32]>,
+    pub models: &'a [SearchedModel<'a>],
+    /// Of each model.
+    pub placers: &'a [Placer],
     pub keep: &'a Keep,
     pub palette: &'a Palette,
     /// Weight of the share that the basis does not know.
@@ -203,27 +252,31 @@ impl Evaluation<'_> {
         labels: Vec<String>,
         molecules: Vec<Molecule>,
     ) -> Result<(), Error> {
-        let SearchedModel { candidates, space, config } = self.model;
         let formulas: Vec<String> = molecules.par_iter().map(Molecule::formula).collect();
         let size = |own: &Molecule| u16::try_from(own.atoms().len()).unwrap_or(u16::MAX);
         known.atoms.extend(molecules.iter().map(size));
         let kept = molecules.par_iter().zip(&formulas);
         let kept: Vec<bool> = kept.map(|(own, formula)| self.keep.holds(own, formula)).collect();
-        let outputs = config.source().made(labels.clone(), molecules, self.fitted)?;
-        let placed = space.candidates(&outputs)?;
-        let placed = match self.held_out {
-            Some(unit) => placed.with_hubs_like(candidates, unit)?,
-            None => placed,
-        };
-        let shares = self.unknown_shares(&placed, &outputs)?;
-        let first = known.labels.len() as u32;
-        for (at, label) in labels.iter().enumerate() {
-            known.numbers.insert(label.clone(), first + at as u32);
-            let row = placed.class_of(at) as usize;
-            known.points.extend_from_slice(&placed.point(row)?);
-            known.constants.push(placed.constants()[row]);
-            known.unknown.push(shares.get(row).copied().unwrap_or(f64::NAN));
+        for (model, own) in self.models.iter().zip(self.placers).zip(&mut known.models) {
+            let (searched, placer) = model;
+            let SearchedModel { candidates, space, config } = *searched;
+            let outputs =
+                config.source().made(labels.clone(), molecules.clone(), &placer.fitted)?;
+            let placed = space.candidates(&outputs)?;
+            let placed = match &placer.held_out {
+                Some(unit) => placed.with_hubs_like(candidates, unit)?,
+                None => placed,
+            };
+            let shares = self.unknown_shares(space, &placed, &outputs)?;
+            for at in 0..labels.len() {
+                let row = placed.class_of(at) as usize;
+                own.points.extend_from_slice(&placed.point(row)?);
+                own.constants.push(placed.constants()[row]);
+                own.hashes.extend(placed.hash(row));
+                own.unknown.push(shares.get(row).copied().unwrap_or(f64::NAN));
+            }
         }
+        known.numbers.extend(labels.iter().cloned().zip(known.labels.len() as u32..));
         known.labels.extend(labels);
         known.formulas.extend(formulas);
         known.kept.extend(kept);
@@ -232,8 +285,12 @@ impl Evaluation<'_> {
 
     /// The share of each distinct row that the basis does not know. Of a tempered basis and a kernel machine it takes
     /// another projection, and is computed where it counts only; empty where it is not known.
-    fn unknown_shares(&self, placed: &Candidates, outputs: &Outputs) -> Result<Vec<f64>, Error> {
-        let space = self.model.space;
+    fn unknown_shares(
+        &self,
+        space: &OutputSpace,
+        placed: &Candidates,
+        outputs: &Outputs,
+    ) -> Result<Vec<f64>, Error> {
         let Some(basis) = space.basis() else { return Ok(Vec::new()) };
         let is_plain = |basis: &Basis| basis.tempering().changes_nothing();
         let plain = matches!(space, OutputSpace::Basis(basis) if is_plain(basis));

@@ -3,7 +3,10 @@ use std::path::{Path, PathBuf};
 use crate::Error;
 use crate::basis::store::{Prepared, prepare};
 use crate::decode::Precision;
-use crate::run::{AddedCandidates, WrittenShards, add_candidates, check_output, shard_candidates};
+use crate::run::{
+    AddedCandidates, FoundCandidate, NewCandidates, WrittenShards, add_candidates, check_output,
+    read_found, shard_candidates,
+};
 use crate::table::Table;
 use clap::Subcommand;
 use serde::Serialize;
@@ -29,7 +32,8 @@ enum Change {
 /// Adds the rows of a table to the candidates of a trained run, without fitting anything anew.
 ///
 /// The table has the columns that the run's table of outputs had: the ids, the label, and the one that
-/// features are computed from. All its rows become candidates; an id that is a candidate already is refused.
+/// features are computed from. All its rows become candidates; an id that is a candidate already is refused. With
+/// --found it is what searches beyond the candidates have found.
 /// Printed is how much of each new candidate the run's basis does not know, from 0 to 1.
 #[derive(clap::Args)]
 struct Add {
@@ -37,6 +41,10 @@ struct Add {
     run: PathBuf,
     /// The table: .csv, .tsv or .jsonl.
     file: PathBuf,
+    /// FILE is what search --json, or predict, has written with --beyond: of the molecules that were found, those are
+    /// added that are no candidates. Their ids are new: and the SMILES.
+    #[arg(long, conflicts_with = "features")]
+    found: bool,
     /// A file that holds what the table does not, a row a row of the table: the features of a run that
     /// reads them from a file, or its graphs. One for each kernel that needs one, in the order of the
     /// configuration.
@@ -99,11 +107,17 @@ fn add(arguments: &Add) -> Result<(), Error> {
     // on disk before anything is added, and in its place afterwards
     let prepared =
         |added: &AddedCandidates| arguments.out.as_ref().map(|out| table(added, out)).transpose();
-    let (added, prepared) = add_candidates(run, file, features, *dry_run, prepared)?;
+    let found = if arguments.found { read_found(file)? } else { Vec::new() };
+    let new = match arguments.found {
+        true => NewCandidates::Found(&found),
+        false => NewCandidates::Table { table: file, files: features },
+    };
+    let (added, prepared) = add_candidates(run, new, *dry_run, prepared)?;
     if let Some(prepared) = prepared {
         prepared.place()?;
     }
-    let summary = Summary::of(&added);
+    let repeated = found.iter().filter_map(|own| repeated(own, &added)).collect();
+    let summary = Summary { repeated, ..Summary::of(&added) };
     if arguments.json { print_json(&summary) } else { print(&summary.text(run, *dry_run)) }
 }
 
@@ -118,6 +132,19 @@ struct Summary {
     same_molecule: Option<usize>,
     /// The least, the quartiles and the largest for each member whose outputs are sketched.
     unknown: Vec<Option<[f64; SHARES.len()]>>,
+    /// What is said of molecules that were found for several queries, or were candidates already.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    repeated: Vec<String>,
+}
+
+/// What is said of a molecule that was found for several queries, or was a candidate already.
+fn repeated(found: &FoundCandidate, added: &AddedCandidates) -> Option<String> {
+    let (id, queries) = (found.id(), &found.queries);
+    let is_added = added.ids.contains(&id);
+    (!is_added || queries.len() > 1).then(|| {
+        let done = if is_added { "added once" } else { "a candidate already, not added" };
+        format!("{id}, found for {}: {done}", queries.join(", "))
+    })
 }
 
 impl Summary {
@@ -135,11 +162,12 @@ impl Summary {
             same_features: added.same_features.iter().flatten().count(),
             same_molecule: (!molecules.is_empty()).then(|| molecules.iter().flatten().count()),
             unknown: added.unknown.iter().map(|own| own.as_ref().map(quantiles)).collect(),
+            repeated: Vec::new(),
         }
     }
 
     fn text(&self, run: &Path, dry_run: bool) -> String {
-        let Self { added, candidates, distinct, same_features, same_molecule, unknown } = self;
+        let Self { added, candidates, distinct, same_features, same_molecule, unknown, .. } = self;
         let done = if dry_run { "would be added" } else { "added" };
         let mut text = format!(
             "{}: {added} candidates {done}, {candidates} in all, {distinct} of them distinct\n\
@@ -159,6 +187,7 @@ impl Summary {
                 None => format!("outputs{of} are not sketched: no share is known\n"),
             };
         }
+        text.extend(self.repeated.iter().map(|line| format!("{line}\n")));
         text
     }
 }

@@ -18,7 +18,7 @@ pub struct Combine {
     weights: Option<Vec<f64>>,
 }
 
-/// The search beyond the candidates of a run of one model.
+/// The search beyond the candidates.
 #[derive(Default, clap::Args)]
 pub struct Beyond {
     /// Search molecules that are no candidates, from the best candidates by moves: settings as in the table

@@ -1,7 +1,7 @@
 use crate::error::ensure;
 use dsokr_basis::OutputKernel;
 use dsokr_data::config::{OutputFeatures, RankingEmbedding};
-use dsokr_decode::Queries;
+use dsokr_decode::{Combination, Queries};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -191,32 +191,36 @@ impl Default for HubConfig {
 }
 
 impl DecodingConfig {
-    /// The key that lets outputs be predicted that are no candidates, and its value; none where the first
+    /// The key by which one model predicts outputs that need not be candidates, and its value; none where the first
     /// candidate is predicted.
-    pub(crate) fn beyond_candidates(&self) -> Option<(&'static str, &'static str)> {
-        match (self.search, &self.expected_f1, &self.beyond) {
-            (_, _, Some(_)) => Some(("decoding.beyond", "given")),
-            (Search::Exact, ..) => Some(("decoding.search", "\"exact\"")),
-            (Search::Candidates, Some(_), _) => Some(("decoding.expected_f1", "given")),
-            (Search::Candidates, None, None) => None,
+    pub(crate) fn of_one_model(&self) -> Option<(&'static str, &'static str)> {
+        match (self.search, &self.expected_f1) {
+            (Search::Exact, _) => Some(("decoding.search", "\"exact\"")),
+            (Search::Candidates, Some(_)) => Some(("decoding.expected_f1", "given")),
+            (Search::Candidates, None) => None,
         }
     }
 
     /// Checks that outputs that are no candidates can be predicted with the rest of the configuration.
     pub(super) fn check_beyond(&self, config: &Config) -> Result<(), Error> {
-        let Some((key, found)) = self.beyond_candidates() else { return Ok(()) };
         let (output, features) = (&config.output, &config.output.features);
-        ensure(config.ensemble.is_none(), key, found, IN_ENSEMBLES)?;
-        let allowed =
-            format_args!("absent: {key} = {found} predicts outputs that are no candidates");
-        ensure(self.second_look.is_none(), "decoding.second_look", "given", allowed)?;
         if let Some(settings) = &self.beyond {
             settings.validate()?;
             output.source().check_made()?;
             let allowed = "absent: decoding.beyond searches molecules";
             ensure(self.expected_f1.is_none(), "decoding.expected_f1", "given", allowed)?;
-            return Ok(());
+            let rule = config.ensemble.as_ref().map(|ensemble| &ensemble.combination);
+            let holds = rule.is_none_or(|rule| !rule.is_of_ranks());
+            let found = rule.map_or("", Combination::name);
+            let allowed = "\"mean\" or \"max\": by ranks among the candidates molecules that are above all of these tie, \
+                           with decoding.beyond";
+            ensure(holds, "ensemble.combination.name", format_args!("{found:?}"), allowed)?;
         }
+        let Some((key, found)) = self.of_one_model() else { return Ok(()) };
+        ensure(config.ensemble.is_none(), key, found, IN_ENSEMBLES)?;
+        let allowed =
+            format_args!("absent: {key} = {found} predicts outputs that are no candidates");
+        ensure(self.second_look.is_none(), "decoding.second_look", "given", allowed)?;
         if let Some(settings) = &self.expected_f1 {
             settings.validate()?;
             let refused = |holds, allowed| ensure(holds, "decoding.expected_f1", "given", allowed);

@@ -91,6 +91,10 @@ impl Checked {
         let Some(ensemble) = &self.ensemble else { return Ok(Vec::new()) };
         let mut base = self.to_table()?;
         base.remove("ensemble");
+        // the ensemble searches, not its members
+        if let Some(toml::Value::Table(decoding)) = base.get_mut("decoding") {
+            decoding.remove("beyond");
+        }
         let unchanged = [toml::Table::from_iter([("name".to_owned(), "member".into())])];
         let changes = if ensemble.members.is_empty() { &unchanged[..] } else { &ensemble.members };
         let mut members: Vec<Self> = Vec::new();
@@ -176,7 +180,8 @@ fn member(
         config.name += &format!("-{}", draw + 1);
         config.seed = config.seed.wrapping_add(draw as u64);
     }
-    let checked = match config.decoding.beyond_candidates() {
+    let inner = config.decoding.beyond.as_ref().map(|_| ("decoding.beyond", "given"));
+    let checked = match config.decoding.of_one_model().or(inner) {
         Some((inner, found)) => Err(Error::value(inner, found, IN_ENSEMBLES)),
         None => config.validate(),
     };

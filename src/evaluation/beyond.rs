@@ -1,10 +1,10 @@
 //! What a search finds beyond the candidates, compared with the true outputs.
 
 use dsokr_data::{Split, Truth};
-use dsokr_decode::{Candidates, Pool, Queries};
+use dsokr_decode::Candidates;
 
 use crate::Error;
-use crate::decoder::Decoder;
+use crate::decoder::{Decoder, PredictedOutput};
 use crate::scores::OutputScores;
 use crate::structures::{BeyondScores, StructureScores};
 
@@ -35,11 +35,9 @@ impl Compared<'_> {
 /// The metrics of what a search finds, beside those of the first candidates.
 pub(super) fn beyond_scores(
     decoder: Decoder,
-    queries: &Queries,
-    pool: Pool,
+    found: &[PredictedOutput],
     compared: &Compared,
-) -> Result<Option<BeyondScores>, Error> {
-    let Some(found) = decoder.beyond(queries, pool)? else { return Ok(None) };
+) -> Result<BeyondScores, Error> {
     let candidates = decoder.candidates;
     let first = compared.first.iter().map(|at| at.map_or("", |at| candidates.label(at)));
     let first: Vec<&str> = first.collect();
@@ -67,11 +65,11 @@ pub(super) fn beyond_scores(
     };
     let (count, facts) =
         (found.len().max(1) as f64, || found.iter().filter_map(|own| own.search.as_ref()));
-    Ok(Some(BeyondScores {
+    Ok(BeyondScores {
         graphs,
         molecules: scores(found.iter().map(|own| own.label.as_str()).collect()),
         candidates: scores(first),
         outside: facts().filter(|own| !own.in_table).count() as f64 / count,
         evaluated: facts().map(|own| own.evaluated as f64).sum::<f64>() / count,
-    }))
+    })
 }

@@ -17,8 +17,9 @@ use self::beyond::{Compared, beyond_scores};
 use self::kernel_loss::kernel_losses;
 use self::mces::mces_distances;
 use crate::Error;
+use crate::beyond::BeyondSearch;
 use crate::config::Checked;
-use crate::decoder::Decoder;
+use crate::decoder::{Decoder, PredictedOutput};
 use crate::error::ensure;
 use crate::quantiles::QuantileScores;
 use crate::scores::{Evaluation, OutputScores, Scores};
@@ -156,6 +157,8 @@ pub(crate) struct Models<'a> {
     pub rule: Combination,
     /// The candidates of the one model, if they are in shards.
     pub shards: Option<&'a Shards>,
+    /// Searches molecules beyond the candidates, which are shown beside the first candidates.
+    pub search: Option<&'a BeyondSearch>,
     /// Whether the MCES distances of the first candidates are measured.
     pub mces: bool,
 }
@@ -164,12 +167,25 @@ impl<'a> Models<'a> {
     /// One model.
     pub fn one(decoder: Decoder<'a>) -> Self {
         let rule = Combination::default();
-        Self { each: vec![("", decoder)], rule, shards: None, mces: false }
+        Self { each: vec![("", decoder)], rule, shards: None, search: None, mces: false }
     }
 
     /// The decoder of the first model.
     pub fn decoder(&self) -> Decoder<'a> {
         self.each[0].1
+    }
+
+    /// The best molecule of a search for each query of their ensemble. None where nothing is searched.
+    pub fn beyond(
+        &self,
+        ensemble: &Ensemble,
+        pool: Pool,
+    ) -> Result<Option<Vec<PredictedOutput>>, Error> {
+        let Some(search) = self.search else { return Ok(None) };
+        let models = self.each.iter().map(|(_, decoder)| decoder.searched());
+        let models = models.collect::<Result<Vec<_>, Error>>()?;
+        let found = search.best(&models, ensemble, &self.rule, pool)?;
+        Ok(Some(found.into_iter().map(PredictedOutput::from).collect()))
     }
 
     /// What ranks queries by these predictions of each model, as they are scored.
@@ -242,11 +258,10 @@ impl<'a> Models<'a> {
         {
             found.scores.kernel_loss = found.mean("kernel_loss", losses);
         }
-        if decoder.search.is_some() {
-            let queries = &ensemble.members()[0].queries;
+        if let Some(beyond) = self.beyond(&ensemble, pool)? {
             let truth = found.outputs.as_ref().map(|(truth, _)| truth);
             let compared = Compared { split, golds: &golds, truth, first: &first };
-            found.scores.beyond = beyond_scores(decoder, queries, pool, &compared)?;
+            found.scores.beyond = Some(beyond_scores(decoder, &beyond, &compared)?);
         }
         if let [z] = answers {
             if let Some(errors) = squared_errors(z, &rows, decoder)? {

@@ -20,7 +20,7 @@ use crate::metric::{RESAMPLES, intervals};
 use crate::run::EnsembleRun;
 use crate::run_dir::candidates::settle;
 use crate::run_dir::{Folder, MEMBERS, Report, inner, place_of};
-use dsokr_data::SplitName;
+use dsokr_data::{Split, SplitName};
 use dsokr_train::{Event, Observer};
 
 pub(super) fn run(
@@ -141,7 +141,15 @@ fn evaluate(request: &Request, settings: &EnsembleConfig, path: &Path) -> Result
         let lists = &request.config.evaluation.candidates;
         let lists = lists.as_ref().map(|rule| rule.inside(&request.root));
         run.ask(
-            |member| Ok(member.config.source().read_split(name, &request.root)?),
+            |member| {
+                let source = member.config.source();
+                let split = source.read_split(name, &request.root)?;
+                let labels = match (&request.config.decoding.beyond, &split.truth) {
+                    (Some(_), None) => source.output_labels(&split, &request.root)?,
+                    (Some(_), Some(_)) | (None, _) => Vec::new(),
+                };
+                Ok(Split { labels, ..split })
+            },
             lists.as_ref(),
         )
     };

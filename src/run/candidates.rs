@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use dsokr_basis::Processes;
 use dsokr_basis::store::Stored;
-use dsokr_data::{FittedFeatures, Selected};
+use dsokr_data::{FittedFeatures, Outputs, Selected, Source};
 use dsokr_decode::{CandidateBlocks, Candidates, Precision, Queries, ShardSet, Shards};
+use dsokr_molecule::Molecule;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::OutputFolder;
+use super::{FoundCandidate, OutputFolder};
 use crate::Error;
 use crate::error::{ensure, ensure_run};
 use crate::molecules::{are_smiles, canonical};
@@ -43,6 +44,16 @@ pub struct AddedCandidates {
     pub unknown: Vec<Option<Vec<f64>>>,
 }
 
+/// What is added to the candidates of a run.
+#[derive(Clone, Copy, Debug)]
+pub enum NewCandidates<'a> {
+    /// The rows of a table. `files` are those that hold what a table does not: rows of features, or graphs, a file for
+    /// each kernel that needs one, in the order of the configuration.
+    Table { table: &'a Path, files: &'a [PathBuf] },
+    /// Those molecules that are no candidates yet, neither by a search nor by an id that was made of them.
+    Found(&'a [FoundCandidate]),
+}
+
 /// The candidates of a member with those that were added.
 struct Grown {
     candidates: Candidates,
@@ -52,10 +63,8 @@ struct Grown {
     unknown: Option<Vec<f64>>,
 }
 
-/// Adds the rows of a table to the candidates of a trained run, of one model or of an ensemble, without
-/// fitting anything anew: their features are those that the run was trained with, their points the
-/// projections of these. `files` are those that hold what a table does not: rows of features, or graphs, a
-/// file for each kernel that needs one, in the order of the configuration.
+/// Adds to the candidates of a trained run, of one model or of an ensemble, without fitting anything anew: the
+/// features of new ones are those that the run was trained with, their points the projections of these.
 ///
 /// `before` is called with what is found, before anything is changed; where it fails, nothing is added. The run has
 /// the old candidates or the new ones, also when the process is killed. With `dry` nothing is added.
@@ -65,8 +74,7 @@ struct Grown {
 /// that cannot be read; an id that is a candidate; outputs that the run's features cannot express; errors of `before`.
 pub fn add_candidates<T>(
     run: &Path,
-    table: &Path,
-    files: &[PathBuf],
+    new: NewCandidates,
     dry: bool,
     before: impl FnOnce(&AddedCandidates) -> Result<T, Error>,
 ) -> Result<(AddedCandidates, T), Error> {
@@ -87,7 +95,7 @@ pub fn add_candidates<T>(
     if config.ensemble.is_some() && !dry {
         candidates::settle(run, &places)?;
     }
-    let grown = places.iter().map(|place| grow(place, table, files));
+    let grown = places.iter().map(|place| grow(place, new));
     let grown = grown.collect::<Result<Vec<_>, Error>>()?;
     let added = found(&grown);
     let done = before(&added)?;
@@ -141,8 +149,56 @@ fn found(grown: &[Grown]) -> AddedCandidates {
     }
 }
 
-/// The candidates of the run of one model with the rows of a table.
-fn grow(run: &Path, path: &Path, files: &[PathBuf]) -> Result<Grown, Error> {
+/// The outputs that are added to candidates.
+fn new_outputs(
+    new: NewCandidates,
+    run: &Path,
+    source: &Source,
+    fitted: &FittedFeatures,
+    before: &Candidates,
+) -> Result<Outputs, Error> {
+    let found = match new {
+        NewCandidates::Table { table, files } => {
+            let (outputs, table) = source.read_further(table, files, fitted)?;
+            for (row, id) in outputs.ids.iter().enumerate() {
+                if let Some(candidate) = before.find(id) {
+                    let (line, run) = (table.line(row), run.display());
+                    let message = format!(
+                        "line {line}: the id {id:?} is that of candidate {candidate} of {run} already"
+                    );
+                    return Err(Error::Config { path: table.path().into(), message });
+                }
+            }
+            return Ok(outputs);
+        }
+        NewCandidates::Found(found) => found,
+    };
+    source.outputs.check_made()?;
+    let is_new = |own: &&FoundCandidate| before.find(&own.id()).is_none();
+    let found = found.iter().filter(|own| own.candidate.is_none()).filter(is_new);
+    let parse = |own: &'_ FoundCandidate| {
+        let wrong = |error: dsokr_molecule::Error| {
+            Error::value("a molecule that was found", &own.smiles, error.to_string())
+        };
+        Molecule::parse(&own.smiles).map_err(wrong)
+    };
+    let parsed = found.map(|own| Ok((own, parse(own)?)));
+    let parsed: Vec<(&FoundCandidate, Molecule)> = parsed.collect::<Result<_, Error>>()?;
+    let allowed = "molecules that are no candidates of it";
+    ensure(
+        !parsed.is_empty(),
+        format_args!("new candidates of {}", run.display()),
+        "none",
+        allowed,
+    )?;
+    let (found, molecules): (Vec<_>, Vec<_>) = parsed.into_iter().unzip();
+    let smiles = found.iter().map(|own| own.smiles.clone()).collect();
+    let ids = found.iter().map(|own| own.id()).collect();
+    Ok(Outputs { ids, ..source.made(smiles, molecules, fitted)? })
+}
+
+/// The candidates of the run of one model with new ones.
+fn grow(run: &Path, new: NewCandidates) -> Result<Grown, Error> {
     let config = Folder::config(run)?;
     let stored = Arc::new(candidates::open(run)?);
     let before = Candidates::read(&stored)?;
@@ -152,16 +208,7 @@ fn grow(run: &Path, path: &Path, files: &[PathBuf]) -> Result<Grown, Error> {
     );
     ensure_run(features.exists(), run, message)?;
     let fitted = FittedFeatures::load(&features)?;
-    let (mut outputs, table) = config.source().read_further(path, files, &fitted)?;
-    for (row, id) in outputs.ids.iter().enumerate() {
-        if let Some(candidate) = before.find(id) {
-            let (line, run) = (table.line(row), run.display());
-            let message = format!(
-                "line {line}: the id {id:?} is that of candidate {candidate} of {run} already"
-            );
-            return Err(Error::Config { path: table.path().into(), message });
-        }
-    }
+    let mut outputs = new_outputs(new, run, &config.source(), &fitted, &before)?;
     if let Some(scaling) = load_scaling(run)? {
         outputs.rows = Box::new(scaling.rows(outputs.rows.as_ref())?);
     }

@@ -10,9 +10,11 @@ use dsokr_decode::{AllCandidates, Candidates, Combination, Shards};
 use super::Run;
 use super::candidates::open_shards;
 use super::coverage::Calibrations;
+use super::search::search_of;
 use crate::Error;
+use crate::beyond::BeyondSearch;
 use crate::candidate_rule::CandidateMasses;
-use crate::config::{BeyondConfig, Checked, EncoderTable, IN_ENSEMBLES};
+use crate::config::{BeyondConfig, Checked, DecodingConfig, EncoderTable, IN_ENSEMBLES};
 use crate::decoder::ExactDecoder;
 use crate::error::ensure;
 use crate::evaluation::Models;
@@ -28,6 +30,8 @@ pub struct EnsembleRun {
     pub rule: Combination,
     /// The candidates of the one run, if they are in shards.
     pub(super) shards: Option<Shards>,
+    /// Searches molecules beyond the candidates.
+    pub(super) search: Option<BeyondSearch>,
     /// Masses of the candidates of the first member.
     pub(super) masses: CandidateMasses,
     /// The member whose second look the others share.
@@ -71,6 +75,12 @@ impl EnsembleRun {
                 return Err(Error::value("the argument shards", folder.display(), allowed));
             }
         };
+        let decoding = configs.first().map(|config| config.decoding.clone()).unwrap_or_default();
+        for (path, config) in paths.iter().zip(&configs) {
+            let key = format!("decoding.beyond of {}", path.display());
+            let same = config.decoding.beyond == decoding.beyond;
+            ensure(same, key, "other than of the first run", "the same in all runs")?;
+        }
         let mut members = Vec::new();
         let (mut rule, mut look_of) =
             (Combination::Mean { weights: None, standardise: true }, None);
@@ -97,7 +107,7 @@ impl EnsembleRun {
         let reads = shards.is_none() || runs.config().decoding.expected_f1.is_none();
         let allowed = "absent: the label sets of candidates in shards are not read";
         ensure(reads, "decoding.expected_f1", "given", allowed)?;
-        Ok(Self { shards, ..runs })
+        Self { shards, ..runs }.searched(&decoding)
     }
 
     /// The trained members of an ensemble's directory, which may have no rule yet.
@@ -107,7 +117,8 @@ impl EnsembleRun {
         device: &Device,
     ) -> Result<Self, Error> {
         let look_of = config.ensemble.as_ref().and_then(|own| own.second_look.clone());
-        Self::of(open_inner(path, config, device)?, Combination::default(), look_of)
+        Self::of(open_inner(path, config, device)?, Combination::default(), look_of)?
+            .searched(&config.decoding)
     }
 
     fn of(members: Vec<Run>, rule: Combination, look_of: Option<String>) -> Result<Self, Error> {
@@ -117,30 +128,33 @@ impl EnsembleRun {
         }
         let several = members.len() > 1;
         for Run { name, config, .. } in members.iter().filter(|_| several) {
-            if let Some((key, found)) = config.decoding.beyond_candidates() {
+            if let Some((key, found)) = config.decoding.of_one_model() {
                 return Err(Error::value(format!("{key} of {name}"), found, IN_ENSEMBLES));
             }
         }
         let rule = if several { rule } else { Combination::default() };
         let (masses, calibrations) = Default::default();
-        Ok(Self { members, rule, shards: None, masses, look_of, calibrations })
+        Ok(Self { members, rule, shards: None, search: None, masses, look_of, calibrations })
     }
 
-    /// The same with [`Run::with_beyond`] of its one model.
+    /// The same with the search of a configuration, if it has one.
+    fn searched(self, decoding: &DecodingConfig) -> Result<Self, Error> {
+        match &decoding.beyond {
+            Some(settings) => self.with_beyond(settings),
+            None => Ok(self),
+        }
+    }
+
+    /// The same with a search for molecules beyond the candidates, by the scores of all members; its own, if it has one,
+    /// is replaced.
     ///
     /// # Errors
-    /// As [`Run::with_beyond`]; several models, and candidates in shards.
+    /// As [`Run::with_beyond`]; candidates in shards.
     pub fn with_beyond(mut self, settings: &BeyondConfig) -> Result<Self, Error> {
-        let found = match (&self.members[..], &self.shards) {
-            ([_], None) => None,
-            ([_], Some(_)) => Some("given, of candidates in shards"),
-            (_, _) => Some("given, of several models"),
-        };
-        let allowed = "absent, or a run of one model whose candidates are in one file: a search places molecules by \
-                       one basis, beside all candidates";
-        ensure(found.is_none(), "decoding.beyond", found.unwrap_or_default(), allowed)?;
-        let members = self.members.into_iter().map(|run| run.with_beyond(settings.clone()));
-        self.members = members.collect::<Result<_, _>>()?;
+        let allowed = "absent, or a run whose candidates are in one file: a search stands beside all candidates";
+        let found = "given, of candidates in shards";
+        ensure(self.shards.is_none(), "decoding.beyond", found, allowed)?;
+        self.search = Some(search_of(&mut self.members, settings.clone())?);
         Ok(self)
     }
 
@@ -176,6 +190,7 @@ impl EnsembleRun {
             each: self.members.iter().map(model).collect(),
             rule: self.rule.clone(),
             shards: self.shards.as_ref(),
+            search: self.search.as_ref(),
             mces: false,
         }
     }

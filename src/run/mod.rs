@@ -5,6 +5,7 @@ mod candidates;
 mod coordinates;
 mod coverage;
 mod ensemble;
+mod found;
 mod held_out;
 mod looks;
 mod queries;
@@ -16,10 +17,13 @@ pub use crate::run_dir::{
     EmbeddingCurve, EmbeddingPoint, Folder, LearningCurve, OutputFolder, Record, Report,
     check_output, counts_line, metrics_table,
 };
-pub use candidates::{AddedCandidates, WrittenShards, add_candidates, shard_candidates};
+pub use candidates::{
+    AddedCandidates, NewCandidates, WrittenShards, add_candidates, shard_candidates,
+};
 pub use coverage::{
     CalibratingQueries, CalibratingQuery, Calibration, CandidateSet, CandidateSets,
 };
 pub use ensemble::EnsembleRun;
+pub use found::{FoundCandidate, read_found};
 pub use queries::{QueryAnswers, QueryRequest};
 pub use trained::Run;

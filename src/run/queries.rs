@@ -104,7 +104,7 @@ impl QueryRequest {
                 None => run.read_split(name, data)?,
             };
             // a search may find an output that is no candidate
-            let labels = match (run.search.is_some(), &split.truth) {
+            let labels = match (runs.search.is_some(), &split.truth) {
                 (true, None) => run.output_labels(&split, data)?,
                 (true, Some(_)) | (false, _) => Vec::new(),
             };

@@ -10,7 +10,7 @@ use dsokr_decode::{CandidateBlocks, Candidates, Decoded, Hit, MissingGold, Pool,
 use super::{EnsembleRun, QueryAnswers, Run};
 use crate::Error;
 use crate::answer::{self, Answer, Quantile, distinct};
-use crate::beyond::BeyondSearch;
+use crate::beyond::{BeyondSearch, Placer};
 use crate::candidate_rule::CandidateRule;
 use crate::config::{BeyondConfig, Checked};
 use crate::error::ensure;
@@ -120,7 +120,7 @@ impl EnsembleRun {
         let exact = self.members[0].exact()?;
         let mut models = self.models(exact.as_ref());
         // only of the candidates
-        models.each.iter_mut().for_each(|(_, decoder)| decoder.search = None);
+        models.search = None;
         let answers = models.answers(split, &asked.answers, asked.pool(), 0..1, None)?;
         let ranks = match self.first_ranks(split.truth.as_ref(), &answers)? {
             Some(ranks) => ranks,
@@ -178,18 +178,9 @@ impl Run {
     /// The same run with a search for molecules beyond its candidates; its own, if it has one, is replaced.
     ///
     /// # Errors
-    /// Outputs that have no moves; settings out of range; a run that was not read from its directory, or with a second
-    /// look, whose scores a search cannot compute.
+    /// Outputs that have no moves; settings out of range; a run that was not read from its directory.
     pub fn with_beyond(mut self, settings: BeyondConfig) -> Result<Self, Error> {
-        let wrong = |found| Error::value("decoding.beyond", found, "a trained run of one model");
-        let folder = self.folder.as_deref().ok_or_else(|| wrong("a run that no folder holds"))?;
-        let found = "given, beside decoding.second_look";
-        let allowed = "absent: candidates of a second look are scored by their rank";
-        ensure(self.look.is_none(), "decoding.beyond", found, allowed)?;
-        if self.space.is_none() {
-            self.space = OutputSpace::load(folder, &self.config, true)?;
-        }
-        self.search = Some(BeyondSearch::open(folder, settings, &self.config, &self.candidates)?);
+        self.search = Some(search_of(std::slice::from_mut(&mut self), settings)?);
         Ok(self)
     }
 
@@ -204,6 +195,7 @@ impl Run {
         let z = self.config.decoding.scaled(&z, self.candidates.dim())?;
         let exact = self.exact()?;
         let models = Models::one(self.decoder(exact.as_ref()));
+        let models = Models { search: self.search.as_ref(), ..models };
         let answers = models.answers(&split, &[z], Pool::Shared, 0..top, None)?;
         Ok(answers.into_iter().next().unwrap_or_default())
     }
@@ -233,6 +225,23 @@ impl Run {
     }
 }
 
+/// A search for molecules beyond the candidates of runs, which read their spaces where they have not yet.
+pub(super) fn search_of(runs: &mut [Run], settings: BeyondConfig) -> Result<BeyondSearch, Error> {
+    let mut placers = Vec::new();
+    for run in runs.iter_mut() {
+        let wrong =
+            || Error::value("decoding.beyond", "a run that no folder holds", "a trained run");
+        let folder = run.folder.as_deref().ok_or_else(wrong)?;
+        if run.space.is_none() {
+            run.space = OutputSpace::load(folder, &run.config, true)?;
+        }
+        run.config.output.source().check_made()?;
+        placers.push(Placer::open(folder, &run.candidates)?);
+    }
+    let models = runs.iter().map(|run| (&run.config, &run.candidates)).collect::<Vec<_>>();
+    BeyondSearch::new(settings, &models, placers)
+}
+
 impl Models<'_> {
     /// The answer to each query with these predictions; see [`EnsembleRun::distinct`].
     pub(super) fn answers(
@@ -247,7 +256,7 @@ impl Models<'_> {
         let (found, names) = distinct(&ensemble, &self.rule, pool, places, wanted)?;
         let (decoder, queries) = (self.decoder(), &ensemble.members()[0].queries);
         let mut exact = decoder.of_all(queries, pool)?.unwrap_or_default().into_iter();
-        let mut beyond = decoder.beyond(queries, pool)?.unwrap_or_default().into_iter();
+        let mut beyond = self.beyond(&ensemble, pool)?.unwrap_or_default().into_iter();
         let config = decoder.config;
         let mut quantiles = quantiles_of(config, answers).into_iter();
         let levels = config.encoder.abilities().levels;

@@ -67,7 +67,12 @@ impl Run {
     /// As [`open`](Self::open).
     pub fn open_on(path: &Path, device: &Device) -> Result<Self, Error> {
         let config = Self::config_of_one(path)?;
-        Self::open_with(path, config, candidates::open(path)?, device)
+        let settings = config.decoding.beyond.clone();
+        let run = Self::open_with(path, config, candidates::open(path)?, device)?;
+        match settings {
+            Some(settings) => run.with_beyond(settings),
+            None => Ok(run),
+        }
     }
 
     /// The configuration of the run of one model.
@@ -114,8 +119,8 @@ impl Run {
         }
         let scaling = load_scaling(path)?;
         let name = path.display().to_string();
-        let (folder, search, beyond) = (Some(path.into()), None, config.decoding.beyond.clone());
-        let run = Self {
+        let (folder, search) = (Some(path.into()), None);
+        Ok(Self {
             name,
             config,
             candidates,
@@ -126,11 +131,7 @@ impl Run {
             labels,
             folder,
             search,
-        };
-        match beyond {
-            Some(settings) => run.with_beyond(settings),
-            None => Ok(run),
-        }
+        })
     }
 
     /// The same run with a different action at rows of tables that cannot be read; at first it is that of
@@ -322,7 +323,8 @@ impl Run {
         let exact = self.exact()?;
         let fitted = self.fitted()?;
         let decoder = Decoder { fitted: fitted.as_ref(), ..self.decoder(exact.as_ref()) };
-        Ok(Models::one(decoder).evaluate(split, std::slice::from_ref(z), pool)?.0)
+        let models = Models { search: self.search.as_ref(), ..Models::one(decoder) };
+        Ok(models.evaluate(split, std::slice::from_ref(z), pool)?.0)
     }
 
     /// The features of the training outputs, where they are computed from the SMILES by which outputs are shown.
@@ -344,7 +346,6 @@ impl Run {
             exact,
             fitted: None,
             held: None,
-            search: self.search.as_ref(),
         }
     }
 

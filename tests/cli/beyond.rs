@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::molecules::sandbox;
 use crate::sandbox::{Sandbox, json, number};
 
-const SETTINGS: &str = "beam=5,starts=5,rounds=3,unknown=0.5";
+pub const SETTINGS: &str = "beam=5,starts=5,rounds=3,unknown=0.5";
 
 fn trained() -> Sandbox {
     let sandbox = sandbox();
@@ -204,8 +204,6 @@ fn what_cannot_be_searched_is_refused() {
     sandbox.fail(&other, 2, &["output.features.kind", "molecules"]);
     let set = ["train", "small.toml", "--set", "decoding.beyond={}", "--out", "runs/none"];
     sandbox.fail(&set, 2, &["output.features.kind", "molecules"]);
-    let two = ["evaluate", "runs/molecules", "runs/molecules", "--beyond"];
-    sandbox.fail(&two, 2, &["decoding.beyond", "of several models"]);
     sandbox.succeed(&["candidates", "shard", "runs/molecules", "--parts", "2"]);
     let sharded =
         ["search", "runs/molecules", "CCO", "--shards", "runs/molecules/shards", "--beyond"];

@@ -4,6 +4,7 @@ mod advice;
 mod bad_input;
 mod bad_rows;
 mod beyond;
+mod beyond_models;
 mod book;
 #[cfg(feature = "serve")]
 mod browser;

@@ -61,7 +61,8 @@ pub use bootstrap::{bootstrap, percentile_interval, resampled};
 pub use candidates::{CandidateParts, Candidates, Precision};
 pub use codes::CodedBlock;
 pub use ensemble::{
-    Combination, Ensemble, FittedWeights, LikelyWeights, Member, fit_weights, likely_weights,
+    Combination, Ensemble, FittedWeights, Further, LikelyWeights, Member, fit_weights,
+    likely_weights,
 };
 pub use error::Error;
 pub use exact::{Encoding, ExactSearch};

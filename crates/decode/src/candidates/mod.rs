@@ -217,6 +217,12 @@ impl Candidates {
         &self.classes
     }
 
+    /// The hash of the features of a distinct row, by which candidates that are added find their equals; none where hashes
+    /// are not known.
+    pub fn hash(&self, row: usize) -> Option<u64> {
+        self.hashes.get(row).copied()
+    }
+
     /// Candidates of a distinct row below [`Candidates::distinct`], ascending.
     pub fn members(&self, class: u32) -> Cow<'_, [u32]> {
         self.classes.members(class as usize..class as usize + 1)

@@ -1,6 +1,7 @@
 //! Ranks, hits and standings of an ensemble.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -13,8 +14,11 @@ use super::{Combination, Ensemble, Member, member_error, streamed};
 use crate::error::{check_len, missing_gold};
 use crate::hits::{self, check_k, expand, hits};
 use crate::scoring::{Listed, WantedRows};
+use crate::second_look::Seen;
 use crate::standing::{self, Found, wanted_first, wanted_rows};
-use crate::{AllCandidates, Decoded, Error, Hit, Pool, Rank, SecondLook, Standings};
+use crate::{
+    AllCandidates, Candidates, Decoded, Error, Hit, Pool, Queries, Rank, SecondLook, Standings,
+};
 
 impl Ensemble<'_> {
     /// Ranks the gold candidates and finds the k best candidates, in one pass; k may be 0. A query whose list has fewer
@@ -180,7 +184,25 @@ impl Ensemble<'_> {
 }
 
 /// A row of a query: its number, its score, and how many candidates share it.
-type Scored = (usize, f32, u32);
+pub(super) type Scored = (usize, f32, u32);
+
+pub(super) fn best_first(a: &Scored, b: &Scored) -> Ordering {
+    b.1.total_cmp(&a.1).then(a.0.cmp(&b.0))
+}
+
+/// The rows of the candidates in the list of a query.
+pub(super) fn listed_rows(
+    listed: &mut Listed,
+    list: &[u32],
+    queries: &Queries,
+    query: usize,
+    candidates: &Candidates,
+) -> Result<Vec<Scored>, Error> {
+    listed.gather(list.iter().map(|&candidate| candidates.class_of(candidate as usize)));
+    let scores = listed.score(queries, query, candidates)?;
+    let rows = listed.rows.iter().zip(scores).zip(&listed.counts);
+    Ok(rows.map(|((&row, score), &count)| (row as usize, score, count)).collect())
+}
 
 /// Ranks the gold rows and finds the k best candidates of a member with a second look.
 fn looked(
@@ -206,18 +228,15 @@ fn looked(
                 rows.map(|&(row, score)| (row, score as f32, count(row))).collect()
             }
             (None, Pool::PerQuery(lists)) => {
-                let list = lists.list(query).iter();
-                listed.gather(list.map(|&candidate| candidates.class_of(candidate as usize)));
-                let scores = listed.score(queries, query, candidates)?;
-                let rows = listed.rows.iter().zip(scores).zip(&listed.counts);
-                rows.map(|((&row, score), &count)| (row as usize, score, count)).collect()
+                listed_rows(listed, lists.list(query), queries, query, candidates)?
             }
             (None, Pool::Shared) => Vec::new(),
         };
-        rows.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        rows.sort_unstable_by(best_first);
         let (anew, old) = rows.split_at(look.size().min(rows.len()));
-        let seen: Vec<(usize, f32)> = anew.iter().map(|&(row, score, _)| (row, score)).collect();
-        let mut scores = look.scores(queries, query, &seen, candidates, true)?;
+        let seen = anew.iter().map(|&(row, score, _)| Seen::candidate(candidates, row, score));
+        let seen: Vec<Seen> = seen.collect();
+        let mut scores = look.scores(queries, query, &seen, true)?;
         scores.extend(old.iter().map(|&(_, score, _)| f64::from(score)));
         let members = |row: usize| -> Cow<[u32]> {
             let members = candidates.members(row as u32);

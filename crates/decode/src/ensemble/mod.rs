@@ -2,6 +2,7 @@
 
 mod decode;
 mod fit;
+mod further;
 mod likelihood;
 mod rivals;
 mod rule;
@@ -22,6 +23,7 @@ use crate::{
 };
 
 pub use fit::{FittedWeights, fit_weights};
+pub use further::Further;
 pub use likelihood::{LikelyWeights, likely_weights};
 pub use rule::Combination;
 

@@ -98,6 +98,11 @@ impl Combination {
         }
     }
 
+    /// Whether ranks are combined.
+    pub fn is_of_ranks(&self) -> bool {
+        matches!(self, Self::Rank { .. } | Self::ReciprocalRank { .. })
+    }
+
     /// The weights, where there are some.
     pub fn weights(&self) -> Option<&[f64]> {
         match self {
@@ -212,7 +217,11 @@ impl Combiner {
 
     /// Members that contribute, ascending; never none.
     pub(super) fn active(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..self.weights.len()).filter(|&member| self.weights[member] != 0.0)
+        (0..self.weights.len()).filter(|&member| self.weighs(member))
+    }
+
+    pub(super) fn weighs(&self, member: usize) -> bool {
+        self.weights[member] != 0.0
     }
 
     /// What combined scores start with.

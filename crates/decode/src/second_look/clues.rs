@@ -1,9 +1,10 @@
 //! All numbers that the network has of a candidate: what the training pairs nearest to a query say of it, and words.
 
+use super::Seen;
 use super::words::Words;
 use crate::error::{check_len, check_range, check_whole_rows};
 use crate::scoring::first_by;
-use crate::{Candidates, Error, Queries};
+use crate::{Error, Queries};
 
 /// Sharpness T of the weights of neighbours, `∝ exp(T ⟨z, z_i⟩)`: from nearly equal weights to only the nearest.
 const SHARPNESS: [f64; 5] = [2.0, 5.0, 10.0, 20.0, 40.0];
@@ -56,12 +57,7 @@ impl Neighbourhood {
     }
 
     /// The features of the first rows of a query, `[rows × FEATURES]`.
-    pub(super) fn features(
-        &self,
-        z: &[f32],
-        first: &[(usize, f32)],
-        candidates: &Candidates,
-    ) -> Result<Vec<f32>, Error> {
+    pub(super) fn features(&self, z: &[f32], first: &[Seen]) -> Result<Vec<f32>, Error> {
         let p = self.dim;
         let nearest = self.nearest(z);
         let mut means: Vec<Vec<f32>> = Vec::with_capacity(2 * SHARPNESS.len());
@@ -81,15 +77,15 @@ impl Neighbourhood {
             }
         }
         let mut features = Vec::with_capacity(first.len() * FEATURES);
-        for &(row, score) in first {
-            let point = &*candidates.point(row)?;
+        for &Seen { of, row, score, .. } in first {
+            let point = &*of.point(row)?;
             let (mut weighted, mut closest) = (f32::NEG_INFINITY, f32::NEG_INFINITY);
             let outputs = nearest.iter().map(|&(at, _)| &self.outputs[at * p..][..p]);
             for (&(_, similarity), alike) in nearest.iter().zip(dots(point, outputs)) {
                 weighted = weighted.max(similarity * alike);
                 closest = closest.max(alike);
             }
-            features.extend([score, candidates.constants()[row], weighted, closest]);
+            features.extend([score, of.constants()[row], weighted, closest]);
             features.extend(dots(point, means.iter().map(Vec::as_slice)));
         }
         Ok(features)
@@ -150,10 +146,9 @@ impl Clues {
         &self,
         queries: &Queries,
         query: usize,
-        first: &[(usize, f32)],
-        candidates: &Candidates,
+        first: &[Seen],
     ) -> Result<Vec<f32>, Error> {
-        let near = self.neighbourhood.features(queries.row(query), first, candidates)?;
+        let near = self.neighbourhood.features(queries.row(query), first)?;
         let mut features = match &self.words {
             None => near,
             Some(words) => {
@@ -163,7 +158,7 @@ impl Clues {
                         "query {query} has no text: the second look compares its words with candidates"
                     ))
                 })?;
-                let says = words.scores(text, first.iter().map(|&(row, _)| row), candidates);
+                let says = words.scores(text, first);
                 let rows = near.chunks_exact(FEATURES).zip(says);
                 rows.flat_map(|(near, says)| near.iter().copied().chain([says])).collect()
             }

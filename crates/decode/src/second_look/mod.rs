@@ -47,6 +47,23 @@ pub struct SecondLook {
     network: Network,
 }
 
+/// One of the first rows of a query.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen<'c> {
+    /// What it is a row of.
+    pub of: &'c Candidates,
+    pub row: usize,
+    pub score: f32,
+    /// Whether it is a row of the candidates, not of further outputs.
+    pub is_candidate: bool,
+}
+
+impl<'c> Seen<'c> {
+    pub fn candidate(of: &'c Candidates, row: usize, score: f32) -> Self {
+        Self { of, row, score, is_candidate: true }
+    }
+}
+
 /// Queries whose gold is known, with the features of their first candidates.
 #[derive(Clone, Debug)]
 pub struct LookExamples {
@@ -101,8 +118,9 @@ impl LookExamples {
         let lists = top_rows(queries, candidates, size)?;
         let one = |(query, (list, gold)): (usize, (Vec<RowHit>, &Option<u32>))| {
             let place = list.iter().position(|hit| Some(hit.row) == gold.map(|gold| gold as usize));
-            let scored: Vec<(usize, f32)> = list.iter().map(|hit| (hit.row, hit.score)).collect();
-            let own = |place| Ok((clues.of(queries, query, &scored, candidates)?, place));
+            let seen = list.iter().map(|hit| Seen::candidate(candidates, hit.row, hit.score));
+            let seen: Vec<Seen> = seen.collect();
+            let own = |place| Ok((clues.of(queries, query, &seen)?, place));
             place.map(own).transpose()
         };
         let lists = lists.into_par_iter().zip(gold).enumerate();
@@ -183,18 +201,16 @@ impl SecondLook {
         check_len("rows of the words", rows, candidates.distinct())
     }
 
-    /// The new scores of the first rows of a query, which come best first with the scores of the
-    /// candidates: those of a model that is `alone`, or else as ensembles of several members combine them.
+    /// The new scores of the first rows of a query, which come best first: those of a model that is `alone`, or else as ensembles of several members combine them.
     pub(crate) fn scores(
         &self,
         queries: &Queries,
         query: usize,
-        first: &[(usize, f32)],
-        candidates: &Candidates,
+        first: &[Seen],
         alone: bool,
     ) -> Result<Vec<f64>, Error> {
-        let logits = self.network.logits(&self.clues.of(queries, query, first, candidates)?);
-        let lowest = first.iter().map(|&(_, score)| f64::from(score)).fold(f64::INFINITY, f64::min);
+        let logits = self.network.logits(&self.clues.of(queries, query, first)?);
+        let lowest = first.iter().map(|seen| f64::from(seen.score)).fold(f64::INFINITY, f64::min);
         let best = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let least = logits.iter().copied().fold(f64::INFINITY, f64::min);
         let score = |logit| match alone {
@@ -218,8 +234,8 @@ impl SecondLook {
         let places = first_by((0..scores.len()).collect(), self.size, |&a: &usize, &b| {
             scores[b].total_cmp(&scores[a]).then(a.cmp(&b))
         });
-        let first: Vec<(usize, f32)> = places.iter().map(|&at| (row(at), scores[at])).collect();
-        let anew = self.scores(queries, query, &first, candidates, alone)?;
+        let seen = places.iter().map(|&at| Seen::candidate(candidates, row(at), scores[at]));
+        let anew = self.scores(queries, query, &seen.collect::<Vec<_>>(), alone)?;
         places.into_iter().zip(anew).for_each(|(at, score)| scores[at] = score as f32);
         Ok(())
     }

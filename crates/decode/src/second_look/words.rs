@@ -1,10 +1,12 @@
 //! What the words of a text say of a candidate.
 
+use std::borrow::Cow;
 use std::fmt::Debug;
 use std::sync::{Arc, OnceLock};
 
+use super::Seen;
+use crate::Error;
 use crate::error::check_len;
-use crate::{Candidates, Error};
 
 /// Pairs of words that a text may have and a fact that may hold of an output.
 pub trait Lexicon: Debug + Send + Sync {
@@ -19,7 +21,7 @@ pub trait Lexicon: Debug + Send + Sync {
     /// Of each pair whether a text has the words.
     fn said(&self, text: &str) -> Vec<bool>;
 
-    /// Of each pair whether the fact holds of the output with this [label](Candidates::label); none where
+    /// Of each pair whether the fact holds of the output with this [label](crate::Candidates::label); none where
     /// that is not known.
     fn holds(&self, label: &str) -> Vec<Option<bool>>;
 
@@ -117,26 +119,22 @@ impl Words {
         self.rows.len()
     }
 
-    /// What a text says of some distinct rows of the candidates.
-    pub(super) fn scores(
-        &self,
-        text: &str,
-        rows: impl Iterator<Item = usize>,
-        candidates: &Candidates,
-    ) -> Vec<f32> {
+    /// What a text says of some distinct rows.
+    pub(super) fn scores(&self, text: &str, rows: &[Seen]) -> Vec<f32> {
         let said = self.lexicon.said(text);
-        let score = |row: usize| {
-            let holds = self.rows[row].get_or_init(|| {
-                let first = candidates.members(row as u32)[0];
-                self.lexicon.holds(candidates.label(first as usize))
-            });
-            let pairs = said.iter().zip(holds).zip(&self.weights);
+        let score = |&Seen { of, row, is_candidate, .. }: &Seen| {
+            let holds = || self.lexicon.holds(of.label(of.members(row as u32)[0] as usize));
+            let holds = match is_candidate {
+                true => Cow::Borrowed(self.rows[row].get_or_init(holds)),
+                false => Cow::Owned(holds()),
+            };
+            let pairs = said.iter().zip(&*holds).zip(&self.weights);
             let weight = |((&said, &holds), weights): ((&bool, &Option<bool>), &[f64; 4])| {
                 holds.map_or(0.0, |holds| weights[cell(said, holds)])
             };
             pairs.map(weight).sum::<f64>() as f32
         };
-        rows.map(score).collect()
+        rows.iter().map(score).collect()
     }
 }
 

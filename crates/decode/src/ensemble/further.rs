@@ -1,0 +1,198 @@
+//! Scores of outputs that are no candidates.
+
+use std::ops::Range;
+
+use dsokr_basis::Cancellation;
+use rayon::prelude::*;
+
+use super::decode::{Scored, best_first, listed_rows};
+use super::rule::{Combiner, Values};
+use super::whole::{QUERIES, Scratch, Sweep};
+use super::{Combination, Ensemble, Member};
+use crate::error::{check_len, ensure};
+use crate::scoring::Listed;
+use crate::second_look::Seen;
+use crate::{Candidates, Error, Pool, RowHit, SecondLook, top_rows};
+
+/// How outputs that are no candidates are scored for the queries of an ensemble: as they would be if they were
+/// candidates, but for the mean and the deviation by which scores are standardised, which are those of the candidates.
+#[derive(Debug)]
+pub struct Further<'e> {
+    ensemble: &'e Ensemble<'e>,
+    combiner: Combiner,
+    /// Of each query the mean and the deviation of the scores under each member; empty where scores are as they are.
+    scales: Vec<Vec<(f64, f64)>>,
+    /// Of each member with a second look the first rows of each query.
+    first: Vec<Option<Vec<Vec<Scored>>>>,
+}
+
+impl Ensemble<'_> {
+    /// What scores outputs that are no candidates.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for a rule of ranks, which says of no two outputs that are above all candidates which is
+    /// better, and for candidates in shards; else as [`Ensemble::decode`].
+    pub fn further(&self, pool: Pool, rule: &Combination) -> Result<Further<'_>, Error> {
+        let combiner = match self.members.len() {
+            1 => Combiner::sum(Values::Scores, 1, None),
+            _ => rule.combiner(&self.members)?,
+        };
+        let of_scores = matches!(combiner.values, Values::Scores | Values::Standardised);
+        ensure(of_scores, || {
+            Error::Unsupported(format!(
+                "the rule {:?} has ranks among the candidates, by which outputs that are above all of these tie: \
+                 combine scores",
+                rule.name()
+            ))
+        })?;
+        self.check(pool, &vec![None; self.queries()], 0)?;
+        let scales = match combiner.values {
+            Values::Standardised => self.scales(pool)?,
+            Values::Scores | Values::Ranks | Values::Reciprocals { .. } => Vec::new(),
+        };
+        let looks = self.members.iter().zip(&self.looks);
+        let first = looks.map(|(member, look)| look.map(|look| first_rows(look, member, pool)));
+        let first = first.map(Option::transpose).collect::<Result<_, _>>()?;
+        Ok(Further { ensemble: self, combiner, scales, first })
+    }
+
+    /// The mean and the deviation, 1 in the place of 0, of the scores of each query under each member.
+    fn scales(&self, pool: Pool) -> Result<Vec<Vec<(f64, f64)>>, Error> {
+        let members = self.members.len();
+        let combiner = &Combiner::sum(Values::Scores, members, None);
+        let sweep = Sweep { ensemble: self, pool, combiner, gold: &[] };
+        let cancellation = Cancellation::current();
+        let one = |scratch: &mut Scratch, task: Range<usize>| {
+            cancellation.check()?;
+            let points = sweep.points(task.start);
+            if points == 0 {
+                return Ok(vec![vec![(0.0, 1.0); members]; task.len()]);
+            }
+            let mut scales = vec![Vec::with_capacity(members); task.len()];
+            sweep.each(task.clone(), 0..members, scratch, |lane, _, column| {
+                let counts = (0..points).map(|point| f64::from(sweep.count(point)));
+                let total: f64 = counts.clone().sum();
+                let mean = |value: &dyn Fn(f64) -> f64| -> f64 {
+                    let terms = column.iter().zip(counts.clone());
+                    terms.map(|(score, count)| count * value(score)).sum::<f64>() / total
+                };
+                let middle = mean(&|score| score);
+                let deviation = mean(&|score| (score - middle).powi(2)).sqrt();
+                scales[lane].push((middle, if deviation > 0.0 { deviation } else { 1.0 }));
+            })?;
+            Ok(scales)
+        };
+        let tasks = sweep.tasks(QUERIES).into_par_iter().map_init(Scratch::default, one);
+        Ok(tasks.collect::<Result<Vec<_>, Error>>()?.into_iter().flatten().collect())
+    }
+}
+
+/// The first rows of each query, as many as are scored anew.
+fn first_rows(look: &SecondLook, member: &Member, pool: Pool) -> Result<Vec<Vec<Scored>>, Error> {
+    let (queries, candidates) = (&member.queries, member.candidates);
+    let Pool::PerQuery(lists) = pool else {
+        let first = top_rows(queries, candidates, look.size().min(candidates.distinct()))?;
+        let rows = |list: Vec<RowHit>| -> Vec<Scored> {
+            list.into_iter().map(|hit| (hit.row, hit.score, 1)).collect()
+        };
+        return Ok(first.into_iter().map(rows).collect());
+    };
+    let one = |query: usize| {
+        let list = lists.list(query);
+        let mut rows = listed_rows(&mut Listed::default(), list, queries, query, candidates)?;
+        rows.sort_unstable_by(best_first);
+        rows.truncate(look.size());
+        Ok(rows)
+    };
+    (0..queries.len()).into_par_iter().map(one).collect()
+}
+
+impl Further<'_> {
+    /// The members.
+    pub fn members(&self) -> &[Member<'_>] {
+        self.ensemble.members()
+    }
+
+    /// Whether some member has a second look, so that [`scores`](Self::scores) are not [combined](Self::combined) ones.
+    pub fn looks(&self) -> bool {
+        self.first.iter().any(Option::is_some)
+    }
+
+    /// The combined score of an output from its scores for a query under each member, without a second look.
+    pub fn combined(&self, query: usize, scores: impl Iterator<Item = f64>) -> f64 {
+        let scales = self.scales.get(query);
+        let mut combined = self.combiner.start();
+        for (member, score) in scores.enumerate() {
+            if !self.combiner.weighs(member) {
+                continue;
+            }
+            let (mean, deviation) = scales.map_or((0.0, 1.0), |scales| scales[member]);
+            let value = std::iter::once((score - mean) / deviation);
+            self.combiner.step(member, 1).add(std::slice::from_mut(&mut combined), value);
+        }
+        self.combiner.shown(combined)
+    }
+
+    /// The combined scores of outputs for a query, as if all of them were candidates. `outputs` has them under each
+    /// member, in one order; one with the features of a candidate is that candidate. `less` is subtracted from the score
+    /// of an output under a member.
+    ///
+    /// # Errors
+    /// [`Error::Length`] unless each member has the same number of them.
+    pub fn scores(
+        &self,
+        query: usize,
+        outputs: &[Candidates],
+        less: impl Fn(usize, usize) -> f64,
+    ) -> Result<Vec<f64>, Error> {
+        let ensemble = self.ensemble;
+        check_len("members with further outputs", outputs.len(), ensemble.members.len())?;
+        let mut all = Vec::with_capacity(outputs.len());
+        for (at, own) in outputs.iter().enumerate() {
+            check_len("further outputs", own.len(), outputs[0].len())?;
+            all.push(self.member_scores(at, query, own)?);
+        }
+        let combined = |output: usize| {
+            let own = all.iter().enumerate();
+            self.combined(query, own.map(|(at, scores)| scores[output] - less(at, output)))
+        };
+        Ok((0..outputs.first().map_or(0, Candidates::len)).map(combined).collect())
+    }
+
+    /// The scores of outputs under one member.
+    fn member_scores(&self, at: usize, query: usize, own: &Candidates) -> Result<Vec<f64>, Error> {
+        let Member { queries, candidates, .. } = &self.ensemble.members[at];
+        let z = queries.row(query);
+        let score = |row: usize| -> Result<f32, Error> {
+            let product = |(a, b): (&f32, &f32)| f64::from(*a) * f64::from(*b);
+            let sum: f64 = z.iter().zip(&*own.point(row)?).map(product).sum();
+            Ok(sum as f32 + own.constants()[row])
+        };
+        let plain: Vec<f32> = (0..own.distinct()).map(score).collect::<Result<_, Error>>()?;
+        let mut scores: Vec<f64> = plain.iter().map(|&score| f64::from(score)).collect();
+        if let (Some(look), Some(first)) = (self.ensemble.looks[at], &self.first[at]) {
+            let first = first[query].iter();
+            let mut seen: Vec<Seen> =
+                first.map(|&(row, score, _)| Seen::candidate(candidates, row, score)).collect();
+            // one with the features of an earlier row is that row
+            let is_row = |seen: &Seen, row: usize| match own.hash(row) {
+                Some(hash) => seen.of.hash(seen.row) == Some(hash),
+                None => !seen.is_candidate && seen.row == row,
+            };
+            for (row, &score) in plain.iter().enumerate() {
+                if !seen.iter().any(|seen| is_row(seen, row)) {
+                    seen.push(Seen { of: own, row, score, is_candidate: false });
+                }
+            }
+            seen.sort_by(|a, b| b.score.total_cmp(&a.score));
+            seen.truncate(look.size());
+            let anew = look.scores(queries, query, &seen, self.ensemble.members.len() == 1)?;
+            for (row, score) in scores.iter_mut().enumerate() {
+                if let Some(place) = seen.iter().position(|seen| is_row(seen, row)) {
+                    *score = anew[place];
+                }
+            }
+        }
+        Ok((0..own.len()).map(|output| scores[own.class_of(output) as usize]).collect())
+    }
+}

@@ -1,0 +1,92 @@
+//! Molecules that searches beyond the candidates have found, as `search` and `predict` write them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use dsokr_data::config::OnBadRow;
+use dsokr_data::table::Table;
+use serde::Deserialize;
+
+use crate::Error;
+use crate::error::ensure;
+
+/// What the ids of candidates begin with that a search has found, before their SMILES.
+const MARK: &str = "new:";
+
+/// A molecule that searches have found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundCandidate {
+    /// As the search writes it.
+    pub smiles: String,
+    /// Ids of the queries that it was found for, or their texts.
+    pub queries: Vec<String>,
+    /// The candidate that it was already.
+    pub candidate: Option<String>,
+}
+
+impl FoundCandidate {
+    /// The id that it has as a candidate: that of the candidate that it was already, or `new:` with the SMILES.
+    pub fn id(&self) -> String {
+        self.candidate.clone().unwrap_or_else(|| format!("{MARK}{}", self.smiles))
+    }
+}
+
+/// A line that `--json` and `--format jsonl` write.
+#[derive(Deserialize)]
+struct Line {
+    id: Option<String>,
+    query: Option<String>,
+    beyond: Option<Beyond>,
+}
+
+#[derive(Deserialize)]
+struct Beyond {
+    label: String,
+    in_table: bool,
+    nearest: String,
+}
+
+/// The molecules in a file, each once, in the order of the file: JSON lines, or in a file `.tsv` the rows with the rank `new`.
+///
+/// # Errors
+/// A file that cannot be read; a line of another kind, or of an answer without a search; no molecule that was no
+/// candidate.
+pub fn read_found(path: &Path) -> Result<Vec<FoundCandidate>, Error> {
+    let mut found: Vec<FoundCandidate> = Vec::new();
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    let mut add = |smiles: String, query: String, candidate: Option<String>| {
+        let at = *places.entry(smiles.clone()).or_insert(found.len());
+        if at == found.len() {
+            found.push(FoundCandidate { smiles, queries: Vec::new(), candidate });
+        }
+        found[at].queries.push(query);
+    };
+    if path.extension().is_some_and(|extension| extension == "tsv") {
+        let columns = ["id", "rank", "candidate", "label"];
+        let table = Table::read_rows(path, &columns, OnBadRow::Stop)?;
+        let [ids, ranks, candidates, labels] = columns.map(|column| table.column(column));
+        let (ids, candidates, labels) = (ids?, candidates?, labels?);
+        for (at, _) in ranks?.iter().enumerate().filter(|(_, rank)| *rank == "new") {
+            let candidate = Some(candidates[at].clone()).filter(|own| !own.is_empty());
+            add(labels[at].clone(), ids[at].clone(), candidate);
+        }
+    } else {
+        let text = std::fs::read_to_string(path).map_err(Error::io(path))?;
+        for (line, number) in text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty()) {
+            let wrong = |message: String| {
+                let message = format!("line {number}: {message}");
+                Error::Config { path: path.into(), message }
+            };
+            let Line { id, query, beyond } =
+                serde_json::from_str(line).map_err(|error| wrong(error.to_string()))?;
+            let without =
+                || wrong("an answer without a search: ask with the argument beyond".into());
+            let Beyond { label, in_table, nearest } = beyond.ok_or_else(without)?;
+            add(label, id.or(query).unwrap_or_default(), in_table.then_some(nearest));
+        }
+    }
+    let new = found.iter().any(|own| own.candidate.is_none());
+    let allowed = "answers of search or predict with the argument beyond, some with a molecule that is no candidate";
+    ensure(new, path.display(), "no molecule that is no candidate", allowed)?;
+    Ok(found)
+}
