@@ -58,7 +58,8 @@ impl Batch {
     /// The queries as a run reads them.
     pub fn read(&self, run: &Run) -> Result<Split, Error> {
         match &self.inputs {
-            Inputs::Texts(texts) => run.texts(texts),
+            // lists of candidates name the queries
+            Inputs::Texts(texts) => Ok(Split { ids: self.ids.clone(), ..run.texts(texts)? }),
             Inputs::Vectors(_) | Inputs::Kernels(_) => {
                 let outputs = vec![None; self.ids.len()];
                 Ok(Split::new(self.ids.clone(), self.inputs.clone(), outputs))

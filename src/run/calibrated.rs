@@ -197,7 +197,7 @@ impl Models<'_> {
         pool: Pool,
     ) -> Result<Vec<CalibratingQuery>, Error> {
         // only of the candidates
-        self.each.iter_mut().for_each(|(_, decoder)| decoder.search = None);
+        self.search = None;
         let found = self.answers(split, answers, pool, 0..FIRST, None)?;
         let ensemble = self.ensemble(QueryTexts::of(split), answers)?;
         let missing = MissingGold::RankInfinity;

@@ -10,6 +10,8 @@ use dsokr_decode::{AllCandidates, Candidates, Combination, Shards};
 use super::Run;
 use super::candidates::open_shards;
 use super::coverage::Calibrations;
+#[cfg(feature = "serve")]
+use super::search::search_by;
 use super::search::search_of;
 use crate::Error;
 use crate::beyond::BeyondSearch;
@@ -156,6 +158,26 @@ impl EnsembleRun {
         ensure(self.shards.is_none(), "decoding.beyond", found, allowed)?;
         self.search = Some(search_of(&mut self.members, settings.clone())?);
         Ok(self)
+    }
+
+    /// The search of its configuration, if it has one.
+    #[cfg(feature = "serve")]
+    pub(crate) fn search_of_its_own(&self) -> Option<&BeyondSearch> {
+        self.search.as_ref()
+    }
+
+    /// Whether its outputs can be searched beyond the candidates by what it has read.
+    #[cfg(feature = "serve")]
+    pub(crate) fn is_searchable(&self) -> bool {
+        let can =
+            |run: &Run| run.space.is_some() && run.config.output.source().check_made().is_ok();
+        self.shards.is_none() && self.members.iter().all(can)
+    }
+
+    /// A search beyond the candidates with the default settings, of runs that [are searchable](Self::is_searchable).
+    #[cfg(feature = "serve")]
+    pub(crate) fn default_search(&self) -> Result<BeyondSearch, Error> {
+        search_by(&self.members, BeyondConfig::default())
     }
 
     /// The same with [`Run::on_bad_row`] of every member.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::path::Path;
 
 use dsokr_data::{Split, Truth};
 use dsokr_decode::report::{ReliabilityBin, reliability};
@@ -58,8 +59,19 @@ impl EnsembleRun {
         places: Range<usize>,
         wanted: Option<&[bool]>,
     ) -> Result<Vec<Answer>, Error> {
+        self.distinct_by(self.search.as_ref(), asked, places, wanted)
+    }
+
+    /// The same with a search of its own for molecules beyond the candidates, or with none.
+    pub(crate) fn distinct_by(
+        &self,
+        search: Option<&BeyondSearch>,
+        asked: &QueryAnswers,
+        places: Range<usize>,
+        wanted: Option<&[bool]>,
+    ) -> Result<Vec<Answer>, Error> {
         let exact = self.members[0].exact()?;
-        let models = self.models(exact.as_ref());
+        let models = Models { search, ..self.models(exact.as_ref()) };
         models.answers(asked.split(), &asked.answers, asked.pool(), places, wanted)
     }
 
@@ -200,6 +212,13 @@ impl Run {
         Ok(answers.into_iter().next().unwrap_or_default())
     }
 
+    /// The folder that it was read from.
+    fn stored(&self) -> Result<&Path, Error> {
+        let wrong =
+            || Error::value("decoding.beyond", "a run that no folder holds", "a trained run");
+        self.folder.as_deref().ok_or_else(wrong)
+    }
+
     /// Texts as queries without outputs, prepared as the configuration prepares its own.
     ///
     /// # Errors
@@ -227,17 +246,22 @@ impl Run {
 
 /// A search for molecules beyond the candidates of runs, which read their spaces where they have not yet.
 pub(super) fn search_of(runs: &mut [Run], settings: BeyondConfig) -> Result<BeyondSearch, Error> {
-    let mut placers = Vec::new();
     for run in runs.iter_mut() {
-        let wrong =
-            || Error::value("decoding.beyond", "a run that no folder holds", "a trained run");
-        let folder = run.folder.as_deref().ok_or_else(wrong)?;
-        if run.space.is_none() {
-            run.space = OutputSpace::load(folder, &run.config, true)?;
-        }
         run.config.output.source().check_made()?;
-        placers.push(Placer::open(folder, &run.candidates)?);
+        if run.space.is_none() {
+            run.space = OutputSpace::load(run.stored()?, &run.config, true)?;
+        }
     }
+    search_by(runs, settings)
+}
+
+/// The same of runs whose spaces are known.
+pub(super) fn search_by(runs: &[Run], settings: BeyondConfig) -> Result<BeyondSearch, Error> {
+    let placers = runs.iter().map(|run| {
+        run.config.output.source().check_made()?;
+        Placer::open(run.stored()?, &run.candidates)
+    });
+    let placers = placers.collect::<Result<_, Error>>()?;
     let models = runs.iter().map(|run| (&run.config, &run.candidates)).collect::<Vec<_>>();
     BeyondSearch::new(settings, &models, placers)
 }

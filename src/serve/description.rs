@@ -46,6 +46,9 @@ pub(super) struct ModelDescription {
     pub coordinates: Vec<usize>,
     /// Number of candidates, duplicates counted.
     pub candidates: usize,
+    /// Whether searches go beyond the candidates where requests do not say it; absent where outputs cannot be searched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beyond: Option<bool>,
     /// The folder of the data that the run was trained on, as its configuration names it; empty for drawn data.
     pub data: String,
     /// The split that the metrics are of.

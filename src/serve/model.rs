@@ -16,9 +16,10 @@ use super::filter::Molecules;
 use super::problem::Problem;
 use super::training::Training;
 use super::work;
-use crate::Error;
+use crate::error::ensure;
 use crate::run::{EnsembleRun, Record, Run};
 use crate::run_dir::MEMBERS;
+use crate::{BeyondSearch, Error};
 
 /// How often the files of a run are looked at.
 const LOOK: Duration = Duration::from_secs(1);
@@ -41,6 +42,8 @@ pub struct Model {
     training: OnceLock<Result<Training, String>>,
     validation: OnceLock<Result<Split, String>>,
     reliability: OnceLock<Result<Vec<ReliabilityBin>, String>>,
+    /// Searches beyond the candidates by the default settings, where the run has none.
+    search: OnceLock<Result<BeyondSearch, String>>,
     /// The last of these that is known.
     known: watch::Sender<Option<Known>>,
 }
@@ -90,6 +93,7 @@ impl Model {
             training: OnceLock::new(),
             validation: OnceLock::new(),
             reliability: OnceLock::new(),
+            search: OnceLock::new(),
             known: watch::Sender::new(None),
         })
     }
@@ -154,6 +158,21 @@ impl Model {
             None => Molecules::of([&self.run().candidates]),
         };
         self.molecules.get_or_init(|| known.then(of)).as_ref()
+    }
+
+    /// What searches beyond the candidates where this is `wanted`, or the run's configuration says it.
+    pub(super) fn search(&self, wanted: Option<bool>) -> Result<Option<&BeyondSearch>, Problem> {
+        match (wanted, self.runs.search_of_its_own()) {
+            (Some(false), _) | (None, None) => Ok(None),
+            (_, Some(own)) => Ok(Some(own)),
+            (Some(true), None) => {
+                let allowed =
+                    "false or absent: only molecules of one file of candidates can be searched";
+                ensure(self.runs.is_searchable(), "beyond", true, allowed)?;
+                let search = || self.runs.default_search().map_err(text);
+                self.search.get_or_init(search).as_ref().map(Some).map_err(Problem::failed)
+            }
+        }
     }
 
     /// Whether queries are mass spectra.
@@ -232,6 +251,10 @@ impl Model {
             members: if members.len() > 1 { self.runs.names().to_vec() } else { Vec::new() },
             coordinates: members.iter().map(|run| run.candidates.dim()).collect(),
             candidates: self.runs.candidates(),
+            beyond: match self.runs.search_of_its_own() {
+                Some(_) => Some(true),
+                None => self.runs.is_searchable().then_some(false),
+            },
             data: config.data.facts().folder.to_owned(),
             split: report.map(|report| report.split.to_string()),
             queries: report.map(|report| report.metrics.ranks.queries),

@@ -8,6 +8,7 @@ use dsokr_data::spectra::Spectrum;
 use dsokr_decode::report::ReliabilityBin;
 use dsokr_molecule::{Molecule, ring_systems};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use utoipa::ToSchema;
 
 use super::Limits;
@@ -58,6 +59,10 @@ pub(super) struct SearchRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 0.9)]
     pub coverage: Option<f64>,
+    /// Whether molecules that are no candidates are searched too, as `decoding.beyond` says, or else with its defaults;
+    /// default: whether the configuration has `decoding.beyond`. Absent with `coverage`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beyond: Option<bool>,
     /// Whether answers say which training texts are nearest to the query, what hits share with their
     /// molecules, and which peaks of a spectrum they explain.
     #[serde(default)]
@@ -104,9 +109,9 @@ pub(super) struct Answer {
     /// largest expected F1, with that F1 as its score.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exact: Option<PredictedOutput>,
-    /// The best molecule of a search beyond the candidates, of a run with `decoding.beyond`.
+    /// The best molecule of a search beyond the candidates.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub beyond: Option<PredictedOutput>,
+    pub beyond: Option<DrawnOutput>,
     /// Predicted quantiles, of models of numbers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub quantiles: Vec<Quantile>,
@@ -120,6 +125,29 @@ pub(super) struct Answer {
     /// they are known, and each peak as `m/z:intensity`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spectrum: Option<String>,
+}
+
+/// The best molecule of a search.
+#[derive(Serialize, ToSchema)]
+pub(super) struct DrawnOutput {
+    #[serde(flatten)]
+    pub output: PredictedOutput,
+    /// With `explain`, a drawing as SVG in which what differs from the nearest candidate is marked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drawing: Option<String>,
+}
+
+impl DrawnOutput {
+    fn new(output: PredictedOutput, explain: bool) -> Self {
+        let nearest = output.search.as_ref().filter(|_| explain).map(|facts| &facts.nearest_label);
+        let parsed = nearest.map(|label| [&output.label, label].map(|own| Molecule::parse(own)));
+        let drawing = match parsed {
+            Some([Ok(own), Ok(nearest)]) => Some(own.svg_with_difference(&nearest)),
+            Some([Ok(own), Err(_)]) => Some(own.svg()),
+            Some([Err(_), _]) | None => None,
+        };
+        Self { output, drawing }
+    }
 }
 
 /// A candidate with its place among all.
@@ -219,11 +247,16 @@ impl Endpoint for SearchRequest {
         }
         let (mut calibration, mut whole) = (None, Vec::new());
         let answers = match self.coverage {
-            None => model.runs.distinct(&queries.ask(model, among)?, places, each)?,
+            None => {
+                let search = model.search(self.beyond)?;
+                model.runs.distinct_by(search, &queries.ask(model, among)?, places, each)?
+            }
             Some(coverage) => {
                 let whole_sets = each.is_none() && self.skip == 0;
                 let allowed = "absent, beside filter and skip";
                 ensure(whole_sets, "coverage", coverage, allowed)?;
+                let allowed = "absent, beside coverage";
+                ensure(self.beyond.is_none(), "beyond", json!(self.beyond), allowed)?;
                 let sets = model.runs.sets(coverage, None, among, None)?;
                 let most = limits.hits.min(limits.all_hits / queries.len());
                 let found = model.runs.candidate_sets(&queries.ask(model, among)?, &sets, most)?;
@@ -233,11 +266,12 @@ impl Endpoint for SearchRequest {
             }
         };
         let candidates = model.runs.candidates();
-        let explained = |(query, answer)| {
+        let explained = |(query, answer): (usize, run::Answer)| {
             Cancellation::current().check().map_err(Error::from)?;
             let text = queries.text(query).filter(|_| self.explain);
+            let beyond = answer.beyond.clone().map(|own| DrawnOutput::new(own, self.explain));
             let answer = explained(model, text, self.tolerance, answer, among.is_some())?;
-            Ok::<_, Problem>(Answer { whole: whole.get(query).copied(), ..answer })
+            Ok::<_, Problem>(Answer { whole: whole.get(query).copied(), beyond, ..answer })
         };
         Ok(SearchResponse {
             about: model.about(),
@@ -297,11 +331,11 @@ fn explained(
         let (properties, shared) = (Properties::of(model, &hit.id, &hit.label), shared.collect());
         Ok::<_, Error>(ExplainedHit { hit, properties, shared, explained })
     };
-    let run::Answer { hits, exact, beyond, quantiles, gap } = answer;
+    let run::Answer { hits, exact, quantiles, gap, .. } = answer;
     let hits = hits.into_iter().map(explained).collect::<Result<_, _>>()?;
     let confidence = gap.filter(|_| !listed).and_then(|gap| confidence(model, gap));
     let spectrum = spectrum.map(|own| own.to_string());
-    let whole = None;
+    let (whole, beyond) = (None, None);
     Ok(Answer { hits, whole, exact, beyond, quantiles, confidence, nearest, spectrum })
 }
 

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::molecules::sandbox;
 use crate::sandbox::{Sandbox, json, number};
+use crate::served::Served;
 
 pub const SETTINGS: &str = "beam=5,starts=5,rounds=3,unknown=0.5";
 
@@ -208,4 +209,45 @@ fn what_cannot_be_searched_is_refused() {
     let sharded =
         ["search", "runs/molecules", "CCO", "--shards", "runs/molecules/shards", "--beyond"];
     sandbox.fail(&sharded, 2, &["decoding.beyond", "in shards"]);
+}
+
+/// The page's requests: the search is a switch, and what differs from the nearest candidate is drawn.
+#[test]
+fn a_served_run_searches_where_it_is_asked() {
+    let sandbox = trained();
+    sandbox.succeed(&["train", "small.toml", "--quiet"]);
+    let served = Served::start(&sandbox, &["runs/molecules", "runs/small"]);
+    let models = json(&served.get("/api/models").body);
+    let [molecules, small] = [&models["models"][0], &models["models"][1]];
+    assert_eq!(
+        (&molecules["beyond"], small.get("beyond")),
+        (&Value::Bool(false), None),
+        "{models}"
+    );
+    let ask = |more: Value| {
+        let mut body = serde_json::json!({"texts": ["OCCCCC#N"], "top": 3, "explain": true});
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        body
+    };
+    let answer = |more| served.ask("/api/search", &ask(more))["answers"][0].clone();
+    let found = &answer(serde_json::json!({"beyond": true}))["beyond"];
+    assert_eq!(found["in_table"], false, "{found}");
+    let drawing = found["drawing"].as_str().unwrap();
+    assert!(drawing.starts_with("<svg") && drawing.contains("class=\"differs\""), "{drawing}");
+    let command = ["search", "runs/molecules", "OCCCCC#N", "--json", "--beyond"];
+    let command = json(&sandbox.succeed(&command));
+    assert_eq!(command["beyond"]["label"], found["label"]);
+    let plain = answer(serde_json::json!({"beyond": true, "explain": false}));
+    assert!(plain["beyond"].get("drawing").is_none(), "{plain}");
+    for off in [serde_json::json!({}), serde_json::json!({"beyond": false})] {
+        assert!(answer(off).get("beyond").is_none());
+    }
+    for (more, expected) in [
+        (serde_json::json!({"beyond": true, "coverage": 0.5}), "beside coverage"),
+        (serde_json::json!({"beyond": true, "model": "small"}), "only molecules"),
+    ] {
+        let (status, answer) = served.post("/api/search", &ask(more));
+        assert!(status == 422 || status == 400, "{status}");
+        assert!(answer.to_string().contains(expected), "{answer:?}");
+    }
 }

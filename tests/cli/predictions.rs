@@ -57,6 +57,21 @@ fn predictions_are_those_of_the_search_however_texts_are_written() {
     let from_table = json_lines(&sandbox.succeed(&table));
     assert_eq!(from_table[0]["id"], "o70");
     assert_eq!(from_table[9]["candidates"], answers[9]["candidates"]);
+
+    // among candidates of each text's own
+    let list = |at: usize| {
+        let candidates = [format!("o{at}"), format!("o{}", at + 7)];
+        serde_json::json!({"query": at.to_string(), "candidates": candidates}).to_string()
+    };
+    let lists: Vec<String> = (1..=texts.len()).map(list).collect();
+    sandbox.write("lists.jsonl", &lists.join("\n"));
+    let listed = ["predict", "runs/small", "texts.txt", "--candidates", "lists.jsonl"];
+    for (at, answer) in json_lines(&sandbox.succeed(&listed)).iter().enumerate() {
+        let ids = answer["candidates"].as_array().unwrap().iter();
+        let ids: Vec<&str> = ids.map(|hit| hit["id"].as_str().unwrap()).collect();
+        let own = [format!("o{}", at + 1), format!("o{}", at + 8)];
+        assert!(!ids.is_empty() && ids.iter().all(|id| own.contains(&id.to_string())), "{answer}");
+    }
     // other formats, from standard input
     let object =
         |(at, text): (usize, &String)| serde_json::json!({"n": at, "words": text}).to_string();

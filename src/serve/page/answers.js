@@ -20,6 +20,7 @@ function show(found) {
     make("div", { class: "small" }, `similarity ${near.similarity.toFixed(2)} · output ${near.id}`,
       near.label ? make("code", {}, ` ${near.label}`) : null))));
   const cards = answer.hits.map((hit) => card(hit, answer));
+  if (answer.beyond && state.skip === 0) cards.unshift(beyond(answer.beyond));
   if (answer.exact && state.skip === 0) cards.unshift(exact(answer.exact));
   at("cards").replaceChildren(...cards);
   at("export").hidden = !answer.hits.length;
@@ -100,6 +101,21 @@ function exact(best) {
     make("div", { class: "top" }, make("span", { class: "rank" }, "Best of all outputs"),
       make("span", { class: "score" }, `score ${number(best.score)}`)),
     label(best.label));
+}
+
+/** The best molecule of a search, drawn with what differs from the nearest candidate. */
+function beyond(found) {
+  const { drawing, in_table: known, nearest, nearest_label: other, difference, kept } = found;
+  const ended = { neighbours: "no neighbour is better", rounds: "its rounds ended", evaluations: "its evaluations ended" };
+  return make("li", { class: "card exact", tabindex: "0", "data-copy": found.label },
+    make("div", { class: "top" }, make("span", { class: "rank" }, known ? "The search found a candidate" : "Not in the table"),
+      make("span", { class: "score", title: `score ${found.score}` }, `score ${number(found.score)}`)),
+    drawing ? make("img", { src: `data:image/svg+xml,${encodeURIComponent(drawing)}`, alt: `drawing of ${found.label.slice(0, 200)}` }) : null,
+    label(found.label),
+    make("div", { class: "small" }, known ? `It is candidate ${nearest}. ` : `The nearest candidate is ${nearest}, `,
+      known ? null : make("code", {}, other), known ? null : difference ? `, from which it differs by ${difference}; marked in the drawing. ` : ". ",
+      kept ? null : "Nothing that was found keeps what is asked for. ",
+      `${plural(found.evaluated, "molecule was", "molecules were")} scored until ${ended[found.ended]}.`));
 }
 
 /** What a label says: labels of a set, a ranking with its items in order, a number, or the label itself. */

@@ -66,6 +66,7 @@ function readAddress() {
   for (const [key, id] of Object.entries(FIELDS)) at(id).value = given.get(key) ?? FIRST[key] ?? "";
   state.groups = given.getAll("group");
   state.skip = Math.max(0, Number.parseInt(given.get("skip") ?? "0", 10) || 0);
+  at("beyond").checked = (given.get("beyond") ?? `${state.model.beyond}`) === "true";
   filter();
   showGroups();
   describe();
@@ -81,6 +82,8 @@ function writeAddress() {
     if (value && value !== FIRST[key] && (key !== "similarity" || wanted?.similar_to)) address.set(key, value);
   }
   state.groups.forEach((group) => address.append("group", group));
+  const { beyond } = state.model;
+  if (beyond !== undefined && at("beyond").checked !== beyond) address.set("beyond", !beyond);
   if (state.skip > 0) address.set("skip", state.skip);
   const text = address.toString();
   const next = text ? `?${text}` : "";
@@ -133,6 +136,7 @@ function request(top, skip) {
   } else {
     body.vectors = [vector(text)];
   }
+  if (state.model.beyond !== undefined) body.beyond = at("beyond").checked && skip === 0;
   const wanted = state.model.outputs === "molecules" ? filter() : null;
   if (wanted?.error) throw wanted.error;
   if (wanted) body.filter = wanted;
@@ -183,7 +187,7 @@ async function search() {
   try {
     const body = request(PAGE, state.skip);
     const coverage = decimal("coverage");
-    if (coverage !== undefined) Object.assign(body, { coverage, skip: 0 });
+    if (coverage !== undefined) Object.assign(body, { coverage, skip: 0, beyond: undefined });
     const response = await ask("api/search", body, abort.signal);
     show(await response.json());
   } catch (error) {
@@ -211,7 +215,7 @@ async function save(format) {
   fail(null);
   try {
     const count = Number.parseInt(at("export-count").value, 10);
-    const response = await ask("api/export", { format, search: { ...request(count, 0), explain: false } });
+    const response = await ask("api/export", { format, search: { ...request(count, 0), explain: false, beyond: false } });
     const link = make("a", { href: URL.createObjectURL(await response.blob()),
       download: `dsokr.${{ csv: "csv", sdf: "sdf", smiles: "smi" }[format]}` });
     link.click();
@@ -226,6 +230,7 @@ function describe() {
   const molecules = model.outputs === "molecules";
   const spectra = model.inputs === "spectra";
   at("filters").hidden = !molecules;
+  at("beyond-choice").hidden = model.beyond === undefined;
   at("precursor-fields").hidden = !spectra;
   at("why-title").textContent = `Nearest training ${spectra ? "spectra" : "texts"}`;
   at("why-says").textContent = spectra ? "By their peaks, whatever the model computes: square roots of intensities, 0.005 Da."
@@ -303,9 +308,11 @@ async function start() {
   takesFiles(at("query"), (says) => { state.taken = says; begin(); });
   at("query").addEventListener("input", () => { state.taken = null; });
   at("among").addEventListener("change", begin);
+  at("beyond").addEventListener("change", begin);
   at("model").addEventListener("change", () => {
     state.model = state.models.find((model) => model.name === at("model").value);
     describe();
+    at("beyond").checked = state.model.beyond === true;
     clearResults();
     at("query").value = "";
     begin();

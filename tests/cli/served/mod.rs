@@ -45,7 +45,7 @@ impl Served {
         Self { address: address.trim_end_matches('/').to_owned(), child }
     }
 
-    fn post(&self, path: &str, body: &Value) -> (u16, Value) {
+    pub fn post(&self, path: &str, body: &Value) -> (u16, Value) {
         self.post_text(path, body.to_string().as_bytes())
     }
 
@@ -68,7 +68,7 @@ impl Served {
         }
     }
 
-    fn get(&self, path: &str) -> Answer {
+    pub fn get(&self, path: &str) -> Answer {
         send(&self.address, "GET", path, "", b"")
     }
 }

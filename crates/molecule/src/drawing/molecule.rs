@@ -1,11 +1,14 @@
 //! Drawings of molecules as SVG.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 
 use super::label::{Run, color, label};
 use super::layout::{placed, unit};
 use super::wedges::{Wedge, inner_side, wedges};
 use super::{MIDDLE, Point, line, opened, text};
+use crate::ged::{Limit, edit_distance};
+use crate::graph::Graph;
 use crate::molecule::{Bond, BondOrder, Molecule};
 
 /// Space around a drawing.
@@ -21,6 +24,11 @@ const SHORTER: f64 = 5.0;
 
 /// Space between a label and the end of a bond.
 const SPACE: f64 = 2.5;
+
+/// What marks atoms and bonds that differ, and the states of the search for these.
+const MARK: &str = "#ffcf70";
+const WIDE_MARK: f64 = 16.0;
+const STATES: u64 = 20_000;
 
 /// Distance of the strokes of a hashed wedge.
 const STROKE: f64 = 3.0;
@@ -40,6 +48,16 @@ impl Molecule {
     /// # Ok::<(), dsokr_molecule::Error>(())
     /// ```
     pub fn svg(&self) -> String {
+        self.drawn(None)
+    }
+
+    /// The same, with what differs from another molecule marked: atoms and bonds that a cheapest edit path from it makes
+    /// or changes ([`edit_distance`], 20,000 states).
+    pub fn svg_with_difference(&self, from: &Molecule) -> String {
+        self.drawn(Some(from))
+    }
+
+    fn drawn(&self, from: Option<&Molecule>) -> String {
         let (molecule, points) = placed(self);
         let labels: Vec<Vec<Run>> =
             (0..points.len()).map(|atom| label(&molecule, &points, atom)).collect();
@@ -49,6 +67,9 @@ impl Molecule {
             points: &points,
             labels: &labels,
         };
+        if let Some(from) = from {
+            drawing.mark_difference(from);
+        }
         for ((at, bond), wedge) in
             molecule.bonds().iter().enumerate().zip(wedges(&molecule, &points))
         {
@@ -84,6 +105,39 @@ struct Drawing<'a> {
 }
 
 impl Drawing<'_> {
+    fn mark_difference(&mut self, from: &Molecule) {
+        let [from, own] = [from, self.molecule].map(Graph::from);
+        let limit = Limit { states: Some(STATES), ..Limit::NONE };
+        let mut origins = vec![None; own.len()];
+        for (node, to) in edit_distance(&from, &own, &limit).mapping.into_iter().enumerate() {
+            if let Some(to) = to {
+                origins[to] = Some(node);
+            }
+        }
+        let old: HashMap<_, _> = from.edges().map(|(a, b, label)| ((a, b), label)).collect();
+        for (a, b, label) in own.edges() {
+            let ends = origins[a].zip(origins[b]).map(|(a, b)| (a.min(b), a.max(b)));
+            if ends.and_then(|ends| old.get(&ends)) != Some(&label) {
+                let [[x1, y1], [x2, y2]] = [a, b].map(|atom| self.points[atom]);
+                self.mark(format_args!("M{x1:.2},{y1:.2} L{x2:.2},{y2:.2}"));
+            }
+        }
+        for (atom, origin) in origins.into_iter().enumerate() {
+            if origin.is_none_or(|origin| from.labels()[origin] != own.labels()[atom]) {
+                let [x, y] = self.points[atom];
+                self.mark(format_args!("M{x:.2},{y:.2} h0.01"));
+            }
+        }
+    }
+
+    fn mark(&mut self, path: std::fmt::Arguments) {
+        let _ = writeln!(
+            self.svg,
+            "  <path class=\"differs\" d=\"{path}\" stroke=\"{MARK}\" stroke-width=\"{WIDE_MARK}\" \
+             stroke-linecap=\"round\"/>"
+        );
+    }
+
     fn bond(&mut self, bond: &Bond, at: usize) {
         let [from, to] = bond.atoms;
         match bond.order {

@@ -277,3 +277,24 @@ fn unusual_numbers_of_hydrogens_are_in_blocks() {
         assert_eq!(valence(smiles), field, "{smiles}");
     }
 }
+
+#[test]
+fn what_differs_is_marked() {
+    let marks = |own: &str, from: &str| {
+        let [own, from] = [own, from].map(parse);
+        let svg = own.svg_with_difference(&from);
+        // marks lie behind the molecule, which is drawn as it is without them
+        let unmarked: Vec<&str> = svg.lines().filter(|line| !line.contains("differs")).collect();
+        assert_eq!(unmarked.join("\n"), own.svg().trim_end());
+        let paths = svg.lines().filter(|line| line.contains("differs"));
+        let [bonds, atoms] =
+            [" L", " h"].map(|end| paths.clone().filter(|own| own.contains(end)).count());
+        (atoms, bonds)
+    };
+    assert_eq!(marks("OCC", "CCO"), (0, 0));
+    // an element, an order, an atom with its bond, a ring that is closed
+    assert_eq!(marks("NCC", "OCC"), (1, 0));
+    assert_eq!(marks("O=CC", "OCC"), (0, 1));
+    assert_eq!(marks("OCCC", "OCC"), (1, 1));
+    assert_eq!(marks("C1CCCC1", "CCCCC"), (0, 1));
+}
