@@ -8,11 +8,11 @@ use dsokr_data::config::OnBadRow;
 use dsokr_decode::{AllCandidates, Candidates, Combination, Shards};
 
 use super::Run;
+#[cfg(feature = "serve")]
+use super::beyond::search_by;
+use super::beyond::search_of;
 use super::candidates::open_shards;
 use super::coverage::Calibrations;
-#[cfg(feature = "serve")]
-use super::search::search_by;
-use super::search::search_of;
 use crate::Error;
 use crate::beyond::BeyondSearch;
 use crate::candidate_rule::CandidateMasses;

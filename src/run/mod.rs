@@ -1,5 +1,6 @@
 //! Trained runs, and what they answer.
 
+mod beyond;
 mod calibrated;
 mod candidates;
 mod coordinates;

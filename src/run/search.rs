@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::path::Path;
 
 use dsokr_data::{Split, Truth};
 use dsokr_decode::report::{ReliabilityBin, reliability};
@@ -11,13 +10,12 @@ use dsokr_decode::{CandidateBlocks, Candidates, Decoded, Hit, MissingGold, Pool,
 use super::{EnsembleRun, QueryAnswers, Run};
 use crate::Error;
 use crate::answer::{self, Answer, Quantile, distinct};
-use crate::beyond::{BeyondSearch, Placer};
+use crate::beyond::BeyondSearch;
 use crate::candidate_rule::CandidateRule;
-use crate::config::{BeyondConfig, Checked};
+use crate::config::Checked;
 use crate::error::ensure;
 use crate::evaluation::{Models, QueryTexts};
 use crate::quantiles::number;
-use crate::targets::OutputSpace;
 
 impl EnsembleRun {
     /// The answer to a text: the `top` best candidates, and what else the configuration predicts. Duplicates are one
@@ -187,15 +185,6 @@ impl EnsembleRun {
 }
 
 impl Run {
-    /// The same run with a search for molecules beyond its candidates; its own, if it has one, is replaced.
-    ///
-    /// # Errors
-    /// Outputs that have no moves; settings out of range; a run that was not read from its directory.
-    pub fn with_beyond(mut self, settings: BeyondConfig) -> Result<Self, Error> {
-        self.search = Some(search_of(std::slice::from_mut(&mut self), settings)?);
-        Ok(self)
-    }
-
     /// The answer to a text: the `top` best candidates, and what else the configuration predicts.
     ///
     /// # Errors
@@ -210,13 +199,6 @@ impl Run {
         let models = Models { search: self.search.as_ref(), ..models };
         let answers = models.answers(&split, &[z], Pool::Shared, 0..top, None)?;
         Ok(answers.into_iter().next().unwrap_or_default())
-    }
-
-    /// The folder that it was read from.
-    fn stored(&self) -> Result<&Path, Error> {
-        let wrong =
-            || Error::value("decoding.beyond", "a run that no folder holds", "a trained run");
-        self.folder.as_deref().ok_or_else(wrong)
     }
 
     /// Texts as queries without outputs, prepared as the configuration prepares its own.
@@ -242,28 +224,6 @@ impl Run {
     pub fn embed(&self, texts: &[&str]) -> Result<Vec<f32>, Error> {
         self.coordinates(&self.texts(texts)?)
     }
-}
-
-/// A search for molecules beyond the candidates of runs, which read their spaces where they have not yet.
-pub(super) fn search_of(runs: &mut [Run], settings: BeyondConfig) -> Result<BeyondSearch, Error> {
-    for run in runs.iter_mut() {
-        run.config.output.source().check_made()?;
-        if run.space.is_none() {
-            run.space = OutputSpace::load(run.stored()?, &run.config, true)?;
-        }
-    }
-    search_by(runs, settings)
-}
-
-/// The same of runs whose spaces are known.
-pub(super) fn search_by(runs: &[Run], settings: BeyondConfig) -> Result<BeyondSearch, Error> {
-    let placers = runs.iter().map(|run| {
-        run.config.output.source().check_made()?;
-        Placer::open(run.stored()?, &run.candidates)
-    });
-    let placers = placers.collect::<Result<_, Error>>()?;
-    let models = runs.iter().map(|run| (&run.config, &run.candidates)).collect::<Vec<_>>();
-    BeyondSearch::new(settings, &models, placers)
 }
 
 impl Models<'_> {

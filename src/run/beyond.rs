@@ -1,0 +1,49 @@
+//! Searches beyond the candidates of runs.
+
+use std::path::Path;
+
+use super::Run;
+use crate::Error;
+use crate::beyond::{BeyondSearch, Placer};
+use crate::config::BeyondConfig;
+use crate::targets::OutputSpace;
+
+impl Run {
+    /// The same run with a search for molecules beyond its candidates; its own, if it has one, is replaced.
+    ///
+    /// # Errors
+    /// Outputs that have no moves; settings out of range; a run that was not read from its directory.
+    pub fn with_beyond(mut self, settings: BeyondConfig) -> Result<Self, Error> {
+        self.search = Some(search_of(std::slice::from_mut(&mut self), settings)?);
+        Ok(self)
+    }
+
+    /// The folder that it was read from.
+    fn stored(&self) -> Result<&Path, Error> {
+        let wrong =
+            || Error::value("decoding.beyond", "a run that no folder holds", "a trained run");
+        self.folder.as_deref().ok_or_else(wrong)
+    }
+}
+
+/// A search for molecules beyond the candidates of runs, which read their spaces where they have not yet.
+pub(super) fn search_of(runs: &mut [Run], settings: BeyondConfig) -> Result<BeyondSearch, Error> {
+    for run in runs.iter_mut() {
+        run.config.output.source().check_made()?;
+        if run.space.is_none() {
+            run.space = OutputSpace::load(run.stored()?, &run.config, true)?;
+        }
+    }
+    search_by(runs, settings)
+}
+
+/// The same of runs whose spaces are known.
+pub(super) fn search_by(runs: &[Run], settings: BeyondConfig) -> Result<BeyondSearch, Error> {
+    let placers = runs.iter().map(|run| {
+        run.config.output.source().check_made()?;
+        Placer::open(run.stored()?, &run.candidates)
+    });
+    let placers = placers.collect::<Result<_, Error>>()?;
+    let models = runs.iter().map(|run| (&run.config, &run.candidates)).collect::<Vec<_>>();
+    BeyondSearch::new(settings, &models, placers)
+}
