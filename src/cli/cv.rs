@@ -25,7 +25,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let base = trainings.base()?;
     let (shared, axes) = folds.sweep(&base)?;
     let default = PathBuf::from("runs").join(format!("{}-cv", base.name));
-    let found = trainings.run(&axes, None, shared, Some(default))?;
+    let found = trainings.run(&axes, (None, None), shared, Some(default))?;
     if trainings.json {
         return print_json(&found);
     }

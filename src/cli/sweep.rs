@@ -28,6 +28,15 @@ pub struct Arguments {
     /// Random search: number of settings that are drawn from the lists and ranges, at most 10000.
     #[arg(long, value_name = "N")]
     random: Option<usize>,
+    /// Try the settings in their order, such as growing sizes of a sketch, until one takes more than so many seconds, and is
+    /// not chosen, or is no better than the one before.
+    #[arg(long, value_name = "SECONDS", conflicts_with = "random", value_parser = seconds)]
+    budget: Option<f64>,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|seconds: &f64| *seconds > 0.0);
+    number.ok_or_else(|| "allowed is a number of seconds above 0".into())
 }
 
 /// Trainings of one configuration with different settings.
@@ -64,11 +73,12 @@ impl Trainings {
         Ok(base)
     }
 
-    /// Trains every setting of the axes, or `random` of them, with further changes, in `default` unless a folder is named.
+    /// Trains every setting of the axes, or `random` of them, or those within a budget of time, with further changes, in
+    /// `default` unless a folder is named.
     pub fn run(
         &self,
         axes: &[Axis],
-        random: Option<usize>,
+        (random, budget): (Option<usize>, Option<f64>),
         changes: Vec<Override>,
         default: Option<PathBuf>,
     ) -> Result<Sweep, Error> {
@@ -81,6 +91,7 @@ impl Trainings {
             data: self.data.as_deref(),
             processor: self.device,
             force: self.force,
+            budget,
         };
         let sweep = request.run(&mut output::Progress::new())?;
         output::clear();
@@ -89,9 +100,9 @@ impl Trainings {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
-    let Arguments { trainings, axes, random } = arguments;
+    let Arguments { trainings, axes, random, budget } = arguments;
     trainings.base()?;
-    let sweep = trainings.run(axes, *random, Vec::new(), None)?;
+    let sweep = trainings.run(axes, (*random, *budget), Vec::new(), None)?;
     plot::sweep(&sweep.path.join("sweep.svg"), &sweep)?;
     if trainings.json {
         return print_json(&sweep);

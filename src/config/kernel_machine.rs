@@ -250,15 +250,6 @@ impl KernelMachineConfig {
             ensure(linear, "encoder.kernel.name", self.kernel.name(), allowed)?;
             closed_form = Some("encoder.inputs.weights = \"learned\"");
         }
-        if let MachineInputsConfig::Vectors { scaling } = &self.inputs {
-            let none = *scaling == ColumnScaling::None || !self.is_lipschitz();
-            let allowed = "\"none\", beside the solver \"lipschitz\"";
-            ensure(none, "encoder.inputs.scaling", "given", allowed)?;
-        }
-        if let MachineInputsConfig::Kernels { .. } = &self.inputs {
-            let allowed = "one of least squares, beside encoder.inputs of kind \"kernels\"";
-            ensure(!self.is_lipschitz(), "encoder.solver.name", "\"lipschitz\"", allowed)?;
-        }
         if let Some(beside) = closed_form {
             let closed = matches!(self.solver, Solver::ClosedForm(_));
             let (name, allowed) = (self.solver.name(), format!("\"closed-form\", beside {beside}"));
@@ -269,7 +260,7 @@ impl KernelMachineConfig {
         self.solver.validate().map_err(|error| error.of("encoder.solver: "))?;
         if let Some(matrix) = &self.output_matrix {
             let all = matches!(self.answers, AnswersConfig::All {});
-            matrix.validate(self.levels(), all)?;
+            matrix.validate(&self.solver, self.levels(), all)?;
         }
         let known = match &self.answers {
             AnswersConfig::All {} => true,

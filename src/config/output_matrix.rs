@@ -1,7 +1,7 @@
 use crate::error::ensure;
 use dsokr_basis::Kernel;
 use dsokr_data::{DataRoot, check_inside, read_matrix};
-use dsokr_machines::OutputMatrix;
+use dsokr_machines::{Coupling, OutputMatrix, Solver};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use crate::Error;
 
 /// M of a decomposable kernel `k(x, x') M`, a symmetric, positive semi-definite d × d matrix that says how the d
 /// columns of outputs share what they learn (thesis, section 3.2.2): the larger M_ij, the closer columns i and j are
-/// predicted. A ridge regression is solved for each eigenvalue of M.
+/// predicted. A ridge regression is solved for each eigenvalue of M. A learned M is of the coordinates of answers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum OutputMatrixConfig {
@@ -26,6 +26,12 @@ pub enum OutputMatrixConfig {
         /// μ, from 0, which is the identity, to below 1.
         weight: f64,
     },
+    /// Learned with the ridge regression: f and M minimise `(1/n) Σ_i ‖f(x_i) − ψ̃(y_i)‖² + λ(‖f‖² + tr M)` (thesis, section
+    /// 2.6.1, equation 2.133), with any output kernel. M is 0 where λ is too large.
+    Learned {
+        /// The largest rank of M; default: any.
+        rank: Option<usize>,
+    },
     /// `M_ij = exp(−γ (τ_i − τ_j)²)` of the levels of the pinball loss.
     Quantiles {
         /// γ, 0 and above.
@@ -36,16 +42,30 @@ pub enum OutputMatrixConfig {
 const KEY: &str = "encoder.output_matrix";
 
 impl OutputMatrixConfig {
-    /// Checks what does not depend on data, beside the levels of a pinball loss, and whether answers are in `all`
+    /// Checks what does not depend on data, beside a solver, the levels of a pinball loss, and whether answers are in `all`
     /// coordinates.
-    pub(super) fn validate(&self, levels: Option<&[f64]>, all: bool) -> Result<(), Error> {
+    pub(super) fn validate(
+        &self,
+        solver: &Solver,
+        levels: Option<&[f64]>,
+        all: bool,
+    ) -> Result<(), Error> {
         match self {
+            Self::Learned { rank } => {
+                let found = rank.unwrap_or(1);
+                ensure(found > 0, "encoder.output_matrix.rank", found, "at least 1")?;
+                let has_spectrum = matches!(solver, Solver::ClosedForm(_) | Solver::Sketched(_));
+                let (name, allowed) = (
+                    format!("{:?}", solver.name()),
+                    "\"closed-form\" or \"sketched\", with a learned encoder.output_matrix",
+                );
+                ensure(has_spectrum, "encoder.solver.name", name, allowed)?;
+            }
             Self::Dense { file } | Self::Laplacian { file, .. } => {
                 check_inside("encoder.output_matrix.file", file)?;
             }
             Self::Quantiles { gamma } => {
-                let allowed =
-                    "\"dense\" or \"laplacian\"; \"quantiles\" only beside the pinball loss";
+                let allowed = "\"dense\", \"laplacian\" or \"learned\"; \"quantiles\" only beside the pinball loss";
                 ensure(levels.is_some(), "encoder.output_matrix.kind", "\"quantiles\"", allowed)?;
                 OutputMatrix::quantiles(levels.unwrap_or_default(), *gamma)?;
             }
@@ -57,21 +77,25 @@ impl OutputMatrixConfig {
     pub(super) fn check_compatible(&self, levels: bool, config: &Config) -> Result<(), Error> {
         let second = config.decoding.second_look.is_none();
         ensure(second, KEY, "given", "absent, beside decoding.second_look")?;
+        let allowed = "false, with encoder.output_matrix: a sketch of at least as many columns as outputs have spans all";
+        ensure(levels || !config.sketch.full, "sketch.full", true, allowed)?;
+        if let Self::Learned { .. } = self {
+            return Ok(());
+        }
         let kernel = config.output.single_kernel()?;
         let (name, allowed) = (kernel.name(), "\"linear\", with encoder.output_matrix");
         ensure(**kernel == Kernel::Linear, "output.kernel.name", name, allowed)?;
-        config.output.check_untempered("no tempering, with encoder.output_matrix")?;
-        let allowed = "false, with encoder.output_matrix: a sketch of at least as many columns as outputs have spans all";
-        ensure(levels || !config.sketch.full, "sketch.full", true, allowed)
+        config.output.check_untempered("no tempering, with encoder.output_matrix")
     }
 
     /// Reads the files in the folder of the data, and makes the matrix.
-    pub(crate) fn matrix(&self, levels: &[f64], root: &DataRoot) -> Result<OutputMatrix, Error> {
+    pub(crate) fn coupling(&self, levels: &[f64], root: &DataRoot) -> Result<Coupling, Error> {
         let read = |file: &String| {
             let path = root.file(file);
             Ok::<_, Error>((read_matrix(&path)?, format!("{}: ", path.display())))
         };
         let (matrix, place) = match self {
+            Self::Learned { rank } => return Ok(Coupling::Learned { rank: *rank }),
             Self::Dense { file } => {
                 let (matrix, place) = read(file)?;
                 (OutputMatrix::new(matrix.as_ref()), place)
@@ -84,6 +108,6 @@ impl OutputMatrixConfig {
                 (OutputMatrix::quantiles(levels, *gamma), format!("{KEY}: "))
             }
         };
-        Ok(matrix.map_err(|error| error.of(&place))?)
+        Ok(matrix.map_err(|error| error.of(&place))?.into())
     }
 }

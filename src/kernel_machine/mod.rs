@@ -15,7 +15,7 @@ use burn::tensor::Device;
 use dsokr_basis::RowSource;
 use dsokr_data::Selected;
 use dsokr_machines::{
-    Cost, KernelModel, LastSystem, OutputMatrix, OutputSpace, Solver, Targets, TrainingInputs,
+    Cost, Coupling, KernelModel, LastSystem, OutputSpace, Solver, Targets, TrainingInputs,
 };
 use dsokr_train::{Event, check_basis};
 use inputs::{MachineInputs, MachineRows};
@@ -91,7 +91,7 @@ struct PreparedMachine<'a> {
     rows: MachineRows<'a>,
     validation: MachineRows<'a>,
     /// M of the columns of outputs.
-    output: Option<OutputMatrix>,
+    output: Option<Coupling>,
     /// The pairs that the second look answers, where no machine is fitted anew.
     answered: Option<Vec<usize>>,
     /// The model of the embedding that was chosen.
@@ -116,7 +116,7 @@ impl<'a> PreparedMachine<'a> {
         let validation = inputs.rows(&dataset.validation)?;
         let config = outputs.config;
         let levels = settings.levels().unwrap_or_default();
-        let matrix = |matrix: &OutputMatrixConfig| matrix.matrix(levels, outputs.root);
+        let matrix = |matrix: &OutputMatrixConfig| matrix.coupling(levels, outputs.root);
         let output = settings.output_matrix.as_ref().map(matrix).transpose()?;
         let answered = match config.decoding.second_look.as_ref().filter(|look| !look.refit) {
             Some(look) => look.parts().draw(rows.len(), config.seed)?.into_iter().next(),

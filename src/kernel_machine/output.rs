@@ -1,22 +1,24 @@
 //! The output matrix in the coordinates of answers.
 
-use dsokr_machines::OutputMatrix;
+use dsokr_machines::Coupling;
 use faer::Mat;
 
 use crate::Error;
 use crate::error::ensure;
 use crate::targets::OutputSpace;
 
-/// M of the coordinates of a space: of a basis `A M Aᵀ`, where `ψ̃(y) = A y`.
+/// M of the coordinates of a space: of a basis `A M Aᵀ`, where `ψ̃(y) = A y`. One that is learned is theirs.
 pub(super) fn in_space(
-    output: Option<&OutputMatrix>,
+    output: Option<&Coupling>,
     space: &OutputSpace,
-) -> Result<Option<OutputMatrix>, Error> {
-    let (Some(output), Some(basis)) = (output, space.basis()) else { return Ok(output.cloned()) };
+) -> Result<Option<Coupling>, Error> {
+    let (Some(Coupling::Given(matrix)), Some(basis)) = (output, space.basis()) else {
+        return Ok(output.cloned());
+    };
     let (d, p) = (basis.width, basis.dimension());
-    let found = format_args!("a matrix of {} columns", output.width);
+    let found = format_args!("a matrix of {} columns", matrix.width);
     let allowed = format_args!("{d}, one for each column of outputs");
-    ensure(output.width == d, "encoder.output_matrix", found, allowed)?;
+    ensure(matrix.width == d, "encoder.output_matrix", found, allowed)?;
     let found = format_args!("a basis of {p} coordinates");
     let allowed = format_args!(
         "{d}, with encoder.output_matrix: sketch.size at least that, and outputs that span all"
@@ -29,5 +31,5 @@ pub(super) fn in_space(
         let row = row.ok_or_else(|| Error::value("output.kernel", "not linear", "linear"))?;
         row.iter().enumerate().for_each(|(j, &value)| map[(at, j)] = value.into());
     }
-    Ok(Some(output.mapped(map.as_ref())?))
+    Ok(Some(matrix.mapped(map.as_ref())?.into()))
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use dsokr_basis::{Features, Kernel};
 use dsokr_data::Selected;
 use dsokr_machines::{
-    Cost, KernelModel, LastSystem, Leading, OutputEmbedding, OutputMatrix, OutputSpace,
-    PreparedSolver, Scaling, Targets, TrainingInputs,
+    Cost, Coupling, KernelModel, LastSystem, Leading, OutputEmbedding, OutputSpace, PreparedSolver,
+    Scaling, Targets, TrainingInputs,
 };
 use dsokr_train::Validation;
 use tracing::info;
@@ -71,7 +71,7 @@ impl KernelMachineConfig {
         targets: &Targets,
         seed: u64,
         systems: LastSystem,
-        output: Option<OutputMatrix>,
+        output: Option<Coupling>,
     ) -> Result<(KernelModel, Vec<f32>), Error> {
         let scaled = self.scale(&inputs, targets, inputs.len(), seed)?;
         let prepared = self.solver.prepare(scaled_inputs(inputs, &scaled), seed, systems)?;

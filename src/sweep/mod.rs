@@ -57,6 +57,10 @@ pub struct SweepRequest<'a> {
     pub processor: Processor,
     /// Whether models are trained although the estimate of their memory is more than there is.
     pub force: bool,
+    /// The most seconds that a run may take: settings are tried in their order until one takes more, which fails, or is no
+    /// better than the one before. So the size of an input sketch is chosen by validation error under a budget of time
+    /// (slides on SISOKR, selection of m_X).
+    pub budget: Option<f64>,
 }
 
 /// The runs of a sweep.
@@ -108,7 +112,10 @@ pub struct SweepRun {
     pub ci95: Option<[f64; 2]>,
     /// All metrics of the split.
     pub metrics: BTreeMap<String, f64>,
-    /// Why the training failed.
+    /// How long training and evaluation took, where this is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
+    /// Why the training failed, or that it took more than the budget.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
 }
@@ -156,6 +163,8 @@ impl SweepRequest<'_> {
         let split = if chooses(&keys) { SplitName::Validation } else { base.evaluation.split };
         let configs = settings.iter().map(|setting| self.config_of(setting, split));
         let configs = configs.collect::<Result<Vec<Checked>, Error>>()?;
+        let times = before.iter().flat_map(|before| &before.runs);
+        let times: Vec<_> = times.map(|run| (run.path.clone(), run.seconds)).collect();
         let mut runs = match before {
             Some(before) => self.others(&path, before, (&keys, &settings), split)?,
             None => Vec::new(),
@@ -187,10 +196,20 @@ impl SweepRequest<'_> {
                 Err(error) => return Err(error),
             };
             let setting = with_keys(setting, &keys, config)?;
-            if before.is_none() {
-                (trained, took) = (trained + 1, took + started.elapsed());
+            let mut seconds = Some(started.elapsed().as_secs_f64());
+            match before {
+                None => (trained, took) = (trained + 1, took + started.elapsed()),
+                Some(_) => seconds = times.iter().find(|own| own.0 == out).and_then(|own| own.1),
             }
-            runs.push(SweepRun::of(setting, out, config.evaluation.metric, report));
+            let metric = config.evaluation.metric;
+            let run = SweepRun { seconds, ..SweepRun::of(setting, out, metric, report) };
+            let before = at.checked_sub(1).and(runs.last());
+            let (run, ended) = self.within_budget(run, before, metric);
+            runs.push(run);
+            if let Some(reason) = ended {
+                info!("no further settings: {reason}");
+                break;
+            }
         }
         let metric = base.evaluation.metric;
         let seeds = over_seeds(&keys, &runs);
@@ -206,6 +225,25 @@ impl SweepRequest<'_> {
         };
         sweep.write()?;
         Ok(sweep)
+    }
+
+    /// A run, which fails where it took more than the budget, and what ends the sweep: that, or that it is no better than the
+    /// one before.
+    fn within_budget(
+        &self,
+        mut run: SweepRun,
+        before: Option<&SweepRun>,
+        metric: Metric,
+    ) -> (SweepRun, Option<String>) {
+        let Some(budget) = self.budget else { return (run, None) };
+        let seconds = run.seconds.filter(|&seconds| seconds > budget);
+        let late = seconds.map(|seconds| format!("took {seconds:.1} s, of a budget of {budget} s"));
+        if late.is_some() {
+            (run.value, run.failure) = (None, late.clone());
+            return (run, late);
+        }
+        let flat = before.is_some_and(|before| run.order(metric) <= before.order(metric));
+        (run, flat.then(|| format!("{metric} is no better than before")))
     }
 
     /// The configuration of a setting.

@@ -131,7 +131,7 @@ impl SweepRequest<'_> {
     ) -> Result<Vec<SweepRun>, Error> {
         let own: Vec<PathBuf> = settings.iter().map(|setting| path.join(folder(setting))).collect();
         let mut others = Vec::new();
-        for SweepRun { setting, failure, path: run, .. } in before.runs {
+        for SweepRun { setting, failure, seconds, path: run, .. } in before.runs {
             let setting: Setting = before.keys.iter().cloned().zip(setting).collect();
             let out = path.join(run.file_name().unwrap_or_default());
             if own.contains(&out) || !out.exists() {
@@ -152,7 +152,8 @@ impl SweepRequest<'_> {
                 (None, None) => continue,
             };
             let setting = with_keys(&setting, keys, &config)?;
-            others.push(SweepRun::of(setting, out, config.evaluation.metric, report));
+            let run = SweepRun::of(setting, out, config.evaluation.metric, report);
+            others.push(SweepRun { seconds, ..run });
         }
         Ok(others)
     }

@@ -210,6 +210,32 @@ fn sweeps_try_all_settings_and_go_on_where_they_stopped() {
 }
 
 #[test]
+fn a_sweep_ends_at_a_budget_of_time_or_where_nothing_is_gained() {
+    let sandbox = Sandbox::new();
+    let sweep = |out: &str, budget: &str| {
+        let axis = ["--grid", "sketch.size=20,3,10", "--out", out, "--json"];
+        let arguments = [&["sweep", "small.toml"][..], &axis, &["--budget", budget]].concat();
+        json(&sandbox.succeed(&arguments))
+    };
+    // 3 is no better than 20
+    let found = sweep("flat", "1000");
+    let runs = found["runs"].as_array().unwrap();
+    let sizes: Vec<&str> = runs.iter().map(|run| run["setting"][0].as_str().unwrap()).collect();
+    assert_eq!(sizes, ["20", "3"], "{found}");
+    assert!(runs.iter().all(|run| number(run, "seconds") > 0.0), "{found}");
+    assert_eq!(sweep("flat", "1000")["runs"], found["runs"]);
+    // and one that takes too long is not chosen, nor in a second sweep that finds it trained
+    for _ in 0..2 {
+        let found = sweep("late", "1e-6");
+        let runs = found["runs"].as_array().unwrap();
+        assert!(runs.len() == 1 && runs[0]["value"].is_null(), "{found}");
+        assert!(runs[0]["failure"].as_str().unwrap().contains("of a budget of"), "{found}");
+    }
+    let wrong = ["sweep", "small.toml", "--grid", "sketch.size=3", "--budget", "0"];
+    sandbox.fail(&wrong, 2, &["--budget", "above 0"]);
+}
+
+#[test]
 fn random_sweeps_draw_from_ranges() {
     let sandbox = Sandbox::new();
     let axes = ["--grid", "training.learning_rate=1e-3..1e-1:log", "--grid", "sketch.size=3..20"];

@@ -92,12 +92,22 @@ fn targets_share_what_they_learn_by_an_output_matrix() {
     // λ by leave-one-out errors
     let several = "encoder.lambda=[1e-4, 1e-3, 1e-2]";
     sandbox.train(CONFIG, &[&CHANGES[..], &basis, &[given, several]].concat());
+    // learned: by proximal gradient steps on the nuclear norm, as in crates/machines/tests/golden/output_matrix.py
+    let learned = "encoder.output_matrix={kind=\"learned\"}";
+    let report =
+        sandbox.train(CONFIG, &[&CHANGES[..], &basis, &[learned, "encoder.lambda=1e-2"]].concat());
+    assert!((number(&report, "rrmse") - 0.085_310_73).abs() < 1e-4, "{report}");
+    sandbox.train(CONFIG, &[&CHANGES[..], &basis, &[learned, several]].concat());
     let refused = |changes: &[&str], expected: &[&str]| {
         let sets = CHANGES.iter().chain(changes).flat_map(|change| ["--set", change]);
         let arguments: Vec<&str> = ["train", CONFIG].into_iter().chain(sets).collect();
         sandbox.fail(&arguments, 2, expected);
     };
     refused(&[given], &["sketch.full", "true", "false"]);
+    let averaged = "encoder.solver={name=\"averaged\", parts=2, sketch={size=10}}";
+    refused(&[&basis[..], &[learned, averaged]].concat(), &["encoder.solver.name", "learned"]);
+    let zero = "encoder.lambda=1e3";
+    refused(&[&basis[..], &[learned, zero]].concat(), &["lambda = 1000", "output matrix is 0"]);
     refused(&["encoder.output_matrix={kind=\"quantiles\", gamma=1.0}"], &["pinball"]);
     write("m.npy", [1.0, 2.0, 2.0, 1.0]);
     refused(&[&basis[..], &[given]].concat(), &["m.npy", "eigenvalues from -1"]);

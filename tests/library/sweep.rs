@@ -72,6 +72,7 @@ fn tables_have_every_run() {
         value,
         ci95: value.map(|value| [value - 0.25, value + 0.25]),
         metrics: value.iter().map(|&value| ("mrr".to_owned(), value)).collect(),
+        seconds: None,
         failure: value.is_none().then(|| "step 3, loss".into()),
     };
     let mut sweep = Sweep {

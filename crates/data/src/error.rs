@@ -116,7 +116,7 @@ impl Error {
     /// The error for a compressed file, if its extension says that it is one.
     pub(crate) fn compressed(path: &Path) -> Option<Self> {
         let found = extension_of(path);
-        ["gz", "tgz", "bz2", "xz", "zst", "zip", "npz", "7z"].contains(&&*found).then(|| {
+        ["gz", "tgz", "bz2", "xz", "zst", "zip", "7z"].contains(&&*found).then(|| {
             let message = format!("compressed files ({found:?}) are not read; decompress it first");
             Self::file(path, message)
         })

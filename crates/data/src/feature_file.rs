@@ -1,10 +1,11 @@
-//! Feature matrices from files: safetensors, memory-mapped, and NumPy's npy.
+//! Feature matrices from files: safetensors, memory-mapped, NumPy's npy, and SciPy's npz of sparse matrices.
 //!
 //! | extension | element types | rows |
 //! |---|---|---|
 //! | `.safetensors` | F32, F16, BF16, F64 | dense `f32`, memory-mapped |
 //! | `.safetensors` | U8 | packed bits, memory-mapped: column j is bit 7 − j mod 8 of byte ⌊j/8⌋ |
 //! | `.npy` | f2, f4, f8, i1 to i8, u1 to u8, bool; either order, either endianness | dense `f32`, in memory |
+//! | `.npz` | a matrix in compressed sparse rows, as `scipy.sparse.save_npz` writes it; numbers as of `.npy` | sparse `f32`, in memory |
 //! | `.npy`, packed | u1 as `numpy.packbits` writes it | packed bits, in memory |
 
 use std::path::Path;
@@ -13,7 +14,7 @@ use dsokr_basis::features::{BitRows, DenseRows, Features, MappedRows, RowKind, R
 
 use crate::error::{extension_of, list, open};
 use crate::table::Table;
-use crate::{Error, npy};
+use crate::{Error, npy, npz};
 
 /// Numbers that are held at once while a mapped file is checked: 1 MiB of `f32`.
 const CHECKED_AT_ONCE: usize = 1 << 18;
@@ -71,7 +72,12 @@ pub fn read_features(path: &Path, key: Option<&str>, packed: bool) -> Result<Fea
             let (_, width, values) = npy::read_numbers(path)?;
             DenseRows::new(width, values).map_err(|reason| Error::rows(path, reason))?.into()
         }
-        _ => return Err(Error::extension(path, ".safetensors, .npy")),
+        ("npz", None) if !packed => npz::read_sparse(path)?.into(),
+        ("npz", _) => {
+            let message = "a .npz file holds one sparse matrix; leave key and packed out";
+            return Err(Error::file(path, message));
+        }
+        _ => return Err(Error::extension(path, ".safetensors, .npy, .npz")),
     };
     Ok(Box::new(rows))
 }

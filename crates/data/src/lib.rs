@@ -17,6 +17,7 @@ mod inputs;
 mod kinds;
 pub mod multi_label;
 mod npy;
+mod npz;
 mod output_features;
 mod outputs;
 mod pairs;

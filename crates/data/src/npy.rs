@@ -46,6 +46,43 @@ pub(crate) fn read_bytes(path: &Path) -> Result<Matrix<u8>, Error> {
     Npy::open(path, BYTES)?.numbers("", |value| value as u8)
 }
 
+/// Reads an array of one dimension of numbers of any type, of which `bytes` are the file.
+pub(crate) fn read_vector(path: &Path, bytes: &[u8]) -> Result<Vec<f64>, Error> {
+    let (descr, shape, values) = array(path, bytes)?;
+    let found = shorten(&descr);
+    let element = element(&descr).ok_or_else(|| {
+        Error::file(path, format!("an array has elements of type {found}; allowed: {NUMBERS}"))
+    })?;
+    if shape != [(values.len() / element.size) as u64] || values.len() % element.size != 0 {
+        let message =
+            format!("an array of shape {shape:?} and type {found} in {} bytes", values.len());
+        return Err(Error::file(path, message));
+    }
+    let number = |own: &[u8]| {
+        let mut word = [0; 8];
+        word[..own.len()].copy_from_slice(own);
+        if descr.starts_with("'>") {
+            word[..own.len()].reverse();
+        }
+        (element.number)(u64::from_le_bytes(word))
+    };
+    Ok(values.chunks_exact(element.size).map(number).collect())
+}
+
+/// Reads an array of one short ASCII word, of bytes or of characters.
+pub(crate) fn read_word(path: &Path, bytes: &[u8]) -> Result<String, Error> {
+    let (_, _, values) = array(path, bytes)?;
+    Ok(values.iter().filter(|&&byte| byte != 0).take(20).map(|&byte| char::from(byte)).collect())
+}
+
+/// The type, the shape and the bytes of the elements of an array.
+fn array<'a>(path: &Path, mut bytes: &'a [u8]) -> Result<(String, Vec<u64>, &'a [u8]), Error> {
+    let all = bytes;
+    let (text, start) = header_of(path, &mut bytes)?;
+    let (descr, _, shape) = parse(&text).map_err(|e| invalid(path, &e))?;
+    Ok((descr, shape, &all[start as usize..]))
+}
+
 /// Rows, width, and the values of a matrix in row-major order, whatever the order in the file.
 pub(crate) type Matrix<T> = (usize, usize, Vec<T>);
 
@@ -170,7 +207,7 @@ fn invalid(path: &Path, message: &str) -> Error {
 }
 
 /// The text of a file's header, and the position of the first element.
-fn header_of(path: &Path, file: &mut File) -> Result<(String, u64), Error> {
+fn header_of(path: &Path, file: &mut impl Read) -> Result<(String, u64), Error> {
     let mut head = Vec::new();
     let read = file.take(LONGEST_HEADER as u64 + 12).read_to_end(&mut head);
     read.map_err(|source| Error::io(path, source))?;

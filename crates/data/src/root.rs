@@ -78,8 +78,11 @@ impl DataRoot {
     /// that cannot be read.
     pub(crate) fn matrix(&self, name: &str, an_element: f64) -> f64 {
         let path = self.file(name);
-        let count = (extension_of(&path) == "npy").then(|| npy::elements(&path)).flatten();
-        count.map_or(0.0, |count| an_element * count)
+        match extension_of(&path).as_str() {
+            "npy" => npy::elements(&path).map_or(0.0, |count| an_element * count),
+            "npz" => A_BYTE_OF_NUMBERS * size(&path),
+            _ => 0.0,
+        }
     }
 }
 

@@ -38,7 +38,7 @@ pub use lipschitz::{
     pinball_loss,
 };
 pub use loss::{Loss, Pinball};
-pub use output_matrix::OutputMatrix;
+pub use output_matrix::{Coupling, OutputMatrix};
 pub use prepared::PreparedSolver;
 pub use ridge::{
     Averaged, ConjugateGradients, Fitted, Ideal, InputSketch, KernelModel, KernelWeighting,

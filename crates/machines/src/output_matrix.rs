@@ -30,6 +30,24 @@ pub struct OutputMatrix {
     pub(crate) values: Vec<f64>,
 }
 
+/// How outputs share what they learn.
+#[derive(Clone, Debug)]
+pub enum Coupling {
+    /// A given matrix.
+    Given(OutputMatrix),
+    /// A matrix of at most this rank, learned with a ridge regression ([`Spectrum::output_matrix`](crate::Spectrum::output_matrix)).
+    Learned {
+        /// The rank; any where none is given.
+        rank: Option<usize>,
+    },
+}
+
+impl From<OutputMatrix> for Coupling {
+    fn from(matrix: OutputMatrix) -> Self {
+        Self::Given(matrix)
+    }
+}
+
 impl OutputMatrix {
     /// The identity of d = `width` outputs.
     ///

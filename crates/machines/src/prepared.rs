@@ -1,5 +1,6 @@
 //! Fits of a solver to the same inputs.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use dsokr_basis::eigenbasis::multiply;
@@ -13,7 +14,7 @@ use crate::ridge::{
 };
 use crate::solver::{ClosedForm, Sketched, Solver};
 use crate::targets::check;
-use crate::{Error, KernelModel, OutputMatrix, OutputSpace, Targets};
+use crate::{Coupling, Error, KernelModel, OutputSpace, Targets};
 
 impl Solver {
     /// What every fit to these inputs has in common: a Lipschitz loss computes their features. The closed form
@@ -44,7 +45,10 @@ impl Solver {
     ) -> Result<PreparedSolver<'a>, Error> {
         let numbered = match (self, &inputs) {
             (
-                Self::Sketched(_) | Self::ConjugateGradients(_) | Self::Averaged(_),
+                Self::Sketched(_)
+                | Self::ConjugateGradients(_)
+                | Self::Averaged(_)
+                | Self::Lipschitz(_),
                 TrainingInputs::Gram(gram),
             ) => {
                 // a matrix that is no kernel is refused before it is copied
@@ -53,12 +57,17 @@ impl Solver {
             }
             _ => None,
         };
-        let features = match (self, &inputs) {
-            (Self::Lipschitz(options), TrainingInputs::Rows(rows, kernel)) => {
+        let compared = match (&inputs, &numbered) {
+            (TrainingInputs::Rows(rows, kernel), _) => Some((kernel, *rows)),
+            (TrainingInputs::Gram(_), Some((kernel, rows))) => Some((kernel, rows as _)),
+            (TrainingInputs::Gram(_), None) => None,
+        };
+        let features = match (self, compared) {
+            (Self::Lipschitz(options), Some((kernel, rows))) => {
                 let InputSketch { size, method } = &options.sketch;
                 let options = SketchOptions::new(method, *size).with_seed(seed);
-                let basis = Basis::fit(Arc::clone(kernel), *rows, &options)?;
-                Some(InputFeatures::new(basis, *rows)?)
+                let basis = Basis::fit(Arc::clone(kernel), rows, &options)?;
+                Some(InputFeatures::new(basis, rows)?)
             }
             _ => None,
         };
@@ -67,8 +76,11 @@ impl Solver {
     }
 }
 
+/// What a solver must be to learn an output matrix.
+const LEARNED: &str = "closed-form or sketched, with a learned output matrix";
+
 /// What a solver must not be beside a Gram matrix.
-const OF_GRAM: &str = "another one beside a precomputed kernel: lipschitz needs rows";
+const OF_GRAM: &str = "another one beside a precomputed kernel";
 
 /// A solver and its training inputs, for fits to any targets with several λ.
 pub struct PreparedSolver<'a> {
@@ -80,7 +92,7 @@ pub struct PreparedSolver<'a> {
     systems: LastSystem,
     /// Of a Lipschitz loss.
     features: Option<InputFeatures>,
-    output: Option<OutputMatrix>,
+    output: Option<Coupling>,
 }
 
 impl PreparedSolver<'_> {
@@ -88,9 +100,10 @@ impl PreparedSolver<'_> {
     /// pinball loss in that of [`OutputMatrix::quantiles`] with γ = 1.
     ///
     /// With `M = Σ_g μ_g V_g V_gᵀ` a ridge regression is one for each eigenvalue, `f(x) = Σ_g V_g f_g(x)`, whose targets are
-    /// `V_gᵀ ψ` and whose λ is λ/μ_g (thesis, section 3.2.2): that of the system `(K ⊗ M + nλ I)`.
-    pub fn with_output(self, output: Option<OutputMatrix>) -> Self {
-        Self { output, ..self }
+    /// `V_gᵀ ψ` and whose λ is λ/μ_g (thesis, section 3.2.2): that of the system `(K ⊗ M + nλ I)`. A learned matrix is that of
+    /// each λ.
+    pub fn with_output(self, output: Option<impl Into<Coupling>>) -> Self {
+        Self { output: output.map(Into::into), ..self }
     }
 
     /// The model for one λ; if `leave_one_out`, also its prediction of each training row by a model of
@@ -99,15 +112,22 @@ impl PreparedSolver<'_> {
     /// # Errors
     /// Those of [`RidgeSystem::new`](crate::RidgeSystem::new), [`RidgeSystem::fit`](crate::RidgeSystem::fit), [`fit_sketched`], [`fit_conjugate_gradients`], [`fit_averaged`] and
     /// [`fit_lipschitz`]; [`Error::Value`] for a precomputed kernel and a solver that needs rows, and for a
-    /// solver that has no leave-one-out predictions in closed form.
+    /// solver that has no leave-one-out predictions in closed form, or of no [`spectrum`](Self::spectrum) with a learned output
+    /// matrix, and for a λ for which that is 0.
     pub fn fit(
         &self,
         targets: &Targets,
         lambda: f64,
         leave_one_out: bool,
     ) -> Result<(KernelModel, Option<Vec<f32>>), Error> {
-        let Some(output) = self.output.as_ref().filter(|_| self.features.is_none()) else {
-            return self.fit_identity(targets, lambda, leave_one_out);
+        let output = match self.output.as_ref().filter(|_| self.features.is_none()) {
+            None => return self.fit_identity(targets, lambda, leave_one_out),
+            Some(Coupling::Given(output)) => Cow::Borrowed(output),
+            Some(Coupling::Learned { rank }) => {
+                let found = self.learned(targets)?.output_matrix(lambda, *rank)?;
+                let allowed = "a smaller number: the learned output matrix is 0";
+                Cow::Owned(found.ok_or_else(|| Error::value("lambda", lambda, allowed))?)
+            }
         };
         Error::check_length("targets a row", targets.width(), output.width)?;
         let mut whole: Option<(KernelModel, Mat<f64>)> = None;
@@ -161,7 +181,12 @@ impl PreparedSolver<'_> {
             (Solver::ConjugateGradients(options), _) => fit_conjugate_gradients(problem, options)?,
             (Solver::Averaged(options), _) => fit_averaged(problem, options)?,
             (Solver::Lipschitz(options), Some(features)) => {
-                let problem = options.problem(targets.width(), lambda, self.output.as_ref())?;
+                let output = match &self.output {
+                    Some(Coupling::Learned { .. }) => return Err(self.solver.unfit(LEARNED)),
+                    Some(Coupling::Given(output)) => Some(output),
+                    None => None,
+                };
+                let problem = options.problem(targets.width(), lambda, output)?;
                 fit_lipschitz(features, targets, &problem, &options.stop)?
             }
         };
@@ -220,17 +245,24 @@ impl PreparedSolver<'_> {
         grid: &[f64],
         space: &OutputSpace,
     ) -> Result<Option<Vec<f64>>, Error> {
-        let Some(output) = &self.output else {
-            let spectrum = self.spectrum(targets)?;
-            return spectrum.map(|spectrum| spectrum.errors(grid, space)).transpose();
+        let Some(spectrum) = self.spectrum(targets)? else { return Ok(None) };
+        let error = |output: &Coupling, &lambda: &f64| match output {
+            Coupling::Given(output) => spectrum.error_with(lambda, output),
+            Coupling::Learned { rank } => match spectrum.output_matrix(lambda, *rank)? {
+                Some(output) => spectrum.error_with(lambda, &output),
+                None => spectrum.error_of_zero(),
+            },
         };
-        let (vectors, parts) = output.eigenvectors();
-        let turned = targets.times(vectors.as_ref())?;
-        let Some(spectrum) = self.spectrum(&turned)? else { return Ok(None) };
-        // what M never reaches is an error for every λ
-        let lost = (targets.squared_norm()? - turned.squared_norm()?) / targets.len() as f64;
-        let errors = spectrum.errors_of_parts(grid, &parts)?;
-        Ok(Some(errors.into_iter().map(|error| error + lost.max(0.0)).collect()))
+        match &self.output {
+            None => spectrum.errors(grid, space),
+            Some(output) => grid.iter().map(|lambda| error(output, lambda)).collect(),
+        }
+        .map(Some)
+    }
+
+    /// What an output matrix is learned from.
+    fn learned(&self, targets: &Targets) -> Result<Spectrum, Error> {
+        self.spectrum(targets)?.ok_or_else(|| self.solver.unfit(LEARNED))
     }
 
     /// The spectrum that gives leave-one-out errors for every λ at once; none for a solver of which

@@ -154,15 +154,6 @@ impl Targets {
         Ok(Self { values, width: matrix.ncols(), ..self.clone() })
     }
 
-    /// `Σ_i w_i ‖ψ_i‖²`.
-    pub(crate) fn squared_norm(&self) -> Result<f64, Error> {
-        let rows = self.values()?.chunks_exact(self.width).enumerate();
-        let square = |(row, values): (usize, &[f64])| {
-            self.root_weight(row).powi(2) * values.iter().map(|value| value * value).sum::<f64>()
-        };
-        Ok(rows.map(square).sum())
-    }
-
     /// The coordinates, n × p row-major.
     ///
     /// # Errors

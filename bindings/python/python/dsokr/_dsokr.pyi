@@ -334,7 +334,7 @@ class Runs:
     """
     One trained model, or several that are combined.
     """
-    def calibration(self, /, coverage: SupportsFloat | SupportsIndex) -> str:
+    def calibration(self, /, coverage: SupportsFloat | SupportsIndex, candidates: str | None) -> str:
         """
         What sets of candidates with a coverage are calibrated on, as JSON.
         """
@@ -352,7 +352,7 @@ class Runs:
         """
         Coordinates of texts or rows that the first member predicts; with `scaled` as they are scored.
         """
-    def evaluate(self, /, split: str | None, queries: str | PathLike[str] | None, query_id: str | None, filter_known: bool, candidates: str | None, least_candidates: SupportsIndex | None, data: str | PathLike[str] | None, coordinates: NDArray[float32] | None) -> Evaluation:
+    def evaluate(self, /, split: str | None, queries: str | PathLike[str] | None, query_id: str | None, filter_known: bool, candidates: str | None, least_candidates: SupportsIndex | None, mces: bool, data: str | PathLike[str] | None, coordinates: NDArray[float32] | None) -> Evaluation:
         """
         Ranks the queries of a split or a file, with the coordinates that are given or predicted ones.
         """
@@ -362,10 +362,10 @@ class Runs:
         Reads run directories; `rule` is a table of a configuration as JSON. With `fit_weights` the
         weights are fitted on the validation split. `beyond` are settings of a search as JSON.
         """
-    def search(self, /, queries: Rows | SupportsGetItem[int, str], k: SupportsIndex, coverage: SupportsFloat | SupportsIndex | None) -> list[tuple[list[tuple[str, str, float]], tuple[str, float] | None, list[tuple[float, float]], str | None]]:
+    def search(self, /, queries: Rows | SupportsGetItem[int, str], k: SupportsIndex, coverage: SupportsFloat | SupportsIndex | None, candidates: str | None) -> list[tuple[list[tuple[str, str, float]], tuple[str, float] | None, list[tuple[float, float]], str | None]]:
         """
         The best `k` candidates for each text or row, or with `coverage` the set that holds a right output with this
-        probability, and what else the configuration predicts.
+        probability, and what else the configuration predicts; `candidates` is `mass:PPM` or `formula`.
         """
 
 def canonical_smiles(smiles: SupportsGetItem[int, str]) -> list[str]:

@@ -16,6 +16,8 @@ mod tempering;
 
 use std::sync::Arc;
 
+use faer::MatRef;
+
 use crate::features::{Features, RowKind, check_alike};
 use crate::{Error, OutputKernel, SketchOptions};
 
@@ -119,6 +121,14 @@ impl Basis {
     /// that is linear in scaled features on rows with m · d ≤ 2²⁶, and of a [sum](Self::sum).
     pub fn anchors(&self) -> Option<&Features> {
         if let Projector::Anchored { anchors, .. } = &self.map { Some(anchors) } else { None }
+    }
+
+    /// The [`anchors`](Self::anchors) with the matrix A, p × a, of `ψ̃(y) = A (k(y, anchor_j))_j`.
+    pub fn expansion(&self) -> Option<(&Features, MatRef<'_, f64>)> {
+        let Projector::Anchored { weights, anchors } = &self.map else { return None };
+        let p = self.dimension();
+        let a = weights.len() / p;
+        Some((anchors, MatRef::from_column_major_slice(weights, p, a)))
     }
 
     /// The coordinates of the zero row, p numbers, where the basis is one matrix, the kernel is normalised and the

@@ -11,7 +11,7 @@ use crate::{DataRoot, Error, check_inside};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FeatureFileConfig {
-    /// A .safetensors or .npy file.
+    /// A .safetensors or .npy file, or a .npz file of a sparse matrix.
     pub file: String,
     /// Name of the tensor; may be left out if the file has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

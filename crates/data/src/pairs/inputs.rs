@@ -51,7 +51,7 @@ pub struct FeatureInputsConfig {
     /// Column of the ids there.
     #[serde(default = "super::id")]
     pub id: String,
-    /// The matrix, a .safetensors or .npy file.
+    /// The matrix, a .safetensors or .npy file, or a .npz file of a sparse one.
     pub file: String,
     /// Name of the tensor; may be left out if the file has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

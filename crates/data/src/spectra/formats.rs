@@ -1,5 +1,6 @@
 //! How files of spectra are written.
 
+use super::mzml::{END, ParamGroups, mzml};
 use super::record::{Record, Wrong};
 
 /// A format of files with several spectra.
@@ -12,6 +13,8 @@ pub enum SpectrumFormat {
     Msp,
     /// MassBank records: fields `TAG$NAME: value`, peaks with two spaces before them, `//` at the end.
     MassBank,
+    /// mzML: elements `<spectrum>` with base64 arrays; those of MS level 2 count.
+    MzMl,
 }
 
 impl SpectrumFormat {
@@ -21,6 +24,7 @@ impl SpectrumFormat {
             "mgf" => Some(Self::Mgf),
             "msp" => Some(Self::Msp),
             "massbank" => Some(Self::MassBank),
+            "mzml" => Some(Self::MzMl),
             _ => None,
         }
     }
@@ -32,6 +36,8 @@ impl SpectrumFormat {
             Self::Mgf
         } else if first.starts_with("ACCESSION:") {
             Self::MassBank
+        } else if first.starts_with('<') {
+            Self::MzMl
         } else {
             Self::Msp
         }
@@ -44,15 +50,22 @@ impl SpectrumFormat {
             Self::Mgf => line == b"END IONS",
             Self::Msp => line.is_empty(),
             Self::MassBank => line == b"//",
+            Self::MzMl => line.windows(END.len()).any(|own| own == END),
         }
     }
 
-    /// The spectrum of a text that ends with it; none where lines are comments only.
-    pub(crate) fn record(self, text: &str) -> Result<Option<Record>, Wrong> {
+    /// The spectrum of a text that ends with it; none where lines are comments only. `groups` has the parameters of mzML that
+    /// texts before it define.
+    pub(crate) fn record(
+        self,
+        text: &str,
+        groups: &mut ParamGroups,
+    ) -> Result<Option<Record>, Wrong> {
         match self {
             Self::Mgf => mgf(text),
             Self::Msp => msp(text).map(Some),
             Self::MassBank => massbank(text).map(Some),
+            Self::MzMl => mzml(text, groups),
         }
     }
 }

@@ -6,6 +6,7 @@
 //! | `.mgf` | Mascot generic format, as Mascot, GNPS and MassSpecGym write it | `END IONS` |
 //! | `.msp` | NIST text, also with MoNA's comments `"key=value"` | a blank line |
 //! | `.massbank` | MassBank records, one after the other | `//` |
+//! | `.mzml` | mzML 1.1: spectra of MS level 2; parameters are fields by name | `</spectrum>` |
 //!
 //! The columns of such a table are the fields of the spectra, and `spectrum`, the [text](Spectrum) of precursor
 //! and peaks. Fields have the names of the file, whatever their case, or MassSpecGym's names in each format:
@@ -17,6 +18,7 @@
 mod adduct;
 mod features;
 mod formats;
+mod mzml;
 mod record;
 mod subformulas;
 
@@ -26,6 +28,7 @@ use std::str::FromStr;
 pub use adduct::Adduct;
 pub use features::{FittedPeaks, LINE, POSITIONS, PeakFeatures, PeaksOf};
 pub use formats::SpectrumFormat;
+pub(crate) use mzml::ParamGroups;
 pub(crate) use record::Record;
 pub use subformulas::{Fragment, Subformulas};
 
@@ -117,8 +120,8 @@ impl Spectrum {
     fn read(text: &str) -> Result<Self, String> {
         let text = text.trim();
         if text.lines().nth(1).is_some() {
-            let record =
-                SpectrumFormat::told_by(text).record(text).map_err(|(_, reason)| reason)?;
+            let record = SpectrumFormat::told_by(text).record(text, &mut ParamGroups::new());
+            let record = record.map_err(|(_, reason)| reason)?;
             let line = record.ok_or("no spectrum")?.spectrum().map_err(|(_, reason)| reason)?;
             return Self::read(&line);
         }

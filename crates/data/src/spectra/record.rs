@@ -25,7 +25,7 @@ pub(crate) struct Record {
 const FIELDS: [&[&str]; 11] = [
     &["identifier", "title", "accession", "db#", "spectrumid", "spectrum_id", "nist#", "scans"],
     &["name", "compound_name"],
-    &["precursor_mz", "pepmass", "precursor_m/z"],
+    &["precursor_mz", "pepmass", "precursor_m/z", "isolation_mz"],
     &["adduct", "precursor_type"],
     &["formula", "molecular_formula"],
     &["smiles", "computed smiles"],

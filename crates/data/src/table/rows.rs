@@ -11,7 +11,9 @@ use super::json::{json_names, json_row};
 use super::lines::{Lines, Record};
 use crate::Error;
 use crate::error::{extension_of, list, uncompressed};
-use crate::spectra::{ION, PARTS, Record as SpectrumRecord, SPECTRUM, SpectrumFormat, text_of};
+use crate::spectra::{
+    ION, PARTS, ParamGroups, Record as SpectrumRecord, SPECTRUM, SpectrumFormat, text_of,
+};
 
 /// How a table or a stream of texts is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +59,8 @@ pub(crate) struct Rows<R> {
     positions: Vec<Cell>,
     /// Whether the end of the last row is not known, so that it cannot be skipped.
     torn: bool,
+    /// Parameters that spectra of mzML refer to.
+    groups: ParamGroups,
 }
 
 impl<R: Read> Rows<R> {
@@ -80,6 +84,7 @@ impl<R: Read> Rows<R> {
             positions: (0..columns.len()).map(|at| Cell::Fields(at..=at)).collect(),
             columns,
             torn: false,
+            groups: ParamGroups::new(),
         };
         if rows.has_header {
             rows.header.clear();
@@ -154,7 +159,7 @@ impl<R: Read> Rows<R> {
     ) -> Result<Option<(usize, SpectrumRecord)>, Error> {
         while let Some((line, text)) = self.lines.next(|line| format.ends(line))? {
             let wrong = |(at, reason): (usize, String)| Error::line(&self.path, line + at, reason);
-            if let Some(record) = format.record(text).map_err(wrong)? {
+            if let Some(record) = format.record(text, &mut self.groups).map_err(wrong)? {
                 return Ok(Some((line, record)));
             }
         }

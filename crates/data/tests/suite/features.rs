@@ -86,6 +86,20 @@ fn read_packed(path: &Path, key: Option<&str>) -> Result<FeatureFile, dsokr_data
 
 type Reader = fn(&Path, Option<&str>) -> Result<FeatureFile, dsokr_data::Error>;
 
+/// Files of `scipy.sparse.save_npz`: entries of the first row are in another order, one of the last row is 0.
+#[test]
+fn sparse_matrices_of_scipy() -> Outcome {
+    let folder = Folder::new();
+    let path = folder.file("a.npz", include_bytes!("../golden/sparse.npz"));
+    let features = read_features(&path, None)?;
+    assert_eq!((features.len(), features.width()), (3, 4));
+    let Block::Sparse(rows) = features.block(0..3)? else { return Err("not sparse".into()) };
+    assert_eq!(rows.row(0), (&[1, 3][..], &[1.5, -2.0][..]));
+    assert_eq!(rows.row(1), (&[][..], &[][..]));
+    assert_eq!(rows.row(2), (&[0, 3][..], &[3.0, 0.25][..]));
+    Ok(())
+}
+
 #[test]
 fn numbers_of_every_type_in_safetensors() -> Outcome {
     let expected = [vec![1.0f32, -2.5, 0.0], vec![4.0, 0.125, -8.0]];

@@ -2,6 +2,7 @@
 
 mod alignment;
 mod conjugate;
+mod learned;
 mod model;
 mod model_file;
 mod output;

@@ -114,15 +114,12 @@ impl KernelModel {
     /// The model of raw input rows, whose rows were standardised by `scaling` before the fit.
     ///
     /// # Errors
-    /// [`Error::Shape`] for a scaling of another number of columns; [`Error::Value`] for a Lipschitz loss.
+    /// [`Error::Shape`] for a scaling of another number of columns.
     pub fn with_scaling(mut self, scaling: Scaling) -> Result<Self, Error> {
         let expected = match &self.map {
             Expansion::Kernel { anchors, .. } => anchors.width(),
             Expansion::Precomputed { inputs } => *inputs,
-            Expansion::Basis(_) => {
-                let allowed = "absent, of a Lipschitz loss";
-                return Err(Error::value("the scaling", "given", allowed));
-            }
+            Expansion::Basis(basis) => basis.width,
         };
         Error::check_length("columns", scaling.width(), expected)?;
         self.scaling = Some(scaling);
@@ -173,6 +170,8 @@ impl KernelModel {
         if rows.kind() != kind {
             return self.predict_in(basis, &read(rows, 0..rows.len())?.into_kind(kind)?);
         }
+        let scaled = self.scaling.as_ref().map(|scaling| scaling.rows(rows)).transpose()?;
+        let rows = scaled.as_ref().map_or(rows, |own| own as &dyn RowSource);
         let weights = self.weights();
         let mut predicted = Vec::with_capacity(rows.len().saturating_mul(self.width));
         basis.project_blocks(rows, PROJECTED, |range, block| {
@@ -225,10 +224,14 @@ impl KernelModel {
     pub fn predict_gram(&self, values: MatRef<f64>) -> Result<Vec<f32>, Error> {
         let training = if let Expansion::Precomputed { inputs } = self.map { inputs } else { 0 };
         Error::check_length("columns of the kernel's values", values.ncols(), training)?;
-        self.by_tasks(0..values.nrows(), |range, out| {
+        let mut found = self.by_tasks(0..values.nrows(), |range, out| {
             let values = values.subrows(range.start, range.len()).transpose();
             self.expand(out, std::iter::once(0..training), |_| Ok(values.to_owned()))
-        })
+        })?;
+        let offsets = found.iter_mut().zip(self.offset.iter().cycle());
+        offsets.for_each(|(value, offset)| *value = (f64::from(*value) + offset) as f32);
+        Error::check_finite("predictions", self.width, &found)?;
+        Ok(found)
     }
 
     /// Fills the predictions of some rows; each task is given a range of them and its zeros.

@@ -33,7 +33,7 @@ impl KernelModel {
     /// Metadata: `kernel` (as in [`Basis::save`]; missing for a precomputed
     /// kernel), `row_kind`, `row_width`, `rank`, `summary` (JSON); of a machine `summary` and `inputs`, the
     /// [fingerprint](Basis::fingerprint) of its basis. Tensors: `weights` F32 or F64
-    /// `[a, p]`, the anchors' rows, `scaling.scale` and `scaling.centre`; of a machine `offset` F64 `[p]`. `belongs` is further
+    /// `[a, p]`, the anchors' rows, `scaling.scale` and `scaling.centre`; of a machine, and of a Lipschitz loss on a precomputed kernel, `offset` F64 `[p]`. `belongs` is further
     /// metadata, what the model belongs to.
     ///
     /// # Errors
@@ -65,6 +65,9 @@ impl KernelModel {
                 put("rank", self.width.to_string());
                 put("row_kind", "precomputed".into());
                 put("row_width", inputs.to_string());
+                if !self.offset.is_empty() {
+                    tensors.push(Tensor::f64("offset", &[self.width], &self.offset));
+                }
                 RIDGE
             }
         };
@@ -123,12 +126,16 @@ impl KernelModel {
     fn of(stored: &Stored, map: Expansion) -> Result<Self, Error> {
         let single = stored.describe("weights")?.0.to_string() == "F32";
         let mut model = Self::new(map, Weights::Double(Vec::new()), stored.json("summary")?);
-        if let Expansion::Basis(_) = model.map {
+        if let Expansion::Basis(basis) = &model.map {
+            model.scaling = Scaling::from_stored(stored, basis.width)?;
             model.offset = stored.read("offset", 1)?.1.to_vec();
             model.width = model.offset.len();
         } else {
             model.width = stored.parsed("rank", "a number of coordinates")?;
             model.scaling = Scaling::from_stored(stored, stored.parsed("row_width", COLUMNS)?)?;
+            if stored.has("offset") {
+                model.offset = stored.shaped("offset", &[model.width])?;
+            }
         }
         let shape = [model.anchors(), model.width];
         model.weights = match single {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use dsokr_basis::eigenbasis::multiply;
 use dsokr_basis::features::DenseRows;
 use dsokr_basis::{Block, Features, OutputKernel, RowKind, RowSource};
 use faer::{Mat, MatRef};
@@ -59,18 +60,30 @@ impl OutputKernel for GramKernel {
 }
 
 impl KernelModel {
-    /// The model of a precomputed kernel of n inputs, of one whose anchors are numbers of inputs: other inputs have
-    /// weight 0.
+    /// The model of a precomputed kernel of n inputs, of one whose anchors, or those of its basis, are numbers of inputs:
+    /// other inputs have weight 0.
     pub(crate) fn of_precomputed(self, n: usize) -> Self {
-        let Expansion::Kernel { anchors, .. } = &self.map else { return self };
-        let (numbers, width) = (numbers(anchors), self.width);
+        let width = self.width;
+        let own = |rows: usize| Mat::from_fn(rows, width, |i, j| self.weights.at(i * width + j));
+        let (anchors, values) = match &self.map {
+            Expansion::Kernel { anchors, .. } => (anchors.as_ref(), own(anchors.len())),
+            Expansion::Basis(basis) => match basis.expansion() {
+                Some((anchors, map)) => {
+                    (anchors, multiply(map.transpose(), own(map.nrows()).as_ref()))
+                }
+                None => return self,
+            },
+            Expansion::Precomputed { .. } => return self,
+        };
         let mut weights = vec![0.0; n * width];
-        for (at, number) in numbers.into_iter().enumerate() {
+        for (at, number) in numbers(anchors).into_iter().enumerate() {
             // averaged models may have an anchor twice
             let own = &mut weights[number * width..(number + 1) * width];
-            own.iter_mut().enumerate().for_each(|(j, w)| *w += self.weights.at(at * width + j));
+            own.iter_mut().enumerate().for_each(|(j, w)| *w += values[(at, j)]);
         }
-        let summary = self.summary.clone();
-        Self::new(Expansion::Precomputed { inputs: n }, Weights::Double(weights), summary)
+        let (map, summary) = (Expansion::Precomputed { inputs: n }, self.summary.clone());
+        let mut model = Self::new(map, Weights::Double(weights), summary);
+        model.offset = self.offset;
+        model
     }
 }

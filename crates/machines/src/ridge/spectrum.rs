@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use dsokr_basis::eigenbasis::{Eigen, leading};
+use dsokr_basis::eigenbasis::{Eigen, leading, multiply};
 use dsokr_basis::features::read;
 use dsokr_basis::kernel::IntoKernel;
 use dsokr_basis::{Processes, RowSource};
@@ -15,7 +15,7 @@ use super::sketched::{InputSketch, SketchedInputs, blocks};
 use super::training_inputs::TrainingInputs;
 use crate::linear::{PANEL, Panels, SIDES};
 use crate::targets::{check, check_lambda};
-use crate::{Error, Targets};
+use crate::{Error, OutputMatrix, Targets};
 
 /// Eigenvalues up to this share of the largest one are rounding errors.
 const TOLERANCE: f64 = 1e-14;
@@ -30,19 +30,19 @@ const TOLERANCE: f64 = 1e-14;
 #[derive(Clone, Debug)]
 pub struct Spectrum {
     /// n, the number of training rows.
-    rows: usize,
+    pub(super) rows: usize,
     /// Whether each of several [`Processes`] has its part of the rows, or all of them.
     divided: bool,
     /// U, rows × r.
     vectors: Mat<f64>,
     /// S, descending.
-    values: Vec<f64>,
+    pub(super) values: Vec<f64>,
     /// √w of each of the rows.
     roots: Vec<f64>,
     /// W^½ Ψ, rows × p.
     targets: Mat<f64>,
     /// Uᵀ Ψ, r × p.
-    turned: Mat<f64>,
+    pub(super) turned: Mat<f64>,
 }
 
 impl Spectrum {
@@ -116,7 +116,7 @@ impl Spectrum {
     /// # Errors
     /// [`Error::Value`] for a λ that is not above 0.
     pub fn leave_one_out(&self, lambda: f64) -> Result<Vec<f32>, Error> {
-        let residuals = self.residuals(lambda, 0..self.targets.ncols())?;
+        let residuals = self.residuals(lambda, self.whole())?;
         let (n, p) = (residuals.nrows(), residuals.ncols());
         let cells = (0..n).flat_map(|i| (0..p).map(move |j| (i, j)));
         let answer = |at: (usize, usize)| (self.targets[at] - residuals[at]) / self.roots[at.0];
@@ -133,26 +133,35 @@ impl Spectrum {
     pub fn errors(&self, grid: &[f64], space: &OutputSpace) -> Result<Vec<f64>, Error> {
         Error::check_count("number of lambdas to choose from", grid.len())?;
         let error = |&lambda: &f64| {
-            let residuals = self.residuals(lambda, 0..self.targets.ncols())?;
+            let residuals = self.residuals(lambda, self.whole())?;
             let lengths = space.squared_lengths(residuals.transpose())?;
             self.mean(lengths.iter().sum())
         };
         grid.iter().map(error).collect()
     }
 
-    /// As [`errors`](Self::errors) of coordinates, those of each part with λ over its number.
-    pub(crate) fn errors_of_parts(
-        &self,
-        grid: &[f64],
-        parts: &[(f64, Range<usize>)],
-    ) -> Result<Vec<f64>, Error> {
-        let error = |&lambda: &f64| {
-            let squares = parts.iter().map(|(value, columns)| {
-                Ok(self.residuals(lambda / value, columns.clone())?.squared_norm_l2())
-            });
-            self.mean(squares.sum::<Result<f64, Error>>()?)
-        };
-        grid.iter().map(error).collect()
+    /// As [`errors`](Self::errors) for one λ, of coordinates that an output matrix ties together.
+    ///
+    /// # Errors
+    /// As [`leave_one_out`](Self::leave_one_out).
+    pub(crate) fn error_with(&self, lambda: f64, output: &OutputMatrix) -> Result<f64, Error> {
+        let (vectors, parts) = output.eigenvectors();
+        let mut targets = Mat::zeros(self.targets.nrows(), vectors.ncols());
+        product(targets.as_mut(), self.targets.as_ref(), vectors.as_ref());
+        let turned = multiply(self.turned.as_ref(), vectors.as_ref());
+        // what M never reaches is an error for every λ
+        let lost = self.targets.squared_norm_l2() - targets.squared_norm_l2();
+        let squares = parts.iter().map(|(value, columns)| {
+            let (start, count) = (columns.start, columns.len());
+            let own = (targets.subcols(start, count), turned.subcols(start, count));
+            Ok(self.residuals(lambda / value, own)?.squared_norm_l2())
+        });
+        self.mean(lost.max(0.0) + squares.sum::<Result<f64, Error>>()?)
+    }
+
+    /// The mean squared length of the targets, as [`errors`](Self::errors) of predictions of 0.
+    pub(crate) fn error_of_zero(&self) -> Result<f64, Error> {
+        self.mean(self.targets.squared_norm_l2())
     }
 
     /// A sum over the rows, over their number.
@@ -164,12 +173,17 @@ impl Spectrum {
         Ok(sum[0] / self.rows as f64)
     }
 
-    /// The difference of some columns of Ψ from what is predicted without the row, times √w.
-    fn residuals(&self, lambda: f64, columns: Range<usize>) -> Result<Mat<f64>, Error> {
-        let n = self.targets.nrows();
-        let (start, width) = (columns.start, columns.len());
-        let targets = self.targets.subcols(start, width);
-        let turned = self.turned.subcols(start, width);
+    fn whole(&self) -> (MatRef<'_, f64>, MatRef<'_, f64>) {
+        (self.targets.as_ref(), self.turned.as_ref())
+    }
+
+    /// The difference of targets `W^½ Ψ`, of which `Uᵀ W^½ Ψ` is given too, from what is predicted without the row, times √w.
+    fn residuals(
+        &self,
+        lambda: f64,
+        (targets, turned): (MatRef<f64>, MatRef<f64>),
+    ) -> Result<Mat<f64>, Error> {
+        let n = targets.nrows();
         check_lambda(lambda)?;
         let ridge = self.rows as f64 * lambda;
         // (I − H)Ψ = (I − UUᵀ)Ψ + U diag(nλ / (s + nλ)) UᵀΨ; the first part is 0 for r = n.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use dsokr_basis::SketchKind;
-use dsokr_machines::{Error, KernelModel, LipschitzProblem, Loss, Offset, Stop, Targets};
+use dsokr_machines::{Error, KernelModel, LipschitzProblem, Loss, Offset, Scaling, Stop, Targets};
 
 use crate::support::{EVERY, basis, coupled, fit_on, regression, two_outputs};
 
@@ -31,6 +31,23 @@ fn a_loaded_machine_predicts_the_same_bits() {
     assert_eq!(loaded.predict(&x).unwrap(), saved.predict(&x).unwrap());
     assert_eq!(loaded.summary, saved.summary);
     assert_eq!(loaded.offset, saved.offset);
+}
+
+/// Of raw rows the machine of standardised ones predicts what it predicts of these.
+#[test]
+fn a_machine_of_standardised_rows_takes_raw_ones() {
+    let (folder, (raw, y)) = (tempfile::tempdir().unwrap(), regression(80, 0));
+    let scaling = Scaling::fit(&raw, true).unwrap();
+    let x = scaling.rows(&raw).unwrap();
+    let targets = Targets::new(2, two_outputs(&y, 0)).unwrap();
+    let loss = Loss::pinball(vec![0.25, 0.75]);
+    let problem =
+        LipschitzProblem { loss, output: coupled(), lambda: 1e-3, offset: Offset::Constant };
+    let machine = fit_on(basis(&x, &EVERY, 15), &x, &targets, &problem, &Stop::default()).unwrap();
+    let expected = machine.predict(&x).unwrap();
+    assert_ne!(machine.predict(&raw).unwrap(), expected);
+    machine.with_scaling(scaling).unwrap().save(folder.path(), &BTreeMap::new()).unwrap();
+    assert_eq!(load(folder.path()).unwrap().predict(&raw).unwrap(), expected);
 }
 
 #[test]

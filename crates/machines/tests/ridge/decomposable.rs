@@ -4,8 +4,8 @@ use dsokr_basis::features::DenseRows;
 use dsokr_basis::loss::Square;
 use dsokr_basis::{Features, Kernel, SketchKind};
 use dsokr_machines::{
-    InputSketch, LastSystem, Lipschitz, Loss, OutputMatrix, OutputSpace, PreparedSolver, Sketched,
-    Solver, Stop, Targets, TrainingInputs,
+    Coupling, InputSketch, LastSystem, Lipschitz, Loss, OutputMatrix, OutputSpace, PreparedSolver,
+    Sketched, Solver, Stop, Targets, TrainingInputs,
 };
 use faer::{Mat, mat};
 
@@ -103,6 +103,90 @@ fn the_solver_of_lipschitz_losses_takes_the_matrix_too() {
         let found = model.predict(&x).unwrap();
         (0..2).for_each(|at| close(&found, 4 * at, fitted[at], 1e-4));
     }
+}
+
+/// λ, the rank, M, its predictions for rows 0 and 4, and the mean squared leave-one-out error, by
+/// `tests/golden/output_matrix.py`.
+type Learned = (f64, Option<usize>, Mat<f64>, [[f64; 3]; 2], f64);
+
+fn learned() -> [Learned; 3] {
+    [
+        (
+            0.02,
+            None,
+            mat![
+                [4.23840977, 0.0553211, 1.73930166],
+                [0.0553211, 7.19377495, 0.14791494],
+                [1.73930166, 0.14791494, 0.76383884]
+            ],
+            [[0.09575064, -0.20574042, 0.07313904], [0.8378838, 1.54347156, 0.40004378]],
+            2.94404861,
+        ),
+        (
+            // one eigenvalue is 0
+            0.1,
+            None,
+            mat![
+                [1.40525262, 0.32935259, 0.64961205],
+                [0.32935259, 4.41748579, 0.21158865],
+                [0.64961205, 0.21158865, 0.30111013]
+            ],
+            [[0.38075477, 0.01126806, 0.17494716], [1.07855237, 1.7099328, 0.51850808]],
+            2.77900201,
+        ),
+        (
+            0.02,
+            Some(1),
+            mat![
+                [0.01049778, 0.27458828, 0.0091463],
+                [0.27458828, 7.18235027, 0.23923784],
+                [0.0091463, 0.23923784, 0.0079688]
+            ],
+            [[-0.007613, -0.19913159, -0.0066329], [0.06058674, 1.58475521, 0.05278682]],
+            3.86489393,
+        ),
+    ]
+}
+
+#[test]
+fn a_matrix_is_learned_with_the_regression() {
+    let (x, y) = (inputs(), targets());
+    let outputs = Features::Dense(DenseRows::new(1, vec![0.0, 1.0, 2.0]).unwrap());
+    let (space, _) = OutputSpace::training(Kernel::Linear, &outputs).unwrap();
+    for (lambda, rank, matrix, fitted, error) in learned() {
+        for solver in [Solver::default(), Solver::Sketched(Sketched { sketch: every() })] {
+            let inputs = TrainingInputs::rows(Kernel::Gaussian { gamma: 0.5 }, &x);
+            let prepared = solver.prepare(inputs, 0, LastSystem::default()).unwrap();
+            let spectrum = prepared.spectrum(&y).unwrap().unwrap();
+            let found = spectrum.output_matrix(lambda, rank).unwrap().unwrap().dense();
+            assert!((&found - &matrix).norm_max() < 2e-3, "{lambda}: {found:?}");
+            let prepared = prepared.with_output(Some(Coupling::Learned { rank }));
+            let (model, _) = prepared.fit(&y, lambda, false).unwrap();
+            let found = model.predict(&x).unwrap();
+            (0..2).for_each(|at| close(&found, 4 * at, fitted[at], 1e-3));
+            // M is 0 from λ = 1.772
+            let errors = prepared.errors(&y, &[lambda, 1.8], &space).unwrap().unwrap();
+            let squares = y.values().unwrap().iter().map(|value| value * value).sum::<f64>();
+            assert!((errors[0] - error).abs() < 1e-3, "{errors:?}");
+            assert!((errors[1] - squares / N as f64).abs() < 1e-12, "{errors:?}");
+            let refused = prepared.fit(&y, 1.8, false).unwrap_err().to_string();
+            assert!(refused.contains("lambda = 1.8: allowed is a smaller number"), "{refused}");
+            assert!(prepared.fit(&y, 1.75, false).is_ok());
+        }
+    }
+    let solver = Solver::Lipschitz(Lipschitz {
+        sketch: every(),
+        loss: Loss::Square(Square {}),
+        stop: Stop::default(),
+    });
+    let prepared = solver.prepare(
+        TrainingInputs::rows(Kernel::Gaussian { gamma: 0.5 }, &x),
+        0,
+        LastSystem::default(),
+    );
+    let prepared = prepared.unwrap().with_output(Some(Coupling::Learned { rank: None }));
+    let refused = prepared.fit(&y, LAMBDA, false).unwrap_err().to_string();
+    assert!(refused.contains("closed-form or sketched"), "{refused}");
 }
 
 /// One input with k = 1 and λ = 1: f = M (M + I)⁻¹ y, by hand.

@@ -1,8 +1,10 @@
-//! Solvers that sketch inputs, on a Gram matrix in the place of rows and a kernel.
+//! Solvers that sketch inputs, those of Lipschitz losses among them, on a Gram matrix in the place of rows and a kernel.
+
+use std::collections::BTreeMap;
 
 use dsokr_basis::features::DenseRows;
 use dsokr_basis::{Features, Kernel, OutputKernel, RowSource};
-use dsokr_machines::{LastSystem, Solver, Targets, TrainingInputs};
+use dsokr_machines::{KernelModel, LastSystem, Solver, Targets, TrainingInputs};
 
 const N: usize = 60;
 const NEW: usize = 20;
@@ -26,6 +28,8 @@ fn a_gram_matrix_gives_the_model_of_its_rows() {
         r#"{"name": "sketched", "sketch": {"size": 25, "method": {"kind": "gaussian"}}}"#,
         r#"{"name": "conjugate-gradients", "sketch": {"size": 25}, "iterations": 60}"#,
         r#"{"name": "averaged", "sketch": {"size": 10}, "parts": 4}"#,
+        r#"{"name": "lipschitz", "sketch": {"size": 25}, "loss": {"name": "huber", "kappa": 0.5}}"#,
+        r#"{"name": "lipschitz", "sketch": {"size": 25, "method": {"kind": "gaussian"}}, "loss": {"name": "pinball", "levels": [0.3, 0.6]}}"#,
     ] {
         let solver: Solver = serde_json::from_str(solver).unwrap();
         let leave_one_out = matches!(solver, Solver::Sketched(_));
@@ -47,5 +51,10 @@ fn a_gram_matrix_gives_the_model_of_its_rows() {
         assert!(close(&held_out.unwrap_or_default(), &of_gram.unwrap_or_default()), "{solver:?}");
         assert_eq!(has_spectrum, leave_one_out);
         assert!(by_gram.predict(&new).is_err());
+        let folder = tempfile::tempdir().unwrap();
+        by_gram.save(folder.path(), &BTreeMap::new()).unwrap();
+        let stored = KernelModel::open(folder.path()).unwrap().unwrap();
+        let again = KernelModel::read(&stored).unwrap().predict_gram(values.as_ref()).unwrap();
+        assert!(close(&again, &expected), "{solver:?}");
     }
 }

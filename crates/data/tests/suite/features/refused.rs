@@ -82,12 +82,25 @@ fn bad_safetensors_are_refused() {
                 &["not a safetensors file, or a truncated one"],
             ),
             (NAME, None, b"\x08\0\0\0\0\0\0\0{\"x\": 1}".to_vec(), &["not a safetensors file"]),
-            ("a.npz", None, b"PK".to_vec(), &["compressed files (\"npz\") are not read"]),
+            ("a.npz", None, b"PK".to_vec(), &["no .npz file"]),
+            ("a.npz", Some("x"), b"PK".to_vec(), &["leave key and packed out"]),
+            (
+                "b.npz",
+                None,
+                include_bytes!("../../golden/columns.npz").to_vec(),
+                &["format = \"csc\": allowed is \"csr\", which matrix.tocsr() gives"],
+            ),
+            (
+                "b.npz",
+                None,
+                include_bytes!("../../golden/sparse.npz")[..600].to_vec(),
+                &["no .npz file"],
+            ),
             (
                 "a.pt",
                 None,
                 b"PK".to_vec(),
-                &["unknown extension \"pt\"; allowed: .safetensors, .npy"],
+                &["unknown extension \"pt\"; allowed: .safetensors, .npy, .npz"],
             ),
         ],
     );

@@ -1,0 +1,58 @@
+//! Sparse matrices as `scipy.sparse.save_npz` writes them: a zip archive of arrays in NumPy's format.
+
+use std::io::{BufReader, Read};
+use std::path::Path;
+
+use dsokr_basis::features::SparseRows;
+use zip::ZipArchive;
+
+use crate::error::{check, open};
+use crate::{Error, npy};
+
+/// Reads a matrix in compressed sparse rows, of numbers of any type as `f32`. Columns may come in any order in a row.
+pub(crate) fn read_sparse(path: &Path) -> Result<SparseRows, Error> {
+    let wrong = |reason: String| Error::file(path, reason);
+    let archive = ZipArchive::new(BufReader::new(open(path)?));
+    let mut archive = archive.map_err(|error| wrong(format!("no .npz file: {error}")))?;
+    let mut array = |name: &str| -> Result<Vec<u8>, Error> {
+        let mut bytes = Vec::new();
+        let entry = archive.by_name(&format!("{name}.npy"));
+        let mut entry = entry.map_err(|error| {
+            let has = "scipy.sparse.save_npz writes format, shape, indptr, indices and data";
+            wrong(format!("array {name:?}: {error}; {has}"))
+        })?;
+        entry.read_to_end(&mut bytes).map_err(|source| Error::io(path, source))?;
+        Ok(bytes)
+    };
+    let format = npy::read_word(path, &array("format")?)?;
+    let allowed = "\"csr\", which matrix.tocsr() gives";
+    check(format == "csr", &format!("{}: format", path.display()), format!("{format:?}"), allowed)?;
+    let mut numbers = |name: &str| npy::read_vector(path, &array(name)?);
+    let (shape, offsets) = (numbers("shape")?, numbers("indptr")?);
+    let (columns, values) = (numbers("indices")?, numbers("data")?);
+    let &[rows, width] = &shape[..] else {
+        return Err(wrong(format!("shape {shape:?}; allowed: two sizes")));
+    };
+    let offsets: Vec<usize> = offsets.iter().map(|&own| own as usize).collect();
+    let fits = offsets.len() as f64 == rows + 1.0
+        && offsets.first() == Some(&0)
+        && offsets.is_sorted()
+        && offsets.last() == Some(&values.len())
+        && columns.len() == values.len();
+    if !fits || rows < 1.0 || width < 1.0 {
+        let (indptr, indices, data) = (offsets.len(), columns.len(), values.len());
+        let found = format!("{indptr} offsets, {indices} columns and {data} values");
+        return Err(wrong(format!("{found} for {rows} rows of {width} columns")));
+    }
+    let row = |range: &[usize]| {
+        let range = range[0]..range[1];
+        let entries = columns[range.clone()].iter().zip(&values[range]);
+        let entries = entries.filter(|(_, value)| **value != 0.0);
+        let mut entries: Vec<(u32, f32)> =
+            entries.map(|(&column, &value)| (column as u32, value as f32)).collect();
+        entries.sort_unstable_by_key(|&(column, _)| column);
+        entries
+    };
+    let rows = SparseRows::from_rows(width as usize, offsets.windows(2).map(row));
+    rows.map_err(|reason| Error::rows(path, reason))
+}

@@ -1,0 +1,140 @@
+//! The output matrix of a decomposable kernel, learned with the ridge regression.
+
+use dsokr_basis::eigenbasis::{Eigen, multiply, symmetric_eigen};
+use faer::{Mat, MatRef, Scale};
+
+use super::spectrum::Spectrum;
+use crate::targets::check_lambda;
+use crate::{Error, OutputMatrix};
+
+/// The objective is within this share of the targets' squared length of its minimum, by a duality gap.
+const GAP: f64 = 1e-8;
+
+/// Steps of block coordinate descent, which are few where no eigenvalue of M vanishes.
+const DESCENT: usize = 50;
+
+/// Steps after which the search ends in any case.
+const STEPS: usize = 3000;
+
+/// Eigenvalues of M up to this share of the largest one are 0.
+const VANISHING: f64 = 1e-6;
+
+impl Spectrum {
+    /// M of a decomposable kernel `k(x, x') M` for which the ridge regression has the least
+    /// `(1/n) Σ_i w_i ‖f(x_i) − ψ_i‖² + λ (‖f‖² + tr M)`, of rank at most `rank`; none where λ is so large that M = 0 is
+    /// best (thesis, (2.133), whose λ is nλ here; Dinuzzo and Fukumizu 2011).
+    ///
+    /// Block coordinate descent: f for an M is a ridge regression for each of its eigenvalues, and M for an f with the
+    /// coefficients C is `(Cᵀ K C)^½`. The objective is `‖Ψ − K^½ W‖²/n + 2λ‖W‖_*` with the nuclear norm of `W = K^½ C`, which is
+    /// convex, and whose dual bounds how far it is from its minimum. Where eigenvalues of M vanish, which the descent
+    /// reaches slowly, accelerated proximal gradient steps on W follow (Beck and Teboulle 2009). A rank that is given keeps the
+    /// leading eigenvectors of that M, and the best M among these. A step takes 4 r p² + p³ multiplications.
+    ///
+    /// # Errors
+    /// [`Error::Value`] for a λ that is not above 0, and a rank of 0 or above p.
+    pub fn output_matrix(
+        &self,
+        lambda: f64,
+        rank: Option<usize>,
+    ) -> Result<Option<OutputMatrix>, Error> {
+        check_lambda(lambda)?;
+        let (turned, width) = (self.turned.as_ref(), self.turned.ncols());
+        let rank = rank.unwrap_or(width);
+        Error::check_range("the rank of the output matrix", rank, 1..=width)?;
+        let ridge = self.rows as f64 * lambda;
+        if singular(&self.scaled(turned))?.values[0] <= ridge {
+            return Ok(None);
+        }
+        let Eigen { mut values, mut vectors } = self.descend(turned, ridge)?;
+        if rank < width {
+            let leading = vectors.subcols(0, rank).to_owned();
+            let among = self.descend(multiply(turned, leading.as_ref()).as_ref(), ridge)?;
+            vectors = multiply(leading.as_ref(), among.vectors.as_ref());
+            values = among.values;
+        }
+        let least = VANISHING * values[0];
+        values.truncate(values.partition_point(|&value| value > least));
+        let root = Mat::from_fn(width, values.len(), |i, j| vectors[(i, j)] * values[j].sqrt());
+        Ok(Some(OutputMatrix { width, root: Some(root), values }))
+    }
+
+    /// The eigenvalues and eigenvectors of the best M for targets `UᵀΨ`.
+    fn descend(&self, turned: MatRef<f64>, ridge: f64) -> Result<Eigen, Error> {
+        let (total, width) = (turned.squared_norm_l2(), turned.ncols());
+        let scale = (total / self.values.iter().sum::<f64>()).sqrt();
+        let mut matrix = Eigen { values: vec![scale; width], vectors: Mat::identity(width, width) };
+        let mut found = Mat::zeros(turned.nrows(), width);
+        let (mut ahead, mut bound, mut momentum) = (found.clone(), 0.0f64, 1.0f64);
+        for step in 0..STEPS {
+            let next = match step < DESCENT {
+                true => self.ridge_step(turned, &matrix, ridge),
+                false => self.proximal_step(turned, &ahead, ridge)?,
+            };
+            matrix = singular(&next)?;
+            let residuals = turned - self.scaled(next.as_ref());
+            let left = residuals.squared_norm_l2();
+            let objective = left + 2.0 * ridge * matrix.values.iter().sum::<f64>();
+            // residuals that are feasible for the dual
+            let share = (ridge / singular(&self.scaled(residuals.as_ref()))?.values[0]).min(1.0);
+            bound = bound.max(2.0 * share * inner(turned, &residuals) - share * share * left);
+            if objective - bound <= GAP * total {
+                break;
+            }
+            let change = &next - &found;
+            let before = match step < DESCENT || inner((&ahead - &next).as_ref(), &change) > 0.0 {
+                true => 1.0,
+                false => momentum,
+            };
+            momentum = (1.0 + (1.0 + 4.0 * before * before).sqrt()) / 2.0;
+            ahead = &next + change * Scale((before - 1.0) / momentum);
+            found = next;
+        }
+        Ok(matrix)
+    }
+
+    /// `S^½ C` of the ridge regression for an M.
+    fn ridge_step(&self, turned: MatRef<f64>, matrix: &Eigen, ridge: f64) -> Mat<f64> {
+        let Eigen { values, vectors } = matrix;
+        let own = multiply(turned, vectors.as_ref());
+        let share = |i: usize, j: usize| values[j] / (self.values[i] * values[j] + ridge);
+        let own = Mat::from_fn(own.nrows(), own.ncols(), |i, j| own[(i, j)] * share(i, j));
+        multiply(self.scaled(own.as_ref()).as_ref(), vectors.transpose())
+    }
+
+    /// W after a step down the squared error, with its singular values shrunk.
+    fn proximal_step(
+        &self,
+        turned: MatRef<f64>,
+        ahead: &Mat<f64>,
+        ridge: f64,
+    ) -> Result<Mat<f64>, Error> {
+        let residuals = turned - self.scaled(ahead.as_ref());
+        let largest = self.values[0];
+        let moved = ahead + self.scaled(residuals.as_ref()) * Scale(1.0 / largest);
+        let Eigen { values, vectors } = singular(&moved)?;
+        let factor = |value: f64| (1.0 - ridge / (largest * value)).max(0.0);
+        let shrunk = |i: usize, j: usize| vectors[(i, j)] * factor(values[j]);
+        let shrunk = Mat::from_fn(vectors.nrows(), vectors.ncols(), shrunk);
+        let shrunk = multiply(shrunk.as_ref(), vectors.transpose());
+        Ok(multiply(moved.as_ref(), shrunk.as_ref()))
+    }
+
+    /// `S^½` times a matrix of r rows.
+    fn scaled(&self, matrix: MatRef<f64>) -> Mat<f64> {
+        let element = |i: usize, j: usize| self.values[i].sqrt() * matrix[(i, j)];
+        Mat::from_fn(matrix.nrows(), matrix.ncols(), element)
+    }
+}
+
+/// The sum of the products of elements.
+fn inner(a: MatRef<f64>, b: &Mat<f64>) -> f64 {
+    (0..a.ncols()).map(|j| a.col(j).transpose() * b.col(j)).sum()
+}
+
+/// Singular values, descending, and right singular vectors.
+fn singular(matrix: &Mat<f64>) -> Result<Eigen, Error> {
+    let product = multiply(matrix.transpose(), matrix.as_ref());
+    let Eigen { values, vectors } = symmetric_eigen(product.as_ref())?;
+    let values = values.into_iter().map(|value| value.max(0.0).sqrt()).collect();
+    Ok(Eigen { values, vectors })
+}
