@@ -1,6 +1,9 @@
 //! All numbers that the network has of a candidate: what the training pairs nearest to a query say of it, and words.
 
+use std::borrow::Cow;
+
 use super::Seen;
+use super::rows::{AGREEMENT, agreement, among_rows, dots, largest, length, mean, several};
 use super::words::Words;
 use crate::error::{check_len, check_range, check_whole_rows};
 use crate::scoring::first_by;
