@@ -3,6 +3,7 @@
 mod beyond;
 mod kernel_loss;
 mod mces;
+mod texts;
 
 use dsokr_basis::random::generator;
 use dsokr_data::config::OutputFeatures;
@@ -16,6 +17,8 @@ use rand::RngExt;
 use self::beyond::{Compared, beyond_scores};
 use self::kernel_loss::kernel_losses;
 use self::mces::mces_distances;
+pub(crate) use self::texts::QueryTexts;
+use self::texts::RepeatedTexts;
 use crate::Error;
 use crate::beyond::BeyondSearch;
 use crate::config::Checked;
@@ -24,43 +27,6 @@ use crate::error::ensure;
 use crate::quantiles::QuantileScores;
 use crate::scores::{Evaluation, OutputScores, Scores};
 use crate::targets::OutputSpace;
-
-/// The names of queries, and their texts where inputs are texts.
-#[derive(Clone, Copy)]
-pub(crate) struct QueryTexts<'a> {
-    pub names: &'a [String],
-    pub texts: Option<&'a [String]>,
-}
-
-impl<'a> QueryTexts<'a> {
-    pub fn of(split: &'a Split) -> Self {
-        Self { names: split.names(), texts: split.inputs.texts().ok() }
-    }
-
-    /// The queries with these predictions of p = `dim` coordinates.
-    fn queries(self, dim: usize, z: &'a [f32]) -> Result<Queries<'a>, Error> {
-        let queries = Queries::named(self.names, dim, z)?;
-        Ok(match self.texts {
-            Some(texts) => queries.with_texts(texts)?,
-            None => queries,
-        })
-    }
-
-    /// Those of some queries, which may occur more than once.
-    pub fn repeat(self, queries: &[usize]) -> RepeatedTexts {
-        let of = |all: &[String]| queries.iter().map(|&query| all[query].clone()).collect();
-        (of(self.names), self.texts.map(of))
-    }
-}
-
-/// The names and texts of rows of queries.
-pub(crate) type RepeatedTexts = (Vec<String>, Option<Vec<String>>);
-
-impl<'a> From<&'a RepeatedTexts> for QueryTexts<'a> {
-    fn from((names, texts): &'a RepeatedTexts) -> Self {
-        Self { names, texts: texts.as_deref() }
-    }
-}
 
 /// Queries with a row for each right and each known output.
 pub(crate) struct GoldRows {

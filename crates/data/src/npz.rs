@@ -38,7 +38,8 @@ pub(crate) fn read_sparse(path: &Path) -> Result<SparseRows, Error> {
         && offsets.first() == Some(&0)
         && offsets.is_sorted()
         && offsets.last() == Some(&values.len())
-        && columns.len() == values.len();
+        && columns.len() == values.len()
+        && columns.iter().all(|column| (0.0..width).contains(column));
     if !fits || rows < 1.0 || width < 1.0 {
         let (indptr, indices, data) = (offsets.len(), columns.len(), values.len());
         let found = format!("{indptr} offsets, {indices} columns and {data} values");

@@ -5,6 +5,7 @@ mod features;
 mod folds;
 mod kernels;
 mod multi_label;
+mod mzml;
 mod official;
 mod retrieval_files;
 mod spectra;
