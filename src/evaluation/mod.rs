@@ -10,7 +10,7 @@ use dsokr_data::config::OutputFeatures;
 use dsokr_data::{Split, Truth};
 use dsokr_decode::{
     AllCandidates, CandidateBlocks, Candidates, Combination, Decoded, Ensemble, Golds, Member,
-    MissingGold, PerQuery, Pool, Queries, Shards,
+    MissingGold, PerQuery, Pool, Shards,
 };
 use rand::RngExt;
 

@@ -97,7 +97,7 @@ pub struct PreparedSolver<'a> {
 
 impl PreparedSolver<'_> {
     /// The same with the output matrix M of a decomposable kernel `k(x, x') M`: in the place of the identity, with the
-    /// pinball loss in that of [`OutputMatrix::quantiles`] with γ = 1.
+    /// pinball loss in that of [`OutputMatrix::quantiles`](crate::OutputMatrix::quantiles) with γ = 1.
     ///
     /// With `M = Σ_g μ_g V_g V_gᵀ` a ridge regression is one for each eigenvalue, `f(x) = Σ_g V_g f_g(x)`, whose targets are
     /// `V_gᵀ ψ` and whose λ is λ/μ_g (thesis, section 3.2.2): that of the system `(K ⊗ M + nλ I)`. A learned matrix is that of
