@@ -205,7 +205,7 @@ def test_sets_of_candidates_hold_a_right_output(model):
 
 
 def test_sets_of_candidates_of_an_ensemble(model, other):
-    both = dsokr.Ensemble([model, other])
+    both = dsokr.Ensemble.load([model.path, other.path])
     sets = both.search(TEXTS, coverage=0.8)
     assert all(1 <= len(found) < 2000 for found in sets)
     assert both.calibration(0.8)["queries"] == 200
