@@ -237,8 +237,7 @@ impl<'a> ExactDecoder<'a> {
 
 /// The features of outputs that are computed from the SMILES by which they are shown.
 fn comparable<'a>(config: &Checked, outputs: &'a Outputs) -> Option<&'a FittedFeatures> {
-    let made = config.output.kernel.is_some() && config.output.source().check_made().is_ok();
-    made.then_some(&outputs.features)
+    config.output.compares_molecules().then_some(&outputs.features)
 }
 
 /// The names of the labels of outputs, where the configuration needs them to write predicted sets.

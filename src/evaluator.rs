@@ -89,7 +89,7 @@ impl<'a> Evaluator<'a> {
     /// # Errors
     /// Coordinates that are not finite, or whose rows are not one for each query.
     pub fn evaluate(&self, name: SplitName, z: &[f32]) -> Result<Evaluation, Error> {
-        self.evaluate_by(name, z, Models::one(self.decoder))
+        self.evaluate_by(name, z, Models::one(self.decoder, None))
     }
 
     /// Evaluates coordinates on the validation split for a training.
@@ -109,7 +109,7 @@ impl<'a> Evaluator<'a> {
         let compares = self.config.evaluation.metric.needs() == Needs::ComparedOutputs;
         let fitted = self.decoder.fitted.filter(|_| compares);
         let decoder = Decoder { candidates, fitted, ..self.decoder };
-        Ok(self.evaluate_by(SplitName::Validation, z, Models::one(decoder))?.scores)
+        Ok(self.evaluate_by(SplitName::Validation, z, Models::one(decoder, None))?.scores)
     }
 
     fn evaluate_by(&self, name: SplitName, z: &[f32], models: Models) -> Result<Evaluation, Error> {
@@ -140,7 +140,7 @@ impl<'a> Evaluator<'a> {
                 });
             }
         }
-        let models = Models { search, ..Models::one(self.decoder) };
+        let models = Models::one(self.decoder, search);
         Ok(Some(self.evaluate_by(name, &z, models)?.scores))
     }
 
@@ -152,7 +152,7 @@ impl<'a> Evaluator<'a> {
         search: Option<&BeyondSearch>,
     ) -> Result<(Report, Option<String>), Error> {
         let name = self.config.evaluation.split;
-        let models = Models { search, ..Models::one(self.decoder) };
+        let models = Models::one(self.decoder, search);
         let found = self.evaluate_by(name, z, models)?;
         let chance = chance(&found, self.decoder.candidates, self.config)?;
         let draw = |outputs| drawing(&self.reported().inputs, outputs, EXAMPLES);
@@ -169,7 +169,7 @@ impl<'a> Evaluator<'a> {
         let (split, candidates) = (self.reported(), self.decoder.candidates);
         let pool = self.pool(self.config.evaluation.split);
         let z = [self.config.decoding.scaled(z, candidates.dim())?];
-        let models = Models::one(self.decoder);
+        let models = Models::one(self.decoder, None);
         let ensemble = models.ensemble(QueryTexts::of(split), &z)?;
         let outputs = &self.dataset.outputs;
         let labelled = outputs.labels.iter().any(|label| !label.is_empty());

@@ -155,19 +155,16 @@ impl Placer {
 }
 
 impl BeyondSearch {
-    /// A search by models, at least one, each with its configuration and its candidates.
+    /// A search by models, at least one, each with its configuration, whose outputs have moves, and its candidates.
     ///
     /// # Errors
-    /// Outputs that have no moves; settings that are out of range.
+    /// Settings that are out of range; candidates that are no molecules.
     pub(crate) fn new(
         settings: BeyondConfig,
         models: &[(&Checked, &Candidates)],
         placers: Vec<Placer>,
     ) -> Result<Self, Error> {
         settings.validate()?;
-        for (config, _) in models {
-            config.output.source().check_made()?;
-        }
         let keep = Keep::of(&settings)?;
         let candidates = models[0].1;
         let step = candidates.len().div_ceil(KNOWN).max(1);

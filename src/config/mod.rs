@@ -288,9 +288,7 @@ impl Config {
             _ if quantiles => false,
             Needs::Ranks | Needs::FiniteRanks => true,
             Needs::FeatureSpace => !(hubs || machine && full),
-            Needs::ComparedOutputs => {
-                self.output.kernel.is_some() && self.output.source().check_made().is_ok()
-            }
+            Needs::ComparedOutputs => self.output.compares_molecules(),
             Needs::Asked => false,
             Needs::Labels => features.are_labels(),
             Needs::Rankings => features.are_rankings(),

@@ -134,6 +134,11 @@ impl OutputConfig {
         }
     }
 
+    /// Whether it has one kernel, whose features any molecule has: predicted outputs are compared by it.
+    pub(crate) fn compares_molecules(&self) -> bool {
+        self.kernel.is_some() && self.source().check_made().is_ok()
+    }
+
     /// The kernels of a sum whose weights are above 0; none for one kernel.
     pub fn summands(&self) -> impl Iterator<Item = &SummandConfig> {
         self.kernels.iter().filter(|kernel| kernel.weight > 0.0)

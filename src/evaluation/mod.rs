@@ -130,10 +130,10 @@ pub(crate) struct Models<'a> {
 }
 
 impl<'a> Models<'a> {
-    /// One model.
-    pub fn one(decoder: Decoder<'a>) -> Self {
+    /// One model, with a search beyond its candidates.
+    pub fn one(decoder: Decoder<'a>, search: Option<&'a BeyondSearch>) -> Self {
         let rule = Combination::default();
-        Self { each: vec![("", decoder)], rule, shards: None, search: None, mces: false }
+        Self { each: vec![("", decoder)], rule, shards: None, search, mces: false }
     }
 
     /// The decoder of the first model.

@@ -125,8 +125,9 @@ pub(super) fn answered(
     Ok(held.into_iter().zip(answers.ok_or_else(none)?).collect())
 }
 
-/// The second look at candidates that are corrected for hubs as the configuration says; `parts` are answered without
-/// them, and `held_out` are leave-one-out answers to all training pairs. The part beside it is there if the run keeps held-out answers.
+/// The second look at candidates that are corrected for hubs as the configuration says. Each of the `parts` has answers of a
+/// model without it, and `held_out` are leave-one-out answers to all training pairs. A run that keeps held-out answers also
+/// gets those of its first part, with a second look that has not seen that part.
 ///
 /// A training pair shows what the first candidates of an unseen query look like if nothing has seen its output: neither
 /// the model, nor the hub constants, nor the answers that it is compared with. So they are made

@@ -37,12 +37,9 @@ pub(super) fn search_of(runs: &mut [Run], settings: BeyondConfig) -> Result<Beyo
     search_by(runs, settings)
 }
 
-/// The same of runs whose spaces are known.
+/// The same of runs whose spaces are known, and whose outputs have moves.
 pub(super) fn search_by(runs: &[Run], settings: BeyondConfig) -> Result<BeyondSearch, Error> {
-    let placers = runs.iter().map(|run| {
-        run.config.output.source().check_made()?;
-        Placer::open(run.stored()?, &run.candidates)
-    });
+    let placers = runs.iter().map(|run| Placer::open(run.stored()?, &run.candidates));
     let placers = placers.collect::<Result<_, Error>>()?;
     let models = runs.iter().map(|run| (&run.config, &run.candidates)).collect::<Vec<_>>();
     BeyondSearch::new(settings, &models, placers)

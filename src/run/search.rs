@@ -195,8 +195,7 @@ impl Run {
         let z = self.coordinates(&split)?;
         let z = self.config.decoding.scaled(&z, self.candidates.dim())?;
         let exact = self.exact()?;
-        let models = Models::one(self.decoder(exact.as_ref()));
-        let models = Models { search: self.search.as_ref(), ..models };
+        let models = Models::one(self.decoder(exact.as_ref()), self.search.as_ref());
         let answers = models.answers(&split, &[z], Pool::Shared, 0..top, None)?;
         Ok(answers.into_iter().next().unwrap_or_default())
     }

@@ -323,16 +323,15 @@ impl Run {
         let exact = self.exact()?;
         let fitted = self.fitted()?;
         let decoder = Decoder { fitted: fitted.as_ref(), ..self.decoder(exact.as_ref()) };
-        let models = Models { search: self.search.as_ref(), ..Models::one(decoder) };
+        let models = Models::one(decoder, self.search.as_ref());
         Ok(models.evaluate(split, std::slice::from_ref(z), pool)?.0)
     }
 
     /// The features of the training outputs, where they are computed from the SMILES by which outputs are shown.
     pub(super) fn fitted(&self) -> Result<Option<FittedFeatures>, Error> {
         let features = self.folder.as_ref().map(|folder| folder.join(FEATURES));
-        let made =
-            self.config.output.kernel.is_some() && self.config.output.source().check_made().is_ok();
-        let features = features.filter(|features| made && features.exists());
+        let compared = self.config.output.compares_molecules();
+        let features = features.filter(|features| compared && features.exists());
         Ok(features.map(|features| FittedFeatures::load(&features)).transpose()?)
     }
 

@@ -196,15 +196,18 @@ impl SweepRequest<'_> {
                 Err(error) => return Err(error),
             };
             let setting = with_keys(setting, &keys, config)?;
-            let mut seconds = Some(started.elapsed().as_secs_f64());
-            match before {
-                None => (trained, took) = (trained + 1, took + started.elapsed()),
-                Some(_) => seconds = times.iter().find(|own| own.0 == out).and_then(|own| own.1),
-            }
+            let seconds = match before {
+                None => {
+                    let elapsed = started.elapsed();
+                    (trained, took) = (trained + 1, took + elapsed);
+                    Some(elapsed.as_secs_f64())
+                }
+                Some(_) => times.iter().find(|own| own.0 == out).and_then(|own| own.1),
+            };
             let metric = config.evaluation.metric;
             let run = SweepRun { seconds, ..SweepRun::of(setting, out, metric, report) };
-            let before = at.checked_sub(1).and(runs.last());
-            let (run, ended) = self.within_budget(run, before, metric);
+            let last = at.checked_sub(1).and(runs.last());
+            let (run, ended) = self.within_budget(run, last, metric);
             runs.push(run);
             if let Some(reason) = ended {
                 info!("no further settings: {reason}");

@@ -84,7 +84,7 @@ fn an_ensemble_scores_new_molecules_as_candidates() {
     let train = ["train", "molecules.toml", "--json", "--set", &set];
     let report = json(&sandbox.succeed(&train));
     assert!(number(&report["beyond"], "exact") > 0.0, "{report}");
-    // from the run alone, with the settings that it was trained with
+    // the run keeps the settings that it was trained with
     let again = json(&sandbox.succeed(&["evaluate", "runs/several", "--json"]));
     assert_eq!(again["beyond"], report["beyond"]);
     let members = ["runs/several/members/rounds", "runs/several/members/paths"];

@@ -57,10 +57,11 @@ pub(super) fn mzml(text: &str, groups: &mut ParamGroups) -> Result<Option<Record
     let (mut open, mut group): (Option<Open>, Option<String>) = (None, None);
     let mut ended = false;
     loop {
-        let at = line_of(text, reader.buffer_position());
+        let position = reader.buffer_position();
+        let at = || line_of(text, position);
         let title = |open: &Option<Open>, reason: &str| match open {
-            Some(open) => open.record.wrong(at, reason),
-            None => (at, reason.to_owned()),
+            Some(open) => open.record.wrong(at(), reason),
+            None => (at(), reason.to_owned()),
         };
         let event = reader.read_event();
         match event.map_err(|error| title(&open, &format!("no XML that can be read: {error}")))? {
@@ -104,7 +105,7 @@ pub(super) fn mzml(text: &str, groups: &mut ParamGroups) -> Result<Option<Record
             Event::End(tag) => match (tag.name().0, &mut open) {
                 ("referenceableParamGroup", _) => group = None,
                 ("binaryDataArray", Some(own)) => {
-                    own.decode().map_err(|reason| own.record.wrong(at, &reason))?;
+                    own.decode().map_err(|reason| own.record.wrong(at(), &reason))?;
                 }
                 ("spectrum", Some(_)) => ended = true,
                 _ => {}

@@ -201,7 +201,8 @@ impl SecondLook {
         check_len("rows of the words", rows, candidates.distinct())
     }
 
-    /// The new scores of the first rows of a query, which come best first: those of a model that is `alone`, or else as ensembles of several members combine them.
+    /// The new scores of the first rows of a query, which come best first. Those of a model that is not `alone` are of the
+    /// kind that ensembles of several members combine.
     pub(crate) fn scores(
         &self,
         queries: &Queries,

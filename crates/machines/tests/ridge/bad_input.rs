@@ -57,14 +57,7 @@ fn leave_one_out_predictions_of_rows_by_themselves_are_refused() {
 fn predictions_of_other_rows() {
     let problem = Problem::new(10, 51);
     let (space, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
-    let model = fit(
-        &TrainingInputs::rows(kernel_x(), &problem.inputs()),
-        &targets,
-        1.0,
-        Arithmetic::Double,
-    )
-    .unwrap()
-    .model;
+    let model = fit_double(&problem, &targets, 1.0).model;
     let error = model.predict(&problem.outputs()).unwrap_err();
     assert!(matches!(error, Error::Shape(_)), "{error}");
     let error = model.predict(&dense(&vec![vec![1.0, 2.0]])).unwrap_err();

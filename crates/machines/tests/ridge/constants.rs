@@ -11,13 +11,7 @@ use crate::naive::*;
 fn candidates_of_a_kernel_that_is_not_normalised_have_constants() {
     let problem = Problem::new(40, 12);
     let (space, targets) = OutputSpace::training(Kernel::Linear, &problem.outputs()).unwrap();
-    let fitted = fit(
-        &TrainingInputs::rows(kernel_x(), &problem.inputs()),
-        &targets,
-        1e-3,
-        Arithmetic::Double,
-    )
-    .unwrap();
+    let fitted = fit_double(&problem, &targets, 1e-3);
     let z = fitted.model.predict(&problem.inputs()).unwrap();
     let points = space.points(&problem.outputs()).unwrap();
     let found = scores(space.dimension(), &z, &points);
@@ -83,7 +77,7 @@ fn candidates_of_a_tempered_basis_have_the_constants_of_its_own_kernel() {
     }
 }
 
-/// A Gaussian of width 3,000 on bits: f32 coordinates alone would hold nothing but rounding.
+/// A Gaussian of width 3,000 on bits: f32 coordinates would hold nothing but rounding errors.
 #[test]
 fn a_nearly_constant_output_kernel_still_tells_candidates_apart() {
     let (n, lambda, gamma) = (50, 1e-2, 5e-8);
@@ -100,13 +94,7 @@ fn a_nearly_constant_output_kernel_still_tells_candidates_apart() {
         OutputSpace::training(flat, &problem.outputs()).unwrap(),
         OutputSpace::basis(basis, None, &problem.outputs()).unwrap(),
     ] {
-        let fitted = fit(
-            &TrainingInputs::rows(kernel_x(), &problem.inputs()),
-            &targets,
-            lambda,
-            Arithmetic::Double,
-        )
-        .unwrap();
+        let fitted = fit_double(&problem, &targets, lambda);
         let z = fitted.model.predict(&problem.inputs()).unwrap();
         let points = space.points(&problem.outputs()).unwrap();
         let found = centred(&scores(space.dimension(), &z, &points));

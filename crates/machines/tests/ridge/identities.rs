@@ -16,13 +16,7 @@ fn iokr_equals_the_formula() {
         let (problem, queries) = (Problem::new(n, 1), Problem::new(9, 2));
         let (space, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
         assert!(space.dimension() < n, "equal outputs share a coordinate");
-        let fitted = fit(
-            &TrainingInputs::rows(kernel_x(), &problem.inputs()),
-            &targets,
-            1e-3,
-            Arithmetic::Double,
-        )
-        .unwrap();
+        let fitted = fit_double(&problem, &targets, 1e-3);
         let z = fitted.model.predict(&queries.inputs()).unwrap();
         let points = space.points(&queries.outputs()).unwrap();
         let found = scores(space.dimension(), &z, &points);
@@ -104,13 +98,7 @@ fn isokr_predicts_in_the_coordinates_of_the_basis() {
     let rank = projected.dimension;
     let (space, targets) = OutputSpace::basis(basis.clone(), None, &problem.outputs()).unwrap();
     assert_eq!(space.dimension(), rank);
-    let fitted = fit(
-        &TrainingInputs::rows(kernel_x(), &problem.inputs()),
-        &targets,
-        lambda,
-        Arithmetic::Double,
-    )
-    .unwrap();
+    let fitted = fit_double(&problem, &targets, lambda);
     let z = wide(rank, &fitted.model.predict(&queries.inputs()).unwrap());
     let k = gaussian(GAMMA_X, &problem.x, &problem.x);
     let system = add(&k, n as f64 * lambda, &identity(n));
@@ -118,13 +106,7 @@ fn isokr_predicts_in_the_coordinates_of_the_basis() {
     let expected = product(&transpose(&alpha), &wide(rank, &projected.coordinates));
     assert_close(&z, &expected, 1e-5, "ISOKR");
     let from_projection = Targets::from_projection(&projected).unwrap();
-    let again = fit(
-        &TrainingInputs::rows(kernel_x(), &problem.inputs()),
-        &from_projection,
-        lambda,
-        Arithmetic::Double,
-    )
-    .unwrap();
+    let again = fit_double(&problem, &from_projection, lambda);
     let again = wide(rank, &again.model.predict(&queries.inputs()).unwrap());
     assert_close(&again, &z, 1e-5, "targets from a projection");
 }
@@ -136,13 +118,7 @@ fn kernel_dependency_estimation_is_a_ridge_on_principal_components() {
     let (problem, queries) = (Problem::new(n, 10), Problem::new(6, 11));
     let basis = Basis::fit(kernel_y(), &problem.outputs(), &SketchOptions::new(&EVERY, n)).unwrap();
     let (space, targets) = OutputSpace::basis(basis, Some(p), &problem.outputs()).unwrap();
-    let fitted = fit(
-        &TrainingInputs::rows(kernel_x(), &problem.inputs()),
-        &targets,
-        lambda,
-        Arithmetic::Double,
-    )
-    .unwrap();
+    let fitted = fit_double(&problem, &targets, lambda);
     let z = fitted.model.predict(&queries.inputs()).unwrap();
     let found = scores(p, &z, &space.points(&problem.outputs()).unwrap());
     let ky = gaussian(GAMMA_Y, &problem.y, &problem.y);
@@ -170,13 +146,7 @@ fn a_precomputed_kernel_is_the_same_model() {
     let gram = dsokr_basis::Mat::from_fn(n, n, |i, j| k[i][j]);
     let values = gaussian(GAMMA_X, &queries.x, &problem.x);
     let values = dsokr_basis::Mat::from_fn(6, n, |i, j| values[i][j]);
-    let direct = fit(
-        &TrainingInputs::rows(kernel_x(), &problem.inputs()),
-        &targets,
-        lambda,
-        Arithmetic::Double,
-    )
-    .unwrap();
+    let direct = fit_double(&problem, &targets, lambda);
     let expected = direct.model.predict(&queries.inputs()).unwrap();
     for (precision, tolerance) in [(Arithmetic::Double, 1e-5), (Arithmetic::Single, 1e-2)] {
         let fitted =

@@ -4,8 +4,8 @@ use dsokr_basis::features::{BitRows, DenseRows};
 use dsokr_basis::random::{below, generator, unit};
 use dsokr_basis::{Features, Kernel, OutputKernel, RowSource, SketchKind};
 use dsokr_machines::{
-    Averaged, ConjugateGradients, Error, InputSketch, KernelModel, RidgeProblem, RidgeSummary,
-    SketchedFit, Spectrum, Targets,
+    Arithmetic, Averaged, ConjugateGradients, Error, Fitted, InputSketch, KernelModel,
+    RidgeProblem, RidgeSummary, SketchedFit, Spectrum, Targets, TrainingInputs,
 };
 
 pub type Rows = Vec<Vec<f64>>;
@@ -196,6 +196,13 @@ pub fn assert_close(found: &Rows, expected: &Rows, tolerance: f64, what: &str) {
 
 fn input_sketch(method: &SketchKind, size: usize) -> InputSketch {
     InputSketch { size, method: method.clone() }
+}
+
+/// The ridge regression of a problem's inputs in closed form, in 64 bits.
+pub fn fit_double(problem: &Problem, targets: &Targets, lambda: f64) -> Fitted {
+    let inputs = problem.inputs();
+    let inputs = TrainingInputs::rows(kernel_x(), &inputs);
+    dsokr_machines::fit(&inputs, targets, lambda, Arithmetic::Double).unwrap()
 }
 
 pub fn fit_sketched(
