@@ -201,15 +201,16 @@ pub fn of_training(
         let memory = |what, bytes: f64| Need::memory(&*keys, what, bytes * part.parameters);
         match gpu {
             None => {
-                // a step that changes rows has a gradient of these only
-                let changed = match config.by_rows() {
+                // a gradient by rows has those of a batch, which plain descent changes only
+                let read = match config.by_rows() {
                     true => part.parameters.min(batch_size * part.products),
                     false => part.parameters,
                 };
+                let changed = if moments == 0.0 { read } else { part.parameters };
                 // a checkpoint's tensors are the model's own
                 let whole = memory("parameters, gradients and checkpoints", trained + stored - 4.0);
                 let of_parameters = Need {
-                    bytes: whole.bytes - 4.0 * (part.parameters - changed),
+                    bytes: whole.bytes - 4.0 * (part.parameters - read),
                     traffic: steps * 4.0 * rule * changed,
                     ..whole
                 };

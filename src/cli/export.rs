@@ -11,7 +11,7 @@ use crate::cli::output::print;
 /// For runs with encoder.kind = "pretrained". SentenceTransformer(FOLDER).encode(texts) returns the
 /// run's coordinates; candidates.npy, constants.npy and candidates.tsv hold the candidates. The score
 /// of a candidate is the inner product plus its constant. With --onnx, an encoder of any kind but a kernel
-/// machine or a peak-transformer as one ONNX file; with --candidates, only the candidates, of a run of any encoder.
+/// machine as one ONNX file; with --candidates, only the candidates, of a run of any encoder.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The run directory.

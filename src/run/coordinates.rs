@@ -90,6 +90,7 @@ impl Run {
     /// | `transformer`, `pretrained` | `input_ids` and `attention_mask`, int64 `[batch, length]` |
     /// | `ngram-bag`, `peak-bag` | `columns`, int64, and `values`, float32 `[batch, entries]`: rows of TF-IDF weights or of bins |
     /// | `bag-and-transformer`, `bag-and-pretrained` | those of both |
+    /// | `peak-transformer` | `mz`, float64, `intensity`, float32, and `attention_mask`, int64 `[batch, length]`: the precursor first |
     /// | `mlp` | `vectors`, float32 `[batch, width]` |
     ///
     /// The folder `inputs` has the run's files of the preparation, such as `tokenizer.json` or `ngrams.json`. The
@@ -103,7 +104,7 @@ impl Run {
         let mut graph = Graph::default();
         let z = self.predictor.onnx(&mut graph).ok_or_else(|| {
             let allowed = "a neural encoder that ONNX can express: mlp, ngram-bag, peak-bag, transformer, \
-                           pretrained, bag-and-transformer, bag-and-pretrained";
+                           peak-transformer, pretrained, bag-and-transformer, bag-and-pretrained";
             Error::value("encoder.kind", format!("{:?}", self.config.encoder.kind()), allowed)
         })?;
         let z = match self.config.decoding.unit_length() {

@@ -1,13 +1,16 @@
 //! The ONNX files of `dsokr export --onnx`, computed by onnxruntime. What is written is read by
 //! `crates/nn/tests/suite/onnx.rs`.
 
+use std::fs;
 use std::path::Path;
 
 use dsokr::Run;
 use dsokr::basis::RowSource;
 use dsokr::basis::features::TfIdf;
+use dsokr::data::spectra::{FittedPeaks, Spectrum};
 use dsokr::data::{Split, SplitName};
 use dsokr::decode::CandidateBlocks;
+use dsokr::nn::bag::SparseRow;
 use dsokr::nn::pretrained::Tokenizer;
 use serde_json::{Value, json};
 
@@ -20,7 +23,7 @@ const SCRIPT: &str = "
 import json, sys
 import numpy as np
 import onnxruntime
-types = {'tensor(int64)': np.int64, 'tensor(float)': np.float32}
+types = {'tensor(int64)': np.int64, 'tensor(float)': np.float32, 'tensor(double)': np.float64}
 for folder, inputs in zip(sys.argv[1::2], sys.argv[2::2]):
     session = onnxruntime.InferenceSession(folder + '/model.onnx', providers=['CPUExecutionProvider'])
     inputs = json.loads(inputs)
@@ -32,6 +35,10 @@ for folder, inputs in zip(sys.argv[1::2], sys.argv[2::2]):
 
 const TRANSFORMER: &str =
     r#"layers=2, width=16, heads=2, feed_forward=24, max_length=12, pooling="mean""#;
+
+/// Configurations of spectra.
+const BINS: &str = "./bag.toml";
+const PEAKS: &str = "transformer.toml";
 
 /// Trains with changes, and exports the run with its scores.
 fn exported(sandbox: &Sandbox, config: &str, name: &str, changes: &[&str]) -> Run {
@@ -51,7 +58,7 @@ fn padded<T: Clone>(mut rows: Vec<Vec<T>>, with: T) -> Vec<Vec<T>> {
     rows
 }
 
-/// What the exported files make of texts; vectors as they are.
+/// What the exported files make of texts; peaks and vectors as they are.
 fn inputs_of(folder: &Path, split: &Split) -> Value {
     let mut all = json!({});
     let Ok(texts) = split.inputs.texts() else {
@@ -59,12 +66,33 @@ fn inputs_of(folder: &Path, split: &Split) -> Value {
         all["vectors"] = json!((0..rows.len()).map(|row| rows.dense_row(row)).collect::<Vec<_>>());
         return all;
     };
-    let [ngrams, tokens] = ["ngrams.json", "tokenizer.json"].map(|name| folder.join(name));
-    if ngrams.exists() {
-        let weights = TfIdf::read(&ngrams).unwrap();
-        let rows = texts.iter().map(|text| weights.transform(text).into_iter().unzip());
+    let files = ["ngrams.json", "spectra.json", "tokenizer.json"];
+    let [ngrams, bins, tokens] = files.map(|name| folder.join(name));
+    let mut sparse = |rows: Vec<SparseRow>| {
+        let rows = rows.into_iter().map(|row| row.into_iter().unzip());
         let (columns, values): (Vec<Vec<u32>>, Vec<Vec<f32>>) = rows.unzip();
         (all["columns"], all["values"]) = (json!(padded(columns, 1)), json!(padded(values, 0.0)));
+    };
+    if ngrams.exists() {
+        let weights = TfIdf::read(&ngrams).unwrap();
+        sparse(texts.iter().map(|text| weights.transform(text)).collect());
+    }
+    let spectra: Result<Vec<Spectrum>, _> = texts.iter().map(|text| text.parse()).collect();
+    if bins.exists() {
+        let bins: FittedPeaks = serde_json::from_slice(&fs::read(bins).unwrap()).unwrap();
+        sparse(spectra.unwrap().iter().map(|one| bins.transform(one)).collect());
+    } else if let Ok(spectra) = spectra {
+        let peaks = |one: &Spectrum| {
+            let mut peaks: Vec<_> = one.peaks.iter().map(|own| (own.mz, own.intensity)).collect();
+            peaks.sort_by(|a, b| b.1.total_cmp(&a.1));
+            let largest = peaks[0].1;
+            let shares = peaks.into_iter().map(|(mz, own)| (mz, (own / largest) as f32));
+            [(one.precursor_mz, 0.0)].into_iter().chain(shares).unzip()
+        };
+        let (mz, intensity): (Vec<Vec<f64>>, Vec<Vec<f32>>) = spectra.iter().map(peaks).unzip();
+        let mask = mz.iter().map(|own| vec![1; own.len()]).collect();
+        (all["mz"], all["intensity"]) = (json!(padded(mz, 1.0)), json!(padded(intensity, 0.0)));
+        all["attention_mask"] = json!(padded(mask, 0));
     }
     if tokens.exists() {
         let tokenizer = Tokenizer::read(&tokens).unwrap();
@@ -98,21 +126,31 @@ fn onnxruntime_returns_the_coordinates_and_scores_of_the_run() {
         "encoder.hidden=[8]",
         "training.epochs=1",
     ];
-    let cases: [(&str, &[&str]); 6] = [
+    let spectra = crate::spectra::sandbox();
+    let few = ["training.epochs=2"];
+    let cases: [(&str, &[&str]); 8] = [
         ("bag.toml", &["output.kernel={name=\"linear\"}"]),
         ("bag.toml", &[&transformer, "decoding.normalise=true"]),
         ("bag.toml", &[&transformer, "encoder.pooling=\"max\""]),
         ("bag.toml", &[&both, "decoding.hubs={folds=2, neighbours=[2]}"]),
         ("small.toml", &["encoder.pooling=\"first\"", "output.power=0.5"]),
         (synthetic, &vectors),
+        (BINS, &few),
+        (PEAKS, &few),
     ];
     let texts = Split::texts(TEXTS.map(String::from).to_vec());
     let (mut runs, mut arguments) = (Vec::new(), Vec::new());
     for (at, (config, changes)) in cases.iter().enumerate() {
-        let run = exported(&sandbox, config, &at.to_string(), changes);
-        let vectors =
-            (*config == synthetic).then(|| run.read_split(SplitName::Test, None).unwrap());
-        let split = vectors.unwrap_or_else(|| texts.clone());
+        let sandbox = if [BINS, PEAKS].contains(config) { &spectra } else { &sandbox };
+        let run = exported(sandbox, config, &at.to_string(), changes);
+        let split = match *config {
+            own if own == synthetic => run.read_split(SplitName::Test, None).unwrap(),
+            BINS | PEAKS => {
+                let all = run.read_split(SplitName::Validation, None).unwrap();
+                Split::texts(all.inputs.texts().unwrap()[..TEXTS.len()].to_vec())
+            }
+            _ => texts.clone(),
+        };
         let folder = sandbox.path(&format!("{at}-onnx"));
         let inputs = inputs_of(&folder.join("inputs"), &split).to_string();
         arguments.extend([folder.into_os_string(), inputs.into()]);

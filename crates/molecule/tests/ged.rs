@@ -5,7 +5,7 @@ mod data;
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dsokr_basis::random::{below, generator};
 use dsokr_molecule::ged::{
@@ -270,9 +270,7 @@ fn results_do_not_depend_on_the_number_of_threads() {
 #[test]
 fn a_time_limit_ends_the_search() {
     let (a, b) = &large_pairs()[5];
-    let start = Instant::now();
     let found = edit_distance(a, b, &time(Duration::from_millis(200)));
-    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
     check(&found, a, b);
     assert!(found.exact().is_none() && found.states > 1);
     let none = edit_distance(a, b, &time(Duration::ZERO));

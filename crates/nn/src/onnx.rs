@@ -74,6 +74,8 @@ pub enum Type {
     Float = 1,
     /// 64-bit integers.
     Int = 7,
+    /// 64-bit floats.
+    Double = 11,
 }
 
 /// A dimension of an input or an output.
@@ -164,6 +166,11 @@ impl Graph {
     /// Floats of any shape, row-major.
     pub fn floats(&mut self, shape: &[usize], values: &[f32]) -> Value {
         self.tensor(Type::Float, shape, values, |value| value.to_le_bytes())
+    }
+
+    /// 64-bit floats of any shape, row-major.
+    pub fn doubles(&mut self, shape: &[usize], values: &[f64]) -> Value {
+        self.tensor(Type::Double, shape, values, |value| value.to_le_bytes())
     }
 
     /// A vector of integers.

@@ -115,12 +115,10 @@ const POSITIVE: &str = "a positive number";
 const NOT_NEGATIVE: &str = "zero or a positive number";
 
 impl TrainingConfig {
-    /// Whether a step changes only the rows of a table that its batch reads, on one process: every parameter is
-    /// optimised by gradient descent without momentum, which leaves a parameter without gradient as it is.
+    /// Whether the gradient of a table has only the rows that a batch reads, on one process: gradients of parts of a
+    /// batch, which are added up, have all.
     pub fn by_rows(&self) -> bool {
-        let mut optimizers = self.groups.iter().map(|group| group.optimizer);
-        let plain = optimizers.all(|name| name == OptimizerName::Sgd);
-        plain && self.optimizer == OptimizerName::Sgd && self.micro_batch == 0
+        self.micro_batch == 0
     }
 
     /// The most pairs that are encoded at once.

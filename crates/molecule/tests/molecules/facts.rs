@@ -98,10 +98,8 @@ fn what_a_search_that_is_given_up_looks_for_is_not_known() {
     let facts =
         [&ring, "part C1CCC2CCCCC2C1", &format!("{ring} | atom Cl"), &format!("{ring} | atom C")];
     let facts: Vec<Fact> = facts.iter().map(|fact| fact.parse().unwrap()).collect();
-    let begun = std::time::Instant::now();
     let found = Fact::which(&facts, parse(&sheet(10, 14)));
     assert_eq!(found, [None, Some(true), None, Some(true)]);
-    assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
 }
 
 #[test]

@@ -1,6 +1,4 @@
-//! Molecules that few programs expect: what is read, what is refused, and how long it takes.
-
-use std::time::{Duration, Instant};
+//! Molecules that few programs expect: what is read and what is refused.
 
 use dsokr_molecule::{Element, HashedFeatures, Molecule, Morgan, functional_groups, graph::Graph};
 
@@ -68,9 +66,9 @@ fn nothing_is_no_molecule() {
     assert_eq!(Morgan::default().bits(&[]).unwrap().len(), 0);
 }
 
-/// Large molecules of several shapes are read, made canonical and hashed in seconds, unoptimised.
+/// Large molecules of several shapes are read, made canonical and hashed; a search without bounds would not end.
 #[test]
-fn a_thousand_atoms_take_no_time() {
+fn a_thousand_atoms_are_read_and_written() {
     let shapes = [
         ("chain", "C".repeat(1_000)),
         ("ring", format!("C1{}C1", "C".repeat(998))),
@@ -82,20 +80,15 @@ fn a_thousand_atoms_take_no_time() {
         ("polyene", "C/C=C".to_owned() + &"/C=C".repeat(498)),
     ];
     for (shape, smiles) in shapes {
-        let start = Instant::now();
         let molecule = parse(&smiles);
         assert!(
             (990..=1_010).contains(&molecule.atoms().len()),
             "{shape}: {}",
             molecule.atoms().len()
         );
-        let read = start.elapsed();
         let canonical = molecule.canonical_smiles();
-        let written = start.elapsed() - read;
         let codes = Morgan::default().codes(&molecule);
-        println!("{shape}: read {read:?}, canonical {written:?}, all {:?}", start.elapsed());
         assert!(!codes.is_empty());
         assert_eq!(parse(&canonical).canonical_smiles(), canonical, "{shape}");
-        assert!(start.elapsed() < Duration::from_secs(120), "{shape}");
     }
 }

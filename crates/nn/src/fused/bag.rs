@@ -136,10 +136,14 @@ impl RowGradient {
         (Some(gradient.clone().narrow(1, 0, 1)), gradient.narrow(1, 1, columns - 1))
     }
 
+    /// The number of each row, and its gradient, of a row-major gradient of this form on the CPU; `width` is p.
+    pub(super) fn rows(gradient: &[f32], width: usize) -> Vec<(usize, &[f32])> {
+        gradient.chunks(1 + width).map(|row| (row[0] as usize, &row[1..])).collect()
+    }
+
     /// Adds `factor` times a gradient of this form to its rows of a table, both row-major on the CPU; `width` is p.
     pub fn add_to(table: &mut [f32], width: usize, gradient: &[f32], factor: f32) {
-        let gradient: Vec<(usize, &[f32])> =
-            gradient.chunks(1 + width).map(|row| (row[0] as usize, &row[1..])).collect();
+        let gradient = Self::rows(gradient, width);
         let rows = table.len() / width.max(1);
         // each task owns a range of rows
         let per_task = rows.div_ceil(4 * rayon::current_num_threads()).max(1);

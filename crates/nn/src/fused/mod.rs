@@ -17,7 +17,7 @@
 //! whatever the number of threads; sums over rows are taken in blocks of fixed size for that reason.
 //!
 //! Products take their operands in 32 bits or, with [`Precision::Bf16`], rounded to bfloat16, and add up in 32
-//! bits. AVX-512 BF16 multiplies such operands where the processor has it.
+//! bits. AVX-512 BF16, or aarch64's BF16, multiplies such operands where the processor has it.
 //!
 //! `cargo bench --bench train_step` measures them; notes/benchmarks.md has the figures.
 
@@ -26,7 +26,7 @@ mod attention;
 mod bag;
 #[cfg(feature = "cube")]
 mod cube;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
 mod dot;
 mod linear;
 mod masked;
@@ -96,10 +96,11 @@ pub fn emulated(precision: Precision, device: &Device) -> bool {
 }
 
 /// The time of a training step in `precision` on the CPU engine as a share of that in 32 bits. It is 0.6 for bfloat16
-/// where the processor has instructions for it: the book's page on benchmarks measures 0.57 to 0.61 for whole steps
+/// where an x86-64 processor has instructions for it: the book's page on benchmarks measures 0.57 to 0.61 for whole steps
 /// and epochs. Otherwise it is 1, because nothing else was measured.
 pub(crate) fn step_time(precision: Precision) -> f64 {
-    if precision == Precision::Bf16 && multiplies_bf16() { 0.6 } else { 1.0 }
+    let measured = cfg!(target_arch = "x86_64") && multiplies_bf16();
+    if precision == Precision::Bf16 && measured { 0.6 } else { 1.0 }
 }
 
 /// `x w + b` for x `[n, k]`, w `[k, m]`, b `[m]`. On a GPU the result has the type of `precision`.

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
 use super::dot;
 use super::operation::{Product, Shared, View};
 use crate::Precision;
@@ -10,9 +10,9 @@ use crate::Precision;
 /// Whether the processor has instructions for products of bfloat16; without them such products take longer than in
 /// 32 bits.
 pub fn multiplies_bf16() -> bool {
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
     return dot::supported();
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(not(any(target_arch = "aarch64", target_arch = "x86_64")))]
     return false;
 }
 
@@ -33,7 +33,7 @@ impl Product<'_> {
             match self.precision {
                 // numbers of 19 bits are refused on the CPU engine
                 Precision::F32 | Precision::Tf32 => self.write_full(target, width),
-                #[cfg(target_arch = "x86_64")]
+                #[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
                 Precision::Bf16 if dot::supported() => dot::write(self, target, width),
                 Precision::Bf16 => self.write_emulated(target, width),
             }

@@ -30,7 +30,7 @@ pub enum Pooling {
 /// batch is that of its tokens.
 #[derive(Module, Debug)]
 pub struct Body {
-    tokens: Param<Tensor<2>>,
+    pub(super) tokens: Param<Tensor<2>>,
     positions: Param<Tensor<2>>,
     types: Option<Param<Tensor<2>>>,
     norm: Norm,
@@ -172,10 +172,18 @@ impl Body {
 
     /// [`pooled`](Self::pooled) in evaluation, as operators of ONNX.
     pub(super) fn onnx(&self, graph: &mut Graph, pooling: Pooling) -> Value {
-        let Architecture { first_position, epsilon, .. } = self.architecture;
         let shape = ["batch", "length"].map(Dimension::Any);
         let doc = "ids of tokens, padded at the end with any";
         let ids = graph.input("input_ids", Type::Int, &shape, doc);
+        let table = graph.parameter(&self.tokens);
+        let tokens = graph.node("Gather", &[&table, &ids], &[]);
+        self.onnx_of(graph, tokens, pooling)
+    }
+
+    /// The same of the vectors of tokens `[batch, length, d]`.
+    pub(super) fn onnx_of(&self, graph: &mut Graph, tokens: Value, pooling: Pooling) -> Value {
+        let Architecture { first_position, epsilon, .. } = self.architecture;
+        let shape = ["batch", "length"].map(Dimension::Any);
         let doc = "1 for a token and 0 for padding";
         let mask = graph.input("attention_mask", Type::Int, &shape, doc);
 
@@ -184,11 +192,8 @@ impl Body {
         let before = graph.node("CumSum", &[&mask, &axis], &[]);
         let first = graph.int(first_position as i64 - 1);
         let places = graph.node("Add", &[&before, &first], &[]);
-        let [tokens, places] =
-            [(&self.tokens, &ids), (&self.positions, &places)].map(|(table, rows)| {
-                let table = graph.parameter(table);
-                graph.node("Gather", &[&table, rows], &[])
-            });
+        let table = graph.parameter(&self.positions);
+        let places = graph.node("Gather", &[&table, &places], &[]);
         let mut x = tokens;
         if let Some(types) = &self.types {
             let (types, first) = (graph.parameter(types), graph.int(0));

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{Pooling, Transformer, TransformerConfig};
 use crate::error::check;
 use crate::fused::SparseBatch;
+use crate::onnx::{Attribute, Dimension, Graph, Type, Value};
 use crate::{Encoder, Error, PartSize, Pass, Start};
 
 /// A transformer whose tokens are the precursor and the peaks of a spectrum, by decreasing intensity.
@@ -148,20 +149,65 @@ impl Encoder for PeakTransformer {
         let Transformer { body, head, pooling } = &self.inner;
         head.forward(body.pooled_rows(rows, &lengths, *pooling, pass))
     }
+
+    fn onnx(&self, graph: &mut Graph) -> Option<Value> {
+        let shape = ["batch", "length"].map(Dimension::Any);
+        let doc = "m/z of the precursor, then of the peaks, by decreasing intensity";
+        let mz = graph.input("mz", Type::Double, &shape, doc);
+        let doc = "0 of the precursor, then each peak's as a share of the largest";
+        let intensity = graph.input("intensity", Type::Float, &shape, doc);
+        let axes: [Value; 5] = std::array::from_fn(|axis| graph.ints(&[axis as i64]));
+        let along = |axis| [("axis", Attribute::Int(axis))];
+
+        let precursor = graph.node("Gather", &[&mz, &axes[0]], &along(1));
+        let loss = graph.node("Sub", &[&precursor, &mz], &[]);
+        let masses = [&mz, &loss].map(|mass| graph.node("Unsqueeze", &[mass, &axes[2]], &[]));
+        let masses = graph.node("Concat", &masses.each_ref(), &along(2));
+        let masses = graph.node("Unsqueeze", &[&masses, &axes[2]], &[]);
+        let each: Vec<f64> = self.each_wavelength().collect();
+        let each = graph.doubles(&[each.len(), 1], &each);
+        let turns = graph.node("Div", &[&masses, &each], &[]);
+        let whole = graph.node("Floor", &[&turns], &[]);
+        let turns = graph.node("Sub", &[&turns, &whole], &[]);
+        let to_floats = [("to", Attribute::Int(Type::Float as i64))];
+        let turns = graph.node("Cast", &[&turns], &to_floats);
+        let tau = graph.floats(&[], &[TAU as f32]);
+        let angles = graph.node("Mul", &[&turns, &tau], &[]);
+        let waves = ["Sin", "Cos"].map(|kind| {
+            let wave = graph.node(kind, &[&angles], &[]);
+            graph.node("Unsqueeze", &[&wave, &axes[4]], &[])
+        });
+        let waves = graph.node("Concat", &waves.each_ref(), &along(4));
+        let flat = graph.ints(&[0, 0, 4 * self.wavelengths as i64]);
+        let waves = graph.node("Reshape", &[&waves, &flat], &[]);
+
+        let root = graph.node("Sqrt", &[&intensity], &[]);
+        let zero = graph.floats(&[], &[0.0]);
+        let first = graph.node("Equal", &[&intensity, &zero], &[]);
+        let first = graph.node("Cast", &[&first], &to_floats);
+        let last = [root, first].map(|own| graph.node("Unsqueeze", &[&own, &axes[2]], &[]));
+        let features = graph.node("Concat", &[&waves, &last[0], &last[1]], &along(2));
+        let Transformer { body, head, pooling } = &self.inner;
+        let tokens = graph.linear(&features, &body.tokens, None);
+        let x = body.onnx_of(graph, tokens, *pooling);
+        Some(graph.linear(&x, &head.weight, head.bias.as_ref()))
+    }
 }
 
 impl PeakTransformer {
+    fn each_wavelength(&self) -> impl Iterator<Item = f64> {
+        let ratio = (LONGEST / SHORTEST).powf(1.0 / (self.wavelengths - 1) as f64);
+        std::iter::successors(Some(SHORTEST), move |own| Some(own * ratio)).take(self.wavelengths)
+    }
+
     /// Adds the features of a peak, or of the precursor, which has no intensity.
     fn add(&self, rows: &mut SparseBatch, (mz, precursor): (f64, f64), intensity: Option<f64>) {
-        let ratio = (LONGEST / SHORTEST).powf(1.0 / (self.wavelengths - 1) as f64);
-        let mut wavelength = SHORTEST;
-        for _ in 0..self.wavelengths {
+        for wavelength in self.each_wavelength() {
             for mass in [mz, precursor - mz] {
                 // of large arguments only the rest matters
                 let (sin, cos) = (TAU * (mass / wavelength).fract()).sin_cos();
                 rows.values.extend([sin as f32, cos as f32]);
             }
-            wavelength *= ratio;
         }
         let last = [intensity.map_or(0.0, f64::sqrt), if intensity.is_some() { 0.0 } else { 1.0 }];
         rows.values.extend(last.map(|value| value as f32));

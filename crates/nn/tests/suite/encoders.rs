@@ -7,8 +7,9 @@ use dsokr_basis::random::generator;
 use dsokr_nn::bag::{BagBeside, NgramConfig, NgramKind, SparseRow, TfIdf};
 use dsokr_nn::pretrained::Tokenizer;
 use dsokr_nn::{
-    Encoder, Error, Mlp, MlpConfig, Model, NgramBag, NgramBagConfig, Pass, Pooling, Start,
-    TokenIds, TokenIdsBuilder, Transformer, TransformerConfig, contract, init, parameters,
+    Encoder, Error, Mlp, MlpConfig, Model, NgramBag, NgramBagConfig, Pass, PeakList,
+    PeakTransformer, PeakTransformerConfig, Pooling, Start, TokenIds, TokenIdsBuilder, Transformer,
+    TransformerConfig, contract, init, parameters,
 };
 
 use crate::host;
@@ -89,6 +90,23 @@ pub fn transformer(pooling: Pooling) -> (Transformer, Vec<TokenIds>) {
     )
 }
 
+pub fn peaks() -> (PeakTransformer, Vec<PeakList>) {
+    let config = PeakTransformerConfig {
+        wavelengths: 6,
+        width: 16,
+        heads: 4,
+        feed_forward: 32,
+        ..PeakTransformerConfig::default()
+    };
+    let spectrum = |n: u32| {
+        let peak = |i| (60.0 + 17.3 * f64::from(i * n), 1.0 / f64::from(1 + i));
+        (100.0 * f64::from(n), (0..n).map(peak).collect())
+    };
+    let mut random = generator(2, "test", 0);
+    let start = Start { offset: &offset(5), random: &mut random, device: &device() };
+    (config.init(start), (1..6).map(spectrum).collect())
+}
+
 /// Moves every parameter a little, so that those which start at zero take part.
 fn stepped<E: Encoder>(encoder: E, inputs: &[E::Input]) -> E {
     let all: Vec<&E::Input> = inputs.iter().collect();
@@ -163,6 +181,7 @@ fn mlps_keep_the_contract() {
 fn transformers_keep_the_contract() {
     keeps_the_contract(transformer(Pooling::Mean));
     keeps_the_contract(transformer(Pooling::First));
+    keeps_the_contract(peaks());
 }
 
 #[test]

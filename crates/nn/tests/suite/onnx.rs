@@ -1,4 +1,4 @@
-//! Files of ONNX, whose messages are read here without the code that writes them; `tests/cli/exports.rs` computes them
+//! Files of ONNX, whose messages are read here without the code that writes them; `tests/cli/onnx.rs` computes them
 //! with onnxruntime.
 
 use std::collections::BTreeSet;
@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use dsokr_nn::onnx::{Dimension, Graph};
 use dsokr_nn::{BagBeside, Encoder, NgramBagConfig, Pooling, parameters};
 
-use crate::encoders::{bag, bag_config, mlp, transformer};
+use crate::encoders::{bag, bag_config, mlp, peaks, transformer};
 
 /// A field of a message: its number, and an integer or bytes.
 type Field<'a> = (u64, Result<u64, &'a [u8]>);
@@ -63,6 +63,7 @@ fn is_whole<E: Encoder>((encoder, inputs): (E, Vec<E::Input>), names: &[&str]) {
         .map(|own| (ints(&own, 1), ints(&own, 2), messages(&own, 8)[0], messages(&own, 9)[0]))
         .collect();
     for (shape, kind, _, bytes) in &tensors {
+        // 32-bit floats, or 64-bit integers or floats
         let width = if kind[..] == [1] { 4 } else { 8 };
         assert_eq!(bytes.len() as u64, width * shape.iter().product::<u64>());
     }
@@ -96,6 +97,7 @@ fn files_of_onnx_hold_every_parameter() {
     for pooling in [Pooling::First, Pooling::Mean, Pooling::Max] {
         is_whole(transformer(pooling), &tokens);
     }
+    is_whole(peaks(), &["mz", "intensity", "attention_mask"]);
     let ((bag, rows), (beside, ids)) = (bag(&bag_config(), 5), transformer(Pooling::Mean));
     let both = (BagBeside { bag, beside }, rows.into_iter().zip(ids).collect());
     is_whole(both, &[&sparse[..], &tokens].concat());

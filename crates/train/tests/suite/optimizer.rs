@@ -3,10 +3,10 @@
 use burn::optim::{AdamConfig, AdamWConfig, GradientsParams, SgdConfig};
 use burn::tensor::DType;
 use dsokr_nn::parameters::collect;
-use dsokr_nn::{Encoder, Pass};
+use dsokr_nn::{Encoder, Model, Pass};
 use dsokr_train::{GroupConfig, OptimizerName, TrainingConfig, Update};
 
-use crate::common::{Table, apart, cast, mlp, values};
+use crate::common::{Problem, Steps, Table, apart, bag, cast, mlp, rows, values};
 
 fn numbers(n: usize, seed: usize) -> Vec<f32> {
     (0..n).map(|i| (((i + seed) * 7919 % 1009) as f32 - 504.0) / 300.0).collect()
@@ -66,5 +66,32 @@ fn groups_have_their_own_rule_and_rate() {
     for (name, moved) in [("layers.0.bias", 0.125 * 2.0), ("layers.0.weight", 0.05)] {
         let values = before[name].values.iter().zip(&*after[name].values);
         assert!(values.into_iter().all(|(a, b)| (a - b - moved).abs() < 1e-5), "{name}");
+    }
+}
+
+#[test]
+fn adam_with_gradients_by_rows_is_adam_bit_for_bit() {
+    for clip in [0.0, 0.05] {
+        let trained = |micro_batch| {
+            let (batch, epochs, warmup) = (2, 3, 0);
+            // a batch that is one part of itself has gradients that are not by rows
+            let config = TrainingConfig {
+                batch,
+                epochs,
+                warmup,
+                micro_batch,
+                clip,
+                ..TrainingConfig::default()
+            };
+            let problem = Problem::new(config, rows(6), &[1.0; 12]);
+            values(
+                &problem
+                    .train(Model::new(bag(false, 10_000)), &mut Steps::default())
+                    .unwrap()
+                    .model,
+            )
+        };
+        let apart = apart(&trained(2), &trained(0));
+        assert!(apart < if clip > 0.0 { 1e-6 } else { f32::MIN_POSITIVE }, "{clip}: {apart}");
     }
 }
