@@ -66,7 +66,8 @@ impl Prepare for SpectrumInputs {
     }
 
     fn inputs(&self, split: &Split) -> Result<Vec<SparseRow>, Error> {
-        Ok(spectra(split)?.par_iter().map(|one| self.0.transform(one)).collect())
+        let rows = spectra(split)?;
+        rows.iter().map(|one| Ok(self.0.transform(one)?)).collect()
     }
 
     fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
@@ -85,7 +86,7 @@ impl Prepare for SpectrumInputs {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MixtureConfig {
-    /// What lies at a mass.
+    /// What lies at a mass: no formulas.
     #[serde(default)]
     pub of: PeaksOf,
     /// σ in Da.
@@ -106,8 +107,10 @@ fn root() -> f64 {
 impl MixtureConfig {
     /// Checks the values at a key.
     pub(crate) fn validate(&self, key: &str) -> Result<(), Error> {
-        let Self { of: _, deviation, power, intensity_deviation } = *self;
+        let Self { of, deviation, power, intensity_deviation } = *self;
         let at = |name: &str| format!("{key}.{name}");
+        let allowed = "peaks, losses, differences or precursor, which have masses";
+        ensure(!of.is_of_formulas(), at("of"), serde_json::json!(of), allowed)?;
         let holds = (1e-4..=1e3).contains(&deviation);
         ensure(holds, at("deviation"), deviation, "a number in Da, 1e-4 to 1000")?;
         ensure((0.0..=2.0).contains(&power), at("power"), power, "a number in [0, 2]")?;

@@ -24,13 +24,13 @@ pub struct Texts {
     #[arg(long)]
     id: Option<String>,
     /// How the texts are written: lines, one text a line; tsv or csv, a table of fields separated by tabs or commas;
-    /// jsonl, one JSON object a line; mgf, msp or massbank, mass spectra. Default: what the extension of the file says
+    /// jsonl, one JSON object a line; mgf, msp, massbank or mzml, mass spectra. Default: what the extension of the file says
     /// (.tsv, .csv, .jsonl, .mgf, .msp, .massbank, .mzml, also with .gz behind; else lines).
     #[arg(long, value_parser = PossibleValuesParser::new(FORMATS).map(format))]
     input: Option<TextFormat>,
 }
 
-const FORMATS: [&str; 7] = ["lines", "tsv", "csv", "jsonl", "mgf", "msp", "massbank"];
+const FORMATS: [&str; 8] = ["lines", "tsv", "csv", "jsonl", "mgf", "msp", "massbank", "mzml"];
 
 fn format(name: String) -> TextFormat {
     TextFormat::of(&Path::new("texts").with_extension(name))

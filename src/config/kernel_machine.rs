@@ -32,8 +32,9 @@ pub struct KernelMachineConfig {
     /// of one scale: 1 for an input with itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kernels: Vec<InputSummandConfig>,
-    /// How the weights of `kernels` are chosen, which have none of their own then: `uniform`, all the same, or
-    /// `alignf`, those best aligned with the one output kernel on the training pairs.
+    /// How the weights of `kernels` are chosen, which have none of their own then: `uniform`, all the same, `alignf`,
+    /// those best aligned with the one output kernel on the training pairs, or `held-out`, those with the least
+    /// leave-one-out error on up to 750 training pairs, which are drawn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<KernelWeighting>,
     /// How it is fitted; in closed form on all training inputs, if left out.

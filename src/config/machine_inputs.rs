@@ -76,8 +76,9 @@ pub enum MachineInputsConfig {
     Mixtures(MixtureConfig),
     /// The kernels of `data.inputs`, as one kernel in the place of `kernel`.
     Kernels {
-        /// `uniform`, their mean, or `alignf`, the weights best aligned with the output kernel on the
-        /// training pairs (Cortes, Mohri and Rostamizadeh 2012).
+        /// `uniform`, their mean, `alignf`, the weights best aligned with the output kernel on the training pairs
+        /// (Cortes, Mohri and Rostamizadeh 2012), or `held-out`, those with the least leave-one-out error on up to 750
+        /// training pairs, which are drawn.
         combination: KernelWeighting,
     },
 }

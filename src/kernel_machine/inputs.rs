@@ -8,19 +8,26 @@ use dsokr_basis::features::JoinedRows;
 use dsokr_basis::kernel::{OutputKernel, SumKernel};
 use dsokr_basis::store::Stored;
 use dsokr_basis::{Features, Kernel, RowKind, RowSource};
-use dsokr_machines::{Ideal, KernelModel, KernelWeighting, Scaling, TrainingInputs, combine};
+use dsokr_machines::{
+    Ideal, KernelModel, KernelWeighting, Scaling, TrainingInputs, anchored, combine,
+};
 use faer::Mat;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::prepared::Source;
 use crate::Error;
 use crate::config::{ColumnScaling, InputSummandConfig, KernelMachineConfig, MachineInputsConfig};
+use crate::error::ensure;
 use crate::inputs::PrepareRows;
-use crate::run_dir::read_needed;
+use crate::run_dir::{drawn_pairs, read_needed};
 use crate::targets::TrainingOutputs;
-use dsokr_data::Split;
+use dsokr_data::{Selected, Split};
 
 const KERNELS: &str = "kernels.json";
+
+/// The most training pairs that held-out errors weigh kernels by.
+const WEIGHED: usize = 750;
 
 /// The preparation of inputs as rows with a kernel, or of values of kernels.
 pub(super) enum MachineInputs {
@@ -66,7 +73,22 @@ impl MachineInputs {
             let values = train.inputs.kernels()?;
             let files = &outputs.config.data.facts().kernel_files;
             let name = |at: usize| files.get(at).cloned().unwrap_or_default();
-            let weights = aligned(*rule, &values.matrices, outputs, name)?;
+            let count = values.matrices.len();
+            let weights = if values.anchors.is_empty() {
+                weights(settings, *rule, outputs, name, count, |at, pairs| {
+                    let all = &values.matrices[at];
+                    let value = |i: usize, j: usize| all[(pairs[i], pairs[j])];
+                    Ok(match pairs.len() == all.nrows() {
+                        true => Cow::Borrowed(all),
+                        false => Cow::Owned(Mat::from_fn(pairs.len(), pairs.len(), value)),
+                    })
+                })?
+            } else {
+                let (uniform, found) = (*rule == KernelWeighting::Uniform, json!(rule));
+                let allowed = "\"uniform\", beside data.inputs.anchors";
+                ensure(uniform, "encoder.inputs.combination", found, allowed)?;
+                vec![1.0 / count as f64; count]
+            };
             return Ok(Self::Kernels(CombinedKernels { weights, training: values.training() }));
         }
         if settings.kernels.is_empty() {
@@ -89,17 +111,18 @@ impl MachineInputs {
         let parts = settings.summands().enumerate().map(part);
         let parts = parts.collect::<Result<Vec<_>, Error>>()?;
         let weights = match settings.weights {
-            Some(rule @ KernelWeighting::Alignf) => {
-                let gram = |(prepared, kernel): &Summand| {
+            Some(KernelWeighting::Uniform) => vec![1.0 / parts.len() as f64; parts.len()],
+            Some(rule) => {
+                let name = |at| format!("encoder.kernels[{at}]");
+                weights(settings, rule, outputs, name, parts.len(), |at, pairs| {
+                    let (prepared, kernel) = &parts[at];
                     let (rows, kernel) = (prepared.rows(train)?, prepared.kernel(kernel));
                     kernel.validate(rows.kind())?;
+                    let rows = rows.select(pairs)?;
                     kernel.check(&rows)?;
-                    Ok(kernel.block(&rows, &rows)?)
-                };
-                let grams = parts.iter().map(gram).collect::<Result<Vec<_>, Error>>()?;
-                aligned(rule, &grams, outputs, |at| format!("encoder.kernels[{at}]"))?
+                    Ok(Cow::Owned(kernel.block(&rows, &rows)?))
+                })?
             }
-            Some(_) => vec![1.0 / parts.len() as f64; parts.len()],
             None => {
                 let total: f64 = settings.summands().map(|part| part.weight).sum();
                 settings.summands().map(|part| part.weight / total).collect()
@@ -207,8 +230,15 @@ impl MachineInputs {
                 if found != expected {
                     return Err(dsokr_basis::Error::width(found, expected).into());
                 }
-                let matrices: Vec<_> = values.matrices.iter().map(Mat::as_ref).collect();
-                Ok(MachineRows::Gram(combine(&matrices, weights)?))
+                let sum = |all: &[Mat<f64>]| {
+                    combine(&all.iter().map(Mat::as_ref).collect::<Vec<_>>(), weights)
+                };
+                let all = sum(&values.matrices)?;
+                if values.anchors.is_empty() {
+                    return Ok(MachineRows::Gram(all));
+                }
+                let rows = anchored(all.as_ref(), sum(&values.anchors)?.as_ref())?;
+                Ok(MachineRows::Features(Cow::Owned(rows), Arc::new(Kernel::Linear)))
             }
         }
     }
@@ -242,22 +272,35 @@ fn sum(parts: &[Summand], weights: &[f64]) -> SumKernel {
     })
 }
 
-/// The weights by a rule of the values of kernels with the training inputs, each of which has a name.
-fn aligned(
+/// The weights by a rule of `count` kernels, each of which has a name, of their values with some of the training pairs.
+fn weights<'v>(
+    settings: &KernelMachineConfig,
     rule: KernelWeighting,
-    grams: &[Mat<f64>],
     outputs: &TrainingOutputs,
     name: impl Fn(usize) -> String,
+    count: usize,
+    values: impl Fn(usize, &[usize]) -> Result<Cow<'v, Mat<f64>>, Error>,
 ) -> Result<Vec<f64>, Error> {
-    let grams: Vec<_> = grams.iter().map(Mat::as_ref).collect();
-    let rows = outputs.rows();
-    let ideal = Ideal { kernel: outputs.kernel()?, rows: &rows };
-    let weights = rule.weights(&grams, &ideal).map_err(|error| match error {
-        dsokr_basis::Error::Kernel { kernel, source } => {
-            Error::Kernel { file: name(kernel), source }
+    let pairs: Vec<usize> = match rule {
+        // its time is cubic in their number, for each of its steps
+        KernelWeighting::HeldOut => {
+            let drawn = drawn_pairs(outputs.len(), outputs.config.seed);
+            let every = drawn.len().div_ceil(WEIGHED);
+            drawn.into_iter().step_by(every).collect()
         }
-        other => other.into(),
-    })?;
+        KernelWeighting::Uniform | KernelWeighting::Alignf => (0..outputs.len()).collect(),
+    };
+    let grams = (0..count).map(|at| values(at, &pairs)).collect::<Result<Vec<_>, Error>>()?;
+    let grams: Vec<_> = grams.iter().map(|gram| gram.as_ref().as_ref()).collect();
+    let rows = outputs.rows();
+    let ideal = Ideal { kernel: outputs.kernel()?, rows: &Selected::new(&rows, &pairs) };
+    let weights =
+        rule.weights(&grams, &ideal, settings.first_lambda()).map_err(|error| match error {
+            dsokr_basis::Error::Kernel { kernel, source } => {
+                Error::Kernel { file: name(kernel), source }
+            }
+            other => other.into(),
+        })?;
     tracing::info!(weights = ?weights, "kernels combined");
     Ok(weights)
 }

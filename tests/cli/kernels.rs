@@ -172,22 +172,74 @@ fn sketched_inputs_of_a_kernel_from_a_file_are_those_of_its_rows() {
     }
 }
 
+/// The kernel has rank 6: 14 anchors span what all inputs span.
 #[test]
-fn aligned_weights_prefer_the_kernel_that_knows() {
+fn values_with_anchors_are_enough_for_every_solver() {
     let sandbox = sandbox();
+    let (all, mut table, mut values) = (peaks(), "id\n".to_owned(), Vec::new());
+    let anchors: Vec<usize> = (0..TRAIN).step_by(3).collect();
+    anchors.iter().for_each(|row| writeln!(table, "s{row}").unwrap());
+    for row in (0..N).rev() {
+        values.extend(anchors.iter().map(|anchor| all[row * N + anchor]));
+    }
+    sandbox.write("data/spectra/anchors.tsv", &table);
+    let path = sandbox.path("data/spectra/part.npy");
+    fs::write(path, npy(anchors.len(), &values)).unwrap();
+    let files = ["data.inputs.files=[\"part.npy\"]", "data.inputs.anchors=\"anchors.tsv\""];
+    let gradients =
+        "encoder.solver={name=\"conjugate-gradients\", sketch={size=20}, iterations=60}";
+    let basis = ["sketch.full=false", "sketch.size=20"];
+    for (solver, like) in [
+        (&[][..], &[][..]),
+        (&[SKETCHED], &[]),
+        (&[gradients], &[]),
+        (&[LIPSCHITZ, basis[0], basis[1]], &[LIPSCHITZ, basis[0], basis[1]]),
+    ] {
+        let expected = sandbox.train("vectors.toml", like);
+        let found = sandbox.train("kernels.toml", &[&[UNIFORM], &files[..], solver].concat());
+        assert_eq!(found["mrr"], expected["mrr"], "{solver:?}");
+        let table = ["evaluate", "runs/kernels", "--queries", "data/spectra/test.tsv", "--json"];
+        assert_eq!(json(&sandbox.succeed(&table))["mrr"], found["mrr"]);
+        std::fs::remove_dir_all(sandbox.path("runs")).unwrap();
+    }
+    let fail = |changes: &[&str], says: &[&str]| {
+        let changes = changes.iter().flat_map(|change| ["--set", change]);
+        sandbox.fail(
+            &["train", "kernels.toml"].into_iter().chain(changes).collect::<Vec<_>>(),
+            2,
+            says,
+        );
+    };
+    let aligned = "encoder.inputs={kind=\"kernels\", combination=\"alignf\"}";
+    fail(
+        &[aligned, files[0], files[1]],
+        &["encoder.inputs.combination = \"alignf\"", "\"uniform\""],
+    );
+    fail(&[UNIFORM, files[1]], &["peaks.npy", "60 rows", "anchors.tsv has 14"]);
+    sandbox.write("data/spectra/anchors.tsv", &table.replace("s3\n", "s99\n"));
+    fail(&[UNIFORM, files[0], files[1]], &["anchors.tsv:3", "s99", "spectra.tsv"]);
+}
+
+#[test]
+fn learned_weights_prefer_the_kernel_that_knows() {
+    let sandbox = sandbox();
+    let held_out = ["encoder.inputs={kind=\"kernels\", combination=\"held-out\"}"];
     let lambdas = [
         "encoder.inputs={kind=\"kernels\", combination=\"alignf\"}",
         "encoder.lambda=[1e-4, 1e-2]",
     ];
     let config = sandbox.read("kernels.toml").replace("peaks.npy", "normalised.npy");
     sandbox.write("kernels.toml", &config);
-    let aligned = sandbox.train("kernels.toml", &lambdas);
-    let stored: serde_json::Value =
-        serde_json::from_str(&sandbox.read("runs/kernels/kernels.json")).unwrap();
-    let weights: Vec<f64> =
-        stored["weights"].as_array().unwrap().iter().map(|w| w.as_f64().unwrap()).collect();
-    assert!(weights[0] > 0.0 && weights[0] > weights[1], "{weights:?}");
-    assert!(number(&aligned, "mrr") > 3.0 * number(&aligned["chance"], "mrr"), "{aligned}");
+    for changes in [&held_out[..], &lambdas] {
+        let _ = std::fs::remove_dir_all(sandbox.path("runs"));
+        let found = sandbox.train("kernels.toml", changes);
+        let stored: serde_json::Value =
+            serde_json::from_str(&sandbox.read("runs/kernels/kernels.json")).unwrap();
+        let weights: Vec<f64> =
+            stored["weights"].as_array().unwrap().iter().map(|w| w.as_f64().unwrap()).collect();
+        assert!(weights[0] > 0.0 && weights[0] > weights[1], "{weights:?}");
+        assert!(number(&found, "mrr") > 3.0 * number(&found["chance"], "mrr"), "{found}");
+    }
     let text = sandbox.succeed(&[
         "sketch",
         "kernels.toml",

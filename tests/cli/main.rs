@@ -58,6 +58,7 @@ mod sums;
 mod synthetic;
 mod tensorboard;
 mod threads;
+mod trees;
 mod words;
 #[cfg(unix)]
 mod writers;

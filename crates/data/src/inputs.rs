@@ -122,11 +122,13 @@ impl Inputs {
     }
 }
 
-/// Values of some inputs with the n training inputs, of one or several kernels: a row for each input.
+/// Values of some inputs with the n training inputs, or with m anchors, of one or several kernels: a row for each input.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KernelRows {
-    /// The values of each kernel, rows × n.
+    /// The values of each kernel, rows × n or rows × m.
     pub matrices: Vec<Mat<f64>>,
+    /// The values of the anchors with one another, m × m of each kernel; empty without anchors.
+    pub anchors: Vec<Mat<f64>>,
 }
 
 impl KernelRows {
@@ -136,7 +138,7 @@ impl KernelRows {
         rows.flat_map(|row| row.iter().copied()).collect()
     }
 
-    /// Number of training inputs, n.
+    /// Number of training inputs, n, or of anchors, m.
     pub fn training(&self) -> usize {
         self.matrices.first().map_or(0, Mat::ncols)
     }
@@ -161,6 +163,7 @@ impl KernelRows {
         let pick = |matrix: &Mat<f64>| {
             Mat::from_fn(rows.len(), matrix.ncols(), |i, j| matrix[(rows[i], j)])
         };
-        Self { matrices: self.matrices.iter().map(pick).collect() }
+        let matrices = self.matrices.iter().map(pick).collect();
+        Self { matrices, anchors: self.anchors.clone() }
     }
 }

@@ -230,6 +230,16 @@ impl Table {
         found.ok_or_else(|| Error::missing_column(&self.path, name, &self.names))
     }
 
+    /// As [`column`](Self::column), without a copy: the table has empty values in it then.
+    pub(crate) fn take_column(&mut self, name: &str) -> Result<Vec<String>, Error> {
+        self.column(name)?;
+        let mut named = self.names.iter().zip(&mut self.columns);
+        let found = named.find(|(known, _)| *known == name);
+        Ok(found
+            .map(|(_, values)| values.iter_mut().map(std::mem::take).collect())
+            .unwrap_or_default())
+    }
+
     /// The line of the file, from 1, on which a row starts: for messages about the row.
     ///
     /// # Panics

@@ -43,8 +43,8 @@ pub use prepared::PreparedSolver;
 pub use ridge::{
     Averaged, ConjugateGradients, Fitted, Ideal, InputSketch, KernelModel, KernelWeighting,
     LastSystem, Leading, OutputSpace, Points, RidgeProblem, RidgeSystem, Scaling, SketchedFit,
-    Spectrum, TrainingInputs, alignf, combine, fit, fit_averaged, fit_conjugate_gradients,
-    fit_sketched,
+    Spectrum, TrainingInputs, alignf, anchored, combine, fit, fit_averaged,
+    fit_conjugate_gradients, fit_sketched, held_out_weights,
 };
 pub use solver::{ClosedForm, Cost, Lipschitz, Sketched, Solver};
 pub use summary::{

@@ -35,21 +35,21 @@ function peakList(text, given) {
   }
   const peaks = [];
   for (let place = 0; place < words.length; place++) {
-    const named = /^(adduct|formula)=(.*)$/.exec(words[place]);
+    const named = /^(adduct|formula|tree)=(.*)$/.exec(words[place]);
     if (named) known[named[1]] ??= named[2];
     else peaks.push(words[place].includes(":") ? words[place].split(":", 2) : [words[place], words[++place]]);
   }
   if (peaks.some(([, intensity]) => intensity === undefined)) throw new Error("The list must be pairs of m/z and intensity");
   if (!known.precursor_mz) throw new Error("Type the m/z of the precursor: a list of peaks does not have it");
   peaks.sort(([a], [b]) => a - b);
-  const head = [known.precursor_mz, known.adduct && `adduct=${known.adduct}`, known.formula && `formula=${known.formula}`];
+  const head = [known.precursor_mz, ...["adduct", "formula", "tree"].map((key) => known[key] && `${key}=${known[key]}`)];
   return [...head.filter(Boolean), ...peaks.map((peak) => peak.join(":"))].join(" ");
 }
 
 /** Precursor and peaks of a line, with intensities in shares of the largest. */
 function readSpectrum(line) {
   const [precursor, ...words] = line.split(" ");
-  const peaks = words.filter((word) => !/^(adduct|formula)=/.test(word)).map((word) => word.split(":").map(Number));
+  const peaks = words.filter((word) => !/^(adduct|formula|tree)=/.test(word)).map((word) => word.split(":").map(Number));
   const most = Math.max(...peaks.map(([, intensity]) => intensity));
   return { precursor: Number(precursor), peaks: peaks.map(([mz, intensity]) => [mz, intensity / most]) };
 }

@@ -67,12 +67,16 @@ pub struct FeatureInputsConfig {
 pub struct KernelInputsConfig {
     /// Table whose rows the matrices follow, in rows and columns: all inputs, of all splits.
     pub table: String,
-    /// Column of the inputs' ids there.
+    /// Table whose rows their columns follow in the place of all inputs: anchors, which are inputs too. Solutions are then
+    /// sums over the anchors, those of a sketched solver (SIOKR, SISOKR) whose sketch they are, for every solver.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub anchors: Option<String>,
+    /// Column of the inputs' ids in both.
     #[serde(default = "super::id")]
     pub id: String,
     /// Column of the tables of pairs that names the input, by such an id.
     pub column: String,
-    /// The matrices, .npy files of numbers: symmetric and positive semi-definite.
+    /// The matrices, .npy files of numbers: symmetric and positive semi-definite, of inputs or of anchors.
     pub files: Vec<String>,
 }
 
@@ -95,6 +99,9 @@ impl InputsConfig {
     pub(super) fn validate(&self) -> Result<(), Error> {
         let Some((table, key, files, _)) = self.files() else { return Ok(()) };
         check_inside("data.inputs.table", table)?;
+        if let Self::Kernels(KernelInputsConfig { anchors: Some(anchors), .. }) = self {
+            check_inside("data.inputs.anchors", anchors)?;
+        }
         check(!files.is_empty(), key, "[]", "at least one file")?;
         files.iter().try_for_each(|file| check_inside(key, file))
     }
@@ -153,34 +160,47 @@ impl InputsConfig {
             }
             Self::Kernels(config) => {
                 let index = RowIndex::read(&config.table, &config.id, wanted)?;
-                let (root, table) = (wanted.root()?, &index.table);
+                let (root, id) = (wanted.root()?, &config.id);
+                let anchors =
+                    config.anchors.as_ref().map(|own| Table::read(&root.file(own), &[id]));
+                let anchors = anchors.transpose()?;
+                let followed = [&index.table, anchors.as_ref().unwrap_or(&index.table)];
                 let read = |name: &String| {
-                    let (path, n) = (root.file(name), table.len());
+                    let path = root.file(name);
                     let matrix = read_matrix(&path)?;
-                    match [matrix.nrows(), matrix.ncols()].into_iter().find(|&found| found != n) {
-                        None => Ok(matrix),
-                        Some(found) => Err(Error::row_count(&path, found, table.path(), n)),
+                    for (found, table) in [matrix.nrows(), matrix.ncols()].into_iter().zip(followed)
+                    {
+                        if found != table.len() {
+                            return Err(Error::row_count(&path, found, table.path(), table.len()));
+                        }
                     }
+                    Ok(matrix)
                 };
                 let matrices = config.files.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
-                let training = training(&index)?;
+                let places = anchors.map(|own| index.of(&own, id)).transpose()?;
+                let training = match &places {
+                    Some(anchors) => (0..anchors.len()).collect(),
+                    None => training(&index)?,
+                };
+                let values = move |rows: &[usize]| -> Vec<Mat<f64>> {
+                    let value = |own: &Mat<f64>, i: usize, j: usize| own[(rows[i], training[j])];
+                    let part =
+                        |own| Mat::from_fn(rows.len(), training.len(), |i, j| value(own, i, j));
+                    matrices.iter().map(part).collect()
+                };
+                let anchors = places.map(|rows| values(&rows)).unwrap_or_default();
                 Box::new(move |table| {
                     let rows = index.of(table, column)?;
-                    let values = |matrix: &Mat<f64>| {
-                        let value = |i: usize, j: usize| matrix[(rows[i], training[j])];
-                        Mat::from_fn(rows.len(), training.len(), value)
-                    };
-                    Ok(Inputs::Kernels(KernelRows {
-                        matrices: matrices.iter().map(values).collect(),
-                    }))
+                    let (matrices, anchors) = (values(&rows), anchors.clone());
+                    Ok(Inputs::Kernels(KernelRows { matrices, anchors }))
                 })
             }
         })
     }
 }
 
-/// Reads the inputs of a table's pairs.
-pub(super) type InputReader<'a> = Box<dyn Fn(&Table) -> Result<Inputs, Error> + 'a>;
+/// Reads the inputs of a table's pairs, of which it may take the column.
+pub(super) type InputReader<'a> = Box<dyn Fn(&mut Table) -> Result<Inputs, Error> + 'a>;
 
 /// The row of each id in a table that feature files follow.
 pub(super) struct RowIndex {
@@ -265,7 +285,11 @@ impl TextConfig {
                     DenseRows::new(width, values.collect::<Vec<_>>())?.into(),
                 ));
             }
-            Ok(Inputs::Texts(column(table, &self.column, |text| self.written(text, seed))?))
+            // texts may be most of what a training holds
+            Ok(Inputs::Texts(match self.more_smiles {
+                0 => table.take_column(&self.column)?,
+                _ => column(table, &self.column, |text| self.written(text, seed))?,
+            }))
         })
     }
 

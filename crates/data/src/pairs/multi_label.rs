@@ -60,7 +60,7 @@ impl MultiLabelConfig {
             OnBadRow::Skip => table = table.skipping(bad)?,
         }
         table.log_skipped();
-        let inputs = Box::new(move |table: &Table| {
+        let inputs = Box::new(move |table: &mut Table| {
             let rows: Vec<usize> = (0..table.len()).map(|row| table.line(row) - 1).collect();
             Ok(Inputs::Vectors(inputs.select(&rows)?))
         });

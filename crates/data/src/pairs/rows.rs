@@ -191,11 +191,11 @@ impl PairedRows<'_> {
 
     /// Ids and inputs of some rows.
     fn pairs(&self, rows: Range<usize>) -> Result<Split, Error> {
-        let table = self.table.select(&rows.collect::<Vec<_>>());
+        let mut table = self.table.select(&rows.collect::<Vec<_>>());
         let column = |name| table.column(name).map(<[_]>::to_vec);
         let groups = self.group.map(column).transpose()?.unwrap_or_default();
-        let split = Split::new(column(self.id)?, (self.inputs)(&table)?, vec![None; table.len()]);
-        Ok(Split { groups, ..split })
+        let (ids, outputs) = (column(self.id)?, vec![None; table.len()]);
+        Ok(Split { groups, ..Split::new(ids, (self.inputs)(&mut table)?, outputs) })
     }
 }
 

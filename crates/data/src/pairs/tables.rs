@@ -117,7 +117,7 @@ impl Pairs for TablesConfig {
         let skipped =
             skipped_rows([&table, &validation].into_iter().chain(&train).chain(&test), root);
         let held_out = |pairs: Table| {
-            let mut split = self.queries_of(&pairs, &index, &inputs, wanted)?;
+            let mut split = self.queries_of(pairs, &index, &inputs, wanted)?;
             // the outputs' own, so that it need not stand in the table of pairs too
             split.truth = outputs.truth_of(&split.outputs);
             split.labels = outputs.labels_of(&split.outputs);
@@ -126,7 +126,7 @@ impl Pairs for TablesConfig {
         Ok(Dataset {
             validation: held_out(validation)?,
             test: test.map(held_out).transpose()?,
-            train: self.training(&train, &index, &inputs, wanted)?,
+            train: self.training(train, &index, &inputs, wanted)?,
             outputs,
             skipped,
         })
@@ -137,7 +137,7 @@ impl Pairs for TablesConfig {
         let inputs = self.inputs.reader(self.input(), wanted, |index| {
             index.of_all(&self.read_training(wanted)?, self.input())
         })?;
-        self.queries_of(&pairs, &HashMap::new(), &inputs, wanted)
+        self.queries_of(pairs, &HashMap::new(), &inputs, wanted)
     }
 }
 
@@ -162,25 +162,25 @@ impl TablesConfig {
     /// The training pairs of their tables, with their weights.
     fn training(
         &self,
-        tables: &[Table],
+        tables: Vec<Table>,
         index: &Index,
         inputs: &InputReader,
         wanted: &Wanted,
     ) -> Result<Split, Error> {
         let weighted = self.train.is_weighted();
-        let part = |(table, (_, weight)): (&Table, (&str, f64))| {
+        let part = |(table, (_, weight)): (Table, (&str, f64))| {
             let split = self.join(table, index, inputs, wanted)?;
             let weights = if weighted { vec![weight; split.ids.len()] } else { Vec::new() };
             Ok(Split { weights, ..split })
         };
-        let parts = tables.iter().zip(self.train.each()).map(part);
+        let parts = tables.into_iter().zip(self.train.each()).map(part);
         let parts = parts.collect::<Result<Vec<_>, Error>>()?;
         joined(parts)?.ok_or_else(|| Error::value("data.train", "[]", "at least one file"))
     }
 
     fn join(
         &self,
-        table: &Table,
+        mut table: Table,
         index: &Index,
         inputs: &InputReader,
         wanted: &Wanted,
@@ -191,18 +191,18 @@ impl TablesConfig {
         let outputs = ids.iter().map(|id| index.get(id.as_str()).copied()).collect();
         let queries = self.query.as_deref().map(column).transpose()?;
         let groups = wanted.group.map(column).transpose()?.unwrap_or_default();
-        Ok(Split { queries, groups, ..Split::new(ids, inputs(table)?, outputs) })
+        Ok(Split { queries, groups, ..Split::new(ids, inputs(&mut table)?, outputs) })
     }
 
     /// The pairs as queries: rows with the same query id are one, with several right outputs.
     fn queries_of(
         &self,
-        table: &Table,
+        table: Table,
         index: &Index,
         inputs: &InputReader,
         wanted: &Wanted,
     ) -> Result<Split, Error> {
-        let Some(rows) = self.rows_of_queries(table)? else {
+        let Some(rows) = self.rows_of_queries(&table)? else {
             return self.join(table, index, inputs, wanted);
         };
         self.join(table, index, inputs, wanted)?.into_queries(&rows)

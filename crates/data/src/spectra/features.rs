@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 
 use dsokr_basis::features::{SparseRow, SparseRows};
+use dsokr_basis::random::hash;
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Peak, Spectrum};
+use super::{Fragment, FragmentationTree, Peak, Spectrum, Subformulas};
 use crate::Error;
 use crate::error::check;
 
@@ -27,10 +28,63 @@ pub enum PeaksOf {
     Differences,
     /// The precursor, at its m/z, with weight 1.
     Precursor,
+    /// The formulas under that of the precursor, of the spectrum's field `formula`, that each peak may have within `ppm`;
+    /// of a peak with more than a million to try none.
+    Subformulas,
+    /// What these formulas lack of the precursor's ion.
+    SubformulaLosses,
+    /// The formulas of the fragmentation tree, of the spectrum's field `tree`, with the intensities that it has.
+    TreeFragments,
+    /// The formulas that the tree's fragments lost of their parents.
+    TreeLosses,
+    /// Those that they lost of the root.
+    TreeRootLosses,
+    /// The sequences of losses on all paths downwards in the tree.
+    TreePaths,
 }
 
 impl PeaksOf {
-    /// Masses in Da and intensities to the power `power`, by increasing mass except for differences.
+    /// Whether it is compared by formulas, and not by masses.
+    pub fn is_of_formulas(self) -> bool {
+        match self {
+            Self::Peaks | Self::Losses | Self::Differences | Self::Precursor => false,
+            Self::Subformulas
+            | Self::SubformulaLosses
+            | Self::TreeFragments
+            | Self::TreeLosses
+            | Self::TreeRootLosses
+            | Self::TreePaths => true,
+        }
+    }
+
+    /// Formulas, or sequences of them, each with its intensity; none of what masses are compared by, nor of a spectrum
+    /// without tree.
+    fn formulas(self, spectrum: &Spectrum, ppm: f64) -> Result<Vec<(String, f64)>, Error> {
+        let parts = |name: fn(&Fragment) -> String| {
+            let ion = Subformulas::of(spectrum)?;
+            let of_peak = |peak: &Peak| {
+                let found = ion.at(peak.mz, ppm).unwrap_or_default();
+                found.iter().map(|part| (name(part), peak.intensity)).collect::<Vec<_>>()
+            };
+            Ok(spectrum.peaks.iter().flat_map(of_peak).collect())
+        };
+        let of_tree = |all: fn(&FragmentationTree) -> Vec<(String, f64)>| {
+            let tree = spectrum.tree.as_deref().map(str::parse).transpose()?;
+            Ok(tree.as_ref().map(all).unwrap_or_default())
+        };
+        match self {
+            Self::Peaks | Self::Losses | Self::Differences | Self::Precursor => Ok(Vec::new()),
+            Self::Subformulas => parts(Fragment::formula),
+            Self::SubformulaLosses => parts(|part| dsokr_molecule::formula(&part.lost)),
+            Self::TreeFragments => of_tree(|tree| tree.fragments().collect()),
+            Self::TreeLosses => of_tree(|tree| tree.losses().collect()),
+            Self::TreeRootLosses => of_tree(|tree| tree.root_losses().collect()),
+            Self::TreePaths => of_tree(|tree| tree.paths().collect()),
+        }
+    }
+
+    /// Masses in Da and intensities to the power `power`, by increasing mass except for differences; none of
+    /// formulas.
     pub fn masses(self, spectrum: &Spectrum, power: f64) -> Vec<(f64, f64)> {
         let Spectrum { precursor_mz, peaks, .. } = spectrum;
         match self {
@@ -54,6 +108,12 @@ impl PeaksOf {
                     .collect()
             }
             Self::Precursor => vec![(*precursor_mz, 1.0)],
+            Self::Subformulas
+            | Self::SubformulaLosses
+            | Self::TreeFragments
+            | Self::TreeLosses
+            | Self::TreeRootLosses
+            | Self::TreePaths => Vec::new(),
         }
     }
 
@@ -87,14 +147,14 @@ const LARGEST: f64 = 5000.0;
 /// Number of positions of spectra as mixtures.
 pub const LINE: usize = (LARGEST * POSITIONS) as usize + 1;
 
-/// A block of features of spectra: intensities of what lies in each bin of a width, summed.
+/// A block of features of spectra: intensities of what lies in each bin of a width, or has each formula, summed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PeakFeatures {
-    /// What lies at a mass.
+    /// What is counted.
     #[serde(default)]
     pub of: PeaksOf,
-    /// Width of a bin in Da.
+    /// Width of a bin in Da; formulas have none.
     #[serde(default = "hundredth")]
     pub bin: f64,
     /// What is added to masses in Da before they are binned: half a bin in a second block, so that masses on both sides
@@ -104,9 +164,12 @@ pub struct PeakFeatures {
     /// The power of intensities; 0 counts peaks.
     #[serde(default = "root")]
     pub power: f64,
-    /// Bins in fewer training spectra are left out.
+    /// Bins, or formulas, in fewer training spectra are left out.
     #[serde(default = "two")]
     pub min_spectra: usize,
+    /// How far a peak may be from a subformula, in millionths of its m/z (default: 10).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ppm: Option<f64>,
 }
 
 fn hundredth() -> f64 {
@@ -121,7 +184,10 @@ fn two() -> usize {
     2
 }
 
-/// Bins are numbered in 32 bits.
+/// The tolerance of subformulas in millionths.
+const PPM: f64 = 10.0;
+
+/// Bins have lower numbers.
 const MOST_BINS: f64 = 4e9;
 
 impl PeakFeatures {
@@ -131,24 +197,36 @@ impl PeakFeatures {
     /// [`dsokr_basis::Error::Value`].
     pub fn validate(&self, key: &str) -> Result<(), Error> {
         let at = |name: &str| format!("{key}.{name}");
-        let Self { of: _, bin, shift, power, min_spectra } = *self;
+        let Self { of, bin, shift, power, min_spectra, ppm } = *self;
+        if of.is_of_formulas() {
+            let allowed = "absent: formulas are in no bins";
+            check(bin == hundredth(), &at("bin"), bin, allowed)?;
+            check(shift == 0.0, &at("shift"), shift, allowed)?;
+        }
+        let known = ppm.is_none() || matches!(of, PeaksOf::Subformulas | PeaksOf::SubformulaLosses);
+        let found = ppm.unwrap_or(PPM);
+        check(known, &at("ppm"), found, "absent: of subformulas only")?;
+        check((1e-3..=1e3).contains(&found), &at("ppm"), found, "a number in [0.001, 1000]")?;
         check((1e-5..=1e3).contains(&bin), &at("bin"), bin, "a width in Da, 1e-5 to 1000")?;
         check((0.0..=bin).contains(&shift), &at("shift"), shift, "0 to the width of a bin")?;
         check((0.0..=2.0).contains(&power), &at("power"), power, "a number in [0, 2]")?;
         check(min_spectra > 0, &at("min_spectra"), min_spectra, "at least 1")
     }
 
-    /// The bins of a spectrum with their values, ascending.
-    fn bins(&self, spectrum: &Spectrum) -> BTreeMap<u32, f64> {
+    /// The bins of a spectrum, or hashes of its formulas, with their values, ascending.
+    fn bins(&self, spectrum: &Spectrum) -> Result<BTreeMap<u64, f64>, Error> {
         let mut bins = BTreeMap::new();
+        for (name, intensity) in self.of.formulas(spectrum, self.ppm.unwrap_or(PPM))? {
+            *bins.entry(hash(name.as_bytes())).or_insert(0.0) += intensity.powf(self.power);
+        }
         for (mass, value) in self.of.masses(spectrum, self.power) {
             let bin = ((mass + self.shift) / self.bin).floor();
             // beyond are no masses of molecules
             if bin < MOST_BINS {
-                *bins.entry(bin as u32).or_insert(0.0) += value;
+                *bins.entry(bin as u64).or_insert(0.0) += value;
             }
         }
-        bins
+        Ok(bins)
     }
 }
 
@@ -161,7 +239,7 @@ impl PeakFeatures {
 /// use dsokr_data::spectra::{FittedPeaks, PeakFeatures, PeaksOf, Spectrum};
 ///
 /// let spectra = ["100.0 40.001:4 60.002:9", "90.0 40.002:1"];
-/// let peaks = PeakFeatures { of: PeaksOf::Peaks, bin: 0.01, shift: 0.0, power: 0.5, min_spectra: 1 };
+/// let peaks = PeakFeatures { of: PeaksOf::Peaks, bin: 0.01, shift: 0.0, power: 0.5, min_spectra: 1, ppm: None };
 /// let rows = FittedPeaks::fit(&[peaks], &spectra)?.rows(&spectra)?;
 /// assert_eq!((rows.width(), rows.row(1)), (2, (&[0][..], &[1.0][..])));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -176,35 +254,36 @@ pub struct FittedPeaks {
 #[serde(deny_unknown_fields)]
 struct FittedBlock {
     features: PeakFeatures,
-    /// Those that are columns, ascending.
-    bins: Vec<u32>,
+    /// Those that are columns, ascending; of formulas their hashes.
+    bins: Vec<u64>,
 }
 
 impl FittedPeaks {
     /// The bins of blocks that enough spectra have, which are given as their [texts](Spectrum) and read some at a time.
     ///
     /// # Errors
-    /// A text that is no spectrum; [`dsokr_basis::Error::Value`] where no bin is in enough spectra.
+    /// A text that is no spectrum, or lacks what is counted; [`dsokr_basis::Error::Value`] where no bin is in enough spectra.
     pub fn fit<S: AsRef<str> + Sync>(
         blocks: &[PeakFeatures],
         spectra: &[S],
     ) -> Result<Self, Error> {
-        let mut counts = vec![HashMap::<u32, usize>::new(); blocks.len()];
+        let mut counts = vec![HashMap::<u64, usize>::new(); blocks.len()];
         for some in spectra.chunks(AT_ONCE) {
-            let bins = |one: &Spectrum| -> Vec<Vec<u32>> {
-                blocks.iter().map(|block| block.bins(one).into_keys().collect()).collect()
+            let bins = |one: &Spectrum| {
+                let keys = |block: &PeakFeatures| Ok(block.bins(one)?.into_keys().collect());
+                blocks.iter().map(keys).collect::<Result<Vec<Vec<u64>>, Error>>()
             };
             let found = each(some, bins)?;
             for (at, counts) in counts.iter_mut().enumerate() {
-                let mut all: Vec<u32> = found.iter().flat_map(|own| &own[at]).copied().collect();
+                let mut all: Vec<u64> = found.iter().flat_map(|own| &own[at]).copied().collect();
                 all.par_sort_unstable();
                 let runs = all.chunk_by(|a, b| a == b);
                 runs.for_each(|run| *counts.entry(run[0]).or_insert(0) += run.len());
             }
         }
-        let block = |(features, counts): (&PeakFeatures, HashMap<u32, usize>)| {
+        let block = |(features, counts): (&PeakFeatures, HashMap<u64, usize>)| {
             let common = counts.into_iter().filter(|&(_, count)| count >= features.min_spectra);
-            let mut bins: Vec<u32> = common.map(|(bin, _)| bin).collect();
+            let mut bins: Vec<u64> = common.map(|(bin, _)| bin).collect();
             bins.sort_unstable();
             FittedBlock { features: features.clone(), bins }
         };
@@ -225,17 +304,20 @@ impl FittedPeaks {
     }
 
     /// The row of a spectrum; empty where none of its bins is a column.
-    pub fn transform(&self, spectrum: &Spectrum) -> SparseRow {
+    ///
+    /// # Errors
+    /// A spectrum without the formula that subformulas need.
+    pub fn transform(&self, spectrum: &Spectrum) -> Result<SparseRow, Error> {
         let (mut row, mut first) = (SparseRow::new(), 0);
         for FittedBlock { features, bins } in &self.blocks {
-            let column = |(bin, value): (u32, f64)| Some((bins.binary_search(&bin).ok()?, value));
+            let column = |(bin, value): (u64, f64)| Some((bins.binary_search(&bin).ok()?, value));
             let own: Vec<(usize, f64)> =
-                features.bins(spectrum).into_iter().filter_map(column).collect();
+                features.bins(spectrum)?.into_iter().filter_map(column).collect();
             let norm = own.iter().map(|(_, value)| value * value).sum::<f64>().sqrt();
             row.extend(own.iter().map(|&(at, value)| (first + at as u32, (value / norm) as f32)));
             first += bins.len() as u32;
         }
-        row
+        Ok(row)
     }
 
     /// The rows of spectra, which are given as their [texts](Spectrum) and read some at a time.
@@ -259,9 +341,9 @@ const AT_ONCE: usize = 4096;
 /// The value of `of` for each spectrum, in parallel. The error is that of the first text that is not a spectrum.
 fn each<T: Send, S: AsRef<str> + Sync>(
     spectra: &[S],
-    of: impl Fn(&Spectrum) -> T + Sync + Send,
+    of: impl Fn(&Spectrum) -> Result<T, Error> + Sync + Send,
 ) -> Result<Vec<T>, Error> {
-    let read = |text: &S| text.as_ref().parse::<Spectrum>().map(|spectrum| of(&spectrum));
+    let read = |text: &S| of(&text.as_ref().parse()?);
     // a parallel collection into a `Result` would give any thread's error
     let all: Vec<Result<T, Error>> = spectra.par_iter().map(read).collect();
     all.into_iter().collect()

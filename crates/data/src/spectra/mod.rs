@@ -13,7 +13,8 @@
 //! `identifier`, `name`, `precursor_mz`, `adduct`, `formula`, `smiles`, `inchi`, `inchikey`, `collision_energy`,
 //! `instrument_type` and `ion_mode`. A table with tabs or commas has the column `spectrum` too,
 //! made of `precursor_mz`, `mzs` and `intensities` as MassSpecGym has them, lists with commas between, and where they are
-//! columns of `adduct` and `formula`.
+//! columns of `adduct`, `formula` and `tree`. The field `tree` of each format is a [`FragmentationTree`], or names a .json
+//! file of SIRIUS that holds it, with a path below the folder of the file of spectra.
 
 mod adduct;
 mod features;
@@ -21,8 +22,10 @@ mod formats;
 mod mzml;
 mod record;
 mod subformulas;
+mod tree;
 
 use std::fmt;
+use std::path::Path;
 use std::str::FromStr;
 
 pub use adduct::Adduct;
@@ -31,6 +34,8 @@ pub use formats::SpectrumFormat;
 pub(crate) use mzml::ParamGroups;
 pub(crate) use record::Record;
 pub use subformulas::{Fragment, Subformulas};
+pub use tree::FragmentationTree;
+use tree::tree_text;
 
 use crate::Error;
 use crate::error::shorten;
@@ -42,13 +47,13 @@ pub const SPECTRUM: &str = "spectrum";
 /// The columns of a table that a text of a spectrum is made of: precursor, m/z and intensities.
 pub(crate) const PARTS: [&str; 3] = ["precursor_mz", "mzs", "intensities"];
 
-/// Those that say what its precursor is: adduct and formula.
-pub(crate) const ION: [&str; 2] = ["adduct", "formula"];
+/// Those that it has where they are known: adduct, formula and fragmentation tree.
+pub(crate) const KNOWN: [&str; 3] = ["adduct", "formula", "tree"];
 
 /// A tandem mass spectrum.
 ///
 /// As a text it is one line: the precursor's m/z, where they are known the adduct as `adduct=[M+H]+` and the formula of
-/// the molecule as `formula=C9H8O4`, and then each peak as `m/z:intensity`, with spaces between. Of a text with several
+/// the molecule as `formula=C9H8O4` and the [`FragmentationTree`] as `tree=C9H8O4/0>C9H6O3`, and then each peak as `m/z:intensity`, with spaces between. Of a text with several
 /// lines the spectrum is read in the format that its first line tells: `BEGIN IONS` is MGF, `ACCESSION:` a MassBank record,
 /// everything else MSP.
 ///
@@ -69,6 +74,8 @@ pub struct Spectrum {
     pub adduct: Option<String>,
     /// The formula of the molecule, as it is written.
     pub formula: Option<String>,
+    /// The fragmentation tree, as it is written.
+    pub tree: Option<String>,
     /// m/z and intensity of each peak, both above 0, by increasing m/z; at least one.
     pub peaks: Vec<Peak>,
 }
@@ -122,14 +129,14 @@ impl Spectrum {
         if text.lines().nth(1).is_some() {
             let record = SpectrumFormat::told_by(text).record(text, &mut ParamGroups::new());
             let record = record.map_err(|(_, reason)| reason)?;
-            let line = record.ok_or("no spectrum")?.spectrum().map_err(|(_, reason)| reason)?;
+            let line = record.ok_or("no spectrum")?.spectrum(None).map_err(|(_, reason)| reason)?;
             return Self::read(&line);
         }
         let mut words = text.split_ascii_whitespace().peekable();
         let precursor_mz = precursor(words.next().unwrap_or_default())?;
-        let [adduct, formula] = [ADDUCT, FORMULA].map(|key| {
-            let word = words.next_if(|word| word.starts_with(key))?;
-            Some(word[key.len()..].to_owned())
+        let [adduct, formula, tree] = KNOWN.map(|key| {
+            let value = |word: &str| Some(word.strip_prefix(key)?.strip_prefix('=')?.to_owned());
+            value(words.next_if(|word| value(word).is_some())?)
         });
         let mut peaks = Vec::new();
         for word in words {
@@ -141,7 +148,7 @@ impl Spectrum {
         if peaks.is_empty() {
             Err(NO_PEAKS.into())
         } else {
-            Ok(Self { precursor_mz, adduct, formula, peaks })
+            Ok(Self { precursor_mz, adduct, formula, tree, peaks })
         }
     }
 }
@@ -153,25 +160,21 @@ impl fmt::Display for Spectrum {
             "{}",
             head(
                 &self.precursor_mz.to_string(),
-                [&self.adduct, &self.formula].map(Option::as_deref)
+                [&self.adduct, &self.formula, &self.tree].map(Option::as_deref)
             )
         )?;
         self.peaks.iter().try_for_each(|Peak { mz, intensity }| write!(out, " {mz}:{intensity}"))
     }
 }
 
-/// What is before adduct and formula in the text of a spectrum.
-const ADDUCT: &str = "adduct=";
-const FORMULA: &str = "formula=";
-
 /// The text of a spectrum before its peaks.
-fn head(precursor_mz: &str, [adduct, formula]: [Option<&str>; 2]) -> String {
+fn head(precursor_mz: &str, known: [Option<&str>; 3]) -> String {
     let mut text = precursor_mz.trim().to_owned();
-    for (key, value) in [(ADDUCT, adduct), (FORMULA, formula)] {
+    for (key, value) in KNOWN.into_iter().zip(known) {
         // spaces divide words
         let value: String = value.unwrap_or_default().split_whitespace().collect();
         if !value.is_empty() {
-            text.extend([" ", key, &value]);
+            text.extend([" ", key, "=", &value]);
         }
     }
     text
@@ -205,10 +208,12 @@ fn positive(text: &str) -> Option<f64> {
 /// The text of a spectrum from cells of a table: numbers are kept as they are written.
 pub(crate) fn text_of(
     [precursor_mz, mzs, intensities]: [&str; 3],
-    ion: [Option<&str>; 2],
+    [adduct, formula, tree]: [Option<&str>; 3],
+    folder: Option<&Path>,
 ) -> Result<String, String> {
     precursor(precursor_mz.trim())?;
-    let mut text = head(precursor_mz, ion);
+    let tree = tree.filter(|own| !own.is_empty()).map(|own| tree_text(own, folder)).transpose()?;
+    let mut text = head(precursor_mz, [adduct, formula, tree.as_deref()]);
     let [mzs, intensities] = [mzs, intensities].map(|list| -> Vec<&str> {
         let list = list.trim().trim_start_matches('[').trim_end_matches(']');
         list.split(',').map(str::trim).filter(|cell| !cell.is_empty()).collect()
@@ -222,5 +227,6 @@ pub(crate) fn text_of(
         last = Some(peak(mz, intensity, last.as_ref())?);
         text.push_str(&format!(" {mz}:{intensity}"));
     }
+    text.shrink_to_fit();
     if last.is_some() { Ok(text) } else { Err(NO_PEAKS.into()) }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{ION, NO_PEAKS, PARTS, Peak, SPECTRUM, head, peak, precursor};
+use super::{KNOWN, NO_PEAKS, PARTS, Peak, SPECTRUM, head, peak, precursor, tree_text};
 use crate::Error;
 use crate::error::{list, shorten};
 
@@ -101,8 +101,8 @@ impl Record {
         })
     }
 
-    /// The text of precursor and peaks.
-    pub(super) fn spectrum(&self) -> Result<String, Wrong> {
+    /// The text of precursor and peaks, of a spectrum in a file in this folder.
+    pub(super) fn spectrum(&self, folder: Option<&Path>) -> Result<String, Wrong> {
         let wrong = |reason: String| (self.start, format!("{}: {reason}", self.title()));
         let mz = self.field(PARTS[0]).unwrap_or_default();
         if mz.is_empty() {
@@ -112,7 +112,9 @@ impl Record {
         if self.last.is_none() {
             return Err(wrong(NO_PEAKS.into()));
         }
-        Ok(head(mz, ION.map(|name| self.field(name))) + &self.peaks)
+        let [adduct, formula, tree] = KNOWN.map(|name| self.field(name));
+        let tree = tree.map(|own| tree_text(own, folder)).transpose().map_err(wrong)?;
+        Ok(head(mz, [adduct, formula, tree.as_deref()]) + &self.peaks)
     }
 
     /// The names of its columns.
@@ -140,7 +142,7 @@ impl Record {
         let cell = |column: &String| {
             if column == SPECTRUM {
                 return self
-                    .spectrum()
+                    .spectrum(path.parent())
                     .map_err(|(at, reason)| Error::line(path, line + at, reason));
             }
             self.field(column).map(str::to_owned).ok_or_else(|| {

@@ -36,8 +36,8 @@ pub struct Fragment {
     pub atoms: ElementCounts,
     /// m/z of the fragment, with one charge.
     pub mz: f64,
-    /// Mass in Da of the other atoms of the ion.
-    pub loss: f64,
+    /// The other atoms of the ion.
+    pub lost: ElementCounts,
 }
 
 impl Fragment {
@@ -142,13 +142,12 @@ impl Search<'_> {
         let mass: f64 = all().map(|((_, mass, _), &count)| count as f64 * mass).sum();
         let mz = mass - self.ion.electrons;
         if (mz - self.mz).abs() <= self.tolerance {
-            let lost = |((_, mass, most), &count): (&(_, f64, usize), &usize)| {
-                (most - count) as f64 * mass
+            let counts = |of: fn(usize, usize) -> usize| {
+                let counts = all().map(|(own, &count)| (own.0, of(own.2, count)));
+                counts.filter(|&(_, count)| count > 0).collect()
             };
-            let loss = all().map(lost).sum();
-            let atoms = all().filter(|&(_, &count)| count > 0).map(|(own, &count)| (own.0, count));
-            let atoms = atoms.collect();
-            self.found.push(Fragment { atoms, mz, loss });
+            let (atoms, lost) = (counts(|_, count| count), counts(|all, count| all - count));
+            self.found.push(Fragment { atoms, mz, lost });
         }
     }
 }

@@ -10,9 +10,9 @@ use super::bad_rows::{BadRows, OnBadRow};
 use super::json::{json_names, json_row};
 use super::lines::{Lines, Record};
 use crate::Error;
-use crate::error::{extension_of, list, uncompressed};
+use crate::error::{extension_of, list, shorten, uncompressed};
 use crate::spectra::{
-    ION, PARTS, ParamGroups, Record as SpectrumRecord, SPECTRUM, SpectrumFormat, text_of,
+    KNOWN, PARTS, ParamGroups, Record as SpectrumRecord, SPECTRUM, SpectrumFormat, text_of,
 };
 
 /// How a table or a stream of texts is written.
@@ -143,10 +143,14 @@ impl<R: Read> Rows<R> {
         }
         let value = |cell: &Cell| match cell {
             Cell::Fields(range) => Ok(fields[range.clone()].join(" ")),
-            &Cell::Spectrum(parts, ion) => {
-                let ion = ion.map(|at| Some(&*fields[at?]));
-                let text = text_of(parts.map(|at| &*fields[at]), ion);
-                text.map_err(|reason| Error::line(path, line, reason))
+            &Cell::Spectrum(parts, known) => {
+                let known = known.map(|at| Some(&*fields[at?]));
+                let text = text_of(parts.map(|at| &*fields[at]), known, path.parent());
+                text.map_err(|reason| {
+                    let name = self.header.iter().position(|own| own == "identifier");
+                    let name = name.map(|at| format!("spectrum {:?}: ", shorten(&fields[at])));
+                    Error::line(path, line, name.unwrap_or_default() + &reason)
+                })
             }
         };
         Ok(Some((line, self.positions.iter().map(value).collect::<Result<_, _>>()?)))
@@ -194,8 +198,8 @@ impl<R: Read> Rows<R> {
 enum Cell {
     /// In a field, or in neighbouring ones with a space between.
     Fields(RangeInclusive<usize>),
-    /// In several: precursor, m/z and intensities of a spectrum, and where they are known adduct and formula.
-    Spectrum([usize; 3], [Option<usize>; 2]),
+    /// In several: precursor, m/z and intensities of a spectrum, and where they are known adduct, formula and tree.
+    Spectrum([usize; 3], [Option<usize>; 3]),
 }
 
 /// The positions of columns in a header, which must not name one that is read twice. `FIRST..LAST` is the columns from
@@ -221,8 +225,8 @@ fn positions(
         let known = seen.contains_key(name.as_str());
         if name == SPECTRUM && !known {
             let [precursor, mzs, intensities] = PARTS.map(place);
-            let ion = ION.map(|name| place(name).ok());
-            return Ok(Cell::Spectrum([precursor?, mzs?, intensities?], ion));
+            let known = KNOWN.map(|name| place(name).ok());
+            return Ok(Cell::Spectrum([precursor?, mzs?, intensities?], known));
         }
         if let Some((first, last)) = name.split_once("..").filter(|_| !known) {
             let range = place(first)?..=place(last)?;

@@ -12,6 +12,7 @@ mod spectra;
 mod streams;
 mod subformulas;
 mod tables;
+mod trees;
 
 use std::path::{Path, PathBuf};
 

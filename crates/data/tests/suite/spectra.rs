@@ -173,13 +173,15 @@ fn what_is_wrong_has_its_line_and_its_spectrum() {
             "a.msp:4: spectrum \"one\": \"no key\" is not \"Key: value\", which is needed before \"Num Peaks\"",
         ),
         ("a.massbank", "//\n", "", "a.massbank:1: spectrum \"one\": no // at its end"),
-        ("a.tsv", ",127", "", "a.tsv:2: 2 intensities of 1 peaks"),
+        ("a.tsv", ",127", "", "a.tsv:2: spectrum \"t\": 2 intensities of 1 peaks"),
     ] {
         let text = match name {
             "a.mgf" => MGF,
             "a.msp" => MSP,
             "a.massbank" => MASSBANK,
-            _ => "smiles\tprecursor_mz\tmzs\tintensities\nC\t181.07\t85.02,127.04\t0.25,1\n",
+            _ => {
+                "identifier\tsmiles\tprecursor_mz\tmzs\tintensities\nt\tC\t181.07\t85.02,127.04\t0.25,1\n"
+            }
         };
         assert!(text.contains(from), "{from}");
         let wrong = text.replacen(from, to, 1);
@@ -234,7 +236,7 @@ fn published_spectra_are_read() {
 }
 
 fn block(of: PeaksOf, bin: f64, shift: f64) -> PeakFeatures {
-    PeakFeatures { of, bin, shift, power: 0.5, min_spectra: 2 }
+    PeakFeatures { of, bin, shift, power: 0.5, min_spectra: 2, ppm: None }
 }
 
 /// `tests/golden/spectra.py` made the values.

@@ -7,8 +7,6 @@ use dsokr_basis::features::read;
 use dsokr_basis::{Cancellation, OutputKernel, RowSource};
 use faer::{ColMut, ColRef, Mat, MatRef};
 use rayon::prelude::*;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::training_inputs::checked;
 use crate::Error;
@@ -22,34 +20,6 @@ const CONSTANT: f64 = 1e-24;
 
 /// What is left of a gradient by rounding, as a share of the largest number of the linear term.
 const ROUNDING: f64 = 1e-10;
-
-/// How the weights of `K = Σ_k w_k K_k` are chosen.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum KernelWeighting {
-    /// `1/K` each. Kernels should be of one scale: normalised to a unit diagonal, say.
-    Uniform,
-    /// [`alignf`].
-    #[default]
-    Alignf,
-}
-
-impl KernelWeighting {
-    /// The weights of training Gram matrices.
-    ///
-    /// # Errors
-    /// As [`alignf`], of which the uniform sum checks the kernels alone.
-    pub fn weights(self, kernels: &[MatRef<f64>], ideal: &Ideal) -> Result<Vec<f64>, Error> {
-        match self {
-            Self::Uniform => {
-                check(kernels, ideal.rows.len())?;
-                Ok(vec![1.0 / kernels.len() as f64; kernels.len()])
-            }
-            Self::Alignf => alignf(kernels, ideal),
-        }
-    }
-}
 
 /// The Gram matrix of the outputs, `Y_ij = k(y_i, y_j)`, which is read by blocks of columns and never
 /// held: n² evaluations for each of two passes.
@@ -196,7 +166,7 @@ pub fn combine(kernels: &[MatRef<f64>], weights: &[f64]) -> Result<Mat<f64>, Err
 }
 
 /// Checks Gram matrices of n training inputs.
-fn check(kernels: &[MatRef<f64>], n: usize) -> Result<(), Error> {
+pub(super) fn check(kernels: &[MatRef<f64>], n: usize) -> Result<(), Error> {
     Error::check_count("number of kernels", kernels.len())?;
     for (at, kernel) in kernels.iter().enumerate() {
         let found = Error::check_length("rows of the kernel matrix", kernel.nrows(), n)

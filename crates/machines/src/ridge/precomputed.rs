@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use dsokr_basis::eigenbasis::multiply;
+use dsokr_basis::eigenbasis::{Eigen, leading, multiply};
 use dsokr_basis::features::DenseRows;
 use dsokr_basis::{Block, Features, OutputKernel, RowKind, RowSource};
-use faer::{Mat, MatRef};
+use faer::{Accum, Mat, MatRef};
 
 use super::model::{Expansion, KernelModel, Weights};
+use super::sketched::DEPENDENT;
+use super::training_inputs::checked;
 use crate::Error;
+use crate::linear::{PANEL, product, row_major};
 
 /// Training inputs that 32-bit floats number exactly.
 const MOST: usize = 1 << 24;
@@ -57,6 +60,26 @@ impl OutputKernel for GramKernel {
     fn diagonal(&self, rows: &Block) -> Vec<f64> {
         numbers(rows).into_iter().map(|row| self.0[(row, row)]).collect()
     }
+}
+
+/// Features of inputs of which a kernel is known only with m anchors: `D^{-1/2} Uᵀ k^x` of the values k^x, with
+/// `K̃ = U D Uᵀ` of the anchors themselves, of the eigenvalues above 1e-12 of the largest. Their linear kernel is that of
+/// the inputs projected on the span of the anchors, so a ridge regression on them is that of
+/// [`fit_sketched`](crate::fit_sketched) whose sketch picks the anchors.
+///
+/// `values` is inputs × m, `anchors` m × m.
+///
+/// # Errors
+/// [`Error::Shape`] for other sizes, and anchors whose matrix is not symmetric and positive semi-definite;
+/// [`Error::Numeric`] for a matrix of zeros; [`Error::NotFinite`].
+pub fn anchored(values: MatRef<f64>, anchors: MatRef<f64>) -> Result<Features, Error> {
+    Error::check_length("columns of a kernel matrix", values.ncols(), anchors.nrows())?;
+    let Eigen { values: roots, vectors } = leading(checked(anchors)?.whole(), DEPENDENT)?;
+    let turn = Eigen::over_roots(&roots, vectors);
+    let mut rows = Mat::zeros(values.nrows(), turn.ncols());
+    product(rows.as_mut(), Accum::Replace, values, turn.as_ref(), PANEL);
+    let rows = row_major(rows.as_ref())?.into_iter().map(|value| value as f32);
+    Ok(DenseRows::new(turn.ncols(), rows.collect::<Vec<_>>())?.into())
 }
 
 impl KernelModel {

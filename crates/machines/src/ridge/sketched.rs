@@ -33,7 +33,7 @@ const ROWS: usize = 128;
 const ANCHORS: usize = 1024;
 
 /// Sketched inputs depend on one another where eigenvalues of K̃ are up to this share of the largest one.
-const DEPENDENT: f64 = 1e-12;
+pub(super) const DEPENDENT: f64 = 1e-12;
 
 /// A ridge regression in the span of sketched inputs: the least of
 /// `(1/n) Σ_i w_i ‖ĥ(x_i) − ψ_i‖² + λ ‖ĥ‖²` with the [weights](Targets::with_weights) of the targets.

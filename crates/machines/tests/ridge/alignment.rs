@@ -63,7 +63,7 @@ fn weights_have_the_largest_centred_alignment() {
     let combined = aligned(&found);
     let length: f64 = found.iter().map(|w| w * w).sum();
     assert!((length - 1.0).abs() < 1e-12 && found.iter().all(|&w| w >= 0.0));
-    let uniform = KernelWeighting::Uniform.weights(&grams, &ideal).unwrap();
+    let uniform = KernelWeighting::Uniform.weights(&grams, &ideal, 1.0).unwrap();
     assert_eq!(uniform, [0.2; 5]);
     assert!(combined > aligned(&uniform) + 0.01);
     // no step that keeps the weights above 0 gains
@@ -82,7 +82,7 @@ fn weights_have_the_largest_centred_alignment() {
             assert!(other_alignment < combined + 1e-10, "{other:?}: {other_alignment}");
         }
     }
-    assert_eq!(KernelWeighting::Alignf.weights(&grams, &ideal).unwrap(), found);
+    assert_eq!(KernelWeighting::Alignf.weights(&grams, &ideal, 1.0).unwrap(), found);
 }
 
 /// The linear kernel of all coordinates of the outputs is their kernel.
@@ -118,7 +118,7 @@ fn kernels_that_are_none_are_named() {
     let refused = |bad: &Mat<f64>| {
         let error = alignf(&[good.as_ref(), bad.as_ref()], &ideal).unwrap_err();
         let both = [good.as_ref(), bad.as_ref()];
-        let uniform = KernelWeighting::Uniform.weights(&both, &ideal);
+        let uniform = KernelWeighting::Uniform.weights(&both, &ideal, 1.0);
         if let Error::Kernel { kernel: 1, source } = error {
             assert!(matches!(uniform, Err(Error::Kernel { kernel: 1, .. })));
             return *source;

@@ -16,4 +16,5 @@ mod relevance;
 mod selection;
 mod shared;
 mod streams;
+mod weighting;
 mod weights;

@@ -144,7 +144,7 @@ fn aligned_kernels_identify_metabolites_among_those_of_their_mass() {
         // not 0: its diagonal is like that of the outputs' kernel
         let least = found[..3].iter().copied().fold(f64::INFINITY, f64::min);
         assert!(found[3] < least, "{:?}", found);
-        let uniform = KernelWeighting::Uniform.weights(&grams, &ideal).unwrap();
+        let uniform = KernelWeighting::Uniform.weights(&grams, &ideal, 1.0).unwrap();
         let (aligned, uniform) = (set.ranks(&found), set.ranks(&uniform));
         let metrics = |ranks: &[Option<Rank>]| Metrics::from_ranks(ranks, LISTED, 0).unwrap();
         let (aligned, uniform, chance) =

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use dsokr_basis::features::DenseRows;
-use dsokr_basis::{Features, Kernel, OutputKernel, RowSource};
-use dsokr_machines::{KernelModel, LastSystem, Solver, Targets, TrainingInputs};
+use dsokr_basis::{Features, Kernel, Mat, OutputKernel, RowSource};
+use dsokr_machines::{KernelModel, LastSystem, Solver, Targets, TrainingInputs, anchored};
+
+use crate::naive::{Rows, add, product, solve, transpose};
 
 const N: usize = 60;
 const NEW: usize = 20;
@@ -57,4 +59,35 @@ fn a_gram_matrix_gives_the_model_of_its_rows() {
         let again = KernelModel::read(&stored).unwrap().predict_gram(values.as_ref()).unwrap();
         assert!(close(&again, &expected), "{solver:?}");
     }
+}
+
+/// `ĥ(x) = Ψᵀ K_nm (K_nmᵀ K_nm + nλ K_mm)⁻¹ k^x` of the values with m anchors (thesis, proposition 4.2).
+#[test]
+fn values_with_anchors_give_the_sketched_solution() {
+    let (train, new) = (rows(0, N), rows(N, NEW));
+    let kernel = Kernel::Gaussian { gamma: 30.0 };
+    let picked = train.select(&(0..N).step_by(4).collect::<Vec<_>>()).unwrap();
+    let block = |a: &Features, b: &Features| kernel.block(a, b).unwrap();
+    let (values, own, among) =
+        (block(&train, &picked), block(&new, &picked), block(&picked, &picked));
+    let targets = Targets::new(1, (0..N).map(|at| (at as f64 * 0.37).sin()).collect::<Vec<_>>());
+    let lambda = 1e-3;
+    let features = |values: &Mat<f64>| anchored(values.as_ref(), among.as_ref()).unwrap();
+    let (of_train, of_new) = (features(&values), features(&own));
+    let inputs = TrainingInputs::rows(Kernel::Linear, &of_train);
+    let prepared = Solver::default().prepare(inputs, 0, LastSystem::default()).unwrap();
+    let (model, _) = prepared.fit(&targets.unwrap(), lambda, false).unwrap();
+    let found = model.predict(&of_new).unwrap();
+
+    let listed = |matrix: &Mat<f64>| -> Rows {
+        (0..matrix.nrows()).map(|i| matrix.row(i).iter().copied().collect()).collect()
+    };
+    let (k, sides) = (listed(&values), (0..N).map(|at| vec![(at as f64 * 0.37).sin()]).collect());
+    let turned = transpose(&k);
+    let system = add(&product(&turned, &k), N as f64 * lambda, &listed(&among));
+    let expected = product(&listed(&own), &solve(&system, &product(&turned, &sides)));
+    for (found, expected) in found.iter().zip(expected) {
+        assert!((f64::from(*found) - expected[0]).abs() < 1e-5, "{found} {expected:?}");
+    }
+    assert!(anchored(values.as_ref(), values.as_ref()).is_err());
 }

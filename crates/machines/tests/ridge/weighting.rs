@@ -1,0 +1,57 @@
+//! Weights of input kernels by leave-one-out errors.
+
+use dsokr_basis::features::DenseRows;
+use dsokr_basis::{Features, Kernel, Mat};
+use dsokr_machines::{
+    Error, Ideal, KernelWeighting, OutputSpace, Spectrum, TrainingInputs, combine, held_out_weights,
+};
+
+const N: usize = 30;
+
+fn inputs(row: usize, column: usize) -> f64 {
+    (1.7 * row as f64 + 2.3 * (column * column) as f64 + 0.3).sin()
+}
+
+/// `tests/golden/held_out_weights.py` made the values: by 30 fits for each error, and SciPy.
+#[test]
+fn weights_have_the_least_leave_one_out_error() {
+    let kernel = |column: usize| {
+        let apart = move |i, j| inputs(i, column) - inputs(j, column);
+        Mat::from_fn(N, N, |i, j| (-2.0 * apart(i, j) * apart(i, j)).exp())
+    };
+    let kernels: Vec<Mat<f64>> = (0..4).map(kernel).collect();
+    let grams: Vec<_> = kernels.iter().map(Mat::as_ref).collect();
+    let output = |row| {
+        let [a, b, c] = [0, 1, 2].map(|column| inputs(row, column));
+        let noise = (12.9898 * row as f64 + 78.233).sin() * 43758.5453;
+        [(a + 0.5 * b * b + noise.rem_euclid(0.8) - 0.4) as f32, (b * c) as f32]
+    };
+    let values: Vec<f32> = (0..N).flat_map(output).collect();
+    let outputs: Features = DenseRows::new(2, values).unwrap().into();
+    let (space, targets) = OutputSpace::training(Kernel::Linear, &outputs).unwrap();
+    let ideal = Ideal { kernel: &Kernel::Linear, rows: &outputs };
+    let error = |weights: &[f64], lambda: f64| {
+        let sum = combine(&grams, weights).unwrap();
+        let spectrum = Spectrum::full(&TrainingInputs::Gram(sum.as_ref()), &targets).unwrap();
+        spectrum.errors(&[lambda], &space).unwrap()[0]
+    };
+    let lambda = 0.01;
+    let found = held_out_weights(&grams, &ideal, lambda).unwrap();
+    assert!((found.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+    for (found, expected) in found.iter().zip([0.5488, 0.2969, 0.1543, 0.0]) {
+        assert!((found - expected).abs() < 0.005, "{found}, {expected}");
+    }
+    let best = [0.5488, 0.2969, 0.1543, 0.0].map(|w| 1.8233 * w);
+    assert!((error(&best, lambda) - 0.064383).abs() < 1e-5, "{}", error(&best, lambda));
+    assert!((error(&[0.25; 4], lambda) - 0.072233).abs() < 1e-5);
+    assert_eq!(KernelWeighting::HeldOut.weights(&grams, &ideal, lambda).unwrap(), found);
+    // whatever λ is
+    for other in [1e-4, 0.3] {
+        for (found, expected) in held_out_weights(&grams, &ideal, other).unwrap().iter().zip(&found)
+        {
+            assert!((found - expected).abs() < 0.005, "{other}: {found}, {expected}");
+        }
+    }
+    assert!(matches!(held_out_weights(&grams, &ideal, 0.0), Err(Error::Value { .. })));
+    assert!(matches!(held_out_weights(&[], &ideal, 1.0), Err(Error::Value { .. })));
+}
