@@ -80,7 +80,7 @@ fn inputs_of(folder: &Path, split: &Split) -> Value {
     let spectra: Result<Vec<Spectrum>, _> = texts.iter().map(|text| text.parse()).collect();
     if bins.exists() {
         let bins: FittedPeaks = serde_json::from_slice(&fs::read(bins).unwrap()).unwrap();
-        sparse(spectra.unwrap().iter().map(|one| bins.transform(one)).collect());
+        sparse(spectra.unwrap().iter().map(|one| bins.transform(one).unwrap()).collect());
     } else if let Ok(spectra) = spectra {
         let peaks = |one: &Spectrum| {
             let mut peaks: Vec<_> = one.peaks.iter().map(|own| (own.mz, own.intensity)).collect();
