@@ -1,7 +1,7 @@
 use crate::error::ensure;
 use dsokr_basis::Kernel;
 use dsokr_data::InputKind;
-use dsokr_data::config::TextConfig;
+use dsokr_data::config::{OutputFeatures, TextConfig};
 use dsokr_machines::{KernelWeighting, Solver};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -182,9 +182,15 @@ impl KernelMachineConfig {
         let (full, hubs) = (config.sketch.full, config.decoding.hubs.as_ref());
         let own = std::iter::once(&self.inputs).chain(self.kernels.iter().map(|own| &own.inputs));
         for inputs in own {
-            if let MachineInputsConfig::Features { features } = inputs
-                && let Some(TextConfig { column, .. }) = config.data.facts().texts
-            {
+            let MachineInputsConfig::Features { features } = inputs else { continue };
+            let facts = config.data.facts();
+            let file =
+                if let OutputFeatures::Graphs(own) = features { Some(&*own.file) } else { None };
+            let (found, allowed) = (file.unwrap_or("none"), facts.graphs.unwrap_or("none"));
+            let allowed = format!("{allowed:?}, the file of graphs of data.inputs");
+            let key = "encoder.inputs.features.file";
+            ensure(file == facts.graphs, key, format!("{found:?}"), &allowed)?;
+            if let Some(TextConfig { column, .. }) = facts.texts {
                 let found = features.column().unwrap_or_default();
                 let (key, allowed) =
                     ("encoder.inputs.features.column", format!("{column:?}, that of data.inputs"));

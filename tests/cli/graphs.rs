@@ -1,6 +1,6 @@
 //! Graphs of any kind as outputs.
 
-use crate::sandbox::{Sandbox, json, number};
+use crate::sandbox::{Sandbox, json, npy, number};
 
 const CONFIG: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/graphs.toml");
 
@@ -87,4 +87,80 @@ fn tudataset_folders_are_read_and_wrong_graphs_refused() {
     set("output.features.column=x", &["column", "file", "graph"]);
     sandbox.write("data/small/graphs.tsv", &format!("{table}99\n"));
     set("seed=1", &["graphs.tsv:42", "99", "PATHS"]);
+}
+
+/// Paths of `1 + at % 4` nodes with the label `at % 3`: the vertex histogram kernel of two is the product of their sizes,
+/// or 0 for two labels.
+#[test]
+fn graphs_are_inputs_of_kernel_machines() {
+    let sandbox = Sandbox::new();
+    const N: usize = 48;
+    std::fs::create_dir_all(sandbox.path("data/small")).unwrap();
+    let (mut graphs, mut inputs) = (String::new(), "id\n".to_owned());
+    let mut files = ["id\tgraph\n".to_owned(), "id\tgraph\n".to_owned()];
+    let size = |at: usize| 1 + at % 4;
+    for at in 0..N {
+        let nodes = vec![at % 3; size(at)];
+        let edges: Vec<[usize; 2]> = (1..size(at)).map(|node| [node - 1, node]).collect();
+        graphs += &format!("{{\"id\": \"g{at}\", \"nodes\": {nodes:?}, \"edges\": {edges:?}}}\n");
+        inputs += &format!("g{at}\n");
+        files[at / 36] += &format!("c{}\tg{at}\n", at % 12);
+    }
+    let classes: String = (0..12).map(|at| format!("c{at}\t{} {}\n", at % 4, 4 + at % 3)).collect();
+    for (name, text) in [
+        ("graphs.jsonl", &graphs),
+        ("inputs.tsv", &inputs),
+        ("classes.tsv", &format!("id\tlabels\n{classes}")),
+        ("train.tsv", &files[0]),
+        ("validation.tsv", &files[1]),
+    ] {
+        sandbox.write(&format!("data/small/{name}"), text);
+    }
+    let value = |i: usize, j: usize| if i % 3 == j % 3 { (size(i) * size(j)) as f64 } else { 0.0 };
+    let gram: Vec<f64> = (0..N * N).map(|at| value(at / N, at % N)).collect();
+    std::fs::write(sandbox.path("data/small/gram.npy"), npy(N, &gram)).unwrap();
+    let config = |inputs: &str, encoder: &str| {
+        format!(
+            r#"
+data = {{ folder = "small", inputs = {inputs} }}
+output = {{ table = "classes.tsv", label = "labels", features = {{ kind = "labels", column = "labels" }}, kernel = {{ name = "linear" }} }}
+sketch = {{ full = true }}
+encoder = {{ kind = "kernel-machine", inputs = {encoder}, lambda = 1e-3 }}
+"#
+        )
+    };
+    let read = r#"{ kind = "graphs", file = "graphs.jsonl", column = "graph" }"#;
+    let counted = r#"{ kind = "features", features = { kind = "graphs", file = "graphs.jsonl", graph = { name = "vertex-histogram" } } }"#;
+    let values =
+        r#"{ kind = "kernels", table = "inputs.tsv", column = "graph", files = ["gram.npy"] }"#;
+    sandbox.write("graphs.toml", &config(read, counted));
+    sandbox.write("gram.toml", &config(values, r#"{ kind = "kernels", combination = "uniform" }"#));
+    let found = json(&sandbox.succeed(&["train", "graphs.toml", "--json"]));
+    let expected = json(&sandbox.succeed(&["train", "gram.toml", "--json"]));
+    for metric in ["mrr", "hits@1", "f1"] {
+        assert_eq!(found[metric], expected[metric], "{metric}");
+    }
+    assert!(number(&found, "mrr") > 2.0 * number(&found["chance"], "mrr"), "{found}");
+    let again = json(&sandbox.succeed(&["evaluate", "runs/graphs", "--json"]));
+    assert_eq!(again["mrr"], found["mrr"]);
+    // a graph is a text; the file is lines of them
+    let graph = r#"{"nodes": [1, 1], "edges": [[0, 1]]}"#;
+    let searched =
+        json(&sandbox.succeed(&["search", "runs/graphs", graph, "--json", "--top", "1"]));
+    let file =
+        ["predict", "runs/graphs", "data/small/graphs.jsonl", "--input", "lines", "--top", "1"];
+    let predicted = sandbox.succeed(&file);
+    let line = json(predicted.lines().nth(1).unwrap());
+    assert_eq!(searched["candidates"][0]["id"], line["candidates"][0]["id"]);
+    sandbox.fail(&["search", "runs/graphs", "hello"], 2, &["the inputs:1:1: ", "expected value"]);
+    let set = |change: &str, says: &[&str]| {
+        sandbox.fail(&["train", "graphs.toml", "--out", "other", "--set", change], 2, says);
+    };
+    set(
+        "encoder.inputs.features.file=\"other.jsonl\"",
+        &["encoder.inputs.features.file", "other.jsonl", "graphs.jsonl"],
+    );
+    set("data.inputs.file=\"../graphs.jsonl\"", &["data.inputs.file", ".."]);
+    sandbox.write("data/small/train.tsv", &files[0].replace("\tg3\n", "\tg99\n"));
+    set("seed=1", &["train.tsv:5", "g99", "graphs.jsonl"]);
 }

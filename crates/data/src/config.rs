@@ -21,10 +21,10 @@ pub use crate::output_features::{
 use crate::outputs::Known;
 pub use crate::outputs::{CandidateConfig, OutputSource};
 pub use crate::pairs::{
-    FeatureInputsConfig, InputsConfig, KernelInputsConfig, MemoryConfig, MultiLabelConfig,
-    NoiseConfig, OfficialConfig, PairFacts, PoolConfig, RowOrder, SplitSize, SplitsConfig,
-    SyntheticConfig, SyntheticMap, TablesConfig, TextConfig, TrainingFile, TrainingFiles,
-    WeightedFile,
+    FeatureInputsConfig, GraphInputsConfig, InputsConfig, KernelInputsConfig, MemoryConfig,
+    MultiLabelConfig, NoiseConfig, OfficialConfig, PairFacts, PoolConfig, RowOrder, SplitSize,
+    SplitsConfig, SyntheticConfig, SyntheticMap, TablesConfig, TextConfig, TrainingFile,
+    TrainingFiles, WeightedFile,
 };
 use crate::pairs::{Pairs, Wanted};
 pub use crate::table::OnBadRow;

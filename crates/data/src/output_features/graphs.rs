@@ -37,10 +37,7 @@ impl OutputKind for GraphFeatures {
     }
 
     fn memory(&self, root: &DataRoot) -> f64 {
-        let path = root.file(&self.file);
-        let files = fs::read_dir(&path).into_iter().flatten().flatten();
-        let inside: f64 = files.map(|entry| size(&entry.path())).sum();
-        A_BYTE_OF_NUMBERS * (inside + size(&path))
+        graphs_memory(&root.file(&self.file))
     }
 
     fn truth_of_labels(&self, labels: &[&str]) -> Result<Option<Truth>, Error> {
@@ -118,6 +115,28 @@ impl OutputKind for MoleculeGraphFeatures {
     }
 }
 
+/// Bytes that the graphs of a file or a folder take.
+pub(crate) fn graphs_memory(path: &Path) -> f64 {
+    let files = fs::read_dir(path).into_iter().flatten().flatten();
+    let inside: f64 = files.map(|entry| size(&entry.path())).sum();
+    A_BYTE_OF_NUMBERS * (inside + size(path))
+}
+
+impl GraphFeatures {
+    /// The rows of graphs that are texts, one JSON object each.
+    pub(super) fn of_texts(
+        &self,
+        texts: &[String],
+        fitted: Option<&FittedColumns>,
+    ) -> Result<FittedRows, Error> {
+        let graph = |text: &String| Ok(one(text, "the inputs")?.graph);
+        // a parallel collection into a `Result` would give any thread's error
+        let all: Vec<Result<Graph, Error>> = texts.par_iter().map(graph).collect();
+        let all = all.into_iter().collect::<Result<Vec<_>, _>>()?;
+        graph_rows(&self.graph, &all.iter().collect::<Vec<_>>(), fitted)
+    }
+}
+
 /// Checks a kernel of features under a key.
 fn validate(kernel: &GraphKernel, key: &str) -> Result<(), Error> {
     kernel.validate().map_err(|error| Error::setting(&format!("{key}.graph"), error))
@@ -135,7 +154,7 @@ fn graph_rows(
 
 /// The graphs of a file, JSON lines or a folder of the TUDataset collection, in the order of a table's
 /// ids.
-fn graphs(path: &Path, table: &Table, id: &str) -> Result<Vec<NamedGraph>, Error> {
+pub(crate) fn graphs(path: &Path, table: &Table, id: &str) -> Result<Vec<NamedGraph>, Error> {
     let graphs = match path.is_dir() {
         true => read_tudataset(path, &path.file_name().unwrap_or_default().to_string_lossy())?,
         false => read_json_lines(path)?,
@@ -154,6 +173,11 @@ fn graphs(path: &Path, table: &Table, id: &str) -> Result<Vec<NamedGraph>, Error
 
 /// The graph that is a candidate's label.
 fn of_label(label: &str) -> Result<NamedGraph, Error> {
-    let mut graphs = parse_json_lines(label.as_bytes(), Path::new(CANDIDATES))?;
-    graphs.pop().ok_or_else(|| Error::label(label, "a graph".into()))
+    one(label, CANDIDATES)
+}
+
+/// The graph of a text that errors call `name`.
+fn one(text: &str, name: &str) -> Result<NamedGraph, Error> {
+    let graph = parse_json_lines(text.as_bytes(), Path::new(name))?.pop();
+    graph.ok_or_else(|| Error::file(Path::new(name), "no graph"))
 }

@@ -21,6 +21,7 @@ pub use columns::{LabelFeatures, NumberFeatures, RankingEmbedding, RankingFeatur
 pub use counts::{NgramFeatures, SubstructureFeatures};
 pub use file::{FeatureFileConfig, OwnVectors};
 pub use graphs::{GraphFeatures, MoleculeGraphFeatures};
+pub(crate) use graphs::{graphs, graphs_memory};
 pub use of_texts::TextFeatures;
 
 use crate::kinds::kinds;

@@ -4,12 +4,16 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use dsokr_basis::Features;
+use dsokr_basis::features::SparseRows;
 use serde::{Deserialize, Serialize};
 
 use super::{FittedColumns, OutputFeatures, OutputFiles, OutputTable};
 use crate::Error;
 use crate::error::check;
 use crate::table::Table;
+
+/// What rounding leaves of a norm, as a share of it.
+const ROUNDING: f64 = 1e-9;
 
 /// Features that outputs can have too, of texts: what their columns are, as the training texts gave them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,37 +29,69 @@ impl TextFeatures {
     /// [`dsokr_basis::Error::Value`] with the key.
     pub fn validate(features: &OutputFeatures, key: &str) -> Result<(), Error> {
         let allowed = "features of a column: \"substructures\", \"molecules\", \"ngrams\", \"labels\", \"rankings\" or \
-                       \"numbers\"";
-        check(features.column().is_some(), &format!("{key}.kind"), features.name(), allowed)?;
+                       \"numbers\"; or \"graphs\"";
+        let known = features.column().is_some() || matches!(features, OutputFeatures::Graphs(_));
+        check(known, &format!("{key}.kind"), features.name(), allowed)?;
         features.kind().validate(key)
     }
 
     /// Finds the columns in the training texts.
     ///
     /// # Errors
-    /// A text that cannot be read, such as one that is not a SMILES; features that are not of a column.
+    /// A text that cannot be read, such as one that is not a SMILES; features that are neither of a column nor of graphs.
     pub fn fit(features: &OutputFeatures, texts: &[String]) -> Result<Self, Error> {
         let (columns, _) = read(features, texts, None)?;
         Ok(Self { features: features.clone(), columns })
     }
 
-    /// Number of columns.
+    /// Number of columns: those of the training texts, and where other texts may have features that these lack, one more.
     pub fn width(&self) -> usize {
-        self.columns.width
+        self.columns.width + usize::from(self.is_open())
     }
 
-    /// The rows of texts, with the columns of the training.
+    /// Whether texts may have features without a column. Where rare features are left out, so are these; graph kernels
+    /// have a column for them.
+    fn is_open(&self) -> bool {
+        match &self.features {
+            OutputFeatures::Ngrams(ngrams) => ngrams.min_outputs == 1,
+            OutputFeatures::Substructures(parts) => parts.exact && parts.min_outputs == 1,
+            OutputFeatures::File(_)
+            | OutputFeatures::Labels(_)
+            | OutputFeatures::Rankings(_)
+            | OutputFeatures::Numbers(_)
+            | OutputFeatures::Molecules(_)
+            | OutputFeatures::Graphs(_)
+            | OutputFeatures::Source(_) => false,
+        }
+    }
+
+    /// The rows of texts, with the columns of the training. The last column has the norm of what a text has without a
+    /// column, 0 for the training texts: `⟨x, x⟩` is exact, and so are kernels of a text and a training text.
     ///
     /// # Errors
     /// As [`fit`](Self::fit).
     pub fn rows(&self, texts: &[String]) -> Result<Features, Error> {
         let (found, rows) = read(&self.features, texts, Some(&self.columns))?;
-        match (found.width, self.width()) {
-            (found, expected) if found != expected => {
-                Err(dsokr_basis::Error::width(found, expected).into())
-            }
-            _ => Ok(rows),
+        let (found, expected) = (found.width, self.columns.width);
+        if found != expected {
+            return Err(dsokr_basis::Error::width(found, expected).into());
         }
+        let (Features::Sparse(known), true) = (&rows, self.is_open()) else { return Ok(rows) };
+        // none of texts without any feature, which nothing can be fitted to
+        let all = read(&self.features, texts, None).ok().map(|(_, all)| all);
+        let squared = |values: &[f32]| values.iter().map(|&v| f64::from(v).powi(2)).sum::<f64>();
+        let row = |row: usize| {
+            let (columns, values) = known.row(row);
+            let own = squared(values);
+            let whole = match &all {
+                Some(Features::Sparse(all)) => squared(all.row(row).1),
+                Some(_) | None => own,
+            };
+            let rest = (whole - own > ROUNDING * whole).then(|| (whole - own).sqrt() as f32);
+            let cells = columns.iter().copied().zip(values.iter().copied());
+            cells.chain(rest.map(|rest| (expected as u32, rest))).collect::<Vec<_>>()
+        };
+        Ok(Features::Sparse(SparseRows::from_rows(self.width(), (0..known.len()).map(row))?))
     }
 }
 
@@ -65,6 +101,10 @@ fn read(
     texts: &[String],
     fitted: Option<&FittedColumns>,
 ) -> Result<(FittedColumns, Features), Error> {
+    if let OutputFeatures::Graphs(graphs) = features {
+        let (columns, rows) = graphs.of_texts(texts, fitted)?;
+        return Ok((columns, rows.select(&(0..rows.len()).collect::<Vec<_>>())?));
+    }
     let column = features.column().unwrap_or_default();
     let table = Table::numbered(Path::new("the inputs"), "", [(column, texts.to_vec())]);
     let (truth, labels, molecules) = (None, Vec::new(), HashMap::new());

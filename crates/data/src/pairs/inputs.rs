@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use dsokr_basis::features::DenseRows;
 use dsokr_basis::random::{generator, hash};
 use dsokr_molecule::Molecule;
+use dsokr_molecule::graph::NamedGraph;
 use faer::Mat;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -12,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::{PairFacts, Wanted};
 use crate::error::{check, shorten};
 use crate::feature_file::{follow, read_features};
-use crate::output_features::numbers;
+use crate::output_features::{graphs, graphs_memory, numbers};
 use crate::table::{OnBadRow, Table, unique_ids};
 use crate::truth::{bad, bad_rows, column};
 use crate::{DataRoot, Error, InputKind, Inputs, KernelRows, check_inside, kinds, read_matrix};
@@ -25,6 +26,8 @@ pub enum InputsConfig {
     Text(TextConfig),
     /// Feature vectors, for encoders that read no text.
     Features(FeatureInputsConfig),
+    /// Graphs of a file, for kernel machines.
+    Graphs(GraphInputsConfig),
     /// Kernels that were computed elsewhere, for kernel machines.
     Kernels(KernelInputsConfig),
 }
@@ -61,6 +64,16 @@ pub struct FeatureInputsConfig {
     pub packed: bool,
 }
 
+/// Graphs, which are texts where they are queries: a JSON object each, as on a line of the file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GraphInputsConfig {
+    /// JSON lines (.jsonl) with a graph each, or a folder in the layout of the TUDataset collection.
+    pub file: String,
+    /// Column of the tables of pairs that names the graph.
+    pub column: String,
+}
+
 /// Kernel matrices of the inputs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -85,7 +98,7 @@ impl InputsConfig {
     /// texts.
     fn files(&self) -> Option<(&str, &'static str, &[String], f64)> {
         match self {
-            Self::Text(_) => None,
+            Self::Text(_) | Self::Graphs(_) => None,
             Self::Features(FeatureInputsConfig { table, file, .. }) => {
                 Some((table, "data.inputs.file", std::slice::from_ref(file), 4.0))
             }
@@ -97,6 +110,9 @@ impl InputsConfig {
     }
 
     pub(super) fn validate(&self) -> Result<(), Error> {
+        if let Self::Graphs(GraphInputsConfig { file, .. }) = self {
+            check_inside("data.inputs.file", file)?;
+        }
         let Some((table, key, files, _)) = self.files() else { return Ok(()) };
         check_inside("data.inputs.table", table)?;
         if let Self::Kernels(KernelInputsConfig { anchors: Some(anchors), .. }) = self {
@@ -108,6 +124,9 @@ impl InputsConfig {
 
     /// Bytes that reading the files takes, by the keys that determine them.
     pub(super) fn memory(&self, root: &DataRoot) -> Vec<(&'static str, f64)> {
+        if let Self::Graphs(GraphInputsConfig { file, .. }) = self {
+            return vec![("data.inputs.file", graphs_memory(&root.file(file)))];
+        }
         let Some((table, key, files, an_element)) = self.files() else { return Vec::new() };
         let bytes = files.iter().map(|name| root.matrix(name, an_element)).sum();
         vec![("data.inputs.table", root.size(table)), (key, bytes)]
@@ -117,6 +136,9 @@ impl InputsConfig {
     pub(super) fn facts<'a>(&'a self, facts: PairFacts<'a>) -> PairFacts<'a> {
         match self {
             Self::Text(text) => PairFacts { texts: Some(text), inputs: text.kind(), ..facts },
+            Self::Graphs(GraphInputsConfig { file, .. }) => {
+                PairFacts { graphs: Some(file), ..facts }
+            }
             Self::Features(_) => PairFacts { inputs: InputKind::Vectors, ..facts },
             Self::Kernels(KernelInputsConfig { files, .. }) => {
                 PairFacts { inputs: InputKind::Kernels, kernel_files: files, ..facts }
@@ -128,7 +150,7 @@ impl InputsConfig {
     pub(super) fn good_rows(&self, table: Table, on_bad_row: OnBadRow) -> Result<Table, Error> {
         match self {
             Self::Text(texts) => texts.good_rows(table, on_bad_row),
-            Self::Features(_) | Self::Kernels(_) => Ok(table),
+            Self::Features(_) | Self::Graphs(_) | Self::Kernels(_) => Ok(table),
         }
     }
 
@@ -137,7 +159,8 @@ impl InputsConfig {
         match self {
             Self::Text(text) => &text.column,
             Self::Features(_) => id,
-            Self::Kernels(kernels) => &kernels.column,
+            Self::Graphs(GraphInputsConfig { column, .. })
+            | Self::Kernels(KernelInputsConfig { column, .. }) => column,
         }
     }
 
@@ -151,6 +174,13 @@ impl InputsConfig {
     ) -> Result<InputReader<'a>, Error> {
         Ok(match self {
             Self::Text(config) => config.reader(wanted.seed),
+            Self::Graphs(config) => {
+                let path = wanted.root()?.file(&config.file);
+                Box::new(move |table| {
+                    let found = graphs(&path, table, column)?;
+                    Ok(Inputs::Texts(found.iter().map(NamedGraph::json_line).collect()))
+                })
+            }
             Self::Features(config) => {
                 let index = RowIndex::read(&config.table, &config.id, wanted)?;
                 let path = wanted.root()?.file(&config.file);

@@ -11,7 +11,9 @@ mod training;
 
 use std::path::Path;
 
-pub use inputs::{FeatureInputsConfig, InputsConfig, KernelInputsConfig, TextConfig};
+pub use inputs::{
+    FeatureInputsConfig, GraphInputsConfig, InputsConfig, KernelInputsConfig, TextConfig,
+};
 pub use multi_label::MultiLabelConfig;
 pub use official::{Official, OfficialConfig, read_official};
 pub use pool::{MemoryConfig, PoolConfig};
@@ -85,6 +87,8 @@ pub struct PairFacts<'a> {
     pub inputs: InputKind,
     /// The texts of a column, where inputs are texts and the files have columns.
     pub texts: Option<&'a TextConfig>,
+    /// The file of graphs that are inputs.
+    pub graphs: Option<&'a str>,
     /// Whether some training pairs weigh more than others.
     pub weighted: bool,
     /// Files of kernels as inputs.

@@ -6,6 +6,7 @@ mod folds;
 mod kernels;
 mod multi_label;
 mod mzml;
+mod of_texts;
 mod official;
 mod retrieval_files;
 mod spectra;
