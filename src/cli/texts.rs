@@ -121,8 +121,13 @@ impl Texts {
     }
 
     fn texts(&self, file: &Path, run: &Run) -> Result<TextReader<Box<dyn Read>>, Error> {
-        let format = self.input.unwrap_or_else(|| TextFormat::of(file));
-        let own = run.config.data.facts().texts.map(|texts| texts.column.as_str());
+        let facts = run.config.data.facts();
+        let format = self.input.unwrap_or_else(|| match TextFormat::of(file) {
+            // each line is a graph
+            TextFormat::JsonLines if facts.graphs.is_some() => TextFormat::Lines,
+            format => format,
+        });
+        let own = facts.texts.map(|texts| texts.column.as_str());
         let column = match (format, self.column.as_deref().or(own)) {
             (TextFormat::Lines, _) => "text",
             (_, Some(column)) => column,

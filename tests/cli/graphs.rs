@@ -147,8 +147,7 @@ encoder = {{ kind = "kernel-machine", inputs = {encoder}, lambda = 1e-3 }}
     let graph = r#"{"nodes": [1, 1], "edges": [[0, 1]]}"#;
     let searched =
         json(&sandbox.succeed(&["search", "runs/graphs", graph, "--json", "--top", "1"]));
-    let file =
-        ["predict", "runs/graphs", "data/small/graphs.jsonl", "--input", "lines", "--top", "1"];
+    let file = ["predict", "runs/graphs", "data/small/graphs.jsonl", "--top", "1"];
     let predicted = sandbox.succeed(&file);
     let line = json(predicted.lines().nth(1).unwrap());
     assert_eq!(searched["candidates"][0]["id"], line["candidates"][0]["id"]);
