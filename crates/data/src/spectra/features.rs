@@ -217,7 +217,11 @@ impl PeakFeatures {
     fn bins(&self, spectrum: &Spectrum) -> Result<BTreeMap<u64, f64>, Error> {
         let mut bins = BTreeMap::new();
         for (name, intensity) in self.of.formulas(spectrum, self.ppm.unwrap_or(PPM))? {
-            *bins.entry(hash(name.as_bytes())).or_insert(0.0) += intensity.powf(self.power);
+            let value = intensity.powf(self.power);
+            // fragments without a peak
+            if value > 0.0 {
+                *bins.entry(hash(name.as_bytes())).or_insert(0.0) += value;
+            }
         }
         for (mass, value) in self.of.masses(spectrum, self.power) {
             let bin = ((mass + self.shift) / self.bin).floor();
