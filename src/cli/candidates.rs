@@ -39,7 +39,7 @@ enum Change {
 struct Add {
     /// The run directory of a model or an ensemble.
     run: PathBuf,
-    /// The table: .csv, .tsv or .jsonl.
+    /// The table: .csv, .tsv, .jsonl or .parquet.
     file: PathBuf,
     /// FILE is what search --json, or predict, has written with --beyond: of the molecules that were found, those are
     /// added that are no candidates. Their ids are new: and the SMILES.

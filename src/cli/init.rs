@@ -9,7 +9,7 @@ use crate::table::Table;
 
 /// Looks at a table and writes a configuration that trains on it.
 ///
-/// The table (.csv, .tsv, .jsonl, also .gz) has a row for each pair: a text, and an output. The command finds out which
+/// The table (.csv, .tsv, .jsonl, .parquet, also .gz) has a row for each pair: a text, and an output. The command finds out which
 /// columns they are, and whether outputs are molecules (SMILES), label sets, rankings, numbers or texts, and writes
 /// the recommended configuration for them, with comments. One row in ten is for validation, and one for the test.
 #[derive(clap::Args)]

@@ -25,7 +25,7 @@ pub struct Texts {
     id: Option<String>,
     /// How the texts are written: lines, one text a line; tsv or csv, a table of fields separated by tabs or commas;
     /// jsonl, one JSON object a line; mgf, msp, massbank or mzml, mass spectra. Default: what the extension of the file says
-    /// (.tsv, .csv, .jsonl, .mgf, .msp, .massbank, .mzml, also with .gz behind; else lines).
+    /// (.tsv, .csv, .jsonl, .parquet, .mgf, .msp, .massbank, .mzml, also with .gz behind; else lines).
     #[arg(long, value_parser = PossibleValuesParser::new(FORMATS).map(format))]
     input: Option<TextFormat>,
 }

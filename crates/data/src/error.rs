@@ -152,12 +152,18 @@ pub(crate) fn open(path: &Path) -> Result<File, Error> {
     open_input(path).map_err(|source| Error::io(path, source))
 }
 
-/// Opens a text file to read it, which is decompressed where its name ends with `.gz`.
+/// Opens a text file to read it, which is decompressed where its name ends with `.gz`, and JSON lines where it ends
+/// with `.parquet`.
 ///
 /// # Errors
-/// What the operating system reports.
+/// What the operating system reports; a file that is not Parquet.
 pub fn open_text(path: &Path) -> Result<Box<dyn Read>, Error> {
     let file = open(path)?;
+    #[cfg(feature = "parquet")]
+    if extension_of(path) == "parquet" {
+        let lines = crate::parquet::json_lines(file);
+        return Ok(Box::new(lines.map_err(|source| Error::io(path, source))?));
+    }
     Ok(if is_gzip(path) { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) })
 }
 

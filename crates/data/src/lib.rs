@@ -21,6 +21,8 @@ mod npz;
 mod output_features;
 mod outputs;
 mod pairs;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod root;
 pub mod spectra;
 pub mod table;

@@ -5,6 +5,7 @@
 //! | `.csv` | separated by commas, quoted as in RFC 4180 | first record |
 //! | `.tsv` | separated by tabs, never quoted: a `"` is a character like others | first line |
 //! | `.jsonl`, `.ndjson` | one JSON object a line; strings, or numbers kept as written | keys of each object |
+//! | `.parquet`, with the feature `parquet` | as of JSON lines, numbered as rows | names of columns |
 //! | `.mgf`, `.msp`, `.massbank`, `.mzml` | fields of mass spectra | names of fields |
 //!
 //! Of a .csv or .tsv file `FIRST..LAST` is one column too: the cells of the columns from one to the other, with a
@@ -35,6 +36,9 @@ pub(crate) use lines::Lines;
 pub(crate) use rows::Rows;
 pub use rows::{TextFormat, TextReader, TextRow};
 
+#[cfg(feature = "parquet")]
+const EXTENSIONS: &str = ".csv, .tsv, .jsonl, .ndjson, .parquet, .mgf, .msp, .massbank, .mzml, also with .gz behind (data.source = \"official\" reads the official ChEBI-20 .txt layout)";
+#[cfg(not(feature = "parquet"))]
 const EXTENSIONS: &str = ".csv, .tsv, .jsonl, .ndjson, .mgf, .msp, .massbank, .mzml, also with .gz behind (data.source = \"official\" reads the official ChEBI-20 .txt layout)";
 
 /// Some columns of a table file, as text, with the line that each row came from.

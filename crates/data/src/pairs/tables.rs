@@ -24,7 +24,7 @@ pub struct TablesConfig {
     /// One that starts with `./` is in the folder of the configuration; one that starts with `datasets/` is beside
     /// that folder, or in the current one.
     pub folder: String,
-    /// Table of training pairs (.csv, .tsv, .jsonl), or a list of tables, whose pairs come one after another. An
+    /// Table of training pairs (.csv, .tsv, .jsonl, .parquet), or a list of tables, whose pairs come one after another. An
     /// entry `{ path = "more.tsv", weight = 0.5 }` says what each of its pairs weighs in the loss, beside 1. A pair
     /// that is in two of the tables counts twice; the log says how many are, and how many inputs have different outputs.
     #[serde(default = "train")]

@@ -38,6 +38,8 @@ impl TextFormat {
             "tsv" => Self::Tabs,
             "csv" => Self::Commas,
             "jsonl" | "ndjson" => Self::JsonLines,
+            #[cfg(feature = "parquet")]
+            "parquet" => Self::JsonLines,
             other => SpectrumFormat::of(other).map_or(Self::Lines, Self::Spectra),
         }
     }

@@ -2,6 +2,8 @@ mod refused;
 
 use std::error::Error;
 use std::fmt::Write;
+#[cfg(feature = "parquet")]
+use std::path::Path;
 
 use dsokr_data::table::{Table, unique_ids};
 
@@ -129,8 +131,32 @@ fn values_of_json_are_cells() -> Outcome {
     for (name, cell) in expected {
         assert_eq!(table.column(name)?, [cell], "{name}");
     }
-    let parquet = Table::read(&folder.path("a.parquet"), &["a"]).expect_err("parquet");
-    assert!(folder.message(parquet).contains("pandas.read_parquet("));
+    let excel = Table::read(&folder.path("a.xlsx"), &["a"]).expect_err("Excel");
+    assert!(folder.message(excel).contains("pandas.read_excel("));
+    Ok(())
+}
+
+/// The file is what pandas 2 writes of these columns.
+#[test]
+#[cfg(feature = "parquet")]
+fn parquet_has_rows_as_json_lines_have() -> Outcome {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/rows.parquet");
+    assert_eq!(Table::header(&path)?, ["id", "text", "number", "count", "tags", "flag"]);
+    let table = Table::read(&path, &["id", "text", "number", "count", "tags", "flag"])?;
+    for (name, expected) in [
+        ("id", ["a", "b", ""]),
+        ("text", ["an \"alcohol\"", "line\nbreak", "βγ"]),
+        ("number", ["1.5", "2.0", ""]),
+        ("count", ["1", "2", "3"]),
+        ("tags", ["x;y z", "", "w"]),
+        ("flag", ["true", "false", "true"]),
+    ] {
+        assert_eq!(table.column(name)?, expected, "{name}");
+    }
+    let folder = Folder::new();
+    let cut = folder.file("cut.parquet", &std::fs::read(&path)?[..900]);
+    let message = folder.message(Table::read(&cut, &["id"]).expect_err("no footer"));
+    assert!(message.contains("Parquet error"), "{message}");
     Ok(())
 }
 

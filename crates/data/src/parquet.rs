@@ -1,0 +1,36 @@
+//! Files of Parquet, read as JSON lines.
+
+use std::fs::File;
+use std::io::{Cursor, Error, Read, Result};
+
+use parquet::file::reader::SerializedFileReader;
+use parquet::record::Field;
+use parquet::record::reader::RowIter;
+use serde_json::Value;
+
+/// The rows of a file, one JSON object a line.
+struct JsonLines {
+    rows: RowIter<'static>,
+    line: Cursor<String>,
+}
+
+/// Opens a file, of which one line is in memory at a time.
+pub(crate) fn json_lines(file: File) -> Result<impl Read> {
+    let reader = SerializedFileReader::new(file).map_err(Error::other)?;
+    Ok(JsonLines { rows: reader.into_iter(), line: Cursor::default() })
+}
+
+impl Read for JsonLines {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        if self.line.position() == self.line.get_ref().len() as u64 {
+            let Some(row) = self.rows.next() else { return Ok(0) };
+            let row = row.map_err(Error::other)?;
+            let cell = |(name, field): (&String, &Field)| {
+                format!("{}:{}", Value::from(name.as_str()), field.to_json_value())
+            };
+            let cells: Vec<String> = row.get_column_iter().map(cell).collect();
+            self.line = Cursor::new(format!("{{{}}}\n", cells.join(",")));
+        }
+        self.line.read(buffer)
+    }
+}
