@@ -191,7 +191,7 @@ def main():
         own = dict(list(own.items())[:STARTS])
         seen.append(dict(own))
         best.append(own)
-    budget = [answer["beyond"]["evaluated"] for answer in answers]
+    budget = [answer["beyond"][0]["evaluated"] for answer in answers]
     stuck, points = set(), {}
     command("embed", run, queries, "--out", work / "z.npy")
     z = np.load(work / "z.npy")
@@ -222,7 +222,7 @@ def main():
         print(f"{sum(map(len, seen))} of {sum(budget)} molecules, {time.time() - start:.0f} s", file=sys.stderr, flush=True)
     truth = [flat(own) for own in truth]
     firsts = [flat(answer["candidates"][0]["label"]) for answer in answers]
-    found = [flat(answer["beyond"]["label"]) for answer in answers]
+    found = [flat(answer["beyond"][0]["label"]) for answer in answers]
     grown = [next(iter(own)) for own in best]
     distances = lambda own: {key: own[key] for key in ("ged", "ged_bonds", "exact")}
     # the best that the algorithm found for some query are the only new candidates of a copy
@@ -235,7 +235,7 @@ def main():
     print(json.dumps({
         "queries": len(truth), "evaluations": mean(budget), "seed": seed, "mutation_rate": rate,
         "candidates": {"score": mean([own["candidates"][0]["score"] for own in answers]), **compare(truth, firsts), **distances(searched)},
-        "search": {"score": mean([own["beyond"]["score"] for own in answers]), **compare(truth, found), **distances(searched["beyond"]), "seconds": search_s},
+        "search": {"score": mean([own["beyond"][0]["score"] for own in answers]), **compare(truth, found), **distances(searched["beyond"]), "seconds": search_s},
         "genetic": {"score": mean([next(iter(own.values())) for own in best]), **compare(truth, grown), **distances(evolved), "seconds": time.time() - start},
     }))
     shutil.rmtree(work)

@@ -21,9 +21,10 @@ pub struct Answer {
     /// "exact"`, the label set with the largest expected F1, and that F1, with `decoding.expected_f1`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exact: Option<PredictedOutput>,
-    /// The best molecule of a search beyond the candidates.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub beyond: Option<PredictedOutput>,
+    /// The best molecules of a search beyond the candidates, best first, as many as hits were asked for: those that are
+    /// candidates are among them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub beyond: Vec<PredictedOutput>,
     /// Predicted quantiles, where a single model answers with them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub quantiles: Vec<Quantile>,

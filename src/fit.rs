@@ -18,7 +18,7 @@ use dsokr_train::{Event, Observer};
 use tracing::{info, warn};
 
 use crate::advice::{Evidence, advice};
-use crate::beyond::{BeyondSearch, Placer};
+use crate::beyond::BeyondSearch;
 use crate::config::Checked;
 use crate::decoder::{Decoder, ExactDecoder, label_names};
 use crate::error::ensure;
@@ -309,12 +309,8 @@ fn finish(
         (SplitName::Validation, Some(z)) => z,
         _ => predictor.predict(evaluator.reported())?,
     };
-    let search = config.decoding.beyond.clone().map(|settings| {
-        let fitted = dataset.outputs.features.clone();
-        let placer = Placer::new(&candidates, fitted, answers)?;
-        BeyondSearch::new(settings, &[(config, &candidates)], vec![placer])
-    });
-    let search = search.transpose()?;
+    let features = &dataset.outputs.features;
+    let search = BeyondSearch::of_training(config, &candidates, features, answers)?;
     let (report, drawings) = evaluator.report(&z, search.as_ref())?;
     if let Some(svg) = drawings {
         write_text(&folder.path().join(EXAMPLES), &svg)?;

@@ -9,6 +9,7 @@ use dsokr_decode::Candidates;
 use dsokr_machines::{LastSystem, Scaling};
 use serde::Serialize;
 
+use crate::beyond::BeyondSearch;
 use crate::config::{Checked, KernelMachineConfig};
 use crate::decoder::{Decoder, ExactDecoder, label_names};
 use crate::error::ensure;
@@ -50,7 +51,8 @@ pub struct Point {
     pub rank: f64,
     /// Mean squared distance of a training output from the span of the basis.
     pub residual: f64,
-    /// The figure that `evaluation.metric` names, of perfect h.
+    /// The figure that `evaluation.metric` names, of perfect h; with `decoding.beyond`, where it compares molecules, of what
+    /// the search finds for perfect h.
     #[serde(flatten)]
     pub perfect: Spread,
     /// The figure of the fitted model, if it is a kernel machine.
@@ -226,6 +228,7 @@ impl<'a> Study<'a> {
         config.output.power = power;
         let config = config.validate()?;
         let metric = config.evaluation.metric;
+        let compares = [Needs::Graphs, Needs::GraphsOrRankings].contains(&metric.needs());
         let n = outputs.len() as f64;
         let prepared = match config.encoder.abilities().closed_form {
             true => Some(config.encoder.learner().prepare(&outputs)?),
@@ -254,12 +257,19 @@ impl<'a> Study<'a> {
                     let found = self.fit(&config, prepared.as_ref(), &outputs)?;
                     fitted.extend(found.map(|scores| metric.value(&scores)));
                 }
-                let perfect = |evaluator: &Evaluator, _: &Candidates| {
-                    evaluator.perfect(SplitName::Validation, None)
+                let perfect = |evaluator: &Evaluator, candidates: &Candidates| {
+                    let features = &self.dataset.outputs.features;
+                    let search = match compares {
+                        true => BeyondSearch::of_training(&config, candidates, features, None)?,
+                        false => None,
+                    };
+                    evaluator.perfect(SplitName::Validation, search.as_ref())
                 };
                 scores.extend(self.evaluated(&config, &OutputSpace::Basis(basis), perfect)?);
             }
-            let figures: Vec<f64> = scores.iter().map(|scores| metric.value(scores)).collect();
+            let searched = |scores: &Scores| metric.known(&scores.found()?);
+            let figure = |scores| searched(scores).unwrap_or_else(|| metric.value(scores));
+            let figures: Vec<f64> = scores.iter().map(figure).collect();
             let point = Point {
                 size,
                 rank,

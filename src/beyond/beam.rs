@@ -42,10 +42,18 @@ pub(super) struct Beam<'a> {
     moved: HashSet<u32>,
     /// The most new molecules that one molecule has led to so far.
     reach: usize,
+    /// How many of the best are kept: those to move from, and those that an answer has.
+    width: usize,
 }
 
 impl<'a> Beam<'a> {
-    pub fn new(query: usize, further: &'a Further<'a>, settings: &'a BeyondConfig) -> Self {
+    /// The search for a query, whose answer has `count` molecules.
+    pub fn new(
+        query: usize,
+        further: &'a Further<'a>,
+        settings: &'a BeyondConfig,
+        count: usize,
+    ) -> Self {
         let own = |member: &'a Member| {
             let dim = member.queries.dim();
             &member.queries.rows()[query * dim..][..dim]
@@ -53,7 +61,7 @@ impl<'a> Beam<'a> {
         let z = further.members().iter().map(own).collect();
         let (starts, best, best_kept) = (Vec::new(), Vec::new(), Vec::new());
         let (seen, moved) = (HashSet::new(), HashSet::new());
-        let formula = None;
+        let (formula, reach, width) = (None, 0, settings.beam.max(count));
         Self {
             query,
             z,
@@ -65,7 +73,8 @@ impl<'a> Beam<'a> {
             formula,
             seen,
             moved,
-            reach: 0,
+            reach,
+            width,
         }
     }
 
@@ -74,15 +83,17 @@ impl<'a> Beam<'a> {
         self.seen.len()
     }
 
-    /// The best molecule: of those that have what is to be kept, or of all where none has. Where models have a second look,
-    /// of the best and the starts the one that is best after it.
-    pub fn best(&self, known: &Evaluated) -> Result<Option<Found>, Error> {
+    /// The `count` best molecules, best first: of those that have what is to be kept, or of all where none has. Where models
+    /// have a second look, of the best and the starts those that are best after it.
+    pub fn best(&self, known: &Evaluated, count: usize) -> Result<Vec<Found>, Error> {
         let kept = !self.best_kept.is_empty();
         let best = if kept { &self.best_kept } else { &self.best };
         if !self.further.looks() {
-            return Ok(best.first().copied());
+            return Ok(best.iter().take(count).copied().collect());
         }
-        let mut all: Vec<u32> = best.iter().map(|found| found.molecule).collect();
+        // however many an answer has, the first is the same
+        let first = best.iter().take(self.settings.beam);
+        let mut all: Vec<u32> = first.map(|found| found.molecule).collect();
         let starts = self.starts.iter().filter(|&&own| self.seen.contains(&own));
         for &start in starts.filter(|&&own| self.keeps(known, own) == kept) {
             if !all.contains(&start) {
@@ -94,9 +105,9 @@ impl<'a> Beam<'a> {
         let scores = self.further.scores(self.query, &outputs, less)?;
         let mut found = Vec::new();
         for (&molecule, score) in all.iter().zip(scores) {
-            place(&mut found, Found { molecule, score, kept }, 1, known);
+            place(&mut found, Found { molecule, score, kept }, count, known);
         }
-        Ok(found.first().copied())
+        Ok(found)
     }
 
     /// Whether a molecule has what is to be kept.
@@ -122,8 +133,9 @@ impl<'a> Beam<'a> {
     /// The molecules of the beam that have not been moved from, the best first.
     fn unmoved(&self, known: &Evaluated) -> Vec<u32> {
         let restricted = self.formula.is_some() || known.is_restricted();
-        let kept = self.best_kept.iter().filter(|_| restricted);
-        let all = kept.chain(&self.best).map(|found| found.molecule);
+        let beam = self.settings.beam;
+        let kept = self.best_kept.iter().filter(|_| restricted).take(beam);
+        let all = kept.chain(self.best.iter().take(beam)).map(|found| found.molecule);
         let mut unmoved = Vec::new();
         for molecule in all.filter(|molecule| !self.moved.contains(molecule)) {
             if !unmoved.contains(&molecule) {
@@ -186,10 +198,9 @@ impl<'a> Beam<'a> {
             let (score, kept) =
                 (self.further.combined(self.query, scores), self.keeps(known, molecule));
             let found = Found { molecule, score, kept };
-            let width = self.settings.beam;
-            place(&mut self.best, found, width, known);
+            place(&mut self.best, found, self.width, known);
             if kept {
-                place(&mut self.best_kept, found, width, known);
+                place(&mut self.best_kept, found, self.width, known);
             }
         }
     }

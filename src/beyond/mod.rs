@@ -19,7 +19,7 @@ use dsokr_basis::Cancellation;
 use dsokr_data::FittedFeatures;
 use dsokr_decode::{
     CandidateBlocks, Candidates, Combination, Ensemble, Further, Hit, Pool as CandidatePool,
-    Queries, top_rows,
+    Queries, RowHit, top_rows,
 };
 use dsokr_molecule::{Element, Molecule, Moves, Palette};
 use rayon::prelude::*;
@@ -186,7 +186,23 @@ impl BeyondSearch {
         Ok(Self { settings, keep, placers, palette, known })
     }
 
-    /// The best molecule for each query of an ensemble, whose members are `models`.
+    /// The search of a model in training, whose outputs have these features, and whose `answers` are held out; none where its
+    /// configuration has none.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new) and [`Placer::new`].
+    pub(crate) fn of_training(
+        config: &Checked,
+        candidates: &Candidates,
+        features: &FittedFeatures,
+        answers: Option<&[f32]>,
+    ) -> Result<Option<Self>, Error> {
+        let Some(settings) = &config.decoding.beyond else { return Ok(None) };
+        let placer = Placer::new(candidates, features.clone(), answers)?;
+        Self::new(settings.clone(), &[(config, candidates)], vec![placer]).map(Some)
+    }
+
+    /// The `count` best molecules for each query of an ensemble, whose members are `models`, best first; at least one.
     ///
     /// # Errors
     /// As [`Ensemble::further`]; a search that is cancelled; features that cannot be computed.
@@ -196,16 +212,18 @@ impl BeyondSearch {
         ensemble: &Ensemble,
         rule: &Combination,
         pool: CandidatePool,
-    ) -> Result<Vec<FoundMolecule>, Error> {
+        count: usize,
+    ) -> Result<Vec<Vec<FoundMolecule>>, Error> {
         let candidates = models[0].candidates;
         let starts = self.settings.starts.min(candidates.len());
-        let starts = ensemble.top_k(pool, rule, starts)?;
-        let further = &ensemble.further(pool, rule)?;
+        let (further, starts) = ensemble.further(pool, rule, starts)?;
+        let further = &further;
         // one search at a time: a later one gains from what the first one evaluates
         let known = &mut *self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let most = MEMORY / known.bytes_of(self.settings.evaluations).max(1);
         let block = most.clamp(1, BLOCK);
-        let mut climb = Climb { search: self, models, further, known, said: Instant::now() };
+        let said = Instant::now();
+        let mut climb = Climb { search: self, models, further, known, count, said };
         let mut found = Vec::with_capacity(starts.len());
         for (own, first) in starts.chunks(block).zip((0..).step_by(block)) {
             if climb.known.bytes() > MEMORY {
@@ -225,20 +243,26 @@ struct Climb<'a> {
     models: &'a [SearchedModel<'a>],
     further: &'a Further<'a>,
     known: &'a mut Evaluated,
+    /// How many molecules an answer has.
+    count: usize,
     /// When the log had its last line.
     said: Instant,
 }
 
 impl Climb<'_> {
     /// The best molecules of a block of queries from the number `first` on, from candidates with these labels.
-    fn best(&mut self, first: usize, starts: &[Vec<&str>]) -> Result<Vec<FoundMolecule>, Error> {
-        let Self { search, models, further, .. } = *self;
+    fn best(
+        &mut self,
+        first: usize,
+        starts: &[Vec<&str>],
+    ) -> Result<Vec<Vec<FoundMolecule>>, Error> {
+        let Self { search, models, further, count, .. } = *self;
         let BeyondSearch { settings, keep, placers, palette, .. } = search;
         let (cancellation, weight) = (Cancellation::current(), settings.unknown);
         let evaluation = Evaluation { models, placers, keep, palette, weight };
         let read = evaluation.read(self.known, starts)?;
         let queries = first..first + starts.len();
-        let beams = queries.map(|query| Beam::new(query, further, settings));
+        let beams = queries.map(|query| Beam::new(query, further, settings, count));
         let mut beams: Vec<Beam> = beams.collect();
         Beam::start_all(&mut beams, self.known, read);
         for left in (1..=settings.rounds).rev() {
@@ -260,43 +284,50 @@ impl Climb<'_> {
         self.named(&beams)
     }
 
-    /// The best molecule of each beam, with the candidate nearest to it.
-    fn named(&self, beams: &[Beam]) -> Result<Vec<FoundMolecule>, Error> {
+    /// The best molecules of each beam, each with the candidate nearest to it.
+    fn named(&self, beams: &[Beam]) -> Result<Vec<Vec<FoundMolecule>>, Error> {
         let (known, candidates) = (&*self.known, self.models[0].candidates);
-        let best: Vec<Option<Found>> =
-            beams.par_iter().map(|beam| beam.best(known)).collect::<Result<_, Error>>()?;
-        let best = best.into_iter().collect::<Option<Vec<_>>>();
+        let best = beams.par_iter().map(|beam| beam.best(known, self.count));
+        let best = best.collect::<Result<Vec<Vec<Found>>, Error>>()?;
         let allowed = "candidates whose labels are SMILES, and at least one evaluation";
-        let best = best
-            .ok_or_else(|| Error::value("decoding.beyond", "a query without a start", allowed))?;
-        let points: Vec<f32> =
-            best.iter().flat_map(|found| known.point(found.molecule)).copied().collect();
+        let none = best.iter().any(Vec::is_empty);
+        ensure(!none, "decoding.beyond", "a query without a start", allowed)?;
+        let points = best.iter().flatten().flat_map(|found| known.point(found.molecule));
+        let points: Vec<f32> = points.copied().collect();
         let near = COMPARED.min(candidates.distinct());
-        let near = top_rows(&Queries::new(candidates.dim(), &points)?, candidates, near)?;
-        let named = best.iter().zip(beams).zip(near).map(|((found, beam), rows)| {
-            let label = known.label(found.molecule);
-            let members = rows.iter().map(|hit| candidates.members(hit.row as u32));
-            let members: Vec<u32> =
-                members.flat_map(|own| own.iter().take(8).copied().collect::<Vec<_>>()).collect();
-            let own = |&&at: &&u32| {
-                let candidate = Molecule::parse(candidates.label(at as usize));
-                candidate.is_ok_and(|own| as_searched(own, &self.search.palette).key() == label)
-            };
-            let same = members.iter().find(own);
-            let nearest = same.or(members.first()).map_or(0, |&at| at as usize);
-            let facts = SearchFacts {
-                in_table: same.is_some(),
-                kept: found.kept,
-                unknown: known.unknown(found.molecule),
-                evaluated: beam.evaluated(),
-                ended: beam.ended(known),
-                nearest: candidates.id(nearest).to_owned(),
-                nearest_label: candidates.label(nearest).to_owned(),
-                difference: difference(candidates.label(nearest), label),
-            };
-            FoundMolecule { smiles: label.to_owned(), score: found.score, facts }
-        });
-        Ok(named.collect())
+        let mut near =
+            top_rows(&Queries::new(candidates.dim(), &points)?, candidates, near)?.into_iter();
+        let named = |(best, beam): (Vec<Found>, &Beam)| {
+            let named = best.into_iter().zip(near.by_ref());
+            named.map(|(found, near)| self.found(found, beam, &near)).collect()
+        };
+        Ok(best.into_iter().zip(beams).map(named).collect())
+    }
+
+    /// A molecule of a beam, where `near` are the rows of the candidates nearest to it.
+    fn found(&self, found: Found, beam: &Beam, near: &[RowHit]) -> FoundMolecule {
+        let (known, candidates) = (&*self.known, self.models[0].candidates);
+        let label = known.label(found.molecule);
+        let members = near.iter().map(|hit| candidates.members(hit.row as u32));
+        let members: Vec<u32> =
+            members.flat_map(|own| own.iter().take(8).copied().collect::<Vec<_>>()).collect();
+        let own = |&&at: &&u32| {
+            let candidate = Molecule::parse(candidates.label(at as usize));
+            candidate.is_ok_and(|own| as_searched(own, &self.search.palette).key() == label)
+        };
+        let same = members.iter().find(own);
+        let nearest = same.or(members.first()).map_or(0, |&at| at as usize);
+        let facts = SearchFacts {
+            in_table: same.is_some(),
+            kept: found.kept,
+            unknown: known.unknown(found.molecule),
+            evaluated: beam.evaluated(),
+            ended: beam.ended(known),
+            nearest: candidates.id(nearest).to_owned(),
+            nearest_label: candidates.label(nearest).to_owned(),
+            difference: difference(candidates.label(nearest), label),
+        };
+        FoundMolecule { smiles: label.to_owned(), score: found.score, facts }
     }
 }
 

@@ -18,8 +18,8 @@ struct Printed<'a> {
     quantiles: &'a [Quantile],
     #[serde(skip_serializing_if = "Option::is_none")]
     exact: &'a Option<PredictedOutput>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    beyond: &'a Option<PredictedOutput>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    beyond: &'a [PredictedOutput],
     /// The probability that the candidates hold a right output, where they are a set of such a one.
     #[serde(skip_serializing_if = "Option::is_none")]
     coverage: Option<f64>,
@@ -97,8 +97,8 @@ pub fn columns(runs: &EnsembleRun) -> Vec<String> {
     own.into_iter().chain(levels.iter().map(|level| format!("quantile {level}"))).collect()
 }
 
-/// A row of a table for each candidate; the best of all outputs has the rank `all` and no id, a molecule that a search
-/// found the rank `new` and, where it is a candidate, its id.
+/// A row of a table for each candidate; the best of all outputs has the rank `all` and no id, the molecules that a search
+/// found, best first, the rank `new` and, where they are candidates, their ids.
 pub fn rows(id: &str, answer: &Answer) -> impl Iterator<Item = Vec<String>> {
     let best = answer.exact.iter().map(|best| {
         let (rank, none) = ("all".to_owned(), String::new());

@@ -27,7 +27,9 @@ pub struct BeyondConfig {
     /// The most molecules that are scored for a query. A round moves from as many of the best as its share of what is left
     /// allows, at least one.
     pub evaluations: usize,
-    /// Weight of the share of a molecule that the basis does not know, which is subtracted from its score.
+    /// Weight of the share of a molecule that the basis does not know, which is subtracted from its score. At -0.5
+    /// what the basis knows of molecules is compared with the prediction: under a normalised kernel the score is then
+    /// `(1 + ‖z‖² - ‖z - ψ̃(c)‖²) / 2`.
     pub unknown: f64,
     /// Whether atoms may be in an environment (their element, charge, hydrogens and bonds, and the elements at the other
     /// ends of these) that no candidate has. Of more than 10,000 candidates, that many are looked at.
@@ -73,8 +75,7 @@ impl BeyondConfig {
         for (name, count) in counts {
             ensure(count > 0, format!("decoding.beyond.{name}"), count, "at least 1")?;
         }
-        let holds = unknown >= 0.0 && unknown.is_finite();
-        ensure(holds, "decoding.beyond.unknown", unknown, "a number from 0")?;
+        ensure(unknown.is_finite(), "decoding.beyond.unknown", unknown, "a number")?;
         if let Some([low, high]) = self.mass {
             let found = format!("[{low}, {high}]");
             let allowed = "two masses in g/mol, the lower one first";

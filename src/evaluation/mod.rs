@@ -141,17 +141,19 @@ impl<'a> Models<'a> {
         self.each[0].1
     }
 
-    /// The best molecule of a search for each query of their ensemble. None where nothing is searched.
+    /// The `count` best molecules of a search for each query of their ensemble, best first; at least one. None where nothing
+    /// is searched.
     pub fn beyond(
         &self,
         ensemble: &Ensemble,
         pool: Pool,
-    ) -> Result<Option<Vec<PredictedOutput>>, Error> {
+        count: usize,
+    ) -> Result<Option<Vec<Vec<PredictedOutput>>>, Error> {
         let Some(search) = self.search else { return Ok(None) };
         let models = self.each.iter().map(|(_, decoder)| decoder.searched());
         let models = models.collect::<Result<Vec<_>, Error>>()?;
-        let found = search.best(&models, ensemble, &self.rule, pool)?;
-        Ok(Some(found.into_iter().map(PredictedOutput::from).collect()))
+        let found = search.best(&models, ensemble, &self.rule, pool, count)?.into_iter();
+        Ok(Some(found.map(|own| own.into_iter().map(PredictedOutput::from).collect()).collect()))
     }
 
     /// What ranks queries by these predictions of each model, as they are scored.
@@ -224,10 +226,10 @@ impl<'a> Models<'a> {
         {
             found.scores.kernel_loss = found.mean("kernel_loss", losses);
         }
-        if let Some(beyond) = self.beyond(&ensemble, pool)? {
+        if let Some(beyond) = self.beyond(&ensemble, pool, 1)? {
             let truth = found.outputs.as_ref().map(|(truth, _)| truth);
             let compared = Compared { split, golds: &golds, truth, first: &first };
-            found.scores.beyond = Some(beyond_scores(decoder, &beyond, &compared)?);
+            found.scores.beyond = Some(beyond_scores(decoder, &beyond.concat(), &compared)?);
         }
         if let [z] = answers {
             if let Some(errors) = squared_errors(z, &rows, decoder)? {

@@ -36,7 +36,8 @@ impl FoundCandidate {
 struct Line {
     id: Option<String>,
     query: Option<String>,
-    beyond: Option<Beyond>,
+    #[serde(default)]
+    beyond: Vec<Beyond>,
 }
 
 #[derive(Deserialize)]
@@ -79,10 +80,15 @@ pub fn read_found(path: &Path) -> Result<Vec<FoundCandidate>, Error> {
             };
             let Line { id, query, beyond } =
                 serde_json::from_str(line).map_err(|error| wrong(error.to_string()))?;
-            let without =
-                || wrong("an answer without a search: ask with the argument beyond".into());
-            let Beyond { label, in_table, nearest } = beyond.ok_or_else(without)?;
-            add(label, id.or(query).unwrap_or_default(), in_table.then_some(nearest));
+            if beyond.is_empty() {
+                return Err(wrong(
+                    "an answer without a search: ask with the argument beyond".into(),
+                ));
+            }
+            let query = id.or(query).unwrap_or_default();
+            for Beyond { label, in_table, nearest } in beyond {
+                add(label, query.clone(), in_table.then_some(nearest));
+            }
         }
     }
     let new = found.iter().any(|own| own.candidate.is_none());

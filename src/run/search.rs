@@ -236,10 +236,11 @@ impl Models<'_> {
         wanted: Option<&[bool]>,
     ) -> Result<Vec<Answer>, Error> {
         let ensemble = self.ensemble(QueryTexts::of(split), answers)?;
-        let (found, names) = distinct(&ensemble, &self.rule, pool, places, wanted)?;
+        let (found, names) = distinct(&ensemble, &self.rule, pool, places.clone(), wanted)?;
         let (decoder, queries) = (self.decoder(), &ensemble.members()[0].queries);
         let mut exact = decoder.of_all(queries, pool)?.unwrap_or_default().into_iter();
-        let mut beyond = self.beyond(&ensemble, pool)?.unwrap_or_default().into_iter();
+        let beyond = self.beyond(&ensemble, pool, places.end)?.unwrap_or_default();
+        let mut beyond = beyond.into_iter().map(|own| own.into_iter().skip(places.start));
         let config = decoder.config;
         let mut quantiles = quantiles_of(config, answers).into_iter();
         let levels = config.encoder.abilities().levels;
@@ -247,7 +248,7 @@ impl Models<'_> {
             let hits = hits.into_iter().map(|hit| answer::Hit::of(hit, &names, levels));
             let hits = hits.collect::<Result<_, Error>>()?;
             let quantiles = quantiles.next().unwrap_or_default();
-            let (exact, beyond) = (exact.next(), beyond.next());
+            let (exact, beyond) = (exact.next(), beyond.next().into_iter().flatten().collect());
             Ok(Answer { hits, exact, beyond, quantiles, gap })
         };
         found.into_iter().map(answer).collect()

@@ -109,9 +109,9 @@ pub(super) struct Answer {
     /// largest expected F1, with that F1 as its score.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exact: Option<PredictedOutput>,
-    /// The best molecule of a search beyond the candidates.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub beyond: Option<DrawnOutput>,
+    /// The best molecules of a search beyond the candidates, best first, `top` of them at most.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub beyond: Vec<DrawnOutput>,
     /// Predicted quantiles, of models of numbers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub quantiles: Vec<Quantile>,
@@ -127,7 +127,7 @@ pub(super) struct Answer {
     pub spectrum: Option<String>,
 }
 
-/// The best molecule of a search.
+/// A molecule that a search found.
 #[derive(Serialize, ToSchema)]
 pub(super) struct DrawnOutput {
     #[serde(flatten)]
@@ -269,7 +269,8 @@ impl Endpoint for SearchRequest {
         let explained = |(query, answer): (usize, run::Answer)| {
             Cancellation::current().check().map_err(Error::from)?;
             let text = queries.text(query).filter(|_| self.explain);
-            let beyond = answer.beyond.clone().map(|own| DrawnOutput::new(own, self.explain));
+            let beyond = answer.beyond.iter().cloned();
+            let beyond = beyond.map(|own| DrawnOutput::new(own, self.explain)).collect();
             let answer = explained(model, text, self.tolerance, answer, among.is_some())?;
             Ok::<_, Problem>(Answer { whole: whole.get(query).copied(), beyond, ..answer })
         };
@@ -335,7 +336,7 @@ fn explained(
     let hits = hits.into_iter().map(explained).collect::<Result<_, _>>()?;
     let confidence = gap.filter(|_| !listed).and_then(|gap| confidence(model, gap));
     let spectrum = spectrum.map(|own| own.to_string());
-    let (whole, beyond) = (None, None);
+    let (whole, beyond) = (None, Vec::new());
     Ok(Answer { hits, whole, exact, beyond, quantiles, confidence, nearest, spectrum })
 }
 

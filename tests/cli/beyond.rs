@@ -1,5 +1,8 @@
 //! Molecules that no table holds, found by a search from the best candidates.
 
+use std::collections::BTreeSet;
+
+use dsokr::molecule::Molecule;
 use serde_json::Value;
 
 use crate::molecules::sandbox;
@@ -8,7 +11,7 @@ use crate::served::Served;
 
 pub const SETTINGS: &str = "beam=5,starts=5,rounds=3,unknown=0.5";
 
-fn trained() -> Sandbox {
+pub fn trained() -> Sandbox {
     let sandbox = sandbox();
     // bonds are seen, and most of every molecule lies in the span of the sketch
     let config = sandbox.read("molecules.toml");
@@ -64,38 +67,79 @@ fn an_answer_has_the_molecule_beside_the_candidates() {
     };
     let (plain, known) = (search("rounds=3"), search("rounds=1,evaluations=1"));
     // one evaluation is the first candidate, with its own score
-    let (found, first) = (&known["beyond"], &known["candidates"][0]);
+    let (found, first) = (&known["beyond"][0], &known["candidates"][0]);
     assert_eq!((&found["in_table"], &found["nearest"]), (&Value::Bool(true), &first["id"]));
-    let molecule = dsokr::molecule::Molecule::parse(first["label"].as_str().unwrap()).unwrap();
+    let molecule = Molecule::parse(first["label"].as_str().unwrap()).unwrap();
     assert_eq!(found["label"], molecule.canonical_smiles());
     assert_eq!((&found["evaluated"], &found["ended"]), (&Value::from(1), &"evaluations".into()));
     // a round is one of the best where its share of the evaluations is small
     let few = search("rounds=4,evaluations=30");
     assert_eq!(
-        (&few["beyond"]["evaluated"], &few["beyond"]["ended"]),
+        (&few["beyond"][0]["evaluated"], &few["beyond"][0]["ended"]),
         (&30.into(), &"evaluations".into())
     );
-    assert_eq!(search("rounds=1")["beyond"]["ended"], "rounds");
-    assert_eq!(search("rounds=40")["beyond"]["ended"], "neighbours");
+    assert_eq!(search("rounds=1")["beyond"][0]["ended"], "rounds");
+    assert_eq!(search("rounds=40")["beyond"][0]["ended"], "neighbours");
     assert!((number(found, "score") - number(first, "score")).abs() < 1e-5, "{known}");
-    assert!(number(&plain["beyond"], "score") >= number(found, "score") - 1e-5, "{plain}");
+    assert!(number(&plain["beyond"][0], "score") >= number(found, "score") - 1e-5, "{plain}");
 
     let formula = search("formula=\"C5H12O\",rounds=6");
-    assert_eq!(formula["beyond"]["kept"], true);
-    let molecule = dsokr::molecule::Molecule::parse(formula["beyond"]["label"].as_str().unwrap());
+    assert_eq!(formula["beyond"][0]["kept"], true);
+    let molecule = Molecule::parse(formula["beyond"][0]["label"].as_str().unwrap());
     assert_eq!(molecule.unwrap().formula(), "C5H12O");
-    assert_eq!(search("formula=\"C90H2\",rounds=1")["beyond"]["kept"], false);
+    assert_eq!(search("formula=\"C90H2\",rounds=1")["beyond"][0]["kept"], false);
     let part = search("part=\"C#N\"");
-    assert!(part["beyond"]["label"].as_str().unwrap().contains('#'), "{part}");
+    assert!(part["beyond"][0]["label"].as_str().unwrap().contains('#'), "{part}");
     let mass = search("mass=[80.0, 90.0]");
-    let molecule = dsokr::molecule::Molecule::parse(mass["beyond"]["label"].as_str().unwrap());
+    let molecule = Molecule::parse(mass["beyond"][0]["label"].as_str().unwrap());
     assert!((80.0..=90.0).contains(&molecule.unwrap().molar_mass()));
 
-    let text = sandbox.succeed(&["search", "runs/molecules", "CCCCO", "--beyond"]);
-    assert!(text.contains(" new "), "{text}");
     sandbox.write("texts.txt", "CCCCO\nOCCCF\n");
     let predict = ["predict", "runs/molecules", "texts.txt", "--beyond", "--format", "tsv"];
-    assert_eq!(sandbox.succeed(&predict).matches("\tnew\t").count(), 2);
+    assert_eq!(sandbox.succeed(&predict).matches("\tnew\t").count(), 20);
+}
+
+#[test]
+fn an_answer_has_as_many_molecules_as_candidates() {
+    let sandbox = trained();
+    let ask = |top: &str, settings: &str| {
+        let beyond = format!("--beyond={settings}");
+        let search = ["search", "runs/molecules", "CCCCCO", "--json", "--top", top, &beyond];
+        json(&sandbox.succeed(&search))["beyond"].as_array().unwrap().clone()
+    };
+    let found = ask("12", "beam=3,rounds=2");
+    assert_eq!(found.len(), 12);
+    assert!(found.is_sorted_by(|a, b| number(a, "score") >= number(b, "score")));
+    let labels: BTreeSet<&str> = found.iter().map(|own| own["label"].as_str().unwrap()).collect();
+    assert_eq!(labels.len(), 12);
+    // how many an answer has changes nothing about the search
+    assert_eq!(ask("1", "beam=3,rounds=2"), found[..1]);
+    // without moves they are the best candidates
+    let known = ask("4", "starts=5,evaluations=4");
+    let search = ["search", "runs/molecules", "CCCCCO", "--json", "--top", "5"];
+    let candidates = json(&sandbox.succeed(&search))["candidates"].to_string();
+    let is_first =
+        |own: &Value| own["in_table"] == true && candidates.contains(&own["nearest"].to_string());
+    assert!(known.len() == 4 && known.iter().all(is_first), "{known:?} {candidates}");
+    let text = sandbox.succeed(&["search", "runs/molecules", "CCCCO", "--beyond", "--top", "4"]);
+    assert_eq!(text.matches(" new ").count(), 4, "{text}");
+}
+
+/// A true molecule is where a perfect answer is, as far as the basis knows; the whole space has molecules that it knows better.
+#[test]
+fn the_sketch_study_searches_for_perfect_h() {
+    let sandbox = sandbox();
+    let exact = |more: &[&str]| {
+        let sketch = ["sketch", "molecules.toml", "--sizes", "12", "--draws", "1", "--json"];
+        let bonds = "output.features.graph.edge_labels=true";
+        let set = ["--set", "evaluation.metric=exact", "--set", bonds];
+        let found = json(&sandbox.succeed(&[&sketch[..], &set, more].concat()));
+        number(&found["curves"][0]["points"][0], "mean")
+    };
+    let beyond = |weight: &str| format!("decoding.beyond={{beam=5,rounds=4,unknown={weight}}}");
+    let [whole, within] = ["0.0", "-0.5"].map(|weight| exact(&["--set", &beyond(weight)]));
+    let first = exact(&[]);
+    assert!(within > whole + 0.2 && whole > first + 0.1, "{within} {whole} {first}");
 }
 
 /// Counts of substructures, and texts whose molecules are no candidates.
@@ -181,7 +225,7 @@ fn molecules_are_compared_where_the_true_one_is_no_candidate() {
     // the difference from the nearest candidate is that of their formulas
     let search = ["search", "runs/tables", "CCCCCC", "--json", "--beyond"];
     let answer = json(&sandbox.succeed(&search));
-    assert!(answer["beyond"]["difference"].is_string(), "{answer}");
+    assert!(answer["beyond"][0]["difference"].is_string(), "{answer}");
 }
 
 #[test]
@@ -191,7 +235,7 @@ fn what_cannot_be_searched_is_refused() {
     for (settings, expected) in [
         ("beam=0", "decoding.beyond.beam = 0"),
         ("evaluations=0", "decoding.beyond.evaluations = 0"),
-        ("unknown=-1.0", "decoding.beyond.unknown = -1"),
+        ("unknown=inf", "decoding.beyond.unknown = inf"),
         ("mass=[9.0, 2.0]", "decoding.beyond.mass"),
         ("width=3", "unknown field"),
         ("beam=", "decoding.beyond"),
@@ -230,15 +274,17 @@ fn a_served_run_searches_where_it_is_asked() {
         body
     };
     let answer = |more| served.ask("/api/search", &ask(more))["answers"][0].clone();
-    let found = &answer(serde_json::json!({"beyond": true}))["beyond"];
+    let all = &answer(serde_json::json!({"beyond": true}))["beyond"];
+    let found = &all[0];
+    assert_eq!(all.as_array().unwrap().len(), 3);
     assert_eq!(found["in_table"], false, "{found}");
     let drawing = found["drawing"].as_str().unwrap();
     assert!(drawing.starts_with("<svg") && drawing.contains("class=\"differs\""), "{drawing}");
     let command = ["search", "runs/molecules", "OCCCCC#N", "--json", "--beyond"];
     let command = json(&sandbox.succeed(&command));
-    assert_eq!(command["beyond"]["label"], found["label"]);
+    assert_eq!(command["beyond"][0]["label"], found["label"]);
     let plain = answer(serde_json::json!({"beyond": true, "explain": false}));
-    assert!(plain["beyond"].get("drawing").is_none(), "{plain}");
+    assert!(plain["beyond"][0].get("drawing").is_none(), "{plain}");
     for off in [serde_json::json!({}), serde_json::json!({"beyond": false})] {
         assert!(answer(off).get("beyond").is_none());
     }

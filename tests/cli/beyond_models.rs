@@ -59,7 +59,7 @@ fn hit<'a>(answer: &'a Value, id: &str) -> &'a Value {
 
 /// The id of what a search has found, as a candidate.
 fn new_id(answer: &Value) -> String {
-    format!("new:{}", answer["beyond"]["label"].as_str().unwrap())
+    format!("new:{}", answer["beyond"][0]["label"].as_str().unwrap())
 }
 
 /// Mean and deviation of the scores of all candidates of a member.
@@ -101,15 +101,16 @@ fn an_ensemble_scores_new_molecules_as_candidates() {
     let max = asked(&sandbox, &members, text, &["--beyond", "--combine", "max", "--plain"]);
     // all are added, by what was found
     let line = |answer: &Value| {
-        assert_eq!(answer["beyond"]["in_table"], false, "{answer}");
-        format!("{answer}\n")
+        assert_eq!(answer["beyond"][0]["in_table"], false, "{answer}");
+        let first = serde_json::json!({"query": text, "beyond": [answer["beyond"][0]]});
+        format!("{first}\n")
     };
     sandbox.write("found.jsonl", &[&own, &standard, &max].map(line).concat());
     sandbox.succeed(&["candidates", "add", "runs/several", "found.jsonl", "--found"]);
     let after = asked(&sandbox, &["runs/several"], text, &["--beyond"]);
     let scored = [member(0), member(1)];
     let check = |answer: &Value, combined: &dyn Fn([f64; 2]) -> f64| {
-        let (score, id) = (number(&answer["beyond"], "score"), new_id(answer));
+        let (score, id) = (number(&answer["beyond"][0], "score"), new_id(answer));
         let expected = combined([0, 1].map(|at| number(hit(&scored[at], &id), "score")));
         assert!((score - expected).abs() < 1e-5, "{answer} {expected}");
     };
@@ -119,9 +120,9 @@ fn an_ensemble_scores_new_molecules_as_candidates() {
     check(&standard, &|[first, second]| {
         0.3 * standard_score(first, 0) + 0.7 * standard_score(second, 1)
     });
-    let (found, hit) = (&own["beyond"], hit(&after, &new_id(&own)));
+    let (found, hit) = (&own["beyond"][0], hit(&after, &new_id(&own)));
     assert!((number(hit, "score") - number(found, "score")).abs() < 1e-5, "{hit} {found}");
-    let again = &after["beyond"];
+    let again = &after["beyond"][0];
     assert_eq!((&again["label"], &again["in_table"]), (&found["label"], &true.into()));
     let ranks = ["predict", members[0], members[1], "text.txt", "--combine", "rank", "--beyond"];
     sandbox.fail(&ranks, 2, &["\"rank\"", "above all of these tie"]);
@@ -149,7 +150,7 @@ fn a_second_look_orders_new_molecules_as_candidates() {
         sandbox.write("text.txt", text);
         let one = ["--beyond=beam=1,starts=1"];
         let answer = asked(&sandbox, &["runs/molecules"], text, &one);
-        let found = &answer["beyond"];
+        let found = &answer["beyond"][0];
         let first = &answer["candidates"][0];
         if found["in_table"] == true {
             assert_eq!(found["nearest"], first["id"], "{found} {first}");
@@ -188,8 +189,9 @@ fn what_was_found_is_added_once() {
     let (lines, rows) = (add("found.jsonl", &["--dry-run"]), add("found.tsv", &["--dry-run"]));
     assert_eq!(lines, rows);
     let found = sandbox.read("found.jsonl");
-    let found: Vec<Value> = found.lines().map(|line| json(line)["beyond"].clone()).collect();
-    assert_eq!(found[0]["label"], found[2]["label"]);
+    let own = |line: &str| json(line)["beyond"].as_array().unwrap().clone();
+    let found: Vec<Value> = found.lines().flat_map(own).collect();
+    assert_eq!(found[..2], found[4..6]);
     let new: std::collections::BTreeSet<String> = found
         .iter()
         .filter(|own| own["in_table"] == false)

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::beyond;
 use crate::golds;
 use crate::sandbox::Sandbox;
 use crate::served::{Served, molecules, send};
@@ -283,4 +284,33 @@ fn the_page_draws_spectra_and_marks_explained_peaks() {
     browser.wait("/first spectrum of two.mgf/.test(document.getElementById('notice').textContent)");
     browser.wait("document.querySelectorAll('.card').length === 20");
     browser.narrow();
+}
+
+#[test]
+fn the_page_searches_beyond_the_candidates_and_draws_what_differs() {
+    let name = "the_page_searches_beyond_the_candidates_and_draws_what_differs";
+    let Some(browser) = Browser::start(name) else { return };
+    let sandbox = beyond::trained();
+    let served = Served::start(&sandbox, &["runs/molecules"]);
+    browser.open(&format!("http://{}/", served.address));
+    browser.wait("!document.getElementById('beyond-choice').hidden");
+    browser.keys("#query", &format!("OCCCCC#N{ENTER}"));
+    browser.wait("document.querySelectorAll('.card').length === 20");
+    assert_eq!(browser.value("document.querySelectorAll('.card.exact').length"), json!(0));
+    browser.click("#beyond");
+    browser.wait("document.querySelectorAll('.card.exact').length === 20");
+    browser.wait("document.querySelectorAll('.card:not(.exact)').length === 20");
+    browser.wait("document.querySelector('.card.exact .rank').textContent === 'Not in the table'");
+    browser.wait("document.querySelector('.card.exact img').naturalWidth > 0");
+    browser.wait(
+        "decodeURIComponent(document.querySelector('.card.exact img').src).includes('class=\"differs\"')",
+    );
+    browser.wait("/nearest candidate is/.test(document.querySelector('.card.exact').textContent)");
+    browser.wait("location.search.includes('beyond=true')");
+    browser.narrow();
+    // the address holds the switch
+    browser.call("refresh", &json!({}));
+    browser.wait("document.querySelectorAll('.card.exact').length === 20");
+    browser.click("#clear");
+    browser.wait("!document.getElementById('beyond').checked");
 }

@@ -20,7 +20,7 @@ function show(found) {
     make("div", { class: "small" }, `similarity ${near.similarity.toFixed(2)} · output ${near.id}`,
       near.label ? make("code", {}, ` ${near.label}`) : null))));
   const cards = answer.hits.map((hit) => card(hit, answer));
-  if (answer.beyond && state.skip === 0) cards.unshift(beyond(answer.beyond));
+  if (state.skip === 0) cards.unshift(...(answer.beyond ?? []).map(beyond));
   if (answer.exact && state.skip === 0) cards.unshift(exact(answer.exact));
   at("cards").replaceChildren(...cards);
   at("export").hidden = !answer.hits.length;
@@ -103,7 +103,7 @@ function exact(best) {
     label(best.label));
 }
 
-/** The best molecule of a search, drawn with what differs from the nearest candidate. */
+/** A molecule that a search found, drawn with what differs from the nearest candidate. */
 function beyond(found) {
   const { drawing, in_table: known, nearest, nearest_label: other, difference, kept } = found;
   const ended = { neighbours: "no neighbour is better", rounds: "its rounds ended", evaluations: "its evaluations ended" };

@@ -299,6 +299,7 @@ async function start() {
   at("clear").addEventListener("click", () => {
     at("query").value = "";
     for (const [name, id] of Object.entries(FIELDS)) at(id).value = FIRST[name] ?? "";
+    at("beyond").checked = state.model.beyond === true;
     state.groups = [];
     showGroups();
     filter();

@@ -38,36 +38,39 @@ class Hit(NamedTuple):
 class Hits(list[Hit]):
     """The candidates that a search found, best first.
 
-    A notebook shows them as a table, with drawings where every label is a SMILES.
+    A notebook shows them as a table, with drawings where every label is a SMILES; what a search found comes first.
     """
 
     best: tuple[str, float] | None
     """Label and score of the best of all outputs, where the configuration searches them."""
     quantiles: dict[float, float]
     """Predicted quantiles by level, where outputs are numbers."""
-    beyond: dict[str, Any] | None
-    """What a search found beyond the candidates: label, score, in_table, nearest, …"""
+    beyond: list[dict[str, Any]]
+    """What a search found beyond the candidates, best first, ``k`` molecules at most: label, score, in_table, nearest, …"""
 
     def __init__(
         self,
         hits: Iterable[Hit],
         best: tuple[str, float] | None = None,
         quantiles: Iterable[tuple[float, float]] = (),
-        beyond: str | None = None,
+        beyond: str = "[]",
     ) -> None:
         super().__init__(hits)
         self.best = best
         self.quantiles = dict(quantiles)
-        self.beyond = None if beyond is None else json.loads(beyond)
+        self.beyond = json.loads(beyond)
 
     def _repr_html_(self) -> str:
-        drawings: list[str | None] = [drawing(hit.label) for hit in self[:DRAWN]]
+        found = [Hit(own["nearest"] if own["in_table"] else "", own["label"], own["score"]) for own in self.beyond]
+        ranks = ["new"] * len(found) + [str(at + 1) for at in range(len(self))]
+        shown = list(zip(ranks, [*found, *self]))
+        drawings: list[str | None] = [drawing(hit.label) for _, hit in shown[:DRAWN]]
         drawn = bool(drawings) and None not in drawings
         heading = ["rank", "score", "id", "label"] + (["molecule"] if drawn else [])
         rows: list[list[Any]] = []
-        for at, hit in enumerate(self):
+        for at, (rank, hit) in enumerate(shown):
             picture = [drawings[at] if at < DRAWN else ""] if drawn else []
-            rows.append([at + 1, f"{hit.score:.4f}", escape(hit.id), escape(hit.label), *picture])
+            rows.append([rank, f"{hit.score:.4f}", escape(hit.id), escape(hit.label), *picture])
         return table(heading, rows)
 
 

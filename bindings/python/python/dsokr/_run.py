@@ -262,11 +262,9 @@ class Model(_Runs):
         self._device = str(device)
         if (self.path / "members").is_dir():
             raise FileError(str(path), f"{path}: an ensemble, which dsokr.Ensemble.load reads")
-        settings = {} if beyond is True else beyond
         self._beyond = beyond if isinstance(beyond, bool) else dict(beyond)
-        search = None if settings is False else to_json(settings, "beyond")
         self._encoder = as_encoder(encoder)
-        self._inner = _dsokr.Runs.open([self.path], self._device, None, False, None, search, self._encoder)
+        self._inner = _dsokr.Runs.open([self.path], self._device, None, False, None, _search(beyond), self._encoder)
         return self
 
     def encode(self, queries: str | Iterable[str] | Any) -> np.ndarray:
@@ -328,9 +326,11 @@ class Ensemble(_Runs):
         fit_weights: bool = False,
         data: PathLike | None = None,
         device: str = "cpu",
+        beyond: bool | Mapping[str, Any] = False,
         encoder: Any = None,
     ) -> Ensemble:
-        """Reads run directories of models, or the directory of an ensemble; ``encoder`` is that of ``train``.
+        """Reads run directories of models, or the directory of an ensemble; ``encoder`` is that of ``train``, ``beyond``
+        that of ``Model.load``.
 
         ``rule`` is that of ``dsokr.rank_ensemble``; by default that of the ensemble's directory, else the mean of
         standardised scores. With ``fit_weights`` its weights are fitted on the validation split.
@@ -341,14 +341,14 @@ class Ensemble(_Runs):
         self = cls.__new__(cls)
         self.paths = tuple(Path(path) for path in given)
         self._options = {"rule": rule, "fit_weights": bool(fit_weights), "data": data, "device": str(device)}
-        self._options["encoder"] = as_encoder(encoder)
+        self._options |= {"beyond": beyond if isinstance(beyond, bool) else dict(beyond), "encoder": as_encoder(encoder)}
         self._inner = _dsokr.Runs.open(
             list(self.paths),
             str(device),
             None if rule is None else to_json(rule, "rule"),
             bool(fit_weights),
             None if data is None else Path(data),
-            None,
+            _search(beyond),
             self._options["encoder"],
         )
         return self
@@ -382,6 +382,11 @@ class Ensemble(_Runs):
 
 def _loaded(kind: Any, paths: Any, options: dict[str, Any]) -> Any:
     return kind.load(paths, **options)
+
+
+def _search(beyond: bool | Mapping[str, Any]) -> str | None:
+    """Settings of a search as JSON; none without a search."""
+    return None if beyond is False else to_json({} if beyond is True else beyond, "beyond")
 
 
 def _queries(queries: Any) -> Any:

@@ -22,7 +22,7 @@ const BATCH: usize = 256;
 
 /// Candidates with id, label and score; the best of all outputs, with its score; levels and quantiles; what a search found
 /// beyond the candidates, as JSON.
-type Answer = (Vec<(String, String, f32)>, Option<(String, f64)>, Vec<(f64, f32)>, Option<String>);
+type Answer = (Vec<(String, String, f32)>, Option<(String, f64)>, Vec<(f64, f32)>, String);
 
 /// One trained model, or several that are combined.
 #[pyclass(frozen, module = "dsokr._dsokr")]
@@ -165,8 +165,7 @@ impl Runs {
             let hits = answer.hits.into_iter().map(|hit| (hit.id, hit.label, hit.score));
             let exact = answer.exact.map(|best| (best.label, best.score));
             let quantiles = answer.quantiles.iter().map(|own| (own.level, own.value));
-            let beyond = answer.beyond.as_ref().map(json).transpose()?;
-            Ok((hits.collect(), exact, quantiles.collect(), beyond))
+            Ok((hits.collect(), exact, quantiles.collect(), json(&answer.beyond)?))
         };
         answers.into_iter().map(answer).collect()
     }

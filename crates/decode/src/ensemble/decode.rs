@@ -62,7 +62,9 @@ impl Ensemble<'_> {
         let sweep = Sweep { ensemble: self, pool, combiner: &combiner, gold };
         match (&self.members[..], pool) {
             ([member], _) if let Some(look) = self.looks[0] => {
-                looked(look, pool, member, gold, k).map_err(|error| member_error(member, error))
+                let found = looked(look, pool, member, gold, k);
+                let found = found.map_err(|error| member_error(member, error))?;
+                Ok(found.into_iter().map(|(decoded, _)| decoded).collect())
             }
             ([member], Pool::Shared) if plain => {
                 self.scanned(gold, k).map_err(|error| member_error(member, error))
@@ -204,14 +206,15 @@ pub(super) fn listed_rows(
     Ok(rows.map(|((&row, score), &count)| (row as usize, score, count)).collect())
 }
 
-/// Ranks the gold rows and finds the k best candidates of a member with a second look.
-fn looked(
+/// Ranks the gold rows and finds the k best candidates of a member with a second look; with the first rows of each query,
+/// as they were before it.
+pub(super) fn looked(
     look: &SecondLook,
     pool: Pool,
     member: &Member,
     gold: &[Option<u32>],
     k: usize,
-) -> Result<Vec<Decoded>, Error> {
+) -> Result<Vec<(Decoded, Vec<Scored>)>, Error> {
     let (queries, candidates) = (&member.queries, member.candidates);
     // what is true beyond the rows that are at hand
     let first = match pool {
@@ -245,7 +248,7 @@ fn looked(
         let scored = rows.iter().map(|&(row, ..)| row).zip(scores.iter().copied());
         let found = hits(expand(scored, k, members));
         let Some(gold) = gold[query] else {
-            return Ok(Decoded { rank: None, gold_score: None, hits: found });
+            return Ok((Decoded { rank: None, gold_score: None, hits: found }, anew.to_vec()));
         };
         let place = rows.iter().position(|&(row, ..)| row == gold as usize);
         let (rank, score) = match (place, &first) {
@@ -262,7 +265,7 @@ fn looked(
                 return Err(missing_gold(&queries.name(query), &format!("of row {gold}")));
             }
         };
-        Ok(Decoded { rank, gold_score: score, hits: found })
+        Ok((Decoded { rank, gold_score: score, hits: found }, anew.to_vec()))
     };
     (0..queries.len()).into_par_iter().map_init(Listed::default, one).collect()
 }

@@ -5,14 +5,14 @@ use std::ops::Range;
 use dsokr_basis::Cancellation;
 use rayon::prelude::*;
 
-use super::decode::{Scored, best_first, listed_rows};
+use super::decode::{Scored, best_first, listed_rows, looked};
 use super::rule::{Combiner, Values};
 use super::whole::{QUERIES, Scratch, Sweep};
-use super::{Combination, Ensemble, Member};
+use super::{Combination, Ensemble, Member, member_error};
 use crate::error::{check_len, ensure};
 use crate::scoring::Listed;
 use crate::second_look::Seen;
-use crate::{Candidates, Error, Pool, RowHit, SecondLook, top_rows};
+use crate::{Candidates, Error, Hit, Pool, RowHit, SecondLook, top_rows};
 
 /// How outputs that are no candidates are scored for the queries of an ensemble: as they would be if they were
 /// candidates, but for the mean and the deviation by which scores are standardised, which are those of the candidates.
@@ -27,12 +27,18 @@ pub struct Further<'e> {
 }
 
 impl Ensemble<'_> {
-    /// What scores outputs that are no candidates.
+    /// What scores outputs that are no candidates, and the k best candidates of every query, as of
+    /// [`top_k`](Self::top_k), which a search for such outputs starts with.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for a rule of ranks, which says of no two outputs that are above all candidates which is
-    /// better, and for candidates in shards; else as [`Ensemble::decode`].
-    pub fn further(&self, pool: Pool, rule: &Combination) -> Result<Further<'_>, Error> {
+    /// better, and for candidates in shards; else as [`Ensemble::top_k`].
+    pub fn further(
+        &self,
+        pool: Pool,
+        rule: &Combination,
+        k: usize,
+    ) -> Result<(Further<'_>, Vec<Vec<Hit>>), Error> {
         let combiner = match self.members.len() {
             1 => Combiner::sum(Values::Scores, 1, None),
             _ => rule.combiner(&self.members)?,
@@ -45,15 +51,28 @@ impl Ensemble<'_> {
                 rule.name()
             ))
         })?;
-        self.check(pool, &vec![None; self.queries()], 0)?;
+        let none = vec![None; self.queries()];
+        self.check(pool, &none, k)?;
         let scales = match combiner.values {
             Values::Standardised => self.scales(pool)?,
             Values::Scores | Values::Ranks | Values::Reciprocals { .. } => Vec::new(),
         };
-        let looks = self.members.iter().zip(&self.looks);
-        let first = looks.map(|(member, look)| look.map(|look| first_rows(look, member, pool)));
-        let first = first.map(Option::transpose).collect::<Result<_, _>>()?;
-        Ok(Further { ensemble: self, combiner, scales, first })
+        let (hits, first) = match (&self.members[..], self.looks[0]) {
+            ([member], Some(look)) => {
+                let found = looked(look, pool, member, &none, k);
+                let found = found.map_err(|error| member_error(member, error))?;
+                let found = found.into_iter().map(|(decoded, rows)| (decoded.hits, rows));
+                let (hits, rows) = found.unzip();
+                (hits, vec![Some(rows)])
+            }
+            _ => {
+                let looks = self.members.iter().zip(&self.looks);
+                let first = looks.map(|(own, look)| look.map(|look| first_rows(look, own, pool)));
+                let first = first.map(Option::transpose).collect::<Result<_, _>>()?;
+                (self.top_k(pool, rule, k)?, first)
+            }
+        };
+        Ok((Further { ensemble: self, combiner, scales, first }, hits))
     }
 
     /// The mean and the deviation, 1 in the place of 0, of the scores of each query under each member.

@@ -1,0 +1,115 @@
+"""Searches beyond the candidates give what the command gives, of a model, an ensemble and a second look."""
+
+import json
+import os
+import pickle
+import subprocess
+
+import pytest
+
+import dsokr
+
+if not hasattr(dsokr._dsokr, "Runs"):
+    pytest.skip("built without the feature run", allow_module_level=True)
+
+TEXT = "NCCCCC#N"
+CONFIG = """
+[data]
+folder = "chains"
+source = "pool"
+file = "molecules.smi"
+splits = { validation = 15, test = 12 }
+inputs = { column = "smiles" }
+
+[output]
+label = "smiles"
+only_training = true
+features = { kind = "molecules", column = "smiles", graph = { name = "weisfeiler-lehman", edge_labels = true } }
+kernel = { name = "cosine" }
+
+[sketch]
+size = 80
+method = { kind = "subsampling" }
+
+[encoder]
+kind = "kernel-machine"
+inputs = { kind = "ngrams", blocks = [{ kind = "characters", min = 1, max = 3, lowercase = false }] }
+kernel = { name = "cosine" }
+lambda = 1e-3
+
+[evaluation]
+metric = "ged"
+split = "test"
+missing_gold = "rank-infinity"
+"""
+LOOK = {"decoding.second_look": {"candidates": 30, "neighbours": 7, "folds": 4, "answered": 4}}
+
+
+@pytest.fixture(scope="module")
+def train(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("beyond")
+    (folder / "data" / "chains").mkdir(parents=True)
+    chains = [f"{a}{'C' * n}{b}" for a in ("C", "N", "O", "C=C", "C#C") for n in range(1, 6) for b in ("C", "N", "O", "F", "C=O", "C#N")]
+    (folder / "data" / "chains" / "molecules.smi").write_text("\n".join(chains))
+    (folder / "chains.toml").write_text(CONFIG)
+
+    def train(name, **options):
+        return dsokr.train(folder / "chains.toml", out=folder / name, data=folder / "data", **options).path
+
+    return train
+
+
+@pytest.fixture(scope="module")
+def paths(train):
+    return [train("one"), train("two", seed=1)]
+
+
+def command(*arguments):
+    program = os.environ.get("DSOKR")
+    return program and json.loads(subprocess.check_output([program, "--quiet", *map(str, arguments)], text=True))
+
+
+def check(load):
+    """Scores are those of candidates, and what is found is what the command finds."""
+    # one evaluation is the first candidate
+    first = load(beyond={"starts": 1, "evaluations": 1}).search(TEXT)
+    (known,) = first.beyond
+    assert known["in_table"] and known["evaluated"] == 1
+    assert known["nearest"] == first[0].id and known["score"] == pytest.approx(first[0].score, abs=1e-5)
+    model = load(beyond=True)
+    hits = model.search(TEXT, k=4)
+    scores = [found["score"] for found in hits.beyond]
+    assert len(hits.beyond) == 4 and scores == sorted(scores, reverse=True)
+    assert pickle.loads(pickle.dumps(model)).search([TEXT], k=4)[0].beyond == hits.beyond
+    assert load().search(TEXT).beyond == []
+    return model, hits
+
+
+def test_a_model(paths, tmp_path):
+    model, hits = check(lambda **options: dsokr.Model.load(paths[0], **options))
+    assert any(not found["in_table"] for found in hits.beyond)
+    ids = {hit.label: hit.id for hit in model.search(TEXT, k=50)}
+    assert all((found["label"] in ids) <= found["in_table"] for found in hits.beyond)
+    assert hits._repr_html_().count("<td>new</td>") == 4 and hits._repr_html_().count("<svg") == 8
+    metrics = model.evaluate().metrics
+    assert metrics["beyond"]["ged_bonds"] < metrics["ged_bonds"]
+    found = command("search", paths[0], TEXT, "--top", "4", "--json", "--beyond")
+    assert not found or found["beyond"] == hits.beyond
+    for settings, says in [({"beam": 0}, "decoding.beyond.beam"), ({"width": 3}, "width"), (3, "beyond")]:
+        with pytest.raises((dsokr.ConfigError, TypeError), match=says):
+            dsokr.Model.load(paths[0], beyond=settings)
+
+
+def test_an_ensemble(paths):
+    model, hits = check(lambda **options: dsokr.Ensemble.load(paths, **options))
+    metrics = model.evaluate().metrics
+    assert metrics["beyond"]["ged_bonds"] < metrics["ged_bonds"]
+    with pytest.raises(dsokr.Error, match="above all of these tie"):
+        dsokr.Ensemble.load(paths, rule="rank", beyond=True).search(TEXT)
+
+
+def test_a_second_look(train):
+    path = train("look", set=LOOK)
+    _, hits = check(lambda **options: dsokr.Model.load(path, **options))
+    found = command("search", path, TEXT, "--top", "4", "--json", "--beyond")
+    assert not found or found["beyond"] == hits.beyond
