@@ -262,7 +262,7 @@ class Model(_Runs):
         self._device = str(device)
         if (self.path / "members").is_dir():
             raise FileError(str(path), f"{path}: an ensemble, which dsokr.Ensemble.load reads")
-        self._beyond = beyond if isinstance(beyond, bool) else dict(beyond)
+        self._beyond = beyond
         self._encoder = as_encoder(encoder)
         self._inner = _dsokr.Runs.open([self.path], self._device, None, False, None, _search(beyond), self._encoder)
         return self
@@ -341,7 +341,7 @@ class Ensemble(_Runs):
         self = cls.__new__(cls)
         self.paths = tuple(Path(path) for path in given)
         self._options = {"rule": rule, "fit_weights": bool(fit_weights), "data": data, "device": str(device)}
-        self._options |= {"beyond": beyond if isinstance(beyond, bool) else dict(beyond), "encoder": as_encoder(encoder)}
+        self._options |= {"beyond": beyond, "encoder": as_encoder(encoder)}
         self._inner = _dsokr.Runs.open(
             list(self.paths),
             str(device),
