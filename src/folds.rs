@@ -1,7 +1,7 @@
 //! Parts of the training pairs that models are fitted without.
 
 use dsokr_basis::random::generator;
-use dsokr_data::divide;
+use dsokr_data::{Dataset, divide};
 
 use crate::Error;
 use crate::error::ensure;
@@ -26,13 +26,18 @@ impl Folds {
         ensure(holds, key, answered, format_args!("1 to {count}, the number of parts"))
     }
 
-    /// The parts of n pairs that are answered, drawn by a seed; sizes differ by one at most.
-    pub fn draw(self, n: usize, seed: u64) -> Result<Vec<Vec<usize>>, Error> {
+    /// The parts of the training pairs that are answered, drawn by a seed, of about equal sizes. What validation keeps
+    /// apart stays together ([`Dataset::training_groups`]).
+    pub fn draw(self, dataset: &Dataset, seed: u64) -> Result<Vec<Vec<usize>>, Error> {
         let Self { key, count, answered } = self;
-        let allowed = format_args!("2 to {n}, the number of training pairs");
+        let groups = dataset.training_groups();
+        let n = groups.len();
+        let allowed = match n == dataset.train.ids.len() {
+            true => format!("2 to {n}, the number of training pairs"),
+            false => format!("2 to {n}, the number of outputs of training pairs"),
+        };
         ensure((2..=n).contains(&count), format_args!("{key}.folds"), count, allowed)?;
-        let pairs = (0..n).map(|pair| vec![pair]).collect();
-        let mut parts = divide(pairs, count, &mut generator(seed, "folds", 0));
+        let mut parts = divide(groups, count, &mut generator(seed, "folds", 0));
         parts.truncate(answered);
         Ok(parts)
     }
@@ -41,6 +46,11 @@ impl Folds {
     pub fn rest(self, n: usize) -> usize {
         n - n.div_ceil(self.count.max(1)).min(n)
     }
+}
+
+/// Some of the pairs that a model was fitted to, which it answers too: one of eight.
+pub(crate) fn repeated(learned: &[usize]) -> Vec<usize> {
+    learned.iter().copied().step_by(8).collect()
 }
 
 /// The others of n pairs.

@@ -199,6 +199,8 @@ pub struct CrossFitted {
     pub answers: Vec<f32>,
     /// Leave-one-out answers to the rest, `[pairs × p]`.
     pub leave_one_out: Vec<f32>,
+    /// To every eighth pair of the rest, by the model that was fitted to it, `[pairs × p]`.
+    pub fitted: Vec<f32>,
 }
 
 /// A fitted [`Learner`]: it maps inputs to coordinates. After the fit nothing depends on the type

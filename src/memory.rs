@@ -155,7 +155,9 @@ pub(crate) fn of_second_look(
     let [n, part, p, size, parts, neighbours] =
         [n, n - rest, p, size, answered, neighbours].map(|count| count as f64);
     let candidates = dataset.outputs.candidates.len() as f64;
-    let (queries, rest) = (parts * part, n - part);
+    let rest = n - part;
+    // every eighth of the others is asked too
+    let queries = parts * (part + rest / 8.0);
     let hubs = if config.decoding.hubs.is_some() { rest * candidates * p } else { 0.0 };
     let [examples, network] = SecondLook::cost(queries, size, words.is_some());
     // scores of all candidates and pairs, and those of the first ones with their neighbours' outputs

@@ -125,7 +125,9 @@ impl<'a, R: Recipe> Prepared<'a, R> {
         };
         let n = train.ids.len();
         let held = match &config.decoding.hubs {
-            Some(hubs) if !hubs.refits() => hubs.parts().draw(n, config.seed)?.into_iter().next(),
+            Some(hubs) if !hubs.refits() => {
+                hubs.parts().draw(outputs.dataset, config.seed)?.into_iter().next()
+            }
             Some(_) | None => None,
         };
         let learned = match &held {
@@ -148,7 +150,7 @@ impl<'a, R: Recipe> Prepared<'a, R> {
         let (config, split) = (outputs.config, &outputs.dataset.train);
         let n = split.ids.len();
         let hubs = config.decoding.hubs.clone().unwrap_or_default();
-        let folds = hubs.parts().draw(n, config.seed)?;
+        let folds = hubs.parts().draw(outputs.dataset, config.seed)?;
         let mut found: Vec<(usize, Vec<f32>)> = Vec::new();
         for (at, held) in folds.iter().enumerate() {
             let (fold, folds, pairs) = (at + 1, folds.len(), n - held.len());

@@ -13,7 +13,7 @@ use tracing::info;
 use crate::Error;
 use crate::config::{Checked, SecondLookConfig};
 use crate::error::ensure;
-use crate::folds::rest;
+use crate::folds::{repeated, rest};
 use crate::learner::{CrossFitted, Fit, Task};
 use crate::lexicon::MoleculeLexicon;
 use crate::memory::Need;
@@ -115,7 +115,7 @@ pub(super) fn answered(
     task: &Task,
     left_out: Option<CrossFitted>,
 ) -> Result<Vec<(Vec<usize>, CrossFitted)>, Error> {
-    let held = settings.parts().draw(task.dataset.train.ids.len(), task.config.seed)?;
+    let held = settings.parts().draw(task.dataset, task.config.seed)?;
     let answers = match left_out {
         Some(own) => Some(vec![own]),
         None => prepared.without(task.targets, &held)?,
@@ -132,6 +132,10 @@ pub(super) fn answered(
 /// A training pair shows what the first candidates of an unseen query look like if nothing has seen its output: neither
 /// the model, nor the hub constants, nor the answers that it is compared with. So they are made
 /// anew without each part of the pairs. So are the weights of words.
+///
+/// Outputs have one text each in many data sets, so of these examples the network learns that training outputs are not
+/// the answers. Some of the pairs that the model knows are examples too: a text that comes again, or nearly so, finds
+/// its output.
 pub(super) fn fit(
     settings: &SecondLookConfig,
     words: Option<&PairWords>,
@@ -157,22 +161,25 @@ pub(super) fn fit(
         let rest = rest(held, ids.len());
         let known = rest.iter().flat_map(|pair| &outputs[pair * p..][..p]).copied().collect();
         let neighbourhood = Neighbourhood::new(p, leave_one_out, known, settings.neighbours)?;
+        let asked = [held.as_slice(), &repeated(&rest)].concat();
         let own_words = words
             .zip(all_words.as_ref())
             .map(|(words, all)| Ok::<_, Error>(words.fit(rest.into_iter())?.with_rows_of(all)));
         let clues = Clues { neighbourhood, words: own_words.transpose()? };
-        let answers = Queries::new(p, &part.answers)?.normalised();
+        let mut answers = Queries::new(p, &[&*part.answers, &*part.fitted].concat())?.normalised();
+        let mut texts: Option<Vec<String>> =
+            words.map(|words| asked.iter().map(|&pair| words.texts[pair].clone()).collect());
         let queries = Queries::new(p, &answers)?;
-        let texts: Option<Vec<String>> =
-            words.map(|words| held.iter().map(|&pair| words.texts[pair].clone()).collect());
         let queries = match &texts {
             Some(texts) => queries.with_texts(texts)?,
             None => queries,
         };
         let row = |&pair: &usize| among.find(&ids[pair]).map(|at| among.class_of(at));
-        let gold: Vec<Option<u32>> = held.iter().map(row).collect();
+        let gold: Vec<Option<u32>> = asked.iter().map(row).collect();
         examples.add(&queries, &gold, &among, &clues)?;
         if first.is_none() && task.config.decoding.held_out {
+            answers.truncate(part.answers.len());
+            texts.iter_mut().for_each(|texts| texts.truncate(held.len()));
             let held_out = HeldOut { pairs: held.clone(), answers };
             first = Some((examples.len(), StoredAnswers::new(held_out, ids, texts), clues));
         }

@@ -29,7 +29,7 @@ use crate::config::{
     OutputMatrixConfig,
 };
 use crate::evaluator::Evaluator;
-use crate::folds::rest;
+use crate::folds::{repeated, rest};
 use crate::learner::{CrossFitted, Fit, Fitted, Learner, Predictor, StoredRun, Task};
 use crate::memory::Need;
 use crate::run_dir::{EmbeddingCurve, HeldOut, OUTPUTS, PreparationFiles, check_preparation};
@@ -119,7 +119,7 @@ impl<'a> PreparedMachine<'a> {
         let matrix = |matrix: &OutputMatrixConfig| matrix.coupling(levels, outputs.root);
         let output = settings.output_matrix.as_ref().map(matrix).transpose()?;
         let answered = match config.decoding.second_look.as_ref().filter(|look| !look.refit) {
-            Some(look) => look.parts().draw(rows.len(), config.seed)?.into_iter().next(),
+            Some(look) => look.parts().draw(dataset, config.seed)?.into_iter().next(),
             None => None,
         };
         let (inputs, embedded) = (Arc::new(inputs), None);
@@ -266,9 +266,8 @@ impl Fit for PreparedMachine<'_> {
             let systems = LastSystem::default();
             let (model, leave_one_out) =
                 settings.fit_once(inputs, &targets, seed, systems, output.clone())?;
-            let answers = model.predict(&Selected::new(features, held))?;
+            fitted.push(cross_fitted(&model, features, [held, &rest], leave_one_out)?);
             tracing::info!(pairs = rest.len(), answered = held.len(), "fitted without a part");
-            fitted.push(CrossFitted { answers, leave_one_out });
         }
         Ok(Some(fitted))
     }
@@ -316,8 +315,8 @@ impl PreparedMachine<'_> {
         let best = search.best(space, config.decoding.needs_held_out())?;
         let left_out = match (best.leading, &self.answered) {
             (Some((model, leave_one_out)), Some(held)) => {
-                let answers = model.predict(&Selected::new(rows.features()?.0, held))?;
-                Some(CrossFitted { answers, leave_one_out })
+                let rest = rest(held, n);
+                Some(cross_fitted(&model, rows.features()?.0, [held, &rest], leave_one_out)?)
             }
             _ => None,
         };
@@ -387,4 +386,15 @@ impl PreparedMachine<'_> {
         }
         Fitted { choices, ..self.fitted(model, Some(curve), targets) }
     }
+}
+
+/// The answers of a model that was fitted to the second of two parts of the pairs.
+fn cross_fitted(
+    model: &KernelModel,
+    features: &dyn RowSource,
+    [held, rest]: [&[usize]; 2],
+    leave_one_out: Vec<f32>,
+) -> Result<CrossFitted, Error> {
+    let answers = |pairs: &[usize]| model.predict(&Selected::new(features, pairs));
+    Ok(CrossFitted { answers: answers(held)?, leave_one_out, fitted: answers(&repeated(rest))? })
 }

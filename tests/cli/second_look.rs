@@ -67,6 +67,26 @@ fn the_first_candidates_are_scored_anew_and_no_others() {
     assert!((scores[0] - before[4]["score"].as_f64().unwrap() - 1.0).abs() < 1e-6, "{scores:?}");
 }
 
+/// Outputs have one text each, so no pair that is left out has a training output as its answer.
+#[test]
+fn texts_that_the_run_has_learned_find_their_outputs() {
+    let (sandbox, root) = (Sandbox::new(), env!("CARGO_MANIFEST_DIR"));
+    let config = format!("{root}/configs/quickstart.toml");
+    let inputs =
+        r#"kind = "ngrams", blocks = [{ kind = "characters", min = 3, max = 5, min_texts = 2 }]"#;
+    let solver = r#"solver = { name = "closed-form" }, lambda = 1e-5"#;
+    let encoder = format!(
+        r#"encoder={{ kind = "kernel-machine", inputs = {{ {inputs} }}, kernel = {{ name = "cosine" }}, {solver} }}"#
+    );
+    let look = "candidates = 20, neighbours = 20, folds = 4, answered = 1, refit = false";
+    let look = format!("decoding.second_look={{ {look} }}");
+    let sets = ["--set", &encoder, "--set", &look];
+    sandbox.succeed(&[&["train", &config, "--data", root, "--out", "look"], &sets[..]].concat());
+    let found = json(&sandbox.succeed(&["evaluate", "look", "--split", "train", "--json"]));
+    // without texts that the model knows among the examples 0.77
+    assert!(number(&found, "mrr") > 0.97, "{found}");
+}
+
 /// The system of the machine without a part is a block of its own: neither the machine nor the second look changes
 /// much.
 #[test]

@@ -240,6 +240,19 @@ pub struct Dataset {
 }
 
 impl Dataset {
+    /// Training pairs that parts of them keep together: those of one output, where most validation outputs are those of no
+    /// training pair, so that a held-out answer has seen as little of its output as an answer to a validation pair; else
+    /// each is by itself.
+    pub fn training_groups(&self) -> Vec<Vec<usize>> {
+        let learned: HashSet<usize> = self.train.outputs.iter().flatten().copied().collect();
+        let outputs = &self.validation.outputs;
+        let seen = outputs.iter().flatten().filter(|output| learned.contains(output)).count();
+        match 2 * seen < outputs.len() {
+            true => grouped(&self.train.outputs),
+            false => (0..self.train.ids.len()).map(|pair| vec![pair]).collect(),
+        }
+    }
+
     /// Leaves only the candidates that are outputs of training pairs, and of no pair where `unpaired`.
     pub(crate) fn only_training(&mut self, unpaired: bool) -> Result<(), Error> {
         let mut seen = vec![false; self.outputs.ids.len()];

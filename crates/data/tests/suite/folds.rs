@@ -278,3 +278,27 @@ fn sizes_and_parts_out_of_range_are_refused() {
     let error = load(&folder, drawn).err().unwrap();
     assert!(error.contains("data.fold = given: remove it: other pairs"), "{error}");
 }
+
+#[test]
+fn pairs_of_one_output_stay_together_where_validation_outputs_are_new() {
+    let folder = Folder::new();
+    let table = |ids: &[usize]| {
+        let row = |(row, id): (usize, &usize)| format!("{id}\ttext {row}\t{}\n", id * id);
+        let rows = ids.iter().enumerate().map(row);
+        format!("id\tdescription\tnumber\n{}", rows.collect::<String>())
+    };
+    folder.file("train.tsv", table(&[4, 2, 4, 7, 2, 4]));
+    folder.file("outputs.tsv", table(&(0..9).collect::<Vec<_>>()));
+    let data = "folder = '.'\ntrain = 'train.tsv'\nvalidation = 'val.tsv'\nid = 'id'";
+    let data: DataConfig = toml::from_str(data).unwrap();
+    let features = toml::from_str("kind = 'numbers'\ncolumn = 'number'").unwrap();
+    let mut source = source(&data, &features);
+    source.outputs.table = Some("outputs.tsv");
+    let groups = |validation: &[usize]| {
+        folder.file("val.tsv", table(validation));
+        source.load(&DataRoot::at(folder.path(""))).unwrap().training_groups()
+    };
+    assert_eq!(groups(&[1, 3, 2]), [vec![0, 2, 5], vec![1, 4], vec![3]]);
+    let single: Vec<Vec<usize>> = (0..6).map(|pair| vec![pair]).collect();
+    assert_eq!(groups(&[1, 4, 2]), single);
+}

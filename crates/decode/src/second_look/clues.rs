@@ -1,6 +1,9 @@
 //! All numbers that the network has of a candidate: what the training pairs nearest to a query say of it, and words.
 
+use std::borrow::Cow;
+
 use super::Seen;
+use super::rows::{AGREEMENT, agreement, among_rows, dots, largest, length, mean, several};
 use super::words::Words;
 use crate::error::{check_len, check_range, check_whole_rows};
 use crate::scoring::first_by;
@@ -9,8 +12,12 @@ use crate::{Error, Queries};
 /// Sharpness T of the weights of neighbours, `∝ exp(T ⟨z, z_i⟩)`: from nearly equal weights to only the nearest.
 const SHARPNESS: [f64; 5] = [2.0, 5.0, 10.0, 20.0, 40.0];
 
+/// Equal parts of the coordinates whose cosines are features, and of neighbours how many have one of their own.
+const BANDS: usize = 6;
+const FIRST: usize = 3;
+
 /// Number of features of a candidate.
-pub(super) const FEATURES: usize = 4 + 2 * SHARPNESS.len();
+const FEATURES: usize = 4 + 2 * SHARPNESS.len() + FIRST + 5 + BANDS + AGREEMENT;
 
 /// Training pairs as later queries are compared with them: held-out answers z_i at unit length, and outputs ψ_i.
 ///
@@ -20,7 +27,11 @@ pub(super) const FEATURES: usize = 4 + 2 * SHARPNESS.len();
 /// - `max_i w_i ⟨ψ_i, ψ̃(c)⟩` and `max_i ⟨ψ_i, ψ̃(c)⟩`: whether some neighbour's output is like it;
 /// - `⟨Σ_i e_i ψ_i, ψ̃(c)⟩` and `⟨Σ_i e_i z_i, ψ̃(c)⟩` with `e_i ∝ exp(T w_i)`, Σ e_i = 1, for T = 2, 5, 10, 20 and 40:
 ///   the mean of the outputs around the query, and that of the answers, whose difference is the error
-///   that the model makes there.
+///   that the model makes there;
+/// - the cosines `m_i` of ψ_i and ψ̃(c): m_1, m_2 and m_3, `max_i m_i`, `max_i w_i m_i`, the largest of five, the mean
+///   and the mean of twenty;
+/// - `⟨z_B, ψ̃_B(c)⟩ / |ψ̃_B(c)|` for each sixth B of the coordinates, which the basis sorts from coarse to fine;
+/// - how alike it is to the other first candidates ([`agreement`]).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbourhood {
     pub(super) dim: usize,
@@ -76,17 +87,34 @@ impl Neighbourhood {
                 means.push(mean);
             }
         }
+        let points = first.iter().map(|seen| seen.of.point(seen.row));
+        let points: Vec<Cow<[f32]>> = points.collect::<Result<_, Error>>()?;
+        let outputs: Vec<&[f32]> =
+            nearest.iter().map(|&(at, _)| &self.outputs[at * p..][..p]).collect();
+        let lengths: Vec<f32> = outputs.iter().map(|output| length(output)).collect();
+        let scores: Vec<f32> = first.iter().map(|seen| seen.score).collect();
         let mut features = Vec::with_capacity(first.len() * FEATURES);
-        for &Seen { of, row, score, .. } in first {
-            let point = &*of.point(row)?;
-            let (mut weighted, mut closest) = (f32::NEG_INFINITY, f32::NEG_INFINITY);
-            let outputs = nearest.iter().map(|&(at, _)| &self.outputs[at * p..][..p]);
-            for (&(_, similarity), alike) in nearest.iter().zip(dots(point, outputs)) {
-                weighted = weighted.max(similarity * alike);
-                closest = closest.max(alike);
-            }
-            features.extend([score, of.constants()[row], weighted, closest]);
+        let rows = first.iter().zip(&points).zip(agreement(&scores, &points));
+        for ((&Seen { of, row, score, .. }, point), agreement) in rows {
+            let alike = dots(point, outputs.iter().copied());
+            let weighted = nearest.iter().zip(&alike).map(|(&(_, w), alike)| w * alike);
+            features.extend([score, of.constants()[row], largest(weighted)]);
+            features.push(largest(alike.iter().copied()));
             features.extend(dots(point, means.iter().map(Vec::as_slice)));
+            let own = length(point);
+            let cosines: Vec<f32> =
+                alike.iter().zip(&lengths).map(|(alike, other)| alike / (own * other)).collect();
+            features.extend((0..FIRST).map(|at| cosines.get(at).copied().unwrap_or(0.0)));
+            let weighted = nearest.iter().zip(&cosines).map(|(&(_, w), cosine)| w * cosine);
+            features.extend([largest(cosines.iter().copied()), largest(weighted)]);
+            features.push(largest(cosines.iter().take(5).copied()));
+            features.extend([mean(&cosines), mean(&cosines[..cosines.len().min(20)])]);
+            features.extend((0..BANDS).map(|band| {
+                let band = band * p / BANDS..(band + 1) * p / BANDS;
+                let own = &point[band.clone()];
+                several(own, &[&z[band]])[0] / length(own)
+            }));
+            features.extend(agreement);
         }
         Ok(features)
     }
@@ -97,33 +125,6 @@ impl Neighbourhood {
         let all = dots(z, answers).into_iter().enumerate().collect();
         first_by(all, self.neighbours, |a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)))
     }
-}
-
-/// The inner products of a row with others, each in eight sums, whatever the machine. A sum waits for the one before it,
-/// so several rows at a time are several times as fast.
-fn dots<'r>(own: &[f32], rows: impl Iterator<Item = &'r [f32]>) -> Vec<f32> {
-    const ROWS: usize = 6;
-    let rows: Vec<&[f32]> = rows.collect();
-    let (some, rest) = rows.as_chunks::<ROWS>();
-    let products = some.iter().flat_map(|rows| several(own, rows));
-    products.chain(rest.iter().flat_map(|row| several(own, &[row]))).collect()
-}
-
-fn several<const N: usize>(own: &[f32], rows: &[&[f32]; N]) -> [f32; N] {
-    let mut sums = [[0.0; 8]; N];
-    let (chunks, last) = own.as_chunks::<8>();
-    let others = rows.map(|row| row.as_chunks::<8>());
-    for (at, own) in chunks.iter().enumerate() {
-        // chunks whose length the compiler knows
-        for (sums, (others, _)) in sums.iter_mut().zip(&others) {
-            let pairs = own.iter().zip(&others[at]);
-            sums.iter_mut().zip(pairs).for_each(|(sum, (a, b))| *sum += a * b);
-        }
-    }
-    for (sums, (_, other)) in sums.iter_mut().zip(&others) {
-        sums.iter_mut().zip(last.iter().zip(*other)).for_each(|(sum, (a, b))| *sum += a * b);
-    }
-    sums.map(|sums| sums.iter().sum())
 }
 
 /// What tells the first candidates of a query apart.
@@ -138,10 +139,17 @@ pub struct Clues {
 impl Clues {
     /// Numbers that describe a candidate, with words or without.
     pub(super) fn features(words: bool) -> usize {
+        2 * Self::values(words)
+    }
+
+    /// The same without ranks.
+    fn values(words: bool) -> usize {
         FEATURES + usize::from(words)
     }
 
-    /// The numbers of the first rows of a query, `[rows × features]`, each less its mean over the rows.
+    /// The numbers of the first rows of a query, `[rows × features]`: values, each less its mean over the rows, and then
+    /// `ln(1 + r)` of each, where r rows have a larger value. What a value is worth depends on those of the other rows,
+    /// which the network does not see.
     pub(super) fn of(
         &self,
         queries: &Queries,
@@ -149,7 +157,7 @@ impl Clues {
         first: &[Seen],
     ) -> Result<Vec<f32>, Error> {
         let near = self.neighbourhood.features(queries.row(query), first)?;
-        let mut features = match &self.words {
+        let values = match &self.words {
             None => near,
             Some(words) => {
                 let text = queries.text(query).ok_or_else(|| {
@@ -163,19 +171,6 @@ impl Clues {
                 rows.flat_map(|(near, says)| near.iter().copied().chain([says])).collect()
             }
         };
-        centre(&mut features, Self::features(self.words.is_some()));
-        Ok(features)
-    }
-}
-
-/// Subtracts the mean over the rows from each feature.
-fn centre(values: &mut [f32], features: usize) {
-    let rows = (values.len() / features).max(1) as f64;
-    let mut means = vec![0.0; features];
-    for row in values.chunks_exact(features) {
-        means.iter_mut().zip(row).for_each(|(mean, &value)| *mean += f64::from(value) / rows);
-    }
-    for row in values.chunks_exact_mut(features) {
-        row.iter_mut().zip(&means).for_each(|(value, mean)| *value -= *mean as f32);
+        Ok(among_rows(&values, Self::values(self.words.is_some())))
     }
 }

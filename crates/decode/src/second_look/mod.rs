@@ -3,6 +3,7 @@
 
 mod clues;
 mod network;
+mod rows;
 mod words;
 
 use std::collections::BTreeMap;
@@ -21,7 +22,7 @@ use crate::scoring::first_by;
 use crate::{CandidateBlocks, Candidates, Error, Queries, RowHit, top_rows};
 
 const KIND: &str = "second-look";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Metadata keys.
 const SIZE: &str = "candidates";
 const NEIGHBOURS: &str = "neighbours";
@@ -31,8 +32,9 @@ const NEIGHBOURS: &str = "neighbours";
 /// A ridge regression weighs all training pairs alike. The second look asks the training pairs whose held-out
 /// answers lie nearest to the answer of the query: [`Neighbourhood`] has the features of a candidate, to which
 /// [`Words`] add what the query's text says of it. The mean over the first candidates of a query is subtracted from each
-/// feature. A network of one hidden layer, the same for every candidate, maps them to u(c). It is fitted by
-/// maximum likelihood, the softmax of u over the first candidates of a query ([`SecondLook::fit`]).
+/// feature, whose rank among them is a feature too. A network of one hidden layer, the same for every candidate, maps them
+/// to u(c). It is fitted by maximum likelihood, the softmax of u over the first candidates of a query
+/// ([`SecondLook::fit`]).
 ///
 /// The first `size` distinct rows of a query are ordered by u and have the scores
 /// `s₀ + 1 / (1 + max u − u(c))`, where s₀ is the lowest score among them before. All others keep score and rank,
