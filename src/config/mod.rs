@@ -8,6 +8,7 @@ mod beyond;
 mod decoding;
 mod encoder;
 mod ensemble;
+mod kernel;
 mod kernel_machine;
 mod lambda;
 mod load;
@@ -26,13 +27,12 @@ pub use dsokr_train::{Decay, GroupConfig, LossConfig, OptimizerName, TrainingCon
 pub use encoder::{Abilities, EncoderTable};
 pub(crate) use encoder::{EncoderSettings, register};
 pub use ensemble::EnsembleConfig;
+pub use kernel::KernelConfig;
 pub use kernel_machine::KernelMachineConfig;
 pub use lambda::Lambda;
 pub use load::Override;
 pub use machine_inputs::{BinWeights, InputSummandConfig, MachineInputsConfig, NgramWeights};
-pub use output::{
-    ColumnScaling, HeldOutWeights, KernelConfig, OutputConfig, SketchConfig, SummandConfig,
-};
+pub use output::{ColumnScaling, HeldOutWeights, OutputConfig, SketchConfig, SummandConfig};
 pub use output_matrix::OutputMatrixConfig;
 pub use reference::reference;
 

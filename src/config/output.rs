@@ -1,15 +1,12 @@
-//! The outputs of a configuration, with their kernel, whose γ may be left to the training outputs.
+//! The outputs of a configuration, with their kernel.
 
-use std::ops::Deref;
-
-use dsokr_basis::kernel::median_squared_distance;
-use dsokr_basis::{Kernel, OutputKernel, RowSource, SketchKind, Tempering};
+use dsokr_basis::{OutputKernel, SketchKind, Tempering};
 use dsokr_data::config::{CandidateConfig, DataConfig, OutputFeatures, OutputSource};
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 
+use super::KernelConfig;
 use crate::Error;
 use crate::error::ensure;
 
@@ -286,119 +283,4 @@ pub enum ColumnScaling {
     Deviation,
     /// The mean subtracted, then divided by the standard deviation.
     Standard,
-}
-
-/// γ from the median heuristic, as a configuration says it.
-const MEDIAN: &str = "median";
-
-/// A kernel of outputs, or of the inputs of a kernel machine. γ of a Gaussian one may be `"median"`: it is 1 over the
-/// median of the squared distances d² between training outputs, or training inputs, so `2 width²` is that median.
-#[derive(Clone, Debug, PartialEq)]
-pub struct KernelConfig {
-    /// With γ = 1 where it is the median's.
-    kernel: Kernel,
-    median: bool,
-}
-
-/// The kernel, whatever its γ.
-impl Deref for KernelConfig {
-    type Target = Kernel;
-
-    fn deref(&self) -> &Kernel {
-        &self.kernel
-    }
-}
-
-impl From<Kernel> for KernelConfig {
-    fn from(kernel: Kernel) -> Self {
-        Self { kernel, median: false }
-    }
-}
-
-impl KernelConfig {
-    /// The kernel; none where its γ comes from the training outputs or inputs.
-    pub(crate) fn known(&self) -> Option<&Kernel> {
-        (!self.median).then_some(&self.kernel)
-    }
-
-    /// The kernel, with γ from the rows of the training outputs, or inputs, where the configuration says so; `seed`
-    /// draws the rows that are compared. `key` is the kernel's in the configuration.
-    ///
-    /// # Errors
-    /// Rows that the kernel is not defined on; [`dsokr_basis::Error::Value`] where at least half of the pairs of
-    /// rows are equal, so that the median is 0.
-    pub fn fit(&self, key: &str, rows: &dyn RowSource, seed: u64) -> Result<Kernel, Error> {
-        if !self.median {
-            return Ok(self.kernel.clone());
-        }
-        // the kernel in whose feature space d is a distance
-        let (space, with): (Kernel, fn(f64) -> Kernel) = match self.kernel {
-            Kernel::GaussianTanimoto { .. } => {
-                (Kernel::Tanimoto, |gamma| Kernel::GaussianTanimoto { gamma })
-            }
-            _ => (Kernel::Linear, |gamma| Kernel::Gaussian { gamma }),
-        };
-        let median = match rows.len() {
-            0 | 1 => 0.0,
-            _ => median_squared_distance(&space, rows, seed)?,
-        };
-        let gamma = 1.0 / median;
-        let allowed = format_args!(
-            "a number: the median of the squared distances that it compares is {median}"
-        );
-        let holds = gamma.is_finite() && gamma > 0.0;
-        ensure(holds, format_args!("{key}.gamma"), "\"median\"", allowed)?;
-        tracing::info!(gamma, kernel = self.name(), "gamma from the median distance: {key}.gamma");
-        Ok(with(gamma))
-    }
-}
-
-impl Serialize for KernelConfig {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.median {
-            true => serializer.collect_map([("name", self.name()), ("gamma", MEDIAN)]),
-            false => self.kernel.serialize(serializer),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for KernelConfig {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut table = toml::Table::deserialize(deserializer)?;
-        let gamma = table.get("gamma").and_then(toml::Value::as_str);
-        let median = gamma == Some(MEDIAN);
-        if let (Some(found), false) = (gamma, median) {
-            let message = format!("gamma = {found:?}: allowed is a number above 0 or {MEDIAN:?}");
-            return Err(D::Error::custom(message));
-        }
-        if median {
-            table.insert("gamma".into(), 1.0.into());
-        }
-        let kernel = table.try_into().map_err(|error| D::Error::custom(error.message()))?;
-        Ok(Self { kernel, median })
-    }
-}
-
-impl JsonSchema for KernelConfig {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "KernelConfig".into()
-    }
-
-    /// That of [`Kernel`], whose γ may also be `"median"`.
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let mut schema = Kernel::json_schema(generator);
-        let kernels = schema.get_mut("oneOf").and_then(Value::as_array_mut).into_iter().flatten();
-        for kernel in kernels {
-            if let Some(gamma) = kernel.pointer_mut("/properties/gamma") {
-                *gamma = json!({
-                    "description": "γ, above 0; `1/(2 width²)`. `\"median\"` is the median heuristic: γ is 1 \
-                        over the median of d² over all pairs of 1000 training outputs, or inputs, that the seed draws, so \
-                        that half of the pairs have a kernel above 1/e. The log has the number, and the \
-                        run keeps it.",
-                    "anyOf": [{ "type": "number" }, { "enum": [MEDIAN] }],
-                });
-            }
-        }
-        schema
-    }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use dsokr::Config;
 
-use crate::sandbox::{Sandbox, npy};
+use crate::sandbox::Sandbox;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -104,17 +104,6 @@ fn the_examples_for_each_kind_of_output_print_what_the_page_shows() {
     let (mut printed, mut compared) = (None::<String>, 0);
     for Block { language, file, text } in blocks(&page) {
         match (language, file) {
-            ("python", _) => {
-                // the matrix that the program saves
-                let rows = text.lines().filter_map(|line| {
-                    line.trim().strip_prefix('[')?.strip_suffix("],").map(str::to_owned)
-                });
-                let rows: Vec<Vec<f64>> =
-                    rows.map(|row| row.split(", ").map(|v| v.parse().unwrap()).collect()).collect();
-                let saved = text.split("np.save(\"").nth(1).and_then(|rest| rest.split('"').next());
-                let matrix = npy(rows[0].len(), &rows.concat());
-                fs::write(sandbox.path(saved.unwrap()), matrix).unwrap();
-            }
             (_, Some(file)) => {
                 let path = sandbox.path(file);
                 fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -135,7 +124,7 @@ fn the_examples_for_each_kind_of_output_print_what_the_page_shows() {
             other => panic!("a block of {other:?}"),
         }
     }
-    assert_eq!(compared, 12, "a training and a search for each of six kinds of outputs");
+    assert_eq!(compared, 10, "a training and a search for each of five kinds of outputs");
 }
 
 /// Names of all files in a folder and below.

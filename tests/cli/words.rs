@@ -55,7 +55,8 @@ fn words_decide_in_every_command_from_the_directory_alone() {
     let sandbox = sandbox();
     let without = train(&sandbox, "without", &[LOOK]);
     let report = train(&sandbox, "with", &[WORDS]);
-    assert_eq!(number(&without, "hits@1"), 0.0, "{without}");
+    // one of two, which only the words tell apart
+    assert!(number(&without, "hits@1") < 0.6, "{without}");
     assert!(number(&report, "hits@1") > 0.9, "{report}");
     let own = WORDS.replace("words={}", "words={lexicon=\"halogens.tsv\"}");
     let of_file = train(&sandbox, "own", &[&own]);
@@ -142,7 +143,7 @@ decoding.hubs = {{ neighbours = [3], folds = 4, answered = 1, refit = false }}
         let report = json(&sandbox.succeed(&["train", &file, "--json"]));
         let found = json(&sandbox.succeed(&["evaluate", &format!("runs/{name}"), "--json"]));
         assert_eq!(found["mrr"], report["mrr"]);
-        let all = [number(&found, "mrr"), number(&found["members"][1], "mrr")];
+        let all = [number(&found, "hits@1"), number(&found["members"][1], "mrr")];
         let right = match words.is_empty() {
             true => all[0] < 0.6 && all[1] < 0.2,
             false => all[0] > 0.9 && all[1] > 0.25,

@@ -50,15 +50,9 @@ type Counts = fn(&str) -> HashMap<String, f64>;
 /// Weight, counts and kernel.
 type Summand = (f64, Counts, Formula);
 
-/// `⟨a, b⟩` with the columns that the training texts have.
-fn products(counts: Counts, known: &[String], texts: [&[String]; 2]) -> (Mat<f64>, [Vec<f64>; 2]) {
-    let columns: Vec<String> = known.iter().flat_map(|text| counts(text).into_keys()).collect();
-    let count = |text: &String| {
-        let mut own = counts(text);
-        own.retain(|column, _| columns.contains(column));
-        own
-    };
-    let rows = texts.map(|texts| texts.iter().map(count).collect::<Vec<_>>());
+/// `⟨a, b⟩`, `⟨a, a⟩` and `⟨b, b⟩`.
+fn products(counts: Counts, texts: [&[String]; 2]) -> (Mat<f64>, [Vec<f64>; 2]) {
+    let rows = texts.map(|texts| texts.iter().map(|text| counts(text)).collect::<Vec<_>>());
     let dot = |a: &HashMap<String, f64>, b: &HashMap<String, f64>| -> f64 {
         a.iter().map(|(column, value)| value * b.get(column).unwrap_or(&0.0)).sum()
     };
@@ -78,12 +72,12 @@ fn kernel(
     train: &[String],
     texts: [&[String]; 2],
 ) -> Mat<f64> {
-    let (own, [norms, _]) = products(counts, train, [train, train]);
+    let (own, [norms, _]) = products(counts, [train, train]);
     let pairs = (0..train.len()).flat_map(|j| (0..j).map(move |i| (i, j)));
     let mut all: Vec<f64> = pairs.map(|(i, j)| norms[i] + norms[j] - 2.0 * own[(i, j)]).collect();
     all.sort_by(f64::total_cmp);
     let median = 0.5 * (all[all.len() / 2] + all[(all.len() - 1) / 2]);
-    let (gram, [a, b]) = products(counts, train, texts);
+    let (gram, [a, b]) = products(counts, texts);
     Mat::from_fn(a.len(), b.len(), |i, j| formula(gram[(i, j)], a[i], b[j], median))
 }
 

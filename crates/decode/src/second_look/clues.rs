@@ -31,7 +31,8 @@ const FEATURES: usize = 4 + 2 * SHARPNESS.len() + FIRST + 5 + BANDS + AGREEMENT;
 /// - the cosines `m_i` of ψ_i and ψ̃(c): m_1, m_2 and m_3, `max_i m_i`, `max_i w_i m_i`, the largest of five, the mean
 ///   and the mean of twenty;
 /// - `⟨z_B, ψ̃_B(c)⟩ / |ψ̃_B(c)|` for each sixth B of the coordinates, which the basis sorts from coarse to fine;
-/// - how alike it is to the other first candidates ([`agreement`]).
+/// - how alike it is to the other first candidates by their cosines: the means with weights `∝ exp(T s)` by the scores s
+///   for T = 10 and 40, the largest, and the mean.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbourhood {
     pub(super) dim: usize,

@@ -8,8 +8,7 @@ const SHARPNESS: [f32; 2] = [10.0, 40.0];
 /// Number of features of [`agreement`].
 pub(super) const AGREEMENT: usize = SHARPNESS.len() + 2;
 
-/// How alike each of some points is to the others by their cosines: the means with weights `∝ exp(T s)` by their
-/// `scores` for T = 10 and 40, the largest, and the mean.
+/// How alike each of some points with `scores` is to the others.
 pub(super) fn agreement(scores: &[f32], points: &[Cow<[f32]>]) -> Vec<[f32; AGREEMENT]> {
     let lengths: Vec<f32> = points.iter().map(|point| length(point)).collect();
     let best = largest(scores.iter().copied());
