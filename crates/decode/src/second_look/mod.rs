@@ -23,6 +23,8 @@ use crate::{CandidateBlocks, Candidates, Error, Queries, RowHit, top_rows};
 
 const KIND: &str = "second-look";
 const VERSION: u32 = 2;
+/// The number of examples below which only the first features are used: all of them overfit (notes/accuracy.md).
+const FEW: usize = 1000;
 /// Metadata keys.
 const SIZE: &str = "candidates";
 const NEIGHBOURS: &str = "neighbours";
@@ -154,8 +156,9 @@ impl SecondLook {
         check_least(examples.size, 2, format_args!("a second look at {}", examples.size))?;
         check_least(examples.len(), 1, "no query whose gold is among its first candidates")?;
         same_words(examples.words, &clues)?;
-        let features = Clues::features(clues.words.is_some());
-        let network = Network::fit(features, &examples.queries, seed);
+        let (words, few) = (clues.words.is_some(), examples.len() < FEW);
+        let used = |feature| !few || Clues::is_first(feature, words);
+        let network = Network::fit(Clues::features(words), used, &examples.queries, seed);
         Ok(Self { size: examples.size, clues, network })
     }
 

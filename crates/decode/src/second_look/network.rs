@@ -88,9 +88,17 @@ impl Network {
     }
 
     /// The most likely network: Adam on the mean logarithm of the gold rows' softmax. Each query has
-    /// the `features` of its rows, and the position of its gold row.
-    pub(super) fn fit(features: usize, queries: &[(Vec<f32>, usize)], seed: u64) -> Self {
+    /// the `features` of its rows, and the position of its gold row. Features that are not `used` count as 0.
+    pub(super) fn fit(
+        features: usize,
+        used: impl Fn(usize) -> bool,
+        queries: &[(Vec<f32>, usize)],
+        seed: u64,
+    ) -> Self {
         let mut network = Self::new(features, queries, seed);
+        let scales = network.places().trained;
+        let unused = (0..features).filter(|&feature| !used(feature));
+        unused.for_each(|feature| network.weights[scales + feature] = 0.0);
         let trained = network.places().trained;
         let (mut first, mut second) = (vec![0.0; trained], vec![0.0; trained]);
         let steps = EPOCHS * queries.len().div_ceil(BATCH);
