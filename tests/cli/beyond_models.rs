@@ -146,7 +146,9 @@ fn a_second_look_orders_new_molecules_as_candidates() {
 
     // a beam of one molecule, and as the only start the best candidate: the best of the two by the second look
     let mut new = 0;
-    for text in ["CCCCCO", "NCCCCCN", "C=CCCC=O", "c1ccccc1CCO", "OCCCF"] {
+    let texts = ["CCCCCO", "NCCCCCN", "C=CCCC=O", "c1ccccc1CCO", "OCCCF"];
+    let more = ["NCCCCF", "OCCCCC#N", "C#CCCC", "CC(C)CCN", "OCC(F)CC=O"];
+    for text in texts.into_iter().chain(more) {
         sandbox.write("text.txt", text);
         let one = ["--beyond=beam=1,starts=1"];
         let answer = asked(&sandbox, &["runs/molecules"], text, &one);
