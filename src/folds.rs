@@ -48,9 +48,12 @@ impl Folds {
     }
 }
 
-/// Some of the pairs that a model was fitted to, which it answers too: one of eight.
+/// One of so many pairs that a model was fitted to is [repeated].
+pub(crate) const REPEATED: usize = 8;
+
+/// The pairs that a model was fitted to and answers all the same.
 pub(crate) fn repeated(learned: &[usize]) -> Vec<usize> {
-    learned.iter().copied().step_by(8).collect()
+    learned.iter().copied().step_by(REPEATED).collect()
 }
 
 /// The others of n pairs.

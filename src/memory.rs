@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use crate::Error;
 use crate::config::{Checked, SecondLookConfig};
+use crate::folds::REPEATED;
 
 pub use dsokr_basis::memory::{Bytes, Limit, available};
 
@@ -156,8 +157,7 @@ pub(crate) fn of_second_look(
         [n, n - rest, p, size, answered, neighbours].map(|count| count as f64);
     let candidates = dataset.outputs.candidates.len() as f64;
     let rest = n - part;
-    // every eighth of the others is asked too
-    let queries = parts * (part + rest / 8.0);
+    let queries = parts * (part + rest / REPEATED as f64);
     let hubs = if config.decoding.hubs.is_some() { rest * candidates * p } else { 0.0 };
     let [examples, network] = SecondLook::cost(queries, size, words.is_some());
     // scores of all candidates and pairs, and those of the first ones with their neighbours' outputs

@@ -42,8 +42,8 @@ pub(super) struct Beam<'a> {
     moved: HashSet<u32>,
     /// The most new molecules that one molecule has led to so far.
     reach: usize,
-    /// How many of the best are kept: those to move from, and those that an answer has.
-    width: usize,
+    /// How many molecules an answer has.
+    count: usize,
 }
 
 impl<'a> Beam<'a> {
@@ -61,7 +61,7 @@ impl<'a> Beam<'a> {
         let z = further.members().iter().map(own).collect();
         let (starts, best, best_kept) = (Vec::new(), Vec::new(), Vec::new());
         let (seen, moved) = (HashSet::new(), HashSet::new());
-        let (formula, reach, width) = (None, 0, settings.beam.max(count));
+        let (formula, reach) = (None, 0);
         Self {
             query,
             z,
@@ -74,7 +74,7 @@ impl<'a> Beam<'a> {
             seen,
             moved,
             reach,
-            width,
+            count,
         }
     }
 
@@ -83,13 +83,13 @@ impl<'a> Beam<'a> {
         self.seen.len()
     }
 
-    /// The `count` best molecules, best first: of those that have what is to be kept, or of all where none has. Where models
-    /// have a second look, of the best and the starts those that are best after it.
-    pub fn best(&self, known: &Evaluated, count: usize) -> Result<Vec<Found>, Error> {
+    /// The best molecules, best first, as many as an answer has: of those that have what is to be kept, or of all where none
+    /// has. Where models have a second look, of the best and the starts those that are best after it.
+    pub fn best(&self, known: &Evaluated) -> Result<Vec<Found>, Error> {
         let kept = !self.best_kept.is_empty();
         let best = if kept { &self.best_kept } else { &self.best };
         if !self.further.looks() {
-            return Ok(best.iter().take(count).copied().collect());
+            return Ok(best.iter().take(self.count).copied().collect());
         }
         // however many an answer has, the first is the same
         let first = best.iter().take(self.settings.beam);
@@ -105,7 +105,7 @@ impl<'a> Beam<'a> {
         let scores = self.further.scores(self.query, &outputs, less)?;
         let mut found = Vec::new();
         for (&molecule, score) in all.iter().zip(scores) {
-            place(&mut found, Found { molecule, score, kept }, count, known);
+            place(&mut found, Found { molecule, score, kept }, self.count, known);
         }
         Ok(found)
     }
@@ -198,9 +198,11 @@ impl<'a> Beam<'a> {
             let (score, kept) =
                 (self.further.combined(self.query, scores), self.keeps(known, molecule));
             let found = Found { molecule, score, kept };
-            place(&mut self.best, found, self.width, known);
+            // those to move from, and those that an answer has
+            let width = self.settings.beam.max(self.count);
+            place(&mut self.best, found, width, known);
             if kept {
-                place(&mut self.best_kept, found, self.width, known);
+                place(&mut self.best_kept, found, width, known);
             }
         }
     }

@@ -287,7 +287,7 @@ impl Climb<'_> {
     /// The best molecules of each beam, each with the candidate nearest to it.
     fn named(&self, beams: &[Beam]) -> Result<Vec<Vec<FoundMolecule>>, Error> {
         let (known, candidates) = (&*self.known, self.models[0].candidates);
-        let best = beams.par_iter().map(|beam| beam.best(known, self.count));
+        let best = beams.par_iter().map(|beam| beam.best(known));
         let best = best.collect::<Result<Vec<Vec<Found>>, Error>>()?;
         let allowed = "candidates whose labels are SMILES, and at least one evaluation";
         let none = best.iter().any(Vec::is_empty);

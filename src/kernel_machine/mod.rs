@@ -313,10 +313,10 @@ impl PreparedMachine<'_> {
         let output = in_space(self.output.as_ref(), &targets.space)?;
         let search = LambdaSearch { prepared: search.prepared.with_output(output), ..search };
         let best = search.best(space, config.decoding.needs_held_out())?;
-        let left_out = match (best.leading, &self.answered) {
-            (Some((model, leave_one_out)), Some(held)) => {
-                let rest = rest(held, n);
-                Some(cross_fitted(&model, rows.features()?.0, [held, &rest], leave_one_out)?)
+        let left_out = match (best.leading, &order, leading) {
+            (Some((model, leave_one_out)), Some(order), Some(leading)) => {
+                let (rest, held) = order.split_at(leading);
+                Some(cross_fitted(&model, rows.features()?.0, [held, rest], leave_one_out)?)
             }
             _ => None,
         };

@@ -36,11 +36,6 @@ pub(crate) use lines::Lines;
 pub(crate) use rows::Rows;
 pub use rows::{TextFormat, TextReader, TextRow};
 
-#[cfg(feature = "parquet")]
-const EXTENSIONS: &str = ".csv, .tsv, .jsonl, .ndjson, .parquet, .mgf, .msp, .massbank, .mzml, also with .gz behind (data.source = \"official\" reads the official ChEBI-20 .txt layout)";
-#[cfg(not(feature = "parquet"))]
-const EXTENSIONS: &str = ".csv, .tsv, .jsonl, .ndjson, .mgf, .msp, .massbank, .mzml, also with .gz behind (data.source = \"official\" reads the official ChEBI-20 .txt layout)";
-
 /// Some columns of a table file, as text, with the line that each row came from.
 ///
 /// ```
@@ -229,19 +224,19 @@ impl Table {
     /// # Errors
     /// [`Error::Column`] if the column was not among those read.
     pub fn column(&self, name: &str) -> Result<&[String], Error> {
-        let mut named = self.names.iter().zip(&self.columns);
-        let found = named.find(|(known, _)| *known == name).map(|(_, values)| values.as_slice());
-        found.ok_or_else(|| Error::missing_column(&self.path, name, &self.names))
+        Ok(&self.columns[self.place(name)?])
     }
 
     /// As [`column`](Self::column), without a copy: the table has empty values in it then.
     pub(crate) fn take_column(&mut self, name: &str) -> Result<Vec<String>, Error> {
-        self.column(name)?;
-        let mut named = self.names.iter().zip(&mut self.columns);
-        let found = named.find(|(known, _)| *known == name);
-        Ok(found
-            .map(|(_, values)| values.iter_mut().map(std::mem::take).collect())
-            .unwrap_or_default())
+        let place = self.place(name)?;
+        Ok(self.columns[place].iter_mut().map(std::mem::take).collect())
+    }
+
+    /// The place of a column among those that were read.
+    fn place(&self, name: &str) -> Result<usize, Error> {
+        let found = self.names.iter().position(|known| known == name);
+        found.ok_or_else(|| Error::missing_column(&self.path, name, &self.names))
     }
 
     /// The line of the file, from 1, on which a row starts: for messages about the row.
@@ -304,6 +299,15 @@ fn distinct<'c>(names: impl Iterator<Item = &'c str>) -> Vec<String> {
     all
 }
 
+/// What names of tables end with.
+fn extensions() -> String {
+    let parquet = if cfg!(feature = "parquet") { ".parquet, " } else { "" };
+    format!(
+        ".csv, .tsv, .jsonl, .ndjson, {parquet}.mgf, .msp, .massbank, .mzml, also with .gz behind (data.source = \
+         \"official\" reads the official ChEBI-20 .txt layout)"
+    )
+}
+
 /// The format of a table, whose columns have names.
 fn named_format(path: &Path) -> Result<TextFormat, Error> {
     match TextFormat::of(path) {
@@ -312,12 +316,13 @@ fn named_format(path: &Path) -> Result<TextFormat, Error> {
                 "parquet" => "read_parquet",
                 "feather" | "arrow" => "read_feather",
                 "xlsx" | "xls" | "ods" => "read_excel",
-                _ => return Err(Error::extension(path, EXTENSIONS)),
+                _ => return Err(Error::extension(path, &extensions())),
             };
             let jsonl = path.with_extension("jsonl");
             let convert = format!(
-                "{EXTENSIONS}; convert it: python3 -c \"import pandas; pandas.{reader}('{}').to_json('{}', orient='records', \
+                "{}; convert it: python3 -c \"import pandas; pandas.{reader}('{}').to_json('{}', orient='records', \
                  lines=True)\"",
+                extensions(),
                 path.display(),
                 jsonl.display()
             );

@@ -16,8 +16,10 @@ const SHARPNESS: [f64; 5] = [2.0, 5.0, 10.0, 20.0, 40.0];
 const BANDS: usize = 6;
 const FIRST: usize = 3;
 
-/// Number of features of a candidate, and of those that few examples suffice for: scores and means.
+/// Number of features of a candidate.
 const FEATURES: usize = MEANS + FIRST + 5 + BANDS + AGREEMENT;
+
+/// Number of the first of them, which few examples suffice for: scores, similarities and means.
 const MEANS: usize = 4 + 2 * SHARPNESS.len();
 
 /// Training pairs as later queries are compared with them: held-out answers z_i at unit length, and outputs ψ_i.
@@ -146,7 +148,7 @@ impl Clues {
 
     /// Whether a number is one of those that few examples suffice for.
     pub(super) fn is_first(feature: usize, words: bool) -> bool {
-        feature < MEANS || words && feature == FEATURES
+        feature < MEANS || (words && feature == FEATURES)
     }
 
     /// The same without ranks.

@@ -206,8 +206,8 @@ impl SecondLook {
         check_len("rows of the words", rows, candidates.distinct())
     }
 
-    /// The new scores of the first rows of a query, which come best first. Those of a model that is not `alone` are of the
-    /// kind that ensembles of several members combine.
+    /// Scores the first rows of a query anew; they are given best first. A model that is `alone` has scores that only order
+    /// its rows. A member of an ensemble has scores on the scale of its other rows, so that members can be combined.
     pub(crate) fn scores(
         &self,
         queries: &Queries,

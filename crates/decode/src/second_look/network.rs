@@ -96,10 +96,10 @@ impl Network {
         seed: u64,
     ) -> Self {
         let mut network = Self::new(features, queries, seed);
-        let scales = network.places().trained;
-        let unused = (0..features).filter(|&feature| !used(feature));
-        unused.for_each(|feature| network.weights[scales + feature] = 0.0);
         let trained = network.places().trained;
+        // scales are behind what is trained
+        let unused = (0..features).filter(|&feature| !used(feature));
+        unused.for_each(|feature| network.weights[trained + feature] = 0.0);
         let (mut first, mut second) = (vec![0.0; trained], vec![0.0; trained]);
         let steps = EPOCHS * queries.len().div_ceil(BATCH);
         let mut step: i32 = 0;

@@ -102,7 +102,7 @@ fn look(candidates: &Candidates) -> SecondLook {
     let error = message(examples.add(&known, &gold, candidates, &clues));
     // all are without, and any thread may say it first
     assert!(error.contains("query #") && error.contains(" has no text"), "{error}");
-    // 30 queries would be no more than 16 steps of the network
+    // from 30 queries the network would take only 16 steps
     for _ in 0..20 {
         examples.add(&known.with_texts(&texts).unwrap(), &gold, candidates, &clues).unwrap();
     }
