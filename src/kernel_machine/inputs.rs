@@ -13,12 +13,10 @@ use dsokr_machines::{
 };
 use faer::Mat;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
 use super::prepared::Source;
 use crate::Error;
 use crate::config::{ColumnScaling, InputSummandConfig, KernelMachineConfig, MachineInputsConfig};
-use crate::error::ensure;
 use crate::inputs::PrepareRows;
 use crate::run_dir::{drawn_pairs, read_needed};
 use crate::targets::TrainingOutputs;
@@ -73,22 +71,23 @@ impl MachineInputs {
             let values = train.inputs.kernels()?;
             let files = &outputs.config.data.facts().kernel_files;
             let name = |at: usize| files.get(at).cloned().unwrap_or_default();
-            let count = values.matrices.len();
-            let weights = if values.anchors.is_empty() {
-                weights(settings, *rule, outputs, name, count, |at, pairs| {
-                    let all = &values.matrices[at];
-                    let value = |i: usize, j: usize| all[(pairs[i], pairs[j])];
-                    Ok(match pairs.len() == all.nrows() {
-                        true => Cow::Borrowed(all),
-                        false => Cow::Owned(Mat::from_fn(pairs.len(), pairs.len(), value)),
-                    })
-                })?
-            } else {
-                let (uniform, found) = (*rule == KernelWeighting::Uniform, json!(rule));
-                let allowed = "\"uniform\", beside data.inputs.anchors";
-                ensure(uniform, "encoder.inputs.combination", found, allowed)?;
-                vec![1.0 / count as f64; count]
-            };
+            let names: Vec<_> = (0..values.matrices.len()).map(name).collect();
+            let whole = values.anchors.is_empty();
+            let weights = weights(settings, *rule, outputs, &names, whole, |at, pairs| {
+                let all = &values.matrices[at];
+                let rows =
+                    |width: usize| Mat::from_fn(pairs.len(), width, |i, j| all[(pairs[i], j)]);
+                Ok(Cow::Owned(match values.anchors.get(at) {
+                    Some(anchors) => {
+                        let rows = anchored(rows(anchors.nrows()).as_ref(), anchors.as_ref())?;
+                        Kernel::Linear.block(&rows, &rows)?
+                    }
+                    None if pairs.len() == all.nrows() => return Ok(Cow::Borrowed(all)),
+                    None => {
+                        Mat::from_fn(pairs.len(), pairs.len(), |i, j| all[(pairs[i], pairs[j])])
+                    }
+                }))
+            })?;
             return Ok(Self::Kernels(CombinedKernels { weights, training: values.training() }));
         }
         if settings.kernels.is_empty() {
@@ -114,7 +113,8 @@ impl MachineInputs {
             Some(KernelWeighting::Uniform) => vec![1.0 / parts.len() as f64; parts.len()],
             Some(rule) => {
                 let name = |at| format!("encoder.kernels[{at}]");
-                weights(settings, rule, outputs, name, parts.len(), |at, pairs| {
+                let names: Vec<_> = (0..parts.len()).map(name).collect();
+                weights(settings, rule, outputs, &names, true, |at, pairs| {
                     let (prepared, kernel) = &parts[at];
                     let (rows, kernel) = (prepared.rows(train)?, prepared.kernel(kernel));
                     kernel.validate(rows.kind())?;
@@ -272,32 +272,34 @@ fn sum(parts: &[Summand], weights: &[f64]) -> SumKernel {
     })
 }
 
-/// The weights by a rule of `count` kernels, each of which has a name, of their values with some of the training pairs.
+/// The weights by a rule of kernels of these names, of their values with some of the training pairs: with all, where the
+/// rule allows it and the kernels are known whole.
 fn weights<'v>(
     settings: &KernelMachineConfig,
     rule: KernelWeighting,
     outputs: &TrainingOutputs,
-    name: impl Fn(usize) -> String,
-    count: usize,
+    names: &[String],
+    whole: bool,
     values: impl Fn(usize, &[usize]) -> Result<Cow<'v, Mat<f64>>, Error>,
 ) -> Result<Vec<f64>, Error> {
-    let pairs: Vec<usize> = match rule {
-        // its time is cubic in their number, for each of its steps
-        KernelWeighting::HeldOut => {
-            let drawn = drawn_pairs(outputs.len(), outputs.config.seed);
-            let every = drawn.len().div_ceil(WEIGHED);
-            drawn.into_iter().step_by(every).collect()
-        }
-        KernelWeighting::Uniform | KernelWeighting::Alignf => (0..outputs.len()).collect(),
+    let held_out = rule == KernelWeighting::HeldOut;
+    let pairs: Vec<usize> = if whole && !held_out {
+        (0..outputs.len()).collect()
+    } else {
+        let drawn = drawn_pairs(outputs.len(), outputs.config.seed);
+        // the time of held-out errors is cubic in their number, for each of their steps
+        let every = if held_out { drawn.len().div_ceil(WEIGHED) } else { 1 };
+        drawn.into_iter().step_by(every).collect()
     };
-    let grams = (0..count).map(|at| values(at, &pairs)).collect::<Result<Vec<_>, Error>>()?;
+    let values = |at| values(at, &pairs);
+    let grams = (0..names.len()).map(values).collect::<Result<Vec<_>, Error>>()?;
     let grams: Vec<_> = grams.iter().map(|gram| gram.as_ref().as_ref()).collect();
     let rows = outputs.rows();
     let ideal = Ideal { kernel: outputs.kernel()?, rows: &Selected::new(&rows, &pairs) };
     let weights =
         rule.weights(&grams, &ideal, settings.first_lambda()).map_err(|error| match error {
             dsokr_basis::Error::Kernel { kernel, source } => {
-                Error::Kernel { file: name(kernel), source }
+                Error::Kernel { file: names[kernel].clone(), source }
             }
             other => other.into(),
         })?;

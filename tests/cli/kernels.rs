@@ -75,6 +75,11 @@ fn peaks() -> Vec<f64> {
     gram(inner)
 }
 
+fn noise(i: usize, j: usize) -> f64 {
+    let term = |c: usize| (drawn(i, c + 200) - 0.5) * (drawn(j, c + 200) - 0.5);
+    (0..2).map(term).sum()
+}
+
 fn sandbox() -> Sandbox {
     let sandbox = Sandbox::new();
     fs::create_dir_all(sandbox.path("data/spectra")).unwrap();
@@ -109,10 +114,6 @@ fn sandbox() -> Sandbox {
     }
     let reversed = |values: Vec<f64>| -> Vec<f64> { values.into_iter().rev().collect() };
     put("peaks.npy", &npy(N, &reversed(peaks())));
-    let noise = |i: usize, j: usize| {
-        let term = |c: usize| (drawn(i, c + 200) - 0.5) * (drawn(j, c + 200) - 0.5);
-        (0..2).map(term).sum()
-    };
     put("noise.npy", &npy(N, &normalised(gram(noise))));
     put("normalised.npy", &npy(N, &reversed(normalised(peaks()))));
     let vectors: Vec<f64> = (0..N).flat_map(spectrum).collect();
@@ -176,15 +177,22 @@ fn sketched_inputs_of_a_kernel_from_a_file_are_those_of_its_rows() {
 #[test]
 fn values_with_anchors_are_enough_for_every_solver() {
     let sandbox = sandbox();
-    let (all, mut table, mut values) = (peaks(), "id\n".to_owned(), Vec::new());
+    let mut table = "id\n".to_owned();
     let anchors: Vec<usize> = (0..TRAIN).step_by(3).collect();
     anchors.iter().for_each(|row| writeln!(table, "s{row}").unwrap());
-    for row in (0..N).rev() {
-        values.extend(anchors.iter().map(|anchor| all[row * N + anchor]));
-    }
+    let reversed = |values: Vec<f64>| -> Vec<f64> { values.into_iter().rev().collect() };
+    let put = |name: &str, all: &[f64]| {
+        let rows = (0..N).rev();
+        let values = rows.flat_map(|row| anchors.iter().map(move |anchor| all[row * N + anchor]));
+        let path = sandbox.path(&format!("data/spectra/{name}"));
+        fs::write(path, npy(anchors.len(), &values.collect::<Vec<_>>())).unwrap();
+    };
+    let noise = normalised(gram(noise));
+    put("part.npy", &peaks());
+    put("part-noise.npy", &noise);
     sandbox.write("data/spectra/anchors.tsv", &table);
-    let path = sandbox.path("data/spectra/part.npy");
-    fs::write(path, npy(anchors.len(), &values)).unwrap();
+    let whole = sandbox.path("data/spectra/whole-noise.npy");
+    fs::write(whole, npy(N, &reversed(noise))).unwrap();
     let files = ["data.inputs.files=[\"part.npy\"]", "data.inputs.anchors=\"anchors.tsv\""];
     let gradients =
         "encoder.solver={name=\"conjugate-gradients\", sketch={size=20}, iterations=60}";
@@ -210,11 +218,21 @@ fn values_with_anchors_are_enough_for_every_solver() {
             says,
         );
     };
-    let aligned = "encoder.inputs={kind=\"kernels\", combination=\"alignf\"}";
-    fail(
-        &[aligned, files[0], files[1]],
-        &["encoder.inputs.combination = \"alignf\"", "\"uniform\""],
-    );
+    let whole = ["data.inputs.files=[\"peaks.npy\", \"whole-noise.npy\"]"];
+    let part = ["data.inputs.files=[\"part.npy\", \"part-noise.npy\"]", files[1]];
+    for rule in ["uniform", "alignf", "held-out"] {
+        let rule = format!("encoder.inputs={{kind=\"kernels\", combination=\"{rule}\"}}");
+        let [expected, found] = [&whole[..], &part].map(|files| {
+            let found = sandbox.train("kernels.toml", &[files, &[rule.as_str()]].concat());
+            let stored: serde_json::Value =
+                serde_json::from_str(&sandbox.read("runs/kernels/kernels.json")).unwrap();
+            fs::remove_dir_all(sandbox.path("runs")).unwrap();
+            ([0, 1].map(|at| stored["weights"][at].as_f64().unwrap()), number(&found, "mrr"))
+        });
+        let near = |(a, b): (f64, f64)| (a - b).abs() < 1e-4;
+        assert!(expected.0.into_iter().zip(found.0).all(near), "{rule}: {expected:?} {found:?}");
+        assert_eq!(found.1, expected.1, "{rule}");
+    }
     fail(&[UNIFORM, files[1]], &["peaks.npy", "60 rows", "anchors.tsv has 14"]);
     sandbox.write("data/spectra/anchors.tsv", &table.replace("s3\n", "s99\n"));
     fail(&[UNIFORM, files[0], files[1]], &["anchors.tsv:3", "s99", "spectra.tsv"]);

@@ -148,6 +148,11 @@ impl Rows {
         (self.source().len(), self.source().width())
     }
 
+    fn __repr__(&self) -> String {
+        let rows = self.source();
+        format!("Rows(shape=({}, {}), kind=\"{}\")", rows.len(), rows.width(), rows.kind())
+    }
+
     /// "dense", "bit" or "sparse".
     #[getter(kind)]
     fn kind_name(&self) -> String {

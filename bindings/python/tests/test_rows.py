@@ -11,6 +11,7 @@ def test_float32_in_c_order_is_read_in_place():
     rows = dsokr.as_rows(array)
     assert rows.address == array.ctypes.data
     assert rows.shape == (50, 7) and rows.kind == "dense" and len(rows) == 50
+    assert repr(rows) == 'Rows(shape=(50, 7), kind="dense")'
     assert np.array_equal(rows.toarray(), array)
     # a slice of rows is in C order too
     assert dsokr.as_rows(array[10:20]).address == array[10:20].ctypes.data

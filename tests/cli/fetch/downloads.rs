@@ -4,7 +4,6 @@ use std::fs;
 use std::net::TcpListener;
 use std::thread;
 use std::time::Duration;
-use std::time::Instant;
 
 use serde_json::Value;
 
@@ -129,7 +128,6 @@ fn a_server_that_is_slow_or_absent_ends_in_a_time_out() {
         send(stream, "200 OK", "Content-Length: 300000\r\n", &body()[..10]);
         thread::sleep(Duration::from_secs(20));
     });
-    let begun = Instant::now();
     table(&sandbox, &server.address, "/stops", PLAIN);
     fails(&sandbox, &["/stops", "no byte in 0.5 seconds"]);
     table(&sandbox, &server.address, "/silent", PLAIN);
@@ -137,7 +135,6 @@ fn a_server_that_is_slow_or_absent_ends_in_a_time_out() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     table(&sandbox, &format!("http://{closed}"), "/a", PLAIN);
     fails(&sandbox, &[&closed.to_string(), "2 tries"]);
-    assert!(begun.elapsed() < Duration::from_secs(15));
 }
 
 #[test]

@@ -109,7 +109,7 @@ fn a_killed_rank_ends_the_job_and_resuming_goes_on_with_another_number() {
         signal("-KILL", all[rank]);
         let begun = Instant::now();
         let ended = job.wait_with_output().unwrap();
-        assert!(!ended.status.success() && begun.elapsed() < Duration::from_secs(10));
+        assert!(!ended.status.success() && begun.elapsed() < Duration::from_secs(60));
         let errors = String::from_utf8_lossy(&ended.stderr).into_owned();
         assert!(errors.contains(&format!("rank {rank}")), "{errors}");
         assert!(processes(&run).is_empty());

@@ -80,8 +80,9 @@ pub struct GraphInputsConfig {
 pub struct KernelInputsConfig {
     /// Table whose rows the matrices follow, in rows and columns: all inputs, of all splits.
     pub table: String,
-    /// Table whose rows their columns follow in the place of all inputs: anchors, which are inputs too. Solutions are then
-    /// sums over the anchors, those of a sketched solver (SIOKR, SISOKR) whose sketch they are, for every solver.
+    /// Table whose rows their columns follow: anchors among the inputs. Every solver's solutions are then sums over
+    /// anchors, as of a sketched one (SIOKR, SISOKR); weights of kernels are found on at most 1,500 pairs, with kernels
+    /// projected on the anchors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anchors: Option<String>,
     /// Column of the inputs' ids in both.
