@@ -8,8 +8,8 @@ use crate::decode::CandidateBlocks;
 use crate::run::{Run, check_output};
 use dsokr_nn::Processor;
 
+use crate::cli::arguments::{Texts, is_standard_input};
 use crate::cli::output::print;
-use crate::cli::texts::{Texts, is_standard_input};
 
 /// Texts that are encoded at once.
 const BATCH: usize = 256;

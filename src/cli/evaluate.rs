@@ -4,7 +4,7 @@ use crate::Error;
 use crate::data::SplitName;
 use crate::run::{QueryRequest, Run};
 
-use crate::cli::combine::{Beyond, Combine};
+use crate::cli::arguments::{Beyond, Combine};
 use crate::cli::evaluation::{Queries, Shown};
 
 /// Ranks queries with trained runs and prints the metrics. Several runs are combined as an ensemble.

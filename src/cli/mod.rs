@@ -14,8 +14,8 @@
 //! ```
 
 mod answers;
+mod arguments;
 mod candidates;
-mod combine;
 mod compare;
 mod config_reference;
 mod cv;
@@ -38,7 +38,6 @@ mod search;
 mod serve;
 mod sketch;
 mod sweep;
-mod texts;
 mod train;
 
 use std::io::IsTerminal;

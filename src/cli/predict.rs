@@ -9,9 +9,9 @@ use crate::{CandidateRule, Error};
 use dsokr_nn::Processor;
 
 use crate::cli::answers;
-use crate::cli::combine::{Beyond, Combine};
+use crate::cli::arguments::{Batch, Texts};
+use crate::cli::arguments::{Beyond, Combine};
 use crate::cli::output::print_part;
-use crate::cli::texts::{Batch, Texts};
 
 /// Predicts outputs without golds: the best candidates for each text, a JSON line or rows of a table.
 ///

@@ -8,13 +8,13 @@ use crate::{CandidateRule, Error};
 use dsokr_nn::Processor;
 
 use crate::cli::answers;
-use crate::cli::combine::Beyond;
+use crate::cli::arguments::Beyond;
 use crate::cli::output::{print, print_error, print_part};
 
 /// Ranks the candidates for one text, or for each text that is typed.
 ///
 /// Without a text, a terminal gets a prompt that stays until Ctrl-D; other input is read one text a line.
-#[derive(clap::Args)]
+#[derive(Default, clap::Args)]
 #[cfg_attr(
     feature = "mpi",
     doc = "\nmpirun -np P dsokr search RUN TEXT divides the candidates among P processes."
@@ -47,16 +47,7 @@ pub struct Arguments {
 impl Arguments {
     /// A text, asked of a run.
     pub fn of(run: PathBuf, text: &str, top: usize) -> Self {
-        Self {
-            run,
-            text: Some(text.to_owned()),
-            top,
-            shards: None,
-            device: Processor::default(),
-            candidates: None,
-            beyond: Beyond::default(),
-            json: false,
-        }
+        Self { run, text: Some(text.to_owned()), top, ..Self::default() }
     }
 }
 

@@ -1,8 +1,7 @@
 //! The evaluation of predictions: ranks of the right outputs, and predicted outputs compared with the true ones.
 
 mod beyond;
-mod kernel_loss;
-mod mces;
+mod distances;
 mod texts;
 
 use dsokr_basis::random::generator;
@@ -15,8 +14,8 @@ use dsokr_decode::{
 use rand::RngExt;
 
 use self::beyond::{Compared, beyond_scores};
-use self::kernel_loss::kernel_losses;
-use self::mces::mces_distances;
+use self::distances::kernel_losses;
+use self::distances::mces_distances;
 pub(crate) use self::texts::QueryTexts;
 use self::texts::RepeatedTexts;
 use crate::Error;

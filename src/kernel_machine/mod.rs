@@ -6,7 +6,6 @@ mod output;
 mod predictor;
 mod prepared;
 mod solver;
-mod weights;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -159,7 +158,7 @@ impl Fit for PreparedMachine<'_> {
             AnswersConfig::All {} | AnswersConfig::Embedded(_) => None,
         };
         let basis = match outputs.lacks_weights() {
-            true => weights::weighted_basis(settings, &self.rows, outputs)?,
+            true => output::weighted_basis(settings, &self.rows, outputs)?,
             false => outputs.basis(mixed)?,
         };
         // a Lipschitz loss also depends on the part of an output outside the basis
@@ -214,7 +213,7 @@ impl Fit for PreparedMachine<'_> {
         let dataset = self.outputs.dataset;
         let machine = self.machine_need(coordinates);
         let weighing = config.output.weights.map(|HeldOutWeights::HeldOut| {
-            let need = weights::need(settings, config, dataset);
+            let need = output::need(settings, config, dataset);
             // the rest comes when it has been given back
             let rest = memory::of_outputs(config, dataset);
             let rest = rest.iter().chain([&machine]).map(|need| need.bytes).sum::<f64>();
@@ -361,7 +360,7 @@ impl PreparedMachine<'_> {
         let (config, dataset) = (self.outputs.config, self.outputs.dataset);
         let mut summary = model.summary.to_string();
         if let (Some(basis), Some(_)) = (targets.space.basis(), config.output.weights) {
-            summary += &format!(", {}", weights::summary(basis, dataset.outputs.rows.as_ref()));
+            summary += &format!(", {}", output::summary(basis, dataset.outputs.rows.as_ref()));
         }
         let machine = KernelMachine { inputs: Arc::clone(&self.inputs), model, curve };
         Fitted { summary: Some(summary), ..Fitted::new(machine) }

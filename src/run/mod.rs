@@ -8,7 +8,6 @@ mod coverage;
 mod ensemble;
 mod found;
 mod held_out;
-mod looks;
 mod queries;
 mod search;
 mod trained;

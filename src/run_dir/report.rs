@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use dsokr_data::{InputKind, SplitName};
 use dsokr_decode::PoolSizes;
@@ -81,33 +81,14 @@ impl Record {
 
     /// The record of a report that is made now.
     pub(crate) fn now(config: &Checked, report: &Report) -> Result<Self, Error> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Ok(Self {
             seed: config.seed,
             version: env!("CARGO_PKG_VERSION").into(),
-            date: date(now.as_secs()),
+            date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
             fingerprint: config.fingerprint()?,
             report: report.clone(),
         })
     }
-}
-
-/// The date of a number of seconds after the start of 1970, in the proleptic Gregorian calendar.
-fn date(seconds: u64) -> String {
-    // years start in March, so that the leap day is their last one; 719,468 days before 1970
-    let days = seconds / 86_400 + 719_468;
-    let (era, day) = (days / 146_097, days % 146_097);
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let (year, month) = match month {
-        0..10 => (era * 400 + year, month + 3),
-        _ => (era * 400 + year + 1, month - 9),
-    };
-    let time = seconds % 86_400;
-    let (hour, minute, second) = (time / 3_600, time / 60 % 60, time % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
 /// A metric, its heading, the least width of its column and its decimal places.

@@ -38,6 +38,7 @@
 mod candidates;
 mod connections;
 mod description;
+mod explanations;
 mod export;
 mod filter;
 mod handlers;
@@ -46,9 +47,7 @@ mod model;
 mod problem;
 mod queries;
 mod search;
-mod spectra;
 mod together;
-mod training;
 mod work;
 
 use crate::error::ensure;

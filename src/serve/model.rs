@@ -12,9 +12,9 @@ use dsokr_decode::report::ReliabilityBin;
 use tokio::sync::watch;
 
 use super::description::{About, ModelDescription, NamedMetric, Outputs, examples, outputs};
+use super::explanations::Training;
 use super::filter::Molecules;
 use super::problem::Problem;
-use super::training::Training;
 use super::work;
 use crate::error::ensure;
 use crate::run::{EnsembleRun, Record, Run};

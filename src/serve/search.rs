@@ -14,11 +14,11 @@ use utoipa::ToSchema;
 use super::Limits;
 use super::candidates::{Properties, groups};
 use super::description::{About, Outputs};
+use super::explanations::{ExplainedPeak, Explainer};
 use super::filter::{Filter, Molecules, Wanted, fingerprint, tanimoto};
 use super::model::{Known, Model};
 use super::problem::Problem;
 use super::queries::{Asked, Endpoint};
-use super::spectra::{ExplainedPeak, Explainer};
 use crate::run::{self, Calibration, Hit, Quantile};
 use crate::{CandidateRule, Error, PredictedOutput};
 

@@ -1,12 +1,11 @@
 //! Events of the library as records of the logger `dsokr` of Python's `logging`.
 
-use std::fmt::{Debug, Write};
-
 use pyo3::prelude::*;
-use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Level, Metadata, Subscriber};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::format::{DefaultVisitor, Writer};
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
 /// The logger.
 const NAME: &str = "dsokr";
@@ -16,39 +15,20 @@ struct Logging;
 
 /// From now on events are records. A subscriber that another module has set stays.
 pub fn start() {
+    let own = Logging.with_filter(Targets::new().with_target(NAME, LevelFilter::INFO));
     // the module is loaded a second time
-    let _ = tracing::subscriber::set_global_default(Logging);
+    let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry().with(own));
 }
 
-impl Subscriber for Logging {
-    fn enabled(&self, of: &Metadata) -> bool {
-        *of.level() <= Level::INFO && of.target().starts_with(NAME)
-    }
-
-    fn max_level_hint(&self) -> Option<LevelFilter> {
-        Some(LevelFilter::INFO)
-    }
-
-    fn new_span(&self, _: &Attributes) -> Id {
-        Id::from_u64(1)
-    }
-
-    fn record(&self, _: &Id, _: &Record) {}
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-
-    fn event(&self, event: &Event) {
-        // none is heard while the interpreter ends
+impl<S: Subscriber> Layer<S> for Logging {
+    fn on_event(&self, event: &Event, _: Context<S>) {
+        // without an interpreter, at its end, nobody reads records
         Python::try_attach(|py| {
             if let Err(error) = log(py, event) {
                 error.write_unraisable(py, None);
             }
         });
     }
-
-    fn enter(&self, _: &Id) {}
-
-    fn exit(&self, _: &Id) {}
 }
 
 fn log(py: Python, event: &Event) -> PyResult<()> {
@@ -61,25 +41,7 @@ fn log(py: Python, event: &Event) -> PyResult<()> {
     if !logger.call_method1("isEnabledFor", (level,))?.is_truthy()? {
         return Ok(());
     }
-    let mut text = Text::default();
-    event.record(&mut text);
-    let text = text.message + &text.fields;
+    let mut text = String::new();
+    event.record(&mut DefaultVisitor::new(Writer::new(&mut text), true));
     logger.call_method1("log", (level, "%s", text)).map(drop)
-}
-
-/// An event as the command writes it: the message, and the fields after it.
-#[derive(Default)]
-struct Text {
-    message: String,
-    fields: String,
-}
-
-impl Visit for Text {
-    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        // a String takes everything
-        let _ = match field.name() {
-            "message" => write!(self.message, "{value:?}"),
-            name => write!(self.fields, " {name}={value:?}"),
-        };
-    }
 }

@@ -26,8 +26,7 @@ compile_error!("files hold little-endian numbers that are read in place");
 
 mod cancellation;
 mod error;
-mod tagged;
-mod versions;
+mod macros;
 
 pub mod assignment;
 pub mod eigenbasis;

@@ -34,7 +34,6 @@
 //! ```
 
 mod blocks;
-mod bootstrap;
 mod candidates;
 mod classes;
 mod codes;
@@ -57,7 +56,6 @@ mod shards;
 mod standing;
 
 pub use blocks::{CandidateBlocks, ScoreBlock};
-pub use bootstrap::{bootstrap, percentile_interval, resampled};
 pub use candidates::{CandidateParts, Candidates, Precision};
 pub use codes::CodedBlock;
 pub use ensemble::{
@@ -71,6 +69,7 @@ pub use golds::{ChosenGold, Golds};
 pub use hits::{Decoded, Hit, RowHit, rank, top_k, top_rows};
 pub use hubs::Hubs;
 pub use metrics::{Metrics, MultiLabelMetrics, PoolSizes};
+pub use metrics::{bootstrap, percentile_interval, resampled};
 pub use permutations::Structure;
 pub use pool::{MissingGold, PerQuery, Pool};
 pub use queries::Queries;

@@ -1,8 +1,14 @@
 //! What differs between devices: Burn's CPU engine, and the precision of products.
 
+use std::panic::AssertUnwindSafe;
+use std::str::FromStr;
+use std::{fmt, panic};
+
 use burn::tensor::{DType, Device, Gradients, Tensor};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::Error;
 
 /// Whether a device is Burn's CPU engine, with or without autodiff.
 pub fn is_cpu_engine(device: &Device) -> bool {
@@ -40,4 +46,100 @@ pub enum Precision {
     /// 16 bits with the exponent of 32-bit numbers, on GPUs and on CPUs, where AVX-512 BF16 makes products
     /// about twice as fast.
     Bf16,
+}
+
+/// A processor to compute on: `cpu`, `wgpu` or `cuda`, or `cuda:1` for the second such GPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Processor {
+    /// The CPU, with Burn's CPU engine and the fused operations of `crate::fused`.
+    #[default]
+    Cpu,
+    /// The best available GPU, through Vulkan, Metal or DirectX. Needs the feature `wgpu`.
+    Wgpu,
+    /// The NVIDIA GPU with this number. Needs the feature `cuda`.
+    Cuda(usize),
+}
+
+impl fmt::Display for Processor {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Cpu => formatter.write_str("cpu"),
+            Self::Wgpu => formatter.write_str("wgpu"),
+            Self::Cuda(index) => write!(formatter, "cuda:{index}"),
+        }
+    }
+}
+
+impl FromStr for Processor {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let unknown = || format!("{text:?} is no device: cpu, wgpu, cuda or cuda:NUMBER");
+        match text {
+            "cpu" => Ok(Self::Cpu),
+            "wgpu" => Ok(Self::Wgpu),
+            "cuda" => Ok(Self::Cuda(0)),
+            _ => {
+                let index = text.strip_prefix("cuda:").and_then(|index| index.parse().ok());
+                index.map(Self::Cuda).ok_or_else(unknown)
+            }
+        }
+    }
+}
+
+impl Processor {
+    /// Opens the device and computes something on it, so that a missing driver is reported before
+    /// data are loaded.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if this build does not have the engine, or this machine the GPU or driver.
+    pub fn open(self) -> Result<Device, Error> {
+        let fail = |message: String| Error::Device { device: self.to_string(), message };
+        let device = self.engine().map_err(fail)?;
+        if self != Self::Cpu {
+            probe(&device).map_err(fail)?;
+        }
+        Ok(device)
+    }
+
+    fn engine(self) -> Result<Device, String> {
+        match self {
+            Self::Cpu => Ok(Device::flex()),
+            #[cfg(feature = "wgpu")]
+            Self::Wgpu => Ok(Device::wgpu(burn::tensor::DeviceKind::DefaultDevice)),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(index) => Ok(Device::cuda(index)),
+            #[cfg(not(all(feature = "wgpu", feature = "cuda")))]
+            other => {
+                let feature = match other {
+                    Self::Cuda(_) => "cuda",
+                    _ => "wgpu",
+                };
+                Err(format!(
+                    "this program was built without it: build it with --features {feature}"
+                ))
+            }
+        }
+    }
+}
+
+/// Computes a sum on a device. Engines panic where there is no adapter, driver or library; here that
+/// is an error.
+fn probe(device: &Device) -> Result<(), String> {
+    let previous = panic::take_hook();
+    panic::set_hook(Box::new(|_| {}));
+    let computed = panic::catch_unwind(AssertUnwindSafe(|| {
+        Tensor::<1>::ones([8], device).sum().into_scalar::<f32>()
+    }));
+    panic::set_hook(previous);
+    match computed {
+        Ok(8.0) => Ok(()),
+        Ok(other) => Err(format!("it computes 1 + … + 1, eight times, as {other}")),
+        Err(payload) => {
+            let text = payload.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
+            let first = text.and_then(|text| text.lines().next()).unwrap_or("no reason given");
+            Err(format!("no adapter with its driver answers (the engine says: {first})"))
+        }
+    }
 }

@@ -33,11 +33,11 @@ mod error;
 mod gradient_hooks;
 mod mlp;
 mod pass;
-mod processor;
 mod token_ids;
 mod tokenizer;
 
 pub use bag::{BagBeside, NgramBag, NgramBagConfig};
+pub use device::Processor;
 pub use device::{Precision, backward, in_pool, is_cpu_engine, on_cpu_engine};
 pub use encoder::{Encoder, Model, PartSize};
 pub use error::Error;
@@ -47,7 +47,6 @@ pub use init::Start;
 pub use mlp::{Mlp, MlpConfig};
 pub use parameters::Values;
 pub use pass::{Dropout, Masks, Pass};
-pub use processor::Processor;
 pub use token_ids::{Padded, TokenIds, TokenIdsBuilder, pad};
 pub use transformer::{
     PeakList, PeakTransformer, PeakTransformerConfig, Pooling, Transformer, TransformerConfig,

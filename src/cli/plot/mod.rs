@@ -2,8 +2,202 @@
 //! several panels, its page.
 
 mod axis;
-mod figures;
 mod panel;
-mod svg;
 
-pub use figures::{coverage, embedding, hits, learning, ranks, reliability, sketch_sizes, sweep};
+use std::path::Path;
+
+use self::axis::Axis;
+use self::panel::{Panel, Series, Style, Value, save};
+use crate::decode::report::{HitsPoint, RankHistogram, ReliabilityBin};
+use crate::run::{EmbeddingCurve, LearningCurve};
+use crate::sketch::{Curve, Leverage, Point, Spread};
+use crate::sweep::{Sweep, SweepRun};
+use crate::{Coverage, Error, Metric};
+
+/// How axes name the metric of this name.
+fn title(metric: &str) -> &str {
+    Metric::find(metric).map_or(metric, |known| known.title())
+}
+
+fn series(name: impl Into<String>, style: Style, values: impl Iterator<Item = Value>) -> Series {
+    Series { name: name.into(), style, values: values.collect() }
+}
+
+/// Hits@k against k, a line and the band of its 95 % intervals for each run.
+pub fn hits(path: &Path, runs: &[(String, Vec<HitsPoint>)]) -> Result<(), Error> {
+    let lines = runs.iter().map(|(name, curve)| {
+        let at = |at: &HitsPoint| (at.k as f64, at.hits, Some([at.low, at.high]));
+        series(name, Style::Band, curve.iter().map(at))
+    });
+    let (x, y) = (Axis::linear("k"), Axis::share("Hits@k (95 % intervals)"));
+    save(path, &[Panel { x: Axis { whole: true, ..x }, y, series: lines.collect() }])
+}
+
+/// The share of queries whose gold candidate has a rank in each bin.
+pub fn ranks(path: &Path, runs: &[(String, RankHistogram)]) -> Result<(), Error> {
+    let bars = runs.iter().map(|(name, histogram)| {
+        let missing = match histogram.missing {
+            0 => String::new(),
+            missing => format!(" ({missing} without a gold candidate)"),
+        };
+        let all: f64 = histogram.bins.iter().map(|bin| bin.queries).sum();
+        let all = (all + histogram.missing as f64).max(1.0);
+        let corners = histogram.bins.iter().flat_map(|bin| {
+            [bin.first as f64 - 0.5, bin.last as f64 + 0.5]
+                .map(|end| (end, bin.queries / all, None))
+        });
+        series(format!("{name}{missing}"), Style::Bars, corners)
+    });
+    let x = Axis::numbers("rank of the gold candidate");
+    let y = Axis::share("share of queries");
+    save(path, &[Panel { x, y, series: bars.collect() }])
+}
+
+/// The share of queries whose first candidate is right, against its score and against its gap to the next one.
+pub fn reliability(path: &Path, bins: [&[ReliabilityBin]; 2]) -> Result<(), Error> {
+    let at = |bin: &ReliabilityBin| (bin.mean_score, bin.right, Some([bin.low, bin.high]));
+    let names = ["score of the first candidate", "its gap to the next one"];
+    let panels = names.into_iter().zip(bins).map(|(x, bins)| {
+        let series = vec![series("", Style::Marked, bins.iter().map(at))];
+        Panel { x: Axis::linear(x), y: Axis::share("share right (95 % intervals)"), series }
+    });
+    save(path, &panels.collect::<Vec<_>>())
+}
+
+/// The share of numbers at most equal to their quantile, against its level.
+pub fn coverage(path: &Path, shares: &[Coverage]) -> Result<(), Error> {
+    let observed = shares.iter().map(|point| (point.level, point.share, None));
+    let calibrated = [0.0, 1.0].into_iter().map(|level| (level, level, None));
+    let series = vec![
+        series("observed", Style::Marked, observed),
+        series("calibrated", Style::Dashed, calibrated),
+    ];
+    let (x, y) = (Axis::share("level of the quantile"), Axis::share("share at most the quantile"));
+    save(path, &[Panel { x, y, series }])
+}
+
+/// Training loss and validation metric of each run against its epochs, side by side. Runs need one metric.
+pub fn learning(path: &Path, runs: &[(String, LearningCurve)]) -> Result<(), Error> {
+    let metric = runs.first().map_or("", |(_, curve)| &curve.metric);
+    let panel = |label: String, of: fn(&LearningCurve, usize) -> Option<f64>| {
+        let lines = runs.iter().map(|(name, curve)| {
+            let places = curve.epochs.iter().enumerate();
+            let style = if curve.epochs.len() <= 30 { Style::Marked } else { Style::Line };
+            let values = places.filter_map(|(at, &epoch)| Some((epoch, of(curve, at)?, None)));
+            series(name, style, values)
+        });
+        let x = Axis { whole: true, ..Axis::linear("epoch") };
+        Panel { x, y: Axis::linear(label), series: lines.collect() }
+    };
+    let loss = panel("training loss".into(), |curve, at| curve.loss.get(at).copied());
+    let values = format!("validation {}", title(metric));
+    save(path, &[loss, panel(values, |curve, at| curve.values.get(at).copied().flatten())])
+}
+
+/// How large a sketch should be: spectra, leverage scores, and the metric against the sketch size.
+pub fn sketch_sizes(path: &Path, curves: &[Curve], leverage: &[Leverage]) -> Result<(), Error> {
+    // curves of several powers have one spectrum
+    let first = |at: usize| curves[..at].iter().all(|c| c.spectrum != curves[at].spectrum);
+    let distinct = (0..curves.len()).filter(|&at| first(at)).map(|at| &curves[at]);
+    let spectra = distinct.map(|curve| ordered(curve.name.clone(), &curve.spectrum)).collect();
+    let scores = leverage.iter().map(|Leverage { name, lambda, dimension, scores, .. }| {
+        ordered(format!("{name}, λ = {lambda}, sum {dimension:.1}"), scores)
+    });
+    let metric = curves.first().map_or("", |curve| &curve.metric);
+    let fitted = curves.iter().flat_map(|curve| &curve.points).any(|point| point.fitted.is_some());
+    let of = if fitted { "the fitted model" } else { "perfect h" };
+    let label = format!("{} of {of}", title(metric));
+    // errors fall by orders of magnitude until the basis holds the outputs' directions
+    let y = match metric == "squared_error" {
+        true => Axis::logarithmic(label),
+        false => Axis { with_zero: true, ..Axis::linear(label) },
+    };
+    let sizes = curves.iter().map(|curve| {
+        let at = |point: &Point| {
+            let Spread { mean, deviation } = point.deciding();
+            let ends = (deviation > 0.0).then_some([mean - deviation, mean + deviation]);
+            (point.size as f64, mean, ends)
+        };
+        series(&curve.name, Style::Marked, curve.points.iter().map(at))
+    });
+    let panels = [
+        ("coordinate", Axis::logarithmic("eigenvalue / n"), spectra),
+        ("output, sorted", Axis::share("leverage score"), scores.collect()),
+        ("sketch size m", y, sizes.collect()),
+    ];
+    save(path, &panels.map(|(x, y, series)| Panel { x: Axis::numbers(x), y, series }))
+}
+
+/// Values at 1, 2, and so on, as far as they are above 0.
+fn ordered(name: String, values: &[f64]) -> Series {
+    let values = values.iter().copied().take_while(|&value| value > 0.0);
+    series(name, Style::Line, (1..).map(f64::from).zip(values).map(|(x, y)| (x, y, None)))
+}
+
+/// The metric of embeddings of each rank, a line for each c, at the best λ.
+pub fn embedding(path: &Path, curve: &EmbeddingCurve) -> Result<(), Error> {
+    let (mut names, mut lines) = (Vec::new(), Vec::<Series>::new());
+    let better = |a: f64, b: f64| if curve.larger_is_better { a > b } else { a < b };
+    for point in &curve.points {
+        let name = format!("c = {}", point.supervised);
+        let at = place_of(&mut names, &name);
+        if at == lines.len() {
+            lines.push(series(name, Style::Marked, std::iter::empty()));
+        }
+        let (line, rank) = (&mut lines[at].values, point.rank as f64);
+        match line.iter_mut().find(|known| known.0 == rank) {
+            Some(known) if better(point.value, known.1) => known.1 = point.value,
+            Some(_) => {}
+            None => line.push((rank, point.value, None)),
+        }
+    }
+    let y = Axis::linear(format!("validation {}", title(&curve.metric)));
+    save(path, &[Panel { x: Axis::numbers("rank"), y, series: lines }])
+}
+
+/// The metric of a sweep against each of its keys: a point with its 95 % interval for each run, the best one in a color
+/// of its own. Runs without a value lie at the end of the bad values.
+pub fn sweep(path: &Path, sweep: &Sweep) -> Result<(), Error> {
+    // what lies outside an axis is drawn at its end
+    let bad = if sweep.larger_is_better { f64::NEG_INFINITY } else { f64::INFINITY };
+    let panels = sweep.keys.iter().enumerate().map(|(at, key)| {
+        let values: Vec<&str> = sweep.runs.iter().map(|run| run.setting[at].as_str()).collect();
+        let (x, places) = places(key, &values);
+        let all: Vec<(&SweepRun, f64)> = sweep.runs.iter().zip(places).collect();
+        let (known, failed): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|(run, _)| run.value.is_some());
+        // the best run is the first one; it is drawn last, above the others
+        let (best, others) = known.split_at(known.len().min(1));
+        let mut groups = vec![("other settings", others), ("best", best)];
+        groups.extend((!failed.is_empty()).then_some(("failed", &failed[..])));
+        let series = groups.into_iter().map(|(name, runs)| {
+            let at = |&(run, x): &(&SweepRun, f64)| (x, run.value.unwrap_or(bad), run.ci95);
+            series(name, Style::Marks, runs.iter().map(at))
+        });
+        let y = Axis::linear(format!("{} {}", sweep.split, title(&sweep.metric)));
+        Panel { x, y, series: series.collect() }
+    });
+    save(path, &panels.collect::<Vec<_>>())
+}
+
+/// The axis of a key with the place of each run's value: numbers, on a logarithmic scale where they
+/// span a factor of ten, or the values side by side.
+fn places(key: &str, values: &[&str]) -> (Axis, Vec<f64>) {
+    let number = |value: &&str| value.parse::<f64>().ok().filter(|number| number.is_finite());
+    if let Some(numbers) = values.iter().map(number).collect::<Option<Vec<f64>>>() {
+        let least = numbers.iter().copied().fold(f64::INFINITY, f64::min);
+        let logarithmic = least > 0.0 && numbers.iter().any(|&number| number > 9.99 * least);
+        return (Axis { logarithmic, ..Axis::linear(key) }, numbers);
+    }
+    let mut names = Vec::new();
+    let places = values.iter().map(|value| place_of(&mut names, value) as f64).collect();
+    (Axis { names, ..Axis::linear(key) }, places)
+}
+
+/// The place of a name among those that came before.
+fn place_of(names: &mut Vec<String>, name: &str) -> usize {
+    names.iter().position(|own| own == name).unwrap_or_else(|| {
+        names.push(name.to_owned());
+        names.len() - 1
+    })
+}

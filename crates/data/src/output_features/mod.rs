@@ -274,6 +274,15 @@ impl FittedColumns {
         Self { width, ..Self::default() }
     }
 
+    /// What each column counts: an n-gram or label, or how often which feature is there; where no rare ones are left out.
+    pub fn names(&self) -> impl Iterator<Item = (&str, u64, u32)> {
+        let feature =
+            |at: u32| self.features.get(at as usize).map_or(at.into(), |&feature| feature);
+        let level = move |&(at, value): &(u32, f32)| ("", feature(at), value.to_bits());
+        let terms = self.terms.iter().map(|term| (term.as_str(), 0, 0));
+        terms.chain(self.levels.iter().map(level))
+    }
+
     /// Counts as they are, or their levels, or their logarithms, without rare columns; `fitted` are the
     /// columns of an earlier training.
     pub fn counts(

@@ -71,27 +71,32 @@ impl TextFeatures {
     /// # Errors
     /// As [`fit`](Self::fit).
     pub fn rows(&self, texts: &[String]) -> Result<Features, Error> {
-        let (found, rows) = read(&self.features, texts, Some(&self.columns))?;
-        let (found, expected) = (found.width, self.columns.width);
-        if found != expected {
-            return Err(dsokr_basis::Error::width(found, expected).into());
-        }
-        let (Features::Sparse(known), true) = (&rows, self.is_open()) else { return Ok(rows) };
-        // none of texts without any feature, which nothing can be fitted to
-        let all = read(&self.features, texts, None).ok().map(|(_, all)| all);
-        let squared = |values: &[f32]| values.iter().map(|&v| f64::from(v).powi(2)).sum::<f64>();
-        let row = |row: usize| {
-            let (columns, values) = known.row(row);
-            let own = squared(values);
-            let whole = match &all {
-                Some(Features::Sparse(all)) => squared(all.row(row).1),
-                Some(_) | None => own,
-            };
-            let rest = (whole - own > ROUNDING * whole).then(|| (whole - own).sqrt() as f32);
-            let cells = columns.iter().copied().zip(values.iter().copied());
-            cells.chain(rest.map(|rest| (expected as u32, rest))).collect::<Vec<_>>()
+        let fitted = &self.columns;
+        // the known columns are among those of all that texts have, but nothing can be fitted to texts without any feature
+        let all = if self.is_open() { read(&self.features, texts, None).ok() } else { None };
+        let (found, rows) = all.map_or_else(|| read(&self.features, texts, Some(fitted)), Ok)?;
+        let (Features::Sparse(all), true) = (&rows, self.is_open()) else {
+            let (found, expected) = (found.width, fitted.width);
+            let error = || dsokr_basis::Error::width(found, expected).into();
+            return if found == expected { Ok(rows) } else { Err(error()) };
         };
-        Ok(Features::Sparse(SparseRows::from_rows(self.width(), (0..known.len()).map(row))?))
+        let known: HashMap<_, u32> = fitted.names().zip(0..).collect();
+        let places: Vec<Option<u32>> =
+            found.names().map(|name| known.get(&name).copied()).collect();
+        let row = |row: usize| {
+            let (columns, values) = all.row(row);
+            let cells = columns.iter().zip(values);
+            let known = cells.filter_map(|(&at, &value)| Some((places[at as usize]?, value)));
+            let mut known: Vec<(u32, f32)> = known.collect();
+            known.sort_unstable_by_key(|&(column, _)| column);
+            let square = |value: f32| f64::from(value).powi(2);
+            let own: f64 = known.iter().map(|&(_, value)| square(value)).sum();
+            let whole: f64 = values.iter().copied().map(square).sum();
+            let rest = (whole - own > ROUNDING * whole).then(|| (whole - own).sqrt() as f32);
+            known.extend(rest.map(|rest| (fitted.width as u32, rest)));
+            known
+        };
+        Ok(Features::Sparse(SparseRows::from_rows(self.width(), (0..all.len()).map(row))?))
     }
 }
 

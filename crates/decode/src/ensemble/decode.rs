@@ -188,12 +188,12 @@ impl Ensemble<'_> {
 /// A row of a query: its number, its score, and how many candidates share it.
 pub(super) type Scored = (usize, f32, u32);
 
-pub(super) fn best_first(a: &Scored, b: &Scored) -> Ordering {
+fn best_first(a: &Scored, b: &Scored) -> Ordering {
     b.1.total_cmp(&a.1).then(a.0.cmp(&b.0))
 }
 
 /// The rows of the candidates in the list of a query.
-pub(super) fn listed_rows(
+fn listed_rows(
     listed: &mut Listed,
     list: &[u32],
     queries: &Queries,

@@ -5,14 +5,13 @@ use std::ops::Range;
 use dsokr_basis::Cancellation;
 use rayon::prelude::*;
 
-use super::decode::{Scored, best_first, listed_rows, looked};
+use super::decode::{Scored, looked};
 use super::rule::{Combiner, Values};
 use super::whole::{QUERIES, Scratch, Sweep};
 use super::{Combination, Ensemble, Member, member_error};
 use crate::error::{check_len, ensure};
-use crate::scoring::Listed;
 use crate::second_look::Seen;
-use crate::{Candidates, Error, Hit, Pool, RowHit, SecondLook, top_rows};
+use crate::{Candidates, Decoded, Error, Hit, Pool};
 
 /// How outputs that are no candidates are scored for the queries of an ensemble: as they would be if they were
 /// candidates, but for the mean and the deviation by which scores are standardised, which are those of the candidates.
@@ -57,20 +56,22 @@ impl Ensemble<'_> {
             Values::Standardised => self.scales(pool)?,
             Values::Scores | Values::Ranks | Values::Reciprocals { .. } => Vec::new(),
         };
-        let (hits, first) = match (&self.members[..], self.looks[0]) {
-            ([member], Some(look)) => {
-                let found = looked(look, pool, member, &none, k);
-                let found = found.map_err(|error| member_error(member, error))?;
-                let found = found.into_iter().map(|(decoded, rows)| (decoded.hits, rows));
-                let (hits, rows) = found.unzip();
-                (hits, vec![Some(rows)])
-            }
-            _ => {
-                let looks = self.members.iter().zip(&self.looks);
-                let first = looks.map(|(own, look)| look.map(|look| first_rows(look, own, pool)));
-                let first = first.map(Option::transpose).collect::<Result<_, _>>()?;
-                (self.top_k(pool, rule, k)?, first)
-            }
+        // the scan of a single member finds its hits too
+        let alone = self.members.len() == 1 && self.looks[0].is_some();
+        let (mut first, mut decoded) = (Vec::new(), Vec::new());
+        for (member, look) in self.members.iter().zip(&self.looks) {
+            let look =
+                look.map(|look| looked(look, pool, member, &none, if alone { k } else { 0 }));
+            let found = look.transpose().map_err(|error| member_error(member, error))?;
+            first.push(found.map(|found| {
+                let rows;
+                (decoded, rows) = found.into_iter().unzip();
+                rows
+            }));
+        }
+        let hits = match alone {
+            true => decoded.into_iter().map(|decoded: Decoded| decoded.hits).collect(),
+            false => self.top_k(pool, rule, k)?,
         };
         Ok((Further { ensemble: self, combiner, scales, first }, hits))
     }
@@ -104,26 +105,6 @@ impl Ensemble<'_> {
         let tasks = sweep.tasks(QUERIES).into_par_iter().map_init(Scratch::default, one);
         Ok(tasks.collect::<Result<Vec<_>, Error>>()?.into_iter().flatten().collect())
     }
-}
-
-/// The first rows of each query, as many as are scored anew.
-fn first_rows(look: &SecondLook, member: &Member, pool: Pool) -> Result<Vec<Vec<Scored>>, Error> {
-    let (queries, candidates) = (&member.queries, member.candidates);
-    let Pool::PerQuery(lists) = pool else {
-        let first = top_rows(queries, candidates, look.size().min(candidates.distinct()))?;
-        let rows = |list: Vec<RowHit>| -> Vec<Scored> {
-            list.into_iter().map(|hit| (hit.row, hit.score, 1)).collect()
-        };
-        return Ok(first.into_iter().map(rows).collect());
-    };
-    let one = |query: usize| {
-        let list = lists.list(query);
-        let mut rows = listed_rows(&mut Listed::default(), list, queries, query, candidates)?;
-        rows.sort_unstable_by(best_first);
-        rows.truncate(look.size());
-        Ok(rows)
-    };
-    (0..queries.len()).into_par_iter().map(one).collect()
 }
 
 impl Further<'_> {

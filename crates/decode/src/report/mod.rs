@@ -22,8 +22,8 @@ mod rows;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bootstrap::{percentile_interval, resampled, resampled_means};
 use crate::error::{check_len, check_queries, check_range};
+use crate::metrics::{percentile_interval, resampled, resampled_means};
 use crate::{Error, Rank};
 
 pub use rows::{QueryRow, ReliabilityBin, query_rows, reliability, worst};
