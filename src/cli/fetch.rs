@@ -16,7 +16,7 @@ use crate::cli::output::{self, print, print_json};
 /// sets, and every file appears whole or not at all.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// The data set: chebi20, qm9, bibtex, bookmarks, mediamill, multi-target, massspecgym, massbank, or a name of --table;
+    /// The data set, of the built-in table or of --table;
     /// without one, all are listed.
     name: Option<String>,
     /// The data root; default: the environment variable DSOKR_DATA, else data/.

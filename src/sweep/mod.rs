@@ -242,7 +242,7 @@ impl SweepRequest<'_> {
         let seconds = run.seconds.filter(|&seconds| seconds > budget);
         let late = seconds.map(|seconds| format!("took {seconds:.1} s, of a budget of {budget} s"));
         if late.is_some() {
-            (run.value, run.failure) = (None, late.clone());
+            (run.value, run.ci95, run.failure) = (None, None, late.clone());
             return (run, late);
         }
         let flat = before.is_some_and(|before| run.order(metric) <= before.order(metric));

@@ -114,7 +114,7 @@ fn sandbox() -> Sandbox {
     }
     let reversed = |values: Vec<f64>| -> Vec<f64> { values.into_iter().rev().collect() };
     put("peaks.npy", &npy(N, &reversed(peaks())));
-    put("noise.npy", &npy(N, &normalised(gram(noise))));
+    put("noise.npy", &npy(N, &reversed(normalised(gram(noise)))));
     put("normalised.npy", &npy(N, &reversed(normalised(peaks()))));
     let vectors: Vec<f64> = (0..N).flat_map(spectrum).collect();
     put("vectors.npy", &npy(WIDTH, &vectors));
@@ -180,19 +180,15 @@ fn values_with_anchors_are_enough_for_every_solver() {
     let mut table = "id\n".to_owned();
     let anchors: Vec<usize> = (0..TRAIN).step_by(3).collect();
     anchors.iter().for_each(|row| writeln!(table, "s{row}").unwrap());
-    let reversed = |values: Vec<f64>| -> Vec<f64> { values.into_iter().rev().collect() };
     let put = |name: &str, all: &[f64]| {
         let rows = (0..N).rev();
         let values = rows.flat_map(|row| anchors.iter().map(move |anchor| all[row * N + anchor]));
         let path = sandbox.path(&format!("data/spectra/{name}"));
         fs::write(path, npy(anchors.len(), &values.collect::<Vec<_>>())).unwrap();
     };
-    let noise = normalised(gram(noise));
     put("part.npy", &peaks());
-    put("part-noise.npy", &noise);
+    put("part-noise.npy", &normalised(gram(noise)));
     sandbox.write("data/spectra/anchors.tsv", &table);
-    let whole = sandbox.path("data/spectra/whole-noise.npy");
-    fs::write(whole, npy(N, &reversed(noise))).unwrap();
     let files = ["data.inputs.files=[\"part.npy\"]", "data.inputs.anchors=\"anchors.tsv\""];
     let gradients =
         "encoder.solver={name=\"conjugate-gradients\", sketch={size=20}, iterations=60}";
@@ -218,7 +214,7 @@ fn values_with_anchors_are_enough_for_every_solver() {
             says,
         );
     };
-    let whole = ["data.inputs.files=[\"peaks.npy\", \"whole-noise.npy\"]"];
+    let whole = ["data.inputs.files=[\"peaks.npy\", \"noise.npy\"]"];
     let part = ["data.inputs.files=[\"part.npy\", \"part-noise.npy\"]", files[1]];
     for rule in ["uniform", "alignf", "held-out"] {
         let rule = format!("encoder.inputs={{kind=\"kernels\", combination=\"{rule}\"}}");

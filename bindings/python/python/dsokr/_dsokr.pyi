@@ -272,6 +272,7 @@ class Rows:
         Copies of the rows that an index of NumPy chooses: a number, a slice, a list of numbers, or a mask.
         """
     def __len__(self, /) -> int: ...
+    def __repr__(self, /) -> str: ...
     @property
     def address(self, /) -> int | None:
         """
