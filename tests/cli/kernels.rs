@@ -114,7 +114,7 @@ fn sandbox() -> Sandbox {
     }
     let reversed = |values: Vec<f64>| -> Vec<f64> { values.into_iter().rev().collect() };
     put("peaks.npy", &npy(N, &reversed(peaks())));
-    put("noise.npy", &npy(N, &reversed(normalised(gram(noise)))));
+    put("noise.npy", &npy(N, &normalised(gram(noise))));
     put("normalised.npy", &npy(N, &reversed(normalised(peaks()))));
     let vectors: Vec<f64> = (0..N).flat_map(spectrum).collect();
     put("vectors.npy", &npy(WIDTH, &vectors));
@@ -181,12 +181,12 @@ fn values_with_anchors_are_enough_for_every_solver() {
     let anchors: Vec<usize> = (0..TRAIN).step_by(3).collect();
     anchors.iter().for_each(|row| writeln!(table, "s{row}").unwrap());
     let put = |name: &str, all: &[f64]| {
-        let rows = (0..N).rev();
-        let values = rows.flat_map(|row| anchors.iter().map(move |anchor| all[row * N + anchor]));
+        let row = |row: usize| anchors.iter().map(move |anchor| all[row * N + N - 1 - anchor]);
+        let values: Vec<f64> = (0..N).flat_map(row).collect();
         let path = sandbox.path(&format!("data/spectra/{name}"));
-        fs::write(path, npy(anchors.len(), &values.collect::<Vec<_>>())).unwrap();
+        fs::write(path, npy(anchors.len(), &values)).unwrap();
     };
-    put("part.npy", &peaks());
+    put("part.npy", &peaks().into_iter().rev().collect::<Vec<_>>());
     put("part-noise.npy", &normalised(gram(noise)));
     sandbox.write("data/spectra/anchors.tsv", &table);
     let files = ["data.inputs.files=[\"part.npy\"]", "data.inputs.anchors=\"anchors.tsv\""];
