@@ -173,14 +173,16 @@ impl BeyondSearch {
         let known = labels.par_iter().filter_map(|label| Molecule::parse(label).ok());
         let known: Vec<Molecule> = known.collect();
         ensure(!known.is_empty(), "decoding.beyond", "candidates without SMILES", "molecules")?;
-        let sees_all = models.iter().any(|(config, _)| !config.output.features.are_graphs());
-        let palette = Molecule::palette(&known);
-        // graphs leave charges and configurations out
-        let moves = settings.evaluations.div_ceil(settings.rounds);
-        let charges = if sees_all { palette.charges } else { BTreeSet::new() };
-        let environments = palette.environments.filter(|_| !settings.unusual);
-        let stereo = palette.stereo && sees_all;
-        let palette = Palette { moves, charges, stereo, environments, ..palette };
+        let mut palette = Molecule::palette(&known);
+        palette.moves = settings.evaluations.div_ceil(settings.rounds);
+        if settings.unusual {
+            palette.environments = None;
+        }
+        // graphs leave charges, hydrogens and configurations out
+        if models.iter().all(|(config, _)| config.output.features.are_graphs()) {
+            let (charges, radicals) = (BTreeSet::new(), BTreeSet::new());
+            palette = Palette { charges, radicals, stereo: false, ..palette };
+        }
         let dims: Vec<usize> = models.iter().map(|(_, candidates)| candidates.dim()).collect();
         let known = Mutex::new(Evaluated::new(&dims));
         Ok(Self { settings, keep, placers, palette, known })

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use dsokr_basis::{Basis, Cancellation};
 use dsokr_data::{Outputs, Selected};
 use dsokr_decode::{CandidateParts, Candidates};
-use dsokr_molecule::{Molecule, Moves, Palette};
+use dsokr_molecule::{Made, Molecule, Moves, Palette};
 use rayon::prelude::*;
 
 use super::keep::Keep;
@@ -15,6 +15,9 @@ use crate::targets::OutputSpace;
 
 /// Molecules that are placed at once.
 const BATCH: usize = 4_096;
+
+/// Molecules that are moved from at once; what they lead to is not made again for the next ones.
+const TOGETHER: usize = 16;
 
 /// Bytes of a molecule beside its coordinates: texts, numbers, and its place among the neighbours of others.
 const BYTES: usize = 512;
@@ -30,6 +33,8 @@ pub(super) struct Evaluated {
     kept: Vec<bool>,
     restricted: bool,
     neighbours: HashMap<u32, Vec<u32>>,
+    /// Structures that are not made again.
+    made: Made,
 }
 
 /// Molecules in the coordinates of a model.
@@ -63,6 +68,7 @@ impl Evaluated {
             kept: Vec::new(),
             restricted: false,
             neighbours: HashMap::new(),
+            made: Made::new(),
         }
     }
 
@@ -210,18 +216,24 @@ impl Evaluation<'_> {
         let wanted: Vec<u32> =
             wanted.into_iter().filter(|own| !known.neighbours.contains_key(own)).collect();
         let cancellation = Cancellation::current();
-        let moved = wanted.par_iter().with_max_len(1).map(|&molecule| {
-            cancellation.check()?;
-            let read = Molecule::parse(known.label(molecule));
-            Ok(read.map_or_else(|_| Vec::new(), |own| own.neighbours(self.palette)))
-        });
-        let moved: Vec<Vec<(String, Molecule)>> = moved.collect::<Result<_, Error>>()?;
-        let keys: Vec<Vec<String>> =
-            moved.iter().map(|own| own.iter().map(|(key, _)| key.clone()).collect()).collect();
-        self.add(known, moved.into_iter().flatten())?;
-        for (molecule, keys) in wanted.into_iter().zip(keys) {
-            let numbers = keys.iter().filter_map(|key| known.numbers.get(key).copied());
-            known.neighbours.insert(molecule, numbers.collect());
+        for wanted in wanted.chunks(TOGETHER) {
+            let moved = wanted.par_iter().with_max_len(1).map(|&molecule| {
+                cancellation.check()?;
+                let read = Molecule::parse(known.label(molecule));
+                let found = read.map(|own| own.neighbours_beside(self.palette, &known.made));
+                Ok(found.unwrap_or_default())
+            });
+            let moved: Vec<(BTreeMap<_, _>, Made)> = moved.collect::<Result<_, Error>>()?;
+            let (found, made): (Vec<_>, Vec<_>) = moved.into_iter().unzip();
+            let keys: Vec<Vec<String>> =
+                found.iter().map(|own| own.keys().cloned().collect()).collect();
+            let new = found.into_iter().flatten().filter_map(|(key, own)| Some((key, own?)));
+            self.add(known, new)?;
+            known.made.extend(made.into_iter().flatten());
+            for (&molecule, keys) in wanted.iter().zip(keys) {
+                let numbers = keys.iter().filter_map(|key| known.numbers.get(key).copied());
+                known.neighbours.insert(molecule, numbers.collect());
+            }
         }
         Ok(())
     }

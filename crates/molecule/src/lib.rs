@@ -48,7 +48,7 @@ pub use features::{
 pub use formula::{ELECTRON, ElementCounts, exact_mass, formula, read_formula};
 pub use groups::{FunctionalGroup, functional_groups};
 pub use molecule::{Atom, Bond, BondOrder, Element, Molecule, Neighbor, Ring};
-pub use moves::{GraphPalette, Group, Moves, Palette};
+pub use moves::{GraphPalette, Group, Made, Moves, Palette};
 pub use smiles::{MAX_ATOMS, MAX_LENGTH, MAX_NESTING, MAX_RING_WILDCARDS, MAX_RINGS};
 
 /// The program of the README, which runs as a test.

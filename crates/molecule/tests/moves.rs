@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use data::data;
 use dsokr_molecule::graph::Graph;
-use dsokr_molecule::{Molecule, Moves, Palette};
+use dsokr_molecule::{Made, Molecule, Moves, Palette};
 use proptest::prelude::*;
 use rayon::prelude::*;
 
@@ -97,7 +97,7 @@ fn moves_have_inverses() {
     check_inverses(&all, &palette, 5);
 }
 
-/// Moves that make a molecule smaller until one carbon is left, each counted once; fails where there is none.
+/// Moves that make a molecule smaller until one carbon is left, each counted once; fails where there is none, or none back.
 fn check_reduced(molecules: &[Molecule], known: &Palette) {
     let seen = Mutex::new(HashSet::new());
     let reduce = |molecule: &Molecule| {
@@ -105,15 +105,20 @@ fn check_reduced(molecules: &[Molecule], known: &Palette) {
             m.bonds().iter().map(|bond| u32::from(bond.order.multiplicity())).sum()
         };
         let charges = |m: &Molecule| m.atoms().iter().filter(|atom| atom.charge != 0).count();
-        let measure = |m: &Molecule| (charges(m), size(m), bonds(m));
+        let hydrogens = |m: &Molecule| m.atoms().iter().map(|atom| atom.hydrogens).sum::<u8>();
+        let measure = |m: &Molecule| (charges(m), size(m), bonds(m), u8::MAX - hydrogens(m));
         let mut molecule = molecule.clone();
         while size(&molecule) > 1 && seen.lock().unwrap().insert(molecule.key()) {
-            let palette = Palette { elements: Vec::new(), atoms: size(&molecule), ..known.clone() };
-            let next = molecule.neighbours(&palette).into_iter();
+            let smaller = Palette { elements: Vec::new(), atoms: size(&molecule), ..known.clone() };
+            let next = molecule.neighbours(&smaller).into_iter();
             let next =
                 next.min_by(|(a_key, a), (b_key, b)| (measure(a), a_key).cmp(&(measure(b), b_key)));
             let (key, next) = next.unwrap();
             assert!(measure(&next) < measure(&molecule), "{} {key}", molecule.key());
+            let elements: BTreeSet<_> = molecule.atoms().iter().map(|atom| atom.element).collect();
+            let larger = Palette { elements: elements.into_iter().collect(), ..smaller };
+            let back = next.neighbours(&larger);
+            assert!(keys(&back).contains(molecule.key().as_str()), "{} {key}", molecule.key());
             molecule = next;
         }
     };
@@ -162,7 +167,7 @@ fn larger_molecules_exchange_groups_and_fuse_rings() {
 
 #[test]
 fn configurations_and_charges_change_where_known_molecules_have_them() {
-    let known = ["C[C@H](N)C(=O)O", "C/C=C/C", "C[NH3+]", "CC([O-])=O", "CCCCCCC"].map(parse);
+    let known = ["C[C@H](N)C(=O)O", "C/C=C/C", "C[NH3+]", "CC([O-])=O", "CCCCCC[NH]"].map(parse);
     let palette = Molecule::palette(&known);
     let charges = palette.charges.iter().map(|&(element, charge)| (element.symbol(), charge));
     assert_eq!(charges.collect::<Vec<_>>(), [("N", 1), ("O", -1)]);
@@ -179,15 +184,18 @@ fn configurations_and_charges_change_where_known_molecules_have_them() {
     assert!(reached("CC=CC", "C/C=C\\C"));
     assert!(reached("CN", "C[NH3+]") && reached("C[NH3+]", "CN"));
     assert!(reached("CC(=O)O", "CC(=O)[O-]"));
+    assert!(reached("CCN", "CC[NH]") && reached("CC[NH]", "CCN"));
     // no known molecule has these
+    assert!(!reached("CCO", "CC[O]") && !reached("CC", "C[CH2]"));
     assert!(!reached("CO", "C[OH2+]") && !reached("CN", "C[NH-]") && !reached("C", "[CH3-]"));
     // an edit elsewhere keeps a centre, an exchanged ligand takes the place of the one before
     assert!(reached("C[C@H](N)C(=O)O", "CC[C@H](N)C(=O)O"));
     assert!(reached("C[C@H](N)C(=O)O", "C[C@H](O)C(=O)O"));
     assert!(!reached("C[C@H](N)C(=O)O", "CC[C@@H](N)C(=O)O"));
-    let plain = Palette { charges: BTreeSet::new(), stereo: false, ..palette };
+    let (charges, radicals) = (BTreeSet::new(), BTreeSet::new());
+    let plain = Palette { charges, radicals, stereo: false, ..palette };
     let found = parse("CC(N)C(=O)O").neighbours(&plain);
-    assert!(found.iter().all(|(key, _)| !key.contains(['@', '+'])));
+    assert!(found.iter().all(|(key, _)| !key.contains(['@', '+']) && !key.contains("[NH]")));
 }
 
 #[test]
@@ -208,6 +216,29 @@ fn environments_that_no_known_molecule_has_are_left_out() {
     assert!(found.iter().all(|(_, own)| palette.unusual(own) <= 2));
     let any = Palette { environments: None, ..palette };
     assert!(keys(&ethanol.neighbours(&any)).contains("CCOO"));
+}
+
+#[test]
+fn structures_that_were_made_are_not_made_again() {
+    let all = SMALL.map(parse);
+    // the others have some atoms in environments that are unusual
+    let palette = Palette { atoms: 9, ..Molecule::palette(&all[..12]) };
+    let (mut made, mut known, mut skipped) = (Made::new(), HashSet::new(), 0);
+    for molecule in &all {
+        let (found, new) = molecule.neighbours_beside(&palette, &made);
+        let whole = molecule.neighbours(&palette);
+        assert_eq!(found.keys().map(String::as_str).collect::<BTreeSet<_>>(), keys(&whole));
+        known.insert(molecule.key());
+        for (key, own) in found {
+            assert!(own.is_some() || known.contains(&key), "{} {key}", molecule.key());
+            skipped += usize::from(own.is_none());
+            known.insert(key);
+        }
+        made.extend(new);
+        let (found, new) = molecule.neighbours_beside(&palette, &made);
+        assert!(new.is_empty() && found.values().all(Option::is_none), "{}", molecule.key());
+    }
+    assert!(skipped > 20, "{skipped}");
 }
 
 proptest! {

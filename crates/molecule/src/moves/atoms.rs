@@ -32,8 +32,12 @@ impl Edits<'_> {
             if self.room(draft) > 0 {
                 self.add_atoms(draft, atom);
             }
-            // a charge that moves can change comes back by these only
-            if charge == 0 || !self.palette.has_charge(own, charge) {
+            // a charge or a radical that moves can change comes back by these only
+            let is_changed = match charge {
+                0 => draft.is_radical(atom) && self.palette.radicals.contains(&own),
+                charge => self.palette.has_charge(own, charge),
+            };
+            if !is_changed {
                 self.remove_atom(draft, atom);
             }
         }

@@ -1,5 +1,7 @@
 //! A Kekulé structure that is being edited.
 
+use std::collections::BTreeSet;
+
 use crate::molecule::{
     Atom, Bond, BondOrder, Center, Element, Geometry, HYDROGEN, Molecule, Union,
 };
@@ -106,6 +108,27 @@ impl Draft {
         self.fixed[atom].is_none() && self.atoms[atom].isotope.is_none()
     }
 
+    /// Whether a neutral atom has one hydrogen less than a valence leaves.
+    pub(super) fn is_radical(&self, atom: usize) -> bool {
+        let Atom { element, charge, isotope, .. } = self.atoms[atom];
+        let short = |total: u8| valences(element, 0).contains(&total.saturating_add(1));
+        let is_short = self.fixed[atom].is_some_and(short);
+        charge == 0 && isotope.is_none() && is_short && !self.is_odd(atom)
+    }
+
+    /// One hydrogen more at a radical, or less at an atom that is none.
+    pub(super) fn turn_radical(&mut self, atom: usize) -> Option<()> {
+        let before = self.atoms[atom].hydrogens;
+        if self.is_radical(atom) {
+            self.fixed[atom] = None;
+            self.settle(atom)?;
+            return (self.atoms[atom].hydrogens == before + 1).then_some(());
+        }
+        self.atoms[atom].hydrogens = before.checked_sub(1)?;
+        self.fixed[atom] = Some(self.used(atom) + before - 1);
+        Some(())
+    }
+
     /// Gives an atom the hydrogens that its valence leaves.
     fn settle(&mut self, atom: usize) -> Option<()> {
         let used = self.used(atom);
@@ -186,6 +209,20 @@ impl Draft {
         self.bonds[bond].order = order;
         self.settle(a)?;
         self.settle(b)
+    }
+
+    /// Single and double bonds change places in a cycle of bonds where they alternate; whether they do.
+    pub(super) fn turn(&mut self, cycle: &BTreeSet<usize>) -> bool {
+        let is_double = |&bond: &usize| self.bonds[bond].order == BondOrder::Double;
+        let double: BTreeSet<usize> = cycle.iter().copied().filter(is_double).collect();
+        let ends: BTreeSet<usize> =
+            double.iter().flat_map(|&bond| self.bonds[bond].atoms).collect();
+        let alternate = [2 * double.len(), ends.len()] == [cycle.len(); 2];
+        for &bond in cycle.iter().filter(|_| alternate) {
+            let single = double.contains(&bond);
+            self.bonds[bond].order = if single { BondOrder::Single } else { BondOrder::Double };
+        }
+        alternate
     }
 
     /// Another element or charge in the place of an atom's own.

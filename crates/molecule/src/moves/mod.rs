@@ -11,7 +11,7 @@ mod groups;
 mod palette;
 mod states;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use rayon::prelude::*;
 
@@ -78,12 +78,29 @@ impl Moves for Molecule {
     /// | attach, exchange a group | one of the palette, in the place of a hydrogen or of a substituent |
     /// | fuse a ring | three or four carbons on a bond, saturated or aromatic |
     /// | protonate, deprotonate | to charges that known outputs have |
+    /// | add, remove a hydrogen | at atoms with an open valence, where known outputs have such radicals |
     /// | flip a stereo centre or a double bond | or set it, or leave it open, where known outputs have configurations |
     ///
-    /// Where a ring has two Kekulé structures, bonds are changed in both. Atoms of unusual valence, such as radicals
-    /// and metals, keep their valence. Molecules with more atoms in [unusual](Palette::unusual) environments than this one
-    /// are left out.
+    /// Where a ring has two Kekulé structures, bonds are changed in both. Other atoms of unusual valence, such as metals,
+    /// keep it. Molecules with more atoms in [unusual](Palette::unusual) environments than this one are left out.
     fn neighbours(&self, palette: &Palette) -> Vec<(String, Self)> {
+        let found = self.neighbours_beside(palette, &Made::new()).0.into_iter();
+        found.filter_map(|(key, molecule)| Some((key, molecule?))).collect()
+    }
+}
+
+/// Structures that moves have made, by their hashes: the number of atoms in [unusual](Palette::unusual) environments, and
+/// the key, where the molecule was not left out for these.
+pub type Made = HashMap<u64, (usize, Option<String>)>;
+
+impl Molecule {
+    /// The [neighbours](Moves::neighbours) by their keys, without those molecules that `made` knows, and the structures that
+    /// it does not know. Structures of the same hash are taken for the same.
+    pub fn neighbours_beside(
+        &self,
+        palette: &Palette,
+        made: &Made,
+    ) -> (BTreeMap<String, Option<Self>>, Made) {
         let mut edits = Edits { found: Vec::new(), seen: HashSet::new(), palette };
         let draft = Draft::of(self);
         edits.seen.extend(draft.hash());
@@ -94,26 +111,38 @@ impl Moves for Molecule {
         edits.change_groups(&draft);
         edits.fuse_rings(&draft);
         edits.change_charges(&draft);
+        edits.change_radicals(&draft);
         edits.flip(&draft);
         for other in self.other_kekule_forms() {
             edits.change_bonds(&other);
         }
-        let own = self.key();
-        let unusual = palette.unusual(self);
-        let read = edits.found.into_par_iter().filter_map(|draft| {
-            let molecule = Molecule::parse(&draft.molecule()?.written()).ok()?;
-            let is_usual = palette.unusual(&molecule) <= unusual;
-            is_usual.then(|| (molecule.canonical_smiles(), molecule))
+        let most = palette.unusual(self);
+        let read = edits.found.into_par_iter().filter_map(|(hash, draft)| {
+            match hash.and_then(|hash| made.get(&hash)) {
+                Some((unusual, _)) if *unusual > most => return None,
+                Some((_, Some(key))) => return Some((None, 0, Some((key.clone(), None)))),
+                Some((_, None)) | None => {}
+            }
+            let molecule = Self::parse(&draft.molecule()?.written()).ok()?;
+            let unusual = palette.unusual(&molecule);
+            let found = (unusual <= most).then(|| (molecule.canonical_smiles(), Some(molecule)));
+            Some((hash, unusual, found))
         });
-        let mut all: BTreeMap<String, Molecule> = read.collect();
-        all.remove(&own);
-        all.into_iter().collect()
+        let (mut found, mut new) = (BTreeMap::new(), Made::new());
+        for (hash, unusual, neighbour) in read.collect::<Vec<_>>() {
+            let key = || neighbour.as_ref().map(|(key, _)| key.clone());
+            new.extend(hash.map(|hash| (hash, (unusual, key()))));
+            found.extend(neighbour);
+        }
+        found.remove(&self.key());
+        (found, new)
     }
 }
 
 /// Edited structures, each once as far as their hashes tell.
 struct Edits<'a> {
-    found: Vec<Draft>,
+    /// With their hashes, where they have one.
+    found: Vec<(Option<u64>, Draft)>,
     seen: HashSet<u64>,
     palette: &'a Palette,
 }
@@ -125,8 +154,12 @@ impl Edits<'_> {
             return;
         }
         let mut draft = from.clone();
-        if edit(&mut draft).is_some() && draft.hash().is_none_or(|hash| self.seen.insert(hash)) {
-            self.found.push(draft);
+        if edit(&mut draft).is_none() {
+            return;
+        }
+        let hash = draft.hash();
+        if hash.is_none_or(|hash| self.seen.insert(hash)) {
+            self.found.push((hash, draft));
         }
     }
 
@@ -140,34 +173,32 @@ impl Edits<'_> {
 const FORMS: usize = 3;
 
 impl Molecule {
-    /// Further Kekulé structures, in which rings of alternating bonds are turned by one bond.
+    /// Further Kekulé structures, in which single and double bonds change places in an aromatic ring, or round two rings.
     fn other_kekule_forms(&self) -> Vec<Draft> {
+        if self.bonds().iter().all(|bond| !bond.aromatic) {
+            return Vec::new();
+        }
         let mut forms = vec![Draft::of(self)];
-        let rings: Vec<Vec<usize>> = self
-            .rings()
-            .iter()
-            .filter(|ring| ring.aromatic && ring.atoms.len() % 2 == 0)
-            .map(|ring| self.ring_bonds(ring).collect())
-            .collect();
+        let rings = self.rings().iter().map(|ring| self.ring_bonds(ring).collect());
+        let mut cycles: Vec<BTreeSet<usize>> = rings.collect();
+        for first in 1..cycles.len() {
+            let around = |other: &BTreeSet<usize>| &cycles[first] ^ other;
+            let joined = cycles[..first].iter().filter(|other| !other.is_disjoint(&cycles[first]));
+            let joined: Vec<_> = joined.map(around).collect();
+            cycles.extend(joined);
+        }
+        cycles.retain(|bonds| bonds.iter().all(|&bond| self.bonds()[bond].aromatic));
         let mut next = 0;
         while next < forms.len() && forms.len() <= FORMS {
-            for bonds in &rings {
-                let orders: Vec<_> = bonds.iter().map(|&at| forms[next].bonds[at].order).collect();
-                if (0..orders.len()).all(|at| orders[at] != orders[(at + 1) % orders.len()]) {
-                    let mut other = forms[next].clone();
-                    for (at, &bond) in bonds.iter().enumerate() {
-                        other.bonds[bond].order = orders[(at + 1) % orders.len()];
-                    }
-                    let same = |form: &Draft| {
-                        form.bonds.iter().zip(&other.bonds).all(|(a, b)| a.order == b.order)
-                    };
-                    if forms.len() <= FORMS && !forms.iter().any(same) {
-                        forms.push(other);
-                    }
+            for bonds in &cycles {
+                let mut other = forms[next].clone();
+                if other.turn(bonds) && forms.iter().all(|form| form.bonds != other.bonds) {
+                    forms.push(other);
                 }
             }
             next += 1;
         }
+        forms.truncate(FORMS + 1);
         forms.split_off(1)
     }
 }

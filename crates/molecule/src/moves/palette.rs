@@ -28,6 +28,8 @@ pub struct Palette {
     /// Charges that protonation and deprotonation give atoms, each of an element: those of at least one known molecule
     /// in 1,000.
     pub charges: BTreeSet<(Element, i8)>,
+    /// Elements whose neutral atoms moves leave a hydrogen short: those of at least one known molecule in 1,000.
+    pub radicals: BTreeSet<Element>,
     /// The environments of atoms of known molecules. A move to a molecule with more atoms in other
     /// environments is left out; where this is absent, none is.
     pub environments: Option<HashSet<u64>>,
@@ -52,9 +54,13 @@ pub struct Group {
 impl Palette {
     /// The palette of known molecules.
     pub fn of(known: &[Molecule]) -> Self {
-        let mut kinds = BTreeMap::new();
+        let (mut kinds, mut radicals) = (BTreeMap::new(), BTreeMap::new());
         let mut configured = 0;
         for molecule in known {
+            let draft = Draft::of(molecule);
+            let own = (0..draft.len()).filter(|&atom| draft.is_radical(atom));
+            let own: BTreeSet<Element> = own.map(|atom| draft.atoms[atom].element).collect();
+            own.into_iter().for_each(|element| *radicals.entry(element).or_insert(0) += 1);
             let atoms = molecule.atoms().iter();
             // an element is that of an atom of any charge
             let own: BTreeSet<(Element, i8)> =
@@ -64,6 +70,7 @@ impl Palette {
                 usize::from(!molecule.centers.is_empty() || !molecule.geometries.is_empty());
         }
         let is_usual = |count: usize| count > 0 && count * 1_000 >= known.len();
+        radicals.retain(|_, count| is_usual(*count));
         let usual = kinds.into_iter().filter(|&(_, count)| is_usual(count)).map(|(kind, _)| kind);
         let usual = usual.filter(|&(element, charge)| !valences(element, charge).is_empty());
         let (elements, charges): (Vec<_>, Vec<_>) = usual.partition(|&(_, charge)| charge == 0);
@@ -72,6 +79,7 @@ impl Palette {
             atoms: known.iter().map(|molecule| molecule.atoms().len()).max().unwrap_or(0),
             groups: groups(known),
             charges: charges.into_iter().collect(),
+            radicals: radicals.into_keys().collect(),
             environments: Some(known.iter().flat_map(environments).collect()),
             stereo: is_usual(configured),
             moves: usize::MAX,

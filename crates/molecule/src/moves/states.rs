@@ -26,6 +26,17 @@ impl Edits<'_> {
         }
     }
 
+    /// A hydrogen more or less, where the palette has radicals of the element.
+    pub(super) fn change_radicals(&mut self, draft: &Draft) {
+        for atom in 0..draft.len() {
+            let Atom { element, charge, .. } = draft.atoms[atom];
+            let neutral = charge == 0 && (draft.is_plain(atom) || draft.is_radical(atom));
+            if neutral && self.palette.radicals.contains(&element) {
+                self.try_edit(draft, |edit| edit.turn_radical(atom));
+            }
+        }
+    }
+
     /// Configurations turned round, set or left open, where the palette has configurations. Those of atoms and bonds that
     /// can have none are dropped when the structure is written.
     pub(super) fn flip(&mut self, draft: &Draft) {
