@@ -1,8 +1,6 @@
 //! The network that maps the features of a candidate to its logit.
 
-use dsokr_basis::eigenbasis::multiply;
 use dsokr_basis::random::{generator, shuffle, unit};
-use faer::{Mat, MatRef};
 use rayon::prelude::*;
 
 /// Hidden units.
@@ -31,15 +29,6 @@ impl Places {
         let bias = features + features * HIDDEN;
         Self { input: features, bias, output: bias + HIDDEN, trained: bias + 2 * HIDDEN }
     }
-}
-
-/// Rows of features on their way through a network.
-struct Forward {
-    /// A column a row.
-    scaled: Mat<f64>,
-    /// The values of the hidden units, a column a row.
-    hidden: Mat<f64>,
-    logits: Vec<f64>,
 }
 
 /// `u(x) = ⟨a, x⟩ + ⟨v, max(0, W x + b)⟩` of features over their standard deviations.
@@ -72,28 +61,30 @@ impl Network {
 
     /// The logits of rows of features.
     pub(super) fn logits(&self, features: &[f32]) -> Vec<f64> {
-        self.forward(features).logits
+        let rows = features.chunks_exact(self.features);
+        rows.map(|row| self.logit(&self.scaled(row), &mut [0.0; HIDDEN])).collect()
     }
 
-    fn forward(&self, features: &[f32]) -> Forward {
+    fn scaled(&self, row: &[f32]) -> Vec<f64> {
+        let scales = &self.weights[self.places().trained..];
+        row.iter().zip(scales).map(|(&value, scale)| f64::from(value) * scale).collect()
+    }
+
+    /// The logit of scaled features, with the values of the hidden units in `hidden`.
+    fn logit(&self, row: &[f64], hidden: &mut [f64; HIDDEN]) -> f64 {
         let Places { input, bias, output, trained } = self.places();
-        let (width, scales) = (self.features, &self.weights[trained..]);
-        let scaled = Mat::from_fn(width, features.len() / width, |at, row| {
-            f64::from(features[row * width + at]) * scales[at]
-        });
-        let product = |weights: &[f64], units: usize, values: &Mat<f64>| {
-            let weights = MatRef::from_column_major_slice(weights, units, values.nrows());
-            multiply(weights, values.as_ref())
-        };
-        let mut hidden = product(&self.weights[input..bias], HIDDEN, &scaled);
-        for column in hidden.col_iter_mut() {
-            for (value, bias) in column.iter_mut().zip(&self.weights[bias..output]) {
-                *value = (*value + bias).max(0.0);
-            }
+        hidden.copy_from_slice(&self.weights[bias..output]);
+        let columns = self.weights[input..bias].chunks_exact(HIDDEN);
+        let mut logit = 0.0;
+        for ((value, column), weight) in row.iter().zip(columns).zip(&self.weights) {
+            logit += value * weight;
+            hidden.iter_mut().zip(column).for_each(|(sum, weight)| *sum += value * weight);
         }
-        let linear = product(&self.weights[..input], 1, &scaled);
-        let logits = linear + product(&self.weights[output..trained], 1, &hidden);
-        Forward { scaled, hidden, logits: logits.row(0).iter().copied().collect() }
+        for (value, weight) in hidden.iter_mut().zip(&self.weights[output..trained]) {
+            *value = value.max(0.0);
+            logit += *value * weight;
+        }
+        logit
     }
 
     /// The most likely network: Adam on the mean logarithm of the gold rows' softmax. Each query has
@@ -162,26 +153,31 @@ impl Network {
 
     /// The gradient of the negative log-likelihood of one query.
     fn gradient(&self, features: &[f32], gold: usize) -> Vec<f64> {
-        let output = self.places().output;
-        let Forward { scaled, hidden, logits } = self.forward(features);
-        let best = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let total: f64 = logits.iter().map(|logit| (logit - best).exp()).sum();
-        let error = Mat::from_fn(logits.len(), 1, |at, _| {
-            (logits[at] - best).exp() / total - f64::from(u8::from(at == gold))
-        });
-        let back = Mat::from_fn(HIDDEN, logits.len(), |unit, at| match hidden[(unit, at)] > 0.0 {
-            true => error[(at, 0)] * self.weights[output + unit],
-            false => 0.0,
-        });
-        let ones = Mat::full(logits.len(), 1, 1.0);
-        // in the order of the weights
-        let parts = [
-            multiply(scaled.as_ref(), error.as_ref()),
-            multiply(back.as_ref(), scaled.transpose()),
-            multiply(back.as_ref(), ones.as_ref()),
-            multiply(hidden.as_ref(), error.as_ref()),
-        ];
-        let columns = parts.iter().flat_map(Mat::col_iter);
-        columns.flat_map(|column| column.iter()).copied().collect()
+        let Places { input, bias, output, trained } = self.places();
+        let mut forward: Vec<(Vec<f64>, [f64; HIDDEN], f64)> = Vec::new();
+        for row in features.chunks_exact(self.features) {
+            let (scaled, mut hidden) = (self.scaled(row), [0.0; HIDDEN]);
+            let logit = self.logit(&scaled, &mut hidden);
+            forward.push((scaled, hidden, logit));
+        }
+        let best = forward.iter().map(|row| row.2).fold(f64::NEG_INFINITY, f64::max);
+        let total: f64 = forward.iter().map(|row| (row.2 - best).exp()).sum();
+        let mut gradient = vec![0.0; trained];
+        for (at, (scaled, hidden, logit)) in forward.iter().enumerate() {
+            let error = (logit - best).exp() / total - f64::from(u8::from(at == gold));
+            let mut back = [0.0; HIDDEN];
+            for (unit, value) in hidden.iter().enumerate() {
+                gradient[output + unit] += error * value;
+                let active = *value > 0.0;
+                back[unit] = if active { error * self.weights[output + unit] } else { 0.0 };
+                gradient[bias + unit] += back[unit];
+            }
+            for (feature, value) in scaled.iter().enumerate() {
+                gradient[feature] += error * value;
+                let own = &mut gradient[input + feature * HIDDEN..][..HIDDEN];
+                own.iter_mut().zip(&back).for_each(|(sum, back)| *sum += value * back);
+            }
+        }
+        gradient
     }
 }
