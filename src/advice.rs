@@ -391,8 +391,10 @@ fn worse_than_member(config: &Checked, report: &Report, members: &[Member]) -> O
         return None;
     }
     let places = places(ensemble.min(member));
+    let fitted = config.ensemble.as_ref().is_some_and(|ensemble| ensemble.weights.is_some());
+    let or_fit = if fitted { "" } else { ", or set ensemble.weights" };
     Some(format!(
         "member {name} alone is better than the ensemble ({metric} {member:.places$}, ensemble \
-         {ensemble:.places$}): leave weak members out, or set ensemble.fit_weights = true"
+         {ensemble:.places$}): leave weak members out{or_fit}"
     ))
 }

@@ -49,7 +49,7 @@ pub struct DecodingConfig {
     /// The search for molecules that are no candidates; none, if left out.
     pub beyond: Option<BeyondConfig>,
     /// Whether the run keeps answers to training inputs by models that were fitted without their pair, as
-    /// `held-out.safetensors`. The members of an ensemble with `ensemble.weights` always do.
+    /// `held-out.safetensors`. The members of an ensemble with `ensemble.weights = "held-out"` always do.
     pub held_out: bool,
 }
 

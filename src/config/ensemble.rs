@@ -2,10 +2,21 @@ use crate::error::ensure;
 use dsokr_decode::Combination;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::load::from_table;
-use super::{Checked, Config, HeldOutWeights, IN_ENSEMBLES};
+use super::{Checked, Config, IN_ENSEMBLES};
 use crate::Error;
+
+/// Where the weights of an ensemble's members come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MemberWeights {
+    /// The queries of the validation split.
+    Validation,
+    /// Training pairs.
+    HeldOut,
+}
 
 /// Several models that vote. Each is trained in a run directory of its own, under `members/`.
 ///
@@ -17,12 +28,10 @@ use crate::Error;
 pub struct EnsembleConfig {
     /// How scores are combined.
     pub combination: Combination,
-    /// Whether weights are fitted: those that are best on the validation split, by MRR.
-    pub fit_weights: bool,
-    /// `held-out`: the weights are those that are best, by MRR, for answers to training pairs by models that were
-    /// fitted without them, which leaves the validation split clean. Kernel machines know their
+    /// Queries on which weights have the largest MRR: of the validation split, or, for `held-out`, training pairs by models
+    /// that were fitted without them, which leaves that split clean. Kernel machines know their
     /// leave-one-out answers; encoders are trained without parts of the pairs, as for `decoding.hubs`.
-    pub weights: Option<HeldOutWeights>,
+    pub weights: Option<MemberWeights>,
     /// The name of a member with `decoding.second_look`: members without a second look of their own have that
     /// one. Its network and its neighbours are in coordinates of the basis, which must be the same, so they
     /// score the first candidates of an encoder too.
@@ -44,7 +53,6 @@ impl Default for EnsembleConfig {
         let combination = Combination::Mean { weights: None, standardise: true };
         Self {
             combination,
-            fit_weights: false,
             weights: None,
             second_look: None,
             seeds: 1,
@@ -58,26 +66,23 @@ impl Default for EnsembleConfig {
 const MOST_SEEDS: usize = 10_000;
 
 impl EnsembleConfig {
+    /// Whether weights are fitted on the validation split.
+    pub(super) fn fits_on_validation(&self) -> bool {
+        self.weights == Some(MemberWeights::Validation)
+    }
+
     pub(super) fn validate(&self) -> Result<(), Error> {
         let seeds = (1..=MOST_SEEDS).contains(&self.seeds);
         ensure(seeds, "ensemble.seeds", self.seeds, format!("1 to {MOST_SEEDS}"))?;
         ensure(self.parallel > 0, "ensemble.parallel", self.parallel, "at least 1")?;
-        let fitted = self.fit_weights || self.weights.is_some();
+        let Some(weights) = self.weights else { return Ok(()) };
         if let Some(given) = self.combination.weights() {
-            let allowed = "no weights beside ensemble.fit_weights and ensemble.weights";
-            ensure(!fitted, "ensemble.combination.weights", format_args!("{given:?}"), allowed)?;
+            let (found, allowed) =
+                (format_args!("{given:?}"), "no weights beside ensemble.weights");
+            return Err(Error::value("ensemble.combination.weights", found, allowed));
         }
-        let both = self.fit_weights && self.weights.is_some();
-        ensure(
-            !both,
-            "ensemble.weights",
-            "\"held-out\"",
-            "absent: ensemble.fit_weights fits them",
-        )?;
         let max = matches!(self.combination, Combination::Max { .. });
-        let allowed = "absent: \"max\" has none";
-        ensure(!max || self.weights.is_none(), "ensemble.weights", "\"held-out\"", allowed)?;
-        ensure(!(max && self.fit_weights), "ensemble.fit_weights", true, "false: \"max\" has none")
+        ensure(!max, "ensemble.weights", json!(weights), "absent: \"max\" has none")
     }
 }
 
@@ -175,7 +180,7 @@ fn member(
         config.training = Default::default();
     }
     config.decoding.normalise |= ensemble.second_look.is_some();
-    config.decoding.held_out |= ensemble.weights == Some(HeldOutWeights::HeldOut);
+    config.decoding.held_out |= ensemble.weights == Some(MemberWeights::HeldOut);
     if ensemble.seeds > 1 {
         config.name += &format!("-{}", draw + 1);
         config.seed = config.seed.wrapping_add(draw as u64);

@@ -26,7 +26,7 @@ pub use decoding::{
 pub use dsokr_train::{Decay, GroupConfig, LossConfig, OptimizerName, TrainingConfig};
 pub use encoder::{Abilities, EncoderTable};
 pub(crate) use encoder::{EncoderSettings, register};
-pub use ensemble::EnsembleConfig;
+pub use ensemble::{EnsembleConfig, MemberWeights};
 pub use kernel::KernelConfig;
 pub use kernel_machine::KernelMachineConfig;
 pub use load::Override;
@@ -252,7 +252,7 @@ impl Config {
             Some(_) => self
                 .ensemble
                 .as_ref()
-                .is_some_and(|ensemble| ensemble.fit_weights)
+                .is_some_and(EnsembleConfig::fits_on_validation)
                 .then_some("weights of the ensemble are"),
         }
     }
@@ -269,8 +269,8 @@ impl Config {
              with several and encoder.solver.name \"closed-form\" or \"sketched\", where leave-one-out errors choose",
         )?;
         none(self.decoding.hubs.is_none(), "at least 1; decoding.hubs is chosen on them")?;
-        let fits = self.ensemble.as_ref().is_some_and(|ensemble| ensemble.fit_weights);
-        none(!fits, "at least 1; ensemble.fit_weights fits weights on them")?;
+        let fits = self.ensemble.as_ref().is_some_and(EnsembleConfig::fits_on_validation);
+        none(!fits, "at least 1; ensemble.weights = \"validation\" fits weights on them")?;
         let test = self.evaluation.split == SplitName::Test;
         let allowed = "\"test\", since there are no validation pairs";
         ensure(test, "evaluation.split", "\"validation\"", allowed)

@@ -52,7 +52,7 @@ pub struct OutputConfig {
     pub weights: Option<HeldOutWeights>,
 }
 
-/// Where weights of kernels, or of the members of an ensemble, come from.
+/// Where weights of kernels come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HeldOutWeights {

@@ -14,7 +14,7 @@ use super::resume::{Resumed, are_settings};
 use super::{Request, Trained, run_as};
 use crate::Error;
 use crate::advice::{Member, of_ensemble};
-use crate::config::{EnsembleConfig, HeldOutWeights};
+use crate::config::{EnsembleConfig, MemberWeights};
 use crate::evaluation::chance;
 use crate::metric::{RESAMPLES, intervals};
 use crate::run::EnsembleRun;
@@ -155,16 +155,18 @@ fn evaluate(request: &Request, settings: &EnsembleConfig, path: &Path) -> Result
     };
     let name = request.config.evaluation.split;
     let asked = ask(&run, name)?;
-    match (settings.fit_weights, settings.weights) {
-        (false, None) => {}
-        (_, Some(HeldOutWeights::HeldOut)) => run.weigh_held_out()?,
-        (true, None) if name == SplitName::Validation => run.fit_weights(&asked)?,
-        (true, None) => {
+    match settings.weights {
+        None => {}
+        Some(MemberWeights::HeldOut) => run.weigh_held_out()?,
+        Some(MemberWeights::Validation) if name == SplitName::Validation => {
+            run.fit_weights(&asked)?;
+        }
+        Some(MemberWeights::Validation) => {
             let validation = ask(&run, SplitName::Validation)?;
             run.fit_weights(&validation)?;
         }
     }
-    if settings.fit_weights || settings.weights.is_some() {
+    if settings.weights.is_some() {
         for (name, weight) in run.names().iter().zip(run.rule.weights().into_iter().flatten()) {
             info!("weight {weight:.3} of {name}");
         }

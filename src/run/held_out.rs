@@ -121,8 +121,8 @@ impl EnsembleRun {
         let fitted =
             self.models(None).weighted(asked.split(), &asked.answers, asked.pool(), missing)?;
         self.rule = fitted.ok_or_else(|| {
-            let allowed = "false: weights are fitted by MRR, and no gold is a candidate";
-            Error::value("ensemble.fit_weights", true, allowed)
+            let allowed = "absent: weights are fitted by MRR, and no gold is a candidate";
+            Error::value("ensemble.weights", "\"validation\"", allowed)
         })?;
         Ok(())
     }

@@ -106,7 +106,8 @@ fn a_kernel_machine_without_its_basis_is_refused() {
 #[test]
 fn the_rule_of_an_ensemble_is_the_one_that_was_fitted() {
     let sandbox = Sandbox::new();
-    let config = format!("{}\n[ensemble]\nseeds = 2\nfit_weights = true\n", crate::sandbox::CONFIG);
+    let config =
+        format!("{}\n[ensemble]\nseeds = 2\nweights = \"validation\"\n", crate::sandbox::CONFIG);
     sandbox.write("votes.toml", &config);
     sandbox.succeed(&["train", "votes.toml", "--quiet", "--out", "run"]);
     let rule = sandbox.read("run/combination.json");

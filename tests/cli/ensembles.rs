@@ -10,7 +10,7 @@ fn ridge() -> String {
 
 const MEMBERS: &str = r#"
 [ensemble]
-fit_weights = true
+weights = "validation"
 parallel = 2
 
 [[ensemble.members]]
@@ -85,7 +85,7 @@ fn a_killed_ensemble_goes_on_with_the_members_that_are_left() {
 #[test]
 fn weights_of_members_come_from_held_out_answers() {
     let sandbox = sandbox();
-    let held_out = MEMBERS.replacen("fit_weights = true", "weights = \"held-out\"", 1);
+    let held_out = MEMBERS.replacen("\"validation\"", "\"held-out\"", 1);
     let hubs = "decoding.hubs = { neighbours = [3], folds = 3, answered = 1 }\n";
     let bag =
         held_out.replacen("training.epochs = 8\n", &format!("training.epochs = 8\n{hubs}"), 1);
@@ -131,8 +131,6 @@ fn weights_of_members_come_from_held_out_answers() {
         sandbox.fail(&["train", "wrong.toml"], 2, expected);
     };
     let key = "ensemble.weights = \"held-out\"";
-    let both = machines.replace("parallel = 2", "parallel = 2\nfit_weights = true");
-    case(&both, &[key, "remove it: ensemble.fit_weights"]);
     let max = machines.replace("parallel = 2", "combination = { name = \"max\" }");
     case(&max, &[key, "\"max\" has none"]);
     let given = "combination = { name = \"mean\", weights = [0.5, 0.5] }";

@@ -223,7 +223,7 @@ fn label_sets_are_predicted_from_multi_label_files() {
         ("encoder.lambda=0.0", &["encoder.lambda", "above 0"]),
         ("encoder.inputs.scaling=other", &["`other`", "`deviation`"]),
         ("evaluation.metric=ged", &["evaluation.metric", "hamming_loss"]),
-        ("ensemble.fit_weights=true", &["ensemble.fit_weights", "no gold"]),
+        ("ensemble.weights=validation", &["ensemble.weights", "no gold"]),
     ] {
         sandbox.fail(&["train", "sets.toml", "--out", "refused", "--set", set], 2, says);
     }
