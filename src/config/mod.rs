@@ -16,8 +16,7 @@ mod output;
 mod output_matrix;
 mod reference;
 
-pub use answers::Lambda;
-pub use answers::{AnswersConfig, EmbeddingConfig};
+pub use answers::{AnswersConfig, EmbeddingConfig, Lambda};
 pub use beyond::BeyondConfig;
 pub(crate) use decoding::IN_ENSEMBLES;
 pub use decoding::{

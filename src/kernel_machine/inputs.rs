@@ -75,18 +75,16 @@ impl MachineInputs {
             let whole = values.anchors.is_empty();
             let weights = weights(settings, *rule, outputs, &names, whole, |at, pairs| {
                 let all = &values.matrices[at];
-                let rows =
-                    |width: usize| Mat::from_fn(pairs.len(), width, |i, j| all[(pairs[i], j)]);
-                Ok(Cow::Owned(match values.anchors.get(at) {
-                    Some(anchors) => {
-                        let rows = anchored(rows(anchors.nrows()).as_ref(), anchors.as_ref())?;
-                        Kernel::Linear.block(&rows, &rows)?
-                    }
-                    None if pairs.len() == all.nrows() => return Ok(Cow::Borrowed(all)),
-                    None => {
-                        Mat::from_fn(pairs.len(), pairs.len(), |i, j| all[(pairs[i], pairs[j])])
-                    }
-                }))
+                let n = pairs.len();
+                if let Some(anchors) = values.anchors.get(at) {
+                    let own = Mat::from_fn(n, anchors.nrows(), |i, j| all[(pairs[i], j)]);
+                    let rows = anchored(own.as_ref(), anchors.as_ref())?;
+                    return Ok(Cow::Owned(Kernel::Linear.block(&rows, &rows)?));
+                }
+                Ok(match n == all.nrows() {
+                    true => Cow::Borrowed(all),
+                    false => Cow::Owned(Mat::from_fn(n, n, |i, j| all[(pairs[i], pairs[j])])),
+                })
             })?;
             return Ok(Self::Kernels(CombinedKernels { weights, training: values.training() }));
         }

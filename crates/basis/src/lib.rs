@@ -26,7 +26,8 @@ compile_error!("files hold little-endian numbers that are read in place");
 
 mod cancellation;
 mod error;
-mod macros;
+mod tagged;
+mod versions;
 
 pub mod assignment;
 pub mod eigenbasis;

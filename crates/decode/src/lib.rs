@@ -68,8 +68,9 @@ pub use expected_f1::best_expected_f1;
 pub use golds::{ChosenGold, Golds};
 pub use hits::{Decoded, Hit, RowHit, rank, top_k, top_rows};
 pub use hubs::Hubs;
-pub use metrics::{Metrics, MultiLabelMetrics, PoolSizes};
-pub use metrics::{bootstrap, percentile_interval, resampled};
+pub use metrics::{
+    Metrics, MultiLabelMetrics, PoolSizes, bootstrap, percentile_interval, resampled,
+};
 pub use permutations::Structure;
 pub use pool::{MissingGold, PerQuery, Pool};
 pub use queries::Queries;

@@ -37,8 +37,7 @@ mod token_ids;
 mod tokenizer;
 
 pub use bag::{BagBeside, NgramBag, NgramBagConfig};
-pub use device::Processor;
-pub use device::{Precision, backward, in_pool, is_cpu_engine, on_cpu_engine};
+pub use device::{Precision, Processor, backward, in_pool, is_cpu_engine, on_cpu_engine};
 pub use encoder::{Encoder, Model, PartSize};
 pub use error::Error;
 pub use fused::{RowGradient, dropout};

@@ -17,8 +17,8 @@ use faer::Mat;
 
 use crate::Error;
 use crate::features::{Block, RowKind, RowSource, product};
-use crate::macros::tagged;
 use crate::random::{below, generator};
+use crate::tagged::tagged;
 
 use formula::Formula;
 pub use mixture::ProbabilityProduct;

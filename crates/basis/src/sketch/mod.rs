@@ -16,7 +16,7 @@ pub use kinds::Columns;
 use kinds::{Draw, Picked, Stream};
 
 use crate::Error;
-use crate::macros::tagged;
+use crate::tagged::tagged;
 
 /// [`SketchKind`] and [`SketchKind::all`], from the list of the kinds: `Name { parameters } = "name";`, a parameter with
 /// its usual value as a function of the number of outputs.

@@ -12,12 +12,13 @@ use super::rule::{Combiner, Values};
 use super::whole::{self, Sweep};
 use super::{Combination, Ensemble, Member, member_error, streamed};
 use crate::error::{check_len, missing_gold};
-use crate::hits::{self, check_k, expand, hits};
+use crate::hits::{self, Ranked, check_k, expand, hits};
 use crate::scoring::{Listed, WantedRows};
 use crate::second_look::Seen;
 use crate::standing::{self, Found, wanted_first, wanted_rows};
 use crate::{
-    AllCandidates, Candidates, Decoded, Error, Hit, Pool, Queries, Rank, SecondLook, Standings,
+    AllCandidates, Candidates, Decoded, Error, Hit, PerQuery, Pool, Queries, Rank, SecondLook,
+    Standings,
 };
 
 impl Ensemble<'_> {
@@ -206,6 +207,71 @@ fn listed_rows(
     Ok(rows.map(|((&row, score), &count)| (row as usize, score, count)).collect())
 }
 
+/// The rows that are at hand for the queries of a member.
+enum AtHand<'p> {
+    /// The best of all candidates, with what is true beyond them.
+    Best(Ranked),
+    /// Those of the lists.
+    Listed(&'p PerQuery),
+}
+
+impl<'p> AtHand<'p> {
+    /// The `count` best rows of all candidates, or all those of the lists.
+    fn find(
+        pool: Pool<'p>,
+        member: &Member,
+        gold: &[Option<u32>],
+        count: usize,
+    ) -> Result<Self, Error> {
+        Ok(match pool {
+            Pool::Shared => {
+                Self::Best(hits::decode(&member.queries, gold, member.candidates, count)?)
+            }
+            Pool::PerQuery(lists) => Self::Listed(lists),
+        })
+    }
+
+    /// Those of a query, best first.
+    fn rows(
+        &self,
+        listed: &mut Listed,
+        member: &Member,
+        query: usize,
+    ) -> Result<Vec<Scored>, Error> {
+        let (queries, candidates) = (&member.queries, member.candidates);
+        let mut rows: Vec<Scored> = match self {
+            Self::Best(best) => {
+                let count = |row: usize| candidates.classes().count(row);
+                let rows = best.rows[query].iter();
+                rows.map(|&(row, score)| (row, score as f32, count(row))).collect()
+            }
+            Self::Listed(lists) => {
+                listed_rows(listed, lists.list(query), queries, query, candidates)?
+            }
+        };
+        rows.sort_unstable_by(best_first);
+        Ok(rows)
+    }
+}
+
+/// The first rows of each query of a member, as many as are scored anew.
+pub(super) fn first_rows(
+    look: &SecondLook,
+    pool: Pool,
+    member: &Member,
+) -> Result<Vec<Vec<Scored>>, Error> {
+    let queries = member.queries.len();
+    let at_hand = AtHand::find(pool, member, &vec![None; queries], look.size())?;
+    let cancellation = Cancellation::current();
+    let one = |listed: &mut Listed, query: usize| {
+        cancellation.check()?;
+        let mut rows = at_hand.rows(listed, member, query)?;
+        rows.truncate(look.size());
+        Ok(rows)
+    };
+    (0..queries).into_par_iter().map_init(Listed::default, one).collect()
+}
+
 /// Ranks the gold rows and finds the k best candidates of a member with a second look; with the first rows of each query,
 /// as they were before it.
 pub(super) fn looked(
@@ -216,26 +282,11 @@ pub(super) fn looked(
     k: usize,
 ) -> Result<Vec<(Decoded, Vec<Scored>)>, Error> {
     let (queries, candidates) = (&member.queries, member.candidates);
-    // what is true beyond the rows that are at hand
-    let first = match pool {
-        Pool::Shared => Some(hits::decode(queries, gold, candidates, look.size().max(k))?),
-        Pool::PerQuery(_) => None,
-    };
+    let at_hand = AtHand::find(pool, member, gold, look.size().max(k))?;
     let cancellation = Cancellation::current();
     let one = |listed: &mut Listed, query: usize| {
         cancellation.check()?;
-        let mut rows: Vec<Scored> = match (&first, pool) {
-            (Some(first), _) => {
-                let count = |row: usize| candidates.classes().count(row);
-                let rows = first.rows[query].iter();
-                rows.map(|&(row, score)| (row, score as f32, count(row))).collect()
-            }
-            (None, Pool::PerQuery(lists)) => {
-                listed_rows(listed, lists.list(query), queries, query, candidates)?
-            }
-            (None, Pool::Shared) => Vec::new(),
-        };
-        rows.sort_unstable_by(best_first);
+        let rows = at_hand.rows(listed, member, query)?;
         let (anew, old) = rows.split_at(look.size().min(rows.len()));
         let seen = anew.iter().map(|&(row, score, _)| Seen::candidate(candidates, row, score));
         let seen: Vec<Seen> = seen.collect();
@@ -251,10 +302,10 @@ pub(super) fn looked(
             return Ok((Decoded { rank: None, gold_score: None, hits: found }, anew.to_vec()));
         };
         let place = rows.iter().position(|&(row, ..)| row == gold as usize);
-        let (rank, score) = match (place, &first) {
+        let (rank, score) = match (place, &at_hand) {
             // a row that keeps its score keeps its rank, beyond the rows at hand too
-            (place, Some(first)) if place.is_none_or(|at| at >= seen.len()) => {
-                (first.ranks[query], first.scores[query])
+            (place, AtHand::Best(best)) if place.is_none_or(|at| at >= seen.len()) => {
+                (best.ranks[query], best.scores[query])
             }
             (Some(at), _) => {
                 let counted = scores.iter().copied().zip(rows.iter().map(|&(_, _, count)| count));

@@ -5,13 +5,13 @@ use std::ops::Range;
 use dsokr_basis::Cancellation;
 use rayon::prelude::*;
 
-use super::decode::{Scored, looked};
+use super::decode::{Scored, first_rows, looked};
 use super::rule::{Combiner, Values};
 use super::whole::{QUERIES, Scratch, Sweep};
 use super::{Combination, Ensemble, Member, member_error};
 use crate::error::{check_len, ensure};
 use crate::second_look::Seen;
-use crate::{Candidates, Decoded, Error, Hit, Pool};
+use crate::{Candidates, Error, Hit, Pool};
 
 /// How outputs that are no candidates are scored for the queries of an ensemble: as they would be if they were
 /// candidates, but for the mean and the deviation by which scores are standardised, which are those of the candidates.
@@ -56,22 +56,22 @@ impl Ensemble<'_> {
             Values::Standardised => self.scales(pool)?,
             Values::Scores | Values::Ranks | Values::Reciprocals { .. } => Vec::new(),
         };
-        // the scan of a single member finds its hits too
-        let alone = self.members.len() == 1 && self.looks[0].is_some();
-        let (mut first, mut decoded) = (Vec::new(), Vec::new());
-        for (member, look) in self.members.iter().zip(&self.looks) {
-            let look =
-                look.map(|look| looked(look, pool, member, &none, if alone { k } else { 0 }));
-            let found = look.transpose().map_err(|error| member_error(member, error))?;
-            first.push(found.map(|found| {
-                let rows;
-                (decoded, rows) = found.into_iter().unzip();
-                rows
-            }));
-        }
-        let hits = match alone {
-            true => decoded.into_iter().map(|decoded: Decoded| decoded.hits).collect(),
-            false => self.top_k(pool, rule, k)?,
+        let (hits, first) = match (&self.members[..], self.looks[0]) {
+            ([member], Some(look)) => {
+                let found = looked(look, pool, member, &none, k);
+                let found = found.map_err(|error| member_error(member, error))?;
+                let found = found.into_iter().map(|(decoded, rows)| (decoded.hits, rows));
+                let (hits, rows) = found.unzip();
+                (hits, vec![Some(rows)])
+            }
+            _ => {
+                let first = self.members.iter().zip(&self.looks).map(|(member, look)| {
+                    let rows = look.map(|look| first_rows(look, pool, member)).transpose();
+                    rows.map_err(|error| member_error(member, error))
+                });
+                let first = first.collect::<Result<_, Error>>()?;
+                (self.top_k(pool, rule, k)?, first)
+            }
         };
         Ok((Further { ensemble: self, combiner, scales, first }, hits))
     }

@@ -136,8 +136,8 @@ impl Sweep<'_> {
             for (lane, scores) in scores.chunks_exact_mut(counts.len()).enumerate() {
                 if let Some(look) = self.ensemble.looks[at] {
                     let row = |at: usize| listed.map_or(at, |_| list.rows[at] as usize);
-                    let alone = listed.is_none() && self.ensemble.members.len() == 1;
-                    look.rescore(queries, task.start + lane, row, scores, candidates, alone)?;
+                    let is_single = listed.is_none() && self.ensemble.members.len() == 1;
+                    look.rescore(queries, task.start + lane, row, scores, candidates, is_single)?;
                 }
                 let values = valuation.of(self.combiner.values, scores, &counts);
                 look(lane, at, Column { values, of });

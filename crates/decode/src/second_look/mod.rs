@@ -206,20 +206,20 @@ impl SecondLook {
         check_len("rows of the words", rows, candidates.distinct())
     }
 
-    /// Scores the first rows of a query anew; they are given best first. A model that is `alone` has scores that only order
-    /// its rows. A member of an ensemble has scores on the scale of its other rows, so that members can be combined.
+    /// Scores the first rows of a query anew; they are given best first. The scores of a single model only order its rows.
+    /// Those of a member of an ensemble are on the scale of its other rows, so that members can be combined.
     pub(crate) fn scores(
         &self,
         queries: &Queries,
         query: usize,
         first: &[Seen],
-        alone: bool,
+        is_single: bool,
     ) -> Result<Vec<f64>, Error> {
         let logits = self.network.logits(&self.clues.of(queries, query, first)?);
         let lowest = first.iter().map(|seen| f64::from(seen.score)).fold(f64::INFINITY, f64::min);
         let best = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let least = logits.iter().copied().fold(f64::INFINITY, f64::min);
-        let score = |logit| match alone {
+        let score = |logit| match is_single {
             true => lowest + 1.0 / (1.0 + best - logit),
             false => lowest + (logit - least) / network::SCORE,
         };
@@ -235,13 +235,13 @@ impl SecondLook {
         row: impl Fn(usize) -> usize,
         scores: &mut [f32],
         candidates: &Candidates,
-        alone: bool,
+        is_single: bool,
     ) -> Result<(), Error> {
         let places = first_by((0..scores.len()).collect(), self.size, |&a: &usize, &b| {
             scores[b].total_cmp(&scores[a]).then(a.cmp(&b))
         });
         let seen = places.iter().map(|&at| Seen::candidate(candidates, row(at), scores[at]));
-        let anew = self.scores(queries, query, &seen.collect::<Vec<_>>(), alone)?;
+        let anew = self.scores(queries, query, &seen.collect::<Vec<_>>(), is_single)?;
         places.into_iter().zip(anew).for_each(|(at, score)| scores[at] = score as f32);
         Ok(())
     }

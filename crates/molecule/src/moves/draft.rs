@@ -116,7 +116,7 @@ impl Draft {
         charge == 0 && isotope.is_none() && is_short && !self.is_odd(atom)
     }
 
-    /// One hydrogen more at a radical, or less at an atom that is none.
+    /// Adds a hydrogen at a radical, and removes one at any other atom.
     pub(super) fn turn_radical(&mut self, atom: usize) -> Option<()> {
         let before = self.atoms[atom].hydrogens;
         if self.is_radical(atom) {
@@ -211,7 +211,7 @@ impl Draft {
         self.settle(b)
     }
 
-    /// Single and double bonds change places in a cycle of bonds where they alternate; whether they do.
+    /// Exchanges single and double bonds in a cycle where they alternate, and returns whether they do.
     pub(super) fn turn(&mut self, cycle: &BTreeSet<usize>) -> bool {
         let is_double = |&bond: &usize| self.bonds[bond].order == BondOrder::Double;
         let double: BTreeSet<usize> = cycle.iter().copied().filter(is_double).collect();

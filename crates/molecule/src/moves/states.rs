@@ -26,7 +26,7 @@ impl Edits<'_> {
         }
     }
 
-    /// A hydrogen more or less, where the palette has radicals of the element.
+    /// Adds or removes a hydrogen, where the palette has radicals of the element.
     pub(super) fn change_radicals(&mut self, draft: &Draft) {
         for atom in 0..draft.len() {
             let Atom { element, charge, .. } = draft.atoms[atom];
