@@ -123,7 +123,7 @@ impl RankingScores {
     /// Of true and predicted rankings, one with one; a ranking is the rank of each item.
     ///
     /// # Errors
-    /// [`dsokr_decode::Error::TooFew`] for no rankings; [`dsokr_basis::Error::Value`] for a predicted ranking of
+    /// [`dsokr_basis::Error::Shape`] for no rankings; [`dsokr_basis::Error::Value`] for a predicted ranking of
     /// another number of items than the true one.
     pub fn of(truth: &[Vec<u32>], predicted: &[Vec<u32>]) -> Result<Self, Error> {
         Ok(Self::with_queries(truth, predicted)?.0)
@@ -181,7 +181,7 @@ impl RegressionScores {
     /// its mean.
     ///
     /// # Errors
-    /// [`dsokr_decode::Error::TooFew`] for no rows; [`dsokr_basis::Error::Value`] for rows of different lengths.
+    /// [`dsokr_basis::Error::Shape`] for no rows; [`dsokr_basis::Error::Value`] for rows of different lengths.
     pub fn of(
         truth: &[Vec<f64>],
         predicted: &[Vec<f64>],

@@ -96,13 +96,10 @@ pub struct MixtureConfig {
     pub power: f64,
     /// τ, the standard deviation of intensities to that power, of which the largest in a spectrum is 1: these are a second
     /// dimension of the Gaussians, `exp(−(w_i − v_j)²/(4 τ²))`, and no weights. Left out, they are weights.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intensity_deviation: Option<f64>,
 }
 
-fn root() -> f64 {
-    0.5
-}
+dsokr_basis::defaults!(root: f64 = 0.5);
 
 impl MixtureConfig {
     /// Checks the values at a key.

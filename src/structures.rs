@@ -62,9 +62,8 @@ pub(crate) fn mean(values: &[f64]) -> (f64, f64) {
 }
 
 pub(crate) fn check_queries<T>(queries: &[T]) -> Result<(), Error> {
-    let found = "no queries".into();
     match queries.is_empty() {
-        true => Err(dsokr_decode::Error::TooFew { found, least: 1 }.into()),
+        true => Err(dsokr_decode::Error::too_few("no queries", 1).into()),
         false => Ok(()),
     }
 }

@@ -49,13 +49,10 @@ pub struct EmbeddingConfig {
     /// λ₁, of the regression whose predictions the directions are learned from, one number or several to choose from;
     /// `encoder.lambda` is then λ₂, of the predictions that are projected (reduced rank paper, equation 8). If left out,
     /// λ₁ = λ₂.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lambda: Option<Lambda>,
 }
 
-fn supervised() -> Vec<f64> {
-    vec![1.0]
-}
+dsokr_basis::defaults!(supervised: Vec<f64> = vec![1.0]);
 
 impl EmbeddingConfig {
     /// Whether outputs without pairs are used.

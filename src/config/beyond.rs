@@ -36,13 +36,10 @@ pub struct BeyondConfig {
     pub unusual: bool,
     /// A formula that predicted molecules have, in Hill's order, such as `C9H8O4`; `first` is that of the best candidate;
     /// any, if left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub formula: Option<String>,
     /// The least and the largest molar mass of predicted molecules in g/mol; any, if left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mass: Option<[f64; 2]>,
     /// A part that predicted molecules have, as a SMILES; any, if left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
 }
 

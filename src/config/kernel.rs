@@ -56,12 +56,8 @@ impl KernelConfig {
             return Ok(self.kernel.clone());
         }
         // the kernel in whose feature space d is a distance
-        let (space, with): (Kernel, fn(f64) -> Kernel) = match self.kernel {
-            Kernel::GaussianTanimoto { .. } => {
-                (Kernel::Tanimoto, |gamma| Kernel::GaussianTanimoto { gamma })
-            }
-            _ => (Kernel::Linear, |gamma| Kernel::Gaussian { gamma }),
-        };
+        let tanimoto = matches!(self.kernel, Kernel::GaussianTanimoto { .. });
+        let space = if tanimoto { Kernel::Tanimoto } else { Kernel::Linear };
         let median = match rows.len() {
             0 | 1 => 0.0,
             _ => median_squared_distance(&space, rows, seed)?,
@@ -73,7 +69,10 @@ impl KernelConfig {
         let holds = gamma.is_finite() && gamma > 0.0;
         ensure(holds, format_args!("{key}.gamma"), "\"median\"", allowed)?;
         tracing::info!(gamma, kernel = self.name(), "gamma from the median distance: {key}.gamma");
-        Ok(with(gamma))
+        Ok(match tanimoto {
+            true => Kernel::GaussianTanimoto { gamma },
+            false => Kernel::Gaussian { gamma },
+        })
     }
 }
 

@@ -35,7 +35,6 @@ pub struct KernelMachineConfig {
     /// How the weights of `kernels` are chosen, which have none of their own then: `uniform`, all the same, `alignf`,
     /// those best aligned with the one output kernel on the training pairs, or `held-out`, those with the least
     /// leave-one-out error on up to 750 training pairs, which are drawn.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<KernelWeighting>,
     /// How it is fitted; in closed form on all training inputs, if left out.
     #[serde(default)]
@@ -48,7 +47,6 @@ pub struct KernelMachineConfig {
     #[serde(default)]
     pub answers: AnswersConfig,
     /// How the columns of outputs share what they learn; if left out, not at all, and quantiles by `γ = 1`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_matrix: Option<OutputMatrixConfig>,
 }
 

@@ -147,18 +147,13 @@ pub struct InputSummandConfig {
     pub weight: f64,
 }
 
-fn one() -> f64 {
-    1.0
-}
-
-pub(super) fn vectors() -> MachineInputsConfig {
-    MachineInputsConfig::Vectors { scaling: ColumnScaling::None }
+dsokr_basis::defaults! {
+    one: f64 = 1.0,
+    pub(super) vectors: MachineInputsConfig = MachineInputsConfig::Vectors { scaling: ColumnScaling::None },
 }
 
 pub(super) fn linear() -> Kernel {
     Kernel::Linear
 }
 
-pub(super) fn linear_kernel() -> KernelConfig {
-    linear().into()
-}
+dsokr_basis::defaults!(pub(super) linear_kernel: KernelConfig = linear().into());

@@ -138,9 +138,7 @@ pub struct LoggingConfig {
     pub tensorboard: bool,
 }
 
-fn format() -> u32 {
-    FORMAT
-}
+dsokr_basis::defaults!(format: u32 = FORMAT);
 
 /// A configuration whose values have been checked.
 #[derive(Clone, Debug)]

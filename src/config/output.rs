@@ -82,9 +82,7 @@ pub struct SummandConfig {
     pub normalised: Option<bool>,
 }
 
-fn one() -> f64 {
-    1.0
-}
+dsokr_basis::defaults!(one: f64 = 1.0);
 
 impl SummandConfig {
     /// What is done to the spectrum of the kernel.
@@ -113,9 +111,7 @@ fn tempering(power: f64, centred: Option<bool>, normalised: Option<bool>) -> Tem
     Tempering { power, centred, normalised }
 }
 
-fn id() -> String {
-    "id".into()
-}
+dsokr_basis::defaults!(id: String = "id".into());
 
 impl OutputConfig {
     /// What the outputs are.

@@ -39,16 +39,10 @@ pub struct PeakBagConfig {
     pub bin_dropout: f32,
 }
 
-fn wide() -> usize {
-    512
-}
-
-fn hidden() -> Vec<usize> {
-    vec![512]
-}
-
-fn half() -> f32 {
-    0.5
+dsokr_basis::defaults! {
+    wide: usize = 512,
+    hidden: Vec<usize> = vec![512],
+    half: f32 = 0.5,
 }
 
 impl PeakBagConfig {

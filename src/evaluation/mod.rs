@@ -44,13 +44,10 @@ impl GoldRows {
         let golds = Golds::new(&split.golds(), &split.known)?;
         let lists = match pool {
             Pool::Shared => None,
-            Pool::PerQuery(lists) if lists.len() == split.ids.len() => {
-                Some(lists.select(&golds.queries))
-            }
             Pool::PerQuery(lists) => {
-                let (what, found) = ("candidate lists", lists.len());
-                let expected = split.ids.len();
-                return Err(dsokr_decode::Error::Length { what, found, expected }.into());
+                let (found, expected) = (lists.len(), split.ids.len());
+                dsokr_basis::Error::check_length("candidate lists", found, expected)?;
+                Some(lists.select(&golds.queries))
             }
         };
         let texts = QueryTexts::of(split).repeat(&golds.queries);

@@ -44,14 +44,11 @@ pub struct RemoteFile {
     /// The address, `https` or `http`.
     pub url: String,
     /// The SHA-256 of the download, in hexadecimal digits, where it is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
     /// The id of the download as a file of a git repository, in hexadecimal digits, where it is known: the SHA-1 of
     /// `blob`, a space, the size, a zero byte and the bytes, which `git ls-tree -r COMMIT` lists.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub git: Option<String>,
     /// The size of the download in bytes, where it is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
     /// The most bytes that the download, and each file in it, may have; 4 GiB if left out.
     #[serde(default = "most")]
@@ -59,7 +56,6 @@ pub struct RemoteFile {
     /// How it is packed.
     pub unpack: Unpack,
     /// Of a file that is no archive: its place under the data root.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
     /// Of an archive: the entries that are taken, by name or by the last part of their path, and the place of
     /// each under the data root.
@@ -67,9 +63,7 @@ pub struct RemoteFile {
     pub entries: BTreeMap<String, String>,
 }
 
-fn most() -> u64 {
-    4 << 30
-}
+dsokr_basis::defaults!(most: u64 = 4 << 30);
 
 /// How a download is packed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

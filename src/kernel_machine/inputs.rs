@@ -108,8 +108,7 @@ impl MachineInputs {
         let parts = settings.summands().enumerate().map(part);
         let parts = parts.collect::<Result<Vec<_>, Error>>()?;
         let weights = match settings.weights {
-            Some(KernelWeighting::Uniform) => vec![1.0 / parts.len() as f64; parts.len()],
-            Some(rule) => {
+            Some(rule @ (KernelWeighting::Alignf | KernelWeighting::HeldOut)) => {
                 let name = |at| format!("encoder.kernels[{at}]");
                 let names: Vec<_> = (0..parts.len()).map(name).collect();
                 weights(settings, rule, outputs, &names, true, |at, pairs| {
@@ -121,7 +120,8 @@ impl MachineInputs {
                     Ok(Cow::Owned(kernel.block(&rows, &rows)?))
                 })?
             }
-            None => {
+            // those of the configuration, which are all 1 where they are uniform
+            Some(KernelWeighting::Uniform) | None => {
                 let total: f64 = settings.summands().map(|part| part.weight).sum();
                 settings.summands().map(|part| part.weight / total).collect()
             }

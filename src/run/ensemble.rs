@@ -125,8 +125,7 @@ impl EnsembleRun {
 
     fn of(members: Vec<Run>, rule: Combination, look_of: Option<String>) -> Result<Self, Error> {
         if members.is_empty() {
-            let found = "an ensemble of no members".into();
-            return Err(dsokr_decode::Error::TooFew { found, least: 1 }.into());
+            return Err(dsokr_decode::Error::too_few("an ensemble of no members", 1).into());
         }
         let several = members.len() > 1;
         for Run { name, config, .. } in members.iter().filter(|_| several) {

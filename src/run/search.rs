@@ -268,9 +268,9 @@ fn check_top(top: usize, candidates: usize) -> Result<(), Error> {
     match (1..=candidates).contains(&top) {
         true => Ok(()),
         false => {
-            let found = format!("the top {top} candidates were asked for");
-            let allowed = format!("1..={candidates}");
-            Err(dsokr_decode::Error::OutOfRange { found, allowed }.into())
+            let found = format_args!("the top {top} candidates were asked for");
+            let allowed = format_args!("1..={candidates}");
+            Err(dsokr_decode::Error::out_of_range(found, allowed).into())
         }
     }
 }

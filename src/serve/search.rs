@@ -73,12 +73,9 @@ pub(super) struct SearchRequest {
     pub tolerance: f64,
 }
 
-fn ten_ppm() -> f64 {
-    10.0
-}
-
-fn ten() -> usize {
-    10
+dsokr_basis::defaults! {
+    ten_ppm: f64 = 10.0,
+    ten: usize = 10,
 }
 
 /// Answers to a search.

@@ -74,16 +74,12 @@ impl From<dsokr_basis::Error> for Failure {
 
 impl From<dsokr_decode::Error> for Failure {
     fn from(error: dsokr_decode::Error) -> Self {
-        use dsokr_decode::Error::{At, Basis, Inconsistent, Length};
-        use dsokr_decode::Error::{NotFinite, OutOfRange, TooFew, Unsupported};
+        use dsokr_decode::Error::{At, Basis, NotFinite};
         let message = error.to_string();
         match error {
             Basis(error) => error.into(),
             At { source, .. } => Self::from(*source).saying(message),
-            Length { .. } | TooFew { .. } | OutOfRange { .. } | NotFinite { .. } => {
-                Self::Argument(message)
-            }
-            Inconsistent(_) | Unsupported(_) => Self::Argument(message),
+            NotFinite { .. } => Self::Argument(message),
             // kinds of errors to come
             _ => Self::Other(message),
         }

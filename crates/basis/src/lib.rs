@@ -25,6 +25,7 @@
 compile_error!("files hold little-endian numbers that are read in place");
 
 mod cancellation;
+mod defaults;
 mod error;
 mod tagged;
 mod versions;

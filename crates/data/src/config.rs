@@ -40,7 +40,6 @@ pub struct DataConfig {
     /// Number of training pairs that are kept, drawn by the seed; all, if left out. The pairs of a smaller
     /// number are among those of a larger one, for learning curves. Outputs and candidates stay, and inputs
     /// are not kernels.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
     /// What happens at a row of a table that cannot be read. Such a row has a wrong number of fields, is not
     /// UTF-8 or JSON, is blank, has an empty id or repeats a unique one, holds an invalid SMILES, ranking or
@@ -48,10 +47,8 @@ pub struct DataConfig {
     #[serde(default)]
     pub on_bad_row: OnBadRow,
     /// The licence of the data, such as `"CC-BY-4.0"`, for the card of the run; unknown if left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub licence: Option<String>,
     /// One part of a cross-validation; `dsokr cv` sets it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fold: Option<FoldConfig>,
     /// Where the pairs come from.
     #[serde(flatten)]

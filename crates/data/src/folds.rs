@@ -31,7 +31,6 @@ pub struct FoldConfig {
     /// What no two parts share: the values of a column of the tables of pairs, or `"skeleton"`, the skeletons of the
     /// molecules that outputs are, else inputs; molecules without rings are one group. Left out, rows of one query stay
     /// together, and other pairs are divided one by one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
     /// Whether the part is the test split. Validation pairs are then drawn from the other parts, as large a share of them
     /// as before and again whole groups, so that nothing is chosen on the part. Else the part is the validation split.

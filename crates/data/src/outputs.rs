@@ -124,9 +124,7 @@ pub struct CandidateConfig {
     pub value: String,
 }
 
-fn yes() -> String {
-    "1".into()
-}
+dsokr_basis::defaults!(yes: String = "1".into());
 
 /// What the outputs are: those keys of `[output]` that do not say how they are compared.
 #[derive(Clone, Debug)]

@@ -8,35 +8,10 @@ use std::path::Path;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A candidate file could not be read or written, or a basis refused a prediction.
+    /// Numbers, lists and files that are not allowed or do not belong together, what does not exist for a kernel or a
+    /// rule, or the file system.
     #[error(transparent)]
     Basis(#[from] dsokr_basis::Error),
-    /// Two lists that belong together have different lengths.
-    #[error("{found} {what}, expected {expected}")]
-    Length {
-        /// What there are too few or too many of.
-        what: &'static str,
-        /// How many there are.
-        found: usize,
-        /// How many are needed.
-        expected: usize,
-    },
-    /// There is too little of something.
-    #[error("{found}, at least {least} {} needed", if *least == 1 { "is" } else { "are" })]
-    TooFew {
-        /// What there is.
-        found: String,
-        /// How many are needed.
-        least: usize,
-    },
-    /// A number is outside of its range.
-    #[error("{found}, allowed: {allowed}")]
-    OutOfRange {
-        /// The number, with what it is of.
-        found: String,
-        /// The numbers that are allowed.
-        allowed: String,
-    },
     /// A number is NaN or infinite.
     #[error("{place}: {value} is not a finite number")]
     NotFinite {
@@ -45,12 +20,6 @@ pub enum Error {
         /// The number.
         value: f32,
     },
-    /// Inputs contradict one another, with the values that do.
-    #[error("{0}")]
-    Inconsistent(String),
-    /// What was asked for does not exist for this kernel or rule.
-    #[error("{0}")]
-    Unsupported(String),
     /// An error in one of several parts, such as a member of an ensemble.
     #[error("{place}: {source}")]
     At {
@@ -66,12 +35,25 @@ impl Error {
         dsokr_basis::Error::at_line(path, line, message).into()
     }
 
-    pub(crate) fn too_few(found: impl Into<String>, least: usize) -> Self {
-        Self::TooFew { found: found.into(), least }
+    /// Less than is needed.
+    pub fn too_few(found: impl Display, least: usize) -> Self {
+        let are = if least == 1 { "is" } else { "are" };
+        Self::inconsistent(format_args!("{found}, at least {least} {are} needed"))
     }
 
-    pub(crate) fn out_of_range(found: impl Into<String>, allowed: impl Into<String>) -> Self {
-        Self::OutOfRange { found: found.into(), allowed: allowed.into() }
+    /// A number, with what it is of, outside of its range.
+    pub fn out_of_range(found: impl Display, allowed: impl Display) -> Self {
+        Self::inconsistent(format_args!("{found}, allowed: {allowed}"))
+    }
+
+    /// Inputs that contradict one another.
+    pub(crate) fn inconsistent(message: impl Display) -> Self {
+        dsokr_basis::Error::Shape(message.to_string()).into()
+    }
+
+    /// What does not exist for this kernel or rule.
+    pub(crate) fn unsupported(message: impl Display) -> Self {
+        dsokr_basis::Error::Unsupported(message.to_string()).into()
     }
 
     pub(crate) fn at(self, place: String) -> Self {
@@ -90,22 +72,22 @@ pub(crate) fn check_range(
     found: impl Display,
     allowed: impl Display,
 ) -> Result<(), Error> {
-    ensure(holds, || Error::out_of_range(found.to_string(), allowed.to_string()))
+    ensure(holds, || Error::out_of_range(found, allowed))
 }
 
 /// Refuses inputs that contradict one another.
 pub(crate) fn check_consistent(holds: bool, message: impl Display) -> Result<(), Error> {
-    ensure(holds, || Error::Inconsistent(message.to_string()))
+    ensure(holds, || Error::inconsistent(message))
 }
 
 /// Refuses fewer than `least` of what there is.
 pub(crate) fn check_least(count: usize, least: usize, found: impl Display) -> Result<(), Error> {
-    ensure(count >= least, || Error::too_few(found.to_string(), least))
+    ensure(count >= least, || Error::too_few(found, least))
 }
 
 /// Refuses lists that belong together and have different lengths.
-pub(crate) fn check_len(what: &'static str, found: usize, expected: usize) -> Result<(), Error> {
-    ensure(found == expected, || Error::Length { what, found, expected })
+pub(crate) fn check_len(what: &str, found: usize, expected: usize) -> Result<(), Error> {
+    Ok(dsokr_basis::Error::check_length(what, found, expected)?)
 }
 
 /// Refuses a number that is not finite; `place` says where one is.
@@ -134,7 +116,7 @@ pub(crate) fn check_queries(count: usize) -> Result<(), Error> {
 
 /// The error for a gold candidate that is not among those of its query.
 pub(crate) fn missing_gold(query: &str, gold: &str) -> Error {
-    Error::Inconsistent(format!(
+    Error::inconsistent(format_args!(
         "query {query}: its gold candidate {gold} is not among its candidates"
     ))
 }

@@ -73,8 +73,8 @@ impl<'a> ExactSearch<'a> {
     /// leading coordinates.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for a basis that holds anchors or is tempered, and for rows whose width
-    /// is not that of the encoding; [`Error::OutOfRange`] for a number of items that is not searched
+    /// [`Error::Basis`] for a basis that holds anchors or is tempered, and for rows whose width
+    /// is not that of the encoding; [`Error::Basis`] for a number of items that is not searched
     /// exactly and for set sizes beyond the number of labels.
     pub fn in_basis(basis: &'a Basis, encoding: Encoding) -> Result<Self, Error> {
         let (kernel, space) = (basis.kernel(), Space::Basis(basis));
@@ -85,7 +85,7 @@ impl<'a> ExactSearch<'a> {
     /// them that has no output sketch: `h(x) = Σ_j α_j(x) ψ(u_j)`.
     ///
     /// # Errors
-    /// As [`ExactSearch::in_basis`], with [`Error::Unsupported`] for a kernel that is not linear in
+    /// As [`ExactSearch::in_basis`], with [`Error::Basis`] for a kernel that is not linear in
     /// scaled features; errors from reading the rows.
     pub fn on_outputs(
         kernel: &'a dyn OutputKernel,
@@ -112,7 +112,7 @@ impl<'a> ExactSearch<'a> {
     /// the first is taken: the lexicographically first order, the first labels, the smaller set.
     ///
     /// # Errors
-    /// [`Error::Basis`] or [`Error::Length`] for predictions of a different number of coordinates;
+    /// [`Error::Basis`] or [`Error::Basis`] for predictions of a different number of coordinates;
     /// [`Error::NotFinite`], in [`Error::At`] with the query, for weights that overflow.
     pub fn best(&self, queries: &Queries) -> Result<Vec<Structure>, Error> {
         let cancellation = Cancellation::current();
@@ -150,7 +150,7 @@ impl<'a> ExactSearch<'a> {
                 let mut padded = z.to_vec();
                 padded.resize(z.len().max(basis.dimension()), 0.0);
                 let weights = basis.feature_direction(&padded)?.ok_or_else(|| {
-                    Error::Unsupported(format!(
+                    Error::unsupported(format_args!(
                         "the basis of the kernel {:?} holds anchors or is tempered; without \
                          candidates only kernels that are linear in features are decoded",
                         basis.kernel().name()
@@ -180,7 +180,7 @@ fn scaled(kernel: &dyn OutputKernel, block: &Block) -> Result<Vec<f32>, Error> {
     for (row, squared) in block.squared_norms().into_iter().enumerate() {
         let scale = scale(kernel, squared)?;
         let sparse = "sparse rows of outputs; rankings and label sets are dense rows or bits";
-        ensure(block.kind() != RowKind::Sparse, || Error::Unsupported(sparse.into()))?;
+        ensure(block.kind() != RowKind::Sparse, || Error::unsupported(sparse))?;
         let row = block.dense_row(row).into_iter();
         values.extend(row.map(|value| (f64::from(value) * scale) as f32));
     }
@@ -190,7 +190,7 @@ fn scaled(kernel: &dyn OutputKernel, block: &Block) -> Result<Vec<f32>, Error> {
 /// The scale of rows of a squared norm, under a kernel that is linear in scaled features.
 fn scale(kernel: &dyn OutputKernel, squared_norm: f64) -> Result<f64, Error> {
     kernel.feature_scale(squared_norm).ok_or_else(|| {
-        Error::Unsupported(format!(
+        Error::unsupported(format_args!(
             "the kernel {:?} is not linear in features; without candidates only such kernels are \
              decoded",
             kernel.name()
@@ -202,7 +202,7 @@ fn scale(kernel: &dyn OutputKernel, squared_norm: f64) -> Result<f64, Error> {
 fn check_unscaled(kernel: &dyn OutputKernel, rows: &str) -> Result<(), Error> {
     ensure(!kernel.is_normalised() && scale(kernel, 4.0)? == 1.0, || {
         let name = kernel.name();
-        Error::Unsupported(format!("the kernel {name:?}; {rows} need the linear kernel"))
+        Error::unsupported(format_args!("the kernel {name:?}; {rows} need the linear kernel"))
     })
 }
 

@@ -91,7 +91,7 @@ impl Metrics {
     /// Metrics of ranks; `None` is rank ∞.
     ///
     /// # Errors
-    /// [`Error::TooFew`] for no queries.
+    /// [`Error::Basis`] for no queries.
     pub fn from_ranks(
         ranks: &[Option<Rank>],
         candidates: usize,
@@ -127,7 +127,7 @@ impl Metrics {
     /// missing. A random order has no ties.
     ///
     /// # Errors
-    /// [`Error::TooFew`] for no queries.
+    /// [`Error::Basis`] for no queries.
     pub fn chance(
         ranks: &[Option<Rank>],
         candidates: usize,
@@ -193,7 +193,7 @@ impl MultiLabelMetrics {
     /// Compares predicted with true label sets.
     ///
     /// # Errors
-    /// [`Error::TooFew`] for no rows; [`Error::Length`] for different numbers of rows or labels.
+    /// [`Error::Basis`] for no rows; [`Error::Basis`] for different numbers of rows or labels.
     pub fn of(truth: &BitRows, predicted: &BitRows) -> Result<Self, Error> {
         check_len("predicted label sets", predicted.len(), truth.len())?;
         check_len("predicted labels", predicted.width(), truth.width())?;
@@ -250,7 +250,7 @@ const LEAST: usize = 40;
 /// on the number of threads.
 ///
 /// # Errors
-/// [`Error::TooFew`] for no queries and for less than 40 resamples.
+/// [`Error::Basis`] for no queries and for less than 40 resamples.
 ///
 /// ```
 /// use dsokr_decode::{Rank, bootstrap};
@@ -298,7 +298,7 @@ pub(crate) fn resampled_means<const N: usize>(
 /// of the same queries are paired.
 ///
 /// # Errors
-/// [`Error::TooFew`] for no queries and for less than 40 resamples.
+/// [`Error::Basis`] for no queries and for less than 40 resamples.
 ///
 /// ```
 /// use dsokr_decode::{percentile_interval, resampled};

@@ -195,7 +195,7 @@ fn check_items(
     most: usize,
 ) -> Result<(), Error> {
     let wide = format_args!("rows of width {found}; rankings of K items have rows of {kind}");
-    ensure(width == found, || Error::Unsupported(wide.to_string()))?;
+    ensure(width == found, || Error::unsupported(wide.to_string()))?;
     let (holds, found) = ((1..=most).contains(&items), format_args!("{items} items"));
     check_range(holds, found, format_args!("1..={most}"))
 }

@@ -31,7 +31,7 @@ pub enum Pool<'a> {
     #[default]
     Shared,
     /// Its own list of them, made for the candidates at hand; lists made for another number of
-    /// candidates are refused with [`Error::Length`].
+    /// candidates are refused with [`Error::Basis`].
     PerQuery(&'a PerQuery),
 }
 
@@ -39,8 +39,8 @@ impl Pool<'_> {
     /// Distinct rows of the gold candidates, by id; `None` where `missing` allows it.
     ///
     /// # Errors
-    /// [`Error::Length`] unless there is one gold id (and one list) a query;
-    /// [`Error::Inconsistent`] for a gold candidate that is not among those of its query, unless
+    /// [`Error::Basis`] unless there is one gold id (and one list) a query;
+    /// [`Error::Basis`] for a gold candidate that is not among those of its query, unless
     /// `missing` is [`MissingGold::RankInfinity`].
     pub fn gold(
         &self,
@@ -148,7 +148,7 @@ impl PerQuery {
     /// The lists of queries 0, 1, … as indices of `candidates`. A query whose list is empty has no hits.
     ///
     /// # Errors
-    /// [`Error::Inconsistent`] for a list that holds an index out of range, or holds one twice.
+    /// [`Error::Basis`] for a list that holds an index out of range, or holds one twice.
     pub fn new(lists: &[Vec<u32>], candidates: &Candidates) -> Result<Self, Error> {
         let candidates = candidates.len();
         // the last list that each candidate was in
@@ -232,14 +232,14 @@ impl PerQuery {
     /// The same lists of `from`, as indices of the same candidates in a different order.
     ///
     /// # Errors
-    /// [`Error::Length`] for lists of other candidates than `from`; [`Error::Inconsistent`] for a listed candidate that
+    /// [`Error::Basis`] for lists of other candidates than `from`; [`Error::Basis`] for a listed candidate that
     /// is not among `to`.
     pub fn moved(&self, from: &Candidates, to: &Candidates) -> Result<Self, Error> {
         check_len("candidates", from.len(), self.candidates)?;
         let place = |&candidate: &u32| {
             let id = from.id(candidate as usize);
             let unknown =
-                || Error::Inconsistent(format!("candidate lists: unknown candidate {id:?}"));
+                || Error::inconsistent(format_args!("candidate lists: unknown candidate {id:?}"));
             to.find(id).map(|place| place as u32).ok_or_else(unknown)
         };
         let list = |list: &Vec<u32>| list.iter().map(place).collect();

@@ -20,7 +20,7 @@ impl<'a> Queries<'a> {
     /// Queries of dimension p = `dim` from `[q × p]` row-major coordinates.
     ///
     /// # Errors
-    /// [`Error::TooFew`] for dimension 0, [`Error::Inconsistent`] for an incomplete row,
+    /// [`Error::Basis`] for dimension 0, [`Error::Basis`] for an incomplete row,
     /// [`Error::NotFinite`] for a NaN or an infinity.
     pub fn new(dim: usize, rows: &'a [f32]) -> Result<Self, Error> {
         Self { dim, rows, names: None, texts: None }.check()
@@ -29,7 +29,7 @@ impl<'a> Queries<'a> {
     /// As [`Queries::new`], with an id a query, by which errors name it.
     ///
     /// # Errors
-    /// As [`Queries::new`]; [`Error::Length`] when there is not one name a row.
+    /// As [`Queries::new`]; [`Error::Basis`] when there is not one name a row.
     pub fn named(names: &'a [String], dim: usize, rows: &'a [f32]) -> Result<Self, Error> {
         Self { dim, rows, names: Some(names), texts: None }.check()
     }
@@ -37,7 +37,7 @@ impl<'a> Queries<'a> {
     /// With the text of each query, whose [words](crate::Words) a second look may read; an empty text is none.
     ///
     /// # Errors
-    /// [`Error::Length`] when there is not one text a row.
+    /// [`Error::Basis`] when there is not one text a row.
     pub fn with_texts(self, texts: &'a [String]) -> Result<Self, Error> {
         Self { texts: Some(texts), ..self }.check()
     }

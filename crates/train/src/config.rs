@@ -195,9 +195,7 @@ impl TrainingConfig {
     }
 }
 
-fn temperature() -> f64 {
-    0.07
-}
+dsokr_basis::defaults!(temperature: f64 = 0.07);
 
 macro_rules! loss_config {
     ($($name:ident),*) => {

@@ -42,12 +42,9 @@ pub struct NgramConfig {
     pub buckets: usize,
 }
 
-fn one() -> usize {
-    1
-}
-
-fn yes() -> bool {
-    true
+crate::defaults! {
+    one: usize = 1,
+    yes: bool = true,
 }
 
 impl NgramConfig {

@@ -169,12 +169,9 @@ pub(super) struct Leverage {
     pub(super) pilot: usize,
 }
 
-pub(super) fn default_lambda() -> f64 {
-    1e-3
-}
-
-pub(super) fn default_pilot() -> usize {
-    200
+crate::defaults! {
+    pub(super) default_lambda: f64 = 1e-3,
+    pub(super) default_pilot: usize = 200,
 }
 
 impl Draw for Leverage {
@@ -294,9 +291,7 @@ pub(super) struct Accumulation {
     pub(super) terms: usize,
 }
 
-pub(super) fn default_terms() -> usize {
-    10
-}
+crate::defaults!(pub(super) default_terms: usize = 10);
 
 impl Draw for Accumulation {
     fn draw(&self, stream: &Stream) -> Result<Option<Picked>, String> {

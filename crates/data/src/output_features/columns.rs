@@ -25,9 +25,7 @@ pub struct LabelFeatures {
     pub separator: char,
 }
 
-fn separator() -> char {
-    ' '
-}
+dsokr_basis::defaults!(separator: char = ' ');
 
 impl LabelFeatures {
     /// The labels of a cell.

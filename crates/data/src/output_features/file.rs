@@ -14,7 +14,6 @@ pub struct FeatureFileConfig {
     /// A .safetensors or .npy file, or a .npz file of a sparse matrix.
     pub file: String,
     /// Name of the tensor; may be left out if the file has one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// Whether the rows are packed bits, eight a byte, the most significant first.
     #[serde(default)]

@@ -164,10 +164,8 @@ impl OutputFiles<'_> {
     }
 }
 
-/// The number of outputs that a feature that is not rare has by default.
-fn one() -> usize {
-    1
-}
+// The number of outputs that a feature that is not rare has by default.
+dsokr_basis::defaults!(one: usize = 1);
 
 impl Default for OutputFeatures {
     fn default() -> Self {

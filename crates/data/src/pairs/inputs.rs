@@ -57,7 +57,6 @@ pub struct FeatureInputsConfig {
     /// The matrix, a .safetensors or .npy file, or a .npz file of a sparse one.
     pub file: String,
     /// Name of the tensor; may be left out if the file has one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// Whether the rows are packed bits, eight a byte, the most significant first.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -83,7 +82,6 @@ pub struct KernelInputsConfig {
     /// Table whose rows their columns follow: anchors among the inputs. Every solver's solutions are then sums over
     /// anchors, as of a sketched one (SIOKR, SISOKR); weights of kernels are found on at most 1,500 pairs, with kernels
     /// projected on the anchors.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anchors: Option<String>,
     /// Column of the inputs' ids in both.
     #[serde(default = "super::id")]

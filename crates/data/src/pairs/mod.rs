@@ -139,9 +139,7 @@ impl<'a> Wanted<'a> {
     }
 }
 
-fn id() -> String {
-    "id".into()
-}
+dsokr_basis::defaults!(id: String = "id".into());
 
 /// The facts of pairs with a file for each split.
 fn split_files<'a>(

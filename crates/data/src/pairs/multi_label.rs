@@ -28,7 +28,6 @@ pub struct MultiLabelConfig {
     pub file: String,
     /// Number of labels, or of numbers to predict: of an .arff file the last attributes; of other files as many
     /// labels as occur, if left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labels: Option<usize>,
     /// Which rows belong to which split.
     pub splits: SplitsConfig,

@@ -28,16 +28,12 @@ pub struct OfficialConfig {
     #[serde(default = "validation")]
     pub validation: String,
     /// File of test pairs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test: Option<String>,
 }
 
-fn train() -> String {
-    "training.txt".into()
-}
-
-fn validation() -> String {
-    "val.txt".into()
+dsokr_basis::defaults! {
+    train: String = "training.txt".into(),
+    validation: String = "val.txt".into(),
 }
 
 impl Pairs for OfficialConfig {

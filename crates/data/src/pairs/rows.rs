@@ -32,10 +32,8 @@ pub struct SplitsConfig {
     #[serde(default)]
     pub test: SplitSize,
     /// Training pairs: their number, or their share of the rows; all that are left, if not given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub train: Option<SplitSize>,
     /// The seed that draws the splits; that of the configuration, if left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
     /// Whether the rows of no split are outputs without a pair: candidates, also under
     /// `output.only_training`.

@@ -33,7 +33,6 @@ pub struct TablesConfig {
     #[serde(default = "validation")]
     pub validation: String,
     /// Table of test pairs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test: Option<String>,
     /// Column that names the output of each row.
     #[serde(default = "super::id")]
@@ -41,19 +40,15 @@ pub struct TablesConfig {
     /// Column that names the query of each row. Evaluated rows with the same one are one query with
     /// several right outputs: the best-ranked counts, and the others do not push it down. Left out,
     /// every row is a query with one right output.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
     /// The inputs; texts of the column `description`, if left out.
     #[serde(default, deserialize_with = "InputsConfig::read")]
     pub inputs: InputsConfig,
 }
 
-fn train() -> TrainingFiles {
-    TrainingFiles::One("train.tsv".into())
-}
-
-fn validation() -> String {
-    "validation.tsv".into()
+dsokr_basis::defaults! {
+    train: TrainingFiles = TrainingFiles::One("train.tsv".into()),
+    validation: String = "validation.tsv".into(),
 }
 
 impl TablesConfig {

@@ -172,16 +172,10 @@ pub struct PeakFeatures {
     pub ppm: Option<f64>,
 }
 
-fn hundredth() -> f64 {
-    0.01
-}
-
-fn root() -> f64 {
-    0.5
-}
-
-fn two() -> usize {
-    2
+dsokr_basis::defaults! {
+    hundredth: f64 = 0.01,
+    root: f64 = 0.5,
+    two: usize = 2,
 }
 
 /// The tolerance of subformulas in millionths.

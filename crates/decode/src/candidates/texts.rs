@@ -95,5 +95,5 @@ pub(crate) fn sorted(ids: &Texts) -> Result<Vec<u32>, Error> {
 }
 
 pub(super) fn same_id(first: u32, second: u32, id: &str) -> Error {
-    Error::Inconsistent(format!("candidates {first} and {second} have the same id {id:?}"))
+    Error::inconsistent(format_args!("candidates {first} and {second} have the same id {id:?}"))
 }

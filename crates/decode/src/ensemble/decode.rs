@@ -43,10 +43,10 @@ impl Ensemble<'_> {
     /// share beyond rank 10⁷.)
     ///
     /// # Errors
-    /// [`Error::Unsupported`] when unstandardised scores of several members are combined and not all
-    /// kernels are normalised; [`Error::Length`] unless there is one weight a member, one gold entry
-    /// (and one list) a query; [`Error::OutOfRange`] for weights and constants that are not allowed, k
-    /// above the number of candidates and gold rows that do not exist; [`Error::Inconsistent`] for
+    /// [`Error::Basis`] when unstandardised scores of several members are combined and not all
+    /// kernels are normalised; [`Error::Basis`] unless there is one weight a member, one gold entry
+    /// (and one list) a query; [`Error::Basis`] for weights and constants that are not allowed, k
+    /// above the number of candidates and gold rows that do not exist; [`Error::Basis`] for
     /// weights that do not sum to 1 and a gold row that is not in its list; [`Error::At`] with
     /// [`Error::NotFinite`] when a score of a member overflows.
     pub fn decode(
@@ -87,7 +87,7 @@ impl Ensemble<'_> {
     /// thread of the current rayon pool holds two million of them, or those of one query.
     ///
     /// # Errors
-    /// [`Error::Length`] unless `wanted` has an entry a candidate; else as [`decode`](Self::decode).
+    /// [`Error::Basis`] unless `wanted` has an entry a candidate; else as [`decode`](Self::decode).
     pub fn standings(
         &self,
         rule: &Combination,
@@ -178,7 +178,7 @@ impl Ensemble<'_> {
     /// [`Ensemble::decode`].
     ///
     /// # Errors
-    /// As [`Ensemble::decode`]; [`Error::OutOfRange`] for k = 0.
+    /// As [`Ensemble::decode`]; [`Error::Basis`] for k = 0.
     pub fn top_k(&self, pool: Pool, rule: &Combination, k: usize) -> Result<Vec<Vec<Hit>>, Error> {
         check_k(k, self.all.len() as u64)?;
         let decoded = self.decode(pool, rule, &vec![None; self.queries()], k)?;

@@ -30,7 +30,7 @@ impl Ensemble<'_> {
     /// [`top_k`](Self::top_k), which a search for such outputs starts with.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for a rule of ranks, which says of no two outputs that are above all candidates which is
+    /// [`Error::Basis`] for a rule of ranks, which says of no two outputs that are above all candidates which is
     /// better, and for candidates in shards; else as [`Ensemble::top_k`].
     pub fn further(
         &self,
@@ -44,7 +44,7 @@ impl Ensemble<'_> {
         };
         let of_scores = matches!(combiner.values, Values::Scores | Values::Standardised);
         ensure(of_scores, || {
-            Error::Unsupported(format!(
+            Error::unsupported(format_args!(
                 "the rule {:?} has ranks among the candidates, by which outputs that are above all of these tie: \
                  combine scores",
                 rule.name()
@@ -138,7 +138,7 @@ impl Further<'_> {
     /// of an output under a member.
     ///
     /// # Errors
-    /// [`Error::Length`] unless each member has the same number of them.
+    /// [`Error::Basis`] unless each member has the same number of them.
     pub fn scores(
         &self,
         query: usize,

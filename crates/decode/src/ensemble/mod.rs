@@ -87,8 +87,8 @@ impl<'a> Ensemble<'a> {
     /// An ensemble of at least one member.
     ///
     /// # Errors
-    /// [`Error::TooFew`] for no members; [`Error::At`] for queries and candidates of different
-    /// dimensions; [`Error::Inconsistent`], with the first difference, for members whose queries (in
+    /// [`Error::Basis`] for no members; [`Error::At`] for queries and candidates of different
+    /// dimensions; [`Error::Basis`], with the first difference, for members whose queries (in
     /// number, or by id where they have ids) or candidates are not those of the first.
     pub fn new(members: Vec<Member<'a>>) -> Result<Self, Error> {
         for (at, member) in members.iter().enumerate() {
@@ -132,7 +132,7 @@ impl<'a> Ensemble<'a> {
     /// With a second look at the first candidates of some members, an entry a member; see [`SecondLook`].
     ///
     /// # Errors
-    /// [`Error::Length`] unless there is one entry a member; [`Error::Inconsistent`] for a look at queries of another
+    /// [`Error::Basis`] unless there is one entry a member; [`Error::Basis`] for a look at queries of another
     /// dimension, or at the words of other candidates.
     pub fn with_second_looks(self, looks: Vec<Option<&'a SecondLook>>) -> Result<Self, Error> {
         check_len("second looks", looks.len(), self.members.len())?;
@@ -198,7 +198,7 @@ impl<'a> Ensemble<'a> {
     /// one of them, in the same list or not.
     ///
     /// # Errors
-    /// [`Error::TooFew`] for no queries; [`Error::Length`] unless there is one list a query.
+    /// [`Error::Basis`] for no queries; [`Error::Basis`] unless there is one list a query.
     pub fn metrics(&self, pool: Pool, ranks: &[Option<Rank>]) -> Result<Metrics, Error> {
         self.check_pool(pool, ranks.len())?;
         let class_of = |candidate| self.class_of(candidate);
@@ -209,7 +209,7 @@ impl<'a> Ensemble<'a> {
     fn check_pool(&self, pool: Pool, queries: usize) -> Result<(), Error> {
         let message = "lists of queries, allowed: all candidates, where they are in shards";
         let listed = matches!((self.all, pool), (AllCandidates::Shards(_), Pool::PerQuery(_)));
-        ensure(!listed, || Error::Unsupported(message.into()))?;
+        ensure(!listed, || Error::unsupported(message))?;
         pool.check(queries, self.all.len())
     }
 
@@ -243,7 +243,7 @@ fn same_queries(first: &Member, member: &Member) -> Result<(), Error> {
     ensure(differs.is_none() && count == found, || {
         let (own, other) = (name(ours), name(theirs));
         let [first, member] = [first, member].map(|member| member.name);
-        Error::Inconsistent(format!(
+        Error::inconsistent(format_args!(
             "query {at} is {own} for ensemble member {first:?} and {other} for {member:?}"
         ))
     })
@@ -283,7 +283,7 @@ fn refined<'a>(members: &[Member<'a>]) -> Result<(Cow<'a, Classes>, Vec<Vec<u32>
 fn classes_of(first: &Member, member: &Member) -> Result<Vec<u32>, Error> {
     let (ours, theirs): (&Candidates, &Candidates) = (first.candidates, member.candidates);
     let differs = |id: &str, has: &Member, lacks: &Member| {
-        Error::Inconsistent(format!(
+        Error::inconsistent(format_args!(
             "candidate {id:?} of ensemble member {:?} is not a candidate of {:?}",
             has.name, lacks.name
         ))

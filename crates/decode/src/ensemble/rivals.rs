@@ -41,7 +41,7 @@ impl Rivals {
     pub(super) fn of(sweep: &Sweep, limit: usize, all: bool) -> Result<Self, Error> {
         let message = "the weights of models whose candidates are in shards";
         let whole = matches!(sweep.ensemble.all, AllCandidates::Whole(_));
-        ensure(whole, || Error::Unsupported(message.into()))?;
+        ensure(whole, || Error::unsupported(message))?;
         let cancellation = Cancellation::current();
         let tasks = sweep.tasks(QUERIES).into_par_iter();
         let found = tasks.map_init(Scratch::default, |scratch, task| {

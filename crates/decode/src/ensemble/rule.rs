@@ -47,7 +47,6 @@ pub enum Combination {
     /// `Σ_t w_t s_t(q, c)`: the mean, or weighted mean, of scores.
     Mean {
         /// `w_t`, one a member; the same for all where there are none.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         weights: Option<Vec<f64>>,
         /// Whether scores are standardised.
         #[serde(default)]
@@ -62,13 +61,11 @@ pub enum Combination {
     /// `−Σ_t w_t r_t(q, c)`: the mean of ranks.
     Rank {
         /// `w_t`, one a member; the same for all where there are none.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         weights: Option<Vec<f64>>,
     },
     /// `Σ_t w_t / (a + r_t(q, c))`: reciprocal rank fusion (Cormack, Clarke and Büttcher 2009).
     ReciprocalRank {
         /// `w_t`, one a member; the same for all where there are none.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         weights: Option<Vec<f64>>,
         /// The constant a, above 0. The larger it is, the less the first ranks weigh.
         #[serde(default = "sixty")]
@@ -76,9 +73,7 @@ pub enum Combination {
     },
 }
 
-fn sixty() -> f64 {
-    60.0
-}
+dsokr_basis::defaults!(sixty: f64 = 60.0);
 
 impl Default for Combination {
     /// The mean of scores as they are.
@@ -116,7 +111,7 @@ impl Combination {
     /// The rule with other weights; `None` weighs all members the same.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for [`Combination::Max`].
+    /// [`Error::Basis`] for [`Combination::Max`].
     pub fn with_weights(&self, new: Option<Vec<f64>>) -> Result<Self, Error> {
         Ok(match *self {
             Self::Mean { standardise, .. } => Self::Mean { weights: new, standardise },
@@ -126,7 +121,7 @@ impl Combination {
             }
             Self::Max { .. } => {
                 let message = format!("the rule {:?} has no weights", self.name());
-                return Err(Error::Unsupported(message));
+                return Err(Error::unsupported(message));
             }
         })
     }
@@ -158,7 +153,7 @@ impl Combination {
     fn comparable(&self, members: &[Member]) -> Result<(), Error> {
         let other = members.iter().find(|member| members.len() > 1 && !member.normalised);
         other.map_or(Ok(()), |member| {
-            Err(Error::Unsupported(format!(
+            Err(Error::unsupported(format_args!(
                 "the rule {:?} combines scores, but the kernel of ensemble member {:?} is not \
                  normalised: standardise the scores or combine ranks",
                 self.name(),

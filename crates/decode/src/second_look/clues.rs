@@ -51,8 +51,8 @@ impl Neighbourhood {
     /// Held-out answers and outputs of n training pairs, `[n × p]` row-major; a query has `neighbours`.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] unless there are 1 to n neighbours; [`Error::Length`] for as many outputs as answers;
-    /// [`Error::NotFinite`]; [`Error::TooFew`] for a dimension of 0.
+    /// [`Error::Basis`] unless there are 1 to n neighbours; [`Error::Basis`] for as many outputs as answers;
+    /// [`Error::NotFinite`]; [`Error::Basis`] for a dimension of 0.
     pub fn new(
         dim: usize,
         answers: Vec<f32>,
@@ -171,7 +171,7 @@ impl Clues {
             Some(words) => {
                 let text = queries.text(query).ok_or_else(|| {
                     let query = queries.name(query);
-                    Error::Unsupported(format!(
+                    Error::unsupported(format_args!(
                         "query {query} has no text: the second look compares its words with candidates"
                     ))
                 })?;

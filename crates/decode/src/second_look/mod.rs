@@ -104,8 +104,8 @@ impl LookExamples {
     /// candidates may have seen the queries' golds.
     ///
     /// # Errors
-    /// As [`top_rows`]; [`Error::Inconsistent`] where some examples have words and others do not; [`Error::Length`] unless there is a gold entry a query, and words are for the rows of the
-    /// candidates; [`Error::Unsupported`] for a query without text where there are words.
+    /// As [`top_rows`]; [`Error::Basis`] where some examples have words and others do not; [`Error::Basis`] unless there is a gold entry a query, and words are for the rows of the
+    /// candidates; [`Error::Basis`] for a query without text where there are words.
     pub fn add(
         &mut self,
         queries: &Queries,
@@ -151,7 +151,7 @@ impl SecondLook {
     /// Fits the network to examples. `clues` are those of later queries, with words if the examples have words.
     ///
     /// # Errors
-    /// [`Error::Inconsistent`] for clues that differ from the examples in that; [`Error::TooFew`] for no examples, or fewer than two candidates.
+    /// [`Error::Basis`] for clues that differ from the examples in that; [`Error::Basis`] for no examples, or fewer than two candidates.
     pub fn fit(examples: &LookExamples, clues: Clues, seed: u64) -> Result<Self, Error> {
         check_least(examples.size, 2, format_args!("a second look at {}", examples.size))?;
         check_least(examples.len(), 1, "no query whose gold is among its first candidates")?;
@@ -187,7 +187,7 @@ impl SecondLook {
     /// For some candidates, whose labels its words are compared with.
     ///
     /// # Errors
-    /// [`Error::Inconsistent`] for candidates of another dimension.
+    /// [`Error::Basis`] for candidates of another dimension.
     pub fn among(mut self, candidates: &Candidates) -> Result<Self, Error> {
         let rows = candidates.distinct();
         let fit = |words: Words| if words.rows() == rows { words } else { words.for_rows(rows) };
@@ -250,7 +250,7 @@ impl SecondLook {
     /// moved, and answers are moved and scaled to unit length again.
     ///
     /// # Errors
-    /// [`Error::Length`] for another number of coordinates; else as [`Queries::new`].
+    /// [`Error::Basis`] for another number of coordinates; else as [`Queries::new`].
     pub fn moved(&self, by: &[f32]) -> Result<Self, Error> {
         let Neighbourhood { dim, answers, outputs, neighbours } = &self.clues.neighbourhood;
         check_len("coordinates of the origin", by.len(), *dim)?;

@@ -60,7 +60,7 @@ impl Words {
     /// Fits the weights to training pairs, each with what its text says and what holds of its output.
     ///
     /// # Errors
-    /// [`Error::Length`] unless there is one value for each pair of words and fact.
+    /// [`Error::Basis`] unless there is one value for each pair of words and fact.
     pub fn fit<'p>(
         lexicon: Arc<dyn Lexicon>,
         pairs: impl IntoIterator<Item = (&'p [bool], &'p [Option<bool>])>,

@@ -99,7 +99,7 @@ impl SomeCandidates<'_> {
     /// The place among these of a candidate by its number among all.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] for a candidate that is not here.
+    /// [`Error::Basis`] for a candidate that is not here.
     pub fn place(&self, number: usize) -> Result<usize, Error> {
         let Some(numbers) = &self.numbers else { return Ok(number) };
         let missing = |_| {
@@ -213,7 +213,7 @@ impl Shards {
 
     /// The records of all ranks, those of the first before those of the second.
     fn joined<T: Serialize + DeserializeOwned>(&self, own: Vec<T>) -> Result<Vec<T>, Error> {
-        let json = |error: serde_json::Error| Error::Inconsistent(error.to_string());
+        let json = |error: serde_json::Error| Error::inconsistent(error.to_string());
         let all = self.ranks()?.gather(&serde_json::to_vec(&own).map_err(json)?)?;
         let read = |own: &Vec<u8>| serde_json::from_slice::<Vec<T>>(own).map_err(json);
         Ok(all.iter().map(read).collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
@@ -322,7 +322,7 @@ impl Shards {
     /// [`held`](Self::held).
     ///
     /// # Errors
-    /// [`Error::Length`] unless `wanted` has an entry a candidate; [`dsokr_basis::Error::Process`] for a rank that
+    /// [`Error::Basis`] unless `wanted` has an entry a candidate; [`dsokr_basis::Error::Process`] for a rank that
     /// cannot be reached.
     pub fn count_wanted(&self, wanted: &[bool]) -> Result<usize, Error> {
         let each = self.each_shard(wanted)?;

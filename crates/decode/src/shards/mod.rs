@@ -81,7 +81,7 @@ impl Shards {
     /// (of all shards), `precision`, and `candidates.checksum`, the fingerprint.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] for more shards than rows, coordinates that 16 bits do not hold, and rows of more
+    /// [`Error::Basis`] for more shards than rows, coordinates that 16 bits do not hold, and rows of more
     /// coordinates than codes have; else as [`Candidates::save`].
     pub fn write(candidates: &Candidates, set: &ShardSet) -> Result<(), Error> {
         set.write(candidates, |rows| Part::of(candidates, rows))
@@ -92,7 +92,7 @@ impl Shards {
     /// shard are in memory at once. Rows that are equal are not found; they tie all the same.
     ///
     /// # Errors
-    /// As [`write`](Self::write); [`Error::Inconsistent`] for a row of several candidates and two candidates of one
+    /// As [`write`](Self::write); [`Error::Basis`] for a row of several candidates and two candidates of one
     /// id in a shard; [`Error::NotFinite`] for a number that is not finite; errors of the source.
     pub fn write_rows(
         rows: &dyn CandidateBlocks,

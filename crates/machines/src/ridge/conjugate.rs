@@ -43,7 +43,6 @@ pub struct ConjugateGradients {
     pub iterations: usize,
     /// s, the rows that the preconditioner is made of, 1 to n (default: eight for each unknown, or all
     /// rows where there are fewer). More make it better, at s m²/2 multiplications.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sample: Option<usize>,
     /// Bytes of sketched kernel values, 8 n m in all, that are kept between iterations; what is above is
     /// computed again in each (default: 2³⁰).
@@ -51,16 +50,10 @@ pub struct ConjugateGradients {
     pub memory: usize,
 }
 
-fn tolerance() -> f64 {
-    1e-8
-}
-
-fn iterations() -> usize {
-    100
-}
-
-fn memory() -> usize {
-    1 << 30
+dsokr_basis::defaults! {
+    tolerance: f64 = 1e-8,
+    iterations: usize = 100,
+    memory: usize = 1 << 30,
 }
 
 impl ConjugateGradients {

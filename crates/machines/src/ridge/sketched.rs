@@ -69,9 +69,7 @@ impl InputSketch {
     }
 }
 
-fn subsampling() -> SketchKind {
-    SketchKind::Subsampling { replacement: false }
-}
+dsokr_basis::defaults!(subsampling: SketchKind = SketchKind::Subsampling { replacement: false });
 
 /// Features of the sketch: `t(x) = R k^x`, m numbers, with `R = W S`.
 #[derive(Clone, Debug)]

@@ -173,9 +173,7 @@ struct Edge(
     #[serde(skip_serializing, default, deserialize_with = "too_long")] (),
 );
 
-fn unlabelled() -> Label {
-    Label::Number(0)
-}
+dsokr_basis::defaults!(unlabelled: Label = Label::Number(0));
 
 /// Refuses what follows the label.
 fn too_long<'de, D: Deserializer<'de>>(_: D) -> Result<(), D::Error> {

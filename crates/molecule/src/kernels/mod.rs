@@ -111,12 +111,9 @@ pub enum GraphKernel {
     Nspd(Nspd),
 }
 
-fn iterations() -> usize {
-    5
-}
-
-fn vertex_histogram() -> Box<GraphKernel> {
-    Box::new(GraphKernel::VertexHistogram { edge_labels: false })
+dsokr_basis::defaults! {
+    iterations: usize = 5,
+    vertex_histogram: Box<GraphKernel> = Box::new(GraphKernel::VertexHistogram { edge_labels: false }),
 }
 
 fn weisfeiler_lehman() -> Box<GraphKernel> {

@@ -188,7 +188,6 @@ pub struct PretrainedConfig {
     pub freeze: usize,
     /// Share of units dropped in training, in `[0, 1)`. It replaces the two shares in `config.json`, of
     /// hidden units and of attention probabilities.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dropout: Option<f32>,
     /// The numbers that matrix products multiply; all else has 32 bits. `bf16` is fast on GPUs
     /// and on CPUs with AVX-512 BF16, `tf32` on NVIDIA GPUs from Ampere.
@@ -200,12 +199,9 @@ pub struct PretrainedConfig {
     pub activation_checkpointing: bool,
 }
 
-fn max_length() -> usize {
-    256
-}
-
-fn pooling() -> Pooling {
-    Pooling::Mean
+dsokr_basis::defaults! {
+    max_length: usize = 256,
+    pooling: Pooling = Pooling::Mean,
 }
 
 impl PretrainedConfig {
