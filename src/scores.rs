@@ -18,7 +18,7 @@ use crate::structures::{BeyondScores, MoleculeScores, check_queries, mean};
 
 /// The metrics of a split: ranks, and for some kinds of outputs the distance between predicted and
 /// true outputs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Scores {
     /// The metrics of ranks.
     #[serde(flatten)]
@@ -208,16 +208,7 @@ impl RegressionScores {
 
 impl From<Metrics> for Scores {
     fn from(ranks: Metrics) -> Self {
-        Self {
-            ranks,
-            squared_error: None,
-            kernel_loss: None,
-            mces: None,
-            numbers: false,
-            quantiles: None,
-            outputs: None,
-            beyond: None,
-        }
+        Self { ranks, ..Self::default() }
     }
 }
 

@@ -78,11 +78,7 @@ pub struct TokenInputsConfig {
     pub max_length: usize,
 }
 
-impl Default for TokenInputsConfig {
-    fn default() -> Self {
-        Self { tokens: TokensConfig::default(), max_length: 128 }
-    }
-}
+dsokr_basis::defaults!(TokenInputsConfig { tokens: TokensConfig::default(), max_length: 128 });
 
 const TOKENIZER: &str = "tokenizer.json";
 

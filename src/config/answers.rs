@@ -22,11 +22,7 @@ pub enum AnswersConfig {
     Embedded(EmbeddingConfig),
 }
 
-impl Default for AnswersConfig {
-    fn default() -> Self {
-        Self::All {}
-    }
-}
+dsokr_basis::defaults!(AnswersConfig = Self::All {});
 
 /// A learned output embedding: answers are projected on few directions of the output space, those that
 /// predictions and outputs vary along most, and answers and candidates are coordinates along these. Rank, c and λ are

@@ -43,21 +43,17 @@ pub struct BeyondConfig {
     pub part: Option<String>,
 }
 
-impl Default for BeyondConfig {
-    fn default() -> Self {
-        Self {
-            beam: 10,
-            starts: 20,
-            rounds: 8,
-            evaluations: 20_000,
-            unknown: 0.0,
-            unusual: false,
-            formula: None,
-            mass: None,
-            part: None,
-        }
-    }
-}
+dsokr_basis::defaults!(BeyondConfig {
+    beam: 10,
+    starts: 20,
+    rounds: 8,
+    evaluations: 20_000,
+    unknown: 0.0,
+    unusual: false,
+    formula: None,
+    mass: None,
+    part: None,
+});
 
 impl BeyondConfig {
     /// Whether the formula that is kept is that of the best candidate.

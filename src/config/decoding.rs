@@ -116,11 +116,14 @@ pub struct WordsConfig {
     pub lexicon: Option<String>,
 }
 
-impl Default for SecondLookConfig {
-    fn default() -> Self {
-        Self { candidates: 100, neighbours: 50, folds: 8, answered: 3, refit: true, words: None }
-    }
-}
+dsokr_basis::defaults!(SecondLookConfig {
+    candidates: 100,
+    neighbours: 50,
+    folds: 8,
+    answered: 3,
+    refit: true,
+    words: None
+});
 
 impl SecondLookConfig {
     fn validate(&self) -> Result<(), Error> {
@@ -156,11 +159,7 @@ pub struct ExpectedF1Config {
     pub temperature: f64,
 }
 
-impl Default for ExpectedF1Config {
-    fn default() -> Self {
-        Self { candidates: 200, temperature: 0.05 }
-    }
-}
+dsokr_basis::defaults!(ExpectedF1Config { candidates: 200, temperature: 0.05 });
 
 impl ExpectedF1Config {
     fn validate(&self) -> Result<(), Error> {
@@ -184,11 +183,13 @@ impl HubConfig {
     }
 }
 
-impl Default for HubConfig {
-    fn default() -> Self {
-        Self { weights: vec![0.5], neighbours: vec![10], folds: None, answered: None, refit: None }
-    }
-}
+dsokr_basis::defaults!(HubConfig {
+    weights: vec![0.5],
+    neighbours: vec![10],
+    folds: None,
+    answered: None,
+    refit: None
+});
 
 impl DecodingConfig {
     /// The key by which one model predicts outputs that need not be candidates, and its value; none where the first

@@ -48,19 +48,14 @@ pub struct EnsembleConfig {
     pub members: Vec<toml::Table>,
 }
 
-impl Default for EnsembleConfig {
-    fn default() -> Self {
-        let combination = Combination::Mean { weights: None, standardise: true };
-        Self {
-            combination,
-            weights: None,
-            second_look: None,
-            seeds: 1,
-            parallel: 1,
-            members: Vec::new(),
-        }
-    }
-}
+dsokr_basis::defaults!(EnsembleConfig {
+    combination: Combination::Mean { weights: None, standardise: true },
+    weights: None,
+    second_look: None,
+    seeds: 1,
+    parallel: 1,
+    members: Vec::new(),
+});
 
 /// The most seeds of each member.
 const MOST_SEEDS: usize = 10_000;

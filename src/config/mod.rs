@@ -110,17 +110,13 @@ pub struct EvaluationConfig {
     pub metric: Metric,
 }
 
-impl Default for EvaluationConfig {
-    fn default() -> Self {
-        Self {
-            split: SplitName::Validation,
-            missing_gold: MissingGold::Error,
-            candidates: None,
-            batch: 64,
-            metric: Metric::default(),
-        }
-    }
-}
+dsokr_basis::defaults!(EvaluationConfig {
+    split: SplitName::Validation,
+    missing_gold: MissingGold::Error,
+    candidates: None,
+    batch: 64,
+    metric: Metric::default(),
+});
 
 impl EvaluationConfig {
     pub(super) fn validate(&self) -> Result<(), Error> {

@@ -252,11 +252,12 @@ pub struct SketchConfig {
     pub tolerance: f64,
 }
 
-impl Default for SketchConfig {
-    fn default() -> Self {
-        Self { full: false, size: 100, method: SketchKind::Gaussian, tolerance: 1e-10 }
-    }
-}
+dsokr_basis::defaults!(SketchConfig {
+    full: false,
+    size: 100,
+    method: SketchKind::Gaussian,
+    tolerance: 1e-10
+});
 
 impl SketchConfig {
     pub(super) fn validate(&self) -> Result<(), Error> {

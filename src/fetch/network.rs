@@ -28,11 +28,11 @@ pub struct Network {
     pub pause: Duration,
 }
 
-impl Default for Network {
-    fn default() -> Self {
-        Self { timeout: Duration::from_secs(30), retries: 4, pause: Duration::from_secs(1) }
-    }
-}
+dsokr_basis::defaults!(Network {
+    timeout: Duration::from_secs(30),
+    retries: 4,
+    pause: Duration::from_secs(1)
+});
 
 /// How far a download is.
 #[derive(Clone, Copy, Debug)]

@@ -131,11 +131,7 @@ impl Metric {
     }
 }
 
-impl Default for Metric {
-    fn default() -> Self {
-        Self(&METRICS[0])
-    }
-}
+dsokr_basis::defaults!(Metric = Self(&METRICS[0]));
 
 impl PartialEq for Metric {
     fn eq(&self, other: &Self) -> bool {

@@ -99,26 +99,22 @@ pub struct Limits {
     pub hosts: Vec<String>,
 }
 
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            body: 1 << 20,
-            text: 50_000,
-            queries: 64,
-            hits: 1_000,
-            all_hits: 10_000,
-            connections: 512,
-            workers: std::thread::available_parallelism().map_or(1, usize::from),
-            waiting: 128,
-            head: Duration::from_secs(15),
-            read: Duration::from_secs(5),
-            request: Duration::from_secs(60),
-            answer: Duration::from_secs(60),
-            stop: Duration::from_secs(60),
-            hosts: Vec::new(),
-        }
-    }
-}
+dsokr_basis::defaults!(Limits {
+    body: 1 << 20,
+    text: 50_000,
+    queries: 64,
+    hits: 1_000,
+    all_hits: 10_000,
+    connections: 512,
+    workers: std::thread::available_parallelism().map_or(1, usize::from),
+    waiting: 128,
+    head: Duration::from_secs(15),
+    read: Duration::from_secs(5),
+    request: Duration::from_secs(60),
+    answer: Duration::from_secs(60),
+    stop: Duration::from_secs(60),
+    hosts: Vec::new(),
+});
 
 impl Limits {
     /// Refuses more hits than [`all_hits`](Self::all_hits), of all queries together.

@@ -24,7 +24,7 @@ use crate::{Error, Rank};
 /// assert_eq!(metrics.tied_queries, 1);
 /// # Ok::<(), dsokr_decode::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Metrics {
     /// Number of queries n.
     pub queries: usize,

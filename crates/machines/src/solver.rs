@@ -33,11 +33,7 @@ pub enum Solver {
     Lipschitz(Lipschitz),
 }
 
-impl Default for Solver {
-    fn default() -> Self {
-        Self::ClosedForm(ClosedForm::default())
-    }
-}
+dsokr_basis::defaults!(Solver = Self::ClosedForm(ClosedForm::default()));
 
 /// Ridge regression on all training inputs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

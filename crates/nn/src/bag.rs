@@ -38,26 +38,17 @@ pub struct NgramBagConfig {
     pub ngram_dropout: f32,
 }
 
-impl Default for NgramBagConfig {
-    fn default() -> Self {
-        let block = |kind, min, max, min_texts| NgramConfig {
-            kind,
-            min,
-            max,
-            min_texts,
-            lowercase: true,
-            buckets: 0,
-        };
-        Self {
-            ngrams: vec![block(NgramKind::Words, 1, 2, 2), block(NgramKind::Characters, 3, 5, 3)],
-            linear: true,
-            embedding: 256,
-            hidden: vec![256],
-            dropout: 0.5,
-            ngram_dropout: 0.0,
-        }
-    }
-}
+dsokr_basis::defaults!(NgramBagConfig {
+    ngrams: vec![
+        NgramConfig { min_texts: 2, ..NgramConfig::new(NgramKind::Words, 1, 2) },
+        NgramConfig { min_texts: 3, ..NgramConfig::new(NgramKind::Characters, 3, 5) },
+    ],
+    linear: true,
+    embedding: 256,
+    hidden: vec![256],
+    dropout: 0.5,
+    ngram_dropout: 0.0,
+});
 
 impl NgramBagConfig {
     /// Checks sizes and rates.

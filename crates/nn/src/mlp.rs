@@ -23,11 +23,7 @@ pub struct MlpConfig {
     pub dropout: f32,
 }
 
-impl Default for MlpConfig {
-    fn default() -> Self {
-        Self { hidden: vec![512], dropout: 0.1 }
-    }
-}
+dsokr_basis::defaults!(MlpConfig { hidden: vec![512], dropout: 0.1 });
 
 impl MlpConfig {
     /// Checks widths and rates.

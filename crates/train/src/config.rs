@@ -86,30 +86,26 @@ pub struct GroupConfig {
     pub learning_rate: f64,
 }
 
-impl Default for TrainingConfig {
-    fn default() -> Self {
-        Self {
-            loss: LossConfig::default(),
-            epochs: 20,
-            batch: 32,
-            micro_batch: 0,
-            read_every: 10,
-            optimizer: OptimizerName::AdamW,
-            learning_rate: 1e-3,
-            beta1: 0.9,
-            beta2: 0.999,
-            epsilon: 1e-8,
-            weight_decay: 0.01,
-            warmup: 100,
-            decay: Decay::Linear,
-            clip: 1.0,
-            evaluate_every: 1,
-            patience: 0,
-            checkpoint_seconds: 60,
-            groups: Vec::new(),
-        }
-    }
-}
+dsokr_basis::defaults!(TrainingConfig {
+    loss: LossConfig::default(),
+    epochs: 20,
+    batch: 32,
+    micro_batch: 0,
+    read_every: 10,
+    optimizer: OptimizerName::AdamW,
+    learning_rate: 1e-3,
+    beta1: 0.9,
+    beta2: 0.999,
+    epsilon: 1e-8,
+    weight_decay: 0.01,
+    warmup: 100,
+    decay: Decay::Linear,
+    clip: 1.0,
+    evaluate_every: 1,
+    patience: 0,
+    checkpoint_seconds: 60,
+    groups: Vec::new(),
+});
 
 const POSITIVE: &str = "a positive number";
 const NOT_NEGATIVE: &str = "zero or a positive number";
@@ -251,11 +247,7 @@ macro_rules! loss_config {
 
 distance_losses!(loss_config);
 
-impl Default for LossConfig {
-    fn default() -> Self {
-        Self::Square(loss::Square {})
-    }
-}
+dsokr_basis::defaults!(LossConfig = Self::Square(loss::Square {}));
 
 impl LossConfig {
     fn validate(&self) -> Result<(), Error> {

@@ -39,11 +39,7 @@ impl InputsConfig {
     }
 }
 
-impl Default for InputsConfig {
-    fn default() -> Self {
-        Self::Text(TextConfig::default())
-    }
-}
+dsokr_basis::defaults!(InputsConfig = Self::Text(TextConfig::default()));
 
 /// A feature vector for each id: rows of a matrix of numbers or bits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -275,11 +271,7 @@ pub struct TextConfig {
     pub more_smiles: usize,
 }
 
-impl Default for TextConfig {
-    fn default() -> Self {
-        Self { column: "description".into(), numbers: false, more_smiles: 0 }
-    }
-}
+dsokr_basis::defaults!(TextConfig { column: "description".into(), numbers: false, more_smiles: 0 });
 
 impl TextConfig {
     pub(super) fn validate(&self) -> Result<(), Error> {

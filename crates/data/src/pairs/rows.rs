@@ -51,11 +51,7 @@ pub enum SplitSize {
     Share(f64),
 }
 
-impl Default for SplitSize {
-    fn default() -> Self {
-        Self::Rows(0)
-    }
-}
+dsokr_basis::defaults!(SplitSize = Self::Rows(0));
 
 impl fmt::Display for SplitSize {
     fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {

@@ -75,12 +75,8 @@ pub enum Combination {
 
 dsokr_basis::defaults!(sixty: f64 = 60.0);
 
-impl Default for Combination {
-    /// The mean of scores as they are.
-    fn default() -> Self {
-        Self::Mean { weights: None, standardise: false }
-    }
-}
+// the mean of scores as they are
+dsokr_basis::defaults!(Combination = Self::Mean { weights: None, standardise: false });
 
 impl Combination {
     /// The name of the rule, as it is written in a configuration file.

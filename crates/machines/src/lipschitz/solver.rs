@@ -53,11 +53,7 @@ pub struct Stop {
     pub steps: usize,
 }
 
-impl Default for Stop {
-    fn default() -> Self {
-        Self { gap: 1e-4, steps: 20_000 }
-    }
-}
+dsokr_basis::defaults!(Stop { gap: 1e-4, steps: 20_000 });
 
 impl Stop {
     pub(crate) fn validate(&self) -> Result<(), Error> {

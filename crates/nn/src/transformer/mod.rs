@@ -53,22 +53,18 @@ pub struct TransformerConfig {
     pub activation_checkpointing: bool,
 }
 
-impl Default for TransformerConfig {
-    fn default() -> Self {
-        Self {
-            tokens: TokensConfig::default(),
-            max_length: 128,
-            layers: 2,
-            width: 128,
-            heads: 4,
-            feed_forward: 512,
-            dropout: 0.1,
-            pooling: Pooling::Mean,
-            precision: Precision::F32,
-            activation_checkpointing: false,
-        }
-    }
-}
+dsokr_basis::defaults!(TransformerConfig {
+    tokens: TokensConfig::default(),
+    max_length: 128,
+    layers: 2,
+    width: 128,
+    heads: 4,
+    feed_forward: 512,
+    dropout: 0.1,
+    pooling: Pooling::Mean,
+    precision: Precision::F32,
+    activation_checkpointing: false,
+});
 
 impl TransformerConfig {
     /// Checks sizes and rates.

@@ -39,20 +39,16 @@ pub struct PeakTransformerConfig {
     pub pooling: Pooling,
 }
 
-impl Default for PeakTransformerConfig {
-    fn default() -> Self {
-        Self {
-            max_peaks: 100,
-            wavelengths: 40,
-            layers: 2,
-            width: 256,
-            heads: 8,
-            feed_forward: 512,
-            dropout: 0.1,
-            pooling: Pooling::Mean,
-        }
-    }
-}
+dsokr_basis::defaults!(PeakTransformerConfig {
+    max_peaks: 100,
+    wavelengths: 40,
+    layers: 2,
+    width: 256,
+    heads: 8,
+    feed_forward: 512,
+    dropout: 0.1,
+    pooling: Pooling::Mean,
+});
 
 /// Wavelengths in Da.
 const SHORTEST: f64 = 0.01;

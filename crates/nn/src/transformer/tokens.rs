@@ -38,11 +38,11 @@ pub struct TokensConfig {
     pub lowercase: bool,
 }
 
-impl Default for TokensConfig {
-    fn default() -> Self {
-        Self { kind: TokenKind::BytePairs, vocabulary: 8000, lowercase: true }
-    }
-}
+dsokr_basis::defaults!(TokensConfig {
+    kind: TokenKind::BytePairs,
+    vocabulary: 8000,
+    lowercase: true
+});
 
 impl TokensConfig {
     /// Checks the size of the vocabulary.
