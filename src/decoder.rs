@@ -37,7 +37,7 @@ pub(crate) struct Decoder<'a> {
     pub exact: Option<&'a ExactDecoder<'a>>,
     /// The features of the training outputs, by which the kernel compares outputs that are shown by SMILES.
     pub fitted: Option<&'a FittedFeatures>,
-    /// The outputs whose rows of features are at hand, in a training.
+    /// The outputs with their rows of features, where the kernel compares them.
     pub held: Option<&'a Outputs>,
 }
 
@@ -49,7 +49,8 @@ impl<'a> Decoder<'a> {
         outputs: &'a Outputs,
         candidates: &'a Candidates,
     ) -> Self {
-        let (fitted, held) = (comparable(config, outputs), Some(outputs));
+        let fitted = config.output.compares_molecules().then_some(&outputs.features);
+        let held = (fitted.is_some() || config.evaluation.compares()).then_some(outputs);
         let (look, exact, space) = (None, None, Some(space));
         Self { candidates, look, space, config, exact, fitted, held }
     }
@@ -233,11 +234,6 @@ impl<'a> ExactDecoder<'a> {
         };
         Ok(found.into_iter().zip(rows).map(output).collect())
     }
-}
-
-/// The features of outputs that are computed from the SMILES by which they are shown.
-fn comparable<'a>(config: &Checked, outputs: &'a Outputs) -> Option<&'a FittedFeatures> {
-    config.output.compares_molecules().then_some(&outputs.features)
 }
 
 /// The names of the labels of outputs, where the configuration needs them to write predicted sets.

@@ -106,9 +106,10 @@ impl<'a> Evaluator<'a> {
         z: &[f32],
         candidates: &Candidates,
     ) -> Result<Scores, Error> {
-        let compares = self.config.evaluation.metric.needs() == Needs::ComparedOutputs;
+        let compares = self.config.evaluation.compares();
         let fitted = self.decoder.fitted.filter(|_| compares);
-        let decoder = Decoder { candidates, fitted, ..self.decoder };
+        let held = self.decoder.held.filter(|_| compares);
+        let decoder = Decoder { candidates, fitted, held, ..self.decoder };
         Ok(self.evaluate_by(SplitName::Validation, z, Models::one(decoder, None))?.scores)
     }
 

@@ -90,9 +90,18 @@ impl EmbeddingConfig {
 pub enum Lambda {
     /// One.
     One(f64),
-    /// The one with the least leave-one-out error on the training pairs, where the solver has it in
-    /// closed form; else the best on the validation split, one fit for each.
+    /// The best, as `lambda_by` says.
     Several(Vec<f64>),
+}
+
+/// What chooses one of several λ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LambdaChoice {
+    /// The leave-one-out error on the training pairs: of the solvers `closed-form` and `sketched` without a learned embedding.
+    LeaveOneOut,
+    /// `evaluation.metric` on the validation split, of one fit for each λ.
+    Validation,
 }
 
 impl Lambda {

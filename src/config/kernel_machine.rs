@@ -10,7 +10,7 @@ use serde_json::json;
 use super::machine_inputs::{linear, linear_kernel, vectors};
 use super::{
     AnswersConfig, BinWeights, ColumnScaling, Config, EmbeddingConfig, InputSummandConfig,
-    KernelConfig, Lambda, MachineInputsConfig, NgramWeights, OutputMatrixConfig,
+    KernelConfig, Lambda, LambdaChoice, MachineInputsConfig, NgramWeights, OutputMatrixConfig,
 };
 use crate::Error;
 
@@ -43,6 +43,9 @@ pub struct KernelMachineConfig {
     /// other than the square, it is that of `(1/n) Σ ℓ(ĥ(x_i), ψ̃(y_i)) + ½ λ ‖ĥ‖²`: twice the λ of the thesis, equation 5.15,
     /// which has no ½.
     pub lambda: Lambda,
+    /// What chooses one of several λ; `leave-one-out` where that is known, if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lambda_by: Option<LambdaChoice>,
     /// What the coordinates of answers are.
     #[serde(default)]
     pub answers: AnswersConfig,
@@ -60,6 +63,7 @@ impl KernelMachineConfig {
             weights: None,
             solver: Solver::default(),
             lambda,
+            lambda_by: None,
             answers: AnswersConfig::default(),
             output_matrix: None,
         }
@@ -154,14 +158,19 @@ impl KernelMachineConfig {
     }
 
     /// Whether λ is chosen on the validation split: it is one of several, and no leave-one-out errors choose it.
-    pub(super) fn chooses_on_validation(&self) -> bool {
-        self.lambda.values().len() > 1 && !self.is_least_squares()
+    pub(crate) fn chooses_on_validation(&self) -> bool {
+        self.lambda.values().len() > 1 && !self.chooses_by_held_out()
+    }
+
+    /// Whether leave-one-out errors choose one of several λ.
+    fn chooses_by_held_out(&self) -> bool {
+        self.is_least_squares() && self.lambda_by != Some(LambdaChoice::Validation)
     }
 
     /// Whether a fit looks at no validation pairs.
     pub(super) fn fits_without_validation(&self) -> bool {
         let given = matches!(self.lambda, Lambda::One(_)) && !self.is_lipschitz();
-        self.embedding().is_none() && (given || self.is_least_squares())
+        self.embedding().is_none() && (given || self.chooses_by_held_out())
     }
 
     /// Whether the solver is that of least squares in closed form, of all inputs or of a sketch.
@@ -280,6 +289,10 @@ impl KernelMachineConfig {
         };
         let allowed = "absent: of the solvers, only \"closed-form\" and \"sketched\" take it";
         ensure(known, "encoder.answers", "given", allowed)?;
+        let holds =
+            self.lambda_by != Some(LambdaChoice::LeaveOneOut) || self.has_held_out_answers();
+        let allowed = "\"validation\", beside this solver or a learned embedding";
+        ensure(holds, "encoder.lambda_by", "\"leave-one-out\"", allowed)?;
         self.lambda.validate("encoder.lambda")
     }
 }

@@ -16,7 +16,7 @@ mod output;
 mod output_matrix;
 mod reference;
 
-pub use answers::{AnswersConfig, EmbeddingConfig, Lambda};
+pub use answers::{AnswersConfig, EmbeddingConfig, Lambda, LambdaChoice};
 pub use beyond::BeyondConfig;
 pub(crate) use decoding::IN_ENSEMBLES;
 pub use decoding::{
@@ -122,6 +122,11 @@ impl EvaluationConfig {
     pub(super) fn validate(&self) -> Result<(), Error> {
         ensure(self.batch > 0, "evaluation.batch", self.batch, "at least 1")?;
         self.candidates.as_ref().map_or(Ok(()), |rule| rule.validate("evaluation.candidates"))
+    }
+
+    /// Whether the metric compares outputs of every kind by their kernel.
+    pub(crate) fn compares(&self) -> bool {
+        self.metric.needs() == Needs::ComparedOutputs
     }
 }
 
@@ -280,7 +285,7 @@ impl Config {
             _ if quantiles => false,
             Needs::Ranks | Needs::FiniteRanks => true,
             Needs::FeatureSpace => !(hubs || machine && full),
-            Needs::ComparedOutputs => self.output.compares_molecules(),
+            Needs::ComparedOutputs => self.output.kernel.is_some(),
             Needs::Asked => false,
             Needs::Labels => features.are_labels(),
             Needs::Rankings => features.are_rankings(),

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use dsokr_basis::{Block, OutputKernel};
-use dsokr_data::FittedFeatures;
 use dsokr_molecule::Molecule;
 use dsokr_molecule::ged::{MyopicDistance, myopic_distance};
 use rayon::prelude::*;
@@ -14,21 +13,21 @@ use crate::molecules::{WORK, limit_of};
 use crate::targets::OutputSpace;
 
 /// `‖ψ(ŷ) − ψ(y)‖² = k(ŷ, ŷ) + k(y, y) − 2 k(ŷ, y)` of each query, ŷ the first of its candidates and y the right output, by
-/// their labels (thesis, table 4.4). None of outputs whose features are not computed from their SMILES, of a sum of kernels,
-/// and where an output is not known.
+/// their ids (thesis, table 4.4). None of a sum of kernels, and where the features of an output are neither held nor
+/// computed from the SMILES that it is shown by.
 pub(super) fn kernel_losses<'a>(
-    decoder: Decoder<'a>,
-    fitted: &FittedFeatures,
+    decoder: &Decoder<'a>,
     pairs: impl Iterator<Item = [Option<&'a str>; 2]>,
 ) -> Result<Option<Vec<f64>>, Error> {
-    let Some(kernel) = kernel(&decoder) else { return Ok(None) };
+    if decoder.fitted.is_none() && decoder.held.is_none() {
+        return Ok(None);
+    }
+    let Some(kernel) = kernel(decoder) else { return Ok(None) };
     let pairs: Option<Vec<[&str; 2]>> = pairs.map(|[a, b]| Some([a?, b?])).collect();
     let Some(pairs) = pairs.filter(|pairs| !pairs.is_empty()) else { return Ok(None) };
-    let Some(rows) = rows(&decoder, fitted, pairs.iter().flatten().copied())? else {
-        return Ok(None);
-    };
+    let Some(rows) = rows(decoder, pairs.iter().flatten().copied())? else { return Ok(None) };
     let loss = |pair: &[&str; 2]| {
-        let [predicted, right] = pair.map(|label| &rows[label]);
+        let [predicted, right] = pair.map(|id| &rows[id]);
         let norm = |row| kernel.diagonal(row)[0];
         let both = kernel.block(predicted, right)?[(0, 0)];
         Ok((norm(predicted) + norm(right) - 2.0 * both).max(0.0))
@@ -46,32 +45,34 @@ fn kernel<'a>(decoder: &Decoder<'a>) -> Option<&'a dyn OutputKernel> {
     }
 }
 
-/// The rows of labels: of outputs that are held, or made from their SMILES. None where one is no SMILES.
+/// The rows of outputs by id: those that are held, or made from their SMILES. None where one is neither.
 fn rows<'a>(
     decoder: &Decoder,
-    fitted: &FittedFeatures,
-    labels: impl Iterator<Item = &'a str>,
+    ids: impl Iterator<Item = &'a str>,
 ) -> Result<Option<HashMap<&'a str, Block<'static>>>, Error> {
-    let mut rows: HashMap<&str, Option<Block>> = labels.map(|label| (label, None)).collect();
+    let mut rows: HashMap<&str, Option<Block>> = ids.map(|id| (id, None)).collect();
     if let Some(outputs) = decoder.held {
-        for (at, label) in outputs.labels.iter().enumerate() {
-            if let Some(row @ None) = rows.get_mut(label.as_str()) {
+        for (at, id) in outputs.ids.iter().enumerate() {
+            if let Some(row) = rows.get_mut(id.as_str()) {
                 *row = Some(outputs.rows.select(&[at])?);
             }
         }
     }
     let others: Vec<&str> =
-        rows.iter().filter(|(_, row)| row.is_none()).map(|(&label, _)| label).collect();
-    let molecules = others.iter().map(|label| Molecule::parse(label).ok());
-    let Some(molecules) = molecules.collect::<Option<Vec<_>>>() else { return Ok(None) };
+        rows.iter().filter(|(_, row)| row.is_none()).map(|(&id, _)| id).collect();
     if !others.is_empty() {
-        let smiles = others.iter().copied().map(str::to_owned).collect();
-        let made = decoder.config.source().made(smiles, molecules, fitted)?.rows;
-        for (at, label) in others.into_iter().enumerate() {
-            rows.insert(label, Some(made.select(&[at])?));
+        let Decoder { candidates, config, fitted, .. } = *decoder;
+        let label = |id: &&str| candidates.find(id).map(|at| candidates.label(at).to_owned());
+        let smiles = others.iter().map(label).collect::<Option<Vec<_>>>();
+        let (Some(fitted), Some(smiles)) = (fitted, smiles) else { return Ok(None) };
+        let molecules = smiles.iter().map(|label| Molecule::parse(label).ok());
+        let Some(molecules) = molecules.collect() else { return Ok(None) };
+        let made = config.source().made(smiles, molecules, fitted)?.rows;
+        for (at, id) in others.into_iter().enumerate() {
+            rows.insert(id, Some(made.select(&[at])?));
         }
     }
-    Ok(Some(rows.into_iter().filter_map(|(label, row)| Some((label, row?))).collect()))
+    Ok(Some(rows.into_iter().filter_map(|(id, row)| Some((id, row?))).collect()))
 }
 
 /// The threshold of MassSpecGym.

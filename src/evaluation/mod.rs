@@ -213,13 +213,13 @@ impl<'a> Models<'a> {
         let first = decoded.iter().map(|query| query.hits.first().map(|hit| hit.candidate));
         let first: Vec<Option<usize>> = first.collect();
         let pairs = first.iter().zip(&golds);
-        let pairs = pairs.map(|(&first, gold)| [first, candidates.find(gold)].map(label));
         if self.mces {
-            found.scores.mces = found.mean("mces", mces_distances(pairs.clone())?);
+            let pairs = pairs.clone();
+            let pairs = pairs.map(|(&first, gold)| [first, candidates.find(gold)].map(label));
+            found.scores.mces = found.mean("mces", mces_distances(pairs)?);
         }
-        if let Some(fitted) = decoder.fitted
-            && let Some(losses) = kernel_losses(decoder, fitted, pairs)?
-        {
+        let pairs = pairs.map(|(first, gold)| [first.map(|at| candidates.id(at)), Some(gold)]);
+        if let Some(losses) = kernel_losses(&decoder, pairs)? {
             found.scores.kernel_loss = found.mean("kernel_loss", losses);
         }
         if let Some(beyond) = self.beyond(&ensemble, pool, 1)? {

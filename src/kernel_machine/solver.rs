@@ -266,6 +266,7 @@ impl LambdaSearch<'_> {
             several => several.values(),
         };
         let errors = |space| self.prepared.errors(self.targets, lambdas, space);
+        let space = space.filter(|_| !self.settings.chooses_on_validation());
         if let Some(errors) = space.map(errors).transpose()?.flatten() {
             let (mut best, mut worst) = ((f64::INFINITY, f64::NAN), 0.0f64);
             for (&lambda, error) in lambdas.iter().zip(errors) {
@@ -293,6 +294,9 @@ impl LambdaSearch<'_> {
         }
         let Some((score, lambda, model)) = best else { return Err(no_lambda()) };
         let flat = lambdas.len() > 1 && score == worst;
+        if leave_one_out {
+            return self.whole(lambda, true, flat);
+        }
         Ok(BestModel { model, held_out: None, leading: None, lambda, flat })
     }
 

@@ -53,7 +53,7 @@ pub enum Needs {
     GraphsOrRankings,
     /// The outputs in the kernel's feature space.
     FeatureSpace,
-    /// One kernel of outputs whose features are computed from the SMILES that they are shown by.
+    /// One kernel of outputs.
     ComparedOutputs,
     /// Answers that are quantiles.
     Quantiles,

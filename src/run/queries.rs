@@ -23,6 +23,8 @@ pub struct QueryAnswers {
     pub(super) answers: Vec<Vec<f32>>,
     /// Whether MCES at 1 is measured.
     mces: bool,
+    /// The data root.
+    data: Option<PathBuf>,
 }
 
 impl QueryAnswers {
@@ -120,7 +122,7 @@ impl QueryRequest {
             (None, Some(_)) => None,
         };
         let asked = runs.ask_with(read, lists.as_ref(), predict)?;
-        let asked = QueryAnswers { mces: self.mces, ..asked };
+        let asked = QueryAnswers { mces: self.mces, data: self.data.clone(), ..asked };
         match self.least_candidates {
             Some(least) => asked.with_candidates(least),
             None => Ok(asked),
@@ -133,7 +135,7 @@ impl QueryAnswers {
     fn with_candidates(self, least: usize) -> Result<Self, Error> {
         let key = "the argument least-candidates";
         let allowed = "absent: queries share their candidates";
-        let lists = self.lists.ok_or_else(|| Error::value(key, least, allowed))?;
+        let lists = self.lists.as_ref().ok_or_else(|| Error::value(key, least, allowed))?;
         let rows: Vec<usize> =
             (0..lists.len()).filter(|&query| lists.list(query).len() >= least).collect();
         let allowed = "a number of candidates that some query has";
@@ -145,7 +147,7 @@ impl QueryAnswers {
         };
         let kept = self.splits.iter().zip(&self.answers).map(of_rows);
         let (splits, answers) = kept.collect::<Result<Vec<_>, Error>>()?.into_iter().unzip();
-        Ok(Self { splits, lists: Some(lists.select(&rows)), answers, mces: self.mces })
+        Ok(Self { splits, lists: Some(lists.select(&rows)), answers, ..self })
     }
 }
 
@@ -189,7 +191,7 @@ impl EnsembleRun {
             };
             let answers = self.members.iter().zip(&splits).map(answer);
             let answers = answers.collect::<Result<Vec<_>, Error>>()?;
-            Ok(QueryAnswers { splits, lists, answers, mces: false })
+            Ok(QueryAnswers { splits, lists, answers, mces: false, data: None })
         };
         let ranks = Processes::current();
         let asked = ranks.agree::<_, Error>(ask())?;
@@ -225,9 +227,13 @@ impl EnsembleRun {
     /// Members whose candidates or queries differ from the first one's; a rule that is not valid
     /// for them.
     pub fn evaluate(&self, asked: &QueryAnswers) -> Result<(Evaluation, Vec<Decoded>), Error> {
-        let exact = self.members[0].exact()?;
-        let (mut models, fitted) = (self.models(exact.as_ref()), self.members[0].fitted()?);
-        (models.each[0].1.fitted, models.mces) = (fitted.as_ref(), asked.mces);
+        let first = &self.members[0];
+        let exact = first.exact()?;
+        let (fitted, held) = (first.fitted()?, first.held(asked.data.as_deref())?);
+        let mut models = self.models(exact.as_ref());
+        models.mces = asked.mces;
+        let decoder = &mut models.each[0].1;
+        (decoder.fitted, decoder.held) = (fitted.as_ref(), held.as_ref());
         models.evaluate(asked.split(), &asked.answers, asked.pool())
     }
 
@@ -236,14 +242,14 @@ impl EnsembleRun {
     /// # Errors
     /// As [`Run::evaluate`]; lists that name a candidate which a member lacks.
     pub fn evaluate_members(&self, asked: &QueryAnswers) -> Result<Vec<Evaluation>, Error> {
-        let first = &self.members[0].candidates;
+        let (first, data) = (&self.members[0].candidates, asked.data.as_deref());
         let own = |((run, split), z): ((&Run, &Split), &Vec<f32>)| match asked.pool() {
             // lists hold places, which differ where members order their candidates differently
             Pool::PerQuery(lists) if !run.candidates.ids().eq(first.ids()) => {
                 let lists = lists.moved(first, &run.candidates)?;
-                run.judge(split, z, Pool::PerQuery(&lists))
+                run.judge(split, z, Pool::PerQuery(&lists), data)
             }
-            Pool::PerQuery(_) | Pool::Shared => run.judge(split, z, asked.pool()),
+            Pool::PerQuery(_) | Pool::Shared => run.judge(split, z, asked.pool(), data),
         };
         self.members.iter().zip(&asked.splits).zip(&asked.answers).map(own).collect()
     }

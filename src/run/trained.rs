@@ -22,9 +22,9 @@ use crate::run_dir::{
     BASIS, CANDIDATES, FEATURES, Folder, PreparationFiles, SECOND_LOOK, candidates, save_candidates,
 };
 use crate::scores::Evaluation;
-use crate::targets::{OutputSpace, load_scaling, save_scaling};
-use dsokr_data::config::OnBadRow;
-use dsokr_data::{DataRoot, FittedFeatures, Source, Split, SplitName};
+use crate::targets::{OutputSpace, load_scaling, save_scaling, standardise};
+use dsokr_data::config::{DataSource, OnBadRow};
+use dsokr_data::{DataRoot, FittedFeatures, Outputs, Source, Split, SplitName};
 use dsokr_train::check_basis;
 
 /// A trained run, read from its directory alone.
@@ -310,19 +310,21 @@ impl Run {
     pub fn evaluate(&self, split: &Split, pool: Pool) -> Result<Evaluation, Error> {
         let z = self.coordinates(split)?;
         let z = self.config.decoding.scaled(&z, self.candidates.dim())?;
-        self.judge(split, &z, pool)
+        self.judge(split, &z, pool, None)
     }
 
-    /// The evaluation of predictions, as they are scored.
+    /// The evaluation of predictions, as they are scored; `data` is the data root.
     pub(super) fn judge(
         &self,
         split: &Split,
         z: &Vec<f32>,
         pool: Pool,
+        data: Option<&Path>,
     ) -> Result<Evaluation, Error> {
         let exact = self.exact()?;
-        let fitted = self.fitted()?;
-        let decoder = Decoder { fitted: fitted.as_ref(), ..self.decoder(exact.as_ref()) };
+        let (fitted, held) = (self.fitted()?, self.held(data)?);
+        let (fitted, held) = (fitted.as_ref(), held.as_ref());
+        let decoder = Decoder { fitted, held, ..self.decoder(exact.as_ref()) };
         let models = Models::one(decoder, self.search.as_ref());
         Ok(models.evaluate(split, std::slice::from_ref(z), pool)?.0)
     }
@@ -333,6 +335,22 @@ impl Run {
         let compared = self.config.output.compares_molecules();
         let features = features.filter(|features| compared && features.exists());
         Ok(features.map(|features| FittedFeatures::load(&features)).transpose()?)
+    }
+
+    /// The outputs of the data, where the metric compares them by the kernel and they are not made from their SMILES. None
+    /// where the files of the data are gone.
+    pub(super) fn held(&self, data: Option<&Path>) -> Result<Option<Outputs>, Error> {
+        let config = &self.config;
+        let in_memory = matches!(config.data.source, DataSource::Memory(_));
+        if in_memory || !config.evaluation.compares() || config.output.compares_molecules() {
+            return Ok(None);
+        }
+        let mut dataset = match self.read_data(data, |source, root| source.load(root)) {
+            Err(Error::NotFound { .. }) => return Ok(None),
+            dataset => dataset?,
+        };
+        standardise(config, &mut dataset, self.scaling.as_ref())?;
+        Ok(Some(dataset.outputs))
     }
 
     /// What decodes answers.

@@ -28,6 +28,7 @@ mod graphs;
 #[cfg(unix)]
 mod hostile;
 mod init;
+mod kernel_loss;
 mod kernels;
 mod label_outputs;
 mod machines;

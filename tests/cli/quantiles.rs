@@ -206,3 +206,20 @@ fn what_quantiles_need_is_said() {
         sandbox.fail(&["train", "small.toml"], 2, &says);
     }
 }
+
+/// Where λ is so large that nothing is learned, answers are the offset: 0, or the quantiles of the training numbers.
+#[test]
+fn the_offset_is_nothing_or_quantiles() {
+    let sandbox = sandbox();
+    let mut sizes: Vec<f64> = (0..60).map(size).collect();
+    sizes.sort_unstable_by(f64::total_cmp);
+    let constant = LEVELS.map(|level| sizes[(level * 60.0).ceil() as usize - 1]);
+    for (offset, expected) in [("zero", [0.0; 3]), ("constant", constant)] {
+        let _ = std::fs::remove_dir_all(sandbox.path("runs"));
+        let changes = format!("encoder.solver.offset={offset:?}");
+        let report = sandbox.train("small.toml", &[&changes, "encoder.lambda=1e7"]);
+        let mean = (70..80).map(|at| pinball(&expected, size(at)) / 10.0).sum::<f64>();
+        let found = number(&report, "pinball");
+        assert!((found - mean).abs() < 1e-4, "{offset}: {found} {mean}");
+    }
+}

@@ -242,15 +242,6 @@ fn the_kernel_loss_is_the_distance_of_the_chosen_outputs() {
         let again = json(&sandbox.succeed(&["evaluate", "runs/bins", "--json"]));
         assert_eq!(again["kernel_loss"], report["kernel_loss"]);
     }
-    let wrong = [
-        "train",
-        "sum.toml",
-        "--set",
-        "evaluation.metric=\"kernel_loss\"",
-        "--set",
-        "output.features={kind=\"file\", file=\"x.npy\"}",
-    ];
-    sandbox.fail(&wrong, 2, &["evaluation.metric", "kernel_loss"]);
 }
 
 #[test]

@@ -58,8 +58,11 @@ pub struct Sketched {
 pub struct Lipschitz {
     /// The sketch of the inputs.
     pub sketch: InputSketch,
-    /// The loss. The pinball loss takes numbers as outputs, and starts from their quantiles.
+    /// The loss. The pinball loss takes numbers as outputs.
     pub loss: Loss,
+    /// b of `f(x) = b + h(x)`; if left out, `constant` with the pinball loss and `zero` with others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset: Option<Offset>,
     /// When to stop.
     #[serde(default)]
     pub stop: Stop,
@@ -77,7 +80,8 @@ impl Lipschitz {
             Some(levels) => (Offset::Constant, OutputMatrix::quantiles(levels, 1.0)),
             None => (Offset::Zero, OutputMatrix::identity(width)),
         };
-        let output = output.cloned().map_or(default, Ok)?;
+        let (offset, output) =
+            (self.offset.unwrap_or(offset), output.cloned().map_or(default, Ok)?);
         Ok(LipschitzProblem { loss: self.loss.clone(), output, lambda, offset })
     }
 }

@@ -3,6 +3,8 @@
 mod solver;
 
 use dsokr_basis::eigenbasis::multiply;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::loss::{Loss, check_levels};
 use crate::ridge::{Expansion, KernelModel, Weights};
@@ -96,9 +98,10 @@ pub fn fit_lipschitz(
 }
 
 /// The constant b of `f(x) = b + h(x)`, which is not regularised, nor fitted further.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Offset {
-    /// 0, as in the thesis.
+    /// 0, as in the thesis, equation 3.8.
     #[default]
     Zero,
     /// A constant for each output: its empirical τ-quantile with the pinball loss, its mean with the

@@ -97,7 +97,8 @@ fn predictions_and_left_out_ones_are_those_of_the_kronecker_system() {
 fn the_solver_of_lipschitz_losses_takes_the_matrix_too() {
     let (x, y) = (inputs(), targets());
     let (sketch, stop) = (every(), Stop { gap: 1e-11, steps: 100_000 });
-    let solver = Solver::Lipschitz(Lipschitz { sketch, loss: Loss::Square(Square {}), stop });
+    let solver =
+        Solver::Lipschitz(Lipschitz { sketch, loss: Loss::Square(Square {}), offset: None, stop });
     for (matrix, fitted, ..) in golden() {
         let (model, _) = prepared(&solver, &x, &matrix).fit(&y, LAMBDA, false).unwrap();
         let found = model.predict(&x).unwrap();
