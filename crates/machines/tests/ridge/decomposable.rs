@@ -178,6 +178,7 @@ fn a_matrix_is_learned_with_the_regression() {
     let solver = Solver::Lipschitz(Lipschitz {
         sketch: every(),
         loss: Loss::Square(Square {}),
+        offset: None,
         stop: Stop::default(),
     });
     let prepared = solver.prepare(
