@@ -1,7 +1,6 @@
 //! Which candidates each query is ranked against: lists in a file, or those of the mass or the formula of a spectrum.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::OnceLock;
@@ -19,15 +18,17 @@ use crate::molecules::are_smiles;
 
 /// What gives each query the candidates that it is ranked against. As a text it is the name of a file, `mass:PPM` or
 /// `formula`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, derive_more::Display, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum CandidateRule {
     /// A file of lists, which [`PerQuery::read`] reads.
     Lists(String),
     /// Molecules whose ion, with the adduct that the spectrum names (`[M+H]+` where it names none), has the precursor's
     /// m/z within so many millionths of it.
+    #[display("{MASS}{_0}")]
     Mass(f64),
     /// Molecules of the formula that the spectrum names.
+    #[display("{FORMULA}")]
     Formula,
 }
 
@@ -63,16 +64,6 @@ impl TryFrom<String> for CandidateRule {
 impl From<CandidateRule> for String {
     fn from(rule: CandidateRule) -> Self {
         rule.to_string()
-    }
-}
-
-impl fmt::Display for CandidateRule {
-    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
-        match self {
-            Self::Lists(file) => out.write_str(file),
-            Self::Mass(ppm) => write!(out, "{MASS}{ppm}"),
-            Self::Formula => out.write_str(FORMULA),
-        }
     }
 }
 

@@ -15,9 +15,8 @@ use crate::metric::{Needs, RESAMPLES, intervals};
 use crate::molecules::{EXAMPLES, drawing};
 use crate::run_dir::Report;
 use crate::scores::{Evaluation, Scores};
-use dsokr_data::SplitName;
 use dsokr_data::config::OutputFeatures;
-use dsokr_data::{DataRoot, Dataset, Selected, Split};
+use dsokr_data::{DataRoot, Dataset, Selected, Split, SplitName};
 
 /// Evaluates coordinates on the splits of a data set, and knows their chance level and perfect h.
 pub struct Evaluator<'a> {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::ops::Deref;
 
 use dsokr_basis::features::UNRANKED;
 use dsokr_data::Truth;
@@ -18,9 +17,10 @@ use crate::structures::{BeyondScores, MoleculeScores, check_queries, mean};
 
 /// The metrics of a split: ranks, and for some kinds of outputs the distance between predicted and
 /// true outputs.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, derive_more::Deref, PartialEq, Serialize, Deserialize)]
 pub struct Scores {
     /// The metrics of ranks.
+    #[deref]
     #[serde(flatten)]
     pub ranks: Metrics,
     /// Mean of `‖h(x) − ψ(y)‖²` in the kernel's feature space, where h(x) is the prediction that is
@@ -240,14 +240,6 @@ impl fmt::Display for Scores {
             },
             None => write!(out, "MRR {:.4}, Hits@10 {:.4}", self.mrr, self.hits_10),
         }
-    }
-}
-
-impl Deref for Scores {
-    type Target = Metrics;
-
-    fn deref(&self) -> &Metrics {
-        &self.ranks
     }
 }
 

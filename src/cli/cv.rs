@@ -1,10 +1,10 @@
 use std::path::PathBuf;
 
 use crate::Error;
-use crate::sweep::CrossValidation;
+use crate::sweep::{CrossValidation, SweepRequest};
 
 use crate::cli::output::{print, print_json};
-use crate::cli::sweep::Trainings;
+use crate::cli::sweep::{Trainings, train};
 
 /// Cross-validates a configuration: divides its training and validation pairs into parts, and trains a run without each.
 ///
@@ -24,8 +24,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let Arguments { trainings, folds } = arguments;
     let base = trainings.base()?;
     let (shared, axes) = folds.sweep(&base)?;
-    let default = PathBuf::from("runs").join(format!("{}-cv", base.name));
-    let found = trainings.run(&axes, (None, None), shared, Some(default))?;
+    let config = base.with(&shared)?;
+    let request = trainings.request(&config, &axes);
+    let default = || PathBuf::from("runs").join(format!("{}-cv", base.name));
+    let out = Some(request.out.clone().unwrap_or_else(default));
+    let found = train(&SweepRequest { out, ..request })?;
     if trainings.json {
         return print_json(&found);
     }

@@ -9,8 +9,7 @@ use crate::{CandidateRule, Error};
 use dsokr_nn::Processor;
 
 use crate::cli::answers;
-use crate::cli::arguments::{Batch, Texts};
-use crate::cli::arguments::{Beyond, Combine};
+use crate::cli::arguments::{Batch, Beyond, Combine, Texts};
 use crate::cli::output::print_part;
 
 /// Predicts outputs without golds: the best candidates for each text, a JSON line or rows of a table.

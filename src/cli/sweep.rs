@@ -73,36 +73,33 @@ impl Trainings {
         Ok(base)
     }
 
-    /// Trains every setting of the axes, or `random` of them, or those within a budget of time, with further changes, in
-    /// `default` unless a folder is named.
-    pub fn run(
-        &self,
-        axes: &[Axis],
-        (random, budget): (Option<usize>, Option<f64>),
-        changes: Vec<Override>,
-        default: Option<PathBuf>,
-    ) -> Result<Sweep, Error> {
-        let request = SweepRequest {
-            config: &self.config,
-            overrides: &[self.overrides.clone(), changes].concat(),
+    /// Trainings of a configuration with all settings of the axes.
+    pub fn request<'a>(&'a self, config: &'a Checked, axes: &'a [Axis]) -> SweepRequest<'a> {
+        SweepRequest {
+            config,
             axes,
-            random,
-            out: self.out.clone().or(default),
+            random: None,
+            out: self.out.clone(),
             data: self.data.as_deref(),
             processor: self.device,
             force: self.force,
-            budget,
-        };
-        let sweep = request.run(&mut output::Progress::new())?;
-        output::clear();
-        Ok(sweep)
+            budget: None,
+        }
     }
+}
+
+/// Trains, and shows how far it is.
+pub fn train(request: &SweepRequest) -> Result<Sweep, Error> {
+    let sweep = request.run(&mut output::Progress::new())?;
+    output::clear();
+    Ok(sweep)
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let Arguments { trainings, axes, random, budget } = arguments;
-    trainings.base()?;
-    let sweep = trainings.run(axes, (*random, *budget), Vec::new(), None)?;
+    let base = trainings.base()?;
+    let (random, budget) = (*random, *budget);
+    let sweep = train(&SweepRequest { random, budget, ..trainings.request(&base, axes) })?;
     plot::sweep(&sweep.path.join("sweep.svg"), &sweep)?;
     if trainings.json {
         return print_json(&sweep);

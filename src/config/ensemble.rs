@@ -112,7 +112,7 @@ impl Checked {
                 let allowed = "a name of its own for each member";
                 ensure(new, format_args!("{key}.name"), &member.name, allowed)?;
                 // settings that a resumed training may change are changed in the members
-                let member = Self { set: self.set.clone(), ..member };
+                let member = Self { overrides: self.overrides.clone(), ..member };
                 members.push(member.given(Some(&self.encoder)));
             }
         }

@@ -1,7 +1,5 @@
 //! Kernels as a configuration names them, whose γ may be left to the training outputs or inputs.
 
-use std::ops::Deref;
-
 use dsokr_basis::kernel::median_squared_distance;
 use dsokr_basis::{Kernel, RowSource};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -17,20 +15,12 @@ const MEDIAN: &str = "median";
 
 /// A kernel of outputs, or of the inputs of a kernel machine. γ of a Gaussian one may be `"median"`: it is 1 over the
 /// median of the squared distances d² between training outputs, or training inputs, so `2 width²` is that median.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, derive_more::Deref, PartialEq)]
 pub struct KernelConfig {
     /// With γ = 1 where it is the median's.
+    #[deref]
     kernel: Kernel,
     median: bool,
-}
-
-/// The kernel, whatever its γ.
-impl Deref for KernelConfig {
-    type Target = Kernel;
-
-    fn deref(&self) -> &Kernel {
-        &self.kernel
-    }
 }
 
 impl From<Kernel> for KernelConfig {

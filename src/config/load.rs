@@ -84,8 +84,26 @@ fn parse(text: &str, path: &Path, overrides: &[Override]) -> Result<Checked, Err
         Error::Basis(value @ dsokr_basis::Error::Value { .. }) => fail(value.to_string()),
         other => other,
     })?;
-    let set = overrides.iter().map(|change| change.path.join(".")).collect();
-    Ok(Checked { file: Some(path.into()), set, ..checked })
+    let (file, overrides) = (Some(path.into()), overrides.to_vec());
+    Ok(Checked { file, text: Some(text.into()), overrides, ..checked })
+}
+
+impl Checked {
+    /// The same with further overrides.
+    ///
+    /// # Errors
+    /// As [`Config::load_with`]; [`Error::Serialise`].
+    pub fn with(&self, overrides: &[Override]) -> Result<Self, Error> {
+        let text = self.text.clone().map_or_else(|| self.to_toml(), Ok)?;
+        let path = self.file.as_deref().unwrap_or(Path::new(&self.name));
+        let changed = parse(&text, path, &[&self.overrides, overrides].concat())?;
+        Ok(Self { file: self.file.clone(), ..changed })
+    }
+
+    /// Whether an override has set a key.
+    pub(crate) fn is_set(&self, key: &str) -> bool {
+        self.overrides.iter().any(|change| change.path.join(".") == key)
+    }
 }
 
 /// Reads a configuration.

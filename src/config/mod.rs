@@ -142,29 +142,23 @@ pub struct LoggingConfig {
 dsokr_basis::defaults!(format: u32 = FORMAT);
 
 /// A configuration whose values have been checked.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, derive_more::Deref)]
 pub struct Checked {
+    #[deref]
     config: Config,
     /// The file that it was read from.
     file: Option<PathBuf>,
     /// Of a run: the folder of the data that it was trained on.
     pub(crate) trained_on: Option<PathBuf>,
-    /// The keys that overrides have set.
-    set: Vec<String>,
+    /// The text that it was read from, without overrides; none of one that a program has made.
+    text: Option<String>,
+    overrides: Vec<Override>,
 }
 
 /// Two configurations are equal if their values are, wherever they were read from.
 impl PartialEq for Checked {
     fn eq(&self, other: &Self) -> bool {
         self.config == other.config
-    }
-}
-
-impl std::ops::Deref for Checked {
-    type Target = Config;
-
-    fn deref(&self) -> &Config {
-        &self.config
     }
 }
 
@@ -234,7 +228,8 @@ impl Config {
         let allowed = "\"validation\", or a file in data.test";
         ensure(there, "evaluation.split", "\"test\"", allowed)?;
         self.check_validation(machine)?;
-        Ok(Checked { config: self, file: None, trained_on: None, set: Vec::new() })
+        let (text, overrides) = (None, Vec::new());
+        Ok(Checked { config: self, file: None, trained_on: None, text, overrides })
     }
 
     /// What a training chooses on the validation split, as the beginning of a sentence; none where it chooses nothing.
@@ -352,11 +347,6 @@ impl Checked {
             self.config.encoder = own.clone();
         }
         self
-    }
-
-    /// Whether an override has set a key.
-    pub(crate) fn is_set(&self, key: &str) -> bool {
-        self.set.iter().any(|set| set == key)
     }
 
     /// The fingerprint of the configuration with every default written out: a CRC-32 in eight

@@ -14,8 +14,7 @@ use dsokr_decode::{
 use rand::RngExt;
 
 use self::beyond::{Compared, beyond_scores};
-use self::distances::kernel_losses;
-use self::distances::mces_distances;
+use self::distances::{kernel_losses, mces_distances};
 pub(crate) use self::texts::QueryTexts;
 use self::texts::RepeatedTexts;
 use crate::Error;

@@ -4,7 +4,6 @@ mod definitions;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt;
 
 use dsokr_data::Truth;
 use dsokr_decode::{percentile_interval, resampled};
@@ -62,7 +61,9 @@ pub enum Needs {
 }
 
 /// A metric of an evaluation.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, derive_more::Debug, derive_more::Display)]
+#[debug("{:?}", _0.name)]
+#[display("{}", _0.name)]
 pub struct Metric(&'static Definition);
 
 impl Metric {
@@ -136,18 +137,6 @@ dsokr_basis::defaults!(Metric = Self(&METRICS[0]));
 impl PartialEq for Metric {
     fn eq(&self, other: &Self) -> bool {
         self.0.name == other.0.name
-    }
-}
-
-impl fmt::Display for Metric {
-    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
-        out.write_str(self.0.name)
-    }
-}
-
-impl fmt::Debug for Metric {
-    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
-        write!(out, "{:?}", self.0.name)
     }
 }
 

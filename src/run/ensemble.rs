@@ -9,8 +9,7 @@ use dsokr_decode::{AllCandidates, Candidates, Combination, Shards};
 
 use super::Run;
 #[cfg(feature = "serve")]
-use super::beyond::search_by;
-use super::beyond::search_of;
+use super::beyond::{search_by, search_of};
 use super::candidates::open_shards;
 use super::coverage::Calibrations;
 use crate::Error;

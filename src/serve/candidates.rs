@@ -1,6 +1,6 @@
 //! Coordinates of queries, ranks of chosen candidates, and candidates by id: as JSON and as drawings.
 
-use crate::error::ensure;
+use crate::error::{ensure, listed};
 use std::borrow::Cow;
 
 use dsokr_data::Truth;
@@ -15,7 +15,6 @@ use super::model::Model;
 use super::problem::Problem;
 use super::queries::{Asked, Endpoint};
 use crate::Error;
-use crate::error::listed;
 
 /// Queries: exactly one of `texts` and `vectors`.
 #[derive(Deserialize, Serialize, ToSchema)]

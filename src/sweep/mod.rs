@@ -14,7 +14,7 @@ use dsokr_train::Observer;
 use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
 
-use crate::config::{Checked, Config, Override};
+use crate::config::Checked;
 use crate::run_dir::{Folder, Report};
 use crate::sketch::Spread;
 use crate::{Error, Metric, Request};
@@ -41,10 +41,8 @@ const LONGEST: usize = 100;
 /// A configuration, the settings that are tried, and where their runs go.
 #[derive(Clone, Debug)]
 pub struct SweepRequest<'a> {
-    /// The configuration's file.
-    pub config: &'a Path,
-    /// Changes of it that all settings share.
-    pub overrides: &'a [Override],
+    /// The configuration, with what all settings share.
+    pub config: &'a Checked,
     /// The keys and their values.
     pub axes: &'a [Axis],
     /// The number of settings that are drawn; none for all combinations.
@@ -145,9 +143,9 @@ impl SweepRequest<'_> {
     /// # Errors
     /// Settings that are not valid, and a folder with a sweep of a different configuration, before any training; errors of a training.
     pub fn run(&self, observer: &mut dyn Observer) -> Result<Sweep, Error> {
-        let base = Config::load_with(self.config, self.overrides)?;
+        let base = self.config;
         let settings = match self.random {
-            Some(count) => random(&of_type(self.axes, &base)?, count, base.seed)?,
+            Some(count) => random(&of_type(self.axes, base)?, count, base.seed)?,
             None => grid(self.axes)?,
         };
         let default = || PathBuf::from("runs").join(format!("{}-sweep", base.name));
@@ -251,16 +249,15 @@ impl SweepRequest<'_> {
 
     /// The configuration of a setting.
     fn config_of(&self, setting: &Setting, split: SplitName) -> Result<Checked, Error> {
-        let mut overrides = self.overrides.to_vec();
         let given = setting.iter().filter(|(_, value)| !value.is_empty());
         let own = given.map(|(key, value)| format!("{key}={value}"));
-        for change in own.chain([format!("evaluation.split={split}")]) {
-            let found = change.clone();
-            let parsed = change.parse::<Override>();
-            overrides
-                .push(parsed.map_err(|allowed| Error::value("the argument grid", found, allowed))?);
-        }
-        Config::load_with(self.config, &overrides)
+        let parse = |change: String| {
+            change
+                .parse()
+                .map_err(|allowed: String| Error::value("the argument grid", &change, allowed))
+        };
+        let changes = own.chain([format!("evaluation.split={split}")]).map(parse);
+        self.config.with(&changes.collect::<Result<Vec<_>, _>>()?)
     }
 }
 

@@ -1,7 +1,5 @@
 //! Arrays of NumPy with the types that the stub of the module names.
 
-use std::ops::Deref;
-
 use numpy::ndarray::{self, Ix1, Ix2};
 use numpy::{Element, PyArray, PyReadonlyArray, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::inspect::PyStaticExpr::{self, Attribute, List, Name, Subscript, Tuple};
@@ -11,6 +9,7 @@ use pyo3::types::PyDict;
 use crate::errors::Failure;
 
 /// An object of Python, of which the stub says more than `Any`.
+#[derive(derive_more::Deref)]
 pub struct Typed<T>(pub T);
 
 /// Numbers that are returned.
@@ -25,14 +24,6 @@ pub type MatrixView<'py, T> = Typed<PyReadonlyArray2<'py, T>>;
 pub type Listener = Typed<Py<PyAny>>;
 /// Values by name.
 pub type Table<'py> = Typed<Bound<'py, PyDict>>;
-
-impl<T> Deref for Typed<T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        &self.0
-    }
-}
 
 /// A number, as the stub names its type.
 pub trait Number: Element + Copy {

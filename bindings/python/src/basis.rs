@@ -139,15 +139,14 @@ pub fn kernel_matrix<'py>(
     let kernel: Kernel = table("kernel", kernel)?;
     let (a, b) = (a.get().source(), b.get().source());
     let values = work(py, || {
-        const ROWS_AT_ONCE: usize = 512;
         let mut values = Vec::with_capacity(a.len() * b.len());
         let b = features::read(b, 0..b.len())?;
         let cancellation = Cancellation::current();
         kernel.validate(a.kind())?;
         kernel.check(&b)?;
-        for start in (0..a.len()).step_by(ROWS_AT_ONCE) {
+        for range in features::ranges(0..a.len(), 512) {
             cancellation.check()?;
-            let part = features::read(a, start..a.len().min(start + ROWS_AT_ONCE))?;
+            let part = features::read(a, range)?;
             kernel.check(&part)?;
             let gram = kernel.block(&part, &b)?;
             for i in 0..gram.nrows() {

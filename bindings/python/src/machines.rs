@@ -28,36 +28,27 @@ pub struct KernelMachine {
     space: Option<OutputSpace>,
 }
 
-/// A kernel and a sketch of the inputs, as tables of a configuration in JSON, and λ.
-struct Ridge {
-    kernel: Kernel,
-    solver: Solver,
+/// What fits a ridge regression to targets, of a kernel and a sketch of the inputs, as tables of a configuration in JSON.
+fn ridge<'r>(
+    rows: &'r Rows,
+    kernel: &str,
+    sketch: Option<(String, usize)>,
     lambda: f64,
     seed: u64,
-}
-
-impl Ridge {
-    fn new(
-        kernel: &str,
-        sketch: Option<(String, usize)>,
-        lambda: f64,
-        seed: u64,
-    ) -> Result<Self, Failure> {
-        let solver = match sketch {
-            None => Solver::default(),
-            Some((method, size)) => {
-                let sketch = InputSketch { size, method: table("sketch", &method)? };
-                Solver::Sketched(Sketched { sketch })
-            }
-        };
-        Ok(Self { kernel: table("kernel", kernel)?, solver, lambda, seed })
-    }
-
-    fn fit(self, rows: &Rows, targets: &Targets) -> Result<KernelModel, Failure> {
-        let inputs = TrainingInputs::rows(self.kernel, rows.source());
-        let prepared = self.solver.prepare(inputs, self.seed, LastSystem::default())?;
-        Ok(prepared.fit(targets, self.lambda, false)?.0)
-    }
+) -> Result<impl FnOnce(&Targets) -> Result<KernelModel, Failure> + Send + use<'r>, Failure> {
+    let solver = match sketch {
+        None => Solver::default(),
+        Some((method, size)) => {
+            let sketch = InputSketch { size, method: table("sketch", &method)? };
+            Solver::Sketched(Sketched { sketch })
+        }
+    };
+    let kernel: Kernel = table("kernel", kernel)?;
+    Ok(move |targets: &Targets| {
+        let inputs = TrainingInputs::rows(kernel, rows.source());
+        let prepared = solver.prepare(inputs, seed, LastSystem::default())?;
+        Ok(prepared.fit(targets, lambda, false)?.0)
+    })
 }
 
 #[pymethods]
@@ -74,10 +65,9 @@ impl KernelMachine {
         sketch: Option<(String, usize)>,
         seed: u64,
     ) -> PyResult<Self> {
-        let ridge = Ridge::new(kernel, sketch, lambda_, seed)?;
+        let fit = ridge(rows.get(), kernel, sketch, lambda_, seed)?;
         let (values, [_, width]) = numbers(&targets, "y")?;
-        let rows = rows.get();
-        let model = work(py, || ridge.fit(rows, &Targets::new(width, values).about("y")?));
+        let model = work(py, || fit(&Targets::new(width, values).about("y")?));
         Ok(Self { model: model?, space: None })
     }
 
@@ -96,14 +86,14 @@ impl KernelMachine {
         sketch: Option<(String, usize)>,
         seed: u64,
     ) -> PyResult<Self> {
-        let ridge = Ridge::new(kernel, sketch, lambda_, seed)?;
+        let fit = ridge(rows.get(), kernel, sketch, lambda_, seed)?;
         let kernel: Kernel = table("output_kernel", output_kernel)?;
         let options = output_sketch.map(|(kind, size)| {
             let kind: SketchKind = table("output_sketch", &kind)?;
             Ok::<_, Failure>(SketchOptions::new(kind, size).with_seed(seed))
         });
         let options = options.transpose()?;
-        let (rows, outputs) = (rows.get(), outputs.get());
+        let outputs = outputs.get();
         let (model, space) = work(py, || {
             let outputs = outputs.source();
             let (space, targets) = match options {
@@ -114,7 +104,7 @@ impl KernelMachine {
                 }
             }
             .about("Y")?;
-            Ok::<_, Failure>((ridge.fit(rows, &targets)?, space))
+            Ok::<_, Failure>((fit(&targets)?, space))
         })?;
         Ok(Self { model, space: Some(space) })
     }

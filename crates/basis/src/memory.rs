@@ -1,22 +1,16 @@
 //! The memory that a process can still take.
 
-use std::fmt;
-use std::fs;
 use std::path::Path;
+use std::{fmt, fs};
 
 /// Memory that a process can still take.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, derive_more::Display, PartialEq)]
+#[display("{} ({source})", Bytes(*bytes))]
 pub struct Limit {
     /// Its size.
     pub bytes: f64,
     /// Who sets it.
     pub source: String,
-}
-
-impl fmt::Display for Limit {
-    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
-        write!(out, "{} ({})", Bytes(self.bytes), self.source)
-    }
 }
 
 /// The memory that this process can still take: what the machine or the process's cgroup has left,

@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fmt;
 use std::hash::Hash;
 
+use derive_more::Display;
 use dsokr_basis::random::generator;
 use rand::seq::index::sample;
 use schemars::JsonSchema;
@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 use crate::{Error, Inputs, Outputs, Truth};
 
 /// A split of the data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Display, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[display(rename_all = "lowercase")]
 pub enum SplitName {
     /// The pairs that the model learns from. Configurations cannot choose it.
     #[serde(skip_deserializing)]
@@ -20,16 +21,6 @@ pub enum SplitName {
     Validation,
     /// The split that nothing was chosen on.
     Test,
-}
-
-impl fmt::Display for SplitName {
-    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Train => "train",
-            Self::Validation => "validation",
-            Self::Test => "test",
-        })
-    }
 }
 
 /// Pairs of an input and an output. In evaluated splits a pair is a query, which may have several right

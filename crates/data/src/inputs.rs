@@ -1,32 +1,22 @@
 //! The inputs of pairs: texts, vectors, or values of kernels.
 
-use std::fmt;
-
 use dsokr_basis::{Features, RowSource};
 use faer::Mat;
 
 use crate::Error;
 
 /// What inputs are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, derive_more::Display, PartialEq, Eq)]
+#[display(rename_all = "lowercase")]
 pub enum InputKind {
     /// Texts.
     #[default]
     Texts,
     /// Feature vectors.
+    #[display("feature vectors")]
     Vectors,
     /// Values of kernels with the training inputs.
     Kernels,
-}
-
-impl fmt::Display for InputKind {
-    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Texts => "texts",
-            Self::Vectors => "feature vectors",
-            Self::Kernels => "kernels",
-        })
-    }
 }
 
 /// The inputs of pairs.

@@ -31,21 +31,16 @@ pub struct OutputMatrix {
 }
 
 /// How outputs share what they learn.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, derive_more::From)]
 pub enum Coupling {
     /// A given matrix.
+    #[from]
     Given(OutputMatrix),
     /// A matrix of at most this rank, learned with a ridge regression ([`Spectrum::output_matrix`](crate::Spectrum::output_matrix)).
     Learned {
         /// The rank; any where none is given.
         rank: Option<usize>,
     },
-}
-
-impl From<OutputMatrix> for Coupling {
-    fn from(matrix: OutputMatrix) -> Self {
-        Self::Given(matrix)
-    }
 }
 
 impl OutputMatrix {

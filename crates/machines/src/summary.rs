@@ -74,7 +74,11 @@ pub struct RidgeSummary {
 }
 
 /// How far conjugate gradients came.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, derive_more::Display, PartialEq, Serialize, Deserialize)]
+#[display(
+    "{}converged in {iterations} iterations to a residual of {residual:.1e} (asked for: {tolerance:.1e})",
+    if self.converged() { "" } else { "not " }
+)]
 pub struct Convergence {
     /// Iterations taken, each one pass over the rows.
     pub iterations: usize,
@@ -166,17 +170,5 @@ impl std::fmt::Display for Summary {
                 )
             }
         }
-    }
-}
-
-impl std::fmt::Display for Convergence {
-    fn fmt(&self, out: &mut std::fmt::Formatter) -> std::fmt::Result {
-        let not = if self.converged() { "" } else { "not " };
-        let Self { iterations, residual, tolerance } = self;
-        write!(
-            out,
-            "{not}converged in {iterations} iterations to a residual of {residual:.1e} \
-             (asked for: {tolerance:.1e})"
-        )
     }
 }

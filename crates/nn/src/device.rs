@@ -1,8 +1,7 @@
 //! What differs between devices: Burn's CPU engine, and the precision of products.
 
-use std::panic::AssertUnwindSafe;
+use std::panic::{self, AssertUnwindSafe};
 use std::str::FromStr;
-use std::{fmt, panic};
 
 use burn::tensor::{DType, Device, Gradients, Tensor};
 use schemars::JsonSchema;
@@ -49,7 +48,8 @@ pub enum Precision {
 }
 
 /// A processor to compute on: `cpu`, `wgpu` or `cuda`, or `cuda:1` for the second such GPU.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, derive_more::Display, PartialEq, Eq)]
+#[display(rename_all = "lowercase")]
 pub enum Processor {
     /// The CPU, with Burn's CPU engine and the fused operations of `crate::fused`.
     #[default]
@@ -57,17 +57,8 @@ pub enum Processor {
     /// The best available GPU, through Vulkan, Metal or DirectX. Needs the feature `wgpu`.
     Wgpu,
     /// The NVIDIA GPU with this number. Needs the feature `cuda`.
+    #[display("cuda:{_0}")]
     Cuda(usize),
-}
-
-impl fmt::Display for Processor {
-    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        match self {
-            Self::Cpu => formatter.write_str("cpu"),
-            Self::Wgpu => formatter.write_str("wgpu"),
-            Self::Cuda(index) => write!(formatter, "cuda:{index}"),
-        }
-    }
 }
 
 impl FromStr for Processor {

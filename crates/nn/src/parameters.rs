@@ -1,7 +1,6 @@
 //! A module's parameters by name, as files hold them and `--resume` restores them.
 
 use std::collections::BTreeMap;
-use std::fmt::{self, Debug};
 use std::ops::Deref;
 
 use burn::backend::flex::FlexTensor;
@@ -27,7 +26,8 @@ pub struct Parameter {
 
 /// The values of a tensor in row-major order. On the CPU engine they share the tensor's memory, which is
 /// copied when one of the two is changed.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("{:?}", &**self)]
 pub struct Values(FlexTensor);
 
 impl Values {
@@ -57,12 +57,6 @@ impl From<Vec<f32>> for Values {
     fn from(values: Vec<f32>) -> Self {
         let length = values.len();
         Self(wrap(values, [length]))
-    }
-}
-
-impl Debug for Values {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(formatter)
     }
 }
 

@@ -1,4 +1,3 @@
-use std::fmt;
 use std::fs::File;
 use std::io::{self, Write};
 use std::ops::{Deref, Range};
@@ -23,7 +22,8 @@ const HELD: usize = 1 << 22;
 /// assert_eq!(*texts[1], *TokenIds::from(vec![2]));
 /// # Ok::<(), std::io::Error>(())
 /// ```
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("{:?}", &**self)]
 pub struct TokenIds {
     all: Arc<All>,
     own: Range<usize>,
@@ -49,12 +49,6 @@ impl Deref for TokenIds {
 impl From<Vec<u32>> for TokenIds {
     fn from(ids: Vec<u32>) -> Self {
         Self { own: 0..ids.len(), all: Arc::new(All::Held(ids)) }
-    }
-}
-
-impl fmt::Debug for TokenIds {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.debug_list().entries(self.iter()).finish()
     }
 }
 

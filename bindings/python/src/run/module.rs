@@ -3,7 +3,6 @@
 //! Its parameters are one vector of Burn's, so that optimisers, checkpoints, resumption and files of runs are those of
 //! every encoder. A pass copies them into the module, which computes coordinates, and their gradient.
 
-use std::fmt::{self, Debug};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -141,18 +140,13 @@ impl Recipe for ModuleConfig {
 }
 
 /// An object of the package's `_module`: an `Encoder`, or an `_Opened` module and what it keeps for a gradient.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("a module of PyTorch")]
 pub struct Held(Arc<Py<PyAny>>);
 
 impl PartialEq for Held {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
-    }
-}
-
-impl Debug for Held {
-    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        formatter.write_str("a module of PyTorch")
     }
 }
 

@@ -7,7 +7,7 @@ use crate::store::{Stored, Tensor};
 /// Rows of one kind, borrowed from their source or owned.
 ///
 /// They are valid by construction: finite numbers, no padding bits, increasing columns.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, derive_more::From, PartialEq)]
 pub enum Block<'a> {
     /// Dense rows.
     Dense(DenseBlock<'a>),
@@ -200,18 +200,6 @@ impl RowSource for Block<'_> {
         })
     }
 }
-
-macro_rules! from_kinds {
-    ($($kind:ident: $rows:ident),*) => {$(
-        impl<'a> From<$rows<'a>> for Block<'a> {
-            fn from(rows: $rows<'a>) -> Self {
-                Self::$kind(rows)
-            }
-        }
-    )*};
-}
-
-from_kinds!(Dense: DenseBlock, Bits: BitBlock, Sparse: SparseBlock);
 
 /// Rows that can be read block by block, from memory, from a file, or made on the fly.
 ///

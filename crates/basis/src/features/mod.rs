@@ -33,25 +33,17 @@ pub use tf_idf::{SparseRow, TfIdf};
 use crate::Error;
 
 /// The three kinds of feature rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, derive_more::Display, PartialEq, Eq, Hash)]
+#[display(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum RowKind {
     /// `f32` numbers, every column stored.
     Dense,
     /// One bit a column.
+    #[display("bit")]
     Bits,
     /// `f32` numbers, only the non-zero columns stored.
     Sparse,
-}
-
-impl std::fmt::Display for RowKind {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
-        formatter.write_str(match self {
-            Self::Dense => "dense",
-            Self::Bits => "bit",
-            Self::Sparse => "sparse",
-        })
-    }
 }
 
 impl std::str::FromStr for RowKind {

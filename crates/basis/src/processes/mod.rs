@@ -86,7 +86,8 @@ pub trait Exchange {
 /// assert_eq!(Processes::current().size(), 1);
 /// # Ok::<(), dsokr_basis::Error>(())
 /// ```
-#[derive(Clone, Default)]
+#[derive(Clone, derive_more::Debug, Default)]
+#[debug("rank {} of {}", self.rank(), self.size())]
 pub struct Processes(Option<Rc<dyn Exchange>>);
 
 impl Processes {
@@ -317,12 +318,6 @@ impl Processes {
             rank,
             message: format!("its {what} is {own}, that of rank 0 is {first}"),
         })
-    }
-}
-
-impl std::fmt::Debug for Processes {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
-        write!(formatter, "rank {} of {}", self.rank(), self.size())
     }
 }
 

@@ -1,6 +1,5 @@
 //! Pairs from one file, whose rows are inputs and outputs at once: which belong to which split.
 
-use std::fmt;
 use std::ops::Range;
 
 use dsokr_basis::random::generator;
@@ -42,7 +41,7 @@ pub struct SplitsConfig {
 }
 
 /// How many rows a split has.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, derive_more::Display, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum SplitSize {
     /// So many.
@@ -52,15 +51,6 @@ pub enum SplitSize {
 }
 
 dsokr_basis::defaults!(SplitSize = Self::Rows(0));
-
-impl fmt::Display for SplitSize {
-    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
-        match self {
-            Self::Rows(rows) => rows.fmt(out),
-            Self::Share(share) => share.fmt(out),
-        }
-    }
-}
 
 impl SplitSize {
     /// Whether it is no rows of any file.

@@ -1,5 +1,4 @@
 use std::borrow::Cow;
-use std::fmt::{Display, Formatter};
 use std::ops::Range;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -17,7 +16,8 @@ use crate::error::all_finite;
 pub(crate) const PRECISION: &str = "precision";
 
 /// How shards keep the coordinates of candidates.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, derive_more::Display, PartialEq, Eq)]
+#[display(rename_all = "lowercase")]
 pub enum Precision {
     /// As they are, in 32 bits; from 256 MiB of them on with codes of 8 bits beside them. Answers are those of
     /// the candidates.
@@ -29,16 +29,6 @@ pub enum Precision {
     /// As they are, with codes of 8 bits beside them, a quarter more bytes, which are read in their place for all
     /// but the few candidates that the bound on their error leaves in doubt. Answers are those of the candidates.
     I8,
-}
-
-impl Display for Precision {
-    fn fmt(&self, out: &mut Formatter) -> std::fmt::Result {
-        out.write_str(match self {
-            Self::F32 => "f32",
-            Self::F16 => "f16",
-            Self::I8 => "i8",
-        })
-    }
 }
 
 impl FromStr for Precision {

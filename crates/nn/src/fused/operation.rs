@@ -3,7 +3,7 @@
 //!
 //! Large buffers are not cleared before they are written (`Box::new_uninit_slice`): that would take a tenth of a step's time.
 
-use std::fmt::{self, Debug};
+use std::fmt::Debug;
 use std::marker::PhantomData;
 
 #[cfg(feature = "cube")]
@@ -176,13 +176,9 @@ where
 }
 
 /// The backward step of an operation.
+#[derive(derive_more::Debug)]
+#[debug("backward step")]
 struct Step<B, Op>(Op, PhantomData<B>);
-
-impl<B, Op> Debug for Step<B, Op> {
-    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        formatter.write_str("backward step")
-    }
-}
 
 impl<B: Engine, Op: Operation<B, N>, const N: usize> Backward<B, N> for Step<B, Op> {
     type State = Op::Saved;
