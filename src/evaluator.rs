@@ -47,7 +47,8 @@ impl<'a> Evaluator<'a> {
             }
             // a missing gold is reported before training, not after the first epoch
             let pool = evaluator.pool(name);
-            let has_gold = has_gold(split, candidates, pool, settings.missing_gold)?;
+            let missing = Models::one(decoder, None).missing(split);
+            let has_gold = has_gold(split, candidates, pool, missing)?;
             let finite = settings.metric.needs() == Needs::FiniteRanks;
             let lacks = finite && name == SplitName::Validation && has_gold.contains(&false);
             let allowed = "mrr or hits, since ranks of validation queries are infinite";

@@ -331,22 +331,24 @@ fn mulan(attributes: usize, labels: usize, rows: usize, sparse: bool) -> String 
 #[test]
 fn published_multi_label_files_have_configurations() {
     let sandbox = Sandbox::new();
-    for (name, attributes, labels, sparse, split) in
-        [("bookmarks", 2150, 208, true, "test"), ("mediamill", 120, 101, false, "validation")]
+    for (name, attributes, labels, sparse, test) in
+        [("bookmarks", 2150, 208, true, ", test=10"), ("mediamill", 120, 101, false, "")]
     {
         let folder = sandbox.path(&format!("data/{name}"));
         std::fs::create_dir_all(&folder).unwrap();
         let config = format!("{}/configs/{name}.toml", env!("CARGO_MANIFEST_DIR"));
         let text = std::fs::read_to_string(&config).unwrap();
         let file = text.split("file = \"").nth(1).unwrap().split('"').next().unwrap();
-        sandbox.write(&format!("data/{name}/{file}"), &mulan(attributes, labels, 60, sparse));
-        let test = if split == "test" { ", test=10" } else { "" };
+        for file in [file, "mediamill-test.arff"] {
+            let rows = mulan(attributes, labels, 60, sparse);
+            sandbox.write(&format!("data/{name}/{file}"), &rows);
+        }
         let splits = format!("data.splits={{order=\"file\", train=40, validation=10{test}}}");
         let sizes =
             ["sketch.size=30", "sketch.method.density=0.5", "encoder.solver.sketch.size=20"];
         let report = sandbox.train(&config, &[&[splits.as_str()][..], &sizes].concat());
         assert!(number(&report, "f1") > 0.9, "{name}: {report}");
-        let evaluate = ["evaluate", &format!("runs/{name}"), "--split", split, "--json"];
+        let evaluate = ["evaluate", &format!("runs/{name}"), "--split", "test", "--json"];
         assert!(number(&json(&sandbox.succeed(&evaluate)), "f1") > 0.9);
         let queries = format!("data/{name}/{file}");
         let queries = ["evaluate", &format!("runs/{name}"), "--queries", &queries, "--json"];

@@ -55,7 +55,23 @@ fn numbers_are_those_of_numpy() {
     sandbox.write("test.arff", &format!("{head}@data\n{}\n", test.join("\n")));
     let queries = ["evaluate", "runs/multi-target", "--queries", "test.arff", "--json"];
     close(number(&json(&sandbox.succeed(&queries)), "rrmse"), 0.057_443_59);
-    let answers = sandbox.succeed(&["predict", "runs/multi-target", "test.arff"]);
+    // so are those of the configuration's file of test rows
+    std::fs::rename(sandbox.path("test.arff"), sandbox.path("data/multi-target/test.arff"))
+        .unwrap();
+    let file = ["data.test=test.arff", "data.splits={order=\"file\", train=24, validation=6}"];
+    let whole = ["data.test=test.arff", "data.splits={order=\"file\", train=24, validation=0}"];
+    for (run, changes) in [("file", file), ("whole", whole)] {
+        let sets = CHANGES.iter().chain(&changes).flat_map(|change| ["--set", *change]);
+        let arguments = ["train", CONFIG, "--json", "--out", run].into_iter().chain(sets);
+        let report = json(&sandbox.succeed(&arguments.collect::<Vec<_>>()));
+        close(number(&report, "rrmse"), 0.057_443_59);
+        let again = json(&sandbox.succeed(&["evaluate", run, "--split", "test", "--json"]));
+        assert_eq!(again["rrmse"], report["rrmse"]);
+    }
+    let sets = CHANGES.iter().chain(&["data.test=test.arff"]).flat_map(|change| ["--set", *change]);
+    let twice: Vec<&str> = ["train", CONFIG].into_iter().chain(sets).collect();
+    sandbox.fail(&twice, 2, &["data.splits.test = 10", "0, beside a file in data.test"]);
+    let answers = sandbox.succeed(&["predict", "runs/multi-target", "data/multi-target/test.arff"]);
     let first = json(answers.lines().next().unwrap());
     let numbers: Vec<f64> =
         first["exact"]["label"].as_str().unwrap().split(' ').map(|n| n.parse().unwrap()).collect();

@@ -160,7 +160,7 @@ fn a_pretrained_encoder_comes_from_the_hub() {
 fn the_built_in_table_is_valid() {
     let table = Table::with(None).unwrap();
     let names = ["chebi20", "qm9", "bibtex", "bookmarks", "mediamill", "massspecgym", "massbank"];
-    for name in names.into_iter().chain(["multi-target", "label-ranking", "boston"]) {
+    for name in names.into_iter().chain(["multi-target", "label-ranking", "boston", "usps"]) {
         let set = table.get(name).unwrap();
         assert!(!set.licence.is_empty() && set.citation.len() > 20, "{name}");
         for file in &set.files {

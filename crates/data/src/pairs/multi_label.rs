@@ -31,6 +31,9 @@ pub struct MultiLabelConfig {
     pub labels: Option<usize>,
     /// Which rows belong to which split.
     pub splits: SplitsConfig,
+    /// A file of test rows, in the place of `splits.test`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test: Option<String>,
 }
 
 const OUTPUTS: &str = "\"labels\" or, of an .arff file, \"numbers\": what the rows of the file are";
@@ -84,11 +87,12 @@ impl MultiLabelConfig {
 
 impl Pairs for MultiLabelConfig {
     fn facts(&self) -> PairFacts<'_> {
+        let test = self.test.iter().map(|file| ("data.test", file.as_str()));
         PairFacts {
             folder: &self.folder,
-            files: vec![("data.file", &self.file)],
+            files: [("data.file", &*self.file)].into_iter().chain(test).collect(),
             splits: Some(&self.splits),
-            has_test: !self.splits.test.is_zero(),
+            has_test: self.test.is_some() || !self.splits.test.is_zero(),
             inputs: InputKind::Vectors,
             skips_rows: extension_of(self.file.as_ref()) == "arff",
             id: Some("id"),
@@ -99,7 +103,9 @@ impl Pairs for MultiLabelConfig {
     fn validate(&self) -> Result<(), Error> {
         let allowed = "the number of labels or targets, the last attributes of an .arff file";
         let holds = self.labels.is_some() || extension_of(self.file.as_ref()) != "arff";
-        check(holds, "data.labels", "absent", allowed)
+        check(holds, "data.labels", "absent", allowed)?;
+        let holds = self.test.is_none() || self.splits.test.is_zero();
+        check(holds, "data.splits.test", self.splits.test, "0, beside a file in data.test")
     }
 
     fn validate_outputs(&self, outputs: &OutputSource) -> Result<(), Error> {
@@ -112,14 +118,22 @@ impl Pairs for MultiLabelConfig {
     }
 
     fn memory(&self, root: &DataRoot) -> Vec<(&'static str, f64)> {
-        vec![("data.file", A_BYTE_OF_NUMBERS * root.size(&self.file))]
+        let need = |(key, file)| (key, A_BYTE_OF_NUMBERS * root.size(file));
+        self.facts().files.into_iter().map(need).collect()
     }
 
     fn load(&self, wanted: &Wanted) -> Result<Dataset, Error> {
-        self.read(&wanted.root()?.file(&self.file), wanted)?.dataset(wanted)
+        let mut dataset = self.read(&wanted.root()?.file(&self.file), wanted)?.dataset(wanted)?;
+        if let Some(file) = &self.test {
+            dataset.test = Some(self.queries(&wanted.root()?.file(file), wanted)?);
+        }
+        Ok(dataset)
     }
 
     fn split(&self, name: SplitName, wanted: &Wanted) -> Result<Option<Split>, Error> {
+        if let (SplitName::Test, Some(file)) = (name, &self.test) {
+            return self.queries(&wanted.root()?.file(file), wanted).map(Some);
+        }
         self.read(&wanted.root()?.file(&self.file), wanted)?.split(name, wanted)
     }
 
