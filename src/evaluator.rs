@@ -49,9 +49,10 @@ impl<'a> Evaluator<'a> {
             let pool = evaluator.pool(name);
             let missing = Models::one(decoder, None).missing(split);
             let has_gold = has_gold(split, candidates, pool, missing)?;
-            let finite = settings.metric.needs() == Needs::FiniteRanks;
+            let finite =
+                matches!(settings.metric.needs(), Needs::FiniteRanks | Needs::FeatureSpace);
             let lacks = finite && name == SplitName::Validation && has_gold.contains(&false);
-            let allowed = "mrr or hits, since ranks of validation queries are infinite";
+            let allowed = "mrr, hits or a metric of predicted outputs, since right outputs of validation queries are no candidates";
             ensure(!lacks, "evaluation.metric", format_args!("{:?}", settings.metric), allowed)?;
         }
         Ok(evaluator)

@@ -115,6 +115,12 @@ fn lambda_is_chosen_by_the_kernel_loss() {
     assert_eq!(best, all.into_iter().fold(f64::INFINITY, f64::min), "{all:?}");
     let (other, left_out) = loss(several, "leave-one-out");
     assert!(other > best && chosen != left_out, "{chosen} {left_out}");
+    let no_candidates = ["train", "small.toml", "--set", "evaluation.metric=\"squared_error\""];
+    sandbox.fail(
+        &no_candidates,
+        2,
+        &["evaluation.metric = \"squared_error\"", "are no candidates"],
+    );
     let averaged = "encoder.solver={name=\"averaged\", parts=2, sketch={size=10}}";
     let refused =
         ["train", "small.toml", "--set", averaged, "--set", "encoder.lambda_by=\"leave-one-out\""];
