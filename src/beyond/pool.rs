@@ -22,6 +22,9 @@ const TOGETHER: usize = 16;
 /// Bytes of a molecule beside its coordinates: texts, numbers, and its place among the neighbours of others.
 const BYTES: usize = 512;
 
+/// Bytes of a structure that is not made again, whether its molecule was left out or not.
+const MADE: usize = 96;
+
 /// Molecules by number, each once by its canonical SMILES.
 pub(super) struct Evaluated {
     /// What they are to each model.
@@ -84,7 +87,7 @@ impl Evaluated {
     }
 
     pub fn bytes(&self) -> usize {
-        self.bytes_of(self.labels.len())
+        self.bytes_of(self.labels.len()).saturating_add(self.made.len().saturating_mul(MADE))
     }
 
     pub fn label(&self, molecule: u32) -> &str {

@@ -1,6 +1,10 @@
 //! The molecular graph: atoms, bonds, rings, components.
 
 use std::cmp::Ordering;
+use std::sync::OnceLock;
+
+use chematic_core::{Atom as Node, AtomIdx, BondOrder as Order, MoleculeBuilder};
+use chematic_perception::find_sssr_shared;
 
 /// A chemical element by its atomic number; 0 is the wildcard `*`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -143,11 +147,12 @@ pub struct Neighbor {
 /// assert_eq!(error.position(), Some(2));
 /// # Ok::<(), dsokr_molecule::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Molecule {
     atoms: Vec<Atom>,
     bonds: Vec<Bond>,
-    pub(crate) rings: Vec<Ring>,
+    /// Found when they are asked for first.
+    pub(crate) rings: OnceLock<Vec<Ring>>,
     /// Tetrahedral centres whose configuration is known.
     pub(crate) centers: Vec<Center>,
     /// Double bonds whose geometry is known.
@@ -156,8 +161,18 @@ pub struct Molecule {
     neighbors: Vec<Vec<Neighbor>>,
 }
 
+impl PartialEq for Molecule {
+    fn eq(&self, other: &Self) -> bool {
+        let graph = self.atoms == other.atoms && self.bonds == other.bonds;
+        let configured = self.centers == other.centers && self.geometries == other.geometries;
+        graph && configured && self.rings() == other.rings()
+    }
+}
+
+impl Eq for Molecule {}
+
 impl Molecule {
-    /// Assembles the graph without rings and configurations.
+    /// Assembles the graph without configurations. Its rings are those that no dative bond closes, none of them aromatic.
     pub(crate) fn assemble(atoms: Vec<Atom>, bonds: Vec<Bond>) -> Self {
         let mut neighbors = vec![Vec::new(); atoms.len()];
         for (index, bond) in bonds.iter().enumerate() {
@@ -165,7 +180,7 @@ impl Molecule {
             neighbors[a].push(Neighbor { atom: b, bond: index });
             neighbors[b].push(Neighbor { atom: a, bond: index });
         }
-        let (rings, centers, geometries) = (Vec::new(), Vec::new(), Vec::new());
+        let (rings, centers, geometries) = (OnceLock::new(), Vec::new(), Vec::new());
         Self { atoms, bonds, rings, centers, geometries, neighbors }
     }
 
@@ -182,7 +197,21 @@ impl Molecule {
     /// The smallest set of smallest rings: |bonds| − |atoms| + |components| of them, minus those that
     /// only coordinative bonds to metals close (as in RDKit).
     pub fn rings(&self) -> &[Ring] {
-        &self.rings
+        self.rings.get_or_init(|| {
+            let mut graph = MoleculeBuilder::with_capacity(self.atoms.len(), self.bonds.len());
+            for _ in &self.atoms {
+                graph.add_atom(Node::new(chematic_core::Element::C));
+            }
+            for bond in self.bonds.iter().filter(|bond| bond.order != BondOrder::Dative) {
+                let [a, b] = bond.atoms.map(|end| AtomIdx(end as u32));
+                // two atoms have one bond
+                let _ = graph.add_bond(a, b, Order::Single);
+            }
+            let found = find_sssr_shared(&graph.build());
+            let atoms = |ring: &Vec<AtomIdx>| ring.iter().map(|atom| atom.0 as usize).collect();
+            let rings = found.rings().iter().map(atoms);
+            rings.map(|atoms| Ring { atoms, aromatic: false }).collect()
+        })
     }
 
     /// The neighbours of an atom, in the order of their bonds.
@@ -220,7 +249,7 @@ impl Molecule {
     /// Whether each atom is in a ring.
     pub(crate) fn in_ring(&self) -> Vec<bool> {
         let mut in_ring = vec![false; self.atoms.len()];
-        self.rings.iter().flat_map(|ring| &ring.atoms).for_each(|&atom| in_ring[atom] = true);
+        self.rings().iter().flat_map(|ring| &ring.atoms).for_each(|&atom| in_ring[atom] = true);
         in_ring
     }
 

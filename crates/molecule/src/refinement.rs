@@ -25,21 +25,21 @@ pub(crate) fn graph_hash(colors: Vec<u64>, edges: impl FnMut(usize) -> Vec<(u64,
 /// `colors` are the labels of the nodes, `edges(i)` the edges of node i as (label, other end).
 /// There are as many rounds as nodes, more than refinement can need.
 pub(crate) fn refined(colors: Vec<u64>, edges: impl FnMut(usize) -> Vec<(u64, usize)>) -> Vec<u64> {
+    let edges: Vec<Vec<(u64, usize)>> = (0..colors.len()).map(edges).collect();
     let rounds = colors.len();
-    refined_by(colors, edges, rounds)
+    refined_by(colors, &edges, rounds)
 }
 
 /// As [`refined`], by a number of rounds.
 pub(crate) fn refined_by(
     mut colors: Vec<u64>,
-    edges: impl FnMut(usize) -> Vec<(u64, usize)>,
+    edges: &[Vec<(u64, usize)>],
     rounds: usize,
 ) -> Vec<u64> {
-    let edges: Vec<Vec<(u64, usize)>> = (0..colors.len()).map(edges).collect();
     // the same memory in all rounds
     let (mut refined, mut words) = (colors.clone(), Vec::new());
     for _ in 0..rounds {
-        for (node, edges) in edges.iter().enumerate() {
+        for (node, edges) in edges.iter().take(colors.len()).enumerate() {
             words.clear();
             words.extend(edges.iter().map(|&(label, end)| mix(label, colors[end])));
             refined[node] = sorted(&mut words, colors[node]);

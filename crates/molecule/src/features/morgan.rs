@@ -1,6 +1,6 @@
 //! Morgan fingerprints: the atoms of a molecule with their surroundings, as hashed features.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use dsokr_basis::features::BitRows;
 use schemars::JsonSchema;
@@ -85,15 +85,18 @@ pub(super) fn surroundings(
     mut marked: Vec<bool>,
 ) -> BTreeMap<u32, u32> {
     let mut counts = BTreeMap::new();
+    if !marked.contains(&true) {
+        return counts;
+    }
     let mut count = |code: u32| *counts.entry(code).or_insert(0) += 1;
     codes.iter().zip(&marked).filter(|(_, marked)| **marked).for_each(|(&code, _)| count(code));
-    let mut seen: BTreeSet<Vec<u32>> = BTreeSet::new();
-    let mut surroundings: Vec<Vec<u32>> = vec![Vec::new(); codes.len()];
+    // the bonds of the surroundings of each atom at each radius as bits, and for each of them the code, if it is marked
+    let (atoms, words) = (codes.len(), bonds.len().div_ceil(64));
+    let (mut sets, mut found) = (vec![0_u64; atoms * words], vec![None; atoms]);
     for radius in 1..=radius {
-        let mut grown = false;
-        let mut next_codes = Vec::with_capacity(codes.len());
-        let mut next_surroundings = Vec::with_capacity(codes.len());
-        for atom in 0..codes.len() {
+        let before = sets.len() - atoms * words;
+        let mut next_codes = Vec::with_capacity(atoms);
+        for atom in 0..atoms {
             let neighbors = molecule.neighbors(atom);
             let mut around: Vec<(u32, u32)> =
                 neighbors.iter().map(|n| (bonds[n.bond], codes[n.atom])).collect();
@@ -102,31 +105,30 @@ pub(super) fn surroundings(
             let pair = |&(bond, code): &(u32, u32)| combine(combine(0, bond), code);
             next_codes.push(around.iter().map(pair).fold(start, combine));
 
-            let own = neighbors.iter().map(|n| n.bond as u32);
-            let theirs = neighbors.iter().flat_map(|n| surroundings[n.atom].iter().copied());
-            let mut bonds: Vec<u32> = own.chain(theirs).collect();
-            bonds.sort_unstable();
-            bonds.dedup();
-            grown |= bonds.len() > surroundings[atom].len();
-            next_surroundings.push(bonds);
+            let own = sets.len();
+            sets.resize(own + words, 0);
+            for n in neighbors {
+                sets[own + n.bond / 64] |= 1 << (n.bond % 64);
+                for word in 0..words {
+                    sets[own + word] |= sets[before + n.atom * words + word];
+                }
+            }
         }
-        let reach = |atom: usize| molecule.neighbors(atom).iter().any(|n| marked[n.atom]);
-        marked = (0..codes.len()).map(|atom| marked[atom] || reach(atom)).collect();
-        (codes, surroundings) = (next_codes, next_surroundings);
-        if !grown {
+        if sets[before..][..atoms * words] == sets[before + atoms * words..] {
             // All further surroundings have been seen.
             break;
         }
-        let mut order: Vec<usize> =
-            (0..codes.len()).filter(|&atom| !surroundings[atom].is_empty()).collect();
-        order.sort_unstable_by_key(|&atom| (&surroundings[atom], codes[atom]));
-        order.dedup_by_key(|atom| &surroundings[*atom]);
-        for atom in order {
-            if seen.insert(surroundings[atom].clone()) && marked[atom] {
-                count(codes[atom]);
-            }
-        }
+        let reach = |atom: usize| molecule.neighbors(atom).iter().any(|n| marked[n.atom]);
+        marked = (0..atoms).map(|atom| marked[atom] || reach(atom)).collect();
+        codes = next_codes;
+        found.extend(codes.iter().zip(&marked).map(|(&code, &marked)| marked.then_some(code)));
     }
+    let set = |at: &usize| &sets[at * words..][..words];
+    let mut order: Vec<usize> = (atoms..found.len()).collect();
+    order.retain(|at| set(at).iter().any(|&word| word != 0));
+    order.sort_unstable_by_key(|at| (set(at), at / atoms, found[*at]));
+    order.dedup_by(|next, first| set(next) == set(first));
+    order.into_iter().filter_map(|at| found[at]).for_each(count);
     counts
 }
 

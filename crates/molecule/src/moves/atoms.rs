@@ -149,10 +149,11 @@ impl Edits<'_> {
 
     /// Single bonds that close rings.
     pub(super) fn close_rings(&mut self, draft: &Draft) {
-        let arcs = draft.arcs();
+        let (mut arcs, mut queue) = (Vec::new(), Vec::new());
+        draft.arcs(&mut arcs);
         for atom in 0..draft.len() {
             let mut distances = vec![None; draft.len()];
-            reached(&arcs, atom, &mut distances);
+            reached(&arcs, atom, &mut distances, &mut queue);
             for (other, distance) in distances.into_iter().enumerate().take(atom) {
                 let Some(2..RING) = distance else { continue };
                 self.try_edit(draft, |edit| edit.connect(atom, other, BondOrder::Single));

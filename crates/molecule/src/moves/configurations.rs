@@ -74,7 +74,7 @@ impl Draft {
     /// Drops configurations at atoms that have none any more: with other ligands, with two ligands that are alike, with
     /// two hydrogens, with double bonds.
     pub(super) fn keep_possible_configurations(&mut self) {
-        if self.centers.is_empty() && self.geometries.is_empty() {
+        if !self.is_configured() {
             return;
         }
         let colors = (0..self.len()).map(|atom| self.color(atom)).collect();

@@ -31,6 +31,14 @@ pub(super) struct Draft {
     components: usize,
 }
 
+/// Memory that is used again from one hash to the next.
+#[derive(Default)]
+pub(super) struct Scratch {
+    arcs: Vec<Vec<(u64, usize)>>,
+    distances: Vec<Option<usize>>,
+    queue: Vec<usize>,
+}
+
 /// The valences of an element with a charge, ascending; none for those that are not edited.
 pub(super) fn valences(element: Element, charge: i8) -> &'static [u8] {
     const SILICON: Element = Element(14);
@@ -262,39 +270,55 @@ impl Draft {
         Some(found)
     }
 
+    /// Becomes a copy of another one, in its own memory.
+    pub(super) fn copy(&mut self, other: &Self) {
+        self.atoms.clone_from(&other.atoms);
+        self.bonds.clone_from(&other.bonds);
+        self.fixed.clone_from(&other.fixed);
+        self.removed.clone_from(&other.removed);
+        self.centers.clone_from(&other.centers);
+        self.geometries.clone_from(&other.geometries);
+        self.components = other.components;
+    }
+
     /// The bonds of each atom, as their orders and the atoms at their other ends.
-    pub(super) fn arcs(&self) -> Vec<Vec<(u64, usize)>> {
-        let mut arcs = vec![Vec::new(); self.len()];
+    pub(super) fn arcs(&self, arcs: &mut Vec<Vec<(u64, usize)>>) {
+        arcs.iter_mut().for_each(Vec::clear);
+        arcs.resize(self.len().max(arcs.len()), Vec::new());
         for Bond { atoms: [a, b], order, .. } in &self.bonds {
             arcs[*a].push((*order as u64, *b));
             arcs[*b].push((*order as u64, *a));
         }
-        arcs
     }
 
     /// A hash that structures share which differ in the numbers of their atoms only; none where there are
     /// configurations, which it does not see. Distances between atoms are part of it, because refinement by itself does not
     /// tell two rings of five atoms from rings of six that share a bond.
-    pub(super) fn hash(&self) -> Option<u64> {
-        if !self.centers.is_empty() || !self.geometries.is_empty() {
+    pub(super) fn hash(&self, scratch: &mut Scratch) -> Option<u64> {
+        if self.is_configured() {
             return None;
         }
-        let mut arcs = self.arcs();
+        let Scratch { arcs, distances, queue } = scratch;
+        self.arcs(arcs);
         let own: Vec<u64> = (0..self.len()).map(|atom| self.color(atom)).collect();
         let mut colors = own.clone();
-        let mut distances = Vec::new();
         for (atom, color) in colors.iter_mut().enumerate() {
             distances.clear();
             distances.resize(self.len(), None);
             // a sum, which has no order
-            for other in reached(&arcs, atom, &mut distances) {
+            reached(arcs, atom, distances, queue);
+            for &other in queue.iter() {
                 let far = distances[other].unwrap_or(0) as u64;
                 *color = color.wrapping_add(mix(own[other], far));
             }
         }
-        let colors = refined_by(colors, |atom| std::mem::take(&mut arcs[atom]), ROUNDS);
+        let colors = refined_by(colors, arcs, ROUNDS);
         let kept = colors.into_iter().zip(&self.removed).filter(|&(_, &removed)| !removed);
         Some(unordered(kept.map(|(color, _)| color).collect(), 0))
+    }
+
+    pub(super) fn is_configured(&self) -> bool {
+        !self.centers.is_empty() || !self.geometries.is_empty()
     }
 
     pub(super) fn color(&self, atom: usize) -> u64 {
@@ -303,8 +327,46 @@ impl Draft {
         words.into_iter().fold(u64::from(element.atomic_number()), mix)
     }
 
+    /// The molecule that reading its text gives; none for one that cannot be read, in more parts than the first had, and
+    /// for none. The text is written only where reading it may change the structure.
+    pub(super) fn read(self) -> Option<Molecule> {
+        let same = self.reads_as_it_is();
+        let molecule = self.molecule()?;
+        if same { Some(molecule) } else { Molecule::parse(&molecule.written()).ok() }
+    }
+
+    /// Whether no bond can be aromatic, and no rule of RDKit changes an atom. A ring with a carbon that has single bonds
+    /// only is not aromatic.
+    fn reads_as_it_is(&self) -> bool {
+        use Element as E;
+        let usual = |atom: usize| {
+            let Atom { element, charge, .. } = self.atoms[atom];
+            let neutral = [E::C, E::N, E::O, E::F, E::S, E::CL, E::BR, E::I].contains(&element);
+            let known =
+                charge == 0 && neutral || matches!((element, charge), (E::N, 1) | (E::O, -1));
+            self.is_plain(atom) && known
+        };
+        let mut open: Vec<bool> =
+            self.atoms.iter().map(|atom| atom.element != E::C || atom.charge != 0).collect();
+        for bond in self.bonds.iter().filter(|bond| bond.order != BondOrder::Single) {
+            bond.atoms.iter().for_each(|&end| open[end] = true);
+        }
+        let mut sets = Union::new(self.len());
+        let closes_ring = |bond: &Bond| {
+            let [a, b] = bond.atoms;
+            let closes = open[a] && open[b] && sets.root(a) == sets.root(b);
+            if open[a] && open[b] {
+                sets.merge(a, b);
+            }
+            closes
+        };
+        !self.is_configured()
+            && (0..self.len()).all(|atom| self.removed[atom] || usual(atom))
+            && !self.bonds.iter().any(closes_ring)
+    }
+
     /// The molecule as it would be without aromatic bonds; none for one in more parts than the first had, and for none.
-    pub(super) fn molecule(mut self) -> Option<Molecule> {
+    fn molecule(mut self) -> Option<Molecule> {
         let kept: Vec<usize> = (0..self.len()).filter(|&atom| !self.removed[atom]).collect();
         self.keep_possible_configurations();
         let mut place = vec![HYDROGEN; self.len()];
@@ -343,15 +405,17 @@ impl Draft {
     }
 }
 
-/// The atoms that bonds lead to from one, itself among them, in the order of their `distances` in bonds, which are none
-/// before.
+/// Fills `queue` with the atoms that bonds lead to from one, itself among them, in the order of their `distances` in bonds,
+/// which are none before.
 pub(super) fn reached(
     arcs: &[Vec<(u64, usize)>],
     from: usize,
     distances: &mut [Option<usize>],
-) -> Vec<usize> {
+    queue: &mut Vec<usize>,
+) {
     distances[from] = Some(0);
-    let mut queue = vec![from];
+    queue.clear();
+    queue.push(from);
     let mut next = 0;
     while let Some(&atom) = queue.get(next) {
         next += 1;
@@ -363,5 +427,4 @@ pub(super) fn reached(
             }
         }
     }
-    queue
 }

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use rayon::prelude::*;
 
-use self::draft::Draft;
+use self::draft::{Draft, Scratch};
 use crate::Molecule;
 
 pub use graphs::GraphPalette;
@@ -101,9 +101,8 @@ impl Molecule {
         palette: &Palette,
         made: &Made,
     ) -> (BTreeMap<String, Option<Self>>, Made) {
-        let mut edits = Edits { found: Vec::new(), seen: HashSet::new(), palette };
-        let draft = Draft::of(self);
-        edits.seen.extend(draft.hash());
+        let (draft, most) = (Draft::of(self), palette.unusual(self));
+        let mut edits = Edits::new(&draft, palette, made, most);
         edits.change_atoms(&draft);
         edits.change_bonds(&draft);
         edits.close_rings(&draft);
@@ -116,14 +115,12 @@ impl Molecule {
         for other in self.other_kekule_forms() {
             edits.change_bonds(&other);
         }
-        let most = palette.unusual(self);
-        let read = edits.found.into_par_iter().filter_map(|(hash, draft)| {
-            match hash.and_then(|hash| made.get(&hash)) {
-                Some((unusual, _)) if *unusual > most => return None,
-                Some((_, Some(key))) => return Some((None, 0, Some((key.clone(), None)))),
-                Some((_, None)) | None => {}
-            }
-            let molecule = Self::parse(&draft.molecule()?.written()).ok()?;
+        let read = edits.found.into_par_iter().filter_map(|found| {
+            let (hash, draft) = match found {
+                Found::Known(key) => return Some((None, 0, Some((key?, None)))),
+                Found::New(hash, draft) => (hash, draft),
+            };
+            let molecule = draft.read()?;
             let unusual = palette.unusual(&molecule);
             let found = (unusual <= most).then(|| (molecule.canonical_smiles(), Some(molecule)));
             Some((hash, unusual, found))
@@ -139,27 +136,50 @@ impl Molecule {
     }
 }
 
-/// Edited structures, each once as far as their hashes tell.
-struct Edits<'a> {
-    /// With their hashes, where they have one.
-    found: Vec<(Option<u64>, Draft)>,
-    seen: HashSet<u64>,
-    palette: &'a Palette,
+/// An edited structure.
+enum Found {
+    /// With its hash, where it has one.
+    New(Option<u64>, Draft),
+    /// The key of one that is known; none for one that is left out.
+    Known(Option<String>),
 }
 
-impl Edits<'_> {
+/// Edited structures, each once as far as their hashes tell.
+struct Edits<'a> {
+    found: Vec<Found>,
+    seen: HashSet<u64>,
+    palette: &'a Palette,
+    made: &'a Made,
+    /// The most atoms in unusual environments.
+    most: usize,
+    /// The structure that is edited now.
+    draft: Draft,
+    scratch: Scratch,
+}
+
+impl<'a> Edits<'a> {
+    fn new(draft: &Draft, palette: &'a Palette, made: &'a Made, most: usize) -> Self {
+        let mut scratch = Scratch::default();
+        let seen = draft.hash(&mut scratch).into_iter().collect();
+        Self { found: Vec::new(), seen, palette, made, most, draft: draft.clone(), scratch }
+    }
+
     /// Makes an edit of a copy; the edit is left out where it gives none.
     fn try_edit(&mut self, from: &Draft, edit: impl FnOnce(&mut Draft) -> Option<()>) {
         if self.found.len() >= self.palette.moves {
             return;
         }
-        let mut draft = from.clone();
-        if edit(&mut draft).is_none() {
+        self.draft.copy(from);
+        if edit(&mut self.draft).is_none() {
             return;
         }
-        let hash = draft.hash();
+        let hash = self.draft.hash(&mut self.scratch);
         if hash.is_none_or(|hash| self.seen.insert(hash)) {
-            self.found.push((hash, draft));
+            self.found.push(match hash.and_then(|hash| self.made.get(&hash)) {
+                Some((unusual, _)) if *unusual > self.most => Found::Known(None),
+                Some((_, Some(key))) => Found::Known(Some(key.clone())),
+                Some((_, None)) | None => Found::New(hash, self.draft.clone()),
+            });
         }
     }
 

@@ -7,6 +7,8 @@
 
 mod scan;
 
+use std::sync::OnceLock;
+
 use chematic_core::ez_markers::marker_side;
 use chematic_core::{
     AtomIdx, BondOrder as Order, Chirality, KekuleResult, Molecule as Parsed, STEREO_H_SENTINEL,
@@ -158,7 +160,8 @@ fn convert(view: &Parsed, kekule: &KekuleResult, places: &Places) -> Result<Mole
         let aromatic = molecule.ring_bonds(&ring).all(|bond| molecule.bonds()[bond].aromatic);
         Ring { aromatic, ..ring }
     };
-    molecule.rings = find_sssr_shared(view).rings().iter().map(ring).collect();
+    let rings: Vec<Ring> = find_sssr_shared(view).rings().iter().map(ring).collect();
+    molecule.rings = OnceLock::from(rings);
     molecule.centers = centers(view, &index, &molecule);
     molecule.geometries = geometries(view, &index, &molecule);
     Ok(molecule)
