@@ -74,7 +74,7 @@ impl<'a> ExactSearch<'a> {
     ///
     /// # Errors
     /// [`Error::Basis`] for a basis that holds anchors or is tempered, and for rows whose width
-    /// is not that of the encoding; [`Error::Basis`] for a number of items that is not searched
+    /// is not that of the encoding; for a number of items that is not searched
     /// exactly and for set sizes beyond the number of labels.
     pub fn in_basis(basis: &'a Basis, encoding: Encoding) -> Result<Self, Error> {
         let (kernel, space) = (basis.kernel(), Space::Basis(basis));
@@ -112,7 +112,7 @@ impl<'a> ExactSearch<'a> {
     /// the first is taken: the lexicographically first order, the first labels, the smaller set.
     ///
     /// # Errors
-    /// [`Error::Basis`] or [`Error::Basis`] for predictions of a different number of coordinates;
+    /// [`Error::Basis`] for predictions of a different number of coordinates;
     /// [`Error::NotFinite`], in [`Error::At`] with the query, for weights that overflow.
     pub fn best(&self, queries: &Queries) -> Result<Vec<Structure>, Error> {
         let cancellation = Cancellation::current();

@@ -55,7 +55,7 @@ impl Golds {
     /// each counts once.
     ///
     /// # Errors
-    /// [`Error::Basis`] for known candidates of another number of queries; [`Error::Basis`] for a
+    /// [`Error::Basis`] for known candidates of another number of queries; for a
     /// query without right candidates.
     pub fn new(right: &[Vec<String>], known: &[Vec<String>]) -> Result<Self, Error> {
         if !known.is_empty() {
@@ -118,7 +118,7 @@ impl Golds {
     /// one if fewer are above it, and tied if as many are, so the ranks alone say which do not compete.
     ///
     /// # Errors
-    /// [`Error::Basis`] unless there is one rank a row; [`Error::Basis`] for ranks that no
+    /// [`Error::Basis`] unless there is one rank a row; for ranks that no
     /// scores give.
     pub fn choose(&self, ranks: &[Option<Rank>]) -> Result<Vec<ChosenGold>, Error> {
         check_len("ranks", ranks.len(), self.ids.len())?;

@@ -50,8 +50,8 @@ pub struct Decoded {
 /// blocks is O(qp).
 ///
 /// # Errors
-/// [`Error::Basis`] for queries and candidates of different dimensions; [`Error::Basis`] for
-/// no candidates; [`Error::Basis`] unless there is one gold entry a query; [`Error::Basis`] for
+/// [`Error::Basis`] for queries and candidates of different dimensions; for
+/// no candidates; unless there is one gold entry a query; for
 /// a gold row that does not exist; [`Error::NotFinite`] when a score overflows; errors from fetching
 /// a block.
 ///
@@ -85,8 +85,8 @@ pub fn rank(
 /// Runs on the current rayon pool; the result does not depend on its size.
 ///
 /// # Errors
-/// [`Error::Basis`] for k = 0 and for fewer than k candidates; [`Error::Basis`] for
-/// queries and candidates of different dimensions; [`Error::Basis`] for no candidates;
+/// [`Error::Basis`] for k = 0 and for fewer than k candidates; for
+/// queries and candidates of different dimensions; for no candidates;
 /// [`Error::NotFinite`] when a score overflows.
 ///
 /// ```

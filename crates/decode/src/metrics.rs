@@ -193,7 +193,7 @@ impl MultiLabelMetrics {
     /// Compares predicted with true label sets.
     ///
     /// # Errors
-    /// [`Error::Basis`] for no rows; [`Error::Basis`] for different numbers of rows or labels.
+    /// [`Error::Basis`] for no rows; for different numbers of rows or labels.
     pub fn of(truth: &BitRows, predicted: &BitRows) -> Result<Self, Error> {
         check_len("predicted label sets", predicted.len(), truth.len())?;
         check_len("predicted labels", predicted.width(), truth.width())?;

@@ -40,7 +40,7 @@ impl Pool<'_> {
     ///
     /// # Errors
     /// [`Error::Basis`] unless there is one gold id (and one list) a query;
-    /// [`Error::Basis`] for a gold candidate that is not among those of its query, unless
+    /// for a gold candidate that is not among those of its query, unless
     /// `missing` is [`MissingGold::RankInfinity`].
     pub fn gold(
         &self,
@@ -232,7 +232,7 @@ impl PerQuery {
     /// The same lists of `from`, as indices of the same candidates in a different order.
     ///
     /// # Errors
-    /// [`Error::Basis`] for lists of other candidates than `from`; [`Error::Basis`] for a listed candidate that
+    /// [`Error::Basis`] for lists of other candidates than `from`; for a listed candidate that
     /// is not among `to`.
     pub fn moved(&self, from: &Candidates, to: &Candidates) -> Result<Self, Error> {
         check_len("candidates", from.len(), self.candidates)?;

@@ -5,9 +5,9 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use crate::Error;
-use crate::features::chain_lengths;
+use crate::features::{Descriptors, chain_lengths};
 use crate::groups::{FunctionalGroup, functional_groups};
-use crate::molecule::{BondOrder, Element, Molecule};
+use crate::molecule::{BondOrder, Center, Element, Geometry, Molecule};
 
 /// What may hold of a molecule, read from one of the forms
 ///
@@ -15,12 +15,14 @@ use crate::molecule::{BondOrder, Element, Molecule};
 /// |---|---|
 /// | `atom Cl` | it has an atom of the element |
 /// | `group Ester` | it has the [`FunctionalGroup`] |
-/// | `part C1CCNCC1` | it has the part, written as a SMILES: the same elements; aromatic atoms, bonds in rings, double and triple bonds and charges where the part has them; else any |
+/// | `part C1CCNCC1` | it has the part, written as a SMILES: the same elements; aromatic atoms, bonds in rings, double and triple bonds, charges and configurations where the part has them; else any |
 /// | `chain 18` | a longest path from an end of a carbon chain outside rings has so many carbons |
 /// | `charge -2`, `charge negative`, `charge positive` | the sum of its charges is this, below 0, above 0 |
 /// | `zwitterion` | it has charges of both signs on atoms that are not neighbours of one another |
 /// | `components` | it has several, as salts and hydrates |
 /// | `isotope` | an atom has a mass number |
+/// | `center R`, `center S` | it has a stereo centre of this name |
+/// | `double bond E`, `double bond Z` | it has a double bond of this name |
 ///
 /// Several forms with ` | ` between them hold if one of them does.
 ///
@@ -46,6 +48,8 @@ enum Form {
     Zwitterion,
     Components,
     Isotope,
+    Center { right: bool },
+    DoubleBond { together: bool },
 }
 
 /// What several facts ask of a molecule.
@@ -54,6 +58,7 @@ struct Known {
     elements: BTreeMap<Element, usize>,
     groups: BTreeMap<FunctionalGroup, usize>,
     chains: BTreeSet<u32>,
+    stereo: Descriptors,
 }
 
 impl Fact {
@@ -63,6 +68,7 @@ impl Fact {
             elements: molecule.composition(),
             groups: functional_groups(&molecule),
             chains: chain_lengths(&molecule),
+            stereo: Descriptors::of(&molecule),
             whole: Whole::of(molecule),
         };
         facts.iter().map(|fact| fact.holds(&known)).collect()
@@ -100,6 +106,10 @@ impl Form {
             }),
             Self::Components => molecule.components().len() > 1,
             Self::Isotope => atoms.iter().any(|atom| atom.isotope.is_some()),
+            Self::Center { right } => known.stereo.centers.iter().any(|c| c.1 == Some(*right)),
+            Self::DoubleBond { together } => {
+                known.stereo.geometries.iter().any(|geometry| geometry.1 == Some(*together))
+            }
         })
     }
 
@@ -136,8 +146,10 @@ impl Form {
             ("zwitterion", "") => Ok(Self::Zwitterion),
             ("components", "") => Ok(Self::Components),
             ("isotope", "") => Ok(Self::Isotope),
+            ("center", "R" | "S") => Ok(Self::Center { right: of == "R" }),
+            ("double", "bond E" | "bond Z") => Ok(Self::DoubleBond { together: of == "bond Z" }),
             _ => Err(refused(
-                "atom SYMBOL, group NAME, part SMILES, chain LENGTH, charge SUM, zwitterion, components or isotope",
+                "atom SYMBOL, group NAME, part SMILES, chain LENGTH, charge SUM, zwitterion, components, isotope, center R, center S, double bond E or double bond Z",
             )),
         }
     }
@@ -235,7 +247,9 @@ impl Part {
 
     /// Whether the steps that follow those of `found`, which has the atom of each, can be taken too.
     fn extend(&self, whole: &Whole, found: &mut Vec<usize>, tries: &mut usize) -> bool {
-        let Some(step) = self.steps.get(found.len()) else { return true };
+        let Some(step) = self.steps.get(found.len()) else {
+            return self.is_configured(whole, found);
+        };
         let from = step.bonds.first().map(|&(earlier, _)| found[earlier]);
         let mut take = |atom: usize| {
             *tries += 1;
@@ -250,6 +264,22 @@ impl Part {
             Some(from) => whole.molecule.neighbors(from).iter().any(|n| take(n.atom)),
             None => (0..whole.molecule.atoms().len()).any(take),
         }
+    }
+
+    /// Whether the atoms of all steps have the configurations of the part.
+    fn is_configured(&self, whole: &Whole, found: &[usize]) -> bool {
+        let (own, other) = (&self.whole.molecule, &whole.molecule);
+        let mut places = vec![0; found.len()];
+        self.steps.iter().zip(found).for_each(|(step, &atom)| places[step.atom] = atom);
+        own.centers.iter().all(|center| {
+            let found = other.centers.iter().find(|found| found.atom == places[center.atom]);
+            found.is_some_and(|found| turns_alike(center, found, &places))
+        }) && own.geometries.iter().all(|geometry| {
+            let ends = geometry.ends.map(|end| places[end]);
+            let is_there = |end: &usize| ends.contains(end);
+            let found = other.geometries.iter().find(|found| found.ends.iter().all(is_there));
+            found.is_some_and(|found| lies_alike(geometry, found, &places))
+        })
     }
 
     /// Whether an atom can be that of a step, after the atoms of earlier steps.
@@ -272,6 +302,24 @@ impl Part {
                 })
             })
     }
+}
+
+/// Whether a centre of a molecule has the configuration of one of a part, whose atoms have these places in it. Any ligand
+/// may take the place of the part's hydrogen.
+fn turns_alike(own: &Center, other: &Center, places: &[usize]) -> bool {
+    let is_placed = |ligand| own.ligands.iter().any(|&own| places.get(own) == Some(&ligand));
+    let rank = |ligand| if is_placed(ligand) { ligand } else { usize::MAX };
+    other.clockwise_by(rank) == own.clockwise_by(|ligand| places[ligand])
+}
+
+/// The same of double bonds.
+fn lies_alike(own: &Geometry, other: &Geometry, places: &[usize]) -> bool {
+    let mut references = other.references;
+    if other.ends != own.ends.map(|end| places[end]) {
+        references.reverse();
+    }
+    let other_side = (0..2).filter(|&end| references[end] != places[own.references[end]]);
+    own.together == (other.together ^ (other_side.count() == 1))
 }
 
 impl Whole {

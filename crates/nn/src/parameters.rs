@@ -244,29 +244,8 @@ pub(crate) fn check(
     check_finite(parameters)
 }
 
-/// What parameters were called when earlier versions wrote them.
-const RENAMED: [(&str, &str); 2] = [(".up.", ".rise."), (".down.", ".fall.")];
-
-/// A parameter that earlier versions wrote, and that no module has: the matrix of the basis.
-const DROPPED: &str = "basis.weight";
-
-/// Gives the parameters of an earlier version's file the names that are `expected` today.
-fn rename(parameters: &mut Parameters, expected: &BTreeMap<String, Vec<usize>>) {
-    if !expected.contains_key(DROPPED) {
-        parameters.remove(DROPPED);
-    }
-    for name in expected.keys().filter(|name| RENAMED.iter().any(|(new, _)| name.contains(new))) {
-        let old = RENAMED.iter().fold(name.clone(), |name, (new, old)| name.replace(new, old));
-        if !parameters.contains_key(name)
-            && let Some(parameter) = parameters.remove(&old)
-        {
-            parameters.insert(name.clone(), parameter);
-        }
-    }
-}
-
 /// Replaces the parameters of `module`; shapes and trainability stay the same. Values that share no memory are
-/// moved and not copied. Names of earlier versions are understood.
+/// moved and not copied.
 ///
 /// # Errors
 /// A parameter that is missing, unknown, of a different shape or not finite; the module is consumed.
@@ -286,7 +265,6 @@ pub fn restore<M: Module>(module: M, mut parameters: Parameters) -> Result<M, Er
 
     let expected = each(&module, |name, parameter| (name.to_owned(), parameter.shape()));
     let expected = expected.into_iter().collect();
-    rename(&mut parameters, &expected);
     check(&parameters, &expected)?;
     let in_order: Vec<_> =
         names(&module).iter().filter_map(|name| parameters.remove(name)).collect();

@@ -120,9 +120,9 @@ impl Candidates {
     /// Checks and indexes the parts of a candidate set.
     ///
     /// # Errors
-    /// [`Error::Basis`] for no candidates or dimension 0; [`Error::Basis`] for more than
+    /// [`Error::Basis`] for no candidates or dimension 0; for more than
     /// `u32::MAX` candidates, a class that does not exist or one that skips the next number;
-    /// [`Error::Basis`] for lists of different lengths; [`Error::Basis`] for an incomplete row of
+    /// for lists of different lengths; for an incomplete row of
     /// coordinates, two candidates of one id or a row without candidates; [`Error::NotFinite`] for a
     /// coordinate or constant that is NaN or infinite.
     pub fn new(parts: CandidateParts) -> Result<Self, Error> {
@@ -265,7 +265,7 @@ impl Candidates {
     /// holds both these and what they are made of.
     ///
     /// # Errors
-    /// [`Error::Basis`] for a weight that is negative or not finite; [`Error::Basis`] for hubs
+    /// [`Error::Basis`] for a weight that is negative or not finite; for hubs
     /// of a different number of rows; [`Error::NotFinite`] for a corrected constant that overflows.
     pub fn with_hubs(self, hubs: Hubs, weight: f32) -> Result<Self, Error> {
         let found = format_args!("hub weight {weight}");

@@ -18,8 +18,8 @@ impl Candidates {
     ///
     /// # Errors
     /// [`Error::Basis`] for an id that both have, for hashes of feature rows that are not known, and
-    /// for a correction for hubs that is not the same; [`Error::Basis`] for different dimensions;
-    /// [`Error::Basis`] for too many; those of [`point`](Self::point).
+    /// for a correction for hubs that is not the same; for different dimensions;
+    /// for too many; those of [`point`](Self::point).
     pub fn with_more(self, more: Self) -> Result<Self, Error> {
         check_len("coordinates of a candidate", more.dim, self.dim)?;
         check_count(self.len() as u64 + more.len() as u64)?;

@@ -44,9 +44,9 @@ impl Ensemble<'_> {
     ///
     /// # Errors
     /// [`Error::Basis`] when unstandardised scores of several members are combined and not all
-    /// kernels are normalised; [`Error::Basis`] unless there is one weight a member, one gold entry
-    /// (and one list) a query; [`Error::Basis`] for weights and constants that are not allowed, k
-    /// above the number of candidates and gold rows that do not exist; [`Error::Basis`] for
+    /// kernels are normalised; unless there is one weight a member, one gold entry
+    /// (and one list) a query; for weights and constants that are not allowed, k
+    /// above the number of candidates and gold rows that do not exist; for
     /// weights that do not sum to 1 and a gold row that is not in its list; [`Error::At`] with
     /// [`Error::NotFinite`] when a score of a member overflows.
     pub fn decode(

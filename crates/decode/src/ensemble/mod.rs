@@ -132,7 +132,7 @@ impl<'a> Ensemble<'a> {
     /// With a second look at the first candidates of some members, an entry a member; see [`SecondLook`].
     ///
     /// # Errors
-    /// [`Error::Basis`] unless there is one entry a member; [`Error::Basis`] for a look at queries of another
+    /// [`Error::Basis`] unless there is one entry a member; for a look at queries of another
     /// dimension, or at the words of other candidates.
     pub fn with_second_looks(self, looks: Vec<Option<&'a SecondLook>>) -> Result<Self, Error> {
         check_len("second looks", looks.len(), self.members.len())?;
@@ -198,7 +198,7 @@ impl<'a> Ensemble<'a> {
     /// one of them, in the same list or not.
     ///
     /// # Errors
-    /// [`Error::Basis`] for no queries; [`Error::Basis`] unless there is one list a query.
+    /// [`Error::Basis`] for no queries; unless there is one list a query.
     pub fn metrics(&self, pool: Pool, ranks: &[Option<Rank>]) -> Result<Metrics, Error> {
         self.check_pool(pool, ranks.len())?;
         let class_of = |candidate| self.class_of(candidate);

@@ -71,8 +71,8 @@ impl QueryRow {
 /// member for one model), `candidates` are those of the ensemble.
 ///
 /// # Errors
-/// [`Error::Basis`] unless there is one id and one gold id a query; [`Error::Basis`] for a query
-/// without hits; [`Error::Basis`] for a hit that is not a candidate.
+/// [`Error::Basis`] unless there is one id and one gold id a query; for a query
+/// without hits; for a hit that is not a candidate.
 pub fn query_rows(
     queries: &[String],
     gold: &[String],
@@ -157,7 +157,7 @@ impl ReliabilityBin {
 /// A gold candidate that ties with others for the first place counts in part; a missing one is not first.
 ///
 /// # Errors
-/// [`Error::Basis`] for no queries, and for a query without hits; [`Error::Basis`] for no bins.
+/// [`Error::Basis`] for no queries, and for a query without hits; for no bins.
 ///
 /// ```
 /// use dsokr_decode::{Decoded, Hit, Rank, report};

@@ -51,7 +51,7 @@ impl Neighbourhood {
     /// Held-out answers and outputs of n training pairs, `[n × p]` row-major; a query has `neighbours`.
     ///
     /// # Errors
-    /// [`Error::Basis`] unless there are 1 to n neighbours; [`Error::Basis`] for as many outputs as answers;
+    /// [`Error::Basis`] unless there are 1 to n neighbours; for as many outputs as answers;
     /// [`Error::NotFinite`]; [`Error::Basis`] for a dimension of 0.
     pub fn new(
         dim: usize,

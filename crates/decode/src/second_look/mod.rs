@@ -104,8 +104,8 @@ impl LookExamples {
     /// candidates may have seen the queries' golds.
     ///
     /// # Errors
-    /// As [`top_rows`]; [`Error::Basis`] where some examples have words and others do not; [`Error::Basis`] unless there is a gold entry a query, and words are for the rows of the
-    /// candidates; [`Error::Basis`] for a query without text where there are words.
+    /// As [`top_rows`]; [`Error::Basis`] where some examples have words and others do not; unless there is a gold entry a query, and words are for the rows of the
+    /// candidates; for a query without text where there are words.
     pub fn add(
         &mut self,
         queries: &Queries,
@@ -151,7 +151,7 @@ impl SecondLook {
     /// Fits the network to examples. `clues` are those of later queries, with words if the examples have words.
     ///
     /// # Errors
-    /// [`Error::Basis`] for clues that differ from the examples in that; [`Error::Basis`] for no examples, or fewer than two candidates.
+    /// [`Error::Basis`] for clues that differ from the examples in that; for no examples, or fewer than two candidates.
     pub fn fit(examples: &LookExamples, clues: Clues, seed: u64) -> Result<Self, Error> {
         check_least(examples.size, 2, format_args!("a second look at {}", examples.size))?;
         check_least(examples.len(), 1, "no query whose gold is among its first candidates")?;

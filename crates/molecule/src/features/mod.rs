@@ -26,6 +26,7 @@ pub(crate) use chains::chain_lengths;
 pub use composition::Composition;
 pub use morgan::Morgan;
 pub use rings::{Components, RingSystem, Rings, ring_systems};
+pub(crate) use stereo::Descriptors;
 pub use stereo::Stereo;
 
 /// Turns molecules into feature rows.

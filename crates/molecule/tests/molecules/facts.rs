@@ -25,6 +25,32 @@ fn whole_molecules_have_elements_charges_and_components() {
     check("zwitterion", &["[O-]C(=O)C[NH3+]"], &["C[N+](=O)[O-]", "CC([O-])=O", "CC"]);
     check("components", &["CC.O", "[Na+].[Cl-]"], &["CCO"]);
     check("isotope", &["[13CH4]", "[2H]C"], &["C"]);
+    let (r, s) = ("C[C@@H](O)CC", "C[C@H](O)CC");
+    check("center R", &[r], &[s, "CC(O)CC"]);
+    check("center S", &[s], &[r]);
+    check("double bond E", &["C/C=C/C"], &["C/C=C\\C", "CC=CC"]);
+    check("double bond Z", &["C/C=C\\C"], &["C/C=C/C"]);
+}
+
+/// Names and structures of PubChem; α and β, D and L, E and Z are told apart, whatever stands on the part.
+#[test]
+fn parts_have_the_configurations_that_they_are_written_with() {
+    let glucose = |anomer| format!("C([C@@H]1[C@H]([C@@H]([C@H]({anomer}(O1)O)O)O)O)O");
+    let (alpha, beta) = (glucose("[C@H]"), glucose("[C@@H]"));
+    let galactose = "C([C@@H]1[C@@H]([C@@H]([C@H]([C@@H](O1)O)O)O)O)O";
+    let salicin = "C1=CC=C(C(=C1)CO)O[C@H]2[C@@H]([C@H]([C@@H]([C@H](O2)CO)O)O)O";
+    let open = "OCC1OC(O)C(O)C(O)C1O";
+    let part = "C[C@@H]1[C@H]([C@@H]([C@H]([C@@H](O1)*)*)O)O";
+    check(&format!("part {part}"), &[&beta, salicin], &[&alpha, galactose, open]);
+    // written from the other end; a hydrogen of the part may be any ligand
+    let (alanine, mirrored) = ("C[C@H](N)C(O)=O", "OC(=O)[C@@H](C)N");
+    check("part N[C@@H](C)C=O", &[alanine, "C[C@@H](C(=O)O)N"], &["C[C@@H](N)C(O)=O", "CC(N)C=O"]);
+    check("part N[C@@H](C)C=O", &[&mirrored.replace("@@", "@")], &[mirrored]);
+    check("part N[C@@H](C)C=O", &["N[C@](C)(F)C=O"], &["N[C@@](C)(F)C=O"]);
+    let (oleic, elaidic) = (r"CCCC/C=C\CCC(=O)O", r"CCCC/C=C/CCC(=O)O");
+    check(r"part O=CCC/C=C\C", &[oleic, r"OC(=O)CC/C=C\CCCC"], &[elaidic, "CCCCC=CCCC(=O)O"]);
+    // the neighbours that its SMILES gives a side to are others than the part's
+    check(r"part C/C=C\C", &[r"C/C(O)=C(/N)C", r"O/C(C)=C(/C)N"], &[r"C/C(O)=C(\N)C"]);
 }
 
 #[test]
@@ -127,7 +153,9 @@ fn what_is_no_fact_is_refused_with_what_is_allowed() {
         ("part C1CC", "position"),
         ("chain", "number of carbons"),
         ("charge much", "negative or positive"),
-        ("zwitterion 2", "zwitterion, components or isotope"),
+        ("zwitterion 2", "zwitterion, components, isotope, "),
+        ("center", "center R, center S"),
+        ("double bond", "double bond E or double bond Z"),
         ("group Ester | what", "\"what\""),
         ("", "atom SYMBOL"),
     ] {

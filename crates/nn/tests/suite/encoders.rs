@@ -265,21 +265,6 @@ fn parameters_come_back_and_wrong_ones_are_refused() {
 }
 
 #[test]
-fn parameters_of_earlier_versions_come_back() {
-    let (encoder, _) = transformer(Pooling::Mean);
-    let saved = parameters::collect(&Model::new(encoder.clone()));
-    let rename = |(name, parameter): (&String, &parameters::Parameter)| {
-        (name.replace(".up.", ".rise.").replace(".down.", ".fall."), parameter.clone())
-    };
-    let mut old: parameters::Parameters = saved.iter().map(rename).collect();
-    let weight = saved["encoder.head.weight"].clone();
-    assert!(old.insert("basis.weight".into(), weight).is_none());
-    assert!(old.contains_key("encoder.body.layers.1.fall.bias"));
-    let restored = parameters::restore(Model::new(encoder), old).unwrap();
-    assert_eq!(parameters::collect(&restored), saved);
-}
-
-#[test]
 fn settings_out_of_range_are_named() {
     let heads = TransformerConfig { heads: 5, ..TransformerConfig::default() }.validate();
     assert!(heads.unwrap_err().to_string().contains("heads = 5"));
