@@ -1,7 +1,8 @@
 //! Moves of single atoms, bonds, and what hangs on them.
 
 use super::Edits;
-use super::draft::{Draft, reached, valences};
+use super::draft::{Draft, valences};
+use super::hash::reached;
 use super::palette::RING;
 use crate::molecule::{BondOrder, Element};
 

@@ -8,6 +8,7 @@ mod configurations;
 mod draft;
 mod graphs;
 mod groups;
+mod hash;
 mod palette;
 mod states;
 
@@ -15,7 +16,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use rayon::prelude::*;
 
-use self::draft::{Draft, Scratch};
+use self::draft::Draft;
+use self::hash::Scratch;
 use crate::Molecule;
 
 pub use graphs::GraphPalette;

@@ -32,7 +32,8 @@ fn whole_molecules_have_elements_charges_and_components() {
     check("double bond Z", &["C/C=C\\C"], &["C/C=C/C"]);
 }
 
-/// Names and structures of PubChem; α and β, D and L, E and Z are told apart, whatever stands on the part.
+/// A part matches only its own configuration (α or β, D or L, E or Z), whatever substituents it carries. The sugars are
+/// from PubChem.
 #[test]
 fn parts_have_the_configurations_that_they_are_written_with() {
     let glucose = |anomer| format!("C([C@@H]1[C@H]([C@@H]([C@H]({anomer}(O1)O)O)O)O)O");
