@@ -15,8 +15,9 @@ use crate::quantiles::number;
 /// The answer to a query. Nothing else is needed to read it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Answer {
-    /// The best candidates, best first. Duplicates are one hit.
-    pub hits: Vec<Hit>,
+    /// Predicted quantiles, where a single model answers with them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub quantiles: Vec<Quantile>,
     /// The predicted output where it need not be a candidate: the best of all outputs with `decoding.search =
     /// "exact"`, the label set with the largest expected F1, and that F1, with `decoding.expected_f1`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -25,9 +26,9 @@ pub struct Answer {
     /// candidates are among them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub beyond: Vec<PredictedOutput>,
-    /// Predicted quantiles, where a single model answers with them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub quantiles: Vec<Quantile>,
+    /// The best candidates, best first. Duplicates are one hit.
+    #[serde(rename = "candidates")]
+    pub hits: Vec<Hit>,
     /// The gap of the best candidate of all, wanted or not.
     #[serde(skip)]
     pub gap: Option<f32>,

@@ -14,6 +14,11 @@ pub struct Choice {
 }
 
 impl Choice {
+    /// A choice from values that are not below 0.
+    pub(crate) fn new(key: &str, chosen: f64, tried: &[f64]) -> Self {
+        Self { key: key.into(), chosen, tried: tried.to_vec(), bounds: [0.0, f64::INFINITY] }
+    }
+
     /// Whether the value is the smallest or the largest that was tried, and which ones lie beyond; none
     /// if there are no better values to try there.
     pub fn edge(&self) -> Option<(&'static str, &'static str)> {

@@ -4,7 +4,7 @@ use dsokr_decode::{percentile_interval, resampled};
 use serde::Serialize;
 
 use crate::error::ensure;
-use crate::metric::{Metric, Samples};
+use crate::metric::{Metric, Summary};
 use crate::table::{Table, interval, places};
 use crate::{Error, Evaluation};
 
@@ -118,24 +118,24 @@ pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<Run
     others.iter().try_for_each(|other| same_queries(first, other))?;
 
     let metrics: Vec<Metric> = Metric::all().collect();
-    let samples: Vec<Vec<Option<Samples>>> = runs
+    let summaries: Vec<Vec<Option<Summary>>> = runs
         .iter()
-        .map(|run| metrics.iter().map(|metric| metric.samples(&run.evaluation)).collect())
+        .map(|run| metrics.iter().map(|metric| metric.summary(&run.evaluation)).collect())
         .collect();
     // one value for each run and metric, NaN where the run does not have the metric
     let drawn = resampled(first.queries.len(), resamples, seed, |queries| {
         let queries: Vec<usize> = queries.collect();
-        let value = |samples: &Option<Samples>| {
-            samples.as_ref().map_or(f64::NAN, |samples| samples.value(&queries))
+        let value = |summary: &Option<Summary>| {
+            summary.as_ref().map_or(f64::NAN, |summary| summary(&queries))
         };
-        samples.iter().flatten().map(value).collect::<Vec<f64>>()
+        summaries.iter().flatten().map(value).collect::<Vec<f64>>()
     })?;
     let column = |run: usize, metric: usize| -> Vec<f64> {
         drawn.iter().map(|values| values[run * metrics.len() + metric]).collect()
     };
     let compared = metrics.iter().enumerate().filter_map(|(at, &metric)| {
         let known = |run: usize| {
-            samples[run][at].as_ref().and_then(|_| metric.known(&runs[run].evaluation.scores))
+            summaries[run][at].as_ref().and_then(|_| metric.known(&runs[run].evaluation.scores))
         };
         let reference = known(0).map(|value| (value, column(0, at)));
         let value = |run: usize| {

@@ -1,12 +1,10 @@
 //! What the predictions of one model are decoded with.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use dsokr_basis::Cancellation;
-use dsokr_basis::features::LabelVocabulary;
 use dsokr_data::config::{NumberFeatures, OutputFeatures, RankingEmbedding};
-use dsokr_data::{FittedFeatures, Outputs, Truth};
+use dsokr_data::{FittedFeatures, Outputs};
 use dsokr_decode::{
     Candidates, Encoding, ExactSearch, Pool, Queries, RowHit, SecondLook, Structure,
     best_expected_f1, top_rows,
@@ -19,7 +17,6 @@ use crate::Error;
 use crate::beyond::{FoundMolecule, SearchFacts, SearchedModel};
 use crate::config::{Checked, ExpectedF1Config, Search};
 use crate::error::ensure;
-use crate::run_dir::{LABELS, read_needed, write_text};
 use crate::targets::OutputSpace;
 
 /// What answers are decoded with.
@@ -33,8 +30,10 @@ pub(crate) struct Decoder<'a> {
     pub space: Option<&'a OutputSpace>,
     /// The configuration of the model.
     pub config: &'a Checked,
-    /// Finds the predicted outputs, where they need not be candidates.
-    pub exact: Option<&'a ExactDecoder<'a>>,
+    /// The names of the labels, where outputs are sets of labels.
+    pub labels: &'a [String],
+    /// How outputs are standardised.
+    pub scaling: Option<&'a Scaling>,
     /// The features of the training outputs, by which the kernel compares outputs that are shown by SMILES.
     pub fitted: Option<&'a FittedFeatures>,
     /// The outputs with their rows of features, where the kernel compares them.
@@ -48,11 +47,12 @@ impl<'a> Decoder<'a> {
         space: &'a OutputSpace,
         outputs: &'a Outputs,
         candidates: &'a Candidates,
+        scaling: Option<&'a Scaling>,
     ) -> Self {
         let fitted = config.output.compares_molecules().then_some(&outputs.features);
         let held = (fitted.is_some() || config.evaluation.compares()).then_some(outputs);
-        let (look, exact, space) = (None, None, Some(space));
-        Self { candidates, look, space, config, exact, fitted, held }
+        let (look, space, labels) = (None, Some(space), outputs.features.terms());
+        Self { candidates, look, space, config, labels, scaling, fitted, held }
     }
 
     /// The predicted output of each query where it need not be a candidate: the best of all outputs, or the label set
@@ -63,7 +63,7 @@ impl<'a> Decoder<'a> {
         pool: Pool,
     ) -> Result<Option<Vec<PredictedOutput>>, Error> {
         let features = &self.config.output.features;
-        match (self.exact, &self.config.decoding.expected_f1) {
+        match (self.exact()?, &self.config.decoding.expected_f1) {
             (Some(exact), _) => exact.best(queries).map(Some),
             (None, Some(settings)) => {
                 best_f1_sets(settings, features, queries, self.candidates, pool).map(Some)
@@ -74,7 +74,60 @@ impl<'a> Decoder<'a> {
 
     /// The means of the training outputs, where predicted numbers are compared.
     pub fn means(&self) -> Option<&[f32]> {
-        self.exact.and_then(ExactDecoder::means)
+        let scaling = self.scaling.filter(|_| self.config.decoding.search == Search::Exact);
+        scaling.and_then(Scaling::means)
+    }
+
+    /// What finds the best of all outputs; none where predictions are candidates.
+    ///
+    /// # Errors
+    /// Outputs that cannot be searched exactly, such as rankings of too many items.
+    pub fn exact(&self) -> Result<Option<ExactDecoder<'a>>, Error> {
+        let Self { config, mut labels, scaling, .. } = *self;
+        let Some(space) = self.space.filter(|_| config.decoding.search == Search::Exact) else {
+            return Ok(None);
+        };
+        let (width, kernel, machine) = match space {
+            OutputSpace::Basis(basis) => (basis.width, basis.kernel(), None),
+            OutputSpace::Machine(space) => (space.rows().1, space.kernel(), Some(space)),
+            OutputSpace::Quantiles(_) => return Ok(None),
+        };
+        let wrong = |allowed| Error::value("decoding.search", "\"exact\"", allowed);
+        let (encoding, norm, separator) = match &config.output.features {
+            OutputFeatures::Rankings(rankings) => {
+                labels = &rankings.items;
+                let (encoding, norm) = match rankings.embedding {
+                    RankingEmbedding::Kemeny => (Encoding::KemenySigns, width as f64),
+                    RankingEmbedding::Hamming => (Encoding::HammingOneHot, width.isqrt() as f64),
+                    RankingEmbedding::Lehmer => (Encoding::LehmerCodes, 0.0),
+                };
+                (encoding, norm, if labels.is_empty() { ' ' } else { '>' })
+            }
+            OutputFeatures::Labels(features) if labels.len() == width => {
+                (Encoding::LabelBits(0..=width), 0.0, features.separator)
+            }
+            OutputFeatures::Labels(_) => {
+                return Err(wrong("\"candidates\": the names of the labels are not known"));
+            }
+            OutputFeatures::Numbers(_) => (Encoding::Numbers, 0.0, ' '),
+            OutputFeatures::File(_)
+            | OutputFeatures::Ngrams(_)
+            | OutputFeatures::Substructures(_)
+            | OutputFeatures::Molecules(_)
+            | OutputFeatures::Graphs(_)
+            | OutputFeatures::Source(_) => {
+                let allowed =
+                    "\"candidates\": outputs are neither label sets, rankings nor numbers";
+                return Err(wrong(allowed));
+            }
+        };
+        let constant = if kernel.is_normalised() { 0.0 } else { -0.5 * norm };
+        let search = match (space.basis(), machine.and_then(MachineSpace::outputs)) {
+            (Some(basis), _) => ExactSearch::in_basis(basis, encoding)?,
+            (None, Some(outputs)) => ExactSearch::on_outputs(kernel, outputs, encoding)?,
+            (None, None) => return Err(wrong("\"candidates\": answers have no outputs")),
+        };
+        Ok(Some(ExactDecoder { search, machine, constant, labels, separator, scaling }))
     }
 
     /// What a search for molecules scores these by.
@@ -133,75 +186,13 @@ pub(crate) struct ExactDecoder<'a> {
     /// `b(y)` of a ranking, the same for all.
     constant: f64,
     /// Names of the labels, in the order of their columns, or of ranked items; empty for items without names.
-    labels: Vec<String>,
+    labels: &'a [String],
     separator: char,
     /// How numbers are standardised.
     scaling: Option<&'a Scaling>,
 }
 
-impl<'a> ExactDecoder<'a> {
-    /// The decoder of a configuration; none where predictions are candidates.
-    ///
-    /// # Errors
-    /// Outputs that cannot be searched exactly, such as rankings of too many items.
-    pub fn new(
-        config: &Checked,
-        space: &'a OutputSpace,
-        labels: &[String],
-        scaling: Option<&'a Scaling>,
-    ) -> Result<Option<Self>, Error> {
-        if config.decoding.search == Search::Candidates {
-            return Ok(None);
-        }
-        let (width, kernel, machine) = match space {
-            OutputSpace::Basis(basis) => (basis.width, basis.kernel(), None),
-            OutputSpace::Machine(space) => (space.rows().1, space.kernel(), Some(space)),
-            OutputSpace::Quantiles(_) => return Ok(None),
-        };
-        let wrong = |allowed| Error::value("decoding.search", "\"exact\"", allowed);
-        let mut labels = labels;
-        let (encoding, norm, separator) = match &config.output.features {
-            OutputFeatures::Rankings(rankings) => {
-                labels = &rankings.items;
-                let (encoding, norm) = match rankings.embedding {
-                    RankingEmbedding::Kemeny => (Encoding::KemenySigns, width as f64),
-                    RankingEmbedding::Hamming => (Encoding::HammingOneHot, width.isqrt() as f64),
-                    RankingEmbedding::Lehmer => (Encoding::LehmerCodes, 0.0),
-                };
-                (encoding, norm, if labels.is_empty() { ' ' } else { '>' })
-            }
-            OutputFeatures::Labels(features) if labels.len() == width => {
-                (Encoding::LabelBits(0..=width), 0.0, features.separator)
-            }
-            OutputFeatures::Labels(_) => {
-                return Err(wrong("\"candidates\": the names of the labels are not known"));
-            }
-            OutputFeatures::Numbers(_) => (Encoding::Numbers, 0.0, ' '),
-            OutputFeatures::File(_)
-            | OutputFeatures::Ngrams(_)
-            | OutputFeatures::Substructures(_)
-            | OutputFeatures::Molecules(_)
-            | OutputFeatures::Graphs(_)
-            | OutputFeatures::Source(_) => {
-                let allowed =
-                    "\"candidates\": outputs are neither label sets, rankings nor numbers";
-                return Err(wrong(allowed));
-            }
-        };
-        let constant = if kernel.is_normalised() { 0.0 } else { -0.5 * norm };
-        let search = match (space.basis(), machine.and_then(MachineSpace::outputs)) {
-            (Some(basis), _) => ExactSearch::in_basis(basis, encoding)?,
-            (None, Some(outputs)) => ExactSearch::on_outputs(kernel, outputs, encoding)?,
-            (None, None) => return Err(wrong("\"candidates\": answers have no outputs")),
-        };
-        Ok(Some(Self { search, machine, constant, labels: labels.to_vec(), separator, scaling }))
-    }
-
-    /// The means of the training outputs, of numbers.
-    fn means(&self) -> Option<&[f32]> {
-        self.scaling.and_then(Scaling::means)
-    }
-
+impl ExactDecoder<'_> {
     /// An output as the column of outputs writes it.
     fn label(&self, found: &Structure) -> String {
         if !found.numbers.is_empty() {
@@ -234,32 +225,6 @@ impl<'a> ExactDecoder<'a> {
         };
         Ok(found.into_iter().zip(rows).map(output).collect())
     }
-}
-
-/// The names of the labels of outputs, where the configuration needs them to write predicted sets.
-pub(crate) fn label_names(config: &Checked, outputs: &Outputs) -> Result<Vec<String>, Error> {
-    match (config.decoding.search, &outputs.truth) {
-        (Search::Exact, Some(Truth::Labels(sets))) => {
-            Ok(LabelVocabulary::fit(sets)?.names().map(str::to_owned).collect())
-        }
-        _ => Ok(Vec::new()),
-    }
-}
-
-/// Writes the names of labels into the run at `run`, where there are any.
-pub(crate) fn save_labels(run: &Path, labels: &[String]) -> Result<(), Error> {
-    if labels.is_empty() {
-        return Ok(());
-    }
-    write_text(&run.join(LABELS), &serde_json::to_string(labels)?)
-}
-
-/// Reads the names of labels of the run at `run`; none where they are not needed.
-pub(crate) fn load_labels(run: &Path, config: &Checked) -> Result<Vec<String>, Error> {
-    if config.decoding.search == Search::Candidates || !config.output.features.are_labels() {
-        return Ok(Vec::new());
-    }
-    read_needed(&run.join(LABELS))
 }
 
 /// For each query the label set with the largest expected F1, with that F1 as its score.

@@ -10,8 +10,8 @@ use crate::candidate_rule::CandidateMasses;
 use crate::config::Checked;
 use crate::decoder::Decoder;
 use crate::error::ensure;
-use crate::evaluation::{Models, QueryTexts, chance, has_gold};
-use crate::metric::{Needs, RESAMPLES, intervals};
+use crate::evaluation::{Models, has_gold, report};
+use crate::metric::Needs;
 use crate::molecules::{EXAMPLES, drawing};
 use crate::run_dir::Report;
 use crate::scores::{Evaluation, Scores};
@@ -23,8 +23,8 @@ pub struct Evaluator<'a> {
     /// The configuration.
     pub config: &'a Checked,
     dataset: &'a Dataset,
-    root: &'a DataRoot,
-    decoder: Decoder<'a>,
+    pub(crate) root: &'a DataRoot,
+    pub(crate) decoder: Decoder<'a>,
     /// Per-query candidate lists of each split, where the configuration names a file of them.
     lists: Vec<(SplitName, PerQuery)>,
 }
@@ -36,6 +36,7 @@ impl<'a> Evaluator<'a> {
         decoder: Decoder<'a>,
     ) -> Result<Self, Error> {
         let Decoder { candidates, config, .. } = decoder;
+        decoder.exact()?;
         let mut evaluator = Self { config, dataset, root, decoder, lists: Vec::new() };
         let (settings, masses) = (&config.evaluation, CandidateMasses::default());
         let test = (settings.split == SplitName::Test).then_some(SplitName::Test);
@@ -156,13 +157,11 @@ impl<'a> Evaluator<'a> {
         let name = self.config.evaluation.split;
         let models = Models::one(self.decoder, search);
         let found = self.evaluate_by(name, z, models)?;
-        let chance = chance(&found, self.decoder.candidates, self.config)?;
         let draw = |outputs| drawing(&self.reported().inputs, outputs, EXAMPLES);
         let drawn = found.outputs.as_ref().map(draw).transpose()?.flatten();
-        let intervals = intervals(&found, RESAMPLES, self.config.seed)?;
-        let (metrics, perfect_h) = (found.scores, self.perfect(name, search)?);
-        let skipped_rows = self.dataset.skipped.clone();
-        Ok((Report { split: name, metrics, intervals, chance, perfect_h, skipped_rows }, drawn))
+        let own = report(name, found, self.decoder.candidates, self.config)?;
+        let (perfect_h, skipped_rows) = (self.perfect(name, search)?, self.dataset.skipped.clone());
+        Ok((Report { perfect_h, skipped_rows, ..own }, drawn))
     }
 
     /// The predicted and the true output of each query of the report, as they are shown: the label, else the id.
@@ -172,7 +171,7 @@ impl<'a> Evaluator<'a> {
         let pool = self.pool(self.config.evaluation.split);
         let z = [self.config.decoding.scaled(z, candidates.dim())?];
         let models = Models::one(self.decoder, None);
-        let ensemble = models.ensemble(QueryTexts::of(split), &z)?;
+        let ensemble = models.ensemble(split, &z)?;
         let outputs = &self.dataset.outputs;
         let labelled = outputs.labels.iter().any(|label| !label.is_empty());
         let shown = |label: &str, id: &str| match (&self.config.output.features, labelled) {

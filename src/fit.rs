@@ -20,7 +20,7 @@ use tracing::{info, warn};
 use crate::advice::{Evidence, advice};
 use crate::beyond::BeyondSearch;
 use crate::config::Checked;
-use crate::decoder::{Decoder, ExactDecoder, label_names};
+use crate::decoder::Decoder;
 use crate::error::ensure;
 use crate::evaluator::Evaluator;
 use crate::learner::{Fit, Fitted, Task};
@@ -150,12 +150,10 @@ fn run_as(
     }
     memory::check(&needs, force)?;
     let mut targets = ranks.scope(|| prepared.targets(&outputs))?;
-    let labels = label_names(config, &dataset.outputs)?;
     loop {
         let candidates = ranks.scope(|| targets.space.candidates(&dataset.outputs))?;
-        let exact = ExactDecoder::new(config, &targets.space, &labels, scaling.as_ref())?;
-        let decoder = Decoder::new(config, &targets.space, &dataset.outputs, &candidates);
-        let decoder = Decoder { exact: exact.as_ref(), ..decoder };
+        let (space, outputs) = (&targets.space, &dataset.outputs);
+        let decoder = Decoder::new(config, space, outputs, &candidates, scaling.as_ref());
         let evaluator = Evaluator::new(root, &dataset, decoder)?;
         if let Some(refined) =
             ranks.scope(|| prepared.refined_targets(&targets, &evaluator, force))?
@@ -190,10 +188,6 @@ fn run_as(
             ranks,
             path: &path,
             resumed: resumed.is_some(),
-            root,
-            scaling: scaling.as_ref(),
-            candidates: &candidates,
-            labels: &labels,
             data: &data,
             folder: None,
         };
@@ -209,14 +203,14 @@ fn trained(
     words: Option<&PairWords>,
     own: &LastSystem,
 ) -> Result<Trained, Error> {
-    let Task { config, ranks, root, data, path, .. } = *task;
+    let Task { config, ranks, data, path, .. } = *task;
     if task.resumed {
         let report = ranks.of_first(|| {
             Folder::check_data(path, data)?;
             if let Some(locked) = locked {
                 locked.record(path, config, Some(&task.targets.space.fingerprint()))?;
             }
-            save_data_folder(path, root)?;
+            save_data_folder(path, task.evaluator.root)?;
             Folder::finished(path)
         })?;
         if let Some(report) = report {
@@ -240,7 +234,8 @@ fn finish(
     words: Option<&PairWords>,
     started: Instant,
 ) -> Result<(Report, Vec<String>), Error> {
-    let Task { config, dataset, evaluator, root, data, path, resumed, .. } = *task;
+    let Task { config, dataset, evaluator, data, path, resumed, .. } = *task;
+    let (root, made) = (evaluator.root, evaluator.decoder.candidates);
     let added = if resumed { with_added(path)? } else { None };
     let Fitted { predictor, saved, held_out, left_out, summary, mut choices, advice: own } = fitted;
     let mut folder = match task.folder.take() {
@@ -264,14 +259,14 @@ fn finish(
     let held_out = held_out.map(|stored| stored.held_out);
     let candidates = match (&config.decoding.hubs, &held_out, &validation) {
         (Some(hubs), Some(HeldOut { answers, .. }), Some(z)) => {
-            let (corrected, chosen) = hubs::correct(hubs, evaluator, task.candidates, answers, z)?;
+            let (corrected, chosen) = hubs::correct(hubs, evaluator, made, answers, z)?;
             choices.extend(chosen);
             if added.is_none() {
                 folder.replace_candidates(&corrected, data)?;
             }
             Cow::Owned(corrected)
         }
-        _ => Cow::Borrowed(task.candidates),
+        _ => Cow::Borrowed(made),
     };
     let look = match (&config.decoding.second_look, &held_out) {
         (Some(settings), Some(held_out)) => {

@@ -49,19 +49,15 @@ pub(crate) fn correct(
         }
     }
     let Some((_, found, weight, neighbours)) = best else { return Ok((corrected, Vec::new())) };
-    let weight_choice = Choice {
-        key: "decoding.hubs.weights".into(),
-        chosen: decimal(weight),
-        tried: hubs.weights.iter().copied().map(decimal).collect(),
-        bounds: [0.0, f64::INFINITY],
-    };
-    let neighbours_choice = Choice {
-        key: "decoding.hubs.neighbours".into(),
-        chosen: neighbours as f64,
-        tried: hubs.neighbours.iter().map(|&count| count as f64).collect(),
-        bounds: [1.0, (held_out.len() / candidates.dim().max(1)) as f64],
-    };
-    Ok((corrected.with_hubs(found, weight)?, vec![weight_choice, neighbours_choice]))
+    let weights: Vec<f64> = hubs.weights.iter().copied().map(decimal).collect();
+    let counts: Vec<f64> = hubs.neighbours.iter().map(|&count| count as f64).collect();
+    let chosen = Choice::new("decoding.hubs.neighbours", neighbours as f64, &counts);
+    let bounds = [1.0, (held_out.len() / candidates.dim().max(1)) as f64];
+    let choices = vec![
+        Choice::new("decoding.hubs.weights", decimal(weight), &weights),
+        Choice { bounds, ..chosen },
+    ];
+    Ok((corrected.with_hubs(found, weight)?, choices))
 }
 
 /// Candidates of a run to which some were added, corrected for hubs as the others are: by the same number of

@@ -16,15 +16,13 @@ use serde::de::DeserializeOwned;
 use crate::Error;
 use crate::choice::Choice;
 use crate::config::{self, Abilities, Checked, Config, EncoderSettings, EncoderTable};
-use crate::decoder::save_labels;
 use crate::evaluator::Evaluator;
 use crate::memory::Need;
 use crate::run_dir::{
     CANDIDATES, FEATURES, Folder, HeldOut, PreparationFiles, save_candidates, save_data_folder,
 };
 use crate::targets::{OutputTargets, TrainingOutputs, save_scaling};
-use dsokr_data::{DataRoot, Dataset, Split};
-use dsokr_machines::Scaling;
+use dsokr_data::{Dataset, Split};
 use dsokr_nn::onnx::{Graph, Value};
 use dsokr_train::Observer;
 
@@ -280,11 +278,6 @@ pub struct Task<'a> {
     pub(crate) path: &'a Path,
     /// Whether it is there already, and is resumed.
     pub(crate) resumed: bool,
-    pub(crate) root: &'a DataRoot,
-    pub(crate) scaling: Option<&'a Scaling>,
-    pub(crate) candidates: &'a Candidates,
-    /// Names of the labels, for exact search.
-    pub(crate) labels: &'a [String],
     /// The fingerprint of the data.
     pub(crate) data: &'a str,
     pub(crate) folder: Option<Folder>,
@@ -305,10 +298,11 @@ impl Task<'_> {
                 let save = |here: &Path| {
                     self.targets.space.save(here)?;
                     self.dataset.outputs.features.save(&here.join(FEATURES))?;
-                    save_scaling(self.scaling, here)?;
-                    save_data_folder(here, self.root)?;
-                    save_labels(here, self.labels)?;
-                    save_candidates(&here.join(CANDIDATES), self.candidates, &space, self.data)
+                    let Evaluator { root, decoder, .. } = *self.evaluator;
+                    save_scaling(decoder.scaling, here)?;
+                    save_data_folder(here, root)?;
+                    let file = here.join(CANDIDATES);
+                    save_candidates(&file, decoder.candidates, &space, self.data)
                 };
                 Folder::create(self.path, self.config, &files, space.clone(), save)?
             }

@@ -7,11 +7,11 @@ use dsokr_basis::{SketchKind, leverage};
 use dsokr_data::{DataRoot, Dataset, SplitName};
 use dsokr_decode::Candidates;
 use dsokr_machines::{LastSystem, Scaling};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::beyond::BeyondSearch;
 use crate::config::{Checked, KernelMachineConfig};
-use crate::decoder::{Decoder, ExactDecoder, label_names};
+use crate::decoder::Decoder;
 use crate::error::ensure;
 use crate::evaluator::Evaluator;
 use crate::hubs::correct;
@@ -24,7 +24,7 @@ use crate::{Error, Scores};
 const WITHIN: f64 = 0.01;
 
 /// The mean of a figure over draws.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     /// The mean.
     pub mean: f64,
@@ -303,10 +303,8 @@ impl<'a> Study<'a> {
         evaluate: impl FnOnce(&Evaluator, &Candidates) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let candidates = space.candidates(&self.dataset.outputs)?;
-        let labels = label_names(config, &self.dataset.outputs)?;
-        let exact = ExactDecoder::new(config, space, &labels, self.scaling.as_ref())?;
-        let decoder = Decoder::new(config, space, &self.dataset.outputs, &candidates);
-        let decoder = Decoder { exact: exact.as_ref(), ..decoder };
+        let (outputs, scaling) = (&self.dataset.outputs, self.scaling.as_ref());
+        let decoder = Decoder::new(config, space, outputs, &candidates, scaling);
         evaluate(&Evaluator::new(self.root, &self.dataset, decoder)?, &candidates)
     }
 

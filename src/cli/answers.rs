@@ -2,40 +2,23 @@
 
 use crate::run::{Answer, EnsembleRun, Hit, Quantile};
 use crate::table::Table;
-use crate::{Error, PredictedOutput, SearchEnd};
+use crate::{PredictedOutput, SearchEnd};
 use serde::Serialize;
 
 /// The answer to one query, as JSON.
 #[derive(Serialize)]
-struct Printed<'a> {
+pub struct Printed<'a> {
     /// Of one of several queries: its id.
     #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<&'a str>,
+    pub id: Option<&'a str>,
     /// The text; none of a vector.
     #[serde(skip_serializing_if = "Option::is_none")]
-    query: Option<&'a str>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    quantiles: &'a [Quantile],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    exact: &'a Option<PredictedOutput>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    beyond: &'a [PredictedOutput],
+    pub query: Option<&'a str>,
     /// The probability that the candidates hold a right output, where they are a set of such a one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    coverage: Option<f64>,
-    candidates: &'a [Hit],
-}
-
-/// One line of JSON.
-pub fn json_line(
-    id: Option<&str>,
-    query: Option<&str>,
-    answer: &Answer,
-    coverage: Option<f64>,
-) -> Result<String, Error> {
-    let Answer { hits: candidates, exact, beyond, quantiles, .. } = answer;
-    let printed = Printed { id, query, quantiles, exact, beyond, coverage, candidates };
-    crate::cli::output::json_line(&printed)
+    pub coverage: Option<f64>,
+    #[serde(flatten)]
+    pub answer: &'a Answer,
 }
 
 /// A table for people.

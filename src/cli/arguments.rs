@@ -183,17 +183,7 @@ pub struct Beyond {
         default_missing_value = "",
         value_parser = |text: &str| text.parse::<BeyondConfig>()
     )]
-    beyond: Option<BeyondConfig>,
-}
-
-impl Beyond {
-    /// The run with the search that was asked for, if one was.
-    pub fn apply(&self, runs: EnsembleRun) -> Result<EnsembleRun, Error> {
-        match &self.beyond {
-            Some(settings) => runs.with_beyond(settings),
-            None => Ok(runs),
-        }
-    }
+    pub beyond: Option<BeyondConfig>,
 }
 
 impl Combine {

@@ -45,7 +45,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     check_output("--out", &arguments.out)?;
     let device = arguments.device.open()?;
-    let run = Run::open_on(&arguments.run, &device)?;
+    let mut run = Run::open_on(&arguments.run, &device)?;
     let (file, out, width) = (&arguments.file, &arguments.out, run.candidates.dim());
     let rows = if arguments.outputs {
         let column = arguments.texts.column.as_deref();
@@ -57,7 +57,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         let allowed = "a file, which is read twice, first for the number of its texts";
         ensure(!is_standard_input(file), "FILE", "-", allowed)?;
         // the rows of the matrix follow those of the file
-        let run = run.on_bad_row(OnBadRow::Stop)?;
+        run.config.set_on_bad_row(OnBadRow::Stop)?;
         let mut texts = arguments.texts.open(file, &run)?;
         let (mut rows, mut more) = (0, 1);
         while more > 0 {

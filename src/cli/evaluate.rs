@@ -38,7 +38,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let Arguments { queries, shown, .. } = arguments;
     let mut runs = queries.open(&arguments.runs, arguments.shards.as_deref())?;
     arguments.combine.apply(&mut runs)?;
-    runs = arguments.beyond.apply(runs)?;
+    runs = runs.with_beyond(arguments.beyond.beyond.as_ref())?;
     let request = queries.request(&runs);
     if arguments.fit_weights {
         let (file, split) = (None, Some(SplitName::Validation));

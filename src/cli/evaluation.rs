@@ -124,10 +124,7 @@ impl Queries {
     /// Opens runs that read the queries.
     pub fn open(&self, runs: &[PathBuf], shards: Option<&Path>) -> Result<EnsembleRun, Error> {
         let runs = EnsembleRun::open_shared(runs, shards, None, &self.device.open()?)?;
-        match self.on_bad_row {
-            Some(on_bad_row) => runs.on_bad_row(on_bad_row),
-            None => Ok(runs),
-        }
+        runs.on_bad_row(self.on_bad_row)
     }
 
     /// The queries that the command names, else the split that the configuration of the runs evaluates.

@@ -1,6 +1,6 @@
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use serde_json::json;
 
 use crate::Error;
 use crate::cli::output::{print, print_json};
@@ -34,20 +34,6 @@ pub struct Arguments {
     json: bool,
 }
 
-#[derive(Serialize)]
-struct Written<'a> {
-    config: PathBuf,
-    rows: usize,
-    skipped: usize,
-    input: &'a str,
-    output: &'a str,
-    id: Option<&'a str>,
-    holds: String,
-    training: usize,
-    validation: usize,
-    test: usize,
-}
-
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let Arguments { table, input, output, out, force, json } = arguments;
     let survey = Survey::of(table, input.as_deref(), output.as_deref())?;
@@ -59,19 +45,18 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let config = out.clone().unwrap_or_else(|| folder.join(format!("{stem}.toml")));
     survey.write(&config, *force)?;
     if *json {
-        let (validation, test) = (survey.held_out(), survey.held_out());
-        return print_json(&Written {
-            rows: survey.rows,
-            skipped: survey.skipped(),
-            input: &survey.input.name,
-            output: &survey.output.name,
-            id: survey.id.as_deref(),
-            holds: survey.output.holds.to_string(),
-            training: survey.training(),
-            validation,
-            test,
-            config,
-        });
+        return print_json(&json!({
+            "config": config,
+            "rows": survey.rows,
+            "skipped": survey.skipped(),
+            "input": survey.input.name,
+            "output": survey.output.name,
+            "id": survey.id,
+            "holds": survey.output.holds.to_string(),
+            "training": survey.training(),
+            "validation": survey.held_out(),
+            "test": survey.held_out(),
+        }));
     }
     let name = config.file_stem().unwrap_or_default().to_string_lossy();
     let held_out = survey.held_out();

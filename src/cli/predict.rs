@@ -8,9 +8,9 @@ use crate::table::tsv_line;
 use crate::{CandidateRule, Error};
 use dsokr_nn::Processor;
 
-use crate::cli::answers;
+use crate::cli::answers::{self, Printed};
 use crate::cli::arguments::{Batch, Beyond, Combine, Texts};
-use crate::cli::output::print_part;
+use crate::cli::output::{json_line, print_part};
 
 /// Predicts outputs without golds: the best candidates for each text, a JSON line or rows of a table.
 ///
@@ -73,12 +73,9 @@ enum Format {
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let Some((file, runs)) = arguments.paths.split_last() else { return Ok(()) };
     let device = arguments.device.open()?;
-    let mut runs = EnsembleRun::open(runs, &device)?;
-    if let Some(on_bad_row) = arguments.on_bad_row {
-        runs = runs.on_bad_row(on_bad_row)?;
-    }
+    let mut runs = EnsembleRun::open(runs, &device)?.on_bad_row(arguments.on_bad_row)?;
     arguments.combine.apply(&mut runs)?;
-    runs = arguments.beyond.apply(runs)?;
+    runs = runs.with_beyond(arguments.beyond.beyond.as_ref())?;
     let first = &runs.members()[0];
     let mut queries = arguments.texts.open(file, first)?;
     let mut header = match arguments.format {
@@ -115,8 +112,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         for ((at, id), answer) in batch.ids.iter().enumerate().zip(&found) {
             match arguments.format {
                 Format::Jsonl => {
-                    out +=
-                        &answers::json_line(Some(id), batch.text(at), answer, arguments.coverage)?
+                    let (query, coverage) = (batch.text(at), arguments.coverage);
+                    out += &json_line(&Printed { id: Some(id), query, coverage, answer })?;
                 }
                 Format::Tsv => out.extend(answers::rows(id, answer).map(|row| tsv_line(&row))),
             }

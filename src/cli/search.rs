@@ -7,9 +7,9 @@ use crate::run::EnsembleRun;
 use crate::{CandidateRule, Error};
 use dsokr_nn::Processor;
 
-use crate::cli::answers;
+use crate::cli::answers::{self, Printed};
 use crate::cli::arguments::Beyond;
-use crate::cli::output::{print, print_error, print_part};
+use crate::cli::output::{json_line, print, print_error, print_part};
 
 /// Ranks the candidates for one text, or for each text that is typed.
 ///
@@ -55,7 +55,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let device = arguments.device.open()?;
     let runs = std::slice::from_ref(&arguments.run);
     let run = EnsembleRun::open_shared(runs, arguments.shards.as_deref(), None, &device)?;
-    let run = arguments.beyond.apply(run)?;
+    let run = run.with_beyond(arguments.beyond.beyond.as_ref())?;
     match &arguments.text {
         Some(text) => print(&answer(arguments, &run, text)?),
         None if std::io::stdin().is_terminal() && Processes::current().size() == 1 => {
@@ -70,7 +70,10 @@ fn answer(arguments: &Arguments, run: &EnsembleRun, text: &str) -> Result<String
     let found = run.answer_queries(|run| run.texts(&[text]), among, arguments.top)?;
     let found = found.into_iter().next().unwrap_or_default();
     match arguments.json {
-        true => answers::json_line(None, Some(text), &found, None),
+        true => {
+            let (id, query, coverage) = (None, Some(text), None);
+            json_line(&Printed { id, query, coverage, answer: &found })
+        }
         false => Ok(answers::text(&found)),
     }
 }

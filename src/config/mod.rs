@@ -334,10 +334,9 @@ impl Checked {
     ///
     /// # Errors
     /// [`dsokr_basis::Error::Value`] for [`OnBadRow::Skip`] of pairs that do not come from tables.
-    pub(crate) fn with_on_bad_row(mut self, on_bad_row: OnBadRow) -> Result<Self, Error> {
+    pub(crate) fn set_on_bad_row(&mut self, on_bad_row: OnBadRow) -> Result<(), Error> {
         self.config.data.on_bad_row = on_bad_row;
-        self.config.data.validate()?;
-        Ok(self)
+        Ok(self.config.data.validate()?)
     }
 
     /// The same with these settings, where they are its own but for what no file can hold, such as an object of a

@@ -5,59 +5,47 @@ use dsokr_decode::Candidates;
 
 use crate::Error;
 use crate::decoder::{Decoder, PredictedOutput};
-use crate::scores::OutputScores;
-use crate::structures::{BeyondScores, StructureScores};
+use crate::structures::{BeyondScores, MoleculeScores, StructureScores};
 
-/// The right outputs of queries, and what was predicted for these.
-pub(super) struct Compared<'a> {
-    pub split: &'a Split,
-    /// The ids of the right outputs that count.
-    pub golds: &'a [String],
-    /// What they are, where outputs are compared as graphs.
-    pub truth: Option<&'a Truth>,
-    /// The first candidates.
-    pub first: &'a [Option<usize>],
+/// The label of each right output, whether it is a candidate or not; none where one is not known.
+fn labels<'l>(
+    split: &'l Split,
+    golds: &[String],
+    candidates: &'l Candidates,
+) -> Option<Vec<&'l str>> {
+    let label = |(query, gold): (usize, &String)| match candidates.find(gold) {
+        Some(at) => Some(candidates.label(at)),
+        None if *gold == split.ids[query] => split.labels.get(query)?.as_deref(),
+        None => None,
+    };
+    golds.iter().enumerate().map(label).collect()
 }
 
-impl Compared<'_> {
-    /// The label of each right output, whether it is a candidate or not; none where one is not known.
-    fn labels<'l>(&'l self, candidates: &'l Candidates) -> Option<Vec<&'l str>> {
-        let Self { split, golds, .. } = self;
-        let label = |(query, gold): (usize, &'l String)| match candidates.find(gold) {
-            Some(at) => Some(candidates.label(at)),
-            None if *gold == split.ids[query] => split.labels.get(query)?.as_deref(),
-            None => None,
-        };
-        golds.iter().enumerate().map(label).collect()
-    }
-}
-
-/// The metrics of what a search finds, beside those of the first candidates.
+/// The metrics of what a search finds for the queries of a split, beside those of the `first` candidates; `right` has the
+/// ids of the right outputs that count, and what they are where outputs are compared as graphs.
 pub(super) fn beyond_scores(
     decoder: Decoder,
     found: &[PredictedOutput],
-    compared: &Compared,
+    split: &Split,
+    right: (&[String], Option<&Truth>),
+    first: &[Option<usize>],
 ) -> Result<BeyondScores, Error> {
     let candidates = decoder.candidates;
-    let first = compared.first.iter().map(|at| at.map_or("", |at| candidates.label(at)));
+    let first = first.iter().map(|at| at.map_or("", |at| candidates.label(at)));
     let first: Vec<&str> = first.collect();
-    let (smiles, graphs) = match compared.truth {
-        Some(truth @ Truth::Molecules(all)) => {
+    let (smiles, graphs) = match right.1 {
+        Some(Truth::Molecules(all)) => {
             let labels = found.iter().map(|own| own.label.as_str());
             let predicted = decoder.config.output.features.truth_of_labels(labels)?;
-            let compared = predicted.map(|own| OutputScores::with_queries(truth, &own, None));
-            let graphs = match compared.transpose()?.flatten() {
-                Some((OutputScores::Molecules(scores), _)) => Some(scores),
-                Some((
-                    OutputScores::Labels(_) | OutputScores::Rankings(_) | OutputScores::Numbers(_),
-                    _,
-                ))
-                | None => None,
-            };
+            let mut graphs = None;
+            if let Some(Truth::Molecules(own)) = &predicted {
+                let pairs = all.iter().zip(own).map(|(a, b)| (&a.graph, &b.graph));
+                graphs = Some(MoleculeScores::with_queries(&pairs.collect::<Vec<_>>())?.0);
+            }
             (Some(all.iter().map(|own| own.smiles.as_str()).collect::<Vec<_>>()), graphs)
         }
         Some(Truth::Graphs(_) | Truth::Labels(_) | Truth::Rankings(_) | Truth::Numbers(_))
-        | None => (compared.labels(candidates), None),
+        | None => (labels(split, right.0, candidates), None),
     };
     let scores = |predicted: Vec<&str>| {
         let pairs: Vec<_> = smiles.as_ref()?.iter().copied().zip(predicted).collect();

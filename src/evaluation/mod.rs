@@ -2,27 +2,28 @@
 
 mod beyond;
 mod distances;
-mod texts;
+
+use std::collections::BTreeMap;
 
 use dsokr_basis::random::generator;
 use dsokr_data::config::OutputFeatures;
-use dsokr_data::{Split, Truth};
+use dsokr_data::{Split, SplitName, Truth};
 use dsokr_decode::{
     AllCandidates, CandidateBlocks, Candidates, Combination, Decoded, Ensemble, Golds, Member,
-    MissingGold, PerQuery, Pool, Shards,
+    MissingGold, PerQuery, Pool, Queries, Shards,
 };
 use rand::RngExt;
 
-use self::beyond::{Compared, beyond_scores};
+use self::beyond::beyond_scores;
 use self::distances::{kernel_losses, mces_distances};
-pub(crate) use self::texts::QueryTexts;
-use self::texts::RepeatedTexts;
 use crate::Error;
 use crate::beyond::BeyondSearch;
 use crate::config::Checked;
 use crate::decoder::{Decoder, PredictedOutput};
 use crate::error::ensure;
+use crate::metric::{RESAMPLES, intervals};
 use crate::quantiles::QuantileScores;
+use crate::run_dir::Report;
 use crate::scores::{Evaluation, OutputScores, Scores};
 use crate::targets::OutputSpace;
 
@@ -31,7 +32,7 @@ pub(crate) struct GoldRows {
     golds: Golds,
     lists: Option<PerQuery>,
     /// The query of each row.
-    texts: RepeatedTexts,
+    rows: Split,
 }
 
 impl GoldRows {
@@ -49,8 +50,8 @@ impl GoldRows {
                 Some(lists.select(&golds.queries))
             }
         };
-        let texts = QueryTexts::of(split).repeat(&golds.queries);
-        Ok(Some(Self { golds, lists, texts }))
+        let rows = split.select(&golds.queries)?;
+        Ok(Some(Self { golds, lists, rows }))
     }
 
     fn pool(&self) -> Pool<'_> {
@@ -66,6 +67,15 @@ impl GoldRows {
     ) -> Result<(), dsokr_decode::Error> {
         self.golds.check_missing(found, missing, |query| format!("{:?}", split.names()[query]))
     }
+}
+
+/// The queries of a split with their answers, named in errors, and their texts where they are texts.
+fn queries<'a>(split: &'a Split, dim: usize, z: &'a [f32]) -> Result<Queries<'a>, Error> {
+    let queries = Queries::named(split.names(), dim, z)?;
+    Ok(match split.inputs.texts() {
+        Ok(texts) => queries.with_texts(texts)?,
+        Err(_) => queries,
+    })
 }
 
 /// Refuses a query without candidates.
@@ -94,7 +104,7 @@ pub(crate) fn has_gold(
         let found = pool.gold(split.names(), &split.ids, candidates, missing)?;
         return Ok(found.iter().map(Option::is_some).collect());
     };
-    let (names, ids) = (&rows.texts.0, &rows.golds.ids);
+    let (names, ids) = (rows.rows.names(), &rows.golds.ids);
     let found = rows.pool().gold(names, ids, candidates, MissingGold::RankInfinity)?;
     rows.check(split, &found, missing)?;
     let known = |query| found[rows.golds.right(query)].iter().any(Option::is_some);
@@ -157,17 +167,17 @@ impl<'a> Models<'a> {
     /// Members whose candidates or queries differ from the first one's.
     pub fn ensemble<'b>(
         &'b self,
-        texts: QueryTexts<'b>,
+        split: &'b Split,
         answers: &'b [Vec<f32>],
     ) -> Result<Ensemble<'b>, Error> {
         if let (Some(shards), [z]) = (self.shards, answers) {
-            let queries = texts.queries(shards.dim, z)?;
+            let queries = queries(split, shards.dim, z)?;
             return Ok(Ensemble::sharded(self.each[0].0, queries, shards)?);
         }
         let member = |(&(name, decoder), z): (&'b (&str, Decoder), &'b Vec<f32>)| {
             let Decoder { candidates, config, .. } = decoder;
             let normalised = config.output.is_normalised();
-            let queries = texts.queries(candidates.dim(), z)?;
+            let queries = queries(split, candidates.dim(), z)?;
             Ok(Member { name, queries, candidates, normalised })
         };
         let members = self.each.iter().zip(answers).map(member).collect::<Result<_, Error>>()?;
@@ -190,7 +200,7 @@ impl<'a> Models<'a> {
         let decoder = self.decoder();
         let (config, features) = (decoder.config, &decoder.config.output.features);
         check_lists(split, pool)?;
-        let ensemble = self.ensemble(QueryTexts::of(split), answers)?;
+        let ensemble = self.ensemble(split, answers)?;
         let mut golds = self.rank_golds(&ensemble, split, answers, pool, self.missing(split))?;
         let ranks: Vec<_> = golds.decoded.iter().map(|query| query.rank).collect();
         let metrics = ensemble.metrics(pool, &ranks)?;
@@ -223,8 +233,8 @@ impl<'a> Models<'a> {
         }
         if let Some(beyond) = self.beyond(&ensemble, pool, 1)? {
             let truth = found.outputs.as_ref().map(|(truth, _)| truth);
-            let compared = Compared { split, golds: &golds, truth, first: &first };
-            found.scores.beyond = Some(beyond_scores(decoder, &beyond.concat(), &compared)?);
+            let (beyond, right) = (beyond.concat(), (golds.as_slice(), truth));
+            found.scores.beyond = Some(beyond_scores(decoder, &beyond, split, right, &first)?);
         }
         if let [z] = answers {
             if let Some(errors) = squared_errors(z, &rows, decoder)? {
@@ -266,7 +276,7 @@ impl<'a> Models<'a> {
         let repeat =
             |((_, own), z): (&(_, Decoder), &Vec<f32>)| rows.golds.repeat(own.candidates.dim(), z);
         let answers: Vec<Vec<f32>> = self.each.iter().zip(answers).map(repeat).collect();
-        let repeated = self.ensemble((&rows.texts).into(), &answers)?;
+        let repeated = self.ensemble(&rows.rows, &answers)?;
         let (pool, ids) = (rows.pool(), &rows.golds.ids);
         let found = repeated.gold(pool, ids, MissingGold::RankInfinity)?;
         rows.check(split, &found, missing)?;
@@ -330,12 +340,21 @@ fn truth_of(
     Ok(Some(truth))
 }
 
-/// The metrics of [`Evaluation::chance`]. Where outputs are compared, one candidate is drawn for each query.
-pub(crate) fn chance(
-    found: &Evaluation,
+/// The report on an evaluation, with intervals and chance.
+pub(crate) fn report(
+    split: SplitName,
+    found: Evaluation,
     candidates: &Candidates,
     config: &Checked,
-) -> Result<Scores, Error> {
+) -> Result<Report, Error> {
+    let chance = chance(&found, candidates, config)?;
+    let intervals = intervals(&found, RESAMPLES, config.seed)?;
+    let (metrics, perfect_h, skipped_rows) = (found.scores, None, BTreeMap::new());
+    Ok(Report { split, metrics, intervals, chance, perfect_h, skipped_rows })
+}
+
+/// The metrics of [`Evaluation::chance`]. Where outputs are compared, one candidate is drawn for each query.
+fn chance(found: &Evaluation, candidates: &Candidates, config: &Checked) -> Result<Scores, Error> {
     let scores = found.chance()?;
     let Some((truth, _)) = &found.outputs else { return Ok(scores) };
     let mut random = generator(config.seed, "chance", 0);

@@ -1,6 +1,5 @@
 //! Training the members of an ensemble.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
@@ -15,12 +14,11 @@ use super::{Request, Trained, run_as};
 use crate::Error;
 use crate::advice::{Member, of_ensemble};
 use crate::config::{EnsembleConfig, MemberWeights};
-use crate::evaluation::chance;
-use crate::metric::{RESAMPLES, intervals};
-use crate::run::EnsembleRun;
+use crate::evaluation::report;
+use crate::run::{EnsembleRun, QueryRequest, Run};
 use crate::run_dir::candidates::settle;
 use crate::run_dir::{Folder, MEMBERS, Report, inner, place_of};
-use dsokr_data::{Split, SplitName};
+use dsokr_data::SplitName;
 use dsokr_train::{Event, Observer};
 
 pub(super) fn run(
@@ -135,23 +133,11 @@ impl Observer for Shared<'_, '_> {
 /// Fits the weights, if the configuration asks for it, and evaluates the ensemble.
 fn evaluate(request: &Request, settings: &EnsembleConfig, path: &Path) -> Result<Report, Error> {
     let device = request.processor.open()?;
-    let mut run = EnsembleRun::open_members(path, request.config, &device)?;
+    let mut run = EnsembleRun::open_members(path, request.config, &request.root, &device)?;
     run.rule = settings.combination.clone();
     let ask = |run: &EnsembleRun, name| {
-        let lists = &request.config.evaluation.candidates;
-        let lists = lists.as_ref().map(|rule| rule.inside(&request.root));
-        run.ask(
-            |member| {
-                let source = member.config.source();
-                let split = source.read_split(name, &request.root)?;
-                let labels = match (&request.config.decoding.beyond, &split.truth) {
-                    (Some(_), None) => source.output_labels(&split, &request.root)?,
-                    (Some(_), Some(_)) | (None, _) => Vec::new(),
-                };
-                Ok(Split { labels, ..split })
-            },
-            lists.as_ref(),
-        )
+        let request = QueryRequest { split: Some(name), ..QueryRequest::default() };
+        request.ask(run, Run::coordinates)
     };
     let name = request.config.evaluation.split;
     let asked = ask(&run, name)?;
@@ -173,8 +159,5 @@ fn evaluate(request: &Request, settings: &EnsembleConfig, path: &Path) -> Result
     }
     run.save_rule(path)?;
     let (found, _) = run.evaluate(&asked)?;
-    let chance = chance(&found, &run.members()[0].candidates, run.config())?;
-    let intervals = intervals(&found, RESAMPLES, run.config().seed)?;
-    let (metrics, skipped_rows) = (found.scores, BTreeMap::new());
-    Ok(Report { split: name, metrics, intervals, chance, perfect_h: None, skipped_rows })
+    report(name, found, &run.members()[0].candidates, run.config())
 }

@@ -20,7 +20,7 @@ use dsokr_train::{Event, check_basis};
 use inputs::{MachineInputs, MachineRows};
 use output::in_space;
 use predictor::KernelMachine;
-use solver::{LambdaSearch, Scaled, advice_on_unlike, choice, in_places, scaled_inputs};
+use solver::{LambdaSearch, Scaled, advice_on_unlike, in_places, scaled_inputs};
 
 use crate::choice::Choice;
 use crate::config::{
@@ -322,7 +322,9 @@ impl PreparedMachine<'_> {
         let (mut choices, mut advice) = (Vec::new(), Vec::new());
         match best.flat {
             true => advice.extend(advice_on_unlike(settings, &inputs)?),
-            false => choices.push(choice("encoder.lambda", best.lambda, settings.lambda.values())),
+            false => {
+                choices.push(Choice::new("encoder.lambda", best.lambda, settings.lambda.values()))
+            }
         }
         let held_out = best.held_out.map(|answers| {
             let answers = match &order {
@@ -375,13 +377,13 @@ impl PreparedMachine<'_> {
     ) -> Fitted {
         let (chosen, most) = (curve.chosen, curve.points.iter().map(|point| point.rank).max());
         let tried: Vec<f64> = curve.points.iter().map(|point| point.rank as f64).collect();
-        let rank = choice("encoder.answers.ranks", chosen.rank as f64, &tried);
+        let rank = Choice::new("encoder.answers.ranks", chosen.rank as f64, &tried);
         let bounds = [1.0, most.unwrap_or_default() as f64];
         let mut choices = vec![Choice { bounds, ..rank }];
-        choices.push(choice("encoder.lambda", chosen.lambda, self.settings.lambda.values()));
+        choices.push(Choice::new("encoder.lambda", chosen.lambda, self.settings.lambda.values()));
         let first = self.settings.embedding().and_then(|own| own.lambda.as_ref());
         if let (Some(tried), Some(lambda)) = (first, chosen.embedding_lambda) {
-            choices.push(choice("encoder.answers.lambda", lambda, tried.values()));
+            choices.push(Choice::new("encoder.answers.lambda", lambda, tried.values()));
         }
         Fitted { choices, ..self.fitted(model, Some(curve), targets) }
     }

@@ -13,7 +13,6 @@ use tracing::info;
 
 use super::inputs::MachineRows;
 use crate::Error;
-use crate::choice::Choice;
 use crate::config::{
     ColumnScaling, EmbeddingConfig, KernelMachineConfig, Lambda, MachineInputsConfig,
 };
@@ -316,11 +315,6 @@ impl LambdaSearch<'_> {
 
 fn no_lambda() -> Error {
     Error::value("encoder.lambda", "[]", "at least one number above 0")
-}
-
-/// A value above 0 that was chosen.
-pub(super) fn choice(key: &str, chosen: f64, tried: &[f64]) -> Choice {
-    Choice { key: key.into(), chosen, tried: tried.to_vec(), bounds: [0.0, f64::INFINITY] }
 }
 
 /// Rows in their places, of those that are in `order`.

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use dsokr_data::Truth;
-use dsokr_decode::{percentile_interval, resampled};
+use dsokr_decode::{Rank, percentile_interval, resampled};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -15,7 +15,7 @@ use crate::labels::label_rows;
 use crate::{Error, Evaluation, Scores};
 use definitions::METRICS;
 
-/// The definition of a metric.
+/// The definition of a metric. Its value is the number of its name in the JSON of [`Scores`].
 struct Definition {
     /// Its name in configurations and reports.
     name: &'static str,
@@ -27,11 +27,34 @@ struct Definition {
     larger_is_better: bool,
     /// What it needs to be known.
     needs: Needs,
-    /// The figure; none where it is not known.
-    value: fn(&Scores) -> Option<f64>,
-    /// What it summarises, for its interval; none for a mean of values that the evaluation keeps.
-    samples: Option<fn(&Evaluation) -> Option<Samples>>,
+    /// What it summarises.
+    over: Over,
 }
+
+/// The values of single queries that a metric summarises.
+enum Over {
+    /// The mean of those that the evaluation keeps by the name of the metric.
+    Kept,
+    /// The mean of a value of each rank. Where the gold is no candidate, it is 0, or infinite for
+    /// [`Needs::FiniteRanks`].
+    Ranks(fn(&Rank) -> f64),
+    /// The mean of whether the gold is among so many first candidates.
+    Hits(u64),
+    /// The median of the ranks, the mean of the two in the middle for an even number.
+    MedianRank,
+    /// The mean of F1.
+    F1,
+    /// The mean of the share of labels that differ.
+    HammingLoss,
+    /// F1 of all labels of all queries together.
+    MicroF1,
+    /// The mean over labels of the F1 of a label, those in no set of the queries left out: none of them is predicted
+    /// wrongly or rightly.
+    MacroF1,
+}
+
+/// A metric of the queries at some positions, at least one; a position may occur repeatedly.
+pub(crate) type Summary = Box<dyn Fn(&[usize]) -> f64 + Send + Sync>;
 
 /// What a figure needs to be known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,17 +114,38 @@ impl Metric {
     /// [`Scores::has_ranks`].
     pub fn known(self, scores: &Scores) -> Option<f64> {
         let of_ranks = matches!(self.0.needs, Needs::Ranks | Needs::FiniteRanks);
-        let value = (self.0.value)(scores)?;
-        (value.is_finite() && (!of_ranks || scores.has_ranks())).then_some(value)
+        self.read(scores).filter(|_| !of_ranks || scores.has_ranks())
     }
 
-    /// What the metric summarises; none where it is not known.
-    pub(crate) fn samples(self, evaluation: &Evaluation) -> Option<Samples> {
+    /// The metric of any of the queries; none where it is not known.
+    pub(crate) fn summary(self, evaluation: &Evaluation) -> Option<Summary> {
         self.known(&evaluation.scores)?;
-        match self.0.samples {
-            Some(samples) => samples(evaluation),
-            None => evaluation.queries.get(self.0.name).cloned().map(Samples::Mean),
-        }
+        let missing = if self.0.needs == Needs::FiniteRanks { f64::INFINITY } else { 0.0 };
+        let rank = |value: &dyn Fn(&Rank) -> f64| -> Vec<f64> {
+            evaluation.ranks.iter().map(|rank| rank.as_ref().map_or(missing, value)).collect()
+        };
+        let labels = || LabelCounts::of(evaluation);
+        Some(match self.0.over {
+            Over::Kept => mean(evaluation.queries.get(self.0.name)?.clone()),
+            Over::Ranks(value) => mean(rank(&value)),
+            Over::Hits(k) => mean(rank(&|rank| rank.expected_hit(k))),
+            Over::MedianRank => {
+                let ranks = rank(&Rank::expected_rank);
+                Box::new(move |drawn| median(drawn.iter().map(|&query| ranks[query]).collect()))
+            }
+            Over::F1 => mean(labels()?.each(|(common, all), _| f1(common, all))),
+            Over::HammingLoss => {
+                mean(labels()?.each(|(common, all), columns| (all - 2 * common) as f64 / columns))
+            }
+            Over::MicroF1 => {
+                let counts = labels()?;
+                Box::new(move |drawn| counts.micro_f1(drawn))
+            }
+            Over::MacroF1 => {
+                let counts = labels()?;
+                Box::new(move |drawn| counts.macro_f1(drawn))
+            }
+        })
     }
 
     /// The figure of this name.
@@ -122,7 +166,12 @@ impl Metric {
     /// The figure; where it is not known, the worst there is.
     pub fn value(self, scores: &Scores) -> f64 {
         let worst = if self.0.larger_is_better { f64::NEG_INFINITY } else { f64::INFINITY };
-        (self.0.value)(scores).unwrap_or(worst)
+        self.read(scores).unwrap_or(worst)
+    }
+
+    /// The figure; none where it is not known or not finite.
+    fn read(self, scores: &Scores) -> Option<f64> {
+        serde_json::to_value(scores).ok()?.get(self.0.name)?.as_f64()
     }
 
     /// The figure, negated where smaller is better, so that larger always is.
@@ -166,7 +215,11 @@ impl JsonSchema for Metric {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let choice = |Definition { name, meaning, .. }: &Definition| serde_json::json!({ "type": "string", "const": name, "description": meaning });
+        let choice = |own: &Definition| {
+            let better = if own.larger_is_better { "larger" } else { "smaller" };
+            let meaning = format!("{}, {better} is better.", own.meaning);
+            serde_json::json!({ "type": "string", "const": own.name, "description": meaning })
+        };
         let choices: Vec<_> = METRICS.iter().map(choice).collect();
         json_schema!({
             "description": "A figure of the validation split; it says itself whether larger is better.",
@@ -193,13 +246,13 @@ pub fn intervals(
     resamples: usize,
     seed: u64,
 ) -> Result<BTreeMap<String, [f64; 2]>, Error> {
-    let known: Vec<(Metric, Samples)> =
-        Metric::all().filter_map(|metric| Some((metric, metric.samples(evaluation)?))).collect();
+    let known: Vec<(Metric, Summary)> =
+        Metric::all().filter_map(|metric| Some((metric, metric.summary(evaluation)?))).collect();
     let drawn = resampled(evaluation.ranks.len(), resamples, seed, |queries| {
         let queries: Vec<usize> = queries.collect();
-        known.iter().map(|(_, samples)| samples.value(&queries)).collect::<Vec<f64>>()
+        known.iter().map(|(_, summary)| summary(&queries)).collect::<Vec<f64>>()
     })?;
-    let interval = |(at, (metric, _)): (usize, &(Metric, Samples))| {
+    let interval = |(at, (metric, _)): (usize, &(Metric, Summary))| {
         let values = drawn.iter().map(|values| values[at]).collect();
         (metric.name().to_owned(), percentile_interval(values))
     };
@@ -207,61 +260,31 @@ pub fn intervals(
     Ok(known.iter().enumerate().map(interval).filter(finite).collect())
 }
 
-/// The values of each query that a metric summarises, so that it can be computed on a resample.
-pub(crate) enum Samples {
-    /// Its mean.
-    Mean(Vec<f64>),
-    /// Its median, the mean of the two in the middle for an even number.
-    Median(Vec<f64>),
-    /// F1 of all labels of all queries together.
-    MicroF1(LabelCounts),
-    /// The mean over labels of the F1 of a label, those in no set of the queries left out: none of them is predicted
-    /// wrongly or rightly.
-    MacroF1(LabelCounts),
+/// The mean of values.
+fn mean(values: Vec<f64>) -> Summary {
+    Box::new(move |drawn| {
+        drawn.iter().map(|&query| values[query]).sum::<f64>() / drawn.len() as f64
+    })
 }
 
-impl Samples {
-    /// The metric of the queries at these positions, at least one; a position may occur repeatedly.
-    pub fn value(&self, drawn: &[usize]) -> f64 {
-        match self {
-            Self::Mean(values) => {
-                drawn.iter().map(|&query| values[query]).sum::<f64>() / drawn.len() as f64
-            }
-            Self::Median(values) => {
-                let mut values: Vec<f64> = drawn.iter().map(|&query| values[query]).collect();
-                let (below, middle, _) =
-                    values.select_nth_unstable_by(drawn.len() / 2, f64::total_cmp);
-                let upper = *middle;
-                let lower = match drawn.len() % 2 {
-                    0 => below.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-                    _ => upper,
-                };
-                (lower + upper) / 2.0
-            }
-            Self::MicroF1(counts) => {
-                let counts = drawn.iter().flat_map(|&query| &counts.queries[query]);
-                let (common, all) = counts.fold((0, 0), add);
-                f1(common, all)
-            }
-            Self::MacroF1(counts) => {
-                let mut sums = vec![(0, 0); counts.columns];
-                for count in drawn.iter().flat_map(|&query| &counts.queries[query]) {
-                    sums[count.0] = add(sums[count.0], count);
-                }
-                sums.retain(|&(_, all)| all > 0);
-                let sum: f64 = sums.iter().map(|&(common, all)| f1(common, all)).sum();
-                if sums.is_empty() { 1.0 } else { sum / sums.len() as f64 }
-            }
-        }
-    }
+/// The median of values, the mean of the two in the middle for an even number.
+fn median(mut values: Vec<f64>) -> f64 {
+    let count = values.len();
+    let (below, middle, _) = values.select_nth_unstable_by(count / 2, f64::total_cmp);
+    let upper = *middle;
+    let lower = match count % 2 {
+        0 => below.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        _ => upper,
+    };
+    (lower + upper) / 2.0
 }
 
 /// The labels of the true and the predicted set of each query.
-pub(crate) struct LabelCounts {
+struct LabelCounts {
     /// Number of columns of [`label_rows`].
-    pub columns: usize,
+    columns: usize,
     /// Those that are in either set, for each query.
-    pub queries: Vec<Vec<LabelCount>>,
+    queries: Vec<Vec<LabelCount>>,
 }
 
 /// A label that is in one of the two sets or in both, and in how many.
@@ -274,7 +297,7 @@ fn add((common, all): (u64, u64), &(_, sets): &LabelCount) -> (u64, u64) {
 
 impl LabelCounts {
     /// Those of an evaluation, if outputs are sets of labels.
-    pub fn of(evaluation: &Evaluation) -> Option<Self> {
+    fn of(evaluation: &Evaluation) -> Option<Self> {
         let Some((Truth::Labels(truth), Truth::Labels(predicted))) = &evaluation.outputs else {
             return None;
         };
@@ -289,9 +312,26 @@ impl LabelCounts {
         Some(Self { columns: truth.width(), queries: queries.collect() })
     }
 
-    /// Common labels, and labels of both sets together, of each query.
-    pub fn sums(&self) -> impl Iterator<Item = (u64, u64)> {
-        self.queries.iter().map(|counts| counts.iter().fold((0, 0), add))
+    /// A value of common labels and labels of both sets together, of so many columns, for each query.
+    fn each(&self, value: impl Fn((u64, u64), f64) -> f64) -> Vec<f64> {
+        let sums = self.queries.iter().map(|counts| counts.iter().fold((0, 0), add));
+        sums.map(|sum| value(sum, self.columns as f64)).collect()
+    }
+
+    fn micro_f1(&self, drawn: &[usize]) -> f64 {
+        let counts = drawn.iter().flat_map(|&query| &self.queries[query]);
+        let (common, all) = counts.fold((0, 0), add);
+        f1(common, all)
+    }
+
+    fn macro_f1(&self, drawn: &[usize]) -> f64 {
+        let mut sums = vec![(0, 0); self.columns];
+        for count in drawn.iter().flat_map(|&query| &self.queries[query]) {
+            sums[count.0] = add(sums[count.0], count);
+        }
+        sums.retain(|&(_, all)| all > 0);
+        let sum: f64 = sums.iter().map(|&(common, all)| f1(common, all)).sum();
+        if sums.is_empty() { 1.0 } else { sum / sums.len() as f64 }
     }
 }
 

@@ -5,15 +5,16 @@ use std::sync::{Arc, PoisonError};
 
 use dsokr_data::config::DataSource;
 use dsokr_data::{Split, SplitName};
-use dsokr_decode::{MissingGold, Pool};
+use dsokr_decode::{MissingGold, Pool, Standings};
 
 use super::coverage::{CalibratingQueries, CalibratingQuery, CandidateSet, CandidateSets, FIRST};
 use super::{Answer, EnsembleRun, QueryAnswers, Run};
 use crate::Error;
+use crate::answer::distinct;
 use crate::candidate_rule::CandidateRule;
 use crate::config::KernelMachineConfig;
 use crate::error::ensure;
-use crate::evaluation::{Models, QueryTexts};
+use crate::evaluation::Models;
 use crate::run_dir::{HELD_OUT, HELD_OUT_PART};
 
 impl EnsembleRun {
@@ -151,7 +152,7 @@ impl EnsembleRun {
     /// # Errors
     /// As [`evaluate`](Self::evaluate).
     pub fn calibrating(&self, asked: &QueryAnswers) -> Result<Vec<CalibratingQuery>, Error> {
-        self.models(None).calibrating(asked.split(), &asked.answers, asked.pool())
+        self.models().calibrating(asked.split(), &asked.answers, asked.pool())
     }
 
     /// The candidate set of each of the queries that `read` reads for a member, among all candidates or those that a rule
@@ -191,19 +192,17 @@ impl EnsembleRun {
 impl Models<'_> {
     /// The queries of a split with these answers of each model.
     fn calibrating(
-        mut self,
+        &self,
         split: &Split,
         answers: &[Vec<f32>],
         pool: Pool,
     ) -> Result<Vec<CalibratingQuery>, Error> {
-        // only of the candidates
-        self.search = None;
-        let found = self.answers(split, answers, pool, 0..FIRST, None)?;
-        let ensemble = self.ensemble(QueryTexts::of(split), answers)?;
+        let ensemble = self.ensemble(split, answers)?;
+        let (found, _) = distinct(&ensemble, &self.rule, pool, 0..FIRST, None)?;
         let missing = MissingGold::RankInfinity;
         let golds = self.rank_golds(&ensemble, split, answers, pool, missing)?;
-        let query = |(answer, gold): (Answer, Option<f32>)| {
-            let first = answer.hits.iter().map(|hit| hit.score).collect();
+        let query = |(found, gold): (Standings, Option<f32>)| {
+            let first = found.hits.iter().map(|hit| hit.score).collect();
             CalibratingQuery { first, gold }
         };
         let golds = golds.decoded.into_iter().map(|query| query.gold_score);

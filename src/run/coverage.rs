@@ -150,13 +150,6 @@ fn temperature(queries: &[&CalibratingQuery]) -> f64 {
 }
 
 impl CandidateSets {
-    /// Whether the set of a calibrating query holds its right output.
-    pub fn hold(&self, query: &CalibratingQuery) -> bool {
-        let is_best =
-            query.gold.zip(query.first.first().copied()).is_some_and(|(gold, best)| gold >= best);
-        is_best || query.distance(self.temperature) <= self.threshold
-    }
-
     /// How many of a query's distinct candidates with these scores, descending, are in its set.
     pub fn size(&self, scores: &[f32]) -> usize {
         let level = CalibratingQuery::level(&scores[..scores.len().min(FIRST)], self.temperature);

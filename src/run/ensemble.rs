@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
+use dsokr_data::DataRoot;
 use dsokr_data::config::OnBadRow;
 use dsokr_decode::{AllCandidates, Candidates, Combination, Shards};
 
@@ -15,8 +16,7 @@ use super::coverage::Calibrations;
 use crate::Error;
 use crate::beyond::BeyondSearch;
 use crate::candidate_rule::CandidateMasses;
-use crate::config::{BeyondConfig, Checked, DecodingConfig, EncoderTable, IN_ENSEMBLES};
-use crate::decoder::ExactDecoder;
+use crate::config::{BeyondConfig, Checked, EncoderTable, IN_ENSEMBLES};
 use crate::error::ensure;
 use crate::evaluation::Models;
 #[cfg(feature = "serve")]
@@ -108,18 +108,23 @@ impl EnsembleRun {
         let reads = shards.is_none() || runs.config().decoding.expected_f1.is_none();
         let allowed = "absent: the label sets of candidates in shards are not read";
         ensure(reads, "decoding.expected_f1", "given", allowed)?;
-        Self { shards, ..runs }.searched(&decoding)
+        Self { shards, ..runs }.with_beyond(decoding.beyond.as_ref())
     }
 
-    /// The trained members of an ensemble's directory, which may have no rule yet.
+    /// The trained members of an ensemble's directory, which may have no rule yet; `root` has their data.
     pub(crate) fn open_members(
         path: &Path,
         config: &Checked,
+        root: &DataRoot,
         device: &Device,
     ) -> Result<Self, Error> {
         let look_of = config.ensemble.as_ref().and_then(|own| own.second_look.clone());
-        Self::of(open_inner(path, config, device)?, Combination::default(), look_of)?
-            .searched(&config.decoding)
+        let mut members = open_inner(path, config, device)?;
+        for run in &mut members {
+            run.config.trained_on = root.folder().map(Path::to_path_buf);
+        }
+        Self::of(members, Combination::default(), look_of)?
+            .with_beyond(config.decoding.beyond.as_ref())
     }
 
     fn of(members: Vec<Run>, rule: Combination, look_of: Option<String>) -> Result<Self, Error> {
@@ -137,20 +142,13 @@ impl EnsembleRun {
         Ok(Self { members, rule, shards: None, search: None, masses, look_of, calibrations })
     }
 
-    /// The same with the search of a configuration, if it has one.
-    fn searched(self, decoding: &DecodingConfig) -> Result<Self, Error> {
-        match &decoding.beyond {
-            Some(settings) => self.with_beyond(settings),
-            None => Ok(self),
-        }
-    }
-
     /// The same with a search for molecules beyond the candidates, by the scores of all members; its own, if it has one,
     /// is replaced.
     ///
     /// # Errors
     /// As [`Run::with_beyond`]; candidates in shards.
-    pub fn with_beyond(mut self, settings: &BeyondConfig) -> Result<Self, Error> {
+    pub fn with_beyond(mut self, settings: Option<&BeyondConfig>) -> Result<Self, Error> {
+        let Some(settings) = settings else { return Ok(self) };
         let allowed = "absent, or a run whose candidates are in one file: a search stands beside all candidates";
         let found = "given, of candidates in shards";
         ensure(self.shards.is_none(), "decoding.beyond", found, allowed)?;
@@ -178,13 +176,16 @@ impl EnsembleRun {
         search_by(&self.members, BeyondConfig::default())
     }
 
-    /// The same with [`Run::on_bad_row`] of every member.
+    /// The same with a different action at rows of tables that cannot be read; without one it is that of the
+    /// configuration.
     ///
     /// # Errors
-    /// As of the members.
-    pub fn on_bad_row(mut self, on_bad_row: OnBadRow) -> Result<Self, Error> {
-        let members = self.members.into_iter().map(|run| run.on_bad_row(on_bad_row));
-        self.members = members.collect::<Result<_, _>>()?;
+    /// [`dsokr_basis::Error::Value`] for [`OnBadRow::Skip`] of a run whose data are no tables.
+    pub fn on_bad_row(mut self, on_bad_row: Option<OnBadRow>) -> Result<Self, Error> {
+        let configs = self.members.iter_mut().map(|run| &mut run.config);
+        configs
+            .zip(on_bad_row.into_iter().cycle())
+            .try_for_each(|(own, action)| own.set_on_bad_row(action))?;
         Ok(self)
     }
 
@@ -204,8 +205,8 @@ impl EnsembleRun {
     }
 
     /// The members as models; `exact` finds outputs that need not be candidates.
-    pub(super) fn models<'a>(&'a self, exact: Option<&'a ExactDecoder<'a>>) -> Models<'a> {
-        let model = |run: &'a Run| (run.name.as_str(), run.decoder(exact));
+    pub(super) fn models<'a>(&'a self) -> Models<'a> {
+        let model = |run: &'a Run| (run.name.as_str(), run.decoder());
         Models {
             each: self.members.iter().map(model).collect(),
             rule: self.rule.clone(),

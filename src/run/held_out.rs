@@ -13,7 +13,7 @@ use dsokr_decode::{
 use super::{EnsembleRun, QueryAnswers, Run};
 use crate::Error;
 use crate::error::ensure;
-use crate::evaluation::{Models, QueryTexts};
+use crate::evaluation::Models;
 use crate::lexicon::read_look;
 use crate::run_dir::{HELD_OUT, HELD_OUT_PART, SECOND_LOOK_PART, drawn_pairs, held_out};
 use crate::targets::OutputSpace;
@@ -37,7 +37,7 @@ pub(super) struct HeldOutQueries<'a> {
 impl<'a> HeldOutQueries<'a> {
     /// The members as models that have not seen the pairs.
     pub fn models(&'a self) -> Models<'a> {
-        let mut models = self.runs.models(None);
+        let mut models = self.runs.models();
         for ((_, model), (candidates, look)) in models.each.iter_mut().zip(&self.places) {
             (model.candidates, model.look) = (candidates, look.as_ref());
         }
@@ -119,7 +119,7 @@ impl EnsembleRun {
         ensure(self.shards.is_none(), key, "a run of one model", allowed)?;
         let missing = self.config().evaluation.missing_gold;
         let fitted =
-            self.models(None).weighted(asked.split(), &asked.answers, asked.pool(), missing)?;
+            self.models().weighted(asked.split(), &asked.answers, asked.pool(), missing)?;
         self.rule = fitted.ok_or_else(|| {
             let allowed = "absent: weights are fitted by MRR, and no gold is a candidate";
             Error::value("ensemble.weights", "\"validation\"", allowed)
@@ -150,7 +150,7 @@ impl Models<'_> {
         pool: Pool,
         missing: MissingGold,
     ) -> Result<Option<Combination>, Error> {
-        let ensemble = self.ensemble(QueryTexts::of(split), answers)?;
+        let ensemble = self.ensemble(split, answers)?;
         let gold = ensemble.gold(pool, &split.ids, missing)?;
         if gold.iter().all(Option::is_none) {
             return Ok(None);

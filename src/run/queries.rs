@@ -228,9 +228,8 @@ impl EnsembleRun {
     /// for them.
     pub fn evaluate(&self, asked: &QueryAnswers) -> Result<(Evaluation, Vec<Decoded>), Error> {
         let first = &self.members[0];
-        let exact = first.exact()?;
         let (fitted, held) = (first.fitted()?, first.held(asked.data.as_deref())?);
-        let mut models = self.models(exact.as_ref());
+        let mut models = self.models();
         models.mces = asked.mces;
         let decoder = &mut models.each[0].1;
         (decoder.fitted, decoder.held) = (fitted.as_ref(), held.as_ref());

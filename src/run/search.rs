@@ -14,7 +14,7 @@ use crate::beyond::BeyondSearch;
 use crate::candidate_rule::CandidateRule;
 use crate::config::Checked;
 use crate::error::ensure;
-use crate::evaluation::{Models, QueryTexts};
+use crate::evaluation::Models;
 use crate::quantiles::number;
 
 impl EnsembleRun {
@@ -68,8 +68,7 @@ impl EnsembleRun {
         places: Range<usize>,
         wanted: Option<&[bool]>,
     ) -> Result<Vec<Answer>, Error> {
-        let exact = self.members[0].exact()?;
-        let models = Models { search, ..self.models(exact.as_ref()) };
+        let models = Models { search, ..self.models() };
         models.answers(asked.split(), &asked.answers, asked.pool(), places, wanted)
     }
 
@@ -104,12 +103,12 @@ impl EnsembleRun {
         };
         let answers: Vec<Vec<f32>> =
             self.members().iter().zip(&asked.answers).map(repeat).collect();
-        let repeated = QueryTexts::of(asked.split()).repeat(&rows().collect::<Vec<_>>());
-        if repeated.0.is_empty() {
+        let repeated = asked.split().select(&rows().collect::<Vec<_>>())?;
+        if repeated.ids.is_empty() {
             return Ok(vec![Vec::new(); chosen.len()]);
         }
-        let models = self.models(None);
-        let ensemble = models.ensemble((&repeated).into(), &answers)?;
+        let models = self.models();
+        let ensemble = models.ensemble(&repeated, &answers)?;
         let gold = ensemble.gold(Pool::Shared, &chosen.concat(), MissingGold::Error)?;
         let mut decoded = ensemble.decode(Pool::Shared, &self.rule, &gold, 1)?.into_iter();
         Ok(chosen.iter().map(|own| decoded.by_ref().take(own.len()).collect()).collect())
@@ -127,16 +126,15 @@ impl EnsembleRun {
         bins: usize,
     ) -> Result<Vec<ReliabilityBin>, Error> {
         let split = asked.split();
-        let exact = self.members[0].exact()?;
-        let mut models = self.models(exact.as_ref());
+        let mut models = self.models();
         // only of the candidates
         models.search = None;
         let answers = models.answers(split, &asked.answers, asked.pool(), 0..1, None)?;
         let ranks = match self.first_ranks(split.truth.as_ref(), &answers)? {
             Some(ranks) => ranks,
             None => {
-                let models = self.models(None);
-                let ensemble = models.ensemble(QueryTexts::of(split), &asked.answers)?;
+                let models = self.models();
+                let ensemble = models.ensemble(split, &asked.answers)?;
                 let golds = models.rank_golds(
                     &ensemble,
                     split,
@@ -194,8 +192,7 @@ impl Run {
         let split = self.texts(&[text])?;
         let z = self.coordinates(&split)?;
         let z = self.config.decoding.scaled(&z, self.candidates.dim())?;
-        let exact = self.exact()?;
-        let models = Models::one(self.decoder(exact.as_ref()), self.search.as_ref());
+        let models = Models::one(self.decoder(), self.search.as_ref());
         let answers = models.answers(&split, &[z], Pool::Shared, 0..top, None)?;
         Ok(answers.into_iter().next().unwrap_or_default())
     }
@@ -235,7 +232,7 @@ impl Models<'_> {
         places: Range<usize>,
         wanted: Option<&[bool]>,
     ) -> Result<Vec<Answer>, Error> {
-        let ensemble = self.ensemble(QueryTexts::of(split), answers)?;
+        let ensemble = self.ensemble(split, answers)?;
         let (found, names) = distinct(&ensemble, &self.rule, pool, places.clone(), wanted)?;
         let (decoder, queries) = (self.decoder(), &ensemble.members()[0].queries);
         let mut exact = decoder.of_all(queries, pool)?.unwrap_or_default().into_iter();

@@ -12,8 +12,8 @@ use dsokr_machines::Scaling;
 use crate::Error;
 use crate::beyond::BeyondSearch;
 use crate::candidate_rule::CandidateRule;
-use crate::config::Checked;
-use crate::decoder::{Decoder, ExactDecoder, load_labels, save_labels};
+use crate::config::{Checked, Search};
+use crate::decoder::Decoder;
 use crate::error::ensure_run;
 use crate::evaluation::Models;
 use crate::learner::{Predictor, StoredRun};
@@ -23,7 +23,7 @@ use crate::run_dir::{
 };
 use crate::scores::Evaluation;
 use crate::targets::{OutputSpace, load_scaling, save_scaling, standardise};
-use dsokr_data::config::{DataSource, OnBadRow};
+use dsokr_data::config::DataSource;
 use dsokr_data::{DataRoot, FittedFeatures, Outputs, Source, Split, SplitName};
 use dsokr_train::check_basis;
 
@@ -104,7 +104,10 @@ impl Run {
         device: &Device,
     ) -> Result<Self, Error> {
         let space = OutputSpace::load(path, &config, false)?;
-        let labels = load_labels(path, &config)?;
+        let mut labels = Vec::new();
+        if config.decoding.search == Search::Exact && config.output.features.are_labels() {
+            labels = FittedFeatures::load(&path.join(FEATURES))?.terms().to_vec();
+        }
         if let Some(OutputSpace::Basis(basis)) = &space {
             check_basis(stored, &basis.fingerprint())?;
         }
@@ -132,15 +135,6 @@ impl Run {
             folder,
             search,
         })
-    }
-
-    /// The same run with a different action at rows of tables that cannot be read; at first it is that of
-    /// the configuration.
-    ///
-    /// # Errors
-    /// [`dsokr_basis::Error::Value`] for [`OnBadRow::Skip`] of a run whose data are no tables.
-    pub fn on_bad_row(self, on_bad_row: OnBadRow) -> Result<Self, Error> {
-        Ok(Self { config: self.config.with_on_bad_row(on_bad_row)?, ..self })
     }
 
     /// A run of a predictor that was not made by [`fit`](crate::fit()), with candidates in the
@@ -186,7 +180,10 @@ impl Run {
         let save = |here: &Path| {
             basis.save(&here.join(BASIS))?;
             save_scaling(self.scaling.as_ref(), here)?;
-            save_labels(here, &self.labels)?;
+            let features = self.folder.as_ref().map(|folder| folder.join(FEATURES));
+            if let Some(features) = features.filter(|features| features.exists()) {
+                FittedFeatures::load(&features)?.save(&here.join(FEATURES))?;
+            }
             // the empty fingerprint belongs to no data, so `--resume` refuses the directory
             save_candidates(&here.join(CANDIDATES), &self.candidates, &space, "")
         };
@@ -321,10 +318,9 @@ impl Run {
         pool: Pool,
         data: Option<&Path>,
     ) -> Result<Evaluation, Error> {
-        let exact = self.exact()?;
         let (fitted, held) = (self.fitted()?, self.held(data)?);
         let (fitted, held) = (fitted.as_ref(), held.as_ref());
-        let decoder = Decoder { fitted, held, ..self.decoder(exact.as_ref()) };
+        let decoder = Decoder { fitted, held, ..self.decoder() };
         let models = Models::one(decoder, self.search.as_ref());
         Ok(models.evaluate(split, std::slice::from_ref(z), pool)?.0)
     }
@@ -354,21 +350,16 @@ impl Run {
     }
 
     /// What decodes answers.
-    pub(crate) fn decoder<'a>(&'a self, exact: Option<&'a ExactDecoder<'a>>) -> Decoder<'a> {
+    pub(crate) fn decoder(&self) -> Decoder<'_> {
         Decoder {
             candidates: &self.candidates,
             look: self.look.as_ref(),
             space: self.space.as_ref(),
             config: &self.config,
-            exact,
+            labels: &self.labels,
+            scaling: self.scaling.as_ref(),
             fitted: None,
             held: None,
         }
-    }
-
-    /// What finds outputs that need not be candidates, where the configuration asks for it.
-    pub(crate) fn exact(&self) -> Result<Option<ExactDecoder<'_>>, Error> {
-        let Some(space) = &self.space else { return Ok(None) };
-        ExactDecoder::new(&self.config, space, &self.labels, self.scaling.as_ref())
     }
 }

@@ -299,8 +299,8 @@ impl PreparationFiles {
         for (at, (name, _)) in files.iter().enumerate() {
             let plain = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\']);
             let again = files[..at].iter().any(|(other, _)| other == name);
-            if !plain || again || ALL.iter().any(|(own, _)| own == name) {
-                let own = ALL.iter().map(|(own, _)| *own).collect::<Vec<_>>().join(", ");
+            if !plain || again || ALL.contains(name) {
+                let own = ALL.join(", ");
                 let message =
                     format!("a preparation's files have plain names, each once, none of {own}");
                 return Err(Error::run(name, message));

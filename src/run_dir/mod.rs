@@ -9,8 +9,7 @@
 //! | `basis.safetensors` | the eigenbasis of the sketched output kernel |
 //! | `scaling.safetensors` | means and standard deviations of the outputs' features, where they are standardised |
 //! | `outputs.safetensors` | of a kernel machine: the mean of the targets, and without a sketch the outputs that span the predictions |
-//! | `features.safetensors` | the columns of the outputs' features, with which candidates are added |
-//! | `labels.json` | the names of the labels, for exact search |
+//! | `features.safetensors` | the columns of the outputs' features, for added candidates and exact search |
 //! | `candidates.safetensors` | ids, labels and coordinates of the candidates |
 //! | `shards/` | the candidates in shards, which several processes share, if [`shard_candidates`](crate::run::shard_candidates) has written them |
 //! | `ngrams.json`, `tokenizer.json`, … | what turns texts or vectors into inputs |
@@ -72,62 +71,48 @@ pub(crate) const CHECKPOINT: &str = "checkpoint/last.safetensors";
 /// The folder of an ensemble's members.
 pub(crate) const MEMBERS: &str = "members";
 
-/// Who finds that a file is damaged.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum CheckedBy {
-    /// Whoever opens the run, by its fingerprint.
-    Fingerprint,
-    /// Its reader, by the checksum in the file.
-    Reader,
-    /// Nobody: it grows, changes with the place of the run, or belongs to the user.
-    Nobody,
-}
-
-use CheckedBy::{Fingerprint, Nobody, Reader};
-
-/// Names of files and folders, who finds that they are damaged, and their constants.
+/// Names of files and folders, and their constants.
 macro_rules! files {
-    ($($name:literal $by:ident $(=> $constant:ident)?;)*) => {
+    ($($name:literal $(=> $constant:ident)?;)*) => {
         $($(pub(crate) const $constant: &str = $name;)?)*
-        const ALL: &[(&str, CheckedBy)] = &[$(($name, $by)),*];
+        const ALL: &[&str] = &[$($name),*];
     };
 }
 
 // the files and folders of a run directory; all others hold the preparation of inputs
 files! {
-    "basis.safetensors" Reader => BASIS;
-    "candidates.safetensors" Reader => CANDIDATES;
+    "basis.safetensors" => BASIS;
+    "candidates.safetensors" => CANDIDATES;
     // Of an ensemble's member: the file that takes the place of [`CANDIDATES`].
-    "candidates.next.safetensors" Reader => NEXT_CANDIDATES;
-    "README.md" Nobody => CARD;
-    "changes.jsonl" Fingerprint => CHANGES;
-    "checkpoint" Reader => CHECKPOINTS;
-    "config.toml" Fingerprint => CONFIG;
-    "data.json" Nobody => DATA;
-    "embedding.json" Fingerprint => EMBEDDING;
-    "embedding.svg" Nobody;
-    "encoder.safetensors" Reader => ENCODER;
-    "examples.svg" Nobody => EXAMPLES;
+    "candidates.next.safetensors" => NEXT_CANDIDATES;
+    "README.md" => CARD;
+    "changes.jsonl" => CHANGES;
+    "checkpoint" => CHECKPOINTS;
+    "config.toml" => CONFIG;
+    "data.json" => DATA;
+    "embedding.json" => EMBEDDING;
+    "embedding.svg";
+    "encoder.safetensors" => ENCODER;
+    "examples.svg" => EXAMPLES;
     // few commands read the features, all are to find that they are damaged
-    "features.safetensors" Fingerprint => FEATURES;
-    "fingerprints.safetensors" Reader => FINGERPRINTS;
-    "held-out.safetensors" Reader => HELD_OUT;
+    "features.safetensors" => FEATURES;
+    "fingerprints.safetensors" => FINGERPRINTS;
+    "held-out.safetensors" => HELD_OUT;
     // Answers to the part of the pairs that a second look has not seen.
-    "held-out-part.safetensors" Reader => HELD_OUT_PART;
-    "inputs.safetensors" Reader;
-    "labels.json" Fingerprint => LABELS;
-    "log.jsonl" Nobody => LOG;
-    "machine.safetensors" Reader;
-    "metrics.json" Fingerprint => METRICS;
-    "outputs.safetensors" Reader => OUTPUTS;
-    "ridge.safetensors" Reader;
-    "combination.json" Fingerprint => RULE;
-    "scaling.safetensors" Reader => SCALING;
-    "second-look.safetensors" Reader => SECOND_LOOK;
+    "held-out-part.safetensors" => HELD_OUT_PART;
+    "inputs.safetensors";
+    "log.jsonl" => LOG;
+    "machine.safetensors";
+    "metrics.json" => METRICS;
+    "outputs.safetensors" => OUTPUTS;
+    "ridge.safetensors";
+    "combination.json" => RULE;
+    "scaling.safetensors" => SCALING;
+    "second-look.safetensors" => SECOND_LOOK;
     // The second look that has not seen the pairs of [`HELD_OUT_PART`].
-    "second-look-part.safetensors" Reader => SECOND_LOOK_PART;
-    "shards" Reader => SHARDS;
-    "tensorboard" Nobody => TENSORBOARD;
+    "second-look-part.safetensors" => SECOND_LOOK_PART;
+    "shards" => SHARDS;
+    "tensorboard" => TENSORBOARD;
 }
 
 /// The text of a file that a run may lack.
@@ -172,12 +157,11 @@ pub(crate) fn save_fingerprints(run: &Path) -> Result<(), Error> {
         if !entry.file_type().map_err(&io)?.is_file() {
             continue;
         }
-        let known = ALL.iter().find(|(own, _)| *own == name).map(|(_, by)| *by);
-        let other = if name.ends_with(".safetensors") { Reader } else { Fingerprint };
-        let fingerprint = match known.unwrap_or(other) {
-            Nobody => continue,
-            Reader => CHECKED_BY_READER.to_string(),
-            Fingerprint => fingerprint(&fs::read(entry.path()).map_err(&io)?),
+        let fingerprint = match name.as_str() {
+            // the log grows, the folder of the data changes with its place, and the card belongs to the user
+            LOG | DATA | CARD => continue,
+            own if own.ends_with(".safetensors") && own != FEATURES => CHECKED_BY_READER.into(),
+            _ => fingerprint(&fs::read(entry.path()).map_err(&io)?),
         };
         fingerprints.insert(name, fingerprint);
     }

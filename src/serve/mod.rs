@@ -170,11 +170,6 @@ impl Server {
         }
     }
 
-    /// All that is served, with its limits, for a program that serves more.
-    pub fn router(&self) -> Router {
-        self.routes(!self.0.limits.hosts.is_empty())
-    }
-
     /// All that is served; `checked` is whether the names are checked that requests are addressed to.
     fn routes(&self, checked: bool) -> Router {
         let mut served = handlers::page()

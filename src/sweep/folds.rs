@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use dsokr_data::config::FoldConfig;
 
-use super::table::Stored;
+use super::table::{TABLE, stored};
 use super::{Axis, AxisValues, FOLD_SEED, HELD, SweepRun, folder};
 use crate::compare::{Compared, MetricComparison, PairedDifference, RunComparison, RunValue};
 use crate::config::{Checked, Override};
@@ -82,8 +82,9 @@ struct Folds {
 
 impl Folds {
     fn read(path: &Path, expected: Option<&Checked>) -> Result<(Self, Checked), Error> {
-        let (file, stored) = Stored::read(path)?;
-        let refused = |message: String| Error::run(&file, message);
+        let refused = |message: String| Error::run(path.join(TABLE), message);
+        let absent = || refused("no such file: compared are cross-validations or runs".into());
+        let stored = stored(path)?.ok_or_else(absent)?;
         if stored.keys != [FOLD_SEED, HELD] {
             let message =
                 format!("a sweep over {}: compared are cross-validations", stored.keys.join(", "));

@@ -8,19 +8,19 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use dsokr_basis::store::{Contents, Tensor};
+use dsokr_basis::store::Tensor;
 use dsokr_data::SplitName;
 use dsokr_train::Observer;
 use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
 
 use crate::config::Checked;
-use crate::run_dir::{Folder, Report};
+use crate::run_dir::{Folder, Report, fingerprint_of};
 use crate::sketch::Spread;
 use crate::{Error, Metric, Request};
 use dsokr_nn::Processor;
 
-use self::table::Stored;
+use self::table::stored;
 
 pub use axis::{Axis, AxisValues, Setting, grid, random};
 pub use folds::{CrossValidation, compare_folds};
@@ -62,7 +62,7 @@ pub struct SweepRequest<'a> {
 }
 
 /// The runs of a sweep.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sweep {
     /// The folder of the runs.
     pub path: PathBuf,
@@ -77,17 +77,17 @@ pub struct Sweep {
     /// The runs, best first; those that failed are last.
     pub runs: Vec<SweepRun>,
     /// Every metric over the runs that only repeat each setting: over `seed`, and over the seeds and parts of `data.fold`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub seeds: Vec<SeedSpread>,
 }
 
 /// A metric of the runs that differ in their seeds, or in the parts that are held out, only. Those that failed are left out.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SeedSpread {
     /// The values of the other keys, in their order.
     pub setting: Vec<String>,
-    /// The metric's name.
-    pub metric: &'static str,
+    /// The metric.
+    pub metric: Metric,
     /// Mean and standard deviation over these runs.
     #[serde(flatten)]
     pub spread: Spread,
@@ -150,7 +150,7 @@ impl SweepRequest<'_> {
         };
         let default = || PathBuf::from("runs").join(format!("{}-sweep", base.name));
         let path = self.out.clone().unwrap_or_else(default);
-        let (_, before) = Stored::find(&path)?;
+        let before = stored(&path)?;
         let known = before.iter().flat_map(|before| &before.keys);
         let mut keys: Vec<String> = known.cloned().collect();
         for axis in self.axes {
@@ -319,7 +319,7 @@ fn over_seeds(keys: &[String], runs: &[SweepRun]) -> Vec<SeedSpread> {
             let values = values.collect::<Option<Vec<f64>>>()?;
             let seeds = runs.iter().map(|run| part(run, true).join(":")).collect();
             let (setting, spread) = (setting.clone(), Spread::of(&values));
-            Some(SeedSpread { setting, metric: metric.name(), spread, seeds, values })
+            Some(SeedSpread { setting, metric, spread, seeds, values })
         })
     });
     spreads.collect()
@@ -373,7 +373,7 @@ fn folder(setting: &Setting) -> String {
         return title;
     }
     let whole = [Tensor::u8("setting", &[title.len()], title.as_bytes())];
-    let sum = Contents::new("setting", 1, &BTreeMap::new(), &whole).checksum();
+    let sum = fingerprint_of("setting", &whole);
     let kept: String = title.chars().filter(|&c| plain(c)).take(LONGEST).collect();
     format!("{kept}-{sum}")
 }

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use dsokr_data::SplitName;
-use serde::Deserialize;
 
 use super::{SEED, SeedSpread, Setting, Sweep, SweepRequest, SweepRun, folder, repeats, with_keys};
 use crate::run_dir::{Folder, read_json, write_text};
@@ -12,7 +11,7 @@ use crate::table::{Table, interval, places};
 use crate::{Error, Metric};
 
 /// The file of a sweep's table.
-const TABLE: &str = "sweep.json";
+pub(super) const TABLE: &str = "sweep.json";
 
 impl Sweep {
     /// Whether a folder holds the table of a sweep.
@@ -52,7 +51,7 @@ impl Sweep {
             let places = places(*mean);
             let spread = format!("{mean:.places$} ± {deviation:.places$}");
             let runs = if seeds { runs.join(", ") } else { runs.len().to_string() };
-            let last = [(*metric).to_owned(), spread, runs];
+            let last = [metric.to_string(), spread, runs];
             setting.iter().cloned().chain(last).collect::<Vec<_>>()
         };
         let runs = if seeds { "seeds" } else { "runs" };
@@ -92,28 +91,9 @@ impl Sweep {
     }
 }
 
-/// What is read of `sweep.json`.
-#[derive(Deserialize)]
-pub(super) struct Stored {
-    pub keys: Vec<String>,
-    pub runs: Vec<SweepRun>,
-}
-
-impl Stored {
-    /// The file in a folder and what it holds; none if there is no such file.
-    pub fn find(folder: &Path) -> Result<(PathBuf, Option<Self>), Error> {
-        let file = folder.join(TABLE);
-        let stored = read_json(&file)?;
-        Ok((file, stored))
-    }
-
-    /// The same of a folder that must hold one.
-    pub fn read(folder: &Path) -> Result<(PathBuf, Self), Error> {
-        let (file, stored) = Self::find(folder)?;
-        let absent = || Error::run(&file, "no such file: compared are cross-validations or runs");
-        let stored = stored.ok_or_else(absent)?;
-        Ok((file, stored))
-    }
+/// The sweep of a folder, if there is one.
+pub(super) fn stored(folder: &Path) -> Result<Option<Sweep>, Error> {
+    read_json(&folder.join(TABLE))
 }
 
 impl SweepRequest<'_> {
@@ -125,7 +105,7 @@ impl SweepRequest<'_> {
     pub(super) fn others(
         &self,
         path: &Path,
-        before: Stored,
+        before: Sweep,
         (keys, settings): (&[String], &[Setting]),
         split: SplitName,
     ) -> Result<Vec<SweepRun>, Error> {

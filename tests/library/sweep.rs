@@ -1,5 +1,6 @@
 //! Settings of sweeps and their tables.
 
+use dsokr::Metric;
 use dsokr::data::SplitName;
 use dsokr::sketch::Spread;
 use dsokr::sweep::{Axis, AxisValues, SeedSpread, Setting, Sweep, SweepRun, grid, random};
@@ -92,7 +93,7 @@ fn tables_have_every_run() {
     assert_eq!(sweep.markdown(), markdown);
     let (seeds, values) = (vec!["1".into(), "2".into()], vec![0.25, 0.5]);
     let (setting, spread) = (vec!["3".into()], Spread { mean: 0.375, deviation: 0.1768 });
-    sweep.seeds = vec![SeedSpread { setting, metric: "mrr", spread, seeds, values }];
+    sweep.seeds = vec![SeedSpread { setting, metric: Metric::default(), spread, seeds, values }];
     let table = "\n| a.b | validation metric | mean ± deviation | seeds |\n|---|---|---|---|\n\
                  | 3 | mrr | 0.3750 ± 0.1768 | 1, 2 |\n";
     assert_eq!(sweep.markdown(), markdown.to_owned() + table);

@@ -85,10 +85,7 @@ impl Runs {
                 let asked = validation.ask(&runs, Run::coordinates)?;
                 runs.fit_weights(&asked)?;
             }
-            if let Some(settings) = beyond {
-                runs = runs.with_beyond(&settings)?;
-            }
-            Ok::<_, Error>(runs)
+            runs.with_beyond(beyond.as_ref())
         });
         Ok(Self { inner: inner?, data: root })
     }

@@ -307,6 +307,15 @@ impl FittedFeatures {
         self.parts.iter().map(|part| part.width).sum()
     }
 
+    /// The n-grams or labels of one kernel, in the order of their columns; none of other features, or of several
+    /// kernels.
+    pub fn terms(&self) -> &[String] {
+        match self.parts.as_slice() {
+            [part] => &part.terms,
+            _ => &[],
+        }
+    }
+
     /// Those of one kernel whose columns need nothing but their number.
     pub(crate) fn fixed(width: usize) -> Self {
         Self { parts: vec![FittedColumns::fixed(width)] }
