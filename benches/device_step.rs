@@ -10,6 +10,7 @@
 //!
 //! - `step_ms`, `tokens_per_s`: of the median epoch; padding is not counted;
 //! - `host_ms`: of the median step in which nothing is read; if it is that of `step_ms`, the device waits for launches;
+//! - `sent_ratio`: bytes that a step sends to a GPU, over those of token ids, lengths and targets;
 //! - `loss`: of the last step;
 //! - `device_mib`: memory that the engine holds on the device, which it does not give back; null on the CPU;
 //! - `host_mib`: the process's largest resident memory.
@@ -26,6 +27,7 @@ use dsokr::config::TrainingConfig;
 use dsokr::device::Processor;
 use dsokr::train::{Event, Observer, Task, Validation, train};
 use dsokr_basis::random::generator;
+use dsokr_nn::fused::sent;
 use dsokr_nn::transformer::{Architecture, Body};
 use dsokr_nn::{Model, Pooling, Precision, Start, TokenIds, Transformer, parameters};
 use rand::RngExt;
@@ -158,7 +160,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let mut clock =
         Clock { device: device.clone(), rests: Vec::new(), loss: f64::NAN, steps: Vec::new() };
+    let before = sent();
     train(&task, model, None, &mut (), &mut clock)?;
+    let targets = task.targets.len();
+    let needed = 4 * (tokens + texts.len() + targets) * (1 + TIMED);
+    // Burn sends the targets
+    let sent = (sent() - before) as usize + 4 * targets * (1 + TIMED);
 
     let epochs = clock.rests.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64());
     let epoch = process::median(epochs.collect());
@@ -176,6 +183,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "step_ms": 1e3 * epoch / STEPS as f64,
         "host_ms": host_ms,
         "parameters": count,
+        "sent_ratio": sent as f64 / needed as f64,
         "loss": clock.loss,
         "device_mib": device_mib,
         "host_mib": process::peak_mib(),

@@ -8,10 +8,10 @@ use dsokr::{Config, Error};
 
 #[test]
 fn devices_have_names_and_those_that_were_not_built_say_how_to_build_them() {
-    for text in ["cpu", "wgpu", "cuda:0", "cuda:3"] {
+    for text in ["cpu", "wgpu", "cuda", "cuda:0", "cuda:3"] {
         assert_eq!(text.parse::<Processor>().unwrap().to_string(), text);
     }
-    assert_eq!("cuda".parse(), Ok(Processor::Cuda(0)));
+    assert_eq!("cuda:2".parse(), Ok(Processor::Cuda(Some(2))));
     for text in ["", "gpu", "cuda:", "cuda:x", "cuda:-1", "CPU"] {
         let message = text.parse::<Processor>().unwrap_err();
         assert!(message.contains("cpu, wgpu, cuda or cuda:NUMBER"), "{message}");
@@ -19,7 +19,7 @@ fn devices_have_names_and_those_that_were_not_built_say_how_to_build_them() {
     Processor::Cpu.open().unwrap();
     let missing = [
         (Processor::Wgpu, "wgpu", cfg!(feature = "wgpu")),
-        (Processor::Cuda(1), "cuda", cfg!(feature = "cuda")),
+        (Processor::Cuda(None), "cuda", cfg!(feature = "cuda")),
     ];
     for (processor, feature, _) in missing.into_iter().filter(|(.., built)| !built) {
         let message = processor.open().unwrap_err().to_string();

@@ -56,9 +56,10 @@ pub enum Processor {
     Cpu,
     /// The best available GPU, through Vulkan, Metal or DirectX. Needs the feature `wgpu`.
     Wgpu,
-    /// The NVIDIA GPU with this number. Needs the feature `cuda`.
-    #[display("cuda:{_0}")]
-    Cuda(usize),
+    /// The NVIDIA GPU with this number, by default 0, or for the processes of a machine that a launcher has started the
+    /// GPUs in turn. Needs the feature `cuda`.
+    #[display("cuda{}", _0.map(|number| format!(":{number}")).unwrap_or_default())]
+    Cuda(Option<usize>),
 }
 
 impl FromStr for Processor {
@@ -69,10 +70,10 @@ impl FromStr for Processor {
         match text {
             "cpu" => Ok(Self::Cpu),
             "wgpu" => Ok(Self::Wgpu),
-            "cuda" => Ok(Self::Cuda(0)),
+            "cuda" => Ok(Self::Cuda(None)),
             _ => {
                 let index = text.strip_prefix("cuda:").and_then(|index| index.parse().ok());
-                index.map(Self::Cuda).ok_or_else(unknown)
+                index.map(|number| Self::Cuda(Some(number))).ok_or_else(unknown)
             }
         }
     }
@@ -99,7 +100,7 @@ impl Processor {
             #[cfg(feature = "wgpu")]
             Self::Wgpu => Ok(Device::wgpu(burn::tensor::DeviceKind::DefaultDevice)),
             #[cfg(feature = "cuda")]
-            Self::Cuda(index) => Ok(Device::cuda(index)),
+            Self::Cuda(number) => Ok(Device::cuda(number.unwrap_or_else(own_gpu))),
             #[cfg(not(all(feature = "wgpu", feature = "cuda")))]
             other => {
                 let feature = match other {
@@ -112,6 +113,14 @@ impl Processor {
             }
         }
     }
+}
+
+/// The GPU of this process, of those that launchers have started on this machine: Open MPI, MPICH and Slurm number them.
+#[cfg(feature = "cuda")]
+fn own_gpu() -> usize {
+    let names = ["OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"];
+    let process = names.iter().find_map(|name| std::env::var(name).ok()?.parse::<usize>().ok());
+    process.unwrap_or(0) % Device::enumerate(burn::tensor::DeviceType::Cuda).len().max(1)
 }
 
 /// Computes a sum on a device. Engines panic where there is no adapter, driver or library; here that

@@ -1,3 +1,5 @@
+#[cfg(feature = "cube")]
+use cubecl::prelude::*;
 use dsokr_basis::random::finalise;
 
 use crate::Error;
@@ -81,6 +83,7 @@ impl Pass {
 /// Counter-based dropout: element `i` is kept with probability `1 − p` and then multiplied by
 /// `1 / (1 − p)`, decided by a hash of (key, site, i).
 #[derive(Clone, Copy, Debug, Default)]
+#[cfg_attr(feature = "cube", derive(CubeType, CubeLaunch))]
 pub struct Dropout {
     /// Number of the first element.
     pub(crate) first: u32,

@@ -53,7 +53,7 @@ pub(super) fn gradients<E: Encoder, M>(
         loss.add(mean.clone().inner());
         let gradients = GradientsParams::from_grads(backward(mean), watched);
         match &step {
-            Some(step) => step.add(model, gradients),
+            Some(step) => step.add(model, &gradients),
             None => sum.accumulate(model, gradients),
         }
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use burn::module::{Module, ParamId};
 use burn::optim::GradientsParams;
-use burn::tensor::Tensor;
+use burn::tensor::{Tensor, Transaction};
 use dsokr_basis::Processes;
 use dsokr_basis::processes::Background;
 use dsokr_nn::parameters::visit;
@@ -196,13 +196,18 @@ impl Step<'_> {
         self.sums.hooks.watch(model.clone(), Arc::new(receive))
     }
 
-    /// Adds the gradients that a pass has left.
-    pub(super) fn add<E: Encoder>(&self, model: &Model<E>, mut gradients: GradientsParams) {
+    /// Adds the gradients that a pass has left. Their device is waited for once.
+    pub(super) fn add<E: Encoder>(&self, model: &Model<E>, gradients: &GradientsParams) {
+        let (mut ids, mut left) = (Vec::new(), Transaction::default());
         visit(model, |_, parameter| {
-            if let Some(gradient) = parameter.take_gradient(&mut gradients) {
-                self.gathered().add(parameter.id(), &gradient);
+            if let Some(gradient) = parameter.flat_gradient(gradients) {
+                ids.push(parameter.id());
+                left = std::mem::take(&mut left).register(gradient);
             }
         });
+        for (id, gradient) in ids.into_iter().zip(left.execute()) {
+            self.gathered().add(id, &gradient.iter::<f32>().collect::<Vec<_>>());
+        }
     }
 
     /// The sums over all ranks of the losses and of the gradients, and whether one of the ranks is to stop.

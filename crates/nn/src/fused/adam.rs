@@ -1,6 +1,8 @@
 use burn::backend::Flex;
 use burn::backend::flex::FlexTensor;
 use burn::tensor::Tensor;
+#[cfg(feature = "cube")]
+use cubecl::prelude::*;
 use rayon::prelude::*;
 
 use super::bag::RowGradient;
@@ -9,6 +11,7 @@ use super::operation::{owned, primitive};
 /// The constants of one step of Adam with decoupled weight decay λ, the arithmetic of PyTorch's `AdamW`:
 /// `w ← (1 − lr·λ) w − lr · (m / (1 − β₁ᵗ)) / (√(v / (1 − β₂ᵗ)) + ε)`.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "cube", derive(CubeType, CubeLaunch))]
 pub struct Adam {
     /// Decay of the mean of gradients.
     pub beta1: f32,

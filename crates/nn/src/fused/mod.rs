@@ -10,6 +10,8 @@
 //! | [`attention`] | softmax attention of every token to the tokens of its text |
 //! | [`attention_first`] | the same for only the first token of each text |
 //! | [`bag`] | weighted sums of table rows |
+//! | [`places`] | the row of a table that each token's place has |
+//! | [`means`] | the mean of the rows of each text |
 //! | [`masked`] | dropout |
 //!
 //! Token vectors are rows of one matrix; [`Sequences`] assigns them to texts. Dropout is a function of a
@@ -33,6 +35,7 @@ mod masked;
 mod norm;
 mod operation;
 mod product;
+mod rows;
 mod simd;
 mod updates;
 
@@ -55,6 +58,7 @@ pub use operation::{
     Engine, Everywhere, Operation, apply, of_backend, owned, primitive, run, values, wrap,
 };
 use product::multiplies_bf16;
+use rows::{Kind, Rows};
 pub use updates::{Updates, clip_factor};
 
 impl Precision {
@@ -87,6 +91,14 @@ pub fn device_memory(device: &Device) -> Option<f64> {
         return Some(bytes as f64);
     }
     Some(f64::INFINITY)
+}
+
+/// Bytes that operations have sent to GPUs since the process began, without those of tensors.
+pub fn sent() -> u64 {
+    #[cfg(feature = "cube")]
+    return cube::sent();
+    #[cfg(not(feature = "cube"))]
+    0
 }
 
 /// Whether this device's operations round the operands of products in `precision` and multiply them in 32 bits,
@@ -205,6 +217,27 @@ pub fn bag(table: Tensor<2>, batch: Arc<SparseBatch>, by_rows: bool) -> Tensor<2
     assert!(!by_rows || rows <= RowGradient::ROWS, "too many rows for a gradient by rows");
     assert!(batch.indices.iter().all(|&i| (i as usize) < rows), "index beyond the table");
     run(Bag { batch, by_rows }, [table.into_dispatch()])
+}
+
+/// Of each token the row of a table `[rows, d]` that its place in its text has, `[n, d]`; the first place has row `first`.
+///
+/// # Panics
+/// If the table has no row for a place.
+pub fn places(table: Tensor<2>, sequences: &Arc<Sequences>, first: usize) -> Tensor<2> {
+    let (rows, longest) = (table.dims()[0], sequences.longest());
+    assert!(first + longest <= rows, "{longest} places from row {first} on, of {rows}");
+    let own = Rows { sequences: sequences.clone(), kind: Kind::Places(first) };
+    run(own, [table.into_dispatch()])
+}
+
+/// The mean of the rows of x `[n, d]` of each of the first `texts` texts, `[texts, d]`.
+///
+/// # Panics
+/// If there are fewer texts, or rows.
+pub fn means(x: Tensor<2>, sequences: &Arc<Sequences>, texts: usize) -> Tensor<2> {
+    let n = x.dims()[0];
+    assert!(texts <= sequences.texts() && n == sequences.rows(), "x [{n}], {texts} texts");
+    run(Rows { sequences: sequences.clone(), kind: Kind::Means(texts) }, [x.into_dispatch()])
 }
 
 /// `x` with dropout, if there is any; elements are counted in row-major order.

@@ -11,8 +11,8 @@ use super::cube::{self, Queue};
 use crate::is_cpu_engine;
 
 /// Steps of the parameters of a model. On the CPU engine each is made at once. On a GPU they are collected until
-/// [`finish`](Self::finish), and then made in few launches; before that, the tensors that [`adam`](Self::adam) returns
-/// have no values.
+/// [`finish`](Self::finish), and then made in few launches, in place; before that, the tensors that [`adam`](Self::adam)
+/// returns have the values of before the step.
 #[derive(Clone, Debug, Default)]
 pub struct Updates {
     factor: Arc<Mutex<Option<Tensor<1>>>>,

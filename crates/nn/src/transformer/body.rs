@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Architecture;
 use super::layer::{Layer, Norm, Shared};
-use crate::fused::{Sequences, SparseBatch, bag, masked};
+use crate::fused::{Sequences, SparseBatch, bag, masked, means, places};
 use crate::onnx::{Attribute, Dimension, Graph, Type, Value};
 use crate::{Pass, in_pool, init, is_cpu_engine};
 
@@ -66,16 +66,14 @@ impl Body {
 
     /// Vectors `[n, d]` of all tokens of non-empty texts, before the first layer: of each the weighted sum of rows of the
     /// table of tokens.
-    fn embed(&self, tokens: SparseBatch, sequences: &Sequences, pass: Pass) -> Tensor<2> {
+    fn embed(&self, tokens: SparseBatch, sequences: &Arc<Sequences>, pass: Pass) -> Tensor<2> {
         let Architecture { first_position, width, epsilon, dropout: p, .. } = self.architecture;
-        let first = first_position as u32;
-        let places = sequences.lengths().flat_map(|length| first..first + length as u32);
         // every token is of the first type
         let kind = match &self.types {
             Some(types) => types.val().slice([0..1, 0..width]).reshape([width]),
             None => Tensor::zeros([width], &self.device()),
         };
-        let places = bag(self.positions.val(), Arc::new(SparseBatch::selection(places)), false);
+        let places = places(self.positions.val(), sequences, first_position);
         let tokens = bag(self.tokens.val(), Arc::new(tokens), false);
         let x = self.norm.forward(tokens, places, kind, epsilon, None);
         masked(x, pass.row_dropout(0, p, width, |masks| masks.lengths))
@@ -148,14 +146,7 @@ impl Body {
         let x = self.embed(rows, &sequences, pass);
         match pooling {
             Pooling::First => first(self.layers_first(x, &sequences, pass), texts),
-            Pooling::Mean => {
-                let x = self.layers(x, &sequences, pass);
-                let weights = sequences.lengths().take(texts);
-                let values = weights.flat_map(|n| std::iter::repeat_n(1.0 / n as f32, n)).collect();
-                let starts = sequences.bounds()[..=texts].to_vec();
-                let indices = (0..starts[texts] as u32).collect();
-                bag(x, Arc::new(SparseBatch { starts, indices, values }), false)
-            }
+            Pooling::Mean => means(self.layers(x, &sequences, pass), &sequences, texts),
             Pooling::Max => {
                 let x = self.layers(x, &sequences, pass);
                 let (stride, width) = (sequences.longest(), self.architecture.width);

@@ -87,6 +87,17 @@ pub fn attention_first(
     attend(|text| q.clone().narrow(0, text, 1), kv, sequences, heads, dropout)
 }
 
+/// The rows of a table for the places of each text's tokens, from row `first` on.
+pub fn places(table: Tensor<2>, sequences: &Sequences, first: usize) -> Tensor<2> {
+    let texts = sequences.lengths().map(|length| table.clone().narrow(0, first, length));
+    Tensor::cat(texts.collect(), 0)
+}
+
+pub fn means(x: Tensor<2>, sequences: &Sequences, texts: usize) -> Tensor<2> {
+    let texts = sequences.ranges().take(texts).map(|rows| x.clone().slice([rows]).mean_dim(0));
+    Tensor::cat(texts.collect(), 0)
+}
+
 pub fn bag(table: Tensor<2>, batch: &SparseBatch) -> Tensor<2> {
     let (rows, columns) = (batch.rows(), table.dims()[0]);
     let mut weights = vec![0.0f32; rows * columns];

@@ -1,116 +1,224 @@
 use burn::backend::Cube;
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
+use cubecl::server::Handle;
 
-use super::{buffer, empty, grid, sides, upload, zeros};
+use super::{UNITS, array, buffer, cubes, empty, sides, upload, vector, zeros};
 use crate::fused::Operation;
-use crate::fused::bag::{Bag, by_table_row};
+use crate::fused::bag::{Bag, SparseBatch, by_table_row};
 
-/// Units of a cube, each of which adds up columns of one row.
-const COLUMNS: u32 = 128;
-
-/// `y_i = Σ_j values_j · table[indices_j]` over the entries from `starts_i` to `starts_{i + 1}`. Without `several`,
-/// only entry i, with value 1. With `targets` the sum is row `rows_i` of y, not row i.
+/// `y_i = Σ_j values_j · table[indices_j]` over the entries from `starts_i` to `starts_{i + 1}`. Here and below `width`
+/// counts vectors of N elements, of which a unit has one.
 #[cube(launch_unchecked)]
-fn weighted_sums(
-    table: &[f32],
+fn weighted_sums<N: Size>(
+    table: &[Vector<f32, N>],
     starts: &[u32],
     indices: &[u32],
-    values: &[u32],
-    rows: &[u32],
-    y: &mut [f32],
+    values: &[f32],
+    y: &mut [Vector<f32, N>],
+    rows: u32,
     width: u32,
-    #[comptime] several: bool,
-    #[comptime] targets: bool,
 ) {
-    let i = CUBE_POS_X;
-    let column = CUBE_POS_Y * CUBE_DIM_X + UNIT_POS_X;
-    if column < width {
-        let mut sum = 0.0f32;
-        if comptime!(several) {
-            for j in starts[i as usize]..starts[i as usize + 1] {
-                let value = f32::reinterpret(values[j as usize]);
-                sum += value * table[(indices[j as usize] * width + column) as usize];
+    let at = ABSOLUTE_POS as u32;
+    if at < rows * width {
+        let row = at / width;
+        let mut sum = Vector::<f32, N>::new(0.0f32);
+        for j in starts[row as usize]..starts[row as usize + 1] {
+            let value = Vector::new(values[j as usize]);
+            sum += value * table[(indices[j as usize] * width + at % width) as usize];
+        }
+        y[at as usize] = sum;
+    }
+}
+
+/// The rows of a table and of a batch that an entry has.
+#[derive(CubeType, Clone, Copy)]
+struct Entry {
+    table: u32,
+    batch: u32,
+}
+
+/// Entry j of `count`, of which `numbers` has both rows as one number, or first all of the table and then all of the batch.
+#[cube]
+fn entry(numbers: &[u32], j: u32, rows: u32, count: u32, #[comptime] apart: bool) -> Entry {
+    let number = numbers[j as usize];
+    if comptime!(apart) {
+        Entry { table: number, batch: numbers[(count + j) as usize] }
+    } else {
+        Entry { table: number / rows, batch: number % rows }
+    }
+}
+
+/// Copies a row of the table to a row of y for each entry.
+#[cube(launch_unchecked)]
+fn selected<N: Size>(
+    table: &[Vector<f32, N>],
+    numbers: &[u32],
+    y: &mut [Vector<f32, N>],
+    rows: u32,
+    count: u32,
+    width: u32,
+    #[comptime] apart: bool,
+) {
+    let at = ABSOLUTE_POS as u32;
+    if at < count * width {
+        let own = entry(numbers, at / width, rows, count, apart);
+        let column = at % width;
+        y[(own.batch * width + column) as usize] = table[(own.table * width + column) as usize];
+    }
+}
+
+/// Sums for each row of a table that has entries; `values` are theirs, or all are 1. The units of a row's first entry
+/// add up.
+#[cube(launch_unchecked)]
+fn table_sums<N: Size>(
+    dy: &[Vector<f32, N>],
+    numbers: &[u32],
+    values: &[f32],
+    gradient: &mut [Vector<f32, N>],
+    rows: u32,
+    count: u32,
+    width: u32,
+    #[comptime] apart: bool,
+    #[comptime] weighted: bool,
+) {
+    let at = ABSOLUTE_POS as u32;
+    if at < count * width {
+        let (mut j, column) = (at / width, at % width);
+        let row = entry(numbers, j, rows, count, apart).table;
+        let mut own = true;
+        if j > 0 {
+            own = entry(numbers, j - 1, rows, count, apart).table != row;
+        }
+        let first = own;
+        let mut sum = Vector::<f32, N>::new(0.0f32);
+        while own {
+            let from = entry(numbers, j, rows, count, apart).batch * width + column;
+            let mut value = dy[from as usize];
+            if comptime!(weighted) {
+                value *= Vector::new(values[j as usize]);
             }
+            sum += value;
+            j += 1;
+            own = false;
+            if j < count {
+                own = entry(numbers, j, rows, count, apart).table == row;
+            }
+        }
+        if first {
+            gradient[(row * width + column) as usize] = sum;
+        }
+    }
+}
+
+/// The entries of a batch by rows of the table.
+#[derive(Clone, Debug)]
+pub struct Sorted {
+    numbers: Handle,
+    /// None if all are 1.
+    values: Option<Handle>,
+    /// Whether a number has only one row.
+    apart: bool,
+}
+
+impl Sorted {
+    fn of(batch: &SparseBatch, table: &CubeTensor, table_rows: usize, weighted: bool) -> Self {
+        let (entries, rows) = (by_table_row(batch), batch.rows());
+        let apart = u32::try_from(table_rows * rows).is_err();
+        let numbers: Vec<u32> = if apart {
+            entries.iter().map(|entry| entry.0).chain(entries.iter().map(|entry| entry.1)).collect()
         } else {
-            sum = table[(indices[i as usize] * width + column) as usize];
-        }
-        let mut row = i;
-        if comptime!(targets) {
-            row = rows[i as usize];
-        }
-        y[(row * width + column) as usize] = sum;
+            entries.iter().map(|&(table, batch, _)| table * rows as u32 + batch).collect()
+        };
+        let values = || entries.iter().map(|entry| entry.2).collect::<Vec<f32>>();
+        let values = weighted.then(|| upload(table, &values()));
+        Self { numbers: upload(table, &numbers), values, apart }
     }
 }
 
 impl Operation<Cube, 1> for Bag {
-    /// Number of rows of the table.
-    type Saved = usize;
+    /// Number of rows of the table, and the entries if each row has one of value 1.
+    type Saved = (usize, Option<Sorted>);
 
-    fn forward(&self, [table]: [CubeTensor; 1], _: bool) -> (CubeTensor, usize) {
-        let ((rows, width), batch) = (sides(&table), &self.batch);
-        let y = empty(&table, [batch.rows(), width]);
-        if batch.is_selection() {
-            launch(&table, [&[], &batch.indices, &[], &[]], &y, batch.rows());
-        } else {
+    fn forward(&self, [table]: [CubeTensor; 1], _: bool) -> (CubeTensor, Self::Saved) {
+        let ((table_rows, width), batch) = (sides(&table), &self.batch);
+        let (rows, count, lanes) = (batch.rows(), batch.indices.len(), vector(width));
+        let y = empty(&table, [rows, width]);
+        let grid = (cubes(&table, rows * width / lanes), CubeDim::new_1d(UNITS));
+        let (client, columns) = (&table.client, (width / lanes) as u32);
+        if !batch.is_selection() {
             let starts: Vec<u32> = batch.starts.iter().map(|&start| start as u32).collect();
-            let lists = [&starts, &batch.indices, bits(&batch.values), &[]];
-            launch(&table, lists, &y, batch.rows());
+            // SAFETY: units beyond the rows do nothing; indices are below the number of rows of the table, which
+            // `fused::bag` checks, here and below
+            unsafe {
+                weighted_sums::launch_unchecked(
+                    client,
+                    grid.0,
+                    grid.1,
+                    lanes,
+                    buffer(&table),
+                    array(&upload(&table, &starts)),
+                    array(&upload(&table, &batch.indices)),
+                    array(&upload(&table, &batch.values)),
+                    buffer(&y),
+                    rows as u32,
+                    columns,
+                );
+            }
+            return (y, (table_rows, None));
         }
-        (y, rows)
+        let sorted = Sorted::of(batch, &table, table_rows, false);
+        // SAFETY: units beyond the entries do nothing
+        unsafe {
+            selected::launch_unchecked(
+                client,
+                grid.0,
+                grid.1,
+                lanes,
+                buffer(&table),
+                array(&sorted.numbers),
+                buffer(&y),
+                rows as u32,
+                count as u32,
+                columns,
+                sorted.apart,
+            );
+        }
+        (y, (table_rows, Some(sorted)))
     }
 
     /// `dtable[index] += value · dy_row`, every row in the order of the batch. It has all rows of the table.
-    fn backward(self, rows: usize, dy: CubeTensor, [wanted]: [bool; 1]) -> [Option<CubeTensor>; 1] {
+    fn backward(
+        self,
+        (table_rows, sorted): Self::Saved,
+        dy: CubeTensor,
+        [wanted]: [bool; 1],
+    ) -> [Option<CubeTensor>; 1] {
         if !wanted {
             return [None];
         }
-        let (_, width) = sides(&dy);
-        let entries = by_table_row(&self.batch);
-        let touched: Vec<_> = entries.chunk_by(|a, b| a.0 == b.0).collect();
-        let gradient = if touched.len() == rows {
-            empty(&dy, [rows, width])
-        } else {
-            zeros(&dy, [rows, width])
-        };
-        let mut starts = vec![0u32];
-        starts.extend(touched.iter().scan(0, |sum, entries| {
-            *sum += entries.len() as u32;
-            Some(*sum)
-        }));
-        let targets: Vec<u32> = touched.iter().map(|entries| entries[0].0).collect();
-        let sources: Vec<u32> = entries.iter().map(|entry| entry.1).collect();
-        let values: Vec<f32> = entries.iter().map(|entry| entry.2).collect();
-        launch(&dy, [&starts, &sources, bits(&values), &targets], &gradient, touched.len());
+        let ((rows, width), count) = (sides(&dy), self.batch.indices.len());
+        let sorted = sorted.unwrap_or_else(|| Sorted::of(&self.batch, &dy, table_rows, true));
+        let gradient = zeros(&dy, [table_rows, width]);
+        let lanes = vector(width);
+        // SAFETY: units beyond the entries do nothing; without values none are read
+        unsafe {
+            table_sums::launch_unchecked(
+                &dy.client,
+                cubes(&dy, count * width / lanes),
+                CubeDim::new_1d(UNITS),
+                lanes,
+                buffer(&dy),
+                array(&sorted.numbers),
+                array(sorted.values.as_ref().unwrap_or(&sorted.numbers)),
+                buffer(&gradient),
+                rows as u32,
+                count as u32,
+                (width / lanes) as u32,
+                sorted.apart,
+                sorted.values.is_some(),
+            );
+        }
         [Some(gradient)]
-    }
-}
-
-fn bits(values: &[f32]) -> &[u32] {
-    bytemuck::cast_slice(values)
-}
-
-fn launch(table: &CubeTensor, lists: [&[u32]; 4], y: &CubeTensor, rows: usize) {
-    if rows == 0 {
-        return;
-    }
-    let (_, width) = sides(table);
-    let [starts, indices, values, targets] = lists.map(|list| upload(table, list));
-    // SAFETY: units beyond the columns do nothing; indices are below the number of rows, which `fused::bag` checks
-    unsafe {
-        weighted_sums::launch_unchecked(
-            &table.client,
-            grid(rows, width.div_ceil(COLUMNS as usize)),
-            CubeDim::new_1d(COLUMNS),
-            buffer(table),
-            starts,
-            indices,
-            values,
-            targets,
-            buffer(y),
-            width as u32,
-            !lists[0].is_empty(),
-            !lists[3].is_empty(),
-        );
     }
 }

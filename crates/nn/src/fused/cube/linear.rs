@@ -3,10 +3,11 @@ use burn::tensor::DType;
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
-use super::mask::{Mask, argument, factors};
+use super::mask::{argument, factors};
 use super::product::{narrow, of_product, operands, product};
 use super::sums::{add_up, column_sums};
 use super::{UNITS, buffer, cubes, element, empty, empty_of, grid, in_type, sides, vector};
+use crate::Dropout;
 use crate::fused::Operation;
 use crate::fused::linear::{AffineGelu, Linear};
 
@@ -87,7 +88,7 @@ fn gelu<F: Float, N: Size>(
     y: &mut [Vector<F, N>],
     vectors: u32,
     width: u32,
-    mask: Mask,
+    mask: Dropout,
     #[comptime] dropped: bool,
     #[define(F)] _element: ElemType,
 ) {
@@ -111,7 +112,7 @@ fn gelu_backward<F: Float, N: Size>(
     sums: &mut [Vector<f32, N>],
     rows: u32,
     width: u32,
-    mask: Mask,
+    mask: Dropout,
     #[comptime] dropped: bool,
     #[comptime] block: u32,
     #[define(F)] _element: ElemType,
@@ -201,6 +202,7 @@ impl Operation<Cube, 3> for AffineGelu {
             );
         }
         let [dx, dw] = of_product(&factors, dtype, &dh, self.precision, [x, w]);
-        [dx, dw, Some(add_up(&sums))]
+        let [db] = add_up(&sums);
+        [dx, dw, Some(db)]
     }
 }

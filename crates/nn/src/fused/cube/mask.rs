@@ -3,29 +3,19 @@ use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
 use super::{UNITS, buffer, cubes, empty};
-use crate::Dropout;
 use crate::fused::Operation;
 use crate::fused::masked::Masked;
-
-/// [`Dropout`] on a device.
-#[derive(CubeType, CubeLaunch, Clone, Copy)]
-pub struct Mask {
-    first: u32,
-    low: u32,
-    high: u32,
-    threshold: u32,
-    scale: f32,
-}
+use crate::pass::{Dropout, DropoutLaunch};
 
 /// The argument of a kernel, and whether there is dropout.
-pub fn argument(dropout: Option<Dropout>) -> (MaskLaunch, bool) {
+pub fn argument(dropout: Option<Dropout>) -> (DropoutLaunch, bool) {
     let Dropout { first, low, high, threshold, scale } = dropout.unwrap_or_default();
-    (MaskLaunch::new(first, low, high, threshold, scale), dropout.is_some())
+    (DropoutLaunch::new(first, low, high, threshold, scale), dropout.is_some())
 }
 
 /// The factor of element `i`, as [`Dropout::at`]; 1 without dropout.
 #[cube]
-pub fn factor(mask: &Mask, i: u32, #[comptime] dropped: bool) -> f32 {
+pub fn factor(mask: &Dropout, i: u32, #[comptime] dropped: bool) -> f32 {
     if comptime!(dropped) {
         let x = (i + mask.first) ^ mask.low;
         let x = (x ^ (x >> 16u32)) * 0x7feb_352du32;
@@ -40,7 +30,7 @@ pub fn factor(mask: &Mask, i: u32, #[comptime] dropped: bool) -> f32 {
 
 /// The factors of dropout of the elements of a vector, the first of which is element `i`.
 #[cube]
-pub fn factors<N: Size>(mask: &Mask, i: u32, #[comptime] dropped: bool) -> Vector<f32, N> {
+pub fn factors<N: Size>(mask: &Dropout, i: u32, #[comptime] dropped: bool) -> Vector<f32, N> {
     let mut factors = Vector::<f32, N>::new(1.0f32);
     if comptime!(dropped) {
         #[unroll]
@@ -52,7 +42,7 @@ pub fn factors<N: Size>(mask: &Mask, i: u32, #[comptime] dropped: bool) -> Vecto
 }
 
 #[cube(launch_unchecked)]
-fn masked(x: &[f32], y: &mut [f32], length: u32, mask: Mask) {
+fn masked(x: &[f32], y: &mut [f32], length: u32, mask: Dropout) {
     let i = ABSOLUTE_POS;
     if i < length as usize {
         y[i] = x[i] * factor(&mask, i as u32, true);

@@ -12,8 +12,11 @@ mod linear;
 mod mask;
 mod norm;
 mod product;
+mod rows;
 mod sums;
 mod update;
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use burn::backend::DispatchDevice;
 use burn::tensor::{DType, Device, Shape};
@@ -23,8 +26,10 @@ use burn_cubecl::tensor::CubeTensor;
 use cubecl::calculate_cube_count_elemwise;
 use cubecl::features::Plane;
 use cubecl::prelude::*;
+use cubecl::server::Handle;
 use cubecl::zspace::metadata::Metadata;
 
+use super::Sequences;
 pub use product::supports;
 pub use update::{Queue, clip_factor};
 
@@ -77,12 +82,41 @@ fn buffer(tensor: &CubeTensor) -> BufferArg {
     tensor.clone().into_buffer_arg()
 }
 
-/// Numbers that are sent to the device of a tensor. An empty array has one element, since memory has no size 0.
-fn upload(like: &CubeTensor, values: &[u32]) -> BufferArg {
-    let values = if values.is_empty() { &[0] } else { values };
-    let handle = like.client.create_from_slice(bytemuck::cast_slice(values));
-    // SAFETY: the handle holds these values
-    unsafe { BufferArg::from_raw_parts(handle, values.len()) }
+/// Bytes that have been [sent](upload).
+static SENT: AtomicU64 = AtomicU64::new(0);
+
+/// Bytes that operations have sent to GPUs since the process began, without those of tensors.
+pub fn sent() -> u64 {
+    SENT.load(Relaxed)
+}
+
+/// Numbers of 32 bits that are sent to the device of a tensor. An empty array has one element, since memory has no size 0.
+fn upload<T: bytemuck::NoUninit>(like: &CubeTensor, values: &[T]) -> Handle {
+    let bytes = if values.is_empty() { &[0; 4] } else { bytemuck::cast_slice(values) };
+    SENT.fetch_add(bytes.len() as u64, Relaxed);
+    like.client.create_from_slice(bytes)
+}
+
+/// What has been [sent](upload), as an argument of a kernel.
+fn array(handle: &Handle) -> BufferArg {
+    let length = handle.size_in_used() as usize / 4;
+    // SAFETY: the handle holds so many numbers
+    unsafe { BufferArg::from_raw_parts(handle.clone(), length) }
+}
+
+/// The row of each text's first token, the number of rows, and the sum of the squares of the lengths of the texts before
+/// each. They are sent once for all operations of a batch.
+fn texts(sequences: &Sequences, like: &CubeTensor) -> BufferArg {
+    let handle = sequences.on_gpu.get_or_init(|| {
+        let mut texts: Vec<u32> = sequences.bounds().iter().map(|&row| row as u32).collect();
+        let mut before = 0u32;
+        for length in sequences.lengths() {
+            texts.push(before);
+            before = before.wrapping_add((length * length) as u32);
+        }
+        upload(like, &texts)
+    });
+    array(handle)
 }
 
 /// Elements of the widest vectors that rows of a width consist of.

@@ -3,9 +3,12 @@ use burn::tensor::DType;
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
-use super::mask::{Mask, argument, factors};
-use super::sums::add_up_three;
-use super::{LANES, buffer, element, empty, empty_of, grid, has_planes, sides, total, vector};
+use super::mask::{argument, factors};
+use super::sums::{add_up, sum_of_units};
+use super::{
+    LANES, UNITS, buffer, cubes, element, empty, empty_of, grid, has_planes, sides, total, vector,
+};
+use crate::Dropout;
 use crate::fused::Operation;
 use crate::fused::norm::ResidualNorm;
 
@@ -16,25 +19,7 @@ const ROWS: u32 = 8;
 /// The sum over the lanes of a group; all lanes get it.
 #[cube]
 fn lane_sum(value: f32, scratch: &mut Shared<[f32]>, #[comptime] planes: bool) -> f32 {
-    if comptime!(planes) {
-        plane_sum(value)
-    } else {
-        let own = UNIT_POS as usize;
-        scratch[own] = value;
-        sync_cube();
-        #[unroll]
-        for step in 0..5u32 {
-            let apart = comptime!(16u32 >> step);
-            if UNIT_POS_X < apart {
-                let other = scratch[own + apart as usize];
-                scratch[own] += other;
-            }
-            sync_cube();
-        }
-        let total = scratch[(UNIT_POS_Y * LANES) as usize];
-        sync_cube();
-        total
-    }
+    if comptime!(planes) { plane_sum(value) } else { sum_of_units(value, scratch, LANES) }
 }
 
 /// `width` counts vectors of N elements.
@@ -50,7 +35,7 @@ fn residual_norm<F: Float, N: Size>(
     inverse: &mut [f32],
     rows: u32,
     epsilon: f32,
-    mask: Mask,
+    mask: Dropout,
     #[comptime] dropped: bool,
     #[comptime] width: u32,
     #[comptime] planes: bool,
@@ -61,7 +46,7 @@ fn residual_norm<F: Float, N: Size>(
     let mut scratch = Shared::<[f32]>::new_slice(comptime!((GROUPS * LANES) as usize));
     let each = comptime!(width.div_ceil(LANES));
     let columns = comptime!((width * lanes) as f32);
-    let row = CUBE_POS_X * GROUPS + UNIT_POS_Y;
+    let row = CUBE_POS as u32 * GROUPS + UNIT_POS_Y;
     let mut z = Array::<Vector<f32, N>>::new(comptime!(each as usize));
     let mut sum = Vector::<f32, N>::new(0.0f32);
     #[unroll]
@@ -118,7 +103,7 @@ fn residual_norm_backward<F: Float, N: Size>(
     dr: &mut [Vector<F, N>],
     sums: &mut [Vector<f32, N>],
     rows: u32,
-    mask: Mask,
+    mask: Dropout,
     #[comptime] dropped: bool,
     #[comptime] apart: bool,
     #[comptime] width: u32,
@@ -213,7 +198,7 @@ impl Operation<Cube, 5> for ResidualNorm {
         unsafe {
             residual_norm::launch_unchecked(
                 &x.client,
-                grid(rows.div_ceil(GROUPS as usize), 1),
+                cubes(&x, rows.div_ceil(GROUPS as usize) * UNITS as usize),
                 CubeDim::new_2d(LANES, GROUPS),
                 vector(width),
                 buffer(&x),
@@ -273,7 +258,7 @@ impl Operation<Cube, 5> for ResidualNorm {
                 element(&dr),
             );
         }
-        let [dbias, dgamma, dbeta] = add_up_three(&sums);
+        let [dbias, dgamma, dbeta] = add_up(&sums);
         let dr = if apart { dr } else { dx.clone() };
         [dx, dr, dbias, dgamma, dbeta].map(Some)
     }

@@ -11,7 +11,7 @@ use burn::tensor::{DType, Device, Tensor, TensorData};
 use dsokr_basis::random::generator;
 use dsokr_nn::fused::{
     Adam, Attention, Sequences, SparseBatch, Updates, attention, attention_first, bag, clip_factor,
-    linear, linear_gelu, product, residual_norm,
+    linear, linear_gelu, means, places, product, residual_norm,
 };
 use dsokr_nn::{Dropout, Pass, Precision, RowGradient, init};
 use half::bf16;
@@ -214,6 +214,60 @@ fn bags_agree_and_gradients_by_rows_are_rows_of_the_gradient() {
 }
 
 #[test]
+fn places_and_means_agree() {
+    for (sequences, width) in layouts().into_iter().zip([3, 6, 8]) {
+        let (rows, texts) = (sequences.rows(), sequences.texts());
+        inputs([[sequences.longest() + 3, width]], []).agree(
+            "places",
+            |[table], []| places(table, &sequences, 2),
+            |[table], []| composed::places(table, &sequences, 2),
+        );
+        for read in [texts, texts.div_ceil(2)] {
+            inputs([[rows, width]], []).agree(
+                "means",
+                |[x], []| means(x, &sequences, read),
+                |[x], []| composed::means(x, &sequences, read),
+            );
+        }
+    }
+}
+
+/// Vulkan has at most 65,535 cubes in a dimension; row numbers of the table and of the batch are more than 2³² pairs.
+#[test]
+fn a_batch_may_have_more_rows_than_a_gpu_has_cubes_in_a_dimension() {
+    let rows = 70_001;
+    let inputs = inputs([[rows, 2]], []);
+    let [table, c] = [host(inputs.0[0].clone()), factors([rows, 2])];
+    let order: Vec<u32> = (0..rows).map(|i| (i * 7919 % rows) as u32).collect();
+    let mut batch = SparseBatch::selection(order.iter().copied());
+    for value in [1.0, 0.5] {
+        batch.values.fill(value);
+        let (mut y, mut gradient) = (vec![0.0; 2 * rows], vec![0.0; 2 * rows]);
+        for (i, row) in order.iter().map(|&row| row as usize).enumerate() {
+            for column in 0..2 {
+                y[2 * i + column] = value * table[2 * row + column];
+                gradient[2 * row + column] = value * c[2 * i + column];
+            }
+        }
+        let batch = Arc::new(batch.clone());
+        for (device, _) in devices() {
+            let of = |[table]: [Tensor<2>; 1], []: [Tensor<1>; 0]| bag(table, batch.clone(), false);
+            let found = inputs.outcome_on(&device, DType::F32, of);
+            assert!(found == [y.clone(), gradient.clone()], "{value} on {device:?}");
+        }
+    }
+    // a cube normalises four rows
+    let Inputs([x], [b]) = self::inputs([[4 * rows, 3]], [3]);
+    for (device, _) in devices() {
+        let (x, b) = (x.clone().to_device(&device), b.clone().to_device(&device));
+        let norm =
+            |x: Tensor<2>| residual_norm(x.clone(), x, [(); 3].map(|()| b.clone()), 1e-5, None);
+        let last = norm(x.clone().narrow(0, 4 * rows - 10, 10));
+        assert_eq!(host(norm(x).narrow(0, 4 * rows - 10, 10)), host(last), "{device:?}");
+    }
+}
+
+#[test]
 fn results_are_the_same_bit_for_bit_whatever_the_number_of_threads() {
     let sequences = Arc::new(Sequences::packed([31, 64, 7, 90, 128, 3]));
     let (n, d, heads) = (sequences.rows(), 96, 4);
@@ -276,11 +330,11 @@ fn a_step_of_adam_is_that_of_64_bits() {
     let expected: Vec<[f32; 3]> = expected.collect();
     for (device, bound) in devices() {
         let updates = Updates::default();
-        // in more than one launch
-        let steps: Vec<_> = (0..20)
-            .map(|_| updates.adam(own, all.each_ref().map(|x| x.clone().to_device(&device))))
-            .collect();
+        // in more than one launch, and of tensors that something else reads
+        let there = all.each_ref().map(|x| x.clone().to_device(&device));
+        let steps: Vec<_> = (0..20).map(|_| updates.adam(own, there.clone())).collect();
         updates.finish();
+        assert!(there.map(host) == all.each_ref().map(|x| host(x.clone())));
         let found = steps[19].clone().map(host);
         for (part, found) in found.iter().enumerate() {
             let expected: Vec<f32> = expected.iter().map(|all| all[part]).collect();

@@ -8,8 +8,9 @@ use burn::backend::Cube;
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
-use super::mask::{Mask, argument, factor};
-use super::{buffer, element, empty, empty_of, in_type, shares, sides, vector};
+use super::mask::{argument, factor};
+use super::{buffer, element, empty, empty_of, in_type, shares, sides, texts, vector};
+use crate::Dropout;
 use crate::fused::Operation;
 use crate::fused::attention::Attention;
 use place::{Own, Shape, own_place, own_row};
@@ -29,7 +30,7 @@ fn attention<F: Float, N: Size>(
     y: &mut [Vector<F, N>],
     log_sums: &mut [f32],
     scale: f32,
-    mask: Mask,
+    mask: Dropout,
     #[comptime] shape: Shape,
     #[define(F)] _element: ElemType,
 ) {
@@ -93,7 +94,7 @@ fn attention_backward_queries<F: Float, N: Size>(
     dq: &mut [Vector<F, N>],
     deltas: &mut [f32],
     scale: f32,
-    mask: Mask,
+    mask: Dropout,
     #[comptime] shape: Shape,
     #[define(F)] _element: ElemType,
 ) {
@@ -151,7 +152,7 @@ fn attention_backward_keys<F: Float, N: Size>(
     dy: &[Vector<F, N>],
     dkv: &mut [Vector<F, N>],
     scale: f32,
-    mask: Mask,
+    mask: Dropout,
     #[comptime] shape: Shape,
     #[define(F)] _element: ElemType,
 ) {
@@ -244,23 +245,6 @@ impl Attention {
         }
     }
 
-    /// What [`own_place`] reads, which all layers of a batch share.
-    fn texts(&self, like: &CubeTensor) -> BufferArg {
-        let sequences = &self.sequences;
-        let length = 2 * sequences.texts() + 1;
-        let handle = sequences.on_gpu.get_or_init(|| {
-            let mut texts: Vec<u32> = sequences.bounds().iter().map(|&row| row as u32).collect();
-            let mut before = 0u32;
-            for length in sequences.lengths() {
-                texts.push(before);
-                before = before.wrapping_add((length * length) as u32);
-            }
-            like.client.create_from_slice(bytemuck::cast_slice(&texts))
-        });
-        // SAFETY: the handle holds so many numbers
-        unsafe { BufferArg::from_raw_parts(handle.clone(), length) }
-    }
-
     fn cubes(&self, longest: usize) -> CubeCount {
         let texts = self.sequences.texts() as u32;
         CubeCount::Static(longest.div_ceil(ROWS as usize) as u32, self.heads as u32, texts)
@@ -286,7 +270,7 @@ impl<const N: usize> Operation<Cube, N> for Attention {
                 own.lanes,
                 buffer(q),
                 buffer(kv),
-                self.texts(q),
+                texts(&self.sequences, q),
                 buffer(&y),
                 buffer(&log_sums),
                 own.scale,
@@ -322,7 +306,7 @@ impl<const N: usize> Operation<Cube, N> for Attention {
                 own.lanes,
                 buffer(q),
                 buffer(kv),
-                self.texts(q),
+                texts(&self.sequences, q),
                 buffer(&y),
                 buffer(&log_sums),
                 buffer(&dy),
@@ -340,7 +324,7 @@ impl<const N: usize> Operation<Cube, N> for Attention {
                 own.lanes,
                 buffer(q),
                 buffer(kv),
-                self.texts(q),
+                texts(&self.sequences, q),
                 buffer(&log_sums),
                 buffer(&deltas),
                 buffer(&dy),

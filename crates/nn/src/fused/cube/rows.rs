@@ -1,0 +1,138 @@
+use burn::backend::Cube;
+use burn_cubecl::tensor::CubeTensor;
+use cubecl::prelude::*;
+
+use super::{UNITS, buffer, cubes, empty, sides, texts, vector};
+use crate::fused::Operation;
+use crate::fused::rows::{Kind, Rows};
+
+/// The text of a row: the last of `count` whose first row is not behind it.
+#[cube]
+fn text_of(texts: &[u32], count: u32, row: u32) -> u32 {
+    let (mut from, mut to) = (0u32, count);
+    while to - from > 1 {
+        let middle = (from + to) / 2;
+        if texts[middle as usize] <= row {
+            from = middle;
+        } else {
+            to = middle;
+        }
+    }
+    from
+}
+
+/// For each token with `places` the row of x of its place from `first` on, otherwise of its text's row its share, which is
+/// 0 from text `first` on. Here and below `width` counts vectors of N elements, of which a unit has one, `rows` those of y,
+/// and `count` all texts.
+#[cube(launch_unchecked)]
+fn of_tokens<N: Size>(
+    x: &[Vector<f32, N>],
+    texts: &[u32],
+    y: &mut [Vector<f32, N>],
+    rows: u32,
+    count: u32,
+    first: u32,
+    width: u32,
+    #[comptime] places: bool,
+) {
+    let at = ABSOLUTE_POS as u32;
+    if at < rows * width {
+        let (row, column) = (at / width, at % width);
+        let text = text_of(texts, count, row);
+        let from = texts[text as usize];
+        let mut value = Vector::<f32, N>::new(0.0f32);
+        if comptime!(places) {
+            value = x[((first + row - from) * width + column) as usize];
+        } else if text < first {
+            let share = 1.0f32 / f32::cast_from(texts[text as usize + 1] - from);
+            value = x[(text * width + column) as usize] * Vector::new(share);
+        }
+        y[at as usize] = value;
+    }
+}
+
+/// With `places` the sum over the tokens of each place from `first` on, otherwise of each text the mean over its tokens.
+#[cube(launch_unchecked)]
+fn over_tokens<N: Size>(
+    x: &[Vector<f32, N>],
+    texts: &[u32],
+    y: &mut [Vector<f32, N>],
+    rows: u32,
+    count: u32,
+    first: u32,
+    width: u32,
+    #[comptime] places: bool,
+) {
+    let at = ABSOLUTE_POS as u32;
+    if at < rows * width {
+        let (row, column) = (at / width, at % width);
+        let mut sum = Vector::<f32, N>::new(0.0f32);
+        if comptime!(places) {
+            if row >= first {
+                for text in 0..count {
+                    let token = texts[text as usize] + row - first;
+                    if token < texts[text as usize + 1] {
+                        sum += x[(token * width + column) as usize];
+                    }
+                }
+            }
+        } else {
+            let (from, to) = (texts[row as usize], texts[row as usize + 1]);
+            let share = Vector::new(1.0f32 / f32::cast_from(to - from));
+            for token in from..to {
+                sum += x[(token * width + column) as usize] * share;
+            }
+        }
+        y[at as usize] = sum;
+    }
+}
+
+impl Rows {
+    /// Launches one of the two kernels; `spread` is of tokens.
+    fn launch(&self, x: &CubeTensor, rows: usize, spread: bool) -> CubeTensor {
+        let (width, sequences) = (sides(x).1, &self.sequences);
+        let (y, lanes) = (empty(x, [rows, width]), vector(width));
+        let (first, places) = match self.kind {
+            Kind::Places(first) => (first, true),
+            Kind::Means(texts) => (texts, false),
+        };
+        let kernel =
+            if spread { of_tokens::launch_unchecked } else { over_tokens::launch_unchecked };
+        // SAFETY: units beyond the rows do nothing; places and texts are rows of x, which `fused` checks
+        unsafe {
+            kernel(
+                &x.client,
+                cubes(x, rows * width / lanes),
+                CubeDim::new_1d(UNITS),
+                lanes,
+                buffer(x),
+                texts(sequences, x),
+                buffer(&y),
+                rows as u32,
+                sequences.texts() as u32,
+                first as u32,
+                (width / lanes) as u32,
+                places,
+            );
+        }
+        y
+    }
+}
+
+impl Operation<Cube, 1> for Rows {
+    /// Number of rows of the input.
+    type Saved = usize;
+
+    fn forward(&self, [x]: [CubeTensor; 1], _: bool) -> (CubeTensor, usize) {
+        let (rows, spread) = match self.kind {
+            Kind::Places(_) => (self.sequences.rows(), true),
+            Kind::Means(texts) => (texts, false),
+        };
+        (self.launch(&x, rows, spread), sides(&x).0)
+    }
+
+    fn backward(self, rows: usize, dy: CubeTensor, [wanted]: [bool; 1]) -> [Option<CubeTensor>; 1] {
+        let spread = matches!(self.kind, Kind::Means(_));
+        [wanted.then(|| self.launch(&dy, rows, spread))]
+    }
+}
