@@ -1,4 +1,4 @@
-//! Any bytes as a table, as lines of texts, or as lists of candidates; the first byte says which.
+//! Any bytes as a table or as lines of texts; the first byte says which.
 //!
 //! A table that is read has its columns in full, skipping bad rows changes nothing where there are none,
 //! and it is the same again when it is written in each of the formats. A stream has the rows of the table.
@@ -8,7 +8,6 @@
 use std::fmt::Write;
 
 use dsokr_data::config::OnBadRow;
-use dsokr_data::read_candidate_lists;
 use dsokr_data::table::{Table, TextFormat, TextReader, TextRow};
 use dsokr_fuzz::{choose, file};
 use libfuzzer_sys::fuzz_target;
@@ -16,11 +15,10 @@ use libfuzzer_sys::fuzz_target;
 const COLUMNS: [&str; 2] = ["id", "text"];
 
 fuzz_target!(|bytes: &[u8]| {
-    let names = ["a.csv", "a.tsv", "a.jsonl", "a.txt", "lists.json"];
+    let names = ["a.csv", "a.tsv", "a.jsonl", "a.txt"];
     let Some((name, bytes)) = choose(bytes, &names) else { return };
     match name {
         "a.txt" => lines(bytes),
-        "lists.json" => lists(bytes),
         name => table(name, bytes),
     }
 });
@@ -103,22 +101,5 @@ fn lines(bytes: &[u8]) {
         let text: String = std::iter::once("\u{feff}").chain(lines).collect();
         let again = Table::read_lines(&file("b.txt", text), "id", "text", OnBadRow::Stop).unwrap();
         assert_eq!(columns(&again), rows);
-    }
-}
-
-fn lists(bytes: &[u8]) {
-    let queries = ["1", "2", "1"].map(String::from);
-    let Ok(read) = read_candidate_lists(&file("lists.json", bytes), &queries) else { return };
-    assert_eq!(read.lists.len(), queries.len());
-    assert_eq!(read.lists[0], read.lists[2]);
-    let named = |list: &Vec<u32>| -> Vec<&String> {
-        assert!(!list.is_empty());
-        list.iter().map(|&at| &read.candidates[at as usize]).collect()
-    };
-    let text = serde_json::json!({"2": named(&read.lists[1]), "1": named(&read.lists[0])});
-    let again = read_candidate_lists(&file("again.json", text.to_string()), &queries).unwrap();
-    for (before, after) in read.lists.iter().zip(&again.lists) {
-        let after: Vec<&String> = after.iter().map(|&at| &again.candidates[at as usize]).collect();
-        assert_eq!(named(before), after);
     }
 }

@@ -59,21 +59,18 @@ impl<'a> Beam<'a> {
             &member.queries.rows()[query * dim..][..dim]
         };
         let z = further.members().iter().map(own).collect();
-        let (starts, best, best_kept) = (Vec::new(), Vec::new(), Vec::new());
-        let (seen, moved) = (HashSet::new(), HashSet::new());
-        let (formula, reach) = (None, 0);
         Self {
             query,
             z,
             further,
             settings,
-            starts,
-            best,
-            best_kept,
-            formula,
-            seen,
-            moved,
-            reach,
+            starts: Vec::new(),
+            best: Vec::new(),
+            best_kept: Vec::new(),
+            formula: None,
+            seen: HashSet::new(),
+            moved: HashSet::new(),
+            reach: 0,
             count,
         }
     }
@@ -113,7 +110,7 @@ impl<'a> Beam<'a> {
     /// Whether a molecule has what is to be kept.
     fn keeps(&self, known: &Evaluated, molecule: u32) -> bool {
         let own = self.formula.as_deref();
-        own.is_none_or(|formula| formula == known.formula(molecule)) && known.is_kept(molecule)
+        own.is_none_or(|formula| formula == known.of(molecule).formula) && known.of(molecule).kept
     }
 
     /// What ended the search.
@@ -156,7 +153,7 @@ impl<'a> Beam<'a> {
         let mut next = self.unmoved(known);
         let Some(&first) = next.first() else { return next };
         let reach = match self.reach {
-            0 => ATOM_REACH * known.atoms(first),
+            0 => ATOM_REACH * known.of(first).atoms,
             reach => reach,
         };
         next.truncate((left / rounds / reach.max(1)).max(1));
@@ -185,7 +182,7 @@ impl<'a> Beam<'a> {
 
     fn offer(&mut self, known: &Evaluated, molecules: &[u32]) {
         if self.settings.keeps_first_formula() && self.formula.is_none() {
-            self.formula = molecules.first().map(|&first| known.formula(first).to_owned());
+            self.formula = molecules.first().map(|&first| known.of(first).formula.clone());
         }
         for &molecule in molecules {
             if self.seen.len() >= self.settings.evaluations {
@@ -212,7 +209,9 @@ impl<'a> Beam<'a> {
 fn place(best: &mut Vec<Found>, found: Found, width: usize, known: &Evaluated) {
     let before = |own: &Found| {
         let order = found.score.total_cmp(&own.score);
-        order.then_with(|| known.label(own.molecule).cmp(known.label(found.molecule))).is_lt()
+        order
+            .then_with(|| known.of(own.molecule).label.cmp(&known.of(found.molecule).label))
+            .is_lt()
     };
     let at = best.partition_point(before);
     if at < width {

@@ -309,7 +309,7 @@ impl Climb<'_> {
     /// A molecule of a beam, where `near` are the rows of the candidates nearest to it.
     fn found(&self, found: Found, beam: &Beam, near: &[RowHit]) -> FoundMolecule {
         let (known, candidates) = (&*self.known, self.models[0].candidates);
-        let label = known.label(found.molecule);
+        let label = known.of(found.molecule).label.as_str();
         let members = near.iter().map(|hit| candidates.members(hit.row as u32));
         let members: Vec<u32> =
             members.flat_map(|own| own.iter().take(8).copied().collect::<Vec<_>>()).collect();
@@ -336,14 +336,13 @@ impl Climb<'_> {
 /// The atoms that one molecule has more or fewer of than another.
 fn difference(from: &str, to: &str) -> String {
     let [Ok(from), Ok(to)] = [from, to].map(Molecule::parse) else { return String::new() };
-    let atoms = from.atoms().iter().chain(to.atoms()).map(|atom| atom.element);
-    let elements: BTreeSet<Element> = atoms.chain([Element::H]).collect();
+    let [from, to] = [from, to].map(|own| own.composition());
     // carbon before hydrogen, as in formulas
-    let carbon = elements.contains(&Element::C).then_some(Element::C);
-    let others = elements.into_iter().filter(|&element| element != Element::C);
-    let more = carbon.into_iter().chain(others).filter_map(|element| {
-        let more = to.count(element) as i64 - from.count(element) as i64;
-        (more != 0).then(|| format!("{} {more:+}", element.symbol()))
+    let place = |element: &Element| (*element != Element::C, *element);
+    let elements: BTreeSet<_> = from.keys().chain(to.keys()).map(place).collect();
+    let more = elements.into_iter().filter_map(|(_, element)| {
+        let [before, after] = [&from, &to].map(|own| own.get(&element).map_or(0, |&n| n as i64));
+        (before != after).then(|| format!("{} {:+}", element.symbol(), after - before))
     });
     more.collect::<Vec<_>>().join(", ")
 }

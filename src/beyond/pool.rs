@@ -30,14 +30,22 @@ pub(super) struct Evaluated {
     /// What they are to each model.
     models: Vec<Placed>,
     numbers: HashMap<String, u32>,
-    labels: Vec<String>,
-    formulas: Vec<String>,
-    atoms: Vec<u16>,
-    kept: Vec<bool>,
+    all: Vec<Known>,
     restricted: bool,
     neighbours: HashMap<u32, Vec<u32>>,
     /// Structures that are not made again.
     made: Made,
+}
+
+/// What is known of a molecule beside its coordinates.
+pub(super) struct Known {
+    /// Its canonical SMILES.
+    pub label: String,
+    pub formula: String,
+    /// Number of its atoms, hydrogens not counted.
+    pub atoms: usize,
+    /// Whether it has what is to be kept.
+    pub kept: bool,
 }
 
 /// Molecules in the coordinates of a model.
@@ -65,10 +73,7 @@ impl Evaluated {
         Self {
             models: dims.iter().map(placed).collect(),
             numbers: HashMap::new(),
-            labels: Vec::new(),
-            formulas: Vec::new(),
-            atoms: Vec::new(),
-            kept: Vec::new(),
+            all: Vec::new(),
             restricted: false,
             neighbours: HashMap::new(),
             made: Made::new(),
@@ -87,19 +92,11 @@ impl Evaluated {
     }
 
     pub fn bytes(&self) -> usize {
-        self.bytes_of(self.labels.len()).saturating_add(self.made.len().saturating_mul(MADE))
+        self.bytes_of(self.all.len()).saturating_add(self.made.len().saturating_mul(MADE))
     }
 
-    pub fn label(&self, molecule: u32) -> &str {
-        &self.labels[molecule as usize]
-    }
-
-    pub fn formula(&self, molecule: u32) -> &str {
-        &self.formulas[molecule as usize]
-    }
-
-    pub fn is_kept(&self, molecule: u32) -> bool {
-        self.kept[molecule as usize]
+    pub fn of(&self, molecule: u32) -> &Known {
+        &self.all[molecule as usize]
     }
 
     pub fn is_restricted(&self) -> bool {
@@ -134,7 +131,7 @@ impl Evaluated {
 
     /// Some of them as candidates of each model.
     pub fn candidates(&self, molecules: &[u32]) -> Result<Vec<Candidates>, Error> {
-        let labels: Vec<String> = molecules.iter().map(|&own| self.label(own).to_owned()).collect();
+        let labels: Vec<String> = molecules.iter().map(|&own| self.of(own).label.clone()).collect();
         let of = |placed: &Placed| {
             let all = || molecules.iter().map(|&own| own as usize);
             Ok(Candidates::new(CandidateParts {
@@ -153,11 +150,6 @@ impl Evaluated {
     /// The molecules one move away from one.
     pub fn neighbours(&self, molecule: u32) -> &[u32] {
         self.neighbours.get(&molecule).map_or(&[], Vec::as_slice)
-    }
-
-    /// Number of its atoms, hydrogens not counted.
-    pub fn atoms(&self, molecule: u32) -> usize {
-        self.atoms[molecule as usize].into()
     }
 }
 
@@ -202,10 +194,8 @@ impl Evaluation<'_> {
             let molecule = as_searched(Molecule::parse(label).ok()?, self.palette);
             Some((molecule.key(), molecule))
         };
-        let all: Vec<Vec<Option<(String, Molecule)>>> =
-            labels.par_iter().map(|own| own.iter().map(read).collect()).collect();
         let all: Vec<Vec<(String, Molecule)>> =
-            all.into_iter().map(|own| own.into_iter().flatten().collect()).collect();
+            labels.par_iter().map(|own| own.iter().filter_map(read).collect()).collect();
         let keys: Vec<Vec<String>> =
             all.iter().map(|own| own.iter().map(|(key, _)| key.clone()).collect()).collect();
         self.add(known, all.into_iter().flatten())?;
@@ -222,7 +212,7 @@ impl Evaluation<'_> {
         for wanted in wanted.chunks(TOGETHER) {
             let moved = wanted.par_iter().with_max_len(1).map(|&molecule| {
                 cancellation.check()?;
-                let read = Molecule::parse(known.label(molecule));
+                let read = Molecule::parse(&known.of(molecule).label);
                 let found = read.map(|own| own.neighbours_beside(self.palette, &known.made));
                 Ok(found.unwrap_or_default())
             });
@@ -267,11 +257,6 @@ impl Evaluation<'_> {
         labels: Vec<String>,
         molecules: Vec<Molecule>,
     ) -> Result<(), Error> {
-        let formulas: Vec<String> = molecules.par_iter().map(Molecule::formula).collect();
-        let size = |own: &Molecule| u16::try_from(own.atoms().len()).unwrap_or(u16::MAX);
-        known.atoms.extend(molecules.iter().map(size));
-        let kept = molecules.par_iter().zip(&formulas);
-        let kept: Vec<bool> = kept.map(|(own, formula)| self.keep.holds(own, formula)).collect();
         for (model, own) in self.models.iter().zip(self.placers).zip(&mut known.models) {
             let (searched, placer) = model;
             let SearchedModel { candidates, space, config } = *searched;
@@ -291,10 +276,11 @@ impl Evaluation<'_> {
                 own.unknown.push(shares.get(row).copied().unwrap_or(f64::NAN));
             }
         }
-        known.numbers.extend(labels.iter().cloned().zip(known.labels.len() as u32..));
-        known.labels.extend(labels);
-        known.formulas.extend(formulas);
-        known.kept.extend(kept);
+        known.numbers.extend(labels.iter().cloned().zip(known.all.len() as u32..));
+        known.all.par_extend(labels.into_par_iter().zip(molecules).map(|(label, own)| {
+            let (formula, atoms) = (own.formula(), own.atoms().len());
+            Known { kept: self.keep.holds(&own, &formula), label, formula, atoms }
+        }));
         Ok(())
     }
 

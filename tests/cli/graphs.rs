@@ -151,7 +151,11 @@ encoder = {{ kind = "kernel-machine", inputs = {encoder}, lambda = 1e-3 }}
     let predicted = sandbox.succeed(&file);
     let line = json(predicted.lines().nth(1).unwrap());
     assert_eq!(searched["candidates"][0]["id"], line["candidates"][0]["id"]);
-    sandbox.fail(&["search", "runs/graphs", "hello"], 2, &["the inputs:1:1: ", "expected value"]);
+    sandbox.fail(
+        &["search", "runs/graphs", "hello"],
+        2,
+        &["the inputs:1: position 1: ", "expected value"],
+    );
     let set = |change: &str, says: &[&str]| {
         sandbox.fail(&["train", "graphs.toml", "--out", "other", "--set", change], 2, says);
     };

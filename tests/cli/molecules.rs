@@ -171,7 +171,7 @@ fn wrong_pools_and_molecules_are_refused() {
     set("output.table=\"outputs.tsv\"", &["output.table", "data.source"]);
     set("output.label=\"name\"", &["output.label", "smiles"]);
     set("output.features.column=\"other\"", &["output.label", "other"]);
-    set("output.features.graph.iterations=1000", &["iterations", "1000", "0 to 100"]);
+    set("output.features.graph.iterations=1000", &["iterations", "1000", "0..=100"]);
     set("evaluation.metric=\"mean_rank\"", &["evaluation.metric"]);
     sandbox.fail(
         &["train", "small.toml", "--set", "evaluation.metric=\"ged\""],

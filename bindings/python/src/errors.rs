@@ -91,9 +91,8 @@ impl From<dsokr_molecule::Error> for Failure {
         use dsokr_molecule::Error;
         let message = error.to_string();
         match error {
-            Error::Rows(error) => error.into(),
-            Error::File { path, .. } => Self::file(&path, message),
-            // SMILES, edges, labels and settings
+            Error::Basis(error) => error.into(),
+            // SMILES, edges and labels
             _ => Self::Argument(message),
         }
     }

@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use dsokr_basis::Cancellation;
-use dsokr_molecule::ged::{EditDistance, Limit, edit_distance};
+use dsokr_molecule::ged::{self, EditDistance, Limit};
 use dsokr_molecule::graph::{self, label};
 use dsokr_molecule::kernels::GraphKernel;
 use pyo3::prelude::*;
-use rayon::prelude::*;
 
 use crate::errors::{Failure, table};
 use crate::rows::Rows;
@@ -114,16 +112,7 @@ pub fn edit_distances(
     };
     let limit = Limit { states, time: seconds.map(time).transpose()? };
     let pairs: Vec<_> = pairs.iter().map(|(a, b)| (&a.get().inner, &b.get().inner)).collect();
-    // one at a time: hard pairs take a thousand times as long as easy ones
-    let found: Vec<EditDistance> = work(py, || {
-        let cancellation = Cancellation::current();
-        let pairs = pairs.par_iter().with_max_len(1);
-        let distance = |&(a, b): &(&graph::Graph, &graph::Graph)| {
-            cancellation.check()?;
-            Ok::<_, dsokr_basis::Error>(edit_distance(a, b, &limit))
-        };
-        pairs.map(distance).collect::<Result<_, _>>()
-    })?;
+    let found = work(py, || ged::edit_distances(&pairs, &limit))?;
     let row = |EditDistance { lower, upper, mapping, states }| (lower, upper, mapping, states);
     Ok(found.into_iter().map(row).collect())
 }

@@ -11,7 +11,7 @@ pub use crate::dataset::SplitName;
 use crate::error::{CANDIDATES, check};
 pub use crate::folds::FoldConfig;
 pub use crate::inputs::InputKind;
-use crate::kinds::{Table, kinds};
+use crate::kinds::{kinds, tagged};
 use crate::output_features::OutputFiles;
 pub use crate::output_features::{
     FeatureFileConfig, GraphFeatures, LabelFeatures, MoleculeGraphFeatures, NgramFeatures,
@@ -31,7 +31,7 @@ pub use crate::table::OnBadRow;
 use crate::{DataRoot, Dataset, Error, FittedFeatures, Inputs, Outputs, Split, table};
 
 /// The pairs to learn from.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DataConfig {
     /// Share of the training pairs, 0 to 1, whose outputs are exchanged among themselves, drawn by the
     /// seed: for experiments with wrong outputs. Validation and test pairs stay as they are.
@@ -51,7 +51,7 @@ pub struct DataConfig {
     /// One part of a cross-validation; `dsokr cv` sets it.
     pub fold: Option<FoldConfig>,
     /// Where the pairs come from.
-    #[serde(flatten)]
+    #[serde(flatten, deserialize_with = "tables")]
     pub source: DataSource,
 }
 
@@ -75,24 +75,10 @@ kinds! {
     }
 }
 
-impl<'de> Deserialize<'de> for DataConfig {
-    /// Without a `source`, the tables are meant.
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut table = Table::read(deserializer)?;
-        let corrupted = table.take("corrupted")?.unwrap_or_default();
-        let limit = table.take("limit")?;
-        let on_bad_row = table.take("on_bad_row")?.unwrap_or_default();
-        let licence = table.take("licence")?;
-        let fold = table.take("fold")?;
-        Ok(Self {
-            corrupted,
-            limit,
-            on_bad_row,
-            licence,
-            fold,
-            source: table.tagged("source", "tables")?,
-        })
-    }
+/// Without a `source`, the tables are meant.
+fn tables<'de, D: Deserializer<'de>>(deserializer: D) -> Result<DataSource, D::Error> {
+    let others = ["corrupted", "limit", "on_bad_row", "licence", "fold"];
+    tagged(deserializer, "source", "tables", &others)
 }
 
 impl DataConfig {

@@ -25,7 +25,7 @@ pub enum SplitName {
 
 /// Pairs of an input and an output. In evaluated splits a pair is a query, which may have several right
 /// outputs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Split {
     /// The output's id of each pair; of a query with several right outputs the first one's.
     pub ids: Vec<String>,
@@ -58,19 +58,7 @@ pub struct Split {
 impl Split {
     /// Pairs whose queries have one output each and no ids of their own.
     pub fn new(ids: Vec<String>, inputs: Inputs, outputs: Vec<Option<usize>>) -> Self {
-        Self {
-            ids,
-            queries: None,
-            further: Vec::new(),
-            known: Vec::new(),
-            foreign: false,
-            inputs,
-            outputs,
-            truth: None,
-            weights: Vec::new(),
-            groups: Vec::new(),
-            labels: Vec::new(),
-        }
+        Self { ids, inputs, outputs, ..Self::default() }
     }
 
     /// Some of the pairs.

@@ -82,17 +82,6 @@ impl Error {
         dsokr_basis::Error::value(key, found, allowed).into()
     }
 
-    /// The error for a setting of features of molecules or graphs that `key` holds.
-    pub(crate) fn setting(key: &str, error: dsokr_molecule::Error) -> Self {
-        match error {
-            dsokr_molecule::Error::Parameter { key: below, found, allowed, .. } => {
-                let dot = if below.is_empty() { "" } else { "." };
-                Self::value(&format!("{key}{dot}{below}"), found, allowed)
-            }
-            other => Self::Molecule(other),
-        }
-    }
-
     /// The error for rows of a file that `dsokr-basis` refuses, which it may name itself.
     pub(crate) fn rows(path: &Path, reason: dsokr_basis::Error) -> Self {
         match reason {

@@ -78,11 +78,11 @@ impl FoldConfig {
         let random = &mut generator(self.seed, "cross-validation", 0);
         let mut parts = divide(groups.clone(), self.count, random);
         let held = parts.swap_remove(self.held - 1);
-        let rest = |part: &[usize]| -> Vec<Vec<usize>> {
-            let outside = |group: &&Vec<usize>| part.binary_search(&group[0]).is_err();
-            groups.iter().filter(outside).cloned().collect()
+        let leave = |others: &mut Vec<Vec<usize>>, part: &[usize]| {
+            others.retain(|group| part.binary_search(&group[0]).is_err());
         };
-        let mut others = rest(&held);
+        let mut others = groups;
+        leave(&mut others, &held);
         let mut inner = Vec::new();
         if self.nested {
             let random = &mut generator(self.seed, "cross-validation", self.held as u64);
@@ -92,8 +92,7 @@ impl FoldConfig {
                 let allowed = "absent, or smaller groups: one must fit into the validation split";
                 return Err(Error::value("data.fold.group", self.group_name(), allowed));
             }
-            let outside = |group: &Vec<usize>| drawn.binary_search(&group[0]).is_err();
-            others.retain(outside);
+            leave(&mut others, &drawn);
             inner = drawn;
         }
         let mut others = others.concat();

@@ -30,6 +30,12 @@ pub enum Inputs {
     Kernels(KernelRows),
 }
 
+impl Default for Inputs {
+    fn default() -> Self {
+        Self::Texts(Vec::new())
+    }
+}
+
 impl Inputs {
     /// Number of inputs.
     pub fn len(&self) -> usize {

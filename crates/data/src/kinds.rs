@@ -35,38 +35,21 @@ macro_rules! kinds {
 
 pub(crate) use kinds;
 
-/// The keys and values of a table, whatever format they come from, and the keys that may have been taken out.
-pub(crate) struct Table(Map<String, Value>, Vec<&'static str>);
-
-impl Table {
-    pub(crate) fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Map::deserialize(deserializer).map(|map| Self(map, Vec::new()))
-    }
-
-    /// Takes a key out, if it is there.
-    pub(crate) fn take<T: DeserializeOwned, E: Error>(
-        &mut self,
-        key: &'static str,
-    ) -> Result<Option<T>, E> {
-        self.1.push(key);
-        let value = self.0.remove(key).map(T::deserialize).transpose();
-        value.map_err(|error| E::custom(format!("{key}: {error}")))
-    }
-
-    /// The rest as an enum that serde tags with the key `tag`, which has the value `default` if it is not
-    /// there; the message about an unknown key names also those that were taken out before.
-    pub(crate) fn tagged<T: DeserializeOwned, E: Error>(
-        mut self,
-        tag: &str,
-        default: &str,
-    ) -> Result<T, E> {
-        self.0.entry(tag).or_insert_with(|| default.into());
-        T::deserialize(Value::Object(self.0)).map_err(|error| {
-            let mut message = error.to_string();
-            if message.starts_with("unknown field") {
-                self.1.iter().for_each(|other| message += &format!(", `{other}`"));
-            }
-            E::custom(message)
-        })
-    }
+/// Reads the keys of a table that have not been read, `others`, as an enum that serde tags with the key `tag`, which has the
+/// value `default` if it is not there; the message about an unknown key names the others too.
+pub(crate) fn tagged<'de, T: DeserializeOwned, D: Deserializer<'de>>(
+    deserializer: D,
+    tag: &str,
+    default: &str,
+    others: &[&str],
+) -> Result<T, D::Error> {
+    let mut table = Map::deserialize(deserializer)?;
+    table.entry(tag).or_insert_with(|| default.into());
+    T::deserialize(Value::Object(table)).map_err(|error| {
+        let mut message = error.to_string();
+        if message.starts_with("unknown field") {
+            others.iter().for_each(|other| message += &format!(", `{other}`"));
+        }
+        D::Error::custom(message)
+    })
 }

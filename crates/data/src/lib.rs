@@ -7,7 +7,6 @@
 //! pairs, whose inputs are texts, vectors or values of kernels, and the [`Outputs`] with a row of
 //! features each, which kernels compare. Nothing here learns.
 
-mod candidate_lists;
 pub mod config;
 mod dataset;
 mod error;
@@ -28,7 +27,6 @@ pub mod spectra;
 pub mod table;
 mod truth;
 
-pub use candidate_lists::{CandidateLists, read_candidate_lists};
 pub use config::Source;
 pub use dataset::{Dataset, Split, SplitName};
 pub use dsokr_basis::features::Selected;

@@ -1,7 +1,7 @@
 //! Matrices in NumPy's own format, NEP 1: versions 1 to 3 are read, and version 1 is written.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufReader, Cursor, Read};
 use std::path::Path;
 
 use dsokr_basis::store::write_atomically;
@@ -38,7 +38,7 @@ pub(crate) fn read_numbers(path: &Path) -> Result<Matrix<f32>, Error> {
 /// Number of elements of a file that can be read.
 pub(crate) fn elements(path: &Path) -> Option<f64> {
     let npy = Npy::open(path, NUMBERS).ok()?;
-    Some(npy.rows as f64 * npy.width as f64)
+    Some(npy.shape.iter().map(|&size| size as f64).product())
 }
 
 /// Reads packed bytes.
@@ -48,39 +48,20 @@ pub(crate) fn read_bytes(path: &Path) -> Result<Matrix<u8>, Error> {
 
 /// Reads an array of one dimension of numbers of any type, of which `bytes` are the file.
 pub(crate) fn read_vector(path: &Path, bytes: &[u8]) -> Result<Vec<f64>, Error> {
-    let (descr, shape, values) = array(path, bytes)?;
-    let found = shorten(&descr);
-    let element = element(&descr).ok_or_else(|| {
-        Error::file(path, format!("an array has elements of type {found}; allowed: {NUMBERS}"))
-    })?;
-    if shape != [(values.len() / element.size) as u64] || values.len() % element.size != 0 {
-        let message =
-            format!("an array of shape {shape:?} and type {found} in {} bytes", values.len());
+    let mut npy = Npy::new(path, bytes, NUMBERS)?;
+    let (bytes, size) = (bytes.len() - npy.start as usize, npy.element.size);
+    if npy.shape != [(bytes / size) as u64] || bytes % size != 0 {
+        let (shape, name) = (&npy.shape, npy.element.name);
+        let message = format!("an array of shape {shape:?} and type {name} in {bytes} bytes");
         return Err(Error::file(path, message));
     }
-    let number = |own: &[u8]| {
-        let mut word = [0; 8];
-        word[..own.len()].copy_from_slice(own);
-        if descr.starts_with("'>") {
-            word[..own.len()].reverse();
-        }
-        (element.number)(u64::from_le_bytes(word))
-    };
-    Ok(values.chunks_exact(element.size).map(number).collect())
+    (0..bytes / size).map(|_| npy.number()).collect()
 }
 
 /// Reads an array of one short ASCII word, of bytes or of characters.
-pub(crate) fn read_word(path: &Path, bytes: &[u8]) -> Result<String, Error> {
-    let (_, _, values) = array(path, bytes)?;
-    Ok(values.iter().filter(|&&byte| byte != 0).take(20).map(|&byte| char::from(byte)).collect())
-}
-
-/// The type, the shape and the bytes of the elements of an array.
-fn array<'a>(path: &Path, mut bytes: &'a [u8]) -> Result<(String, Vec<u64>, &'a [u8]), Error> {
-    let all = bytes;
-    let (text, start) = header_of(path, &mut bytes)?;
-    let (descr, _, shape) = parse(&text).map_err(|e| invalid(path, &e))?;
-    Ok((descr, shape, &all[start as usize..]))
+pub(crate) fn read_word(path: &Path, mut bytes: &[u8]) -> Result<String, Error> {
+    let (_, _, bytes) = header_of(path, &mut bytes)?;
+    Ok(bytes.iter().filter(|&&byte| byte != 0).take(20).map(|&byte| char::from(byte)).collect())
 }
 
 /// Rows, width, and the values of a matrix in row-major order, whatever the order in the file.
@@ -113,74 +94,86 @@ static ELEMENTS: [Element; 12] = [
 const BYTE: &str = "u1";
 const BOOL: &str = "b1";
 
-/// A file whose header is understood and whose length is the one that the header promises.
-struct Npy<'p> {
+/// An array whose header is understood, with what reads its elements.
+struct Npy<'p, R> {
     path: &'p Path,
-    reader: BufReader<File>,
+    reader: io::Chain<Cursor<Vec<u8>>, R>,
     element: &'static Element,
     big_endian: bool,
     by_columns: bool,
-    rows: usize,
-    width: usize,
+    shape: Vec<u64>,
+    /// The position of the first element.
+    start: u64,
 }
 
-impl<'p> Npy<'p> {
-    /// `allowed` are the types of elements that the caller reads.
+impl<'p> Npy<'p, BufReader<File>> {
+    /// The matrix of a file, whose length is the one that its header promises. `allowed` are the types of elements that
+    /// the caller reads.
     fn open(path: &'p Path, allowed: &str) -> Result<Self, Error> {
-        let io = |source| Error::io(path, source);
-        let mut file = open(path)?;
-        let (text, start) = header_of(path, &mut file)?;
-        let (descr, by_columns, shape) = parse(&text).map_err(|e| invalid(path, &e))?;
-        let element = element(&descr).filter(|read| allowed == NUMBERS || read.name == BYTE);
-        let element = element.ok_or_else(|| {
-            let found = shorten(&descr);
-            Error::file(path, format!("the array has elements of type {found}; allowed: {allowed}"))
-        })?;
-        let wrong_shape = || {
-            let allowed = "features must be a matrix [rows, columns] without a zero";
-            Error::file(path, format!("the array has shape {shape:?}; {allowed}"))
+        let file = open(path)?;
+        let found = file.metadata().map_err(|source| Error::io(path, source))?.len();
+        let npy = Npy::new(path, BufReader::with_capacity(1 << 18, file), allowed)?;
+        let bytes = match npy.shape[..] {
+            [rows @ (1..), width @ (1..)] => rows.checked_mul(width),
+            _ => None,
         };
-        let &[rows @ (1..), width @ (1..)] = &shape[..] else { return Err(wrong_shape()) };
-        let bytes = rows.checked_mul(width).and_then(|n| n.checked_mul(element.size as u64));
-        let expected = bytes.and_then(|bytes| bytes.checked_add(start)).ok_or_else(wrong_shape)?;
-        let found = file.metadata().map_err(io)?.len();
+        let bytes = bytes.and_then(|count| count.checked_mul(npy.element.size as u64));
+        let expected = bytes.and_then(|bytes| bytes.checked_add(npy.start)).ok_or_else(|| {
+            let allowed = "features must be a matrix [rows, columns] without a zero";
+            Error::file(path, format!("the array has shape {:?}; {allowed}", npy.shape))
+        })?;
         if found != expected {
             let how = if found < expected { "truncated" } else { "followed by something else" };
             let message =
                 format!("{found} bytes; its header promises {expected}, so the file is {how}");
             return Err(Error::file(path, message));
         }
-        let (Ok(rows), Ok(width)) = (usize::try_from(rows), usize::try_from(width)) else {
-            return Err(wrong_shape());
-        };
-        file.seek(SeekFrom::Start(start)).map_err(io)?;
-        let reader = BufReader::with_capacity(1 << 18, file);
+        Ok(npy)
+    }
+}
+
+impl<'p, R: Read> Npy<'p, R> {
+    fn new(path: &'p Path, mut reader: R, allowed: &str) -> Result<Self, Error> {
+        let (text, start, read) = header_of(path, &mut reader)?;
+        let reader = Cursor::new(read).chain(reader);
+        let (descr, by_columns, shape) = parse(&text).map_err(|e| invalid(path, &e))?;
+        let element = element(&descr).filter(|read| allowed == NUMBERS || read.name == BYTE);
+        let element = element.ok_or_else(|| {
+            let found = shorten(&descr);
+            Error::file(path, format!("the array has elements of type {found}; allowed: {allowed}"))
+        })?;
         let big_endian = descr.starts_with("'>");
-        Ok(Self { path, reader, element, big_endian, by_columns, rows, width })
+        Ok(Self { path, reader, element, big_endian, by_columns, shape, start })
     }
 
-    /// Streams the elements as `narrow` makes them, which must be finite, to their place in row-major order.
+    /// The next element.
+    fn number(&mut self) -> Result<f64, Error> {
+        let mut word = [0; 8];
+        let bytes = &mut word[..self.element.size];
+        self.reader.read_exact(bytes).map_err(|source| Error::io(self.path, source))?;
+        if self.big_endian {
+            bytes.reverse();
+        }
+        Ok((self.element.number)(u64::from_le_bytes(word)))
+    }
+
+    /// Streams the elements of a matrix as `narrow` makes them, which must be finite, to their place in row-major order.
     fn numbers<T: Copy + Default + Into<f64>>(
         mut self,
         allowed: &str,
         narrow: impl Fn(f64) -> T,
     ) -> Result<Matrix<T>, Error> {
-        let (rows, width, element) = (self.rows, self.width, self.element);
+        // the length of the file has been compared
+        let (rows, width) = (self.shape[0] as usize, self.shape[1] as usize);
         let mut values = vec![T::default(); rows * width];
         for step in 0..values.len() {
-            let mut word = [0; 8];
-            let bytes = &mut word[..element.size];
-            self.reader.read_exact(bytes).map_err(|source| Error::io(self.path, source))?;
-            if self.big_endian {
-                bytes.reverse();
-            }
             let (row, column) = match self.by_columns {
                 true => (step % rows, step / rows),
                 false => (step / width, step % width),
             };
-            let value = (element.number)(u64::from_le_bytes(word));
+            let value = self.number()?;
             let number = narrow(value);
-            let allowed = match element.name {
+            let allowed = match self.element.name {
                 BOOL if value > 1.0 => "truth values are 0 and 1",
                 _ if !number.into().is_finite() => allowed,
                 _ => {
@@ -206,8 +199,8 @@ fn invalid(path: &Path, message: &str) -> Error {
     Error::file(path, format!("not a valid .npy file: {message}"))
 }
 
-/// The text of a file's header, and the position of the first element.
-fn header_of(path: &Path, file: &mut impl Read) -> Result<(String, u64), Error> {
+/// The text of a file's header, the position of the first element, and the bytes from there on that have been read.
+fn header_of(path: &Path, file: &mut impl Read) -> Result<(String, u64, Vec<u8>), Error> {
     let mut head = Vec::new();
     let read = file.take(LONGEST_HEADER as u64 + 12).read_to_end(&mut head);
     read.map_err(|source| Error::io(path, source))?;
@@ -229,7 +222,8 @@ fn header_of(path: &Path, file: &mut impl Read) -> Result<(String, u64), Error> 
         return Err(wrong(&message));
     }
     let text = head.get(start..start + length).ok_or_else(|| wrong("the header ends early"))?;
-    Ok((String::from_utf8_lossy(text).into_owned(), (start + length) as u64))
+    let text = String::from_utf8_lossy(text).into_owned();
+    Ok((text, (start + length) as u64, head.split_off(start + length)))
 }
 
 /// Reads the header's text, a Python dictionary: the type of the elements, as it is written, whether they are written

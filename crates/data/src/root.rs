@@ -21,36 +21,33 @@ impl DataRoot {
         if folder.is_empty() {
             return Ok(Self(PathBuf::new()));
         }
-        if data.is_none() && folder.starts_with("./") {
-            let path = config.and_then(Path::parent).unwrap_or(Path::new("")).join(folder);
-            let hint = " in the folder of the configuration, as data.folder says".to_owned();
-            return if path.is_dir() {
-                Ok(Self(path))
-            } else {
-                Err(Error::NotFound { path, hint })
-            };
-        }
-        if data.is_none() && folder.starts_with("datasets/") {
-            let beside = config.and_then(Path::parent).map(|here| here.join("..").join(folder));
-            let mut places = beside.into_iter().chain([PathBuf::from(folder)]);
-            return places.find(|path| path.is_dir()).map(Self).ok_or_else(|| Error::NotFound {
-                path: folder.into(),
-                hint: format!(
+        let here = config.and_then(Path::parent);
+        let variable = || std::env::var_os("DSOKR_DATA").map_or("data".into(), PathBuf::from);
+        let (first, last, hint) = match data {
+            None if folder.starts_with("./") => (
+                None,
+                here.unwrap_or(Path::new("")).join(folder),
+                " in the folder of the configuration, as data.folder says".to_owned(),
+            ),
+            None if folder.starts_with("datasets/") => (
+                here.map(|here| here.join("..").join(folder)),
+                folder.into(),
+                format!(
                     " beside the folder of the configuration or in the current folder, as data.folder says; \
                      the argument data DIR stands for DIR/{folder}"
                 ),
-            });
-        }
-        let variable = || std::env::var_os("DSOKR_DATA").map_or("data".into(), PathBuf::from);
-        let path = data.map_or_else(variable, Path::to_path_buf).join(folder);
-        if path.is_dir() {
-            return Ok(Self(path));
-        }
-        let hint = format!(
-            ": data.folder = {folder:?} is a folder in the data root, which is the argument data, else the variable \
-             DSOKR_DATA, else data/"
-        );
-        Err(Error::NotFound { path, hint })
+            ),
+            _ => (
+                None,
+                data.map_or_else(variable, Path::to_path_buf).join(folder),
+                format!(
+                    ": data.folder = {folder:?} is a folder in the data root, which is the argument data, else the \
+                     variable DSOKR_DATA, else data/"
+                ),
+            ),
+        };
+        let found = first.into_iter().chain([last.clone()]).find(|path| path.is_dir());
+        found.map(Self).ok_or(Error::NotFound { path: last, hint })
     }
 
     /// A folder that is known.

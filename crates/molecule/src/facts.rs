@@ -1,5 +1,6 @@
 //! Facts about a molecule that hold or do not, parts that it has among them.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -58,7 +59,8 @@ struct Known {
     elements: BTreeMap<Element, usize>,
     groups: BTreeMap<FunctionalGroup, usize>,
     chains: BTreeSet<u32>,
-    stereo: Descriptors,
+    /// What configurations are called, which few facts ask for.
+    stereo: OnceCell<Descriptors>,
 }
 
 impl Fact {
@@ -68,7 +70,7 @@ impl Fact {
             elements: molecule.composition(),
             groups: functional_groups(&molecule),
             chains: chain_lengths(&molecule),
-            stereo: Descriptors::of(&molecule),
+            stereo: OnceCell::new(),
             whole: Whole::of(molecule),
         };
         facts.iter().map(|fact| fact.holds(&known)).collect()
@@ -91,6 +93,7 @@ impl Form {
     fn holds(&self, known: &Known) -> Option<bool> {
         let molecule = &known.whole.molecule;
         let atoms = molecule.atoms();
+        let stereo = || known.stereo.get_or_init(|| Descriptors::of(molecule));
         Some(match self {
             Self::Atom(element) => known.elements.contains_key(element),
             Self::Group(group) => known.groups.contains_key(group),
@@ -106,17 +109,18 @@ impl Form {
             }),
             Self::Components => molecule.components().len() > 1,
             Self::Isotope => atoms.iter().any(|atom| atom.isotope.is_some()),
-            Self::Center { right } => known.stereo.centers.iter().any(|c| c.1 == Some(*right)),
+            Self::Center { right } => stereo().centers.iter().any(|c| c.1 == Some(*right)),
             Self::DoubleBond { together } => {
-                known.stereo.geometries.iter().any(|geometry| geometry.1 == Some(*together))
+                stereo().geometries.iter().any(|geometry| geometry.1 == Some(*together))
             }
         })
     }
 
-    fn parse(text: &str) -> Result<Self, Error> {
+    fn parse(text: &str) -> Result<Self, dsokr_basis::Error> {
         let (kind, of) = text.split_once(' ').unwrap_or((text, ""));
         let of = of.trim();
-        let refused = |allowed: &str| Error::parameter("fact", "", format!("{text:?}"), allowed);
+        let refused =
+            |allowed: &str| dsokr_basis::Error::value("fact", format!("{text:?}"), allowed);
         let or = |form: Option<Self>, allowed: &str| form.ok_or_else(|| refused(allowed));
         match (kind, of) {
             ("atom", _) => {
@@ -159,9 +163,10 @@ impl FromStr for Fact {
     type Err = Error;
 
     /// # Errors
-    /// [`Error::Parameter`] for a text that has none of the forms. It names the text and the forms.
+    /// [`dsokr_basis::Error::Value`] for a text that has none of the forms. It names the text and the forms.
     fn from_str(text: &str) -> Result<Self, Error> {
-        text.split(" | ").map(|form| Form::parse(form.trim())).collect::<Result<_, _>>().map(Self)
+        let forms = text.split(" | ").map(|form| Form::parse(form.trim()));
+        Ok(Self(forms.collect::<Result<_, dsokr_basis::Error>>()?))
     }
 }
 

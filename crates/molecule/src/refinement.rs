@@ -15,40 +15,6 @@ pub(crate) fn code_of(words: &[u64]) -> u32 {
     (hash ^ (hash >> 32)) as u32
 }
 
-/// Hash of a graph: equal for isomorphic graphs. The arguments are those of [`refined`].
-pub(crate) fn graph_hash(colors: Vec<u64>, edges: impl FnMut(usize) -> Vec<(u64, usize)>) -> u64 {
-    unordered(refined(colors, edges), 0)
-}
-
-/// The colours of the nodes of a graph after refinement.
-///
-/// `colors` are the labels of the nodes, `edges(i)` the edges of node i as (label, other end).
-/// There are as many rounds as nodes, more than refinement can need.
-pub(crate) fn refined(colors: Vec<u64>, edges: impl FnMut(usize) -> Vec<(u64, usize)>) -> Vec<u64> {
-    let edges: Vec<Vec<(u64, usize)>> = (0..colors.len()).map(edges).collect();
-    let rounds = colors.len();
-    refined_by(colors, &edges, rounds)
-}
-
-/// As [`refined`], by a number of rounds.
-pub(crate) fn refined_by(
-    mut colors: Vec<u64>,
-    edges: &[Vec<(u64, usize)>],
-    rounds: usize,
-) -> Vec<u64> {
-    // the same memory in all rounds
-    let (mut refined, mut words) = (colors.clone(), Vec::new());
-    for _ in 0..rounds {
-        for (node, edges) in edges.iter().take(colors.len()).enumerate() {
-            words.clear();
-            words.extend(edges.iter().map(|&(label, end)| mix(label, colors[end])));
-            refined[node] = sorted(&mut words, colors[node]);
-        }
-        std::mem::swap(&mut colors, &mut refined);
-    }
-    colors
-}
-
 /// Mixes a multiset of words into `start`.
 pub(crate) fn unordered(mut words: Vec<u64>, start: u64) -> u64 {
     sorted(&mut words, start)

@@ -1,7 +1,7 @@
 //! The skeleton of a molecule: its ring systems and what links them.
 
-use crate::graph::{Graph, label};
-use crate::molecule::{BondOrder, Molecule};
+use crate::graph::Graph;
+use crate::molecule::{Bond, BondOrder, Molecule};
 
 /// The label of an aromatic bond, beside the orders 1 to 4 of others: Kekulé structures of one ring differ.
 const AROMATIC: u64 = 5;
@@ -46,16 +46,7 @@ impl Molecule {
             kept[a] |= core[b];
             kept[b] |= core[a];
         }
-        let labels = self.atoms().iter().map(|atom| label(atom.element.symbol())).collect();
-        let edge = |bond: &crate::Bond| {
-            let [a, b] = bond.atoms;
-            let order = u64::from(bond.order.multiplicity());
-            (a, b, if bond.aromatic { AROMATIC } else { order })
-        };
-        let edges: Vec<_> = self.bonds().iter().map(edge).collect();
-        // the parser refuses loops and double bonds written as two bonds
-        let all =
-            Graph::new(labels, &edges).unwrap_or_else(|error| unreachable!("a molecule: {error}"));
-        all.induced(&kept)
+        let order = |bond: &Bond| u64::from(bond.order.multiplicity());
+        self.graph(|bond| if bond.aromatic { AROMATIC } else { order(bond) }).induced(&kept)
     }
 }

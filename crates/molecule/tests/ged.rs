@@ -49,7 +49,7 @@ fn golden_pairs_have_networkx_s_distances() {
     for (graphs, key) in [(&graphs, "ged_node_edge_labels"), (&plain, "ged_node_labels")] {
         let side = |pair: &Value, key: &str| &graphs[pair[key].as_u64().unwrap() as usize];
         let pairs: Vec<_> = golden.iter().map(|pair| (side(pair, "a"), side(pair, "b"))).collect();
-        for (found, pair) in edit_distances(&pairs, &Limit::NONE).iter().zip(&golden) {
+        for (found, pair) in edit_distances(&pairs, &Limit::NONE).unwrap().iter().zip(&golden) {
             let found = found.exact().map(|distance| distance as f64);
             assert_eq!(found, pair[key].as_f64(), "{key} of {pair}");
         }
@@ -223,7 +223,8 @@ fn large_graphs_under_a_limit_have_valid_bounds() {
     let pairs = large_pairs();
     let pairs: Vec<_> = pairs.iter().map(|(a, b)| (a, b)).collect();
     let (few, many) = (states(10), states(3000));
-    let (few, many) = (edit_distances(&pairs, &few), edit_distances(&pairs, &many));
+    let (few, many) =
+        (edit_distances(&pairs, &few).unwrap(), edit_distances(&pairs, &many).unwrap());
     for ((&(a, b), few), many) in pairs.iter().zip(&few).zip(&many) {
         check(few, a, b);
         check(many, a, b);
@@ -260,7 +261,7 @@ fn results_do_not_depend_on_the_number_of_threads() {
     let pairs: Vec<_> = pairs.iter().map(|(a, b)| (a, b)).collect();
     let on = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| edit_distances(&pairs, &states(200)))
+        pool.install(|| edit_distances(&pairs, &states(200)).unwrap())
     };
     let one = on(1);
     assert_eq!(one, on(3));

@@ -217,10 +217,10 @@ pub fn not_finite(parameters: &Parameters) -> Option<(&str, usize)> {
 /// Checks that all values are finite.
 ///
 /// # Errors
-/// [`Error::NotFinite`] with the first that is not.
+/// [`Error::Tensor`] with the first that is not.
 pub fn check_finite(parameters: &Parameters) -> Result<(), Error> {
     not_finite(parameters).map_or(Ok(()), |(name, element)| {
-        Err(Error::NotFinite { tensor: format!("parameter `{name}`"), element })
+        Err(Error::not_finite(format_args!("parameter `{name}`"), element))
     })
 }
 
@@ -237,8 +237,7 @@ pub(crate) fn check(
     for (name, parameter) in parameters {
         let (shape, expected) = (&parameter.shape, &expected[name]);
         if shape != expected || parameter.values.len() != shape.iter().product::<usize>() {
-            let tensor = format!("parameter `{name}`");
-            return Err(Error::Shape { tensor, found: shape.clone(), expected: expected.clone() });
+            return Err(Error::shape(format_args!("parameter `{name}`"), shape, expected));
         }
     }
     check_finite(parameters)

@@ -21,10 +21,9 @@ pub struct Evaluation {
     inner: dsokr::Evaluation,
     /// Names of the queries.
     queries: Vec<String>,
-    /// Their texts; none of other inputs.
-    texts: Vec<String>,
-    /// Id, label and score of each query's best candidate.
-    best: Vec<Option<Best>>,
+    /// For each query its name, its text where it has one, the id of its gold, and its best candidate.
+    #[pyo3(get)]
+    rows: Vec<Row>,
     chance: Scores,
     /// Name and metrics of each member, if there are several.
     members: Vec<(String, Scores)>,
@@ -36,13 +35,14 @@ impl Evaluation {
     pub fn of(runs: &EnsembleRun, asked: &QueryAnswers) -> Result<Self, Error> {
         let (inner, decoded) = runs.evaluate(asked)?;
         let split = asked.split();
-        let texts = split.inputs.texts().unwrap_or_default().to_vec();
-        let candidates = &runs.members()[0].candidates;
-        let best = decoded.iter().map(|query| {
-            let hit = query.hits.first()?;
-            let (id, label) = (candidates.id(hit.candidate), candidates.label(hit.candidate));
-            Some((id.to_owned(), label.to_owned(), hit.score))
-        });
+        let (texts, candidates) = (split.inputs.texts().ok(), &runs.members()[0].candidates);
+        let row = |(at, name): (usize, &String)| {
+            let best = decoded[at].hits.first().map(|hit| {
+                let (id, label) = (candidates.id(hit.candidate), candidates.label(hit.candidate));
+                (id.to_owned(), label.to_owned(), hit.score)
+            });
+            (name.clone(), texts.map(|texts| texts[at].clone()), inner.golds[at].clone(), best)
+        };
         let members = match runs.members().len() {
             1 => Vec::new(),
             _ => {
@@ -52,8 +52,7 @@ impl Evaluation {
         };
         Ok(Self {
             queries: split.names().to_vec(),
-            texts,
-            best: best.collect(),
+            rows: split.names().iter().enumerate().map(row).collect(),
             chance: inner.chance()?,
             members,
             seed: runs.config().seed,
@@ -81,15 +80,6 @@ impl Evaluation {
     fn ranks(&self) -> Ranks {
         let (ranks, found) = (self.inner.ranks.clone(), &self.inner.scores);
         Ranks { ranks, candidates: found.candidates, duplicates: found.duplicate_candidates }
-    }
-
-    /// For each query its name, its text where it has one, the id of its gold, and its best candidate.
-    #[getter]
-    fn rows(&self) -> Vec<Row> {
-        let (golds, best) = (self.inner.golds.iter().cloned(), self.best.iter().cloned());
-        let texts = self.texts.iter().cloned().map(Some).chain(std::iter::repeat(None));
-        let rows = self.queries.iter().cloned().zip(texts).zip(golds.zip(best));
-        rows.map(|((name, text), (gold, best))| (name, text, gold, best)).collect()
     }
 
     /// The metrics as a table.

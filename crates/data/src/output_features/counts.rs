@@ -84,7 +84,7 @@ impl OutputKind for SubstructureFeatures {
             let allowed = "false beside exact: logarithms tell counts apart as they do";
             return Err(Error::value(&format!("{key}.log"), true, allowed));
         }
-        self.of.validate().map_err(|error| Error::setting(&format!("{key}.of"), error))
+        Ok(self.of.validate().map_err(|error| error.of(format!("{key}.of.")))?)
     }
 
     fn bad_rows(&self, table: &Table) -> Result<Vec<(usize, Error)>, Error> {

@@ -41,7 +41,7 @@ impl OutputKind for GraphFeatures {
     }
 
     fn truth_of_labels(&self, labels: &[&str]) -> Result<Option<Truth>, Error> {
-        let graphs = labels.iter().map(|label| of_label(label));
+        let graphs = labels.iter().map(|label| one(label, CANDIDATES));
         Ok(Some(Truth::Graphs(graphs.collect::<Result<_, _>>()?)))
     }
 
@@ -139,7 +139,7 @@ impl GraphFeatures {
 
 /// Checks a kernel of features under a key.
 fn validate(kernel: &GraphKernel, key: &str) -> Result<(), Error> {
-    kernel.validate().map_err(|error| Error::setting(&format!("{key}.graph"), error))
+    Ok(kernel.validate().map_err(|error| error.of(format!("{key}.graph.")))?)
 }
 
 /// The rows of graphs.
@@ -169,11 +169,6 @@ pub(crate) fn graphs(path: &Path, table: &Table, id: &str) -> Result<Vec<NamedGr
     }
     let places = table.places(id, &rows, format!("the graphs of {}", path.display()))?;
     places.map(|place| place.map(|at| graphs[at].clone())).collect()
-}
-
-/// The graph that is a candidate's label.
-fn of_label(label: &str) -> Result<NamedGraph, Error> {
-    one(label, CANDIDATES)
 }
 
 /// The graph of a text that errors call `name`.

@@ -35,7 +35,7 @@ pub enum InputsConfig {
 impl InputsConfig {
     /// Reads a table; without a `kind`, texts are meant.
     pub(super) fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        kinds::Table::read(deserializer)?.tagged("kind", "text")
+        kinds::tagged(deserializer, "kind", "text", &[])
     }
 }
 

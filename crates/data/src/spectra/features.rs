@@ -16,7 +16,9 @@ use crate::error::check;
 const LEAST_LOSS: f64 = 0.5;
 
 /// What of a spectrum lies at a mass.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum PeaksOf {
     /// The peaks, at their m/z.
@@ -43,77 +45,62 @@ pub enum PeaksOf {
     TreePaths,
 }
 
+/// Where something of a spectrum lies.
+enum At {
+    /// At a mass in Da.
+    Mass(f64),
+    /// At a formula, or a sequence of them.
+    Formula(String),
+}
+
 impl PeaksOf {
     /// Whether it is compared by formulas, and not by masses.
     pub fn is_of_formulas(self) -> bool {
-        match self {
-            Self::Peaks | Self::Losses | Self::Differences | Self::Precursor => false,
-            Self::Subformulas
-            | Self::SubformulaLosses
-            | Self::TreeFragments
-            | Self::TreeLosses
-            | Self::TreeRootLosses
-            | Self::TreePaths => true,
-        }
+        self >= Self::Subformulas
     }
 
-    /// Formulas, or sequences of them, each with its intensity; none of what masses are compared by, nor of a spectrum
-    /// without tree.
-    fn formulas(self, spectrum: &Spectrum, ppm: f64) -> Result<Vec<(String, f64)>, Error> {
+    /// Masses in Da, by increasing mass except for differences, or formulas, or sequences of them, each with its intensity
+    /// to the power `power`; none of a spectrum without tree.
+    fn found(self, spectrum: &Spectrum, power: f64, ppm: f64) -> Result<Vec<(At, f64)>, Error> {
+        let Spectrum { precursor_mz, peaks, .. } = spectrum;
         let parts = |name: fn(&Fragment) -> String| {
             let ion = Subformulas::of(spectrum)?;
             let of_peak = |peak: &Peak| {
                 let found = ion.at(peak.mz, ppm).unwrap_or_default();
-                found.iter().map(|part| (name(part), peak.intensity)).collect::<Vec<_>>()
+                let value = peak.intensity.powf(power);
+                found.iter().map(|part| (At::Formula(name(part)), value)).collect::<Vec<_>>()
             };
-            Ok(spectrum.peaks.iter().flat_map(of_peak).collect())
+            Ok(peaks.iter().flat_map(of_peak).collect())
         };
         let of_tree = |all: fn(&FragmentationTree) -> Vec<(String, f64)>| {
             let tree = spectrum.tree.as_deref().map(str::parse).transpose()?;
-            Ok(tree.as_ref().map(all).unwrap_or_default())
+            let found = tree.as_ref().map(all).unwrap_or_default().into_iter();
+            Ok(found.map(|(name, own)| (At::Formula(name), own.powf(power))).collect())
+        };
+        let pairs = || (0..peaks.len()).flat_map(|at| (0..at).map(move |low| [low, at]));
+        let of_masses = |all: &mut dyn Iterator<Item = (f64, f64)>| {
+            all.map(|(mass, own)| (At::Mass(mass), own.powf(power))).collect()
         };
         match self {
-            Self::Peaks | Self::Losses | Self::Differences | Self::Precursor => Ok(Vec::new()),
+            Self::Peaks => Ok(of_masses(&mut peaks.iter().map(|peak| (peak.mz, peak.intensity)))),
+            Self::Losses => {
+                let losses =
+                    peaks.iter().rev().map(|peak| (precursor_mz - peak.mz, peak.intensity));
+                Ok(of_masses(&mut losses.filter(|(mass, _)| *mass >= LEAST_LOSS)))
+            }
+            Self::Differences => {
+                let pairs = pairs().map(|pair| pair.map(|at| peaks[at]));
+                let pairs =
+                    pairs.map(|[low, high]| (high.mz - low.mz, high.intensity * low.intensity));
+                Ok(of_masses(&mut pairs.filter(|(mass, _)| *mass >= LEAST_LOSS)))
+            }
+            Self::Precursor => Ok(of_masses(&mut std::iter::once((*precursor_mz, 1.0)))),
             Self::Subformulas => parts(Fragment::formula),
             Self::SubformulaLosses => parts(|part| dsokr_molecule::formula(&part.lost)),
             Self::TreeFragments => of_tree(|tree| tree.fragments().collect()),
             Self::TreeLosses => of_tree(|tree| tree.losses().collect()),
             Self::TreeRootLosses => of_tree(|tree| tree.root_losses().collect()),
             Self::TreePaths => of_tree(|tree| tree.paths().collect()),
-        }
-    }
-
-    /// Masses in Da and intensities to the power `power`, by increasing mass except for differences; none of
-    /// formulas.
-    pub fn masses(self, spectrum: &Spectrum, power: f64) -> Vec<(f64, f64)> {
-        let Spectrum { precursor_mz, peaks, .. } = spectrum;
-        match self {
-            Self::Peaks => peaks.iter().map(|peak| (peak.mz, peak.intensity.powf(power))).collect(),
-            Self::Losses => {
-                let loss = |peak: &Peak| (precursor_mz - peak.mz, peak.intensity.powf(power));
-                peaks.iter().rev().map(loss).filter(|(mass, _)| *mass >= LEAST_LOSS).collect()
-            }
-            Self::Differences => {
-                let pair = |(at, high): (usize, &Peak)| {
-                    let (mz, intensity) = (high.mz, high.intensity);
-                    peaks[..at]
-                        .iter()
-                        .map(move |low| (mz - low.mz, (intensity * low.intensity).powf(power)))
-                };
-                peaks
-                    .iter()
-                    .enumerate()
-                    .flat_map(pair)
-                    .filter(|(mass, _)| *mass >= LEAST_LOSS)
-                    .collect()
-            }
-            Self::Precursor => vec![(*precursor_mz, 1.0)],
-            Self::Subformulas
-            | Self::SubformulaLosses
-            | Self::TreeFragments
-            | Self::TreeLosses
-            | Self::TreeRootLosses
-            | Self::TreePaths => Vec::new(),
         }
     }
 
@@ -126,14 +113,16 @@ impl PeaksOf {
     pub fn positions(self, power: f64, spectra: &[Spectrum]) -> Result<SparseRows, Error> {
         let row = |spectrum: &Spectrum| {
             let mut row = BTreeMap::new();
-            for (mass, weight) in self.masses(spectrum, power) {
-                let position = (mass.min(LARGEST) * POSITIONS).round() as u32;
-                *row.entry(position).or_insert(0.0) += weight;
+            for (at, weight) in self.found(spectrum, power, PPM)? {
+                if let At::Mass(mass) = at {
+                    let position = (mass.min(LARGEST) * POSITIONS).round() as u32;
+                    *row.entry(position).or_insert(0.0) += weight;
+                }
             }
             let most = row.values().copied().fold(0.0, f64::max);
-            row.into_iter().map(|(at, weight)| (at, (weight / most) as f32)).collect()
+            Ok(row.into_iter().map(|(at, weight)| (at, (weight / most) as f32)).collect())
         };
-        let rows: Vec<SparseRow> = spectra.par_iter().map(row).collect();
+        let rows = spectra.par_iter().map(row).collect::<Result<Vec<SparseRow>, Error>>()?;
         Ok(SparseRows::from_rows(LINE, rows)?)
     }
 }
@@ -210,18 +199,18 @@ impl PeakFeatures {
     /// The bins of a spectrum, or hashes of its formulas, with their values, ascending.
     fn bins(&self, spectrum: &Spectrum) -> Result<BTreeMap<u64, f64>, Error> {
         let mut bins = BTreeMap::new();
-        for (name, intensity) in self.of.formulas(spectrum, self.ppm.unwrap_or(PPM))? {
-            let value = intensity.powf(self.power);
-            // fragments without a peak
-            if value > 0.0 {
-                *bins.entry(hash(name.as_bytes())).or_insert(0.0) += value;
-            }
-        }
-        for (mass, value) in self.of.masses(spectrum, self.power) {
-            let bin = ((mass + self.shift) / self.bin).floor();
-            // beyond are no masses of molecules
-            if bin < MOST_BINS {
-                *bins.entry(bin as u64).or_insert(0.0) += value;
+        for (at, value) in self.of.found(spectrum, self.power, self.ppm.unwrap_or(PPM))? {
+            let (bin, counts) = match at {
+                // fragments without a peak have no value
+                At::Formula(name) => (hash(name.as_bytes()), value > 0.0),
+                // beyond are no masses of molecules
+                At::Mass(mass) => {
+                    let bin = ((mass + self.shift) / self.bin).floor();
+                    (bin as u64, bin < MOST_BINS)
+                }
+            };
+            if counts {
+                *bins.entry(bin).or_insert(0.0) += value;
             }
         }
         Ok(bins)

@@ -25,7 +25,6 @@ mod subformulas;
 mod tree;
 
 use std::fmt;
-use std::path::Path;
 use std::str::FromStr;
 
 pub use adduct::Adduct;
@@ -203,30 +202,4 @@ fn peak(mz: &str, intensity: &str, before: Option<&Peak>) -> Result<Peak, String
 
 fn positive(text: &str) -> Option<f64> {
     text.parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0)
-}
-
-/// The text of a spectrum from cells of a table: numbers are kept as they are written.
-pub(crate) fn text_of(
-    [precursor_mz, mzs, intensities]: [&str; 3],
-    [adduct, formula, tree]: [Option<&str>; 3],
-    folder: Option<&Path>,
-) -> Result<String, String> {
-    precursor(precursor_mz.trim())?;
-    let tree = tree.filter(|own| !own.is_empty()).map(|own| tree_text(own, folder)).transpose()?;
-    let mut text = head(precursor_mz, [adduct, formula, tree.as_deref()]);
-    let [mzs, intensities] = [mzs, intensities].map(|list| -> Vec<&str> {
-        let list = list.trim().trim_start_matches('[').trim_end_matches(']');
-        list.split(',').map(str::trim).filter(|cell| !cell.is_empty()).collect()
-    });
-    let (found, expected) = (intensities.len(), mzs.len());
-    if found != expected {
-        return Err(format!("{found} intensities of {expected} peaks"));
-    }
-    let mut last = None;
-    for (mz, intensity) in mzs.into_iter().zip(intensities) {
-        last = Some(peak(mz, intensity, last.as_ref())?);
-        text.push_str(&format!(" {mz}:{intensity}"));
-    }
-    text.shrink_to_fit();
-    if last.is_some() { Ok(text) } else { Err(NO_PEAKS.into()) }
 }

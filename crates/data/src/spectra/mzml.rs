@@ -184,12 +184,10 @@ impl Open {
         if bytes.len() % width != 0 {
             return Err(format!("an array of {} bytes, not a multiple of {width}", bytes.len()));
         }
-        let number = |own: &[u8]| match *own {
-            [a, b, c, d] => f64::from(f32::from_le_bytes([a, b, c, d])),
-            [a, b, c, d, e, f, g, h] => f64::from_le_bytes([a, b, c, d, e, f, g, h]),
-            _ => f64::NAN,
-        };
-        self.arrays[place] = Some(bytes.chunks_exact(width).map(number).collect());
+        self.arrays[place] = Some(match single {
+            true => bytes.as_chunks().0.iter().map(|own| f32::from_le_bytes(*own).into()).collect(),
+            false => bytes.as_chunks().0.iter().map(|own| f64::from_le_bytes(*own)).collect(),
+        });
         Ok(())
     }
 

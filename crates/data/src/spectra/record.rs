@@ -41,7 +41,38 @@ fn plain(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric() || *c == '#').flat_map(char::to_lowercase).collect()
 }
 
+/// All names of the field that has this one; none of other fields.
+fn names_of(name: &str) -> &'static [&'static str] {
+    let has = |names: &&&[&str]| names.iter().any(|own| plain(own) == plain(name));
+    FIELDS.iter().find(has).copied().unwrap_or_default()
+}
+
 impl Record {
+    /// The spectrum of a table's row, whose m/z and intensities are lists with commas between, by the names of the cells.
+    pub(crate) fn of_cells<'c>(
+        cells: impl Iterator<Item = (&'c str, &'c str)>,
+    ) -> Result<Self, Wrong> {
+        let (mut record, mut lists) = (Self::default(), [Vec::new(), Vec::new()]);
+        for (name, cell) in cells {
+            match PARTS[1..].iter().position(|own| *own == name) {
+                Some(at) => {
+                    let list = cell.trim().trim_start_matches('[').trim_end_matches(']').split(',');
+                    lists[at] = list.map(str::trim).filter(|cell| !cell.is_empty()).collect();
+                }
+                None => record.add(name, cell),
+            }
+        }
+        let [mzs, intensities] = lists;
+        let (found, expected) = (intensities.len(), mzs.len());
+        if found != expected {
+            return Err(record.wrong(0, &format!("{found} intensities of {expected} peaks")));
+        }
+        for (mz, intensity) in mzs.into_iter().zip(intensities) {
+            record.add_peak(mz, intensity).map_err(|reason| record.wrong(0, &reason))?;
+        }
+        Ok(record)
+    }
+
     /// Adds a field; of several with one name the first counts.
     pub(super) fn add(&mut self, name: &str, value: &str) {
         self.fields.push((name.trim().to_owned(), value.trim().to_owned()));
@@ -71,38 +102,29 @@ impl Record {
 
     /// What it is called in errors.
     fn title(&self) -> String {
-        let named = [FIELDS[0], FIELDS[1]].into_iter().find_map(|names| self.first_of(names));
+        let named = self.first_of(FIELDS[0]).or_else(|| self.first_of(FIELDS[1]));
         named.map_or_else(|| "a spectrum".into(), |name| format!("spectrum {:?}", shorten(name)))
     }
 
     fn first_of(&self, names: &[&str]) -> Option<&str> {
-        names
-            .iter()
-            .find_map(|name| {
-                let name = plain(name);
-                let mut fields = self.fields.iter();
-                fields.find(|(own, value)| plain(own) == name && !value.is_empty())
-            })
-            .map(|(_, value)| value.as_str())
+        let value = |name: &&str| {
+            let name = plain(name);
+            let mut fields = self.fields.iter();
+            fields.find(|(own, value)| plain(own) == name && !value.is_empty())
+        };
+        names.iter().find_map(value).map(|(_, value)| value.as_str())
     }
 
     /// The value of a field, by the file's name or by MassSpecGym's; of the precursor's m/z without the intensity that MGF
     /// may have behind it.
     fn field(&self, name: &str) -> Option<&str> {
-        let is_precursor = FIELDS[2].iter().any(|own| plain(own) == plain(name));
-        let value = self.value(name)?;
-        if is_precursor { value.split_ascii_whitespace().next() } else { Some(value) }
-    }
-
-    fn value(&self, name: &str) -> Option<&str> {
-        self.first_of(&[name]).or_else(|| {
-            let all = FIELDS.iter().find(|names| names.iter().any(|own| plain(own) == plain(name)));
-            self.first_of(all?)
-        })
+        let names = names_of(name);
+        let value = self.first_of(&[name]).or_else(|| self.first_of(names))?;
+        if names == FIELDS[2] { value.split_ascii_whitespace().next() } else { Some(value) }
     }
 
     /// The text of precursor and peaks, of a spectrum in a file in this folder.
-    pub(super) fn spectrum(&self, folder: Option<&Path>) -> Result<String, Wrong> {
+    pub(crate) fn spectrum(&self, folder: Option<&Path>) -> Result<String, Wrong> {
         let wrong = |reason: String| (self.start, format!("{}: {reason}", self.title()));
         let mz = self.field(PARTS[0]).unwrap_or_default();
         if mz.is_empty() {
@@ -121,9 +143,7 @@ impl Record {
     pub(crate) fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for (own, _) in &self.fields {
-            let group =
-                FIELDS.iter().find(|names| names.iter().any(|name| plain(name) == plain(own)));
-            let name = group.map_or(own.as_str(), |names| names[0]);
+            let name = names_of(own).first().map_or(own.as_str(), |name| name);
             if !names.iter().any(|known| known == name) {
                 names.push(name.to_owned());
             }

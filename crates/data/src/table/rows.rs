@@ -10,9 +10,9 @@ use super::bad_rows::{BadRows, OnBadRow};
 use super::json::{json_names, json_row};
 use super::lines::{Lines, Record};
 use crate::Error;
-use crate::error::{extension_of, list, shorten, uncompressed};
+use crate::error::{extension_of, list, uncompressed};
 use crate::spectra::{
-    KNOWN, PARTS, ParamGroups, Record as SpectrumRecord, SPECTRUM, SpectrumFormat, text_of,
+    KNOWN, PARTS, ParamGroups, Record as SpectrumRecord, SPECTRUM, SpectrumFormat,
 };
 
 /// How a table or a stream of texts is written.
@@ -145,14 +145,11 @@ impl<R: Read> Rows<R> {
         }
         let value = |cell: &Cell| match cell {
             Cell::Fields(range) => Ok(fields[range.clone()].join(" ")),
-            &Cell::Spectrum(parts, known) => {
-                let known = known.map(|at| Some(&*fields[at?]));
-                let text = text_of(parts.map(|at| &*fields[at]), known, path.parent());
-                text.map_err(|reason| {
-                    let name = self.header.iter().position(|own| own == "identifier");
-                    let name = name.map(|at| format!("spectrum {:?}: ", shorten(&fields[at])));
-                    Error::line(path, line, name.unwrap_or_default() + &reason)
-                })
+            Cell::Spectrum(cells) => {
+                let cells = cells.iter().map(|&(name, at)| (name, &*fields[at]));
+                let text = SpectrumRecord::of_cells(cells);
+                let text = text.and_then(|record| record.spectrum(path.parent()));
+                text.map_err(|(_, reason)| Error::line(path, line, reason))
             }
         };
         Ok(Some((line, self.positions.iter().map(value).collect::<Result<_, _>>()?)))
@@ -200,8 +197,8 @@ impl<R: Read> Rows<R> {
 enum Cell {
     /// In a field, or in neighbouring ones with a space between.
     Fields(RangeInclusive<usize>),
-    /// In several: precursor, m/z and intensities of a spectrum, and where they are known adduct, formula and tree.
-    Spectrum([usize; 3], [Option<usize>; 3]),
+    /// In several: precursor, m/z and intensities of a spectrum, and what else is known of it, by their names.
+    Spectrum(Vec<(&'static str, usize)>),
 }
 
 /// The positions of columns in a header, which must not name one that is read twice. `FIRST..LAST` is the columns from
@@ -226,9 +223,10 @@ fn positions(
     let cell = |name: &String| {
         let known = seen.contains_key(name.as_str());
         if name == SPECTRUM && !known {
-            let [precursor, mzs, intensities] = PARTS.map(place);
-            let known = KNOWN.map(|name| place(name).ok());
-            return Ok(Cell::Spectrum([precursor?, mzs?, intensities?], known));
+            PARTS.iter().try_for_each(|name| place(name).map(drop))?;
+            let all = ["identifier"].into_iter().chain(PARTS).chain(KNOWN);
+            let cells = all.filter_map(|name| Some((name, place(name).ok()?)));
+            return Ok(Cell::Spectrum(cells.collect()));
         }
         if let Some((first, last)) = name.split_once("..").filter(|_| !known) {
             let range = place(first)?..=place(last)?;

@@ -1,67 +1,14 @@
-//! Files of candidates and of kernel matrices as others write them.
+//! Files of kernel matrices as others write them.
 
-use dsokr_basis::Error::File;
 use std::path::PathBuf;
 
-use dsokr_data::{Error, read_candidate_lists, read_matrix};
-use dsokr_decode::{CandidateParts, Candidates, PerQuery};
+use dsokr_data::read_matrix;
 
 fn file(bytes: &[u8]) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
     std::fs::write(&path, bytes).unwrap();
     (folder, path)
-}
-
-fn names(names: &[&str]) -> Vec<String> {
-    names.iter().map(|name| name.to_string()).collect()
-}
-
-/// As `json.dump` writes a dictionary of lists.
-const LISTS: &str = "{\"CCO\": [\"COC\", \"CCO\"], \"C#N\": [\"[C-]#[NH+]\", \"C#N\"], \n\"CC=O\": [\"C1CO1\", \"COC\"]}";
-
-#[test]
-fn an_object_of_lists_gives_the_lists_of_the_queries() {
-    let (_folder, path) = file(LISTS.as_bytes());
-    let found = read_candidate_lists(&path, &names(&["CC=O", "CCO", "CC=O"])).unwrap();
-    assert_eq!(found.candidates, names(&["COC", "CCO", "C1CO1"]));
-    assert_eq!(found.lists, [vec![2, 0], vec![0, 1], vec![2, 0]]);
-    assert_eq!(found.unused, 1);
-    let candidates = Candidates::new(CandidateParts {
-        ids: found.candidates,
-        dim: 1,
-        coordinates: vec![0.0, 1.0, 2.0],
-        ..CandidateParts::default()
-    })
-    .unwrap();
-    let lists = PerQuery::new(&found.lists, &candidates).unwrap();
-    assert_eq!(lists.list(1), [0, 1]);
-    let error = read_candidate_lists(&path, &names(&["CCO", "CCC"])).unwrap_err();
-    assert!(error.to_string().ends_with("no list of candidates for query \"CCC\""), "{error}");
-}
-
-#[test]
-fn lists_that_are_none_are_refused_with_their_line() {
-    for (text, line, reason) in [
-        ("{\"a\": [\"x\"],\n\"q\": []}", 2, "query \"q\" has no candidates"),
-        ("{\"q\": [\"x\", \"y\",\n\n \"x\"]}", 3, "query \"q\" lists the candidate \"x\" twice"),
-        ("{\"q\": [\"x\"],\n \"q\": [\"y\"]}", 2, "query \"q\" has two lists"),
-        ("[\"q\"]", 1, "an object that maps each query"),
-        ("{\"q\": \"x\"}", 1, "invalid type: string"),
-        ("{\"q\": [1]}", 1, "invalid type: integer"),
-        ("{\"q\": [\"x\"]", 1, "EOF"),
-        ("{\"q\": [\"x\"]}\n{}", 2, "trailing characters"),
-    ] {
-        let (_folder, path) = file(text.as_bytes());
-        let error = read_candidate_lists(&path, &names(&["q"])).unwrap_err();
-        let Error::Basis(File { line: Some(found), message: said, .. }) = &error else {
-            panic!("{error}")
-        };
-        assert_eq!(*found, line, "{text:?}: {said}");
-        assert!(said.contains(reason), "{text:?}: {said}");
-    }
-    let missing = read_candidate_lists(&PathBuf::from("/none/such"), &[]).unwrap_err();
-    assert!(matches!(missing, Error::Io { .. }));
 }
 
 /// A file of NumPy 1 or 2: the header is padded so that the numbers start at a multiple of 64.

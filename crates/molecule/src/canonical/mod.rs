@@ -107,9 +107,7 @@ impl Graph {
         let place = canonical_places(&structure);
         let mut labels = vec![0; self.len()];
         place.iter().zip(self.labels()).for_each(|(&at, &label)| labels[at] = label);
-        let edges: Vec<_> = self.edges().map(|(a, b, label)| (place[a], place[b], label)).collect();
-        // they are edges of a graph already
-        Self::new(labels, &edges).unwrap_or_else(|error| unreachable!("{error}"))
+        Self::known(labels, self.edges().map(|(a, b, label)| (place[a], place[b], label)))
     }
 }
 

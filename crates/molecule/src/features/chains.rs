@@ -102,8 +102,7 @@ impl<'a> Forest<'a> {
         let edges =
             molecule.bonds().iter().filter(own).map(|bond| (bond.atoms[0], bond.atoms[1], 0));
         // a molecule has no loops and no two bonds between the same atoms
-        let joined = Graph::new(vec![0; chain.len()], &edges.collect::<Vec<_>>())
-            .unwrap_or_else(|error| unreachable!("{error}"));
+        let joined = Graph::known(vec![0; chain.len()], edges);
         Self { molecule, chain, joined }
     }
 

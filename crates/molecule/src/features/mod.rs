@@ -53,15 +53,15 @@ pub trait MoleculeFeatures {
     /// Checks the parameters; by default there is nothing to check.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for one that is out of range.
-    fn validate(&self) -> Result<(), Error> {
+    /// [`dsokr_basis::Error::Value`] for one that is out of range.
+    fn validate(&self) -> Result<(), dsokr_basis::Error> {
         Ok(())
     }
 
     /// One row of counts a molecule.
     ///
     /// # Errors
-    /// Those of [`validate`](Self::validate), and [`Error::Rows`] for rows that cannot be, such as those
+    /// Those of [`validate`](Self::validate), and [`Error::Basis`] for rows that cannot be, such as those
     /// with more columns than can be numbered.
     fn counts(&self, molecules: &[Molecule]) -> Result<SparseRows, Error>;
 
@@ -92,11 +92,8 @@ pub trait HashedFeatures: Sync {
 }
 
 impl<F: HashedFeatures> MoleculeFeatures for F {
-    fn validate(&self) -> Result<(), Error> {
-        match self.width() {
-            0 => Err(Error::parameter("hashed features", "width", 0, "at least 1")),
-            _ => Ok(()),
-        }
+    fn validate(&self) -> Result<(), dsokr_basis::Error> {
+        dsokr_basis::Error::check_count("width", self.width())
     }
 
     fn counts(&self, molecules: &[Molecule]) -> Result<SparseRows, Error> {
@@ -167,8 +164,8 @@ pub struct GraphCounts {
 }
 
 impl MoleculeFeatures for GraphCounts {
-    fn validate(&self) -> Result<(), Error> {
-        self.kernel.validate().map_err(|error| error.below("graph features", "kernel"))
+    fn validate(&self) -> Result<(), dsokr_basis::Error> {
+        self.kernel.validate().map_err(|error| error.of("kernel."))
     }
 
     fn counts(&self, molecules: &[Molecule]) -> Result<SparseRows, Error> {

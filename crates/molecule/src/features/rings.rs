@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 use super::HashedFeatures;
 use super::morgan::{bond_code, combine};
 use super::stereo::{Descriptors, code};
+use crate::graph::Graph;
 use crate::molecule::{Atom, Bond, Molecule, Union};
-use crate::refinement::{code_of, graph_hash, mix, unordered};
+use crate::refinement::{code_of, mix, unordered};
 
 /// Ring systems, whole, as hashed features: what names of skeletons and positions on them say
 /// (4-hydroxyphenyl, beta-D-glucosyl) and fingerprints of a small radius cannot see.
@@ -102,13 +103,12 @@ fn bears(molecule: &Molecule, system: &RingSystem, atom: usize) -> u64 {
 /// A hash of the atoms that are listed ascending, which have these labels, and the bonds between them; with
 /// the orders of bonds or without.
 fn pattern(molecule: &Molecule, atoms: &[usize], label: impl Fn(usize) -> u64, bonds: bool) -> u64 {
-    graph_hash(atoms.iter().map(|&atom| label(atom)).collect(), |at| {
-        let inside = molecule.around(atoms[at]).filter_map(|(end, bond)| {
-            let code = if bonds { bond_code(bond).into() } else { 0 };
-            Some((code, atoms.binary_search(&end).ok()?))
-        });
-        inside.collect()
-    })
+    let edge = |bond: &Bond| {
+        let [a, b] = bond.atoms.map(|end| atoms.binary_search(&end).ok());
+        Some((a?, b?, if bonds { bond_code(bond).into() } else { 0 }))
+    };
+    let labels = atoms.iter().map(|&atom| label(atom)).collect();
+    Graph::known(labels, molecule.bonds().iter().filter_map(edge)).invariant()
 }
 
 /// Rings that share bonds with one another, as one unit. Rings that share a single atom (spiro)

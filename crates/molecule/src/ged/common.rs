@@ -3,8 +3,7 @@
 use super::instance::{Instance, Model};
 use super::search::search;
 use super::{Limit, MAX_SEARCHED};
-use crate::Molecule;
-use crate::graph::{Graph, label};
+use crate::{Bond, Molecule};
 
 /// What is known of the [`myopic_distance`] of two molecules.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -41,7 +40,10 @@ pub fn myopic_distance(
     threshold: f64,
     limit: &Limit,
 ) -> MyopicDistance {
-    let [a, b] = [a, b].map(weighted);
+    // bonds are labelled by twice their weight
+    let order = |bond: &Bond| 2 * u64::from(bond.order.multiplicity());
+    let weight = |bond: &Bond| if bond.aromatic { 3 } else { order(bond) };
+    let [a, b] = [a, b].map(|molecule| molecule.graph(weight));
     if a.len().max(b.len()) > MAX_SEARCHED {
         return MyopicDistance { distance: threshold, exact: false, proven: false };
     }
@@ -60,16 +62,4 @@ pub fn myopic_distance(
         Some(_) => MyopicDistance { distance: threshold, exact: false, proven: true },
         None => MyopicDistance { distance: upper, exact: false, proven: found.lower > most },
     }
-}
-
-/// Atoms labelled by their element, bonds by twice their weight.
-fn weighted(molecule: &Molecule) -> Graph {
-    let labels = molecule.atoms().iter().map(|atom| label(atom.element.symbol())).collect();
-    let edge = |bond: &crate::Bond| {
-        let [a, b] = bond.atoms;
-        (a, b, if bond.aromatic { 3 } else { 2 * u64::from(bond.order.multiplicity()) })
-    };
-    let edges: Vec<_> = molecule.bonds().iter().map(edge).collect();
-    // as of the molecule's own graph
-    Graph::new(labels, &edges).unwrap_or_else(|error| unreachable!("{error}"))
 }

@@ -20,6 +20,7 @@ mod search;
 
 use std::collections::BTreeMap;
 
+use dsokr_basis::Cancellation;
 use rayon::prelude::*;
 
 use crate::Error;
@@ -93,9 +94,17 @@ pub fn edit_distance(a: &Graph, b: &Graph, limit: &Limit) -> EditDistance {
 
 /// The [edit distances](edit_distance) of many pairs, in parallel on the current rayon pool, in the
 /// order of the pairs. The limit holds for each pair.
-pub fn edit_distances(pairs: &[(&Graph, &Graph)], limit: &Limit) -> Vec<EditDistance> {
+///
+/// # Errors
+/// [`Cancelled`](dsokr_basis::Error::Cancelled).
+pub fn edit_distances(
+    pairs: &[(&Graph, &Graph)],
+    limit: &Limit,
+) -> Result<Vec<EditDistance>, dsokr_basis::Error> {
+    let cancellation = Cancellation::current();
     // one at a time: hard pairs take a thousand times as long as easy ones
-    pairs.par_iter().with_max_len(1).map(|(a, b)| edit_distance(a, b, limit)).collect()
+    let pairs = pairs.par_iter().with_max_len(1);
+    pairs.map(|(a, b)| cancellation.check().map(|()| edit_distance(a, b, limit))).collect()
 }
 
 /// Cost of the edit path from `a` to `b` that a mapping of nodes describes.

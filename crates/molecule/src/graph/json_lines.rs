@@ -3,13 +3,13 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
+use dsokr_basis::Error;
 use dsokr_basis::store::open_input;
 use serde::Serialize;
 use serde::de::{self, Deserialize, Deserializer};
 use serde_untagged::UntaggedEnumVisitor;
 
 use super::{Graph, MAX_EDGES, MAX_LINE, MAX_NODES, NamedGraph, label};
-use crate::Error;
 
 /// Reads graphs from a file of JSON lines.
 ///
@@ -34,7 +34,7 @@ use crate::Error;
 /// # Errors
 /// [`Error::File`] for a file that cannot be read, and with the line for what it must not hold.
 pub fn read_json_lines(path: &Path) -> Result<Vec<NamedGraph>, Error> {
-    let file = open_input(path).map_err(|error| Error::io(path, error))?;
+    let file = open_input(path).map_err(|error| super::unread(path, error))?;
     parse_json_lines(BufReader::new(file), path)
 }
 
@@ -60,7 +60,7 @@ pub fn parse_json_lines(mut reader: impl BufRead, path: &Path) -> Result<Vec<Nam
         // two more than allowed: a line of the largest size may end in a line break
         let mut limited = reader.by_ref().take(MAX_LINE as u64 + 2);
         let read = limited.read_until(b'\n', &mut text);
-        if read.map_err(|error| Error::io(path, error))? == 0 {
+        if read.map_err(|error| super::unread(path, error))? == 0 {
             break;
         }
         if text.last() == Some(&b'\n') {
@@ -69,7 +69,7 @@ pub fn parse_json_lines(mut reader: impl BufRead, path: &Path) -> Result<Vec<Nam
         if text.len() > MAX_LINE {
             let message =
                 format!("the line has more than {MAX_LINE} bytes, the most that are read");
-            return Err(Error::line(path, line, message));
+            return Err(Error::at_line(path, line, message));
         }
         if text.iter().any(|byte| !byte.is_ascii_whitespace()) {
             graphs.push(parse(&text, path, line)?);
@@ -86,15 +86,15 @@ fn parse(text: &[u8], path: &Path, line: usize) -> Result<NamedGraph, Error> {
         let (column, reason) = (error.column(), error.to_string());
         // serde_json counts lines from the start of this line
         let place = format!(" at line {} column {column}", error.line());
-        let message = reason.strip_suffix(&place).unwrap_or(&reason).to_owned();
-        Error::File { path: path.to_owned(), place: format!(":{line}:{column}"), message }
+        let message = reason.strip_suffix(&place).unwrap_or(&reason);
+        Error::at_line(path, line, format!("position {column}: {message}"))
     })?;
     super::check_size(path, line, "nodes", row.nodes.len(), MAX_NODES)?;
     super::check_size(path, line, "edges", row.edges.len(), MAX_EDGES)?;
     let labels = row.nodes.iter().map(Label::value).collect();
     let edges: Vec<_> =
         row.edges.iter().map(|Edge(a, b, label, ())| (*a, *b, label.value())).collect();
-    let graph = Graph::new(labels, &edges).map_err(|e| Error::line(path, line, e.to_string()))?;
+    let graph = Graph::new(labels, &edges).map_err(|e| Error::at_line(path, line, e))?;
     let id = row.id.map_or_else(|| line.to_string(), |Id(id)| id);
     let text = |label| match label {
         Label::Text(text) => Some((super::label(&text), text)),

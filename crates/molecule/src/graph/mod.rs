@@ -7,8 +7,8 @@ mod tudataset;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::refinement::graph_hash;
-use crate::{Element, Error, Molecule};
+use crate::refinement::{mix, sorted, unordered};
+use crate::{Atom, Bond, Error, Molecule};
 
 pub use json_lines::{parse_json_lines, read_json_lines};
 pub use tudataset::read_tudataset;
@@ -91,18 +91,18 @@ impl Graph {
             if a == b {
                 return wrong(format!("joins node {a} to itself; loops are not allowed"));
             }
-            offsets[a + 1] += 1;
-            offsets[b + 1] += 1;
+            offsets[a] += 1;
+            offsets[b] += 1;
         }
         for i in 0..nodes {
             offsets[i + 1] += offsets[i];
         }
-        let mut next = offsets.clone();
+        // the ends of lists become their starts while they are filled
         let mut arcs = vec![Arc { node: 0, label: 0 }; 2 * edges.len()];
         for &(a, b, label) in edges {
             for (from, to) in [(a, b), (b, a)] {
-                arcs[next[from]] = Arc { node: to, label };
-                next[from] += 1;
+                offsets[from] -= 1;
+                arcs[offsets[from]] = Arc { node: to, label };
             }
         }
         for node in 0..nodes {
@@ -120,6 +120,15 @@ impl Graph {
             }
         }
         Ok(Self { labels, offsets, arcs })
+    }
+
+    /// A graph whose edges are known to be allowed.
+    pub(crate) fn known(
+        labels: Vec<u64>,
+        edges: impl IntoIterator<Item = (usize, usize, u64)>,
+    ) -> Self {
+        let edges: Vec<_> = edges.into_iter().collect();
+        Self::new(labels, &edges).unwrap_or_else(|error| unreachable!("{error}"))
     }
 
     /// Number of nodes.
@@ -161,8 +170,23 @@ impl Graph {
     /// A hash that isomorphic graphs share: that of the labels after as many rounds of colour refinement
     /// (Weisfeiler and Leman) as there are nodes. Graphs that refinement distinguishes differ in it, up to collisions of 64 bits.
     pub fn invariant(&self) -> u64 {
-        let arcs = |node| self.arcs(node).iter().map(|arc| (arc.label, arc.node)).collect();
-        graph_hash(self.labels.clone(), arcs)
+        unordered(self.refined(self.len()), 0)
+    }
+
+    /// The colours of the nodes after rounds of refinement, at first their labels.
+    pub(crate) fn refined(&self, rounds: usize) -> Vec<u64> {
+        // the same memory in all rounds
+        let (mut colors, mut refined) = (self.labels.clone(), self.labels.clone());
+        let mut words = Vec::new();
+        for _ in 0..rounds {
+            for (node, color) in refined.iter_mut().enumerate() {
+                words.clear();
+                words.extend(self.arcs(node).iter().map(|arc| mix(arc.label, colors[arc.node])));
+                *color = sorted(&mut words, colors[node]);
+            }
+            std::mem::swap(&mut colors, &mut refined);
+        }
+        colors
     }
 
     /// The subgraph that some of the nodes induce: those nodes, in increasing order, and all edges
@@ -212,15 +236,17 @@ impl From<&Molecule> for Graph {
     /// (1 to 4, a dative bond 1). Charges, hydrogens, isotopes and configurations are left out, as
     /// in the golden graphs of the papers' task.
     fn from(molecule: &Molecule) -> Self {
-        let symbol = |element: Element| label(element.symbol());
-        let labels = molecule.atoms().iter().map(|atom| symbol(atom.element)).collect();
-        let edge = |bond: &crate::Bond| {
-            let [a, b] = bond.atoms;
-            (a, b, u64::from(bond.order.multiplicity()))
-        };
-        let edges: Vec<_> = molecule.bonds().iter().map(edge).collect();
-        // The parser refuses loops and double bonds written as two bonds.
-        Self::new(labels, &edges).unwrap_or_else(|error| unreachable!("{error}"))
+        molecule.graph(|bond| bond.order.multiplicity().into())
+    }
+}
+
+impl Molecule {
+    /// Atoms labelled by their element's symbol, bonds as `bond` says.
+    pub(crate) fn graph(&self, bond: impl Fn(&Bond) -> u64) -> Graph {
+        let symbol = |atom: &Atom| label(atom.element.symbol());
+        let edges = self.bonds().iter().map(|own| (own.atoms[0], own.atoms[1], bond(own)));
+        // the parser refuses loops and double bonds written as two bonds
+        Graph::known(self.atoms().iter().map(symbol).collect(), edges)
     }
 }
 
@@ -236,7 +262,7 @@ pub(crate) struct Distances {
 
 impl Distances {
     pub(crate) fn new(graph: &Graph) -> Self {
-        Self { distance: vec![FAR; graph.len()], reached: Vec::new() }
+        Self { distance: vec![FAR; graph.len()], reached: Vec::with_capacity(graph.len()) }
     }
 
     /// Searches from `source` as far as `limit` edges, only through nodes that `allowed` admits.
@@ -279,15 +305,27 @@ impl Distances {
     }
 }
 
+/// The error for a file that the operating system refuses to read.
+fn unread(path: &Path, source: std::io::Error) -> dsokr_basis::Error {
+    match source.kind() {
+        std::io::ErrorKind::NotFound => dsokr_basis::Error::file(path, "no such file"),
+        _ => dsokr_basis::Error::file(path, format_args!("cannot be read: {source}")),
+    }
+}
+
 /// The error for a file without any graph.
-fn empty(path: &Path) -> Error {
-    Error::file(path, "the file is empty; at least one graph is needed")
+fn empty(path: &Path) -> dsokr_basis::Error {
+    dsokr_basis::Error::file(path, "the file is empty; at least one graph is needed")
 }
 
 /// Refuses a graph with more nodes or edges than are read.
-fn check_size(path: &Path, line: usize, what: &str, size: usize, most: usize) -> Result<(), Error> {
-    if size <= most {
-        return Ok(());
-    }
-    Err(Error::line(path, line, format!("a graph with {size} {what}; allowed: at most {most}")))
+fn check_size(
+    path: &Path,
+    line: usize,
+    what: &str,
+    size: usize,
+    most: usize,
+) -> Result<(), dsokr_basis::Error> {
+    let message = || format!("a graph with {size} {what}; allowed: at most {most}");
+    if size <= most { Ok(()) } else { Err(dsokr_basis::Error::at_line(path, line, message())) }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::{Graph, MAX_EDGES, MAX_NODES, NamedGraph, check_size, empty};
-use crate::Error;
+use dsokr_basis::Error;
 use dsokr_basis::store::read_bytes;
 
 /// Characters of an offending text that an error shows.
@@ -42,23 +42,20 @@ pub fn read_tudataset(folder: &Path, name: &str) -> Result<Vec<NamedGraph>, Erro
     let class_of = classes.as_ref().map(Lines::numbers).transpose()?;
     let nodes = Nodes::read(&read("graph_indicator")?, optional("node_labels")?, classes.as_ref())?;
     let edges = edges(&file, optional("edge_labels")?, &nodes)?;
-    let mut graphs = Vec::with_capacity(nodes.labels_of.len());
-    let mut rest = edges.as_slice();
-    for (index, labels) in nodes.labels_of.into_iter().enumerate() {
-        let (own, others) = rest.split_at(rest.partition_point(|edge| edge.graph == index));
-        rest = others;
-        let line = own.get(MAX_EDGES).map_or(0, |edge| edge.line);
-        check_size(&file.path, line, "edges", own.len(), MAX_EDGES)?;
-        let ends = |edge: &Edge| (nodes.place[edge.low], nodes.place[edge.high], edge.label as u64);
-        let list: Vec<_> = own.iter().map(ends).collect();
-        // the checks of `edges` leave nothing to refuse
-        let graph =
-            Graph::new(labels, &list).map_err(|e| Error::file(&file.path, e.to_string()))?;
-        let class = class_of.as_ref().and_then(|classes| classes.get(index).copied());
-        let (id, texts) = ((index + 1).to_string(), BTreeMap::new());
-        graphs.push(NamedGraph { id, graph, class, texts });
+    let mut edges_of = vec![Vec::new(); nodes.labels_of.len()];
+    for ((low, high), given) in edges {
+        let own = &mut edges_of[nodes.graph[low]];
+        let (line, label) = given.into_iter().flatten().next().unwrap_or_default();
+        check_size(&file.path, line, "edges", own.len() + 1, MAX_EDGES)?;
+        own.push((nodes.place[low], nodes.place[high], label as u64));
     }
-    Ok(graphs)
+    let graph = |(index, (labels, edges)): (usize, (Vec<u64>, Vec<_>))| NamedGraph {
+        id: (index + 1).to_string(),
+        graph: Graph::known(labels, edges),
+        class: class_of.as_ref().and_then(|classes| classes.get(index).copied()),
+        texts: BTreeMap::new(),
+    };
+    Ok(nodes.labels_of.into_iter().zip(edges_of).enumerate().map(graph).collect())
 }
 
 /// The lines of a file, without the blank ones at its end.
@@ -69,11 +66,11 @@ struct Lines {
 
 impl Lines {
     fn read(path: PathBuf) -> Result<Self, Error> {
-        let bytes = read_bytes(&path).map_err(|error| Error::io(&path, error))?;
+        let bytes = read_bytes(&path).map_err(|error| super::unread(&path, error))?;
         let text = String::from_utf8(bytes).map_err(|error| {
             let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
             let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
-            Error::line(&path, line, "not UTF-8 text")
+            Error::at_line(&path, line, "not UTF-8 text")
         })?;
         let lines = text.trim_end().lines().map(|line| line.trim().to_owned()).collect();
         Ok(Self { path, lines })
@@ -82,7 +79,7 @@ impl Lines {
     /// The error about a line, counted from 0.
     fn refused(&self, at: usize, allowed: &str) -> Error {
         let found: String = self.lines[at].chars().take(SHOWN).collect();
-        Error::line(&self.path, at + 1, format!("{found:?}; allowed: {allowed}"))
+        Error::at_line(&self.path, at + 1, format!("{found:?}; allowed: {allowed}"))
     }
 
     /// One whole number a line.
@@ -158,24 +155,16 @@ impl Nodes {
     }
 }
 
-/// An edge between two nodes, numbered from 0 over all graphs.
-struct Edge {
-    graph: usize,
-    low: usize,
-    high: usize,
-    /// Whether it was given from the higher node to the lower.
-    backwards: bool,
-    line: usize,
-    label: i64,
-}
+/// The edges of all graphs, by the lower and the higher of their nodes, numbered from 0 over all graphs: line and label in
+/// either direction, as far as they are given.
+type Edges = BTreeMap<(usize, usize), [Option<(usize, i64)>; 2]>;
 
-/// Every edge once, in the order of the graphs.
-fn edges(file: &Lines, labels: Option<Lines>, nodes: &Nodes) -> Result<Vec<Edge>, Error> {
+fn edges(file: &Lines, labels: Option<Lines>, nodes: &Nodes) -> Result<Edges, Error> {
     let count = nodes.graph.len();
-    let mut edges = Vec::with_capacity(file.lines.len());
+    let mut edges = Edges::new();
     for (at, (text, label)) in file.lines.iter().zip(file.labels(labels.as_ref())?).enumerate() {
         let line = at + 1;
-        let refused = |message| Err(Error::line(&file.path, line, message));
+        let refused = |message| Err(Error::at_line(&file.path, line, message));
         let node = |text: &str| text.trim().parse().ok().filter(|node| (1..=count).contains(node));
         let Some((a, b)) = text.split_once(',').and_then(|(a, b)| Some((node(a)?, node(b)?)))
         else {
@@ -190,35 +179,23 @@ fn edges(file: &Lines, labels: Option<Lines>, nodes: &Nodes) -> Result<Vec<Edge>
             let ends = format!("from node {a} of graph {from} to node {b} of graph {to}");
             return refused(format!("an edge {ends}"));
         }
-        let (low, high) = (a.min(b) - 1, a.max(b) - 1);
-        edges.push(Edge { graph: from - 1, low, high, backwards: a > b, line, label });
+        let given = edges.entry((a.min(b) - 1, a.max(b) - 1)).or_default();
+        let own = &mut given[usize::from(a > b)];
+        if let Some((first, _)) = own {
+            let ends = format!("from node {a} to node {b}");
+            return refused(format!("the edge {ends} again, which line {first} has"));
+        }
+        *own = Some((line, label));
     }
-    edges.sort_unstable_by_key(|e| (e.graph, e.low, e.high, e.backwards, e.line));
-    for pair in edges.windows(2) {
-        let [first, second] = [&pair[0], &pair[1]];
-        if (first.low, first.high) != (second.low, second.high) {
-            continue;
-        }
-        if first.backwards == second.backwards {
-            let mut nodes = [second.low + 1, second.high + 1];
-            if second.backwards {
-                nodes.reverse();
-            }
-            let ([from, to], first) = (nodes, first.line);
-            let message =
-                format!("the edge from node {from} to node {to} again, which line {first} has");
-            return Err(Error::line(&file.path, second.line, message));
-        }
-        if let Some(labels) = labels.as_ref().filter(|_| first.label != second.label) {
-            let (first, second) =
-                if first.line < second.line { (first, second) } else { (second, first) };
+    for given in edges.values() {
+        let (Some(labels), [Some(own), Some(other)]) = (&labels, *given) else { continue };
+        let ((first, known), (line, found)) = (own.min(other), own.max(other));
+        if known != found {
             let message = format!(
-                "label {}, but line {} has label {} for the same edge in the other direction",
-                second.label, first.line, first.label,
+                "label {found}, but line {first} has label {known} for the same edge in the other direction"
             );
-            return Err(Error::line(&labels.path, second.line, message));
+            return Err(Error::at_line(&labels.path, line, message));
         }
     }
-    edges.dedup_by_key(|edge| (edge.low, edge.high));
     Ok(edges)
 }

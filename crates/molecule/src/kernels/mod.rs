@@ -137,49 +137,34 @@ impl GraphKernel {
     /// Checks the parameters of the kernel and of its bases.
     ///
     /// # Errors
-    /// [`Error::Parameter`], with the path of the parameter below this kernel.
-    pub fn validate(&self) -> Result<(), Error> {
-        let depth = self.depth();
-        if depth > MAX_NESTING {
-            let (found, allowed) =
-                (format!("{depth} levels of kernels"), format!("at most {MAX_NESTING}"));
-            return Err(Error::parameter("graph kernel", "", found, allowed));
-        }
-        let of = format!("graph kernel {}", self.name());
-        let at_most = |key, value: usize, most| {
-            if value <= most {
-                return Ok(());
-            }
-            Err(Error::parameter(&of, key, value, format!("0 to {most}")))
-        };
-        let below = |kernel: &Self, key: &str| kernel.validate().map_err(|e| e.below(&of, key));
+    /// [`dsokr_basis::Error::Value`], with the path of the parameter below this kernel.
+    pub fn validate(&self) -> Result<(), dsokr_basis::Error> {
+        self.check(1)
+    }
+
+    /// Checks a kernel at this level of kernels.
+    fn check(&self, level: usize) -> Result<(), dsokr_basis::Error> {
+        use dsokr_basis::Error;
+        let allowed = format!("at most {MAX_NESTING} levels of kernels");
+        Error::ensure(level <= MAX_NESTING, "name", self.name(), allowed)?;
+        let below = |kernel: &Self, key| kernel.check(level + 1).map_err(|error| error.of(key));
         match self {
             Self::VertexHistogram { .. } | Self::ShortestPath { .. } => Ok(()),
             Self::WeisfeilerLehman { iterations, base, .. } => {
-                at_most("iterations", *iterations, MAX_ITERATIONS)?;
-                below(base, "base")
+                Error::check_range("iterations", *iterations, 0..=MAX_ITERATIONS)?;
+                below(base, "base.".to_owned())
             }
-            Self::Core { base } => below(base, "base"),
-            Self::Sum { of: kernels } if kernels.is_empty() || kernels.len() > MAX_SUMMANDS => {
-                let found = format!("{} kernels", kernels.len());
-                Err(Error::parameter(&of, "of", found, format!("1 to {MAX_SUMMANDS} kernels")))
-            }
-            Self::Sum { of: kernels } => {
-                (0..kernels.len()).try_for_each(|at| below(&kernels[at], &format!("of[{at}]")))
+            Self::Core { base } => below(base, "base.".to_owned()),
+            Self::Sum { of } => {
+                let (holds, found) = ((1..=MAX_SUMMANDS).contains(&of.len()), of.len());
+                let allowed = format!("1 to {MAX_SUMMANDS}");
+                Error::ensure(holds, "of", format_args!("{found} kernels"), allowed)?;
+                (0..of.len()).try_for_each(|at| below(&of[at], format!("of[{at}].")))
             }
             Self::Nspd(Nspd { radius, distance, .. }) => {
-                at_most("radius", *radius, MAX_RADIUS)?;
-                at_most("distance", *distance, MAX_DISTANCE)
+                Error::check_range("radius", *radius, 0..=MAX_RADIUS)?;
+                Error::check_range("distance", *distance, 0..=MAX_DISTANCE)
             }
-        }
-    }
-
-    /// Levels of kernels, this one included.
-    fn depth(&self) -> usize {
-        match self {
-            Self::WeisfeilerLehman { base, .. } | Self::Core { base } => 1 + base.depth(),
-            Self::Sum { of } => 1 + of.iter().map(Self::depth).max().unwrap_or(0),
-            Self::VertexHistogram { .. } | Self::ShortestPath { .. } | Self::Nspd(_) => 1,
         }
     }
 

@@ -117,7 +117,7 @@ impl GraphVocabulary {
     /// A graph without nodes has an empty row.
     ///
     /// # Errors
-    /// [`Error::Rows`], which a fitted vocabulary does not cause.
+    /// [`Error::Basis`], which a fitted vocabulary does not cause.
     pub fn rows<G: Borrow<Graph> + Sync>(&self, graphs: &[G]) -> Result<SparseRows, Error> {
         let row = |counts: &mut Counts, graph: &G| {
             self.numbered(self.kernel.counted(graph.borrow(), counts))

@@ -2,8 +2,8 @@
 
 use super::Edits;
 use super::draft::{Draft, valences};
-use super::hash::reached;
 use super::palette::RING;
+use crate::graph::Distances;
 use crate::molecule::{BondOrder, Element};
 
 /// The orders that moves give bonds.
@@ -150,13 +150,12 @@ impl Edits<'_> {
 
     /// Single bonds that close rings.
     pub(super) fn close_rings(&mut self, draft: &Draft) {
-        let (mut arcs, mut queue) = (Vec::new(), Vec::new());
-        draft.arcs(&mut arcs);
+        let graph = draft.graph();
+        let mut search = Distances::new(&graph);
         for atom in 0..draft.len() {
-            let mut distances = vec![None; draft.len()];
-            reached(&arcs, atom, &mut distances, &mut queue);
-            for (other, distance) in distances.into_iter().enumerate().take(atom) {
-                let Some(2..RING) = distance else { continue };
+            search.search(&graph, atom, RING, |_| true);
+            for other in 0..atom {
+                let Some(2..RING) = search.of(other) else { continue };
                 self.try_edit(draft, |edit| edit.connect(atom, other, BondOrder::Single));
             }
         }

@@ -2,7 +2,6 @@
 
 use super::draft::Draft;
 use crate::molecule::{Atom, BondOrder, Center, Element, Geometry, HYDROGEN};
-use crate::refinement::refined;
 
 impl Draft {
     /// Turns a configuration round, or adds one.
@@ -77,12 +76,7 @@ impl Draft {
         if !self.is_configured() {
             return;
         }
-        let colors = (0..self.len()).map(|atom| self.color(atom)).collect();
-        let bonds = |atom: usize| {
-            let around = self.around(atom);
-            around.map(|(end, bond)| (self.bonds[bond].order as u64, end)).collect()
-        };
-        let colors = refined(colors, bonds);
+        let colors = self.graph().refined(self.len());
         let color = |ligand: usize| if ligand == HYDROGEN { 0 } else { colors[ligand] };
         let (mut centers, mut geometries) =
             (std::mem::take(&mut self.centers), std::mem::take(&mut self.geometries));

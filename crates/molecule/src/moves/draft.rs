@@ -259,17 +259,6 @@ impl Draft {
         Some(found)
     }
 
-    /// Becomes a copy of another one, in its own memory.
-    pub(super) fn copy(&mut self, other: &Self) {
-        self.atoms.clone_from(&other.atoms);
-        self.bonds.clone_from(&other.bonds);
-        self.fixed.clone_from(&other.fixed);
-        self.removed.clone_from(&other.removed);
-        self.centers.clone_from(&other.centers);
-        self.geometries.clone_from(&other.geometries);
-        self.components = other.components;
-    }
-
     pub(super) fn is_configured(&self) -> bool {
         !self.centers.is_empty() || !self.geometries.is_empty()
     }

@@ -1,8 +1,8 @@
 //! Moves of graphs of any kind.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use super::Moves;
+use super::{Moves, usual};
 use crate::graph::Graph;
 
 /// What moves may put into a graph, from graphs that are known.
@@ -22,16 +22,10 @@ impl Moves for Graph {
     type Palette = GraphPalette;
 
     fn palette(known: &[Self]) -> GraphPalette {
-        let usual = |labels: &dyn Fn(&Self) -> BTreeSet<u64>| {
-            let mut counts = BTreeMap::new();
-            let all = known.iter().flat_map(labels);
-            all.for_each(|label| *counts.entry(label).or_insert(0) += 1);
-            let usual = counts.into_iter().filter(|&(_, count)| count * 1_000 >= known.len());
-            usual.map(|(label, _)| label).collect()
-        };
+        let edge_labels = |graph: &Self| graph.edges().map(|(_, _, label)| label).collect();
         GraphPalette {
-            labels: usual(&|graph| graph.labels().iter().copied().collect()),
-            edge_labels: usual(&|graph| graph.edges().map(|(_, _, label)| label).collect()),
+            labels: usual(known, |graph| graph.labels().iter().copied().collect()).collect(),
+            edge_labels: usual(known, edge_labels).collect(),
             nodes: known.iter().map(Self::len).max().unwrap_or(0),
         }
     }

@@ -1,78 +1,38 @@
 //! What is the same of a Kekulé structure however its atoms are numbered.
 
 use super::draft::Draft;
-use crate::molecule::Bond;
-use crate::refinement::{mix, refined_by, unordered};
+use crate::graph::{Distances, Graph};
+use crate::refinement::{mix, unordered};
 
 /// Rounds of refinement of a hash, whose first colours know the distances of all atoms.
 const ROUNDS: usize = 4;
 
-/// Memory that is used again from one hash to the next.
-#[derive(Default)]
-pub(super) struct Scratch {
-    arcs: Vec<Vec<(u64, usize)>>,
-    distances: Vec<Option<usize>>,
-    queue: Vec<usize>,
-}
-
 impl Draft {
-    /// The bonds of each atom, as their orders and the atoms at their other ends.
-    pub(super) fn arcs(&self, arcs: &mut Vec<Vec<(u64, usize)>>) {
-        arcs.iter_mut().for_each(Vec::clear);
-        arcs.resize(self.len().max(arcs.len()), Vec::new());
-        for Bond { atoms: [a, b], order, .. } in &self.bonds {
-            arcs[*a].push((*order as u64, *b));
-            arcs[*b].push((*order as u64, *a));
-        }
+    /// The atoms, labelled by what is known of each, and the bonds, labelled by their orders.
+    pub(super) fn graph(&self) -> Graph {
+        let edges = self.bonds.iter().map(|own| (own.atoms[0], own.atoms[1], own.order as u64));
+        Graph::known((0..self.len()).map(|atom| self.color(atom)).collect(), edges)
     }
 
     /// A hash that structures share which differ in the numbers of their atoms only; none where there are
     /// configurations, which it does not see. Distances between atoms are part of it, because refinement by itself does not
     /// tell two rings of five atoms from rings of six that share a bond.
-    pub(super) fn hash(&self, scratch: &mut Scratch) -> Option<u64> {
+    pub(super) fn hash(&self) -> Option<u64> {
         if self.is_configured() {
             return None;
         }
-        let Scratch { arcs, distances, queue } = scratch;
-        self.arcs(arcs);
-        let own: Vec<u64> = (0..self.len()).map(|atom| self.color(atom)).collect();
-        let mut colors = own.clone();
-        for (atom, color) in colors.iter_mut().enumerate() {
-            distances.clear();
-            distances.resize(self.len(), None);
+        let mut graph = self.graph();
+        let mut search = Distances::new(&graph);
+        let color = |atom: usize| {
+            search.search(&graph, atom, usize::MAX, |_| true);
+            let far = |&other| search.of(other).unwrap_or(0) as u64;
+            let words =
+                search.reached().iter().map(|other| mix(graph.labels()[*other], far(other)));
             // a sum, which has no order
-            reached(arcs, atom, distances, queue);
-            for &other in queue.iter() {
-                let far = distances[other].unwrap_or(0) as u64;
-                *color = color.wrapping_add(mix(own[other], far));
-            }
-        }
-        let colors = refined_by(colors, arcs, ROUNDS);
-        let kept = colors.into_iter().zip(&self.removed).filter(|&(_, &removed)| !removed);
-        Some(unordered(kept.map(|(color, _)| color).collect(), 0))
-    }
-}
-
-/// Fills `queue` with the atoms that bonds lead to from one, itself among them, in the order of their `distances` in bonds,
-/// which are none before.
-pub(super) fn reached(
-    arcs: &[Vec<(u64, usize)>],
-    from: usize,
-    distances: &mut [Option<usize>],
-    queue: &mut Vec<usize>,
-) {
-    distances[from] = Some(0);
-    queue.clear();
-    queue.push(from);
-    let mut next = 0;
-    while let Some(&atom) = queue.get(next) {
-        next += 1;
-        let further = distances[atom].map(|steps| steps + 1);
-        for &(_, end) in &arcs[atom] {
-            if distances[end].is_none() {
-                distances[end] = further;
-                queue.push(end);
-            }
-        }
+            words.fold(graph.labels()[atom], u64::wrapping_add)
+        };
+        graph.labels = (0..self.len()).map(color).collect();
+        let kept = graph.refined(ROUNDS).into_iter().zip(&self.removed);
+        Some(unordered(kept.filter(|own| !own.1).map(|own| own.0).collect(), 0))
     }
 }

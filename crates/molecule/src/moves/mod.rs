@@ -17,7 +17,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use rayon::prelude::*;
 
 use self::draft::Draft;
-use self::hash::Scratch;
 use crate::Molecule;
 
 pub use graphs::GraphPalette;
@@ -53,6 +52,13 @@ pub trait Moves: Sized {
 
     /// The outputs one move away, each once, with their keys, in the order of these; the output itself is none of them.
     fn neighbours(&self, palette: &Self::Palette) -> Vec<(String, Self)>;
+}
+
+/// What at least one in 1,000 of known outputs has, ascending.
+fn usual<M, T: Ord>(known: &[M], of: impl Fn(&M) -> BTreeSet<T>) -> impl Iterator<Item = T> {
+    let (mut counts, least) = (BTreeMap::new(), known.len());
+    known.iter().flat_map(of).for_each(|own| *counts.entry(own).or_insert(0) += 1);
+    counts.into_iter().filter(move |&(_, count)| count * 1_000 >= least).map(|(own, _)| own)
 }
 
 impl Moves for Molecule {
@@ -154,16 +160,12 @@ struct Edits<'a> {
     made: &'a Made,
     /// The most atoms in unusual environments.
     most: usize,
-    /// The structure that is edited now.
-    draft: Draft,
-    scratch: Scratch,
 }
 
 impl<'a> Edits<'a> {
     fn new(draft: &Draft, palette: &'a Palette, made: &'a Made, most: usize) -> Self {
-        let mut scratch = Scratch::default();
-        let seen = draft.hash(&mut scratch).into_iter().collect();
-        Self { found: Vec::new(), seen, palette, made, most, draft: draft.clone(), scratch }
+        let seen = draft.hash().into_iter().collect();
+        Self { found: Vec::new(), seen, palette, made, most }
     }
 
     /// Makes an edit of a copy; the edit is left out where it gives none.
@@ -171,16 +173,16 @@ impl<'a> Edits<'a> {
         if self.found.len() >= self.palette.moves {
             return;
         }
-        self.draft.copy(from);
-        if edit(&mut self.draft).is_none() {
+        let mut draft = from.clone();
+        if edit(&mut draft).is_none() {
             return;
         }
-        let hash = self.draft.hash(&mut self.scratch);
+        let hash = draft.hash();
         if hash.is_none_or(|hash| self.seen.insert(hash)) {
             self.found.push(match hash.and_then(|hash| self.made.get(&hash)) {
                 Some((unusual, _)) if *unusual > self.most => Found::Known(None),
                 Some((_, Some(key))) => Found::Known(Some(key.clone())),
-                Some((_, None)) | None => Found::New(hash, self.draft.clone()),
+                Some((_, None)) | None => Found::New(hash, draft),
             });
         }
     }

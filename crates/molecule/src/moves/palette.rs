@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::draft::{Draft, valences};
+use super::usual;
 use crate::Molecule;
 use crate::molecule::{Atom, Bond, BondOrder, Element};
 use crate::refinement::{mix, unordered};
@@ -54,34 +55,31 @@ pub struct Group {
 impl Palette {
     /// The palette of known molecules.
     pub fn of(known: &[Molecule]) -> Self {
-        let (mut kinds, mut radicals) = (BTreeMap::new(), BTreeMap::new());
-        let mut configured = 0;
-        for molecule in known {
+        let radicals = |molecule: &Molecule| {
             let draft = Draft::of(molecule);
             let own = (0..draft.len()).filter(|&atom| draft.is_radical(atom));
-            let own: BTreeSet<Element> = own.map(|atom| draft.atoms[atom].element).collect();
-            own.into_iter().for_each(|element| *radicals.entry(element).or_insert(0) += 1);
+            own.map(|atom| draft.atoms[atom].element).collect()
+        };
+        // an element is that of an atom of any charge
+        let kinds = |molecule: &Molecule| {
             let atoms = molecule.atoms().iter();
-            // an element is that of an atom of any charge
-            let own: BTreeSet<(Element, i8)> =
-                atoms.flat_map(|atom| [(atom.element, 0), (atom.element, atom.charge)]).collect();
-            own.into_iter().for_each(|kind| *kinds.entry(kind).or_insert(0) += 1);
-            configured +=
-                usize::from(!molecule.centers.is_empty() || !molecule.geometries.is_empty());
-        }
-        let is_usual = |count: usize| count > 0 && count * 1_000 >= known.len();
-        radicals.retain(|_, count| is_usual(*count));
-        let usual = kinds.into_iter().filter(|&(_, count)| is_usual(count)).map(|(kind, _)| kind);
-        let usual = usual.filter(|&(element, charge)| !valences(element, charge).is_empty());
-        let (elements, charges): (Vec<_>, Vec<_>) = usual.partition(|&(_, charge)| charge == 0);
+            atoms.flat_map(|atom| [(atom.element, 0), (atom.element, atom.charge)]).collect()
+        };
+        let configured = |molecule: &Molecule| {
+            let has = !molecule.centers.is_empty() || !molecule.geometries.is_empty();
+            has.then_some(()).into_iter().collect()
+        };
+        let kinds = usual(known, kinds);
+        let kinds = kinds.filter(|&(element, charge)| !valences(element, charge).is_empty());
+        let (elements, charges): (Vec<_>, Vec<_>) = kinds.partition(|&(_, charge)| charge == 0);
         Self {
             elements: elements.into_iter().map(|(element, _)| element).collect(),
             atoms: known.iter().map(|molecule| molecule.atoms().len()).max().unwrap_or(0),
             groups: groups(known),
             charges: charges.into_iter().collect(),
-            radicals: radicals.into_keys().collect(),
+            radicals: usual(known, radicals).collect(),
             environments: Some(known.iter().flat_map(environments).collect()),
-            stereo: is_usual(configured),
+            stereo: usual(known, configured).next().is_some(),
             moves: usize::MAX,
         }
     }

@@ -58,12 +58,12 @@ fn sizes_out_of_range_are_refused_with_what_is_allowed() {
     for (text, said) in [
         (
             r#"{"name": "weisfeiler-lehman", "iterations": 101}"#,
-            "graph kernel weisfeiler-lehman: iterations = 101; allowed: 0 to 100",
+            "iterations = 101: allowed is 0..=100",
         ),
-        (r#"{"name": "nspd", "radius": 21}"#, "graph kernel nspd: radius = 21; allowed: 0 to 20"),
+        (r#"{"name": "nspd", "radius": 21}"#, "radius = 21: allowed is 0..=20"),
         (
             r#"{"name": "core", "base": {"name": "nspd", "distance": 99}}"#,
-            "graph kernel core: base.distance = 99; allowed: 0 to 20",
+            "base.distance = 99: allowed is 0..=20",
         ),
     ] {
         let kernel = kernel(text);
@@ -87,7 +87,8 @@ fn kernels_nest_four_deep() {
     };
     nested(MAX_NESTING).validate().unwrap();
     let error = nested(MAX_NESTING + 1).validate().unwrap_err();
-    let said = "graph kernel: 5 levels of kernels; allowed: at most 4";
+    let said =
+        "base.base.base.base.name = vertex-histogram: allowed is at most 4 levels of kernels";
     assert_eq!(error.to_string(), said);
 }
 

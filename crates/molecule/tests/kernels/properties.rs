@@ -169,6 +169,9 @@ fn a_sum_is_that_of_the_normalised_kernels() {
     for (of, count) in [(String::new(), 0), (vec![parts[0]; 17].join(", "), 17)] {
         let error = kernel(&format!(r#"{{"name": "sum", "of": [{of}]}}"#)).validate().unwrap_err();
         let said = error.to_string();
-        assert!(said.contains(&format!("= {count}")) && said.contains("1 to 16"), "{said}");
+        assert!(
+            said.contains(&format!("of = {count} kernels")) && said.contains("1 to 16"),
+            "{said}"
+        );
     }
 }

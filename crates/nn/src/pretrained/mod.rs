@@ -144,7 +144,7 @@ impl Pretrained {
     ///
     /// # Errors
     /// [`dsokr_basis::Error::File`] for a file that cannot be read, or if the folder was opened without weights;
-    /// [`Error::Names`] for missing and unknown tensors; [`Error::Shape`]; [`Error::NotFinite`].
+    /// [`Error::Names`] for missing and unknown tensors; [`Error::Tensor`].
     pub fn parameters(&self) -> Result<(Parameters, Vec<String>), Error> {
         match &self.weights {
             Some(file) => weights::body(&Tensors::open(file)?, self.architecture()),

@@ -7,8 +7,8 @@ use dsokr_basis::random::generator;
 use dsokr_nn::bag::{BagBeside, NgramConfig, NgramKind, SparseRow, TfIdf};
 use dsokr_nn::pretrained::Tokenizer;
 use dsokr_nn::{
-    Encoder, Error, Mlp, MlpConfig, Model, NgramBag, NgramBagConfig, Pass, PeakList,
-    PeakTransformer, PeakTransformerConfig, Pooling, Start, TokenIds, TokenIdsBuilder, Transformer,
+    Encoder, Mlp, MlpConfig, Model, NgramBag, NgramBagConfig, Pass, PeakList, PeakTransformer,
+    PeakTransformerConfig, Pooling, Start, TokenIds, TokenIdsBuilder, Transformer,
     TransformerConfig, contract, init, parameters,
 };
 
@@ -256,12 +256,12 @@ fn parameters_come_back_and_wrong_ones_are_refused() {
     let text = unknown.to_string();
     assert!(text.contains("0 missing; 1 (`more` [8]) unknown"), "{text}");
     let shape = change(&|p| p.get_mut("layers.0.bias").unwrap().shape = vec![2, 4]);
-    assert!(matches!(shape, Error::Shape { .. }), "{shape}");
+    assert!(shape.to_string().contains("has shape [2, 4], the model has [8]"), "{shape}");
     let nan = change(&|p| {
         p.get_mut("layers.0.bias").unwrap().values =
             [&[0.0; 3], &[f32::NAN; 5][..]].concat().into();
     });
-    assert!(matches!(nan, Error::NotFinite { element: 3, .. }), "{nan}");
+    assert!(nan.to_string().ends_with("not finite (element 3)"), "{nan}");
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use dsokr_nn::Error;
 use dsokr_nn::parameters::Parameters;
 use dsokr_nn::pretrained::Pretrained;
 use safetensors::SafeTensors;
@@ -98,14 +97,14 @@ fn a_body_that_does_not_fit_is_refused_before_anything_is_written() {
     let mut shape = body.clone();
     shape.get_mut("layers.0.up.weight").unwrap().shape = vec![6, 4];
     let error = model.write(&folder, &shape).unwrap_err();
-    assert!(matches!(error, Error::Shape { .. }), "{error}");
+    assert!(error.to_string().contains("has shape [6, 4], the model has [4, 6]"), "{error}");
     let mut short = body.clone();
     short.get_mut("tokens").unwrap().values = vec![0.0; 3].into();
     assert!(model.write(&folder, &short).is_err());
     let mut nan = body.clone();
     change(&mut nan, 7, f32::NAN);
     let error = model.write(&folder, &nan).unwrap_err();
-    assert!(matches!(error, Error::NotFinite { element: 7, .. }), "{error}");
+    assert!(error.to_string().ends_with("not finite (element 7)"), "{error}");
     assert!(!folder.exists());
 }
 
