@@ -19,6 +19,10 @@ use tiles::{add, dot, load, multiply, product, read, write, zeros};
 /// Queries, or keys, of a cube.
 const ROWS: u32 = 64;
 
+/// The most keys, or queries, of a tile, and the numbers of one of its two matrices: what shared memory holds.
+const TILE: usize = 32;
+const HELD: usize = 2048;
+
 /// Below every score.
 const LOWEST: f32 = -1e30;
 
@@ -34,13 +38,11 @@ fn attention<F: Float, N: Size>(
     #[comptime] shape: Shape,
     #[define(F)] _element: ElemType,
 ) {
-    let lanes = N::value();
-    let lanes = comptime!(lanes as u32);
-    let (vectors, size) = comptime!((shape.width / lanes, shape.tile()));
-    let [q_stride, kv_stride] = comptime!(shape.strides().map(|stride| stride / lanes));
-    let (d, keys_at) = comptime!((shape.d() / lanes, shape.keys() / lanes));
+    let (vectors, size) = comptime!((shape.width, shape.tile));
+    let [q_stride, kv_stride] = comptime!(shape.strides());
+    let (d, keys_at) = comptime!((shape.d(), shape.keys()));
     let place = own_place(texts, shape);
-    let column = place.column / lanes;
+    let column = place.column;
     let Own { number: query, active, row, part } =
         own_row(place.queries_from, place.queries, ROWS, shape);
     let mut k_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((size * vectors) as usize));
@@ -98,13 +100,11 @@ fn attention_backward_queries<F: Float, N: Size>(
     #[comptime] shape: Shape,
     #[define(F)] _element: ElemType,
 ) {
-    let lanes = N::value();
-    let lanes = comptime!(lanes as u32);
-    let (vectors, size) = comptime!((shape.width / lanes, shape.tile()));
-    let [q_stride, kv_stride] = comptime!(shape.strides().map(|stride| stride / lanes));
-    let (d, keys_at) = comptime!((shape.d() / lanes, shape.keys() / lanes));
+    let (vectors, size) = comptime!((shape.width, shape.tile));
+    let [q_stride, kv_stride] = comptime!(shape.strides());
+    let (d, keys_at) = comptime!((shape.d(), shape.keys()));
     let place = own_place(texts, shape);
-    let column = place.column / lanes;
+    let column = place.column;
     let Own { number: query, active, row, part } =
         own_row(place.queries_from, place.queries, ROWS, shape);
     let mut k_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((size * vectors) as usize));
@@ -156,13 +156,11 @@ fn attention_backward_keys<F: Float, N: Size>(
     #[comptime] shape: Shape,
     #[define(F)] _element: ElemType,
 ) {
-    let lanes = N::value();
-    let lanes = comptime!(lanes as u32);
-    let (vectors, size) = comptime!((shape.width / lanes, shape.tile()));
-    let [q_stride, kv_stride] = comptime!(shape.strides().map(|stride| stride / lanes));
-    let (d, keys_at) = comptime!((shape.d() / lanes, shape.keys() / lanes));
+    let (vectors, size) = comptime!((shape.width, shape.tile));
+    let [q_stride, kv_stride] = comptime!(shape.strides());
+    let (d, keys_at) = comptime!((shape.d(), shape.keys()));
     let place = own_place(texts, shape);
-    let column = place.column / lanes;
+    let column = place.column;
     let Own { number: key, active, row, part } = own_row(place.keys_from, place.keys, ROWS, shape);
     let mut q_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((size * vectors) as usize));
     let mut dy_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((size * vectors) as usize));
@@ -231,7 +229,8 @@ impl Attention {
         let lanes = vector(width / parts);
         let shape = Shape {
             heads: self.heads as u32,
-            width: width as u32,
+            width: (width / lanes) as u32,
+            tile: (HELD / width).clamp(1, TILE) as u32,
             packed,
             dropped: self.dropout.is_some(),
             parts: parts as u32,
@@ -258,7 +257,7 @@ impl<const N: usize> Operation<Cube, N> for Attention {
     fn forward(&self, inputs: [CubeTensor; N], _: bool) -> (CubeTensor, Self::Saved) {
         let (q, kv) = (&inputs[0], &inputs[N - 1]);
         let own = self.launch(q, N == 1);
-        let (rows, d) = (sides(q).0, own.shape.d() as usize);
+        let (rows, d) = (sides(q).0, own.shape.d() as usize * own.lanes);
         let y = empty_of(q.dtype, q, [rows, d]);
         let log_sums = empty(q, [rows, self.heads]);
         // SAFETY: units beyond a text's last query write nothing

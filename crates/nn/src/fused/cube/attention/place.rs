@@ -1,15 +1,13 @@
 use cubecl::prelude::*;
 
-/// The most keys, or queries, of a tile, and the numbers of one of its two matrices: what shared memory holds.
-const TILE: u32 = 32;
-const HELD: u32 = 2048;
-
-/// What a kernel is compiled for.
+/// What a kernel is compiled for. Widths, distances and columns count vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {
     pub heads: u32,
     /// Width of a head.
     pub width: u32,
+    /// Keys, or queries, of a tile.
+    pub tile: u32,
     /// Whether queries, keys and values lie side by side in one matrix; otherwise each text has one query, and only
     /// keys and values do.
     pub packed: bool,
@@ -19,9 +17,9 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Keys, or queries, of a tile.
-    pub fn tile(self) -> u32 {
-        (HELD / self.width).clamp(1, TILE)
+    /// Vectors of a unit's part of a row.
+    pub fn own(self) -> u32 {
+        self.width / self.parts
     }
 
     pub fn d(self) -> u32 {

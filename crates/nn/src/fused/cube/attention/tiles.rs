@@ -8,13 +8,6 @@ use cubecl::prelude::*;
 use super::super::total;
 use super::place::Shape;
 
-/// Vectors of a unit's part of a row.
-#[cube]
-fn vectors<N: Size>(#[comptime] shape: Shape) -> comptime_type!(u32) {
-    let lanes = N::value();
-    comptime!(shape.width / shape.parts / lanes as u32)
-}
-
 /// The scalar product of a row and one of a tile, of which the unit's part begins at `position`. Units that share a row
 /// take it together.
 #[cube]
@@ -24,7 +17,7 @@ pub fn dot<N: Size>(
     position: u32,
     #[comptime] shape: Shape,
 ) -> f32 {
-    let vectors = vectors::<N>(shape);
+    let vectors = comptime!(shape.own());
     let mut sum = Vector::<f32, N>::new(0.0f32);
     #[unroll]
     for c in 0..vectors {
@@ -40,7 +33,7 @@ pub fn product<N: Size>(
     b: &Array<Vector<f32, N>>,
     #[comptime] shape: Shape,
 ) -> f32 {
-    let vectors = vectors::<N>(shape);
+    let vectors = comptime!(shape.own());
     let mut sum = Vector::<f32, N>::new(0.0f32);
     #[unroll]
     for c in 0..vectors {
@@ -71,7 +64,7 @@ pub fn add<N: Size>(
     position: u32,
     #[comptime] shape: Shape,
 ) {
-    let vectors = vectors::<N>(shape);
+    let vectors = comptime!(shape.own());
     let factor = Vector::<f32, N>::new(factor);
     #[unroll]
     for c in 0..vectors {
@@ -81,7 +74,7 @@ pub fn add<N: Size>(
 
 #[cube]
 pub fn multiply<N: Size>(a: &mut Array<Vector<f32, N>>, factor: f32, #[comptime] shape: Shape) {
-    let vectors = vectors::<N>(shape);
+    let vectors = comptime!(shape.own());
     let factor = Vector::<f32, N>::new(factor);
     #[unroll]
     for c in 0..vectors {
@@ -96,7 +89,7 @@ pub fn read<F: Float, N: Size>(
     factor: f32,
     #[comptime] shape: Shape,
 ) -> Array<Vector<f32, N>> {
-    let vectors = vectors::<N>(shape);
+    let vectors = comptime!(shape.own());
     let mut values = Array::<Vector<f32, N>>::new(comptime!(vectors as usize));
     let factor = Vector::<f32, N>::new(factor);
     #[unroll]
@@ -109,7 +102,7 @@ pub fn read<F: Float, N: Size>(
 
 #[cube]
 pub fn zeros<N: Size>(#[comptime] shape: Shape) -> Array<Vector<f32, N>> {
-    let vectors = vectors::<N>(shape);
+    let vectors = comptime!(shape.own());
     let mut values = Array::<Vector<f32, N>>::new(comptime!(vectors as usize));
     #[unroll]
     for c in 0..vectors {
@@ -126,7 +119,7 @@ pub fn write<F: Float, N: Size>(
     position: u32,
     #[comptime] shape: Shape,
 ) {
-    let vectors = vectors::<N>(shape);
+    let vectors = comptime!(shape.own());
     let factor = Vector::<f32, N>::new(factor);
     #[unroll]
     for c in 0..vectors {
