@@ -21,8 +21,6 @@ pub struct Evaluation {
     inner: dsokr::Evaluation,
     /// Names of the queries.
     queries: Vec<String>,
-    /// For each query its name, its text where it has one, the id of its gold, and its best candidate.
-    #[pyo3(get)]
     rows: Vec<Row>,
     chance: Scores,
     /// Name and metrics of each member, if there are several.
@@ -80,6 +78,12 @@ impl Evaluation {
     fn ranks(&self) -> Ranks {
         let (ranks, found) = (self.inner.ranks.clone(), &self.inner.scores);
         Ranks { ranks, candidates: found.candidates, duplicates: found.duplicate_candidates }
+    }
+
+    /// For each query its name, its text where it has one, the id of its gold, and its best candidate.
+    #[getter]
+    fn rows(&self) -> Vec<Row> {
+        self.rows.clone()
     }
 
     /// The metrics as a table.
