@@ -142,7 +142,9 @@ fn run_as(
     let own = LastSystem::default();
     let systems = shared.unwrap_or(&own).clone();
     let outputs = TrainingOutputs::new(config, (&dataset, root), resumed, systems);
-    check_counts(config, outputs.len())?;
+    let (decoding, n) = (&config.decoding, outputs.len());
+    decoding.hubs.iter().try_for_each(|hubs| hubs::check(hubs, n))?;
+    decoding.second_look.iter().try_for_each(|look| second_look::check(look, n))?;
     let mut prepared = config.encoder.learner().prepare(&outputs)?;
     let mut needs = memory::of_outputs(config, &dataset);
     if outputs.lacks_weights() {
@@ -376,15 +378,4 @@ fn load(
         "data loaded"
     );
     Ok((dataset, scaling))
-}
-
-/// Checks settings that depend on the number of training pairs.
-fn check_counts(config: &Checked, pairs: usize) -> Result<(), Error> {
-    if let Some(hubs) = &config.decoding.hubs {
-        hubs::check(hubs, pairs)?;
-    }
-    match &config.decoding.second_look {
-        Some(look) => second_look::check(look, pairs),
-        None => Ok(()),
-    }
 }

@@ -251,6 +251,11 @@ impl Scores {
         Some(Self { outputs: Some(OutputScores::Molecules(graphs)), ..ranks.into() })
     }
 
+    /// The number of a name in their JSON, as reports have them; none where it is not known or not finite.
+    pub fn number(&self, name: &str) -> Option<f64> {
+        serde_json::to_value(self).ok()?.get(name)?.as_f64()
+    }
+
     /// Whether the metrics of ranks carry information: some query has a gold candidate, and outputs
     /// are no numbers.
     pub fn has_ranks(&self) -> bool {

@@ -43,42 +43,32 @@ fn format(name: String) -> TextFormat {
 pub enum Queries {
     Texts(Box<TextReader<Box<dyn Read>>>),
     /// The rows that are still to come, and what reads some of them.
-    Vectors(Range<usize>, Box<dyn Fn(Vec<usize>) -> Result<Batch, Error>>),
+    Vectors(Range<usize>, Box<dyn Fn(Vec<usize>) -> Result<Split, Error>>),
 }
 
-/// Some of them.
-pub struct Batch {
-    pub ids: Vec<String>,
-    inputs: Inputs,
+/// Queries without outputs.
+fn queries(ids: Vec<String>, inputs: Inputs) -> Split {
+    let outputs = vec![None; ids.len()];
+    Split::new(ids, inputs, outputs)
 }
 
-impl Batch {
-    /// The text of a query; none of a vector.
-    pub fn text(&self, query: usize) -> Option<&str> {
-        self.inputs.texts().ok()?.get(query).map(String::as_str)
-    }
-
-    /// The queries as a run reads them.
-    pub fn read(&self, run: &Run) -> Result<Split, Error> {
-        match &self.inputs {
-            // lists of candidates name the queries
-            Inputs::Texts(texts) => Ok(Split { ids: self.ids.clone(), ..run.texts(texts)? }),
-            Inputs::Vectors(_) | Inputs::Kernels(_) => {
-                let outputs = vec![None; self.ids.len()];
-                Ok(Split::new(self.ids.clone(), self.inputs.clone(), outputs))
-            }
-        }
+/// Some queries as a run reads them.
+pub fn read(batch: &Split, run: &Run) -> Result<Split, Error> {
+    match &batch.inputs {
+        // lists of candidates name the queries
+        Inputs::Texts(texts) => Ok(Split { ids: batch.ids.clone(), ..run.texts(texts)? }),
+        Inputs::Vectors(_) | Inputs::Kernels(_) => Ok(batch.clone()),
     }
 }
 
 impl Queries {
     /// The next queries, at most `most`; none at the end.
-    pub fn batch(&mut self, most: usize) -> Result<Batch, Error> {
+    pub fn batch(&mut self, most: usize) -> Result<Split, Error> {
         match self {
             Self::Texts(texts) => {
                 let rows = texts.batch(most)?.into_iter();
                 let (ids, texts) = rows.map(|row| (row.id, row.text)).unzip();
-                Ok(Batch { ids, inputs: Inputs::Texts(texts) })
+                Ok(queries(ids, Inputs::Texts(texts)))
             }
             Self::Vectors(rows, read) => read(rows.by_ref().take(most).collect()),
         }
@@ -110,16 +100,14 @@ impl Texts {
             let count = rows.len();
             let read = move |chosen: Vec<usize>| {
                 let ids = chosen.iter().map(|row| (row + 1).to_string()).collect();
-                Ok(Batch { ids, inputs: Inputs::Vectors(rows.select(&chosen)?) })
+                Ok(queries(ids, Inputs::Vectors(rows.select(&chosen)?)))
             };
             return Ok(Queries::Vectors(0..count, Box::new(read)));
         }
         let split = run.read_queries(file, None, None)?;
-        let (ids, count) = (split.query_ids(), split.inputs.len());
-        let read = move |chosen: Vec<usize>| {
-            let own = chosen.iter().map(|&row| ids[row].clone()).collect();
-            Ok(Batch { ids: own, inputs: split.inputs.select(&chosen)? })
-        };
+        let all = queries(split.query_ids(), split.inputs);
+        let count = all.ids.len();
+        let read = move |chosen: Vec<usize>| Ok(all.select(&chosen)?);
         Ok(Queries::Vectors(0..count, Box::new(read)))
     }
 

@@ -8,7 +8,7 @@ use crate::decode::CandidateBlocks;
 use crate::run::{Run, check_output};
 use dsokr_nn::Processor;
 
-use crate::cli::arguments::{Texts, is_standard_input};
+use crate::cli::arguments::{Texts, is_standard_input, read};
 use crate::cli::output::print;
 
 /// Texts that are encoded at once.
@@ -71,7 +71,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
             if batch.ids.is_empty() {
                 return Ok(None);
             }
-            run.coordinates(&batch.read(&run)?).map(Some)
+            run.coordinates(&read(&batch, &run)?).map(Some)
         })?;
         rows
     };

@@ -149,7 +149,7 @@ impl Shown {
             report::FOLDER.check(folder)?;
         }
         check_output("--draw", &self.draw)?;
-        let (names, other_name) = self.names(runs)?;
+        let names = self.names(runs)?;
         let (mut evaluation, decoded) = runs.evaluate(asked)?;
         let first = Processes::current().is_first();
         let named = evaluation.named.as_ref().unwrap_or(&runs.members()[0].candidates);
@@ -192,7 +192,7 @@ impl Shown {
             let other = EnsembleRun::open(std::slice::from_ref(name), &device.open()?)?;
             let (theirs, _) = other.evaluate(&request.ask(&other, Run::coordinates)?)?;
             against = Some(compare(&evaluation.ranks, &theirs.ranks, RESAMPLES, seed)?);
-            ranks.push((other_name.unwrap_or_else(|| name.display().to_string()), theirs.ranks));
+            ranks.push((names[runs.members().len()].clone(), theirs.ranks));
         }
         let (split, file) = (request.split, request.file.clone());
         let found = Found { split, file, metrics, intervals, members, against };
@@ -202,8 +202,11 @@ impl Shown {
         };
         if let Some(folder) = self.report.as_ref().filter(|_| first) {
             let mut learning = curves(folders)?;
-            if !self.labels.is_empty() && learning.len() == names.len() {
-                learning.iter_mut().zip(&names).for_each(|(curve, name)| curve.0.clone_from(name));
+            if !self.labels.is_empty() && learning.len() == runs.members().len() {
+                learning
+                    .iter_mut()
+                    .zip(&names)
+                    .for_each(|(curve, name)| curve.name.clone_from(name));
             }
             let (evaluation, decoded) = (&evaluation, &decoded);
             let (ranks, gaps) = (&ranks, &gaps);
@@ -214,25 +217,28 @@ impl Shown {
         if self.json {
             return print_json(&found);
         }
-        self.text(runs, &found, &evaluation.chance()?)
+        self.text(runs, &found, &evaluation.chance()?, &names)
     }
 
-    /// The names of the runs, and that of the run they are compared with.
-    fn names(&self, runs: &EnsembleRun) -> Result<(Vec<String>, Option<String>), Error> {
-        let (members, others) = (runs.names().len(), usize::from(self.against.is_some()));
-        if self.labels.is_empty() {
-            return Ok((runs.names().to_vec(), None));
-        }
+    /// The names of the runs, and behind them that of the run they are compared with.
+    fn names(&self, runs: &EnsembleRun) -> Result<Vec<String>, Error> {
+        let other = self.against.iter().map(|other| other.display().to_string());
+        let names: Vec<String> = runs.names().into_iter().chain(other).collect();
+        let (all, members, count) = (names.len(), runs.members().len(), self.labels.len());
         let allowed =
-            format!("{} names: {members} of runs, {others} of --against", members + others);
-        let count = self.labels.len();
-        ensure(count == members + others, "--labels", self.labels.join(","), allowed)?;
-        let (own, other) = self.labels.split_at(members);
-        Ok((own.to_vec(), other.first().cloned()))
+            format_args!("{all} names: {members} of runs, {} of --against", all - members);
+        ensure([0, all].contains(&count), "--labels", self.labels.join(","), allowed)?;
+        Ok(if count == 0 { names } else { self.labels.clone() })
     }
 
     /// Prints the metrics for people.
-    fn text(&self, runs: &EnsembleRun, found: &Found, chance: &Scores) -> Result<(), Error> {
+    fn text(
+        &self,
+        runs: &EnsembleRun,
+        found: &Found,
+        chance: &Scores,
+        names: &[String],
+    ) -> Result<(), Error> {
         let Found { split, file, metrics, intervals, members, against } = found;
         let name = file.as_ref().map(|file| file.display().to_string());
         let name = name.or(split.map(|split| split.to_string())).unwrap_or_default();
@@ -252,9 +258,7 @@ impl Shown {
                 text += &format!("{title} {value:.4}, 95 % interval [{low:.4}, {high:.4}]\n");
             }
         }
-        if let (true, Some(other), Some(found)) = (metrics.has_ranks(), &self.against, against) {
-            let (_, name) = self.names(runs)?;
-            let other = name.unwrap_or_else(|| other.display().to_string());
+        if let (true, [.., other], Some(found)) = (metrics.has_ranks(), names, against) {
             text += &format!("\ndifference from {other}, 95 % intervals of a paired bootstrap:\n");
             for (name, own) in
                 [("MRR", found.mrr), ("Hits@1", found.hits_1), ("Hits@10", found.hits_10)]
@@ -295,20 +299,20 @@ fn compared_molecules(
 }
 
 /// The learning curves of all runs; those of one name have their folders before it.
-fn curves(folders: &[PathBuf]) -> Result<Vec<(String, LearningCurve)>, Error> {
+fn curves(folders: &[PathBuf]) -> Result<Vec<LearningCurve>, Error> {
     let mut all = Vec::new();
     for folder in folders {
-        let own = LearningCurve::read(folder)?.into_iter();
-        all.extend(own.map(|(name, curve)| (folder, name, curve)));
+        all.extend(LearningCurve::read(folder)?.into_iter().map(|curve| (folder, curve)));
     }
-    let named = |(folder, name, curve): &(&PathBuf, String, LearningCurve)| {
-        let alone = all.iter().filter(|(_, own, _)| own == name).count() == 1;
-        let name = match (alone, folder.ends_with(name)) {
-            (true, _) => name.clone(),
+    let named = |(folder, curve): &(&PathBuf, LearningCurve)| {
+        let own = &curve.name;
+        let alone = all.iter().filter(|(_, other)| other.name == *own).count() == 1;
+        let name = match (alone, folder.ends_with(own)) {
+            (true, _) => own.clone(),
             (false, true) => folder.display().to_string(),
-            (false, false) => folder.join(name).display().to_string(),
+            (false, false) => folder.join(own).display().to_string(),
         };
-        (name, curve.clone())
+        LearningCurve { name, ..curve.clone() }
     };
     Ok(all.iter().map(named).collect())
 }

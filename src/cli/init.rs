@@ -122,10 +122,8 @@ fn remarks(survey: &Survey) -> String {
 
 /// The first characters of a text.
 fn shortened(text: &str, most: usize) -> String {
-    let mut characters = text.chars();
-    let mut start: String = characters.by_ref().take(most).collect();
-    if characters.next().is_some() {
-        start.push('…');
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
     }
-    start
 }

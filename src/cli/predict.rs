@@ -2,6 +2,7 @@ use std::path::PathBuf;
 
 use tracing::info;
 
+use crate::data::Split;
 use crate::data::config::OnBadRow;
 use crate::run::{Calibration, EnsembleRun};
 use crate::table::tsv_line;
@@ -9,7 +10,7 @@ use crate::{CandidateRule, Error};
 use dsokr_nn::Processor;
 
 use crate::cli::answers::{self, Printed};
-use crate::cli::arguments::{Batch, Beyond, Combine, Texts};
+use crate::cli::arguments::{Beyond, Combine, Texts, read};
 use crate::cli::output::{json_line, print_part};
 
 /// Predicts outputs without golds: the best candidates for each text, a JSON line or rows of a table.
@@ -93,10 +94,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         let caution = caution.as_ref().map_or(String::new(), |caution| format!("; {caution}"));
         info!("sets of candidates are calibrated on {queries} queries: {on}{caution}");
     }
-    let answer = |batch: &Batch| match &sets {
-        None => runs.answer_queries(|run| batch.read(run), among, arguments.top),
+    let answer = |batch: &Split| match &sets {
+        None => runs.answer_queries(|run| read(batch, run), among, arguments.top),
         Some(sets) => {
-            let asked = runs.ask(|run| batch.read(run), among)?;
+            let asked = runs.ask(|run| read(batch, run), among)?;
             let found = runs.candidate_sets(&asked, sets, usize::MAX)?;
             Ok(found.into_iter().map(|set| set.answer).collect())
         }
@@ -112,7 +113,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         for ((at, id), answer) in batch.ids.iter().enumerate().zip(&found) {
             match arguments.format {
                 Format::Jsonl => {
-                    let (query, coverage) = (batch.text(at), arguments.coverage);
+                    let query = batch.inputs.texts().ok().map(|texts| texts[at].as_str());
+                    let coverage = arguments.coverage;
                     out += &json_line(&Printed { id: Some(id), query, coverage, answer })?;
                 }
                 Format::Tsv => out.extend(answers::rows(id, answer).map(|row| tsv_line(&row))),

@@ -46,7 +46,7 @@ pub struct Evaluated<'a> {
     /// How often first candidates are right by their gap to the next one.
     pub gaps: &'a [ReliabilityBin],
     /// The learning curves of the runs.
-    pub learning: &'a [(String, LearningCurve)],
+    pub learning: &'a [LearningCurve],
 }
 
 /// The folder of a report.
@@ -88,9 +88,9 @@ pub fn fill(folder: &Path, found: &Evaluated, metrics: &impl Serialize) -> Resul
     if let Some(scores) = &scores.quantiles {
         plot::coverage(&folder.join("reliability.svg"), &scores.coverage)?;
     }
-    if let Some((_, first)) = found.learning.first() {
-        let same = |(_, curve): &&(String, LearningCurve)| curve.metric == first.metric;
-        let curves: Vec<_> = found.learning.iter().filter(same).cloned().collect();
+    if let Some(first) = found.learning.first() {
+        let same = found.learning.iter().filter(|curve| curve.metric == first.metric);
+        let curves: Vec<_> = same.cloned().collect();
         plot::learning(&folder.join("learning.svg"), &curves)?;
     }
     if let Some((Truth::Labels(truth), Truth::Labels(predicted))) = outputs {

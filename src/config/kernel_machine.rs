@@ -257,16 +257,13 @@ impl KernelMachineConfig {
     pub(crate) fn validate(&self) -> Result<(), Error> {
         self.validate_kernels()?;
         self.inputs.validate("encoder.inputs", &self.kernel, "encoder.kernel")?;
-        let mut closed_form = None;
         if self.learns_columns() {
             let linear = matches!(*self.kernel, Kernel::Linear | Kernel::Cosine);
             let allowed = "\"linear\" or \"cosine\", beside encoder.inputs.weights = \"learned\"";
             ensure(linear, "encoder.kernel.name", self.kernel.name(), allowed)?;
-            closed_form = Some("encoder.inputs.weights = \"learned\"");
-        }
-        if let Some(beside) = closed_form {
             let closed = matches!(self.solver, Solver::ClosedForm(_));
-            let (name, allowed) = (self.solver.name(), format!("\"closed-form\", beside {beside}"));
+            let allowed = "\"closed-form\", beside encoder.inputs.weights = \"learned\"";
+            let name = self.solver.name();
             ensure(closed, "encoder.solver.name", format_args!("{name:?}"), allowed)?;
         }
         let none = self.levels().is_some_and(<[f64]>::is_empty);

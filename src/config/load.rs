@@ -26,14 +26,22 @@ impl FromStr for Override {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (key, value) = text.split_once('=').ok_or("expected section.key=value")?;
-        let path: Vec<String> = key.split('.').map(|part| part.trim().to_string()).collect();
-        if path.iter().any(String::is_empty) {
-            return Err(format!("{key:?} is not a key like training.epochs"));
+        let change = Self::new(key, value);
+        match change.path.iter().any(String::is_empty) {
+            true => Err(format!("{key:?} is not a key like training.epochs")),
+            false => Ok(change),
         }
-        let value = value.trim();
+    }
+}
+
+impl Override {
+    /// A key with its value, which is TOML, or a string if it is no TOML value.
+    pub fn new(key: &str, value: impl ToString) -> Self {
+        let path = key.split('.').map(|part| part.trim().to_string()).collect();
+        let value = value.to_string();
         let document: Result<toml::Table, _> = format!("value = {value}").parse();
         let parsed = document.ok().and_then(|mut table| table.remove("value"));
-        Ok(Self { path, value: parsed.unwrap_or_else(|| toml::Value::String(value.into())) })
+        Self { path, value: parsed.unwrap_or_else(|| value.trim().into()) }
     }
 }
 

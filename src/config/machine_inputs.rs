@@ -87,13 +87,7 @@ pub enum MachineInputsConfig {
 impl MachineInputsConfig {
     /// Whether they are mass spectra.
     pub(super) fn are_spectra(&self) -> bool {
-        match self {
-            Self::Spectra { .. } | Self::Mixtures(_) => true,
-            Self::Ngrams { .. }
-            | Self::Features { .. }
-            | Self::Vectors { .. }
-            | Self::Kernels { .. } => false,
-        }
+        matches!(self, Self::Spectra { .. } | Self::Mixtures(_))
     }
 
     /// Checks the inputs at `key` and the kernel at `kernel_key` beside them.

@@ -17,7 +17,7 @@ use crate::config::{EnsembleConfig, MemberWeights};
 use crate::evaluation::report;
 use crate::run::{EnsembleRun, QueryRequest, Run};
 use crate::run_dir::candidates::settle;
-use crate::run_dir::{Folder, MEMBERS, Report, inner, place_of};
+use crate::run_dir::{Folder, MEMBERS, RULE, Report, inner, place_of, replace_json};
 use dsokr_data::SplitName;
 use dsokr_train::{Event, Observer};
 
@@ -157,7 +157,7 @@ fn evaluate(request: &Request, settings: &EnsembleConfig, path: &Path) -> Result
             info!("weight {weight:.3} of {name}");
         }
     }
-    run.save_rule(path)?;
+    replace_json(path, RULE, &run.rule)?;
     let (found, _) = run.evaluate(&asked)?;
     report(name, found, &run.members()[0].candidates, run.config())
 }

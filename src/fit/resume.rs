@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
+use dsokr_basis::store::remove_partial;
 use dsokr_train::Checkpoint;
 use serde::Serialize;
 use tracing::info;
 
 use crate::Error;
 use crate::config::Checked;
-use crate::run_dir::{CHECKPOINT, Folder, RunLock};
+use crate::run_dir::{CHECKPOINT, CHECKPOINTS, Folder, RunLock};
 
 /// Settings of the optimisation that a resumed training may change, each named by an override: they do
 /// not change what the run is.
@@ -50,7 +51,9 @@ impl Resumed {
     /// Locks the run at `path`, and removes what was left when it was being written.
     pub fn lock(path: &Path, config: &Checked) -> Result<Self, Error> {
         let resumed = Self { changes: changes(path, config)?, lock: RunLock::take(path)? };
-        Folder::tidy(path);
+        for folder in [path, &path.join(CHECKPOINTS)] {
+            remove_partial(folder);
+        }
         Ok(resumed)
     }
 

@@ -89,9 +89,7 @@ impl MachineInputs {
             return Ok(Self::Kernels(CombinedKernels { weights, training: values.training() }));
         }
         if settings.kernels.is_empty() {
-            let prepared = Source::Training(train).prepared(&settings.inputs)?;
-            let kernel = prepared.kernel(&settings.kernel);
-            return Ok(Self::One(prepared, kernel));
+            return Self::one(settings, Source::Training(train));
         }
         let key = |at: usize| format!("encoder.kernels[{at}].kernel");
         let part = |(at, part): (usize, &InputSummandConfig)| {
@@ -129,6 +127,13 @@ impl MachineInputs {
         Ok(Self::Sum(parts, weights))
     }
 
+    /// Inputs of one kind under one kernel.
+    fn one(settings: &KernelMachineConfig, source: Source) -> Result<Self, Error> {
+        let prepared = source.prepared(&settings.inputs)?;
+        let kernel = prepared.kernel(&settings.kernel);
+        Ok(Self::One(prepared, kernel))
+    }
+
     /// Finds γ of the one kernel from the training inputs, as the machine scales them, where the configuration says so.
     /// Before, and in a run that is read, it is 1: the file of the model has that of the fit.
     pub(super) fn fit_kernel(
@@ -159,9 +164,7 @@ impl MachineInputs {
             return Ok(Self::Kernels(read_needed(&folder.join(KERNELS))?));
         }
         if settings.kernels.is_empty() {
-            let prepared = Source::Folder(folder).prepared(&settings.inputs)?;
-            let kernel = prepared.kernel(&settings.kernel);
-            return Ok(Self::One(prepared, kernel));
+            return Self::one(settings, Source::Folder(folder));
         }
         let path = folder.join(KERNELS);
         let StoredSum { weights, inputs, kernels } = read_needed(&path)?;

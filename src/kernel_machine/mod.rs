@@ -320,11 +320,10 @@ impl PreparedMachine<'_> {
             _ => None,
         };
         let (mut choices, mut advice) = (Vec::new(), Vec::new());
+        let lambda = Choice::new("encoder.lambda", best.lambda, settings.lambda.values());
         match best.flat {
             true => advice.extend(advice_on_unlike(settings, &inputs)?),
-            false => {
-                choices.push(Choice::new("encoder.lambda", best.lambda, settings.lambda.values()))
-            }
+            false => choices.push(lambda),
         }
         let held_out = best.held_out.map(|answers| {
             let answers = match &order {

@@ -171,7 +171,7 @@ impl Metric {
 
     /// The figure; none where it is not known or not finite.
     fn read(self, scores: &Scores) -> Option<f64> {
-        serde_json::to_value(scores).ok()?.get(self.0.name)?.as_f64()
+        scores.number(self.0.name)
     }
 
     /// The figure, negated where smaller is better, so that larger always is.

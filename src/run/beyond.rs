@@ -38,7 +38,7 @@ pub(super) fn search_of(runs: &mut [Run], settings: BeyondConfig) -> Result<Beyo
 }
 
 /// The same of runs whose spaces are known, and whose outputs have moves.
-pub(super) fn search_by(runs: &[Run], settings: BeyondConfig) -> Result<BeyondSearch, Error> {
+pub(crate) fn search_by(runs: &[Run], settings: BeyondConfig) -> Result<BeyondSearch, Error> {
     let placers = runs.iter().map(|run| Placer::open(run.stored()?, &run.candidates));
     let placers = placers.collect::<Result<_, Error>>()?;
     let models = runs.iter().map(|run| (&run.config, &run.candidates)).collect::<Vec<_>>();

@@ -30,17 +30,14 @@ impl EnsembleRun {
         among: Option<&CandidateRule>,
         data: Option<&Path>,
     ) -> Result<CandidateSets, Error> {
-        let (file, data) = (file.map(Path::to_path_buf), data.map(Path::to_path_buf));
-        let key = (self.rule.clone(), file, among.cloned(), data);
+        let paths = [file, data].map(|path| path.map(Path::to_path_buf));
+        let key = (self.rule.clone(), among.cloned(), paths);
         // held meanwhile: others wait for the same answers
         let mut known = self.calibrations.0.lock().unwrap_or_else(PoisonError::into_inner);
         let queries = match known.iter().find(|(own, _)| *own == key) {
             Some((_, queries)) => Arc::clone(queries),
             None => {
-                let (_, file, among, data) = &key;
-                let read =
-                    self.calibrating_queries(file.as_deref(), among.as_ref(), data.as_deref());
-                let read = Arc::new(read?);
+                let read = Arc::new(self.calibrating_queries(file, among, data)?);
                 known.truncate(3);
                 known.insert(0, (key, Arc::clone(&read)));
                 read

@@ -263,13 +263,14 @@ impl Run {
         let known: Option<Vec<usize>> =
             compared.iter().map(|&c| index.get(self.candidates.id(c)).copied()).collect();
         let same = match known {
-            Some(known) if self.fits(outputs) => {
+            Some(known) => {
                 let before = compared.iter().map(|&candidate| self.point(candidate));
                 let before = before.collect::<Result<Vec<_>, _>>()?.concat();
-                let now = self.project(outputs, &known)?;
-                now.iter().zip(&before).all(|(now, before)| (now - before).abs() < ROUNDING)
+                let close = |(now, before): (&f32, &f32)| (now - before).abs() < ROUNDING;
+                let now = self.project(outputs, &known);
+                now.is_ok_and(|now| now.iter().zip(&before).all(close))
             }
-            _ => false,
+            None => false,
         };
         let root = self.config.data_root(data)?;
         let path = root.folder().unwrap_or_else(|| Path::new(""));
@@ -285,12 +286,6 @@ impl Run {
             })
         };
         self.project(outputs, &wanted.iter().map(place).collect::<Result<Vec<_>, _>>()?)
-    }
-
-    /// Whether outputs have rows as wide as those that the run was trained on.
-    fn fits(&self, outputs: &Outputs) -> bool {
-        let width = self.space.as_ref().map(OutputSpace::row_width);
-        width == Some(outputs.rows.width())
     }
 
     /// The coordinates of some outputs as those of the candidates are.

@@ -172,4 +172,4 @@ pub struct CandidateSet {
 pub(super) struct Calibrations(pub Mutex<Vec<(Calibrated, Arc<CalibratingQueries>)>>);
 
 /// The rule of the ensemble, the file of the queries, the rule for their candidates, and the root of the data.
-pub(super) type Calibrated = (Combination, Option<PathBuf>, Option<CandidateRule>, Option<PathBuf>);
+pub(super) type Calibrated = (Combination, Option<CandidateRule>, [Option<PathBuf>; 2]);

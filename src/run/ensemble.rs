@@ -9,8 +9,7 @@ use dsokr_data::config::OnBadRow;
 use dsokr_decode::{AllCandidates, Candidates, Combination, Shards};
 
 use super::Run;
-#[cfg(feature = "serve")]
-use super::beyond::{search_by, search_of};
+use super::beyond::search_of;
 use super::candidates::open_shards;
 use super::coverage::Calibrations;
 use crate::Error;
@@ -19,9 +18,7 @@ use crate::candidate_rule::CandidateMasses;
 use crate::config::{BeyondConfig, Checked, EncoderTable, IN_ENSEMBLES};
 use crate::error::ensure;
 use crate::evaluation::Models;
-#[cfg(feature = "serve")]
-use crate::molecules::{are_smiles, labels_looked_at};
-use crate::run_dir::{Folder, RULE, candidates, inner, name, read_json, replace_json};
+use crate::run_dir::{Folder, RULE, candidates, inner, name, read_json};
 
 /// Trained runs with the same candidates, and the rule that combines them.
 pub struct EnsembleRun {
@@ -32,7 +29,7 @@ pub struct EnsembleRun {
     /// The candidates of the one run, if they are in shards.
     pub(super) shards: Option<Shards>,
     /// Searches molecules beyond the candidates.
-    pub(super) search: Option<BeyondSearch>,
+    pub(crate) search: Option<BeyondSearch>,
     /// Masses of the candidates of the first member.
     pub(super) masses: CandidateMasses,
     /// The member whose second look the others share.
@@ -97,7 +94,10 @@ impl EnsembleRun {
                 }
                 (Some(ensemble), _) => {
                     if let [_] = paths {
-                        rule = read_rule(path)?;
+                        let file = path.join(RULE);
+                        let message =
+                            "the ensemble is not complete: go on with the argument resume";
+                        rule = read_json(&file)?.ok_or_else(|| Error::run(file, message))?;
                         look_of = ensemble.second_look.clone();
                     }
                     members.extend(open_inner(path, &config, device)?);
@@ -156,36 +156,15 @@ impl EnsembleRun {
         Ok(self)
     }
 
-    /// The search of its configuration, if it has one.
-    #[cfg(feature = "serve")]
-    pub(crate) fn search_of_its_own(&self) -> Option<&BeyondSearch> {
-        self.search.as_ref()
-    }
-
-    /// Whether its outputs can be searched beyond the candidates by what it has read.
-    #[cfg(feature = "serve")]
-    pub(crate) fn is_searchable(&self) -> bool {
-        let can =
-            |run: &Run| run.space.is_some() && run.config.output.source().check_made().is_ok();
-        self.shards.is_none() && self.members.iter().all(can)
-    }
-
-    /// A search beyond the candidates with the default settings, of runs that [are searchable](Self::is_searchable).
-    #[cfg(feature = "serve")]
-    pub(crate) fn default_search(&self) -> Result<BeyondSearch, Error> {
-        search_by(&self.members, BeyondConfig::default())
-    }
-
     /// The same with a different action at rows of tables that cannot be read; without one it is that of the
     /// configuration.
     ///
     /// # Errors
     /// [`dsokr_basis::Error::Value`] for [`OnBadRow::Skip`] of a run whose data are no tables.
     pub fn on_bad_row(mut self, on_bad_row: Option<OnBadRow>) -> Result<Self, Error> {
-        let configs = self.members.iter_mut().map(|run| &mut run.config);
-        configs
-            .zip(on_bad_row.into_iter().cycle())
-            .try_for_each(|(own, action)| own.set_on_bad_row(action))?;
+        for run in &mut self.members {
+            on_bad_row.map_or(Ok(()), |action| run.config.set_on_bad_row(action))?;
+        }
         Ok(self)
     }
 
@@ -204,7 +183,7 @@ impl EnsembleRun {
         &self.members[0].config
     }
 
-    /// The members as models; `exact` finds outputs that need not be candidates.
+    /// The members as models.
     pub(super) fn models<'a>(&'a self) -> Models<'a> {
         let model = |run: &'a Run| (run.name.as_str(), run.decoder());
         Models {
@@ -216,7 +195,7 @@ impl EnsembleRun {
         }
     }
 
-    fn all(&self) -> AllCandidates<'_> {
+    pub(crate) fn all(&self) -> AllCandidates<'_> {
         let whole = AllCandidates::Whole(&self.members[0].candidates);
         self.shards.as_ref().map_or(whole, AllCandidates::Shards)
     }
@@ -250,18 +229,6 @@ impl EnsembleRun {
     /// The shards of the candidates, if they are in shards.
     pub fn shards(&self) -> Option<&Shards> {
         self.shards.as_ref()
-    }
-
-    /// Whether nine in ten of some labels are SMILES.
-    #[cfg(feature = "serve")]
-    pub(crate) fn are_smiles(&self) -> Result<bool, Error> {
-        let all = self.all();
-        Ok(are_smiles(&all.some(labels_looked_at(all.len()))?.candidates))
-    }
-
-    /// Writes the rule into the ensemble's directory.
-    pub(crate) fn save_rule(&self, path: &Path) -> Result<(), Error> {
-        replace_json(path, RULE, &self.rule)
     }
 }
 
@@ -307,10 +274,4 @@ fn same_candidates(path: &Path, opened: &[Run]) -> Result<(), Error> {
         }
     }
     Ok(())
-}
-
-fn read_rule(path: &Path) -> Result<Combination, Error> {
-    let file = path.join(RULE);
-    let message = "the ensemble is not complete: go on with the argument resume";
-    read_json(&file)?.ok_or_else(|| Error::run(file, message))
 }

@@ -94,15 +94,15 @@ impl EnsembleRun {
                        of folds answer the same part first";
         ensure(!common.is_empty(), key, found, allowed)?;
         let pairs: Vec<usize> = choose(common.len()).into_iter().map(|at| common[at]).collect();
-        let ids = stored[0].ids_of(&pairs);
+        let ids = stored[0].select(&pairs).ids;
         let mut answers = Vec::new();
         for (run, own) in self.members.iter().zip(&stored) {
+            let own = own.select(&pairs);
             let allowed = "absent: members have different training pairs";
-            ensure(own.ids_of(&pairs) == ids, key, found, allowed)?;
-            let rows = own.answers_to(&pairs);
-            answers.push(run.config.decoding.scaled(&rows, run.candidates.dim())?);
+            ensure(own.ids == ids, key, found, allowed)?;
+            answers.push(run.config.decoding.scaled(&own.held_out.answers, run.candidates.dim())?);
         }
-        let texts = parts.iter().find_map(|part| part.texts_of(&pairs));
+        let texts = parts.iter().find_map(|part| part.select(&pairs).texts);
         let texts = texts.unwrap_or_else(|| vec![String::new(); pairs.len()]);
         let names = pairs.iter().map(usize::to_string).collect();
         let split = Split { ids, queries: Some(names), ..Split::texts(texts) };

@@ -1,6 +1,6 @@
 //! Trained runs, and what they answer.
 
-mod beyond;
+pub(crate) mod beyond;
 mod calibrated;
 mod candidates;
 mod coordinates;
@@ -14,8 +14,8 @@ mod trained;
 
 pub use crate::answer::{Answer, Hit, Quantile};
 pub use crate::run_dir::{
-    EmbeddingCurve, EmbeddingPoint, Folder, LearningCurve, OutputFolder, Record, Report,
-    check_output, counts_line, metrics_table,
+    EmbeddingCurve, EmbeddingPoint, Folder, LearningCurve, LearningPoint, OutputFolder, Record,
+    Report, check_output, counts_line, metrics_table,
 };
 pub use candidates::{
     AddedCandidates, NewCandidates, WrittenShards, add_candidates, shard_candidates,

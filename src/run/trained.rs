@@ -40,7 +40,7 @@ pub struct Run {
     /// The fitted model, which maps inputs to coordinates.
     pub predictor: Box<dyn Predictor>,
     /// What candidates and predictions are points of; none where outputs are not sketched and nothing needs it.
-    pub(super) space: Option<OutputSpace>,
+    pub(crate) space: Option<OutputSpace>,
     /// Means and deviations by which the features of outputs are standardised.
     pub(super) scaling: Option<Scaling>,
     /// Names of the labels, for exact search.

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dsokr_basis::store::{self, Contents, Stored, Tensor, read_text, sync_folder};
+use dsokr_basis::store::{Contents, Stored, Tensor, read_text, sync_folder};
 use dsokr_decode::{Candidates, SecondLook};
 use dsokr_nn::parameters::Parameters;
 use dsokr_train::{Checkpoint, CheckpointSink, LogLine, check_basis, read_parameters};
@@ -117,12 +117,6 @@ impl Folder {
     /// Whether the run at `path` has a state to resume from.
     pub(crate) fn has_checkpoint(path: &Path) -> bool {
         path.join(CHECKPOINT).exists()
-    }
-
-    /// Removes the unfinished files of a killed process from the run or the ensemble at `path`.
-    pub(crate) fn tidy(path: &Path) {
-        store::remove_partial(path);
-        store::remove_partial(&path.join(CHECKPOINTS));
     }
 
     /// The last state, if there is one.
@@ -331,26 +325,35 @@ pub(crate) fn check_preparation(model: &Stored, own: &str) -> Result<(), Error> 
     ensure_run(found == own, model.path(), message)
 }
 
-/// Loss and validation metric of a training, a value an evaluation.
+/// Loss and validation metric of a training.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LearningCurve {
+    /// The name of the run's folder.
+    pub name: String,
     /// The metric, as `evaluation.metric` names it.
     pub metric: String,
+    /// A point an evaluation.
+    pub points: Vec<LearningPoint>,
+}
+
+/// What is known after an evaluation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LearningPoint {
     /// Epochs done, in parts of an epoch.
-    pub epochs: Vec<f64>,
+    pub epoch: f64,
     /// Mean of the loss since the evaluation before.
-    pub loss: Vec<f64>,
+    pub loss: f64,
     /// The metric on the validation split; none where it is not known or infinite.
-    pub values: Vec<Option<f64>>,
+    pub value: Option<f64>,
 }
 
 impl LearningCurve {
-    /// The curves of the run at `path`, or of an ensemble's members, each with the name of its folder.
+    /// The curves of the run at `path`, or of an ensemble's members.
     /// Models without epochs, such as kernel machines, have none.
     ///
     /// # Errors
     /// A configuration or `log.jsonl` that cannot be read.
-    pub fn read(path: &Path) -> Result<Vec<(String, Self)>, Error> {
+    pub fn read(path: &Path) -> Result<Vec<Self>, Error> {
         let mut folders: Vec<PathBuf> = vec![path.into()];
         if let Ok(members) = fs::read_dir(path.join(MEMBERS)) {
             folders.extend(members.flatten().map(|member| member.path()));
@@ -363,17 +366,13 @@ impl LearningCurve {
             // the log counts whole epochs; an evaluation within one lies between
             let steps = last.step as f64 / last.epoch.max(1) as f64;
             let metric = Folder::config(&folder)?.evaluation.metric;
-            let value = |line: &LogLine<Scores>| {
-                Some(metric.value(&line.metrics)).filter(|value| value.is_finite())
+            let point = |line: &LogLine<Scores>| {
+                let value = Some(metric.value(&line.metrics)).filter(|value| value.is_finite());
+                LearningPoint { epoch: line.step as f64 / steps.max(1.0), loss: line.loss, value }
             };
-            let name = folder.file_name().unwrap_or(folder.as_os_str());
-            let curve = Self {
-                metric: metric.to_string(),
-                epochs: lines.iter().map(|line| line.step as f64 / steps.max(1.0)).collect(),
-                loss: lines.iter().map(|line| line.loss).collect(),
-                values: lines.iter().map(value).collect(),
-            };
-            curves.push((name.to_string_lossy().into_owned(), curve));
+            let name = folder.file_name().unwrap_or(folder.as_os_str()).to_string_lossy();
+            let (name, metric) = (name.into_owned(), metric.to_string());
+            curves.push(Self { name, metric, points: lines.iter().map(point).collect() });
         }
         Ok(curves)
     }

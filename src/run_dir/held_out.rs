@@ -75,27 +75,16 @@ impl StoredAnswers {
         Ok(Contents::new(KIND, VERSION, &BTreeMap::new(), &tensors).write(path)?)
     }
 
-    /// The places of some of its pairs.
-    fn places(&self, pairs: &[usize]) -> impl Iterator<Item = usize> {
-        pairs.iter().filter_map(|pair| self.held_out.pairs.binary_search(pair).ok())
-    }
-
-    /// The answers to some of its pairs.
-    pub fn answers_to(&self, pairs: &[usize]) -> Vec<f32> {
+    /// Those of some of its pairs.
+    pub fn select(&self, pairs: &[usize]) -> Self {
         let HeldOut { pairs: known, answers } = &self.held_out;
         let p = answers.len() / known.len().max(1);
-        self.places(pairs).flat_map(|at| &answers[at * p..][..p]).copied().collect()
-    }
-
-    /// The ids of their outputs.
-    pub fn ids_of(&self, pairs: &[usize]) -> Vec<String> {
-        self.places(pairs).map(|at| self.ids[at].clone()).collect()
-    }
-
-    /// Their texts, where they are kept.
-    pub fn texts_of(&self, pairs: &[usize]) -> Option<Vec<String>> {
-        let texts = self.texts.as_ref()?;
-        Some(self.places(pairs).map(|at| texts[at].clone()).collect())
+        let at: Vec<usize> =
+            pairs.iter().filter_map(|pair| known.binary_search(pair).ok()).collect();
+        let of = |all: &Vec<String>| at.iter().map(|&at| all[at].clone()).collect();
+        let answers = at.iter().flat_map(|at| &answers[at * p..][..p]).copied().collect();
+        let held_out = HeldOut { pairs: pairs.to_vec(), answers };
+        Self { held_out, ids: of(&self.ids), texts: self.texts.as_ref().map(of) }
     }
 }
 

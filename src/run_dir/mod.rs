@@ -58,7 +58,7 @@ use serde::{Deserialize, Serialize};
 use crate::Error;
 use crate::error::ensure_run;
 
-pub use folder::{Folder, LearningCurve};
+pub use folder::{Folder, LearningCurve, LearningPoint};
 pub(crate) use folder::{PreparationFiles, check_preparation, validation_scalars};
 pub use held_out::HeldOut;
 pub(crate) use held_out::{StoredAnswers, drawn_pairs};

@@ -165,17 +165,7 @@ fn group_text(columns: &[Column], rows: &[(&str, &Scores)]) -> String {
 /// A metric with its standard error, where that is known.
 fn shown(name: &str, scores: &Scores, places: usize) -> String {
     let value = Metric::find(name).map_or(f64::NAN, |metric| metric.value(scores));
-    let error = match &scores.outputs {
-        Some(OutputScores::Molecules(own)) if name == "ged" => Some(own.ged_se),
-        Some(OutputScores::Molecules(own)) if name == "ged_bonds" => Some(own.ged_bonds_se),
-        Some(
-            OutputScores::Molecules(_)
-            | OutputScores::Labels(_)
-            | OutputScores::Rankings(_)
-            | OutputScores::Numbers(_),
-        )
-        | None => None,
-    };
+    let error = scores.number(&format!("{name}_se"));
     let error = error.map(|error| format!(" ± {error:.places$}")).unwrap_or_default();
     match value.is_finite() {
         true => format!("{value:.places$}{error}"),

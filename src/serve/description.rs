@@ -6,6 +6,7 @@ use dsokr_data::{Inputs, Split};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::molecules::{are_smiles, labels_looked_at};
 use crate::run::EnsembleRun;
 use crate::run_dir::Report;
 use crate::{Error, Metric};
@@ -128,10 +129,13 @@ pub(super) fn outputs(runs: &EnsembleRun) -> Result<Outputs, Error> {
         OutputFeatures::File(_)
         | OutputFeatures::Ngrams(_)
         | OutputFeatures::Substructures(_)
-        | OutputFeatures::Source(_) => match runs.are_smiles()? {
-            true => Outputs::Molecules,
-            false => Outputs::Other,
-        },
+        | OutputFeatures::Source(_) => {
+            let all = runs.all();
+            match are_smiles(&all.some(labels_looked_at(all.len()))?.candidates) {
+                true => Outputs::Molecules,
+                false => Outputs::Other,
+            }
+        }
     })
 }
 

@@ -16,7 +16,9 @@ use super::explanations::Training;
 use super::filter::Molecules;
 use super::problem::Problem;
 use super::work;
+use crate::config::BeyondConfig;
 use crate::error::ensure;
+use crate::run::beyond::search_by;
 use crate::run::{EnsembleRun, Record, Run};
 use crate::run_dir::MEMBERS;
 use crate::{BeyondSearch, Error};
@@ -162,20 +164,27 @@ impl Model {
 
     /// What searches beyond the candidates where this is `wanted`, or the run's configuration says it.
     pub(super) fn search(&self, wanted: Option<bool>) -> Result<Option<&BeyondSearch>, Problem> {
-        match (wanted, self.runs.search_of_its_own()) {
+        match (wanted, &self.runs.search) {
             (Some(false), _) | (None, None) => Ok(None),
             (_, Some(own)) => Ok(Some(own)),
             (Some(true), None) => {
                 let allowed =
                     "false or absent: only molecules of one file of candidates can be searched";
-                ensure(self.runs.is_searchable(), "beyond", true, allowed)?;
-                let search = || self.runs.default_search().map_err(text);
+                ensure(self.is_searchable(), "beyond", true, allowed)?;
+                let search =
+                    || search_by(self.runs.members(), BeyondConfig::default()).map_err(text);
                 self.search.get_or_init(search).as_ref().map(Some).map_err(Problem::failed)
             }
         }
     }
 
     /// Whether queries are mass spectra.
+    fn is_searchable(&self) -> bool {
+        let can =
+            |run: &Run| run.space.is_some() && run.config.output.source().check_made().is_ok();
+        self.runs.shards().is_none() && self.runs.members().iter().all(can)
+    }
+
     pub(super) fn reads_spectra(&self) -> bool {
         self.run().config.encoder.abilities().spectra
     }
@@ -251,9 +260,9 @@ impl Model {
             members: if members.len() > 1 { self.runs.names().to_vec() } else { Vec::new() },
             coordinates: members.iter().map(|run| run.candidates.dim()).collect(),
             candidates: self.runs.candidates(),
-            beyond: match self.runs.search_of_its_own() {
+            beyond: match &self.runs.search {
                 Some(_) => Some(true),
-                None => self.runs.is_searchable().then_some(false),
+                None => self.is_searchable().then_some(false),
             },
             data: config.data.facts().folder.to_owned(),
             split: report.map(|report| report.split.to_string()),

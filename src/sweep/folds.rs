@@ -51,19 +51,13 @@ impl CrossValidation {
             group.as_ref().map(|group| format!(", group = {}", toml::Value::from(&**group)));
         let group = group.unwrap_or_default();
         let split = if *nested { "test" } else { "validation" };
-        let mut shared = vec![
-            format!("data.fold={{ count = {folds}, held = 1, nested = {nested}{group} }}"),
-            format!("evaluation.split={split}"),
-        ];
+        let fold = format!("{{ count = {folds}, held = 1, nested = {nested}{group} }}");
+        let mut shared =
+            vec![Override::new("data.fold", fold), Override::new("evaluation.split", split)];
         // members of an ensemble divide the same rows, whatever their seeds
         if base.data.facts().splits.is_some_and(|splits| splits.seed.is_none()) {
-            shared.push(format!("data.splits.seed={}", base.seed));
+            shared.push(Override::new("data.splits.seed", base.seed));
         }
-        let parse = |text: &String| {
-            text.parse()
-                .map_err(|allowed: String| Error::value("the argument group", text, allowed))
-        };
-        let shared = shared.iter().map(parse).collect::<Result<_, _>>()?;
         let axis = |key: &str, values: Vec<String>| Axis {
             key: key.into(),
             values: AxisValues::List(values),

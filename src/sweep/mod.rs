@@ -14,7 +14,7 @@ use dsokr_train::Observer;
 use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
 
-use crate::config::Checked;
+use crate::config::{Checked, Override};
 use crate::run_dir::{Folder, Report, fingerprint_of};
 use crate::sketch::Spread;
 use crate::{Error, Metric, Request};
@@ -250,14 +250,9 @@ impl SweepRequest<'_> {
     /// The configuration of a setting.
     fn config_of(&self, setting: &Setting, split: SplitName) -> Result<Checked, Error> {
         let given = setting.iter().filter(|(_, value)| !value.is_empty());
-        let own = given.map(|(key, value)| format!("{key}={value}"));
-        let parse = |change: String| {
-            change
-                .parse()
-                .map_err(|allowed: String| Error::value("the argument grid", &change, allowed))
-        };
-        let changes = own.chain([format!("evaluation.split={split}")]).map(parse);
-        self.config.with(&changes.collect::<Result<Vec<_>, _>>()?)
+        let own = given.map(|(key, value)| Override::new(key, value));
+        let changes = own.chain([Override::new("evaluation.split", split)]);
+        self.config.with(&changes.collect::<Vec<_>>())
     }
 }
 

@@ -51,15 +51,6 @@ impl OutputSpace {
         }
     }
 
-    /// Number of columns of the outputs' rows.
-    pub(crate) fn row_width(&self) -> usize {
-        match self {
-            Self::Basis(basis) => basis.width,
-            Self::Machine(space) => space.rows().1,
-            Self::Quantiles(_) => 1,
-        }
-    }
-
     /// The candidates among outputs, each distinct one placed once.
     ///
     /// # Errors

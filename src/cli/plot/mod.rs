@@ -9,7 +9,7 @@ use std::path::Path;
 use self::axis::Axis;
 use self::panel::{Panel, Series, Style, Value, save};
 use crate::decode::report::{HitsPoint, RankHistogram, ReliabilityBin};
-use crate::run::{EmbeddingCurve, LearningCurve};
+use crate::run::{EmbeddingCurve, LearningCurve, LearningPoint};
 use crate::sketch::{Curve, Leverage, Point, Spread};
 use crate::sweep::{Sweep, SweepRun};
 use crate::{Coverage, Error, Metric};
@@ -77,21 +77,18 @@ pub fn coverage(path: &Path, shares: &[Coverage]) -> Result<(), Error> {
 }
 
 /// Training loss and validation metric of each run against its epochs, side by side. Runs need one metric.
-pub fn learning(path: &Path, runs: &[(String, LearningCurve)]) -> Result<(), Error> {
-    let metric = runs.first().map_or("", |(_, curve)| &curve.metric);
-    let panel = |label: String, of: fn(&LearningCurve, usize) -> Option<f64>| {
-        let lines = runs.iter().map(|(name, curve)| {
-            let places = curve.epochs.iter().enumerate();
-            let style = if curve.epochs.len() <= 30 { Style::Marked } else { Style::Line };
-            let values = places.filter_map(|(at, &epoch)| Some((epoch, of(curve, at)?, None)));
-            series(name, style, values)
+pub fn learning(path: &Path, runs: &[LearningCurve]) -> Result<(), Error> {
+    let metric = runs.first().map_or("", |curve| &curve.metric);
+    let panel = |label: String, of: fn(&LearningPoint) -> Option<f64>| {
+        let lines = runs.iter().map(|LearningCurve { name, points, .. }| {
+            let style = if points.len() <= 30 { Style::Marked } else { Style::Line };
+            series(name, style, points.iter().filter_map(|own| Some((own.epoch, of(own)?, None))))
         });
         let x = Axis { whole: true, ..Axis::linear("epoch") };
         Panel { x, y: Axis::linear(label), series: lines.collect() }
     };
-    let loss = panel("training loss".into(), |curve, at| curve.loss.get(at).copied());
-    let values = format!("validation {}", title(metric));
-    save(path, &[loss, panel(values, |curve, at| curve.values.get(at).copied().flatten())])
+    let loss = panel("training loss".into(), |own| Some(own.loss));
+    save(path, &[loss, panel(format!("validation {}", title(metric)), |own| own.value)])
 }
 
 /// How large a sketch should be: spectra, leverage scores, and the metric against the sketch size.
