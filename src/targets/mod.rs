@@ -250,7 +250,7 @@ impl<'a> TrainingOutputs<'a> {
         use dsokr_basis::Error::{Numeric, ZeroKernel};
         let (sketch, seed) = (&self.config.sketch, self.config.seed);
         let part = |((at, summand), rows): ((usize, &SummandConfig), PartRows)| {
-            let options = SketchOptions::new(&sketch.method, summand.size).with_seed(seed);
+            let options = SketchOptions::new(sketch.method.clone(), summand.size).with_seed(seed);
             let options = options.with_tolerance(sketch.tolerance);
             let key = format!("output.kernels[{at}].kernel");
             let kernel = summand.kernel.fit(&key, &rows, seed)?;
@@ -329,7 +329,7 @@ pub(crate) fn fit_basis(
 ) -> Result<Basis, Error> {
     let sketch = &config.sketch;
     let options = |kind: &SketchKind, size| {
-        SketchOptions::new(kind, size).with_seed(seed).with_tolerance(sketch.tolerance)
+        SketchOptions::new(kind.clone(), size).with_seed(seed).with_tolerance(sketch.tolerance)
     };
     if sketch.full {
         let width = outputs.width();

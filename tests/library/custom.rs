@@ -128,7 +128,7 @@ fn an_own_kernel_is_learnt_and_decoded() {
     let rows = Features::Dense(DenseRows::new(2, points.concat()).unwrap());
     kernel::contract::check(&Laplace, &rows).unwrap();
     let every = SketchKind::Subsampling { replacement: false };
-    let basis = Basis::fit(Laplace, &rows, &SketchOptions::new(&every, 40)).unwrap();
+    let basis = Basis::fit(Laplace, &rows, &SketchOptions::new(every.clone(), 40)).unwrap();
     let targets = basis.project(&rows).unwrap();
     let ids: Vec<String> = (0..60).map(|i| format!("p{i}")).collect();
     let outputs = Outputs {

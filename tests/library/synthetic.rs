@@ -104,7 +104,7 @@ fn inputs_have_the_covariance_and_outputs_the_rank_that_are_asked_for() {
     let basis = Basis::fit(
         kernel,
         found.outputs.rows.as_ref(),
-        &SketchOptions::new(&all, 50).with_tolerance(1e-9),
+        &SketchOptions::new(all.clone(), 50).with_tolerance(1e-9),
     )
     .unwrap();
     assert_eq!(basis.dimension(), 4);

@@ -27,7 +27,6 @@ compile_error!("files hold little-endian numbers that are read in place");
 mod cancellation;
 mod defaults;
 mod error;
-mod tagged;
 mod versions;
 
 pub mod assignment;
@@ -50,6 +49,14 @@ pub use features::{Block, Features, RowKind, RowSource};
 pub use kernel::{Kernel, OutputKernel};
 pub use processes::Processes;
 pub use sketch::{Sketch, SketchKind, SketchOptions};
+
+/// Reads a variant without parameters in a table with a tag: serde ignores unknown keys beside one.
+fn no_parameters<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
+    #[derive(serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Nothing {}
+    serde::Deserialize::deserialize(deserializer).map(|Nothing {}| ())
+}
 
 /// The program of the README, which runs as a test.
 #[cfg(doctest)]

@@ -2,9 +2,8 @@
 //! space between a prediction f and a target y, with the part r ≥ 0 of the target that no prediction
 //! reaches.
 //!
-//! [`distance_losses!`](crate::distance_losses) is their one list. A new one is a struct here
-//! of its parameters that implements [`DistanceLoss`], and a line there: it is then a loss of kernel
-//! machines and of training.
+//! A new one is a struct here of its parameters that implements [`DistanceLoss`], and a variant of the losses of kernel
+//! machines and of those of training.
 //!
 //! ```
 //! use dsokr_basis::loss::{DistanceLoss, Huber};
@@ -61,17 +60,21 @@ pub trait DistanceLoss {
     }
 
     /// A bound on the second derivatives of `f ↦ ℓ(√u)`; none for a loss with a kink in f.
-    fn curvature(&self) -> Option<f64>;
+    fn curvature(&self) -> Option<f64> {
+        let Pieces { inner, excess, excess_squared, .. } = self.pieces();
+        (excess == 0.0).then(|| inner.max(2.0 * excess_squared))
+    }
 
     /// The factor c of the penalty `c λ ‖f‖²` that goes with the loss in a kernel machine: ½, but 1 for
     /// the square loss, whose λ is that of ridge regression.
     fn penalty(&self) -> f64 {
-        0.5
+        if self.is_fitted_by_mean() { 1.0 } else { 0.5 }
     }
 
-    /// Whether the mean of numbers is the constant of least loss; of other losses the median is taken.
+    /// Whether the mean of numbers is the constant of least loss, that of a square; of other losses the median is
+    /// taken.
     fn is_fitted_by_mean(&self) -> bool {
-        false
+        self.pieces().kink.is_infinite()
     }
 
     /// The minimiser t of `(t − a)²/2μ + ℓ(√(t² + r))`, 0 ≤ t ≤ a: what a solver needs of a loss with a
@@ -88,15 +91,6 @@ pub trait DistanceLoss {
     }
 }
 
-/// Calls a macro with the list of all losses of a distance, which are structs of
-/// [`loss`](crate::loss); in kebab-case their names are those in configuration files.
-#[macro_export]
-macro_rules! distance_losses {
-    ($callback:ident) => {
-        $callback! { Square, Huber, EpsilonInsensitive, EpsilonInsensitiveSquare }
-    };
-}
-
 /// `u`: kernel ridge regression.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -105,18 +99,6 @@ pub struct Square {}
 impl DistanceLoss for Square {
     fn pieces(&self) -> Pieces {
         Pieces { kink: f64::INFINITY, inner: 2.0, ..Pieces::default() }
-    }
-
-    fn curvature(&self) -> Option<f64> {
-        Some(2.0)
-    }
-
-    fn is_fitted_by_mean(&self) -> bool {
-        true
-    }
-
-    fn penalty(&self) -> f64 {
-        1.0
     }
 }
 
@@ -137,10 +119,6 @@ impl DistanceLoss for Huber {
 
     fn pieces(&self) -> Pieces {
         Pieces { kink: self.kappa, inner: 1.0, ..Pieces::default() }
-    }
-
-    fn curvature(&self) -> Option<f64> {
-        Some(1.0)
     }
 }
 
@@ -164,10 +142,6 @@ impl DistanceLoss for EpsilonInsensitive {
 
     fn pieces(&self) -> Pieces {
         Pieces { kink: self.epsilon, excess: 1.0, ..Pieces::default() }
-    }
-
-    fn curvature(&self) -> Option<f64> {
-        None
     }
 
     fn prox(&self, a: f64, r: f64, mu: f64) -> f64 {
@@ -208,9 +182,5 @@ impl DistanceLoss for EpsilonInsensitiveSquare {
 
     fn pieces(&self) -> Pieces {
         Pieces { kink: self.epsilon, excess_squared: 1.0, ..Pieces::default() }
-    }
-
-    fn curvature(&self) -> Option<f64> {
-        Some(2.0)
     }
 }

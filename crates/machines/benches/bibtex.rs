@@ -108,8 +108,11 @@ fn run(
         Some(m) => {
             let sketch = SketchKind::SparsifiedGaussian { density: 20.0 / TRAIN as f64 };
             let kernel = gaussian(system.output);
-            let basis =
-                Basis::fit(kernel, &outputs, &SketchOptions::new(&sketch, m).with_seed(seed))?;
+            let basis = Basis::fit(
+                kernel,
+                &outputs,
+                &SketchOptions::new(sketch.clone(), m).with_seed(seed),
+            )?;
             OutputSpace::basis(basis, None, &outputs)?
         }
     };

@@ -70,7 +70,7 @@ fn ranks(n: usize, extra: usize, c: f64, aligned: bool, seeds: u64) -> Result<Ve
         let basis = Basis::fit(
             Kernel::Linear,
             &train.x,
-            &SketchOptions::new(&SketchKind::Gaussian, n.min(D)).with_tolerance(1e-12),
+            &SketchOptions::new(SketchKind::Gaussian, n.min(D)).with_tolerance(1e-12),
         )?;
         let prepared = InputFeatures::new(basis, &train.x)?;
         let targets =

@@ -161,8 +161,11 @@ fn table(seeds: u64, sizes: &[usize], loss: &Loss) -> Result<(), Failure> {
                 let (train, test) = (sample(seed, "train")?, sample(seed, "test")?);
                 let start = cpu_seconds();
                 let kernel = Kernel::Gaussian { gamma: GAMMA };
-                let basis =
-                    Basis::fit(kernel, &train.x, &SketchOptions::new(&kind, m).with_seed(seed))?;
+                let basis = Basis::fit(
+                    kernel,
+                    &train.x,
+                    &SketchOptions::new(kind.clone(), m).with_seed(seed),
+                )?;
                 let middle = cpu_seconds();
                 let anchors = basis.anchors().map_or(0, RowSource::len);
                 let targets = Targets::new(1, train.y)?;
@@ -209,8 +212,11 @@ fn select() -> Result<(), Failure> {
             let (held, kept): (Vec<_>, Vec<_>) = (0..ROWS).partition(|row| row % 5 == fold);
             let (train, test) = (x.select(&kept)?, x.select(&held)?);
             let truth: Vec<f64> = held.iter().map(|&row| y[row]).collect();
-            let basis =
-                Basis::fit(Kernel::Gaussian { gamma }, &train, &SketchOptions::new(&kind, 100))?;
+            let basis = Basis::fit(
+                Kernel::Gaussian { gamma },
+                &train,
+                &SketchOptions::new(kind.clone(), 100),
+            )?;
             let prepared = InputFeatures::new(basis, &train)?;
             let targets = Targets::new(1, kept.iter().map(|&row| y[row]).collect::<Vec<_>>())?;
             for (at, error) in errors.iter_mut().enumerate() {
@@ -233,7 +239,7 @@ fn solver() -> Result<(), Failure> {
     let levels = vec![0.1, 0.3, 0.5, 0.7, 0.9];
     let kernel = Kernel::Gaussian { gamma: GAMMA };
     let kind = SketchKind::SparsifiedRademacher { density: 20.0 / ROWS as f64 };
-    let basis = Basis::fit(kernel, &train.x, &SketchOptions::new(&kind, 100))?;
+    let basis = Basis::fit(kernel, &train.x, &SketchOptions::new(kind.clone(), 100))?;
     for lambda in [1e-3, 1e-4, 1e-5, 1e-6] {
         let single = Targets::new(1, train.y.clone())?;
         let joint = Targets::repeated(5, &train.y)?;

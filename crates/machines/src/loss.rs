@@ -1,6 +1,5 @@
 //! Losses of a vector: what the machines minimise on average.
 
-use dsokr_basis::distance_losses;
 use dsokr_basis::loss::{self, DistanceLoss};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,49 +15,48 @@ pub struct Pinball {
     pub levels: Vec<f64>,
 }
 
-macro_rules! loss {
-    ($($name:ident),*) => {
-        /// A convex loss `ℓ(f, y)` of a prediction f and a target y, both of d numbers.
-        ///
-        /// All but the pinball loss depend on `u = ‖f − y‖² + r` alone, r ≥ 0 being the part of the
-        /// target that no prediction reaches: `r(y) = k(y, y) − ‖ψ̃(y)‖²` for coordinates in an output
-        /// basis, 0 for plain numbers (thesis, section 2.5 and appendix C.1). They take the norm of the
-        /// whole vector, so a row is an outlier as a whole.
-        ///
-        /// In a configuration file, a table with the loss's `name` in kebab-case and its parameters:
-        ///
-        /// ```
-        /// use dsokr_basis::loss::Huber;
-        /// use dsokr_machines::Loss;
-        ///
-        /// let loss: Loss = serde_json::from_str(r#"{"name": "huber", "kappa": 0.5}"#)?;
-        /// assert_eq!(loss, Loss::Huber(Huber { kappa: 0.5 }));
-        /// assert_eq!(loss.value(&[3.0], &[1.0], 0.0), 0.5 * (2.0 - 0.25));
-        /// # Ok::<(), serde_json::Error>(())
-        /// ```
-        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-        #[serde(tag = "name", rename_all = "kebab-case")]
-        #[non_exhaustive]
-        pub enum Loss {
-            $(#[allow(missing_docs)]
-            $name(loss::$name),)*
-            #[allow(missing_docs)]
-            Pinball(Pinball),
-        }
-
-        impl Loss {
-            /// The loss of a distance; none for the pinball loss.
-            fn of_distance(&self) -> Option<&dyn DistanceLoss> {
-                match self {
-                    $(Self::$name(loss) => Some(loss),)*
-                    Self::Pinball(_) => None,
-                }
-            }
-        }
-    };
+/// A convex loss `ℓ(f, y)` of a prediction f and a target y, both of d numbers.
+///
+/// All but the pinball loss depend on `u = ‖f − y‖² + r` alone, r ≥ 0 being the part of the
+/// target that no prediction reaches: `r(y) = k(y, y) − ‖ψ̃(y)‖²` for coordinates in an output
+/// basis, 0 for plain numbers (thesis, section 2.5 and appendix C.1). They take the norm of the
+/// whole vector, so a row is an outlier as a whole.
+///
+/// In a configuration file, a table with the loss's `name` in kebab-case and its parameters:
+///
+/// ```
+/// use dsokr_basis::loss::Huber;
+/// use dsokr_machines::Loss;
+///
+/// let loss: Loss = serde_json::from_str(r#"{"name": "huber", "kappa": 0.5}"#)?;
+/// assert_eq!(loss, Loss::Huber(Huber { kappa: 0.5 }));
+/// assert_eq!(loss.value(&[3.0], &[1.0], 0.0), 0.5 * (2.0 - 0.25));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "name", rename_all = "kebab-case")]
+#[non_exhaustive]
+#[allow(missing_docs)]
+pub enum Loss {
+    Square(loss::Square),
+    Huber(loss::Huber),
+    EpsilonInsensitive(loss::EpsilonInsensitive),
+    EpsilonInsensitiveSquare(loss::EpsilonInsensitiveSquare),
+    Pinball(Pinball),
 }
 
-distance_losses!(loss);
+impl Loss {
+    /// The loss of a distance; none for the pinball loss.
+    fn of_distance(&self) -> Option<&dyn DistanceLoss> {
+        match self {
+            Self::Square(loss) => Some(loss),
+            Self::Huber(loss) => Some(loss),
+            Self::EpsilonInsensitive(loss) => Some(loss),
+            Self::EpsilonInsensitiveSquare(loss) => Some(loss),
+            Self::Pinball(_) => None,
+        }
+    }
+}
 
 impl Loss {
     /// The pinball loss of the given levels.

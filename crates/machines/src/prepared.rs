@@ -65,7 +65,7 @@ impl Solver {
         let features = match (self, compared) {
             (Self::Lipschitz(options), Some((kernel, rows))) => {
                 let InputSketch { size, method } = &options.sketch;
-                let options = SketchOptions::new(method, *size).with_seed(seed);
+                let options = SketchOptions::new(method.clone(), *size).with_seed(seed);
                 let basis = Basis::fit(Arc::clone(kernel), rows, &options)?;
                 Some(InputFeatures::new(basis, rows)?)
             }

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::sum::{SumKernel, Summand};
+use super::sum::{SummedBases, WeightedBasis};
 use super::{Basis, Projector, Tempered, Tempering};
 use crate::features::{Features, check_width};
 use crate::kernel::{IntoKernel, named};
@@ -72,7 +72,7 @@ impl Basis {
     fn read(stored: &Stored, prefix: &str) -> Result<Self, Error> {
         if stored.version >= SUM && stored.metadata.contains_key(&format!("{prefix}{PARTS}")) {
             let sum = read_parts(stored, prefix)?;
-            return Self::read_with(stored, prefix, Arc::new(sum.clone()), Some(sum));
+            return Self::read_with(stored, prefix, sum.kernel(), Some(sum));
         }
         Self::read_with(stored, prefix, Arc::new(named::read(stored, prefix)?), None)
     }
@@ -95,7 +95,7 @@ impl Basis {
         stored: &Stored,
         prefix: &str,
         kernel: Arc<dyn OutputKernel>,
-        sum: Option<SumKernel>,
+        sum: Option<SummedBases>,
     ) -> Result<Self, Error> {
         let name = |name: &str| format!("{prefix}{name}");
         let kind = stored.parsed(&name("row_kind"), "dense, bit, sparse")?;
@@ -240,7 +240,7 @@ impl Basis {
 }
 
 /// The bases of a sum.
-fn read_parts(stored: &Stored, prefix: &str) -> Result<SumKernel, Error> {
+fn read_parts(stored: &Stored, prefix: &str) -> Result<SummedBases, Error> {
     let key = format!("{prefix}{PARTS}");
     let listed: Vec<(f64, usize)> = stored.json(&key)?;
     if listed.is_empty() {
@@ -255,10 +255,10 @@ fn read_parts(stored: &Stored, prefix: &str) -> Result<SumKernel, Error> {
             let allowed = "weights above 0 and columns within the rows";
             return Err(stored.bad_metadata(&key, allowed));
         }
-        Ok(Summand { weight, columns, basis: Arc::new(basis) })
+        Ok(WeightedBasis { weight, columns, basis: Arc::new(basis) })
     };
     let parts = listed.into_iter().enumerate().map(part).collect::<Result<Vec<_>, _>>()?;
-    Ok(SumKernel { parts, width })
+    Ok(SummedBases { parts, width })
 }
 
 /// How the basis in a file is tempered, if it is.

@@ -41,7 +41,7 @@ impl Basis {
             options: SketchOptions {
                 kind: drawn.kind.clone(),
                 size: drawn.m(),
-                seed: drawn.stream.seed,
+                seed: drawn.seed,
                 tolerance,
             },
             trained_rows: rows.len(),

@@ -25,7 +25,7 @@ pub use algebra::{Eigen, cholesky, leading, multiply, symmetric_eigen};
 pub use project::Projection;
 pub use tempering::Tempering;
 
-use sum::SumKernel;
+use sum::SummedBases;
 use tempering::Tempered;
 
 /// A frozen basis of p functions, fitted on the training outputs.
@@ -75,7 +75,7 @@ enum Projector {
     /// `ψ̃(y) = T (√w_i ψ̃_i(y))_i`, the coordinates of several bases.
     Sum {
         /// The bases, with their weights.
-        sum: SumKernel,
+        sum: SummedBases,
         /// T, p × P row-major; empty for the identity.
         turn: Vec<f32>,
     },
@@ -106,9 +106,15 @@ impl Basis {
     /// It is the k(y, y) that [`squared_norms`](Projection::squared_norms) hold. Decoding needs no
     /// constants then.
     pub fn is_normalised(&self) -> bool {
-        match &self.tempered {
-            Some(tempered) => tempered.tempering.normalised,
-            None => self.kernel.is_normalised(),
+        match (&self.tempered, &self.map) {
+            (Some(tempered), _) => tempered.tempering.normalised,
+            // then `k_i(y, y) = 1` for every row, and weights sum to 1
+            (None, Projector::Sum { sum, .. }) => {
+                sum.parts.iter().all(|part| part.basis.tempering().normalised)
+            }
+            (None, Projector::Linear { .. } | Projector::Anchored { .. }) => {
+                self.kernel.is_normalised()
+            }
         }
     }
 

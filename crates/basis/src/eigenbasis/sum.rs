@@ -8,80 +8,44 @@ use faer::{ColRef, Mat};
 use super::algebra::{self, Eigen, Number, leading_few, multiply_wide};
 use super::{Basis, Projector};
 use crate::features::{Block, RowKind, RowSource};
+use crate::kernel::{SumKernel, Summand};
 use crate::{Error, OutputKernel, SketchOptions};
 
-/// `k(y, y') = Σ_i w_i k_i(y_i, y'_i)`: the weighted sum of the kernels of several bases, the
-/// [tempered](crate::Tempering) ones where bases are tempered. `y_i` are the columns of a sparse row that the
-/// i-th basis reads, the parts of [`JoinedRows`](crate::features::JoinedRows).
-///
-/// It is what [`Basis::sum`] approximates.
+/// What [`Basis::sum`] sums. `y_i` are the columns of a sparse row that the i-th basis reads, the parts of
+/// [`JoinedRows`](crate::features::JoinedRows).
 #[derive(Clone, Debug)]
-pub(super) struct SumKernel {
-    pub parts: Vec<Summand>,
+pub(super) struct SummedBases {
+    pub parts: Vec<WeightedBasis>,
     /// The width of the rows, in which the columns of all parts lie.
     pub width: usize,
 }
 
-/// One kernel of a sum.
+/// One basis of a sum.
 #[derive(Clone, Debug)]
-pub(super) struct Summand {
+pub(super) struct WeightedBasis {
     pub weight: f64,
     pub columns: Range<usize>,
     /// Shared, because the kernel of the sum and its coordinates both hold it.
     pub basis: Arc<Basis>,
 }
 
-impl Summand {
-    fn rows(&self, block: &Block) -> Result<Block<'static>, Error> {
-        block.columns(self.columns.clone(), self.basis.kind)
-    }
-
-    fn name(&self) -> String {
-        let (basis, kernel) = (&self.basis, self.basis.kernel.name());
-        let kernel = match &basis.tempered {
-            None => kernel,
-            Some(tempered) => {
-                let (fingerprint, power) = (basis.fingerprint(), tempered.tempering.power);
-                format!("basis {fingerprint} of {kernel}, tempered by {power}")
-            }
+impl SummedBases {
+    /// `k(y, y') = Σ_i w_i k_i(y_i, y'_i)`: the weighted sum of the kernels of the bases, the
+    /// [tempered](crate::Tempering) ones where bases are tempered.
+    pub(super) fn kernel(&self) -> Arc<dyn OutputKernel> {
+        let summand = |WeightedBasis { weight, columns, basis }: &WeightedBasis| Summand {
+            weight: *weight,
+            kernel: match &basis.tempered {
+                None => Arc::clone(&basis.kernel),
+                Some(_) => Arc::new(TemperedKernel(Arc::clone(basis))),
+            },
+            kind: basis.kind,
+            columns: columns.clone(),
         };
-        format!("{} × {kernel}", self.weight)
+        let summands = self.parts.iter().map(summand).collect();
+        Arc::new(SumKernel { summands, width: self.width })
     }
 
-    /// The kernel's values.
-    fn gram(&self, a: &Block, b: &Block) -> Result<Mat<f64>, Error> {
-        let (a, b) = (self.rows(a)?, self.rows(b)?);
-        let Some(tempered) = &self.basis.tempered else {
-            return self.basis.kernel.block(&a, &b);
-        };
-        let coordinates = |rows: &Block| self.basis.project_wide(rows, 0..rows.len());
-        let (x, y) = (coordinates(&a)?, coordinates(&b)?);
-        let mut gram = multiply_wide(x.transpose(), y.as_ref());
-        if tempered.tempering.normalised {
-            // Those without a direction share one that is outside of the span.
-            let zero = |column: ColRef<f64>| column.iter().all(|&value| value == 0.0);
-            for j in (0..b.len()).filter(|&j| zero(y.col(j))) {
-                let rows = (0..a.len()).filter(|&i| zero(x.col(i)));
-                rows.for_each(|i| gram[(i, j)] = 1.0);
-            }
-        }
-        Ok(gram)
-    }
-
-    /// `k(y, y)` of each row.
-    fn diagonal(&self, rows: &Block) -> Result<Vec<f64>, Error> {
-        let (rows, basis) = (self.rows(rows)?, &self.basis);
-        match &basis.tempered {
-            None => Ok(basis.kernel.diagonal(&rows)),
-            Some(_) => {
-                let mut coordinates = vec![0.0f64; rows.len() * basis.dimension()];
-                basis.coordinates(rows, &mut coordinates)
-            }
-        }
-    }
-}
-
-impl SumKernel {
     /// P, the coordinates of all parts together.
     pub(super) fn coordinates(&self) -> usize {
         self.parts.iter().map(|part| part.basis.dimension()).sum()
@@ -101,7 +65,9 @@ impl SumKernel {
         for part in &self.parts {
             let (dimension, scale) = (part.basis.dimension(), T::of(part.weight.sqrt()));
             let mut own = vec![T::default(); rows.len() * dimension];
-            let squared = part.basis.coordinates(part.rows(rows)?, &mut own)?;
+            let squared = part
+                .basis
+                .coordinates(rows.columns(part.columns.clone(), part.basis.kind)?, &mut own)?;
             norms.iter_mut().zip(squared).for_each(|(norm, own)| *norm += part.weight * own);
             for (out, own) in joined.chunks_exact_mut(all).zip(own.chunks_exact(dimension)) {
                 let out = out[start..start + dimension].iter_mut();
@@ -117,46 +83,39 @@ impl SumKernel {
     }
 }
 
-impl OutputKernel for SumKernel {
-    fn name(&self) -> String {
-        format!("sum of {}", self.parts.iter().map(Summand::name).collect::<Vec<_>>().join(", "))
-    }
+/// The kernel of a tempered basis.
+#[derive(Debug)]
+struct TemperedKernel(Arc<Basis>);
 
-    fn validate(&self, rows: RowKind) -> Result<(), Error> {
-        match rows {
-            RowKind::Sparse => Ok(()),
-            RowKind::Dense | RowKind::Bits => Err(Error::kind(rows, RowKind::Sparse)),
-        }
+impl OutputKernel for TemperedKernel {
+    fn name(&self) -> String {
+        let (kernel, power) = (self.0.kernel.name(), self.0.tempering().power);
+        format!("basis {} of {kernel}, tempered by {power}", self.0.fingerprint())
     }
 
     fn check(&self, rows: &Block) -> Result<(), Error> {
-        if rows.width() != self.width {
-            return Err(Error::width(rows.width(), self.width));
-        }
-        self.parts.iter().try_for_each(|part| part.basis.kernel.check(&part.rows(rows)?))
+        self.0.kernel.check(rows)
     }
 
     fn block(&self, a: &Block, b: &Block) -> Result<Mat<f64>, Error> {
-        let mut sum = Mat::zeros(a.len(), b.len());
-        for part in &self.parts {
-            sum += faer::Scale(part.weight) * part.gram(a, b)?;
+        let (x, y) = (self.0.project_wide(a, 0..a.len())?, self.0.project_wide(b, 0..b.len())?);
+        let mut gram = multiply_wide(x.transpose(), y.as_ref());
+        if self.0.tempering().normalised {
+            // Those without a direction share one that is outside of the span.
+            let zero = |column: ColRef<f64>| column.iter().all(|&value| value == 0.0);
+            for j in (0..b.len()).filter(|&j| zero(y.col(j))) {
+                let rows = (0..a.len()).filter(|&i| zero(x.col(i)));
+                rows.for_each(|i| gram[(i, j)] = 1.0);
+            }
         }
-        Ok(sum)
+        Ok(gram)
     }
 
-    /// NaN for rows that a basis does not project.
+    /// NaN for rows that the basis does not project.
     fn diagonal(&self, rows: &Block) -> Vec<f64> {
-        let mut sum = vec![0.0; rows.len()];
-        for part in &self.parts {
-            let own = part.diagonal(rows).unwrap_or_else(|_| vec![f64::NAN; sum.len()]);
-            sum.iter_mut().zip(own).for_each(|(sum, own)| *sum += part.weight * own);
-        }
-        sum
-    }
-
-    /// Where every basis is tempered and normalised, so that `k_i(y, y) = 1` for every row; weights sum to 1.
-    fn is_normalised(&self) -> bool {
-        self.parts.iter().all(|part| part.basis.tempering().normalised)
+        let mut coordinates = vec![0.0f32; rows.len() * self.0.dimension()];
+        let found = self.0.coordinates(rows.clone(), &mut coordinates);
+        found.unwrap_or_else(|_| vec![f64::NAN; rows.len()])
     }
 }
 
@@ -227,14 +186,18 @@ impl Basis {
             let columns = width..width + basis.width;
             width = columns.end;
             if weight > 0.0 {
-                kept.push(Summand { weight: weight / total, columns, basis: Arc::new(basis) });
+                kept.push(WeightedBasis {
+                    weight: weight / total,
+                    columns,
+                    basis: Arc::new(basis),
+                });
             }
         }
-        let sum = SumKernel { parts: kept, width };
+        let sum = SummedBases { parts: kept, width };
         let all = sum.coordinates();
         // not turned yet
         let basis = Self {
-            kernel: Arc::new(sum.clone()),
+            kernel: sum.kernel(),
             options,
             trained_rows: outputs.len(),
             spectrum: vec![1.0; all],

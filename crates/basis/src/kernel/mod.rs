@@ -2,72 +2,133 @@
 //! any other function of two rows, by the trait [`OutputKernel`].
 //!
 //! The products come from [`features`](crate::features); a kernel adds its function, the kinds of
-//! rows and the values it is defined on, and whether it is linear in scaled rows. A kernel is a struct in
-//! `formula.rs` and one entry in the list below; everything is evaluated in `f64`.
+//! rows and the values it is defined on, and whether it is linear in scaled rows. A kernel is a variant of [`Kernel`];
+//! the compiler names what is asked of it. Everything is evaluated in `f64`.
 
 pub mod contract;
 pub mod named;
 
-mod formula;
 mod mixture;
 mod output;
 mod sum;
 
 use faer::Mat;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::features::{Block, RowKind, RowSource, product};
+use crate::features::{Block, RowKind, RowSource, product, simd};
 use crate::random::{below, generator};
-use crate::tagged::tagged;
 
-use formula::Formula;
 pub use mixture::ProbabilityProduct;
 pub use output::{IntoKernel, OutputKernel, zero_rows};
 pub use sum::SumKernel;
+pub(crate) use sum::Summand;
 
-tagged! {
-    /// A positive semi-definite kernel on feature rows.
-    ///
-    /// In a configuration file, a table with the kernel's `name` in kebab-case and its parameters:
-    ///
-    /// ```
-    /// use dsokr_basis::Kernel;
-    ///
-    /// let kernel: Kernel = serde_json::from_str(r#"{"name": "gaussian", "gamma": 0.5}"#)?;
-    /// assert_eq!(kernel, Kernel::Gaussian { gamma: 0.5 });
-    /// assert_eq!(kernel.evaluate(1.0, 1.0, 3.0), (-0.5f64 * 2.0).exp());
-    /// # Ok::<(), serde_json::Error>(())
-    /// ```
-    pub enum Kernel by "name", formula: Formula in formula;
-
+/// A positive semi-definite kernel on feature rows.
+///
+/// In a configuration file, a table with the kernel's `name` in kebab-case and its parameters:
+///
+/// ```
+/// use dsokr_basis::Kernel;
+///
+/// let kernel: Kernel = serde_json::from_str(r#"{"name": "gaussian", "gamma": 0.5}"#)?;
+/// assert_eq!(kernel, Kernel::Gaussian { gamma: 0.5 });
+/// assert_eq!(kernel.evaluate(1.0, 1.0, 3.0), (-0.5f64 * 2.0).exp());
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum Kernel {
     /// `⟨a, b⟩`, on rows of any kind.
-    Linear = "linear";
+    #[serde(deserialize_with = "crate::no_parameters")]
+    Linear,
     /// `⟨a, b⟩ / (‖a‖ ‖b‖)`, on rows of any kind; 0 when one of a and b is zero, 1 when both are.
-    Cosine = "cosine";
+    #[serde(deserialize_with = "crate::no_parameters")]
+    Cosine,
     /// `exp(−γ ‖a − b‖²)`, on rows of any kind.
     Gaussian {
         /// γ, above 0; `1/(2 width²)`.
-        gamma: f64
-    } = "gaussian";
+        gamma: f64,
+    },
     /// `⟨a, b⟩ / (‖a‖² + ‖b‖² − ⟨a, b⟩)`, on rows of any kind; 1 when both are zero.
-    Tanimoto = "tanimoto";
+    #[serde(deserialize_with = "crate::no_parameters")]
+    Tanimoto,
     /// `exp(−γ d²)`, d the distance of a and b in the feature space of the Tanimoto kernel.
     GaussianTanimoto {
         /// γ, above 0; `1/(2 width²)`.
-        gamma: f64
-    } = "gaussian-tanimoto";
+        gamma: f64,
+    },
     /// Share of common n-grams: the cosine of two rows of counts (sparse).
-    NGram = "ngram";
+    #[serde(rename = "ngram", deserialize_with = "crate::no_parameters")]
+    NGram,
     /// Kendall's τ of two rankings, on rows of pair signs (dense or sparse).
-    Kemeny = "kemeny";
+    #[serde(deserialize_with = "crate::no_parameters")]
+    Kemeny,
     /// Share of positions that agree, on one-hot rows (bits or sparse).
-    Hamming = "hamming";
+    #[serde(deserialize_with = "crate::no_parameters")]
+    Hamming,
+}
+
+/// Values in words, and as a test.
+type Values = (&'static str, fn(f32) -> bool);
+
+fn tanimoto(ab: f64, aa: f64, bb: f64) -> f64 {
+    // 0 of two zero rows only
+    let union = aa + bb - ab;
+    if union > 0.0 { ab / union } else { 1.0 }
 }
 
 impl Kernel {
+    /// The name in configuration files.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Linear => "linear",
+            Self::Cosine => "cosine",
+            Self::Gaussian { .. } => "gaussian",
+            Self::Tanimoto => "tanimoto",
+            Self::GaussianTanimoto { .. } => "gaussian-tanimoto",
+            Self::NGram => "ngram",
+            Self::Kemeny => "kemeny",
+            Self::Hamming => "hamming",
+        }
+    }
+
     /// `f(⟨a,b⟩, ⟨a,a⟩, ⟨b,b⟩)`.
     pub fn evaluate(&self, ab: f64, aa: f64, bb: f64) -> f64 {
-        self.formula(|formula| formula.evaluate(ab, aa, bb))
+        match *self {
+            Self::Linear => ab,
+            // Rounding can bring the distance of equal rows below 0, and the kernel above 1.
+            Self::Gaussian { gamma } => simd::exp_negative(-gamma * (aa + bb - 2.0 * ab).max(0.0)),
+            Self::Tanimoto => tanimoto(ab, aa, bb),
+            Self::GaussianTanimoto { gamma } => {
+                let squared_distance = 2.0 - 2.0 * tanimoto(ab, aa, bb);
+                (-gamma * squared_distance.max(0.0)).exp()
+            }
+            Self::Cosine | Self::NGram | Self::Kemeny | Self::Hamming => {
+                let norms = (aa * bb).sqrt();
+                if norms > 0.0 { ab / norms } else { f64::from(u8::from(aa == bb)) }
+            }
+        }
+    }
+
+    /// The kinds of rows that the kernel is defined on, and the values that they may hold; none where any finite
+    /// number is allowed.
+    fn domain(&self) -> (&'static [RowKind], Option<Values>) {
+        use RowKind::{Bits, Dense, Sparse};
+        match self {
+            Self::NGram => (&[Sparse], Some(("0 and more", |value| value >= 0.0))),
+            Self::Kemeny => {
+                let holds = |value: f32| value == 0.0 || value.abs() == 1.0;
+                (&[Dense, Sparse], Some(("-1, 0, 1", holds)))
+            }
+            Self::Hamming => {
+                (&[Bits, Sparse], Some(("0, 1", |value| value == 0.0 || value == 1.0)))
+            }
+            Self::Linear | Self::Cosine | Self::Tanimoto => (&[Dense, Bits, Sparse], None),
+            Self::Gaussian { .. } | Self::GaussianTanimoto { .. } => (&[Dense, Bits, Sparse], None),
+        }
     }
 }
 
@@ -82,9 +143,12 @@ impl OutputKernel for Kernel {
 
     fn validate(&self, rows: RowKind) -> Result<(), Error> {
         let name = self.name();
-        let checked = self.formula(|formula| formula.validate());
-        checked.map_err(|error| error.of(format_args!("kernel {name}: ")))?;
-        let defined = self.formula(|formula| formula.rows());
+        if let Self::Gaussian { gamma } | Self::GaussianTanimoto { gamma } = *self {
+            let key = format_args!("kernel {name}: gamma");
+            let holds = gamma > 0.0 && gamma.is_finite();
+            Error::ensure(holds, key, gamma, "finite numbers above 0")?;
+        }
+        let (defined, _) = self.domain();
         if defined.contains(&rows) {
             return Ok(());
         }
@@ -97,12 +161,7 @@ impl OutputKernel for Kernel {
     /// N-gram counts are not negative, Kemeny rows hold −1, 0 and 1, Hamming rows 0 and 1; the
     /// other kernels take any finite numbers.
     fn check(&self, rows: &Block) -> Result<(), Error> {
-        let Some((allowed, holds)) = self.formula(|formula| formula.values()) else {
-            return Ok(());
-        };
-        if rows.kind() == RowKind::Bits {
-            return Ok(());
-        }
+        let (_, Some((allowed, holds))) = self.domain() else { return Ok(()) };
         for row in 0..rows.len() {
             let mut bad = None;
             rows.entries(row, 0..rows.width(), |column, value| {
@@ -121,7 +180,13 @@ impl OutputKernel for Kernel {
     }
 
     fn feature_scale(&self, squared_norm: f64) -> Option<f64> {
-        self.formula(|formula| formula.feature_scale(squared_norm))
+        match self {
+            Self::Linear => Some(1.0),
+            Self::Cosine | Self::NGram | Self::Kemeny | Self::Hamming => {
+                Some(if squared_norm > 0.0 { squared_norm.sqrt().recip() } else { 0.0 })
+            }
+            Self::Gaussian { .. } | Self::Tanimoto | Self::GaussianTanimoto { .. } => None,
+        }
     }
 
     /// All but the linear kernel are.
@@ -129,7 +194,7 @@ impl OutputKernel for Kernel {
     /// Two zero rows are equal: k = 1. Under cosine, Tanimoto, n-gram, Kemeny and Hamming kernels a zero row
     /// has `k(y, ·) = 0` with every other row.
     fn is_normalised(&self) -> bool {
-        self.formula(|formula| formula.is_normalised())
+        *self != Self::Linear
     }
 
     /// Computed in parallel.
@@ -147,14 +212,17 @@ impl OutputKernel for Kernel {
     fn block(&self, a: &Block, b: &Block) -> Result<Mat<f64>, Error> {
         self.validate(a.kind())?;
         let (aa, bb) = (a.squared_norms(), b.squared_norms());
-        self.formula(|formula| {
-            product::inner_columns(a, b, |products, j| formula.column(products, &aa, bb[j]))
+        product::inner_columns(a, b, |products, j| {
+            if let Self::Gaussian { gamma } = *self {
+                return simd::gaussian(products, gamma, &aa, bb[j]);
+            }
+            let each = products.iter_mut().zip(&aa);
+            each.for_each(|(product, &aa)| *product = self.evaluate(*product, aa, bb[j]));
         })
     }
 
     fn diagonal(&self, rows: &Block) -> Vec<f64> {
-        let squared_norms = rows.squared_norms().into_iter();
-        self.formula(|formula| squared_norms.map(|yy| formula.evaluate(yy, yy, yy)).collect())
+        rows.squared_norms().into_iter().map(|yy| self.evaluate(yy, yy, yy)).collect()
     }
 }
 

@@ -26,15 +26,16 @@ use crate::features::{Block, Features, RowKind, RowSource, SparseRows};
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct SumKernel {
-    summands: Vec<Summand>,
+    pub(crate) summands: Vec<Summand>,
+    pub(crate) width: usize,
 }
 
 #[derive(Clone, Debug)]
-struct Summand {
-    weight: f64,
-    kernel: Arc<dyn OutputKernel>,
-    kind: RowKind,
-    columns: Range<usize>,
+pub(crate) struct Summand {
+    pub weight: f64,
+    pub kernel: Arc<dyn OutputKernel>,
+    pub kind: RowKind,
+    pub columns: Range<usize>,
 }
 
 impl SumKernel {
@@ -46,15 +47,15 @@ impl SumKernel {
         kind: RowKind,
         width: usize,
     ) -> Self {
-        let start = self.width();
-        let (kernel, columns) = (kernel.into_kernel(), start..start + width);
+        let (kernel, columns) = (kernel.into_kernel(), self.width..self.width + width);
+        self.width = columns.end;
         self.summands.push(Summand { weight, kernel, kind, columns });
         self
     }
 
     /// Number of columns of all kernels.
     pub fn width(&self) -> usize {
-        self.summands.last().map_or(0, |last| last.columns.end)
+        self.width
     }
 
     /// Rows whose products `⟨a, b⟩` are the sum, where every kernel is linear in scaled rows; none where one is not. A
@@ -81,11 +82,11 @@ impl SumKernel {
             entries
         };
         let count = scales.first().map_or(0, Vec::len);
-        Ok(Some(SparseRows::from_rows(self.width(), (0..count).map(row))?.into()))
+        Ok(Some(SparseRows::from_rows(self.width, (0..count).map(row))?.into()))
     }
 
     fn check_width(&self, rows: &Block) -> Result<(), Error> {
-        let (found, expected) = (rows.width(), self.width());
+        let (found, expected) = (rows.width(), self.width);
         if found == expected { Ok(()) } else { Err(Error::width(found, expected)) }
     }
 }

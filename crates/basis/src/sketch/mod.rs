@@ -3,114 +3,118 @@
 //! `R = W S`: S picks the distinct rows that R touches, the *anchors*, and W (m × a) mixes them. A
 //! sketch is read in blocks of columns, each drawn from its own generator when it is needed:
 //! nothing of size m × n is ever held, and columns that hold only zeros are left out. Every kind is
-//! scaled such that `E[RᵀR] = I` (thesis, remark 2.27). A kind is a struct in `kinds.rs` and one entry in
-//! the list below.
+//! scaled such that `E[RᵀR] = I` (thesis, remark 2.27). A kind is a variant of [`SketchKind`];
+//! the compiler names what is asked of it.
 
-mod kinds;
+mod draw;
 
 use faer::Mat;
 use rayon::prelude::*;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-pub(crate) use kinds::COLUMNS;
-pub use kinds::Columns;
-use kinds::{Draw, Picked, Stream};
+pub(crate) use draw::COLUMNS;
+pub use draw::Columns;
+use draw::Picked;
 
 use crate::Error;
-use crate::tagged::tagged;
 
-/// [`SketchKind`] and [`SketchKind::all`], from the list of the kinds: `Name { parameters } = "name";`, a parameter with
-/// its usual value as a function of the number of outputs.
-macro_rules! sketches {
-    ($(
-        $(#[$doc:meta])*
-        $kind:ident $({ $( $(#[$attribute:meta])* $field:ident: $type:ty = $usual:expr ),* })?
-        = $name:literal;
-    )*) => {
-        tagged! {
-            /// The distribution of a sketch. `r` is a Rademacher variable, ±1 with probability ½ each.
-            ///
-            /// In a configuration file, a table with the `kind` in kebab-case and its parameters:
-            ///
-            /// ```
-            /// use dsokr_basis::SketchKind;
-            ///
-            /// let kind: SketchKind = serde_json::from_str(r#"{"kind": "subsampling"}"#)?;
-            /// assert_eq!(kind, SketchKind::Subsampling { replacement: false });
-            /// # Ok::<(), serde_json::Error>(())
-            /// ```
-            pub enum SketchKind by "kind", distribution: Draw in kinds;
-
-            $(
-                $(#[$doc])*
-                $kind $({ $( $(#[$attribute])* $field: $type ),* })? = $name;
-            )*
-        }
-
-        impl SketchKind {
-            /// Every kind, each with its usual parameters for n outputs: densities of 20/n (at most
-            /// 1), pilots of 200 columns (at most n), and otherwise the defaults.
-            pub fn all(n: usize) -> Vec<Self> {
-                vec![$( Self::$kind { $($( $field: {
-                    let usual: fn(usize) -> $type = $usual;
-                    usual(n)
-                } ),*)? } ),*]
-            }
-        }
-    };
-}
-
-sketches! {
+/// The distribution of a sketch. `r` is a Rademacher variable, ±1 with probability ½ each.
+///
+/// In a configuration file, a table with the `kind` in kebab-case and its parameters:
+///
+/// ```
+/// use dsokr_basis::SketchKind;
+///
+/// let kind: SketchKind = serde_json::from_str(r#"{"kind": "subsampling"}"#)?;
+/// assert_eq!(kind, SketchKind::Subsampling { replacement: false });
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum SketchKind {
     /// Each row of R picks one output, uniformly, with weight `√(n/m)` (thesis, definition 2.26).
     Subsampling {
         /// Whether an output may be picked twice (default: false).
         #[serde(default)]
-        replacement: bool = |_| false
-    } = "subsampling";
+        replacement: bool,
+    },
     /// Each row of R picks output i with probability `p_i ∝ ℓ̃_i`, its approximate ridge leverage
     /// score, with replacement, with weight `1/√(m p_i)` (Alaoui and Mahoney 2015).
     Leverage {
         /// λ of the scores, above 0 (default: 0.001).
-        #[serde(default = "kinds::default_lambda")]
-        lambda: f64 = |_| kinds::default_lambda(),
+        #[serde(default = "lambda")]
+        lambda: f64,
         /// Number of pilot columns of the approximation, 1 to n (default: 200; give n if smaller).
-        #[serde(default = "kinds::default_pilot")]
-        pilot: usize = |n| kinds::default_pilot().min(n)
-    } = "leverage";
+        #[serde(default = "pilot")]
+        pilot: usize,
+    },
     /// Independent entries from `N(0, 1/m)` (thesis, example 2.31).
-    Gaussian = "gaussian";
+    #[serde(deserialize_with = "crate::no_parameters")]
+    Gaussian,
     /// Independent entries, `r/√(m·density)` with probability `density`, else 0: p-SR
     /// (thesis, chapter 3).
     SparsifiedRademacher {
         /// Probability of a non-zero, above 0, at most 1. Required; 20/n is a usual choice.
-        density: f64 = |n| (20.0 / n as f64).min(1.0)
-    } = "sparsified-rademacher";
+        density: f64,
+    },
     /// Independent entries, `N(0, 1)/√(m·density)` with probability `density`, else 0: p-SG
     /// (thesis, chapter 3).
     SparsifiedGaussian {
         /// Probability of a non-zero, above 0, at most 1. Required; 20/n is a usual choice.
-        density: f64 = |n| (20.0 / n as f64).min(1.0)
-    } = "sparsified-gaussian";
+        density: f64,
+    },
     /// Each row of R is the sum of `terms` outputs picked uniformly with replacement, each with
     /// weight `r·√(n/(m·terms))` (thesis, definition 2.33; Chen and Yang 2021).
     Accumulation {
         /// Number of outputs summed in a row, at least 1 (default: 10).
-        #[serde(default = "kinds::default_terms")]
-        terms: usize = |_| kinds::default_terms()
-    } = "accumulation";
+        #[serde(default = "terms")]
+        terms: usize,
+    },
     /// Each column of R has one entry, r, in a uniformly drawn row (thesis, definition 2.32).
-    CountSketch = "count-sketch";
+    #[serde(deserialize_with = "crate::no_parameters")]
+    CountSketch,
 }
 
-impl From<&SketchKind> for SketchKind {
-    fn from(kind: &SketchKind) -> Self {
-        kind.clone()
-    }
+crate::defaults! {
+    lambda: f64 = 1e-3,
+    pilot: usize = 200,
+    terms: usize = 10,
 }
 
 impl SketchKind {
+    /// Every kind, each with its usual parameters for n outputs: densities of 20/n (at most
+    /// 1), pilots of 200 columns (at most n), and otherwise the defaults.
+    pub fn all(n: usize) -> Vec<Self> {
+        let density = (20.0 / n as f64).min(1.0);
+        vec![
+            Self::Subsampling { replacement: false },
+            Self::Leverage { lambda: lambda(), pilot: pilot().min(n) },
+            Self::Gaussian,
+            Self::SparsifiedRademacher { density },
+            Self::SparsifiedGaussian { density },
+            Self::Accumulation { terms: terms() },
+            Self::CountSketch,
+        ]
+    }
+
+    /// The name in configuration files.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Subsampling { .. } => "subsampling",
+            Self::Leverage { .. } => "leverage",
+            Self::Gaussian => "gaussian",
+            Self::SparsifiedRademacher { .. } => "sparsified-rademacher",
+            Self::SparsifiedGaussian { .. } => "sparsified-gaussian",
+            Self::Accumulation { .. } => "accumulation",
+            Self::CountSketch => "count-sketch",
+        }
+    }
+
     /// Whether R only picks outputs: each of its rows has one non-zero entry.
     pub fn picks_rows(&self) -> bool {
-        self.distribution(|kind| kind.picks_rows())
+        matches!(self, Self::Subsampling { .. } | Self::Leverage { .. })
     }
 
     /// Checks the parameters and the sizes m (rows of the sketch) and n (training outputs).
@@ -122,9 +126,21 @@ impl SketchKind {
         if n == 0 {
             return Err(Error::no_rows());
         }
-        let allowed = format_args!("1..={n}, the number of rows");
-        Error::ensure((1..=n).contains(&m), "sketch: size", m, allowed)?;
-        let checked = self.distribution(|kind| kind.validate(n));
+        let all = format_args!("1..={n}, the number of rows");
+        Error::ensure((1..=n).contains(&m), "sketch: size", m, all)?;
+        let checked = match *self {
+            Self::Leverage { lambda, pilot } => {
+                let holds = lambda > 0.0 && lambda.is_finite();
+                Error::ensure(holds, "lambda", lambda, "finite numbers above 0")
+                    .and_then(|()| Error::ensure((1..=n).contains(&pilot), "pilot", pilot, all))
+            }
+            Self::SparsifiedRademacher { density } | Self::SparsifiedGaussian { density } => {
+                let holds = density > 0.0 && density <= 1.0;
+                Error::ensure(holds, "density", density, "above 0, at most 1")
+            }
+            Self::Accumulation { terms } => Error::ensure(terms > 0, "terms", terms, "1 and more"),
+            Self::Subsampling { .. } | Self::Gaussian | Self::CountSketch => Ok(()),
+        };
         checked.map_err(|error| error.of(format_args!("sketch {}: ", self.name())))
     }
 }
@@ -156,8 +172,8 @@ impl SketchOptions {
     pub const TOLERANCE: f64 = 1e-10;
 
     /// A sketch of `size` rows, with the default seed and tolerance.
-    pub fn new(kind: impl Into<SketchKind>, size: usize) -> Self {
-        Self { kind: kind.into(), size, seed: 0, tolerance: Self::TOLERANCE }
+    pub fn new(kind: SketchKind, size: usize) -> Self {
+        Self { kind, size, seed: 0, tolerance: Self::TOLERANCE }
     }
 
     /// The same with a seed.
@@ -196,7 +212,9 @@ impl SketchOptions {
 #[derive(Clone, Debug)]
 pub struct Sketch {
     pub(crate) kind: SketchKind,
-    pub(crate) stream: Stream,
+    pub(crate) seed: u64,
+    m: usize,
+    n: usize,
     /// The entries, where they are few; else columns are drawn block by block when they are needed.
     picked: Option<Picked>,
 }
@@ -209,9 +227,9 @@ impl Sketch {
     /// non-zero, and for [`SketchKind::Leverage`], which is drawn by [`fit`](Self::fit).
     pub fn draw(kind: &SketchKind, m: usize, n: usize, seed: u64) -> Result<Self, Error> {
         kind.validate(m, n)?;
-        let stream = Stream { name: kind.name(), m, n, seed };
-        let picked = kind.distribution(|kind| kind.draw(&stream)).map_err(Error::Unsupported)?;
-        Ok(Self { kind: kind.clone(), stream, picked })
+        let sketch = Self { kind: kind.clone(), seed, m, n, picked: None };
+        let picked = sketch.pick().map_err(Error::Unsupported)?;
+        Ok(Self { picked, ..sketch })
     }
 
     /// Draws a leverage-score sketch: m outputs with replacement, output i with probability
@@ -236,19 +254,19 @@ impl Sketch {
             )));
         }
         kind.validate(m, scores.len())?;
-        let stream = Stream { name: kind.name(), m, n: scores.len(), seed };
-        let picked = Some(kinds::by_scores(&stream, scores)?);
-        Ok(Self { kind: kind.clone(), stream, picked })
+        let sketch = Self { kind: kind.clone(), seed, m, n: scores.len(), picked: None };
+        let picked = Some(sketch.pick_by(scores)?);
+        Ok(Self { picked, ..sketch })
     }
 
     /// m, the number of rows of R.
     pub fn m(&self) -> usize {
-        self.stream.m
+        self.m
     }
 
     /// n, the number of columns of R.
     pub fn n(&self) -> usize {
-        self.stream.n
+        self.n
     }
 
     /// Number of blocks of columns that [`columns`](Self::columns) can draw.
@@ -262,7 +280,7 @@ impl Sketch {
     pub fn columns(&self, block: usize) -> Columns {
         match &self.picked {
             Some(picked) => picked.columns(self.m(), block),
-            None => self.kind.distribution(|kind| kind.columns(&self.stream, block)),
+            None => self.independent(block),
         }
     }
 

@@ -18,7 +18,7 @@ fn a_loaded_basis_is_the_saved_one() {
         let basis = Basis::fit(
             kernel,
             &rows,
-            &SketchOptions::new(&sketch, 7).with_seed(11).with_tolerance(1e-9),
+            &SketchOptions::new(sketch.clone(), 7).with_seed(11).with_tolerance(1e-9),
         )
         .unwrap();
         basis.save(&path).unwrap();

@@ -60,9 +60,13 @@ fn an_outlier_stands_out() {
     let ranks = |kind: &SketchKind| -> usize {
         (0..20)
             .map(|seed| {
-                Basis::fit(Kernel::Cosine, &rows, &SketchOptions::new(kind, 8).with_seed(seed))
-                    .unwrap()
-                    .dimension()
+                Basis::fit(
+                    Kernel::Cosine,
+                    &rows,
+                    &SketchOptions::new(kind.clone(), 8).with_seed(seed),
+                )
+                .unwrap()
+                .dimension()
             })
             .sum()
     };

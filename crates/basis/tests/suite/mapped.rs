@@ -113,7 +113,7 @@ fn a_mapped_basis_is_the_one_in_memory() {
     let memory = Features::Dense(DenseRows::new(4, values).unwrap());
     for sketch in [SketchKind::Gaussian, SketchKind::SparsifiedGaussian { density: 0.01 }] {
         let fit = |rows: &dyn RowSource| {
-            Basis::fit(Kernel::Cosine, rows, &SketchOptions::new(&sketch, 3)).unwrap()
+            Basis::fit(Kernel::Cosine, rows, &SketchOptions::new(sketch.clone(), 3)).unwrap()
         };
         let (a, b) = (fit(&mapped), fit(&memory));
         assert_eq!(a.fingerprint(), b.fingerprint());

@@ -65,9 +65,12 @@ fn a_basis_of_an_own_kernel_reproduces_it() {
     let rows = rows(40);
     contract::check(&intersection(), &rows).unwrap();
     let every = SketchKind::Subsampling { replacement: false };
-    let basis =
-        Basis::fit(intersection(), &rows, &SketchOptions::new(&every, 40).with_tolerance(1e-12))
-            .unwrap();
+    let basis = Basis::fit(
+        intersection(),
+        &rows,
+        &SketchOptions::new(every.clone(), 40).with_tolerance(1e-12),
+    )
+    .unwrap();
     let found = basis.project(&rows).unwrap();
     let values = expand(&rows);
     for i in 0..40 {
@@ -86,10 +89,18 @@ fn an_own_kernel_takes_every_path_of_a_built_in_one() {
     let gaussian = own("gaussian", |a, b| (-0.3 * (dot(a, a) + dot(b, b) - 2.0 * dot(a, b))).exp());
     let built_in = Kernel::Gaussian { gamma: 0.3 };
     for sketch in [SketchKind::Leverage { lambda: 0.01, pilot: 20 }, SketchKind::Gaussian] {
-        let a = Basis::fit(gaussian.clone(), &rows, &SketchOptions::new(&sketch, 9).with_seed(4))
-            .unwrap();
-        let b = Basis::fit(built_in.clone(), &rows, &SketchOptions::new(&sketch, 9).with_seed(4))
-            .unwrap();
+        let a = Basis::fit(
+            gaussian.clone(),
+            &rows,
+            &SketchOptions::new(sketch.clone(), 9).with_seed(4),
+        )
+        .unwrap();
+        let b = Basis::fit(
+            built_in.clone(),
+            &rows,
+            &SketchOptions::new(sketch.clone(), 9).with_seed(4),
+        )
+        .unwrap();
         // eigenvectors are free in sign, so what is compared does not depend on it
         let gram = |basis: &Basis| {
             let found = basis.project(&rows).unwrap();

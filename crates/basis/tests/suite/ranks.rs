@@ -54,7 +54,7 @@ fn several_ranks_fit_the_basis_of_one() {
             SketchKind::CountSketch,
         ] {
             let what = format!("{}, {kind:?}", describe(&kernel, rows));
-            let options = SketchOptions::new(&kind, 6).with_seed(3);
+            let options = SketchOptions::new(kind.clone(), 6).with_seed(3);
             // more ranks than blocks too
             assert_shared(&[1, 2, 3, 7], &what, || {
                 fitted(&Basis::fit(kernel.clone(), rows, &options)?, rows)
@@ -80,7 +80,7 @@ fn more_ranks_than_rows_fit_the_basis_of_one() {
         let what = describe(&kernel, &rows);
         for kind in [UNIFORM, SketchKind::Gaussian, SketchKind::Leverage { lambda: 0.1, pilot: 2 }]
         {
-            let options = SketchOptions::new(&kind, 2).with_seed(1);
+            let options = SketchOptions::new(kind.clone(), 2).with_seed(1);
             let tempering = Tempering { power: 0.5, centred: false, ..Tempering::default() };
             assert_shared(&[3, 6], &what, || {
                 let basis = Basis::fit(kernel.clone(), &rows, &options)?;

@@ -22,7 +22,7 @@ pub fn data(test: &str, name: &str) -> Option<PathBuf> {
 fn check(kernel: &Kernel, rows: &MappedRows, sketch: &SketchKind, m: usize, unexplained: f64) {
     let train: Vec<usize> = (0..3000).collect();
     let train = rows.select(&train).unwrap();
-    let basis = Basis::fit(kernel.clone(), &train, &SketchOptions::new(sketch, m)).unwrap();
+    let basis = Basis::fit(kernel.clone(), &train, &SketchOptions::new(sketch.clone(), m)).unwrap();
     // Equal fingerprints among the anchors cost a little of the rank.
     assert!(basis.dimension() > 19 * m / 20, "rank {}", basis.dimension());
     let projection = basis.project(&train).unwrap();

@@ -74,7 +74,7 @@ fn equal_weights_go_to_the_first_labels() {
     let identity = (0..4).map(|i| [i]);
     let rows = Features::Bits(BitRows::from_indices(4, identity).unwrap());
     let sketch = SketchKind::Subsampling { replacement: false };
-    let basis = Basis::fit(Kernel::Cosine, &rows, &SketchOptions::new(&sketch, 4)).unwrap();
+    let basis = Basis::fit(Kernel::Cosine, &rows, &SketchOptions::new(sketch.clone(), 4)).unwrap();
     assert_eq!(best_labels(&basis, &[0.0; 4], 2..=3).unwrap().parts, [0, 1]);
     let nothing = best_labels(&basis, &[0.0; 4], 0..=4).unwrap();
     assert_eq!((nothing.parts, nothing.score), (Vec::new(), 0.0));

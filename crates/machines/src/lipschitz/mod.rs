@@ -49,7 +49,7 @@ pub struct LipschitzProblem {
 /// y[20] = 1000.0;
 /// let x = Features::Dense(DenseRows::new(1, x)?);
 /// let every = SketchKind::Subsampling { replacement: false };
-/// let basis = Basis::fit(Kernel::Gaussian { gamma: 1.0 }, &x, &SketchOptions::new(&every, 20))?;
+/// let basis = Basis::fit(Kernel::Gaussian { gamma: 1.0 }, &x, &SketchOptions::new(every.clone(), 20))?;
 /// let problem = LipschitzProblem {
 ///     loss: Loss::pinball([0.5]),
 ///     output: OutputMatrix::identity(1)?,

@@ -92,7 +92,7 @@ impl SketchedInputs {
         let kernel = kernel.into_kernel();
         kernel.validate(rows.kind())?;
         let drawn = Sketch::fit(
-            &SketchOptions::new(method, *size).with_seed(seed),
+            &SketchOptions::new(method.clone(), *size).with_seed(seed),
             Arc::clone(&kernel),
             rows,
         )?;

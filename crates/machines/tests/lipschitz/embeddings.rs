@@ -23,7 +23,8 @@ fn ridge(
 ) -> Vec<Vec<f32>> {
     let m = x.len().min(if kernel == Kernel::Linear { x.width() } else { x.len() });
     let kind = if kernel == Kernel::Linear { SketchKind::Gaussian } else { EVERY };
-    let basis = Basis::fit(kernel, x, &SketchOptions::new(&kind, m).with_tolerance(1e-12)).unwrap();
+    let basis =
+        Basis::fit(kernel, x, &SketchOptions::new(kind.clone(), m).with_tolerance(1e-12)).unwrap();
     let output = OutputMatrix::identity(targets.width()).unwrap();
     let problem =
         LipschitzProblem { loss: Loss::Square(Square {}), output, lambda, offset: Offset::Zero };
@@ -66,7 +67,7 @@ fn coordinates_give_the_scores_of_the_published_algorithms() {
     let basis = Basis::fit(
         output.clone(),
         &all,
-        &SketchOptions::new(&EVERY, n + extra + new).with_tolerance(1e-12),
+        &SketchOptions::new(EVERY, n + extra + new).with_tolerance(1e-12),
     )
     .unwrap();
     let targets = Targets::from_projection(&basis.project(&y).unwrap()).unwrap();

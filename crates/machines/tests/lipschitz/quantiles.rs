@@ -22,7 +22,8 @@ fn fan(n: usize, seed: u64) -> (Features, Vec<f64>) {
 fn fit(x: &Features, y: &[f64], levels: &[f64], output: OutputMatrix, lambda: f64) -> KernelModel {
     let kind = SketchKind::SparsifiedRademacher { density: 0.05 };
     let basis =
-        Basis::fit(Kernel::Gaussian { gamma: 1.0 }, x, &SketchOptions::new(&kind, 30)).unwrap();
+        Basis::fit(Kernel::Gaussian { gamma: 1.0 }, x, &SketchOptions::new(kind.clone(), 30))
+            .unwrap();
     let loss = Loss::pinball(levels.to_vec());
     let problem = LipschitzProblem { loss, output, lambda, offset: Offset::Constant };
     let targets = Targets::repeated(levels.len(), y).unwrap();
@@ -41,7 +42,7 @@ fn a_constant_kernel_gives_the_empirical_quantile() {
     let mut sorted = y.clone();
     sorted.sort_by(f64::total_cmp);
     for level in [0.05, 0.25, 0.5, 0.77, 0.95] {
-        let basis = Basis::fit(Kernel::Linear, &x, &SketchOptions::new(&EVERY, 1)).unwrap();
+        let basis = Basis::fit(Kernel::Linear, &x, &SketchOptions::new(EVERY, 1)).unwrap();
         let problem = LipschitzProblem {
             loss: Loss::pinball(vec![level]),
             output: OutputMatrix::identity(1).unwrap(),
@@ -56,7 +57,7 @@ fn a_constant_kernel_gives_the_empirical_quantile() {
         let found = machine.predict(&x).unwrap()[0];
         assert!((f64::from(found) - expected).abs() < 1e-5, "{level}: {found}, {expected}");
         // The offset alone is that quantile, and leaves nothing to fit.
-        let basis = Basis::fit(Kernel::Linear, &x, &SketchOptions::new(&EVERY, 1)).unwrap();
+        let basis = Basis::fit(Kernel::Linear, &x, &SketchOptions::new(EVERY, 1)).unwrap();
         let problem = LipschitzProblem { offset: Offset::Constant, ..problem };
         let machine = fit_on(basis, &x, &targets, &problem, &stop).unwrap();
         assert_eq!(machine.offset, [expected]);
@@ -77,7 +78,7 @@ fn the_offset_is_the_first_number_that_reaches_its_level() {
             lambda: 1e-6,
             offset: Offset::Constant,
         };
-        let basis = Basis::fit(Kernel::Linear, &x, &SketchOptions::new(&EVERY, 1)).unwrap();
+        let basis = Basis::fit(Kernel::Linear, &x, &SketchOptions::new(EVERY, 1)).unwrap();
         let targets = Targets::new(1, y.clone()).unwrap();
         let machine = fit_on(basis, &x, &targets, &problem, &Stop { steps: 1, ..Stop::default() });
         assert_eq!(machine.unwrap().offset, [expected], "{level}");

@@ -93,7 +93,7 @@ fn coordinates_give_what_the_kernel_gives() {
     let grams: Vec<_> = matrices.iter().map(Mat::as_ref).collect();
     let outputs = problem.outputs();
     let every = SketchKind::Subsampling { replacement: false };
-    let basis = Basis::fit(kernel_y(), &outputs, &SketchOptions::new(&every, N)).unwrap();
+    let basis = Basis::fit(kernel_y(), &outputs, &SketchOptions::new(every.clone(), N)).unwrap();
     let projected = basis.project(&outputs).unwrap();
     let rows = dense(&wide(projected.dimension, &projected.coordinates));
     let in_coordinates = Ideal { kernel: &Kernel::Linear, rows: &rows };

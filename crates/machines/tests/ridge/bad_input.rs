@@ -119,7 +119,7 @@ fn spaces() {
     let problem = Problem::new(10, 53);
     let outputs = problem.outputs();
     let basis =
-        dsokr_basis::Basis::fit(kernel_y(), &outputs, &SketchOptions::new(&EVERY, 4)).unwrap();
+        dsokr_basis::Basis::fit(kernel_y(), &outputs, &SketchOptions::new(EVERY, 4)).unwrap();
     let rank = basis.dimension();
     for asked in [0, rank + 1] {
         let error = OutputSpace::basis(basis.clone(), Some(asked), &outputs).unwrap_err();

@@ -43,7 +43,7 @@ fn candidates_of_a_tempered_basis_have_the_constants_of_its_own_kernel() {
             Tempering { power: 0.0, centred: false, normalised: true },
         ] {
             let basis =
-                Basis::fit(kernel.clone(), &outputs, &SketchOptions::new(&EVERY, 40)).unwrap();
+                Basis::fit(kernel.clone(), &outputs, &SketchOptions::new(EVERY, 40)).unwrap();
             let basis = basis.tempered(&tempering, &outputs).unwrap();
             let projected = basis.project(&outputs).unwrap();
             let u = wide(projected.dimension, &projected.coordinates);
@@ -89,7 +89,7 @@ fn a_nearly_constant_output_kernel_still_tells_candidates_apart() {
     let expected = centred(&expected);
     let largest = expected.iter().flatten().fold(0.0f64, |m, v| m.max(v.abs()));
     let basis =
-        Basis::fit(flat.clone(), &problem.outputs(), &SketchOptions::new(&EVERY, n)).unwrap();
+        Basis::fit(flat.clone(), &problem.outputs(), &SketchOptions::new(EVERY, n)).unwrap();
     for (space, targets) in [
         OutputSpace::training(flat, &problem.outputs()).unwrap(),
         OutputSpace::basis(basis, None, &problem.outputs()).unwrap(),

@@ -29,7 +29,7 @@ fn iokr_equals_the_formula() {
 fn sisokr_with_every_row_on_both_sides_is_iokr() {
     let (n, lambda) = (60, 1e-3);
     let (problem, queries) = (Problem::new(n, 3), Problem::new(11, 4));
-    let basis = Basis::fit(kernel_y(), &problem.outputs(), &SketchOptions::new(&EVERY, n)).unwrap();
+    let basis = Basis::fit(kernel_y(), &problem.outputs(), &SketchOptions::new(EVERY, n)).unwrap();
     let (space, targets) = OutputSpace::basis(basis, None, &problem.outputs()).unwrap();
     let fitted =
         fit_sketched(kernel_x(), &problem.inputs(), &targets, &EVERY, n, 5, lambda).unwrap();
@@ -50,7 +50,7 @@ fn sisokr_equals_proposition_4_2() {
         let basis = Basis::fit(
             kernel_y(),
             &problem.outputs(),
-            &SketchOptions::new(&output_sketch, 6).with_seed(1),
+            &SketchOptions::new(output_sketch.clone(), 6).with_seed(1),
         )
         .unwrap();
         let (space, targets) = OutputSpace::basis(basis, None, &problem.outputs()).unwrap();
@@ -91,9 +91,12 @@ fn isokr_predicts_in_the_coordinates_of_the_basis() {
     let (n, lambda) = (50, 1e-2);
     let (problem, queries) = (Problem::new(n, 8), Problem::new(6, 9));
     let sketch = SketchKind::Gaussian;
-    let basis =
-        Basis::fit(kernel_y(), &problem.outputs(), &SketchOptions::new(&sketch, 8).with_seed(3))
-            .unwrap();
+    let basis = Basis::fit(
+        kernel_y(),
+        &problem.outputs(),
+        &SketchOptions::new(sketch.clone(), 8).with_seed(3),
+    )
+    .unwrap();
     let projected = basis.project(&problem.outputs()).unwrap();
     let rank = projected.dimension;
     let (space, targets) = OutputSpace::basis(basis.clone(), None, &problem.outputs()).unwrap();
@@ -116,7 +119,7 @@ fn isokr_predicts_in_the_coordinates_of_the_basis() {
 fn kernel_dependency_estimation_is_a_ridge_on_principal_components() {
     let (n, p, lambda) = (30, 3, 1e-2);
     let (problem, queries) = (Problem::new(n, 10), Problem::new(6, 11));
-    let basis = Basis::fit(kernel_y(), &problem.outputs(), &SketchOptions::new(&EVERY, n)).unwrap();
+    let basis = Basis::fit(kernel_y(), &problem.outputs(), &SketchOptions::new(EVERY, n)).unwrap();
     let (space, targets) = OutputSpace::basis(basis, Some(p), &problem.outputs()).unwrap();
     let fitted = fit_double(&problem, &targets, lambda);
     let z = fitted.model.predict(&queries.inputs()).unwrap();
@@ -287,8 +290,7 @@ fn single_precision_on_sparse_rows_agrees_with_double() {
 #[test]
 fn a_mapped_model_answers_with_the_mapped_coordinates() {
     let (problem, queries) = (Problem::new(50, 8), Problem::new(7, 9));
-    let basis =
-        Basis::fit(kernel_y(), &problem.outputs(), &SketchOptions::new(&EVERY, 20)).unwrap();
+    let basis = Basis::fit(kernel_y(), &problem.outputs(), &SketchOptions::new(EVERY, 20)).unwrap();
     let (space, targets) = OutputSpace::basis(basis, None, &problem.outputs()).unwrap();
     let p = space.dimension();
     let matrix = faer::Mat::from_fn(3, p, |i, j| ((i * p + j) % 5) as f64 - 2.0);

@@ -26,7 +26,7 @@ fn assert_shared(what: &str, work: impl Fn() -> Result<Vec<f32>, Error> + Sync) 
 fn problem(n: usize) -> (Features, Features, Targets) {
     let problem = Problem::new(n, 2);
     let (x, y) = (problem.inputs(), problem.outputs());
-    let options = SketchOptions::new(&PICKED, 4);
+    let options = SketchOptions::new(PICKED, 4);
     let basis = Basis::fit(kernel_y(), &y, &options).unwrap();
     let (_, targets) = OutputSpace::basis(basis, None, &y).unwrap();
     (x, y, targets)
@@ -78,7 +78,7 @@ fn several_ranks_compare_lambdas_as_one() {
         let (space, targets) = match full {
             true => OutputSpace::training(kernel_y(), &y).unwrap(),
             false => {
-                let options = SketchOptions::new(&PICKED, 4);
+                let options = SketchOptions::new(PICKED, 4);
                 let basis = Basis::fit(kernel_y(), &y, &options).unwrap();
                 OutputSpace::basis(basis, None, &y).unwrap()
             }
@@ -99,7 +99,7 @@ fn several_ranks_place_outputs_as_one() {
     // three blocks of outputs
     let problem = Problem::new(2500, 3);
     let y = problem.outputs();
-    let options = SketchOptions::new(&PICKED, 6);
+    let options = SketchOptions::new(PICKED, 6);
     let basis = Basis::fit(kernel_y(), &y, &options).unwrap();
     let points = || -> Result<(Points, Vec<f64>, Points), Error> {
         let (space, targets) = OutputSpace::basis(basis.clone(), Some(3), &y)?;

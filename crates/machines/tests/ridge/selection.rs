@@ -75,7 +75,7 @@ fn errors_of_iokr_are_those_of_the_full_basis() {
     let basis = Basis::fit(
         kernel_y(),
         &problem.outputs(),
-        &SketchOptions::new(&EVERY, n).with_tolerance(1e-12),
+        &SketchOptions::new(EVERY, n).with_tolerance(1e-12),
     )
     .unwrap();
     let (full, coordinates) = OutputSpace::basis(basis, None, &problem.outputs()).unwrap();
@@ -137,7 +137,7 @@ fn the_error_that_chooses_lambda_is_that_of_the_fitted_model() {
     // every second input once more
     (0..n / 2).for_each(|row| problem.x[2 * row + 1] = problem.x[2 * row].clone());
     let (outputs, x) = (problem.outputs(), problem.inputs());
-    let basis = Basis::fit(kernel_y(), &outputs, &SketchOptions::new(&kind, 5)).unwrap();
+    let basis = Basis::fit(kernel_y(), &outputs, &SketchOptions::new(kind.clone(), 5)).unwrap();
     let (space, targets) = OutputSpace::basis(basis, None, &outputs).unwrap();
     let mut cut = 0;
     for gamma in [GAMMA_X, 0.1 * GAMMA_X, 0.001 * GAMMA_X] {

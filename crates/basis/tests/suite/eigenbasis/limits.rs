@@ -121,7 +121,8 @@ fn same_basis_on_any_number_of_threads() {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| {
                 let basis =
-                    Basis::fit(kernel.clone(), rows, &SketchOptions::new(sketch, 300)).unwrap();
+                    Basis::fit(kernel.clone(), rows, &SketchOptions::new(sketch.clone(), 300))
+                        .unwrap();
                 (basis.fingerprint(), basis.project(rows).unwrap())
             })
         };

@@ -57,12 +57,18 @@ fn agrees_with_the_dense_implementation() {
     for (kernel, rows) in cases(60) {
         for kind in kinds() {
             let what = format!("{}, {kind:?}", describe(&kernel, &rows));
-            let basis =
-                Basis::fit(kernel.clone(), &rows, &SketchOptions::new(&kind, 6).with_seed(9))
-                    .unwrap();
-            let drawn =
-                Sketch::fit(&SketchOptions::new(&kind, 6).with_seed(9), kernel.clone(), &rows)
-                    .unwrap();
+            let basis = Basis::fit(
+                kernel.clone(),
+                &rows,
+                &SketchOptions::new(kind.clone(), 6).with_seed(9),
+            )
+            .unwrap();
+            let drawn = Sketch::fit(
+                &SketchOptions::new(kind.clone(), 6).with_seed(9),
+                kernel.clone(),
+                &rows,
+            )
+            .unwrap();
             let (spectrum, expected) = textbook(&kernel, &rows, &from_faer(&drawn.dense()));
             assert_eq!(basis.dimension(), spectrum.len(), "{what}");
             for (found, expected) in basis.spectrum.iter().zip(&spectrum) {
@@ -101,7 +107,7 @@ fn many_rows_agree_with_the_dense_implementation() {
         ] {
             let what = format!("{}, {kind:?}", describe(&kernel, rows));
             let basis =
-                Basis::fit(kernel.clone(), rows, &SketchOptions::new(&kind, 4).with_seed(3))
+                Basis::fit(kernel.clone(), rows, &SketchOptions::new(kind.clone(), 4).with_seed(3))
                     .unwrap();
             let drawn = Sketch::draw(&kind, 4, n, 3).unwrap();
             let few: Vec<usize> = (0..n).step_by(50).collect();
@@ -135,9 +141,12 @@ fn reproduces_the_kernel_when_m_is_n() {
     for (kernel, rows) in cases(30) {
         for kind in [UNIFORM, SketchKind::Gaussian] {
             let what = format!("{}, {kind:?}", describe(&kernel, &rows));
-            let basis =
-                Basis::fit(kernel.clone(), &rows, &SketchOptions::new(&kind, 30).with_seed(1))
-                    .unwrap();
+            let basis = Basis::fit(
+                kernel.clone(),
+                &rows,
+                &SketchOptions::new(kind.clone(), 30).with_seed(1),
+            )
+            .unwrap();
             let projection = basis.project(&rows).unwrap();
             let exact = gram(&kernel, &expand(&rows));
             let scale = (0..30).map(|i| exact[i][i]).fold(1.0, f64::max);
@@ -196,9 +205,12 @@ fn basis_is_orthonormal_in_the_rkhs() {
     for (kernel, rows) in cases(60) {
         for kind in kinds() {
             let what = format!("{}, {kind:?}", describe(&kernel, &rows));
-            let basis =
-                Basis::fit(kernel.clone(), &rows, &SketchOptions::new(&kind, 8).with_seed(2))
-                    .unwrap();
+            let basis = Basis::fit(
+                kernel.clone(),
+                &rows,
+                &SketchOptions::new(kind.clone(), 8).with_seed(2),
+            )
+            .unwrap();
             let mut matrix = frozen_matrix(&basis);
             // the feature of the zero row is a column more
             let own = matrix.iter_mut().zip(basis.zero_row().unwrap_or_default());
@@ -262,7 +274,8 @@ fn a_constant_kernel_has_rank_one() {
         [Kernel::Linear, Kernel::Cosine, Kernel::Gaussian { gamma: 1.0 }, Kernel::Tanimoto]
     {
         for kind in kinds() {
-            let basis = Basis::fit(kernel.clone(), &rows, &SketchOptions::new(&kind, 5)).unwrap();
+            let basis =
+                Basis::fit(kernel.clone(), &rows, &SketchOptions::new(kind.clone(), 5)).unwrap();
             assert_eq!(basis.dimension(), 1, "{kernel:?}, {kind:?}: {:?}", basis.spectrum);
             if matches!(kernel, Kernel::Gaussian { .. } | Kernel::Tanimoto) {
                 break; // One anchored fit over all rows is enough.
@@ -289,8 +302,8 @@ fn the_rank_is_that_of_the_features() {
     for kernel in [Kernel::Linear, Kernel::Cosine] {
         for kind in [SketchKind::Gaussian, SketchKind::CountSketch, UNIFORM] {
             for m in [50, 150] {
-                let basis =
-                    Basis::fit(kernel.clone(), &rows, &SketchOptions::new(&kind, m)).unwrap();
+                let basis = Basis::fit(kernel.clone(), &rows, &SketchOptions::new(kind.clone(), m))
+                    .unwrap();
                 assert_eq!(basis.dimension(), rank, "{kernel:?}, {kind:?}: {:?}", basis.spectrum);
             }
         }

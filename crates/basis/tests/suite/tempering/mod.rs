@@ -159,8 +159,8 @@ fn on_a_linear_kernel_it_is_the_tempering_of_the_rows() {
     let train = rows.select(&(0..200).collect::<Vec<_>>()).unwrap();
     for sketch in [SketchKind::Gaussian, EVERY] {
         for tempering in temperings().into_iter().filter(|tempering| tempering.centred) {
-            let basis =
-                Basis::fit(Kernel::Linear, &train, &SketchOptions::new(&sketch, 60)).unwrap();
+            let basis = Basis::fit(Kernel::Linear, &train, &SketchOptions::new(sketch.clone(), 60))
+                .unwrap();
             let basis = basis.tempered(&tempering, &train).unwrap();
             let found = products(&basis.project(&rows).unwrap());
             let points = along_axes(&values[..200].to_vec(), &values, &tempering);
@@ -176,9 +176,12 @@ fn on_a_linear_kernel_it_is_the_tempering_of_the_rows() {
 fn what_a_sketch_spans_is_tempered() {
     for (kernel, rows) in cases(60) {
         for sketch in [SketchKind::Gaussian, SketchKind::SparsifiedRademacher { density: 0.1 }] {
-            let basis =
-                Basis::fit(kernel.clone(), &rows, &SketchOptions::new(&sketch, 6).with_seed(1))
-                    .unwrap();
+            let basis = Basis::fit(
+                kernel.clone(),
+                &rows,
+                &SketchOptions::new(sketch.clone(), 6).with_seed(1),
+            )
+            .unwrap();
             let z = coordinates(&basis.project(&rows).unwrap());
             for tempering in [Tempering::of(0.5), Tempering { power: 1.0, ..Tempering::default() }]
             {
@@ -221,8 +224,9 @@ fn a_power_of_one_whitens() {
     let tempering = Tempering { power: 1.0, centred: true, normalised: false };
     for (kernel, rows) in cases(60) {
         let sketch = SketchKind::Gaussian;
-        let basis = Basis::fit(kernel.clone(), &rows, &SketchOptions::new(&sketch, 8).with_seed(3))
-            .unwrap();
+        let basis =
+            Basis::fit(kernel.clone(), &rows, &SketchOptions::new(sketch.clone(), 8).with_seed(3))
+                .unwrap();
         let basis = basis.tempered(&tempering, &rows).unwrap();
         let z = coordinates(&basis.project(&rows).unwrap());
         let what = describe(&kernel, &rows);

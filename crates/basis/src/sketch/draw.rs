@@ -1,0 +1,237 @@
+//! How the kinds are drawn.
+
+use std::collections::{BTreeMap, HashSet};
+use std::ops::Range;
+
+use rand_chacha::rand_core::Rng;
+use rand_distr::{Distribution, StandardNormal};
+
+use super::{Sketch, SketchKind};
+use crate::Error;
+use crate::random::{Generator, below, generator, unit};
+
+/// Columns in one block of a sketch.
+pub(crate) const COLUMNS: usize = 512;
+
+/// The columns of one block of a sketch that are not zero.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Columns {
+    /// The outputs they belong to, increasing.
+    pub rows: Vec<usize>,
+    /// Their values, m for each output, in the order of `rows`.
+    pub values: Vec<f32>,
+}
+
+impl Columns {
+    /// Whether every column of the block is zero.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+}
+
+/// ±`weight`, with probability ½ each.
+fn signed<T: std::ops::Neg<Output = T>>(random: &mut impl Rng, weight: T) -> T {
+    if random.next_u32() >> 31 == 1 { weight } else { -weight }
+}
+
+/// A number from N(0, 1).
+fn normal(random: &mut impl Rng) -> f32 {
+    StandardNormal.sample(random)
+}
+
+/// A sketch with few non-zeros: for each anchor, (row of R, value) in increasing order.
+#[derive(Clone, Debug)]
+pub(super) struct Picked {
+    /// The outputs that R touches, increasing.
+    pub(super) anchors: Vec<usize>,
+    entries: Vec<Vec<(usize, f32)>>,
+}
+
+impl Picked {
+    /// Sums (row of R, output, value) entries.
+    fn new(picks: impl Iterator<Item = (usize, usize, f64)>) -> Self {
+        let mut columns: BTreeMap<usize, BTreeMap<usize, f64>> = BTreeMap::new();
+        for (row, output, value) in picks {
+            *columns.entry(output).or_default().entry(row).or_default() += value;
+        }
+        // Two picks of opposite signs may have cancelled.
+        columns.values_mut().for_each(|column| column.retain(|_, value| *value != 0.0));
+        columns.retain(|_, column| !column.is_empty());
+        let entry = |(&row, &value): (&usize, &f64)| (row, value as f32);
+        let entries = columns.values().map(|column| column.iter().map(entry).collect()).collect();
+        Self { anchors: columns.into_keys().collect(), entries }
+    }
+
+    /// The columns of one block of anchors, m values each.
+    pub(super) fn columns(&self, m: usize, block: usize) -> Columns {
+        let len = self.anchors.len();
+        let start = block.saturating_mul(COLUMNS).min(len);
+        let range = start..len.min(start + COLUMNS);
+        let mut values = vec![0.0; m * range.len()];
+        for (column, entries) in values.chunks_exact_mut(m).zip(&self.entries[range.clone()]) {
+            entries.iter().for_each(|&(row, value)| column[row] = value);
+        }
+        Columns { rows: self.anchors[range].to_vec(), values }
+    }
+}
+
+impl Sketch {
+    /// The generator of one block of columns; of the whole sketch for kinds that pick outputs, which
+    /// use block 0.
+    fn generator(&self, block: usize) -> Generator {
+        generator(self.seed, &format!("sketch/{}", self.kind.name()), block as u64)
+    }
+
+    /// The outputs whose columns are in one block.
+    fn outputs(&self, block: usize) -> Range<usize> {
+        let start = block.saturating_mul(COLUMNS).min(self.n);
+        start..self.n.min(start + COLUMNS)
+    }
+
+    /// Draws the entries of R where they are few; none where its columns are independent.
+    ///
+    /// # Errors
+    /// Why there is no sketch with these parameters and sizes.
+    pub(super) fn pick(&self) -> Result<Option<Picked>, String> {
+        let (m, n, mut random) = (self.m, self.n, self.generator(0));
+        match self.kind {
+            SketchKind::Subsampling { replacement } => {
+                let weight = (n as f64 / m as f64).sqrt();
+                let outputs: Vec<usize> = match replacement {
+                    true => (0..m).map(|_| below(&mut random, n as u64) as usize).collect(),
+                    false => without_replacement(m, n, &mut random),
+                };
+                let picks = outputs.into_iter().enumerate();
+                Ok(Some(Picked::new(picks.map(|(row, output)| (row, output, weight)))))
+            }
+            SketchKind::Leverage { .. } => {
+                Err("a leverage-score sketch depends on the data: draw it with Sketch::fit".into())
+            }
+            SketchKind::Accumulation { terms } => {
+                let weight = (n as f64 / (m as f64 * terms as f64)).sqrt();
+                let rows = (0..m).flat_map(|row| std::iter::repeat_n(row, terms));
+                Ok(Some(Picked::new(rows.map(|row| {
+                    let output = below(&mut random, n as u64) as usize;
+                    (row, output, signed(&mut random, weight))
+                }))))
+            }
+            SketchKind::SparsifiedRademacher { density }
+            | SketchKind::SparsifiedGaussian { density }
+                if (0..self.blocks()).all(|block| self.independent(block).is_empty()) =>
+            {
+                let name = self.kind.name();
+                Err(format!(
+                    "sketch {name}: no non-zero among {m} x {n} entries drawn at density {density}; \
+                     raise it"
+                ))
+            }
+            SketchKind::Gaussian
+            | SketchKind::SparsifiedRademacher { .. }
+            | SketchKind::SparsifiedGaussian { .. }
+            | SketchKind::CountSketch => Ok(None),
+        }
+    }
+
+    /// The independent columns of one block that are not zero, always the same ones; none where entries are
+    /// [picked](Self::pick).
+    pub(super) fn independent(&self, block: usize) -> Columns {
+        let (m, outputs, mut random) = (self.m, self.outputs(block), self.generator(block));
+        match self.kind {
+            SketchKind::Gaussian => {
+                let weight = (m as f64).sqrt().recip() as f32;
+                let values = (0..m * outputs.len()).map(|_| weight * normal(&mut random));
+                Columns { values: values.collect(), rows: outputs.collect() }
+            }
+            SketchKind::SparsifiedRademacher { density } => {
+                sparsified(m, outputs, density, &mut random, signed)
+            }
+            SketchKind::SparsifiedGaussian { density } => {
+                sparsified(m, outputs, density, &mut random, |random, weight| {
+                    weight * normal(random)
+                })
+            }
+            SketchKind::CountSketch => {
+                let mut values = vec![0.0; m * outputs.len()];
+                for column in values.chunks_exact_mut(m) {
+                    let row = below(&mut random, m as u64) as usize;
+                    column[row] = signed(&mut random, 1.0);
+                }
+                Columns { rows: outputs.collect(), values }
+            }
+            SketchKind::Subsampling { .. }
+            | SketchKind::Leverage { .. }
+            | SketchKind::Accumulation { .. } => Columns::default(),
+        }
+    }
+
+    /// m outputs with replacement, each with a probability in proportion to its score.
+    pub(super) fn pick_by(&self, scores: &[f64]) -> Result<Picked, Error> {
+        let check = |row, value: f64, holds: bool| match holds && value.is_finite() {
+            true => Ok(()),
+            false => {
+                let allowed = "they must be finite, at least 0, and not all 0";
+                Err(Error::row(row, format!("probability {value}; {allowed}")))
+            }
+        };
+        let mut total = 0.0;
+        let mut cumulative = Vec::with_capacity(scores.len());
+        for (row, &value) in scores.iter().enumerate() {
+            check(row, value, value >= 0.0)?;
+            total += value;
+            cumulative.push(total);
+        }
+        check(scores.len().saturating_sub(1), total, total > 0.0)?;
+        let mut random = self.generator(0);
+        Ok(Picked::new((0..self.m).map(|row| {
+            // In (0, total]: the first output whose cumulative sum reaches it has a score above 0.
+            let at = unit(&mut random) * total;
+            let output = cumulative.partition_point(|&sum| sum < at).min(scores.len() - 1);
+            (row, output, (self.m as f64 * (scores[output] / total)).sqrt().recip())
+        })))
+    }
+}
+
+/// Independent entries that are not zero with probability `density`; only these are drawn: the gap to the next one is
+/// geometric, so the cost is their number. `entry` draws one, of the weight `1/√(m·density)`.
+fn sparsified(
+    m: usize,
+    outputs: Range<usize>,
+    density: f64,
+    random: &mut Generator,
+    entry: impl Fn(&mut Generator, f32) -> f32,
+) -> Columns {
+    let weight = (m as f64 * density).sqrt().recip() as f32;
+    let mut columns = Columns::default();
+    let entries = (m * outputs.len()) as f64;
+    let log_of_zero = (-density).ln_1p();
+    let mut position = -1.0f64;
+    loop {
+        let gap = if density < 1.0 { (unit(random).ln() / log_of_zero).floor() } else { 0.0 };
+        position += 1.0 + gap;
+        if position >= entries {
+            return columns;
+        }
+        let (column, row) = (position as usize / m, position as usize % m);
+        let output = outputs.start + column;
+        if columns.rows.last() != Some(&output) {
+            columns.rows.push(output);
+            columns.values.resize(columns.values.len() + m, 0.0);
+        }
+        let start = columns.values.len() - m;
+        columns.values[start + row] = entry(random, weight);
+    }
+}
+
+/// m distinct outputs of n, uniformly, increasing (Floyd's algorithm: m draws, m memory).
+fn without_replacement(m: usize, n: usize, random: &mut impl Rng) -> Vec<usize> {
+    let mut chosen = HashSet::with_capacity(m);
+    for last in n - m..n {
+        let output = below(random, last as u64 + 1) as usize;
+        if !chosen.insert(output) {
+            chosen.insert(last);
+        }
+    }
+    let mut sorted: Vec<usize> = chosen.into_iter().collect();
+    sorted.sort_unstable();
+    sorted
+}
