@@ -30,7 +30,7 @@ fn label_sets(n: usize, wrong: bool) -> (Features, Features) {
 fn residuals_outside_of_the_basis_belong_to_the_loss() {
     let (x, y) = label_sets(200, true);
     let outputs =
-        Basis::fit(Kernel::Tanimoto, &y, &SketchOptions::new(&SketchKind::Gaussian, 12)).unwrap();
+        Basis::fit(Kernel::Tanimoto, &y, &SketchOptions::new(SketchKind::Gaussian, 12)).unwrap();
     let projection = outputs.project(&y).unwrap();
     let targets = Targets::from_projection(&projection).unwrap();
     assert!(projection.residuals.iter().sum::<f64>() / 200.0 > 0.05);
@@ -103,7 +103,7 @@ fn robust_losses_withstand_wrong_outputs() {
     let (x, clean) = label_sets(300, false);
     let (_, noisy) = label_sets(300, true);
     let outputs =
-        Basis::fit(Kernel::Tanimoto, &noisy, &SketchOptions::new(&SketchKind::Gaussian, 30))
+        Basis::fit(Kernel::Tanimoto, &noisy, &SketchOptions::new(SketchKind::Gaussian, 30))
             .unwrap();
     let targets = Targets::from_projection(&outputs.project(&noisy).unwrap()).unwrap();
     let truth = outputs.project(&clean).unwrap();

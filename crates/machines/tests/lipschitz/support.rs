@@ -37,7 +37,7 @@ pub fn two_outputs(y: &[f64], seed: u64) -> Vec<f64> {
 }
 
 pub fn basis(x: &Features, kind: &SketchKind, m: usize) -> Basis {
-    Basis::fit(KERNEL, x, &SketchOptions::new(kind, m).with_seed(3)).unwrap()
+    Basis::fit(KERNEL, x, &SketchOptions::new(kind.clone(), m).with_seed(3)).unwrap()
 }
 
 /// The machine on the features of inputs in a basis.

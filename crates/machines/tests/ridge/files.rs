@@ -86,7 +86,7 @@ fn a_space_of_a_basis_needs_that_basis() {
         Basis::fit(
             kernel_y(),
             &outputs,
-            &SketchOptions::new(&SketchKind::Gaussian, 5).with_seed(seed),
+            &SketchOptions::new(SketchKind::Gaussian, 5).with_seed(seed),
         )
         .unwrap()
     };

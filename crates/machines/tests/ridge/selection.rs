@@ -25,7 +25,7 @@ fn held_out_predictions_equal_refitting() {
     let n = 45;
     let problem = Problem::new(n, 20);
     let basis =
-        Basis::fit(kernel_y(), &problem.outputs(), &SketchOptions::new(&SketchKind::Gaussian, 7))
+        Basis::fit(kernel_y(), &problem.outputs(), &SketchOptions::new(SketchKind::Gaussian, 7))
             .unwrap();
     let projected = basis.project(&problem.outputs()).unwrap();
     let (space, targets) = OutputSpace::basis(basis, None, &problem.outputs()).unwrap();
@@ -98,7 +98,7 @@ fn held_out_predictions_of_sketched_inputs_equal_refitting() {
     let (n, m, lambda) = (40, 9, 1e-2);
     let problem = Problem::new(n, 22);
     let basis =
-        Basis::fit(kernel_y(), &problem.outputs(), &SketchOptions::new(&SketchKind::Gaussian, 5))
+        Basis::fit(kernel_y(), &problem.outputs(), &SketchOptions::new(SketchKind::Gaussian, 5))
             .unwrap();
     let projected = basis.project(&problem.outputs()).unwrap();
     let (_, targets) = OutputSpace::basis(basis, None, &problem.outputs()).unwrap();
@@ -171,7 +171,7 @@ fn the_error_that_chooses_lambda_is_that_of_the_fitted_model() {
 fn leading_rows_are_fitted_from_the_factor_of_all() {
     for (n, rows) in [(45, 30), (45, 45), (45, 1), (600, 530), (600, 512), (600, 200)] {
         let problem = Problem::new(n, 22);
-        let options = SketchOptions::new(&SketchKind::Gaussian, 5);
+        let options = SketchOptions::new(SketchKind::Gaussian, 5);
         let basis = Basis::fit(kernel_y(), &problem.outputs(), &options).unwrap();
         let (_, targets) = OutputSpace::basis(basis, None, &problem.outputs()).unwrap();
         let weights: Vec<f64> = (0..n).map(|row| 1.0 + (row % 3) as f64).collect();

@@ -45,7 +45,7 @@ fn targets_of_different_widths_are_fitted_as_alone() {
     let inputs = TrainingInputs::rows(kernel_x(), &x);
     let last = LastSystem::default();
     let (_, wide) = OutputSpace::training(kernel_y(), &y).unwrap();
-    let options = SketchOptions::new(&SketchKind::Gaussian, 5);
+    let options = SketchOptions::new(SketchKind::Gaussian, 5);
     let basis = Basis::fit(kernel_y(), &y, &options).unwrap();
     let (_, narrow) = OutputSpace::basis(basis, None, &y).unwrap();
     for precision in [Arithmetic::Single, Arithmetic::Double] {
