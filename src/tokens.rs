@@ -69,16 +69,17 @@ impl Prepare for PretrainedInputs {
 }
 
 /// How texts become token ids, for any encoder that reads them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, smart_default::SmartDefault,
+)]
 #[serde(deny_unknown_fields, default)]
 pub struct TokenInputsConfig {
     /// The tokenizer, trained on the training texts.
     pub tokens: TokensConfig,
     /// Longest text in tokens; the rest is cut off and the number of cut texts reported.
+    #[default(128)]
     pub max_length: usize,
 }
-
-dsokr_basis::defaults!(TokenInputsConfig { tokens: TokensConfig::default(), max_length: 128 });
 
 const TOKENIZER: &str = "tokenizer.json";
 

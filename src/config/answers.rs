@@ -6,11 +6,14 @@ use crate::Error;
 use crate::error::ensure;
 
 /// What the coordinates of answers are.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, smart_default::SmartDefault,
+)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum AnswersConfig {
     /// All coordinates of the basis.
     // with braces: serde ignores unknown keys beside a unit variant
+    #[default]
     All {},
     /// The leading coordinates of the basis. With a sketch of every output this is Kernel Dependency
     /// Estimation: a regression for each principal component.
@@ -21,8 +24,6 @@ pub enum AnswersConfig {
     /// A learned embedding of the outputs.
     Embedded(EmbeddingConfig),
 }
-
-dsokr_basis::defaults!(AnswersConfig = Self::All {});
 
 /// A learned output embedding: answers are projected on few directions of the output space, those that
 /// predictions and outputs vary along most, and answers and candidates are coordinates along these. Rank, c and λ are

@@ -15,17 +15,23 @@ use crate::error::ensure;
 /// candidate, by a rule of scores, not of ranks. After a second look the answer is the best of the molecules that were
 /// found and of `starts`, as if these were candidates. It takes some tenths of a second a query of small molecules, and
 /// seconds of molecules of 30 atoms.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, smart_default::SmartDefault,
+)]
 #[serde(deny_unknown_fields, default)]
 pub struct BeyondConfig {
     /// How many of the best molecules of a query are moved from.
+    #[default(10)]
     pub beam: usize,
     /// How many of the best candidates it starts with.
+    #[default(20)]
     pub starts: usize,
     /// The most rounds.
+    #[default(8)]
     pub rounds: usize,
     /// The most molecules that are scored for a query. A round moves from as many of the best as its share of what is left
     /// allows, at least one.
+    #[default(20_000)]
     pub evaluations: usize,
     /// Weight of the share of a molecule that the basis does not know, which is subtracted from its score. At -0.5
     /// what the basis knows of molecules is compared with the prediction: under a normalised kernel the score is then
@@ -42,18 +48,6 @@ pub struct BeyondConfig {
     /// A part that predicted molecules have, as a SMILES; any, if left out.
     pub part: Option<String>,
 }
-
-dsokr_basis::defaults!(BeyondConfig {
-    beam: 10,
-    starts: 20,
-    rounds: 8,
-    evaluations: 20_000,
-    unknown: 0.0,
-    unusual: false,
-    formula: None,
-    mass: None,
-    part: None,
-});
 
 impl BeyondConfig {
     /// Whether the formula that is kept is that of the best candidate.

@@ -61,12 +61,16 @@ pub struct DecodingConfig {
 /// as there are `folds`, each without a part of the pairs, which it then answers: that many trainings
 /// more, for constants that are kept with the candidates. Of several weights and numbers of neighbours
 /// the best on the validation split is kept, by `evaluation.metric`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, smart_default::SmartDefault,
+)]
 #[serde(deny_unknown_fields, default)]
 pub struct HubConfig {
     /// Weights to choose from.
+    #[default(vec![0.5])]
     pub weights: Vec<f32>,
     /// How many of the largest similarities are averaged, to choose from.
+    #[default(vec![10])]
     pub neighbours: Vec<usize>,
     /// Parts of the training pairs, for encoders only; 3, if left out.
     pub folds: Option<usize>,
@@ -84,20 +88,27 @@ pub struct HubConfig {
 /// For a kernel machine with the solver `closed-form` or `sketched` whose answers are those of a basis, alone or in
 /// an ensemble. The network learns from training pairs: the machine is fitted once more for
 /// each of the answered `folds`, without its pairs, which it then answers. The validation split plays no part.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, smart_default::SmartDefault,
+)]
 #[serde(deny_unknown_fields, default)]
 pub struct SecondLookConfig {
     /// How many candidates of a query are scored anew; candidates that are the same point count once.
+    #[default(100)]
     pub candidates: usize,
     /// How many training pairs a query is compared with.
+    #[default(50)]
     pub neighbours: usize,
     /// Parts of the training pairs.
+    #[default(8)]
     pub folds: usize,
     /// How many of these parts are answered. Each costs a fit.
+    #[default(3)]
     pub answered: usize,
     /// `false`, beside `answered = 1` and the solver `closed-form`: no further machine is fitted. In the run's own system the
     /// answered pairs come last, and the system of the others is a block of it. Weights of n-grams that are
     /// learned, and standardised columns, are those of the other pairs in both machines.
+    #[default(true)]
     pub refit: bool,
     /// The words of a query's text against the structures of candidates; not compared, if left out.
     pub words: Option<WordsConfig>,
@@ -115,15 +126,6 @@ pub struct WordsConfig {
     /// descriptions as ChEBI has them.
     pub lexicon: Option<String>,
 }
-
-dsokr_basis::defaults!(SecondLookConfig {
-    candidates: 100,
-    neighbours: 50,
-    folds: 8,
-    answered: 3,
-    refit: true,
-    words: None
-});
 
 impl SecondLookConfig {
     fn validate(&self) -> Result<(), Error> {
@@ -149,17 +151,19 @@ impl SecondLookConfig {
 /// Sets that share labels with many likely ones are better for F1 than the likeliest one. The best set is found
 /// exactly, in the time of sorting labels (Dembczyński et al., NeurIPS 2011). For one model, whose features of
 /// outputs are of kind `labels`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, smart_default::SmartDefault,
+)]
 #[serde(deny_unknown_fields, default)]
 pub struct ExpectedF1Config {
     /// How many of the first distinct label sets are possible.
+    #[default(200)]
     pub candidates: usize,
     /// By how much scores differ where one set is e times as likely as the other. Scores of unit answers under a
     /// normalised kernel are within −1 and 1.
+    #[default(0.05)]
     pub temperature: f64,
 }
-
-dsokr_basis::defaults!(ExpectedF1Config { candidates: 200, temperature: 0.05 });
 
 impl ExpectedF1Config {
     fn validate(&self) -> Result<(), Error> {
@@ -182,14 +186,6 @@ impl HubConfig {
         self.refit.unwrap_or(true)
     }
 }
-
-dsokr_basis::defaults!(HubConfig {
-    weights: vec![0.5],
-    neighbours: vec![10],
-    folds: None,
-    answered: None,
-    refit: None
-});
 
 impl DecodingConfig {
     /// The key by which one model predicts outputs that need not be candidates, and its value; none where the first

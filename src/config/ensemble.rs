@@ -23,10 +23,13 @@ pub enum MemberWeights {
 /// A member is the configuration with some of its values changed: `[[ensemble.members]]` holds them as
 /// the configuration does. A table of a member is merged into that of the configuration, but one that
 /// says its `kind` or `name` takes its place.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, smart_default::SmartDefault,
+)]
 #[serde(deny_unknown_fields, default)]
 pub struct EnsembleConfig {
     /// How scores are combined.
+    #[default(Combination::Mean { weights: None, standardise: true })]
     pub combination: Combination,
     /// Queries on which weights have the largest MRR: of the validation split, or, for `held-out`, training pairs by models
     /// that were fitted without them, which leaves that split clean. Kernel machines know their
@@ -38,24 +41,17 @@ pub struct EnsembleConfig {
     pub second_look: Option<String>,
     /// How many times each member is trained, with the configuration's seed and those after it: several
     /// sketches, and several starts.
+    #[default(1)]
     pub seeds: usize,
     /// How many members are trained at the same time. Each needs memory of its own, and all share
     /// the cores.
+    #[default(1)]
     pub parallel: usize,
     /// The values in which members differ, a table each, with a `name` of their own; one member
     /// without changes, if left out.
     #[schemars(with = "Vec<std::collections::BTreeMap<String, serde_json::Value>>")]
     pub members: Vec<toml::Table>,
 }
-
-dsokr_basis::defaults!(EnsembleConfig {
-    combination: Combination::Mean { weights: None, standardise: true },
-    weights: None,
-    second_look: None,
-    seeds: 1,
-    parallel: 1,
-    members: Vec::new(),
-});
 
 /// The most seeds of each member.
 const MOST_SEEDS: usize = 10_000;

@@ -91,10 +91,13 @@ pub struct Config {
 }
 
 /// What is measured.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, smart_default::SmartDefault,
+)]
 #[serde(deny_unknown_fields, default)]
 pub struct EvaluationConfig {
     /// The split whose metrics `train` prints at the end.
+    #[default(SplitName::Validation)]
     pub split: SplitName,
     /// A query whose gold is not among its candidates.
     pub missing_gold: MissingGold,
@@ -105,18 +108,11 @@ pub struct EvaluationConfig {
     #[schemars(with = "Option<String>")]
     pub candidates: Option<CandidateRule>,
     /// Queries encoded at once.
+    #[default(64)]
     pub batch: usize,
     /// The figure of the validation split that chooses: the best checkpoint, λ, weights.
     pub metric: Metric,
 }
-
-dsokr_basis::defaults!(EvaluationConfig {
-    split: SplitName::Validation,
-    missing_gold: MissingGold::Error,
-    candidates: None,
-    batch: 64,
-    metric: Metric::default(),
-});
 
 impl EvaluationConfig {
     pub(super) fn validate(&self) -> Result<(), Error> {

@@ -236,7 +236,9 @@ impl OutputConfig {
 }
 
 /// How the output kernel is sketched.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, smart_default::SmartDefault,
+)]
 #[serde(deny_unknown_fields, default)]
 pub struct SketchConfig {
     /// No sketch, and the other keys are not used. A kernel machine then answers with weights of all
@@ -245,19 +247,15 @@ pub struct SketchConfig {
     pub full: bool,
     /// Sketch size m, at most the number of training outputs; of several `output.kernels`, which have
     /// sizes of their own, the number of coordinates that are kept of their sum.
+    #[default(100)]
     pub size: usize,
     /// How R is drawn.
+    #[default(SketchKind::Gaussian)]
     pub method: SketchKind,
     /// Eigenvalues below this share of the largest are cut.
+    #[default(1e-10)]
     pub tolerance: f64,
 }
-
-dsokr_basis::defaults!(SketchConfig {
-    full: false,
-    size: 100,
-    method: SketchKind::Gaussian,
-    tolerance: 1e-10
-});
 
 impl SketchConfig {
     pub(super) fn validate(&self) -> Result<(), Error> {

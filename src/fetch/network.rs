@@ -18,21 +18,18 @@ use crate::Error;
 const LITTLE: u64 = 1 << 16;
 
 /// How files are downloaded.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, smart_default::SmartDefault)]
 pub struct Network {
     /// The longest time without an answer or a byte.
+    #[default(Duration::from_secs(30))]
     pub timeout: Duration,
     /// How often a download is tried again that brings nothing new, or fewer than 64 KiB.
+    #[default(4)]
     pub retries: u32,
     /// The time before a new try; it grows with each one that brings nothing new.
+    #[default(Duration::from_secs(1))]
     pub pause: Duration,
 }
-
-dsokr_basis::defaults!(Network {
-    timeout: Duration::from_secs(30),
-    retries: 4,
-    pause: Duration::from_secs(1)
-});
 
 /// How far a download is.
 #[derive(Clone, Copy, Debug)]

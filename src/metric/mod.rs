@@ -84,10 +84,10 @@ pub enum Needs {
 }
 
 /// A metric of an evaluation.
-#[derive(Clone, Copy, derive_more::Debug, derive_more::Display)]
+#[derive(Clone, Copy, derive_more::Debug, derive_more::Display, smart_default::SmartDefault)]
 #[debug("{:?}", _0.name)]
 #[display("{}", _0.name)]
-pub struct Metric(&'static Definition);
+pub struct Metric(#[default(&METRICS[0])] &'static Definition);
 
 impl Metric {
     /// Every metric, in the order of reports.
@@ -180,8 +180,6 @@ impl Metric {
         if self.0.larger_is_better { value } else { -value }
     }
 }
-
-dsokr_basis::defaults!(Metric = Self(&METRICS[0]));
 
 impl PartialEq for Metric {
     fn eq(&self, other: &Self) -> bool {

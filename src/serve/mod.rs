@@ -66,55 +66,51 @@ pub use self::connections::{block_on, run};
 pub use self::model::Model;
 
 /// What a server refuses, and when it gives up.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, smart_default::SmartDefault)]
 pub struct Limits {
     /// The largest body of a request in bytes; default: 1 MiB.
+    #[default(1 << 20)]
     pub body: usize,
     /// The longest text in characters; default: 50,000.
+    #[default(50_000)]
     pub text: usize,
     /// The most queries of a request; default: 64.
+    #[default(64)]
     pub queries: usize,
     /// The most hits for each query, and ids of a list; default: 1,000.
+    #[default(1_000)]
     pub hits: usize,
     /// The most hits that a request asks for, and ids of its lists, those of all queries together; default: 10,000.
+    #[default(10_000)]
     pub all_hits: usize,
     /// The most connections at once; default: 512.
+    #[default(512)]
     pub connections: usize,
     /// The most requests that are computed at once; default: the number of processors.
+    #[default(std::thread::available_parallelism().map_or(1, usize::from))]
     pub workers: usize,
     /// The most requests that wait for a worker; default: 128.
+    #[default(128)]
     pub waiting: usize,
     /// How long the head of a request may take, and a connection may be idle; default: 15 s.
+    #[default(Duration::from_secs(15))]
     pub head: Duration,
     /// How long a request waits for what is read in the background after the start; default: 5 s.
+    #[default(Duration::from_secs(5))]
     pub read: Duration,
     /// How long a request may take, with its body; default: 60 s.
+    #[default(Duration::from_secs(60))]
     pub request: Duration,
     /// How long the client may read nothing of an answer; default: 60 s.
+    #[default(Duration::from_secs(60))]
     pub answer: Duration,
     /// How long a server that is stopped waits for what has begun; default: 60 s.
+    #[default(Duration::from_secs(60))]
     pub stop: Duration,
     /// Names without ports that requests may be addressed to, beside `localhost` and loopback addresses;
     /// default: none. An empty list allows every name, unless [`run`] listens at a loopback address.
     pub hosts: Vec<String>,
 }
-
-dsokr_basis::defaults!(Limits {
-    body: 1 << 20,
-    text: 50_000,
-    queries: 64,
-    hits: 1_000,
-    all_hits: 10_000,
-    connections: 512,
-    workers: std::thread::available_parallelism().map_or(1, usize::from),
-    waiting: 128,
-    head: Duration::from_secs(15),
-    read: Duration::from_secs(5),
-    request: Duration::from_secs(60),
-    answer: Duration::from_secs(60),
-    stop: Duration::from_secs(60),
-    hosts: Vec::new(),
-});
 
 impl Limits {
     /// Refuses more hits than [`all_hits`](Self::all_hits), of all queries together.

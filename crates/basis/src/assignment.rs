@@ -22,21 +22,10 @@ pub const NONE: usize = usize::MAX;
 pub trait Cost:
     Copy + Ord + Default + Add<Output = Self> + Sub<Output = Self> + AddAssign + SubAssign + Sum
 {
-    /// The sum, or the largest number where it is larger.
-    fn saturating_add(self, other: Self) -> Self;
 }
 
-macro_rules! costs {
-    ($($number:ty),*) => {
-        $(impl Cost for $number {
-            fn saturating_add(self, other: Self) -> Self {
-                self.saturating_add(other)
-            }
-        })*
-    };
-}
-
-costs!(i32, i64);
+impl Cost for i32 {}
+impl Cost for i64 {}
 
 /// An assignment of rows to columns and the prices that prove how good it is.
 ///
@@ -212,7 +201,8 @@ impl<T: Cost> Matching<T> {
                 return false;
             };
             let length = distance[column];
-            if self.total.saturating_add(length) > cap {
+            // the total is at most the cap
+            if length > cap - self.total {
                 return false;
             }
             let row = self.row_of[column];

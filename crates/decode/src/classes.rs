@@ -58,27 +58,23 @@ impl Classes {
         )?;
         let mut of = vec![NONE; count];
         for row in 0..rows {
-            let listed = members.get(offsets[row] as usize..offsets[row + 1] as usize);
-            let next = row + 1;
-            check(listed.is_some(), format_args!("row offsets {row} and {next} are out of order"))?;
-            let listed = listed.unwrap_or_default();
-            check(!listed.is_empty(), format_args!("row {row} has no members"))?;
-            for pair in listed.windows(2) {
-                let (before, own) = (pair[0], pair[1]);
+            let own = members.get(offsets[row] as usize..offsets[row + 1] as usize);
+            let (own, next) = (own.unwrap_or_default(), row + 1);
+            check(!own.is_empty(), format_args!("row offsets {row} and {next} hold no members"))?;
+            let mut least = 0;
+            for &member in own {
+                let place = of.get_mut(member as usize);
+                let place = place.filter(|of| **of == NONE && member >= least);
+                let expected = "expected those of no other row, ascending";
                 check(
-                    before < own,
-                    format_args!("row {row} has the member {own} behind {before}"),
+                    place.is_some(),
+                    format_args!("row {row} has the member {member}, {expected}"),
                 )?;
-            }
-            for &member in listed {
-                let place = of.get_mut(member as usize).filter(|of| **of == NONE);
-                check(place.is_some(), format_args!("row {row} has the member {member}"))?;
                 place.into_iter().for_each(|of| *of = row as u32);
+                least = member + 1;
             }
         }
-        let left = of.iter().position(|&row| row == NONE);
-        let candidate = left.unwrap_or_default();
-        check(left.is_none(), format_args!("candidate {candidate} belongs to no row"))?;
+        check(!of.contains(&NONE), format_args!("a candidate belongs to no row"))?;
         match rows == count && of.iter().copied().eq(0..) {
             true => Ok(Self::single(rows)),
             false => Ok(Self { rows, of, offsets, members }),

@@ -203,18 +203,14 @@ impl MultiLabelMetrics {
         let (mut f1, mut common, mut all) = (0.0, 0, 0);
         for row in 0..rows {
             let (mut both, mut either) = (0, 0);
-            let words = truth.row(row).iter().zip(predicted.row(row));
-            for (at, (&truth, &predicted)) in words.enumerate() {
-                both += u64::from((truth & predicted).count_ones());
-                either += u64::from(truth.count_ones() + predicted.count_ones());
-                let mut left = truth | predicted;
-                while left != 0 {
-                    let bit = left & left.wrapping_neg();
-                    let counts = &mut by_label[64 * at + left.trailing_zeros() as usize];
-                    counts.0 += u64::from(truth & predicted & bit != 0);
-                    counts.1 += u64::from(truth & bit != 0) + u64::from(predicted & bit != 0);
-                    left ^= bit;
-                }
+            for label in truth.ones(row).chain(predicted.ones(row)) {
+                by_label[label].1 += 1;
+                either += 1;
+            }
+            let is_found = |label: &usize| predicted.row(row)[label / 64] >> (label % 64) & 1 == 1;
+            for label in truth.ones(row).filter(is_found) {
+                by_label[label].0 += 1;
+                both += 1;
             }
             f1 += ratio(both, either);
             (common, all) = (common + both, all + either);

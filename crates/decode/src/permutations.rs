@@ -178,7 +178,7 @@ pub(crate) fn best_by_positions(direction: &[f32], scale: f64) -> Result<Structu
     let all: Vec<usize> = (0..items).collect();
     let row = |rank: usize| &costs[rank * items..][..items];
     let mut matching = Matching::new(row, items);
-    matching.solve(row, &all, &all, i64::MAX, &mut Scratch::default(), || false);
+    matching.solve(row, &all, &all, i64::MAX / 2, &mut Scratch::default(), || false);
     let total = -matching.total;
     make_first(&mut matching, row);
     let order = matching.column_of;

@@ -18,10 +18,13 @@ use crate::{Arithmetic, Error, OutputMatrix};
 /// assert_eq!((options.sketch.size, options.tolerance), (500, 1e-8));
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, smart_default::SmartDefault,
+)]
 #[serde(tag = "name", rename_all = "kebab-case")]
 pub enum Solver {
     /// Ridge regression on all training inputs: one Cholesky factor of an n × n matrix.
+    #[default]
     ClosedForm(ClosedForm),
     /// Ridge regression in the span of a sketch of the inputs, in one pass over the rows.
     Sketched(Sketched),
@@ -32,8 +35,6 @@ pub enum Solver {
     /// A Lipschitz loss in the span of a sketch of the inputs.
     Lipschitz(Lipschitz),
 }
-
-dsokr_basis::defaults!(Solver = Self::ClosedForm(ClosedForm::default()));
 
 /// Ridge regression on all training inputs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

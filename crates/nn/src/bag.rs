@@ -20,35 +20,30 @@ use crate::{Encoder, Error, Mlp, MlpConfig, PartSize, Pass, RowGradient};
 ///
 /// With a linear path, embeddings have p columns, and the MLP corrects the prediction that their sum
 /// is: `z = b + h + MLP(h)`, `h = Σ tfidf_i E_i`. Without a linear path, `z = MLP(h)`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, smart_default::SmartDefault,
+)]
 #[serde(deny_unknown_fields, default)]
 pub struct NgramBagConfig {
     /// Blocks of n-grams.
+    #[default(vec![ NgramConfig { min_texts: 2, ..NgramConfig::new(NgramKind::Words, 1, 2) }, NgramConfig { min_texts: 3, ..NgramConfig::new(NgramKind::Characters, 3, 5) }, ])]
     pub ngrams: Vec<NgramConfig>,
     /// Whether the sum of embeddings is added to the MLP's output.
+    #[default(true)]
     pub linear: bool,
     /// Columns of the embedding without a linear path; with it there are p.
+    #[default(256)]
     pub embedding: usize,
     /// Widths of the MLP's hidden layers. If empty, there is no MLP beside a linear path, and a single
     /// linear layer without one.
+    #[default(vec![256])]
     pub hidden: Vec<usize>,
     /// Share of hidden units dropped in training, in `[0, 1)`.
+    #[default(0.5)]
     pub dropout: f32,
     /// Share of a text's n-grams dropped in training, in `[0, 1)`.
     pub ngram_dropout: f32,
 }
-
-dsokr_basis::defaults!(NgramBagConfig {
-    ngrams: vec![
-        NgramConfig { min_texts: 2, ..NgramConfig::new(NgramKind::Words, 1, 2) },
-        NgramConfig { min_texts: 3, ..NgramConfig::new(NgramKind::Characters, 3, 5) },
-    ],
-    linear: true,
-    embedding: 256,
-    hidden: vec![256],
-    dropout: 0.5,
-    ngram_dropout: 0.0,
-});
 
 impl NgramBagConfig {
     /// Checks sizes and rates.

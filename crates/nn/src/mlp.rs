@@ -14,16 +14,18 @@ use crate::{Encoder, Error, PartSize, Pass};
 
 /// A multi-layer perceptron on dense feature vectors. Without hidden layers it is linear: the
 /// single-layer perceptron (SLP) of the thesis's synthetic experiment.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, smart_default::SmartDefault,
+)]
 #[serde(deny_unknown_fields, default)]
 pub struct MlpConfig {
     /// Widths of the hidden layers; empty for the SLP.
+    #[default(vec![512])]
     pub hidden: Vec<usize>,
     /// Share of hidden units dropped in training, in `[0, 1)`.
+    #[default(0.1)]
     pub dropout: f32,
 }
-
-dsokr_basis::defaults!(MlpConfig { hidden: vec![512], dropout: 0.1 });
 
 impl MlpConfig {
     /// Checks widths and rates.

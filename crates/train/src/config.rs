@@ -4,6 +4,7 @@ use dsokr_basis::Error;
 use dsokr_basis::loss::{self, DistanceLoss};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
 
 /// The optimiser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -30,44 +31,58 @@ pub enum Decay {
 }
 
 /// Optimisation of the mean loss.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(deny_unknown_fields, default)]
 pub struct TrainingConfig {
     /// The loss of a pair; the square loss, if left out.
     pub loss: LossConfig,
     /// Passes over the training pairs.
+    #[default(20)]
     pub epochs: usize,
     /// Pairs a step.
+    #[default(32)]
     pub batch: usize,
     /// Pairs encoded at once: gradients of parts of a batch are added up, so that a batch needs the
     /// memory of a part; 0 for the whole batch at once.
     pub micro_batch: usize,
     /// Steps after which a GPU is asked for their losses, so that it need not wait in each; a loss that is not
     /// finite ends the training then. Without effect on the CPU.
+    #[default(10)]
     pub read_every: usize,
     /// The optimiser.
+    #[default(OptimizerName::AdamW)]
     pub optimizer: OptimizerName,
     /// Largest learning rate, reached after the warm-up.
+    #[default(1e-3)]
     pub learning_rate: f64,
     /// Decay of the first moment, in `[0, 1)`.
+    #[default(0.9)]
     pub beta1: f32,
     /// Decay of the second moment, in `[0, 1)`.
+    #[default(0.999)]
     pub beta2: f32,
     /// Added to the root of the second moment.
+    #[default(1e-8)]
     pub epsilon: f32,
     /// Decoupled weight decay; `adamw` only.
+    #[default(0.01)]
     pub weight_decay: f32,
     /// Steps over which the learning rate rises from zero.
+    #[default(100)]
     pub warmup: usize,
     /// How it falls afterwards.
+    #[default(Decay::Linear)]
     pub decay: Decay,
     /// Gradients longer than this (over all parameters) are shortened to it; 0 leaves them.
+    #[default(1.0)]
     pub clip: f32,
     /// Epochs between two evaluations on the validation split.
+    #[default(1)]
     pub evaluate_every: usize,
     /// Evaluations without improvement after which training stops; 0 never stops early.
     pub patience: usize,
     /// Seconds between two checkpoints for `--resume`; the first is taken after the first evaluation.
+    #[default(60)]
     pub checkpoint_seconds: u64,
     /// Parameters with an optimiser of their own; where several groups match, the last one counts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -85,27 +100,6 @@ pub struct GroupConfig {
     /// Their largest learning rate, under the same warm-up and decay; 0 freezes them.
     pub learning_rate: f64,
 }
-
-dsokr_basis::defaults!(TrainingConfig {
-    loss: LossConfig::default(),
-    epochs: 20,
-    batch: 32,
-    micro_batch: 0,
-    read_every: 10,
-    optimizer: OptimizerName::AdamW,
-    learning_rate: 1e-3,
-    beta1: 0.9,
-    beta2: 0.999,
-    epsilon: 1e-8,
-    weight_decay: 0.01,
-    warmup: 100,
-    decay: Decay::Linear,
-    clip: 1.0,
-    evaluate_every: 1,
-    patience: 0,
-    checkpoint_seconds: 60,
-    groups: Vec::new(),
-});
 
 const POSITIVE: &str = "a positive number";
 const NOT_NEGATIVE: &str = "zero or a positive number";
@@ -198,10 +192,11 @@ dsokr_basis::defaults!(temperature: f64 = 0.07);
 /// All but the last two see `u = ‖z − ψ̃(y)‖² + r(y)`, the squared distance in the kernel's
 /// feature space: r is the part of ψ(y) outside of the basis, which no prediction reaches but
 /// which counts where losses are cut off (thesis, section 5.2 and appendix C.1).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
 #[allow(missing_docs)]
 pub enum LossConfig {
+    #[default]
     Square(loss::Square),
     Huber(loss::Huber),
     EpsilonInsensitive(loss::EpsilonInsensitive),
@@ -245,8 +240,6 @@ impl LossConfig {
         }
     }
 }
-
-dsokr_basis::defaults!(LossConfig = Self::Square(loss::Square {}));
 
 impl LossConfig {
     fn validate(&self) -> Result<(), Error> {

@@ -167,7 +167,11 @@ impl OutputFiles<'_> {
 // The number of outputs that a feature that is not rare has by default.
 dsokr_basis::defaults!(one: usize = 1);
 
-dsokr_basis::defaults!(OutputFeatures = Self::Source(OwnVectors {}));
+impl Default for OutputFeatures {
+    fn default() -> Self {
+        Self::Source(OwnVectors {})
+    }
+}
 
 impl OutputFeatures {
     /// The column that they are read from; none of features in files of their own.

@@ -19,10 +19,13 @@ use crate::truth::{bad, bad_rows, column};
 use crate::{DataRoot, Error, InputKind, Inputs, KernelRows, check_inside, kinds, read_matrix};
 
 /// What the inputs of the rows of tables are.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, smart_default::SmartDefault,
+)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum InputsConfig {
     /// A column of texts; the default.
+    #[default]
     Text(TextConfig),
     /// Feature vectors, for encoders that read no text.
     Features(FeatureInputsConfig),
@@ -38,8 +41,6 @@ impl InputsConfig {
         kinds::tagged(deserializer, "kind", "text", &[])
     }
 }
-
-dsokr_basis::defaults!(InputsConfig = Self::Text(TextConfig::default()));
 
 /// A feature vector for each id: rows of a matrix of numbers or bits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -256,11 +257,14 @@ impl RowIndex {
 }
 
 /// A column of texts.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, smart_default::SmartDefault,
+)]
 #[serde(deny_unknown_fields, default)]
 pub struct TextConfig {
     /// The column. Of a .csv or .tsv file `"FIRST..LAST"` is the columns from one to the other, with a space between
     /// their cells.
+    #[default("description".into())]
     pub column: String,
     /// Whether each text is a vector, for encoders that read no text: numbers with spaces between, as many as in the
     /// first row.
@@ -270,8 +274,6 @@ pub struct TextConfig {
     /// in one of them, it sees in another.
     pub more_smiles: usize,
 }
-
-dsokr_basis::defaults!(TextConfig { column: "description".into(), numbers: false, more_smiles: 0 });
 
 impl TextConfig {
     pub(super) fn validate(&self) -> Result<(), Error> {

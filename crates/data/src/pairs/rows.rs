@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_untagged::{UntaggedEnumVisitor, de};
+use smart_default::SmartDefault;
 
 use super::Wanted;
 use super::inputs::InputReader;
@@ -41,16 +42,17 @@ pub struct SplitsConfig {
 }
 
 /// How many rows a split has.
-#[derive(Clone, Copy, Debug, derive_more::Display, PartialEq, Serialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, derive_more::Display, PartialEq, Serialize, JsonSchema, SmartDefault,
+)]
 #[serde(untagged)]
 pub enum SplitSize {
     /// So many.
+    #[default]
     Rows(usize),
     /// A share of all rows, between 0 and 1, rounded down.
     Share(f64),
 }
-
-dsokr_basis::defaults!(SplitSize = Self::Rows(0));
 
 impl SplitSize {
     /// Whether it is no rows of any file.

@@ -41,10 +41,13 @@ const TOLERANCE: f64 = 1e-6;
 /// assert!(read(r#"{"name": "rank", "standardise": true}"#).is_err());
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, smart_default::SmartDefault,
+)]
 #[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Combination {
     /// `Σ_t w_t s_t(q, c)`: the mean, or weighted mean, of scores.
+    #[default]
     Mean {
         /// `w_t`, one a member; the same for all where there are none.
         weights: Option<Vec<f64>>,
@@ -74,9 +77,6 @@ pub enum Combination {
 }
 
 dsokr_basis::defaults!(sixty: f64 = 60.0);
-
-// the mean of scores as they are
-dsokr_basis::defaults!(Combination = Self::Mean { weights: None, standardise: false });
 
 impl Combination {
     /// The name of the rule, as it is written in a configuration file.

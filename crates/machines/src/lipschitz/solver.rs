@@ -24,6 +24,7 @@ use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
 
 use crate::linear::sum_of_parts;
 use crate::loss::Loss;
@@ -43,17 +44,17 @@ const PARTS: usize = 64;
 const PROJECTED: usize = 8192;
 
 /// When to stop.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(deny_unknown_fields, default)]
 pub struct Stop {
     /// Largest duality gap, as a share of the mean loss of the offset alone; above 0, below 1
     /// (default: 1e-4).
+    #[default(1e-4)]
     pub gap: f64,
     /// Largest number of steps, each a pass over the rows; at least 1 (default: 20,000).
+    #[default(20_000)]
     pub steps: usize,
 }
-
-dsokr_basis::defaults!(Stop { gap: 1e-4, steps: 20_000 });
 
 impl Stop {
     pub(crate) fn validate(&self) -> Result<(), Error> {

@@ -25,46 +25,43 @@ pub use tokens::{TokenKind, TokensConfig};
 
 /// A transformer encoder that is trained from scratch: post-norm layers with GELU, learned positions
 /// and a linear head.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, smart_default::SmartDefault,
+)]
 #[serde(deny_unknown_fields, default)]
 pub struct TransformerConfig {
     /// How texts become tokens.
     pub tokens: TokensConfig,
     /// Longest text in tokens; longer texts are truncated, and their number is reported.
+    #[default(128)]
     pub max_length: usize,
     /// Number of layers.
+    #[default(2)]
     pub layers: usize,
     /// Width d of the token vectors.
+    #[default(128)]
     pub width: usize,
     /// Number of attention heads; must divide `width`.
+    #[default(4)]
     pub heads: usize,
     /// Width of the feed-forward layers.
+    #[default(512)]
     pub feed_forward: usize,
     /// Share of units dropped in training, in `[0, 1)`: of embeddings, attention probabilities and
     /// sub-layers' outputs.
+    #[default(0.1)]
     pub dropout: f32,
     /// Which token vectors the head reads.
+    #[default(Pooling::Mean)]
     pub pooling: Pooling,
     /// The numbers that matrix products multiply; all else has 32 bits. `bf16` is fast on GPUs
     /// and on CPUs with AVX-512 BF16, `tf32` on NVIDIA GPUs from Ampere.
+    #[default(Precision::F32)]
     pub precision: Precision,
     /// Layers keep only their input and are computed again in the backward pass: about a third more
     /// time, a fraction of the memory.
     pub activation_checkpointing: bool,
 }
-
-dsokr_basis::defaults!(TransformerConfig {
-    tokens: TokensConfig::default(),
-    max_length: 128,
-    layers: 2,
-    width: 128,
-    heads: 4,
-    feed_forward: 512,
-    dropout: 0.1,
-    pooling: Pooling::Mean,
-    precision: Precision::F32,
-    activation_checkpointing: false,
-});
 
 impl TransformerConfig {
     /// Checks sizes and rates.

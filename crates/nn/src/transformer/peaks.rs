@@ -18,37 +18,36 @@ use crate::{Encoder, Error, PartSize, Pass, Start};
 /// A token is a linear map of Fourier features `sin(2π m/λ)` and `cos(2π m/λ)` of its m/z and of its neutral loss, at
 /// wavelengths λ from 0.01 to 2000 Da in a geometric sequence, of the square root of its intensity, and of whether it is the
 /// precursor; a learned vector of its place is added.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, smart_default::SmartDefault,
+)]
 #[serde(deny_unknown_fields, default)]
 pub struct PeakTransformerConfig {
     /// The most peaks of a spectrum, the most intense ones.
+    #[default(100)]
     pub max_peaks: usize,
     /// Number of wavelengths.
+    #[default(40)]
     pub wavelengths: usize,
     /// Number of layers.
+    #[default(2)]
     pub layers: usize,
     /// Width d of the token vectors.
+    #[default(256)]
     pub width: usize,
     /// Number of attention heads; must divide `width`.
+    #[default(8)]
     pub heads: usize,
     /// Width of the feed-forward layers.
+    #[default(512)]
     pub feed_forward: usize,
     /// Share of units dropped in training, in `[0, 1)`.
+    #[default(0.1)]
     pub dropout: f32,
     /// Which token vectors the head reads; `first` is the precursor's.
+    #[default(Pooling::Mean)]
     pub pooling: Pooling,
 }
-
-dsokr_basis::defaults!(PeakTransformerConfig {
-    max_peaks: 100,
-    wavelengths: 40,
-    layers: 2,
-    width: 256,
-    heads: 8,
-    feed_forward: 512,
-    dropout: 0.1,
-    pooling: Pooling::Mean,
-});
 
 /// Wavelengths in Da.
 const SHORTEST: f64 = 0.01;

@@ -27,22 +27,21 @@ pub enum TokenKind {
 }
 
 /// How texts become tokens.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, smart_default::SmartDefault,
+)]
 #[serde(deny_unknown_fields, default)]
 pub struct TokensConfig {
     /// The unit that a text is split into.
+    #[default(TokenKind::BytePairs)]
     pub kind: TokenKind,
     /// Largest vocabulary, special tokens included.
+    #[default(8000)]
     pub vocabulary: usize,
     /// Whether texts are lower-cased. Must be false for SMILES: `c` is aromatic, `C` is not.
+    #[default(true)]
     pub lowercase: bool,
 }
-
-dsokr_basis::defaults!(TokensConfig {
-    kind: TokenKind::BytePairs,
-    vocabulary: 8000,
-    lowercase: true
-});
 
 impl TokensConfig {
     /// Checks the size of the vocabulary.
