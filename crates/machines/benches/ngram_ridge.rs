@@ -113,8 +113,11 @@ fn main() -> Result<(), Failure> {
 
     let train_rows = outputs.select(&chosen)?;
     let Options { sketch, size, seed, .. } = &options;
-    let mut basis =
-        Basis::fit(kernel, &train_rows, &SketchOptions::new(sketch.clone(), *size).with_seed(*seed))?;
+    let mut basis = Basis::fit(
+        kernel,
+        &train_rows,
+        &SketchOptions::new(sketch.clone(), *size).with_seed(*seed),
+    )?;
     if options.power > 0.0 {
         basis = basis.tempered(&Tempering::of(options.power), &train_rows)?;
     }
