@@ -9,6 +9,7 @@ use dsokr_nn::{TokenIds, TokenIdsBuilder};
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
 
 use crate::Error;
 use crate::error::ensure;
@@ -69,9 +70,7 @@ impl Prepare for PretrainedInputs {
 }
 
 /// How texts become token ids, for any encoder that reads them.
-#[derive(
-    Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, smart_default::SmartDefault,
-)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(deny_unknown_fields, default)]
 pub struct TokenInputsConfig {
     /// The tokenizer, trained on the training texts.

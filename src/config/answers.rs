@@ -1,14 +1,13 @@
 use dsokr_machines::LARGEST_LAMBDA;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
 
 use crate::Error;
 use crate::error::ensure;
 
 /// What the coordinates of answers are.
-#[derive(
-    Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, smart_default::SmartDefault,
-)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum AnswersConfig {
     /// All coordinates of the basis.

@@ -2,6 +2,7 @@ use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
 
 use crate::Error;
 use crate::error::ensure;
@@ -15,9 +16,7 @@ use crate::error::ensure;
 /// candidate, by a rule of scores, not of ranks. After a second look the answer is the best of the molecules that were
 /// found and of `starts`, as if these were candidates. It takes some tenths of a second a query of small molecules, and
 /// seconds of molecules of 30 atoms.
-#[derive(
-    Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, smart_default::SmartDefault,
-)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(deny_unknown_fields, default)]
 pub struct BeyondConfig {
     /// How many of the best molecules of a query are moved from.

@@ -5,6 +5,7 @@ use dsokr_decode::{Combination, Queries};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use smart_default::SmartDefault;
 
 use super::{BeyondConfig, ColumnScaling, Config};
 use crate::Error;
@@ -61,9 +62,7 @@ pub struct DecodingConfig {
 /// as there are `folds`, each without a part of the pairs, which it then answers: that many trainings
 /// more, for constants that are kept with the candidates. Of several weights and numbers of neighbours
 /// the best on the validation split is kept, by `evaluation.metric`.
-#[derive(
-    Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, smart_default::SmartDefault,
-)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(deny_unknown_fields, default)]
 pub struct HubConfig {
     /// Weights to choose from.
@@ -88,9 +87,7 @@ pub struct HubConfig {
 /// For a kernel machine with the solver `closed-form` or `sketched` whose answers are those of a basis, alone or in
 /// an ensemble. The network learns from training pairs: the machine is fitted once more for
 /// each of the answered `folds`, without its pairs, which it then answers. The validation split plays no part.
-#[derive(
-    Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, smart_default::SmartDefault,
-)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(deny_unknown_fields, default)]
 pub struct SecondLookConfig {
     /// How many candidates of a query are scored anew; candidates that are the same point count once.
@@ -151,9 +148,7 @@ impl SecondLookConfig {
 /// Sets that share labels with many likely ones are better for F1 than the likeliest one. The best set is found
 /// exactly, in the time of sorting labels (Dembczyński et al., NeurIPS 2011). For one model, whose features of
 /// outputs are of kind `labels`.
-#[derive(
-    Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, smart_default::SmartDefault,
-)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(deny_unknown_fields, default)]
 pub struct ExpectedF1Config {
     /// How many of the first distinct label sets are possible.

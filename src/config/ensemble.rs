@@ -3,6 +3,7 @@ use dsokr_decode::Combination;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use smart_default::SmartDefault;
 
 use super::load::from_table;
 use super::{Checked, Config, IN_ENSEMBLES};
@@ -23,9 +24,7 @@ pub enum MemberWeights {
 /// A member is the configuration with some of its values changed: `[[ensemble.members]]` holds them as
 /// the configuration does. A table of a member is merged into that of the configuration, but one that
 /// says its `kind` or `name` takes its place.
-#[derive(
-    Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, smart_default::SmartDefault,
-)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(deny_unknown_fields, default)]
 pub struct EnsembleConfig {
     /// How scores are combined.

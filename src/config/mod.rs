@@ -45,6 +45,7 @@ use dsokr_data::{DataRoot, Source, SplitName};
 use dsokr_decode::MissingGold;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
 
 use crate::metric::Needs;
 use crate::{Error, Metric};
@@ -91,9 +92,7 @@ pub struct Config {
 }
 
 /// What is measured.
-#[derive(
-    Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, smart_default::SmartDefault,
-)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(deny_unknown_fields, default)]
 pub struct EvaluationConfig {
     /// The split whose metrics `train` prints at the end.

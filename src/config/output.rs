@@ -5,6 +5,7 @@ use dsokr_data::config::{CandidateConfig, DataConfig, OutputFeatures, OutputSour
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use smart_default::SmartDefault;
 
 use super::KernelConfig;
 use crate::Error;
@@ -236,9 +237,7 @@ impl OutputConfig {
 }
 
 /// How the output kernel is sketched.
-#[derive(
-    Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, smart_default::SmartDefault,
-)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(deny_unknown_fields, default)]
 pub struct SketchConfig {
     /// No sketch, and the other keys are not used. A kernel machine then answers with weights of all

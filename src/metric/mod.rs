@@ -10,6 +10,7 @@ use dsokr_decode::{Rank, percentile_interval, resampled};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use smart_default::SmartDefault;
 
 use crate::labels::label_rows;
 use crate::{Error, Evaluation, Scores};
@@ -84,7 +85,7 @@ pub enum Needs {
 }
 
 /// A metric of an evaluation.
-#[derive(Clone, Copy, derive_more::Debug, derive_more::Display, smart_default::SmartDefault)]
+#[derive(Clone, Copy, derive_more::Debug, derive_more::Display, SmartDefault)]
 #[debug("{:?}", _0.name)]
 #[display("{}", _0.name)]
 pub struct Metric(#[default(&METRICS[0])] &'static Definition);

@@ -1,5 +1,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
 
 use crate::lipschitz::{LipschitzProblem, Offset, Stop};
 use crate::loss::{Loss, tag};
@@ -18,9 +19,7 @@ use crate::{Arithmetic, Error, OutputMatrix};
 /// assert_eq!((options.sketch.size, options.tolerance), (500, 1e-8));
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(
-    Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, smart_default::SmartDefault,
-)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(tag = "name", rename_all = "kebab-case")]
 pub enum Solver {
     /// Ridge regression on all training inputs: one Cholesky factor of an n × n matrix.

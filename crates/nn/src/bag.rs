@@ -8,6 +8,7 @@ use burn::tensor::Tensor;
 pub use dsokr_basis::features::{NgramConfig, NgramKind, SparseRow, TfIdf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
 
 use crate::error::check;
 use crate::fused::{SparseBatch, bag};
@@ -20,13 +21,14 @@ use crate::{Encoder, Error, Mlp, MlpConfig, PartSize, Pass, RowGradient};
 ///
 /// With a linear path, embeddings have p columns, and the MLP corrects the prediction that their sum
 /// is: `z = b + h + MLP(h)`, `h = Σ tfidf_i E_i`. Without a linear path, `z = MLP(h)`.
-#[derive(
-    Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, smart_default::SmartDefault,
-)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(deny_unknown_fields, default)]
 pub struct NgramBagConfig {
     /// Blocks of n-grams.
-    #[default(vec![ NgramConfig { min_texts: 2, ..NgramConfig::new(NgramKind::Words, 1, 2) }, NgramConfig { min_texts: 3, ..NgramConfig::new(NgramKind::Characters, 3, 5) }, ])]
+    #[default(vec![
+        NgramConfig { min_texts: 2, ..NgramConfig::new(NgramKind::Words, 1, 2) },
+        NgramConfig { min_texts: 3, ..NgramConfig::new(NgramKind::Characters, 3, 5) },
+    ])]
     pub ngrams: Vec<NgramConfig>,
     /// Whether the sum of embeddings is added to the MLP's output.
     #[default(true)]

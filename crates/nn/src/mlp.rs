@@ -3,6 +3,7 @@ use burn::nn::Linear;
 use burn::tensor::{Tensor, TensorData, activation};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
 
 use crate::encoder::layers_size;
 use crate::error::check;
@@ -14,9 +15,7 @@ use crate::{Encoder, Error, PartSize, Pass};
 
 /// A multi-layer perceptron on dense feature vectors. Without hidden layers it is linear: the
 /// single-layer perceptron (SLP) of the thesis's synthetic experiment.
-#[derive(
-    Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, smart_default::SmartDefault,
-)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(deny_unknown_fields, default)]
 pub struct MlpConfig {
     /// Widths of the hidden layers; empty for the SLP.

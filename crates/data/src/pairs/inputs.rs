@@ -9,6 +9,7 @@ use dsokr_molecule::graph::NamedGraph;
 use faer::Mat;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
+use smart_default::SmartDefault;
 
 use super::{PairFacts, Wanted};
 use crate::error::{check, shorten};
@@ -19,9 +20,7 @@ use crate::truth::{bad, bad_rows, column};
 use crate::{DataRoot, Error, InputKind, Inputs, KernelRows, check_inside, kinds, read_matrix};
 
 /// What the inputs of the rows of tables are.
-#[derive(
-    Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, smart_default::SmartDefault,
-)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum InputsConfig {
     /// A column of texts; the default.
@@ -257,9 +256,7 @@ impl RowIndex {
 }
 
 /// A column of texts.
-#[derive(
-    Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, smart_default::SmartDefault,
-)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(deny_unknown_fields, default)]
 pub struct TextConfig {
     /// The column. Of a .csv or .tsv file `"FIRST..LAST"` is the columns from one to the other, with a space between

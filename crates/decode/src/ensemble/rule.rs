@@ -9,6 +9,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
 
 use super::Member;
 use crate::Error;
@@ -41,9 +42,7 @@ const TOLERANCE: f64 = 1e-6;
 /// assert!(read(r#"{"name": "rank", "standardise": true}"#).is_err());
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(
-    Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, smart_default::SmartDefault,
-)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Combination {
     /// `Σ_t w_t s_t(q, c)`: the mean, or weighted mean, of scores.

@@ -12,6 +12,7 @@ use burn::nn::Linear;
 use burn::tensor::Tensor;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
 
 use crate::encoder::layers_size;
 use crate::error::check;
@@ -25,9 +26,7 @@ pub use tokens::{TokenKind, TokensConfig};
 
 /// A transformer encoder that is trained from scratch: post-norm layers with GELU, learned positions
 /// and a linear head.
-#[derive(
-    Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, smart_default::SmartDefault,
-)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(deny_unknown_fields, default)]
 pub struct TransformerConfig {
     /// How texts become tokens.
@@ -56,7 +55,6 @@ pub struct TransformerConfig {
     pub pooling: Pooling,
     /// The numbers that matrix products multiply; all else has 32 bits. `bf16` is fast on GPUs
     /// and on CPUs with AVX-512 BF16, `tf32` on NVIDIA GPUs from Ampere.
-    #[default(Precision::F32)]
     pub precision: Precision,
     /// Layers keep only their input and are computed again in the backward pass: about a third more
     /// time, a fraction of the memory.

@@ -6,6 +6,7 @@ use burn::module::Module;
 use burn::tensor::Tensor;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
 
 use super::{Pooling, Transformer, TransformerConfig};
 use crate::error::check;
@@ -18,9 +19,7 @@ use crate::{Encoder, Error, PartSize, Pass, Start};
 /// A token is a linear map of Fourier features `sin(2π m/λ)` and `cos(2π m/λ)` of its m/z and of its neutral loss, at
 /// wavelengths λ from 0.01 to 2000 Da in a geometric sequence, of the square root of its intensity, and of whether it is the
 /// precursor; a learned vector of its place is added.
-#[derive(
-    Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, smart_default::SmartDefault,
-)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(deny_unknown_fields, default)]
 pub struct PeakTransformerConfig {
     /// The most peaks of a spectrum, the most intense ones.
