@@ -113,7 +113,7 @@ impl OutputKernel for TemperedKernel {
 
     /// NaN for rows that the basis does not project.
     fn diagonal(&self, rows: &Block) -> Vec<f64> {
-        let mut coordinates = vec![0.0f32; rows.len() * self.0.dimension()];
+        let mut coordinates = vec![0.0f64; rows.len() * self.0.dimension()];
         let found = self.0.coordinates(rows.clone(), &mut coordinates);
         found.unwrap_or_else(|_| vec![f64::NAN; rows.len()])
     }

@@ -80,6 +80,11 @@ fn tanimoto(ab: f64, aa: f64, bb: f64) -> f64 {
     if union > 0.0 { ab / union } else { 1.0 }
 }
 
+fn cosine(ab: f64, aa: f64, bb: f64) -> f64 {
+    let norms = (aa * bb).sqrt();
+    if norms > 0.0 { ab / norms } else { f64::from(u8::from(aa == bb)) }
+}
+
 impl Kernel {
     /// The name in configuration files.
     pub fn name(&self) -> &'static str {
@@ -106,10 +111,7 @@ impl Kernel {
                 let squared_distance = 2.0 - 2.0 * tanimoto(ab, aa, bb);
                 (-gamma * squared_distance.max(0.0)).exp()
             }
-            Self::Cosine | Self::NGram | Self::Kemeny | Self::Hamming => {
-                let norms = (aa * bb).sqrt();
-                if norms > 0.0 { ab / norms } else { f64::from(u8::from(aa == bb)) }
-            }
+            Self::Cosine | Self::NGram | Self::Kemeny | Self::Hamming => cosine(ab, aa, bb),
         }
     }
 
@@ -212,18 +214,28 @@ impl OutputKernel for Kernel {
     fn block(&self, a: &Block, b: &Block) -> Result<Mat<f64>, Error> {
         self.validate(a.kind())?;
         let (aa, bb) = (a.squared_norms(), b.squared_norms());
-        product::inner_columns(a, b, |products, j| {
-            if let Self::Gaussian { gamma } = *self {
-                return simd::gaussian(products, gamma, &aa, bb[j]);
+        // what is asked of the kernel is asked outside of the loop over a column
+        product::inner_columns(a, b, |products, j| match *self {
+            Self::Linear => {}
+            Self::Gaussian { gamma } => simd::gaussian(products, gamma, &aa, bb[j]),
+            Self::Tanimoto => each(products, &aa, |ab, aa| tanimoto(ab, aa, bb[j])),
+            Self::GaussianTanimoto { .. } => {
+                each(products, &aa, |ab, aa| self.evaluate(ab, aa, bb[j]));
             }
-            let each = products.iter_mut().zip(&aa);
-            each.for_each(|(product, &aa)| *product = self.evaluate(*product, aa, bb[j]));
+            Self::Cosine | Self::NGram | Self::Kemeny | Self::Hamming => {
+                each(products, &aa, |ab, aa| cosine(ab, aa, bb[j]));
+            }
         })
     }
 
     fn diagonal(&self, rows: &Block) -> Vec<f64> {
         rows.squared_norms().into_iter().map(|yy| self.evaluate(yy, yy, yy)).collect()
     }
+}
+
+/// A function of each product and of the squared norm of its row, in the place of the product.
+fn each(products: &mut [f64], aa: &[f64], value: impl Fn(f64, f64) -> f64) {
+    products.iter_mut().zip(aa).for_each(|(product, &aa)| *product = value(*product, aa));
 }
 
 /// Rows whose pairs the median heuristic compares.
