@@ -214,16 +214,19 @@ impl OutputKernel for Kernel {
     fn block(&self, a: &Block, b: &Block) -> Result<Mat<f64>, Error> {
         self.validate(a.kind())?;
         let (aa, bb) = (a.squared_norms(), b.squared_norms());
-        // what is asked of the kernel is asked outside of the loop over a column
-        product::inner_columns(a, b, |products, j| match *self {
-            Self::Linear => {}
-            Self::Gaussian { gamma } => simd::gaussian(products, gamma, &aa, bb[j]),
-            Self::Tanimoto => each(products, &aa, |ab, aa| tanimoto(ab, aa, bb[j])),
-            Self::GaussianTanimoto { .. } => {
-                each(products, &aa, |ab, aa| self.evaluate(ab, aa, bb[j]));
-            }
-            Self::Cosine | Self::NGram | Self::Kemeny | Self::Hamming => {
-                each(products, &aa, |ab, aa| cosine(ab, aa, bb[j]));
+        product::inner_columns(a, b, |products, j| {
+            let bb = bb[j];
+            // what is asked of the kernel is asked outside of the loop over a column
+            match *self {
+                Self::Linear => {}
+                Self::Gaussian { gamma } => simd::gaussian(products, gamma, &aa, bb),
+                Self::Tanimoto => each(products, &aa, |ab, aa| tanimoto(ab, aa, bb)),
+                Self::GaussianTanimoto { .. } => {
+                    each(products, &aa, |ab, aa| self.evaluate(ab, aa, bb));
+                }
+                Self::Cosine | Self::NGram | Self::Kemeny | Self::Hamming => {
+                    each(products, &aa, |ab, aa| cosine(ab, aa, bb));
+                }
             }
         })
     }
