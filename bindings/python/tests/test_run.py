@@ -529,7 +529,7 @@ def test_a_fork_after_members_trained_at_once(tmp_path):
         ({"set": {"encoder.hidden": [10**12]}}, dsokr.ConfigError, "encoder.hidden.* or force=True"),
         ({"seed": -1}, dsokr.ConfigError, "seed: -1"),
         ({"device": "gpu"}, dsokr.ConfigError, "device: .*no device"),
-        ({"device": "cuda"}, dsokr.ConfigError, "device cuda:0: "),
+        ({"device": "cuda"}, dsokr.ConfigError, "device cuda: "),
         ({"out": "taken"}, dsokr.FileError, "taken exists: continue it with resume=True"),
         ({"data": "nowhere"}, dsokr.FileError, "nowhere"),
     ],
