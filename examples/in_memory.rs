@@ -28,7 +28,8 @@ fn main() -> Result<(), Error> {
     let blocks = vec![NgramConfig::new(NgramKind::Words, 1, 2)];
     let inputs = MachineInputsConfig::Ngrams { blocks, weights: NgramWeights::TfIdf };
     let machine = KernelMachineConfig::new(inputs, Lambda::Several(vec![1e-5, 1e-4, 1e-3]));
-    let (features, encoder) = (OutputFeatures::Substructures(features), EncoderTable::of(machine)?);
+    let (features, encoder) =
+        (OutputFeatures::Substructures(features), EncoderTable::from_learner(machine)?);
     let kernel = KernelConfig::from(Kernel::Cosine);
     let mut config = Config::in_memory(texts, smiles, features, kernel, encoder)?;
     config.sketch.size = 60;

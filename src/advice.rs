@@ -15,7 +15,7 @@ use crate::sketch::Study;
 use crate::table::places;
 use crate::{Choice, Error, Scores};
 
-/// What advice is given on.
+/// The evidence that advice is given on.
 pub(crate) struct Evidence<'a> {
     pub config: &'a Checked,
     pub root: &'a DataRoot,
@@ -111,7 +111,7 @@ fn below_chance(subject: &str, config: &Checked, report: &Report) -> Option<Stri
 
 fn low_ceiling(evidence: &Evidence) -> Result<Option<String>, Error> {
     let Some(perfect) = &evidence.report.perfect_h else { return Ok(None) };
-    // shares, of which 1 is the best
+    // shares: 1 is the best
     let share = |metric: &Metric| match metric.needs() {
         Needs::Ranks | Needs::Labels | Needs::Rankings => metric.larger_is_better(),
         Needs::FiniteRanks
@@ -138,10 +138,12 @@ fn low_ceiling(evidence: &Evidence) -> Result<Option<String>, Error> {
             format!("{found}: a sketch of size {larger} reaches {perfect_h:.4} on validation")
         }
         None if size >= evidence.dataset.train.ids.len() => {
-            format!("{found}, as large as the training data: try another kernel or other features")
+            format!(
+                "{found}, as large as the training data: try a different kernel or other features"
+            )
         }
         None => format!(
-            "{found}: compare sizes and powers by `dsokr sketch`, or try another kernel or other features"
+            "{found}: compare sizes and powers by `dsokr sketch`, or try a different kernel or other features"
         ),
     };
     Ok(Some(line))
@@ -174,7 +176,7 @@ fn still_learning(evidence: &Evidence) -> Result<Option<String>, Error> {
     Ok((falls && whole && last.best).then(line))
 }
 
-/// Settings of gradient descent beside a kernel machine.
+/// Settings of gradient descent for a kernel machine.
 fn training_of_a_machine(evidence: &Evidence) -> Result<Option<String>, Error> {
     let Evidence { config, .. } = *evidence;
     let ignored = config.encoder.abilities().closed_form && config.training != Default::default();
@@ -321,7 +323,7 @@ fn duplicate_candidates(evidence: &Evidence) -> Result<Option<String>, Error> {
     let lost = different.saturating_sub(points);
     let line = || {
         format!(
-            "{lost} of {different} different candidates are the same point as another one under this kernel, \
+            "{lost} of {different} different candidates are the same point as a different candidate under this kernel, \
              and tie with it: use features that tell them apart"
         )
     };
@@ -337,7 +339,7 @@ pub(crate) struct Member<'a> {
 }
 
 /// The advice on an ensemble, a line each. What applies to every member is said once, and what applies to
-/// some of them names them; lines that differ in numbers alone are one.
+/// some of them names them; lines that differ only in numbers are one.
 pub(crate) fn of_ensemble(config: &Checked, report: &Report, members: &[Member]) -> Vec<String> {
     let mut lines: Vec<String> = below_chance("the ensemble", config, report).into_iter().collect();
     lines.extend(worse_than_member(config, report, members));
@@ -375,7 +377,7 @@ fn members_named(names: &[&str]) -> String {
     format!("{members} {}", names.join(", "))
 }
 
-/// Whether a member alone is better than the ensemble.
+/// Whether a single member is better than the ensemble.
 fn worse_than_member(config: &Checked, report: &Report, members: &[Member]) -> Option<String> {
     let known = members.iter().filter_map(|Member { name, metrics, .. }| {
         Some((name, comparable(&report.metrics, metrics, config.evaluation.metric)?))
@@ -394,7 +396,7 @@ fn worse_than_member(config: &Checked, report: &Report, members: &[Member]) -> O
     let fitted = config.ensemble.as_ref().is_some_and(|ensemble| ensemble.weights.is_some());
     let or_fit = if fitted { "" } else { ", or set ensemble.weights" };
     Some(format!(
-        "member {name} alone is better than the ensemble ({metric} {member:.places$}, ensemble \
+        "member {name} by itself is better than the ensemble ({metric} {member:.places$}, ensemble \
          {ensemble:.places$}): leave weak members out{or_fit}"
     ))
 }

@@ -16,7 +16,7 @@ use crate::Error;
 use crate::error::ensure;
 use crate::molecules::are_smiles;
 
-/// What gives each query the candidates that it is ranked against. As a text it is the name of a file, `mass:PPM` or
+/// A rule for the candidates that each query is ranked against. As a text it is the name of a file, `mass:PPM` or
 /// `formula`.
 #[derive(Clone, Debug, derive_more::Display, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -87,7 +87,7 @@ impl CandidateRule {
     /// The candidates of each query of a split. `known` has the masses of the candidates.
     ///
     /// # Errors
-    /// A file of lists that cannot be read; candidates that are no molecules; queries that are not spectra, whose adduct
+    /// A file of lists that cannot be read; candidates that are not molecules; queries that are not spectra, whose adduct
     /// cannot be read, or without a formula.
     pub(crate) fn lists(
         &self,
@@ -133,7 +133,7 @@ impl CandidateMasses {
         if let Some(known) = self.0.get() {
             return Ok(known);
         }
-        let read = Weighed::of(candidates)?;
+        let read = Weighed::from_candidates(candidates)?;
         Ok(self.0.get_or_init(|| read))
     }
 }
@@ -142,8 +142,8 @@ impl Weighed {
     /// Of the labels of candidates. Those that are not SMILES are candidates of no query.
     ///
     /// # Errors
-    /// Candidates that are no molecules.
-    fn of(candidates: &Candidates) -> Result<Self, Error> {
+    /// Candidates that are not molecules.
+    fn from_candidates(candidates: &Candidates) -> Result<Self, Error> {
         let allowed = "the column of the SMILES of candidates, whose masses and formulas are compared with spectra";
         ensure(are_smiles(candidates), "output.label", "a column of other labels", allowed)?;
         let read = |candidate: usize| {

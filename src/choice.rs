@@ -1,4 +1,4 @@
-//! What a fit chose from a list of values.
+//! The choice of a fit from a list of values.
 
 /// A value that was chosen from a list.
 #[derive(Clone, Debug, PartialEq)]

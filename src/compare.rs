@@ -21,14 +21,14 @@ pub struct EvaluatedRun<'a> {
 /// Runs, or cross-validations, compared on the same queries or parts.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunComparison {
-    /// What they are compared on.
+    /// The values that are compared.
     #[serde(flatten)]
     pub compared: Compared,
     /// Every metric that some run has.
     pub metrics: Vec<MetricComparison>,
 }
 
-/// What runs are compared on.
+/// The values that runs are compared on.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Compared {
@@ -61,7 +61,7 @@ pub struct MetricComparison {
 
 impl MetricComparison {
     /// That of runs whose p-values are yet to be corrected for their number; none for no runs.
-    pub(crate) fn of(metric: Metric, mut runs: Vec<RunValue>) -> Option<Self> {
+    pub(crate) fn from_runs(metric: Metric, mut runs: Vec<RunValue>) -> Option<Self> {
         let differences = || runs.iter().filter_map(|run| run.difference);
         let corrected = holm(&differences().map(|difference| difference.p).collect::<Vec<f64>>());
         let own = runs.iter_mut().filter_map(|run| run.difference.as_mut());
@@ -105,7 +105,7 @@ pub struct PairedDifference {
 /// computed. Intervals reach from the 2.5th to the 97.5th percentile. With `d` the difference on all
 /// queries and `d_b` that on draw b, `p = (1 + #{b : |d_b − d| ≥ |d|}) / (1 + resamples)`: the
 /// distribution of `d_b − d` stands for that of the difference of equal runs (Davison and Hinkley 1997,
-/// section 4.4). Metrics are not corrected for one another.
+/// section 4.4). Metrics are not corrected for multiple comparisons.
 ///
 /// # Errors
 /// [`dsokr_basis::Error::Value`] for fewer than two runs and for runs whose queries differ;
@@ -147,7 +147,7 @@ pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<Run
             let ci95 = Some(percentile_interval(own)).filter(|ends| finite(ends));
             Some(RunValue { run: runs[run].name.clone(), value, ci95, difference })
         };
-        MetricComparison::of(metric, (0..runs.len()).filter_map(value).collect())
+        MetricComparison::from_runs(metric, (0..runs.len()).filter_map(value).collect())
     });
     let (queries, metrics) = (first.queries.len(), compared.collect());
     Ok(RunComparison { compared: Compared::Queries { queries, resamples }, metrics })
@@ -234,7 +234,7 @@ impl RunComparison {
         })
     }
 
-    /// What the numbers are.
+    /// A caption for the numbers.
     fn caption(&self) -> String {
         let first = self.metrics.iter().flat_map(|metric| &metric.runs).next();
         let first = first.map_or("", |value| value.run.as_str());

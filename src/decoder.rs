@@ -1,4 +1,4 @@
-//! What the predictions of one model are decoded with.
+//! The decoder of one model's predictions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,14 +19,14 @@ use crate::config::{Checked, ExpectedF1Config, Search};
 use crate::error::ensure;
 use crate::targets::OutputSpace;
 
-/// What answers are decoded with.
+/// The parts that answers are decoded with.
 #[derive(Clone, Copy)]
 pub(crate) struct Decoder<'a> {
-    /// What is ranked.
+    /// The candidates that are ranked.
     pub candidates: &'a Candidates,
     /// The second look at the first of them.
     pub look: Option<&'a SecondLook>,
-    /// What candidates and predictions are points of, where it is known.
+    /// The space of candidates and predictions, where it is known.
     pub space: Option<&'a OutputSpace>,
     /// The configuration of the model.
     pub config: &'a Checked,
@@ -78,7 +78,7 @@ impl<'a> Decoder<'a> {
         scaling.and_then(Scaling::means)
     }
 
-    /// What finds the best of all outputs; none where predictions are candidates.
+    /// The search for the best of all outputs; none where predictions are candidates.
     ///
     /// # Errors
     /// Outputs that cannot be searched exactly, such as rankings of too many items.
@@ -130,7 +130,7 @@ impl<'a> Decoder<'a> {
         Ok(Some(ExactDecoder { search, machine, constant, labels, separator, scaling }))
     }
 
-    /// What a search for molecules scores these by.
+    /// The model that scores molecules in a search.
     ///
     /// # Errors
     /// Outputs that are points of no space.
@@ -173,7 +173,7 @@ pub struct PredictedOutput {
     /// `⟨z, ψ̃(y)⟩ + b(y)`, as candidates are scored; with `decoding.expected_f1` the expected F1, and with
     /// `decoding.beyond` less the weighted share that the basis does not know.
     pub score: f64,
-    /// What a search says about it.
+    /// Facts of the search that found it.
     #[serde(flatten)]
     pub search: Option<SearchFacts>,
 }
@@ -209,7 +209,7 @@ impl ExactDecoder<'_> {
     /// The best output for each prediction.
     ///
     /// # Errors
-    /// Predictions of another number of coordinates, or whose weights overflow.
+    /// Predictions of a different number of coordinates, or whose weights overflow.
     pub fn best(&self, queries: &Queries) -> Result<Vec<PredictedOutput>, Error> {
         let rows = queries.rows().chunks_exact(queries.dim());
         let restored = self.machine.and_then(|space| space.restored(queries.rows()));

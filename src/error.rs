@@ -2,7 +2,7 @@ use std::path::{Path, PathBuf};
 
 use dsokr_basis::memory::{Bytes, Limit};
 
-/// What can go wrong between a configuration and a trained run.
+/// Errors between a configuration and a trained run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -11,7 +11,7 @@ pub enum Error {
     Config {
         /// The file.
         path: PathBuf,
-        /// What is wrong, and where.
+        /// The message, with the place of the error.
         message: String,
     },
     /// A configuration that cannot be written.
@@ -22,7 +22,7 @@ pub enum Error {
     NotFound {
         /// The path.
         path: PathBuf,
-        /// What to do about it, or empty.
+        /// Advice, or empty.
         hint: String,
     },
     /// A table, feature file or other data file.
@@ -51,15 +51,15 @@ pub enum Error {
         found: String,
         /// Its value now.
         given: String,
-        /// What to do about it, or empty.
+        /// Advice, or empty.
         hint: String,
     },
-    /// What is wrong with a member of an ensemble.
+    /// An error of a member of an ensemble.
     #[error("member {name}: {source}")]
     Member {
         /// Its name.
         name: String,
-        /// What is wrong with it.
+        /// Its error.
         source: Box<Error>,
     },
     /// The training loop.
@@ -83,7 +83,7 @@ pub enum Error {
     Kernel {
         /// Its file.
         file: String,
-        /// What is wrong with it.
+        /// Its error.
         source: Box<dsokr_basis::Error>,
     },
     /// A run that needs more memory than there is.
@@ -100,7 +100,7 @@ pub enum Error {
         part: Bytes,
         /// The estimate of all parts that are to come.
         total: Bytes,
-        /// What is available.
+        /// The available memory.
         limit: Limit,
     },
     /// A file that cannot be downloaded, or is not what was expected.
@@ -108,7 +108,7 @@ pub enum Error {
     Fetch {
         /// The address or the file.
         what: String,
-        /// What is wrong.
+        /// The message.
         message: String,
     },
     /// Only a pretrained encoder can be exported.
@@ -205,7 +205,7 @@ impl Error {
         dsokr_basis::Error::value(key, found, allowed).into()
     }
 
-    /// What is wrong with a run directory, or with a file of one.
+    /// An error of a run directory, or of a file of one.
     pub(crate) fn run(path: impl AsRef<Path>, message: impl std::fmt::Display) -> Self {
         dsokr_basis::Error::file(path.as_ref(), message).into()
     }

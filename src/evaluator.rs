@@ -53,7 +53,7 @@ impl<'a> Evaluator<'a> {
             let finite =
                 matches!(settings.metric.needs(), Needs::FiniteRanks | Needs::FeatureSpace);
             let lacks = finite && name == SplitName::Validation && has_gold.contains(&false);
-            let allowed = "mrr, hits or a metric of predicted outputs, since right outputs of validation queries are no candidates";
+            let allowed = "mrr, hits or a metric of predicted outputs, since right outputs of validation queries are not candidates";
             ensure(!lacks, "evaluation.metric", format_args!("{:?}", settings.metric), allowed)?;
         }
         Ok(evaluator)

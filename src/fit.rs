@@ -86,14 +86,14 @@ impl<'a> Request<'a> {
     ///
     /// The [`Processes`] of the scope share the training of one neural encoder or kernel machine
     /// ([`Abilities::shares_training`](crate::Abilities::shares_training)): all of them call this function with
-    /// the same configuration and the same data, rank 0 alone writes the run directory, and all return its
+    /// the same configuration and the same data, only rank 0 writes the run directory, and all return its
     /// report. The run directory must be on a file system that all of them read.
     ///
     /// # Errors
     /// As [`fit`].
     pub fn run(&self, observer: &mut dyn Observer) -> Result<Trained, Error> {
         let ranks = Processes::current();
-        // what is not given to them by name, each rank does alone
+        // work that does not get them as an argument is done by each rank for itself
         Processes::default().scope(|| {
             if ranks.size() > 1 {
                 check_shared(self.config, &ranks)?;

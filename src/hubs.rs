@@ -36,7 +36,7 @@ pub(crate) fn correct(
     let mut best: Option<(f64, Hubs, f32, usize)> = None;
     let mut corrected = candidates.clone();
     for &neighbours in &hubs.neighbours {
-        let found = Hubs::of(&unit, candidates, neighbours)?;
+        let found = Hubs::fit(&unit, candidates, neighbours)?;
         for &weight in &hubs.weights {
             corrected = corrected.with_hubs(found.clone(), weight)?;
             let scores = evaluator.validation_among(z, &corrected)?;

@@ -1,4 +1,4 @@
-//! What a recipe is, and preparations of texts and vectors that any can use.
+//! Recipes, and preparations of texts and vectors that any recipe can use.
 
 use std::borrow::Cow;
 use std::fmt::Debug;
@@ -168,7 +168,7 @@ pub trait PrepareRows: Send + Sync {
     }
 }
 
-/// The parts of an encoder of texts with these lengths, of which `of` says the parts for one length: memory must
+/// The parts of an encoder of texts with these lengths; `of` gives the parts for one length: memory must
 /// suffice for the longest text, and the mean determines the time.
 pub(crate) fn sizes(
     lengths: impl ExactSizeIterator<Item = usize>,

@@ -1,4 +1,4 @@
-//! Predicted sets of labels beside the true ones, label by label.
+//! Predicted sets of labels compared with the true ones, label by label.
 
 use crate::error::ensure;
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,7 +37,7 @@ impl LabelScores {
     ///
     /// # Errors
     /// [`dsokr_basis::Error::Value`] for different numbers of true and predicted sets.
-    pub fn of(truth: &[Vec<String>], predicted: &[Vec<String>]) -> Result<Vec<Self>, Error> {
+    pub fn from_sets(truth: &[Vec<String>], predicted: &[Vec<String>]) -> Result<Vec<Self>, Error> {
         let found = format!("{} predicted label sets", predicted.len());
         let allowed = format!("{}, one a query", truth.len());
         ensure(truth.len() == predicted.len(), "outputs", found, allowed)?;

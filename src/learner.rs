@@ -34,7 +34,7 @@ use dsokr_train::Observer;
 /// its own with [`register`]. Then configurations with its `kind` train, resume, evaluate and search like the
 /// built-in ones. `examples/custom_predictor.rs` is a complete program.
 pub trait Learner: Any + Debug + Send + Sync {
-    /// Checks the settings alone. The default accepts every value of the type.
+    /// Checks only the settings. The default accepts every value of the type.
     ///
     /// # Errors
     /// The first value out of range, preferably as [`dsokr_basis::Error::Value`].
@@ -51,7 +51,7 @@ pub trait Learner: Any + Debug + Send + Sync {
         Ok(())
     }
 
-    /// What it reads, needs and answers with (default: texts, a device, and points of a feature space).
+    /// Its inputs, needs and answers (default: texts, a device, and points of a feature space).
     fn abilities(&self) -> Abilities<'_> {
         Abilities::default()
     }
@@ -95,7 +95,7 @@ pub trait Fit {
         Ok(None)
     }
 
-    /// What the fit needs on a device in addition to the data, the targets and the candidates, for predictions with so
+    /// The memory and time of the fit on a device in addition to the data, the targets and the candidates, for predictions with so
     /// many coordinates: the estimate that `dsokr train --plan` prints (default: nothing is known).
     fn needs(&self, coordinates: usize, device: &Device) -> Vec<Need> {
         let _ = (coordinates, device);
@@ -167,7 +167,7 @@ impl EncoderTable {
     ///
     /// # Errors
     /// [`dsokr_basis::Error::Value`] for a learner without a kind; settings that cannot be written as TOML.
-    pub fn of<T: Learner + Serialize>(learner: T) -> Result<Self, Error> {
+    pub fn from_learner<T: Learner + Serialize>(learner: T) -> Result<Self, Error> {
         Self::with_kind(learner)
     }
 

@@ -1,7 +1,7 @@
 //! The memory that a run needs, estimated before it is taken and compared with what there is.
 //!
 //! Each part of a run states its own needs: data in `dsokr_data`, encoders by
-//! [`PartSize`], kernel machines and the basis beside their code. A check compares
+//! [`PartSize`], kernel machines and the basis next to their code. A check compares
 //! what is still to be taken with what is available at that moment, so what is held already counts as
 //! it is.
 
@@ -24,7 +24,7 @@ pub use dsokr_basis::memory::{Bytes, Limit, available};
 pub struct Need {
     /// The keys of the configuration that determine its size.
     pub keys: String,
-    /// What it is.
+    /// Its name.
     pub what: &'static str,
     /// Bytes of memory.
     pub bytes: f64,
@@ -38,7 +38,7 @@ pub struct Need {
 }
 
 impl Need {
-    /// Memory alone.
+    /// Only memory.
     pub fn memory(keys: impl Into<String>, what: &'static str, bytes: f64) -> Self {
         Self { keys: keys.into(), what, bytes, gpu: None, multiplications: 0.0, traffic: 0.0 }
     }
@@ -96,7 +96,7 @@ pub(crate) fn coordinates(config: &Checked, dataset: &Dataset) -> usize {
     }
 }
 
-/// What targets and candidates need.
+/// The memory of targets and candidates.
 pub(crate) fn of_outputs(config: &Checked, dataset: &Dataset) -> Vec<Need> {
     let rows = dataset.outputs.rows.as_ref();
     let p = coordinates(config, dataset) as f64;
@@ -128,16 +128,16 @@ pub(crate) fn of_outputs(config: &Checked, dataset: &Dataset) -> Vec<Need> {
     vec![basis, targets, candidates]
 }
 
-/// What drawing the data, or reading their files, needs.
+/// The memory of drawing the data, or of reading their files.
 pub(crate) fn of_data(config: &Checked, root: &DataRoot) -> Vec<Need> {
     let what = if root.folder().is_none() { "drawn data" } else { "data in files" };
     let needs = config.source().memory(root).into_iter();
     needs.map(|(keys, bytes)| Need::memory(keys, what, bytes)).collect()
 }
 
-/// What the second look needs, for p coordinates: fits without each part of the pairs, of which `fit` says the
-/// cost for a number of pairs, and what is found of the pairs that they answer. All is taken beside what the fit
-/// of the machine itself needs.
+/// The memory and time of the second look, for p coordinates: fits without each part of the pairs (`fit` gives the
+/// cost for a number of pairs), and what is found of the pairs that they answer. All is taken in addition to what the
+/// fit of the machine itself needs.
 pub(crate) fn of_second_look(
     settings: &SecondLookConfig,
     config: &Checked,
@@ -170,7 +170,7 @@ pub(crate) fn of_second_look(
     }
 }
 
-/// What the training of an encoder with these parts needs, on so many training pairs and, in each evaluation,
+/// The memory and time of training an encoder with these parts, on so many training pairs and, in each evaluation,
 /// validation pairs. `batch` is the number of inputs that an evaluation encodes at once, and `gpu` the size of the
 /// GPU's memory, if the encoder is trained there.
 pub fn of_training(
@@ -230,7 +230,7 @@ pub fn of_training(
     parts.iter().flat_map(needs).collect()
 }
 
-/// The same settings, of which a step encodes a half of a batch at a time, a quarter, and so on, where more needs more
+/// The same settings, but a step encodes a half of a batch at a time, a quarter, and so on, where more needs more
 /// memory than the GPU has.
 pub fn split_batches(
     config: &TrainingConfig,

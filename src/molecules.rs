@@ -26,7 +26,7 @@ pub(crate) fn labels_looked_at(candidates: usize) -> impl Iterator<Item = usize>
     (0..candidates).step_by(candidates.div_ceil(LABELS).max(1))
 }
 
-/// The canonical SMILES of a label; none if it is no SMILES.
+/// The canonical SMILES of a label; none if it is not a SMILES.
 pub(crate) fn canonical(label: &str) -> Option<String> {
     Some(Molecule::parse(label).ok()?.canonical_smiles())
 }
@@ -46,10 +46,10 @@ pub(crate) fn limit_of(work: u64, atoms: usize) -> Limit {
     Limit { states: Some((work / atoms.saturating_pow(3)).max(1)), time: None }
 }
 
-/// The queries that are drawn, unless another number is asked for.
+/// The queries that are drawn, unless a different number is asked for.
 pub const EXAMPLES: usize = 20;
 
-/// Drawings of the first `count` true molecules or graphs, each with the predicted one beside it and the
+/// Drawings of the first `count` true molecules or graphs, each with the predicted one next to it and the
 /// query's text above, as one SVG document; none for outputs of other kinds. Captions say the SMILES of
 /// molecules, and the edit distance with bonds or labels of edges compared.
 ///

@@ -13,10 +13,10 @@ use ::mpi::traits::CommunicatorCollectives;
 use dsokr_basis::processes::Exchange;
 use dsokr_basis::{Error, Processes};
 
-/// What launchers tell the processes that they start: Open MPI's, PMIx (Slurm), and PMI (MPICH, Slurm).
+/// Variables that launchers set for the processes that they start: Open MPI's, PMIx (Slurm), and PMI (MPICH, Slurm).
 const LAUNCHED: [&str; 3] = ["OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK"];
 
-/// What wakes a rank, and how often a rank that waits looks for it: MPI's own waiting keeps a processor busy.
+/// The message that wakes a rank, and how often a rank that waits looks for it: MPI's own waiting keeps a processor busy.
 const WAKE: u8 = 0;
 const LOOK: Duration = Duration::from_millis(1);
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// What both metrics are means of, by their names.
+/// The values whose means both metrics are, by their names.
 type Values = [(&'static str, Vec<f64>); 2];
 
 /// Metrics of predicted quantiles.

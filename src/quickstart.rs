@@ -19,7 +19,7 @@ const FILES: [(&str, &str); 5] = [
 
 const CONFIG: &str = "configs/quickstart.toml";
 
-/// What learns in the demonstration: a kernel machine is fitted in a fraction of a second.
+/// The learner of the demonstration: a kernel machine is fitted in a fraction of a second.
 const MACHINE: &str = "encoder = {kind = 'kernel-machine', kernel = {name = 'cosine'}, lambda = 3e-4, \
      inputs = {kind = 'ngrams', blocks = [{kind = 'across-words', min = 3, max = 5, min_texts = 4}]}, \
      solver = {name = 'closed-form', precision = 'single'}}";

@@ -92,7 +92,7 @@ impl OutputScores {
             }
             (Truth::Labels(truth), Truth::Labels(predicted)) => {
                 let [truth, predicted] = label_rows(truth, predicted)?;
-                let scores = MultiLabelMetrics::of(&truth, &predicted)?;
+                let scores = MultiLabelMetrics::from_sets(&truth, &predicted)?;
                 Ok(Some((Self::Labels(scores), QueryValues::new())))
             }
             (Truth::Rankings(truth), Truth::Rankings(predicted)) => {
@@ -123,9 +123,9 @@ impl RankingScores {
     /// Of true and predicted rankings, one with one; a ranking is the rank of each item.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Shape`] for no rankings; [`dsokr_basis::Error::Value`] for a predicted ranking of
-    /// another number of items than the true one.
-    pub fn of(truth: &[Vec<u32>], predicted: &[Vec<u32>]) -> Result<Self, Error> {
+    /// [`dsokr_basis::Error::Shape`] for no rankings; [`dsokr_basis::Error::Value`] for a predicted ranking whose
+    /// number of items differs from that of the true one.
+    pub fn from_rankings(truth: &[Vec<u32>], predicted: &[Vec<u32>]) -> Result<Self, Error> {
         Ok(Self::with_queries(truth, predicted)?.0)
     }
 
@@ -257,7 +257,7 @@ impl Scores {
     }
 
     /// Whether the metrics of ranks carry information: some query has a gold candidate, and outputs
-    /// are no numbers.
+    /// are not numbers.
     pub fn has_ranks(&self) -> bool {
         self.missing_gold < self.queries && !self.numbers
     }

@@ -34,7 +34,7 @@ pub struct Spread {
 
 impl Spread {
     /// The mean and the sample standard deviation of at least one value.
-    pub(crate) fn of(figures: &[f64]) -> Self {
+    pub(crate) fn from_values(figures: &[f64]) -> Self {
         let n = figures.len() as f64;
         let mean = figures.iter().sum::<f64>() / n;
         let squares: f64 = figures.iter().map(|figure| (figure - mean).powi(2)).sum();
@@ -155,7 +155,7 @@ impl<'a> Study<'a> {
     pub fn load(config: &'a Checked, root: &'a DataRoot) -> Result<Self, Error> {
         let allowed = "false: there is no sketch to study";
         ensure(!config.sketch.full, "sketch.full", true, allowed)?;
-        let allowed = "absent: a study is of one kernel, each of several can be studied alone";
+        let allowed = "absent: a study is of one kernel; study each of several by itself";
         ensure(config.output.kernels.is_empty(), "output.kernels", "given", allowed)?;
         let machine: Option<&KernelMachineConfig> = config.encoder.get();
         let embedding = machine.and_then(KernelMachineConfig::embedding);
@@ -274,8 +274,8 @@ impl<'a> Study<'a> {
                 size,
                 rank,
                 residual,
-                perfect: Spread::of(&figures),
-                fitted: (!fitted.is_empty()).then(|| Spread::of(&fitted)),
+                perfect: Spread::from_values(&figures),
+                fitted: (!fitted.is_empty()).then(|| Spread::from_values(&fitted)),
                 draws: scores,
                 seconds: started.elapsed().as_secs_f64(),
             };
@@ -295,7 +295,7 @@ impl<'a> Study<'a> {
         })
     }
 
-    /// What `evaluate` finds with the evaluator and the candidates of a space.
+    /// The result of `evaluate` with the evaluator and the candidates of a space.
     fn evaluated<T>(
         &self,
         config: &Checked,

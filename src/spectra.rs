@@ -86,7 +86,7 @@ impl Prepare for SpectrumInputs {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MixtureConfig {
-    /// What lies at a mass: no formulas.
+    /// The part of a spectrum that lies at a mass: not formulas.
     #[serde(default)]
     pub of: PeaksOf,
     /// σ in Da.
@@ -94,8 +94,8 @@ pub struct MixtureConfig {
     /// The power of intensities that are weights w.
     #[serde(default = "root")]
     pub power: f64,
-    /// τ, the standard deviation of intensities to that power, of which the largest in a spectrum is 1: these are a second
-    /// dimension of the Gaussians, `exp(−(w_i − v_j)²/(4 τ²))`, and no weights. Left out, they are weights.
+    /// τ, the standard deviation of intensities to that power, scaled so that the largest in a spectrum is 1: these are a second
+    /// dimension of the Gaussians, `exp(−(w_i − v_j)²/(4 τ²))`. Left out, intensities are weights.
     pub intensity_deviation: Option<f64>,
 }
 

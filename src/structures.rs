@@ -88,8 +88,8 @@ struct Compared {
 }
 
 impl Compared {
-    /// None of a label that is no SMILES.
-    fn of(label: &str) -> Option<Self> {
+    /// None of a label that is not a SMILES.
+    fn from_label(label: &str) -> Option<Self> {
         let molecule = Molecule::parse(label).ok()?;
         let features = Morgan::default().codes(&molecule).into_keys().collect();
         let whole = molecule.canonical_smiles();
@@ -99,10 +99,10 @@ impl Compared {
 
 impl StructureScores {
     /// Of pairs of a true and a predicted molecule as SMILES; none where a true one cannot be read, or there are none.
-    pub(crate) fn of(pairs: &[(&str, &str)]) -> Option<Self> {
+    pub(crate) fn from_pairs(pairs: &[(&str, &str)]) -> Option<Self> {
         let one = |&(truth, predicted): &(&str, &str)| {
-            let truth = Compared::of(truth)?;
-            let Some(found) = Compared::of(predicted) else { return Some([0.0; 3]) };
+            let truth = Compared::from_label(truth)?;
+            let Some(found) = Compared::from_label(predicted) else { return Some([0.0; 3]) };
             let common = truth.features.intersection(&found.features).count();
             let either = truth.features.len() + found.features.len() - common;
             let same = |same| if same { 1.0 } else { 0.0 };
@@ -128,7 +128,7 @@ pub struct BeyondScores {
     /// The same of the first candidates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<StructureScores>,
-    /// Share of molecules that are no candidates.
+    /// Share of molecules that are not candidates.
     pub outside: f64,
     /// Mean number of molecules that were scored for a query.
     pub evaluated: f64,
@@ -153,7 +153,7 @@ impl BeyondScores {
         let (outside, evaluated) = (100.0 * self.outside, self.evaluated);
         table
             + &format!(
-                "beyond: {outside:.1} % are no candidates; {evaluated:.0} molecules were scored a query\n"
+                "beyond: {outside:.1} % are not candidates; {evaluated:.0} molecules were scored a query\n"
             )
     }
 }

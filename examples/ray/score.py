@@ -6,7 +6,7 @@ RUN is a run directory with hashed counts of substructures as features of output
 output.features = { kind = "substructures", column = "smiles", of = { name = "morgan" } }, "configurations", "chains", "rings" or
 "components".
 TABLE is a CSV or Parquet file, or a folder of Parquet files, with the column "smiles". OUT gets Parquet files: the table with a
-column "score 1", "score 2", … for each text, as `dsokr search RUN TEXT` scores candidates; NaN for what is no SMILES.
+column "score 1", "score 2", … for each text, as `dsokr search RUN TEXT` scores candidates; NaN for what is not a SMILES.
 """
 
 import sys

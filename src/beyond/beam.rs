@@ -26,11 +26,11 @@ pub(super) struct Found {
 pub(super) struct Beam<'a> {
     /// The number of the query.
     query: usize,
-    /// What it is to each model.
+    /// Its coordinates for each model.
     z: Vec<&'a [f32]>,
     further: &'a Further<'a>,
     settings: &'a BeyondConfig,
-    /// What the search starts with.
+    /// The molecules that the search starts with.
     starts: Vec<u32>,
     /// The best molecules of all.
     best: Vec<Found>,
@@ -113,7 +113,7 @@ impl<'a> Beam<'a> {
         own.is_none_or(|formula| formula == known.of(molecule).formula) && known.of(molecule).kept
     }
 
-    /// What ended the search.
+    /// The reason why the search ended.
     pub fn ended(&self, known: &Evaluated) -> SearchEnd {
         match (self.left(), self.unmoved(known).is_empty()) {
             (0, _) => SearchEnd::Evaluations,

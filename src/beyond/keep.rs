@@ -1,4 +1,4 @@
-//! What all predicted molecules of a search have.
+//! Facts that all predicted molecules of a search have.
 
 use dsokr_molecule::{Fact, Molecule};
 
@@ -13,7 +13,7 @@ pub(super) struct Keep {
 }
 
 impl Keep {
-    pub fn of(settings: &BeyondConfig) -> Result<Self, Error> {
+    pub fn from_config(settings: &BeyondConfig) -> Result<Self, Error> {
         let own = settings.formula.clone().filter(|_| !settings.keeps_first_formula());
         let formula = own.filter(|formula| !formula.is_empty());
         let part = |smiles: &String| {

@@ -56,18 +56,18 @@ pub struct BeyondSearch {
     /// Of each model.
     placers: Vec<Placer>,
     palette: Palette,
-    /// What earlier queries have evaluated.
+    /// The molecules that earlier queries have evaluated.
     known: Mutex<Evaluated>,
 }
 
-/// What a model places new molecules with, beside its space.
+/// The parts of a model that place new molecules, without its space.
 pub(crate) struct Placer {
     fitted: FittedFeatures,
     /// Held-out answers of unit length, where candidates are corrected for hubs.
     held_out: Option<Vec<f32>>,
 }
 
-/// What ended a search.
+/// The reason why a search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "serve", derive(utoipa::ToSchema))]
@@ -80,7 +80,7 @@ pub enum SearchEnd {
     Evaluations,
 }
 
-/// What a search says about the output that it found.
+/// Facts about a search and the output that it found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "serve", derive(utoipa::ToSchema))]
 pub struct SearchFacts {
@@ -94,7 +94,7 @@ pub struct SearchFacts {
     pub unknown: Option<f64>,
     /// Number of molecules whose score was computed for this query.
     pub evaluated: usize,
-    /// What ended the search.
+    /// The reason why the search ended.
     pub ended: SearchEnd,
     /// The id of the candidate that is nearest to it in the kernel's feature space.
     pub nearest: String,
@@ -125,7 +125,7 @@ impl Placer {
     /// seen their pair, which candidates that are corrected for hubs need.
     ///
     /// # Errors
-    /// Answers of another dimension than the candidates.
+    /// Answers whose dimension differs from that of the candidates.
     pub(crate) fn new(
         candidates: &Candidates,
         fitted: FittedFeatures,
@@ -158,14 +158,14 @@ impl BeyondSearch {
     /// A search by models, at least one, each with its configuration, whose outputs have moves, and its candidates.
     ///
     /// # Errors
-    /// Settings that are out of range; candidates that are no molecules.
+    /// Settings that are out of range; candidates that are not molecules.
     pub(crate) fn new(
         settings: BeyondConfig,
         models: &[(&Checked, &Candidates)],
         placers: Vec<Placer>,
     ) -> Result<Self, Error> {
         settings.validate()?;
-        let keep = Keep::of(&settings)?;
+        let keep = Keep::from_config(&settings)?;
         let candidates = models[0].1;
         let step = candidates.len().div_ceil(KNOWN).max(1);
         let labels = (0..candidates.len()).step_by(step).map(|at| candidates.label(at));
@@ -333,7 +333,7 @@ impl Climb<'_> {
     }
 }
 
-/// The atoms that one molecule has more or fewer of than another.
+/// The atoms that the second molecule has in addition, and those that it lacks.
 fn difference(from: &str, to: &str) -> String {
     let [Ok(from), Ok(to)] = [from, to].map(Molecule::parse) else { return String::new() };
     let [from, to] = [from, to].map(|own| own.composition());

@@ -19,7 +19,7 @@ const BATCH: usize = 4_096;
 /// Molecules that are moved from at once; what they lead to is not made again for the next ones.
 const TOGETHER: usize = 16;
 
-/// Bytes of a molecule beside its coordinates: texts, numbers, and its place among the neighbours of others.
+/// Bytes of a molecule without its coordinates: texts, numbers, and its place among the neighbours of others.
 const BYTES: usize = 512;
 
 /// Bytes of a structure that is not made again, whether its molecule was left out or not.
@@ -27,7 +27,7 @@ const MADE: usize = 96;
 
 /// Molecules by number, each once by its canonical SMILES.
 pub(super) struct Evaluated {
-    /// What they are to each model.
+    /// Their coordinates for each model.
     models: Vec<Placed>,
     numbers: HashMap<String, u32>,
     all: Vec<Known>,
@@ -37,7 +37,7 @@ pub(super) struct Evaluated {
     made: Made,
 }
 
-/// What is known of a molecule beside its coordinates.
+/// Properties of a molecule other than its coordinates.
 pub(super) struct Known {
     /// Its canonical SMILES.
     pub label: String,
@@ -183,7 +183,7 @@ pub(super) struct Evaluation<'a> {
 }
 
 impl Evaluation<'_> {
-    /// The numbers of molecules that labels write; labels that are no SMILES are left out.
+    /// The numbers of molecules that labels write; labels that are not SMILES are left out.
     pub fn read(
         &self,
         known: &mut Evaluated,
@@ -285,7 +285,7 @@ impl Evaluation<'_> {
     }
 
     /// The share of each distinct row that the basis does not know. Of a tempered basis and a kernel machine it takes
-    /// another projection, and is computed where it counts only; empty where it is not known.
+    /// a second projection, and is computed only where it counts; empty where it is not known.
     fn unknown_shares(
         &self,
         space: &OutputSpace,

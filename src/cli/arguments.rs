@@ -36,7 +36,7 @@ pub struct Texts {
 const FORMATS: [&str; 8] = ["lines", "tsv", "csv", "jsonl", "mgf", "msp", "massbank", "mzml"];
 
 fn format(name: String) -> TextFormat {
-    TextFormat::of(&Path::new("texts").with_extension(name))
+    TextFormat::from_path(&Path::new("texts").with_extension(name))
 }
 
 /// Queries without outputs, which are read some at a time.
@@ -113,7 +113,7 @@ impl Texts {
 
     fn texts(&self, file: &Path, run: &Run) -> Result<TextReader<Box<dyn Read>>, Error> {
         let facts = run.config.data.facts();
-        let format = self.input.unwrap_or_else(|| match TextFormat::of(file) {
+        let format = self.input.unwrap_or_else(|| match TextFormat::from_path(file) {
             // each line is a graph
             TextFormat::JsonLines if facts.graphs.is_some() => TextFormat::Lines,
             format => format,
@@ -160,7 +160,7 @@ pub struct Combine {
 /// The search beyond the candidates.
 #[derive(Default, clap::Args)]
 pub struct Beyond {
-    /// Search molecules that are no candidates, from the best candidates by moves: settings as in the table
+    /// Search molecules that are not candidates, from the best candidates by moves: settings as in the table
     /// decoding.beyond, such as --beyond=beam=20,rounds=4 or --beyond='formula="first"'; those that are left out have
     /// their defaults. Default: what the run's configuration says.
     #[arg(

@@ -42,7 +42,7 @@ struct Add {
     /// The table: .csv, .tsv, .jsonl or .parquet.
     file: PathBuf,
     /// FILE is what search --json, or predict, has written with --beyond: of the molecules that were found, those are
-    /// added that are no candidates. Their ids are new: and the SMILES.
+    /// added that are not candidates. Their ids are new: and the SMILES.
     #[arg(long, conflicts_with = "features")]
     found: bool,
     /// A file that holds what the table does not, a row a row of the table: the features of a run that
@@ -61,7 +61,7 @@ struct Add {
     json: bool,
 }
 
-/// Writes the candidates of a trained run as shards, of which each of several processes opens its own.
+/// Writes the candidates of a trained run as shards. Each of several processes opens its own.
 ///
 /// mpirun -np P dsokr evaluate and search use those in the run directory, or in the folder that --shards names.
 /// Candidates that are added later are in none of them: write them again then.
@@ -72,7 +72,7 @@ struct Shard {
     /// Number of shards, at most that of distinct candidates; as many as there will be processes is best.
     #[arg(long, value_name = "P")]
     parts: usize,
-    /// How coordinates are kept: f32 as they are; i8 as they are, with codes of 8 bits beside them, which are read
+    /// How coordinates are kept: f32 as they are; i8 as they are, with codes of 8 bits in addition, which are read
     /// in their place for all but a few candidates; f16 rounded, in half the bytes. Answers from f32 and i8 are
     /// those of the run to the last digit, from f16 those of the rounded coordinates.
     #[arg(long, default_value_t)]
@@ -117,11 +117,11 @@ fn add(arguments: &Add) -> Result<(), Error> {
         prepared.place()?;
     }
     let repeated = found.iter().filter_map(|own| repeated(own, &added)).collect();
-    let summary = Summary { repeated, ..Summary::of(&added) };
+    let summary = Summary { repeated, ..Summary::from_added(&added) };
     if arguments.json { print_json(&summary) } else { print(&summary.text(run, *dry_run)) }
 }
 
-/// What is printed of all candidates that were added.
+/// The summary of all candidates that were added.
 #[derive(Serialize)]
 struct Summary {
     added: usize,
@@ -132,12 +132,12 @@ struct Summary {
     same_molecule: Option<usize>,
     /// The least, the quartiles and the largest for each member whose outputs are sketched.
     unknown: Vec<Option<[f64; SHARES.len()]>>,
-    /// What is said of molecules that were found for several queries, or were candidates already.
+    /// Remarks on molecules that were found for several queries, or were candidates already.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     repeated: Vec<String>,
 }
 
-/// What is said of a molecule that was found for several queries, or was a candidate already.
+/// The remark on a molecule that was found for several queries, or was a candidate already.
 fn repeated(found: &FoundCandidate, added: &AddedCandidates) -> Option<String> {
     let (id, queries) = (found.id(), &found.queries);
     let is_added = added.ids.contains(&id);
@@ -148,7 +148,7 @@ fn repeated(found: &FoundCandidate, added: &AddedCandidates) -> Option<String> {
 }
 
 impl Summary {
-    fn of(added: &AddedCandidates) -> Self {
+    fn from_added(added: &AddedCandidates) -> Self {
         let quantiles = |shares: &Vec<f64>| {
             let mut sorted = shares.clone();
             sorted.sort_unstable_by(f64::total_cmp);

@@ -39,7 +39,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     if arguments.text.is_none() {
         print(&format!("{text}\n"))?;
     }
-    search::run(&search::Arguments::of(run, text, arguments.top))?;
+    search::run(&search::Arguments::new(run, text, arguments.top))?;
     if arguments.text.is_some() {
         return Ok(());
     }

@@ -33,7 +33,7 @@ pub struct Arguments {
     outputs: bool,
     #[command(flatten)]
     texts: Texts,
-    /// The data root, for outputs that are no candidates; default: the folder of the data that the run was
+    /// The data root, for outputs that are not candidates; default: the folder of the data that the run was
     /// trained on, else the environment variable DSOKR_DATA, else data/.
     #[arg(long, requires = "outputs")]
     data: Option<PathBuf>,

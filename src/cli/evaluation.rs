@@ -1,4 +1,4 @@
-//! What `evaluate` and `rank` share: which queries are ranked, and what is shown of their ranks.
+//! The arguments and output that `evaluate` and `rank` share.
 
 use crate::error::ensure;
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ use crate::cli::report::{self, Evaluated};
 pub struct Queries {
     #[command(flatten)]
     request: QueryRequest,
-    /// What happens at rows of tables that cannot be read: stop or skip; default: what each run's
+    /// Stop at rows of tables that cannot be read, or skip them; default: what each run's
     /// configuration says.
     #[arg(long)]
     on_bad_row: Option<OnBadRow>,
@@ -36,7 +36,7 @@ pub struct Queries {
     pub device: Processor,
 }
 
-/// What is shown of an evaluation.
+/// Options for the output of an evaluation.
 #[derive(clap::Args)]
 pub struct Shown {
     /// Compare the molecules of ranked first candidates with the true ones by graph edit distance, where labels of
@@ -46,7 +46,7 @@ pub struct Shown {
     /// Names in tables and figures, in the place of directories: one for each run, then one for --against.
     #[arg(long, value_delimiter = ',', value_name = "NAME")]
     labels: Vec<String>,
-    /// Draw true molecules or graphs beside the predicted ones in this SVG file.
+    /// Draw true molecules or graphs next to the predicted ones in this SVG file.
     #[arg(long)]
     draw: Option<PathBuf>,
     /// Number of queries to draw, from the first.
@@ -68,7 +68,7 @@ pub struct Shown {
     json: bool,
 }
 
-/// What `--json` prints.
+/// The output of `--json`.
 #[derive(Serialize)]
 struct Found {
     /// The split of the run's data, if queries are one.
@@ -82,7 +82,7 @@ struct Found {
     /// 95 % intervals of all metrics, with `--ci`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     intervals: BTreeMap<String, [f64; 2]>,
-    /// Each run alone, if there are several.
+    /// Each run by itself, if there are several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     members: Vec<Own>,
     /// The run compared with `--against`.
@@ -99,7 +99,7 @@ struct Own {
     metrics: Scores,
 }
 
-/// The most members that figures show beside their ensemble.
+/// The most members that plots show together with their ensemble.
 const DRAWN: usize = 5;
 
 impl Queries {
@@ -162,8 +162,7 @@ impl Shown {
             draw(file, self.examples, (decoded.len(), &asked.split().inputs), drawn.as_ref())?;
         }
         if self.edit_distances && evaluation.outputs.is_none() {
-            let allowed =
-                "absent: the labels of candidates are no SMILES, or a true output is no candidate";
+            let allowed = "absent: the labels of candidates are not SMILES, or a true output is not a candidate";
             let outputs = molecules(decoded.len())?;
             let outputs = outputs.ok_or_else(|| Error::value("--edit-distances", true, allowed))?;
             evaluation.compare(outputs, None)?;
@@ -306,8 +305,8 @@ fn curves(folders: &[PathBuf]) -> Result<Vec<LearningCurve>, Error> {
     }
     let named = |(folder, curve): &(&PathBuf, LearningCurve)| {
         let own = &curve.name;
-        let alone = all.iter().filter(|(_, other)| other.name == *own).count() == 1;
-        let name = match (alone, folder.ends_with(own)) {
+        let only = all.iter().filter(|(_, other)| other.name == *own).count() == 1;
+        let name = match (only, folder.ends_with(own)) {
             (true, _) => own.clone(),
             (false, true) => folder.display().to_string(),
             (false, false) => folder.join(own).display().to_string(),
@@ -317,7 +316,7 @@ fn curves(folders: &[PathBuf]) -> Result<Vec<LearningCurve>, Error> {
     Ok(all.iter().map(named).collect())
 }
 
-/// Draws the first `count` true molecules or graphs beside the predicted ones.
+/// Draws the first `count` true molecules or graphs next to the predicted ones.
 fn draw(
     file: &Path,
     count: usize,

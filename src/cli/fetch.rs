@@ -25,7 +25,7 @@ pub struct Arguments {
     /// A folder that has the downloads already, or the files in them; nothing is downloaded.
     #[arg(long, value_name = "DIR")]
     from: Option<PathBuf>,
-    /// A table of data sets (TOML) beside the built-in one; book/src/fetch.md describes its keys.
+    /// A table of data sets (TOML) in addition to the built-in one; book/src/fetch.md describes its keys.
     #[arg(long, value_name = "FILE")]
     table: Option<PathBuf>,
     /// The longest time without an answer or a byte.

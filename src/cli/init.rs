@@ -23,7 +23,7 @@ pub struct Arguments {
     #[arg(long, value_name = "COLUMN")]
     output: Option<String>,
     /// The configuration; default: the table's name with the extension .toml, in the current folder if the table is in or
-    /// below it, else beside the table.
+    /// below it, else next to the table.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Replace a file that is there.
@@ -36,7 +36,7 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let Arguments { table, input, output, out, force, json } = arguments;
-    let survey = Survey::of(table, input.as_deref(), output.as_deref())?;
+    let survey = Survey::read(table, input.as_deref(), output.as_deref())?;
     let stem = table.file_stem().unwrap_or_default().to_string_lossy();
     let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
     let stem: String = stem.trim_start_matches('.').chars().map(plain).collect();
@@ -97,7 +97,7 @@ fn columns(survey: &Survey) -> String {
     table.text()
 }
 
-/// What a user should know about the rows.
+/// Remarks on the rows.
 fn remarks(survey: &Survey) -> String {
     let Survey { input, output, rows, .. } = survey;
     let mut text = String::new();
@@ -109,10 +109,10 @@ fn remarks(survey: &Survey) -> String {
     let skipped = format!("rows are skipped: their output is empty or not {}", output.holds.one());
     remark(survey.skipped(), &skipped);
     remark(input.empty, "rows have an empty text");
-    remark(rows - input.empty - input.distinct, "rows repeat the text of another row");
+    remark(rows - input.empty - input.distinct, "rows repeat the text of an earlier row");
     if output.holds == Holds::Smiles {
         let repeated = survey.pairs().saturating_sub(output.distinct);
-        remark(repeated, "rows repeat the output of another row: equal candidates tie");
+        remark(repeated, "rows repeat the output of an earlier row: equal candidates tie");
     }
     if survey.id.is_none() {
         text += "no column has an id for every row: the numbers of the lines are ids\n";

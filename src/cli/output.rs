@@ -1,4 +1,4 @@
-//! What the command writes to standard output and standard error.
+//! Standard output and standard error of the command.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
@@ -103,7 +103,7 @@ fn say_that_work_goes_on() {
 }
 
 static BAR: OnceLock<ProgressBar> = OnceLock::new();
-/// What the first signal cancels.
+/// The cancellation of the first signal.
 pub static INTERRUPT: LazyLock<Cancellation> = LazyLock::new(Cancellation::default);
 static LISTENING: AtomicBool = AtomicBool::new(false);
 /// Whether warnings only are printed on standard error.

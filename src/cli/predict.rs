@@ -44,7 +44,7 @@ pub struct Arguments {
     /// --coverage the file has the lists of the queries that calibrate too.
     #[arg(long, value_name = "FILE|mass:PPM|formula")]
     candidates: Option<CandidateRule>,
-    /// What happens at rows that cannot be read: stop, or skip, which lists and counts them and answers the
+    /// Stop at rows that cannot be read, or skip them: skip lists and counts them and answers the
     /// others; default: what the first run's configuration says.
     #[arg(long)]
     on_bad_row: Option<OnBadRow>,
@@ -52,7 +52,7 @@ pub struct Arguments {
     combine: Combine,
     #[command(flatten)]
     beyond: Beyond,
-    /// What is printed.
+    /// The format of the answers.
     #[arg(long, default_value = "jsonl")]
     format: Format,
     /// The most texts that are encoded at once.

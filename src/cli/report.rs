@@ -1,4 +1,4 @@
-//! What `evaluate --report` writes into a folder.
+//! The folder that `evaluate --report` writes.
 
 use std::path::Path;
 
@@ -94,7 +94,7 @@ pub fn fill(folder: &Path, found: &Evaluated, metrics: &impl Serialize) -> Resul
         plot::learning(&folder.join("learning.svg"), &curves)?;
     }
     if let Some((Truth::Labels(truth), Truth::Labels(predicted))) = outputs {
-        let labels = LabelScores::of(truth, predicted)?;
+        let labels = LabelScores::from_sets(truth, predicted)?;
         let rows = labels.iter().map(LabelScores::cells);
         put("labels.tsv", &Table::new(LabelScores::COLUMNS, 1).with(rows).tsv())?;
     }

@@ -46,7 +46,7 @@ pub struct Arguments {
 
 impl Arguments {
     /// A text, asked of a run.
-    pub fn of(run: PathBuf, text: &str, top: usize) -> Self {
+    pub fn new(run: PathBuf, text: &str, top: usize) -> Self {
         Self { run, text: Some(text.to_owned()), top, ..Self::default() }
     }
 }

@@ -14,13 +14,13 @@ use crate::cli::output::print;
 #[derive(clap::Args)]
 #[cfg_attr(
     feature = "mpi",
-    doc = "\nmpirun -np P dsokr serve RUN divides the candidates among P processes, of which the first listens."
+    doc = "\nmpirun -np P dsokr serve RUN divides the candidates among P processes. The first one listens."
 )]
 pub struct Arguments {
     /// Run directories; the first is that of requests that name none.
     #[arg(required = true, value_name = "RUN")]
     runs: Vec<PathBuf>,
-    /// The address of this machine to listen at; the default is reached from this machine alone.
+    /// The address of this machine to listen at; the default is reached only from this machine.
     #[arg(long, default_value = "127.0.0.1")]
     host: IpAddr,
     /// The port; 0 is a free one.

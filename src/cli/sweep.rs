@@ -14,7 +14,7 @@ use crate::cli::{keep_pages, plot};
 /// Every setting has a run directory of its own; finished ones are not trained again, so the same
 /// command continues a sweep that was interrupted. The folder also gets the table (sweep.csv,
 /// sweep.md, sweep.json) and a plot (sweep.svg). With the key seed, the table also has the mean and the standard
-/// deviation of every metric over the seeds. Nothing is chosen on test pairs: a sweep over seed alone chooses nothing,
+/// deviation of every metric over the seeds. Nothing is chosen on test pairs: a sweep over only seed chooses nothing,
 /// and evaluates evaluation.split.
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -29,7 +29,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N")]
     random: Option<usize>,
     /// Try the settings in their order, such as growing sizes of a sketch, until one takes more than so many seconds, and is
-    /// not chosen, or is no better than the one before.
+    /// not chosen, or is not better than the one before.
     #[arg(long, value_name = "SECONDS", conflicts_with = "random", value_parser = seconds)]
     budget: Option<f64>,
 }

@@ -30,7 +30,7 @@ pub struct Arguments {
     /// Change a value of the configuration; can be repeated.
     #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
     pub overrides: Vec<Override>,
-    /// What happens at rows of tables that cannot be read: stop, or skip, which lists and counts them and
+    /// Stop at rows of tables that cannot be read, or skip them: skip lists and counts them and
     /// goes on without them; the same as --set data.on_bad_row=….
     #[arg(long, value_parser = on_bad_row)]
     pub on_bad_row: Option<Override>,

@@ -6,12 +6,12 @@ use smart_default::SmartDefault;
 use crate::Error;
 use crate::error::ensure;
 
-/// What the coordinates of answers are.
+/// The coordinates of answers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum AnswersConfig {
     /// All coordinates of the basis.
-    // with braces: serde ignores unknown keys beside a unit variant
+    // with braces: serde ignores unknown keys next to a unit variant
     #[default]
     All {},
     /// The leading coordinates of the basis. With a sketch of every output this is Kernel Dependency
@@ -94,7 +94,7 @@ pub enum Lambda {
     Several(Vec<f64>),
 }
 
-/// What chooses one of several λ.
+/// The way in which one of several λ is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LambdaChoice {

@@ -7,11 +7,11 @@ use smart_default::SmartDefault;
 use crate::Error;
 use crate::error::ensure;
 
-/// The search for molecules that are no candidates, from the best candidates by small changes of a molecule.
+/// The search for molecules that are not candidates, from the best candidates by small changes of a molecule.
 ///
-/// A round makes the neighbours of the best molecules that were found, each by one move, such as another element, an
+/// A round makes the neighbours of the best molecules that were found, each by one move, such as a different element, an
 /// atom more, a ring closed or a group exchanged, and scores them as candidates are scored. The candidates and their
-/// ranks stay what they are; the molecule that is found is shown beside them. For models whose features of outputs
+/// ranks stay what they are; the molecule that is found is shown next to them. For models whose features of outputs
 /// are of kind `molecules` or `substructures`; an ensemble combines the members' scores of a molecule as those of a
 /// candidate, by a rule of scores, not of ranks. After a second look the answer is the best of the molecules that were
 /// found and of `starts`, as if these were candidates. It takes some tenths of a second a query of small molecules, and

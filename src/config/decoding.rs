@@ -11,7 +11,7 @@ use super::{BeyondConfig, ColumnScaling, Config};
 use crate::Error;
 use crate::folds::Folds;
 
-/// What ensembles allow where members would predict outputs that need not be candidates.
+/// The allowed values for ensembles whose members would predict outputs that need not be candidates.
 pub(crate) const IN_ENSEMBLES: &str =
     "predicted candidates: the members of an ensemble score the same candidates";
 
@@ -38,7 +38,7 @@ pub struct DecodingConfig {
     /// `linear`, numbers also `output.scaling = "standard"`.
     pub search: Search,
     /// Whether answers z are scaled to unit length. It changes no order of candidates that have no
-    /// constants; with constants, and beside other models, long and short answers then weigh the same.
+    /// constants; with constants, and together with other models, long and short answers then weigh the same.
     /// Always so with `hubs` and `second_look`.
     pub normalise: bool,
     /// The correction for hubs; none, if left out.
@@ -47,7 +47,7 @@ pub struct DecodingConfig {
     pub expected_f1: Option<ExpectedF1Config>,
     /// The second look at the first candidates of a query; none, if left out.
     pub second_look: Option<SecondLookConfig>,
-    /// The search for molecules that are no candidates; none, if left out.
+    /// The search for molecules that are not candidates; none, if left out.
     pub beyond: Option<BeyondConfig>,
     /// Whether the run keeps answers to training inputs by models that were fitted without their pair, as
     /// `held-out.safetensors`. The members of an ensemble with `ensemble.weights = "held-out"` always do.
@@ -76,7 +76,7 @@ pub struct HubConfig {
     /// How many of these parts are answered; all, if left out. Each costs a training, and one part gives
     /// constants that are little worse.
     pub answered: Option<usize>,
-    /// `false`, beside `answered = 1`: no further encoder is trained. The run's own is trained without that
+    /// `false`, with `answered = 1`: no further encoder is trained. The run's own is trained without that
     /// part, and answers it.
     pub refit: Option<bool>,
 }
@@ -84,7 +84,7 @@ pub struct HubConfig {
 /// The first candidates of a query are scored anew by a small network on what the training pairs say whose
 /// held-out answers lie nearest to the answer of the query. The other candidates keep their ranks.
 ///
-/// For a kernel machine with the solver `closed-form` or `sketched` whose answers are those of a basis, alone or in
+/// For a kernel machine with the solver `closed-form` or `sketched` whose answers are those of a basis, by itself or in
 /// an ensemble. The network learns from training pairs: the machine is fitted once more for
 /// each of the answered `folds`, without its pairs, which it then answers. The validation split plays no part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
@@ -102,7 +102,7 @@ pub struct SecondLookConfig {
     /// How many of these parts are answered. Each costs a fit.
     #[default(3)]
     pub answered: usize,
-    /// `false`, beside `answered = 1` and the solver `closed-form`: no further machine is fitted. In the run's own system the
+    /// `false`, with `answered = 1` and the solver `closed-form`: no further machine is fitted. In the run's own system the
     /// answered pairs come last, and the system of the others is a block of it. Weights of n-grams that are
     /// learned, and standardised columns, are those of the other pairs in both machines.
     #[default(true)]
@@ -111,8 +111,8 @@ pub struct SecondLookConfig {
     pub words: Option<WordsConfig>,
 }
 
-/// Words of texts beside facts about molecules, as a further number of the second look: how much likelier a text
-/// with these words is for a molecule of which these facts hold, by the training pairs (`decode::Words`).
+/// Words of texts together with facts about molecules, as a further number of the second look: how much likelier a text
+/// with these words is for a molecule with these facts, by the training pairs (`decode::Words`).
 ///
 /// Inputs are texts, and `output.label` is the column of SMILES.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -193,7 +193,7 @@ impl DecodingConfig {
         }
     }
 
-    /// Checks that outputs that are no candidates can be predicted with the rest of the configuration.
+    /// Checks that outputs that are not candidates can be predicted with the rest of the configuration.
     pub(super) fn check_beyond(&self, config: &Config) -> Result<(), Error> {
         let (output, features) = (&config.output, &config.output.features);
         if let Some(settings) = &self.beyond {
@@ -211,7 +211,7 @@ impl DecodingConfig {
         let Some((key, found)) = self.of_one_model() else { return Ok(()) };
         ensure(config.ensemble.is_none(), key, found, IN_ENSEMBLES)?;
         let allowed =
-            format_args!("absent: {key} = {found} predicts outputs that are no candidates");
+            format_args!("absent: {key} = {found} predicts outputs that are not candidates");
         ensure(self.second_look.is_none(), "decoding.second_look", "given", allowed)?;
         if let Some(settings) = &self.expected_f1 {
             settings.validate()?;

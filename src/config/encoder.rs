@@ -17,18 +17,18 @@ use crate::Error;
 use crate::encoders::{BagBesideConfig, PeakBagConfig};
 use crate::error::ensure;
 
-/// What a learner reads, needs and answers with, as its settings say.
+/// The inputs, needs and answers of a learner, by its settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Abilities<'a> {
     /// The kind of inputs that it reads (default: texts).
     pub reads: InputKind,
     /// Whether the texts that it reads must be mass spectra (default: false).
     pub spectra: bool,
-    /// Whether its fit is in closed form, on the CPU alone (default: false); then `dsokr sketch` fits it for every
+    /// Whether its fit is in closed form, only on the CPU (default: false); then `dsokr sketch` fits it for every
     /// sketch size.
     pub closed_form: bool,
     /// Whether several processes can share its fit, the [`Processes`](dsokr_basis::Processes) of the scope (default:
-    /// false). All of them make the targets and fit; rank 0 alone writes, and what the fit returns to the others is
+    /// false). All of them make the targets and fit; only rank 0 writes, and what the fit returns to the others is
     /// not used.
     pub shares_training: bool,
     /// Whether its fit weighs training pairs by the weights of their files (default: false), [`Split::weights`](dsokr_data::Split::weights).
@@ -221,7 +221,7 @@ impl EncoderTable {
         settings.downcast_ref()
     }
 
-    /// What the learner reads, needs and answers with.
+    /// The inputs, needs and answers of the learner.
     pub fn abilities(&self) -> Abilities<'_> {
         self.settings.abilities()
     }

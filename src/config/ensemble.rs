@@ -67,8 +67,7 @@ impl EnsembleConfig {
         ensure(self.parallel > 0, "ensemble.parallel", self.parallel, "at least 1")?;
         let Some(weights) = self.weights else { return Ok(()) };
         if let Some(given) = self.combination.weights() {
-            let (found, allowed) =
-                (format_args!("{given:?}"), "no weights beside ensemble.weights");
+            let (found, allowed) = (format_args!("{given:?}"), "no weights with ensemble.weights");
             return Err(Error::value("ensemble.combination.weights", found, allowed));
         }
         let max = matches!(self.combination, Combination::Max { .. });
@@ -80,7 +79,7 @@ impl Checked {
     /// The members' configurations, each with its name; none where there is no `[ensemble]`.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] for a member without a name or with that of another, and for values that make no
+    /// [`dsokr_basis::Error::Value`] for a member without a name or with that of a different one, and for values that do not make a
     /// valid configuration.
     pub fn members(&self) -> Result<Vec<Self>, Error> {
         let Some(ensemble) = &self.ensemble else { return Ok(Vec::new()) };

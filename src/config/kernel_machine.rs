@@ -17,12 +17,12 @@ use crate::Error;
 /// A kernel machine onto the targets: `ĥ(x) = Σ_i α_i(x) ψ̃(y_i)`, by default ridge regression in closed
 /// form, `α(x) = (K + nλI)⁻¹ k^x`.
 ///
-/// With `sketch.full` it is IOKR, with a sketch of the outputs ISOKR; with the solver `sketched` beside
-/// it SIOKR and SISOKR. `[training]` is not used.
+/// With `sketch.full` it is IOKR, with a sketch of the outputs ISOKR; with the solver `sketched` in
+/// addition SIOKR and SISOKR. `[training]` is not used.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KernelMachineConfig {
-    /// What the kernel compares; vectors as they are, if left out.
+    /// The inputs that the kernel compares; vectors as they are, if left out.
     #[serde(default = "vectors")]
     pub inputs: MachineInputsConfig,
     /// The input kernel.
@@ -43,10 +43,10 @@ pub struct KernelMachineConfig {
     /// other than the square, it is that of `(1/n) Σ ℓ(ĥ(x_i), ψ̃(y_i)) + ½ λ ‖ĥ‖²`: twice the λ of the thesis, equation 5.15,
     /// which has no ½.
     pub lambda: Lambda,
-    /// What chooses one of several λ; `leave-one-out` where that is known, if left out.
+    /// The way in which one of several λ is chosen; `leave-one-out` where that is known, if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lambda_by: Option<LambdaChoice>,
-    /// What the coordinates of answers are.
+    /// The coordinates of answers.
     #[serde(default)]
     pub answers: AnswersConfig,
     /// How the columns of outputs share what they learn; if left out, not at all, and quantiles by `γ = 1`.
@@ -236,8 +236,8 @@ impl KernelMachineConfig {
         }
         if self.is_lipschitz() {
             let allowed = match quantiles {
-                true => "true, beside the pinball loss: numbers are not sketched",
-                false => "false, beside the solver \"lipschitz\"",
+                true => "true, with the pinball loss: numbers are not sketched",
+                false => "false, with the solver \"lipschitz\"",
             };
             ensure(full == quantiles, "sketch.full", full, allowed)?;
         }
@@ -259,10 +259,10 @@ impl KernelMachineConfig {
         self.inputs.validate("encoder.inputs", &self.kernel, "encoder.kernel")?;
         if self.learns_columns() {
             let linear = matches!(*self.kernel, Kernel::Linear | Kernel::Cosine);
-            let allowed = "\"linear\" or \"cosine\", beside encoder.inputs.weights = \"learned\"";
+            let allowed = "\"linear\" or \"cosine\", with encoder.inputs.weights = \"learned\"";
             ensure(linear, "encoder.kernel.name", self.kernel.name(), allowed)?;
             let closed = matches!(self.solver, Solver::ClosedForm(_));
-            let allowed = "\"closed-form\", beside encoder.inputs.weights = \"learned\"";
+            let allowed = "\"closed-form\", with encoder.inputs.weights = \"learned\"";
             let name = self.solver.name();
             ensure(closed, "encoder.solver.name", format_args!("{name:?}"), allowed)?;
         }
@@ -288,7 +288,7 @@ impl KernelMachineConfig {
         ensure(known, "encoder.answers", "given", allowed)?;
         let holds =
             self.lambda_by != Some(LambdaChoice::LeaveOneOut) || self.has_held_out_answers();
-        let allowed = "\"validation\", beside this solver or a learned embedding";
+        let allowed = "\"validation\", with this solver or a learned embedding";
         ensure(holds, "encoder.lambda_by", "\"leave-one-out\"", allowed)?;
         self.lambda.validate("encoder.lambda")
     }

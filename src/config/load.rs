@@ -14,7 +14,7 @@ use super::{
 };
 use crate::Error;
 
-/// `--set section.key=value`: the value is TOML, or a string if it is no TOML value.
+/// `--set section.key=value`: the value is TOML, or a string if it is not a TOML value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Override {
     path: Vec<String>,
@@ -35,7 +35,7 @@ impl FromStr for Override {
 }
 
 impl Override {
-    /// A key with its value, which is TOML, or a string if it is no TOML value.
+    /// A key with its value, which is TOML, or a string if it is not a TOML value.
     pub fn new(key: &str, value: impl ToString) -> Self {
         let path = key.split('.').map(|part| part.trim().to_string()).collect();
         let value = value.to_string();
@@ -124,7 +124,7 @@ pub(super) fn from_table(table: toml::Table) -> Result<Config, String> {
     Ok(config)
 }
 
-/// What is wrong, with words in the place of Rust's names of types.
+/// The message, with words in the place of Rust's names of types.
 fn in_words(error: &toml::de::Error) -> String {
     let whole = ["usize", "u64", "u32"].map(|name| (name, "a whole number from 0"));
     let real = ["f64", "f32"].map(|name| (name, "a number"));

@@ -12,7 +12,7 @@ use crate::Error;
 use crate::error::ensure;
 use crate::spectra::MixtureConfig;
 
-/// What n-grams weigh.
+/// Weights of n-grams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NgramWeights {
@@ -25,18 +25,18 @@ pub enum NgramWeights {
     Learned,
 }
 
-/// What bins of spectra weigh.
+/// Weights of bins of spectra.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BinWeights {
     /// All the same.
     #[default]
     Equal,
-    /// What a first fit learned, as n-grams do. For the kernels `linear` and `cosine` and the solver `closed-form`.
+    /// Weights that a first fit learned, as for n-grams. For the kernels `linear` and `cosine` and the solver `closed-form`.
     Learned,
 }
 
-/// What a kernel machine compares.
+/// The inputs that a kernel machine compares.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum MachineInputsConfig {
@@ -44,7 +44,7 @@ pub enum MachineInputsConfig {
     Ngrams {
         /// Blocks of n-grams.
         blocks: Vec<NgramConfig>,
-        /// What n-grams weigh. `learned`: TF-IDF times what a first fit to the same pairs learned, for the
+        /// Weights of n-grams. `learned`: TF-IDF times what a first fit to the same pairs learned, for the
         /// kernels `linear` and `cosine` and the solver `closed-form`; a second fit, often more accurate.
         #[serde(default)]
         weights: NgramWeights,
@@ -69,7 +69,7 @@ pub enum MachineInputsConfig {
     Spectra {
         /// Blocks of features.
         blocks: Vec<PeakFeatures>,
-        /// What bins weigh; see `learned` of n-grams.
+        /// Weights of bins; see `learned` of n-grams.
         #[serde(default)]
         weights: BinWeights,
     },
@@ -90,7 +90,7 @@ impl MachineInputsConfig {
         matches!(self, Self::Spectra { .. } | Self::Mixtures(_))
     }
 
-    /// Checks the inputs at `key` and the kernel at `kernel_key` beside them.
+    /// Checks the inputs at `key` together with the kernel at `kernel_key`.
     pub(super) fn validate(
         &self,
         key: &str,
@@ -131,7 +131,7 @@ impl MachineInputsConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InputSummandConfig {
-    /// What the kernel compares: of kind `ngrams`, `features`, `spectra` or `mixtures`.
+    /// The inputs that the kernel compares: of kind `ngrams`, `features`, `spectra` or `mixtures`.
     pub inputs: MachineInputsConfig,
     /// The kernel; that of the inputs for mixtures.
     #[serde(default = "linear_kernel")]

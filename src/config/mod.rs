@@ -81,17 +81,17 @@ pub struct Config {
     /// How candidates are scored.
     #[serde(default)]
     pub decoding: DecodingConfig,
-    /// What is measured, and on which split.
+    /// Metrics, and the split that they are measured on.
     #[serde(default)]
     pub evaluation: EvaluationConfig,
-    /// What is logged beside `log.jsonl`.
+    /// Logs in addition to `log.jsonl`.
     #[serde(default)]
     pub logging: LoggingConfig,
     /// Several models that vote; one, if left out.
     pub ensemble: Option<EnsembleConfig>,
 }
 
-/// What is measured.
+/// Metrics.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(deny_unknown_fields, default)]
 pub struct EvaluationConfig {
@@ -125,7 +125,7 @@ impl EvaluationConfig {
     }
 }
 
-/// What a run logs beside `log.jsonl`.
+/// Logs of a run in addition to `log.jsonl`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LoggingConfig {
@@ -158,7 +158,7 @@ impl PartialEq for Checked {
 }
 
 impl Config {
-    /// What the configuration says of the data.
+    /// The source of the data.
     pub fn source(&self) -> Source<'_> {
         Source { data: &self.data, outputs: self.output.source(), seed: self.seed }
     }
@@ -227,7 +227,7 @@ impl Config {
         Ok(Checked { config: self, file: None, trained_on: None, text, overrides })
     }
 
-    /// What a training chooses on the validation split, as the beginning of a sentence; none where it chooses nothing.
+    /// The choices of a training on the validation split, as the beginning of a sentence; none where there are none.
     pub fn chosen_on_validation(&self) -> Option<&'static str> {
         let hubs = self.decoding.hubs.as_ref();
         match self.encoder.get::<KernelMachineConfig>() {
@@ -296,7 +296,7 @@ impl Config {
 
 impl Checked {
     /// The folder of the data: under `data` if that is given; else, for a run, the one that it was
-    /// trained on, if it exists; else, for `./…`, in the folder of the configuration's file, or for `datasets/…` beside
+    /// trained on, if it exists; else, for `./…`, in the folder of the configuration's file, or for `datasets/…` next to
     /// that folder or in the current one; else under the variable `DSOKR_DATA`; else under `data/`.
     ///
     /// # Errors

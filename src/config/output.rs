@@ -20,7 +20,7 @@ pub struct OutputConfig {
     /// Column of the outputs' ids.
     #[serde(default = "id")]
     pub id: String,
-    /// Column that `search` shows beside the id.
+    /// Column that `search` shows next to the id.
     pub label: Option<String>,
     /// Which outputs are candidates; all, if left out.
     pub candidate: Option<CandidateConfig>,
@@ -33,7 +33,7 @@ pub struct OutputConfig {
     /// How columns of the features are standardised, by the outputs of the training pairs: of dense rows, which
     /// features of kind `file`, `numbers` and `source` have.
     pub scaling: ColumnScaling,
-    /// The output kernel; left out beside `kernels`.
+    /// The output kernel; left out with `kernels`.
     pub kernel: Option<KernelConfig>,
     /// Power α of the tempered kernel: each principal axis of the training outputs is divided by (its standard
     /// deviation)^α, 0 to 1. Few axes hold most of the variance, and others tell candidates apart.
@@ -86,7 +86,7 @@ pub struct SummandConfig {
 dsokr_basis::defaults!(one: f64 = 1.0);
 
 impl SummandConfig {
-    /// What is done to the spectrum of the kernel.
+    /// The tempering of the kernel's spectrum.
     pub fn tempering(&self) -> Tempering {
         tempering(self.power, self.centred, self.normalised)
     }
@@ -97,7 +97,7 @@ impl SummandConfig {
         let weight = self.weight;
         let holds = weight >= 0.0 && weight.is_finite();
         ensure(holds, at("weight"), weight, "a finite number not below 0")?;
-        let allowed = "1 or 0, beside output.weights = \"held-out\"";
+        let allowed = "1 or 0, with output.weights = \"held-out\"";
         ensure(!fitted || [0.0, 1.0].contains(&weight), at("weight"), weight, allowed)?;
         ensure(self.size > 0, at("size"), self.size, "at least 1")?;
         let holds = self.tempering().validate().is_ok();
@@ -115,7 +115,7 @@ fn tempering(power: f64, centred: Option<bool>, normalised: Option<bool>) -> Tem
 dsokr_basis::defaults!(id: String = "id".into());
 
 impl OutputConfig {
-    /// What the outputs are.
+    /// The source of the outputs.
     pub fn source(&self) -> OutputSource<'_> {
         OutputSource {
             table: self.table.as_deref(),
@@ -155,7 +155,7 @@ impl OutputConfig {
         }
     }
 
-    /// What is done to the spectrum of the kernel.
+    /// The tempering of the kernel's spectrum.
     pub fn tempering(&self) -> Tempering {
         let tempering = tempering(self.power, self.centred, self.normalised);
         // the leading axes of a sum of normalised kernels have lost some of the length
@@ -241,7 +241,7 @@ impl OutputConfig {
 #[serde(deny_unknown_fields, default)]
 pub struct SketchConfig {
     /// No sketch, and the other keys are not used. A kernel machine then answers with weights of all
-    /// training outputs, as IOKR and SIOKR do. Another encoder learns the feature rows themselves, which is
+    /// training outputs, as IOKR and SIOKR do. Any other encoder learns the feature rows themselves, which is
     /// plain regression: for dense rows under the kernels `linear` and `cosine`.
     pub full: bool,
     /// Sketch size m, at most the number of training outputs; of several `output.kernels`, which have

@@ -42,7 +42,7 @@ pub enum OutputMatrixConfig {
 const KEY: &str = "encoder.output_matrix";
 
 impl OutputMatrixConfig {
-    /// Checks what does not depend on data, beside a solver, the levels of a pinball loss, and whether answers are in `all`
+    /// Checks what does not depend on data, with a solver, the levels of a pinball loss, and whether answers are in `all`
     /// coordinates.
     pub(super) fn validate(
         &self,
@@ -65,7 +65,7 @@ impl OutputMatrixConfig {
                 check_inside("encoder.output_matrix.file", file)?;
             }
             Self::Quantiles { gamma } => {
-                let allowed = "\"dense\", \"laplacian\" or \"learned\"; \"quantiles\" only beside the pinball loss";
+                let allowed = "\"dense\", \"laplacian\" or \"learned\"; \"quantiles\" only with the pinball loss";
                 ensure(levels.is_some(), "encoder.output_matrix.kind", "\"quantiles\"", allowed)?;
                 OutputMatrix::quantiles(levels.unwrap_or_default(), *gamma)?;
             }
@@ -76,7 +76,7 @@ impl OutputMatrixConfig {
     /// Checks the settings of outputs and decoding.
     pub(super) fn check_compatible(&self, levels: bool, config: &Config) -> Result<(), Error> {
         let second = config.decoding.second_look.is_none();
-        ensure(second, KEY, "given", "absent, beside decoding.second_look")?;
+        ensure(second, KEY, "given", "absent, with decoding.second_look")?;
         let allowed = "false, with encoder.output_matrix: a sketch of at least as many columns as outputs have spans all";
         ensure(levels || !config.sketch.full, "sketch.full", true, allowed)?;
         if let Self::Learned { .. } = self {

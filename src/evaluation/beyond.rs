@@ -1,4 +1,4 @@
-//! What a search finds beyond the candidates, compared with the true outputs.
+//! Outputs that a search finds beyond the candidates, compared with the true outputs.
 
 use dsokr_data::{Split, Truth};
 use dsokr_decode::Candidates;
@@ -21,7 +21,7 @@ fn labels<'l>(
     golds.iter().enumerate().map(label).collect()
 }
 
-/// The metrics of what a search finds for the queries of a split, beside those of the `first` candidates; `right` has the
+/// The metrics of what a search finds for the queries of a split, next to those of the `first` candidates; `right` has the
 /// ids of the right outputs that count, and what they are where outputs are compared as graphs.
 pub(super) fn beyond_scores(
     decoder: Decoder,
@@ -49,7 +49,7 @@ pub(super) fn beyond_scores(
     };
     let scores = |predicted: Vec<&str>| {
         let pairs: Vec<_> = smiles.as_ref()?.iter().copied().zip(predicted).collect();
-        StructureScores::of(&pairs)
+        StructureScores::from_pairs(&pairs)
     };
     let (count, facts) =
         (found.len().max(1) as f64, || found.iter().filter_map(|own| own.search.as_ref()));

@@ -85,7 +85,7 @@ const TIMES: u64 = 20;
 /// proven within the limit counts with its upper bound; their number is logged.
 ///
 /// # Errors
-/// No queries; labels that are no SMILES, and right outputs that are no candidates.
+/// No queries; labels that are not SMILES, and right outputs that are not candidates.
 pub(super) fn mces_distances<'a>(
     pairs: impl Iterator<Item = [Option<&'a str>; 2]>,
 ) -> Result<Vec<f64>, Error> {

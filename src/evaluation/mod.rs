@@ -128,7 +128,7 @@ pub(crate) struct Models<'a> {
     pub rule: Combination,
     /// The candidates of the one model, if they are in shards.
     pub shards: Option<&'a Shards>,
-    /// Searches molecules beyond the candidates, which are shown beside the first candidates.
+    /// Searches molecules beyond the candidates, which are shown next to the first candidates.
     pub search: Option<&'a BeyondSearch>,
     /// Whether the MCES distances of the first candidates are measured.
     pub mces: bool,
@@ -161,7 +161,7 @@ impl<'a> Models<'a> {
         Ok(Some(found.map(|own| own.into_iter().map(PredictedOutput::from).collect()).collect()))
     }
 
-    /// What ranks queries by these predictions of each model, as they are scored.
+    /// The ensemble that ranks queries by these predictions of each model, as they are scored.
     ///
     /// # Errors
     /// Members whose candidates or queries differ from the first one's.
@@ -250,7 +250,7 @@ impl<'a> Models<'a> {
         Ok((Evaluation { golds, named, ..found }, decoded))
     }
 
-    /// What is done about right outputs that are no candidates.
+    /// The rule for right outputs that are not candidates.
     pub fn missing(&self, split: &Split) -> MissingGold {
         // rows of a file that is not the run's are compared as what they are, without ranks
         match split.foreign && split.truth.is_some() {

@@ -14,7 +14,7 @@ use crate::Error;
 /// The file that every encoder has.
 const CONFIG: &str = "config.json";
 
-/// Files that an encoder's folder may have beside its weights; all but the first may be absent.
+/// Files that an encoder's folder may have in addition to its weights; all but the first may be absent.
 fn files() -> impl Iterator<Item = &'static str> {
     [CONFIG, "tokenizer.json"].into_iter().chain(COMPANIONS)
 }
@@ -104,7 +104,7 @@ impl<'a> Model<'a> {
         format!("{}/{}/resolve/{}/{file}", self.endpoint, self.name, self.revision)
     }
 
-    /// Downloads the files into a folder beside the snapshot, which is renamed when it is whole.
+    /// Downloads the files into a folder next to the snapshot, which is renamed when it is whole.
     fn download(&self, network: &Network) -> Result<PathBuf, Error> {
         // the first file says which commit the revision is
         let (status, headers) = network.head(&self.url(CONFIG))?;

@@ -1,4 +1,4 @@
-//! What a download that was cut off leaves, and what it is a part of.
+//! The part of a file that an interrupted download leaves, and the source of that file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use ureq::http::HeaderMap;
 use super::table::RemoteFile;
 use crate::Error;
 
-/// What a server says of the file that it sends.
+/// A server's description of the file that it sends.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Source {
@@ -21,7 +21,7 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// What `If-Range` tells the version by: a strong entity tag, else the date of the last change.
+    /// The version for `If-Range`: a strong entity tag, else the date of the last change.
     pub fn version(&self) -> Option<&str> {
         self.strong().or(self.last_modified.as_deref())
     }
@@ -67,7 +67,7 @@ pub(super) fn text(headers: &HeaderMap, name: &str) -> Option<String> {
 pub(super) struct Part<'a> {
     /// The bytes.
     pub file: PathBuf,
-    /// What they are of.
+    /// The file with the source of these bytes.
     source: PathBuf,
     pub of: &'a RemoteFile,
 }
@@ -85,7 +85,7 @@ impl<'a> Part<'a> {
         part
     }
 
-    /// What the bytes are of, where it is the file that is wanted.
+    /// The source of the bytes, where it is the file that is wanted.
     pub fn source(&self) -> Option<Source> {
         let source: Source = serde_json::from_slice(&fs::read(&self.source).ok()?).ok()?;
         Some(source).filter(|source| source.url == self.of.url)

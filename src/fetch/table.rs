@@ -20,17 +20,17 @@ pub struct Table(pub BTreeMap<String, DataSet>);
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DataSet {
-    /// What it is, in a line.
+    /// A description, in a line.
     pub title: String,
     /// A page that describes it.
     pub page: String,
     /// Its licence; `unknown` where none is stated.
     pub licence: String,
-    /// What users cite.
+    /// The citation.
     pub citation: String,
     /// The files that are downloaded.
     pub files: Vec<RemoteFile>,
-    /// What is made of them, in this order.
+    /// Conversions of the files, in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub make: Vec<Conversion>,
 }
@@ -55,7 +55,7 @@ pub struct RemoteFile {
     pub most_bytes: u64,
     /// How it is packed.
     pub unpack: Unpack,
-    /// Of a file that is no archive: its place under the data root.
+    /// Of a file that is not an archive: its place under the data root.
     pub to: Option<String>,
     /// Of an archive: the entries that are taken, by name or by the last part of their path, and the place of
     /// each under the data root.
@@ -110,7 +110,7 @@ impl Table {
     /// The data sets that the program knows and those of `file`, which come before ones of the same name.
     ///
     /// # Errors
-    /// [`Error::Config`] for a file that is no such table; [`dsokr_basis::Error::Value`] for a path that leaves the data
+    /// [`Error::Config`] for a file that is not such a table; [`dsokr_basis::Error::Value`] for a path that leaves the data
     /// root, or an invalid SHA-256 or git id.
     pub fn with(file: Option<&Path>) -> Result<Self, Error> {
         let parse = |path: &Path, text: &str| {

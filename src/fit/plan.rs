@@ -1,4 +1,4 @@
-//! What a run will take, before it is started.
+//! Estimates of a run's memory and time, before it is started.
 
 use std::fmt;
 use std::time::Instant;
@@ -30,7 +30,7 @@ pub struct Plan {
     pub name: String,
     /// Bytes that the program holds with the data.
     pub held: f64,
-    /// What comes beside them.
+    /// Needs in addition.
     pub needs: Vec<Need>,
     /// Bytes in all, without those of a GPU.
     pub bytes: f64,
@@ -39,7 +39,7 @@ pub struct Plan {
     /// Seconds: what loading the data and preparing the inputs took now, the counted multiplications at the speed of
     /// products that was measured, and the bytes read and written at that of a copy. Steps on a GPU are not counted.
     pub seconds: f64,
-    /// What is available beside the data; none where the system does not say.
+    /// The memory available in addition to the data; none where the system does not say.
     #[serde(skip)]
     pub limit: Option<Limit>,
 }
@@ -133,7 +133,7 @@ impl fmt::Display for Plan {
             line(self.gpu_bytes, "in all on the GPU", size)?;
         }
         if let Some(limit) = &self.limit {
-            writeln!(out, "available beside the data: {limit}")?;
+            writeln!(out, "available in addition to the data: {limit}")?;
         }
         let seconds = (self.seconds.round() as u64).max(1);
         let time = format!("{seconds} second{}", if seconds == 1 { "" } else { "s" });

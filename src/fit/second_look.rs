@@ -29,7 +29,7 @@ pub(super) fn check(settings: &SecondLookConfig, n: usize) -> Result<(), Error> 
     ensure(found <= rest, key, found, allowed)
 }
 
-/// Words of texts beside facts about outputs, and what the training pairs have of them.
+/// Words of texts and facts about outputs, as the training pairs have them.
 pub(super) struct PairWords<'a> {
     lexicon: Arc<dyn Lexicon>,
     texts: &'a [String],
@@ -48,7 +48,7 @@ impl<'a> PairWords<'a> {
         let Some(lexicon) = read_lexicon(settings, root)? else { return Ok(None) };
         let refused = |allowed| Err(Error::value("decoding.second_look.words", "given", allowed));
         let Ok(texts) = dataset.train.inputs.texts() else {
-            return refused("absent: inputs are no texts");
+            return refused("absent: inputs are not texts");
         };
         if !are_smiles(candidates) {
             return refused("absent, or with the column of SMILES as output.label");
@@ -92,7 +92,7 @@ fn read_lexicon(
     Ok(Some(Arc::new(lexicon?)))
 }
 
-/// What is kept of words and facts; none where the second look has no words.
+/// The memory of words and facts; none where the second look has no words.
 pub(crate) fn words_need(
     config: &Checked,
     root: &DataRoot,

@@ -1,4 +1,4 @@
-//! What the columns of a table hold.
+//! The contents of a table's columns.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 use dsokr_molecule::Molecule;
 use rayon::prelude::*;
 
-/// What a column holds, as far as its cells tell.
+/// The contents of a column, as far as its cells tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {
     /// Nothing.
@@ -60,7 +60,7 @@ impl Holds {
 pub struct Column {
     /// Its name.
     pub name: String,
-    /// What it holds.
+    /// Its contents.
     pub holds: Holds,
     /// Number of different cells that are not empty.
     pub distinct: usize,
@@ -84,7 +84,7 @@ const WORDS: [&str; 8] = ["a", "an", "and", "in", "is", "of", "the", "with"];
 
 impl Column {
     /// Looks at the cells of a column.
-    pub fn of(name: &str, cells: &[String]) -> Self {
+    pub fn from_cells(name: &str, cells: &[String]) -> Self {
         let filled: Vec<&str> =
             cells.iter().map(|cell| cell.trim()).filter(|cell| !cell.is_empty()).collect();
         let mut counts: HashMap<&str, usize> = HashMap::new();
@@ -140,7 +140,7 @@ const SEEN: usize = 10;
 pub(super) const KINDS_SEEN: [(&str, &[&str]); 3] =
     [("rings", &["1"]), ("configurations", &["@", "/", "\\"]), ("components", &[".", "+", "-]"])];
 
-/// What at least [`SEEN`] molecules have.
+/// The kinds of substructures that at least [`SEEN`] molecules have.
 fn seen(smiles: &[&str]) -> Vec<&'static str> {
     let marked = |marks: &[&str]| {
         smiles.iter().filter(|cell| marks.iter().any(|mark| cell.contains(mark))).count() >= SEEN

@@ -19,7 +19,7 @@ const LEAST: usize = 10;
 /// The fewest training pairs with which a second look and the correction for hubs are worth their time.
 const MANY: usize = 500;
 
-/// The most training pairs of which all inputs are compared with all others.
+/// The most training pairs whose inputs are all compared with each other.
 const COMPARED: usize = 20_000;
 
 /// The solver of the templates, and the one for more than [`COMPARED`] pairs.
@@ -55,14 +55,14 @@ impl Survey {
     ///
     /// # Errors
     /// A file that is not a table; columns that are missing; no column of texts or of outputs; fewer than ten rows.
-    pub fn of(table: &Path, input: Option<&str>, output: Option<&str>) -> Result<Self, Error> {
+    pub fn read(table: &Path, input: Option<&str>, output: Option<&str>) -> Result<Self, Error> {
         let names = Table::header(table)?;
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let cells = Table::read(table, &names)?;
         let rows = cells.len();
         let allowed = format!("at least {LEAST}, to have training, validation and test pairs");
         ensure(rows >= LEAST, "rows of the table", rows, allowed)?;
-        let column = |name: &&str| Ok(Column::of(name, cells.column(name)?));
+        let column = |name: &&str| Ok(Column::from_cells(name, cells.column(name)?));
         let columns: Vec<Column> = names.iter().map(column).collect::<Result<_, Error>>()?;
         let named = |key: &str, name: Option<&str>| {
             let found = |name: &str| {
@@ -147,7 +147,7 @@ impl Survey {
             "# Texts of the column {input} → outputs of the column {output}. Every key is explained by\n\
              # `dsokr config-reference`.\n\
              [data]\nsource = \"pool\"\n\
-             folder = {}                      # beside this file\nfile = {}\n{id}\n{bad}\
+             folder = {}                      # next to this file\nfile = {}\n{id}\n{bad}\
              inputs = {{ column = {input} }}\n\
              # drawn by the seed; the rest trains\n\
              splits = {{ validation = {held_out}, test = {held_out} }}\n\n",

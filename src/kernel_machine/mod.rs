@@ -125,7 +125,7 @@ impl<'a> PreparedMachine<'a> {
         Ok(Self { settings, outputs, inputs, rows, validation, output, answered, embedded })
     }
 
-    /// What the fit of the machine needs by itself.
+    /// The memory and time of the fit of the machine by itself.
     fn machine_need(&self, coordinates: usize) -> Need {
         let Self { settings, outputs, rows, .. } = self;
         // without a sketch the targets are places of outputs, which the factor is not applied to
@@ -336,7 +336,7 @@ impl PreparedMachine<'_> {
         Ok(Fitted { held_out, left_out, choices, advice, ..fitted })
     }
 
-    /// What chooses λ for inputs that are scaled.
+    /// The search for λ with scaled inputs.
     fn search<'s>(
         &'s self,
         inputs: &TrainingInputs<'s>,

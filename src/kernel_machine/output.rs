@@ -72,15 +72,15 @@ pub(super) fn weighted_basis(
     outputs.sum(bases, &found.weights, &rows)
 }
 
-/// What [`weighted_basis`] needs.
+/// The memory and time of [`weighted_basis`].
 pub(super) fn need(settings: &KernelMachineConfig, config: &Checked, dataset: &Dataset) -> Need {
     let (n, candidates) = (dataset.train.ids.len(), dataset.outputs.candidates.len() as f64);
     let sizes = config.output.summands().map(|kernel| kernel.size.min(n));
     let (width, widest) = sizes.fold((0, 0), |(sum, most), size| (sum + size, size.max(most)));
     let cost = |width| settings.cost(n, width, 1);
     let Cost { bytes, multiplications } = cost(width);
-    // the fit beside the coordinates of outputs and its targets; then the system beside the coordinates,
-    // the answers twice, and the candidates of all kernels, of which one is being made
+    // the fit with the coordinates of outputs and its targets; then the system with the coordinates,
+    // the answers twice, and the candidates of all kernels while one is being made
     let values = n as f64 * width as f64;
     let fit = bytes + 12.0 * values;
     let scores = cost(0).bytes + 12.0 * values + candidates * (4 * width + 12 * widest) as f64;
@@ -111,7 +111,7 @@ fn corrected(hubs: &HubConfig, candidates: Candidates, z: &[f32]) -> Result<Cand
         return Ok(candidates);
     };
     let queries = Queries::new(candidates.dim(), z)?;
-    let means = Hubs::of(&queries, &candidates, neighbours.min(queries.len()))?;
+    let means = Hubs::fit(&queries, &candidates, neighbours.min(queries.len()))?;
     Ok(candidates.with_hubs(means, weight)?)
 }
 

@@ -12,7 +12,7 @@ use crate::inputs::{NgramInputs, PrepareRows, VectorInputs};
 use crate::spectra::{MixtureInputs, SpectrumInputs};
 use crate::{Error, Prepare};
 
-/// What columns of the features of texts are.
+/// The file with the columns of the features of texts.
 const FEATURES: &str = "inputs.json";
 
 /// Where a preparation comes from.

@@ -20,7 +20,7 @@ use crate::evaluator::Evaluator;
 use crate::run_dir::{EmbeddingCurve, EmbeddingPoint};
 
 impl KernelMachineConfig {
-    /// What a fit to so many pairs costs, that of the weights of n-grams included.
+    /// The cost of a fit to so many pairs, including that of the weights of n-grams.
     pub(super) fn cost(&self, pairs: usize, coordinates: usize, lambdas: usize) -> Cost {
         let threads = rayon::current_num_threads();
         let cost = self.solver.cost(pairs, coordinates, lambdas, threads);
@@ -110,7 +110,7 @@ fn of_raw_rows(model: KernelModel, scaled: &Option<Scaled>) -> Result<KernelMode
 /// Leave-one-out errors that differ by less than this share of them are equal.
 const FLAT: f64 = 1e-3;
 
-/// The most inputs that are compared with one another.
+/// The most inputs that are compared with each other.
 const COMPARED: usize = 200;
 
 /// Inputs have nothing in common below this share of their own values.
@@ -147,7 +147,7 @@ pub(super) fn advice_on_unlike(
         (_, Kernel::Gaussian { gamma } | Kernel::GaussianTanimoto { gamma }) => {
             format!("try an encoder.kernel.gamma below {gamma}")
         }
-        (TrainingInputs::Rows(..), _) => "try another encoder.kernel or other inputs".into(),
+        (TrainingInputs::Rows(..), _) => "try a different encoder.kernel or other inputs".into(),
     };
     let values = settings.lambda.values().len();
     Ok(Some(format!(
@@ -164,7 +164,7 @@ pub(super) struct LambdaSearch<'a> {
     pub targets: &'a Targets,
     pub evaluator: &'a Evaluator<'a>,
     pub validation: &'a MachineRows<'a>,
-    /// The number of first rows whose model is fitted beside that of all.
+    /// The number of first rows whose model is fitted in addition to that of all.
     pub leading: Option<usize>,
 }
 
@@ -299,7 +299,7 @@ impl LambdaSearch<'_> {
         Ok(BestModel { model, held_out: None, leading: None, lambda, flat })
     }
 
-    /// The model of the chosen λ with what is asked for beside it.
+    /// The model of the chosen λ with what is asked for in addition.
     fn whole(&self, lambda: f64, leave_one_out: bool, flat: bool) -> Result<BestModel, Error> {
         let Some(rows) = self.leading.filter(|_| leave_one_out) else {
             let (model, held_out) = self.fit(lambda, leave_one_out)?;

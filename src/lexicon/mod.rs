@@ -1,4 +1,4 @@
-//! Words of texts beside facts about molecules.
+//! Words of texts and facts about molecules.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -123,7 +123,7 @@ impl Lexicon for MoleculeLexicon {
         (0..self.facts.len()).map(|at| found.matched(at)).collect()
     }
 
-    /// Nothing holds of a label that is no SMILES.
+    /// Nothing holds of a label that is not a SMILES.
     fn holds(&self, label: &str) -> Vec<Option<bool>> {
         match Molecule::parse(label) {
             Ok(molecule) => Fact::which(&self.facts, molecule),

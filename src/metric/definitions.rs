@@ -86,7 +86,7 @@ pub(super) static METRICS: [Definition; 21] = [
     ),
 ];
 
-/// A metric of which a smaller value is better: the mean of values that the evaluation keeps.
+/// A metric where smaller is better: the mean of values that the evaluation keeps.
 const fn smaller(
     name: &'static str,
     title: &'static str,
@@ -96,7 +96,7 @@ const fn smaller(
     Definition { name, title, meaning, larger_is_better: false, needs, over: Over::Kept }
 }
 
-/// The same of which a larger value is better.
+/// The same, where larger is better.
 const fn larger(
     name: &'static str,
     title: &'static str,

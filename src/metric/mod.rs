@@ -22,13 +22,13 @@ struct Definition {
     name: &'static str,
     /// Its name in figures and texts.
     title: &'static str,
-    /// What it is.
+    /// Its definition.
     meaning: &'static str,
     /// Whether a larger figure is a better one.
     larger_is_better: bool,
-    /// What it needs to be known.
+    /// The data that it needs.
     needs: Needs,
-    /// What it summarises.
+    /// The values that it summarises.
     over: Over,
 }
 
@@ -36,7 +36,7 @@ struct Definition {
 enum Over {
     /// The mean of those that the evaluation keeps by the name of the metric.
     Kept,
-    /// The mean of a value of each rank. Where the gold is no candidate, it is 0, or infinite for
+    /// The mean of a value of each rank. Where the gold is not a candidate, it is 0, or infinite for
     /// [`Needs::FiniteRanks`].
     Ranks(fn(&Rank) -> f64),
     /// The mean of whether the gold is among so many first candidates.
@@ -57,7 +57,7 @@ enum Over {
 /// A metric of the queries at some positions, at least one; a position may occur repeatedly.
 pub(crate) type Summary = Box<dyn Fn(&[usize]) -> f64 + Send + Sync>;
 
-/// What a figure needs to be known.
+/// The data that a metric needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
     /// Ranks.
@@ -125,7 +125,7 @@ impl Metric {
         let rank = |value: &dyn Fn(&Rank) -> f64| -> Vec<f64> {
             evaluation.ranks.iter().map(|rank| rank.as_ref().map_or(missing, value)).collect()
         };
-        let labels = || LabelCounts::of(evaluation);
+        let labels = || LabelCounts::from_evaluation(evaluation);
         Some(match self.0.over {
             Over::Kept => mean(evaluation.queries.get(self.0.name)?.clone()),
             Over::Ranks(value) => mean(rank(&value)),
@@ -154,7 +154,7 @@ impl Metric {
         METRICS.iter().find(|metric| metric.name == name).map(Self)
     }
 
-    /// What it needs to be known.
+    /// The data that it needs.
     pub fn needs(self) -> Needs {
         self.0.needs
     }
@@ -234,8 +234,8 @@ pub const RESAMPLES: usize = 10_000;
 ///
 /// Percentile bootstrap over queries: of the values that a metric takes on `resamples` draws of as
 /// many queries, with replacement, the interval reaches from the 2.5th to the 97.5th percentile.
-/// All metrics are computed on the same draws, which depend on `seed` and the number of queries
-/// alone. The macro F1 of a resample leaves out labels that are in none of its sets. An interval that reaches
+/// All metrics are computed on the same draws, which depend only on `seed` and the number of
+/// queries. The macro F1 of a resample leaves out labels that are in none of its sets. An interval that reaches
 /// infinity is left out.
 ///
 /// # Errors
@@ -296,7 +296,7 @@ fn add((common, all): (u64, u64), &(_, sets): &LabelCount) -> (u64, u64) {
 
 impl LabelCounts {
     /// Those of an evaluation, if outputs are sets of labels.
-    fn of(evaluation: &Evaluation) -> Option<Self> {
+    fn from_evaluation(evaluation: &Evaluation) -> Option<Self> {
         let Some((Truth::Labels(truth), Truth::Labels(predicted))) = &evaluation.outputs else {
             return None;
         };

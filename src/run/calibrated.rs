@@ -86,7 +86,7 @@ impl EnsembleRun {
         Ok(CalibratingQueries { queries: self.calibrating(&asked)?, on, caution })
     }
 
-    /// What is known of calibrating queries, and that weights may be fitted to them.
+    /// A warning that calibrating queries are known, and that weights may be fitted to them.
     fn caution(&self, mut known: Vec<String>, weighed: bool) -> Option<String> {
         if weighed && self.rule.weights().is_some() {
             known.push("the weights of the members may be fitted to them".into());

@@ -38,19 +38,19 @@ pub struct AddedCandidates {
     /// For each the first candidate before it that is the same molecule, by the canonical SMILES of their
     /// labels; none at all where labels are not SMILES.
     pub same_molecule: Vec<Option<String>>,
-    /// For each member, of which a run of one model has one, the share of each candidate that its basis does
+    /// For each member (a run of one model has one), the share of each candidate that its basis does
     /// not know ([`Basis::unknown_shares`](dsokr_basis::Basis::unknown_shares)); none where outputs are not
     /// sketched.
     pub unknown: Vec<Option<Vec<f64>>>,
 }
 
-/// What is added to the candidates of a run.
+/// The new candidates of a run.
 #[derive(Clone, Copy, Debug)]
 pub enum NewCandidates<'a> {
     /// The rows of a table. `files` are those that hold what a table does not: rows of features, or graphs, a file for
     /// each kernel that needs one, in the order of the configuration.
     Table { table: &'a Path, files: &'a [PathBuf] },
-    /// Those molecules that are no candidates yet, neither by a search nor by an id that was made of them.
+    /// Those molecules that are not candidates yet, neither by a search nor by an id that was made of them.
     Found(&'a [FoundCandidate]),
 }
 
@@ -131,7 +131,7 @@ fn ensemble_of(run: &Path) -> Result<Option<PathBuf>, Error> {
     Ok(is_member.then_some(ensemble))
 }
 
-/// What is found of the candidates that each member is to get.
+/// A summary of the candidates that each member is to get.
 fn found(grown: &[Grown]) -> AddedCandidates {
     let all = &grown[0].candidates;
     let more = all.len() - grown[0].count..all.len();
@@ -184,7 +184,7 @@ fn new_outputs(
     };
     let parsed = found.map(|own| Ok((own, parse(own)?)));
     let parsed: Vec<(&FoundCandidate, Molecule)> = parsed.collect::<Result<_, Error>>()?;
-    let allowed = "molecules that are no candidates of it";
+    let allowed = "molecules that are not candidates of it";
     ensure(
         !parsed.is_empty(),
         format_args!("new candidates of {}", run.display()),

@@ -42,7 +42,7 @@ fn output(folder: &Path) -> OutputFolder<'static> {
 
 impl Run {
     /// Writes a fine-tuned encoder as a folder that the Python libraries transformers and
-    /// sentence-transformers load, and the candidates beside it.
+    /// sentence-transformers load, and the candidates next to it.
     ///
     /// | file | holds |
     /// |---|---|
@@ -79,7 +79,7 @@ impl Run {
     }
 
     /// Writes a neural encoder with its head as an ONNX file, for onnxruntime 1.17 or later and what else reads
-    /// operators of version 20, and the files of candidates of [`export`](Self::export) beside it.
+    /// operators of version 20, and the files of candidates of [`export`](Self::export) next to it.
     ///
     /// `model.onnx` has the output `coordinates`, float32 `[batch, p]`: z, scaled to unit length where the run scales
     /// it. With `scores` it holds the candidates too, and has the output `scores`, `[batch, candidates]`:
@@ -97,7 +97,7 @@ impl Run {
     /// metadata of the file have the table `encoder` of the configuration as TOML, and in it the `max_length` of texts.
     ///
     /// # Errors
-    /// As [`export`](Self::export) of the folder; [`dsokr_basis::Error::Value`] for another kind of encoder;
+    /// As [`export`](Self::export) of the folder; [`dsokr_basis::Error::Value`] for a different kind of encoder;
     /// [`dsokr_basis::Error::Unsupported`] for a file beyond 2 GiB.
     pub fn export_onnx(&self, folder: &Path, scores: bool) -> Result<(), Error> {
         let (p, n) = (self.candidates.dim(), self.candidates.len());
@@ -204,11 +204,11 @@ impl Run {
     ///
     /// A prediction z of any program ranks candidates by `⟨z, ψ̃(c)⟩ + b(c)`, with the constants b(c) of
     /// `candidates.safetensors`, which vanish for normalised kernels without a correction for hubs.
-    /// Outputs that are no candidates are read from the data, under the data root `data` or where the
+    /// Outputs that are not candidates are read from the data, under the data root `data` or where the
     /// run was trained.
     ///
     /// # Errors
-    /// A table that cannot be read; an id that is no output of the run; data that have changed;
+    /// A table that cannot be read; an id that is not an output of the run; data that have changed;
     /// [`dsokr_basis::Error::Value`] for a run whose predictions are not points of a feature space.
     pub fn embed_outputs(
         &self,
@@ -244,7 +244,7 @@ impl Run {
         Ok(all)
     }
 
-    /// Coordinates of the outputs in the rows `wanted` of a table, which are no candidates.
+    /// Coordinates of the outputs in the rows `wanted` of a table, which are not candidates.
     fn read_outputs(
         &self,
         table: &Table,
@@ -303,7 +303,7 @@ impl Run {
     /// one tensor.
     ///
     /// # Errors
-    /// A file that cannot be read, or that is no matrix `[queries × p]` of finite numbers.
+    /// A file that cannot be read, or that is not a matrix `[queries × p]` of finite numbers.
     pub fn read_coordinates(&self, file: &Path, queries: usize) -> Result<Vec<f32>, Error> {
         let rows = read_features(file, None, false)?;
         let (found, p) = ((rows.len(), rows.width()), self.candidates.dim());

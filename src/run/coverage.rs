@@ -35,7 +35,7 @@ impl CalibratingQuery {
         best + temperature * sum.ln()
     }
 
-    /// How far the right output's score is below `τ log Σ_c exp(s(c) / τ)` of the first candidates; ∞ where it is no
+    /// How far the right output's score is below `τ log Σ_c exp(s(c) / τ)` of the first candidates; ∞ where it is not a
     /// candidate.
     pub fn distance(&self, temperature: f64) -> f64 {
         self.gold
@@ -66,11 +66,11 @@ pub struct CandidateSets {
     pub temperature: f64,
     /// The largest distance below the level.
     pub threshold: f64,
-    /// What it was calibrated on.
+    /// The pairs that it was calibrated on.
     pub calibration: Calibration,
 }
 
-/// What candidate sets were calibrated on.
+/// The pairs that candidate sets were calibrated on.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "serve", derive(utoipa::ToSchema))]
 pub struct Calibration {
@@ -119,7 +119,7 @@ impl CalibratingQueries {
         let (all, on) = (self.queries.len(), &self.on);
         let allowed = format_args!(
             "at most {:.4}: of the {n} queries that calibrate, {found} have a right output among the candidates ({on}, \
-             {all} queries, of which a fifth is for the temperature)",
+             {all} queries; a fifth of them is for the temperature)",
             found as f64 / (n + 1) as f64
         );
         ensure(place <= found, "coverage", coverage, allowed)?;

@@ -34,13 +34,13 @@ pub struct EnsembleRun {
     pub(super) masses: CandidateMasses,
     /// The member whose second look the others share.
     pub(super) look_of: Option<String>,
-    /// What candidate sets were calibrated on last.
+    /// The last calibrations of candidate sets.
     pub(super) calibrations: Calibrations,
 }
 
 impl EnsembleRun {
     /// Reads run directories, of one model each, or one of an ensemble. An ensemble's directory has
-    /// its rule; otherwise the rule is the mean of standardised scores. One run alone is an
+    /// its rule; otherwise the rule is the mean of standardised scores. A single run is an
     /// ensemble of one, which ranks like the run.
     ///
     /// # Errors
@@ -104,7 +104,7 @@ impl EnsembleRun {
                 }
             }
         }
-        let runs = Self::of(members, rule, look_of)?;
+        let runs = Self::from_members(members, rule, look_of)?;
         let reads = shards.is_none() || runs.config().decoding.expected_f1.is_none();
         let allowed = "absent: the label sets of candidates in shards are not read";
         ensure(reads, "decoding.expected_f1", "given", allowed)?;
@@ -123,11 +123,15 @@ impl EnsembleRun {
         for run in &mut members {
             run.config.trained_on = root.folder().map(Path::to_path_buf);
         }
-        Self::of(members, Combination::default(), look_of)?
+        Self::from_members(members, Combination::default(), look_of)?
             .with_beyond(config.decoding.beyond.as_ref())
     }
 
-    fn of(members: Vec<Run>, rule: Combination, look_of: Option<String>) -> Result<Self, Error> {
+    fn from_members(
+        members: Vec<Run>,
+        rule: Combination,
+        look_of: Option<String>,
+    ) -> Result<Self, Error> {
         if members.is_empty() {
             return Err(dsokr_decode::Error::too_few("an ensemble of no members", 1).into());
         }
@@ -149,7 +153,8 @@ impl EnsembleRun {
     /// As [`Run::with_beyond`]; candidates in shards.
     pub fn with_beyond(mut self, settings: Option<&BeyondConfig>) -> Result<Self, Error> {
         let Some(settings) = settings else { return Ok(self) };
-        let allowed = "absent, or a run whose candidates are in one file: a search stands beside all candidates";
+        let allowed =
+            "absent, or a run whose candidates are in one file: a search needs all candidates";
         let found = "given, of candidates in shards";
         ensure(self.shards.is_none(), "decoding.beyond", found, allowed)?;
         self.search = Some(search_of(&mut self.members, settings.clone())?);
@@ -160,7 +165,7 @@ impl EnsembleRun {
     /// configuration.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] for [`OnBadRow::Skip`] of a run whose data are no tables.
+    /// [`dsokr_basis::Error::Value`] for [`OnBadRow::Skip`] of a run whose data are not tables.
     pub fn on_bad_row(mut self, on_bad_row: Option<OnBadRow>) -> Result<Self, Error> {
         for run in &mut self.members {
             on_bad_row.map_or(Ok(()), |action| run.config.set_on_bad_row(action))?;
@@ -205,7 +210,7 @@ impl EnsembleRun {
         self.all().len()
     }
 
-    /// The numbers of candidates among all, by id; none for an id that is no candidate's.
+    /// The numbers of candidates among all, by id; none for an id that does not belong to a candidate.
     ///
     /// # Errors
     /// As [`Shards::find`].
@@ -214,7 +219,7 @@ impl EnsembleRun {
         Ok(places.map(|place| place.map(|place| place.candidate)).collect())
     }
 
-    /// The places of candidates by id, none for an id that is no candidate's, and the candidates that they are places
+    /// The places of candidates by id, none for an id that does not belong to a candidate, and the candidates that they are places
     /// among: those of the run, or, where they are in shards, those that are found.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::Error;
 use crate::error::ensure;
 
-/// What the ids of candidates begin with that a search has found, before their SMILES.
+/// The prefix of the ids of candidates that a search has found, before their SMILES.
 const MARK: &str = "new:";
 
 /// A molecule that searches have found.
@@ -50,8 +50,8 @@ struct Beyond {
 /// The molecules in a file, each once, in the order of the file: JSON lines, or in a file `.tsv` the rows with the rank `new`.
 ///
 /// # Errors
-/// A file that cannot be read; a line of another kind, or of an answer without a search; no molecule that was no
-/// candidate.
+/// A file that cannot be read; a line of a different kind, or of an answer without a search; only molecules that were
+/// candidates.
 pub fn read_found(path: &Path) -> Result<Vec<FoundCandidate>, Error> {
     let mut found: Vec<FoundCandidate> = Vec::new();
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
@@ -92,7 +92,7 @@ pub fn read_found(path: &Path) -> Result<Vec<FoundCandidate>, Error> {
         }
     }
     let new = found.iter().any(|own| own.candidate.is_none());
-    let allowed = "answers of search or predict with the argument beyond, some with a molecule that is no candidate";
-    ensure(new, path.display(), "no molecule that is no candidate", allowed)?;
+    let allowed = "answers of search or predict with the argument beyond, some with a molecule that is not a candidate";
+    ensure(new, path.display(), "only molecules that are candidates", allowed)?;
     Ok(found)
 }

@@ -46,8 +46,8 @@ impl<'a> HeldOutQueries<'a> {
 }
 
 impl EnsembleRun {
-    /// Those that `choose` chooses of the pairs that all members answer, by their number. A member with a second look of its
-    /// own, or that of another one, answers pairs that no part of that look has seen.
+    /// Those that `choose` chooses of the pairs that all members answer, by their number. A member with a second look, its own or that of a
+    /// different member, answers pairs that no part of that look has seen.
     ///
     /// # Errors
     /// [`dsokr_basis::Error::Value`] of `key` for members without such pairs; files that are missing or damaged.
@@ -161,7 +161,7 @@ impl Models<'_> {
 }
 
 impl Run {
-    /// The second look of another member of an ensemble, in the coordinates of this one.
+    /// The second look of a different member of an ensemble, in the coordinates of this one.
     pub(super) fn second_look_from(
         &self,
         look: &SecondLook,

@@ -105,7 +105,7 @@ impl QueryRequest {
                 Some(file) => run.read_queries(file, self.query_id.as_deref(), data)?,
                 None => run.read_split(name, data)?,
             };
-            // a search may find an output that is no candidate
+            // a search may find an output that is not a candidate
             let labels = match (runs.search.is_some(), &split.truth) {
                 (true, None) => run.output_labels(&split, data)?,
                 (true, Some(_)) | (false, _) => Vec::new(),
@@ -209,7 +209,7 @@ impl EnsembleRun {
     /// The predictions for coordinates `[queries × p]` that were made elsewhere.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] for several members, each of which has coordinates of its own.
+    /// [`dsokr_basis::Error::Value`] for several members, which have coordinates of their own.
     pub fn ask_coordinates(&self, queries: usize, z: &[f32]) -> Result<QueryAnswers, Error> {
         let (key, count) = ("coordinates", self.members.len());
         let found = format_args!("given, for {count} members");

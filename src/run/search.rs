@@ -89,7 +89,7 @@ impl EnsembleRun {
     /// The rank and the score of chosen candidates of each query, by id, among all candidates.
     ///
     /// # Errors
-    /// As [`distinct`](Self::distinct); an id that is no candidate's.
+    /// As [`distinct`](Self::distinct); an id that does not belong to a candidate.
     pub fn rank_candidates(
         &self,
         asked: &QueryAnswers,
@@ -115,7 +115,7 @@ impl EnsembleRun {
     }
 
     /// How often the first candidate is right, for queries in the order of its gap to the next candidate that
-    /// is no duplicate: at most `bins` bins, whose scores are gaps. A set of labels or a ranking is right if it
+    /// is not a duplicate: at most `bins` bins, whose scores are gaps. A set of labels or a ranking is right if it
     /// is the true one, any other candidate if it is the gold candidate.
     ///
     /// # Errors

@@ -27,7 +27,7 @@ use dsokr_data::config::DataSource;
 use dsokr_data::{DataRoot, FittedFeatures, Outputs, Source, Split, SplitName};
 use dsokr_train::check_basis;
 
-/// A trained run, read from its directory alone.
+/// A trained run, read only from its directory.
 pub struct Run {
     /// The path that it was read from; that of its folder for a member of an ensemble.
     pub name: String,
@@ -39,7 +39,7 @@ pub struct Run {
     pub look: Option<SecondLook>,
     /// The fitted model, which maps inputs to coordinates.
     pub predictor: Box<dyn Predictor>,
-    /// What candidates and predictions are points of; none where outputs are not sketched and nothing needs it.
+    /// The space of candidates and predictions; none where outputs are not sketched and nothing needs it.
     pub(crate) space: Option<OutputSpace>,
     /// Means and deviations by which the features of outputs are standardised.
     pub(super) scaling: Option<Scaling>,
@@ -83,7 +83,7 @@ impl Run {
         Ok(config)
     }
 
-    /// Reads the run of one model, of which the configuration and the file of candidates are open.
+    /// Reads the run of one model, whose configuration and file of candidates are open.
     pub(super) fn open_with(
         path: &Path,
         config: Checked,
@@ -95,7 +95,7 @@ impl Run {
         Self::read(path, config, &stored, candidates, device)
     }
 
-    /// Reads all but the candidates, which are of a file, or, in shards, the first of them alone.
+    /// Reads all but the candidates, which are those of a file or, in shards, only the first one.
     pub(super) fn read(
         path: &Path,
         config: Checked,
@@ -271,7 +271,7 @@ impl Run {
         if file.exists() { Ok(Some(rule.inside(&root))) } else { Err(self.not_found(file)) }
     }
 
-    /// What is read of the data under `data`, or where the run was trained; the error for a file that is gone says how
+    /// Reads the data under `data`, or where the run was trained; the error for a file that is gone says how
     /// to name the data root.
     pub(super) fn read_data<T>(
         &self,
@@ -349,7 +349,7 @@ impl Run {
         Ok(Some(dataset.outputs))
     }
 
-    /// What decodes answers.
+    /// The decoder of answers.
     pub(crate) fn decoder(&self) -> Decoder<'_> {
         Decoder {
             candidates: &self.candidates,

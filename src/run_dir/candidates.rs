@@ -45,7 +45,7 @@ pub(crate) fn checksum(run: &Path) -> Result<String, Error> {
     current(run, |file| Ok(Stored::named_checksum(file)?))
 }
 
-/// What `read` reads of the file with the candidates of a run.
+/// Calls `read` on the file with the current candidates of a run.
 fn current<T>(run: &Path, read: impl Fn(&Path) -> Result<T, Error>) -> Result<T, Error> {
     let next = run.join(NEXT);
     if next.exists() && above(run).is_some_and(|ensemble| ensemble.join(SWITCH).exists()) {
@@ -66,7 +66,7 @@ pub(crate) fn above(run: &Path) -> Option<PathBuf> {
     (members.file_name()? == MEMBERS).then(|| members.parent().map(PathBuf::from))?
 }
 
-/// Replaces the candidates of all members of an ensemble, of which `write` writes one's to a path. A process
+/// Replaces the candidates of all members of an ensemble; `write` writes those of one member to a path. A process
 /// that is killed leaves the old ones of all members or the new ones of all; where writing fails, the old ones stay.
 pub(crate) fn replace_all(
     ensemble: &Path,

@@ -42,7 +42,7 @@ pub struct Folder {
 
 impl Folder {
     /// Creates a run directory at `path`, complete or not at all: it is filled under a temporary
-    /// name beside its place and renamed. `space` is the fingerprint of the coordinates; `save` writes the files of
+    /// name next to its place and renamed. `space` is the fingerprint of the coordinates; `save` writes the files of
     /// outputs and candidates.
     pub(crate) fn create(
         path: &Path,
@@ -103,7 +103,7 @@ impl Folder {
     /// Replaces a text file of the run atomically, for [`Predictor::save`](crate::Predictor::save).
     ///
     /// # Errors
-    /// What the file system reports.
+    /// The file system's errors.
     pub fn write_text(&self, name: &str, text: &str) -> Result<(), Error> {
         replace(&self.path, name, text)
     }
@@ -336,7 +336,7 @@ pub struct LearningCurve {
     pub points: Vec<LearningPoint>,
 }
 
-/// What is known after an evaluation.
+/// The state of a training after an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LearningPoint {
     /// Epochs done, in parts of an epoch.

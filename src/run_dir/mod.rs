@@ -18,19 +18,19 @@
 //! | `machine.safetensors`, `inputs.safetensors` | of one under a Lipschitz loss: the model, and the basis of the inputs |
 //! | `held-out.safetensors` | answers to training inputs by models that have not seen their pair, where `decoding.held_out` keeps them and where candidates are corrected for hubs |
 //! | `second-look.safetensors` | the second look, with `decoding.second_look` |
-//! | `held-out-part.safetensors`, `second-look-part.safetensors` | beside it where `decoding.held_out` keeps answers: those to a part of the pairs that neither hub constants nor this second look have seen |
-//! | `embedding.json`, `embedding.svg` | the validation figure of each rank of a learned embedding |
+//! | `held-out-part.safetensors`, `second-look-part.safetensors` | in addition where `decoding.held_out` keeps answers: those to a part of the pairs that neither hub constants nor this second look have seen |
+//! | `embedding.json`, `embedding.svg` | the validation metric of each rank of a learned embedding |
 //! | `checkpoint/last.safetensors` | the last state, for `--resume` |
 //! | `log.jsonl` | a line an evaluation: [`LogLine`](dsokr_train::LogLine) |
 //! | `tensorboard/` | event files of TensorBoard, if `logging.tensorboard` is true |
 //! | `changes.jsonl` | a line for each setting that a resumed training changed |
-//! | `examples.svg` | some true molecules beside the predicted ones, if outputs are molecules |
+//! | `examples.svg` | some true molecules next to the predicted ones, if outputs are molecules |
 //! | `metrics.json` | the final metrics with their 95 % intervals, seed, version, date and the configuration's fingerprint; a run that has this file is complete |
 //!
 //! An ensemble's directory holds `config.toml`, the run directories of its members under `members/`,
 //! `combination.json`, the rule with the weights that were fitted, `README.md` and `metrics.json`.
 //!
-//! While a process writes the run `NAME`, the file `.NAME.lock` beside it is locked. A new run is filled as
+//! While a process writes the run `NAME`, the file `.NAME.lock` next to it is locked. A new run is filled as
 //! the folder `.NAME.XXXXXX.partial`, with random letters, and renamed.
 //!
 //! Every file is replaced atomically. Candidates, encoder and checkpoint name their basis, and the
@@ -124,7 +124,7 @@ pub(crate) fn read_optional(file: &Path) -> Result<Option<String>, Error> {
     }
 }
 
-/// What a JSON file that a run may lack holds.
+/// The value of a JSON file that a run may lack.
 pub(crate) fn read_json<T: DeserializeOwned>(file: &Path) -> Result<Option<T>, Error> {
     let Some(text) = read_optional(file)? else { return Ok(None) };
     let parsed = serde_json::from_str(&text);
@@ -183,7 +183,7 @@ pub(crate) fn check_fingerprints(run: &Path) -> Result<(), Error> {
         }
         let found = match read_bytes(&path) {
             Ok(bytes) => fingerprint(&bytes),
-            // files that end a training: a run without them is not complete, and that is no damage
+            // files that end a training: a run without them is not complete, but not damaged
             Err(e) if e.kind() == ErrorKind::NotFound => match [METRICS, RULE].contains(&&**name) {
                 true => continue,
                 false => return Err(missing()),
@@ -266,7 +266,7 @@ struct DataFolder {
 /// Writes the folder of `root` into the run at `run`, unless it is there already; drawn data have none.
 ///
 /// # Errors
-/// What the file system reports.
+/// The file system's errors.
 pub(crate) fn save_data_folder(run: &Path, root: &DataRoot) -> Result<(), Error> {
     let Some(folder) = root.folder() else { return Ok(()) };
     let folder = folder.canonicalize().map_err(Error::io(folder))?;
@@ -323,7 +323,7 @@ pub struct EmbeddingPoint {
     /// λ₁, of the regression whose predictions the directions were learned from, where it is one of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub embedding_lambda: Option<f64>,
-    /// c, the share of predictions beside outputs without pairs.
+    /// c, the share of predictions; outputs without pairs have the rest.
     pub supervised: f64,
     /// The rank.
     pub rank: usize,

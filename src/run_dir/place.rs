@@ -85,7 +85,7 @@ pub fn check_output<'a>(key: &str, path: impl Into<Option<&'a PathBuf>>) -> Resu
 pub struct OutputFolder<'a> {
     /// The option that names it.
     pub key: &'a str,
-    /// What an earlier one holds, for the error.
+    /// The contents of an earlier one, for the error.
     pub holds: &'a str,
     /// Whether a file or a folder of this name is one of these.
     pub is_own: fn(&str) -> bool,
@@ -137,7 +137,7 @@ impl OutputFolder<'_> {
     }
 }
 
-/// Creates the folder of a run, complete or not at all: `fill` fills it under a temporary name beside
+/// Creates the folder of a run, complete or not at all: `fill` fills it under a temporary name next to
 /// its place, and it is renamed. Returns the right to write it.
 pub(super) fn create_whole(
     path: &Path,
@@ -156,7 +156,7 @@ pub(super) fn create_whole(
 
 /// The right to write a run directory, which one process has at a time.
 ///
-/// It is an advisory lock on the file `.NAME.lock` beside the run, which holds the number of the process.
+/// It is an advisory lock on the file `.NAME.lock` next to the run, which holds the number of the process.
 /// The system releases the lock of a process that ends, however it ends.
 #[derive(Debug)]
 pub(crate) struct RunLock {
@@ -165,8 +165,8 @@ pub(crate) struct RunLock {
 }
 
 impl RunLock {
-    /// Takes the lock of the run at `run`, and removes what a killed process left beside it. None where
-    /// the file system has no locks or nothing may be written beside the run.
+    /// Takes the lock of the run at `run`, and removes what a killed process left next to it. None where
+    /// the file system has no locks or nothing may be written next to the run.
     ///
     /// # Errors
     /// [`dsokr_basis::Error::File`] with the process that writes the run.

@@ -1,8 +1,8 @@
-//! Event files of TensorBoard: scalars alone.
+//! Event files of TensorBoard, with scalars only.
 //!
 //! A file is a sequence of TFRecords: the length of the data (`u64`), the masked CRC-32C of these eight
 //! bytes (`u32`), the data, and their masked CRC-32C; little-endian. The data are a protocol buffer
-//! `tensorflow.Event` each, of which the fields `wall_time` (1, double), `step` (2, varint),
+//! `tensorflow.Event` each. Of its fields `wall_time` (1, double), `step` (2, varint),
 //! `file_version` (3, string), `summary` (5) and `session_log` (7) are written. A `Summary` has repeated
 //! values (1) with `tag` (1, string) and `simple_value` (2, float).
 
@@ -82,7 +82,7 @@ fn record(event: Message) -> Vec<u8> {
     [&length, &head[..], data, &tail].concat()
 }
 
-/// The checksum as records hold it, so that one of data that hold checksums is no simple one.
+/// The checksum as records hold it, masked so that checksums of data with checksums in them are not simple ones.
 fn masked(sum: u32) -> u32 {
     sum.rotate_right(15).wrapping_add(0xa282_ead8)
 }

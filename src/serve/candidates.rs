@@ -43,7 +43,7 @@ pub(super) struct RankRequest {
     pub texts: Option<Vec<String>>,
     /// Vectors, for models that read vectors.
     pub vectors: Option<Vec<Vec<f32>>>,
-    /// Predicted coordinates, made by any program, for models that are no ensembles.
+    /// Predicted coordinates, made by any program, for models that are not ensembles.
     pub coordinates: Option<Vec<Vec<f32>>>,
     /// Ids of candidates: a list for each query. `GET /api/models` has the most ids of all lists together.
     #[schema(example = json!([["60726"]]))]
@@ -78,12 +78,12 @@ pub(super) struct Candidate {
     pub id: String,
     /// Its label: the SMILES of a molecule, a set of labels, a ranking, a number or a graph.
     pub label: String,
-    /// What is known of it.
+    /// Its properties.
     #[serde(flatten)]
     pub properties: Properties,
 }
 
-/// What is known of a candidate.
+/// Properties of a candidate.
 #[derive(Default, Serialize, ToSchema)]
 pub(super) struct Properties {
     /// Where PubChem describes it, if ids are its compound ids.
@@ -150,7 +150,7 @@ pub(super) struct CandidatesResponse {
 }
 
 impl Properties {
-    pub(super) fn of(model: &Model, id: &str, label: &str) -> Self {
+    pub(super) fn from_label(model: &Model, id: &str, label: &str) -> Self {
         let molecule = Some(label).filter(|_| model.outputs == Outputs::Molecules);
         let molecule = molecule.and_then(|label| Molecule::parse(label).ok());
         let molecule = molecule.map(|molecule| MoleculeProperties {
@@ -174,7 +174,7 @@ impl Endpoint for EmbedRequest {
     type Answer = EmbedResponse;
 
     fn asked(&self) -> Asked<'_> {
-        Asked::of(&self.model).queries(&self.texts, &self.vectors, None)
+        Asked::from_model(&self.model).queries(&self.texts, &self.vectors, None)
     }
 
     fn answer(&self, model: &Model, limits: &Limits) -> Result<EmbedResponse, Problem> {
@@ -199,7 +199,7 @@ impl Endpoint for RankRequest {
 
     fn asked(&self) -> Asked<'_> {
         let coordinates = Some(&self.coordinates);
-        Asked::of(&self.model).queries(&self.texts, &self.vectors, coordinates)
+        Asked::from_model(&self.model).queries(&self.texts, &self.vectors, coordinates)
     }
 
     fn answer(&self, model: &Model, limits: &Limits) -> Result<RankResponse, Problem> {
@@ -233,7 +233,7 @@ fn check_count(limits: &Limits, ids: &[String]) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The places of ids, each of which must be that of a candidate.
+/// The places of ids. Each must be that of a candidate.
 fn known(places: Vec<Option<usize>>, ids: &[String]) -> Result<Vec<usize>, Problem> {
     let unknown = |id| Problem::not_found("id", id, "the id of a candidate");
     places.into_iter().zip(ids).map(|(place, id)| place.ok_or_else(|| unknown(id))).collect()
@@ -255,14 +255,14 @@ impl Endpoint for CandidatesRequest {
     type Answer = CandidatesResponse;
 
     fn asked(&self) -> Asked<'_> {
-        Asked::of(&self.model)
+        Asked::from_model(&self.model)
     }
 
     fn answer(&self, model: &Model, limits: &Limits) -> Result<CandidatesResponse, Problem> {
         let (places, candidates) = find(model, limits, &self.ids)?;
         let candidate = |at: usize| {
             let (id, label) = (candidates.id(at).to_owned(), candidates.label(at).to_owned());
-            let properties = Properties::of(model, &id, &label);
+            let properties = Properties::from_label(model, &id, &label);
             Candidate { id, label, properties }
         };
         let candidates = places.into_iter().map(candidate).collect();
@@ -275,7 +275,7 @@ impl Endpoint for DrawingRequest {
     type Answer = String;
 
     fn asked(&self) -> Asked<'_> {
-        Asked::of(&self.model)
+        Asked::from_model(&self.model)
     }
 
     fn answer(&self, model: &Model, limits: &Limits) -> Result<String, Problem> {

@@ -61,7 +61,7 @@ pub fn block_on(
     }
 }
 
-/// As [`block_on`], on this process alone.
+/// As [`block_on`], only on this process.
 fn listen(
     server: &Server,
     address: SocketAddr,
@@ -103,7 +103,7 @@ fn check_clock() -> Result<(), Error> {
     ensure(holds, "the clock", "a time before 1970 or after 9999", allowed)
 }
 
-/// What is ready at the first signal to stop.
+/// A future that is ready at the first signal to stop.
 #[cfg(unix)]
 fn signals() -> std::io::Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
@@ -160,7 +160,7 @@ pub async fn run(listener: TcpListener, server: &Server, stop: impl Future<Outpu
         let stream = TokioIo::new(Box::pin(stream));
         let served = graceful.watch(http.serve_connection(stream, service));
         tokio::spawn(async move {
-            // what a client breaks off or sends in a wrong form is no event
+            // what a client breaks off or sends in a wrong form is not logged
             let _ = served.await;
             drop(place);
         });
@@ -183,7 +183,7 @@ pub(super) fn check_name(name: &str) -> Result<(), Error> {
     ensure(holds, "the argument allow-host", found, allowed)
 }
 
-/// Whether an address is one of this machine alone, also as `::ffff:127.0.0.1`.
+/// Whether an address is only reached from this machine, also as `::ffff:127.0.0.1`.
 fn is_loopback(address: IpAddr) -> bool {
     address.to_canonical().is_loopback()
 }

@@ -1,4 +1,4 @@
-//! What a model is.
+//! Descriptions of models.
 
 use dsokr_basis::RowSource;
 use dsokr_data::config::OutputFeatures;
@@ -16,7 +16,7 @@ use crate::{Error, Metric};
 pub(super) struct About {
     /// Its name.
     pub model: String,
-    /// What to know about it, such as that its run directory has changed since it was read.
+    /// A remark, such as that its run directory has changed since it was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notice: Option<String>,
 }
@@ -29,14 +29,14 @@ pub(super) struct ModelDescription {
     /// As of a search.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notice: Option<String>,
-    /// What it reads: `texts`, `spectra` as texts, `vectors` or `kernels`.
+    /// Its inputs: `texts`, `spectra` as texts, `vectors` or `kernels`.
     pub inputs: &'static str,
     /// How many numbers a vector has, for models that read vectors, where their validation queries are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub width: Option<usize>,
-    /// What its candidates are.
+    /// The kind of its candidates.
     pub outputs: Outputs,
-    /// What stands between the labels of a set.
+    /// The separator of the labels of a set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub separator: Option<String>,
     /// The `kind` of the encoder, of each member of an ensemble.
@@ -65,11 +65,11 @@ pub(super) struct ModelDescription {
     pub metrics: Vec<NamedMetric>,
     /// Inputs of validation queries, to try: texts, or vectors.
     pub examples: Vec<Example>,
-    /// What explanations of answers lack, such as data that are gone.
+    /// Parts that explanations of answers lack, such as data that are gone.
     pub missing: Vec<String>,
 }
 
-/// What candidates are.
+/// A kind of candidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Outputs {
@@ -118,7 +118,7 @@ pub(super) enum Example {
 const EXAMPLES: usize = 4;
 const LONGEST: usize = 300;
 
-/// What the candidates of runs are.
+/// The kind of the candidates of runs.
 pub(super) fn outputs(runs: &EnsembleRun) -> Result<Outputs, Error> {
     Ok(match &runs.config().output.features {
         OutputFeatures::Molecules(_) => Outputs::Molecules,

@@ -1,4 +1,4 @@
-//! What explains an answer: the training texts nearest to a query, and the peaks of a spectrum that the formula of a
+//! Explanations of an answer: the training texts nearest to a query, and the peaks of a spectrum that the formula of a
 //! candidate explains.
 
 use std::collections::HashMap;
@@ -103,12 +103,12 @@ pub(super) struct ExplainedPeak {
     pub ppm: f64,
 }
 
-/// What explains the peaks of a spectrum.
+/// Explains the peaks of a spectrum.
 pub(super) struct Explainer<'a> {
     spectrum: &'a Spectrum,
     adduct: Adduct,
     ppm: f64,
-    /// What each formula explains, which candidates share.
+    /// The peaks that each formula explains, which candidates share.
     known: HashMap<ElementCounts, Option<Vec<ExplainedPeak>>>,
 }
 
@@ -118,7 +118,7 @@ impl<'a> Explainer<'a> {
         Ok(Self { spectrum, adduct: spectrum.ion()?, ppm, known: HashMap::new() })
     }
 
-    /// The peaks that a molecule explains; none known of labels that are no molecules, and of formulas with too many parts.
+    /// The peaks that a molecule explains; none known of labels that are not molecules, and of formulas with too many parts.
     pub(super) fn of(&mut self, smiles: &str) -> Result<Option<Vec<ExplainedPeak>>, Error> {
         Cancellation::current().check()?;
         let Ok(molecule) = Molecule::parse(smiles) else { return Ok(None) };

@@ -63,7 +63,7 @@ impl Endpoint for ExportRequest {
         ensure(count == 1, "search", format!("{count} queries"), "one query, for a file")?;
         let molecules = model.outputs == Outputs::Molecules;
         if let (Format::Sdf | Format::Smiles, false) = (self.format, molecules) {
-            let allowed = "csv: candidates are no molecules";
+            let allowed = "csv: candidates are not molecules";
             return Err(Error::value("format", "of molecules", allowed).into());
         }
         let response = self.search.answer(model, limits)?;

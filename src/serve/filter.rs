@@ -35,7 +35,7 @@ pub(super) struct Filter {
     pub min_similarity: Option<f64>,
 }
 
-/// What filters compare of each candidate; none of labels that are no SMILES.
+/// The properties of each candidate that filters compare; none for labels that are not SMILES.
 pub(super) struct Molecules(Vec<Option<Properties>>);
 
 struct Properties {
@@ -47,7 +47,7 @@ struct Properties {
 }
 
 impl Properties {
-    fn of(label: &str) -> Option<Self> {
+    fn from_label(label: &str) -> Option<Self> {
         let molecule = Molecule::parse(label).ok()?;
         let groups = functional_groups(&molecule);
         let bits = FunctionalGroup::ALL.iter().zip(0..);
@@ -84,11 +84,11 @@ impl Molecules {
     /// The most candidates whose properties are kept.
     pub(super) const MOST: usize = 1_000_000;
 
-    pub(super) fn of<'a>(all: impl IntoIterator<Item = &'a Candidates>) -> Self {
+    pub(super) fn from_candidates<'a>(all: impl IntoIterator<Item = &'a Candidates>) -> Self {
         let properties = |candidates: &'a Candidates| {
             (0..candidates.len())
                 .into_par_iter()
-                .map(|candidate| Properties::of(candidates.label(candidate)))
+                .map(|candidate| Properties::from_label(candidates.label(candidate)))
                 .collect::<Vec<_>>()
         };
         Self(all.into_iter().flat_map(properties).collect())

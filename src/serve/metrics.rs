@@ -8,7 +8,7 @@ use std::time::Duration;
 /// Upper ends of the bins of seconds.
 const SECONDS: [f64; 11] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0];
 
-/// What has been asked so far.
+/// Counters of requests so far.
 #[derive(Default)]
 pub(super) struct Counters {
     paths: Mutex<BTreeMap<String, Answered>>,

@@ -65,7 +65,7 @@ use self::work::Workers;
 pub use self::connections::{block_on, run};
 pub use self::model::Model;
 
-/// What a server refuses, and when it gives up.
+/// Limits beyond which a server refuses requests or gives up.
 #[derive(Clone, Debug, smart_default::SmartDefault)]
 pub struct Limits {
     /// The largest body of a request in bytes; default: 1 MiB.
@@ -107,7 +107,7 @@ pub struct Limits {
     /// How long a server that is stopped waits for what has begun; default: 60 s.
     #[default(Duration::from_secs(60))]
     pub stop: Duration,
-    /// Names without ports that requests may be addressed to, beside `localhost` and loopback addresses;
+    /// Names without ports that requests may be addressed to, in addition to `localhost` and loopback addresses;
     /// default: none. An empty list allows every name, unless [`run`] listens at a loopback address.
     pub hosts: Vec<String>,
 }
@@ -139,7 +139,7 @@ impl Server {
     /// [`Processes`](crate::basis::Processes) the first listens ([`block_on`]), and all answer; they read it before.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] for no models, for two of one name, and for one of [`Limits::hosts`] that is no name.
+    /// [`dsokr_basis::Error::Value`] for no models, for two of one name, and for one of [`Limits::hosts`] that is not a name.
     pub fn new(models: Vec<Model>, limits: Limits) -> Result<Self, Error> {
         ensure(!models.is_empty(), "RUN", "none", "at least one run directory")?;
         for (at, name) in models.iter().map(Model::name).enumerate() {

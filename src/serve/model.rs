@@ -50,12 +50,12 @@ pub struct Model {
     known: watch::Sender<Option<Known>>,
 }
 
-/// What is read in the background, one after the other.
+/// Parts of a model that are read in the background, in turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Known {
     /// Training texts and validation queries.
     Texts,
-    /// What filters compare.
+    /// The properties that filters compare.
     Properties,
 }
 
@@ -150,19 +150,19 @@ impl Model {
         }
     }
 
-    /// What filters compare, if candidates are molecules and not too many: of all candidates, or of those in the
+    /// The properties that filters compare, if candidates are molecules and not too many: of all candidates, or of those in the
     /// shards of this rank. It takes long for many, so requests wait for it before they take a worker.
     pub(super) fn molecules(&self) -> Option<&Molecules> {
         let count = self.runs.candidates();
         let known = self.outputs == Outputs::Molecules && count <= Molecules::MOST;
         let of = || match self.runs.shards() {
-            Some(shards) => Molecules::of(shards.held()),
-            None => Molecules::of([&self.run().candidates]),
+            Some(shards) => Molecules::from_candidates(shards.held()),
+            None => Molecules::from_candidates([&self.run().candidates]),
         };
         self.molecules.get_or_init(|| known.then(of)).as_ref()
     }
 
-    /// What searches beyond the candidates where this is `wanted`, or the run's configuration says it.
+    /// The search beyond the candidates where it is `wanted`, or the run's configuration says it.
     pub(super) fn search(&self, wanted: Option<bool>) -> Result<Option<&BeyondSearch>, Problem> {
         match (wanted, &self.runs.search) {
             (Some(false), _) | (None, None) => Ok(None),
@@ -224,12 +224,12 @@ impl Model {
         self.reliability.get().and_then(|known| known.as_ref().ok())
     }
 
-    /// What every answer says of the model.
+    /// The part of every answer about the model.
     pub(super) fn about(&self) -> About {
         About { model: self.name().to_owned(), notice: self.notice() }
     }
 
-    /// What the API says of the model.
+    /// The API's description of the model.
     pub(super) fn description(&self) -> ModelDescription {
         let (members, config) = (self.runs.members(), self.runs.config());
         let report = self.record.as_ref().map(|record| &record.report);

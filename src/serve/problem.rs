@@ -25,10 +25,10 @@ pub(super) struct Problem {
     error: String,
 }
 
-/// What a request that cannot be answered gets.
+/// The body of the response to a request that cannot be answered.
 #[derive(Serialize, ToSchema)]
 pub(super) struct ErrorBody {
-    /// What was found and what is allowed.
+    /// The message, with the value found and the values allowed.
     error: String,
 }
 
@@ -68,7 +68,7 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, error)
     }
 
-    /// What may be answered later.
+    /// A problem with a request that may be answered later.
     pub(super) fn later(error: impl ToString) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, error)
     }

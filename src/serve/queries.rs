@@ -1,4 +1,4 @@
-//! What requests about a model have in common: the model, and queries.
+//! The common parts of requests about a model: the model, and queries.
 
 use crate::error::ensure;
 use dsokr_basis::Features;
@@ -16,16 +16,16 @@ use super::Limits;
 
 /// A request about a model.
 pub(super) trait Endpoint: Serialize + Send + 'static {
-    /// What other ranks know it by.
+    /// The name that other ranks know it by.
     const NAME: &'static str;
 
-    /// What it asks for.
+    /// The answer that it asks for.
     type Answer: Send + 'static;
 
     /// The model and the queries.
     fn asked(&self) -> Asked<'_>;
 
-    /// What of a model must be read before.
+    /// The part of a model that must be read before.
     fn needs(&self) -> Option<Known> {
         None
     }
@@ -33,7 +33,7 @@ pub(super) trait Endpoint: Serialize + Send + 'static {
     fn answer(&self, model: &Model, limits: &Limits) -> Result<Self::Answer, Problem>;
 }
 
-/// The model of a request, and its texts, vectors and coordinates, of which it should have one.
+/// The model of a request, and its texts, vectors and coordinates. It should have one of the three.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Asked<'a> {
     /// The name of the model; none for the first one.
@@ -46,7 +46,7 @@ pub(super) struct Asked<'a> {
 
 impl<'a> Asked<'a> {
     /// A request without queries.
-    pub(super) fn of(model: &'a Option<String>) -> Self {
+    pub(super) fn from_model(model: &'a Option<String>) -> Self {
         Self { model: model.as_deref(), ..Self::default() }
     }
 
@@ -135,8 +135,8 @@ impl<'a> Asked<'a> {
         let Some(rows) = self.coordinates else {
             return model.runs.ask(|run| self.read(run), among);
         };
-        let allowed = "absent: coordinates are of no spectra";
-        ensure(among.is_none(), "candidates", "given, beside coordinates", allowed)?;
+        let allowed = "absent: coordinates are not of spectra";
+        ensure(among.is_none(), "candidates", "given, with coordinates", allowed)?;
         let (found, width) = (rows.first().map_or(0, Vec::len), model.run().candidates.dim());
         let allowed = format!("{width}, as many as the model has");
         ensure(found == width, "coordinates", format!("{found} numbers"), allowed)?;

@@ -36,7 +36,7 @@ pub(super) struct SearchRequest {
     pub texts: Option<Vec<String>>,
     /// Vectors, for models that read vectors.
     pub vectors: Option<Vec<Vec<f32>>>,
-    /// Predicted coordinates, made by any program, for models that are no ensembles.
+    /// Predicted coordinates, made by any program, for models that are not ensembles.
     pub coordinates: Option<Vec<Vec<f32>>>,
     /// The most hits for each query. With several queries it is limited further: `GET /api/models` has the most hits
     /// of all queries together.
@@ -59,7 +59,7 @@ pub(super) struct SearchRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 0.9)]
     pub coverage: Option<f64>,
-    /// Whether molecules that are no candidates are searched too, as `decoding.beyond` says, or else with its defaults;
+    /// Whether molecules that are not candidates are searched too, as `decoding.beyond` says, or else with its defaults;
     /// default: whether the configuration has `decoding.beyond`. Absent with `coverage`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beyond: Option<bool>,
@@ -87,7 +87,7 @@ pub(super) struct SearchResponse {
     pub candidates: usize,
     /// Number of candidates that the filter keeps, duplicates counted.
     pub wanted: usize,
-    /// What the sets of candidates were calibrated on, with `coverage`.
+    /// The pairs that the sets of candidates were calibrated on, with `coverage`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calibration: Option<Calibration>,
     /// An answer for each query.
@@ -153,10 +153,10 @@ pub(super) struct ExplainedHit {
     /// The candidate, its rank and its score.
     #[serde(flatten)]
     pub hit: Hit,
-    /// What is known of it.
+    /// Its properties.
     #[serde(flatten)]
     pub properties: Properties,
-    /// What it shares with the molecule of each of the nearest training texts, with `explain`.
+    /// The parts that it shares with the molecule of each of the nearest training texts, with `explain`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shared: Vec<Shared>,
     /// The peaks of the spectrum that parts of the ion explain, with `explain`, where its formula does not have too many
@@ -200,7 +200,7 @@ pub(super) struct Nearest {
     pub label: Option<String>,
 }
 
-/// What a candidate shares with a training molecule.
+/// The parts that a candidate shares with a training molecule.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Shared {
     /// The id of the training molecule.
@@ -219,7 +219,7 @@ impl Endpoint for SearchRequest {
 
     fn asked(&self) -> Asked<'_> {
         let coordinates = Some(&self.coordinates);
-        Asked::of(&self.model).queries(&self.texts, &self.vectors, coordinates)
+        Asked::from_model(&self.model).queries(&self.texts, &self.vectors, coordinates)
     }
 
     fn needs(&self) -> Option<Known> {
@@ -250,9 +250,9 @@ impl Endpoint for SearchRequest {
             }
             Some(coverage) => {
                 let whole_sets = each.is_none() && self.skip == 0;
-                let allowed = "absent, beside filter and skip";
+                let allowed = "absent, with filter and skip";
                 ensure(whole_sets, "coverage", coverage, allowed)?;
-                let allowed = "absent, beside coverage";
+                let allowed = "absent, with coverage";
                 ensure(self.beyond.is_none(), "beyond", json!(self.beyond), allowed)?;
                 let sets = model.runs.sets(coverage, None, among, None)?;
                 let most = limits.hits.min(limits.all_hits / queries.len());
@@ -285,7 +285,7 @@ impl Endpoint for SearchRequest {
 fn wanted(model: &Model, filter: &Filter) -> Result<(Vec<bool>, usize), Problem> {
     let wanted = Wanted::read(filter)?;
     let found = format!("given, for {:?}", model.outputs).to_lowercase();
-    let allowed = "absent: candidates are no molecules";
+    let allowed = "absent: candidates are not molecules";
     ensure(model.outputs == Outputs::Molecules, "filter", found, allowed)?;
     let Some(molecules) = model.molecules() else {
         let found = format!("given, for {} candidates", model.runs.candidates());
@@ -315,7 +315,7 @@ fn explained(
     let known: Vec<(&str, Parts)> = nearest
         .iter()
         .filter(|_| model.outputs == Outputs::Molecules)
-        .filter_map(|near| Some((near.id.as_str(), Parts::of(near.label.as_deref()?)?)))
+        .filter_map(|near| Some((near.id.as_str(), Parts::from_smiles(near.label.as_deref()?)?)))
         .collect();
     let spectrum = text.filter(|_| model.reads_spectra()).map(str::parse::<Spectrum>);
     let spectrum = spectrum.transpose().map_err(Error::from)?;
@@ -323,10 +323,11 @@ fn explained(
     let mut peaks = molecules.map(|spectrum| Explainer::new(spectrum, ppm)).transpose()?;
     let explained = |hit: Hit| {
         let explained = peaks.as_mut().map(|peaks| peaks.of(&hit.label)).transpose()?.flatten();
-        let own = if known.is_empty() { None } else { Parts::of(&hit.label) };
+        let own = if known.is_empty() { None } else { Parts::from_smiles(&hit.label) };
         let shared =
             own.iter().flat_map(|own| known.iter().map(|(id, other)| own.shared(id, other)));
-        let (properties, shared) = (Properties::of(model, &hit.id, &hit.label), shared.collect());
+        let (properties, shared) =
+            (Properties::from_label(model, &hit.id, &hit.label), shared.collect());
         Ok::<_, Error>(ExplainedHit { hit, properties, shared, explained })
     };
     let run::Answer { hits, exact, quantiles, gap, .. } = answer;
@@ -362,7 +363,7 @@ fn confidence(model: &Model, gap: f32) -> Option<Confidence> {
     Some(Confidence { gap, right, low, high, queries, from, to })
 }
 
-/// What two molecules may share.
+/// The parts that two molecules may share.
 struct Parts {
     groups: Vec<String>,
     rings: Vec<String>,
@@ -370,7 +371,7 @@ struct Parts {
 }
 
 impl Parts {
-    fn of(smiles: &str) -> Option<Self> {
+    fn from_smiles(smiles: &str) -> Option<Self> {
         let molecule = Molecule::parse(smiles).ok()?;
         let rings = ring_systems(&molecule);
         let rings: BTreeSet<_> = rings.iter().map(|system| system.name(&molecule)).collect();

@@ -1,6 +1,6 @@
 //! A server of several ranks: rank 0 listens, and all ranks compute each answer together.
 //!
-//! Rank 0 passes each request to the others, which compute what it computes, one request after another, so that
+//! Rank 0 passes each request to the others, which compute the same, request by request, so that
 //! all meet in every exchange. Only the answer of rank 0 is used.
 
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use super::queries::Endpoint;
 use super::search::SearchRequest;
 use crate::Error;
 
-/// What rank 0 passes to the others; requests by their [`Endpoint::NAME`].
+/// A message of rank 0 to the others; requests by their [`Endpoint::NAME`].
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Passed {
@@ -30,11 +30,11 @@ enum Passed {
     Stop(()),
 }
 
-/// The names of what is no request; the last ends the work of the other ranks.
+/// Names other than those of requests; the last ends the work of the other ranks.
 const RELIABILITY: &str = "reliability";
 pub(super) const STOP: &str = "stop";
 
-/// Passes something to the other ranks, which wait for it. A rank that is alone passes nothing.
+/// Passes something to the other ranks, which wait for it. A single rank passes nothing.
 pub(super) fn pass(name: &str, passed: &impl Serialize) -> Result<(), Error> {
     let ranks = Processes::current();
     if ranks.size() > 1 {
@@ -67,7 +67,7 @@ pub(super) fn follow(server: &Server) -> Result<(), Error> {
         ranks.wait()?;
         let passed = ranks.broadcast(Vec::new)?;
         let passed = serde_json::from_slice(&passed).map_err(|e| {
-            let message = format!("it passes on what is no request: {e}");
+            let message = format!("it passes on something other than a request: {e}");
             Error::from(dsokr_basis::Error::Process { rank: 0, message })
         })?;
         match passed {

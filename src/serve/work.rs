@@ -1,4 +1,4 @@
-//! What is computed outside of the threads that read and write connections.
+//! Computations outside of the threads that read and write connections.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -22,7 +22,7 @@ pub(super) struct Workers {
 enum Place {
     /// On threads of their own, so many at once.
     Threads(Arc<Semaphore>),
-    /// One after another on the thread of [`Workers::work`], which computes with other ranks.
+    /// In turn on the thread of [`Workers::work`], which computes with other ranks.
     Ranks(Sender<Option<Task>>, Mutex<Receiver<Option<Task>>>),
 }
 
@@ -104,7 +104,7 @@ impl Workers {
 /// Computes on threads that get what answers leave of the processors' time; on systems other than Linux, their share.
 pub(super) fn in_background(compute: impl FnOnce() + Send) {
     let lower = |_| {
-        // SAFETY: a system call without pointers; in Linux it concerns the calling thread alone
+        // SAFETY: a system call without pointers; in Linux it concerns only the calling thread
         #[cfg(target_os = "linux")]
         unsafe {
             libc::setpriority(libc::PRIO_PROCESS, 0, 19);

@@ -21,7 +21,7 @@ pub struct Axis {
 /// The values of a key.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AxisValues {
-    /// These values, as TOML, or as a string where that is no TOML value.
+    /// These values, as TOML, or as a string where that is not a TOML value.
     List(Vec<String>),
     /// Numbers from `low` to `high`, for random search.
     Range {

@@ -28,7 +28,7 @@ pub struct CrossValidation {
     /// that is held out is the validation split: what is chosen on it makes its metrics too good.
     #[cfg_attr(feature = "command", arg(long))]
     pub nested: bool,
-    /// What no two parts share: the values of a column of the tables of pairs, or skeleton, the skeletons of molecules.
+    /// The groups that parts do not share: the values of a column of the tables of pairs, or skeleton, the skeletons of molecules.
     #[cfg_attr(feature = "command", arg(long, value_name = "COLUMN|skeleton"))]
     pub group: Option<String>,
     /// The seed that draws the parts first; repeats have those after it. That of trainings is the configuration's.
@@ -163,7 +163,7 @@ pub fn compare_folds(paths: &[PathBuf], names: &[String]) -> Result<RunCompariso
             let (run, ci95) = (names[at].clone(), Some([value - half, value + half]));
             Some(RunValue { run, value, ci95, difference })
         };
-        MetricComparison::of(metric, (0..all.len()).filter_map(value).collect())
+        MetricComparison::from_runs(metric, (0..all.len()).filter_map(value).collect())
     });
     let metrics = compared.collect();
     Ok(RunComparison { compared: Compared::Parts { parts, folds }, metrics })
@@ -194,7 +194,7 @@ impl TTest {
 
     /// The mean and half the length of its 95 % interval.
     fn interval(&self, values: &[f64]) -> (f64, f64) {
-        let Spread { mean, deviation } = Spread::of(values);
+        let Spread { mean, deviation } = Spread::from_values(values);
         (mean, self.quantile * self.factor.sqrt() * deviation)
     }
 

@@ -55,7 +55,7 @@ pub struct SweepRequest<'a> {
     pub processor: Processor,
     /// Whether models are trained although the estimate of their memory is more than there is.
     pub force: bool,
-    /// The most seconds that a run may take: settings are tried in their order until one takes more, which fails, or is no
+    /// The most seconds that a run may take: settings are tried in their order until one takes more, which fails, or is not
     /// better than the one before. So the size of an input sketch is chosen by validation error under a budget of time
     /// (slides on SISOKR, selection of m_X).
     pub budget: Option<f64>,
@@ -132,7 +132,7 @@ fn chooses(keys: &[String]) -> bool {
 
 impl SweepRequest<'_> {
     /// Trains every setting in a folder of its own, and writes `sweep.csv`, `sweep.md` and `sweep.json`
-    /// beside them. Where the folder has a sweep over other keys, the tables have the keys of both, with the values of the
+    /// next to them. Where the folder has a sweep over other keys, the tables have the keys of both, with the values of the
     /// configuration where a sweep did not set them.
     ///
     /// Every setting is evaluated on the validation split only, whatever `evaluation.split` says, so that nothing is
@@ -228,7 +228,7 @@ impl SweepRequest<'_> {
         Ok(sweep)
     }
 
-    /// A run, which fails where it took more than the budget, and what ends the sweep: that, or that it is no better than the
+    /// A run, which fails where it took more than the budget, and what ends the sweep: that, or that it is not better than the
     /// one before.
     fn within_budget(
         &self,
@@ -244,7 +244,7 @@ impl SweepRequest<'_> {
             return (run, late);
         }
         let flat = before.is_some_and(|before| run.order(metric) <= before.order(metric));
-        (run, flat.then(|| format!("{metric} is no better than before")))
+        (run, flat.then(|| format!("{metric} is not better than before")))
     }
 
     /// The configuration of a setting.
@@ -313,7 +313,7 @@ fn over_seeds(keys: &[String], runs: &[SweepRun]) -> Vec<SeedSpread> {
             let values = runs.iter().map(|run| run.metrics.get(metric.name()).copied());
             let values = values.collect::<Option<Vec<f64>>>()?;
             let seeds = runs.iter().map(|run| part(run, true).join(":")).collect();
-            let (setting, spread) = (setting.clone(), Spread::of(&values));
+            let (setting, spread) = (setting.clone(), Spread::from_values(&values));
             Some(SeedSpread { setting, metric, spread, seeds, values })
         })
     });

@@ -69,7 +69,10 @@ fn a_sketch_as_large_as_the_data_is_not_compared_with_others() {
     let features = "output.features={kind=\"ngrams\", column=\"first\", min=1, max=2}";
     let changes = |size| ["output.table=coarse.tsv", features, size];
     let text = advice(&sandbox, "small.toml", &changes("sketch.size=60"));
-    says(&text, &["with sketch.size = 60, as large as the training data: try another kernel or"]);
+    says(
+        &text,
+        &["with sketch.size = 60, as large as the training data: try a different kernel or"],
+    );
     assert!(!text.contains("dsokr sketch"), "{text}");
     says(&advice(&sandbox, "small.toml", &changes("sketch.size=8")), &["dsokr sketch"]);
 }
@@ -180,7 +183,9 @@ fn candidates_that_are_one_point_under_the_kernel() {
     let text = advice(&sandbox, "small.toml", &changes);
     says(
         &text,
-        &["of 80 different candidates are the same point as another one under this kernel"],
+        &[
+            "of 80 different candidates are the same point as a different candidate under this kernel",
+        ],
     );
 }
 

@@ -289,7 +289,7 @@ fn a_served_run_searches_where_it_is_asked() {
         assert!(answer(off).get("beyond").is_none());
     }
     for (more, expected) in [
-        (serde_json::json!({"beyond": true, "coverage": 0.5}), "beside coverage"),
+        (serde_json::json!({"beyond": true, "coverage": 0.5}), "with coverage"),
         (serde_json::json!({"beyond": true, "model": "small"}), "only molecules"),
     ] {
         let (status, answer) = served.post("/api/search", &ask(more));

@@ -217,7 +217,7 @@ fn a_sweep_ends_at_a_budget_of_time_or_where_nothing_is_gained() {
         let arguments = [&["sweep", "small.toml"][..], &axis, &["--budget", budget]].concat();
         json(&sandbox.succeed(&arguments))
     };
-    // 3 is no better than 20
+    // 3 is not better than 20
     let found = sweep("flat", "1000");
     let runs = found["runs"].as_array().unwrap();
     let sizes: Vec<&str> = runs.iter().map(|run| run["setting"][0].as_str().unwrap()).collect();

@@ -119,7 +119,7 @@ fn lambda_is_chosen_by_the_kernel_loss() {
     sandbox.fail(
         &no_candidates,
         2,
-        &["evaluation.metric = \"squared_error\"", "are no candidates"],
+        &["evaluation.metric = \"squared_error\"", "are not candidates"],
     );
     let averaged = "encoder.solver={name=\"averaged\", parts=2, sketch={size=10}}";
     let refused =

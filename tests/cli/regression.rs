@@ -70,7 +70,7 @@ fn numbers_are_those_of_numpy() {
     }
     let sets = CHANGES.iter().chain(&["data.test=test.arff"]).flat_map(|change| ["--set", *change]);
     let twice: Vec<&str> = ["train", CONFIG].into_iter().chain(sets).collect();
-    sandbox.fail(&twice, 2, &["data.splits.test = 10", "0, beside a file in data.test"]);
+    sandbox.fail(&twice, 2, &["data.splits.test = 10", "0, with a file in data.test"]);
     let answers = sandbox.succeed(&["predict", "runs/multi-target", "data/multi-target/test.arff"]);
     let first = json(answers.lines().next().unwrap());
     let numbers: Vec<f64> =

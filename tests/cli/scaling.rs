@@ -79,7 +79,7 @@ fn outputs_are_standardised_by_the_training_pairs() {
         let evaluated = json(&sandbox.succeed(&["evaluate", scaling, "--json"]));
         assert_eq!(evaluated["mrr"], found["mrr"]);
     }
-    // outputs that are no candidates are standardised by the figures in the run
+    // outputs that are not candidates are standardised by the figures in the run
     let few = [
         "output.only_training=true",
         "evaluation.missing_gold=rank-infinity",

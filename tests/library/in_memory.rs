@@ -19,7 +19,7 @@ fn config(texts: Vec<String>, outputs: Vec<String>) -> Result<Config, Error> {
     let features =
         OutputFeatures::Labels(LabelFeatures { column: "labels".into(), separator: ',' });
     let kernel = KernelConfig::from(Kernel::Tanimoto);
-    Config::in_memory(texts, outputs, features, kernel, EncoderTable::of(machine)?)
+    Config::in_memory(texts, outputs, features, kernel, EncoderTable::from_learner(machine)?)
 }
 
 #[test]

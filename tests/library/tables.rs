@@ -58,16 +58,17 @@ fn agrees_with_statsmodels() {
 fn kendalls_tau_counts_pairs() {
     let truth = [vec![0, 1, 2, 3], vec![0, 1, 2, 3], vec![0, 0, 1, 2], vec![3, 2, 1, 0]];
     let predicted = [vec![0, 1, 2, 3], vec![1, 0, 2, 3], vec![0, 1, 2, 3], vec![0, 1, 2, 3]];
-    let scores = RankingScores::of(&truth, &predicted).unwrap();
+    let scores = RankingScores::from_rankings(&truth, &predicted).unwrap();
     let expected = (1.0 + 4.0 / 6.0 + 5.0 / 30f64.sqrt() - 1.0) / 4.0;
     assert!((scores.kendall_tau - expected).abs() < 1e-12, "{scores:?}");
     assert_eq!(scores.exact, 0.25);
-    let tied = RankingScores::of(&[vec![1, 1]], &[vec![0, 1]]).unwrap();
+    let tied = RankingScores::from_rankings(&[vec![1, 1]], &[vec![0, 1]]).unwrap();
     assert_eq!(tied, RankingScores { kendall_tau: 0.0, exact: 0.0 });
-    assert!(RankingScores::of(&[vec![0, 1]], &[vec![0, 1, 2]]).is_err());
+    assert!(RankingScores::from_rankings(&[vec![0, 1]], &[vec![0, 1, 2]]).is_err());
     // of the items that both rank, as scipy.stats.kendalltau has it
     let partial = |truth: [u32; 5], predicted: [u32; 5]| {
-        let scores = RankingScores::of(&[truth.to_vec()], &[predicted.to_vec()]).unwrap();
+        let scores =
+            RankingScores::from_rankings(&[truth.to_vec()], &[predicted.to_vec()]).unwrap();
         (scores.kendall_tau, scores.exact)
     };
     let none = UNRANKED;
@@ -84,9 +85,9 @@ fn labels_are_counted_one_by_one() {
     let set = |labels: &[&str]| labels.iter().map(|label| label.to_string()).collect();
     let truth: Vec<Vec<String>> = vec![set(&["a", "b"]), set(&["b", "b"]), set(&[])];
     let predicted = vec![set(&["b"]), set(&["a", "b"]), set(&["c"])];
-    let all = LabelScores::of(&truth, &predicted).unwrap();
+    let all = LabelScores::from_sets(&truth, &predicted).unwrap();
     let of = |at: usize| (&all[at].label[..], all[at].support, all[at].predicted, all[at].f1);
     assert_eq!([of(0), of(1), of(2)], [("b", 2, 2, 1.0), ("a", 1, 1, 0.0), ("c", 0, 1, 0.0)]);
     assert_eq!((all[1].precision, all[1].recall, all[2].recall), (0.0, 0.0, 0.0));
-    assert!(LabelScores::of(&truth, &predicted[..2]).is_err());
+    assert!(LabelScores::from_sets(&truth, &predicted[..2]).is_err());
 }

@@ -8,7 +8,7 @@ use pyo3::types::PyDict;
 
 use crate::errors::Failure;
 
-/// An object of Python, of which the stub says more than `Any`.
+/// An object of Python whose type in the stub is more precise than `Any`.
 #[derive(derive_more::Deref)]
 pub struct Typed<T>(pub T);
 

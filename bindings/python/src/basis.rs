@@ -12,7 +12,7 @@ use crate::errors::{Failure, json, table};
 use crate::rows::Rows;
 use crate::work::work;
 
-/// What errors call rows.
+/// The name of rows in errors.
 const ROWS: &str = "Y";
 
 /// Coordinates, k(y, y) and residuals of outputs.
@@ -115,7 +115,7 @@ impl Basis {
         vector(py, self.inner.spectrum.to_vec())
     }
 
-    /// What the basis was fitted with, as JSON.
+    /// The settings of the basis, as JSON.
     #[getter]
     fn description(&self) -> PyResult<String> {
         let (basis, kernel) = (&self.inner, self.inner.kernel());

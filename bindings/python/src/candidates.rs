@@ -15,7 +15,7 @@ use crate::ranks::Ranks;
 use crate::rows::Rows;
 use crate::work::work;
 
-/// What errors call predictions.
+/// The name of predictions in errors.
 const PREDICTIONS: &str = "Z";
 
 /// Candidates in memory, on which predictions are ranked.
@@ -90,7 +90,7 @@ impl Candidates {
         let (values, [_, dim]) = numbers(&predictions, PREDICTIONS)?;
         let inner = work(py, || {
             let queries = Queries::new(dim, values).about(PREDICTIONS)?;
-            let hubs = Hubs::of(&queries, &self.inner, neighbours)?;
+            let hubs = Hubs::fit(&queries, &self.inner, neighbours)?;
             Ok::<_, Failure>(self.inner.clone().with_hubs(hubs, weight)?)
         });
         Ok(Self::new(inner?, self.normalised))
@@ -202,7 +202,7 @@ impl Candidates {
                 Some(index) => Ok(index as u32),
                 None => {
                     let found = format!("the list of query {query} has {id:?}");
-                    Err(Failure::argument("lists", found + ", which is no candidate"))
+                    Err(Failure::argument("lists", found + ", which is not a candidate"))
                 }
             };
             indices.push(list.iter().map(index).collect::<Result<Vec<_>, Failure>>()?);

@@ -26,7 +26,7 @@ impl Failure {
         Self::File(path.display().to_string(), message.to_string())
     }
 
-    /// The same kind of failure with another message.
+    /// The same kind of failure with a different message.
     pub fn saying(self, message: String) -> Self {
         match self {
             Self::Argument(_) => Self::Argument(message),

@@ -13,7 +13,7 @@ const NAME: &str = "dsokr";
 /// Passes events on, from information upwards.
 struct Logging;
 
-/// From now on events are records. A subscriber that another module has set stays.
+/// From now on events are records. A subscriber that a different module has set stays.
 pub fn start() {
     let own = Logging.with_filter(Targets::new().with_target(NAME, LevelFilter::INFO));
     // the module is loaded a second time

@@ -24,11 +24,11 @@ const BASIS: &str = "basis.safetensors";
 #[pyclass(frozen, module = "dsokr._dsokr")]
 pub struct KernelMachine {
     model: KernelModel,
-    /// What its predictions are coordinates of; none of plain vectors.
+    /// The space that its predictions are coordinates of; none for plain vectors.
     space: Option<OutputSpace>,
 }
 
-/// What fits a ridge regression to targets, of a kernel and a sketch of the inputs, as tables of a configuration in JSON.
+/// The solver of a ridge regression, of a kernel and a sketch of the inputs, as tables of a configuration in JSON.
 fn ridge<'r>(
     rows: &'r Rows,
     kernel: &str,

@@ -35,9 +35,7 @@ pub fn molecule_features(
         match (&kind, bits) {
             (Substructures::Morgan(morgan), true) => Ok(Rows::owned(morgan.bits(&molecules)?)),
             (_, false) => Ok(Rows::owned(kind.counts(&molecules)?)),
-            (_, true) => {
-                Err(Failure::argument("bits", "True, allowed for kind = \"morgan\" alone"))
-            }
+            (_, true) => Err(Failure::argument("bits", "True, allowed only for kind = \"morgan\"")),
         }
     })
 }

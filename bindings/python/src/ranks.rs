@@ -70,7 +70,7 @@ impl Ranks {
             let metrics = Metrics::from_ranks(&self.ranks, self.candidates, self.duplicates)?;
             let reciprocal = |count| bootstrap(&self.ranks, Rank::expected_reciprocal, count, seed);
             let interval = resamples.map(reciprocal).transpose()?.map(|(_, ci95)| ci95);
-            // means do not depend on the number of resamples, of which 40 are the fewest
+            // means do not depend on the number of resamples, and 40 are the fewest
             let count = resamples.unwrap_or(40);
             let hits = k.iter().map(|&k| {
                 let hit = |rank: &Rank| rank.expected_hit(k);
@@ -101,7 +101,7 @@ impl Ranks {
         Ok(Typed(table))
     }
 
-    /// What a random order of the same candidates gives.
+    /// The metrics of a random order of the same candidates.
     fn chance(&self, py: Python) -> PyResult<Self> {
         let random = |rank: &Option<Rank>| {
             rank.map(|rank| Rank::new(0, rank.pool(), rank.pool())).transpose()
@@ -110,7 +110,7 @@ impl Ranks {
         Ok(Self { ranks, ..*self })
     }
 
-    /// A paired bootstrap of the differences from the ranks of another model, as JSON.
+    /// A paired bootstrap of the differences from the ranks of a second model, as JSON.
     fn compare(
         &self,
         py: Python,

@@ -124,7 +124,7 @@ fn pool() -> Result<Arc<ThreadPool>, Failure> {
     Ok(pool)
 }
 
-/// What a listener hears.
+/// A line for a listener.
 struct Line {
     text: String,
     _heard: Sender<()>,
@@ -132,7 +132,7 @@ struct Line {
 
 /// Tells the listener texts.
 pub struct Teller {
-    #[cfg_attr(not(feature = "run"), expect(dead_code, reason = "a training alone tells lines"))]
+    #[cfg_attr(not(feature = "run"), expect(dead_code, reason = "only a training tells lines"))]
     lines: Sender<Line>,
 }
 

@@ -128,7 +128,7 @@ def test_rows_are_indexed_as_arrays():
 def test_joined_rows():
     dense, bits = np.ones((3, 2), np.float32), np.eye(3, dtype=bool)
     assert np.array_equal(dsokr.join_rows([dense, bits]).toarray(), np.hstack([dense, bits]))
-    with pytest.raises(dsokr.ConfigError, match="rows beside"):
+    with pytest.raises(dsokr.ConfigError, match="rows, expected equal"):
         dsokr.join_rows([dense, bits[:2]])
     with pytest.raises(dsokr.ConfigError, match="parts: none"):
         dsokr.join_rows([])

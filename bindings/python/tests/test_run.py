@@ -557,7 +557,7 @@ def test_wrong_models(model, folder):
         model.search(TEXTS[0], k=100_000)
     with pytest.raises(dsokr.ConfigError, match='split: "train"'):
         model.evaluate("train")
-    with pytest.raises(dsokr.ConfigError, match="split: given beside queries"):
+    with pytest.raises(dsokr.ConfigError, match="split: given with queries"):
         model.evaluate("test", queries="q.tsv")
     with pytest.raises(dsokr.FileError, match="q.tsv"):
         model.evaluate(queries=folder / "q.tsv")

@@ -83,7 +83,7 @@ impl<T: Cost> Matching<T> {
         }
     }
 
-    /// Becomes a copy of another one, in place.
+    /// Copies another array into this one, in place.
     pub fn copy(&mut self, from: &Self) {
         self.row_price.clone_from(&from.row_price);
         self.column_price.clone_from(&from.column_price);

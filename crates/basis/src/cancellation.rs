@@ -83,8 +83,8 @@ impl Cancellation {
 
     /// The result of `work`, which cannot check for a request itself.
     ///
-    /// Within a scope it runs on a thread of its own. A cancelled caller does not wait for it: it ends
-    /// unheard.
+    /// Within a scope it runs on a thread of its own. A cancelled caller does not wait for it: its
+    /// result is dropped.
     pub(crate) fn wait_for<T: Send + 'static>(
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Error> {

@@ -12,23 +12,23 @@ pub enum Error {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         source: std::io::Error,
     },
-    /// A file that is missing, damaged, of another kind or version, or that contradicts itself.
+    /// A file that is missing, damaged, of a different kind or version, or that contradicts itself.
     #[error("{}{}: {message}", path.display(), line.map_or_else(String::new, |line| format!(":{line}")))]
     File {
         /// The file.
         path: PathBuf,
         /// The line, where it matters.
         line: Option<usize>,
-        /// What it holds, and what is expected.
+        /// The contents, and what is expected.
         message: String,
     },
     /// A number is NaN or infinite.
     #[error("{what}{}row {row}, column {column}: {value} is not a finite number", if what.is_empty() { "" } else { ", " })]
     NotFinite {
-        /// What holds it; empty for feature rows.
+        /// Its container; empty for feature rows.
         what: &'static str,
         /// Row, from 0.
         row: usize,
@@ -42,13 +42,13 @@ pub enum Error {
     Row {
         /// Row, from 0.
         row: usize,
-        /// What it holds, and what is allowed.
+        /// The value, and what is allowed.
         message: String,
     },
     /// A number or a choice is outside of its range.
     #[error("{key} = {found}: {}", wanted(allowed))]
     Value {
-        /// What it is, after what has it.
+        /// Its name, after that of its container.
         key: String,
         /// Its value.
         found: String,
@@ -69,7 +69,7 @@ pub enum Error {
     /// A computation that overflows, does not converge, or meets a numerically singular matrix.
     #[error("{0}")]
     Numeric(String),
-    /// What was asked for does not exist for these data or this object.
+    /// An operation that does not exist for these data or this object.
     #[error("{0}")]
     Unsupported(String),
     /// A rank of a job of several processes that cannot be reached, or whose work is not that of the others.
@@ -77,7 +77,7 @@ pub enum Error {
     Process {
         /// Its number, from 0.
         rank: usize,
-        /// What is wrong with it.
+        /// Its error.
         message: String,
     },
     /// One of several kernel matrices cannot be used.
@@ -85,7 +85,7 @@ pub enum Error {
     Kernel {
         /// Its position, from 0.
         kernel: usize,
-        /// What is wrong with it.
+        /// Its error.
         source: Box<Error>,
     },
     /// [`Cancellation::cancel`](crate::Cancellation::cancel) has ended the work.
@@ -93,7 +93,7 @@ pub enum Error {
     Cancelled,
 }
 
-/// What a value should be; one that should be absent is to be removed.
+/// The advice for a value: to be one that is allowed, or to be removed.
 fn wanted(allowed: &str) -> String {
     match allowed.strip_prefix("absent") {
         Some(reason) => format!("remove it{reason}"),

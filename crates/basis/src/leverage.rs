@@ -24,13 +24,13 @@ const ROWS: usize = 1024;
 /// B (n × s) with `B Bᵀ = K_{·S} K_{SS}⁺ K_{S·} ≈ K` comes from s = `pilot` columns S, which `seed` samples
 /// uniformly without replacement: its rows are the coordinates in the basis of a sub-sampling
 /// sketch. With s = n the scores are exact, `(K (K + nλI)⁻¹)_ii`, up to `f32` coordinates (about
-/// `1e-7 · k(y,y) / nλ`). Two passes over the rows; O(s²) memory beside a block. The [`Processes`] of the scope
+/// `1e-7 · k(y,y) / nλ`). Two passes over the rows; O(s²) memory in addition to a block. The [`Processes`] of the scope
 /// share the work, as in [`Basis::fit`].
 ///
 /// # Errors
 /// Errors of [`Basis::fit`] with a sub-sampling sketch of size `pilot`; [`Error::Value`]
 /// for λ that is not a finite number above 0, or a pilot outside of 1..=n; [`Error::Numeric`] for
-/// a λ so small beside k(y,y) that `BᵀB + nλI` is numerically singular.
+/// a λ so small compared with k(y,y) that `BᵀB + nλI` is numerically singular.
 pub fn scores(
     kernel: impl IntoKernel,
     rows: &dyn RowSource,
@@ -108,7 +108,7 @@ impl Basis {
     /// A kernel that is linear in scaled features costs O(n m d) time, and memory that does not
     /// depend on n: `R Φ` is summed block by block, in `f32` within a block (a rounded `R Φ` is
     /// that of a slightly different sketch) and in `f64` between blocks, and
-    /// `K̃ = (R Φ)(R Φ)ᵀ` in `f64`. Beside those, O(m d + min(m, d)²), there is for every thread
+    /// `K̃ = (R Φ)(R Φ)ᵀ` in `f64`. In addition to those, O(m d + min(m, d)²), every thread has
     /// (or for more blocks, while they take at most 8 MiB) a block of rows with its m columns of R
     /// and, for dense rows, its m × d product in `f32`. The other kernels, and rows so wide that m · d exceeds 2²⁶
     /// (n-grams hashed into millions of columns), cost a² / 2 kernel evaluations in `f64` and
@@ -123,7 +123,7 @@ impl Basis {
     /// [`Error::Shape`] without rows, [`Error::Value`] for m > n and a tolerance outside of its
     /// range, the other errors of the kernel's and the sketch's validation, [`Error::ZeroKernel`] when every k(y, y) is 0,
     /// [`Error::Numeric`] when features are so large that the kernel is not finite, and errors
-    /// from reading the rows. A constant kernel is no error: it has rank 1.
+    /// from reading the rows. A constant kernel has rank 1 and is accepted.
     pub fn fit(
         kernel: impl IntoKernel,
         rows: &dyn RowSource,

@@ -50,7 +50,7 @@ pub use kernel::{Kernel, OutputKernel};
 pub use processes::Processes;
 pub use sketch::{Sketch, SketchKind, SketchOptions};
 
-/// Reads a variant without parameters in a table with a tag: serde ignores unknown keys beside one.
+/// Reads a variant without parameters in a table with a tag: serde ignores unknown keys next to one.
 fn no_parameters<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
     #[derive(serde::Deserialize)]
     #[serde(deny_unknown_fields)]

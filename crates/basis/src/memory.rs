@@ -24,7 +24,7 @@ pub fn available() -> Option<Limit> {
     limits.min_by(|a, b| a.bytes.total_cmp(&b.bytes))
 }
 
-/// What the limit of the address space (`ulimit -v`) leaves.
+/// The rest of the limit of the address space (`ulimit -v`).
 fn address_space() -> Option<Limit> {
     let limits = fs::read_to_string("/proc/self/limits").ok()?;
     let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
@@ -38,7 +38,7 @@ pub fn resident() -> f64 {
     1024.0 * field(Path::new("/proc/self/status"), "VmRSS:").unwrap_or(0.0)
 }
 
-/// What the control groups of this process, of version 1 or 2, and those above them have left.
+/// The rest of the limits of this process's control groups, of version 1 or 2, and of those above them.
 fn groups() -> Vec<Limit> {
     let lines = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let mut limits = Vec::new();
@@ -58,8 +58,8 @@ fn groups() -> Vec<Limit> {
     limits
 }
 
-/// What a control group, of version 1 or 2, has left: its limit less its use. Pages of files that the system can
-/// drop are not in use. None for a folder that is no group with a limit.
+/// The rest of the limit of a control group, of version 1 or 2: its limit less its use. Pages of files that the system can
+/// drop are not in use. None for a folder that is not a group with a limit.
 pub fn in_group(folder: &Path) -> Option<Limit> {
     let number = |name: &str| -> Option<f64> {
         fs::read_to_string(folder.join(name)).ok()?.trim().parse().ok()

@@ -1,4 +1,4 @@
-//! What `[data]` and the outputs of a configuration say, and how it is read from their files.
+//! `[data]` and the outputs of a configuration, and how they are read from their files.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ pub struct DataConfig {
     /// number are among those of a larger one, for learning curves. Outputs and candidates stay, and inputs
     /// are not kernels.
     pub limit: Option<usize>,
-    /// What happens at a row of a table that cannot be read. Such a row has a wrong number of fields, is not
+    /// Whether a row of a table that cannot be read stops the reading or is skipped. Such a row has a wrong number of fields, is not
     /// UTF-8 or JSON, is blank, has an empty id or repeats a unique one, holds an invalid SMILES, ranking or
     /// number, or is a training pair whose output is unknown. Rows that a matrix follows are never skipped.
     #[serde(default)]
@@ -58,7 +58,7 @@ pub struct DataConfig {
 kinds! {
     /// Where pairs come from. Files are named inside `folder`, a folder under the data root (`--data`, else
     /// the variable `DSOKR_DATA`, else `data`). One that starts with `./` lies in the folder of the configuration;
-    /// one that starts with `datasets/` is the project's own and lies beside that folder.
+    /// one that starts with `datasets/` is the project's own and lies next to that folder.
     DataSource by "source": Pairs {
         /// A table for each split, whose rows name outputs; the default.
         Tables(TablesConfig) = "tables",
@@ -82,7 +82,7 @@ fn tables<'de, D: Deserializer<'de>>(deserializer: D) -> Result<DataSource, D::E
 }
 
 impl DataConfig {
-    /// What its keys say.
+    /// The facts of its keys.
     pub fn facts(&self) -> PairFacts<'_> {
         let facts = self.source.kind().facts();
         let nested = self.fold.as_ref().is_some_and(|fold| fold.nested);
@@ -110,7 +110,7 @@ impl DataConfig {
         Ok(Self { source: DataSource::Tables(tables), ..self.clone() })
     }
 
-    /// Whether inputs lie in files beside the tables of pairs.
+    /// Whether inputs lie in files other than the tables of pairs.
     pub fn has_input_files(&self) -> bool {
         let files = matches!(self.source, DataSource::Tables(_) | DataSource::Pool(_));
         files && self.facts().texts.is_none()
@@ -143,7 +143,7 @@ impl DataConfig {
         self.source.kind().validate()
     }
 
-    /// Checks what `[output]` says, beside these pairs.
+    /// Checks `[output]` together with these pairs.
     ///
     /// # Errors
     /// [`dsokr_basis::Error::Value`] with the first key that is out of range, its value and what is allowed.
@@ -153,7 +153,7 @@ impl DataConfig {
     }
 }
 
-/// What a configuration says of the data.
+/// The data of a configuration.
 #[derive(Clone, Debug)]
 pub struct Source<'a> {
     /// The pairs: `[data]`.
@@ -231,7 +231,7 @@ impl Source<'_> {
     }
 
     /// Reads further outputs: a table with the columns of the outputs that a training read (but for the
-    /// one that says which are candidates), and in `files` the rows of features, or the graphs, that are no
+    /// one that says which are candidates), and in `files` the rows of features, or the graphs, that are not a
     /// column of it. All are candidates. Returns the table too, for messages about its rows.
     ///
     /// # Errors

@@ -43,10 +43,10 @@ pub struct Split {
     /// The output's index in [`Outputs`]; `None` for an output without features, which is allowed
     /// in evaluation only.
     pub outputs: Vec<Option<usize>>,
-    /// What the outputs are, where figures say more than ranks do and all are known; not of
+    /// The outputs themselves, where metrics compare more than ranks and all are known; not of
     /// training pairs.
     pub truth: Option<Truth>,
-    /// What each training pair weighs in the loss; empty where all weigh 1.
+    /// The weight of each training pair in the loss; empty where all are 1.
     pub weights: Vec<f64>,
     /// The group of each pair, which parts do not divide; empty where they have not been read.
     pub groups: Vec<String>,
@@ -84,7 +84,7 @@ impl Split {
         Ok(Self { queries, further, known, foreign, truth, weights, groups, labels, ..split })
     }
 
-    /// Pairs as queries, of which `rows` are the pairs each: the first one's, with the further right outputs of the others.
+    /// Pairs as queries; `rows` are the pairs of each: the first one's, with the further right outputs of the others.
     pub(crate) fn into_queries(self, rows: &[Vec<usize>]) -> Result<Self, Error> {
         let firsts: Vec<usize> = rows.iter().map(|rows| rows[0]).collect();
         let golds = |rows: &Vec<usize>| rows[1..].iter().map(|&at| self.ids[at].clone()).collect();
@@ -148,7 +148,7 @@ impl Split {
         tracing::info!(pairs = chosen.len(), "outputs of training pairs were exchanged");
     }
 
-    /// What queries are called in errors and in lists of candidates: by ids of their own, else by those
+    /// The names of queries in errors and in lists of candidates: ids of their own, else those
     /// of their outputs.
     pub fn names(&self) -> &[String] {
         self.queries.as_deref().unwrap_or(&self.ids)

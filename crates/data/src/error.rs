@@ -25,7 +25,7 @@ pub enum Error {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         source: io::Error,
     },
     /// A file or folder that the request names does not exist.
@@ -145,7 +145,7 @@ pub(crate) fn open(path: &Path) -> Result<File, Error> {
 /// with `.parquet`.
 ///
 /// # Errors
-/// What the operating system reports; a file that is not Parquet.
+/// The operating system's errors; a file that is not Parquet.
 pub fn open_text(path: &Path) -> Result<Box<dyn Read>, Error> {
     let file = open(path)?;
     #[cfg(feature = "parquet")]

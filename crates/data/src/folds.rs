@@ -28,7 +28,7 @@ pub struct FoldConfig {
     /// The seed that draws the parts, apart from that of the configuration.
     #[serde(default)]
     pub seed: u64,
-    /// What no two parts share: the values of a column of the tables of pairs, or `"skeleton"`, the skeletons of the
+    /// The groups that parts do not share: the values of a column of the tables of pairs, or `"skeleton"`, the skeletons of the
     /// molecules that outputs are, else inputs; molecules without rings are one group. Left out, rows of one query stay
     /// together, and other pairs are divided one by one.
     pub group: Option<String>,
@@ -52,7 +52,7 @@ impl FoldConfig {
         let kernels = facts.inputs == InputKind::Kernels;
         let allowed = "absent: inputs that are kernels are files of all training pairs";
         check(!kernels, "data.fold", "given", allowed)?;
-        let allowed = "absent: other pairs are drawn by another seed";
+        let allowed = "absent: other pairs are drawn by a different seed";
         check(source != "synthetic", "data.fold", "given", allowed)?;
         let group = self.column().unwrap_or_default();
         let allowed = "absent, or \"skeleton\": only tables (data.source = \"tables\" or \"pool\") have columns";

@@ -5,7 +5,7 @@ use faer::Mat;
 
 use crate::Error;
 
-/// What inputs are.
+/// A kind of inputs.
 #[derive(Clone, Copy, Debug, Default, derive_more::Display, PartialEq, Eq)]
 #[display(rename_all = "lowercase")]
 pub enum InputKind {
@@ -123,7 +123,7 @@ impl Inputs {
 pub struct KernelRows {
     /// The values of each kernel, rows × n or rows × m.
     pub matrices: Vec<Mat<f64>>,
-    /// The values of the anchors with one another, m × m of each kernel; empty without anchors.
+    /// The values of the anchors with each other, m × m of each kernel; empty without anchors.
     pub anchors: Vec<Mat<f64>>,
 }
 

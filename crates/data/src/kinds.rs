@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, Error};
 use serde_json::{Map, Value};
 
-/// An enum of kinds, which serde tags with their names, and of which each is a type with a trait of its own.
+/// An enum of kinds, which serde tags with their names. Each kind is a type that has their trait.
 macro_rules! kinds {
     ($(#[$what:meta])* $all:ident by $tag:literal: $kind:path {
         $($(#[$doc:meta])* $name:ident($config:ty) = $text:literal,)*

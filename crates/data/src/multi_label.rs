@@ -95,7 +95,7 @@ struct Rows {
 }
 
 impl Rows {
-    /// The features, beside `count` labels or numbers in each row, of which a row takes `bytes`; zeros are not stored in
+    /// The features. A row also has `count` labels or numbers, and takes `bytes`; zeros are not stored in
     /// sparse rows.
     ///
     /// # Errors

@@ -21,7 +21,7 @@ const LONGEST_HEADER: usize = 10_000;
 /// Integers beyond 2⁵³ are rounded.
 ///
 /// # Errors
-/// A file that cannot be read, is no matrix of numbers, or is shorter or longer than its header says; NaN
+/// A file that cannot be read, is not a matrix of numbers, or is shorter or longer than its header says; NaN
 /// or an infinity, with row and column.
 pub fn read_matrix(path: &Path) -> Result<Mat<f64>, Error> {
     let allowed = "matrices must hold finite numbers";
@@ -46,7 +46,7 @@ pub(crate) fn read_bytes(path: &Path) -> Result<Matrix<u8>, Error> {
     Npy::open(path, BYTES)?.numbers("", |value| value as u8)
 }
 
-/// Reads an array of one dimension of numbers of any type, of which `bytes` are the file.
+/// Reads an array of one dimension of numbers of any type from the bytes of its file.
 pub(crate) fn read_vector(path: &Path, bytes: &[u8]) -> Result<Vec<f64>, Error> {
     let mut npy = Npy::new(path, bytes, NUMBERS)?;
     let (bytes, size) = (bytes.len() - npy.start as usize, npy.element.size);
@@ -262,7 +262,7 @@ fn parse(text: &str) -> Result<(String, bool, Vec<u64>), String> {
 /// rows at a time, and none at the end. What [`read_matrix`] and NumPy read.
 ///
 /// # Errors
-/// The errors of `next`; [`dsokr_basis::Error::File`] for another number of rows than `rows`; what the file system
+/// The errors of `next`; [`dsokr_basis::Error::File`] for a number of rows other than `rows`; what the file system
 /// reports. No file is left then.
 ///
 /// ```
@@ -304,7 +304,7 @@ pub fn write_matrix<E: From<Error>>(
 /// Writes 32-bit numbers as `numpy.save` writes an array of one dimension, atomically.
 ///
 /// # Errors
-/// What the file system reports.
+/// The file system's errors.
 pub fn write_vector(path: &Path, values: &[f32]) -> Result<(), Error> {
     Ok(write_atomically(path, |file| {
         file.write_all(&header(&format!("{},", values.len())))?;

@@ -18,19 +18,19 @@ use crate::{Error, Truth, check_inside};
 pub struct Outputs {
     /// Unique ids.
     pub ids: Vec<String>,
-    /// What `search` shows; empty strings where no column is named.
+    /// The labels that `search` shows; empty strings where no column is named.
     pub labels: Vec<String>,
     /// One feature row an output.
     pub rows: Box<dyn RowSource>,
     /// Indices of the candidates, ascending.
     pub candidates: Vec<usize>,
-    /// What they are, where figures say more than ranks do.
+    /// The outputs themselves, where metrics compare more than ranks.
     pub truth: Option<Truth>,
-    /// What the columns of the rows are.
+    /// The columns of the rows.
     pub features: FittedFeatures,
 }
 
-/// What is known of outputs before their table is read.
+/// The columns of outputs before their table is read.
 #[derive(Default)]
 pub(crate) struct Known<'a> {
     /// The columns of an earlier training.
@@ -102,7 +102,7 @@ impl Outputs {
         Ok(Self { ids, labels, rows, candidates, truth: None, features })
     }
 
-    /// What some outputs are; none if one of them is unknown.
+    /// The given outputs themselves; none if one of them is unknown.
     pub(crate) fn truth_of(&self, outputs: &[Option<usize>]) -> Option<Truth> {
         self.truth.as_ref()?.select(outputs)
     }
@@ -126,14 +126,14 @@ pub struct CandidateConfig {
 
 dsokr_basis::defaults!(yes: String = "1".into());
 
-/// What the outputs are: those keys of `[output]` that do not say how they are compared.
+/// The source of the outputs: those keys of `[output]` that do not say how they are compared.
 #[derive(Clone, Debug)]
 pub struct OutputSource<'a> {
     /// Table of outputs, where there is one.
     pub table: Option<&'a str>,
     /// Column of the outputs' ids.
     pub id: &'a str,
-    /// Column that `search` shows beside the id.
+    /// Column that `search` shows next to the id.
     pub label: Option<&'a str>,
     /// Which outputs are candidates; all, if left out.
     pub candidate: Option<&'a CandidateConfig>,
@@ -146,7 +146,7 @@ pub struct OutputSource<'a> {
 }
 
 impl<'a> OutputSource<'a> {
-    /// What is allowed where all outputs are candidates.
+    /// The allowed value where all outputs are candidates.
     pub(crate) const ALL: &'static str = "absent: all outputs of official files, and all drawn outputs of validation and test pairs, are candidates, \
          without labels";
 
@@ -155,7 +155,7 @@ impl<'a> OutputSource<'a> {
         if self.summands.is_empty() { std::slice::from_ref(&self.features) } else { &self.summands }
     }
 
-    /// The columns that are read of the table of outputs, beside the ids.
+    /// The columns other than the ids that are read of the table of outputs.
     pub(crate) fn columns(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let candidate = self.candidate.map(|candidate| &candidate.column[..]);
         let kernels: Vec<_> = self.kernels().iter().map(|&one| one.kind().facts().column).collect();

@@ -14,7 +14,7 @@ struct JsonLines {
     line: Cursor<String>,
 }
 
-/// Opens a file, of which one line is in memory at a time.
+/// Opens a file. One line is in memory at a time.
 pub(crate) fn json_lines(file: File) -> Result<impl Read> {
     let reader = SerializedFileReader::new(file).map_err(Error::other)?;
     Ok(JsonLines { rows: reader.into_iter(), line: Cursor::default() })

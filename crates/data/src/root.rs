@@ -12,7 +12,7 @@ pub struct DataRoot(PathBuf);
 
 impl DataRoot {
     /// The folder that `data.folder` names: under `data` if that is given; else, for `./…`, in the folder of the
-    /// configuration file, or for `datasets/…` beside that folder or in the current one; else under `DSOKR_DATA`;
+    /// configuration file, or for `datasets/…` next to that folder or in the current one; else under `DSOKR_DATA`;
     /// else under `data/`. An empty name is that of drawn data, which have no folder.
     ///
     /// # Errors
@@ -33,7 +33,7 @@ impl DataRoot {
                 here.map(|here| here.join("..").join(folder)),
                 folder.into(),
                 format!(
-                    " beside the folder of the configuration or in the current folder, as data.folder says; \
+                    " next to the folder of the configuration or in the current folder, as data.folder says; \
                      the argument data DIR stands for DIR/{folder}"
                 ),
             ),

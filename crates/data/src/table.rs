@@ -299,7 +299,7 @@ fn distinct<'c>(names: impl Iterator<Item = &'c str>) -> Vec<String> {
     all
 }
 
-/// What names of tables end with.
+/// The extensions of tables.
 fn extensions() -> String {
     let parquet = if cfg!(feature = "parquet") { ".parquet, " } else { "" };
     format!(
@@ -310,7 +310,7 @@ fn extensions() -> String {
 
 /// The format of a table, whose columns have names.
 fn named_format(path: &Path) -> Result<TextFormat, Error> {
-    match TextFormat::of(path) {
+    match TextFormat::from_path(path) {
         TextFormat::Lines => {
             let reader = match extension_of(path).as_str() {
                 "parquet" => "read_parquet",

@@ -43,7 +43,7 @@ impl Truth {
     /// Replaces the outputs at `places` by `others`, one each, of the same kind.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] for outputs of another kind.
+    /// [`dsokr_basis::Error::Value`] for outputs of a different kind.
     pub fn replace(&mut self, places: &[usize], others: Self) -> Result<(), Error> {
         fn put<T>(all: &mut [T], places: &[usize], others: Vec<T>) {
             places.iter().zip(others).for_each(|(&place, other)| all[place] = other);
@@ -76,7 +76,7 @@ impl Truth {
     }
 }
 
-/// What the SMILES of a column are read as.
+/// The SMILES of a column, parsed.
 ///
 /// # Errors
 /// [`dsokr_basis::Error::File`] for the first cell that is not a SMILES.
@@ -142,7 +142,7 @@ impl Structure {
     }
 }
 
-/// What the SMILES that is a candidate's label is read as.
+/// The SMILES of a candidate's label, parsed.
 pub(crate) fn of_candidate<T>(
     label: &str,
     parse: impl Fn(&str) -> Result<T, dsokr_molecule::Error>,

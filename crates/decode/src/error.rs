@@ -51,7 +51,7 @@ impl Error {
         dsokr_basis::Error::Shape(message.to_string()).into()
     }
 
-    /// What does not exist for this kernel or rule.
+    /// An operation that does not exist for this kernel or rule.
     pub(crate) fn unsupported(message: impl Display) -> Self {
         dsokr_basis::Error::Unsupported(message.to_string()).into()
     }

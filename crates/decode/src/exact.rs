@@ -9,7 +9,7 @@ use crate::error::{all_finite, check_len, check_range, ensure};
 use crate::permutations::{Structure, best_by_codes, best_by_pairs, best_by_positions};
 use crate::{Error, Queries};
 
-/// What the columns of output rows stand for, which decides how the best structure is found.
+/// The meaning of the columns of output rows, which decides how the best structure is found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Encoding {
     /// Rankings as [`kemeny_signs`](dsokr_basis::features::kemeny_signs): K(K−1)/2 columns. Linear
@@ -56,7 +56,7 @@ pub struct ExactSearch<'a> {
     encoding: Encoding,
 }
 
-/// What predictions are coordinates of.
+/// The space that predictions are coordinates of.
 enum Space<'a> {
     Basis(&'a Basis),
     /// Scaled output rows, `[n × d]` row-major.

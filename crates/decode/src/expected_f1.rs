@@ -22,7 +22,7 @@ use crate::{Error, Structure};
 /// ```
 /// use dsokr_decode::best_expected_f1;
 ///
-/// // Three sets are equally likely. What they share is no outcome, and has a better F1 on average.
+/// // Three sets are equally likely. Their intersection is not an outcome, and has a better F1 on average.
 /// let outcomes: [(f64, &[u32]); 3] = [(1.0, &[3, 5, 7]), (1.0, &[3, 5, 8]), (1.0, &[3, 5, 9])];
 /// let best = best_expected_f1(&outcomes)?;
 /// assert_eq!(best.parts, [3, 5]);

@@ -55,7 +55,7 @@ impl Golds {
     /// each counts once.
     ///
     /// # Errors
-    /// [`Error::Basis`] for known candidates of another number of queries; for a
+    /// [`Error::Basis`] for known candidates of a different number of queries; for a
     /// query without right candidates.
     pub fn new(right: &[Vec<String>], known: &[Vec<String>]) -> Result<Self, Error> {
         if !known.is_empty() {
@@ -115,7 +115,7 @@ impl Golds {
     ///
     /// `ranks` are those of the rows among all candidates of their query; a row without one is not a
     /// candidate. Of right candidates with equal scores the first counts. A candidate is above another
-    /// one if fewer are above it, and tied if as many are, so the ranks alone say which do not compete.
+    /// one if fewer are above it, and tied if as many are, so the ranks are enough to say which do not compete.
     ///
     /// # Errors
     /// [`Error::Basis`] unless there is one rank a row; for ranks that no

@@ -29,7 +29,7 @@ pub struct RowHit {
     pub score: f32,
 }
 
-/// What an ensemble says about one query.
+/// The answer of an ensemble to one query.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decoded {
     /// Rank of the gold candidate; none where there is none.
@@ -127,7 +127,7 @@ pub fn top_rows(
     Ok(found.rows.into_iter().map(|rows| rows.into_iter().map(hit).collect()).collect())
 }
 
-/// What a pass over all candidates says of each query.
+/// The results of a pass over all candidates, for each query.
 pub(crate) struct Ranked {
     /// The rank of the gold row.
     pub ranks: Vec<Option<Rank>>,
@@ -157,7 +157,7 @@ pub(crate) fn decode(
     candidates: &dyn CandidateBlocks,
     k: usize,
 ) -> Result<Ranked, Error> {
-    let blocking = Blocking::of(queries.dim());
+    let blocking = Blocking::for_dim(queries.dim());
     scoring::check(queries, candidates)?;
     check_gold(queries, gold, candidates.rows())?;
     let prepared = QueryTile::all_to_compare(queries, candidates).and_then(|tiles| {

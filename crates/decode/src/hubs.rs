@@ -33,7 +33,7 @@ use crate::{CandidateBlocks, Error, Queries};
 /// let mut candidates =
 ///     Candidates::new(CandidateParts { ids, dim: 2, coordinates, ..CandidateParts::default() })?;
 /// let held_out = [1.0, 0.0, 0.75, 0.5, 0.5, 0.75];
-/// let hubs = Hubs::of(&Queries::new(2, &held_out)?, &candidates, 2)?;
+/// let hubs = Hubs::fit(&Queries::new(2, &held_out)?, &candidates, 2)?;
 /// assert_eq!(hubs.means, [1.25, 0.625]);
 ///
 /// let query = Queries::new(2, &[0.25, 1.0])?;
@@ -64,13 +64,13 @@ impl Hubs {
     /// # Errors
     /// [`Error::Basis`] for k of 0 or above the number of predictions; else as
     /// [`top_rows`](crate::top_rows).
-    pub fn of(
+    pub fn fit(
         predictions: &Queries,
         candidates: &dyn CandidateBlocks,
         neighbours: usize,
     ) -> Result<Self, Error> {
         let threads = rayon::current_num_threads();
-        let mut blocking = Blocking::of(predictions.dim());
+        let mut blocking = Blocking::for_dim(predictions.dim());
         // So few rows that there would be fewer spans than threads are cut finer.
         let share = candidates.rows().div_ceil(4 * threads).max(16);
         blocking.span = blocking.span.min(share);
@@ -117,7 +117,7 @@ impl Hubs {
     }
 }
 
-/// The k largest of numbers that come one tile after another.
+/// The k largest of numbers that come tile by tile.
 #[derive(Clone)]
 struct Largest {
     k: usize,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{check_least, check_len, check_queries};
 use crate::{Error, Rank};
 
-/// What an evaluation says about n queries, ties averaged.
+/// Metrics of n queries, ties averaged.
 ///
 /// Serialised under the keys `queries`, `candidates`, `mrr`, `hits@1`, `hits@5`, `hits@10`, `hits@20`,
 /// `mean_rank`, `median_rank`, `tied_queries`, `duplicate_candidates`, `missing_gold`, where queries
@@ -49,7 +49,7 @@ pub struct Metrics {
     /// Median of `E[rank]`, where missing gold candidates have rank ∞ (mean of the two in the
     /// middle for even n); none when it is infinite.
     pub median_rank: Option<f64>,
-    /// Queries whose gold candidate ties with another one.
+    /// Queries whose gold candidate ties with a different one.
     pub tied_queries: usize,
     /// Candidates that are the same point as an earlier one.
     pub duplicate_candidates: usize,
@@ -77,7 +77,7 @@ pub struct PoolSizes {
 
 impl PoolSizes {
     /// Those of ranks; none where every query has all `candidates`.
-    fn of(ranks: &[Option<Rank>], candidates: usize) -> Option<Self> {
+    fn from_ranks(ranks: &[Option<Rank>], candidates: usize) -> Option<Self> {
         let mut sizes: Vec<u64> = ranks.iter().flatten().map(Rank::pool).collect();
         if sizes.iter().all(|&size| size == candidates as u64) {
             return None;
@@ -114,12 +114,12 @@ impl Metrics {
             tied_queries: ranks.iter().flatten().filter(|rank| rank.tied() > 1).count(),
             duplicate_candidates,
             missing_gold: ranks.iter().filter(|rank| rank.is_none()).count(),
-            candidates_per_query: PoolSizes::of(ranks, candidates),
+            candidates_per_query: PoolSizes::from_ranks(ranks, candidates),
             mrr_ci95: None,
         })
     }
 
-    /// What a uniformly random order of the candidates of each query gives in expectation.
+    /// The expected metrics of a uniformly random order of the candidates of each query.
     ///
     /// For c candidates: `mrr = H_c / c` with the harmonic number `H_c`, `hits@K = min(K/c, 1)`,
     /// mean and median rank `(c + 1) / 2`; averaged over queries where each has candidates of its
@@ -166,7 +166,7 @@ fn mean(ranks: &[Option<Rank>], value: impl Fn(&Rank) -> f64) -> f64 {
 ///
 /// let truth = BitRows::from_indices(3, [vec![0, 1], vec![2]])?;
 /// let predicted = BitRows::from_indices(3, [vec![0], vec![2]])?;
-/// let metrics = MultiLabelMetrics::of(&truth, &predicted)?;
+/// let metrics = MultiLabelMetrics::from_sets(&truth, &predicted)?;
 /// assert_eq!(metrics.f1, (2.0 / 3.0 + 1.0) / 2.0);
 /// assert_eq!(metrics.micro_f1, 4.0 / 5.0);
 /// assert_eq!((metrics.labels, metrics.macro_f1), (3, (1.0 + 0.0 + 1.0) / 3.0));
@@ -194,7 +194,7 @@ impl MultiLabelMetrics {
     ///
     /// # Errors
     /// [`Error::Basis`] for no rows; for different numbers of rows or labels.
-    pub fn of(truth: &BitRows, predicted: &BitRows) -> Result<Self, Error> {
+    pub fn from_sets(truth: &BitRows, predicted: &BitRows) -> Result<Self, Error> {
         check_len("predicted label sets", predicted.len(), truth.len())?;
         check_len("predicted labels", predicted.width(), truth.width())?;
         check_queries(truth.len())?;
@@ -233,14 +233,14 @@ fn ratio(common: u64, all: u64) -> f64 {
     if all == 0 { 1.0 } else { 2.0 * common as f64 / all as f64 }
 }
 
-/// The fewest resamples of which 2.5 % are at least one on either side.
+/// The fewest resamples that have at least one in 2.5 % on either side.
 const LEAST: usize = 40;
 
 /// The mean of a value of ranks, and its 95 % confidence interval, `[low, high]`.
 ///
 /// Percentile bootstrap over queries (Efron 1979): n queries are drawn with replacement
 /// `resamples` times (1,000 is usual), and the interval reaches from the 2.5th to the 97.5th
-/// percentile of the means, interpolated linearly. `None` is rank ∞, of which the value is 0.
+/// percentile of the means, interpolated linearly. `None` is rank ∞, whose value is 0.
 ///
 /// Resample b draws from the generator of (`seed`, "bootstrap", b), so the result does not depend
 /// on the number of threads.

@@ -238,7 +238,7 @@ fn make_first<'c>(matching: &mut Matching<i64>, costs: impl Fn(usize) -> &'c [i6
     }
 }
 
-/// Gives a row a tight column that is free, or whose row, one behind `first`, finds another such column.
+/// Gives a row a tight column that is free, or whose row, one behind `first`, finds a different such column.
 fn place(
     matching: &mut Matching<i64>,
     tight: &impl Fn(&Matching<i64>, usize, usize) -> bool,

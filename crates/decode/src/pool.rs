@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{check_consistent, check_len, ensure, missing_gold};
 use crate::{AllCandidates, Candidates, Error, Place};
 
-/// What to do with a query whose gold candidate is not among its candidates.
+/// How to rank a query whose gold candidate is not among its candidates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MissingGold {
@@ -30,7 +30,7 @@ pub enum Pool<'a> {
     /// All candidates, the same for every query.
     #[default]
     Shared,
-    /// Its own list of them, made for the candidates at hand; lists made for another number of
+    /// Its own list of them, made for the candidates at hand; lists made for a different number of
     /// candidates are refused with [`Error::Basis`].
     PerQuery(&'a PerQuery),
 }

@@ -25,7 +25,7 @@ pub struct Standing {
     pub above: u64,
     /// Number of candidates of other rows with the same score.
     pub tied: u64,
-    /// The score minus that of the next candidate of another row; none for the last one.
+    /// The score minus that of the next candidate of a different row; none for the last one.
     pub gap: Option<f32>,
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn wanted_rows(classes: &Classes, wanted: &[bool]) -> Vec<bool> {
     rows
 }
 
-/// The first k candidates of a row, of which the first that is wanted comes first.
+/// The first k candidates of a row, with the first wanted one at the start.
 pub(crate) fn wanted_first(members: &[u32], wanted: Option<&[bool]>, k: usize) -> Vec<u32> {
     let is_wanted = |&own: &u32| wanted.is_none_or(|wanted| wanted[own as usize]);
     let first = members.iter().position(is_wanted).unwrap_or(0);
@@ -66,7 +66,7 @@ pub(crate) struct Ladder {
 
 impl Ladder {
     /// Of the scores of rows, best first.
-    pub(crate) fn of(rows: &[(usize, f64)]) -> Self {
+    pub(crate) fn from_rows(rows: &[(usize, f64)]) -> Self {
         let mut steps: Vec<f64> = rows.iter().map(|&(_, score)| score).collect();
         steps.dedup();
         let count = 2 * steps.len() + 1;
@@ -153,7 +153,7 @@ pub(crate) fn find(
     wanted: Option<&WantedRows>,
     places: Range<usize>,
 ) -> Result<Vec<Found>, Error> {
-    let blocking = Blocking::of(queries.dim());
+    let blocking = Blocking::for_dim(queries.dim());
     let (all, last) = (candidates.rows(), places.end.min(candidates.rows()));
     scoring::check(queries, candidates)?;
     check_k(last, all as u64)?;
@@ -170,7 +170,7 @@ pub(crate) fn find(
         let chosen = chosen.finish()?.into_iter();
         let rows: Vec<Vec<_>> =
             chosen.map(|rows| rows.into_iter().skip(places.start).collect()).collect();
-        let ladders: Vec<_> = rows.iter().map(|rows| Mutex::new(Ladder::of(rows))).collect();
+        let ladders: Vec<_> = rows.iter().map(|rows| Mutex::new(Ladder::from_rows(rows))).collect();
         let tiles = QueryTile::all(queries, false);
         let own = |tile: &QueryTile| Ladders(&ladders[tile.queries.clone()]);
         scan(queries, &tiles, candidates, blocking, own)?;
@@ -210,7 +210,7 @@ pub(crate) fn among(
 ) -> Found {
     let chosen = leading(scores, places.end, wanted).into_iter();
     let rows: Vec<_> = chosen.skip(places.start).collect();
-    let mut ladder = Ladder::of(&rows);
+    let mut ladder = Ladder::from_rows(&rows);
     scores.iter().enumerate().for_each(|(row, &score)| ladder.count(score, count(row)));
     Found { rows, ladder, first: leading(scores, 2, None) }
 }

@@ -160,7 +160,7 @@ fn run(
     let Features::Bits(predicted) = sets.select(&chosen)? else {
         return Err("label sets are bits".into());
     };
-    let metrics = MultiLabelMetrics::of(&test.labels, &BitRows::clone(&predicted))?;
+    let metrics = MultiLabelMetrics::from_sets(&test.labels, &BitRows::clone(&predicted))?;
     let rounded =
         |value: f64, digits: i32| (value * 10f64.powi(digits)).round() / 10f64.powi(digits);
     let line = serde_json::json!({

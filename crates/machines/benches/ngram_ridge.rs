@@ -119,7 +119,7 @@ fn main() -> Result<(), Failure> {
         &SketchOptions::new(sketch.clone(), *size).with_seed(*seed),
     )?;
     if options.power > 0.0 {
-        basis = basis.tempered(&Tempering::of(options.power), &train_rows)?;
+        basis = basis.tempered(&Tempering::from_power(options.power), &train_rows)?;
     }
     let targets = Targets::from_projection(&basis.project(&train_rows)?)?;
     let basis_s = start.elapsed().as_secs_f64() - tf_idf_s;
@@ -148,7 +148,7 @@ fn main() -> Result<(), Failure> {
     if options.csls > 0.0 {
         let left_out = fitted.leave_one_out(&targets)?;
         let left_out = Queries::new(rank, &left_out)?.normalised();
-        let hubs = Hubs::of(&Queries::new(rank, &left_out)?, &candidates, options.neighbours)?;
+        let hubs = Hubs::fit(&Queries::new(rank, &left_out)?, &candidates, options.neighbours)?;
         candidates = candidates.with_hubs(hubs, options.csls)?;
     }
     let fit_s = start.elapsed().as_secs_f64();

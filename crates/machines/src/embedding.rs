@@ -17,7 +17,7 @@ const ROWS: usize = 2048;
 /// It minimises `(c/n) Σ_i ‖GᵀG ĥ(x_i) − ĥ(x_i)‖² + ((1−c)/m) Σ_j ‖GᵀG ψ̃(y_j) − ψ̃(y_j)‖²` over G with
 /// orthonormal rows, for the predictions `ĥ(x_i)` of a regression on n training inputs and m outputs
 /// that need no inputs (output-embedding-learning, equation 7). With c = 1 it is the projection of
-/// reduced rank regression, which looks at the predictions alone (reduced-rank paper, algorithm 1).
+/// reduced rank regression, which looks only at the predictions (reduced-rank paper, algorithm 1).
 ///
 /// Everything is in coordinates, q numbers each: of plain vectors, or of outputs in a
 /// [`Basis`](dsokr_basis::Basis), where the published algorithms on Gram matrices become one

@@ -17,7 +17,7 @@ pub struct Pinball {
 
 /// A convex loss `ℓ(f, y)` of a prediction f and a target y, both of d numbers.
 ///
-/// All but the pinball loss depend on `u = ‖f − y‖² + r` alone, r ≥ 0 being the part of the
+/// All but the pinball loss depend only on `u = ‖f − y‖² + r`, r ≥ 0 being the part of the
 /// target that no prediction reaches: `r(y) = k(y, y) − ‖ψ̃(y)‖²` for coordinates in an output
 /// basis, 0 for plain numbers (thesis, section 2.5 and appendix C.1). They take the norm of the
 /// whole vector, so a row is an outlier as a whole.

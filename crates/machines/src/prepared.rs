@@ -17,7 +17,7 @@ use crate::targets::check;
 use crate::{Coupling, Error, KernelModel, OutputSpace, Targets};
 
 impl Solver {
-    /// What every fit to these inputs has in common: a Lipschitz loss computes their features. The closed form
+    /// The work that every fit to these inputs shares: a Lipschitz loss computes their features. The closed form
     /// finds the factored system of an earlier fit among `systems`, and leaves its own there. `seed` draws the
     /// sketch.
     ///
@@ -51,9 +51,9 @@ impl Solver {
                 | Self::Lipschitz(_),
                 TrainingInputs::Gram(gram),
             ) => {
-                // a matrix that is no kernel is refused before it is copied
+                // a matrix that is not a kernel is refused before it is copied
                 inputs.gram()?;
-                Some(GramKernel::of(*gram)?)
+                Some(GramKernel::from_gram(*gram)?)
             }
             _ => None,
         };
@@ -76,11 +76,11 @@ impl Solver {
     }
 }
 
-/// What a solver must be to learn an output matrix.
+/// The solvers that can learn an output matrix.
 const LEARNED: &str = "closed-form or sketched, with a learned output matrix";
 
-/// What a solver must not be beside a Gram matrix.
-const OF_GRAM: &str = "another one beside a precomputed kernel";
+/// The solvers that are allowed with a Gram matrix.
+const OF_GRAM: &str = "a different one with a precomputed kernel";
 
 /// A solver and its training inputs, for fits to any targets with several λ.
 pub struct PreparedSolver<'a> {
@@ -196,12 +196,12 @@ impl PreparedSolver<'_> {
         }
     }
 
-    /// As [`fit`](Self::fit) with leave-one-out predictions, and beside it the model of the first `rows` rows with the same
+    /// As [`fit`](Self::fit) with leave-one-out predictions, together with the model of the first `rows` rows with the same
     /// nλ, from one factored system ([`Fitted::with_leading`](crate::Fitted::with_leading)).
     ///
     /// # Errors
     /// Those of [`fit`](Self::fit) and of [`Fitted::with_leading`](crate::Fitted::with_leading); [`Error::Value`] for
-    /// another solver than the closed form.
+    /// a solver other than the closed form.
     pub fn fit_with_leading(
         &self,
         targets: &Targets,
@@ -235,7 +235,7 @@ impl PreparedSolver<'_> {
     }
 
     /// The mean squared leave-one-out errors of targets in a space for each λ of a grid, from one
-    /// [`Spectrum`]; none for a solver of which λ is chosen on validation data.
+    /// [`Spectrum`]; none for a solver whose λ is chosen on validation data.
     ///
     /// # Errors
     /// As [`fit`](Self::fit) and [`Spectrum::errors`].
@@ -260,12 +260,12 @@ impl PreparedSolver<'_> {
         .map(Some)
     }
 
-    /// What an output matrix is learned from.
+    /// The spectrum that an output matrix is learned from.
     fn learned(&self, targets: &Targets) -> Result<Spectrum, Error> {
         self.spectrum(targets)?.ok_or_else(|| self.solver.unfit(LEARNED))
     }
 
-    /// The spectrum that gives leave-one-out errors for every λ at once; none for a solver of which
+    /// The spectrum that gives leave-one-out errors for every λ at once; none for a solver whose
     /// λ is chosen on validation data.
     ///
     /// # Errors

@@ -128,18 +128,18 @@ impl Solver {
     }
 }
 
-/// Memory and work of a fit. The numbers are no integers because settings may ask for more than an integer
-/// holds.
+/// Memory and work of a fit. The numbers are `f64` because configured sizes may overflow an
+/// integer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
-    /// Bytes beside the inputs and the targets.
+    /// Bytes in addition to the inputs and the targets.
     pub bytes: f64,
-    /// Multiplications beside those of the kernel's values.
+    /// Multiplications in addition to those of the kernel's values.
     pub multiplications: f64,
 }
 
 impl Solver {
-    /// What fitting `pairs` pairs with `coordinates` coordinates takes, for `lambdas` values of λ, on
+    /// The cost of fitting `pairs` pairs with `coordinates` coordinates, for `lambdas` values of λ, on
     /// `threads` threads.
     pub fn cost(&self, pairs: usize, coordinates: usize, lambdas: usize, threads: usize) -> Cost {
         let [n, p, fits, threads] =

@@ -28,7 +28,7 @@ pub enum Inputs {
     Precomputed,
 }
 
-/// What was fitted, and how well.
+/// The size and the accuracy of a fit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// n, the number of training rows.
@@ -42,12 +42,12 @@ pub struct Summary {
     pub width: usize,
     /// λ.
     pub lambda: f64,
-    /// What the solver reports.
+    /// The solver's report.
     #[serde(flatten)]
     pub solution: Solution,
 }
 
-/// What a solver reports.
+/// A solver's report.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Solution {
@@ -64,7 +64,7 @@ pub struct RidgeSummary {
     pub inputs: Inputs,
     /// Condition number of the system that was solved, estimated from below (power iteration).
     pub condition: f64,
-    /// What was added to the diagonal for the system to be numerically positive definite.
+    /// The number added to the diagonal to make the system numerically positive definite.
     pub jitter: f64,
     /// The numbers that it was solved in.
     pub precision: Arithmetic,
@@ -97,7 +97,7 @@ pub struct LipschitzSummary {
     pub objective: f64,
     /// The least that the objective can be on these features: the best dual objective.
     pub bound: f64,
-    /// The mean loss of the offset alone, which [`Stop::gap`](crate::Stop::gap) is a share of.
+    /// The mean loss of predicting only the offset, which [`Stop::gap`](crate::Stop::gap) is a share of.
     pub start: f64,
     /// Number of steps.
     pub steps: usize,
@@ -114,12 +114,12 @@ impl RidgeSummary {
 }
 
 impl Summary {
-    /// What the solver of a ridge regression reports; none for a Lipschitz loss.
+    /// The report of a ridge regression; none for a Lipschitz loss.
     pub fn ridge(&self) -> Option<&RidgeSummary> {
         if let Solution::Ridge(ridge) = &self.solution { Some(ridge) } else { None }
     }
 
-    /// What the solver of a Lipschitz loss reports; none for a ridge regression.
+    /// The report of a Lipschitz loss; none for a ridge regression.
     pub fn lipschitz(&self) -> Option<&LipschitzSummary> {
         if let Solution::Lipschitz(lipschitz) = &self.solution { Some(lipschitz) } else { None }
     }

@@ -7,7 +7,7 @@ use faer::{Accum, Mat, MatRef};
 use crate::Error;
 use crate::linear::{PANEL, Scalar, product};
 
-/// What a kernel machine is fitted to: p numbers for each of n training rows, of each row the
+/// The targets of a kernel machine: p numbers for each of n training rows, and for each row the
 /// squared distance `r(y)` to the output that no prediction reaches, and its weight in the loss.
 #[derive(Clone, Debug)]
 pub struct Targets {
@@ -179,12 +179,12 @@ impl Targets {
         match &self.values {
             Values::Coordinates(values) => {
                 let values = &values[rows.start * p..rows.end * p];
-                Mat::from_fn(n, p, |i, j| T::of(values[i * p + j]))
+                Mat::from_fn(n, p, |i, j| T::from_f64(values[i * p + j]))
             }
             Values::Classes(classes) => {
                 let mut dense = Mat::zeros(n, p);
                 for (row, &class) in classes[rows].iter().enumerate() {
-                    dense[(row, class as usize)] = T::of(1.0);
+                    dense[(row, class as usize)] = T::from_f64(1.0);
                 }
                 dense
             }

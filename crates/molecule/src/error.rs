@@ -1,4 +1,4 @@
-//! What can be wrong with what this crate is given.
+//! Errors in the arguments and files of this crate.
 
 use thiserror::Error;
 
@@ -11,14 +11,14 @@ pub enum Error {
     Smiles {
         /// The place in the text that is wrong, as a byte offset from 0.
         position: usize,
-        /// What is wrong.
+        /// The message.
         message: String,
     },
     /// An edge that a graph cannot have, a list that does not map the nodes of one graph to those of another, or features
-    /// that make no vocabulary.
+    /// that do not make a vocabulary.
     #[error("{message}")]
     Graph {
-        /// What is wrong.
+        /// The message.
         message: String,
     },
     /// A file of graphs, a setting out of range, and rows that the features do not allow, such as those with more columns

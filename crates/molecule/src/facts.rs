@@ -10,7 +10,7 @@ use crate::features::{Descriptors, chain_lengths};
 use crate::groups::{FunctionalGroup, functional_groups};
 use crate::molecule::{BondOrder, Center, Element, Geometry, Molecule};
 
-/// What may hold of a molecule, read from one of the forms
+/// A fact that may hold for a molecule, read from one of the forms
 ///
 /// | form | holds if |
 /// |---|---|
@@ -53,13 +53,13 @@ enum Form {
     DoubleBond { together: bool },
 }
 
-/// What several facts ask of a molecule.
+/// The parts of a molecule that several facts need.
 struct Known {
     whole: Whole,
     elements: BTreeMap<Element, usize>,
     groups: BTreeMap<FunctionalGroup, usize>,
     chains: BTreeSet<u32>,
-    /// What configurations are called, which few facts ask for.
+    /// Descriptors of configurations, which few facts ask for.
     stereo: OnceCell<Descriptors>,
 }
 
@@ -71,7 +71,7 @@ impl Fact {
             groups: functional_groups(&molecule),
             chains: chain_lengths(&molecule),
             stereo: OnceCell::new(),
-            whole: Whole::of(molecule),
+            whole: Whole::from_molecule(molecule),
         };
         facts.iter().map(|fact| fact.holds(&known)).collect()
     }
@@ -93,7 +93,7 @@ impl Form {
     fn holds(&self, known: &Known) -> Option<bool> {
         let molecule = &known.whole.molecule;
         let atoms = molecule.atoms();
-        let stereo = || known.stereo.get_or_init(|| Descriptors::of(molecule));
+        let stereo = || known.stereo.get_or_init(|| Descriptors::from_molecule(molecule));
         Some(match self {
             Self::Atom(element) => known.elements.contains_key(element),
             Self::Group(group) => known.groups.contains_key(group),
@@ -183,7 +183,7 @@ const TRIES: usize = 1 << 20;
 /// charge. `*` is any atom. A bond in a ring of the part is in a ring; a double or triple bond that is not
 /// aromatic is one of the same order in the Kekulé structure, which is RDKit's canonical one and does not depend
 /// on how the molecule is written; other bonds are any. So `C1CCNCC1` is piperidine and pyridine, `c1ccncc1`
-/// pyridine alone, and benzene has the part `C=C`.
+/// only pyridine, and benzene has the part `C=C`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Part {
     whole: Whole,
@@ -231,7 +231,7 @@ impl Part {
             };
             steps.push(next);
         }
-        Ok(Self { whole: Whole::of(molecule), steps })
+        Ok(Self { whole: Whole::from_molecule(molecule), steps })
     }
 
     /// Whether a molecule has the part; none if a search of [`TRIES`] does not tell.
@@ -328,7 +328,7 @@ fn lies_alike(own: &Geometry, other: &Geometry, places: &[usize]) -> bool {
 }
 
 impl Whole {
-    fn of(molecule: Molecule) -> Self {
+    fn from_molecule(molecule: Molecule) -> Self {
         let mut ring_bonds = vec![false; molecule.bonds().len()];
         let rings = molecule.rings().iter();
         rings.flat_map(|ring| molecule.ring_bonds(ring)).for_each(|bond| ring_bonds[bond] = true);

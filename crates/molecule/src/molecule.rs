@@ -349,7 +349,7 @@ impl Geometry {
     }
 }
 
-/// Numbers from 0 in disjoint sets, each alone at first.
+/// Numbers from 0 in disjoint sets, each in its own at first.
 pub(crate) struct Union(Vec<usize>);
 
 impl Union {
@@ -357,7 +357,7 @@ impl Union {
         Self((0..count).collect())
     }
 
-    /// The number that stands for the set of another one.
+    /// The number that stands for the set of the given one.
     pub(crate) fn root(&mut self, mut number: usize) -> usize {
         while self.0[number] != number {
             self.0[number] = self.0[self.0[number]];

@@ -9,7 +9,7 @@ pub(crate) fn mix(hash: u64, value: u64) -> u64 {
 }
 
 /// A 32-bit code of words in their order. It has both halves of the hash, so that codes that share a column at one
-/// width need not share one at another.
+/// width need not share one at a different width.
 pub(crate) fn code_of(words: &[u64]) -> u32 {
     let hash = words.iter().copied().fold(0, mix);
     (hash ^ (hash >> 32)) as u32

@@ -3,7 +3,7 @@
 use crate::graph::Graph;
 use crate::molecule::{Bond, BondOrder, Molecule};
 
-/// The label of an aromatic bond, beside the orders 1 to 4 of others: Kekulé structures of one ring differ.
+/// The label of an aromatic bond; others have their orders 1 to 4: Kekulé structures of one ring differ.
 const AROMATIC: u64 = 5;
 
 impl Molecule {

@@ -36,8 +36,8 @@ pub struct NgramBagConfig {
     /// Columns of the embedding without a linear path; with it there are p.
     #[default(256)]
     pub embedding: usize,
-    /// Widths of the MLP's hidden layers. If empty, there is no MLP beside a linear path, and a single
-    /// linear layer without one.
+    /// Widths of the MLP's hidden layers. If empty, a linear path has no MLP next to it, and without one
+    /// there is a single linear layer.
     #[default(vec![256])]
     pub hidden: Vec<usize>,
     /// Share of hidden units dropped in training, in `[0, 1)`.

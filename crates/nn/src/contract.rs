@@ -32,7 +32,7 @@ pub fn check<E: Encoder>(encoder: &E, inputs: &[E::Input]) -> Result<(), String>
         |a: &[f32], b: &[f32]| a.iter().zip(b).all(|(a, b)| (a - b).abs() <= 1e-5 * largest);
     for (i, &input) in all.iter().enumerate() {
         let same = close(&whole[i], &evaluate(&[input])[0]);
-        ensure(same, || format!("input {i} alone differs from itself in a batch"))?;
+        ensure(same, || format!("input {i} by itself differs from the same input in a batch"))?;
     }
     let reversed: Vec<&E::Input> = all.iter().rev().copied().collect();
     for (i, back) in evaluate(&reversed).iter().rev().enumerate() {

@@ -1,4 +1,4 @@
-//! What differs between devices: Burn's CPU engine, and the precision of products.
+//! Devices: Burn's CPU engine, GPUs, and the precision of products.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::str::FromStr;
@@ -66,7 +66,7 @@ impl FromStr for Processor {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let unknown = || format!("{text:?} is no device: cpu, wgpu, cuda or cuda:NUMBER");
+        let unknown = || format!("{text:?} is not a device: cpu, wgpu, cuda or cuda:NUMBER");
         match text {
             "cpu" => Ok(Self::Cpu),
             "wgpu" => Ok(Self::Wgpu),

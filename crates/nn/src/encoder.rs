@@ -35,7 +35,7 @@ pub trait Encoder: Module + ModuleDisplay {
         0
     }
 
-    /// The encoder with gradients [by rows](crate::RowGradient) for tables of which a batch reads few rows
+    /// The encoder with gradients [by rows](crate::RowGradient) for tables when a batch reads few of their rows
     /// (default: all its gradients have the shapes of their parameters). Training asks for it where the
     /// optimiser leaves a parameter without gradient as it is.
     fn with_row_gradients(self) -> Self {

@@ -1,7 +1,7 @@
 use std::fmt;
 use std::path::Path;
 
-/// What can go wrong when encoders are built, prepared or loaded.
+/// Errors of building, preparing and loading encoders.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -12,7 +12,7 @@ use crate::parameters::trainable;
 /// Called with a parameter and the values of its gradient in row-major order.
 pub type Receive = Arc<dyn Fn(ParamId, &[f32]) + Send + Sync>;
 
-/// Operations between the uses of two parameters that follow one another. With more of them, gradients are handed
+/// Operations between the uses of two successive parameters. With more of them, gradients are handed
 /// over later than they are complete.
 const STRIDE: usize = 16;
 

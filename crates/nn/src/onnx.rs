@@ -1,4 +1,4 @@
-//! Encoders as ONNX files: each adds its own operators to a [`Graph`], beside the code that it is computed by here
+//! Encoders as ONNX files: each adds its own operators to a [`Graph`], next to the code that computes it here
 //! ([`Encoder::onnx`](crate::Encoder::onnx)).
 //!
 //! The messages are those of `onnx.proto`; the numbers in the code are those of its fields. Files have version 20 of

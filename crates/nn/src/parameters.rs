@@ -177,7 +177,7 @@ pub fn visit<M: Module>(module: &M, each: impl FnMut(&str, &dyn FloatParameter))
     module.visit(&mut Visitor { path: Vec::new(), each });
 }
 
-/// What `of` is of every float parameter, in the order of the module's fields.
+/// The value of `of` for every float parameter, in the order of the module's fields.
 pub(crate) fn each<M: Module, T>(
     module: &M,
     mut of: impl FnMut(&str, &dyn FloatParameter) -> T,

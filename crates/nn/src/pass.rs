@@ -61,7 +61,7 @@ impl Pass {
         self.row_dropout(site, probability, width, |masks| masks.entries)
     }
 
-    /// As [`dropout`](Self::dropout), of rows of `width` elements, of which `preceding` lie in the batch before those
+    /// As [`dropout`](Self::dropout), of rows of `width` elements. `preceding` elements of the batch lie before those
     /// of this pass.
     pub(crate) fn row_dropout(
         self,

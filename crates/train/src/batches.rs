@@ -28,7 +28,7 @@ pub(super) fn training(seed: u64, epoch: u64, lengths: &[usize], size: usize) ->
     batches
 }
 
-/// A rank's share of a part of a batch: the shares follow one another and have similar sums of lengths.
+/// A rank's share of a part of a batch: the shares are consecutive and have similar sums of lengths.
 pub(super) fn share(lengths: &[usize], ranks: &Processes) -> Range<usize> {
     let total: usize = lengths.iter().sum();
     // the first place at which a rank's part of the sum is reached

@@ -38,7 +38,7 @@ impl Checkpoint {
     /// Writes one file, atomically. `basis` is the fingerprint of the basis it belongs to.
     ///
     /// # Errors
-    /// What the file system reports.
+    /// The file system's errors.
     pub fn save(&self, path: &Path, basis: &str) -> Result<(), Error> {
         let numbers = [
             ("basis", basis.to_string()),

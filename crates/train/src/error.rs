@@ -1,4 +1,4 @@
-/// What can go wrong in a training.
+/// Errors of a training.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -17,7 +17,7 @@ pub enum Error {
         })
     )]
     Diverged {
-        /// What it is, in words.
+        /// Its name, in words.
         what: String,
         /// The step.
         step: u64,

@@ -75,7 +75,7 @@ pub(super) fn gradients<E: Encoder, M>(
 
 /// The gradients of a model, scaled to norm `limit` over all parameters together if their norm is larger. On the CPU
 /// engine there are none if the norm is not finite. On other devices nothing is read: the factor `[1]` that scales them is
-/// returned beside them, and is NaN then.
+/// returned with them, and is NaN then.
 fn clipped<E: Encoder>(
     model: &Model<E>,
     mut gradients: GradientsParams,

@@ -25,7 +25,7 @@ pub(super) fn bounded<E: Encoder>(model: Model<E>) -> Model<E> {
 
 /// The loss of a step, a sum over the parts of its batch.
 pub(super) struct StepLoss {
-    /// What is known of it: all on the CPU engine, whose tensors are in memory.
+    /// The part of it that is known: all on the CPU engine, whose tensors are in memory.
     pub(super) known: f64,
     /// The rest, on a device that a reading waits for.
     pub(super) pending: Option<Tensor<1>>,

@@ -26,7 +26,7 @@ const HELD_BYTES: usize = 256 << 20;
 /// The most steps whose loss is logged, evenly spaced.
 const LOGGED: u64 = 2_000;
 
-/// What has diverged if the loss or the norm of its gradient is infinite or NaN.
+/// The message for a loss, or a norm of its gradient, that is infinite or NaN.
 const LOSS: &str = "the loss or its gradient is not finite";
 
 /// Minimises the mean loss that the configuration names, from `start` if it is a resumed training.
@@ -155,7 +155,7 @@ struct Training<'a, E: Encoder, M> {
     observer: &'a mut dyn Observer,
     cancellation: Cancellation,
     ranks: Processes,
-    /// What several ranks sum their gradients by.
+    /// The sums of gradients over several ranks.
     sums: Option<Sums>,
     /// Whether a rank of several has been cancelled, as all of them know since the last step.
     stopped: bool,

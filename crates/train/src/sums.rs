@@ -244,7 +244,7 @@ impl Step<'_> {
         let mut gradients = GradientsParams::new();
         visit(model, |_, parameter| {
             let slot = plan.slots.get(&parameter.id());
-            // a parameter of which a rank has a gradient
+            // a parameter for which a rank has a gradient
             if let Some(slot) = slot.filter(|slot| any(size_of::<f64>() + 1 + slot.number)) {
                 let sum = values[slot.bucket][slot.values.clone()].to_vec();
                 parameter.set_gradient(&mut gradients, sum);

@@ -8,7 +8,7 @@ use crate::basis::store::write_atomically;
 
 /// Width of a figure with one panel, the column of a paper: 3.5 inches.
 const COLUMN: f64 = 252.0;
-/// Width of a panel beside others.
+/// Width of a panel next to others.
 const NARROW: f64 = 190.0;
 /// Height of the axes.
 const HEIGHT: f64 = 125.0;
@@ -39,7 +39,7 @@ pub enum Style {
 /// A value with the ends of its interval, if it has one.
 pub type Value = (f64, f64, Option<[f64; 2]>);
 
-/// What is drawn for one run or one kind of value.
+/// The points of one run or one kind of value.
 pub struct Series {
     /// Its name in the legend, which leaves series without a name out.
     pub name: String,
@@ -105,7 +105,7 @@ impl Panel {
         }
         drawing.line(&[(start, top), (start, bottom), (end, bottom)], BLACK, 0.7, false);
 
-        // labels are centred beside the axis where they fit
+        // labels are centred next to the axis where they fit
         let across = fitted(&self.x.label, LABEL, width - 2.0 * MARGIN);
         let half = width_of(&across, LABEL) / 2.0;
         let middle =
@@ -200,7 +200,7 @@ impl Series {
         }
     }
 
-    /// What the legend has before the name.
+    /// The sample before a name in the legend.
     fn sample(&self, drawing: &mut Drawing, (x, y): Point, color: &str) {
         let wide = SAMPLE - 5.0;
         if self.style != Style::Marks {
@@ -223,7 +223,7 @@ pub const LIGHT: &str = "#e2e2e2";
 pub const COLORS: [&str; 7] =
     ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#3c3c3c"];
 
-/// What a text has at its position: the middle, or the end; without either, the start.
+/// The anchor of a text at its position: the middle, or the end; without either, the start.
 pub const MIDDLE: &str = " text-anchor=\"middle\"";
 pub const END: &str = " text-anchor=\"end\"";
 

@@ -40,7 +40,7 @@ class Candidates:
         labels: Iterable[Any] | None = None,
         constants: Any = None,
     ) -> Candidates:
-        """Candidates at given points, (n, p), such as another model's embeddings."""
+        """Candidates at given points, (n, p), such as a different model's embeddings."""
         matrix = as_matrix(points, "points")
         own = np.zeros(len(matrix), np.float32) if constants is None else as_vector(constants, "constants", np.float32)
         if len(own) != len(matrix):
@@ -108,7 +108,7 @@ class Candidates:
         ]
 
     def with_hubs(self, Z: Any, *, neighbours: int = 10, weight: float = 0.5) -> Candidates:
-        """The same candidates, of which those that are near everything lose their advantage.
+        """The same candidates, but those that are near everything lose their advantage.
 
         ``Z`` are predictions for training inputs that have not seen their own targets, at unit length as
         all later ones. From each constant ``weight`` times the mean of the ``neighbours`` largest

@@ -251,7 +251,7 @@ class Ranks:
         """
     def compare(self, /, other: Ranks, resamples: SupportsIndex, seed: SupportsIndex) -> str:
         """
-        A paired bootstrap of the differences from the ranks of another model, as JSON.
+        A paired bootstrap of the differences from the ranks of a second model, as JSON.
         """
     def hits(self, /, k: SupportsIndex) -> NDArray[float64]:
         """

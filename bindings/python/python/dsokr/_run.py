@@ -109,7 +109,7 @@ def fit(
     folder = Path(folder)
     table, config = folder / "pairs.jsonl", folder / "pairs.toml"
     if table.exists():
-        raise FileError(str(table), f"{table} exists: dsokr.train({str(config)!r}) trains on it, or name another folder")
+        raise FileError(str(table), f"{table} exists: dsokr.train({str(config)!r}) trains on it, or name a different folder")
     folder.mkdir(parents=True, exist_ok=True)
     with table.open("w", encoding="utf-8") as file:
         for text, output in zip(*rows, strict=True):
@@ -214,7 +214,7 @@ class _Runs:
         training).
         """
         if split is not None and queries is not None:
-            raise ConfigError("split: given beside queries, allowed: one of them")
+            raise ConfigError("split: given with queries, allowed: one of them")
         return Evaluation(
             self._inner.evaluate(
                 split,
@@ -254,7 +254,7 @@ class Model(_Runs):
     ) -> Model:
         """Reads a run directory, of one model; ``encoder`` is that of ``train``, where it had one.
 
-        ``beyond`` has it search molecules that are no candidates, with the settings of the table decoding.beyond, or
+        ``beyond`` has it search molecules that are not candidates, with the settings of the table decoding.beyond, or
         with ``True`` by their defaults: the attribute ``beyond`` of ``Hits``, and of the metrics of an evaluation.
         """
         self = cls.__new__(cls)

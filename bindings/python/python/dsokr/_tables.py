@@ -13,7 +13,7 @@ Table = str | Mapping[str, Any]
 
 
 def to_json(value: Table, name: str, tag: str = "name") -> str:
-    """A table as JSON; a name alone is the table with that name and default parameters."""
+    """A table as JSON; a name is the table with that name and default parameters."""
     table = {tag: value} if isinstance(value, str) else value
     if not isinstance(table, Mapping):
         raise ConfigError(f"{name}: {type(value).__name__}, expected a name or a dict with the key {tag!r}")

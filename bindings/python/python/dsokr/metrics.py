@@ -74,7 +74,7 @@ class Ranks:
         return Ranks(self._inner.chance())
 
     def compare(self, other: Ranks, *, resamples: int = 1000, seed: int = 0) -> dict[str, Any]:
-        """A paired bootstrap against another model on the same queries.
+        """A paired bootstrap against a second model on the same queries.
 
         For mrr, hits@1 and hits@10: ``first``, ``second``, ``difference``, its 95 % interval ``ci95``, and
         ``first_better``, the share of the resamples in which this model is better.

@@ -156,7 +156,7 @@ class KernelSketch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         if not np.allclose(gram, gram.T, rtol=1e-5, atol=1e-8 * np.abs(gram).max()):
             raise ConfigError("X: a matrix that is not symmetric, expected a kernel matrix of the training rows")
         if self.power is not None:
-            raise ConfigError(f"power: {self.power!r}, allowed beside kernel='precomputed': None")
+            raise ConfigError(f"power: {self.power!r}, allowed with kernel='precomputed': None")
         scores = None
         if isinstance(sketch, _sketches.Leverage):
             ridge = n * real(sketch.lambda_, "sketch_params['lambda_']") * np.eye(n)

@@ -30,7 +30,7 @@ pub struct Evaluation {
 
 impl Evaluation {
     /// Evaluates runs on queries.
-    pub fn of(runs: &EnsembleRun, asked: &QueryAnswers) -> Result<Self, Error> {
+    pub fn from_answers(runs: &EnsembleRun, asked: &QueryAnswers) -> Result<Self, Error> {
         let (inner, decoded) = runs.evaluate(asked)?;
         let split = asked.split();
         let (texts, candidates) = (split.inputs.texts().ok(), &runs.members()[0].candidates);

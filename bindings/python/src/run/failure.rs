@@ -4,7 +4,7 @@ use dsokr::{Error, data};
 
 use crate::errors::Failure;
 
-/// What the command takes for a wrong request is a wrong argument.
+/// A wrong request of the command is a wrong argument.
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let (message, is_request) = (with_arguments(&error.to_string()), error.is_request());

@@ -80,7 +80,7 @@ pub fn init(
     output: Option<&str>,
     out: PathBuf,
 ) -> PyResult<()> {
-    work(py, || Survey::of(&table, input, output)?.write(&out, false))
+    work(py, || Survey::read(&table, input, output)?.write(&out, false))
 }
 
 fn processor(device: &str) -> Result<Processor, Failure> {

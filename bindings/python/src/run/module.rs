@@ -53,14 +53,14 @@ impl ModuleConfig {
         let Some(encoder) = encoder else { return Ok(None) };
         let vectors = encoder.getattr(py, "vectors")?.extract(py)?;
         let settings = Self { vectors, encoder: Some(Held(Arc::new(encoder))) };
-        Ok(Some(EncoderTable::of(settings).map_err(Failure::from)?))
+        Ok(Some(EncoderTable::from_learner(settings).map_err(Failure::from)?))
     }
 }
 
 /// Texts or vectors as they are.
 pub struct Unprepared;
 
-/// What the module reads of one pair.
+/// The input of one pair.
 #[derive(Clone)]
 pub enum Input {
     Text(String),
@@ -236,7 +236,7 @@ impl Input {
 
 /// An exception ends the work, whose numbers no longer matter.
 impl Operation<Flex, 1> for Call {
-    /// What PyTorch keeps for the gradient; none after an exception.
+    /// The state that PyTorch keeps for the gradient; none after an exception.
     type Saved = Option<Held>;
 
     fn forward(

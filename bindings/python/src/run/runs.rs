@@ -128,7 +128,7 @@ impl Runs {
         matrix(py, coordinates?, queries.len(), dim)
     }
 
-    /// What sets of candidates with a coverage are calibrated on, as JSON.
+    /// The calibration of sets of candidates with a coverage, as JSON.
     fn calibration(&self, py: Python, coverage: f64, candidates: Option<&str>) -> PyResult<String> {
         let among = rule(candidates)?;
         json(&work(py, || self.sets(coverage, among.as_ref()))?.calibration)
@@ -209,7 +209,7 @@ impl Runs {
                     }
                 }
             })?;
-            Evaluation::of(&self.inner, &asked)
+            Evaluation::from_answers(&self.inner, &asked)
         })
     }
 }

@@ -207,7 +207,7 @@ pub(super) trait Number:
     ComplexField + Copy + Default + Mul<Output = Self> + MulAssign + SubAssign
 {
     /// The nearest number of this type.
-    fn of(value: f64) -> Self {
+    fn from_f64(value: f64) -> Self {
         from_f64(value)
     }
 
@@ -312,5 +312,5 @@ pub(super) fn turn<T: Number>(matrix: &[f32], width: usize, rows: &[T], out: &mu
     let out = MatMut::from_column_major_slice_mut(out, dimension, len);
     let matrix = MatRef::from_row_major_slice(&matrix, dimension, width);
     let rows = MatRef::from_column_major_slice(rows, width, len);
-    matmul(out, Accum::Replace, matrix, rows, T::of(1.0), Par::Seq);
+    matmul(out, Accum::Replace, matrix, rows, T::from_f64(1.0), Par::Seq);
 }

@@ -9,13 +9,13 @@ use crate::kernel::{IntoKernel, named};
 use crate::store::{self, Stored, Tensor};
 use crate::{Error, OutputKernel, SketchOptions};
 
-/// What the file says it is.
+/// The kind in the file's metadata.
 const KIND: &str = "basis";
 
 /// The version of the layout below for a basis as it was fitted.
 const FITTED: u32 = 1;
 
-/// The version of the layout of a tempered basis. A program that knows the first alone refuses it, and
+/// The version of the layout of a tempered basis. A program that knows only the first refuses it, and
 /// files and fingerprints of the others stay what they were.
 const TEMPERED: u32 = 2;
 
@@ -57,7 +57,7 @@ impl Basis {
     /// Reads a basis of a built-in kernel that [`save`](Self::save) wrote.
     ///
     /// # Errors
-    /// Those of [`Stored::open`] for a file that is missing, damaged, or of another kind or
+    /// Those of [`Stored::open`] for a file that is missing, damaged, or of a different kind or
     /// version; [`Error::File`] for one that contradicts itself, and for a
     /// kernel that is not built in.
     pub fn load(path: &Path) -> Result<Self, Error> {
@@ -83,7 +83,7 @@ impl Basis {
     /// that computes something else gives wrong coordinates.
     ///
     /// # Errors
-    /// Those of [`load`](Self::load); [`Error::File`] for a file of another kernel.
+    /// Those of [`load`](Self::load); [`Error::File`] for a file of a different kernel.
     pub fn load_with(path: &Path, kernel: impl IntoKernel) -> Result<Self, Error> {
         let stored = Stored::open_versions(path, KIND, FITTED..=ZERO_ROW)?;
         let kernel = kernel.into_kernel();

@@ -92,7 +92,7 @@ impl Basis {
         self.tempered.as_ref().map_or_else(Tempering::default, |tempered| tempered.tempering)
     }
 
-    /// What is subtracted from the product of the frozen matrix with scaled rows, or with
+    /// The vector subtracted from the product of the frozen matrix with scaled rows, or with
     /// the kernel's values with the anchors: `Λ^{−α/2} Vᵀ μ`, p numbers, for a basis that was
     /// tempered and centred.
     pub fn offset(&self) -> Option<&[f64]> {
@@ -138,7 +138,7 @@ impl Basis {
     }
 
     /// The coordinates of the zero row, p numbers, where the basis is one matrix, the kernel is normalised and the
-    /// sketch has taken a zero row: it then has a feature of its own, beside those of the
+    /// sketch has taken a zero row: it then has a feature of its own, in addition to those of the
     /// matrix. None where they are zeros or those of any other row.
     pub fn zero_row(&self) -> Option<&[f32]> {
         let Projector::Linear { zero, .. } = &self.map else { return None };

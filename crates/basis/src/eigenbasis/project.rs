@@ -249,7 +249,7 @@ impl Basis {
                     matmul(out, Accum::Add, weights, gram.as_ref(), 1.0, Par::Seq);
                 }
                 self.finish(&mut wide, &mut norms, DOUBLE);
-                out.iter_mut().zip(wide).for_each(|(out, value)| *out = T::of(value));
+                out.iter_mut().zip(wide).for_each(|(out, value)| *out = T::from_f64(value));
                 return Ok(norms);
             }
         }
@@ -269,7 +269,7 @@ impl Basis {
     ///
     /// Where the kernel is nearly constant (a Gaussian much wider than the outputs are apart), the
     /// differences of outputs are below the rounding of `f32` coordinates. With anchors, and
-    /// for a tempered basis, these are the sums before that rounding; another basis that is one matrix
+    /// for a tempered basis, these are the sums before that rounding; any other basis that is one matrix
     /// has `f32` coordinates, widened.
     ///
     /// # Errors

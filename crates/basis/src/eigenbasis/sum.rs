@@ -11,7 +11,7 @@ use crate::features::{Block, RowKind, RowSource};
 use crate::kernel::{SumKernel, Summand};
 use crate::{Error, OutputKernel, SketchOptions};
 
-/// What [`Basis::sum`] sums. `y_i` are the columns of a sparse row that the i-th basis reads, the parts of
+/// The terms of [`Basis::sum`]. `y_i` are the columns of a sparse row that the i-th basis reads, the parts of
 /// [`JoinedRows`](crate::features::JoinedRows).
 #[derive(Clone, Debug)]
 pub(super) struct SummedBases {
@@ -63,7 +63,7 @@ impl SummedBases {
         let (mut joined, mut norms) = (vec![T::default(); rows.len() * all], vec![0.0; rows.len()]);
         let mut start = 0;
         for part in &self.parts {
-            let (dimension, scale) = (part.basis.dimension(), T::of(part.weight.sqrt()));
+            let (dimension, scale) = (part.basis.dimension(), T::from_f64(part.weight.sqrt()));
             let mut own = vec![T::default(); rows.len() * dimension];
             let squared = part
                 .basis
@@ -132,8 +132,8 @@ impl Basis {
     /// first basis first ([`JoinedRows`](crate::features::JoinedRows)).
     ///
     /// The coordinates of the sum are `√w_i ψ̃_i(y)`, one basis after the other. They are turned to the
-    /// principal axes of their second moments over `outputs`, about zero, of which the leading `size` are
-    /// kept: what a kernel principal component analysis of the sum keeps. Where that is less than half of
+    /// principal axes of their second moments over `outputs`, about zero, and the leading `size` axes are
+    /// kept, as in a kernel principal component analysis of the sum. Where that is less than half of
     /// them they are found by subspace iteration, which ends when a step adds less than 10⁻⁴ of what the
     /// axes hold. The weights are divided by their sum, so a sum of normalised kernels is normalised; a basis
     /// of weight 0 only takes its columns. The [kernel](Self::kernel) is the sum, the

@@ -47,7 +47,7 @@ pub(super) const DOUBLE: f64 = 1e-12;
 /// Few directions hold nearly all of an output kernel's variance, and a squared loss spends itself on
 /// them, while the others distinguish the candidates. On ChEBI-20 with Mol2vec a power of 0.5, centred
 /// and normalised, raises the validation MRR of a ridge regression from .25 to .38. Where a sketch
-/// holds half of the kernel (Tanimoto on fingerprints, m = 1,000), unit length alone raises it from .14
+/// holds half of the kernel (Tanimoto on fingerprints, m = 1,000), only unit length raises it from .14
 /// to .33: what is left of a candidate in the span no longer counts by its length.
 ///
 /// In a configuration file a table; the default changes nothing:
@@ -56,7 +56,7 @@ pub(super) const DOUBLE: f64 = 1e-12;
 /// use dsokr_basis::Tempering;
 ///
 /// let read: Tempering = serde_json::from_str(r#"{"power": 0.5, "centred": true, "normalised": true}"#)?;
-/// assert_eq!(read, Tempering::of(0.5));
+/// assert_eq!(read, Tempering::from_power(0.5));
 /// assert!(serde_json::from_str::<Tempering>("{}")?.changes_nothing());
 /// # Ok::<(), serde_json::Error>(())
 /// ```
@@ -72,8 +72,8 @@ pub struct Tempering {
 }
 
 impl Tempering {
-    /// What is best where a power above 0 helps: centred, and normalised.
-    pub fn of(power: f64) -> Self {
+    /// The best choice where a power above 0 helps: centred, and normalised.
+    pub fn from_power(power: f64) -> Self {
         Self { power, centred: true, normalised: true }
     }
 
@@ -92,7 +92,7 @@ impl Tempering {
     }
 }
 
-/// What a tempered basis does after its product with the kernel's values or the scaled rows.
+/// The steps of a tempered basis after its product with the kernel's values or the scaled rows.
 #[derive(Clone, Debug)]
 pub(super) struct Tempered {
     pub tempering: Tempering,
@@ -100,7 +100,7 @@ pub(super) struct Tempered {
     pub rows: usize,
     /// `Λ^{−α/2} Vᵀ μ`; empty where it is not centred.
     pub offset: Vec<f64>,
-    /// The length of which rounding is a share: `‖offset‖ + (Σ_j λ_j^{1−α})^½`, the latter the root
+    /// The length that rounding is relative to: `‖offset‖ + (Σ_j λ_j^{1−α})^½`, the latter the root
     /// of the mean squared length of `t(y_i)`.
     size: f64,
 }
@@ -123,7 +123,7 @@ impl Tempered {
     ///
     /// `noise` is the share of rounding in the product: [`SINGLE`] or [`DOUBLE`].
     pub(super) fn finish<T: Number>(&self, coordinates: &mut [T], noise: f64) -> f64 {
-        coordinates.iter_mut().zip(&self.offset).for_each(|(t, &mean)| *t -= T::of(mean));
+        coordinates.iter_mut().zip(&self.offset).for_each(|(t, &mean)| *t -= T::from_f64(mean));
         let squared = T::squared_length(coordinates);
         if !self.tempering.normalised || !squared.is_finite() {
             return squared;

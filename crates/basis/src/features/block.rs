@@ -285,7 +285,7 @@ pub fn read<S: RowSource + ?Sized>(source: &S, range: Range<usize>) -> Result<Bl
     }
 }
 
-/// Consecutive ranges of `size` rows, the last of which may be shorter.
+/// Consecutive ranges of `size` rows. The last one may be shorter.
 pub fn ranges(rows: Range<usize>, size: usize) -> impl DoubleEndedIterator<Item = Range<usize>> {
     let end = rows.end;
     rows.step_by(size).map(move |start| start..end.min(start.saturating_add(size)))

@@ -111,7 +111,7 @@ fn hash(block: &Block, row: usize) -> u64 {
     })
 }
 
-/// What a row consists of, bit for bit.
+/// The bytes of a row.
 fn bytes<'b>(block: &'b Block, row: usize) -> [&'b [u8]; 2] {
     match block {
         Block::Dense(rows) => [bytemuck::cast_slice(rows.row(row)), &[]],

@@ -9,7 +9,7 @@ use crate::Error;
 /// The rows of several sources side by side, as sparse rows: the columns of the first source, then
 /// those of the second, and so on.
 ///
-/// What the sources hold stays where it is; rows are joined as they are read. Zeros are not stored.
+/// Nothing is copied; rows are joined as they are read. Zeros are not stored.
 ///
 /// ```
 /// use dsokr_basis::{Features, RowSource};
@@ -38,7 +38,9 @@ impl JoinedRows {
         let len = parts.first().map_or(0, |part| part.len());
         if let Some(other) = parts.iter().find(|part| part.len() != len) {
             let found = other.len();
-            return Err(Error::Shape(format!("{found} rows beside {len}: allowed is one number")));
+            return Err(Error::Shape(format!(
+                "sources have {found} and {len} rows, expected equal numbers"
+            )));
         }
         let width = parts.iter().map(|part| part.width()).sum();
         check_width(width)?;

@@ -33,7 +33,7 @@ impl MappedRows {
     /// [`Error::Io`] for a file that cannot be read; [`Error::File`] for one that is missing or not
     /// a safetensors file; otherwise as [`from_stored`](Self::from_stored).
     pub fn open(path: &Path, key: &str) -> Result<Self, Error> {
-        Self::of(Arc::new(Mapping::open(path)?), key)
+        Self::from_mapping(Arc::new(Mapping::open(path)?), key)
     }
 
     /// The names of the tensors of any safetensors file, sorted.
@@ -50,10 +50,10 @@ impl MappedRows {
     /// [`Error::File`] for a missing tensor, and one of a type or a shape that holds no rows;
     /// [`Error::Shape`] for rows of width 0, or wider than 32-bit indices address.
     pub fn from_stored(stored: &Stored, name: &str) -> Result<Self, Error> {
-        Self::of(stored.mapping(), name)
+        Self::from_mapping(stored.mapping(), name)
     }
 
-    fn of(mapping: Arc<Mapping>, key: &str) -> Result<Self, Error> {
+    fn from_mapping(mapping: Arc<Mapping>, key: &str) -> Result<Self, Error> {
         let entry = mapping.entry(key)?.clone();
         let columns = match entry.dtype {
             Dtype::F32 | Dtype::F16 | Dtype::BF16 | Dtype::F64 => 1,

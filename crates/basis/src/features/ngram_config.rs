@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// What an n-gram is made of.
+/// The units of an n-gram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NgramKind {
@@ -24,7 +24,7 @@ pub enum NgramKind {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NgramConfig {
-    /// What the n-grams are made of: words, characters of one word, or characters of the whole text.
+    /// The units of n-grams: words, characters of one word, or characters of the whole text.
     pub kind: NgramKind,
     /// Length of the shortest n-grams.
     pub min: usize,

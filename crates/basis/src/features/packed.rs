@@ -13,7 +13,7 @@ pub struct PackedBlock<'a, T: Packed> {
     pub(super) values: Cow<'a, [T]>,
 }
 
-/// What rows are packed in.
+/// A type that rows are packed in.
 pub trait Packed: Element + PartialEq {
     /// How the name of the tensor ends that holds the rows in a file.
     const TENSOR: &'static str;
@@ -95,7 +95,7 @@ impl<'a, T: Packed> PackedBlock<'a, T> {
 
     pub(super) fn tensors(&self, prefix: &str) -> Vec<Tensor<'_>> {
         let name = format!("{prefix}.{}", T::TENSOR);
-        vec![Tensor::of(&name, &[self.len(), self.per_row()], &self.values)]
+        vec![Tensor::from_slice(&name, &[self.len(), self.per_row()], &self.values)]
     }
 
     pub(super) fn from_stored(stored: &Stored, prefix: &str, width: usize) -> Result<Self, Error> {

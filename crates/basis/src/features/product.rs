@@ -91,7 +91,7 @@ pub(crate) fn inner_columns(
     Ok(out)
 }
 
-/// What fills the products with row j.
+/// A function that fills in the products with row j.
 type Column<'a> = dyn Fn(usize, &mut [f64]) + Sync + 'a;
 
 /// `⟨x, y⟩` of two sparse rows by walking both.
@@ -250,7 +250,7 @@ pub struct ColumnIndex {
     rows: usize,
     /// For each column its place among the frequent ones, or none.
     place: Vec<u32>,
-    /// The frequent columns, one row after another.
+    /// The frequent columns, row by row.
     dense: Vec<f32>,
     frequent: usize,
     /// The entries of the other columns.
@@ -310,7 +310,7 @@ impl ColumnIndex {
     }
 }
 
-/// The frequent columns of some rows, of which there are `count`, one row after another.
+/// The `count` frequent columns of some rows, row by row.
 fn frequent_columns(
     rows: &SparseBlock,
     range: Range<usize>,

@@ -5,7 +5,7 @@ use super::{check_width, packed::first_not_finite};
 use crate::store::{Stored, Tensor};
 use crate::{Error, Processes};
 
-/// Rows of which only the non-zero columns are stored (compressed sparse rows).
+/// Rows that store only their non-zero columns (compressed sparse rows).
 #[derive(Clone, Debug, PartialEq)]
 pub struct SparseBlock<'a> {
     width: usize,
@@ -104,7 +104,7 @@ impl<'a> SparseBlock<'a> {
     }
 
     /// The values that the columns have, as (column, value) in the order of the columns and, within one,
-    /// of the values. Zeros that are not stored are no values.
+    /// of the values. Zeros that are not stored are left out.
     pub fn levels(&self) -> Vec<(u32, f32)> {
         let entries = self.columns.iter().copied().zip(self.values.iter().copied());
         let mut levels: Vec<(u32, f32)> = entries.collect();

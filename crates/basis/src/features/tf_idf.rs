@@ -122,7 +122,7 @@ impl TfIdf {
 /// Weights of n-grams, `ln((1 + n) / (1 + df)) + 1` with df ≤ n, of any number of texts.
 const WEIGHTS: std::ops::RangeInclusive<f32> = 1.0..=64.0;
 
-/// Texts of which one task counts the n-grams.
+/// Number of texts whose n-grams one task counts.
 const TEXTS: usize = 256;
 
 /// Terms are short: a hasher that is faster on them than the standard one.

@@ -7,14 +7,14 @@ use super::OutputKernel;
 use crate::RowSource;
 use crate::features::{Block, inner};
 
-/// What rounding may change, as a share of the largest value.
+/// The tolerance for rounding, as a share of the largest value.
 const TOLERANCE: f64 = 1e-12;
 
 /// Checks a kernel on three or more rows that it is defined on; some dozens are enough, since time
 /// grows with the cube of their number.
 ///
 /// - It accepts the rows, and all values are finite.
-/// - A value depends on its two rows alone: other blocks and other numbers of threads give the same
+/// - A value depends only on its two rows: other blocks and other numbers of threads give the same
 ///   Gram matrix, the first to 1e-12 of its largest value, the second bit for bit.
 /// - The matrix is symmetric and positive semi-definite, both to 1e-12 of the largest (eigen)value.
 /// - The diagonal is that of the matrix, and 1 for every row if the kernel is normalised.

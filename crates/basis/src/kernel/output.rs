@@ -90,7 +90,7 @@ pub trait OutputKernel: Debug + Send + Sync {
 
     /// `k(a_i, b_j)` for all pairs of rows, `a.len()` × `b.len()`, of rows of one kind and width.
     ///
-    /// A value depends on its two rows alone: beyond rounding not on the other rows of the blocks, and
+    /// A value depends only on its two rows: beyond rounding not on the other rows of the blocks, and
     /// not at all on the number of threads.
     ///
     /// # Errors

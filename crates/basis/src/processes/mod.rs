@@ -1,7 +1,7 @@
 //! Processes that work on one task together, and what they exchange.
 //!
 //! A [`Scope`](Processes::scope) says with whom the work within it is shared; without one, a process works
-//! alone. Everything here comes down to one operation, [`Exchange::exchange`], which moves bytes and adds
+//! by itself. Everything here comes down to one operation, [`Exchange::exchange`], which moves bytes and adds
 //! nothing up. Sums are taken here, in the order of ranks: they depend on the number of ranks and on
 //! nothing else, so the same job gives the same bits.
 
@@ -22,7 +22,7 @@ mod threads;
 
 pub use threads::{Background, same_on_threads, threads};
 
-/// The most numbers that are added up at once: what a sum needs beside its numbers.
+/// The most numbers that are added up at once: the size of a sum's buffer.
 const BUCKET: usize = 1 << 20;
 
 thread_local! {
@@ -46,7 +46,7 @@ pub trait Exchange {
     fn exchange(&self, parts: &[&[u8]]) -> Result<Vec<Vec<u8>>, Error>;
 
     /// The same exchange for a different thread, which waits without keeping a processor busy. The two are never called
-    /// at the same time. `None`, the default, where one thread alone may exchange.
+    /// at the same time. `None`, the default, where only one thread may exchange.
     fn beside(&self) -> Option<Box<dyn Exchange + Send>> {
         None
     }
@@ -69,7 +69,7 @@ pub trait Exchange {
     }
 }
 
-/// The processes that share the work of a scope; by default this process alone.
+/// The processes that share the work of a scope; by default only this process.
 ///
 /// ```
 /// use dsokr_basis::processes::{Processes, threads};
@@ -96,13 +96,13 @@ impl Processes {
         Self(Some(Rc::new(exchange)))
     }
 
-    /// Those of the innermost scope of this thread; without one, this process alone.
+    /// Those of the innermost scope of this thread; without one, only this process.
     pub fn current() -> Self {
         CURRENT.with_borrow(Clone::clone)
     }
 
     /// Calls `work`, which these ranks share. An inner scope hides the outer one. The scope is that of
-    /// the calling thread; other threads that `work` starts work alone.
+    /// the calling thread; other threads that `work` starts are outside of it.
     pub fn scope<T>(&self, work: impl FnOnce() -> T) -> T {
         scoped(&CURRENT, self.clone(), work)
     }
@@ -117,7 +117,7 @@ impl Processes {
         self.0.as_ref().map_or(1, |exchange| exchange.size())
     }
 
-    /// Whether this is rank 0, which alone writes.
+    /// Whether this is rank 0, the only one that writes.
     pub fn is_first(&self) -> bool {
         self.rank() == 0
     }
@@ -149,7 +149,7 @@ impl Processes {
         self.0.as_ref().map_or(Ok(()), |exchange| exchange.wait())
     }
 
-    /// What every rank gives, in the order of ranks.
+    /// The bytes of every rank, in the order of ranks.
     ///
     /// # Errors
     /// [`Error::Process`] for a rank that cannot be reached.
@@ -169,7 +169,7 @@ impl Processes {
         Ok(self.gather(cast_slice(own))?.into_iter().map(numbers).collect())
     }
 
-    /// The numbers that all ranks give, those of rank 0 first; alone its own.
+    /// The numbers that all ranks give, those of rank 0 first. A single process gets its own.
     ///
     /// # Errors
     /// As [`gather`](Self::gather).
@@ -195,7 +195,7 @@ impl Processes {
         Ok(exchange.exchange(&parts)?.iter().map(apart).collect())
     }
 
-    /// What rank 0 gives; `own` makes it there and is not called elsewhere.
+    /// The bytes of rank 0; `own` makes them there and is not called elsewhere.
     ///
     /// # Errors
     /// As [`gather`](Self::gather).
@@ -212,7 +212,7 @@ impl Processes {
         Ok(pod_read_unaligned(&self.broadcast(|| bytes_of(&own).to_vec())?))
     }
 
-    /// Replaces values by their sums over all ranks, taken in the order of ranks. Alone it changes nothing.
+    /// Replaces values by their sums over all ranks, taken in the order of ranks. A single process changes nothing.
     ///
     /// Each rank adds up its share of the values and gives the sums to all others, so that a rank sends and
     /// receives about twice the values, however many ranks there are.
@@ -264,8 +264,8 @@ impl Processes {
         Ok(())
     }
 
-    /// What this rank has computed, if no rank has failed: an error of one ends the work of all, which would
-    /// wait for it in the next exchange. Alone it changes nothing.
+    /// The result of this rank, if no rank has failed: an error of one ends the work of all, which would
+    /// wait for it in the next exchange. A single process changes nothing.
     ///
     /// # Errors
     /// Its own; [`Error::Process`] with the first rank that has failed; as [`gather`](Self::gather).

@@ -68,7 +68,7 @@ pub fn threads<T: Send>(size: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
     })
 }
 
-/// What `work` returns on each of `size` [`threads`], which is the same on all of them and in a second job.
+/// The result of `work` on `size` [`threads`], which is the same on all of them and in a second job.
 ///
 /// # Panics
 /// If it is not the same, and if `work` panics.
@@ -78,7 +78,7 @@ pub fn same_on_threads<T: PartialEq + Send>(size: usize, work: impl Fn() -> T + 
     all.remove(0)
 }
 
-/// Sums over all ranks that a thread of its own takes, one after another, while this one computes.
+/// Sums over all ranks, which a thread of its own takes in turn while this one computes.
 ///
 /// ```
 /// use dsokr_basis::processes::{Processes, threads};
@@ -101,8 +101,8 @@ pub struct Background {
 }
 
 impl Processes {
-    /// Sums in the background; `None` alone, and where one thread alone may exchange. All ranks start the same sums in
-    /// the same order, and give one another nothing else from the start of a sum until they have it.
+    /// Sums in the background; `None` for a single process, and where only one thread may exchange. All ranks
+    /// start the same sums in the same order, and give one another nothing else from the start of a sum until they have it.
     pub fn background(&self) -> Option<Background> {
         let exchange = self.0.as_ref()?.beside()?;
         let (started, waiting) = channel::<Vec<f32>>();

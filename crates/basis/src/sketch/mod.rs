@@ -145,7 +145,7 @@ impl SketchKind {
     }
 }
 
-/// What [`Basis::fit`](crate::Basis::fit) and [`Sketch::fit`](super::Sketch::fit) draw, and what the
+/// Options of [`Basis::fit`](crate::Basis::fit) and [`Sketch::fit`](super::Sketch::fit): the sketch, and what the
 /// former keeps of it.
 ///
 /// ```

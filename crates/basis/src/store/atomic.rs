@@ -1,5 +1,5 @@
-//! What is whole or not there: files and folders that are written under the name `.NAME.XXXXXX.partial` beside their
-//! place and then renamed, and what killed processes leave there.
+//! Atomic files and folders: they are written under the name `.NAME.XXXXXX.partial` next to their
+//! place and then renamed. Also removes what killed processes leave there.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, TryLockError};
@@ -97,7 +97,7 @@ impl Prepared {
 /// their file system can do that, so that a power failure afterwards does not undo it.
 ///
 /// # Errors
-/// What the operating system reports.
+/// The operating system's errors.
 pub fn create_folder(path: &Path) -> io::Result<()> {
     let missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
     let new: Vec<&Path> = path.ancestors().take_while(missing).collect();
@@ -108,7 +108,7 @@ pub fn create_folder(path: &Path) -> io::Result<()> {
 /// Syncs the names that a folder holds, where its file system can do that.
 ///
 /// # Errors
-/// What the operating system reports.
+/// The operating system's errors.
 #[cfg(unix)]
 pub fn sync_folder(folder: &Path) -> io::Result<()> {
     use std::io::ErrorKind::{InvalidInput, Unsupported};
@@ -128,7 +128,7 @@ pub fn sync_folder(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Creates a folder that is complete or not there: `fill` fills a temporary folder `.NAME.XXXXXX.partial` beside
+/// Creates a folder that is complete or not there: `fill` fills a temporary folder `.NAME.XXXXXX.partial` next to
 /// `path`, which is renamed. Its files should be synced, as those of [`write_atomically`]
 /// are. Folders above it are created. A process that is killed meanwhile leaves the temporary folder; the next one
 /// for `path` removes it.
@@ -253,7 +253,7 @@ fn holds(file: &File, path: &Path) -> bool {
     }
 }
 
-/// Removes the temporary files and folders for `path` that killed processes left beside it: those that no
+/// Removes the temporary files and folders for `path` that killed processes left next to it: those that no
 /// process has locked. Where the file system has no locks, and folders where the operating system locks
 /// none, they stay.
 pub fn remove_abandoned(path: &Path) {

@@ -57,7 +57,7 @@ impl Mapping {
         // SAFETY: nothing here can enforce that no process writes to or truncates the file while
         // it is mapped; `Stored` and `MappedRows` ask their callers for that. Files that this
         // crate writes are replaced by renaming, which leaves the mapped file as it is, and
-        // elements are plain numbers, of which every bit pattern is a value.
+        // elements are plain numbers, for which every bit pattern is valid.
         let map = unsafe { memmap2::Mmap::map(&file) }.map_err(failed)?;
         let (header, parsed) = SafeTensors::read_metadata(&map).map_err(|error| {
             let message = format!("not a safetensors file, or a truncated one: {error}");
@@ -187,7 +187,7 @@ impl<T: Pod> From<Vec<T>> for Array<T> {
 
 impl<T: Pod> Array<T> {
     /// Those of a file, in place where they are aligned.
-    pub(super) fn of(mapping: Arc<Mapping>, bytes: Range<usize>) -> Self {
+    pub(super) fn from_mapping(mapping: Arc<Mapping>, bytes: Range<usize>) -> Self {
         Self(match bytemuck::try_cast_slice::<u8, T>(mapping.bytes(bytes.clone())) {
             Ok(_) => Place::Mapped { mapping, bytes },
             Err(_) => Place::Owned(elements(mapping.bytes(bytes)).into_owned()),
@@ -225,7 +225,7 @@ pub struct CheckedArray<T: Pod> {
 }
 
 impl<T: Pod> CheckedArray<T> {
-    /// The same, read from disk for what is asked for alone, and not for what is around it.
+    /// The same, but a page is read from disk only when it is asked for, without those around it.
     pub fn scattered(self) -> Self {
         self.values.advise(0..self.len(), Advice::Scattered);
         Self { scattered: true, ..self }

@@ -36,12 +36,12 @@ const KIND: &str = "dsokr.kind";
 const VERSION: &str = "dsokr.version";
 const CHECKSUM: &str = "dsokr.checksum";
 
-/// What follows the name of a tensor in the name of the one with the checksums of its blocks.
+/// The suffix of the tensor with the checksums of a tensor's blocks.
 const BLOCKS: &str = ".checksums";
 
 /// Bytes of a block that has a checksum of its own.
 pub(crate) const BLOCK: usize = 1 << 20;
-/// The same for a tensor of which little is read at a time.
+/// The same for a tensor that is read in small parts.
 pub(crate) const SMALL_BLOCK: usize = 64 << 10;
 
 /// Types of elements that files hold.
@@ -112,7 +112,7 @@ pub const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 /// opening or reading it may never end.
 ///
 /// # Errors
-/// [`ErrorKind::InvalidInput`] for what is no file, [`ErrorKind::IsADirectory`] for a folder; what the
+/// [`ErrorKind::InvalidInput`] for what is not a file, [`ErrorKind::IsADirectory`] for a folder; what the
 /// operating system reports.
 pub fn open_input(path: &Path) -> io::Result<File> {
     let kind = std::fs::metadata(path)?.file_type();

@@ -40,7 +40,7 @@ impl Stored {
         Self::open_versions(path, kind, version..=version)
     }
 
-    /// As [`open`](Self::open), for a kind of which several versions are read.
+    /// As [`open`](Self::open), for a kind with several readable versions.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -142,7 +142,7 @@ impl Stored {
     /// Shape and elements of a tensor of `T`, in the file where they are aligned there.
     ///
     /// # Errors
-    /// [`Error::File`] when there is no such tensor, and for another type or number of dimensions.
+    /// [`Error::File`] when there is no such tensor, and for a different type or number of dimensions.
     pub fn read<T: Element>(
         &self,
         name: &str,
@@ -153,7 +153,7 @@ impl Stored {
             return Ok((shape, checked.values));
         }
         let entry = self.typed::<T>(name, rank)?;
-        Ok((entry.shape.clone(), Array::of(self.mapping(), entry.bytes.clone())))
+        Ok((entry.shape.clone(), Array::from_mapping(self.mapping(), entry.bytes.clone())))
     }
 
     /// The elements of a tensor of `T` that has this shape, copied.
@@ -189,7 +189,7 @@ impl Stored {
             self.bad_shape(&sums, &found, format!("[{blocks}]"))
         })?;
         let (sums, mapping) = (numbers, self.mapping());
-        let values = Array::of(self.mapping(), entry.bytes.clone());
+        let values = Array::from_mapping(self.mapping(), entry.bytes.clone());
         let verified = (0..sums.len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
         let (name, scattered) = (name.to_owned(), false);
         let array = CheckedArray { values, mapping, name, block, sums, scattered, verified };

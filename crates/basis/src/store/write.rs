@@ -32,7 +32,7 @@ macro_rules! constructors {
     ($($function:ident $element:ty;)*) => {$(
         #[doc = concat!("A tensor of `", stringify!($element), "`, borrowed.")]
         pub fn $function(name: &str, shape: &[usize], values: &'a [$element]) -> Self {
-            Self::of(name, shape, values)
+            Self::from_slice(name, shape, values)
         }
     )*};
 }
@@ -41,7 +41,7 @@ impl<'a> Tensor<'a> {
     constructors! { u8 u8; u32 u32; u64 u64; f32 f32; f64 f64; }
 
     /// A tensor of any type of elements, borrowed.
-    pub fn of<T: Element>(name: &str, shape: &[usize], values: &'a [T]) -> Self {
+    pub fn from_slice<T: Element>(name: &str, shape: &[usize], values: &'a [T]) -> Self {
         let (name, shape) = (name.to_owned(), shape.to_vec());
         let data = Cow::Borrowed(bytemuck::cast_slice(values));
         Self { name, dtype: T::DTYPE, shape, data, blocks: None }
@@ -50,7 +50,7 @@ impl<'a> Tensor<'a> {
     /// A tensor of any type of elements, copied.
     pub fn owned<T: Element>(name: &str, shape: &[usize], values: &[T]) -> Self {
         let data = Cow::Owned(bytemuck::cast_slice(values).to_vec());
-        Self { data, ..Self::of::<T>(name, shape, &[]) }
+        Self { data, ..Self::from_slice::<T>(name, shape, &[]) }
     }
 
     /// A tensor of 16-bit floating-point numbers, the nearest to `values`.
@@ -61,7 +61,7 @@ impl<'a> Tensor<'a> {
     /// A tensor whose bytes are [appended](Filling::append) while the file is written. Each MiB of them has a checksum,
     /// so that opening the file does not read it.
     pub fn to_fill<T: Element>(name: &str, shape: &[usize]) -> Self {
-        Self { blocks: Some(BLOCK), ..Self::of::<T>(name, shape, &[]) }
+        Self { blocks: Some(BLOCK), ..Self::from_slice::<T>(name, shape, &[]) }
     }
 
     /// The same with a checksum for each 64 KiB, where little is read, here and there.
@@ -117,7 +117,7 @@ impl BlockSums {
     }
 }
 
-/// What a file holds, beside its path.
+/// The contents of a file, without its path.
 #[derive(Clone, Copy, Debug)]
 pub struct Contents<'a> {
     kind: &'a str,

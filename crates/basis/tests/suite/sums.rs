@@ -27,7 +27,8 @@ fn joined(sources: &[Features]) -> JoinedRows {
 /// A basis of each source: two tempered, one as it was fitted.
 fn bases(sources: &[Features]) -> Vec<Basis> {
     let kernels = [Kernel::Linear, Kernel::Tanimoto, Kernel::Cosine];
-    let temperings = [Tempering::of(0.5), Tempering::of(0.25), Tempering::default()];
+    let temperings =
+        [Tempering::from_power(0.5), Tempering::from_power(0.25), Tempering::default()];
     let fit = |((rows, kernel), tempering): ((&Features, Kernel), Tempering)| {
         let options = SketchOptions::new(SketchKind::Gaussian, 9).with_seed(5);
         Basis::fit(kernel, rows, &options).unwrap().tempered(&tempering, rows).unwrap()
@@ -110,7 +111,7 @@ fn a_sum_keeps_the_contract_of_kernels() {
     let sum = Basis::sum(weighted(bases(&sources), &WEIGHTS), 12, &rows).unwrap();
     contract::check(sum.kernel(), &rows).unwrap();
     assert!(!sum.is_normalised(), "one part is not tempered");
-    let tempered = sum.tempered(&Tempering::of(0.5), &rows).unwrap();
+    let tempered = sum.tempered(&Tempering::from_power(0.5), &rows).unwrap();
     assert!(tempered.is_normalised());
     let tempered: Vec<Basis> = bases(&sources).drain(..2).collect();
     let two = joined(&sources[..2]);
@@ -124,7 +125,7 @@ fn a_loaded_sum_is_the_saved_one() {
     let sources = sources();
     let rows = joined(&sources);
     let sum = Basis::sum(weighted(bases(&sources), &[0.5, 0.0, 0.5]), 12, &rows).unwrap();
-    let tempered = sum.clone().tempered(&Tempering::of(0.5), &rows).unwrap();
+    let tempered = sum.clone().tempered(&Tempering::from_power(0.5), &rows).unwrap();
     assert_ne!(sum.fingerprint(), tempered.fingerprint());
     for basis in [sum, tempered] {
         basis.save(&path).unwrap();
@@ -149,7 +150,7 @@ fn the_parts_of_joined_rows_are_their_sources() {
     }
     let short = Box::new(sources[1].select(&[0, 1]).unwrap());
     let error = JoinedRows::new(vec![Box::new(sources[0].clone()), short]).err().unwrap();
-    assert!(error.to_string().contains("2 rows beside 40"), "{error}");
+    assert!(error.to_string().contains("sources have 2 and 40 rows"), "{error}");
 }
 
 #[test]

@@ -88,7 +88,10 @@ fn a_tempered_file_that_contradicts_itself_is_an_error() {
         store::Contents::new("basis", version, metadata, &tensors).write(&path).unwrap();
         Basis::load(&path)
     };
-    assert_eq!(load(2, &metadata, Some(&offset[..2])).unwrap().tempering(), Tempering::of(0.5));
+    assert_eq!(
+        load(2, &metadata, Some(&offset[..2])).unwrap().tempering(),
+        Tempering::from_power(0.5)
+    );
     let error = load(3, &metadata, Some(&offset[..2])).unwrap_err();
     assert!(error.to_string().contains("no metadata \"parts\""), "{error}");
     let error = load(5, &metadata, Some(&offset[..2])).unwrap_err();
@@ -130,14 +133,14 @@ fn what_cannot_be_tempered_is_refused() {
     let basis = whole(&Kernel::Linear, &rows);
     let temper = |tempering: Tempering, rows: &Features| basis.clone().tempered(&tempering, rows);
     for power in [-0.1, 1.1, f64::NAN, f64::INFINITY, -f64::MIN_POSITIVE] {
-        let error = temper(Tempering::of(power), &rows).unwrap_err();
+        let error = temper(Tempering::from_power(power), &rows).unwrap_err();
         assert!(error.to_string().contains("tempering: power = "), "{error}");
     }
-    let once = temper(Tempering::of(0.5), &rows).unwrap();
+    let once = temper(Tempering::from_power(0.5), &rows).unwrap();
     assert_eq!(once.feature_direction(&[1.0, 0.0]).unwrap(), None);
-    let error = once.tempered(&Tempering::of(0.5), &rows).unwrap_err();
+    let error = once.tempered(&Tempering::from_power(0.5), &rows).unwrap_err();
     assert!(error.to_string().contains("tempered already"), "{error}");
-    let refused = |rows: &Features| temper(Tempering::of(0.5), rows).unwrap_err();
+    let refused = |rows: &Features| temper(Tempering::from_power(0.5), rows).unwrap_err();
     let dense =
         |width, values: &[f32]| Features::Dense(DenseRows::new(width, values.to_vec()).unwrap());
     assert!(

@@ -56,7 +56,7 @@ impl LabelFeatures {
         Ok(table.column(&self.column)?.iter().map(|cell| self.set(cell)).collect())
     }
 
-    /// The labels of an earlier training, of which those of the table are.
+    /// The labels of an earlier training, which include those of the table.
     fn known(
         &self,
         fitted: &FittedColumns,
@@ -306,7 +306,7 @@ impl RankingFeatures {
         Some(ranks)
     }
 
-    /// What [`parse`](Self::parse) takes.
+    /// The values that [`parse`](Self::parse) accepts.
     fn allowed(&self) -> String {
         match self.items.is_empty() {
             true => "ranks from 1, with spaces between".into(),

@@ -60,7 +60,7 @@ impl OutputKind for NgramFeatures {
 pub struct SubstructureFeatures {
     /// The column, e.g. `smiles`.
     pub column: String,
-    /// What is counted.
+    /// The substructures that are counted.
     pub of: Substructures,
     /// Whether `ln(1 + count)` takes the place of a count.
     #[serde(default)]
@@ -81,7 +81,7 @@ impl OutputKind for SubstructureFeatures {
 
     fn validate(&self, key: &str) -> Result<(), Error> {
         if self.log && self.exact {
-            let allowed = "false beside exact: logarithms tell counts apart as they do";
+            let allowed = "false with exact: logarithms tell counts apart as they do";
             return Err(Error::value(&format!("{key}.log"), true, allowed));
         }
         Ok(self.of.validate().map_err(|error| error.of(format!("{key}.of.")))?)

@@ -50,12 +50,12 @@ impl OutputKind for FeatureFileConfig {
 pub struct OwnVectors {}
 
 impl OutputKind for OwnVectors {
-    /// Those of further outputs lie in a file beside their table.
+    /// Those of further outputs lie in a file of their own.
     fn read(&self, from: &mut OutputTable) -> Result<FittedRows, Error> {
         match from.files {
             OutputFiles::Configured(_) => {
                 let found = format!("{:?}", from.table.path().display());
-                Err(Error::value("output.table", found, "no table beside such features"))
+                Err(Error::value("output.table", found, "no table together with such features"))
             }
             OutputFiles::Given(_) => {
                 FeatureFileConfig { file: String::new(), key: None, packed: false }.read(from)

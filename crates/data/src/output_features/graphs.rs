@@ -26,7 +26,7 @@ pub struct GraphFeatures {
     /// whose files bear its name. Outputs are found by the graphs' ids: those of the lines, else
     /// the numbers of the graphs, from 1.
     pub file: String,
-    /// What is counted.
+    /// The kernel whose features are counted.
     pub graph: GraphKernel,
 }
 
@@ -61,7 +61,7 @@ impl OutputKind for GraphFeatures {
 pub struct MoleculeGraphFeatures {
     /// The column, e.g. `smiles`.
     pub column: String,
-    /// What is counted.
+    /// The kernel whose features are counted.
     pub graph: GraphKernel,
 }
 
@@ -70,7 +70,7 @@ impl MoleculeGraphFeatures {
         column(table, &self.column, Structure::parse)
     }
 
-    /// The molecules of a table, of which `from` may have read the column already.
+    /// The molecules of a table, whose column `from` may have read already.
     fn structures(&self, from: &OutputTable) -> Result<Vec<Structure>, Error> {
         let Some(known) = from.molecules.get(&self.column) else {
             return self.molecules(from.table);

@@ -1,4 +1,4 @@
-//! What outputs are, as rows of features.
+//! Outputs as rows of features.
 
 mod columns;
 mod counts;
@@ -62,7 +62,7 @@ kinds! {
 
 /// A kind of features: what its keys say, and how rows and outputs are read.
 pub(crate) trait OutputKind {
-    /// What its keys say.
+    /// The facts of its keys.
     fn facts(&self) -> FeatureFacts<'_> {
         FeatureFacts::default()
     }
@@ -72,7 +72,7 @@ pub(crate) trait OutputKind {
         Ok(())
     }
 
-    /// Bytes that files beside the table take once they are read.
+    /// Bytes that files other than the table take once they are read.
     fn memory(&self, _: &DataRoot) -> f64 {
         0.0
     }
@@ -82,12 +82,12 @@ pub(crate) trait OutputKind {
         Ok(Vec::new())
     }
 
-    /// What the outputs of a table are, where predictions are compared by the column.
+    /// The outputs of a table, where predictions are compared by the column.
     fn truth(&self, _: &Table) -> Result<Option<Truth>, Error> {
         Ok(None)
     }
 
-    /// What candidates with these labels are, where predictions are compared.
+    /// The outputs with these labels, where predictions are compared.
     fn truth_of_labels(&self, _: &[&str]) -> Result<Option<Truth>, Error> {
         Ok(None)
     }
@@ -96,7 +96,7 @@ pub(crate) trait OutputKind {
     fn read(&self, from: &mut OutputTable) -> Result<FittedRows, Error>;
 }
 
-/// What keys of every kind of features say.
+/// Facts that the keys of every kind of features state.
 #[derive(Default)]
 pub(crate) struct FeatureFacts<'a> {
     /// The column that features are computed from.
@@ -120,9 +120,9 @@ pub(crate) struct OutputTable<'a> {
     pub files: OutputFiles<'a>,
     /// The columns of an earlier training, if rows of further outputs are read.
     pub fitted: Option<&'a FittedColumns>,
-    /// What the outputs are, where figures say more than ranks do.
+    /// The outputs themselves, where metrics compare more than ranks.
     pub truth: Option<Truth>,
-    /// What the outputs are shown as.
+    /// The labels that outputs are shown by.
     pub labels: Vec<String>,
     /// The molecules of columns.
     pub molecules: HashMap<String, Vec<Molecule>>,
@@ -139,7 +139,7 @@ pub(crate) enum OutputFiles<'a> {
 
 impl OutputFiles<'_> {
     const ALLOWED: &'static str =
-        "a file for each kernel whose features or graphs are no column of the table";
+        "a file for each kernel whose features or graphs are not a column of the table";
 
     /// Refuses files that were given and not read.
     pub fn check_read(self) -> Result<(), Error> {
@@ -185,7 +185,7 @@ impl OutputFeatures {
         facts.column.filter(|_| facts.is_compared)
     }
 
-    /// What candidates with these labels are, where figures say more than ranks do.
+    /// The outputs with these labels, where metrics compare more than ranks.
     ///
     /// # Errors
     /// [`Error`] for a label that is not a SMILES, a graph or a ranking.
@@ -243,7 +243,7 @@ const KIND: &str = "features";
 /// The version of its layout.
 const VERSION: u32 = 1;
 
-/// What the columns of outputs' features are, as the outputs of a training gave them: with these, further
+/// The columns of outputs' features, as the outputs of a training gave them: with these, further
 /// outputs become rows that the same basis reads.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FittedFeatures {
@@ -272,7 +272,7 @@ impl FittedColumns {
         Self { width, ..Self::default() }
     }
 
-    /// What each column counts: an n-gram or label, or how often which feature is there; where no rare ones are left out.
+    /// The name of each column: an n-gram or label, or how often which feature is there; where no rare ones are left out.
     pub fn names(&self) -> impl Iterator<Item = (&str, u64, u32)> {
         let feature =
             |at: u32| self.features.get(at as usize).map_or(at.into(), |&feature| feature);
@@ -330,7 +330,7 @@ impl FittedFeatures {
     /// `[n, 2]` (column, bits of the value in F32) and `i.kept` U32.
     ///
     /// # Errors
-    /// What the file system reports.
+    /// The file system's errors.
     pub fn save(&self, path: &Path) -> Result<(), Error> {
         let mut metadata = BTreeMap::new();
         let mut tensors = Vec::new();
@@ -352,7 +352,7 @@ impl FittedFeatures {
     /// Reads what [`save`](Self::save) wrote.
     ///
     /// # Errors
-    /// A file that is missing, damaged, or of another kind or version.
+    /// A file that is missing, damaged, or of a different kind or version.
     pub fn load(path: &Path) -> Result<Self, Error> {
         let stored = Stored::open(path, KIND, VERSION)?;
         let part = |i: usize| {

@@ -12,7 +12,7 @@ use crate::Error;
 use crate::error::check;
 use crate::table::Table;
 
-/// What rounding leaves of a norm, as a share of it.
+/// The rounding error of a norm, as a share of it.
 const ROUNDING: f64 = 1e-9;
 
 /// Features that outputs can have too, of texts: what their columns are, as the training texts gave them.
@@ -100,7 +100,7 @@ impl TextFeatures {
     }
 }
 
-/// The columns and rows of texts, of which the only column of a table is made.
+/// The columns and rows of texts, which make the only column of a table.
 fn read(
     features: &OutputFeatures,
     texts: &[String],

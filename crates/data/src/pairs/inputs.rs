@@ -19,7 +19,7 @@ use crate::table::{OnBadRow, Table, unique_ids};
 use crate::truth::{bad, bad_rows, column};
 use crate::{DataRoot, Error, InputKind, Inputs, KernelRows, check_inside, kinds, read_matrix};
 
-/// What the inputs of the rows of tables are.
+/// The inputs of the rows of tables.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum InputsConfig {
@@ -224,7 +224,7 @@ impl InputsConfig {
     }
 }
 
-/// Reads the inputs of a table's pairs, of which it may take the column.
+/// Reads the inputs of a table's pairs; it may take their column out of the table.
 pub(super) type InputReader<'a> = Box<dyn Fn(&mut Table) -> Result<Inputs, Error> + 'a>;
 
 /// The row of each id in a table that feature files follow.
@@ -234,7 +234,7 @@ pub(super) struct RowIndex {
 }
 
 impl RowIndex {
-    /// Reads the table, whose ids may not repeat, and of which no row is skipped.
+    /// Reads the table, whose ids may not repeat and whose rows are never skipped.
     fn read(table: &str, id: &str, wanted: &Wanted) -> Result<Self, Error> {
         let table = Table::read(&wanted.root()?.file(table), &[id]);
         let table = table.map_err(|error| wanted.on_bad_row.refusal(error))?;
@@ -242,13 +242,13 @@ impl RowIndex {
         Ok(Self { rows: rows.map(|(id, row)| (id.to_owned(), row)).collect(), table })
     }
 
-    /// The row of each id of another table's column.
+    /// The row of each id in a column of a different table.
     pub(super) fn of(&self, table: &Table, column: &str) -> Result<Vec<usize>, Error> {
         let what = format!("the rows of {}", self.table.path().display());
         table.places(column, &self.rows, what)?.collect()
     }
 
-    /// The row of each id of a column of several tables, one after another.
+    /// The row of each id of a column of several tables, table by table.
     pub(super) fn of_all(&self, tables: &[Table], column: &str) -> Result<Vec<usize>, Error> {
         let rows = tables.iter().map(|table| self.of(table, column));
         Ok(rows.collect::<Result<Vec<_>, Error>>()?.concat())
@@ -268,7 +268,7 @@ pub struct TextConfig {
     pub numbers: bool,
     /// Where texts are SMILES, how many more of the same molecule, in other orders of its atoms, are put
     /// behind each, with a space between; drawn from the seed and the text. What an n-gram cannot see
-    /// in one of them, it sees in another.
+    /// in one of them, it may see in a different one.
     pub more_smiles: usize,
 }
 
@@ -279,7 +279,7 @@ impl TextConfig {
         check(self.more_smiles <= most, "data.inputs.more_smiles", self.more_smiles, allowed)
     }
 
-    /// What the inputs are.
+    /// The kind of the inputs.
     pub(super) fn kind(&self) -> InputKind {
         if self.numbers { InputKind::Vectors } else { InputKind::Texts }
     }
@@ -294,7 +294,7 @@ impl TextConfig {
         table.without(bad)
     }
 
-    /// What reads a table's texts, each as [`written`](Self::written) says, or its vectors.
+    /// The reader of a table's texts, each as [`written`](Self::written) says, or of its vectors.
     pub(super) fn reader(&self, seed: u64) -> InputReader<'_> {
         Box::new(move |table| {
             if self.numbers {

@@ -30,7 +30,7 @@ use crate::{DataRoot, Dataset, Error, InputKind, Split, SplitName, check_inside}
 
 /// A kind of pairs: what its keys say, and how they are read.
 pub(crate) trait Pairs {
-    /// What its keys say.
+    /// The facts of its keys.
     fn facts(&self) -> PairFacts<'_>;
 
     /// Checks the values that the facts do not tell.
@@ -72,7 +72,7 @@ pub(crate) trait Pairs {
     fn queries(&self, path: &Path, wanted: &Wanted) -> Result<Split, Error>;
 }
 
-/// What keys of every kind of pairs say.
+/// Facts that the keys of every kind of pairs state.
 #[derive(Default)]
 pub struct PairFacts<'a> {
     /// The folder of the files; empty where there are none.
@@ -83,7 +83,7 @@ pub struct PairFacts<'a> {
     pub splits: Option<&'a SplitsConfig>,
     /// Whether there is a test split.
     pub has_test: bool,
-    /// What inputs are.
+    /// The kind of the inputs.
     pub inputs: InputKind,
     /// The texts of a column, where inputs are texts and the files have columns.
     pub texts: Option<&'a TextConfig>,
@@ -115,7 +115,7 @@ impl<'a> PairFacts<'a> {
     }
 }
 
-/// What the reading of pairs needs to know beside their own keys.
+/// Settings for the reading of pairs other than their own keys.
 pub(crate) struct Wanted<'a> {
     pub outputs: &'a OutputSource<'a>,
     pub on_bad_row: OnBadRow,

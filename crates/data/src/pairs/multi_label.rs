@@ -21,7 +21,7 @@ use crate::{DataRoot, Dataset, Error, InputKind, Inputs, Split, SplitName};
 #[serde(deny_unknown_fields)]
 pub struct MultiLabelConfig {
     /// The folder of the files: in the data root, which is `--data`, else the variable `DSOKR_DATA`, else `data`.
-    /// One that starts with `./` is in the folder of the configuration; one that starts with `datasets/` is beside
+    /// One that starts with `./` is in the folder of the configuration; one that starts with `datasets/` is next to
     /// that folder, or in the current one.
     pub folder: String,
     /// A multi-label file (.arff, .libsvm, .svm), or a multi-target file (.arff).
@@ -105,7 +105,7 @@ impl Pairs for MultiLabelConfig {
         let holds = self.labels.is_some() || extension_of(self.file.as_ref()) != "arff";
         check(holds, "data.labels", "absent", allowed)?;
         let holds = self.test.is_none() || self.splits.test.is_zero();
-        check(holds, "data.splits.test", self.splits.test, "0, beside a file in data.test")
+        check(holds, "data.splits.test", self.splits.test, "0, with a file in data.test")
     }
 
     fn validate_outputs(&self, outputs: &OutputSource) -> Result<(), Error> {

@@ -18,7 +18,7 @@ use crate::{Dataset, Error, Inputs, Outputs, Split};
 #[serde(deny_unknown_fields)]
 pub struct OfficialConfig {
     /// The folder of the files: in the data root, which is `--data`, else the variable `DSOKR_DATA`, else `data`.
-    /// One that starts with `./` is in the folder of the configuration; one that starts with `datasets/` is beside
+    /// One that starts with `./` is in the folder of the configuration; one that starts with `datasets/` is next to
     /// that folder, or in the current one.
     pub folder: String,
     /// File of training pairs.
@@ -90,7 +90,7 @@ fn without_outputs(official: Official) -> Split {
 
 const COLUMNS: [&str; 3] = ["cid", "mol2vec", "description"];
 
-/// What an official ChEBI-20 file holds; the three have the same length and order.
+/// The columns of an official ChEBI-20 file; the three have the same length and order.
 #[derive(Debug, Clone)]
 pub struct Official {
     /// PubChem compound identifiers; unique.

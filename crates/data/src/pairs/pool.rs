@@ -18,7 +18,7 @@ use crate::{DataRoot, Dataset, Error, Split, SplitName};
 #[serde(deny_unknown_fields)]
 pub struct PoolConfig {
     /// The folder of the files: in the data root, which is `--data`, else the variable `DSOKR_DATA`, else `data`.
-    /// One that starts with `./` is in the folder of the configuration; one that starts with `datasets/` is beside
+    /// One that starts with `./` is in the folder of the configuration; one that starts with `datasets/` is next to
     /// that folder, or in the current one.
     pub folder: String,
     /// A table (.csv, .tsv, .jsonl, .parquet), or a file with one text a line and nothing else (.txt, .smi), whose
@@ -54,7 +54,7 @@ impl PoolConfig {
         let numbered = lines || self.numbered;
         let read = |on_bad_row| match lines {
             true => {
-                // beside vectors the lines are outputs
+                // with vectors the lines are outputs
                 let own = wanted.outputs.features.column().filter(|_| column == id);
                 let table = Table::read_lines(path, id, own.unwrap_or(column), on_bad_row)?;
                 columns.iter().try_for_each(|column| table.column(column).map(|_| ()))?;
@@ -140,7 +140,7 @@ impl MemoryConfig {
     /// The column of the ids, in files of queries too; the pairs have their numbers, from 1.
     pub const ID: &'static str = "id";
 
-    /// Texts and outputs, of which `features` name the column. One pair in ten, drawn by the seed, is for
+    /// Texts and outputs; `features` name the column of the outputs. One pair in ten, drawn by the seed, is for
     /// validation.
     ///
     /// # Errors

@@ -26,7 +26,7 @@ pub struct SplitsConfig {
     #[serde(default)]
     pub order: RowOrder,
     /// Validation pairs: their number, or their share of the rows. 0 is for kernel machines that choose nothing on
-    /// them: with one λ, or several of which leave-one-out errors choose.
+    /// them: with one λ, or several that leave-one-out errors choose from.
     pub validation: SplitSize,
     /// Test pairs: their number, or their share of the rows.
     #[serde(default)]
@@ -55,7 +55,7 @@ pub enum SplitSize {
 }
 
 impl SplitSize {
-    /// Whether it is no rows of any file.
+    /// Whether it is zero rows of any file.
     pub fn is_zero(self) -> bool {
         self == Self::Rows(0)
     }
@@ -149,7 +149,7 @@ impl PairedRows<'_> {
         })
     }
 
-    /// The pairs of one split alone, without outputs; none if there is no such split.
+    /// Only the pairs of one split, without outputs; none if there is no such split.
     pub(super) fn split(self, name: SplitName, wanted: &Wanted) -> Result<Option<Split>, Error> {
         let (rows, [train, validation, test]) = draw(self.splits, wanted.seed, &self.table)?;
         let own = match name {

@@ -21,11 +21,11 @@ use crate::{DataRoot, Dataset, Error, Outputs, Split};
 #[serde(deny_unknown_fields)]
 pub struct TablesConfig {
     /// The folder of the files: in the data root, which is `--data`, else the variable `DSOKR_DATA`, else `data`.
-    /// One that starts with `./` is in the folder of the configuration; one that starts with `datasets/` is beside
+    /// One that starts with `./` is in the folder of the configuration; one that starts with `datasets/` is next to
     /// that folder, or in the current one.
     pub folder: String,
-    /// Table of training pairs (.csv, .tsv, .jsonl, .parquet), or a list of tables, whose pairs come one after another. An
-    /// entry `{ path = "more.tsv", weight = 0.5 }` says what each of its pairs weighs in the loss, beside 1. A pair
+    /// Table of training pairs (.csv, .tsv, .jsonl, .parquet), or a list of tables, whose pairs are taken table by table. An
+    /// entry `{ path = "more.tsv", weight = 0.5 }` gives the weight of each of its pairs in the loss (default: 1). A pair
     /// that is in two of the tables counts twice; the log says how many are, and how many inputs have different outputs.
     #[serde(default = "train")]
     pub train: TrainingFiles,
@@ -220,7 +220,7 @@ impl TablesConfig {
             if inputs[row] != inputs[first] {
                 let (first, rule) = (table.line(first), "rows of one query have the same input");
                 let message =
-                    format!("query {query:?} has another input than on line {first}; {rule}");
+                    format!("query {query:?} has a different input than on line {first}; {rule}");
                 return wrong(row, message);
             }
         }

@@ -16,7 +16,7 @@ use crate::{Error, Split};
 pub enum TrainingFiles {
     /// One.
     One(String),
-    /// Several, whose pairs come one after another.
+    /// Several, whose pairs are taken table by table.
     Several(Vec<TrainingFile>),
 }
 
@@ -36,7 +36,7 @@ pub enum TrainingFile {
 pub struct WeightedFile {
     /// The file.
     pub path: String,
-    /// What each of its pairs weighs in the loss, above 0, beside 1 for a pair of a file without weight.
+    /// The weight of each of its pairs in the loss, above 0; 1 for a pair of a file without weight.
     pub weight: f64,
 }
 
@@ -137,7 +137,7 @@ impl Repeated {
     }
 }
 
-/// The pairs of several files, one file after another.
+/// The pairs of several files, file by file.
 ///
 /// # Errors
 /// Inputs of different kinds or widths.

@@ -15,7 +15,7 @@ use crate::error::check;
 /// Losses below this mass in Da are the precursor itself.
 const LEAST_LOSS: f64 = 0.5;
 
-/// What of a spectrum lies at a mass.
+/// The part of a spectrum that lies at a mass.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Serialize, Deserialize, JsonSchema,
 )]
@@ -33,7 +33,7 @@ pub enum PeaksOf {
     /// The formulas under that of the precursor, of the spectrum's field `formula`, that each peak may have within `ppm`;
     /// of a peak with more than a million to try none.
     Subformulas,
-    /// What these formulas lack of the precursor's ion.
+    /// The differences of the precursor's ion and these formulas.
     SubformulaLosses,
     /// The formulas of the fragmentation tree, of the spectrum's field `tree`, with the intensities that it has.
     TreeFragments,
@@ -64,7 +64,7 @@ impl PeaksOf {
     fn found(self, spectrum: &Spectrum, power: f64, ppm: f64) -> Result<Vec<(At, f64)>, Error> {
         let Spectrum { precursor_mz, peaks, .. } = spectrum;
         let parts = |name: fn(&Fragment) -> String| {
-            let ion = Subformulas::of(spectrum)?;
+            let ion = Subformulas::from_spectrum(spectrum)?;
             let of_peak = |peak: &Peak| {
                 let found = ion.at(peak.mz, ppm).unwrap_or_default();
                 let value = peak.intensity.powf(power);
@@ -106,7 +106,7 @@ impl PeaksOf {
 
     /// Spectra as mixtures on a line, for the kernel [`ProbabilityProduct`](dsokr_basis::kernel::ProbabilityProduct):
     /// columns are masses in units of 1/[`POSITIONS`] Da, up to 5000 Da, where larger ones lie too. Values are intensities
-    /// to the power `power`, of which the largest in a spectrum is 1.
+    /// to the power `power`, scaled so that the largest in a spectrum is 1.
     ///
     /// # Errors
     /// None for spectra that were read.
@@ -140,13 +140,13 @@ pub const LINE: usize = (LARGEST * POSITIONS) as usize + 1;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PeakFeatures {
-    /// What is counted.
+    /// The peaks or formulas that are counted.
     #[serde(default)]
     pub of: PeaksOf,
     /// Width of a bin in Da; formulas have none.
     #[serde(default = "hundredth")]
     pub bin: f64,
-    /// What is added to masses in Da before they are binned: half a bin in a second block, so that masses on both sides
+    /// The shift of masses in Da before they are binned: half a bin in a second block, so that masses on both sides
     /// of a border share a bin there.
     #[serde(default)]
     pub shift: f64,
@@ -203,7 +203,7 @@ impl PeakFeatures {
             let (bin, counts) = match at {
                 // fragments without a peak have no value
                 At::Formula(name) => (hash(name.as_bytes()), value > 0.0),
-                // beyond are no masses of molecules
+                // no molecule has a larger mass
                 At::Mass(mass) => {
                     let bin = ((mass + self.shift) / self.bin).floor();
                     (bin as u64, bin < MOST_BINS)
@@ -249,7 +249,7 @@ impl FittedPeaks {
     /// The bins of blocks that enough spectra have, which are given as their [texts](Spectrum) and read some at a time.
     ///
     /// # Errors
-    /// A text that is no spectrum, or lacks what is counted; [`dsokr_basis::Error::Value`] where no bin is in enough spectra.
+    /// A text that is not a spectrum, or lacks what is counted; [`dsokr_basis::Error::Value`] where no bin is in enough spectra.
     pub fn fit<S: AsRef<str> + Sync>(
         blocks: &[PeakFeatures],
         spectra: &[S],
@@ -310,7 +310,7 @@ impl FittedPeaks {
     /// The rows of spectra, which are given as their [texts](Spectrum) and read some at a time.
     ///
     /// # Errors
-    /// A text that is no spectrum; more bins than 32 bits number.
+    /// A text that is not a spectrum; more bins than 32 bits number.
     pub fn rows<S: AsRef<str> + Sync>(&self, spectra: &[S]) -> Result<SparseRows, Error> {
         let mut wrong = None;
         let some = spectra.chunks(AT_ONCE).map_while(|some| {

@@ -19,7 +19,7 @@ pub enum SpectrumFormat {
 
 impl SpectrumFormat {
     /// The format that an extension names.
-    pub(crate) fn of(extension: &str) -> Option<Self> {
+    pub(crate) fn from_extension(extension: &str) -> Option<Self> {
         match extension {
             "mgf" => Some(Self::Mgf),
             "msp" => Some(Self::Msp),

@@ -69,7 +69,7 @@ pub(crate) const KNOWN: [&str; 3] = ["adduct", "formula", "tree"];
 pub struct Spectrum {
     /// m/z of the precursor, above 0.
     pub precursor_mz: f64,
-    /// What the precursor is made of, as it is written; [`Adduct`] reads it.
+    /// The adduct of the precursor, as it is written; [`Adduct`] reads it.
     pub adduct: Option<String>,
     /// The formula of the molecule, as it is written.
     pub formula: Option<String>,
@@ -103,7 +103,7 @@ impl FromStr for Spectrum {
 }
 
 impl Spectrum {
-    /// What the precursor is made of; `[M+H]+` where the spectrum does not say.
+    /// The adduct of the precursor; `[M+H]+` where the spectrum does not say.
     ///
     /// # Errors
     /// An adduct that cannot be read.
@@ -186,7 +186,7 @@ fn precursor(text: &str) -> Result<f64, String> {
     positive(text).ok_or_else(|| format!("the precursor's m/z {text:?} is not a number above 0"))
 }
 
-/// A peak that may follow another one.
+/// A peak that may follow an earlier one.
 fn peak(mz: &str, intensity: &str, before: Option<&Peak>) -> Result<Peak, String> {
     let number = |what: &str, text: &str| {
         positive(text).ok_or_else(|| format!("a peak's {what} {text:?} is not a number above 0"))

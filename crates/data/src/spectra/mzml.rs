@@ -17,7 +17,7 @@ pub(crate) type ParamGroups = HashMap<String, Vec<[String; 3]>>;
 /// The end of a spectrum.
 pub(super) const END: &[u8] = b"</spectrum>";
 
-/// What is known of a spectrum before its end.
+/// The parts of a spectrum read before its end.
 #[derive(Default)]
 struct Open {
     record: Record,
@@ -44,7 +44,7 @@ struct Array {
     text: String,
 }
 
-/// The tandem spectrum of a text that ends with it; none of one of another level, and of what follows the last one.
+/// The tandem spectrum at the end of a text; none for a spectrum of a different level, and for what follows the last one.
 pub(super) fn mzml(text: &str, groups: &mut ParamGroups) -> Result<Option<Record>, Wrong> {
     if let Some((second, _)) = text.match_indices("<spectrum ").nth(1) {
         let reason = "a second <spectrum> before </spectrum> or the end of its line";

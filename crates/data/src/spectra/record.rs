@@ -6,7 +6,7 @@ use super::{KNOWN, NO_PEAKS, PARTS, Peak, SPECTRUM, head, peak, precursor, tree_
 use crate::Error;
 use crate::error::{list, shorten};
 
-/// What is wrong in a text, with the line of it, from 0.
+/// An error in a text: its line, from 0, and the message.
 pub(crate) type Wrong = (usize, String);
 
 /// One spectrum as its file writes it.
@@ -21,7 +21,7 @@ pub(crate) struct Record {
     pub(crate) start: usize,
 }
 
-/// Names of one field in files, the first of which is MassSpecGym's.
+/// Names of one field in files. The first one is MassSpecGym's.
 const FIELDS: [&[&str]; 11] = [
     &["identifier", "title", "accession", "db#", "spectrumid", "spectrum_id", "nist#", "scans"],
     &["name", "compound_name"],
@@ -100,7 +100,7 @@ impl Record {
         Ok(())
     }
 
-    /// What it is called in errors.
+    /// Its name in errors.
     fn title(&self) -> String {
         let named = self.first_of(FIELDS[0]).or_else(|| self.first_of(FIELDS[1]));
         named.map_or_else(|| "a spectrum".into(), |name| format!("spectrum {:?}", shorten(name)))

@@ -15,7 +15,7 @@ const MOST: usize = 1_000_000;
 /// use dsokr_data::spectra::{Spectrum, Subformulas};
 ///
 /// let spectrum: Spectrum = "181.0495 adduct=[M+H]+ formula=C9H8O4 121.0284:1".parse()?;
-/// let found = Subformulas::of(&spectrum)?.at(121.0284, 10.0)?;
+/// let found = Subformulas::from_spectrum(&spectrum)?.at(121.0284, 10.0)?;
 /// assert_eq!((found.len(), found[0].formula().as_str()), (1, "C7H5O2"));
 /// # Ok::<(), dsokr_data::Error>(())
 /// ```
@@ -67,7 +67,7 @@ impl Subformulas {
     ///
     /// # Errors
     /// A formula that is absent or cannot be read, an adduct that cannot be read, and one that lost what the formula lacks.
-    pub fn of(spectrum: &Spectrum) -> Result<Self, Error> {
+    pub fn from_spectrum(spectrum: &Spectrum) -> Result<Self, Error> {
         Self::new(&spectrum.molecule()?, &spectrum.ion()?).ok_or_else(|| {
             let formula = spectrum.formula.as_deref().unwrap_or_default();
             let adduct = spectrum.adduct.as_deref().unwrap_or(Adduct::PROTONATED);

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::error::shorten;
 use crate::{Error, check_inside};
 
-/// A fragmentation tree (Böcker and Rasche 2008): formulas of fragments, each of which is a part of that of its parent.
+/// A fragmentation tree (Böcker and Rasche 2008): formulas of fragments. Each formula is a part of its parent's.
 ///
 /// As a text it is the fragments with slashes between, the root first: `FORMULA:INTENSITY`, of all but the root with the
 /// number of the parent from 0 and `>` before it. Left out, an intensity is 1.

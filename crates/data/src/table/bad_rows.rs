@@ -12,7 +12,7 @@ use dsokr_basis::Error::File;
 use super::Table;
 use crate::{DataRoot, Error};
 
-/// What happens at a row that cannot be read.
+/// Whether a row that cannot be read stops the reading or is skipped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnBadRow {
@@ -39,7 +39,7 @@ impl FromStr for OnBadRow {
 /// Skipped rows of a file that the log lists; the others are counted.
 const LISTED: usize = 20;
 
-/// What happens to rows that cannot be read, and those that were skipped.
+/// The policy for rows that cannot be read, and the rows that were skipped.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BadRows {
     on_bad_row: OnBadRow,
@@ -72,7 +72,7 @@ impl BadRows {
         last.into_iter().for_each(log(path));
     }
 
-    /// Logs the number of skipped rows, if there are any, beside a number of other ones.
+    /// Logs the number of skipped rows, if there are any, and the number of other ones.
     pub(super) fn log_count(&self, path: &Path, others: usize) {
         let count = self.skipped.len();
         if count > 0 {
@@ -111,7 +111,7 @@ impl Table {
     /// The table without the rows that `errors` are about.
     ///
     /// # Errors
-    /// The first error, unless bad rows are skipped; a table of which no row is left.
+    /// The first error, unless bad rows are skipped; a table without a row left.
     pub(crate) fn without(mut self, errors: Vec<(usize, Error)>) -> Result<Self, Error> {
         if errors.is_empty() {
             return Ok(self);
@@ -134,7 +134,7 @@ impl Table {
         Self { bad: BadRows::new(OnBadRow::Skip), ..self }.without(errors)
     }
 
-    /// Refuses a table of which every row was skipped, with what is wrong with the first.
+    /// Refuses a table whose rows were all skipped, with what is wrong with the first.
     pub(super) fn first_bad_if_empty(&self) -> Result<(), Error> {
         match self.bad.skipped.first_key_value() {
             Some((line, message)) if self.is_empty() => {

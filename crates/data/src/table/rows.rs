@@ -33,14 +33,14 @@ pub enum TextFormat {
 impl TextFormat {
     /// The format that the extension of a file names, without a `.gz` behind it: that of a [`Table`](super::Table),
     /// else one text a line.
-    pub fn of(path: &Path) -> Self {
+    pub fn from_path(path: &Path) -> Self {
         match extension_of(&uncompressed(path)).as_str() {
             "tsv" => Self::Tabs,
             "csv" => Self::Commas,
             "jsonl" | "ndjson" => Self::JsonLines,
             #[cfg(feature = "parquet")]
             "parquet" => Self::JsonLines,
-            other => SpectrumFormat::of(other).map_or(Self::Lines, Self::Spectra),
+            other => SpectrumFormat::from_extension(other).map_or(Self::Lines, Self::Spectra),
         }
     }
 }

@@ -39,7 +39,7 @@ fn every_format_has_lines_ids_and_texts() {
     assert_eq!(texts.batch(1).unwrap(), [row(2, "b", "two")]);
     assert!(texts.batch(1).unwrap().is_empty());
     for (name, format) in [("a.TSV", TextFormat::Tabs), ("-", TextFormat::Lines)] {
-        assert_eq!(TextFormat::of(Path::new(name)), format);
+        assert_eq!(TextFormat::from_path(Path::new(name)), format);
     }
 }
 

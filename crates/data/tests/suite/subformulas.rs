@@ -90,7 +90,7 @@ fn what_has_too_many_parts_or_no_formula_is_an_error() {
         .collect();
     let error = ion(&all, "[M+H]+").at(900.0, 10.0).unwrap_err().to_string();
     assert!(error.contains("the parts of the formula") && error.contains("1000000"), "{error}");
-    let of = |text: &str| Subformulas::of(&text.parse::<Spectrum>().unwrap());
+    let of = |text: &str| Subformulas::from_spectrum(&text.parse::<Spectrum>().unwrap());
     for (text, says) in [
         ("100.1 50.1:1", "the spectrum's formula = absent: allowed is a formula such as C9H8O4"),
         ("100.1 formula=Xx 50.1:1", "the spectrum's formula = \"Xx\""),

@@ -19,14 +19,14 @@ pub(crate) const PRECISION: &str = "precision";
 #[derive(Clone, Copy, Debug, Default, derive_more::Display, PartialEq, Eq)]
 #[display(rename_all = "lowercase")]
 pub enum Precision {
-    /// As they are, in 32 bits; from 256 MiB of them on with codes of 8 bits beside them. Answers are those of
+    /// As they are, in 32 bits; from 256 MiB of them on with codes of 8 bits in addition. Answers are those of
     /// the candidates.
     #[default]
     F32,
     /// Rounded to 16 bits, half the bytes, with codes as [`F32`](Self::F32) has them. Answers are those of the
     /// candidates with rounded coordinates.
     F16,
-    /// As they are, with codes of 8 bits beside them, a quarter more bytes, which are read in their place for all
+    /// As they are, with codes of 8 bits in addition, a quarter more bytes, which are read in their place for all
     /// but the few candidates that the bound on their error leaves in doubt. Answers are those of the candidates.
     I8,
 }

@@ -71,7 +71,7 @@ impl Candidates {
     ///
     /// From 64 MiB of coordinates on, `coordinates` are written [in blocks](Tensor::to_fill), in version 2
     /// of the layout: reading the file maps it, and verifies each MiB of them (64 KiB where there are codes) when it is first used. From 256 MiB
-    /// on, beside them stand `codes` U8 `[k, p rounded up to a multiple of 4]` and `code_numbers` F32 `[k, 4]`, a quarter of their
+    /// on, they are followed by `codes` U8 `[k, p rounded up to a multiple of 4]` and `code_numbers` F32 `[k, 4]`, a quarter of their
     /// size, which search and ranks read in their place: rotated rows x' rounded to `σk` with whole numbers k
     /// from −127 to 127 (as bytes in two's complement), and σ, Σk, ‖x' − σk‖ and ‖x‖.
     ///
@@ -155,7 +155,7 @@ impl Candidates {
     ///
     /// # Errors
     /// [`Error::Basis`] for a file that is missing, truncated, damaged (but for coordinates in blocks), or of
-    /// another kind or version.
+    /// a different kind or version.
     pub fn open(path: &Path) -> Result<Stored, Error> {
         Ok(Stored::open_versions(path, KIND, WHOLE..=MAPPED)?)
     }
@@ -260,7 +260,7 @@ impl Candidates {
     }
 }
 
-/// Refuses multiplicities of rows, of which the first is the row `first`, that f32 does not hold.
+/// Refuses multiplicities that f32 does not hold, of rows from `first` on.
 pub(crate) fn check_counts(counts: &[u32], first: usize) -> Result<(), Error> {
     counts.iter().zip(first..).try_for_each(|(&count, row)| {
         let found = format_args!("{count} candidates share the distinct row {row}");

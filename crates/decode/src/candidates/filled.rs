@@ -29,7 +29,7 @@ pub(crate) struct FilledRows<'a> {
     pub weights: bool,
 }
 
-/// What is written of some rows.
+/// The written parts of some rows.
 struct Made<'a> {
     block: ScoreBlock<'a>,
     /// Coordinates in 16 bits, where they are rounded.

@@ -31,8 +31,8 @@ pub(crate) use texts::{Texts, sorted};
 /// Candidates: ids, labels and coordinates `ψ̃(c) ∈ R^p` with constants `b(c)`, in memory or in a file that is
 /// mapped.
 ///
-/// Candidates that are the same point in feature space share one distinct row, of which there are
-/// k. A row is scored once and counts as often as it has members, so that duplicates tie bit for
+/// Candidates that are the same point in feature space share one distinct row. There are k distinct
+/// rows. A row is scored once and counts as often as it has members, so that duplicates tie bit for
 /// bit.
 #[derive(Clone, Debug)]
 pub struct Candidates {
@@ -44,13 +44,13 @@ pub struct Candidates {
     /// The same in 8 bits, where the file has them.
     codes: Option<Arc<StoredCodes>>,
     constants: Vec<f32>,
-    /// What tells the feature rows of the distinct rows apart; empty where it is not known.
+    /// Hashes of the feature rows of the distinct rows; empty where they are not known.
     hashes: Array<u64>,
     /// How many of the last candidates were added to those of a training.
     added: usize,
     /// Candidates in the order of their ids.
     by_id: Array<u32>,
-    /// What was subtracted from the constants, if anything was.
+    /// The correction subtracted from the constants, if there is one.
     correction: Option<Correction>,
 }
 
@@ -63,13 +63,13 @@ struct Correction {
     before: Vec<f32>,
 }
 
-/// What [`Candidates::new`] takes: candidates c = 0, 1, … over k distinct rows. An empty list stands
+/// The argument of [`Candidates::new`]: candidates c = 0, 1, … over k distinct rows. An empty list stands
 /// for its default.
 #[derive(Clone, Debug, Default)]
 pub struct CandidateParts {
     /// Unique ids.
     pub ids: Vec<String>,
-    /// What to show for each candidate; empty strings by default.
+    /// The text to show for each candidate; empty strings by default.
     pub labels: Vec<String>,
     /// Distinct row of each candidate, by default one of its own. Rows are numbered in the order in
     /// which they first appear, so the first is 0.
@@ -149,7 +149,7 @@ impl Candidates {
         }
         check_finite(0, &coordinates, dim)?;
         check_constants(0, &constants)?;
-        let (ids, labels) = (Texts::of(ids), Texts::of(labels));
+        let (ids, labels) = (Texts::from_strings(ids), Texts::from_strings(labels));
         let by_id = sorted(&ids)?.into();
         check_order(class.iter().copied(), |candidate| ids.get(candidate), rows)?;
         Ok(Self {
@@ -203,7 +203,7 @@ impl Candidates {
         self.ids.get(candidate)
     }
 
-    /// What to show for a candidate, an index below [`Candidates::len`].
+    /// The text to show for a candidate, an index below [`Candidates::len`].
     pub fn label(&self, candidate: usize) -> &str {
         self.labels.get(candidate)
     }
@@ -285,11 +285,11 @@ impl Candidates {
     /// the same weight; unchanged where the others are not corrected.
     ///
     /// # Errors
-    /// As [`Hubs::of`] and [`with_hubs`](Self::with_hubs).
+    /// As [`Hubs::fit`] and [`with_hubs`](Self::with_hubs).
     pub fn with_hubs_like(self, others: &Self, unit: &[f32]) -> Result<Self, Error> {
         let Some((hubs, weight)) = others.hubs() else { return Ok(self) };
         let queries = Queries::new(self.dim, unit)?;
-        let found = Hubs::of(&queries, &self, hubs.neighbours.min(queries.len()))?;
+        let found = Hubs::fit(&queries, &self, hubs.neighbours.min(queries.len()))?;
         self.with_hubs(found, weight)
     }
 

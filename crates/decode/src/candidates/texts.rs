@@ -12,7 +12,7 @@ pub(crate) struct Texts {
 }
 
 impl Texts {
-    pub fn of<S: AsRef<str>>(texts: impl IntoIterator<Item = S>) -> Self {
+    pub fn from_strings<S: AsRef<str>>(texts: impl IntoIterator<Item = S>) -> Self {
         let [all] = Self::columns(texts.into_iter().map(|text| [text]));
         all
     }

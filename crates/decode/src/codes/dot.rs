@@ -51,7 +51,7 @@ struct Comparison<'a> {
     rows: &'a CodedBlock<'a>,
     /// b(c), one a row.
     constants: &'a [f32],
-    /// What a row counts for.
+    /// The weight of each row.
     weights: &'a [u32],
     /// −bar / ‖z‖, one a lane.
     bars: Vec<f32>,
@@ -162,7 +162,7 @@ mod x86 {
     /// Queries up to which sums along the codes of a row are faster than those of many lanes at once.
     const FEW: usize = 8;
 
-    /// As [`Comparison::portable`], in another order of rows and groups.
+    /// As [`Comparison::portable`], in a different order of rows and groups.
     ///
     /// # Safety
     /// On a processor with AVX-512's foundation and dot products of bytes; what belongs to rows and lanes has

@@ -48,7 +48,7 @@ pub struct CodedBlock<'a> {
     codes: Cow<'a, [i8]>,
     /// Of each row σ, Σk, ‖x' − σk‖ and ‖x‖.
     numbers: Cow<'a, [[f32; 4]]>,
-    /// What roundings add to a bound, as a part of ‖x‖.
+    /// The share of ‖x‖ that roundings add to a bound.
     slack: f32,
     /// The largest ‖x‖, and the largest |b|.
     largest: (f32, f32),
@@ -56,7 +56,7 @@ pub struct CodedBlock<'a> {
     pub(crate) multiplicities: Cow<'a, [u32]>,
 }
 
-/// Codes of rows `[n × p]`, `[n × width]`, and what stands for each beside them: σ, Σk, ‖x' − σk‖ and ‖x‖, the last
+/// Codes of rows `[n × p]`, `[n × width]`, and the numbers of each row: σ, Σk, ‖x' − σk‖ and ‖x‖, the last
 /// two rounded up.
 pub(crate) struct Coded {
     codes: Vec<i8>,
@@ -73,7 +73,7 @@ pub(crate) struct StoredCodes {
 
 /// The queries of a tile in 8 bits, divided by their norms: `z' ≈ ‖z‖ τw`.
 pub(crate) struct TileCodes {
-    /// Codes + 128, four coordinates of a lane after another, by groups of [`LANES`].
+    /// Codes + 128, four coordinates of each lane in turn, by groups of [`LANES`].
     codes: Vec<u8>,
     /// Number of queries.
     count: usize,
@@ -283,7 +283,7 @@ fn round(rotated: &[f32], scale: f32, whole: &mut [f32]) -> f32 {
     up(missed.sqrt() as f32)
 }
 
-/// What roundings add to a bound, as a part of ‖z‖ ‖x‖: those of an exact product of p coordinates and of the sum
+/// The share of ‖z‖ ‖x‖ that roundings add to a bound: those of an exact product of p coordinates and of the sum
 /// with its constant, of two rotations with log₂ p rounds, and of comparing.
 fn slack(dim: usize) -> f32 {
     let rounds = dim.next_power_of_two().ilog2();

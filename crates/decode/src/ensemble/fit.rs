@@ -32,12 +32,12 @@ pub struct FittedWeights {
 /// if it has none. In each step, the weight of every member in turn is set to 0, 0.05, …, 1 and to
 /// itself ± 0.01, …, 0.04, and the other weights are scaled so that all sum to one; the best of
 /// these moves is taken, the first one of equals. Where none gains anything, a tenth, a half or all
-/// of a member's weight is passed on to another one, the best of which is taken; the search ends
+/// of a member's weight is passed on to a different one, and the best such move is taken; the search ends
 /// where that gains nothing either (after 200 steps at most). So weights stay equal when nothing is
 /// gained, and the end is a maximum along these lines, not always the global one.
 ///
-/// Every figure is exact, as [`Ensemble::rank`] and [`Metrics::from_ranks`] give it. Trials look at
-/// rivals alone, the candidates that are not below the gold one under every member, for all
+/// Every metric is exact, as [`Ensemble::rank`] and [`Metrics::from_ranks`] give it. Trials look only at
+/// rivals, the candidates that are not below the gold one under every member, because all
 /// others are below it whatever the weights. Their values are kept, up to `memory` bytes (or 16 a query). Of queries with
 /// too many for that the hardest are kept, moves are chosen on those, and the most promising moves
 /// of a step, at most three, are evaluated on all candidates of these queries before one is taken.
@@ -88,7 +88,7 @@ pub fn fit_weights(
     ensemble.check(pool, gold, 0)?;
     check_queries(gold.len())?;
     let sweep = Sweep { ensemble, pool, combiner: &combiner, gold };
-    let rivals = Rivals::of(&sweep, limit.max(FEWEST), false)?;
+    let rivals = Rivals::from_sweep(&sweep, limit.max(FEWEST), false)?;
     let with = |weights: &[f64]| Combiner::sum(combiner.values, count, Some(weights));
     // queries whose rivals are not all kept are ranked among all candidates
     let hard = &rivals.incomplete;
@@ -162,7 +162,7 @@ fn moves(weights: &[f64]) -> Vec<Vec<f64>> {
     if weights.len() == 1 { Vec::new() } else { moves }
 }
 
-/// Weights of which one member has passed a share of its own to another.
+/// The weights after each move of a share from one member to a different one.
 fn transfers(weights: &[f64]) -> Vec<Vec<f64>> {
     let mut moves = Vec::new();
     for (from, &own) in weights.iter().enumerate().filter(|(_, own)| **own > 0.0) {

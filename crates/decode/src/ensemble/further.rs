@@ -1,4 +1,4 @@
-//! Scores of outputs that are no candidates.
+//! Scores of outputs that are not candidates.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use crate::error::{check_len, ensure};
 use crate::second_look::Seen;
 use crate::{Candidates, Error, Hit, Pool};
 
-/// How outputs that are no candidates are scored for the queries of an ensemble: as they would be if they were
+/// How outputs that are not candidates are scored for the queries of an ensemble: as they would be if they were
 /// candidates, but for the mean and the deviation by which scores are standardised, which are those of the candidates.
 #[derive(Debug)]
 pub struct Further<'e> {
@@ -26,7 +26,7 @@ pub struct Further<'e> {
 }
 
 impl Ensemble<'_> {
-    /// What scores outputs that are no candidates, and the k best candidates of every query, as of
+    /// The scorer of outputs that are not candidates, and the k best candidates of every query, as of
     /// [`top_k`](Self::top_k), which a search for such outputs starts with.
     ///
     /// # Errors

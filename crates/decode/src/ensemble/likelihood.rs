@@ -8,7 +8,7 @@ use super::{Combination, Ensemble};
 use crate::error::check_queries;
 use crate::{Error, Pool};
 
-/// Candidates of a query that the likelihood counts, beside the gold one.
+/// Number of a query's candidates in the likelihood, in addition to the gold one.
 const RIVALS: usize = 300;
 
 /// Steps of Newton's method, the most halvings of one, and sweeps for its direction.
@@ -79,7 +79,7 @@ pub fn likely_weights(
     ensemble.check(pool, gold, 0)?;
     check_queries(gold.iter().flatten().count())?;
     let sweep = Sweep { ensemble, pool, combiner: &combiner, gold };
-    let rivals = Rivals::of(&sweep, RIVALS, true)?;
+    let rivals = Rivals::from_sweep(&sweep, RIVALS, true)?;
     let fields: Vec<&QueryRivals> = rivals.queries.iter().flatten().collect();
     let mut factors = vec![0.0; members];
     let mut here = Local::at(&fields, &factors);
@@ -116,7 +116,8 @@ struct Local {
 
 impl Local {
     fn at(fields: &[&QueryRivals], factors: &[f64]) -> Self {
-        let parts: Vec<Self> = fields.par_iter().map(|field| Self::of(field, factors)).collect();
+        let parts: Vec<Self> =
+            fields.par_iter().map(|field| Self::from_rivals(field, factors)).collect();
         let members = factors.len();
         let zero = || Self {
             value: 0.0,
@@ -137,7 +138,7 @@ impl Local {
     }
 
     /// Of one query: its values count from those of the gold candidate.
-    fn of(field: &QueryRivals, factors: &[f64]) -> Self {
+    fn from_rivals(field: &QueryRivals, factors: &[f64]) -> Self {
         let (members, rows) = (factors.len(), field.counts.len());
         let value = |member: usize, row: usize| field.value(member, row) - field.gold[member];
         let exponent = |row: usize| -> f64 {

@@ -44,7 +44,7 @@ pub struct Member<'a> {
 /// Several models that rank the same candidates for the same queries.
 ///
 /// The candidates of the ensemble are those of the first member, in its order; all indices and all
-/// [`PerQuery`](crate::PerQuery) lists are in terms of them. Other members may have them in another
+/// [`PerQuery`](crate::PerQuery) lists refer to them. Other members may have them in a different
 /// order. Candidates that are the same point under every member are one row of the ensemble (the
 /// common refinement of the members' classes) and tie bit for bit.
 ///
@@ -132,7 +132,7 @@ impl<'a> Ensemble<'a> {
     /// With a second look at the first candidates of some members, an entry a member; see [`SecondLook`].
     ///
     /// # Errors
-    /// [`Error::Basis`] unless there is one entry a member; for a look at queries of another
+    /// [`Error::Basis`] unless there is one entry a member; for a second look at queries of a different
     /// dimension, or at the words of other candidates.
     pub fn with_second_looks(self, looks: Vec<Option<&'a SecondLook>>) -> Result<Self, Error> {
         check_len("second looks", looks.len(), self.members.len())?;

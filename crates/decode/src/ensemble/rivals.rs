@@ -17,7 +17,7 @@ use crate::{AllCandidates, Error, Rank};
 pub(super) struct Rivals {
     /// None for queries without a gold candidate.
     pub queries: Vec<Option<QueryRivals>>,
-    /// Queries of which rivals had to be left out, ascending.
+    /// Queries with rivals that had to be left out, ascending.
     pub incomplete: Vec<usize>,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct QueryRivals {
 impl Rivals {
     /// Up to `limit` rivals a query, those with the largest sums of values if there are more. With `all` those are
     /// rivals too that cannot be above the gold one.
-    pub(super) fn of(sweep: &Sweep, limit: usize, all: bool) -> Result<Self, Error> {
+    pub(super) fn from_sweep(sweep: &Sweep, limit: usize, all: bool) -> Result<Self, Error> {
         let message = "the weights of models whose candidates are in shards";
         let whole = matches!(sweep.ensemble.all, AllCandidates::Whole(_));
         ensure(whole, || Error::unsupported(message))?;

@@ -171,7 +171,7 @@ fn check_weights(weights: &[f64], members: &[Member]) -> Result<(), Error> {
     )
 }
 
-/// What of a member is combined.
+/// The values of a member that are combined.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Values {
     /// Its scores.
@@ -214,7 +214,7 @@ impl Combiner {
         self.weights[member] != 0.0
     }
 
-    /// What combined scores start with.
+    /// The initial value of combined scores.
     pub(super) fn start(&self) -> f64 {
         if self.max { f64::NEG_INFINITY } else { 0.0 }
     }

@@ -48,7 +48,7 @@ struct Sources<'e> {
     members: Vec<Source<'e>>,
 }
 
-/// What combining a tile needs, kept from tile to tile.
+/// Buffers for combining a tile, kept from tile to tile.
 #[derive(Default)]
 struct Buffers {
     products: Vec<f32>,
@@ -148,7 +148,7 @@ pub(super) fn decode(sweep: &Sweep, k: usize) -> Result<Vec<Decoded>, Error> {
     let Sweep { ensemble, combiner, gold, .. } = *sweep;
     let pool = ensemble.all.len() as u64;
     let dims = combiner.active().map(|member| ensemble.members[member].queries.dim());
-    let blocking = Blocking::of(dims.sum());
+    let blocking = Blocking::for_dim(dims.sum());
     let source = |at: usize| {
         let member = &ensemble.members[at];
         let (step, tiles) = (combiner.step(at, pool), QueryTile::all(&member.queries, false));

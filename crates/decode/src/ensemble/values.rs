@@ -10,7 +10,7 @@ pub(super) struct Valuation {
 }
 
 impl Valuation {
-    /// Values of finite `scores`, of which `counts` says how many candidates have each.
+    /// Values of finite `scores`; `counts` says how many candidates have each.
     pub(super) fn of(&mut self, what: Values, scores: &[f32], counts: &[u32]) -> &[f64] {
         self.values.clear();
         match what {

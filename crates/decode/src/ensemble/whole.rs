@@ -52,7 +52,7 @@ pub(super) struct Sweep<'e> {
     pub gold: &'e [Option<u32>],
 }
 
-/// What a sweep needs, kept from task to task.
+/// Buffers for a sweep, kept from task to task.
 #[derive(Default)]
 pub(super) struct Scratch {
     list: Listed,
@@ -157,7 +157,7 @@ impl Sweep<'_> {
         hits(scored.into_iter().map(shown).collect())
     }
 
-    /// What `finish` makes of each query and its combined scores of all points, so many queries at a time.
+    /// The results of `finish` for each query and its combined scores of all points, so many queries at a time.
     fn combined<T: Send>(
         &self,
         size: usize,
@@ -193,7 +193,8 @@ fn scored(
     buffers: &mut Buffers,
     scores: &mut Vec<f32>,
 ) -> Result<(), Error> {
-    let (dim, rows, blocking) = (queries.dim(), candidates.rows(), Blocking::of(queries.dim()));
+    let (dim, rows, blocking) =
+        (queries.dim(), candidates.rows(), Blocking::for_dim(queries.dim()));
     let tile = QueryTile::new(task.clone(), dim, queries.part(task).rows());
     scores.clear();
     scores.resize(tile.queries.len() * rows, 0.0);

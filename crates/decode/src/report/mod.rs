@@ -178,7 +178,7 @@ pub struct Difference {
     pub first_better: f64,
 }
 
-/// Paired bootstrap: resamples of the queries, on each of which both models are compared.
+/// Paired bootstrap: both models are compared on each resample of the queries.
 ///
 /// Percentile intervals over the resamples of [`bootstrap`](crate::bootstrap). Both models profit
 /// from the easy queries of a resample, so the interval of the difference is narrower than those of

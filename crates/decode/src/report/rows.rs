@@ -137,7 +137,7 @@ impl ReliabilityBin {
     /// Names of the columns of [`ReliabilityBin::cells`].
     pub const COLUMNS: [&str; 7] = ["from", "to", "mean_score", "queries", "right", "low", "high"];
 
-    /// The bin that holds a score, else the one whose scores are nearest; of several the one of higher scores. None
+    /// The bin that holds a score, else the one whose scores are nearest; of several the one with higher scores. None
     /// where there are no bins.
     pub fn nearest(bins: &[Self], score: f64) -> Option<&Self> {
         let apart = |bin: &Self| (bin.from - score).max(score - bin.to).max(0.0);

@@ -52,7 +52,7 @@ impl<S: Score> Gold<S> {
         Ok(Self { tiles: tiles.collect::<Result<_, _>>()?, tally })
     }
 
-    /// What counts for a tile of queries.
+    /// The counter for a tile of queries.
     pub(crate) fn counter(&self, tile: &QueryTile) -> Counter<'_, S> {
         let queries = tile.queries.clone();
         Counter {
@@ -68,8 +68,8 @@ impl<S: Score> Gold<S> {
         self.tiles[query / QUERIES].bars[query % QUERIES]
     }
 
-    /// The ranks of the gold candidates among `pool` candidates, of which each of several [`Processes`] has
-    /// counted its part.
+    /// The ranks of the gold candidates among `pool` candidates. Each of several [`Processes`] has
+    /// counted its part of them.
     pub(crate) fn ranks(
         &self,
         gold: &[Option<u32>],

@@ -167,7 +167,7 @@ impl<'p, 'c> Pass<'p, 'c> {
         Ok(())
     }
 
-    /// Calls `look` for one tile of scores after another, in the order of the candidates.
+    /// Calls `look` for each tile of scores, in the order of the candidates.
     pub(crate) fn each(
         &mut self,
         mut look: impl FnMut(Scores) -> Result<(), Error>,

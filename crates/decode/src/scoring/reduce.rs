@@ -17,7 +17,7 @@ pub(crate) trait Score:
     /// A score that was kept in 64 bits.
     fn kept(score: f64) -> Self;
 
-    /// What is the largest of a score that is not finite, and no other.
+    /// A number that is largest for a score that is not finite, and for no other.
     fn magnitude(self) -> u32;
 }
 
@@ -47,16 +47,16 @@ impl Score for f64 {
     }
 }
 
-/// Whether scores are finite of which this is the largest [magnitude](Score::magnitude).
+/// Whether scores with this largest [magnitude](Score::magnitude) are finite.
 pub(crate) fn finite(largest: u32) -> bool {
     largest < f32::INFINITY.to_bits()
 }
 
-/// What one thread makes of the scores of a tile of queries with a span of candidates.
+/// The reduction, by one thread, of the scores of a tile of queries with a span of candidates.
 ///
 /// Scores come by groups of [`LANES`] queries, row after row, so that what is kept of a group stays in registers.
 pub(crate) trait Reduce<S> {
-    /// What is kept of a group.
+    /// The state that is kept of a group.
     type Group;
 
     /// Puts into a table of scores of some rows, without their constants, what is known of them.

@@ -35,13 +35,13 @@ impl<'w> TopK<'w> {
         Self { lists: (0..queries).map(|_| Shortlist::new(k)).collect(), wanted }
     }
 
-    /// What keeps those of a tile of queries.
+    /// The reducer for a tile of queries.
     pub(crate) fn tile(&self, tile: &QueryTile) -> TopTile<'_> {
         let Self { lists, wanted } = self;
         TopTile { lists: &lists[tile.queries.clone()], lanes: tile.lanes, wanted: *wanted }
     }
 
-    /// The rows of all queries with their scores, best first, of which each of several [`Processes`] has found those of
+    /// The rows of all queries with their scores, best first. Each of several [`Processes`] has found those of
     /// its part.
     pub(crate) fn finish(self) -> Result<Vec<Vec<(usize, f64)>>, Error> {
         Shortlist::merge(&self.lists)?;

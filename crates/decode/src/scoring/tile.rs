@@ -31,7 +31,7 @@ pub(crate) struct Blocking {
 
 impl Blocking {
     /// Tiles of 192 × 256 scores (192 KiB), candidates fetched by about half a MiB.
-    pub(crate) fn of(dim: usize) -> Self {
+    pub(crate) fn for_dim(dim: usize) -> Self {
         let span = ((512 << 10) / (4 * dim)).clamp(64, 4096);
         Self { rows: span.min(256), span }
     }
@@ -100,12 +100,12 @@ impl QueryTile {
 
 /// `⟨z_q, ψ̃(c)⟩` for the queries of a tile and candidate rows `[n × p]`, into `out[c · lanes + q]`.
 ///
-/// The bits of an element depend on the two rows alone (see the module).
+/// The bits of an element depend only on the two rows (see the module).
 pub(crate) fn product(tile: &QueryTile, dim: usize, rows: &[f32], out: &mut Vec<f32>) {
     product_of(tile, 0..tile.lanes, dim, rows, out);
 }
 
-/// As [`product`], for whole groups of [`LANES`] queries alone.
+/// As [`product`], only for whole groups of [`LANES`] queries.
 pub(super) fn product_of(
     tile: &QueryTile,
     own: Range<usize>,

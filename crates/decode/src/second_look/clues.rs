@@ -131,7 +131,7 @@ impl Neighbourhood {
     }
 }
 
-/// What tells the first candidates of a query apart.
+/// Features that tell the first candidates of a query apart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Clues {
     /// The training pairs that are near.

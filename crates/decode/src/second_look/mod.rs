@@ -54,7 +54,7 @@ pub struct SecondLook {
 /// One of the first rows of a query.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen<'c> {
-    /// What it is a row of.
+    /// The candidates that it is a row of.
     pub of: &'c Candidates,
     pub row: usize,
     pub score: f32,
@@ -79,7 +79,7 @@ pub struct LookExamples {
 }
 
 impl LookExamples {
-    /// No queries yet, of which the first `size` rows will count.
+    /// No queries yet. The first `size` rows of each will count.
     pub fn new(size: usize) -> Self {
         Self { size, words: None, queries: Vec::new() }
     }
@@ -187,7 +187,7 @@ impl SecondLook {
     /// For some candidates, whose labels its words are compared with.
     ///
     /// # Errors
-    /// [`Error::Basis`] for candidates of another dimension.
+    /// [`Error::Basis`] for candidates of a different dimension.
     pub fn among(mut self, candidates: &Candidates) -> Result<Self, Error> {
         let rows = candidates.distinct();
         let fit = |words: Words| if words.rows() == rows { words } else { words.for_rows(rows) };
@@ -196,7 +196,7 @@ impl SecondLook {
         Ok(self)
     }
 
-    /// Refuses candidates of another dimension, and others than its words are compared with.
+    /// Refuses candidates of a different dimension, and others than its words are compared with.
     pub(crate) fn check(&self, candidates: &Candidates) -> Result<(), Error> {
         let (found, expected) = (self.dim(), candidates.dim());
         let queries = format_args!("a second look at queries of dimension {found}");
@@ -246,11 +246,11 @@ impl SecondLook {
         Ok(())
     }
 
-    /// The same for other candidates, in coordinates with another origin, which are larger by `by`: outputs are
+    /// The same for other candidates, in coordinates with a different origin, which are larger by `by`: outputs are
     /// moved, and answers are moved and scaled to unit length again.
     ///
     /// # Errors
-    /// [`Error::Basis`] for another number of coordinates; else as [`Queries::new`].
+    /// [`Error::Basis`] for a different number of coordinates; else as [`Queries::new`].
     pub fn moved(&self, by: &[f32]) -> Result<Self, Error> {
         let Neighbourhood { dim, answers, outputs, neighbours } = &self.clues.neighbourhood;
         check_len("coordinates of the origin", by.len(), *dim)?;
@@ -295,7 +295,7 @@ impl SecondLook {
     /// Opens a file that [`save`](Self::save) wrote, for callers that need its metadata too.
     ///
     /// # Errors
-    /// [`Error::Basis`] for a file that is missing, damaged, or of another kind or version.
+    /// [`Error::Basis`] for a file that is missing, damaged, or of a different kind or version.
     pub fn open(path: &Path) -> Result<Stored, Error> {
         Ok(Stored::open(path, KIND, VERSION)?)
     }
@@ -320,7 +320,7 @@ impl SecondLook {
             Some(lexicon) => {
                 let (shape, values) = stored.read::<f64>("words", 2)?;
                 let expected = lexicon.len();
-                Some(Words::of(lexicon, &values).ok_or_else(|| {
+                Some(Words::from_weights(lexicon, &values).ok_or_else(|| {
                     bad(format!(
                         "weights of words {shape:?}, expected finite numbers [{expected}, 4]"
                     ))
@@ -328,7 +328,7 @@ impl SecondLook {
             }
         };
         let (found, features) = (weights.len(), Clues::features(words.is_some()));
-        let network = Network::of(features, weights.to_vec()).ok_or_else(|| {
+        let network = Network::from_weights(features, weights.to_vec()).ok_or_else(|| {
             bad(format!("{found} weights, expected {} finite numbers", Network::size(features)))
         })?;
         Ok(Self { size, clues: Clues { neighbourhood, words }, network })

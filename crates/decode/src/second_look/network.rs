@@ -8,10 +8,10 @@ const HIDDEN: usize = 24;
 /// Passes over the queries, and queries of a step.
 const EPOCHS: usize = 16;
 const BATCH: usize = 64;
-/// Adam's first rate, which decays to zero, and what it multiplies weights by beside it.
+/// Adam's first rate, which decays to zero, and its weight decay.
 const RATE: f64 = 1e-2;
 const DECAY: f64 = 1e-4;
-/// What the logit of a candidate grows by at first with its score.
+/// The initial weight of a candidate's score in its logit.
 pub(super) const SCORE: f64 = 30.0;
 
 /// Places of the weights for a number of features: those of the features themselves come first, then those of the
@@ -25,7 +25,7 @@ struct Places {
 }
 
 impl Places {
-    fn of(features: usize) -> Self {
+    fn for_features(features: usize) -> Self {
         let bias = features + features * HIDDEN;
         Self { input: features, bias, output: bias + HIDDEN, trained: bias + 2 * HIDDEN }
     }
@@ -41,22 +41,22 @@ pub(super) struct Network {
 impl Network {
     /// Number of weights for a number of features, scales among them.
     pub(super) fn size(features: usize) -> usize {
-        Places::of(features).trained + features
+        Places::for_features(features).trained + features
     }
 
     /// Multiplications of a fit a row: forwards, and twice as many backwards.
     pub(super) fn multiplications(features: usize) -> usize {
-        3 * EPOCHS * Places::of(features).trained
+        3 * EPOCHS * Places::for_features(features).trained
     }
 
     /// A network of stored weights; none for a wrong number, or one that is not finite.
-    pub(super) fn of(features: usize, weights: Vec<f64>) -> Option<Self> {
+    pub(super) fn from_weights(features: usize, weights: Vec<f64>) -> Option<Self> {
         let finite = weights.iter().all(|value| value.is_finite());
         (weights.len() == Self::size(features) && finite).then_some(Self { features, weights })
     }
 
     fn places(&self) -> Places {
-        Places::of(self.features)
+        Places::for_features(self.features)
     }
 
     /// The logits of rows of features.
@@ -129,7 +129,7 @@ impl Network {
 
     /// The network before its fit: it orders by score, and the scales are those of the features.
     fn new(features: usize, queries: &[(Vec<f32>, usize)], seed: u64) -> Self {
-        let Places { input, bias, output, trained } = Places::of(features);
+        let Places { input, bias, output, trained } = Places::for_features(features);
         let mut squares = vec![0.0; features];
         let mut rows = 0.0;
         for row in queries.iter().flat_map(|(values, _)| values.chunks_exact(features)) {

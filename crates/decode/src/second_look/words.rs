@@ -1,4 +1,4 @@
-//! What the words of a text say of a candidate.
+//! Scores of candidates by the words of a text.
 
 use std::borrow::Cow;
 use std::fmt::Debug;
@@ -45,7 +45,7 @@ pub struct Words {
     lexicon: Arc<dyn Lexicon>,
     /// Of each pair of words and fact the weight at `2 s + h`.
     pub(super) weights: Vec<[f64; 4]>,
-    /// What holds of each distinct row of the candidates, found when it is needed.
+    /// The facts of each distinct row of the candidates, found when they are needed.
     rows: Arc<Vec<OnceLock<Vec<Option<bool>>>>>,
 }
 
@@ -92,7 +92,7 @@ impl Words {
     }
 
     /// Those with stored weights, `[pairs × 4]` row-major; none for a wrong number, or one that is not finite.
-    pub(super) fn of(lexicon: Arc<dyn Lexicon>, weights: &[f64]) -> Option<Self> {
+    pub(super) fn from_weights(lexicon: Arc<dyn Lexicon>, weights: &[f64]) -> Option<Self> {
         let (weights, rest) = weights.as_chunks::<4>();
         let finite = weights.iter().flatten().all(|weight| weight.is_finite());
         let whole = weights.len() == lexicon.len() && rest.is_empty() && finite;
@@ -119,7 +119,7 @@ impl Words {
         self.rows.len()
     }
 
-    /// What a text says of some distinct rows.
+    /// The scores of some distinct rows by the words of a text.
     pub(super) fn scores(&self, text: &str, rows: &[Seen]) -> Vec<f32> {
         let said = self.lexicon.said(text);
         let score = |&Seen { of, row, is_candidate, .. }: &Seen| {

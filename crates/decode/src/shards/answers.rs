@@ -1,4 +1,4 @@
-//! What all ranks find together.
+//! Answers that all ranks find together.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
@@ -19,7 +19,7 @@ use crate::{CandidateBlocks, CandidateParts, Candidates, CodedBlock, Error, Scor
 pub enum AllCandidates<'a> {
     /// Those of a set that each process has whole.
     Whole(&'a Candidates),
-    /// Those of which each process holds some.
+    /// Candidates in shards, of which each process holds some.
     Shards(&'a Shards),
 }
 
@@ -33,7 +33,7 @@ impl<'a> AllCandidates<'a> {
         }
     }
 
-    /// Where candidates are, by id; none for an id that is no candidate's.
+    /// Where candidates are, by id; none for an id without a candidate.
     ///
     /// # Errors
     /// As [`Shards::find`].
@@ -64,7 +64,7 @@ impl<'a> AllCandidates<'a> {
         }
     }
 
-    /// What `scan` finds in all candidates, of which every process is given the distinct rows `rows`.
+    /// The result of `scan` over all candidates; every process is given the distinct rows `rows` of them.
     pub(crate) fn with_rows<T>(
         self,
         rows: impl Iterator<Item = usize>,
@@ -72,7 +72,7 @@ impl<'a> AllCandidates<'a> {
     ) -> Result<T, Error> {
         match self {
             Self::Whole(all) => scan(all),
-            Self::Shards(shards) => scan(&GivenRows::of(shards, rows)?),
+            Self::Shards(shards) => scan(&GivenRows::from_rows(shards, rows)?),
         }
     }
 }
@@ -119,7 +119,7 @@ struct GivenRows<'s> {
 
 impl<'s> GivenRows<'s> {
     /// Gives all ranks some rows, which there are.
-    fn of(shards: &'s Shards, rows: impl IntoIterator<Item = usize>) -> Result<Self, Error> {
+    fn from_rows(shards: &'s Shards, rows: impl IntoIterator<Item = usize>) -> Result<Self, Error> {
         let ranks = shards.ranks()?;
         let wanted: BTreeSet<usize> = rows.into_iter().collect();
         if wanted.is_empty() {
@@ -191,7 +191,7 @@ impl CandidateBlocks for GivenRows<'_> {
 }
 
 impl Shards {
-    /// Where candidates are, by id; none for an id that is no candidate's.
+    /// Where candidates are, by id; none for an id without a candidate.
     ///
     /// # Errors
     /// [`dsokr_basis::Error::Process`] for a rank that cannot be reached.
@@ -241,7 +241,7 @@ impl Shards {
         }
         let mut records = self.joined(records)?;
         records.sort_unstable_by_key(|record| record.0);
-        let given = GivenRows::of(self, records.iter().map(|record| record.1))?;
+        let given = GivenRows::from_rows(self, records.iter().map(|record| record.1))?;
         let mut parts = CandidateParts { dim: self.dim, ..CandidateParts::default() };
         let mut numbers = Vec::new();
         let mut classes = HashMap::new();
@@ -286,7 +286,7 @@ impl Shards {
         Ok(self.joined::<(usize, Vec<u32>)>(listed)?.into_iter().collect())
     }
 
-    /// The shards of which this rank answers what others ask.
+    /// The shards about which this rank answers the others.
     fn answering(&self) -> impl Iterator<Item = &Shard> {
         self.own.iter().filter(|own| own.answers)
     }
@@ -305,7 +305,7 @@ impl Shards {
         Ok(WantedRows(self.own.iter().zip(self.each_shard(wanted)?).map(rows).collect()))
     }
 
-    /// What is said of the candidates of [`held`](Self::held), of each shard.
+    /// The given values of the candidates of [`held`](Self::held), shard by shard.
     fn each_shard<'w>(&self, wanted: &'w [bool]) -> Result<Vec<&'w [bool]>, Error> {
         let held = self.held().map(Candidates::len).sum();
         self.ranks()?.agree(check_len("wanted candidates", wanted.len(), held))?;
@@ -318,7 +318,7 @@ impl Shards {
         Ok(each.collect())
     }
 
-    /// Number of the candidates of all ranks of which `wanted` is true, which is about those of
+    /// Number of the candidates of all ranks for which `wanted` is true, which is about those of
     /// [`held`](Self::held).
     ///
     /// # Errors

@@ -37,7 +37,7 @@ pub struct ShardSet<'a> {
     pub of: usize,
     /// How coordinates are kept.
     pub precision: Precision,
-    /// What tells the set of candidates from others.
+    /// The fingerprint of the set of candidates.
     pub fingerprint: &'a str,
     /// Further metadata of each file.
     pub metadata: &'a BTreeMap<String, String>,
@@ -53,7 +53,7 @@ pub(crate) struct Part {
 
 impl Part {
     /// Those of some distinct rows.
-    pub fn of(all: &Candidates, rows: Range<usize>) -> Result<Self, Error> {
+    pub fn from_candidates(all: &Candidates, rows: Range<usize>) -> Result<Self, Error> {
         let classes = all.classes();
         check_counts(&classes.counts(rows.clone()), rows.start)?;
         let mut numbers = classes.members(rows.clone()).into_owned();
@@ -75,7 +75,7 @@ impl Part {
 }
 
 impl ShardSet<'_> {
-    /// Writes one shard after another, with codes where coordinates are many; `part_of` gives the candidates of some rows.
+    /// Writes the shards in turn, with codes where coordinates are many; `part_of` gives the candidates of some rows.
     pub(crate) fn write(
         &self,
         source: &dyn CandidateBlocks,

@@ -21,7 +21,7 @@ pub(crate) use file::Part;
 use file::Shard;
 pub use file::ShardSet;
 
-/// Candidates in the files that [`write`](Self::write) writes, of which each of several [`Processes`] opens its own.
+/// Candidates in the files that [`write`](Self::write) writes. Each of several [`Processes`] opens its own.
 ///
 /// All ranks call the same methods in the same order. Candidates and rows are numbered as in the whole set, and
 /// ranks, ties, hits and scores are those that [`Pool::Shared`](crate::Pool) gives for it, bit for bit, unless its
@@ -77,14 +77,14 @@ impl Shards {
     /// [`Candidates::save`] for those candidates, which are numbered anew in their order, with `coordinates` and `weights`
     /// in blocks, and the former in F16 if they are rounded; without `hashes` and `hubs`. `numbers` U32 `[c]` are their
     /// numbers among all, ascending. `row_offsets` and `members` are left out where each candidate of the shard has a
-    /// row of its own, `numbers` where each of all has. Beside `metadata` it has `shard` and `shards` (which of how many it is), `rows` and `candidates`
+    /// row of its own, `numbers` where each of all has. In addition to `metadata` it has `shard` and `shards` (which of how many it is), `rows` and `candidates`
     /// (of all shards), `precision`, and `candidates.checksum`, the fingerprint.
     ///
     /// # Errors
     /// [`Error::Basis`] for more shards than rows, coordinates that 16 bits do not hold, and rows of more
     /// coordinates than codes have; else as [`Candidates::save`].
     pub fn write(candidates: &Candidates, set: &ShardSet) -> Result<(), Error> {
-        set.write(candidates, |rows| Part::of(candidates, rows))
+        set.write(candidates, |rows| Part::from_candidates(candidates, rows))
     }
 
     /// As [`write`](Self::write), for any number of candidates, each with a row of its own: coordinates and constants
@@ -113,8 +113,8 @@ impl Shards {
         count_of(name).is_some()
     }
 
-    /// Opens this rank's shards of those in a folder, of candidates with this fingerprint. Ranks that are no more
-    /// than the shards take whole shards, one after another; more ranks share them.
+    /// Opens this rank's shards of those in a folder, of candidates with this fingerprint. Where there are at most as many ranks
+    /// as shards, each takes whole shards in turn; more ranks share them.
     ///
     /// # Errors
     /// [`dsokr_basis::Error::File`] for a folder without shards or with shards of several numbers; a shard that is missing,
@@ -193,7 +193,7 @@ fn count_in(folder: &Path) -> Result<usize, Error> {
     let bad = |reason: &str| Err(Error::file(folder, None, reason));
     match counts[..] {
         [] => bad("no shards of candidates"),
-        [0] => bad("shards of which there are none"),
+        [0] => bad("a file name says: of 0 shards"),
         [of] => Ok(of),
         _ => bad(&format!("shards of several sets, of {counts:?} shards; allowed is one set")),
     }

@@ -23,7 +23,7 @@ fn brute_force(set: &Set, predictions: &[f32], k: usize) -> Vec<f64> {
 
 fn check(set: &Set, predictions: &[f32], k: usize, allowed: f64) {
     let queries = Queries::new(set.dim, predictions).unwrap();
-    let hubs = Hubs::of(&queries, &set.candidates(), k).unwrap();
+    let hubs = Hubs::fit(&queries, &set.candidates(), k).unwrap();
     assert_eq!((hubs.neighbours, hubs.means.len()), (k, set.rows.len()));
     for (row, expected) in brute_force(set, predictions, k).into_iter().enumerate() {
         let found = f64::from(hubs.means[row]);
@@ -56,7 +56,7 @@ fn means_depend_on_neither_threads_nor_order_nor_constants() {
     let means = |rows: &[f32], set: &Set, threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         let queries = Queries::new(dim, rows).unwrap();
-        pool.install(|| Hubs::of(&queries, &set.candidates(), k).unwrap())
+        pool.install(|| Hubs::fit(&queries, &set.candidates(), k).unwrap())
     };
     let found = means(&rows, &set, 1);
     assert_eq!(found, means(&rows, &set, 4));
@@ -94,8 +94,8 @@ fn candidates_are_read_in_blocks() {
     let set = Set::integers(8, 40_000, 39_000, 2);
     let predictions = integer_queries(8, 30, 2);
     let queries = Queries::new(2, &predictions).unwrap();
-    let found = Hubs::of(&queries, &Watched(set.candidates()), 4).unwrap();
-    assert_eq!(found, Hubs::of(&queries, &set.candidates(), 4).unwrap());
+    let found = Hubs::fit(&queries, &Watched(set.candidates()), 4).unwrap();
+    assert_eq!(found, Hubs::fit(&queries, &set.candidates(), 4).unwrap());
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn a_correction_is_subtracted_replaced_and_undone() {
     let set = Set::reals(3, 60, 40, 5);
     let plain = set.candidates();
     let predictions = real_queries(3, 25, 5);
-    let hubs = Hubs::of(&Queries::new(5, &predictions).unwrap(), &plain, 6).unwrap();
+    let hubs = Hubs::fit(&Queries::new(5, &predictions).unwrap(), &plain, 6).unwrap();
     let expected = |weight: f64| -> Vec<f32> {
         let pairs = set.constants.iter().zip(brute_force(&set, &predictions, 6));
         pairs.map(|(b, h)| (f64::from(*b) - weight * h) as f32).collect()
@@ -151,7 +151,7 @@ fn a_hub_loses_what_it_won_by_being_near_everything() {
     };
     let plain = set.candidates();
     assert_eq!(above(&plain), [3; 6]);
-    let hubs = Hubs::of(&queries, &plain, 3).unwrap();
+    let hubs = Hubs::fit(&queries, &plain, 3).unwrap();
     let corrected = plain.with_hubs(hubs, 1.0).unwrap();
     assert_eq!(above(&corrected), [0; 6]);
     let ranks = rank(&queries, &[Some(6); 6], &corrected).unwrap();
@@ -164,7 +164,7 @@ fn a_file_holds_the_correction() {
     let path = folder.path().join("candidates.safetensors");
     let set = Set::reals(5, 90, 70, 4);
     let predictions = real_queries(5, 20, 4);
-    let hubs = Hubs::of(&Queries::new(4, &predictions).unwrap(), &set.candidates(), 7).unwrap();
+    let hubs = Hubs::fit(&Queries::new(4, &predictions).unwrap(), &set.candidates(), 7).unwrap();
     let corrected = set.candidates().with_hubs(hubs.clone(), 0.3).unwrap();
     let metadata = BTreeMap::from([("basis".to_string(), "0123".to_string())]);
     corrected.save(&path, &metadata).unwrap();
@@ -230,21 +230,21 @@ fn what_cannot_be_honoured_is_refused() {
     let queries = Queries::new(2, &rows).unwrap();
     for found in [0, 7] {
         assert_eq!(
-            message(Hubs::of(&queries, &candidates, found)),
+            message(Hubs::fit(&queries, &candidates, found)),
             format!("{found} neighbours of 6 predictions, allowed: 1 to 6")
         );
     }
     let empty = Queries::new(2, &[]).unwrap();
     assert_eq!(
-        message(Hubs::of(&empty, &candidates, 1)),
+        message(Hubs::fit(&empty, &candidates, 1)),
         "1 neighbours of 0 predictions, allowed: 1 to 0"
     );
     let other = Queries::new(3, &rows).unwrap();
     assert_eq!(
-        message(Hubs::of(&other, &candidates, 1)),
+        message(Hubs::fit(&other, &candidates, 1)),
         "queries of dimension 3, candidates of dimension 2"
     );
-    let hubs = Hubs::of(&queries, &candidates, 6).unwrap();
+    let hubs = Hubs::fit(&queries, &candidates, 6).unwrap();
     for weight in [-0.1, f32::NAN, f32::INFINITY] {
         assert_eq!(
             message(candidates.clone().with_hubs(hubs.clone(), weight)),
@@ -253,7 +253,7 @@ fn what_cannot_be_honoured_is_refused() {
     }
     let fewer = Set::integers(2, 10, 7, 2).candidates();
     assert_eq!(message(fewer.with_hubs(hubs.clone(), 0.5)), "8 hub means, expected 7");
-    let nearest = Hubs::of(&queries, &candidates, 1).unwrap();
+    let nearest = Hubs::fit(&queries, &candidates, 1).unwrap();
     assert!(nearest.means.iter().any(|&mean| mean > 1.5));
     let error = message(candidates.with_hubs(nearest, f32::MAX));
     assert!(error.ends_with(", constant: -inf is not a finite number"), "{error}");
@@ -267,7 +267,7 @@ fn what_cannot_be_honoured_is_refused() {
     };
     let queries = Queries::named(&names, 1, &[1.0, 1e30]).unwrap();
     assert_eq!(
-        message(Hubs::of(&queries, &large.candidates(), 1)),
+        message(Hubs::fit(&queries, &large.candidates(), 1)),
         "query \"b\", candidate row 1, score: -inf is not a finite number"
     );
 }

@@ -32,7 +32,7 @@ proptest! {
     #[test]
     fn metrics_equal_their_definitions(pairs in sets(130)) {
         let (truth, predicted): (Sets, Sets) = pairs.iter().cloned().unzip();
-        let found = MultiLabelMetrics::of(&rows(130, &truth), &rows(130, &predicted)).unwrap();
+        let found = MultiLabelMetrics::from_sets(&rows(130, &truth), &rows(130, &predicted)).unwrap();
         let n = pairs.len() as f64;
         let sample = pairs.iter().map(|(t, p)| f1(t, p)).sum::<f64>() / n;
         let cells = |sets: &Sets| -> BTreeSet<(usize, u32)> {
@@ -64,7 +64,7 @@ fn what_does_not_belong_together_is_refused() {
     let one = rows(3, &vec![BTreeSet::from([0])]);
     let narrow = rows(2, &vec![BTreeSet::from([0]), BTreeSet::new()]);
     let none = rows(3, &Vec::new());
-    let of = MultiLabelMetrics::of;
+    let of = MultiLabelMetrics::from_sets;
     assert_eq!(message(of(&two, &one)), "1 predicted label sets, expected 2");
     assert_eq!(message(of(&two, &narrow)), "2 predicted labels, expected 3");
     assert_eq!(message(of(&none, &none)), "no queries, at least 1 is needed");

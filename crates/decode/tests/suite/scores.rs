@@ -73,7 +73,7 @@ fn means_of_hubs_do_not_depend_on_the_other_candidates() {
         let ids = (0..rows.len() / dim).map(|row| row.to_string()).collect();
         let parts = CandidateParts { ids, dim, coordinates: rows.to_vec(), ..Default::default() };
         let candidates = Candidates::new(parts).unwrap();
-        Hubs::of(&Queries::new(dim, &z).unwrap(), &candidates, 9).unwrap().means
+        Hubs::fit(&Queries::new(dim, &z).unwrap(), &candidates, 9).unwrap().means
     };
     let all = means(&rows);
     for size in [1, 17, 699] {

@@ -57,14 +57,14 @@ impl<T: Scalar> Panels<T> {
         self.add_diagonal(|_| value);
     }
 
-    /// Adds a diagonal matrix, of which `value` gives the element of each row.
+    /// Adds a diagonal matrix. `value` gives the element of each row.
     pub(crate) fn add_diagonal(&mut self, value: impl Fn(usize) -> T) {
         for (at, panel) in self.panels.iter_mut().enumerate() {
             (0..panel.nrows()).for_each(|i| panel[(i, at * PANEL + i)] += value(at * PANEL + i));
         }
     }
 
-    /// Adds another matrix of the same size, scaled.
+    /// Adds a scaled matrix of the same size.
     pub(crate) fn add_scaled(&mut self, factor: T, other: &Self) {
         self.panels.par_iter_mut().zip(&other.panels).for_each(|(panel, other)| {
             for (own, other) in panel.col_iter_mut().zip(other.col_iter()) {
@@ -79,7 +79,7 @@ impl<T: Scalar> Panels<T> {
         self.panels.par_iter_mut().enumerate().for_each(|(at, panel)| {
             let of = rows_of(at, size);
             let (left, right) = (a.subcols(of.start, of.len()), b.subcols(0, of.end));
-            let one = T::of(1.0);
+            let one = T::from_f64(1.0);
             matmul(panel.as_mut(), Accum::Add, left.transpose(), right, one, Par::Seq);
         });
     }
@@ -119,11 +119,11 @@ impl Panels<f64> {
     }
 }
 
-/// The rows of a matrix one after another; an element that is not finite is an error.
+/// The elements of a matrix, row by row; an element that is not finite is an error.
 pub(crate) fn row_major<T: Scalar>(matrix: MatRef<T>) -> Result<Vec<T>, Error> {
     const ROWS: usize = 64;
     let columns = matrix.ncols();
-    let mut out = vec![T::of(0.0); matrix.nrows() * columns];
+    let mut out = vec![T::from_f64(0.0); matrix.nrows() * columns];
     out.par_chunks_mut(ROWS * columns).enumerate().for_each(|(chunk, out)| {
         for j in 0..columns {
             let column = matrix.col(j).subrows(chunk * ROWS, out.len() / columns);
@@ -166,7 +166,7 @@ impl<T: Scalar> Factor<T> {
             let (left, diagonal) = current.as_mut().split_at_col_mut(columns.start);
             let left = left.as_ref();
             let update = |out: MatMut<T>, known: MatRef<T>| {
-                matmul(out, Accum::Add, known, left.transpose(), T::of(-1.0), Par::Seq);
+                matmul(out, Accum::Add, known, left.transpose(), T::from_f64(-1.0), Par::Seq);
             };
             let mut diagonal = diagonal.subcols_mut(0, columns.len());
             // The diagonal block is one of the tasks.
@@ -198,7 +198,7 @@ impl<T: Scalar> Factor<T> {
         let cancellation = &Cancellation::current();
         sides.as_mut().par_col_chunks_mut(SIDES).try_for_each(|mut sides| {
             // Rows of zeros on top stay zeros: sides that pick some rows start where they do.
-            let zero = T::of(0.0);
+            let zero = T::from_f64(0.0);
             let first = sides
                 .as_ref()
                 .col_iter()
@@ -236,7 +236,7 @@ impl<T: Scalar> Factor<T> {
             let start = chunk * SIDES;
             let top = start - start % PANEL;
             let mut columns = Mat::<T>::zeros(size - top, out.len());
-            (0..out.len()).for_each(|j| columns[(start - top + j, j)] = T::of(1.0));
+            (0..out.len()).for_each(|j| columns[(start - top + j, j)] = T::from_f64(1.0));
             self.forward(columns.as_mut(), top / PANEL, cancellation)?;
             for ((out, first), column) in out.iter_mut().zip(first).zip(columns.col_iter()) {
                 let square = |value: &T| value.wide() * value.wide();
@@ -275,7 +275,7 @@ impl<T: Scalar> Factor<T> {
             let (known, rest) = sides.as_mut().split_at_row_mut(rows.start - top);
             let mut out = rest.subrows_mut(0, rows.len());
             let left = panel.subcols(top, rows.start - top);
-            matmul(out.as_mut(), Accum::Add, left, known.as_ref(), T::of(-1.0), Par::Seq);
+            matmul(out.as_mut(), Accum::Add, left, known.as_ref(), T::from_f64(-1.0), Par::Seq);
             let diagonal = panel.subcols(rows.start, rows.len());
             solve_lower_triangular_in_place(diagonal, out, Par::Seq);
         }
@@ -291,7 +291,7 @@ impl<T: Scalar> Factor<T> {
             let diagonal = panel.subcols(rows.start, rows.len());
             solve_upper_triangular_in_place(diagonal.transpose(), block.as_mut(), Par::Seq);
             let left = panel.subcols(0, rows.start);
-            let minus = T::of(-1.0);
+            let minus = T::from_f64(-1.0);
             matmul(above, Accum::Add, left.transpose(), block.as_ref(), minus, Par::Seq);
         }
         Ok(())
@@ -317,7 +317,8 @@ impl<T: Scalar> Factor<T> {
         step: impl Fn(Mat<T>) -> Result<Mat<T>, Error>,
     ) -> Result<f64, Error> {
         let mut random = generator(0, purpose, 0);
-        let mut vector = Mat::from_fn(self.lower.size, 1, |_, _| T::of(unit(&mut random) - 0.5));
+        let mut vector =
+            Mat::from_fn(self.lower.size, 1, |_, _| T::from_f64(unit(&mut random) - 0.5));
         let mut length = 0.0;
         let length_of = |vector: &Mat<T>| {
             let squares = vector.col(0).iter().map(|value| value.wide() * value.wide());
@@ -329,7 +330,10 @@ impl<T: Scalar> Factor<T> {
                 break;
             }
             let scale = 1.0 / length;
-            vector.col_mut(0).iter_mut().for_each(|value| *value = T::of(value.wide() * scale));
+            vector
+                .col_mut(0)
+                .iter_mut()
+                .for_each(|value| *value = T::from_f64(value.wide() * scale));
             vector = step(vector)?;
         }
         Ok(length_of(&vector).max(length))
@@ -337,7 +341,7 @@ impl<T: Scalar> Factor<T> {
 
     /// `L Lᵀ v`.
     fn multiply(&self, vector: Mat<T>) -> Mat<T> {
-        let (size, one) = (self.lower.size, T::of(1.0));
+        let (size, one) = (self.lower.size, T::from_f64(1.0));
         let mut inner = Mat::<T>::zeros(size, 1);
         for (at, panel) in self.lower.panels.iter().enumerate() {
             let rows = rows_of(at, size);

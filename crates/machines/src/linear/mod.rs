@@ -70,7 +70,7 @@ pub(crate) trait Scalar:
     RealField + Copy + Into<f64> + Send + Sync + std::iter::Sum + 'static
 {
     /// The nearest number of this type.
-    fn of(value: f64) -> Self {
+    fn from_f64(value: f64) -> Self {
         from_f64(value)
     }
 

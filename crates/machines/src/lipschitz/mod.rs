@@ -14,7 +14,7 @@ use crate::{Error, OutputMatrix, Targets};
 
 pub use solver::{InputFeatures, Stop};
 
-/// What a machine minimises: `(1/n) Σ_i ℓ(f(x_i), y_i) + c λ ‖f − b‖²`, c being [`Loss::penalty`].
+/// The problem of a machine: minimise `(1/n) Σ_i ℓ(f(x_i), y_i) + c λ ‖f − b‖²`, c being [`Loss::penalty`].
 #[derive(Clone, Debug)]
 pub struct LipschitzProblem {
     /// ℓ.
@@ -34,7 +34,7 @@ pub struct LipschitzProblem {
 /// [`Basis`](dsokr_basis::Basis) of the crate `dsokr-basis`, fitted on the training *inputs*.
 ///
 /// Memory: n (p + 2 d) numbers. Time: 2 n p d multiplications a step. The numbers do not depend on
-/// the number of threads. A fit that reaches the step limit is no error: see
+/// the number of threads. A fit that reaches the step limit is not an error: see
 /// [`LipschitzSummary::converged`](crate::LipschitzSummary::converged).
 ///
 /// ```
@@ -43,7 +43,7 @@ pub struct LipschitzProblem {
 ///     InputFeatures, LipschitzProblem, Loss, Offset, OutputMatrix, Stop, Targets, fit_lipschitz,
 /// };
 ///
-/// // The median of y given x, of which one y is wrong.
+/// // The median of y given x, where one y is wrong.
 /// let x: Vec<f32> = (0..40).map(|i| i as f32 / 10.0).collect();
 /// let mut y: Vec<f64> = x.iter().map(|&x| f64::from(x).sin()).collect();
 /// y[20] = 1000.0;

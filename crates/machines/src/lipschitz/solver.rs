@@ -47,7 +47,7 @@ const PROJECTED: usize = 8192;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(deny_unknown_fields, default)]
 pub struct Stop {
-    /// Largest duality gap, as a share of the mean loss of the offset alone; above 0, below 1
+    /// Largest duality gap, as a share of the mean loss of predicting only the offset; above 0, below 1
     /// (default: 1e-4).
     #[default(1e-4)]
     pub gap: f64,
@@ -201,7 +201,7 @@ fn squared_norm(a: &Mat<f64>) -> f64 {
 /// Training inputs as features, once for many fits: to select λ, γ or the loss.
 ///
 /// They are `Z = Q Ψ̃`, p × n: the coordinates of the inputs in a basis, rotated such that `Z Zᵀ / n` is diagonal.
-/// What a fit costs beyond its steps is done here: kernel values of all inputs with the anchors, n p²
+/// The work of a fit before its steps: kernel values of all inputs with the anchors, n p²
 /// multiplications, and one eigendecomposition of a p × p matrix.
 ///
 /// Any sketch serves: a sub-sampling sketch is the Nyström approximation, one of size m = n without
@@ -216,7 +216,7 @@ pub struct InputFeatures {
     spectrum: Vec<f64>,
     /// Q, p × p orthogonal.
     pub(super) rotation: Mat<f64>,
-    /// Rows of a part; it depends on n alone, so sums over parts do not depend on the threads.
+    /// Rows of a part; it depends only on n, so sums over parts do not depend on the threads.
     part: usize,
 }
 

@@ -15,10 +15,10 @@ use crate::linear::{Factor, Panels};
 /// Columns of the Gram matrices that one task reads.
 const COLUMNS: usize = 64;
 
-/// What centring leaves of a constant kernel, as a share of its squared norm.
+/// The rest of a constant kernel after centring, as a share of its squared norm.
 const CONSTANT: f64 = 1e-24;
 
-/// What is left of a gradient by rounding, as a share of the largest number of the linear term.
+/// The rounding error of a gradient, as a share of the largest number of the linear term.
 const ROUNDING: f64 = 1e-10;
 
 /// The Gram matrix of the outputs, `Y_ij = k(y_i, y_j)`, which is read by blocks of columns and never
@@ -62,7 +62,7 @@ impl Ideal<'_> {
 /// `v ≥ 0`, `M_kl = ⟨K_k^c, K_l^c⟩`, `a_k = ⟨K_k^c, Y^c⟩`. The method of active sets finds it, exactly but
 /// for rounding errors. The scale of a kernel does not matter: its weight is divided by it.
 ///
-/// Memory beside the kernels: one of them for the check that it is positive semi-definite, and 64 columns
+/// Memory in addition to the kernels: one of them for the check that it is positive semi-definite, and 64 columns
 /// a thread. Time: n³/3 multiplications for the check of each of K kernels, n² K²/2 for the products.
 /// The numbers do not depend on the number of threads.
 ///
@@ -146,7 +146,7 @@ pub fn alignf(kernels: &[MatRef<f64>], ideal: &Ideal) -> Result<Vec<f64>, Error>
 ///
 /// # Errors
 /// [`Error::Value`] for no kernels, or a weight that is negative or not finite; [`Error::Shape`] for
-/// another number of weights, or kernels of different sizes.
+/// a different number of weights, or kernels of different sizes.
 pub fn combine(kernels: &[MatRef<f64>], weights: &[f64]) -> Result<Mat<f64>, Error> {
     Error::check_count("number of kernels", kernels.len())?;
     let (rows, columns) = (kernels[0].nrows(), kernels[0].ncols());
@@ -176,7 +176,7 @@ pub(super) fn check(kernels: &[MatRef<f64>], n: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// The means of the columns of a symmetric matrix, of which `H K H` is made, and of all its elements.
+/// The means of the columns of a symmetric matrix and of all its elements, from which `H K H` is made.
 struct Means {
     columns: Vec<f64>,
     all: f64,

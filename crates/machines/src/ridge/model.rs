@@ -40,7 +40,7 @@ pub struct KernelModel {
     pub(super) scaling: Option<Scaling>,
     /// b, p numbers, of a Lipschitz loss; empty for 0.
     pub offset: Vec<f64>,
-    /// What was fitted, and how well.
+    /// The size and the accuracy of the fit.
     pub summary: Summary,
     /// The anchors by their columns, where the kernel's values come from those; made when first used.
     index: OnceLock<Option<Arc<LinearIndex>>>,
@@ -114,7 +114,7 @@ impl KernelModel {
     /// The model of raw input rows, whose rows were standardised by `scaling` before the fit.
     ///
     /// # Errors
-    /// [`Error::Shape`] for a scaling of another number of columns.
+    /// [`Error::Shape`] for a scaling of a different number of columns.
     pub fn with_scaling(mut self, scaling: Scaling) -> Result<Self, Error> {
         let expected = match &self.map {
             Expansion::Kernel { anchors, .. } => anchors.width(),
@@ -129,7 +129,7 @@ impl KernelModel {
     /// The model `x ↦ B z(x)`, without an offset, with a matrix B of p columns: in other coordinates, or projected.
     ///
     /// # Errors
-    /// [`Error::Shape`] for a matrix of another number of columns; [`Error::Value`] for one without rows.
+    /// [`Error::Shape`] for a matrix of a different number of columns; [`Error::Value`] for one without rows.
     pub fn mapped(self, matrix: MatRef<f64>) -> Result<Self, Error> {
         let (width, anchors) = (self.width, self.anchors());
         Error::check_length("columns of the matrix", matrix.ncols(), width)?;
@@ -153,7 +153,7 @@ impl KernelModel {
     /// kind.
     ///
     /// # Errors
-    /// Rows of a different kind that are not dense, or of another width, [`Error::Value`] for a model of a precomputed kernel,
+    /// Rows of a different kind that are not dense, or of a different width, [`Error::Value`] for a model of a precomputed kernel,
     /// [`Error::NotFinite`] for a prediction that overflows `f32`, and errors from reading the rows.
     pub fn predict(&self, rows: &dyn RowSource) -> Result<Vec<f32>, Error> {
         match &self.map {
@@ -219,7 +219,7 @@ impl KernelModel {
     /// row-major.
     ///
     /// # Errors
-    /// [`Error::Shape`] for another number of columns, and for a model whose kernel was not precomputed;
+    /// [`Error::Shape`] for a different number of columns, and for a model whose kernel was not precomputed;
     /// [`Error::NotFinite`] for a prediction that overflows `f32`.
     pub fn predict_gram(&self, values: MatRef<f64>) -> Result<Vec<f32>, Error> {
         let training = if let Expansion::Precomputed { inputs } = self.map { inputs } else { 0 };
@@ -304,7 +304,7 @@ fn multiply<T: Scalar>(
         Accum::Add,
         MatRef::from_column_major_slice(part, rank, anchors.len()),
         values,
-        T::of(1.0),
+        T::from_f64(1.0),
         Par::Seq,
     );
 }

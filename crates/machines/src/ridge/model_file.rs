@@ -28,7 +28,7 @@ const INPUTS: &str = "inputs.safetensors";
 impl KernelModel {
     /// Writes the model into a folder, a file atomically. With the anchors and the scaling in it, `ridge.safetensors` (kind
     /// `ridge`, version 2) needs no other file to predict. A Lipschitz loss has `machine.safetensors` (kind `machine`,
-    /// version 2) beside its basis in `inputs.safetensors`.
+    /// version 2) and its basis in `inputs.safetensors`.
     ///
     /// Metadata: `kernel` (as in [`Basis::save`]; missing for a precomputed
     /// kernel), `row_kind`, `row_width`, `rank`, `summary` (JSON); of a machine `summary` and `inputs`, the
@@ -80,7 +80,7 @@ impl KernelModel {
     /// none where none has been written.
     ///
     /// # Errors
-    /// Those of a file that is damaged, or of another kind or version.
+    /// Those of a file that is damaged, or of a different kind or version.
     pub fn open(folder: &Path) -> Result<Option<Stored>, Error> {
         for (name, kind, versions) in [RIDGE, LIPSCHITZ] {
             let path = folder.join(name);
@@ -110,20 +110,20 @@ impl KernelModel {
         } else {
             anchored(stored, Arc::new(named::read(stored, "")?))?
         };
-        Self::of(stored, map)
+        Self::from_stored(stored, map)
     }
 
     /// Reads a model that was fitted with `kernel`, which need not be a built-in one.
     ///
     /// # Errors
-    /// As [`read`](Self::read); [`Error::File`] for a file of another kernel.
+    /// As [`read`](Self::read); [`Error::File`] for a file of a different kernel.
     pub fn read_with(stored: &Stored, kernel: impl IntoKernel) -> Result<Self, Error> {
         let kernel = kernel.into_kernel();
         named::check(stored, kernel.as_ref())?;
-        Self::of(stored, anchored(stored, kernel)?)
+        Self::from_stored(stored, anchored(stored, kernel)?)
     }
 
-    fn of(stored: &Stored, map: Expansion) -> Result<Self, Error> {
+    fn from_stored(stored: &Stored, map: Expansion) -> Result<Self, Error> {
         let single = stored.describe("weights")?.0.to_string() == "F32";
         let mut model = Self::new(map, Weights::Double(Vec::new()), stored.json("summary")?);
         if let Expansion::Basis(basis) = &model.map {

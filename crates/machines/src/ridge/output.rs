@@ -135,7 +135,7 @@ impl OutputSpace {
     /// reduced-rank paper, corollary 3), in q multiplications a candidate.
     ///
     /// # Errors
-    /// [`Error::Shape`] for an embedding or targets of another number of coordinates; [`Error::Value`] for a space without a
+    /// [`Error::Shape`] for an embedding or targets of a different number of coordinates; [`Error::Value`] for a space without a
     /// basis, or that is embedded already.
     pub fn embedded(
         &self,
@@ -146,7 +146,12 @@ impl OutputSpace {
         Error::check_length("coordinates of the embedding", embedding.width(), width)?;
         Error::check_length("coordinates", targets.width(), width)?;
         let plain = self.directions.is_none() && self.as_basis().is_some();
-        Error::ensure(plain, "the output space", "of another kind", "the coordinates of a basis")?;
+        Error::ensure(
+            plain,
+            "the output space",
+            "of a different kind",
+            "the coordinates of a basis",
+        )?;
         let turn = embedding.directions.transpose();
         let turned = |values: &[f64]| -> Vec<f64> {
             let columns = MatRef::from_column_major_slice(values, width, values.len() / width);
@@ -197,7 +202,7 @@ impl OutputSpace {
     /// call it with the same candidates, and get what one process gets.
     ///
     /// # Errors
-    /// Rows of another kind or width, values that the kernel has no meaning for, and errors
+    /// Rows of a different kind or width, values that the kernel has no meaning for, and errors
     /// from reading the rows.
     pub fn points(&self, candidates: &dyn RowSource) -> Result<Points, Error> {
         let dimension = self.dimension();
@@ -240,7 +245,7 @@ impl OutputSpace {
     /// For a basis it is the squared length; for the identity on the training outputs `rᵀ K r`.
     ///
     /// # Errors
-    /// [`Error::Shape`] for residuals of another length.
+    /// [`Error::Shape`] for residuals of a different length.
     pub fn squared_lengths(&self, residuals: MatRef<f64>) -> Result<Vec<f64>, Error> {
         Error::check_length("coordinates", residuals.nrows(), self.dimension())?;
         match &self.map {
@@ -280,7 +285,7 @@ impl OutputSpace {
 
     /// Writes the identity on the training outputs to a file, atomically: kind `outputs`, version 1,
     /// with the kernel's name, the rows and the mean point. A basis has a [file of its own](Basis::save)
-    /// and writes beside it only the number of coordinates, the mean, and the directions of an embedding.
+    /// and writes in addition only the number of coordinates, the mean, and the directions of an embedding.
     ///
     /// # Errors
     /// `Io` of the crate `dsokr-basis`.
@@ -319,7 +324,7 @@ impl OutputSpace {
     /// Reads what [`save`](Self::save) wrote; a space of a basis needs that basis.
     ///
     /// # Errors
-    /// Those of a file that is missing, damaged or of another kind; [`Error::File`] for a file
+    /// Those of a file that is missing, damaged or of a different kind; [`Error::File`] for a file
     /// whose parts do not belong together, or to the basis given.
     pub fn load(path: &Path, basis: Option<Basis>) -> Result<Self, Error> {
         let stored = Stored::open(path, KIND, VERSION)?;

@@ -25,7 +25,7 @@ impl GramKernel {
     ///
     /// # Errors
     /// [`Error::Value`] for more than 2²⁴ inputs.
-    pub(crate) fn of(gram: MatRef<f64>) -> Result<(Arc<dyn OutputKernel>, Features), Error> {
+    pub(crate) fn from_gram(gram: MatRef<f64>) -> Result<(Arc<dyn OutputKernel>, Features), Error> {
         let n = gram.nrows();
         Error::check_range("number of inputs of a precomputed kernel", n, 1..=MOST)?;
         let rows = DenseRows::new(1, (0..n).map(|row| row as f32).collect::<Vec<_>>())?;
@@ -62,7 +62,7 @@ impl OutputKernel for GramKernel {
     }
 }
 
-/// Features of inputs of which a kernel is known only with m anchors: `D^{-1/2} Uᵀ k^x` of the values k^x, with
+/// Features of inputs whose kernel is known only with m anchors: `D^{-1/2} Uᵀ k^x` of the values k^x, with
 /// `K̃ = U D Uᵀ` of the anchors themselves, of the eigenvalues above 1e-12 of the largest. Their linear kernel is that of
 /// the inputs projected on the span of the anchors, so a ridge regression on them is that of
 /// [`fit_sketched`](crate::fit_sketched) whose sketch picks the anchors.

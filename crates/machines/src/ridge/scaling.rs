@@ -96,7 +96,7 @@ impl Scaling {
     /// sparse.
     ///
     /// # Errors
-    /// [`Error::Shape`] for rows of another width; `NotFinite` for a value that overflows.
+    /// [`Error::Shape`] for rows of a different width; `NotFinite` for a value that overflows.
     pub fn apply(&self, rows: &Block) -> Result<Features, Error> {
         Error::check_length("columns", rows.width(), self.width())?;
         if self.kind(rows.kind()) == RowKind::Sparse {
@@ -135,7 +135,7 @@ impl Scaling {
     /// Writes it into a file of its own.
     ///
     /// # Errors
-    /// What the file system reports.
+    /// The file system's errors.
     pub fn save(&self, path: &Path) -> Result<(), Error> {
         Contents::new(KIND, VERSION, &BTreeMap::new(), &self.tensors()).write(path)
     }

@@ -32,7 +32,7 @@ const ROWS: usize = 128;
 /// Anchors in one product.
 const ANCHORS: usize = 1024;
 
-/// Sketched inputs depend on one another where eigenvalues of K̃ are up to this share of the largest one.
+/// Sketched inputs are linearly dependent where eigenvalues of K̃ are up to this share of the largest one.
 pub(super) const DEPENDENT: f64 = 1e-12;
 
 /// A ridge regression in the span of sketched inputs: the least of
@@ -178,7 +178,7 @@ pub(crate) fn blocks(of: Range<usize>, features: usize) -> impl Iterator<Item = 
     ranges(of, (BLOCK / features.max(1)).clamp(PANEL, 1 << 16))
 }
 
-/// A model in the span of an input sketch, with what leave-one-out predictions need beside it.
+/// A model in the span of an input sketch, with the numbers that leave-one-out predictions need in addition.
 #[derive(Clone, Debug)]
 pub struct SketchedFit {
     /// The model.
@@ -198,7 +198,7 @@ pub struct SketchedFit {
 /// depend on the number of threads.
 ///
 /// The [`Processes`] of the scope share the sums. All of them call this function with the same problem, and each
-/// reads its part of the rows. All ranks get the same model. It differs from that of one process by rounding alone.
+/// reads its part of the rows. All ranks get the same model. It differs from that of one process only by rounding.
 ///
 /// Where the sketched inputs are numerically dependent, so that the system has no Cholesky factor, K̃ is replaced by its
 /// part of the eigenvalues above 1e-12 of the largest, in one pass more, as [`Spectrum::sketched`](crate::Spectrum::sketched)
@@ -258,7 +258,7 @@ fn normal_equations(
 }
 
 impl SketchedFit {
-    /// What the model would predict for each training row had it been fitted on the others, with the
+    /// The prediction of a model fitted without the row, for each training row, with the
     /// same sketch and the same nλ: `z_{−i} = ψ_i − (ψ_i − z_i) / (1 − h_i)`,
     /// `h_i = w_i t_iᵀ (Σ w t tᵀ + nλ K̃)⁻¹ t_i`, n × p row-major. No refitting: one more pass over the rows.
     ///

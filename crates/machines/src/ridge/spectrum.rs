@@ -24,7 +24,7 @@ const TOLERANCE: f64 = 1e-14;
 /// for every λ. With [weights](Targets::with_weights) w it is `W^½ K W^½` with `W^½ Ψ`, `W = diag(w)`.
 ///
 /// For a sketched input K is the Gram matrix of the projected inputs, of rank at most m. A width is
-/// chosen by a loop around it, with a spectrum for each kernel. For one λ alone
+/// chosen by a loop around it, with a spectrum for each kernel. For a single λ
 /// [`Fitted::leave_one_out`](crate::Fitted::leave_one_out) is cheaper: two Cholesky factors' time and
 /// all cores, where an eigendecomposition takes some thirty and runs on one.
 #[derive(Clone, Debug)]
@@ -108,7 +108,7 @@ impl Spectrum {
         turned
     }
 
-    /// What a model that was fitted without the row predicts for each training row, n × p row-major.
+    /// The prediction of a model fitted without the row, for each training row, n × p row-major.
     ///
     /// nλ is that of all n rows. With the hat matrix `H = K (K + nλI)⁻¹` it is
     /// `ψ_i − (Ψ − HΨ)_i / (1 − H_ii)`. No refitting.
@@ -177,7 +177,7 @@ impl Spectrum {
         (self.targets.as_ref(), self.turned.as_ref())
     }
 
-    /// The difference of targets `W^½ Ψ`, of which `Uᵀ W^½ Ψ` is given too, from what is predicted without the row, times √w.
+    /// The difference of targets `W^½ Ψ` from the predictions without the row, times √w; `Uᵀ W^½ Ψ` is given too.
     fn residuals(
         &self,
         lambda: f64,

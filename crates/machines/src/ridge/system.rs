@@ -172,7 +172,7 @@ impl RidgeSystem {
         else {
             return Ok(false);
         };
-        // built-in kernels have their parameters beside the name, other kernels within it
+        // built-in kernels have their parameters next to the name, other kernels within it
         let same_kernel = own.name() == kernel.name() && own.built_in() == kernel.built_in();
         Ok(same_kernel
             && (self.lambda, self.precision, self.weights.as_slice())
@@ -189,7 +189,7 @@ fn factored<T: Scalar>(
 ) -> Result<Factor<T>, Error> {
     let inputs = gram.size;
     let ridge = inputs as f64 * lambda;
-    gram.add_diagonal(|row| T::of(ridge / weights.get(row).copied().unwrap_or(1.0)));
+    gram.add_diagonal(|row| T::from_f64(ridge / weights.get(row).copied().unwrap_or(1.0)));
     Factor::new(gram)?.map_err(|row| not_positive(row, inputs, ridge))
 }
 
@@ -198,7 +198,7 @@ fn solved<T: Scalar>(factor: &Factor<T>, targets: &Targets, rows: usize) -> Resu
     let mut alpha = targets.dense::<T>(0..rows);
     factor.solve(alpha.as_mut())?;
     let mut weights = row_major(alpha.as_ref())?;
-    weights.resize(targets.len() * targets.width(), T::of(0.0));
+    weights.resize(targets.len() * targets.width(), T::from_f64(0.0));
     Ok(weights)
 }
 
@@ -211,7 +211,7 @@ pub struct Fitted {
 }
 
 impl Fitted {
-    /// What the model would predict for each training row had it been fitted on the others, with the
+    /// The prediction of a model fitted without the row, for each training row, with the
     /// same nλ: `z_{−i} = ψ_i − α_i / ((K + nλI)⁻¹)_ii`, n × p row-major. No refitting: n³/3
     /// multiplications for the diagonal.
     ///
@@ -282,7 +282,7 @@ fn left_out(model: &KernelModel, targets: &Targets, diagonal: &[f64]) -> Vec<f32
     out
 }
 
-/// Keeps the last factored system of feature rows, for fits of different targets one after another.
+/// Keeps the last factored system of feature rows, for successive fits of different targets.
 /// Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct LastSystem(Arc<Mutex<Option<Arc<RidgeSystem>>>>);

@@ -66,7 +66,7 @@ impl<'a> TrainingInputs<'a> {
 fn gram<T: Scalar>(kernel: &dyn OutputKernel, rows: &dyn RowSource) -> Result<Panels<T>, Error> {
     by_panels(rows, |range| {
         let values = kernel.block(&read(rows, range.clone())?, &read(rows, 0..range.end)?)?;
-        Ok(Mat::from_fn(values.nrows(), values.ncols(), |i, j| T::of(values[(i, j)])))
+        Ok(Mat::from_fn(values.nrows(), values.ncols(), |i, j| T::from_f64(values[(i, j)])))
     })
 }
 

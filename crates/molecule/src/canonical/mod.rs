@@ -17,7 +17,7 @@ use crate::graph::{Arc, Graph};
 use crate::molecule::{Bond, BondOrder, Center, Geometry, HYDROGEN, Molecule};
 
 impl Molecule {
-    /// The canonical SMILES: equal for molecules that differ in the numbering of their atoms alone.
+    /// The canonical SMILES: equal for molecules that differ only in the numbering of their atoms.
     ///
     /// Aromatic atoms are written in lower case; charges, isotopes and hydrogens are kept, and so
     /// are the configurations of tetrahedral atoms (`@`, `@@`) and of double bonds outside aromatic
@@ -26,7 +26,7 @@ impl Molecule {
     /// square planes and so on), double bonds at an atom of an aromatic ring or at an atom whose
     /// only other neighbour is a hydrogen, and the numbers of atom maps.
     ///
-    /// The text is our own, not that of another program, and does not change within a major
+    /// The text differs from that of other programs and does not change within a major
     /// version. It reads back as the same molecule for every row of ChEBI-20. Known to fail are aromatic
     /// rings that hold a radical, which their text does not show to be aromatic, chains of bonds
     /// between metals and ligands, which are made dative in an order that depends on the text, and

@@ -71,7 +71,7 @@ struct Leaf {
 
 /// The place of each atom in the canonical order.
 pub(super) fn canonical_places(structure: &Structure) -> Vec<usize> {
-    let root = Partition::of(structure);
+    let root = Partition::from_structure(structure);
     if root.is_discrete() {
         return places(&root.order);
     }
@@ -158,7 +158,7 @@ struct Partition {
 impl Partition {
     /// The coarsest partition in which neither keys, bonds nor configurations distinguish two atoms of a
     /// cell.
-    fn of(structure: &Structure) -> Self {
+    fn from_structure(structure: &Structure) -> Self {
         let count = structure.len();
         let mut order: Vec<usize> = (0..count).collect();
         order.sort_by_key(|&atom| structure.keys[atom]);

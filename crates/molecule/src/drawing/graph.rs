@@ -144,7 +144,7 @@ fn distances(graph: &Graph) -> Vec<f64> {
     paths.into_iter().map(|path| path.unwrap_or(longest + 1) as f64).collect()
 }
 
-/// The nodes on a circle, each beside those that a depth-first search finds before and after it.
+/// The nodes on a circle, each next to those that a depth-first search finds before and after it.
 fn on_circle(graph: &Graph) -> Vec<Point> {
     let mut places = vec![None; graph.len()];
     let mut next = 0;

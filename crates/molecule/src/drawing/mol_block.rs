@@ -87,7 +87,7 @@ fn valence(molecule: &Molecule, index: usize) -> u32 {
     }
 }
 
-/// Whether a bond is a double bond that could have two geometries, of which none is known.
+/// Whether a bond is a double bond that could have two geometries and has none.
 fn is_open(molecule: &Molecule, at: usize, bond: &Bond) -> bool {
     let in_small_ring = || {
         let mut rings = molecule.rings().iter().filter(|ring| ring.atoms.len() < 8);

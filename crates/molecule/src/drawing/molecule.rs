@@ -25,7 +25,7 @@ const SHORTER: f64 = 5.0;
 /// Space between a label and the end of a bond.
 const SPACE: f64 = 2.5;
 
-/// What marks atoms and bonds that differ, and the states of the search for these.
+/// The colour of atoms and bonds that differ, and the states of the search for these.
 const MARK: &str = "#ffcf70";
 const WIDE_MARK: f64 = 16.0;
 const STATES: u64 = 20_000;
@@ -51,7 +51,7 @@ impl Molecule {
         self.drawn(None)
     }
 
-    /// The same, with what differs from another molecule marked: atoms and bonds that a cheapest edit path from it makes
+    /// The same, with the differences from a second molecule marked: atoms and bonds that a cheapest edit path from it makes
     /// or changes ([`edit_distance`], 20,000 states).
     pub fn svg_with_difference(&self, from: &Molecule) -> String {
         self.drawn(Some(from))
@@ -198,7 +198,7 @@ impl Drawing<'_> {
         line(&mut self.svg, ends, width, "");
     }
 
-    /// The ends of a line of a bond, as far from labels as they need to be. Lines beside the middle are shorter, except
+    /// The ends of a line of a bond, as far from labels as they need to be. Lines next to the middle one are shorter, except
     /// where a bond ends.
     fn ends(&self, [from, to]: [usize; 2], offset: f64) -> [Point; 2] {
         let along = unit(self.points, from, to);

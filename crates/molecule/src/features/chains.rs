@@ -13,7 +13,7 @@ use crate::molecule::{Bond, BondOrder, Element, Molecule};
 /// Lengths of carbon chains outside rings, as hashed features: what names of chains say (docosanoic acid,
 /// 3-hydroxy-, 13Z-) and fingerprints of a small radius cannot see.
 ///
-/// - Of each stretch of CH₂ groups: its length, alone and with the atoms at its ends.
+/// - Of each stretch of CH₂ groups: its length, without and with the atoms at its ends.
 /// - Of each other carbon of a chain: how many carbons lie in each direction along the longest path, with
 ///   its bonds to other elements and its double bonds, and again with hydrogens and charges.
 ///
@@ -48,7 +48,7 @@ impl HashedFeatures for Chains {
     }
 
     fn codes(&self, molecule: &Molecule) -> BTreeMap<u32, u32> {
-        let forest = Forest::of(molecule);
+        let forest = Forest::from_molecule(molecule);
         let mut counts = BTreeMap::new();
         let mut count = |words: &[u32]| {
             *counts.entry(words.iter().copied().fold(0, combine)).or_insert(0) += 1;
@@ -76,7 +76,7 @@ const CARBON: u32 = 2;
 
 /// Numbers of carbons on the longest paths from the ends of chains outside rings.
 pub(crate) fn chain_lengths(molecule: &Molecule) -> BTreeSet<u32> {
-    let forest = Forest::of(molecule);
+    let forest = Forest::from_molecule(molecule);
     let chain = (0..molecule.atoms().len()).filter(|&atom| forest.chain[atom]);
     let ends = chain.filter(|&atom| forest.onward(atom).count() < 2);
     ends.map(|end| forest.reach(end, end) as u32).collect()
@@ -92,7 +92,7 @@ struct Forest<'a> {
 }
 
 impl<'a> Forest<'a> {
-    fn of(molecule: &'a Molecule) -> Self {
+    fn from_molecule(molecule: &'a Molecule) -> Self {
         let atoms = molecule.atoms().iter().zip(molecule.in_ring());
         let chain: Vec<bool> =
             atoms.map(|(atom, in_ring)| atom.element == Element::C && !in_ring).collect();
@@ -111,7 +111,7 @@ impl<'a> Forest<'a> {
         self.joined.arcs(atom).iter().map(|arc| arc.node)
     }
 
-    /// Number of carbons on the longest path that starts at an atom and does not visit another one.
+    /// Number of carbons on the longest path that starts at an atom and does not visit a second one.
     /// No atom is visited twice, so the walk ends even in a cycle that perception does not count as a ring.
     fn reach(&self, start: usize, away: usize) -> usize {
         let mut search = Distances::new(&self.joined);

@@ -1,4 +1,4 @@
-//! What a molecule is made of, as feature rows.
+//! The composition of a molecule, as feature rows.
 
 use dsokr_basis::features::SparseRows;
 use rayon::prelude::*;
@@ -13,7 +13,7 @@ use crate::molecule::{Element, Molecule};
 /// Elements, the wildcard among them.
 const ELEMENTS: usize = 119;
 const BONDS: [&str; 6] = ["single", "double", "triple", "quadruple", "dative", "aromatic"];
-/// What is counted over the whole molecule.
+/// Counts over the whole molecule.
 const WHOLE: [&str; 5] =
     ["charge positive", "charge negative", "rings", "stereo centers", "stereo double bonds"];
 

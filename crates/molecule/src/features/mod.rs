@@ -65,7 +65,7 @@ pub trait MoleculeFeatures {
     /// with more columns than can be numbered.
     fn counts(&self, molecules: &[Molecule]) -> Result<SparseRows, Error>;
 
-    /// What the columns of rows stand for where that depends on the molecules, and the rows; with the `known` columns of
+    /// The meaning of the columns where it depends on the molecules, and the rows; with the `known` columns of
     /// an earlier fit, if there was one. By default columns do not depend on molecules, and the list is empty.
     ///
     /// # Errors
@@ -145,12 +145,12 @@ substructures! {
     Chains(Chains),
     /// Ring systems, whole, and what stands where on them, folded into columns.
     Rings(Rings),
-    /// What no bond joins: ions, solvents, the charge of each, and isotopes, folded into columns.
+    /// The components that no bond joins: ions, solvents, the charge of each, and isotopes, folded into columns.
     Components(Components),
     /// Elements, hydrogens among them, bonds by their order, functional groups, charges, rings, and
     /// configurations.
     Composition(Composition),
-    /// What a graph kernel compares.
+    /// The features of a graph kernel.
     Graph(GraphCounts),
 }
 

@@ -59,7 +59,7 @@ impl HashedFeatures for Rings {
             return counts;
         }
         let mut configured = vec![0; molecule.atoms().len()];
-        for (atom, right) in Descriptors::of(molecule).centers {
+        for (atom, right) in Descriptors::from_molecule(molecule).centers {
             configured[atom] = u64::from(code(right));
         }
         for system in &systems {
@@ -122,7 +122,7 @@ pub struct RingSystem {
 }
 
 impl RingSystem {
-    /// What it is in words, by sizes of its rings, aromaticity and elements other than carbon: `benzene ring`,
+    /// Its name, by sizes of its rings, aromaticity and elements other than carbon: `benzene ring`,
     /// `aromatic ring of 5 and 6 atoms with N`, `ring of 5 atoms with O`. Different systems may share a name.
     ///
     /// ```
@@ -204,7 +204,7 @@ pub fn ring_systems(molecule: &Molecule) -> Vec<RingSystem> {
 /// // both salts have the chloride; the ammonium ions differ
 /// let (first, second) = (codes("C[NH3+].[Cl-]")?, codes("CC[NH3+].[Cl-]")?);
 /// assert_eq!(first.keys().filter(|code| !second.contains_key(code)).count(), 2);
-/// // a single component without isotopes says its charge alone
+/// // a single component without isotopes says only its charge
 /// assert_eq!(codes("CCO")?, codes("c1ccccc1")?);
 /// # Ok::<(), dsokr_molecule::Error>(())
 /// ```

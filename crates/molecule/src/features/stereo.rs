@@ -12,7 +12,7 @@ use crate::molecule::{Atom, Element, Molecule};
 /// Configurations with the surroundings that they stand in, as hashed features: those of [`Morgan`]
 /// that hold a stereo centre or a double bond with a geometry, whose codes say R, S, E or Z.
 ///
-/// Molecules that differ in configurations alone have the same [`Morgan`] features, and others here.
+/// Molecules that differ only in configurations have the same [`Morgan`] features, and others here.
 /// A centre's code is combined with 1 for R, 2 for S and 3 where its ligands are alike; a double bond's
 /// with 1 for Z, 2 for E and 3. Ligands are ranked by the first two Cahn–Ingold–Prelog rules, atomic numbers
 /// and masses; a few configurations need more.
@@ -50,7 +50,7 @@ impl HashedFeatures for Stereo {
     }
 
     fn codes(&self, molecule: &Molecule) -> BTreeMap<u32, u32> {
-        let descriptors = Descriptors::of(molecule);
+        let descriptors = Descriptors::from_molecule(molecule);
         let mut atoms = atom_codes(molecule);
         let mut bonds: Vec<u32> = molecule.bonds().iter().map(bond_code).collect();
         let mut marked = vec![false; atoms.len()];
@@ -70,7 +70,7 @@ impl HashedFeatures for Stereo {
     }
 }
 
-/// What the configurations of a molecule are called.
+/// The descriptors of the configurations of a molecule.
 pub(crate) struct Descriptors {
     /// Centres with a configuration: the atom, and whether it is R; none where ligands are alike.
     pub(crate) centers: Vec<(usize, Option<bool>)>,
@@ -82,7 +82,7 @@ impl Descriptors {
     /// Ligands are ranked by the first two rules of Cahn, Ingold and Prelog: by atomic numbers, iterated over
     /// neighbours, and where these leave ligands alike by masses. Where two ligands differ only far off, or
     /// in their own configurations, the full rules can say otherwise.
-    pub(crate) fn of(molecule: &Molecule) -> Self {
+    pub(crate) fn from_molecule(molecule: &Molecule) -> Self {
         if molecule.centers.is_empty() && molecule.geometries.is_empty() {
             return Self { centers: Vec::new(), geometries: Vec::new() };
         }
@@ -122,7 +122,7 @@ fn ranks(molecule: &Molecule) -> Vec<usize> {
     ranks
 }
 
-/// What is ranked: the atoms of a molecule, a hydrogen, and a duplicate of each element.
+/// The nodes that are ranked: the atoms of a molecule, a hydrogen, and a duplicate of each element.
 ///
 /// A double bond puts a duplicate of either end at the other one. Nothing is bound to it.
 struct Nodes<'a> {

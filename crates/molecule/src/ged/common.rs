@@ -5,7 +5,7 @@ use super::search::search;
 use super::{Limit, MAX_SEARCHED};
 use crate::{Bond, Molecule};
 
-/// What is known of the [`myopic_distance`] of two molecules.
+/// Bounds of the [`myopic_distance`] of two molecules.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MyopicDistance {
     /// The distance, or what stands for it above the threshold.

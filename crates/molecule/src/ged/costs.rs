@@ -1,4 +1,4 @@
-//! What giving a row to a column costs at least, kept up to date as rows are settled.
+//! Lower bounds of the costs of giving a row to a column, kept up to date as rows are settled.
 //!
 //! Costs are doubled, so that half an edge is a whole number. The cost of u going to v is 2 if their
 //! labels differ, 2 for every edge to a settled node that would be inserted, deleted or relabelled,

@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use crate::graph::{Arc, Graph};
 
-/// What edits cost.
+/// The costs of edits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Model {
     /// 1 each.
@@ -18,7 +18,7 @@ pub(super) enum Model {
 /// One of the two graphs, whose edges are labelled with their codes.
 pub(super) struct Side {
     graph: Graph,
-    /// What the bound tells nodes at the other end of an edge apart by: a number of the label where these must be equal,
+    /// The kind by which the bound tells nodes at the other end of an edge apart: a number of the label where these must be equal,
     /// else 0.
     pub(super) kinds: Vec<usize>,
     /// Edge code of every pair of nodes, 0 where there is no edge.
@@ -81,7 +81,7 @@ pub(super) struct Instance {
     pub(super) small: Side,
     pub(super) large: Side,
     pub(super) model: Model,
-    /// What an edge costs that is deleted or inserted, by its code from 1 on; code 0 is no edge.
+    /// The cost of an edge that is deleted or inserted, by its code from 1 on; code 0 stands for no edge.
     pub(super) weights: Vec<i32>,
     /// Number of different kinds of nodes.
     kinds: usize,
@@ -145,7 +145,7 @@ impl Instance {
         }
     }
 
-    /// Cost of an edge becoming another one, of which either may be absent, as their codes say; `kept` is whether
+    /// Cost of an edge becoming a different one; their codes say whether either is absent; `kept` is whether
     /// their ends may become one another.
     pub(super) fn edge(&self, kept: bool, ours: usize, theirs: usize) -> i32 {
         let [own, other] = [ours, theirs].map(|code| self.weights[code]);
@@ -181,7 +181,7 @@ impl Instance {
         self.large.len()
     }
 
-    /// What each node of the first graph given becomes under the assignment `columns`.
+    /// The node that each node of the first graph given becomes under the assignment `columns`.
     pub(super) fn mapping(&self, columns: &[usize]) -> Vec<Option<usize>> {
         let columns = &columns[..self.small.len()];
         if !self.swapped {
@@ -192,7 +192,7 @@ impl Instance {
         mapping
     }
 
-    /// What the assignment `columns` of all rows costs.
+    /// The cost of the assignment `columns` of all rows.
     pub(super) fn cost(&self, columns: &[usize]) -> usize {
         let (small, large) = (&self.small, &self.large);
         let blanks = (large.len() - small.len()) as i32 * self.blank();
@@ -203,7 +203,7 @@ impl Instance {
         (nodes / 2 + edges - saved / 2) as usize
     }
 
-    /// What the edges at node u save against deleting and inserting them, if u goes to `column` and
+    /// The saving of the edges at node u against deleting and inserting them, if u goes to `column` and
     /// its neighbours go where `columns` says: with unit costs 2 for an edge that is kept, 1 for one relabelled.
     pub(super) fn saved(&self, columns: &[usize], u: usize, column: usize) -> i32 {
         let kept = self.keeps(u, column);
@@ -218,7 +218,7 @@ impl Instance {
         self.small.arcs(u).iter().map(worth).sum()
     }
 
-    /// What the labels of u and of `column` cost, less what the edges of u save there.
+    /// The cost of the labels of u and of `column`, less the saving of the edges of u there.
     pub(super) fn part(&self, columns: &[usize], u: usize) -> i32 {
         self.node(u, columns[u]) / 2 - self.saved(columns, u, columns[u])
     }

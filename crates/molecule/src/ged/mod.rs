@@ -34,8 +34,8 @@ pub use search::Limit;
 /// Most nodes of either graph in a search, 1,024.
 ///
 /// One state takes time that grows with the cube of the number of nodes. Larger graphs, and those of
-/// more than [`MAX_SEARCHED_EDGES`], get bounds without a search: from the labels of nodes and edges
-/// alone, and from nodes paired by label and degree.
+/// more than [`MAX_SEARCHED_EDGES`], get bounds without a search: from only the labels of nodes and
+/// edges, and from nodes paired by label and degree.
 pub const MAX_SEARCHED: usize = 1024;
 
 /// Most edges of both graphs together, times the nodes of the larger one, in a search, 2²⁴: 16,384
@@ -45,7 +45,7 @@ pub const MAX_SEARCHED: usize = 1024;
 /// the rest is less than 512 MiB a thread; for sparse graphs of 100 nodes it is less than 1 MiB.
 pub const MAX_SEARCHED_EDGES: usize = 1 << 24;
 
-/// What is known of the edit distance of two graphs.
+/// Bounds of the edit distance of two graphs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EditDistance {
     /// The distance is at least this: proven.
@@ -115,7 +115,7 @@ pub fn edit_distances(
 /// one.
 ///
 /// # Errors
-/// [`Error::Graph`] for a list of another length than `a`, an entry that is no node of `b`, and one that
+/// [`Error::Graph`] for a list whose length differs from that of `a`, an entry that is not a node of `b`, and one that
 /// two nodes share.
 ///
 /// ```
@@ -164,7 +164,7 @@ pub fn mapping_cost(a: &Graph, b: &Graph, mapping: &[Option<usize>]) -> Result<u
 }
 
 /// Bounds for graphs that are too large to be searched, in time and memory that grow hardly faster than the graphs:
-/// nodes and edges compared by their labels alone for the lower one; nodes of equal labels paired by decreasing degree,
+/// nodes and edges compared only by their labels for the lower one; nodes of equal labels paired by decreasing degree,
 /// then what is left over, for the upper one.
 fn outline(a: &Graph, b: &Graph) -> EditDistance {
     let mut by_label: BTreeMap<u64, [Vec<usize>; 2]> = BTreeMap::new();

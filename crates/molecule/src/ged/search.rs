@@ -215,7 +215,7 @@ fn descend(instance: &Instance, columns: &mut [usize], interrupted: impl Fn() ->
     }
 }
 
-/// The part of the cost that depends on the columns of two rows, of which the first is not a blank. The edge between the two counts
+/// The part of the cost that depends on the columns of two rows. The first row is not a blank. The edge between the two counts
 /// twice, but exchanging them keeps what it costs.
 fn part(instance: &Instance, columns: &[usize], row: usize, other: usize) -> i32 {
     let others = if other < instance.small.len() { instance.part(columns, other) } else { 0 };
@@ -247,7 +247,7 @@ const LOOK: u64 = 16;
 /// Nodes from which on a state takes so long that the clock is read within it.
 const LARGE: usize = 129;
 
-/// What a search has used of its limit.
+/// The part of its limit that a search has used.
 struct Meter {
     states: u64,
     limit: u64,
@@ -257,7 +257,7 @@ struct Meter {
 
 impl Meter {
     fn start(limit: &Limit) -> Self {
-        // a time too long to be added is no limit
+        // a time too long to be added is not a limit
         let end = limit.time.and_then(|time| Instant::now().checked_add(time));
         Self { states: 0, limit: limit.states.unwrap_or(u64::MAX), end, over: false }
     }

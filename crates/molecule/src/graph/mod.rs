@@ -78,7 +78,7 @@ impl Graph {
     ///
     /// # Errors
     /// [`Error::Graph`] for an edge to a node that does not exist, from a node to itself, or between nodes
-    /// that another one joins.
+    /// that an earlier edge joins.
     pub fn new(labels: Vec<u64>, edges: &[(usize, usize, u64)]) -> Result<Self, Error> {
         let nodes = labels.len();
         let mut offsets = vec![0; nodes + 1];

@@ -155,17 +155,17 @@ functional_groups! {
     Alkene,
     /// C≡C.
     Alkyne,
-    /// Fluorine on another atom.
+    /// Fluorine on an atom other than carbon.
     Fluoro,
-    /// Chlorine on another atom.
+    /// Chlorine on an atom other than carbon.
     Chloro,
-    /// Bromine on another atom.
+    /// Bromine on an atom other than carbon.
     Bromo,
-    /// Iodine on another atom.
+    /// Iodine on an atom other than carbon.
     Iodo,
-    /// O–CH₃ of an ether or ester; counted beside it.
+    /// O–CH₃ of an ether or ester; counted in addition to it.
     Methoxy,
-    /// –CF₃; counted beside its fluorines.
+    /// –CF₃; counted in addition to its fluorines.
     Trifluoromethyl,
 }
 

@@ -3,7 +3,7 @@
 use super::FunctionalGroup as G;
 use crate::molecule::{Atom, Bond, BondOrder, Element, Molecule, Neighbor};
 
-// What the rules ask about an atom, and the rules.
+// Questions of the rules about an atom, and the rules.
 impl Molecule {
     fn atom(&self, atom: usize) -> &Atom {
         &self.atoms()[atom]
@@ -61,7 +61,7 @@ impl Molecule {
         self.rings().iter().any(|r| r.atoms.contains(&a) && r.atoms.contains(&b))
     }
 
-    /// A group that an atom has beside that of its element.
+    /// A group that an atom has in addition to that of its element.
     pub(super) fn beside(&self, atom: usize) -> Option<G> {
         let methyl = |&c: &usize| self.degree(c) == 1 && self.atom(c).hydrogens == 3;
         match self.atom(atom).element {

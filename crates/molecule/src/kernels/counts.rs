@@ -18,8 +18,8 @@ const PENDING: usize = 1 << 16;
 
 /// A multiset of features, each a 64-bit hash, with a value: how often it occurs, or a weight.
 ///
-/// What is pending is bounded, so a graph with 10⁸ shortest paths needs memory for the distinct
-/// ones alone.
+/// Pending features are bounded, so a graph with 10⁸ shortest paths needs memory only for the
+/// distinct ones.
 #[derive(Default)]
 pub(super) struct Counts {
     /// Features that occurred once more, in the order they were found.
@@ -86,7 +86,7 @@ pub(super) fn normalise(values: &mut [(u64, f64)]) {
     values.iter_mut().for_each(|(_, value)| *value /= norm);
 }
 
-/// What an edge adds to a hash: its label, if labels count.
+/// The word that an edge adds to a hash: its label, if labels count.
 ///
 /// [`mix`] tells two pairs apart if the first parts are well mixed; labels that are small whole
 /// numbers are not.
@@ -228,7 +228,7 @@ fn core_numbers(graph: &Graph) -> Vec<usize> {
 }
 
 /// The sum of normalised kernels, `k(G, G') = Σ_i k_i(G, G') / √(k_i(G, G) k_i(G', G'))`: what one kernel
-/// does not see, another one does.
+/// does not see, a different one does.
 ///
 /// Adds the features of each kernel, scaled to norm 1.
 pub(super) fn sum(graph: &Graph, of: &[GraphKernel], prefix: u64, counts: &mut Counts) {

@@ -7,7 +7,7 @@
 //! (sketches, bases, candidates) works on rows and knows no graphs.
 //!
 //! A feature is a 64-bit hash of what it stands for, e.g. of (level, tree below a node). The hashes
-//! depend on labels alone: not on the order of nodes, the other graphs, the machine or the number of
+//! depend only on labels: not on the order of nodes, the other graphs, the machine or the number of
 //! threads. They do not change within a major version. Two of N distinct features fall together
 //! with probability about `N²/2⁶⁵`: 3 in a million for ten million of them.
 

@@ -16,8 +16,8 @@ const CHUNK: usize = 256;
 ///
 /// Rows have one column for every feature that occurs in those graphs, and a last one for all
 /// others: it holds the norm of the part of a graph that lies outside of the vocabulary. So
-/// `⟨y, y⟩` is exact for every graph y, and `⟨y, y'⟩`, raw or normalised, for every two graphs of which
-/// one was fitted on, whose last column is 0. For two different graphs that were not,
+/// `⟨y, y⟩` is exact for every graph y, and `⟨y, y'⟩`, raw or normalised, for every two graphs if
+/// one of them was fitted on, whose last column is 0. For two different graphs that were not,
 /// the product counts what lies outside as common: it is at least the kernel's value.
 ///
 /// Values are `f32`; counts up to 2²⁴ are exact, larger ones and the weights of NSPD are rounded to

@@ -117,7 +117,7 @@ impl Edits<'_> {
         }
     }
 
-    /// One order less for a bond and one more for another bond at its atom `end`.
+    /// One order less for a bond and one more for a different bond at its atom `end`.
     fn shift_order(&mut self, draft: &Draft, bond: usize, end: usize) {
         let step = |order: BondOrder, by: usize| {
             let at = ORDERS.iter().position(|&own| own == order)?;

@@ -47,7 +47,7 @@ pub(super) fn valences(element: Element, charge: i8) -> &'static [u8] {
 }
 
 impl Draft {
-    pub(super) fn of(molecule: &Molecule) -> Self {
+    pub(super) fn from_molecule(molecule: &Molecule) -> Self {
         let atoms = molecule.atoms().iter();
         let bonds = molecule.bonds().iter();
         let count = molecule.atoms().len();
@@ -222,7 +222,7 @@ impl Draft {
         alternate
     }
 
-    /// Another element or charge in the place of an atom's own.
+    /// Replaces the element and the charge of an atom.
     pub(super) fn set_kind(&mut self, atom: usize, element: Element, charge: i8) -> Option<()> {
         (self.atoms[atom].element, self.atoms[atom].charge) = (element, charge);
         self.settle(atom)

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{Moves, usual};
 use crate::graph::Graph;
 
-/// What moves may put into a graph, from graphs that are known.
+/// The labels that moves may put into a graph, from graphs that are known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphPalette {
     /// Labels of nodes: those of at least one known graph in 1,000, ascending.
@@ -39,7 +39,7 @@ impl Moves for Graph {
         format!("{};{}", labels.join(","), edges.join(","))
     }
 
-    /// A node or an edge with another label; a node more, joined to one node or none; such a node less; an edge more or
+    /// A node or an edge with a different label; a node more, joined to one node or none; such a node less; an edge more or
     /// less.
     fn neighbours(&self, palette: &GraphPalette) -> Vec<(String, Self)> {
         let (labels, edges): (_, Edges) = (self.labels(), self.edges().collect());

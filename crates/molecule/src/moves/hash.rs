@@ -1,4 +1,4 @@
-//! What is the same of a Kekulé structure however its atoms are numbered.
+//! A hash of a Kekulé structure that does not depend on the numbering of its atoms.
 
 use super::draft::Draft;
 use crate::graph::{Distances, Graph};

@@ -41,7 +41,7 @@ pub use palette::{Group, Palette};
 /// # Ok::<(), dsokr_molecule::Error>(())
 /// ```
 pub trait Moves: Sized {
-    /// What moves may put into an output.
+    /// The parts that moves may put into an output.
     type Palette;
 
     /// The palette of known outputs: their labels, their groups, and the size of the largest.
@@ -54,7 +54,7 @@ pub trait Moves: Sized {
     fn neighbours(&self, palette: &Self::Palette) -> Vec<(String, Self)>;
 }
 
-/// What at least one in 1,000 of known outputs has, ascending.
+/// The parts that at least one in 1,000 of known outputs has, ascending.
 fn usual<M, T: Ord>(known: &[M], of: impl Fn(&M) -> BTreeSet<T>) -> impl Iterator<Item = T> {
     let (mut counts, least) = (BTreeMap::new(), known.len());
     known.iter().flat_map(of).for_each(|own| *counts.entry(own).or_insert(0) += 1);
@@ -65,7 +65,7 @@ impl Moves for Molecule {
     type Palette = Palette;
 
     fn palette(known: &[Self]) -> Palette {
-        Palette::of(known)
+        Palette::from_known(known)
     }
 
     /// The canonical SMILES.
@@ -109,7 +109,7 @@ impl Molecule {
         palette: &Palette,
         made: &Made,
     ) -> (BTreeMap<String, Option<Self>>, Made) {
-        let (draft, most) = (Draft::of(self), palette.unusual(self));
+        let (draft, most) = (Draft::from_molecule(self), palette.unusual(self));
         let mut edits = Edits::new(&draft, palette, made, most);
         edits.change_atoms(&draft);
         edits.change_bonds(&draft);
@@ -202,7 +202,7 @@ impl Molecule {
         if self.bonds().iter().all(|bond| !bond.aromatic) {
             return Vec::new();
         }
-        let mut forms = vec![Draft::of(self)];
+        let mut forms = vec![Draft::from_molecule(self)];
         let rings = self.rings().iter().map(|ring| self.ring_bonds(ring).collect());
         let mut cycles: Vec<BTreeSet<usize>> = rings.collect();
         for first in 1..cycles.len() {

@@ -1,4 +1,4 @@
-//! What moves may put into molecules.
+//! The parts that moves may put into molecules.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -17,7 +17,7 @@ const GROUPS: usize = 32;
 /// The most molecules that groups are cut from.
 const CUT: usize = 2_000;
 
-/// What moves may put into a molecule, from molecules that are known.
+/// The parts that moves may put into a molecule, from molecules that are known.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Palette {
     /// Elements of atoms, by atomic number: those of at least one known molecule in 1,000.
@@ -54,9 +54,9 @@ pub struct Group {
 
 impl Palette {
     /// The palette of known molecules.
-    pub fn of(known: &[Molecule]) -> Self {
+    pub fn from_known(known: &[Molecule]) -> Self {
         let radicals = |molecule: &Molecule| {
-            let draft = Draft::of(molecule);
+            let draft = Draft::from_molecule(molecule);
             let own = (0..draft.len()).filter(|&atom| draft.is_radical(atom));
             own.map(|atom| draft.atoms[atom].element).collect()
         };
@@ -116,7 +116,7 @@ fn environments(molecule: &Molecule) -> impl Iterator<Item = u64> {
 fn groups(known: &[Molecule]) -> Vec<Group> {
     let mut found: BTreeMap<String, Group> = BTreeMap::new();
     for molecule in known.iter().step_by(known.len().div_ceil(CUT).max(1)) {
-        let draft = Draft::of(molecule);
+        let draft = Draft::from_molecule(molecule);
         for bond in 0..draft.bonds.len() {
             let [a, b] = draft.bonds[bond].atoms;
             for from in [a, b] {
@@ -132,7 +132,7 @@ fn groups(known: &[Molecule]) -> Vec<Group> {
     groups
 }
 
-/// The group on the side of `from` of a bond; none where it is no group of ordinary atoms.
+/// The group on the side of `from` of a bond; none where it is not a group of ordinary atoms.
 fn cut(draft: &Draft, bond: usize, from: usize) -> Option<Group> {
     if draft.bonds[bond].order != BondOrder::Single {
         return None;

@@ -1,4 +1,4 @@
-//! What is refused: by one walk over the text before the parser sees it (places, balance and limits), and behind the
+//! Checks of a text: one walk before the parser sees it (places, balance and limits), and behind the
 //! parser by the chemistry that the grammar allows and no molecule has.
 
 use std::collections::BTreeMap;
@@ -75,7 +75,7 @@ pub(super) fn scan(smiles: &str) -> Result<Places, Error> {
     }
 }
 
-/// What has been read so far.
+/// The state of the walk.
 #[derive(Default)]
 struct Walk {
     places: Places,
@@ -199,7 +199,7 @@ fn ring_label(text: &[u8]) -> Option<(u32, usize)> {
     }
 }
 
-/// Lower-case atoms and `:` bonds only make sense in rings; left alone, the kekulisation would give
+/// Lower-case atoms and `:` bonds only make sense in rings; otherwise the kekulisation would give
 /// them double bonds or extra hydrogens.
 pub(super) fn check_aromatic_atoms(parsed: &Parsed, places: &Places) -> Result<(), Error> {
     if !has_aromatic(parsed) {

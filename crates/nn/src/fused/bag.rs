@@ -110,7 +110,7 @@ pub fn by_table_row(batch: &SparseBatch) -> Vec<(u32, u32, f32)> {
     entries
 }
 
-/// The gradient of a table `[rows, p]` of which only some rows have one: a tensor `[touched, 1 + p]` in the
+/// The gradient of a table `[rows, p]` where only some rows have one: a tensor `[touched, 1 + p]` in the
 /// place of one of the table's shape. Each of its rows is the number of a table row, ascending, and that
 /// row's gradient.
 pub struct RowGradient;

@@ -298,7 +298,7 @@ pub struct Product<'a> {
     pub b: View<'a>,
     pub factor: f32,
     pub bias: Option<&'a [f32]>,
-    /// What is multiplied: 32 bits, or the operands rounded to bfloat16, to the nearest and, in the middle, to the
+    /// The operands: 32 bits, or rounded to bfloat16, to the nearest and, in the middle, to the
     /// even one. Sums have 32 bits.
     pub precision: Precision,
     /// Whether it uses the thread pool.

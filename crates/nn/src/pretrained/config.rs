@@ -134,7 +134,7 @@ impl JsonFile {
         Error::file(&self.path, format!("{key} = {found}: {allowed}"))
     }
 
-    /// What a value is to `read`, which says `None` of a value that is not allowed; `default` stands for a missing key,
+    /// A value as `read` converts it; `read` returns `None` for a value that is not allowed; `default` stands for a missing key,
     /// and `None` requires one.
     pub(super) fn value<T>(
         &self,

@@ -18,7 +18,7 @@ use crate::tokenizer::Tokenizer;
 ///
 /// Texts are cleaned of control characters, lower-cased, stripped of accents, split at spaces,
 /// punctuation and Chinese characters, and enclosed in `[CLS]` and `[SEP]`. A
-/// tokenizer_config.json beside the vocabulary may say otherwise: `do_lower_case` (default
+/// tokenizer_config.json next to the vocabulary may say otherwise: `do_lower_case` (default
 /// true), `strip_accents` (default: as `do_lower_case`), `tokenize_chinese_chars` (default
 /// true), `unk_token`, `cls_token`, `sep_token`, `pad_token`, `mask_token`. `word_pieces` says what it is without a
 /// `tokenizer_class`.

@@ -92,7 +92,7 @@ impl Piece {
     pub(super) fn join(&self, tensors: Vec<Vec<f32>>) -> Vec<f32> {
         let values = tensors.concat();
         match self.is_transposed() {
-            // query, key and value are rows below one another
+            // query, key and value are consecutive groups of rows
             true => transposed(&values, self.shape[0]),
             false => values,
         }
@@ -180,7 +180,7 @@ pub(super) fn pooler(tensors: &Tensors) -> Result<Vec<(String, Parameter)>, Erro
     named.map(read).collect()
 }
 
-/// What precedes the names of the body's tensors: nothing, `bert.`, `state_dict.roberta.`, …
+/// The prefix of the names of the body's tensors: nothing, `bert.`, `state_dict.roberta.`, …
 fn prefix(tensors: &Tensors) -> Result<&str, Error> {
     let ends = tensors.by_name.keys().filter_map(|name| name.strip_suffix(WORDS));
     let prefixes: Vec<&str> = ends.filter(|end| end.is_empty() || end.ends_with('.')).collect();

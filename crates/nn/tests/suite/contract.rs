@@ -108,12 +108,12 @@ fn an_encoder_without_mistakes_passes() {
 #[test]
 fn each_mistake_is_named() {
     for (mistake, part) in [
-        (Mistake::LeaksPadding, "alone differs"),
-        (Mistake::CountsPlaces, "alone differs"),
-        (Mistake::LooksAtNeighbours, "alone differs"),
+        (Mistake::LeaksPadding, "by itself differs"),
+        (Mistake::CountsPlaces, "by itself differs"),
+        (Mistake::LooksAtNeighbours, "by itself differs"),
         (Mistake::LooksAtTheOrder, "order of the batch"),
         (Mistake::DropsAtRandom, "does not repeat itself"),
-        (Mistake::DropsInEvaluation, "alone differs"),
+        (Mistake::DropsInEvaluation, "by itself differs"),
         (Mistake::LeavesOneOut, "1 of 2 parameters"),
         (Mistake::ForgetsTheKey, "not a function of its key"),
         (Mistake::IsNotFinite, "not finite"),

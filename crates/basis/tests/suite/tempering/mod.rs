@@ -183,7 +183,8 @@ fn what_a_sketch_spans_is_tempered() {
             )
             .unwrap();
             let z = coordinates(&basis.project(&rows).unwrap());
-            for tempering in [Tempering::of(0.5), Tempering { power: 1.0, ..Tempering::default() }]
+            for tempering in
+                [Tempering::from_power(0.5), Tempering { power: 1.0, ..Tempering::default() }]
             {
                 let what = format!("{}, {sketch:?}, {tempering:?}", describe(&kernel, &rows));
                 let tempered = basis.clone().tempered(&tempering, &rows).unwrap();
@@ -246,7 +247,7 @@ fn the_order_of_the_training_rows_does_not_matter() {
         let basis = Basis::fit(kernel.clone(), &rows, &SketchOptions::new(EVERY, 12)).unwrap();
         let reversed = rows.select(&(0..40).rev().collect::<Vec<_>>()).unwrap();
         let of = |outputs: &Features| {
-            let basis = basis.clone().tempered(&Tempering::of(0.5), outputs).unwrap();
+            let basis = basis.clone().tempered(&Tempering::from_power(0.5), outputs).unwrap();
             products(&basis.project(&rows).unwrap())
         };
         assert_close(&of(&rows), &of(&reversed), 1e-5, &describe(&kernel, &rows));
@@ -260,7 +261,7 @@ fn it_keeps_the_contract_of_kernels() {
         for tempering in [
             Tempering::default(),
             Tempering { power: 0.0, centred: true, normalised: false },
-            Tempering::of(0.5),
+            Tempering::from_power(0.5),
             Tempering { power: 1.0, centred: false, normalised: true },
         ] {
             let tempered = basis.clone().tempered(&tempering, &rows).unwrap();

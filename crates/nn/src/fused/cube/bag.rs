@@ -8,7 +8,7 @@ use crate::fused::Operation;
 use crate::fused::bag::{Bag, SparseBatch, by_table_row};
 
 /// `y_i = Σ_j values_j · table[indices_j]` over the entries from `starts_i` to `starts_{i + 1}`. Here and below `width`
-/// counts vectors of N elements, of which a unit has one.
+/// counts vectors of N elements. A unit has one vector.
 #[cube(launch_unchecked)]
 fn weighted_sums<N: Size>(
     table: &[Vector<f32, N>],
@@ -38,7 +38,7 @@ struct Entry {
     batch: u32,
 }
 
-/// Entry j of `count`, of which `numbers` has both rows as one number, or first all of the table and then all of the batch.
+/// Entry j of `count`. `numbers` has both rows of an entry as one number, or first all of the table and then all of the batch.
 #[cube]
 fn entry(numbers: &[u32], j: u32, rows: u32, count: u32, #[comptime] apart: bool) -> Entry {
     let number = numbers[j as usize];

@@ -28,7 +28,7 @@ pub fn factor(mask: &Dropout, i: u32, #[comptime] dropped: bool) -> f32 {
     }
 }
 
-/// The factors of dropout of the elements of a vector, the first of which is element `i`.
+/// The factors of dropout of the elements of a vector, from element `i` on.
 #[cube]
 pub fn factors<N: Size>(mask: &Dropout, i: u32, #[comptime] dropped: bool) -> Vector<f32, N> {
     let mut factors = Vector::<f32, N>::new(1.0f32);

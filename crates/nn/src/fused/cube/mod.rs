@@ -36,10 +36,10 @@ pub use update::{Queue, clip_factor};
 /// Units that work on one row or one group of columns.
 const LANES: u32 = 32;
 
-/// Units of a cube in kernels where each unit works alone.
+/// Units of a cube in kernels whose units are independent.
 const UNITS: u32 = 256;
 
-/// A new tensor of 32-bit floats on the device of another.
+/// A new tensor of 32-bit floats on the device of `like`.
 fn empty(like: &CubeTensor, shape: impl Into<Shape>) -> CubeTensor {
     empty_of(DType::F32, like, shape)
 }
@@ -65,7 +65,7 @@ fn zeros(like: &CubeTensor, shape: [usize; 2]) -> CubeTensor {
     view(&flat, shape, [shape[1], 1])
 }
 
-/// The same memory as another tensor.
+/// A view of the memory of `x`.
 fn view<const D: usize>(x: &CubeTensor, shape: [usize; D], strides: [usize; D]) -> CubeTensor {
     let meta = Metadata::new(shape, strides);
     CubeTensor::new(x.client.clone(), x.handle.clone(), meta, x.device.clone(), x.dtype)
@@ -97,7 +97,7 @@ fn upload<T: bytemuck::NoUninit>(like: &CubeTensor, values: &[T]) -> Handle {
     like.client.create_from_slice(bytes)
 }
 
-/// What has been [sent](upload), as an argument of a kernel.
+/// A [sent](upload) buffer as an argument of a kernel.
 fn array(handle: &Handle) -> BufferArg {
     let length = handle.size_in_used() as usize / 4;
     // SAFETY: the handle holds so many numbers
@@ -138,7 +138,7 @@ fn grid(x: usize, y: usize) -> CubeCount {
     CubeCount::Static(x.max(1) as u32, y.max(1) as u32, 1)
 }
 
-/// Whether 32 units that follow one another are a plane, so that they add up without shared memory.
+/// Whether 32 successive units are a plane, so that they add up without shared memory.
 fn has_planes(tensor: &CubeTensor) -> bool {
     let properties = tensor.client.properties();
     let hardware = &properties.hardware;

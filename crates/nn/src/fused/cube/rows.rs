@@ -22,7 +22,7 @@ fn text_of(texts: &[u32], count: u32, row: u32) -> u32 {
 }
 
 /// For each token with `places` the row of x of its place from `first` on, otherwise of its text's row its share, which is
-/// 0 from text `first` on. Here and below `width` counts vectors of N elements, of which a unit has one, `rows` those of y,
+/// 0 from text `first` on. Here and below `width` counts vectors of N elements (a unit has one), `rows` those of y,
 /// and `count` all texts.
 #[cube(launch_unchecked)]
 fn of_tokens<N: Size>(

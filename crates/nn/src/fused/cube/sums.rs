@@ -33,7 +33,7 @@ fn block_sums<F: Float, N: Size>(
     }
 }
 
-/// Sums over blocks of `parts` vectors, a, b and c at most, of which a block has one behind the other.
+/// Sums over blocks of `parts` vectors, a, b and c at most, which lie one behind the other in a block.
 #[cube(launch_unchecked)]
 fn total_sums(
     sums: &[f32],

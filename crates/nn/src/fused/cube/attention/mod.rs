@@ -204,7 +204,7 @@ fn attention_backward_keys<F: Float, N: Size>(
     }
 }
 
-/// Units for a row of a width, of which each has at most 32 columns if four can do that.
+/// Units for a row of a width: each has at most 32 columns if four can do that.
 fn parts(width: usize) -> usize {
     let halves = |parts: usize| width.is_multiple_of(2 * parts) && width > 32 * parts;
     [1, 2].into_iter().find(|&parts| !halves(parts)).unwrap_or(4)

@@ -1,6 +1,6 @@
 use cubecl::prelude::*;
 
-/// What a kernel is compiled for. Widths, distances and columns count vectors.
+/// The constants that a kernel is compiled for. Widths, distances and columns count vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {
     pub heads: u32,
@@ -72,7 +72,7 @@ pub fn own_place(texts: &[u32], #[comptime] shape: Shape) -> Place {
     Place { keys_from: from, queries_from, keys, queries, column: head * shape.width, number }
 }
 
-/// What a unit owns: its part of a query's row, or of a key's.
+/// The part of a query's row, or of a key's, that a unit owns.
 #[derive(CubeType, Clone, Copy)]
 pub struct Own {
     /// Number of the query or the key in its text.

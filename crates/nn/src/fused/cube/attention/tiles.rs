@@ -1,4 +1,4 @@
-//! What a unit of attention does with its part of a row, in registers, and with a tile of rows in shared memory. Rows
+//! Operations of a unit of attention on its part of a row, in registers, and on a tile of rows in shared memory. Rows
 //! are of vectors, in 32 bits whatever they have in memory.
 //!
 //! Where units share a row, each has every so many vectors of it, so that they read shared memory side by side.
@@ -8,7 +8,7 @@ use cubecl::prelude::*;
 use super::super::total;
 use super::place::Shape;
 
-/// The scalar product of a row and one of a tile, of which the unit's part begins at `position`. Units that share a row
+/// The scalar product of a row and one of a tile. The unit's part begins at `position`. Units that share a row
 /// take it together.
 #[cube]
 pub fn dot<N: Size>(
