@@ -323,8 +323,8 @@ fn duplicate_candidates(evidence: &Evidence) -> Result<Option<String>, Error> {
     let lost = different.saturating_sub(points);
     let line = || {
         format!(
-            "{lost} of {different} different candidates are the same point as a different candidate under this kernel, \
-             and tie with it: use features that tell them apart"
+            "{lost} of {different} different candidates share their point with others under this kernel, \
+             and tie with them: use features that tell them apart"
         )
     };
     Ok((2 * lost > different).then(line))

@@ -181,12 +181,7 @@ fn candidates_that_are_one_point_under_the_kernel() {
     let features = "output.features={kind=\"ngrams\", column=\"first\", min=1, max=2}";
     let changes = ["output.table=coarse.tsv", features, "sketch.size=8"];
     let text = advice(&sandbox, "small.toml", &changes);
-    says(
-        &text,
-        &[
-            "of 80 different candidates are the same point as a different candidate under this kernel",
-        ],
-    );
+    says(&text, &["of 80 different candidates share their point with others under this kernel"]);
 }
 
 #[test]
