@@ -138,12 +138,10 @@ fn low_ceiling(evidence: &Evidence) -> Result<Option<String>, Error> {
             format!("{found}: a sketch of size {larger} reaches {perfect_h:.4} on validation")
         }
         None if size >= evidence.dataset.train.ids.len() => {
-            format!(
-                "{found}, as large as the training data: try a different kernel or other features"
-            )
+            format!("{found}, as large as the training data: try a different kernel or features")
         }
         None => format!(
-            "{found}: compare sizes and powers by `dsokr sketch`, or try a different kernel or other features"
+            "{found}: compare sizes and powers by `dsokr sketch`, or try a different kernel or features"
         ),
     };
     Ok(Some(line))
