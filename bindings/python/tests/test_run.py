@@ -528,7 +528,7 @@ def test_a_fork_after_members_trained_at_once(tmp_path):
         ({"set": {"": 1}}, dsokr.ConfigError, "set: "),
         ({"set": {"encoder.hidden": [10**12]}}, dsokr.ConfigError, "encoder.hidden.* or force=True"),
         ({"seed": -1}, dsokr.ConfigError, "seed: -1"),
-        ({"device": "gpu"}, dsokr.ConfigError, "device: .*no device"),
+        ({"device": "gpu"}, dsokr.ConfigError, "device: .*not a device"),
         ({"device": "cuda"}, dsokr.ConfigError, "device cuda: "),
         ({"out": "taken"}, dsokr.FileError, "taken exists: continue it with resume=True"),
         ({"data": "nowhere"}, dsokr.FileError, "nowhere"),

@@ -18,7 +18,7 @@ class Basis:
     @property
     def description(self, /) -> str:
         """
-        What the basis was fitted with, as JSON.
+        The settings of the basis, as JSON.
         """
     @staticmethod
     def fit(rows: Rows, kernel: str, sketch: str, size: SupportsIndex, seed: SupportsIndex, tolerance: SupportsFloat | SupportsIndex, tempering: tuple[SupportsFloat | SupportsIndex, bool, bool] | None) -> Basis:
@@ -247,7 +247,7 @@ class Ranks:
         """
     def chance(self, /) -> Ranks:
         """
-        What a random order of the same candidates gives.
+        The metrics of a random order of the same candidates.
         """
     def compare(self, /, other: Ranks, resamples: SupportsIndex, seed: SupportsIndex) -> str:
         """
@@ -337,7 +337,7 @@ class Runs:
     """
     def calibration(self, /, coverage: SupportsFloat | SupportsIndex, candidates: str | None) -> str:
         """
-        What sets of candidates with a coverage are calibrated on, as JSON.
+        The calibration of sets of candidates with a coverage, as JSON.
         """
     @property
     def candidates(self, /) -> Candidates:
