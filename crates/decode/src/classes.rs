@@ -74,7 +74,9 @@ impl Classes {
                 least = member + 1;
             }
         }
-        check(!of.contains(&NONE), format_args!("a candidate belongs to no row"))?;
+        let left = of.iter().position(|&row| row == NONE);
+        let candidate = left.unwrap_or_default();
+        check(left.is_none(), format_args!("candidate {candidate} belongs to no row"))?;
         match rows == count && of.iter().copied().eq(0..) {
             true => Ok(Self::single(rows)),
             false => Ok(Self { rows, of, offsets, members }),
