@@ -16,14 +16,7 @@ impl Keep {
     pub fn from_config(settings: &BeyondConfig) -> Result<Self, Error> {
         let own = settings.formula.clone().filter(|_| !settings.keeps_first_formula());
         let formula = own.filter(|formula| !formula.is_empty());
-        let part = |smiles: &String| {
-            let wrong = |error: dsokr_molecule::Error| {
-                Error::value("decoding.beyond.part", format!("{smiles:?}"), error.to_string())
-            };
-            format!("part {smiles}").parse::<Fact>().map_err(wrong)
-        };
-        let part = settings.part.as_ref().map(part).transpose()?;
-        Ok(Self { formula, mass: settings.mass, part })
+        Ok(Self { formula, mass: settings.mass, part: settings.part()? })
     }
 
     /// Whether some molecule may fail.

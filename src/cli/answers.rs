@@ -28,24 +28,25 @@ pub fn text(answer: &Answer) -> String {
     };
     let quantiles: String = answer.quantiles.iter().map(quantile).collect();
     let best = answer.exact.iter().map(|best| {
-        let score = format!("{:>7.4}", best.score);
-        [format!("{:>4}", "all"), score, String::new(), best.label.clone()]
+        (["all".to_owned(), format!("{:.4}", best.score)], [String::new(), best.label.clone()])
     });
     let beyond = answer.beyond.iter().map(|found| {
-        let score = format!("{:>7.4}", found.score);
-        [format!("{:>4}", "new"), score, String::new(), format!("{}{}", found.label, note(found))]
+        let label = format!("{}{}", found.label, note(found));
+        (["new".to_owned(), format!("{:.4}", found.score)], [String::new(), label])
     });
     let hits = answer.hits.iter().map(|hit| {
         let same = match hit.duplicates.len() {
             0 => String::new(),
             others => format!(" ({} candidates)", others + 1),
         };
-        let (rank, score) = (format!("{:>4}", hit.rank), format!("{:>7.4}", hit.score));
-        [rank, score, hit.id.clone(), format!("{}{same}", hit.label)]
+        let numbers = [hit.rank.to_string(), format!("{:.4}", hit.score)];
+        (numbers, [hit.id.clone(), format!("{}{same}", hit.label)])
     });
-    let table =
-        Table::new(["rank", "  score", "id", "label"], 4).with(best.chain(beyond).chain(hits));
-    quantiles + &table.text()
+    let (numbers, texts): (Vec<_>, Vec<_>) = best.chain(beyond).chain(hits).unzip();
+    let numbers = Table::new(["rank", "  score"], 0).with(numbers).text();
+    let texts = Table::new(["id", "label"], 2).with(texts).text();
+    let line = |(numbers, texts)| format!("{numbers}  {texts}").trim_end().to_owned() + "\n";
+    quantiles + &numbers.lines().zip(texts.lines()).map(line).collect::<String>()
 }
 
 /// How a molecule that a search found stands to the candidates.

@@ -86,7 +86,7 @@ impl EmbeddingConfig {
 
 /// λ of a kernel machine: one number, or several to choose from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "lambda: expected a number, or a list of numbers")]
 pub enum Lambda {
     /// One.
     One(f64),

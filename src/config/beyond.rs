@@ -1,5 +1,6 @@
 use std::str::FromStr;
 
+use dsokr_molecule::{Fact, formula, read_formula};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
@@ -54,6 +55,19 @@ impl BeyondConfig {
         self.formula.as_deref() == Some("first")
     }
 
+    /// The part that molecules have.
+    ///
+    /// # Errors
+    /// [`dsokr_basis::Error::Value`] for a text that is not the SMILES of a part.
+    pub(crate) fn part(&self) -> Result<Option<Fact>, Error> {
+        let Some(smiles) = &self.part else { return Ok(None) };
+        let refused = |reason| format!("the SMILES of one component: {reason}");
+        let part = Fact::from_part(smiles).map_err(|reason| {
+            Error::value("decoding.beyond.part", format_args!("{smiles:?}"), refused(reason))
+        })?;
+        Ok(Some(part))
+    }
+
     pub(crate) fn validate(&self) -> Result<(), Error> {
         let Self { beam, starts, rounds, evaluations, unknown, .. } = *self;
         let counts =
@@ -62,6 +76,13 @@ impl BeyondConfig {
             ensure(count > 0, format!("decoding.beyond.{name}"), count, "at least 1")?;
         }
         ensure(unknown.is_finite(), "decoding.beyond.unknown", unknown, "a number")?;
+        if let Some(text) = self.formula.as_ref().filter(|_| !self.keeps_first_formula()) {
+            let ordered = |atoms| text.starts_with(&formula(&atoms));
+            let holds = text.is_empty() || read_formula(text).is_some_and(ordered);
+            let allowed = "\"first\", or a formula in Hill's order, such as \"C9H8O4\"";
+            ensure(holds, "decoding.beyond.formula", format_args!("{text:?}"), allowed)?;
+        }
+        self.part()?;
         if let Some([low, high]) = self.mass {
             let found = format!("[{low}, {high}]");
             let allowed = "two masses in g/mol, the lower one first";
@@ -82,7 +103,8 @@ impl FromStr for BeyondConfig {
         }
         let read = toml::from_str::<Table>(&format!("beyond = {{ {text} }}"));
         let settings = read.map(|table| table.beyond).map_err(|error| {
-            Error::value("decoding.beyond", format!("{text:?}"), error.message())
+            let allowed = format!("keys of the table with their values: {}", error.message());
+            Error::value("decoding.beyond", format!("{text:?}"), allowed)
         })?;
         settings.validate()?;
         Ok(settings)

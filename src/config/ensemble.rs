@@ -110,6 +110,11 @@ impl Checked {
                 members.push(member.given(Some(&self.encoder)));
             }
         }
+        let names: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
+        ensemble.combination.validate(&names).map_err(|error| Error::Config {
+            path: self.file.clone().unwrap_or_else(|| self.name.clone().into()),
+            message: format!("ensemble.combination: {error}"),
+        })?;
         if let Some(name) = &ensemble.second_look {
             check_second_look(name, &members)?;
         }

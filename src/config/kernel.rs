@@ -75,19 +75,28 @@ impl Serialize for KernelConfig {
     }
 }
 
+/// The message about a γ that is not allowed.
+fn refused(gamma: impl std::fmt::Display) -> String {
+    format!("gamma = {gamma}: allowed is a number above 0 or {MEDIAN:?}")
+}
+
 impl<'de> Deserialize<'de> for KernelConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut table = toml::Table::deserialize(deserializer)?;
         let gamma = table.get("gamma").and_then(toml::Value::as_str);
         let median = gamma == Some(MEDIAN);
         if let (Some(found), false) = (gamma, median) {
-            let message = format!("gamma = {found:?}: allowed is a number above 0 or {MEDIAN:?}");
-            return Err(D::Error::custom(message));
+            return Err(D::Error::custom(refused(format_args!("{found:?}"))));
         }
         if median {
             table.insert("gamma".into(), 1.0.into());
         }
         let kernel = table.try_into().map_err(|error| D::Error::custom(error.message()))?;
+        if let Kernel::Gaussian { gamma } | Kernel::GaussianTanimoto { gamma } = kernel
+            && !(gamma > 0.0 && gamma.is_finite())
+        {
+            return Err(D::Error::custom(refused(gamma)));
+        }
         Ok(Self { kernel, median })
     }
 }

@@ -78,7 +78,7 @@ fn parse(text: &str, path: &Path, overrides: &[Override]) -> Result<Checked, Err
     let fail = |message: String| Error::Config { path: path.to_path_buf(), message };
     let mut table: toml::Table = text.parse().map_err(|e: toml::de::Error| fail(e.to_string()))?;
     // once as it stands, since only then does an error know its line
-    let mut config: Config = toml::from_str(text).map_err(|e| fail(in_words(&e)))?;
+    let mut config: Config = toml::from_str(text).map_err(|e| fail(in_words(&e, &table)))?;
     no_arrays(&table, &config).map_err(&fail)?;
     if !overrides.is_empty() {
         overrides.iter().try_for_each(|change| set(&mut table, change)).map_err(&fail)?;
@@ -119,19 +119,54 @@ impl Checked {
 /// # Errors
 /// A message with the key.
 pub(super) fn from_table(table: toml::Table) -> Result<Config, String> {
-    let config = table.clone().try_into().map_err(|error| in_words(&error))?;
+    let config = table.clone().try_into().map_err(|error| in_words(&error, &table))?;
     no_arrays(&table, &config)?;
     Ok(config)
 }
 
-/// The message, with words in the place of Rust's names of types.
-fn in_words(error: &toml::de::Error) -> String {
+/// The message, with words in the place of Rust's names of types, and the key where only its table is known.
+fn in_words(error: &toml::de::Error, table: &toml::Table) -> String {
     let whole = ["usize", "u64", "u32"].map(|name| (name, "a whole number from 0"));
     let real = ["f64", "f32"].map(|name| (name, "a number"));
+    let other = [("a map", "a table"), ("a sequence", "a list"), ("a string", "a text")];
     let words = |text: String, (name, words): (&str, &str)| {
         text.replace(&format!("expected {name}"), &format!("expected {words}"))
     };
-    whole.into_iter().chain(real).fold(error.to_string(), words)
+    let mut text = whole.into_iter().chain(real).chain(other).fold(error.to_string(), words);
+    for name in ["internally tagged enum ", "struct "].map(|kind| format!("expected {kind}")) {
+        if let Some((before, behind)) = text.split_once(&name) {
+            let behind = behind.trim_start_matches(char::is_alphanumeric);
+            text = format!("{before}expected a table{behind}");
+        }
+    }
+    let given = table.clone().into();
+    let all = nodes(String::new(), &given);
+    let mut keys = all.iter().filter(|(key, value)| is_about(error.message(), key, value));
+    match (keys.next(), keys.next()) {
+        (Some((key, _)), None) => {
+            let before = text.rfind("\nin `").map_or(text.as_str(), |at| &text[..at]);
+            format!("{}\nin `{key}`", before.trim_end())
+        }
+        _ => text,
+    }
+}
+
+/// Whether a message of serde may be about this key or its value.
+fn is_about(message: &str, key: &str, value: &toml::Value) -> bool {
+    use toml::Value::{Boolean, Float, Integer};
+    let own = match value {
+        toml::Value::String(own) => format!("string {own:?}, "),
+        Integer(own) => format!("integer `{own}`, "),
+        Float(own) => format!("floating point `{own:?}`, "),
+        Boolean(own) => format!("boolean `{own}`, "),
+        _ => String::new(),
+    };
+    let found =
+        |kind: &&str| message.strip_prefix(*kind).is_some_and(|rest| rest.starts_with(&own));
+    let named = |kind: &str, name: &str| message.starts_with(&format!("{kind} `{name}`"));
+    named("unknown field", key.rsplit('.').next().unwrap_or_default())
+        || value.as_str().is_some_and(|own| named("unknown variant", own))
+        || !own.is_empty() && ["invalid type: ", "invalid value: "].iter().any(found)
 }
 
 /// Refuses an array in the place of a table, which serde reads as the table's values in their order.

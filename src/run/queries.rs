@@ -45,7 +45,7 @@ impl QueryAnswers {
 pub struct QueryRequest {
     /// A table of queries, with columns for id and text as in the run's configuration; default: a
     /// split of the run's data.
-    #[cfg_attr(feature = "command", arg(long = "queries", id = "queries"))]
+    #[cfg_attr(feature = "command", arg(long = "queries", id = "queries", value_name = "FILE"))]
     pub file: Option<PathBuf>,
     /// The split of the run's data: train, validation or test; default: evaluation.split of its configuration.
     #[cfg_attr(feature = "command", arg(long, conflicts_with = "queries", value_parser = split_names()))]

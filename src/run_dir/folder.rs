@@ -82,7 +82,7 @@ impl Folder {
         let file = path.join(CONFIG);
         let text = read_text(&file);
         let missing = text.as_ref().is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound);
-        ensure_run(!missing, path, "no run directory: it has no config.toml")?;
+        ensure_run(!missing, path, "not a run directory: it has no config.toml")?;
         // first, because a different version may have different keys
         let table: Option<toml::Table> = text.ok().and_then(|text| text.parse().ok());
         let format = table.as_ref().and_then(|t| t.get("format")).and_then(toml::Value::as_integer);

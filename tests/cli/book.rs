@@ -85,16 +85,18 @@ fn words(command: &str) -> Vec<String> {
     words
 }
 
-/// Every number as `#`, and every run of spaces as one: what does not depend on the machine.
+/// The lines with the digits of every decimal as `#`, which may depend on the machine.
 fn shape(text: &str) -> Vec<String> {
-    let mut shape = String::new();
-    for letter in text.trim().chars() {
-        let part = if letter.is_ascii_digit() || letter == '.' { '#' } else { letter };
-        if !(part == '#' || part == ' ' || part == '-') || !shape.ends_with(part) {
-            shape.push(part);
+    let decimal = regex::Regex::new(r"\d+\.\d+").unwrap();
+    let line = |line: &str| match line.contains("quantile ") {
+        // these numbers have as many digits as they need
+        true => decimal.replace_all(line, "#").into_owned(),
+        false => {
+            let digits = |own: &regex::Captures| "#".repeat(own[0].len());
+            decimal.replace_all(line, digits).into_owned()
         }
-    }
-    shape.lines().map(|line| line.trim().replace("-#", "#")).collect()
+    };
+    text.trim_matches('\n').lines().map(line).collect()
 }
 
 #[test]

@@ -80,3 +80,51 @@ fn the_smallest_size_within_one_percent_of_the_gain_is_recommended() {
     }
     assert_eq!(recommended(&points(&[1.0; 3], &[0.3, 0.5, 0.4]), true, 0.0), 20);
 }
+
+#[test]
+fn a_wrong_value_comes_with_its_key() {
+    let text = r#"
+        [data]
+        source = "pool"
+        folder = "somewhere"
+        file = "pairs.tsv"
+        splits = { validation = 7 }
+        [output]
+        label = "smiles"
+        features = { kind = "molecules", column = "smiles", graph = { name = "nspd" } }
+        kernel = { name = "cosine" }
+        [encoder]
+        kind = "kernel-machine"
+        inputs = { kind = "ngrams", blocks = [{ kind = "words", min = 1, max = 2 }] }
+        lambda = 1e-3
+    "#;
+    for (change, message) in [
+        ("data.splits.train=nan", "data.splits.train = NaN: allowed is a share between 0 and 1"),
+        ("data.splits.train=-1", "in `data.splits.train`"),
+        ("data.splits.x=1", "`train`, `seed`, `unpaired`\nin `data.splits.x`"),
+        ("data.x=1", "`licence`, `fold`\nin `data.x`"),
+        (
+            "encoder.inputs.blocks=[{kind=\"words\", min=-1, max=2}]",
+            "in `encoder.inputs.blocks[0].min`",
+        ),
+        ("encoder.lambda=\"x\"", "lambda: expected a number, or a list of numbers"),
+        ("output.kernel={name=\"gaussian\", gamma=0}", "gamma = 0: allowed is a number above 0"),
+        ("sketch.method=\"gaussian\"", "string \"gaussian\", expected a table\nin `sketch.method`"),
+        (
+            "decoding.beyond={formula=\"O2C\"}",
+            "decoding.beyond.formula = \"O2C\": allowed is \"first\"",
+        ),
+        (
+            "decoding.beyond={part=\"x\"}",
+            "decoding.beyond.part = \"x\": allowed is the SMILES of one",
+        ),
+        (
+            "ensemble={combination={name=\"rank\", weights=[1.0]}, seeds=2}",
+            "1 weights of ensemble members",
+        ),
+    ] {
+        let checked = Config::parse(text, &[change.parse::<Override>().unwrap()]);
+        let error = checked.and_then(|checked| checked.members()).unwrap_err().to_string();
+        assert!(error.contains(message), "{change}: {error}");
+    }
+}

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, Error};
-use serde_json::{Map, Value};
+use toml::Table;
 
 /// An enum of kinds, which serde tags with their names. Each kind is a type that has their trait.
 macro_rules! kinds {
@@ -36,18 +36,20 @@ macro_rules! kinds {
 pub(crate) use kinds;
 
 /// Reads the keys of a table that have not been read, `others`, as an enum that serde tags with the key `tag`, which has the
-/// value `default` if it is not there; the message about an unknown key names the others too.
+/// value `default` if it is not there; the message about an unknown key of the table names the others too.
 pub(crate) fn tagged<'de, T: DeserializeOwned, D: Deserializer<'de>>(
     deserializer: D,
     tag: &str,
     default: &str,
     others: &[&str],
 ) -> Result<T, D::Error> {
-    let mut table = Map::deserialize(deserializer)?;
+    let mut table = Table::deserialize(deserializer)?;
     table.entry(tag).or_insert_with(|| default.into());
-    T::deserialize(Value::Object(table)).map_err(|error| {
-        let mut message = error.to_string();
-        if message.starts_with("unknown field") {
+    let unknown = |key: &String| format!("unknown field `{key}`, ");
+    let unknown: Vec<String> = table.keys().map(unknown).collect();
+    table.try_into().map_err(|error: toml::de::Error| {
+        let mut message = error.message().to_owned();
+        if unknown.iter().any(|start| message.starts_with(start)) {
             others.iter().for_each(|other| message += &format!(", `{other}`"));
         }
         D::Error::custom(message)

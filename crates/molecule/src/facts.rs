@@ -64,6 +64,14 @@ struct Known {
 }
 
 impl Fact {
+    /// That a molecule has a part.
+    ///
+    /// # Errors
+    /// [`Error::Smiles`] for a text that is not the SMILES of one component of at most 64 atoms.
+    pub fn from_part(smiles: &str) -> Result<Self, Error> {
+        Ok(Self(vec![Form::Part(Box::new(Part::parse(smiles)?))]))
+    }
+
     /// Which of the facts hold of a molecule; none where the search for a part is given up, after 2²⁰ steps.
     pub fn which(facts: &[Self], molecule: Molecule) -> Vec<Option<bool>> {
         let known = Known {

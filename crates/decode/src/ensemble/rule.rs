@@ -121,6 +121,30 @@ impl Combination {
         })
     }
 
+    /// Checks weights and constant for members with these names.
+    ///
+    /// # Errors
+    /// [`Error::Basis`] for a constant that is not above 0, for weights that are not one a member or below 0, and for a
+    /// sum of weights that is not 1.
+    pub fn validate(&self, members: &[&str]) -> Result<(), Error> {
+        if let Self::ReciprocalRank { constant, .. } = *self {
+            let found = format_args!("reciprocal rank constant {constant}");
+            let holds = constant > 0.0 && constant.is_finite();
+            check_range(holds, found, "above 0 and finite")?;
+        }
+        let Some(weights) = self.weights() else { return Ok(()) };
+        check_len("weights of ensemble members", weights.len(), members.len())?;
+        for (&value, name) in weights.iter().zip(members) {
+            let found = format_args!("weight {value} of ensemble member {name:?}");
+            check_range(value >= 0.0 && value.is_finite(), found, "0 and above")?;
+        }
+        let sum: f64 = weights.iter().sum();
+        check_consistent(
+            (sum - 1.0).abs() <= TOLERANCE,
+            format_args!("the weights of the ensemble sum to {sum}, expected 1 within {TOLERANCE}"),
+        )
+    }
+
     /// The rule for members at hand.
     pub(super) fn combiner(&self, members: &[Member]) -> Result<Combiner, Error> {
         let values = match *self {
@@ -130,16 +154,9 @@ impl Combination {
             }
             Self::Mean { .. } | Self::Max { .. } => Values::Standardised,
             Self::Rank { .. } => Values::Ranks,
-            Self::ReciprocalRank { constant, .. } => {
-                let found = format_args!("reciprocal rank constant {constant}");
-                let holds = constant > 0.0 && constant.is_finite();
-                check_range(holds, found, "above 0 and finite")?;
-                Values::Reciprocals { constant }
-            }
+            Self::ReciprocalRank { constant, .. } => Values::Reciprocals { constant },
         };
-        if let Some(weights) = self.weights() {
-            check_weights(weights, members)?;
-        }
+        self.validate(&members.iter().map(|member| member.name).collect::<Vec<_>>())?;
         let combiner = Combiner::sum(values, members.len(), self.weights());
         Ok(Combiner { max: matches!(self, Self::Max { .. }), ..combiner })
     }
@@ -156,19 +173,6 @@ impl Combination {
             )))
         })
     }
-}
-
-fn check_weights(weights: &[f64], members: &[Member]) -> Result<(), Error> {
-    check_len("weights of ensemble members", weights.len(), members.len())?;
-    for (&value, member) in weights.iter().zip(members) {
-        let found = format_args!("weight {value} of ensemble member {:?}", member.name);
-        check_range(value >= 0.0 && value.is_finite(), found, "0 and above")?;
-    }
-    let sum: f64 = weights.iter().sum();
-    check_consistent(
-        (sum - 1.0).abs() <= TOLERANCE,
-        format_args!("the weights of the ensemble sum to {sum}, expected 1 within {TOLERANCE}"),
-    )
 }
 
 /// The values of a member that are combined.
