@@ -244,6 +244,24 @@ impl Error {
     }
 }
 
+/// A message of serde, with words in the place of Rust's names of types; `map` is that of values with keys.
+pub(crate) fn in_words(message: String, map: &str) -> String {
+    let whole = ["usize", "u64", "u32"].map(|name| (name, "a whole number from 0"));
+    let real = ["f64", "f32"].map(|name| (name, "a number"));
+    let other = [("a map", map), ("a sequence", "a list"), ("a string", "a text")];
+    let words = |text: String, (name, words): (&str, &str)| {
+        text.replace(&format!("expected {name}"), &format!("expected {words}"))
+    };
+    let mut text = whole.into_iter().chain(real).chain(other).fold(message, words);
+    for name in ["internally tagged enum ", "struct "].map(|kind| format!("expected {kind}")) {
+        if let Some((before, behind)) = text.split_once(&name) {
+            let behind = behind.trim_start_matches(char::is_alphanumeric);
+            text = format!("{before}expected {map}{behind}");
+        }
+    }
+    text
+}
+
 /// Names that are allowed.
 pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     names.map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ")

@@ -4,8 +4,8 @@ use crate::Error;
 use crate::basis::store::{Prepared, prepare};
 use crate::decode::Precision;
 use crate::run::{
-    AddedCandidates, FoundCandidate, NewCandidates, WrittenShards, add_candidates, check_output,
-    read_found, shard_candidates,
+    AddedCandidates, FoundCandidate, NewCandidates, WrittenShards, add_candidates, check_not_read,
+    check_output, read_found, shard_candidates,
 };
 use crate::table::Table;
 use clap::Subcommand;
@@ -104,6 +104,7 @@ fn shard(arguments: &Shard) -> Result<(), Error> {
 fn add(arguments: &Add) -> Result<(), Error> {
     let Add { run, file, features, dry_run, .. } = arguments;
     check_output("--out", &arguments.out)?;
+    arguments.out.iter().try_for_each(|out| check_not_read("--out", out, file))?;
     // on disk before anything is added, and in its place afterwards
     let prepared =
         |added: &AddedCandidates| arguments.out.as_ref().map(|out| table(added, out)).transpose();

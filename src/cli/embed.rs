@@ -5,7 +5,7 @@ use crate::Error;
 use crate::data::config::OnBadRow;
 use crate::data::write_matrix;
 use crate::decode::CandidateBlocks;
-use crate::run::{Run, check_output};
+use crate::run::{Run, check_not_read, check_output};
 use dsokr_nn::Processor;
 
 use crate::cli::arguments::{Texts, is_standard_input, read};
@@ -44,6 +44,7 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     check_output("--out", &arguments.out)?;
+    check_not_read("--out", &arguments.out, &arguments.file)?;
     let device = arguments.device.open()?;
     let mut run = Run::open_on(&arguments.run, &device)?;
     let (file, out, width) = (&arguments.file, &arguments.out, run.candidates.dim());

@@ -13,6 +13,7 @@ use super::{
     LoggingConfig, OutputConfig, SketchConfig, TrainingConfig,
 };
 use crate::Error;
+use crate::error::in_words;
 
 /// `--set section.key=value`: the value is TOML, or a string if it is not a TOML value.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,7 +79,7 @@ fn parse(text: &str, path: &Path, overrides: &[Override]) -> Result<Checked, Err
     let fail = |message: String| Error::Config { path: path.to_path_buf(), message };
     let mut table: toml::Table = text.parse().map_err(|e: toml::de::Error| fail(e.to_string()))?;
     // once as it stands, since only then does an error know its line
-    let mut config: Config = toml::from_str(text).map_err(|e| fail(in_words(&e, &table)))?;
+    let mut config: Config = toml::from_str(text).map_err(|e| fail(located(&e, &table)))?;
     no_arrays(&table, &config).map_err(&fail)?;
     if !overrides.is_empty() {
         overrides.iter().try_for_each(|change| set(&mut table, change)).map_err(&fail)?;
@@ -119,26 +120,14 @@ impl Checked {
 /// # Errors
 /// A message with the key.
 pub(super) fn from_table(table: toml::Table) -> Result<Config, String> {
-    let config = table.clone().try_into().map_err(|error| in_words(&error, &table))?;
+    let config = table.clone().try_into().map_err(|error| located(&error, &table))?;
     no_arrays(&table, &config)?;
     Ok(config)
 }
 
-/// The message, with words in the place of Rust's names of types, and the key where only its table is known.
-fn in_words(error: &toml::de::Error, table: &toml::Table) -> String {
-    let whole = ["usize", "u64", "u32"].map(|name| (name, "a whole number from 0"));
-    let real = ["f64", "f32"].map(|name| (name, "a number"));
-    let other = [("a map", "a table"), ("a sequence", "a list"), ("a string", "a text")];
-    let words = |text: String, (name, words): (&str, &str)| {
-        text.replace(&format!("expected {name}"), &format!("expected {words}"))
-    };
-    let mut text = whole.into_iter().chain(real).chain(other).fold(error.to_string(), words);
-    for name in ["internally tagged enum ", "struct "].map(|kind| format!("expected {kind}")) {
-        if let Some((before, behind)) = text.split_once(&name) {
-            let behind = behind.trim_start_matches(char::is_alphanumeric);
-            text = format!("{before}expected a table{behind}");
-        }
-    }
+/// The message in words, with the key where only its table is known.
+fn located(error: &toml::de::Error, table: &toml::Table) -> String {
+    let text = in_words(error.to_string(), "a table");
     let given = table.clone().into();
     let all = nodes(String::new(), &given);
     let mut keys = all.iter().filter(|(key, value)| is_about(error.message(), key, value));

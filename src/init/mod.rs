@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use dsokr_data::table::Table;
 
 use crate::error::{ensure, listed};
-use crate::run_dir::write_text;
+use crate::run_dir::{check_not_read, write_text};
 use crate::{Config, Error};
 use columns::KINDS_SEEN;
 pub use columns::{Column, Holds};
@@ -213,6 +213,7 @@ impl Survey {
                            force";
             return Err(Error::run(path, message));
         }
+        check_not_read("the argument out", path, &self.table)?;
         let folder = match path.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),

@@ -15,7 +15,7 @@ mod trained;
 pub use crate::answer::{Answer, Hit, Quantile};
 pub use crate::run_dir::{
     EmbeddingCurve, EmbeddingPoint, Folder, LearningCurve, LearningPoint, OutputFolder, Record,
-    Report, check_output, counts_line, metrics_table,
+    Report, check_not_read, check_output, counts_line, metrics_table,
 };
 pub use candidates::{
     AddedCandidates, NewCandidates, WrittenShards, add_candidates, shard_candidates,

@@ -80,6 +80,15 @@ pub fn check_output<'a>(key: &str, path: impl Into<Option<&'a PathBuf>>) -> Resu
     Err(Error::value(key, path.display(), allowed))
 }
 
+/// Refuses a path for results, of the option `key`, that is the file `read`, which it would replace.
+///
+/// # Errors
+/// [`dsokr_basis::Error::Value`] of `key`.
+pub fn check_not_read(key: &str, path: &Path, read: &Path) -> Result<(), Error> {
+    let same = path.canonicalize().is_ok_and(|own| read.canonicalize().is_ok_and(|it| it == own));
+    ensure(!same, key, path.display(), "a file other than the one that is read")
+}
+
 /// A folder for results of one kind. An earlier one of that kind is replaced as a whole.
 #[derive(Clone, Copy, Debug)]
 pub struct OutputFolder<'a> {

@@ -17,6 +17,7 @@ use utoipa::{IntoResponses, ToSchema};
 
 use super::Server;
 use crate::Error;
+use crate::error::in_words;
 
 /// Why a request is not answered.
 #[derive(Debug)]
@@ -117,7 +118,7 @@ impl<T: DeserializeOwned> FromRequest<Server> for Body<T> {
             return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, error));
         }
         let read = Json::from_request(request, server).await.map(|Json(body)| Self(body));
-        read.map_err(|error| Problem::new(error.status(), error.body_text()))
+        read.map_err(|error| Problem::new(error.status(), in_words(error.body_text(), "an object")))
     }
 }
 

@@ -200,6 +200,16 @@ fn results_do_not_replace_the_files_of_a_run() {
             assert!(all() == before, "{call:?}");
         }
     }
+    // nor is the file that is read
+    let row = |row: u32| format!("the long text of row w{row}x has words\t{row}.5\n");
+    sandbox.write("pairs.tsv", &format!("text\ty\n{}", (0..40).map(row).collect::<String>()));
+    for call in [
+        &["embed", "run", "new.tsv", "--out", "./new.tsv"][..],
+        &["candidates", "add", "run", "new.tsv", "--out", "new.tsv"],
+        &["init", "pairs.tsv", "--out", "pairs.tsv", "--force"],
+    ] {
+        sandbox.fail(call, 2, &["--out = ", "a file other than the one that is read"]);
+    }
     // a folder with a configuration is no run
     fs::create_dir(sandbox.path("project")).unwrap();
     sandbox.write("project/config.toml", CONFIG);

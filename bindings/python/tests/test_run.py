@@ -106,6 +106,7 @@ def test_pairs_are_fitted_in_one_line(tmp_path, monkeypatch):
         dsokr.fit(texts, smiles[1:])
     with pytest.raises(dsokr.ConfigError, match="at least 10"):
         dsokr.fit(texts[:5], smiles[:5])
+    assert not Path("runs/fit-3").exists()
 
 
 def test_demonstration(tmp_path):

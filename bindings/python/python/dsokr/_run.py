@@ -16,7 +16,7 @@ import numpy as np
 from . import _dsokr
 from ._basis import Basis
 from ._candidates import Candidates, Hit
-from ._errors import ConfigError, FileError
+from ._errors import ConfigError, Error, FileError
 from ._evaluation import Evaluation
 from ._hits import Hits
 from ._module import as_encoder
@@ -110,12 +110,20 @@ def fit(
     table, config = folder / "pairs.jsonl", folder / "pairs.toml"
     if table.exists():
         raise FileError(str(table), f"{table} exists: dsokr.train({str(config)!r}) trains on it, or name a different folder")
+    own = (sorted(output) if isinstance(output, (set, frozenset)) else output for output in rows[1])
+    pairs = ({"input": text, "output": output} for text, output in zip(rows[0], own, strict=True))
+    lines = [to_json(pair, "outputs") + "\n" for pair in pairs]
+    is_new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     with table.open("w", encoding="utf-8") as file:
-        for text, output in zip(*rows, strict=True):
-            own = sorted(output) if isinstance(output, (set, frozenset)) else output
-            file.write(to_json({"input": text, "output": own}, "outputs") + "\n")
-    _dsokr.init(table, "input", "output", config)
+        file.writelines(lines)
+    try:
+        _dsokr.init(table, "input", "output", config)
+    except Error:
+        table.unlink()
+        if is_new:
+            folder.rmdir()
+        raise
     return train(config, out=folder / "run", **options)
 
 

@@ -37,7 +37,7 @@ impl FromStr for Precision {
     fn from_str(text: &str) -> Result<Self, String> {
         let all = [Self::F32, Self::F16, Self::I8];
         let named = all.into_iter().find(|own| own.to_string() == text);
-        named.ok_or_else(|| format!("{text:?} is none of f32, f16 and i8"))
+        named.ok_or_else(|| format!("{text:?} is not a precision: f32, f16 or i8"))
     }
 }
 
