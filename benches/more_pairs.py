@@ -6,10 +6,11 @@ Writes COUNT pairs to a temporary folder: those of train.tsv and more.tsv, then 
 words a tenth is left out. Trains on them with the settings given, and prints the metrics of the validation split, seconds and
 the largest memory of the process. From the project's root.
 """
-import os, pathlib, random, resource, subprocess, sys, tempfile, time
+import os, pathlib, random, sys, tempfile
+from measured import train
 
 root = pathlib.Path(os.environ.get("DSOKR_DATA", "../shared/data")).resolve()
-dsokr, count, settings = os.path.abspath(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
+dsokr, count, settings = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
 random.seed(1)
 pairs = []
 for name in ("train.tsv", "more.tsv"):
@@ -28,14 +29,7 @@ with tempfile.TemporaryDirectory() as folder:
             if at >= len(pairs):
                 text = " ".join(word for word in text.split(" ") if random.random() >= 0.1)
             file.write(f"{cid}\t{text}\n")
-    run = ["train", "configs/chebi20-all.toml", "--out", str(folder / "run"), "--set", 'data.train=["train.tsv"]', "--json"]
-    start = time.monotonic()
-    command = [dsokr, *run, *(part for setting in settings for part in ("--set", setting))]
-    done = subprocess.run(command, env=os.environ | {"DSOKR_DATA": str(folder)}, capture_output=True, text=True)
-    seconds = time.monotonic() - start
-    if done.returncode:
-        sys.exit(done.stderr)
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    print(f"{count} pairs {' '.join(settings)}: {seconds:.0f} s, {used.ru_utime + used.ru_stime:.0f} s of processor time,"
-          f" {used.ru_maxrss / 1e6:.2f} GB")
-    print(done.stdout)
+    settings = [part for setting in ['data.train=["train.tsv"]', *settings] for part in ("--set", setting)]
+    found, took = train(dsokr, "configs/chebi20-all.toml", folder / "run", "--json", *settings, DSOKR_DATA=str(folder))
+    print(f"{count} pairs {' '.join(sys.argv[3:])}: {took}")
+    print(found)

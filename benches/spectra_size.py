@@ -6,7 +6,8 @@ Writes COUNT (231,000) spectra to a temporary folder, each a training spectrum w
 multiplied by log-normal noise, and of which a tenth of the peaks are left out. Trains SISOKR with a sketch of SKETCH (1,000) inputs
 on bins of peaks and neutral losses. Prints seconds and the largest memory of the process.
 """
-import os, pathlib, random, resource, subprocess, sys, tempfile, time
+import os, pathlib, random, sys, tempfile
+from measured import train
 
 data = pathlib.Path(os.environ.get("DSOKR_DATA", "../shared/data")) / "massbank"
 count, sketch = (int(value) for value in (sys.argv[2:] + ["231000", "1000"][len(sys.argv) - 2:]))
@@ -53,8 +54,6 @@ with tempfile.TemporaryDirectory() as folder:
             file.writelines(f"{mz:.5f} {intensity:.4g}\n" for mz, intensity in peaks)
             file.write("END IONS\n\n")
     (folder / "size.toml").write_text(CONFIG)
-    start = time.time()
-    subprocess.run([sys.argv[1], "train", folder / "size.toml", "--out", folder / "run"], check=True)
-    memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
+    found, took = train(sys.argv[1], folder / "size.toml", folder / "run")
     size = (folder / "train.mgf").stat().st_size / 1e6
-    print(f"{count} spectra, {size:.0f} MB: {time.time() - start:.0f} s, {memory:.2f} GiB")
+    print(f"{found}{count} spectra, {size:.0f} MB: {took}")

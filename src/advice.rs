@@ -351,12 +351,12 @@ pub(crate) fn of_ensemble(config: &Checked, report: &Report, members: &[Member])
             }
         }
     }
-    lines.extend(groups.iter().map(|(_, group)| together(group, members.len())));
+    lines.extend(groups.iter().map(|(_, group)| one_line(group, members.len())));
     lines
 }
 
 /// One line for the equal or similar lines of some members.
-fn together(group: &[(&str, &str)], members: usize) -> String {
+fn one_line(group: &[(&str, &str)], members: usize) -> String {
     let (name, line) = group[0];
     let names: Vec<&str> = group.iter().map(|(name, _)| *name).collect();
     let equal = group.iter().all(|(_, other)| *other == line);

@@ -58,7 +58,7 @@ pub struct Hit {
 impl Hit {
     /// A distinct candidate with its ids and its label. A number without a label is its own label; `levels` are
     /// those of a model of quantiles.
-    pub(crate) fn of(
+    pub(crate) fn from_standing(
         found: Standing,
         names: &SomeCandidates,
         levels: Option<&[f64]>,

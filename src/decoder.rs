@@ -41,20 +41,6 @@ pub(crate) struct Decoder<'a> {
 }
 
 impl<'a> Decoder<'a> {
-    /// The decoder of the outputs of a training.
-    pub fn new(
-        config: &'a Checked,
-        space: &'a OutputSpace,
-        outputs: &'a Outputs,
-        candidates: &'a Candidates,
-        scaling: Option<&'a Scaling>,
-    ) -> Self {
-        let fitted = config.output.compares_molecules().then_some(&outputs.features);
-        let held = (fitted.is_some() || config.evaluation.compares()).then_some(outputs);
-        let (look, space, labels) = (None, Some(space), outputs.features.terms());
-        Self { candidates, look, space, config, labels, scaling, fitted, held }
-    }
-
     /// The predicted output of each query where it need not be a candidate: the best of all outputs, or the label set
     /// with the largest expected F1. None where it is the first candidate.
     pub fn of_all(

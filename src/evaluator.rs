@@ -1,13 +1,13 @@
 //! Evaluations of a training: of coordinates on the splits of its data set.
 
 use dsokr_decode::{CandidateBlocks, CandidateParts, Candidates, PerQuery, Pool, SecondLook};
-
+use dsokr_machines::Scaling;
 use dsokr_train::Validation;
 
 use crate::Error;
 use crate::beyond::BeyondSearch;
 use crate::candidate_rule::CandidateMasses;
-use crate::config::Checked;
+use crate::config::{Checked, Search};
 use crate::decoder::Decoder;
 use crate::error::ensure;
 use crate::evaluation::{Models, has_gold, report};
@@ -15,6 +15,7 @@ use crate::metric::Needs;
 use crate::molecules::{EXAMPLES, drawing};
 use crate::run_dir::Report;
 use crate::scores::{Evaluation, Scores};
+use crate::targets::OutputSpace;
 use dsokr_data::config::OutputFeatures;
 use dsokr_data::{DataRoot, Dataset, Selected, Split, SplitName};
 
@@ -30,13 +31,32 @@ pub struct Evaluator<'a> {
 }
 
 impl<'a> Evaluator<'a> {
+    /// That of a training: of candidates in a space, and outputs that are standardised as `scaling` says.
     pub(crate) fn new(
+        config: &'a Checked,
+        (root, dataset): (&'a DataRoot, &'a Dataset),
+        space: &'a OutputSpace,
+        candidates: &'a Candidates,
+        scaling: Option<&'a Scaling>,
+    ) -> Result<Self, Error> {
+        let outputs = &dataset.outputs;
+        let fitted = config.output.compares_molecules().then_some(&outputs.features);
+        let held = (fitted.is_some() || config.evaluation.compares()).then_some(outputs);
+        let (look, space, labels) = (None, Some(space), outputs.features.terms());
+        let decoder = Decoder { candidates, look, space, config, labels, scaling, fitted, held };
+        if config.decoding.search == Search::Exact {
+            // what cannot be searched is reported before training
+            decoder.exact()?;
+        }
+        Self::with_decoder(root, dataset, decoder)
+    }
+
+    fn with_decoder(
         root: &'a DataRoot,
         dataset: &'a Dataset,
         decoder: Decoder<'a>,
     ) -> Result<Self, Error> {
         let Decoder { candidates, config, .. } = decoder;
-        decoder.exact()?;
         let mut evaluator = Self { config, dataset, root, decoder, lists: Vec::new() };
         let (settings, masses) = (&config.evaluation, CandidateMasses::default());
         let test = (settings.split == SplitName::Test).then_some(SplitName::Test);
@@ -73,7 +93,7 @@ impl<'a> Evaluator<'a> {
         let decoder = Decoder { candidates, look, ..decoder };
         match candidates.len() == self.decoder.candidates.len() {
             true => Ok(Evaluator { config, dataset, root, decoder, lists: self.lists.clone() }),
-            false => Evaluator::new(root, dataset, decoder),
+            false => Evaluator::with_decoder(root, dataset, decoder),
         }
     }
 

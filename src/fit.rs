@@ -20,7 +20,6 @@ use tracing::{info, warn};
 use crate::advice::{Evidence, advice};
 use crate::beyond::BeyondSearch;
 use crate::config::Checked;
-use crate::decoder::Decoder;
 use crate::error::ensure;
 use crate::evaluator::Evaluator;
 use crate::learner::{Fit, Fitted, Task};
@@ -154,9 +153,8 @@ fn run_as(
     let mut targets = ranks.scope(|| prepared.targets(&outputs))?;
     loop {
         let candidates = ranks.scope(|| targets.space.candidates(&dataset.outputs))?;
-        let (space, outputs) = (&targets.space, &dataset.outputs);
-        let decoder = Decoder::new(config, space, outputs, &candidates, scaling.as_ref());
-        let evaluator = Evaluator::new(root, &dataset, decoder)?;
+        let (data, space) = ((root, &dataset), &targets.space);
+        let evaluator = Evaluator::new(config, data, space, &candidates, scaling.as_ref())?;
         if let Some(refined) =
             ranks.scope(|| prepared.refined_targets(&targets, &evaluator, force))?
         {
@@ -274,7 +272,7 @@ fn finish(
         (Some(settings), Some(held_out)) => {
             let parts = second_look::answered(settings, prepared, task, left_out)?;
             let (look, part) =
-                second_look::fit(settings, words, parts, task, &candidates, held_out)?;
+                second_look::fit(settings, words, &parts, task, &candidates, held_out)?;
             folder.save_second_look(SECOND_LOOK, &look)?;
             if let Some((answers, look)) = part {
                 folder.save_second_look(SECOND_LOOK_PART, &look)?;
@@ -307,7 +305,9 @@ fn finish(
         _ => predictor.predict(evaluator.reported())?,
     };
     let features = &dataset.outputs.features;
-    let search = BeyondSearch::of_training(config, &candidates, features, answers)?;
+    let search =
+        |settings| BeyondSearch::of_training(settings, config, &candidates, features, answers);
+    let search = config.decoding.beyond.as_ref().map(search).transpose()?;
     let (report, drawings) = evaluator.report(&z, search.as_ref())?;
     if let Some(svg) = drawings {
         write_text(&folder.path().join(EXAMPLES), &svg)?;

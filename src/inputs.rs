@@ -41,11 +41,13 @@ pub trait Prepare: Sized + Send + Sync {
     /// Texts or vectors that cannot be prepared.
     fn inputs(&self, split: &Split) -> Result<Vec<Self::Input>, Error>;
 
-    /// Name and text of each file in which a run directory keeps it.
+    /// Name and text of each file in which a run directory keeps it (default: none).
     ///
     /// # Errors
     /// A value that cannot be written.
-    fn files(&self) -> Result<Vec<(&'static str, String)>, Error>;
+    fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
+        Ok(Vec::new())
+    }
 
     /// Reads the files of [`files`](Self::files) from `folder`.
     ///

@@ -193,6 +193,8 @@ where
 
 /// Answers of a model that was fitted without a part of the training pairs.
 pub struct CrossFitted {
+    /// The pairs of this part, in rising order.
+    pub pairs: Vec<usize>,
     /// To the inputs of this part, `[pairs × p]`.
     pub answers: Vec<f32>,
     /// Leave-one-out answers to the rest, `[pairs × p]`.

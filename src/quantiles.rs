@@ -33,7 +33,7 @@ pub struct Coverage {
 impl QuantileScores {
     /// The metrics of predictions z `[queries × levels]` for the numbers of the gold candidates, and
     /// the losses of each query, pinball and crossing; none if a query has no gold.
-    pub(crate) fn of(
+    pub(crate) fn from_golds(
         levels: &[f64],
         z: &[f32],
         gold: &[Option<u32>],

@@ -100,7 +100,8 @@ impl OutputScores {
                 Ok(Some((Self::Rankings(scores), queries)))
             }
             (Truth::Numbers(truth), Truth::Numbers(predicted)) => {
-                let scores = means.map(|means| RegressionScores::of(truth, predicted, means));
+                let scores =
+                    means.map(|means| RegressionScores::from_rows(truth, predicted, means));
                 let scores = scores.transpose()?.flatten();
                 Ok(scores.map(|scores| (Self::Numbers(scores), QueryValues::new())))
             }
@@ -182,7 +183,7 @@ impl RegressionScores {
     ///
     /// # Errors
     /// [`dsokr_basis::Error::Shape`] for no rows; [`dsokr_basis::Error::Value`] for rows of different lengths.
-    pub fn of(
+    pub fn from_rows(
         truth: &[Vec<f64>],
         predicted: &[Vec<f64>],
         means: &[f32],

@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::beyond::BeyondSearch;
 use crate::config::{Checked, KernelMachineConfig};
-use crate::decoder::Decoder;
 use crate::error::ensure;
 use crate::evaluator::Evaluator;
 use crate::hubs::correct;
@@ -259,10 +258,11 @@ impl<'a> Study<'a> {
                 }
                 let perfect = |evaluator: &Evaluator, candidates: &Candidates| {
                     let features = &self.dataset.outputs.features;
-                    let search = match compares {
-                        true => BeyondSearch::of_training(&config, candidates, features, None)?,
-                        false => None,
+                    let of = |settings| {
+                        BeyondSearch::of_training(settings, &config, candidates, features, None)
                     };
+                    let settings = config.decoding.beyond.as_ref().filter(|_| compares);
+                    let search = settings.map(of).transpose()?;
                     evaluator.perfect(SplitName::Validation, search.as_ref())
                 };
                 scores.extend(self.evaluated(&config, &OutputSpace::Basis(basis), perfect)?);
@@ -303,9 +303,8 @@ impl<'a> Study<'a> {
         evaluate: impl FnOnce(&Evaluator, &Candidates) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let candidates = space.candidates(&self.dataset.outputs)?;
-        let (outputs, scaling) = (&self.dataset.outputs, self.scaling.as_ref());
-        let decoder = Decoder::new(config, space, outputs, &candidates, scaling);
-        evaluate(&Evaluator::new(self.root, &self.dataset, decoder)?, &candidates)
+        let (data, scaling) = ((self.root, &self.dataset), self.scaling.as_ref());
+        evaluate(&Evaluator::new(config, data, space, &candidates, scaling)?, &candidates)
     }
 
     /// Fits a learner to the targets in a basis, and evaluates it.

@@ -31,7 +31,7 @@ use self::pool::{Evaluated, Evaluation, as_searched};
 use crate::Error;
 use crate::config::{BeyondConfig, Checked};
 use crate::error::{ensure, ensure_run};
-use crate::run_dir::{FEATURES, HELD_OUT, held_out};
+use crate::run_dir::{FEATURES, held_out};
 use crate::targets::OutputSpace;
 
 /// Candidates whose molecules make the palette of moves.
@@ -145,12 +145,7 @@ impl Placer {
         let message = format_args!("no {FEATURES}, which decoding.beyond needs: train it again");
         ensure_run(features.exists(), run, message)?;
         let fitted = FittedFeatures::load(&features)?;
-        let held_out = match candidates.hubs() {
-            Some(_) => Some(held_out::load(&run.join(HELD_OUT), candidates.dim())?),
-            None => None,
-        };
-        let answers = held_out.map(|stored| stored.held_out.answers);
-        Self::new(candidates, fitted, answers.as_deref())
+        Ok(Self { fitted, held_out: held_out::of_hubs(run, candidates)? })
     }
 }
 
@@ -188,20 +183,19 @@ impl BeyondSearch {
         Ok(Self { settings, keep, placers, palette, known })
     }
 
-    /// The search of a model in training, whose outputs have these features, and whose `answers` are held out; none where its
-    /// configuration has none.
+    /// The search of a model in training, whose outputs have these features, and whose `answers` are held out.
     ///
     /// # Errors
     /// As [`new`](Self::new) and [`Placer::new`].
     pub(crate) fn of_training(
+        settings: &BeyondConfig,
         config: &Checked,
         candidates: &Candidates,
         features: &FittedFeatures,
         answers: Option<&[f32]>,
-    ) -> Result<Option<Self>, Error> {
-        let Some(settings) = &config.decoding.beyond else { return Ok(None) };
+    ) -> Result<Self, Error> {
         let placer = Placer::new(candidates, features.clone(), answers)?;
-        Self::new(settings.clone(), &[(config, candidates)], vec![placer]).map(Some)
+        Self::new(settings.clone(), &[(config, candidates)], vec![placer])
     }
 
     /// The `count` best molecules for each query of an ensemble, whose members are `models`, best first; at least one.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use dsokr_basis::{Basis, Cancellation};
-use dsokr_data::{Outputs, Selected};
+use dsokr_data::Outputs;
 use dsokr_decode::{CandidateParts, Candidates};
 use dsokr_molecule::{Made, Molecule, Moves, Palette};
 use rayon::prelude::*;
@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use super::keep::Keep;
 use super::{Placer, SearchedModel};
 use crate::Error;
-use crate::targets::OutputSpace;
+use crate::targets::{OutputSpace, unknown_shares};
 
 /// Molecules that are placed at once.
 const BATCH: usize = 4_096;
@@ -299,9 +299,7 @@ impl Evaluation<'_> {
             return Ok(Vec::new());
         }
         if !plain {
-            let first = (0..placed.distinct() as u32).map(|row| placed.members(row)[0] as usize);
-            let first: Vec<usize> = first.collect();
-            return Ok(basis.unknown_shares(&Selected::new(outputs.rows.as_ref(), &first))?);
+            return unknown_shares(basis, placed, outputs);
         }
         let constants = placed.clone().without_hubs();
         let shift = if basis.is_normalised() { 1.0 } else { 0.0 };

@@ -84,14 +84,14 @@ struct Found {
     intervals: BTreeMap<String, [f64; 2]>,
     /// Each run by itself, if there are several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    members: Vec<Own>,
+    members: Vec<MemberMetrics>,
     /// The run compared with `--against`.
     #[serde(skip_serializing_if = "Option::is_none")]
     against: Option<Comparison>,
 }
 
 #[derive(Serialize)]
-struct Own {
+struct MemberMetrics {
     run: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     weight: Option<f64>,
@@ -183,7 +183,7 @@ impl Shown {
                 if at < DRAWN {
                     ranks.push((run.clone(), evaluation.ranks));
                 }
-                members.push(Own { run, weight, metrics });
+                members.push(MemberMetrics { run, weight, metrics });
             }
         }
         let mut against = None;

@@ -52,6 +52,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
             "input": survey.input.name,
             "output": survey.output.name,
             "id": survey.id,
+            "left_out": survey.nested,
             "holds": survey.output.holds.to_string(),
             "training": survey.training(),
             "validation": survey.held_out(),
@@ -113,6 +114,12 @@ fn remarks(survey: &Survey) -> String {
     if output.holds == Holds::Smiles {
         let repeated = survey.pairs().saturating_sub(output.distinct);
         remark(repeated, "rows repeat the output of an earlier row: equal candidates tie");
+    }
+    if !survey.nested.is_empty() {
+        let names = survey.nested.join(", ");
+        text += &format!(
+            "left out, since their values are objects or lists of several kinds: {names}\n"
+        );
     }
     if survey.id.is_none() {
         text += "no column has an id for every row: the numbers of the lines are ids\n";

@@ -101,10 +101,6 @@ impl Prepare for PeakInputs {
         Ok(read.map(|own| (own.precursor_mz, own.peaks.into_iter().map(list).collect())).collect())
     }
 
-    fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
-        Ok(Vec::new())
-    }
-
     fn load((): &(), _: &Path) -> Result<Self, Error> {
         Ok(Self)
     }

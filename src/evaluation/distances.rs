@@ -19,9 +19,6 @@ pub(super) fn kernel_losses<'a>(
     decoder: &Decoder<'a>,
     pairs: impl Iterator<Item = [Option<&'a str>; 2]>,
 ) -> Result<Option<Vec<f64>>, Error> {
-    if decoder.fitted.is_none() && decoder.held.is_none() {
-        return Ok(None);
-    }
     let Some(kernel) = kernel(decoder) else { return Ok(None) };
     let pairs: Option<Vec<[&str; 2]>> = pairs.map(|[a, b]| Some([a?, b?])).collect();
     let Some(pairs) = pairs.filter(|pairs| !pairs.is_empty()) else { return Ok(None) };

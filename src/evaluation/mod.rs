@@ -37,7 +37,7 @@ pub(crate) struct GoldRows {
 
 impl GoldRows {
     /// Those of a split; none where every query has one right output and all others compete.
-    fn of(split: &Split, pool: Pool) -> Result<Option<Self>, Error> {
+    fn from_split(split: &Split, pool: Pool) -> Result<Option<Self>, Error> {
         if !split.is_filtered() {
             return Ok(None);
         }
@@ -100,7 +100,7 @@ pub(crate) fn has_gold(
     missing: MissingGold,
 ) -> Result<Vec<bool>, Error> {
     check_lists(split, pool)?;
-    let Some(rows) = GoldRows::of(split, pool)? else {
+    let Some(rows) = GoldRows::from_split(split, pool)? else {
         let found = pool.gold(split.names(), &split.ids, candidates, missing)?;
         return Ok(found.iter().map(Option::is_some).collect());
     };
@@ -228,7 +228,9 @@ impl<'a> Models<'a> {
             found.scores.mces = found.mean("mces", mces_distances(pairs)?);
         }
         let pairs = pairs.map(|(first, gold)| [first.map(|at| candidates.id(at)), Some(gold)]);
-        if let Some(losses) = kernel_losses(&decoder, pairs)? {
+        if (decoder.fitted.is_some() || decoder.held.is_some())
+            && let Some(losses) = kernel_losses(&decoder, pairs)?
+        {
             found.scores.kernel_loss = found.mean("kernel_loss", losses);
         }
         if let Some(beyond) = self.beyond(&ensemble, pool, 1)? {
@@ -241,7 +243,8 @@ impl<'a> Models<'a> {
                 found.scores.squared_error = found.mean("squared_error", errors);
             }
             if let Some(levels) = config.encoder.abilities().levels
-                && let Some((own, losses)) = QuantileScores::of(levels, z, &rows, candidates)?
+                && let Some((own, losses)) =
+                    QuantileScores::from_golds(levels, z, &rows, candidates)?
             {
                 found.scores.quantiles = Some(own);
                 found.queries.extend(losses);
@@ -268,7 +271,7 @@ impl<'a> Models<'a> {
         pool: Pool,
         missing: MissingGold,
     ) -> Result<RankedGolds, Error> {
-        let Some(rows) = GoldRows::of(split, pool)? else {
+        let Some(rows) = GoldRows::from_split(split, pool)? else {
             let found = ensemble.gold(pool, &split.ids, missing)?;
             let decoded = ensemble.decode(pool, &self.rule, &found, 1)?;
             return Ok(RankedGolds { rows: found, ids: split.ids.clone(), decoded });

@@ -10,7 +10,7 @@ use ureq::http::{HeaderMap, Response, StatusCode};
 use ureq::{Agent, Body};
 
 use super::failed;
-use super::part::{Part, text};
+use super::part::{PartialDownload, text};
 use super::table::RemoteFile;
 use crate::Error;
 
@@ -83,7 +83,7 @@ impl Network {
             }
             fs::remove_file(path).map_err(Error::io(path))?;
         }
-        let part = Part::beside(path, file);
+        let part = PartialDownload::beside(path, file);
         let (mut idle, mut reached) = (0, part.len());
         while let Some(message) = self.request(&part, part.len(), progress)? {
             // parts that shrink and grow again bring nothing new
@@ -106,7 +106,7 @@ impl Network {
     /// One request for the bytes from `have` on: none once the file is whole, else why a further try may bring the rest.
     fn request(
         &self,
-        part: &Part,
+        part: &PartialDownload,
         have: u64,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Option<String>, Error> {
@@ -163,7 +163,7 @@ impl Network {
     /// [`request`](Self::request) does.
     fn receive(
         &self,
-        part: &Part,
+        part: &PartialDownload,
         (start, end, total): (u64, Option<u64>, Option<u64>),
         answer: Response<Body>,
         progress: &mut dyn FnMut(Progress),

@@ -64,7 +64,7 @@ pub(super) fn text(headers: &HeaderMap, name: &str) -> Option<String> {
 }
 
 /// The parts of a download on disk.
-pub(super) struct Part<'a> {
+pub(super) struct PartialDownload<'a> {
     /// The bytes.
     pub file: PathBuf,
     /// The file with the source of these bytes.
@@ -72,7 +72,7 @@ pub(super) struct Part<'a> {
     pub of: &'a RemoteFile,
 }
 
-impl<'a> Part<'a> {
+impl<'a> PartialDownload<'a> {
     /// That of a download to `path`. What was left of a different file is removed.
     pub fn beside(path: &Path, of: &'a RemoteFile) -> Self {
         // no name in a table begins with a dot

@@ -107,22 +107,20 @@ pub(crate) fn words_need(
     Ok(Some(Need::memory("decoding.second_look.words", what, lists as f64 * list as f64)))
 }
 
-/// The parts of the training pairs that are answered without them, with these answers: what the fit has left of its own, or
-/// those of further fits.
+/// The answers to parts of the training pairs without them: what the fit has left of its own, or those of further fits.
 pub(super) fn answered(
     settings: &SecondLookConfig,
     prepared: &dyn Fit,
     task: &Task,
     left_out: Option<CrossFitted>,
-) -> Result<Vec<(Vec<usize>, CrossFitted)>, Error> {
-    let held = settings.parts().draw(task.dataset, task.config.seed)?;
-    let answers = match left_out {
-        Some(own) => Some(vec![own]),
-        None => prepared.without(task.targets, &held)?,
-    };
+) -> Result<Vec<CrossFitted>, Error> {
+    if let Some(own) = left_out {
+        return Ok(vec![own]);
+    }
+    let parts = settings.parts().draw(task.dataset, task.config.seed)?;
     let allowed = "absent: this encoder gives no answers without a part of the pairs";
     let none = || Error::value("decoding.second_look", "given", allowed);
-    Ok(held.into_iter().zip(answers.ok_or_else(none)?).collect())
+    prepared.without(task.targets, &parts)?.ok_or_else(none)
 }
 
 /// The second look at candidates that are corrected for hubs as the configuration says. Each of the `parts` has answers of a
@@ -139,7 +137,7 @@ pub(super) fn answered(
 pub(super) fn fit(
     settings: &SecondLookConfig,
     words: Option<&PairWords>,
-    parts: Vec<(Vec<usize>, CrossFitted)>,
+    parts: &[CrossFitted],
     task: &Task,
     candidates: &Candidates,
     held_out: &HeldOut,
@@ -155,7 +153,8 @@ pub(super) fn fit(
         Some(words) => Some(words.fit(0..ids.len())?.for_rows(candidates.distinct())),
         None => None,
     };
-    for (held, part) in &parts {
+    for part in parts {
+        let held = &part.pairs;
         let leave_one_out = Queries::new(p, &part.leave_one_out)?.normalised();
         let among = candidates.clone().with_hubs_like(candidates, &leave_one_out)?;
         let rest = rest(held, ids.len());

@@ -42,6 +42,8 @@ pub struct Survey {
     pub rows: usize,
     /// Its columns.
     pub columns: Vec<Column>,
+    /// The names of columns that are left out: their values are not texts, numbers or lists of these.
+    pub nested: Vec<String>,
     /// The column of the inputs.
     pub input: Column,
     /// The column of the outputs.
@@ -56,7 +58,7 @@ impl Survey {
     /// # Errors
     /// A file that is not a table; columns that are missing; no column of texts or of outputs; fewer than ten rows.
     pub fn read(table: &Path, input: Option<&str>, output: Option<&str>) -> Result<Self, Error> {
-        let names = Table::header(table)?;
+        let [names, nested] = Table::header(table)?;
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let cells = Table::read(table, &names)?;
         let rows = cells.len();
@@ -99,7 +101,7 @@ impl Survey {
             .find(|column| id(column) && column.name != input.name && column.name != output.name);
         let id = id.map(|column| column.name.clone());
         let table = fs::canonicalize(table).map_err(Error::io(table))?;
-        Ok(Self { table, rows, columns, input, output, id })
+        Ok(Self { table, rows, columns, nested, input, output, id })
     }
 
     /// Number of rows that are pairs.

@@ -396,5 +396,6 @@ fn cross_fitted(
     leave_one_out: Vec<f32>,
 ) -> Result<CrossFitted, Error> {
     let answers = |pairs: &[usize]| model.predict(&Selected::new(features, pairs));
-    Ok(CrossFitted { answers: answers(held)?, leave_one_out, fitted: answers(&repeated(rest))? })
+    let (pairs, fitted) = (held.to_vec(), answers(&repeated(rest))?);
+    Ok(CrossFitted { pairs, answers: answers(held)?, leave_one_out, fitted })
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use dsokr_basis::Processes;
 use dsokr_basis::store::Stored;
-use dsokr_data::{FittedFeatures, Outputs, Selected, Source};
-use dsokr_decode::{CandidateBlocks, Candidates, Precision, Queries, ShardSet, Shards};
+use dsokr_data::{FittedFeatures, Outputs, Source};
+use dsokr_decode::{Candidates, Precision, ShardSet, Shards};
 use dsokr_molecule::Molecule;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -19,10 +19,10 @@ use crate::Error;
 use crate::error::{ensure, ensure_run};
 use crate::molecules::{are_smiles, canonical};
 use crate::run_dir::{
-    CANDIDATES, FEATURES, Folder, HELD_OUT, RunLock, SHARDS as FOLDER, candidates, held_out, inner,
-    name, named, run_of,
+    CANDIDATES, FEATURES, Folder, RunLock, SHARDS as FOLDER, candidates, held_out, inner, name,
+    named, run_of,
 };
-use crate::targets::{OutputSpace, load_scaling};
+use crate::targets::{OutputSpace, load_scaling, unknown_shares};
 
 /// Candidates that were added to a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -216,20 +216,13 @@ fn grow(run: &Path, new: NewCandidates) -> Result<Grown, Error> {
     let message = "neither a basis nor an output space: no output can be placed in it";
     let space = OutputSpace::load(run, &config, true)?.ok_or_else(|| Error::run(run, message))?;
     let more = space.candidates(&outputs)?;
-    let more = match before.hubs() {
-        Some(_) => {
-            let answers = held_out::load(&run.join(HELD_OUT), before.dim())?.held_out.answers;
-            let unit = Queries::new(before.dim(), &answers)?.normalised();
-            more.with_hubs_like(&before, &unit)?
-        }
+    let more = match held_out::of_hubs(run, &before)? {
+        Some(unit) => more.with_hubs_like(&before, &unit)?,
         None => more,
     };
     let mut unknown = None;
     if let Some(basis) = space.basis() {
-        // all outputs are candidates, in their order
-        let first = (0..more.distinct() as u32).map(|row| more.members(row)[0] as usize);
-        let first: Vec<usize> = first.collect();
-        let shares = basis.unknown_shares(&Selected::new(outputs.rows.as_ref(), &first))?;
+        let shares = unknown_shares(basis, &more, &outputs)?;
         let share = |candidate| shares[more.class_of(candidate) as usize];
         unknown = Some((0..more.len()).map(share).collect());
     }

@@ -164,14 +164,12 @@ impl EnsembleRun {
         let features = &self.config().output.features;
         let set = |labels: &Vec<String>| labels.iter().cloned().collect::<BTreeSet<_>>();
         // outputs of other kinds are not parsed
-        if !matches!(truth, Some(Truth::Labels(_) | Truth::Rankings(_))) {
-            return Ok(None);
-        }
+        let Some(truth @ (Truth::Labels(_) | Truth::Rankings(_))) = truth else { return Ok(None) };
         let right: Vec<bool> = match (truth, features.truth_of_labels(labels)?) {
-            (Some(Truth::Labels(truth)), Some(Truth::Labels(first))) => {
+            (Truth::Labels(truth), Some(Truth::Labels(first))) => {
                 first.iter().zip(truth).map(|(a, b)| set(a) == set(b)).collect()
             }
-            (Some(Truth::Rankings(truth)), Some(Truth::Rankings(first))) => {
+            (Truth::Rankings(truth), Some(Truth::Rankings(first))) => {
                 first.iter().zip(truth).map(|(a, b)| a == b).collect()
             }
             _ => return Ok(None),
@@ -242,7 +240,7 @@ impl Models<'_> {
         let mut quantiles = quantiles_of(config, answers).into_iter();
         let levels = config.encoder.abilities().levels;
         let answer = |Standings { hits, gap }: Standings| {
-            let hits = hits.into_iter().map(|hit| answer::Hit::of(hit, &names, levels));
+            let hits = hits.into_iter().map(|hit| answer::Hit::from_standing(hit, &names, levels));
             let hits = hits.collect::<Result<_, Error>>()?;
             let quantiles = quantiles.next().unwrap_or_default();
             let (exact, beyond) = (exact.next(), beyond.next().into_iter().flatten().collect());

@@ -7,9 +7,10 @@ use dsokr_basis::features::MappedRows;
 use dsokr_basis::random::generator;
 use dsokr_basis::store::{Contents, Stored, Tensor};
 use dsokr_basis::{Block, RowSource};
-use dsokr_decode::Queries;
+use dsokr_decode::{CandidateBlocks, Candidates, Queries};
 use rand::seq::index::sample;
 
+use super::HELD_OUT;
 use crate::Error;
 
 const KIND: &str = "held-out";
@@ -94,6 +95,16 @@ pub(crate) fn drawn_pairs(count: usize, seed: u64) -> Vec<usize> {
     let mut pairs = sample(&mut drawn, count, count.min(PAIRS)).into_vec();
     pairs.sort_unstable();
     pairs
+}
+
+/// The answers of a run at unit length, which its candidates were corrected for hubs by; none of candidates that were not.
+pub(crate) fn of_hubs(run: &Path, candidates: &Candidates) -> Result<Option<Vec<f32>>, Error> {
+    if candidates.hubs().is_none() {
+        return Ok(None);
+    }
+    let dim = candidates.dim();
+    let answers = load(&run.join(HELD_OUT), dim)?.held_out.answers;
+    Ok(Some(Queries::new(dim, &answers)?.normalised()))
 }
 
 /// Reads answers of p coordinates.

@@ -22,7 +22,7 @@ use tokio::sync::Semaphore;
 use tokio_io_timeout::TimeoutStream;
 
 use super::problem::Problem;
-use super::{Server, together};
+use super::{Server, replicas};
 use crate::Error;
 use crate::error::ensure;
 
@@ -44,9 +44,9 @@ pub fn block_on(
     let workers = &server.0.workers;
     match (workers.are_ranks(), Processes::current().is_first()) {
         (false, _) => listen(server, address, listening),
-        (true, false) => together::follow(server),
+        (true, false) => replicas::run_replica(server),
         (true, true) => {
-            together::prepare(server)?;
+            replicas::prepare(server)?;
             // the exchanges of ranks are those of this thread
             let listener = server.clone();
             let served = std::thread::spawn(move || {
@@ -55,7 +55,7 @@ pub fn block_on(
                 served
             });
             workers.work();
-            together::pass(together::STOP, &())?;
+            replicas::pass(replicas::STOP, &())?;
             served.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         }
     }

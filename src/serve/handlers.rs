@@ -26,7 +26,7 @@ use super::model::{Known, Model};
 use super::problem::{Body, ErrorBody, Problem};
 use super::queries::Endpoint;
 use super::search::{SearchRequest, SearchResponse};
-use super::{Limits, Server, together};
+use super::{Limits, Server, replicas};
 use crate::Error;
 use crate::error::listed;
 
@@ -69,7 +69,7 @@ impl Server {
             model.wait(needed, self.0.limits.read).await?;
         }
         let compute = move || {
-            together::pass(A::NAME, &request)?;
+            replicas::pass(A::NAME, &request)?;
             request.answer(&model, &server.0.limits)
         };
         self.0.workers.compute(compute).await

@@ -46,8 +46,8 @@ mod metrics;
 mod model;
 mod problem;
 mod queries;
+mod replicas;
 mod search;
-mod together;
 mod work;
 
 use crate::error::ensure;

@@ -203,7 +203,7 @@ impl SweepRequest<'_> {
                 Some(_) => times.iter().find(|own| own.0 == out).and_then(|own| own.1),
             };
             let metric = config.evaluation.metric;
-            let run = SweepRun { seconds, ..SweepRun::of(setting, out, metric, report) };
+            let run = SweepRun { seconds, ..SweepRun::from_report(setting, out, metric, report) };
             let last = at.checked_sub(1).and(runs.last());
             let (run, ended) = self.within_budget(run, last, metric);
             runs.push(run);
@@ -257,7 +257,7 @@ impl SweepRequest<'_> {
 }
 
 impl SweepRun {
-    fn of(
+    fn from_report(
         setting: Vec<String>,
         path: PathBuf,
         metric: Metric,

@@ -132,7 +132,7 @@ impl SweepRequest<'_> {
                 (None, None) => continue,
             };
             let setting = with_keys(&setting, keys, &config)?;
-            let run = SweepRun::of(setting, out, config.evaluation.metric, report);
+            let run = SweepRun::from_report(setting, out, config.evaluation.metric, report);
             others.push(SweepRun { seconds, ..run });
         }
         Ok(others)

@@ -23,7 +23,9 @@ use crate::error::ensure;
 use crate::run_dir::{BASIS, fingerprint_of};
 
 pub use output_space::{OutputSpace, candidates};
-pub(crate) use output_space::{load_scaling, save_scaling, standardise, summand_candidates};
+pub(crate) use output_space::{
+    load_scaling, save_scaling, standardise, summand_candidates, unknown_shares,
+};
 
 /// The targets of a learner, and the space that they and its predictions are points of.
 pub struct OutputTargets {

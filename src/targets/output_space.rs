@@ -129,6 +129,17 @@ pub(crate) fn summand_candidates(
     })
 }
 
+/// The share of each distinct row of candidates that the basis does not know, of outputs that are all candidates.
+pub(crate) fn unknown_shares(
+    basis: &Basis,
+    candidates: &Candidates,
+    outputs: &Outputs,
+) -> Result<Vec<f64>, Error> {
+    let first = (0..candidates.distinct() as u32).map(|row| candidates.members(row)[0] as usize);
+    let first: Vec<usize> = first.collect();
+    Ok(basis.unknown_shares(&Selected::new(outputs.rows.as_ref(), &first))?)
+}
+
 /// Candidates where `place` puts their distinct rows.
 fn candidates_at(
     outputs: &Outputs,

@@ -88,7 +88,7 @@ fn tables_without_ids_and_of_json_lines_are_read() {
         let (name, tag) = (["red", "blue", "green"][i % 3], ["warm", "cold", "cold"][i % 3]);
         let _ = writeln!(
             lines,
-            r#"{{"text": "a {name} thing with the number {i}", "tag": "{tag}", "more": [1], "none": null}}"#
+            r#"{{"text": "a {name} thing with the number {i}", "tag": "{tag}", "more": [1], "made": {{"at": 3}}, "none": null}}"#
         );
     }
     sandbox.write("things.jsonl", &lines);
@@ -98,7 +98,9 @@ fn tables_without_ids_and_of_json_lines_are_read() {
         (&found["input"], &found["output"], &found["holds"]),
         (&expected.0.into(), &expected.1.into(), &expected.2.into())
     );
-    assert_eq!(found["id"], Value::Null);
+    assert_eq!((&found["id"], &found["left_out"]), (&Value::Null, &["made"].into()));
+    let shown = sandbox.succeed(&["init", "things.jsonl", "--force"]);
+    assert!(shown.contains("left out, since their values are objects"), "{shown}");
     let report = json(&sandbox.succeed(&["train", "things.toml", "--json"]));
     assert!(number(&report, "f1") > number(&report["chance"], "f1"), "{report}");
     let answer = sandbox.succeed(&["search", "runs/things", "a red thing", "--top", "1"]);

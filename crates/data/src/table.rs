@@ -98,12 +98,12 @@ impl Table {
         Self::collect(path, named_format(path)?, names, on_bad_row, Some(id))
     }
 
-    /// The names of a table's columns. Of JSON lines they are the keys of the first object that hold a string or a
-    /// number.
+    /// The names of a table's columns, and of those that no cell holds: keys of the first object of JSON lines whose
+    /// values are neither strings, numbers nor lists of these.
     ///
     /// # Errors
     /// A file that is not a table, cannot be read or is empty.
-    pub fn header(path: &Path) -> Result<Vec<String>, Error> {
+    pub fn header(path: &Path) -> Result<[Vec<String>; 2], Error> {
         let format = named_format(path)?;
         Rows::new(path, open_text(path)?, format, Vec::new(), OnBadRow::Stop, true)?.names()
     }

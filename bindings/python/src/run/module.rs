@@ -16,12 +16,12 @@ use dsokr::nn::fused::{Operation, apply, values, wrap};
 use dsokr::nn::{Encoder, Pass, init, is_cpu_engine};
 use dsokr::{Error, Prepare, Recipe, Start};
 use dsokr_basis::RowSource;
-use numpy::ndarray::ArrayView2;
-use numpy::{PyArray1, PyArray2, PyArrayMethods, ToPyArray};
+use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 
+use crate::arrays::matrix;
 use crate::errors::Failure;
 use crate::work::raise;
 
@@ -83,10 +83,6 @@ impl Prepare for Unprepared {
                 Ok((0..rows.len()).map(|row| Input::Vector(rows.dense_row(row))).collect())
             }
         }
-    }
-
-    fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
-        Ok(Vec::new())
     }
 
     fn load(_: &ModuleConfig, _: &Path) -> Result<Self, Error> {
@@ -196,41 +192,22 @@ struct Call {
 
 impl Call {
     fn coordinates(&self, py: Python, parameters: &[f32]) -> PyResult<(Vec<f32>, Held)> {
-        let vectors: Vec<&[f32]> = self.inputs.iter().filter_map(Input::vector).collect();
-        let inputs = match vectors.is_empty() {
-            true => {
-                self.inputs.iter().filter_map(Input::text).collect::<Vec<_>>().into_pyobject(py)?
+        let (mut texts, mut vectors) = (Vec::new(), Vec::new());
+        for input in self.inputs.iter() {
+            match input {
+                Input::Text(text) => texts.push(text.as_str()),
+                Input::Vector(vector) => vectors.push(vector.as_slice()),
             }
-            false => {
-                let (rows, width) = (vectors.len(), vectors[0].len());
-                let values = vectors.concat();
-                let array = ArrayView2::from_shape((rows, width), &values);
-                let array = array
-                    .map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))?;
-                array.to_pyarray(py).into_any()
-            }
+        }
+        let inputs = match vectors.first() {
+            None => texts.into_pyobject(py)?,
+            Some(first) => matrix(py, vectors.concat(), vectors.len(), first.len())?.0.into_any(),
         };
         let parameters = PyArray1::from_slice(py, parameters);
         let key = self.key.map(|key| key >> 1);
         let found = self.module.0.bind(py).call_method1("forward", (inputs, parameters, key))?;
         let (z, graph): (Bound<PyArray2<f32>>, Bound<PyAny>) = found.extract()?;
         Ok((z.to_vec()?, Held(Arc::new(graph.unbind()))))
-    }
-}
-
-impl Input {
-    fn text(&self) -> Option<&str> {
-        match self {
-            Self::Text(text) => Some(text),
-            Self::Vector(_) => None,
-        }
-    }
-
-    fn vector(&self) -> Option<&[f32]> {
-        match self {
-            Self::Text(_) => None,
-            Self::Vector(vector) => Some(vector),
-        }
     }
 }
 

@@ -52,11 +52,12 @@ fn entries<'t>(
     })
 }
 
-/// The keys of a line that is an object whose values a cell can hold.
-pub(super) fn json_names(path: &Path, line: usize, text: &str) -> Result<Vec<String>, Error> {
+/// The keys of a line that is an object whose values a cell can hold, and the others.
+pub(super) fn json_names(path: &Path, line: usize, text: &str) -> Result<[Vec<String>; 2], Error> {
     let entries = entries(path, line, text)?.into_iter();
-    let cells = entries.filter(|(_, value)| matches!(json_cell(value.get()), Ok(Some(_))));
-    Ok(cells.map(|(key, _)| key.into_owned()).collect())
+    let is_cell = |value: &RawValue| matches!(json_cell(value.get()), Ok(Some(_)));
+    let (cells, others): (Vec<_>, Vec<_>) = entries.partition(|(_, value)| is_cell(value));
+    Ok([cells, others].map(|keys| keys.into_iter().map(|(key, _)| key.into_owned()).collect()))
 }
 
 /// The values of keys of a line that is an object, in the order of `names`.

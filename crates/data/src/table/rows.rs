@@ -170,14 +170,15 @@ impl<R: Read> Rows<R> {
     }
 
     /// The names of all columns: of the header, or those keys of the first object that hold what a cell can hold, or the
-    /// fields of the first spectrum.
-    pub(super) fn names(mut self) -> Result<Vec<String>, Error> {
+    /// fields of the first spectrum; and the other keys of the object.
+    pub(super) fn names(mut self) -> Result<[Vec<String>; 2], Error> {
         if let TextFormat::Spectra(format) = self.format {
             let first = self.next_spectrum(format)?;
-            return first.map(|(_, record)| record.names()).ok_or_else(|| Error::empty(&self.path));
+            let names = first.map(|(_, record)| [record.names(), Vec::new()]);
+            return names.ok_or_else(|| Error::empty(&self.path));
         }
         if self.format != TextFormat::JsonLines {
-            return Ok(self.header);
+            return Ok([self.header, Vec::new()]);
         }
         let first = self.lines.next(|_| true)?;
         let (line, text) = first.ok_or_else(|| Error::empty(&self.path))?;

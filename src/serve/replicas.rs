@@ -56,7 +56,7 @@ pub(super) fn prepare(server: &Server) -> Result<(), Error> {
 }
 
 /// Computes with rank 0 what it passes on, until it stops. Signals to stop are rank 0's to obey.
-pub(super) fn follow(server: &Server) -> Result<(), Error> {
+pub(super) fn run_replica(server: &Server) -> Result<(), Error> {
     #[cfg(unix)]
     for signal in [libc::SIGINT, libc::SIGTERM] {
         // SAFETY: signal(2) with valid arguments; no other thread sets the actions of these signals
