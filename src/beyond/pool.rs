@@ -26,6 +26,7 @@ const BYTES: usize = 512;
 const MADE: usize = 96;
 
 /// Molecules by number, each once by its canonical SMILES.
+#[derive(Default)]
 pub(super) struct Evaluated {
     /// Their coordinates for each model.
     models: Vec<Placed>,
@@ -70,14 +71,7 @@ impl Evaluated {
     /// No molecules, for models of some dimensions.
     pub fn new(dims: &[usize]) -> Self {
         let placed = |&dim: &usize| Placed { dim, ..Placed::default() };
-        Self {
-            models: dims.iter().map(placed).collect(),
-            numbers: HashMap::new(),
-            all: Vec::new(),
-            restricted: false,
-            neighbours: HashMap::new(),
-            made: Made::new(),
-        }
+        Self { models: dims.iter().map(placed).collect(), ..Self::default() }
     }
 
     /// None of them.

@@ -269,13 +269,8 @@ fn mean(values: Vec<f64>) -> Summary {
 /// The median of values, the mean of the two in the middle for an even number.
 fn median(mut values: Vec<f64>) -> f64 {
     let count = values.len();
-    let (below, middle, _) = values.select_nth_unstable_by(count / 2, f64::total_cmp);
-    let upper = *middle;
-    let lower = match count % 2 {
-        0 => below.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-        _ => upper,
-    };
-    (lower + upper) / 2.0
+    let mut at = |place: usize| *values.select_nth_unstable_by(place, f64::total_cmp).1;
+    (at((count - 1) / 2) + at(count / 2)) / 2.0
 }
 
 /// The labels of the true and the predicted set of each query.

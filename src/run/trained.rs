@@ -120,21 +120,10 @@ impl Run {
             check_basis(&stored, own)?;
             look = Some(read_look(&stored)?.among(&candidates)?);
         }
-        let scaling = load_scaling(path)?;
-        let name = path.display().to_string();
-        let (folder, search) = (Some(path.into()), None);
-        Ok(Self {
-            name,
-            config,
-            candidates,
-            look,
-            predictor,
-            space,
-            scaling,
-            labels,
-            folder,
-            search,
-        })
+        let (name, scaling, folder) =
+            (path.display().to_string(), load_scaling(path)?, Some(path.into()));
+        let run = Self::from_parts(config, space, candidates, predictor);
+        Ok(Self { name, look, scaling, labels, folder, ..run })
     }
 
     /// A run of a predictor that was not made by [`fit`](crate::fit()), with candidates in the
@@ -145,18 +134,19 @@ impl Run {
         candidates: Candidates,
         predictor: impl Predictor + 'static,
     ) -> Self {
-        Self {
-            name: config.name.clone(),
-            config,
-            candidates,
-            look: None,
-            predictor: Box::new(predictor),
-            space: Some(OutputSpace::Basis(basis)),
-            scaling: None,
-            labels: Vec::new(),
-            folder: None,
-            search: None,
-        }
+        let space = Some(OutputSpace::Basis(basis));
+        Self::from_parts(config, space, candidates, Box::new(predictor))
+    }
+
+    fn from_parts(
+        config: Checked,
+        space: Option<OutputSpace>,
+        candidates: Candidates,
+        predictor: Box<dyn Predictor>,
+    ) -> Self {
+        let (name, labels) = (config.name.clone(), Vec::new());
+        let (look, scaling, folder, search) = (None, None, None, None);
+        Self { name, config, candidates, look, predictor, space, scaling, labels, folder, search }
     }
 
     /// Writes a run directory that [`open`](Self::open) reads. It holds no state to resume from, no log

@@ -40,8 +40,8 @@ mod pipeline;
 mod predictions;
 mod pretrained;
 mod quantiles;
-#[cfg(feature = "mpi")]
 mod rankings;
+#[cfg(feature = "mpi")]
 mod ranks;
 mod regression;
 mod reports;
