@@ -51,7 +51,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         if arguments.json {
             return print_json(&table);
         }
-        let lines = table.0.iter().map(|(name, set)| format!("{name:<12} {}\n", set.title));
+        let lines = table.0.iter().map(|(name, set)| format!("{name:<14} {}\n", set.title));
         return print(&lines.collect::<String>());
     };
     let set = table.get(name)?;

@@ -27,6 +27,7 @@ use crate::config::{
     Abilities, AnswersConfig, Config, EmbeddingConfig, HeldOutWeights, KernelMachineConfig,
     OutputMatrixConfig,
 };
+use crate::error::ensure;
 use crate::evaluator::Evaluator;
 use crate::folds::{repeated, rest};
 use crate::learner::{CrossFitted, Fit, Fitted, Learner, Predictor, StoredRun, Task};
@@ -82,6 +83,22 @@ impl Learner for KernelMachineConfig {
     }
 }
 
+/// Refuses a solver that needs more training pairs, before anything is written.
+fn check_sizes(settings: &KernelMachineConfig, pairs: usize) -> Result<(), Error> {
+    let (key, count, parts) = match &settings.solver {
+        Solver::Averaged(own) => ("parts", own.parts, own.parts),
+        Solver::ConjugateGradients(own) => ("sample", own.sample.unwrap_or(1), 1),
+        Solver::ClosedForm(_) | Solver::Sketched(_) | Solver::Lipschitz(_) => ("name", 1, 1),
+    };
+    let allowed = format_args!("1 to {pairs}, the number of training pairs");
+    let holds = (1..=pairs).contains(&count);
+    ensure(holds, format_args!("encoder.solver.{key}"), count, allowed)?;
+    let size = settings.solver.sketch().map_or(1, |sketch| sketch.size);
+    let (most, of) = (pairs / parts, if parts > 1 { " of a part" } else { "" });
+    let allowed = format_args!("at most {most}, the number of training pairs{of}");
+    ensure(size <= most, "encoder.solver.sketch.size", size, allowed)
+}
+
 /// A kernel machine with its training and validation inputs as rows.
 struct PreparedMachine<'a> {
     settings: &'a KernelMachineConfig,
@@ -103,6 +120,7 @@ impl<'a> PreparedMachine<'a> {
         outputs: &'a TrainingOutputs<'a>,
     ) -> Result<Self, Error> {
         let dataset = outputs.dataset;
+        check_sizes(settings, dataset.train.ids.len())?;
         let mut inputs = match outputs.resumed {
             Some(path) => MachineInputs::load(settings, path)?,
             None => MachineInputs::fit(settings, &dataset.train, outputs)?,

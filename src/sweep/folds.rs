@@ -77,7 +77,12 @@ struct Folds {
 impl Folds {
     fn read(path: &Path, expected: Option<&Checked>) -> Result<(Self, Checked), Error> {
         let refused = |message: String| Error::run(path.join(TABLE), message);
-        let absent = || refused("no such file: compared are cross-validations or runs".into());
+        let absent = || {
+            refused(
+                "no such file: cross-validations are compared with each other, and runs with runs"
+                    .into(),
+            )
+        };
         let stored = stored(path)?.ok_or_else(absent)?;
         if stored.keys != [FOLD_SEED, HELD] {
             let message =

@@ -86,6 +86,22 @@ fn a_solver_is_asked_for_by_its_name() {
     };
     wrong("{name=\"averaged\", sketch={size=20}, parts=0}", &["encoder.solver", "parts"]);
     wrong("{name=\"cg\"}", &["cg", "conjugate-gradients"]);
+    // and nothing is left of trainings with too few pairs
+    for (solver, key) in [
+        ("{name=\"sketched\", sketch={size=61}}", "sketch.size = 61: allowed is at most 60,"),
+        (
+            "{name=\"averaged\", sketch={size=21}, parts=3}",
+            "sketch.size = 21: allowed is at most 20,",
+        ),
+        ("{name=\"averaged\", sketch={size=1}, parts=61}", "parts = 61: allowed is 1 to 60,"),
+        (
+            "{name=\"conjugate-gradients\", sketch={size=9}, sample=61}",
+            "sample = 61: allowed is 1 to 60,",
+        ),
+    ] {
+        wrong(solver, &["encoder.solver.", key, "the number of training pairs"]);
+    }
+    assert!(!sandbox.path("runs/siokr-4").exists());
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::{Error, npy};
 pub(crate) fn read_sparse(path: &Path) -> Result<SparseRows, Error> {
     let wrong = |reason: String| Error::file(path, reason);
     let archive = ZipArchive::new(BufReader::new(open(path)?));
-    let mut archive = archive.map_err(|error| wrong(format!("no .npz file: {error}")))?;
+    let mut archive = archive.map_err(|error| wrong(format!("not an .npz file: {error}")))?;
     let mut array = |name: &str| -> Result<Vec<u8>, Error> {
         let mut bytes = Vec::new();
         let entry = archive.by_name(&format!("{name}.npy"));

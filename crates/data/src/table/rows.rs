@@ -174,8 +174,8 @@ impl<R: Read> Rows<R> {
     pub(super) fn names(mut self) -> Result<[Vec<String>; 2], Error> {
         if let TextFormat::Spectra(format) = self.format {
             let first = self.next_spectrum(format)?;
-            let names = first.map(|(_, record)| [record.names(), Vec::new()]);
-            return names.ok_or_else(|| Error::empty(&self.path));
+            let none = || Error::file(&self.path, "no tandem spectra; at least one is needed");
+            return first.map(|(_, record)| [record.names(), Vec::new()]).ok_or_else(none);
         }
         if self.format != TextFormat::JsonLines {
             return Ok([self.header, Vec::new()]);

@@ -82,7 +82,7 @@ fn bad_safetensors_are_refused() {
                 &["not a safetensors file, or a truncated one"],
             ),
             (NAME, None, b"\x08\0\0\0\0\0\0\0{\"x\": 1}".to_vec(), &["not a safetensors file"]),
-            ("a.npz", None, b"PK".to_vec(), &["no .npz file"]),
+            ("a.npz", None, b"PK".to_vec(), &["not an .npz file"]),
             ("a.npz", Some("x"), b"PK".to_vec(), &["leave key and packed out"]),
             (
                 "b.npz",
@@ -94,7 +94,7 @@ fn bad_safetensors_are_refused() {
                 "b.npz",
                 None,
                 include_bytes!("../../golden/sparse.npz")[..600].to_vec(),
-                &["no .npz file"],
+                &["not an .npz file"],
             ),
             (
                 "a.pt",
