@@ -69,12 +69,9 @@ pub enum Error {
     #[error("the encoder breaks its contract: {0}")]
     Contract(String),
     /// A value out of range, a file that is missing, damaged or cannot be read as what it should be, or the file
-    /// system; the basis, its kernel or its sketch, or the kernel machine.
+    /// system; the basis, its kernel or its sketch; the kernel machine; candidates, ranks or metrics.
     #[error(transparent)]
     Basis(#[from] dsokr_basis::Error),
-    /// Candidates, ranks or metrics.
-    #[error(transparent)]
-    Decode(#[from] dsokr_decode::Error),
     /// The encoder or its parameters.
     #[error(transparent)]
     Nn(dsokr_nn::Error),
@@ -148,9 +145,9 @@ impl From<dsokr_train::Error> for Error {
 
 impl From<Error> for dsokr_train::Error {
     fn from(error: Error) -> Self {
-        use dsokr_decode::Error::NotFinite;
+        use dsokr_basis::Error::NotFiniteAt;
         match error {
-            Error::Decode(NotFinite { .. }) => Self::NotFinite,
+            Error::Basis(NotFiniteAt { .. }) => Self::NotFinite,
             other => Self::Caller(Box::new(other)),
         }
     }
@@ -233,9 +230,7 @@ impl Error {
         use dsokr_train::Error::{Diverged, Interrupted};
         match self {
             Self::Member { source, .. } => source.is_request(),
-            Self::Basis(error)
-            | Self::Decode(dsokr_decode::Error::Basis(error))
-            | Self::Train(dsokr_train::Error::Basis(error)) => {
+            Self::Basis(error) | Self::Train(dsokr_train::Error::Basis(error)) => {
                 !matches!(error, Io { .. } | Cancelled)
             }
             Self::Train(Diverged { .. } | Interrupted { .. }) | Self::Fetch { .. } => false,

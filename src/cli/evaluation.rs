@@ -290,7 +290,7 @@ fn compared_molecules(
     let right = golds.iter().take(count).map(|gold| candidates.find(gold));
     let first = decoded.iter().take(count).map(|own| own.hits.first().map(|hit| hit.candidate));
     let truth = |all: Vec<usize>| {
-        let molecule = |&at: &usize| Structure::of_label(candidates.label(at));
+        let molecule = |&at: &usize| Structure::from_label(candidates.label(at));
         all.iter().map(molecule).collect::<Result<Vec<_>, _>>().map(Truth::Molecules)
     };
     let both = right.collect::<Option<Vec<usize>>>().zip(first.collect::<Option<Vec<usize>>>());

@@ -58,29 +58,20 @@ impl<T, E: Into<Failure>> About<T> for Result<T, E> {
 
 impl From<dsokr_basis::Error> for Failure {
     fn from(error: dsokr_basis::Error) -> Self {
-        use dsokr_basis::Error::{File, Io, Kernel, NotFinite, Row, Shape, Unsupported, Value};
+        use dsokr_basis::Error::{
+            At, File, Io, Kernel, NotFinite, NotFiniteAt, Row, Shape, Unsupported, Value,
+        };
         let message = error.to_string();
         match error {
             Io { path, .. } | File { path, .. } => Self::file(&path, message),
-            Kernel { source, .. } => Self::from(*source).saying(message),
-            NotFinite { .. } | Row { .. } | Value { .. } | Shape(_) | Unsupported(_) => {
-                Self::Argument(message)
-            }
+            Kernel { source, .. } | At { source, .. } => Self::from(*source).saying(message),
+            NotFinite { .. }
+            | NotFiniteAt { .. }
+            | Row { .. }
+            | Value { .. }
+            | Shape(_)
+            | Unsupported(_) => Self::Argument(message),
             // numeric failures, and kinds of errors to come
-            _ => Self::Other(message),
-        }
-    }
-}
-
-impl From<dsokr_decode::Error> for Failure {
-    fn from(error: dsokr_decode::Error) -> Self {
-        use dsokr_decode::Error::{At, Basis, NotFinite};
-        let message = error.to_string();
-        match error {
-            Basis(error) => error.into(),
-            At { source, .. } => Self::from(*source).saying(message),
-            NotFinite { .. } => Self::Argument(message),
-            // kinds of errors to come
             _ => Self::Other(message),
         }
     }

@@ -37,6 +37,14 @@ pub enum Error {
         /// The value.
         value: f64,
     },
+    /// A number of a query, a candidate or a score is NaN or infinite.
+    #[error("{place}: {value} is not a finite number")]
+    NotFiniteAt {
+        /// Where it is.
+        place: String,
+        /// The number.
+        value: f32,
+    },
     /// A row that holds what is not allowed.
     #[error("row {row}: {message}")]
     Row {
@@ -86,6 +94,14 @@ pub enum Error {
         /// Its position, from 0.
         kernel: usize,
         /// Its error.
+        source: Box<Error>,
+    },
+    /// An error in one of several parts, such as a member of an ensemble.
+    #[error("{place}: {source}")]
+    At {
+        /// The part.
+        place: String,
+        /// The error.
         source: Box<Error>,
     },
     /// [`Cancellation::cancel`](crate::Cancellation::cancel) has ended the work.
@@ -154,6 +170,32 @@ impl Error {
 
     pub(crate) fn column(row: usize, column: usize, width: usize) -> Self {
         Self::row(row, format!("column {column} is outside of 0..{width}"))
+    }
+
+    /// Less than is needed.
+    pub fn too_few(found: impl Display, least: usize) -> Self {
+        let are = if least == 1 { "is" } else { "are" };
+        Self::inconsistent(format_args!("{found}, at least {least} {are} needed"))
+    }
+
+    /// A number, with what it is of, outside of its range.
+    pub fn out_of_range(found: impl Display, allowed: impl Display) -> Self {
+        Self::inconsistent(format_args!("{found}, allowed: {allowed}"))
+    }
+
+    /// Inputs that contradict one another.
+    pub fn inconsistent(message: impl Display) -> Self {
+        Self::Shape(message.to_string())
+    }
+
+    /// An operation that does not exist for these data or this object.
+    pub fn unsupported(message: impl Display) -> Self {
+        Self::Unsupported(message.to_string())
+    }
+
+    /// The same error with the part that it is in.
+    pub fn at(self, place: String) -> Self {
+        Self::At { place, source: Box::new(self) }
     }
 
     /// A number or a choice that is not allowed.

@@ -77,9 +77,7 @@ impl Inputs {
                 own.append(&other.block(0..other.len())?)?
             }
             (Self::Kernels(own), Self::Kernels(other)) => own.append(&other),
-            (own, Self::Texts(_)) => return Err(own.unfit("texts")),
-            (own, Self::Vectors(_)) => return Err(own.unfit("feature vectors")),
-            (own, Self::Kernels(_)) => return Err(own.unfit("values of kernels")),
+            (own, other) => return Err(own.unfit(other.kind())),
         }
         Ok(())
     }
@@ -108,13 +106,16 @@ impl Inputs {
         if let Self::Kernels(rows) = self { Ok(rows) } else { Err(self.unfit("values of kernels")) }
     }
 
-    fn unfit(&self, read: &str) -> Error {
-        let found = match self {
+    fn kind(&self) -> &'static str {
+        match self {
             Self::Texts(_) => "texts",
             Self::Vectors(_) => "feature vectors",
             Self::Kernels(_) => "values of kernels",
-        };
-        Error::value("the inputs", found, format!("{read}, which this model reads"))
+        }
+    }
+
+    fn unfit(&self, read: &str) -> Error {
+        Error::value("the inputs", self.kind(), format!("{read}, which this model reads"))
     }
 }
 

@@ -99,7 +99,7 @@ impl Rows {
     /// sparse rows.
     ///
     /// # Errors
-    /// `NoRows` of the crate `dsokr-basis`; [`dsokr_basis::Error::File`] for more rows, columns and labels than there is memory
+    /// [`dsokr_basis::Error::File`] for no rows, and for more rows, columns and labels than there is memory
     /// for: a short file may name many.
     fn features(self, path: &Path, count: usize, bytes: f64) -> Result<Features, Error> {
         let Self { width, inputs, dense, .. } = self;
@@ -159,8 +159,7 @@ struct Attribute {
 ///
 /// # Errors
 /// [`Error::Io`]; [`dsokr_basis::Error::File`] with the line and what is wrong with it, a missing value (`?`) among others,
-/// and the number of such rows; [`dsokr_basis::Error::Value`] unless at least one attribute is a label and one is none;
-/// `NoRows` of the crate `dsokr-basis` for a file without data.
+/// and the number of such rows, and for a file without data; [`dsokr_basis::Error::Value`] unless at least one attribute is a label and one is none.
 pub fn read_arff(path: &Path, labels: usize) -> Result<MultiLabel, Error> {
     let (read, bad) = arff_labels(path, labels)?;
     check_rows(bad).map(|()| read)
@@ -335,8 +334,8 @@ fn unquoted(text: &str) -> &str {
 /// any order, each once. Inputs are sparse rows; labels are named by their numbers.
 ///
 /// # Errors
-/// [`Error::Io`]; [`dsokr_basis::Error::File`] with the line and what is wrong with it; `NoRows` and `ZeroWidth` of
-/// the crate `dsokr-basis` for a file without rows, features or labels.
+/// [`Error::Io`]; [`dsokr_basis::Error::File`] with the line and what is wrong with it, and for a file
+/// without rows; [`dsokr_basis::Error::Shape`] for one without features or labels.
 pub fn read_libsvm(path: &Path, labels: Option<usize>) -> Result<MultiLabel, Error> {
     let (mut rows, mut sets, mut most) = (Rows::default(), Vec::new(), 0);
     each_line(path, |line, text| {

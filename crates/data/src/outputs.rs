@@ -91,7 +91,7 @@ impl Outputs {
     }
 
     /// From vectors that the source of the pairs holds, one after the other, without labels.
-    pub(crate) fn of_vectors(
+    pub(crate) fn from_vectors(
         ids: Vec<String>,
         candidates: Vec<usize>,
         width: usize,
@@ -173,7 +173,7 @@ impl<'a> OutputSource<'a> {
     /// The column of SMILES that outputs are shown by and all features are read from.
     ///
     /// # Errors
-    /// [`Error::Value`] for features of anything else.
+    /// [`dsokr_basis::Error::Value`] for features of anything else.
     pub(crate) fn molecule_column(&self) -> Result<&'a str, Error> {
         let kernels = self.kernels().iter();
         let other = kernels.clone().find(|one| !one.are_molecules());

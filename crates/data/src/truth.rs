@@ -133,7 +133,7 @@ impl Structure {
     ///
     /// # Errors
     /// [`dsokr_basis::Error::File`] for a label that is not a SMILES.
-    pub fn of_label(label: &str) -> Result<Self, Error> {
+    pub fn from_label(label: &str) -> Result<Self, Error> {
         of_candidate(label, Self::parse)
     }
 

@@ -5,7 +5,7 @@ use dsokr_basis::Processes;
 
 use crate::Error;
 use crate::codes::CodedBlock;
-use crate::error::{check_least, check_len, check_range};
+use crate::error::{check_least, check_range};
 
 /// Consecutive distinct rows of a candidate set.
 #[derive(Clone, Debug)]
@@ -48,7 +48,7 @@ pub trait CandidateBlocks: Sync {
     /// The rows of a range, always the same for the same range, from any thread.
     ///
     /// # Errors
-    /// [`Error::Basis`] for rows that do not exist; errors from reading or computing the rows.
+    /// [`Error::Shape`] for rows that do not exist; errors from reading or computing the rows.
     fn block(&self, rows: Range<usize>) -> Result<ScoreBlock<'_>, Error>;
 }
 
@@ -59,9 +59,9 @@ pub(crate) fn fetch(
 ) -> Result<ScoreBlock<'_>, Error> {
     let block = candidates.block(range.clone())?;
     let rows = range.len();
-    check_len("coordinates", block.coordinates.len(), rows * candidates.dim())
-        .and_then(|()| check_len("constants", block.constants.len(), rows))
-        .and_then(|()| check_len("multiplicities", block.multiplicities.len(), rows))
+    Error::check_length("coordinates", block.coordinates.len(), rows * candidates.dim())
+        .and_then(|()| Error::check_length("constants", block.constants.len(), rows))
+        .and_then(|()| Error::check_length("multiplicities", block.multiplicities.len(), rows))
         .map_err(|error| {
             error.at(format!("block of candidate rows {}..{}", range.start, range.end))
         })?;

@@ -1,65 +1,6 @@
 use std::fmt::Display;
-use std::path::Path;
 
-/// Everything that can go wrong in this crate; every message carries the offending values.
-///
-/// Queries and candidates are named by their ids where they have one, else by `#` and their
-/// position from 0.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Error {
-    /// Numbers, lists and files that are not allowed or do not belong together, what does not exist for a kernel or a
-    /// rule, or the file system.
-    #[error(transparent)]
-    Basis(#[from] dsokr_basis::Error),
-    /// A number is NaN or infinite.
-    #[error("{place}: {value} is not a finite number")]
-    NotFinite {
-        /// Where it is.
-        place: String,
-        /// The number.
-        value: f32,
-    },
-    /// An error in one of several parts, such as a member of an ensemble.
-    #[error("{place}: {source}")]
-    At {
-        /// The part.
-        place: String,
-        /// The error.
-        source: Box<Error>,
-    },
-}
-
-impl Error {
-    pub(crate) fn file(path: &Path, line: Option<usize>, message: impl Display) -> Self {
-        dsokr_basis::Error::at_line(path, line, message).into()
-    }
-
-    /// Less than is needed.
-    pub fn too_few(found: impl Display, least: usize) -> Self {
-        let are = if least == 1 { "is" } else { "are" };
-        Self::inconsistent(format_args!("{found}, at least {least} {are} needed"))
-    }
-
-    /// A number, with what it is of, outside of its range.
-    pub fn out_of_range(found: impl Display, allowed: impl Display) -> Self {
-        Self::inconsistent(format_args!("{found}, allowed: {allowed}"))
-    }
-
-    /// Inputs that contradict one another.
-    pub(crate) fn inconsistent(message: impl Display) -> Self {
-        dsokr_basis::Error::Shape(message.to_string()).into()
-    }
-
-    /// An operation that does not exist for this kernel or rule.
-    pub(crate) fn unsupported(message: impl Display) -> Self {
-        dsokr_basis::Error::Unsupported(message.to_string()).into()
-    }
-
-    pub(crate) fn at(self, place: String) -> Self {
-        Self::At { place, source: Box::new(self) }
-    }
-}
+pub use dsokr_basis::Error;
 
 /// Refuses what does not hold, with an error that is made only then.
 pub(crate) fn ensure(holds: bool, error: impl FnOnce() -> Error) -> Result<(), Error> {
@@ -85,11 +26,6 @@ pub(crate) fn check_least(count: usize, least: usize, found: impl Display) -> Re
     ensure(count >= least, || Error::too_few(found, least))
 }
 
-/// Refuses lists that belong together and have different lengths.
-pub(crate) fn check_len(what: &str, found: usize, expected: usize) -> Result<(), Error> {
-    Ok(dsokr_basis::Error::check_length(what, found, expected)?)
-}
-
 /// Refuses a number that is not finite; `place` says where one is.
 pub(crate) fn all_finite<T: Copy + Into<f32>>(
     values: &[T],
@@ -97,7 +33,7 @@ pub(crate) fn all_finite<T: Copy + Into<f32>>(
 ) -> Result<(), Error> {
     match values.iter().position(|&value| !value.into().is_finite()) {
         None => Ok(()),
-        Some(at) => Err(Error::NotFinite { place: place(at), value: values[at].into() }),
+        Some(at) => Err(Error::NotFiniteAt { place: place(at), value: values[at].into() }),
     }
 }
 

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use dsokr_basis::{Basis, Block, Cancellation, OutputKernel, RowKind, RowSource};
 use rayon::prelude::*;
 
-use crate::error::{all_finite, check_len, check_range, ensure};
+use crate::error::{all_finite, check_range, ensure};
 use crate::permutations::{Structure, best_by_codes, best_by_pairs, best_by_positions};
 use crate::{Error, Queries};
 
@@ -73,8 +73,8 @@ impl<'a> ExactSearch<'a> {
     /// leading coordinates.
     ///
     /// # Errors
-    /// [`Error::Basis`] for a basis that holds anchors or is tempered, and for rows whose width
-    /// is not that of the encoding; for a number of items that is not searched
+    /// [`Error::Unsupported`] for a basis that holds anchors or is tempered, and for rows whose width
+    /// is not that of the encoding; [`Error::Shape`] for a number of items that is not searched
     /// exactly and for set sizes beyond the number of labels.
     pub fn in_basis(basis: &'a Basis, encoding: Encoding) -> Result<Self, Error> {
         let (kernel, space) = (basis.kernel(), Space::Basis(basis));
@@ -85,7 +85,7 @@ impl<'a> ExactSearch<'a> {
     /// them that has no output sketch: `h(x) = Σ_j α_j(x) ψ(u_j)`.
     ///
     /// # Errors
-    /// As [`ExactSearch::in_basis`], with [`Error::Basis`] for a kernel that is not linear in
+    /// As [`ExactSearch::in_basis`], with [`Error::Unsupported`] for a kernel that is not linear in
     /// scaled features; errors from reading the rows.
     pub fn on_outputs(
         kernel: &'a dyn OutputKernel,
@@ -112,8 +112,8 @@ impl<'a> ExactSearch<'a> {
     /// the first is taken: the lexicographically first order, the first labels, the smaller set.
     ///
     /// # Errors
-    /// [`Error::Basis`] for predictions of a different number of coordinates;
-    /// [`Error::NotFinite`], in [`Error::At`] with the query, for weights that overflow.
+    /// [`Error::Shape`] for predictions of a different number of coordinates;
+    /// [`Error::NotFiniteAt`], in [`Error::At`] with the query, for weights that overflow.
     pub fn best(&self, queries: &Queries) -> Result<Vec<Structure>, Error> {
         let cancellation = Cancellation::current();
         let rows = queries.rows().par_chunks_exact(queries.dim()).enumerate();
@@ -161,7 +161,7 @@ impl<'a> ExactSearch<'a> {
             }
             Space::Outputs { rows, width, zeros } => {
                 let count = rows.len() / width.max(&1);
-                check_len("coefficients of training outputs", z.len(), count)?;
+                Error::check_length("coefficients of training outputs", z.len(), count)?;
                 let mut weights = vec![0.0f64; *width];
                 for (&alpha, row) in z.iter().zip(rows.chunks_exact(*width)) {
                     let terms = weights.iter_mut().zip(row);

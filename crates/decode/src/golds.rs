@@ -1,7 +1,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use crate::error::{check_least, check_len, ensure, missing_gold};
+use crate::error::{check_least, ensure, missing_gold};
 use crate::{Error, MissingGold, Rank};
 
 /// The right candidates of each query, and candidates that do not compete.
@@ -55,11 +55,11 @@ impl Golds {
     /// each counts once.
     ///
     /// # Errors
-    /// [`Error::Basis`] for known candidates of a different number of queries; for a
+    /// [`Error::Shape`] for known candidates of a different number of queries; for a
     /// query without right candidates.
     pub fn new(right: &[Vec<String>], known: &[Vec<String>]) -> Result<Self, Error> {
         if !known.is_empty() {
-            check_len("lists of known candidates", known.len(), right.len())?;
+            Error::check_length("lists of known candidates", known.len(), right.len())?;
         }
         let mut golds = Self {
             ids: Vec::new(),
@@ -96,7 +96,7 @@ impl Golds {
     /// `found` says of each row whether it is, and `name` how errors call a query.
     ///
     /// # Errors
-    /// [`Error::Basis`].
+    /// [`Error::Shape`].
     pub fn check_missing(
         &self,
         found: &[Option<u32>],
@@ -118,10 +118,10 @@ impl Golds {
     /// one if fewer are above it, and tied if as many are, so the ranks are enough to say which do not compete.
     ///
     /// # Errors
-    /// [`Error::Basis`] unless there is one rank a row; for ranks that no
+    /// [`Error::Shape`] unless there is one rank a row; for ranks that no
     /// scores give.
     pub fn choose(&self, ranks: &[Option<Rank>]) -> Result<Vec<ChosenGold>, Error> {
-        check_len("ranks", ranks.len(), self.ids.len())?;
+        Error::check_length("ranks", ranks.len(), self.ids.len())?;
         let one = |query: usize| {
             let rows = self.starts[query]..self.starts[query + 1];
             let ranked = self.right(query).filter_map(|row| ranks[row].map(|rank| (row, rank)));

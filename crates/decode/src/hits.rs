@@ -50,9 +50,9 @@ pub struct Decoded {
 /// blocks is O(qp).
 ///
 /// # Errors
-/// [`Error::Basis`] for queries and candidates of different dimensions; for
+/// [`Error::Shape`] for queries and candidates of different dimensions; for
 /// no candidates; unless there is one gold entry a query; for
-/// a gold row that does not exist; [`Error::NotFinite`] when a score overflows; errors from fetching
+/// a gold row that does not exist; [`Error::NotFiniteAt`] when a score overflows; errors from fetching
 /// a block.
 ///
 /// ```
@@ -85,9 +85,9 @@ pub fn rank(
 /// Runs on the current rayon pool; the result does not depend on its size.
 ///
 /// # Errors
-/// [`Error::Basis`] for k = 0 and for fewer than k candidates; for
+/// [`Error::Shape`] for k = 0 and for fewer than k candidates; for
 /// queries and candidates of different dimensions; for no candidates;
-/// [`Error::NotFinite`] when a score overflows.
+/// [`Error::NotFiniteAt`] when a score overflows.
 ///
 /// ```
 /// use dsokr_decode::{CandidateParts, Candidates, Queries, top_k};

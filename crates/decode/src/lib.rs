@@ -76,7 +76,7 @@ pub use pool::{MissingGold, PerQuery, Pool};
 pub use queries::Queries;
 pub use rank::Rank;
 pub use second_look::{Clues, Lexicon, LookExamples, Neighbourhood, SecondLook, Words};
-pub use shards::{AllCandidates, Place, ShardSet, Shards, SomeCandidates};
+pub use shards::{AllCandidates, CandidatePlace, ShardSet, Shards, SomeCandidates};
 pub use standing::{Standing, Standings};
 
 /// The program of the README, which runs as a test.

@@ -4,7 +4,7 @@ use dsokr_basis::random::{below, generator};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{check_least, check_len, check_queries};
+use crate::error::{check_least, check_queries};
 use crate::{Error, Rank};
 
 /// Metrics of n queries, ties averaged.
@@ -91,7 +91,7 @@ impl Metrics {
     /// Metrics of ranks; `None` is rank ∞.
     ///
     /// # Errors
-    /// [`Error::Basis`] for no queries.
+    /// [`Error::Shape`] for no queries.
     pub fn from_ranks(
         ranks: &[Option<Rank>],
         candidates: usize,
@@ -127,7 +127,7 @@ impl Metrics {
     /// missing. A random order has no ties.
     ///
     /// # Errors
-    /// [`Error::Basis`] for no queries.
+    /// [`Error::Shape`] for no queries.
     pub fn chance(
         ranks: &[Option<Rank>],
         candidates: usize,
@@ -193,10 +193,10 @@ impl MultiLabelMetrics {
     /// Compares predicted with true label sets.
     ///
     /// # Errors
-    /// [`Error::Basis`] for no rows; for different numbers of rows or labels.
+    /// [`Error::Shape`] for no rows; for different numbers of rows or labels.
     pub fn from_sets(truth: &BitRows, predicted: &BitRows) -> Result<Self, Error> {
-        check_len("predicted label sets", predicted.len(), truth.len())?;
-        check_len("predicted labels", predicted.width(), truth.width())?;
+        Error::check_length("predicted label sets", predicted.len(), truth.len())?;
+        Error::check_length("predicted labels", predicted.width(), truth.width())?;
         check_queries(truth.len())?;
         let (rows, columns) = (truth.len(), truth.width());
         let mut by_label = vec![(0u64, 0u64); columns];
@@ -246,7 +246,7 @@ const LEAST: usize = 40;
 /// on the number of threads.
 ///
 /// # Errors
-/// [`Error::Basis`] for no queries and for less than 40 resamples.
+/// [`Error::Shape`] for no queries and for less than 40 resamples.
 ///
 /// ```
 /// use dsokr_decode::{Rank, bootstrap};
@@ -294,7 +294,7 @@ pub(crate) fn resampled_means<const N: usize>(
 /// of the same queries are paired.
 ///
 /// # Errors
-/// [`Error::Basis`] for no queries and for less than 40 resamples.
+/// [`Error::Shape`] for no queries and for less than 40 resamples.
 ///
 /// ```
 /// use dsokr_decode::{percentile_interval, resampled};

@@ -10,8 +10,8 @@ use dsokr_basis::store::{BYTE_ORDER_MARK, open_input};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{check_consistent, check_len, ensure, missing_gold};
-use crate::{AllCandidates, Candidates, Error, Place};
+use crate::error::{check_consistent, ensure, missing_gold};
+use crate::{AllCandidates, CandidatePlace, Candidates, Error};
 
 /// How to rank a query whose gold candidate is not among its candidates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -31,7 +31,7 @@ pub enum Pool<'a> {
     #[default]
     Shared,
     /// Its own list of them, made for the candidates at hand; lists made for a different number of
-    /// candidates are refused with [`Error::Basis`].
+    /// candidates are refused with [`Error::Shape`].
     PerQuery(&'a PerQuery),
 }
 
@@ -39,7 +39,7 @@ impl Pool<'_> {
     /// Distinct rows of the gold candidates, by id; `None` where `missing` allows it.
     ///
     /// # Errors
-    /// [`Error::Basis`] unless there is one gold id (and one list) a query;
+    /// [`Error::Shape`] unless there is one gold id (and one list) a query;
     /// for a gold candidate that is not among those of its query, unless
     /// `missing` is [`MissingGold::RankInfinity`].
     pub fn gold(
@@ -49,7 +49,7 @@ impl Pool<'_> {
         candidates: &Candidates,
         missing: MissingGold,
     ) -> Result<Vec<Option<u32>>, Error> {
-        check_len("gold ids", gold.len(), queries.len())?;
+        Error::check_length("gold ids", gold.len(), queries.len())?;
         self.check(gold.len(), candidates.len())?;
         let name = |query: usize| format!("{:?}", queries[query]);
         self.listed(name, gold, AllCandidates::Whole(candidates).find(gold)?, missing)
@@ -61,10 +61,10 @@ impl Pool<'_> {
         &self,
         name: impl Fn(usize) -> String,
         gold: &[String],
-        places: Vec<Option<Place>>,
+        places: Vec<Option<CandidatePlace>>,
         missing: MissingGold,
     ) -> Result<Vec<Option<u32>>, Error> {
-        let listed = |(query, place): (usize, Option<Place>)| {
+        let listed = |(query, place): (usize, Option<CandidatePlace>)| {
             let place = place.filter(|place| self.has(query, place.candidate as u32));
             match (place, missing) {
                 (None, MissingGold::Error) => {
@@ -115,8 +115,8 @@ impl Pool<'_> {
         let Self::PerQuery(lists) = self else {
             return Ok(());
         };
-        check_len("candidate lists", lists.len(), queries)?;
-        check_len("candidates", candidates, lists.candidates)
+        Error::check_length("candidate lists", lists.len(), queries)?;
+        Error::check_length("candidates", candidates, lists.candidates)
     }
 
     /// The most candidates of a query.
@@ -148,7 +148,7 @@ impl PerQuery {
     /// The lists of queries 0, 1, … as indices of `candidates`. A query whose list is empty has no hits.
     ///
     /// # Errors
-    /// [`Error::Basis`] for a list that holds an index out of range, or holds one twice.
+    /// [`Error::Shape`] for a list that holds an index out of range, or holds one twice.
     pub fn new(lists: &[Vec<u32>], candidates: &Candidates) -> Result<Self, Error> {
         let candidates = candidates.len();
         // the last list that each candidate was in
@@ -176,14 +176,14 @@ impl PerQuery {
     /// Lists may come in any order. Lists of other queries are checked like all others. Empty lines are skipped.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::File`] for a file that cannot be read, a line that is not such an object, a list that is empty or
+    /// [`Error::File`] for a file that cannot be read, a line that is not such an object, a list that is empty or
     /// names an unknown candidate or one twice, a second list of a query, and a query without a list.
     pub fn read(path: &Path, queries: &[String], candidates: &Candidates) -> Result<Self, Error> {
         let wanted: HashSet<&str> = queries.iter().map(String::as_str).collect();
         let mut lists: HashMap<String, (usize, Vec<u32>)> = HashMap::new();
         // the last line that each candidate was in
         let mut seen = vec![0; candidates.len()];
-        let failed = |e: std::io::Error| Error::file(path, None, e);
+        let failed = |e: std::io::Error| Error::file(path, e);
         let lines = BufReader::new(open_input(path).map_err(failed)?).split(b'\n');
         for (line, bytes) in (1..).zip(lines) {
             let bytes = bytes.map_err(failed)?;
@@ -192,7 +192,7 @@ impl PerQuery {
             if bytes.trim_ascii().is_empty() {
                 continue;
             }
-            let bad = |message: String| Error::file(path, Some(line), message);
+            let bad = |message: String| Error::at_line(path, line, message);
             let form = r#"{"query": "id", "candidates": ["id", ...]}"#;
             let Line { query, candidates: ids } = serde_json::from_slice(bytes)
                 .map_err(|error| bad(format!("{error}; expected {form}")))?;
@@ -217,7 +217,7 @@ impl PerQuery {
         let list = |query: &String| {
             let message = || format!("no list of candidates for query {query:?}");
             let found = lists.get(query).map(|(_, list)| list.clone());
-            found.ok_or_else(|| Error::file(path, None, message()))
+            found.ok_or_else(|| Error::file(path, message()))
         };
         let lists = queries.iter().map(list).collect::<Result<_, Error>>()?;
         Ok(Self { lists, candidates: candidates.len() })
@@ -232,10 +232,10 @@ impl PerQuery {
     /// The same lists of `from`, as indices of the same candidates in a different order.
     ///
     /// # Errors
-    /// [`Error::Basis`] for lists of other candidates than `from`; for a listed candidate that
+    /// [`Error::Shape`] for lists of other candidates than `from`; for a listed candidate that
     /// is not among `to`.
     pub fn moved(&self, from: &Candidates, to: &Candidates) -> Result<Self, Error> {
-        check_len("candidates", from.len(), self.candidates)?;
+        Error::check_length("candidates", from.len(), self.candidates)?;
         let place = |&candidate: &u32| {
             let id = from.id(candidate as usize);
             let unknown =

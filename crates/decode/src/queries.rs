@@ -2,7 +2,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::Error;
-use crate::error::{all_finite, check_least, check_len, check_whole_rows};
+use crate::error::{all_finite, check_least, check_whole_rows};
 
 /// Predictions `z_1 … z_q` in R^p, one row a query, that are scored against candidates.
 ///
@@ -20,8 +20,8 @@ impl<'a> Queries<'a> {
     /// Queries of dimension p = `dim` from `[q × p]` row-major coordinates.
     ///
     /// # Errors
-    /// [`Error::Basis`] for dimension 0, [`Error::Basis`] for an incomplete row,
-    /// [`Error::NotFinite`] for a NaN or an infinity.
+    /// [`Error::Shape`] for dimension 0 and for an incomplete row,
+    /// [`Error::NotFiniteAt`] for a NaN or an infinity.
     pub fn new(dim: usize, rows: &'a [f32]) -> Result<Self, Error> {
         Self { dim, rows, names: None, texts: None }.check()
     }
@@ -29,7 +29,7 @@ impl<'a> Queries<'a> {
     /// As [`Queries::new`], with an id a query, by which errors name it.
     ///
     /// # Errors
-    /// As [`Queries::new`]; [`Error::Basis`] when there is not one name a row.
+    /// As [`Queries::new`]; [`Error::Shape`] when there is not one name a row.
     pub fn named(names: &'a [String], dim: usize, rows: &'a [f32]) -> Result<Self, Error> {
         Self { dim, rows, names: Some(names), texts: None }.check()
     }
@@ -37,7 +37,7 @@ impl<'a> Queries<'a> {
     /// With the text of each query, whose [words](crate::Words) a second look may read; an empty text is none.
     ///
     /// # Errors
-    /// [`Error::Basis`] when there is not one text a row.
+    /// [`Error::Shape`] when there is not one text a row.
     pub fn with_texts(self, texts: &'a [String]) -> Result<Self, Error> {
         Self { texts: Some(texts), ..self }.check()
     }
@@ -47,10 +47,10 @@ impl<'a> Queries<'a> {
         check_least(dim, 1, "queries of dimension 0")?;
         check_whole_rows("queries", rows.len(), dim)?;
         if let Some(names) = names {
-            check_len("query names", names.len(), self.len())?;
+            Error::check_length("query names", names.len(), self.len())?;
         }
         if let Some(texts) = texts {
-            check_len("texts of queries", texts.len(), self.len())?;
+            Error::check_length("texts of queries", texts.len(), self.len())?;
         }
         let place = |at| format!("query {}, coordinate {}", self.name(at / dim), at % dim);
         all_finite(rows, place).map(|()| self)

@@ -14,8 +14,7 @@ pub enum Error {
         /// The message.
         message: String,
     },
-    /// An edge that a graph cannot have, a list that does not map the nodes of one graph to those of another, or features
-    /// that do not make a vocabulary.
+    /// An edge that a graph cannot have, or features that do not make a vocabulary.
     #[error("{message}")]
     Graph {
         /// The message.

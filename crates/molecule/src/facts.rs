@@ -43,7 +43,7 @@ pub struct Fact(Vec<Form>);
 enum Form {
     Atom(Element),
     Group(FunctionalGroup),
-    Part(Box<Part>),
+    Substructure(Box<Substructure>),
     Chain(u32),
     Charge(RangeInclusive<i32>),
     Zwitterion,
@@ -105,7 +105,7 @@ impl Form {
         Some(match self {
             Self::Atom(element) => known.elements.contains_key(element),
             Self::Group(group) => known.groups.contains_key(group),
-            Self::Part(part) => return part.is_in(&known.whole),
+            Self::Substructure(part) => return part.is_in(&known.whole),
             Self::Chain(length) => known.chains.contains(length),
             Self::Charge(sums) => sums.contains(&molecule.charge()),
             Self::Zwitterion => [-1, 1].iter().all(|sign| {
@@ -142,8 +142,8 @@ impl Form {
                 let allowed = format!("a group behind \"group\": {}", all.trim_matches(['[', ']']));
                 or(group.copied().map(Self::Group), &allowed)
             }
-            ("part", _) => Part::parse(of)
-                .map(|part| Self::Part(Box::new(part)))
+            ("part", _) => Substructure::parse(of)
+                .map(|part| Self::Substructure(Box::new(part)))
                 .map_err(|reason| refused(&format!("a SMILES behind \"part\", and {reason}"))),
             ("chain", _) => {
                 let length = of.parse().ok().filter(|&length| length > 0);
@@ -193,7 +193,7 @@ const TRIES: usize = 1 << 20;
 /// on how the molecule is written; other bonds are any. So `C1CCNCC1` is piperidine and pyridine, `c1ccncc1`
 /// only pyridine, and benzene has the part `C=C`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Part {
+struct Substructure {
     whole: Whole,
     steps: Vec<Step>,
 }
@@ -216,7 +216,7 @@ struct Step {
     bonds: Vec<(usize, usize)>,
 }
 
-impl Part {
+impl Substructure {
     fn parse(smiles: &str) -> Result<Self, Error> {
         let molecule = Molecule::parse(smiles)?;
         let atoms = molecule.atoms().len();

@@ -15,9 +15,24 @@ pub enum Error {
         /// Tensors that the model does not have, with their shapes.
         unknown: Vec<(String, Vec<usize>)>,
     },
-    /// A tensor of the wrong shape, or with a value that is NaN or infinite.
-    #[error("{0}")]
-    Tensor(String),
+    /// A tensor whose shape is not that of the model.
+    #[error("{tensor} has shape {found:?}, the model has {expected:?}")]
+    Shape {
+        /// Its name, with the file that it came from.
+        tensor: String,
+        /// Its shape.
+        found: Vec<usize>,
+        /// The shape in the model.
+        expected: Vec<usize>,
+    },
+    /// A tensor with a value that is NaN or infinite.
+    #[error("{tensor} holds a value that is not finite (element {element})")]
+    NotFinite {
+        /// Its name, with the file that it came from.
+        tensor: String,
+        /// The first such element, row-major.
+        element: usize,
+    },
     /// The tokenizer could not be trained or applied.
     #[error("tokenizer: {0}")]
     Tokenizer(String),
@@ -35,16 +50,6 @@ pub enum Error {
 }
 
 impl Error {
-    /// The error for a tensor whose shape is not that of the model.
-    pub(crate) fn shape(tensor: impl fmt::Display, found: &[usize], expected: &[usize]) -> Self {
-        Self::Tensor(format!("{tensor} has shape {found:?}, the model has {expected:?}"))
-    }
-
-    /// The error for a tensor with a value that is NaN or infinite, the first of them being this element, row-major.
-    pub(crate) fn not_finite(tensor: impl fmt::Display, element: usize) -> Self {
-        Self::Tensor(format!("{tensor} holds a value that is not finite (element {element})"))
-    }
-
     pub(crate) fn file(path: &Path, message: impl fmt::Display) -> Self {
         Self::Basis(dsokr_basis::Error::file(path, message))
     }

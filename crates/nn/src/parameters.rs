@@ -217,10 +217,10 @@ pub fn not_finite(parameters: &Parameters) -> Option<(&str, usize)> {
 /// Checks that all values are finite.
 ///
 /// # Errors
-/// [`Error::Tensor`] with the first that is not.
+/// [`Error::NotFinite`] with the first that is not.
 pub fn check_finite(parameters: &Parameters) -> Result<(), Error> {
     not_finite(parameters).map_or(Ok(()), |(name, element)| {
-        Err(Error::not_finite(format_args!("parameter `{name}`"), element))
+        Err(Error::NotFinite { tensor: format!("parameter `{name}`"), element })
     })
 }
 
@@ -237,7 +237,8 @@ pub(crate) fn check(
     for (name, parameter) in parameters {
         let (shape, expected) = (&parameter.shape, &expected[name]);
         if shape != expected || parameter.values.len() != shape.iter().product::<usize>() {
-            return Err(Error::shape(format_args!("parameter `{name}`"), shape, expected));
+            let (found, expected) = (shape.clone(), expected.clone());
+            return Err(Error::Shape { tensor: format!("parameter `{name}`"), found, expected });
         }
     }
     check_finite(parameters)

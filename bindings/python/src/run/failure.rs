@@ -20,7 +20,6 @@ impl From<Error> for Failure {
 fn file(error: Error) -> Option<String> {
     let failure = match error {
         Error::Basis(error) => error.into(),
-        Error::Decode(error) => error.into(),
         Error::Member { source, .. } => return file(*source),
         Error::NotFound { path, .. }
         | Error::RunExists { path }

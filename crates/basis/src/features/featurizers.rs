@@ -48,14 +48,14 @@ impl NgramVocabulary {
                 }
             });
         }
-        Self::of(lengths, ngrams)
+        Self::from_ngrams(lengths, ngrams)
     }
 
     /// The vocabulary of n-grams that were fitted before, in any order.
     ///
     /// # Errors
     /// As [`fit`](Self::fit).
-    pub fn of(
+    pub fn from_ngrams(
         lengths: RangeInclusive<usize>,
         ngrams: impl IntoIterator<Item = String>,
     ) -> Result<Self, Error> {

@@ -27,7 +27,7 @@ pub use mapped::MappedRows;
 pub use ngram_config::{NgramConfig, NgramKind};
 pub use packed::{BitBlock, BitRows, DenseBlock, DenseRows, Packed, PackedBlock};
 pub use product::{ColumnIndex, inner};
-pub use sparse::{SparseBlock, SparseRows};
+pub use sparse::{SparseBlock, SparseRows, sorted_by_place};
 pub use tf_idf::{SparseRow, TfIdf};
 
 use crate::Error;

@@ -127,17 +127,11 @@ impl<'a> SparseBlock<'a> {
         Self::from_rows(levels.len(), (0..self.len()).map(row))
     }
 
-    /// The number of entries of each column.
-    pub(super) fn column_counts(&self) -> Vec<usize> {
-        let mut counts = vec![0; self.width];
-        self.columns.iter().for_each(|&column| counts[column as usize] += 1);
-        counts
-    }
-
     /// The columns that have entries in at least `rows` rows, ascending; 0 and 1 give all that have any.
     pub fn common(&self, rows: usize) -> Vec<u32> {
-        let columns = (0..).zip(self.column_counts());
-        columns.filter(|(_, count)| *count >= rows.max(1)).map(|(column, _)| column).collect()
+        let mut counts = vec![0; self.width];
+        self.columns.iter().for_each(|&column| counts[column as usize] += 1);
+        (0..self.width as u32).filter(|&column| counts[column as usize] >= rows.max(1)).collect()
     }
 
     /// The rows with some of their columns, ascending, numbered anew in their order.
@@ -255,7 +249,7 @@ impl<'a> SparseBlock<'a> {
 
 /// Cells in the order of their places, and of one place in the given order; those of place k are
 /// `offsets[k]..offsets[k + 1]`.
-pub(super) fn sorted_by_place<T: Copy + Default>(
+pub fn sorted_by_place<T: Copy + Default>(
     places: usize,
     cells: impl Iterator<Item = (usize, T)> + Clone,
 ) -> (Vec<usize>, Vec<T>) {

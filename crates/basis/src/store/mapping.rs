@@ -153,10 +153,10 @@ pub(crate) fn elements<T: Pod>(bytes: &[u8]) -> Cow<'_, [T]> {
 
 /// Numbers in memory of their own, or in a file that stays mapped.
 #[derive(Clone, Debug)]
-pub struct Array<T: Pod>(Place<T>);
+pub struct Array<T: Pod>(ArrayData<T>);
 
 #[derive(Clone, Debug)]
-enum Place<T> {
+enum ArrayData<T> {
     Owned(Vec<T>),
     /// Aligned bytes of a file.
     Mapped {
@@ -170,9 +170,9 @@ impl<T: Pod> Deref for Array<T> {
 
     fn deref(&self) -> &[T] {
         match &self.0 {
-            Place::Owned(values) => values,
+            ArrayData::Owned(values) => values,
             // alignment was checked when it was made
-            Place::Mapped { mapping, bytes } => {
+            ArrayData::Mapped { mapping, bytes } => {
                 bytemuck::try_cast_slice(mapping.bytes(bytes.clone())).unwrap_or(&[])
             }
         }
@@ -181,7 +181,7 @@ impl<T: Pod> Deref for Array<T> {
 
 impl<T: Pod> From<Vec<T>> for Array<T> {
     fn from(values: Vec<T>) -> Self {
-        Self(Place::Owned(values))
+        Self(ArrayData::Owned(values))
     }
 }
 
@@ -189,14 +189,14 @@ impl<T: Pod> Array<T> {
     /// Those of a file, in place where they are aligned.
     pub(super) fn from_mapping(mapping: Arc<Mapping>, bytes: Range<usize>) -> Self {
         Self(match bytemuck::try_cast_slice::<u8, T>(mapping.bytes(bytes.clone())) {
-            Ok(_) => Place::Mapped { mapping, bytes },
-            Err(_) => Place::Owned(elements(mapping.bytes(bytes)).into_owned()),
+            Ok(_) => ArrayData::Mapped { mapping, bytes },
+            Err(_) => ArrayData::Owned(elements(mapping.bytes(bytes)).into_owned()),
         })
     }
 
     /// Says how some of the elements are read.
     fn advise(&self, range: Range<usize>, advice: Advice) {
-        if let Place::Mapped { mapping, bytes } = &self.0 {
+        if let ArrayData::Mapped { mapping, bytes } = &self.0 {
             let byte = |at: usize| bytes.start + at * size_of::<T>();
             mapping.advise(byte(range.start)..byte(range.end), advice);
         }

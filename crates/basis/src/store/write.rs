@@ -196,7 +196,7 @@ impl<'a> Contents<'a> {
             let mut at = start as u64;
             for tensor in &sorted {
                 let end = at + tensor.len() as u64;
-                let place = Place { at, end, sums: tensor.blocks.map(BlockSums::new) };
+                let place = TensorRange { at, end, sums: tensor.blocks.map(BlockSums::new) };
                 filling.tensors.insert(&tensor.name, place);
                 at = end;
             }
@@ -276,11 +276,11 @@ fn refused(path: &Path, name: &str, reason: &str) -> Error {
 pub struct Filling<'f> {
     path: &'f Path,
     file: &'f File,
-    tensors: BTreeMap<&'f str, Place>,
+    tensors: BTreeMap<&'f str, TensorRange>,
 }
 
 /// Where the next bytes of a tensor go, and where its last end.
-struct Place {
+struct TensorRange {
     at: u64,
     end: u64,
     /// Of a tensor in blocks.

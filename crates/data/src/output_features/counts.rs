@@ -44,7 +44,9 @@ impl OutputKind for NgramFeatures {
     fn read(&self, from: &mut OutputTable) -> Result<FittedRows, Error> {
         let texts = from.table.column(&self.column)?;
         let vocabulary = match from.fitted {
-            Some(fitted) => NgramVocabulary::of(self.min..=self.max, fitted.terms.clone())?,
+            Some(fitted) => {
+                NgramVocabulary::from_ngrams(self.min..=self.max, fitted.terms.clone())?
+            }
             None => NgramVocabulary::fit(self.min..=self.max, texts)?,
         };
         let terms = vocabulary.ngrams().map(str::to_owned).collect();

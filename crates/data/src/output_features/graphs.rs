@@ -102,7 +102,7 @@ impl OutputKind for MoleculeGraphFeatures {
     }
 
     fn truth_of_labels(&self, labels: &[&str]) -> Result<Option<Truth>, Error> {
-        let molecules = labels.iter().map(|label| Structure::of_label(label));
+        let molecules = labels.iter().map(|label| Structure::from_label(label));
         Ok(Some(Truth::Molecules(molecules.collect::<Result<_, _>>()?)))
     }
 

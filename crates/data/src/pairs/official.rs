@@ -72,7 +72,7 @@ impl Pairs for OfficialConfig {
         };
         let (train, validation, test) = (split(train), split(validation), test.map(split));
         let candidates = (0..ids.len()).collect();
-        let outputs = Outputs::of_vectors(ids, candidates, width, values)?;
+        let outputs = Outputs::from_vectors(ids, candidates, width, values)?;
         Ok(Dataset { train, validation, test, outputs, skipped: BTreeMap::new() })
     }
 

@@ -171,7 +171,7 @@ impl Pairs for SyntheticConfig {
         split(3)?;
         let ids: Vec<String> = (1..=start).map(|id| id.to_string()).collect();
         let held = self.train..self.train + self.validation + self.test;
-        let outputs = Outputs::of_vectors(ids, held.collect(), self.outputs, outputs)?;
+        let outputs = Outputs::from_vectors(ids, held.collect(), self.outputs, outputs)?;
         let test = (self.test > 0).then_some(test);
         Ok(Dataset { outputs, train, validation, test, skipped: BTreeMap::new() })
     }

@@ -122,15 +122,15 @@ impl<R: Read> Lines<R> {
 #[derive(Default)]
 pub(super) struct Record {
     fields: Vec<Vec<u8>>,
-    place: Place,
+    state: FieldState,
     lines: usize,
     /// The number of lines before the first lone `\r`.
     lone: Option<usize>,
 }
 
-/// The place of a byte.
+/// The state of a field after a byte.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Place {
+enum FieldState {
     /// The first byte of a field.
     #[default]
     Start,
@@ -150,28 +150,28 @@ impl Record {
         }
         let mut last = self.fields.len() - 1;
         for (at, &byte) in line.iter().enumerate() {
-            self.place = match (self.place, byte) {
-                (Place::Quoted, b'"') => Place::Mark,
-                (Place::Start, b'"') => Place::Quoted,
-                (Place::Quoted, _) | (Place::Mark, b'"') => {
+            self.state = match (self.state, byte) {
+                (FieldState::Quoted, b'"') => FieldState::Mark,
+                (FieldState::Start, b'"') => FieldState::Quoted,
+                (FieldState::Quoted, _) | (FieldState::Mark, b'"') => {
                     self.fields[last].push(byte);
-                    Place::Quoted
+                    FieldState::Quoted
                 }
                 (_, b',') => {
                     self.fields.push(Vec::new());
                     last += 1;
-                    Place::Start
+                    FieldState::Start
                 }
-                (_, b'\n') => Place::Start,
+                (_, b'\n') => FieldState::Start,
                 (_, b'\r') => {
                     if line.get(at + 1).is_some_and(|&next| next != b'\n') {
                         self.lone.get_or_insert(self.lines);
                     }
-                    Place::Start
+                    FieldState::Start
                 }
-                (Place::Start | Place::Plain | Place::Mark, _) => {
+                (FieldState::Start | FieldState::Plain | FieldState::Mark, _) => {
                     self.fields[last].push(byte);
-                    Place::Plain
+                    FieldState::Plain
                 }
             };
         }
@@ -181,7 +181,7 @@ impl Record {
 
     /// Whether a quotation mark has no partner so far.
     pub(super) fn is_open(&self) -> bool {
-        self.place == Place::Quoted
+        self.state == FieldState::Quoted
     }
 
     /// The fields of the record, whose lines are `text` from the line `line` on.

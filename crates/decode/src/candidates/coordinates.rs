@@ -71,7 +71,7 @@ impl Coordinates {
         const NAME: &str = "coordinates";
         let rounded = stored.metadata.get(PRECISION);
         let (shape, file) = if rounded.is_some_and(|own| *own == Precision::F16.to_string()) {
-            let whole = || Error::file(stored.path(), None, "coordinates of 16 bits in one block");
+            let whole = || Error::file(stored.path(), "coordinates of 16 bits in one block");
             let (shape, values) = stored.checked_array(NAME, 2)?.ok_or_else(whole)?;
             (shape, Mapped::Rounded(scattered(stored, values)))
         } else if let Some((shape, values)) = stored.checked_array(NAME, 2)? {

@@ -14,7 +14,7 @@ use super::{Candidates, check_constants, check_order};
 use crate::blocks::check_count;
 use crate::classes::Classes;
 use crate::codes::{LARGEST, StoredCodes};
-use crate::error::{check_least, check_len, check_range, ensure};
+use crate::error::{check_least, check_range, ensure};
 use crate::{Error, Hubs};
 
 /// The kind of candidate files.
@@ -76,7 +76,7 @@ impl Candidates {
     /// from −127 to 127 (as bytes in two's complement), and σ, Σk, ‖x' − σk‖ and ‖x‖.
     ///
     /// # Errors
-    /// [`Error::Basis`] if the file cannot be written; when more than 2²⁴
+    /// [`Error::Io`] if the file cannot be written; [`Error::Shape`] when more than 2²⁴
     /// candidates share a row, because the file holds multiplicities as `f32`.
     pub fn save(&self, path: &Path, metadata: &BTreeMap<String, String>) -> Result<(), Error> {
         let bytes = 4 * self.coordinates.len();
@@ -145,7 +145,7 @@ impl Candidates {
     /// Reads a file that [`Candidates::save`] wrote.
     ///
     /// # Errors
-    /// As [`Candidates::open`]; [`dsokr_basis::Error::File`] when its tensors contradict one another; else as
+    /// As [`Candidates::open`]; [`Error::File`] when its tensors contradict one another; else as
     /// [`Candidates::new`].
     pub fn load(path: &Path) -> Result<Self, Error> {
         Self::read(&Arc::new(Self::open(path)?))
@@ -154,7 +154,7 @@ impl Candidates {
     /// Opens a candidate file without reading it, for callers that need its metadata too.
     ///
     /// # Errors
-    /// [`Error::Basis`] for a file that is missing, truncated, damaged (but for coordinates in blocks), or of
+    /// [`Error::File`] for a file that is missing, truncated, damaged (but for coordinates in blocks), or of
     /// a different kind or version.
     pub fn open(path: &Path) -> Result<Stored, Error> {
         Ok(Stored::open_versions(path, KIND, WHOLE..=MAPPED)?)
@@ -167,8 +167,7 @@ impl Candidates {
     /// # Errors
     /// As [`Candidates::load`].
     pub fn read(stored: &Arc<Stored>) -> Result<Self, Error> {
-        let check =
-            |holds, reason: Arguments| ensure(holds, || Error::file(stored.path(), None, reason));
+        let check = |holds, reason: Arguments| ensure(holds, || Error::file(stored.path(), reason));
         let (shape, coordinates) = Coordinates::read(stored)?;
         let (rows, dim, mapped) = (shape[0], shape[1], coordinates.mapped());
         check_least(dim, 1, "candidates of dimension 0")?;
@@ -184,7 +183,7 @@ impl Candidates {
         let (ids, labels) = (texts("ids", "id_offsets")?, texts("labels", "label_offsets")?);
         let count = ids.len();
         check_count(count as u64)?;
-        check_len("labels", labels.len(), count)?;
+        Error::check_length("labels", labels.len(), count)?;
         let classes = match optional(stored, "row_offsets", mapped)? {
             Some(offsets) => {
                 let members = array(stored, "members", mapped)?;
@@ -208,13 +207,13 @@ impl Candidates {
         let hashes = optional::<u64>(stored, "hashes", mapped)?;
         let hashes = hashes.unwrap_or_else(|| Vec::new().into());
         if !hashes.is_empty() {
-            check_len("hashes", hashes.len(), rows)?;
+            Error::check_length("hashes", hashes.len(), rows)?;
         }
         let by_id: Array<u32> = match optional(stored, "by_id", mapped)? {
             Some(order) => order,
             None => sorted(&ids)?.into(),
         };
-        check_len("candidates by id", by_id.len(), count)?;
+        Error::check_length("candidates by id", by_id.len(), count)?;
         for &own in &by_id[..] {
             let message = format_args!("by_id names the candidate {own} of {count}");
             check((own as usize) < count, message)?;
@@ -251,7 +250,7 @@ impl Candidates {
             let neighbours = stored.parsed(HUB_NEIGHBOURS, "a number of neighbours")?;
             let hubs = Hubs { neighbours: NonZeroUsize::get(neighbours), means };
             let weight = stored.parsed(HUB_WEIGHT, "a number from 0")?;
-            let bad = |error: Error| Error::file(stored.path(), None, error);
+            let bad = |error: Error| Error::file(stored.path(), error);
             read = read.with_hubs(hubs, weight).map_err(bad)?;
         }
         let message = "constants are not those that the hubs and their weight give";

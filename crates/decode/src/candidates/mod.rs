@@ -17,7 +17,7 @@ use crate::blocks::{CandidateBlocks, ScoreBlock, check_count};
 use crate::classes::Classes;
 use crate::codes::{CodedBlock, StoredCodes};
 use crate::error::{
-    all_finite, check_consistent, check_least, check_len, check_range, check_whole_rows, ensure,
+    all_finite, check_consistent, check_least, check_range, check_whole_rows, ensure,
 };
 use crate::{Error, Hubs, Queries};
 
@@ -91,7 +91,7 @@ impl CandidateParts {
     ///
     /// # Errors
     /// As [`Basis::project_shared`].
-    pub fn in_basis(basis: &Basis, rows: &dyn RowSource) -> Result<Self, dsokr_basis::Error> {
+    pub fn in_basis(basis: &Basis, rows: &dyn RowSource) -> Result<Self, Error> {
         let Projection { dimension, coordinates, squared_norms, .. } =
             basis.project_shared(rows)?;
         let shift = if basis.is_normalised() { 0.5 } else { 0.0 };
@@ -120,10 +120,10 @@ impl Candidates {
     /// Checks and indexes the parts of a candidate set.
     ///
     /// # Errors
-    /// [`Error::Basis`] for no candidates or dimension 0; for more than
+    /// [`Error::Shape`] for no candidates or dimension 0; for more than
     /// `u32::MAX` candidates, a class that does not exist or one that skips the next number;
     /// for lists of different lengths; for an incomplete row of
-    /// coordinates, two candidates of one id or a row without candidates; [`Error::NotFinite`] for a
+    /// coordinates, two candidates of one id or a row without candidates; [`Error::NotFiniteAt`] for a
     /// coordinate or constant that is NaN or infinite.
     pub fn new(parts: CandidateParts) -> Result<Self, Error> {
         let CandidateParts { ids, mut labels, mut class, dim, coordinates, mut constants, hashes } =
@@ -141,11 +141,11 @@ impl Candidates {
         if constants.is_empty() {
             constants.resize(rows, 0.0);
         }
-        check_len("labels", labels.len(), ids.len())?;
-        check_len("classes", class.len(), ids.len())?;
-        check_len("constants", constants.len(), rows)?;
+        Error::check_length("labels", labels.len(), ids.len())?;
+        Error::check_length("classes", class.len(), ids.len())?;
+        Error::check_length("constants", constants.len(), rows)?;
         if !hashes.is_empty() {
-            check_len("hashes", hashes.len(), rows)?;
+            Error::check_length("hashes", hashes.len(), rows)?;
         }
         check_finite(0, &coordinates, dim)?;
         check_constants(0, &constants)?;
@@ -247,7 +247,7 @@ impl Candidates {
     /// Coordinates `ψ̃(c)` of a distinct row below [`Candidates::distinct`].
     ///
     /// # Errors
-    /// Of a mapped file that is damaged there: [`Error::Basis`], and [`Error::NotFinite`].
+    /// Of a mapped file that is damaged there: [`Error::File`], and [`Error::NotFiniteAt`].
     pub fn point(&self, row: usize) -> Result<Cow<'_, [f32]>, Error> {
         self.points(row..row + 1)
     }
@@ -265,12 +265,12 @@ impl Candidates {
     /// holds both these and what they are made of.
     ///
     /// # Errors
-    /// [`Error::Basis`] for a weight that is negative or not finite; for hubs
-    /// of a different number of rows; [`Error::NotFinite`] for a corrected constant that overflows.
+    /// [`Error::Shape`] for a weight that is negative or not finite; for hubs
+    /// of a different number of rows; [`Error::NotFiniteAt`] for a corrected constant that overflows.
     pub fn with_hubs(self, hubs: Hubs, weight: f32) -> Result<Self, Error> {
         let found = format_args!("hub weight {weight}");
         check_range(weight >= 0.0 && weight.is_finite(), found, "finite numbers from 0")?;
-        check_len("hub means", hubs.means.len(), self.distinct())?;
+        Error::check_length("hub means", hubs.means.len(), self.distinct())?;
         let mut candidates = self.without_hubs();
         let corrected =
             |(&b, &h): (&f32, &f32)| (f64::from(b) - f64::from(weight) * f64::from(h)) as f32;

@@ -4,7 +4,7 @@ use super::Candidates;
 use super::texts::same_id;
 use crate::blocks::check_count;
 use crate::classes::Classes;
-use crate::error::{check_consistent, check_len};
+use crate::error::check_consistent;
 use crate::{Error, Hubs};
 
 impl Candidates {
@@ -17,11 +17,11 @@ impl Candidates {
     /// earlier candidate shares its distinct row. Coordinates of a mapped file stay there.
     ///
     /// # Errors
-    /// [`Error::Basis`] for an id that both have, for hashes of feature rows that are not known, and
+    /// [`Error::Shape`] for an id that both have, for hashes of feature rows that are not known, and
     /// for a correction for hubs that is not the same; for different dimensions;
     /// for too many; those of [`point`](Self::point).
     pub fn with_more(self, more: Self) -> Result<Self, Error> {
-        check_len("coordinates of a candidate", more.dim, self.dim)?;
+        Error::check_length("coordinates of a candidate", more.dim, self.dim)?;
         check_count(self.len() as u64 + more.len() as u64)?;
         let correction =
             |candidates: &Self| candidates.hubs().map(|(hubs, weight)| (hubs.neighbours, weight));

@@ -51,7 +51,7 @@ impl Texts {
             Some(at) => {
                 let (start, end) = (offsets[at], offsets[at + 1]);
                 let reason = format!("{name} {at} (bytes {start}..{end}) is not a text");
-                Err(Error::file(path, None, reason))
+                Err(Error::file(path, reason))
             }
         }
     }

@@ -161,7 +161,7 @@ impl StoredCodes {
         let numbers = numbers.filter(|(shape, _)| *shape == [rows, 4]);
         let expected = || format!("those of {rows} rows of {dim} coordinates, in blocks");
         let message = || format!("{CODES} or {NUMBERS} are not {}", expected());
-        let wrong = || Error::file(stored.path(), None, message());
+        let wrong = || Error::file(stored.path(), message());
         let ((_, codes), (_, numbers)) = codes.zip(numbers).ok_or_else(wrong)?;
         Ok(Some(Self { dim, codes, numbers }))
     }
@@ -178,7 +178,7 @@ impl StoredCodes {
             self.codes.get(rows.start * width..rows.end * width, |_, _| Ok::<_, Error>(()))?;
         let numbers = self.numbers.get(4 * rows.start..4 * rows.end, |_, _| Ok::<_, Error>(()))?;
         let coded = (Cow::Borrowed(bytemuck::cast_slice(codes)), numbers.as_chunks().0.into());
-        Ok(CodedBlock::of(self.dim, coded, constants.into(), multiplicities.into()))
+        Ok(CodedBlock::from_coded(self.dim, coded, constants.into(), multiplicities.into()))
     }
 }
 
@@ -191,11 +191,11 @@ impl<'a> CodedBlock<'a> {
         multiplicities: Cow<'a, [u32]>,
     ) -> Option<Self> {
         let Coded { codes, numbers } = Coded::new(dim, rows);
-        Self::of(dim, (codes.into(), numbers.into()), constants, multiplicities)
+        Self::from_coded(dim, (codes.into(), numbers.into()), constants, multiplicities)
     }
 
     /// Those of [`Coded`] rows, as [`new`](Self::new).
-    fn of(
+    fn from_coded(
         dim: usize,
         (codes, numbers): (Cow<'a, [i8]>, Cow<'a, [[f32; 4]]>),
         constants: Cow<'a, [f32]>,

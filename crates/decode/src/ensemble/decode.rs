@@ -1,7 +1,6 @@
 //! Ranks, hits and standings of an ensemble.
 
 use std::borrow::Cow;
-use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -11,15 +10,12 @@ use rayon::prelude::*;
 use super::rule::{Combiner, Values};
 use super::whole::{self, Sweep};
 use super::{Combination, Ensemble, Member, member_error, streamed};
-use crate::error::{check_len, missing_gold};
+use crate::error::missing_gold;
 use crate::hits::{self, Ranked, check_k, expand, hits};
 use crate::scoring::{Listed, WantedRows};
 use crate::second_look::Seen;
 use crate::standing::{self, Found, wanted_first, wanted_rows};
-use crate::{
-    AllCandidates, Candidates, Decoded, Error, Hit, PerQuery, Pool, Queries, Rank, SecondLook,
-    Standings,
-};
+use crate::{AllCandidates, Decoded, Error, Hit, PerQuery, Pool, Rank, SecondLook, Standings};
 
 impl Ensemble<'_> {
     /// Ranks the gold candidates and finds the k best candidates, in one pass; k may be 0. A query whose list has fewer
@@ -43,12 +39,12 @@ impl Ensemble<'_> {
     /// share beyond rank 10⁷.)
     ///
     /// # Errors
-    /// [`Error::Basis`] when unstandardised scores of several members are combined and not all
-    /// kernels are normalised; unless there is one weight a member, one gold entry
+    /// [`Error::Unsupported`] when unstandardised scores of several members are combined and not all
+    /// kernels are normalised; [`Error::Shape`] unless there is one weight a member, one gold entry
     /// (and one list) a query; for weights and constants that are not allowed, k
     /// above the number of candidates and gold rows that do not exist; for
     /// weights that do not sum to 1 and a gold row that is not in its list; [`Error::At`] with
-    /// [`Error::NotFinite`] when a score of a member overflows.
+    /// [`Error::NotFiniteAt`] when a score of a member overflows.
     pub fn decode(
         &self,
         pool: Pool,
@@ -87,7 +83,7 @@ impl Ensemble<'_> {
     /// thread of the current rayon pool holds two million of them, or those of one query.
     ///
     /// # Errors
-    /// [`Error::Basis`] unless `wanted` has an entry a candidate; else as [`decode`](Self::decode).
+    /// [`Error::Shape`] unless `wanted` has an entry a candidate; else as [`decode`](Self::decode).
     pub fn standings(
         &self,
         rule: &Combination,
@@ -103,7 +99,14 @@ impl Ensemble<'_> {
         }
         let standings = |found: Vec<Found>| {
             let rows = found.iter().flat_map(|found| &found.rows).map(|&(row, _)| row);
-            let members = self.members_of(rows, wanted)?;
+            // the first wanted one first
+            let members: HashMap<usize, Vec<u32>> = match self.all {
+                AllCandidates::Shards(shards) => shards.members(rows, usize::MAX, wanted)?,
+                AllCandidates::Whole(_) => {
+                    let own = |row| self.classes.members(row..row + 1);
+                    rows.map(|row| (row, wanted_first(&own(row), wanted, usize::MAX))).collect()
+                }
+            };
             let each = found.into_iter();
             Ok(each.map(|found| found.standings(|score| combiner.shown(score), &members)).collect())
         };
@@ -141,22 +144,9 @@ impl Ensemble<'_> {
         match self.all {
             AllCandidates::Shards(shards) => shards.wanted_rows(wanted),
             AllCandidates::Whole(all) => {
-                check_len("wanted candidates", wanted.len(), all.len())?;
+                Error::check_length("wanted candidates", wanted.len(), all.len())?;
                 Ok(WantedRows(vec![(0, wanted_rows(&self.classes, wanted))]))
             }
-        }
-    }
-
-    /// The candidates of each of some rows; the first wanted one first.
-    fn members_of(
-        &self,
-        rows: impl Iterator<Item = usize>,
-        wanted: Option<&[bool]>,
-    ) -> Result<HashMap<usize, Vec<u32>>, Error> {
-        let members = |row| wanted_first(&self.classes.members(row..row + 1), wanted, usize::MAX);
-        match self.all {
-            AllCandidates::Shards(shards) => shards.members(rows, usize::MAX, wanted),
-            AllCandidates::Whole(_) => Ok(rows.map(|row| (row, members(row))).collect()),
         }
     }
 
@@ -178,7 +168,7 @@ impl Ensemble<'_> {
     /// [`Ensemble::decode`].
     ///
     /// # Errors
-    /// As [`Ensemble::decode`]; [`Error::Basis`] for k = 0.
+    /// As [`Ensemble::decode`]; [`Error::Shape`] for k = 0.
     pub fn top_k(&self, pool: Pool, rule: &Combination, k: usize) -> Result<Vec<Vec<Hit>>, Error> {
         check_k(k, self.all.len() as u64)?;
         let decoded = self.decode(pool, rule, &vec![None; self.queries()], k)?;
@@ -188,24 +178,6 @@ impl Ensemble<'_> {
 
 /// A row of a query: its number, its score, and how many candidates share it.
 pub(super) type Scored = (usize, f32, u32);
-
-fn best_first(a: &Scored, b: &Scored) -> Ordering {
-    b.1.total_cmp(&a.1).then(a.0.cmp(&b.0))
-}
-
-/// The rows of the candidates in the list of a query.
-fn listed_rows(
-    listed: &mut Listed,
-    list: &[u32],
-    queries: &Queries,
-    query: usize,
-    candidates: &Candidates,
-) -> Result<Vec<Scored>, Error> {
-    listed.gather(list.iter().map(|&candidate| candidates.class_of(candidate as usize)));
-    let scores = listed.score(queries, query, candidates)?;
-    let rows = listed.rows.iter().zip(scores).zip(&listed.counts);
-    Ok(rows.map(|((&row, score), &count)| (row as usize, score, count)).collect())
-}
 
 /// The rows that are at hand for the queries of a member.
 enum AtHand<'p> {
@@ -246,10 +218,14 @@ impl<'p> AtHand<'p> {
                 rows.map(|&(row, score)| (row, score as f32, count(row))).collect()
             }
             Self::Listed(lists) => {
-                listed_rows(listed, lists.list(query), queries, query, candidates)?
+                let list = lists.list(query).iter();
+                listed.gather(list.map(|&own| candidates.class_of(own as usize)));
+                let scores = listed.score(queries, query, candidates)?;
+                let rows = listed.rows.iter().zip(scores).zip(&listed.counts);
+                rows.map(|((&row, score), &count)| (row as usize, score, count)).collect()
             }
         };
-        rows.sort_unstable_by(best_first);
+        rows.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         Ok(rows)
     }
 }

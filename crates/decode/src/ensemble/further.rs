@@ -9,7 +9,7 @@ use super::decode::{Scored, first_rows, looked};
 use super::rule::{Combiner, Values};
 use super::whole::{QUERIES, Scratch, Sweep};
 use super::{Combination, Ensemble, Member, member_error};
-use crate::error::{check_len, ensure};
+use crate::error::ensure;
 use crate::second_look::Seen;
 use crate::{Candidates, Error, Hit, Pool};
 
@@ -30,7 +30,7 @@ impl Ensemble<'_> {
     /// [`top_k`](Self::top_k), which a search for such outputs starts with.
     ///
     /// # Errors
-    /// [`Error::Basis`] for a rule of ranks, which says of no two outputs that are above all candidates which is
+    /// [`Error::Unsupported`] for a rule of ranks, which says of no two outputs that are above all candidates which is
     /// better, and for candidates in shards; else as [`Ensemble::top_k`].
     pub fn further(
         &self,
@@ -138,7 +138,7 @@ impl Further<'_> {
     /// of an output under a member.
     ///
     /// # Errors
-    /// [`Error::Basis`] unless each member has the same number of them.
+    /// [`Error::Shape`] unless each member has the same number of them.
     pub fn scores(
         &self,
         query: usize,
@@ -146,10 +146,10 @@ impl Further<'_> {
         less: impl Fn(usize, usize) -> f64,
     ) -> Result<Vec<f64>, Error> {
         let ensemble = self.ensemble;
-        check_len("members with further outputs", outputs.len(), ensemble.members.len())?;
+        Error::check_length("members with further outputs", outputs.len(), ensemble.members.len())?;
         let mut all = Vec::with_capacity(outputs.len());
         for (at, own) in outputs.iter().enumerate() {
-            check_len("further outputs", own.len(), outputs[0].len())?;
+            Error::check_length("further outputs", own.len(), outputs[0].len())?;
             all.push(self.member_scores(at, query, own)?);
         }
         let combined = |output: usize| {

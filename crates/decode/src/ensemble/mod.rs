@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use crate::classes::Classes;
-use crate::error::{check_len, ensure};
+use crate::error::ensure;
 use crate::hits::check_k;
 use crate::scoring::check_gold;
 use crate::{
@@ -87,8 +87,8 @@ impl<'a> Ensemble<'a> {
     /// An ensemble of at least one member.
     ///
     /// # Errors
-    /// [`Error::Basis`] for no members; [`Error::At`] for queries and candidates of different
-    /// dimensions; [`Error::Basis`], with the first difference, for members whose queries (in
+    /// [`Error::Shape`] for no members; [`Error::At`] for queries and candidates of different
+    /// dimensions; [`Error::Shape`], with the first difference, for members whose queries (in
     /// number, or by id where they have ids) or candidates are not those of the first.
     pub fn new(members: Vec<Member<'a>>) -> Result<Self, Error> {
         for (at, member) in members.iter().enumerate() {
@@ -132,10 +132,10 @@ impl<'a> Ensemble<'a> {
     /// With a second look at the first candidates of some members, an entry a member; see [`SecondLook`].
     ///
     /// # Errors
-    /// [`Error::Basis`] unless there is one entry a member; for a second look at queries of a different
+    /// [`Error::Shape`] unless there is one entry a member; for a second look at queries of a different
     /// dimension, or at the words of other candidates.
     pub fn with_second_looks(self, looks: Vec<Option<&'a SecondLook>>) -> Result<Self, Error> {
-        check_len("second looks", looks.len(), self.members.len())?;
+        Error::check_length("second looks", looks.len(), self.members.len())?;
         for (member, look) in self.members.iter().zip(&looks) {
             let checked = look.map_or(Ok(()), |look| look.check(member.candidates));
             checked.map_err(|error| member_error(member, error))?;
@@ -182,7 +182,7 @@ impl<'a> Ensemble<'a> {
         missing: MissingGold,
     ) -> Result<Vec<Option<u32>>, Error> {
         let queries = self.members[0].queries;
-        check_len("gold ids", gold.len(), queries.len())?;
+        Error::check_length("gold ids", gold.len(), queries.len())?;
         self.check_pool(pool, gold.len())?;
         let mut places = self.all.find(gold)?;
         if let AllCandidates::Whole(_) = self.all {
@@ -198,7 +198,7 @@ impl<'a> Ensemble<'a> {
     /// one of them, in the same list or not.
     ///
     /// # Errors
-    /// [`Error::Basis`] for no queries; unless there is one list a query.
+    /// [`Error::Shape`] for no queries; unless there is one list a query.
     pub fn metrics(&self, pool: Pool, ranks: &[Option<Rank>]) -> Result<Metrics, Error> {
         self.check_pool(pool, ranks.len())?;
         let class_of = |candidate| self.class_of(candidate);

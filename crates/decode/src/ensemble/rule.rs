@@ -13,7 +13,7 @@ use smart_default::SmartDefault;
 
 use super::Member;
 use crate::Error;
-use crate::error::{check_consistent, check_len, check_range};
+use crate::error::{check_consistent, check_range};
 
 /// How far from 1 the weights of an ensemble may sum.
 const TOLERANCE: f64 = 1e-6;
@@ -106,7 +106,7 @@ impl Combination {
     /// The rule with other weights; `None` weighs all members the same.
     ///
     /// # Errors
-    /// [`Error::Basis`] for [`Combination::Max`].
+    /// [`Error::Unsupported`] for [`Combination::Max`].
     pub fn with_weights(&self, new: Option<Vec<f64>>) -> Result<Self, Error> {
         Ok(match *self {
             Self::Mean { standardise, .. } => Self::Mean { weights: new, standardise },
@@ -124,7 +124,7 @@ impl Combination {
     /// Checks weights and constant for members with these names.
     ///
     /// # Errors
-    /// [`Error::Basis`] for a constant that is not above 0, for weights that are not one a member or below 0, and for a
+    /// [`Error::Shape`] for a constant that is not above 0, for weights that are not one a member or below 0, and for a
     /// sum of weights that is not 1.
     pub fn validate(&self, members: &[&str]) -> Result<(), Error> {
         if let Self::ReciprocalRank { constant, .. } = *self {
@@ -133,7 +133,7 @@ impl Combination {
             check_range(holds, found, "above 0 and finite")?;
         }
         let Some(weights) = self.weights() else { return Ok(()) };
-        check_len("weights of ensemble members", weights.len(), members.len())?;
+        Error::check_length("weights of ensemble members", weights.len(), members.len())?;
         for (&value, name) in weights.iter().zip(members) {
             let found = format_args!("weight {value} of ensemble member {name:?}");
             check_range(value >= 0.0 && value.is_finite(), found, "0 and above")?;

@@ -22,7 +22,7 @@ mod rows;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{check_len, check_queries, check_range};
+use crate::error::{check_queries, check_range};
 use crate::metrics::{percentile_interval, resampled, resampled_means};
 use crate::{Error, Rank};
 
@@ -50,7 +50,7 @@ pub struct HitsPoint {
 /// agree with it. Missing gold candidates are never hit. Holds resamples × most numbers.
 ///
 /// # Errors
-/// [`Error::Basis`] for `most` = 0; for no queries and less than 40 resamples.
+/// [`Error::Shape`] for `most` = 0; for no queries and less than 40 resamples.
 pub fn hits_curve(
     ranks: &[Option<Rank>],
     most: usize,
@@ -106,7 +106,7 @@ pub struct RankBin {
 /// 1, 2–3, 4–5, 6–9, 10–17, …
 ///
 /// # Errors
-/// [`Error::Basis`] for no queries; unless `per_decade` is within 1..=100.
+/// [`Error::Shape`] for no queries; unless `per_decade` is within 1..=100.
 pub fn rank_histogram(ranks: &[Option<Rank>], per_decade: u32) -> Result<RankHistogram, Error> {
     check_queries(ranks.len())?;
     let found = format_args!("{per_decade} bins a decade of ranks");
@@ -185,7 +185,7 @@ pub struct Difference {
 /// the metrics suggest. Ties are averaged; `None` is rank ∞.
 ///
 /// # Errors
-/// [`Error::Basis`] unless there are as many ranks of each; for no queries and
+/// [`Error::Shape`] unless there are as many ranks of each; for no queries and
 /// less than 40 resamples.
 pub fn compare(
     first: &[Option<Rank>],
@@ -193,7 +193,7 @@ pub fn compare(
     resamples: usize,
     seed: u64,
 ) -> Result<Comparison, Error> {
-    check_len("ranks of the second model", second.len(), first.len())?;
+    Error::check_length("ranks of the second model", second.len(), first.len())?;
     let of = |rank: &Option<Rank>| {
         rank.map_or([0.0; 3], |rank| {
             [rank.expected_reciprocal(), rank.expected_hit(1), rank.expected_hit(10)]

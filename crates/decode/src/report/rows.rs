@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{check_len, check_queries, check_range};
+use crate::error::{check_queries, check_range};
 use crate::{Candidates, Decoded, Error, Rank};
 
 /// The 97.5 % quantile of the normal distribution.
@@ -71,7 +71,7 @@ impl QueryRow {
 /// member for one model), `candidates` are those of the ensemble.
 ///
 /// # Errors
-/// [`Error::Basis`] unless there is one id and one gold id a query; for a query
+/// [`Error::Shape`] unless there is one id and one gold id a query; for a query
 /// without hits; for a hit that is not a candidate.
 pub fn query_rows(
     queries: &[String],
@@ -79,8 +79,8 @@ pub fn query_rows(
     decoded: &[Decoded],
     candidates: &Candidates,
 ) -> Result<Vec<QueryRow>, Error> {
-    check_len("query ids", queries.len(), decoded.len())?;
-    check_len("gold ids", gold.len(), decoded.len())?;
+    Error::check_length("query ids", queries.len(), decoded.len())?;
+    Error::check_length("gold ids", gold.len(), decoded.len())?;
     let row = |((query, gold), decoded): ((&String, &String), &Decoded)| {
         let none = || Error::too_few(format!("query {query:?}: no hits"), 1);
         let first = decoded.hits.first().ok_or_else(none)?;
@@ -157,7 +157,7 @@ impl ReliabilityBin {
 /// A gold candidate that ties with others for the first place counts in part; a missing one is not first.
 ///
 /// # Errors
-/// [`Error::Basis`] for no queries, and for a query without hits; for no bins.
+/// [`Error::Shape`] for no queries, and for a query without hits; for no bins.
 ///
 /// ```
 /// use dsokr_decode::{Decoded, Hit, Rank, report};

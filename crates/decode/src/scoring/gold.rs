@@ -10,7 +10,7 @@ use super::pass::{Pass, not_finite};
 use super::reduce::{Reduce, Score};
 use super::tile::{QUERIES, QueryTile};
 use crate::codes::LANES;
-use crate::error::{check_len, ensure};
+use crate::error::ensure;
 use crate::{Error, Queries, Rank};
 
 /// Refuses what is not one entry a query, of rows that there are.
@@ -19,7 +19,7 @@ pub(crate) fn check_gold(
     gold: &[Option<u32>],
     rows: usize,
 ) -> Result<(), Error> {
-    check_len("gold entries", gold.len(), queries.len())?;
+    Error::check_length("gold entries", gold.len(), queries.len())?;
     let golds = gold.iter().enumerate().filter_map(|(query, gold)| Some((query, (*gold)?)));
     for (query, row) in golds {
         let found = || format!("query {}: gold row {row}", queries.name(query));

@@ -193,7 +193,7 @@ impl<'p, 'c> Pass<'p, 'c> {
 /// The error for a score that is not finite.
 #[cold]
 pub(crate) fn not_finite(queries: &Queries, query: usize, row: usize, score: f32) -> Error {
-    Error::NotFinite { place: place(queries, query, row), value: score }
+    Error::NotFiniteAt { place: place(queries, query, row), value: score }
 }
 
 /// How errors call the score of a candidate row.

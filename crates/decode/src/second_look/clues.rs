@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::Seen;
 use super::rows::{AGREEMENT, agreement, among_rows, dots, largest, length, mean, several};
 use super::words::Words;
-use crate::error::{check_len, check_range, check_whole_rows};
+use crate::error::{check_range, check_whole_rows};
 use crate::scoring::first_by;
 use crate::{Error, Queries};
 
@@ -51,8 +51,8 @@ impl Neighbourhood {
     /// Held-out answers and outputs of n training pairs, `[n × p]` row-major; a query has `neighbours`.
     ///
     /// # Errors
-    /// [`Error::Basis`] unless there are 1 to n neighbours; for as many outputs as answers;
-    /// [`Error::NotFinite`]; [`Error::Basis`] for a dimension of 0.
+    /// [`Error::Shape`] unless there are 1 to n neighbours; for as many outputs as answers;
+    /// for a dimension of 0; [`Error::NotFiniteAt`].
     pub fn new(
         dim: usize,
         answers: Vec<f32>,
@@ -63,7 +63,7 @@ impl Neighbourhood {
             Queries::new(dim, rows)?;
         }
         check_whole_rows("answers", answers.len(), dim)?;
-        check_len("values of outputs", outputs.len(), answers.len())?;
+        Error::check_length("values of outputs", outputs.len(), answers.len())?;
         let pairs = answers.len() / dim;
         let (holds, found) =
             ((1..=pairs).contains(&neighbours), format_args!("{neighbours} neighbours"));

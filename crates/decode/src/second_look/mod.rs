@@ -17,7 +17,7 @@ pub use clues::{Clues, Neighbourhood};
 use network::Network;
 pub use words::{Lexicon, Words};
 
-use crate::error::{check_consistent, check_least, check_len};
+use crate::error::{check_consistent, check_least};
 use crate::scoring::first_by;
 use crate::{CandidateBlocks, Candidates, Error, Queries, RowHit, top_rows};
 
@@ -104,8 +104,8 @@ impl LookExamples {
     /// candidates may have seen the queries' golds.
     ///
     /// # Errors
-    /// As [`top_rows`]; [`Error::Basis`] where some examples have words and others do not; unless there is a gold entry a query, and words are for the rows of the
-    /// candidates; for a query without text where there are words.
+    /// As [`top_rows`]; [`Error::Shape`] where some examples have words and others do not; unless there is a gold entry a query, and words are for the rows of the
+    /// candidates; [`Error::Unsupported`] for a query without text where there are words.
     pub fn add(
         &mut self,
         queries: &Queries,
@@ -113,10 +113,10 @@ impl LookExamples {
         candidates: &Candidates,
         clues: &Clues,
     ) -> Result<(), Error> {
-        check_len("gold entries", gold.len(), queries.len())?;
+        Error::check_length("gold entries", gold.len(), queries.len())?;
         same_words(self.words, clues)?;
         if let Some(words) = &clues.words {
-            check_len("rows of the words", words.rows(), candidates.distinct())?;
+            Error::check_length("rows of the words", words.rows(), candidates.distinct())?;
         }
         let size = self.size.min(candidates.distinct());
         let lists = top_rows(queries, candidates, size)?;
@@ -151,7 +151,7 @@ impl SecondLook {
     /// Fits the network to examples. `clues` are those of later queries, with words if the examples have words.
     ///
     /// # Errors
-    /// [`Error::Basis`] for clues that differ from the examples in that; for no examples, or fewer than two candidates.
+    /// [`Error::Shape`] for clues that differ from the examples in that; for no examples, or fewer than two candidates.
     pub fn fit(examples: &LookExamples, clues: Clues, seed: u64) -> Result<Self, Error> {
         check_least(examples.size, 2, format_args!("a second look at {}", examples.size))?;
         check_least(examples.len(), 1, "no query whose gold is among its first candidates")?;
@@ -187,7 +187,7 @@ impl SecondLook {
     /// For some candidates, whose labels its words are compared with.
     ///
     /// # Errors
-    /// [`Error::Basis`] for candidates of a different dimension.
+    /// [`Error::Shape`] for candidates of a different dimension.
     pub fn among(mut self, candidates: &Candidates) -> Result<Self, Error> {
         let rows = candidates.distinct();
         let fit = |words: Words| if words.rows() == rows { words } else { words.for_rows(rows) };
@@ -203,7 +203,7 @@ impl SecondLook {
         let message = format_args!("{queries}, candidates of dimension {expected}");
         check_consistent(found == expected, message)?;
         let rows = self.words().map_or(candidates.distinct(), Words::rows);
-        check_len("rows of the words", rows, candidates.distinct())
+        Error::check_length("rows of the words", rows, candidates.distinct())
     }
 
     /// Scores the first rows of a query anew; they are given best first. The scores of a single model only order its rows.
@@ -250,10 +250,10 @@ impl SecondLook {
     /// moved, and answers are moved and scaled to unit length again.
     ///
     /// # Errors
-    /// [`Error::Basis`] for a different number of coordinates; else as [`Queries::new`].
+    /// [`Error::Shape`] for a different number of coordinates; else as [`Queries::new`].
     pub fn moved(&self, by: &[f32]) -> Result<Self, Error> {
         let Neighbourhood { dim, answers, outputs, neighbours } = &self.clues.neighbourhood;
-        check_len("coordinates of the origin", by.len(), *dim)?;
+        Error::check_length("coordinates of the origin", by.len(), *dim)?;
         let moved = |rows: &[f32]| -> Vec<f32> {
             rows.iter().zip(by.iter().cycle()).map(|(value, by)| value + by).collect()
         };
@@ -271,7 +271,7 @@ impl SecondLook {
     /// Writes a file with `metadata`: versioned, checksummed, replaced atomically.
     ///
     /// # Errors
-    /// [`Error::Basis`] if the file cannot be written.
+    /// [`Error::Io`] if the file cannot be written.
     pub fn save(&self, path: &Path, metadata: &BTreeMap<String, String>) -> Result<(), Error> {
         let Neighbourhood { dim, answers, outputs, neighbours } = &self.clues.neighbourhood;
         let shape = [answers.len() / dim, *dim];
@@ -295,7 +295,7 @@ impl SecondLook {
     /// Opens a file that [`save`](Self::save) wrote, for callers that need its metadata too.
     ///
     /// # Errors
-    /// [`Error::Basis`] for a file that is missing, damaged, or of a different kind or version.
+    /// [`Error::File`] for a file that is missing, damaged, or of a different kind or version.
     pub fn open(path: &Path) -> Result<Stored, Error> {
         Ok(Stored::open(path, KIND, VERSION)?)
     }
@@ -304,9 +304,9 @@ impl SecondLook {
     /// metadata, where there is one.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::File`] when its tensors contradict one another or the lexicon.
+    /// [`Error::File`] when its tensors contradict one another or the lexicon.
     pub fn read(stored: &Stored, lexicon: Option<Arc<dyn Lexicon>>) -> Result<Self, Error> {
-        let bad = |reason: String| Error::file(stored.path(), None, reason);
+        let bad = |reason: String| Error::file(stored.path(), reason);
         let (shape, answers) = stored.read::<f32>("answers", 2)?;
         let (_, outputs) = stored.read::<f32>("outputs", 2)?;
         let (_, weights) = stored.read::<f64>("weights", 1)?;

@@ -14,17 +14,17 @@ const DECAY: f64 = 1e-4;
 /// The initial weight of a candidate's score in its logit.
 pub(super) const SCORE: f64 = 30.0;
 
-/// Places of the weights for a number of features: those of the features themselves come first, then those of the
+/// Where the weights begin for a number of features: those of the features themselves come first, then those of the
 /// hidden units' inputs, their biases, and their outputs; behind all that is trained the scale of each feature.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Places {
+struct WeightRanges {
     input: usize,
     bias: usize,
     output: usize,
     trained: usize,
 }
 
-impl Places {
+impl WeightRanges {
     fn for_features(features: usize) -> Self {
         let bias = features + features * HIDDEN;
         Self { input: features, bias, output: bias + HIDDEN, trained: bias + 2 * HIDDEN }
@@ -41,12 +41,12 @@ pub(super) struct Network {
 impl Network {
     /// Number of weights for a number of features, scales among them.
     pub(super) fn size(features: usize) -> usize {
-        Places::for_features(features).trained + features
+        WeightRanges::for_features(features).trained + features
     }
 
     /// Multiplications of a fit a row: forwards, and twice as many backwards.
     pub(super) fn multiplications(features: usize) -> usize {
-        3 * EPOCHS * Places::for_features(features).trained
+        3 * EPOCHS * WeightRanges::for_features(features).trained
     }
 
     /// A network of stored weights; none for a wrong number, or one that is not finite.
@@ -55,8 +55,8 @@ impl Network {
         (weights.len() == Self::size(features) && finite).then_some(Self { features, weights })
     }
 
-    fn places(&self) -> Places {
-        Places::for_features(self.features)
+    fn ranges(&self) -> WeightRanges {
+        WeightRanges::for_features(self.features)
     }
 
     /// The logits of rows of features.
@@ -66,13 +66,13 @@ impl Network {
     }
 
     fn scaled(&self, row: &[f32]) -> Vec<f64> {
-        let scales = &self.weights[self.places().trained..];
+        let scales = &self.weights[self.ranges().trained..];
         row.iter().zip(scales).map(|(&value, scale)| f64::from(value) * scale).collect()
     }
 
     /// The logit of scaled features, with the values of the hidden units in `hidden`.
     fn logit(&self, row: &[f64], hidden: &mut [f64; HIDDEN]) -> f64 {
-        let Places { input, bias, output, trained } = self.places();
+        let WeightRanges { input, bias, output, trained } = self.ranges();
         hidden.copy_from_slice(&self.weights[bias..output]);
         let columns = self.weights[input..bias].chunks_exact(HIDDEN);
         let mut logit = 0.0;
@@ -96,7 +96,7 @@ impl Network {
         seed: u64,
     ) -> Self {
         let mut network = Self::new(features, queries, seed);
-        let trained = network.places().trained;
+        let trained = network.ranges().trained;
         // scales are behind what is trained
         let unused = (0..features).filter(|&feature| !used(feature));
         unused.for_each(|feature| network.weights[trained + feature] = 0.0);
@@ -129,7 +129,7 @@ impl Network {
 
     /// The network before its fit: it orders by score, and the scales are those of the features.
     fn new(features: usize, queries: &[(Vec<f32>, usize)], seed: u64) -> Self {
-        let Places { input, bias, output, trained } = Places::for_features(features);
+        let WeightRanges { input, bias, output, trained } = WeightRanges::for_features(features);
         let mut squares = vec![0.0; features];
         let mut rows = 0.0;
         for row in queries.iter().flat_map(|(values, _)| values.chunks_exact(features)) {
@@ -153,7 +153,7 @@ impl Network {
 
     /// The gradient of the negative log-likelihood of one query.
     fn gradient(&self, features: &[f32], gold: usize) -> Vec<f64> {
-        let Places { input, bias, output, trained } = self.places();
+        let WeightRanges { input, bias, output, trained } = self.ranges();
         let mut forward: Vec<(Vec<f64>, [f64; HIDDEN], f64)> = Vec::new();
         for row in features.chunks_exact(self.features) {
             let (scaled, mut hidden) = (self.scaled(row), [0.0; HIDDEN]);

@@ -6,7 +6,6 @@ use std::sync::{Arc, OnceLock};
 
 use super::Seen;
 use crate::Error;
-use crate::error::check_len;
 
 /// Pairs of words that a text may have and a fact that may hold of an output.
 pub trait Lexicon: Debug + Send + Sync {
@@ -60,15 +59,15 @@ impl Words {
     /// Fits the weights to training pairs, each with what its text says and what holds of its output.
     ///
     /// # Errors
-    /// [`Error::Basis`] unless there is one value for each pair of words and fact.
+    /// [`Error::Shape`] unless there is one value for each pair of words and fact.
     pub fn fit<'p>(
         lexicon: Arc<dyn Lexicon>,
         pairs: impl IntoIterator<Item = (&'p [bool], &'p [Option<bool>])>,
     ) -> Result<Self, Error> {
         let mut counts = vec![[0.0_f64; 4]; lexicon.len()];
         for (said, holds) in pairs {
-            check_len("values of what a text says", said.len(), lexicon.len())?;
-            check_len("values of what holds", holds.len(), lexicon.len())?;
+            Error::check_length("values of what a text says", said.len(), lexicon.len())?;
+            Error::check_length("values of what holds", holds.len(), lexicon.len())?;
             for (counts, (&said, &holds)) in counts.iter_mut().zip(said.iter().zip(holds)) {
                 if let Some(holds) = holds {
                     counts[cell(said, holds)] += 1.0;

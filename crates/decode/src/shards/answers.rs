@@ -9,7 +9,6 @@ use serde::de::DeserializeOwned;
 
 use super::Shards;
 use super::file::Shard;
-use crate::error::check_len;
 use crate::scoring::WantedRows;
 use crate::standing::{wanted_first, wanted_rows};
 use crate::{CandidateBlocks, CandidateParts, Candidates, CodedBlock, Error, ScoreBlock};
@@ -37,9 +36,9 @@ impl<'a> AllCandidates<'a> {
     ///
     /// # Errors
     /// As [`Shards::find`].
-    pub fn find<S: AsRef<str>>(self, ids: &[S]) -> Result<Vec<Option<Place>>, Error> {
+    pub fn find<S: AsRef<str>>(self, ids: &[S]) -> Result<Vec<Option<CandidatePlace>>, Error> {
         let find = |all: &Candidates, id: &str| {
-            all.find(id).map(|candidate| Place { candidate, row: all.class_of(candidate) })
+            all.find(id).map(|candidate| CandidatePlace { candidate, row: all.class_of(candidate) })
         };
         match self {
             Self::Whole(all) => Ok(ids.iter().map(|id| find(all, id.as_ref())).collect()),
@@ -79,7 +78,7 @@ impl<'a> AllCandidates<'a> {
 
 /// Where a candidate is among all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct CandidatePlace {
     /// Its number.
     pub candidate: usize,
     /// Its distinct row.
@@ -99,7 +98,7 @@ impl SomeCandidates<'_> {
     /// The place among these of a candidate by its number among all.
     ///
     /// # Errors
-    /// [`Error::Basis`] for a candidate that is not here.
+    /// [`Error::Shape`] for a candidate that is not here.
     pub fn place(&self, number: usize) -> Result<usize, Error> {
         let Some(numbers) = &self.numbers else { return Ok(number) };
         let missing = |_| {
@@ -194,8 +193,8 @@ impl Shards {
     /// Where candidates are, by id; none for an id without a candidate.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Process`] for a rank that cannot be reached.
-    pub fn find<S: AsRef<str>>(&self, ids: &[S]) -> Result<Vec<Option<Place>>, Error> {
+    /// [`Error::Process`] for a rank that cannot be reached.
+    pub fn find<S: AsRef<str>>(&self, ids: &[S]) -> Result<Vec<Option<CandidatePlace>>, Error> {
         let mut found = Vec::new();
         for own in self.answering() {
             for (at, id) in ids.iter().enumerate() {
@@ -206,7 +205,7 @@ impl Shards {
         }
         let mut places = vec![None; ids.len()];
         for (at, candidate, row) in self.joined::<(usize, u32, usize)>(found)? {
-            places[at] = Some(Place { candidate: candidate as usize, row: row as u32 });
+            places[at] = Some(CandidatePlace { candidate: candidate as usize, row: row as u32 });
         }
         Ok(places)
     }
@@ -222,7 +221,7 @@ impl Shards {
     /// Some candidates, by number, with ids, labels, coordinates and constants, each once; the first for no numbers.
     ///
     /// # Errors
-    /// Those of damaged files; [`dsokr_basis::Error::Process`] for those of other ranks.
+    /// Those of damaged files; [`Error::Process`] for those of other ranks.
     pub fn some(
         &self,
         numbers: impl IntoIterator<Item = usize>,
@@ -308,7 +307,7 @@ impl Shards {
     /// The given values of the candidates of [`held`](Self::held), shard by shard.
     fn each_shard<'w>(&self, wanted: &'w [bool]) -> Result<Vec<&'w [bool]>, Error> {
         let held = self.held().map(Candidates::len).sum();
-        self.ranks()?.agree(check_len("wanted candidates", wanted.len(), held))?;
+        self.ranks()?.agree(Error::check_length("wanted candidates", wanted.len(), held))?;
         let mut rest = wanted;
         let each = self.held().map(|own| {
             let (own, others) = rest.split_at(own.len());
@@ -322,7 +321,7 @@ impl Shards {
     /// [`held`](Self::held).
     ///
     /// # Errors
-    /// [`Error::Basis`] unless `wanted` has an entry a candidate; [`dsokr_basis::Error::Process`] for a rank that
+    /// [`Error::Shape`] unless `wanted` has an entry a candidate; [`Error::Process`] for a rank that
     /// cannot be reached.
     pub fn count_wanted(&self, wanted: &[bool]) -> Result<usize, Error> {
         let each = self.each_shard(wanted)?;

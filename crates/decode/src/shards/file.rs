@@ -44,14 +44,14 @@ pub struct ShardSet<'a> {
 }
 
 /// The candidates of a shard.
-pub(crate) struct Part {
+pub(crate) struct ShardCandidates {
     numbers: Vec<u32>,
     ids: Texts,
     labels: Texts,
     classes: Classes,
 }
 
-impl Part {
+impl ShardCandidates {
     /// Those of some distinct rows.
     pub fn from_candidates(all: &Candidates, rows: Range<usize>) -> Result<Self, Error> {
         let classes = all.classes();
@@ -67,7 +67,7 @@ impl Part {
     }
 
     /// One of each row, with its id and its label.
-    pub fn of_rows(rows: Range<usize>, texts: &dyn Fn(usize) -> [String; 2]) -> Self {
+    pub fn from_texts(rows: Range<usize>, texts: &dyn Fn(usize) -> [String; 2]) -> Self {
         let [ids, labels] = Texts::columns(rows.clone().map(texts));
         let classes = Classes::single(rows.len());
         Self { numbers: rows.map(|row| row as u32).collect(), ids, labels, classes }
@@ -79,7 +79,7 @@ impl ShardSet<'_> {
     pub(crate) fn write(
         &self,
         source: &dyn CandidateBlocks,
-        part_of: impl Fn(Range<usize>) -> Result<Part, Error>,
+        part_of: impl Fn(Range<usize>) -> Result<ShardCandidates, Error>,
     ) -> Result<(), Error> {
         let Self { folder, of, precision, fingerprint, metadata } = *self;
         let (all, candidates, dim) = (source.rows(), source.candidates() as usize, source.dim());
@@ -90,7 +90,7 @@ impl ShardSet<'_> {
         check_range(holds, found, format_args!("at most {LARGEST}"))?;
         for at in 0..of {
             let rows = part(all, at, of);
-            let Part { numbers, ids, labels, classes } = part_of(rows.clone())?;
+            let ShardCandidates { numbers, ids, labels, classes } = part_of(rows.clone())?;
             let by_id = sorted(&ids)?;
             let groups =
                 (!classes.is_single()).then(|| (classes.offsets(), classes.members(0..rows.len())));
@@ -155,7 +155,7 @@ impl Shard {
     ) -> Result<Self, Error> {
         let stored = Arc::new(Stored::open(&folder.join(name(at, of)), KIND, VERSION)?);
         let check = |holds, message: Arguments| {
-            ensure(holds, || Error::file(stored.path(), None, message.to_string()))
+            ensure(holds, || Error::file(stored.path(), message.to_string()))
         };
         let number = |key: &str| stored.parsed::<usize>(key, "a number");
         let (own, shards) = (number(SHARD)?, number(SHARDS)?);

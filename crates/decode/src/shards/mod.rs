@@ -16,9 +16,9 @@ use crate::blocks::check_count;
 use crate::error::check_consistent;
 use crate::{CandidateBlocks, Candidates, Error, Precision};
 
-pub use answers::{AllCandidates, Place, SomeCandidates};
-pub(crate) use file::Part;
+pub use answers::{AllCandidates, CandidatePlace, SomeCandidates};
 use file::Shard;
+pub(crate) use file::ShardCandidates;
 pub use file::ShardSet;
 
 /// Candidates in the files that [`write`](Self::write) writes. Each of several [`Processes`] opens its own.
@@ -81,10 +81,10 @@ impl Shards {
     /// (of all shards), `precision`, and `candidates.checksum`, the fingerprint.
     ///
     /// # Errors
-    /// [`Error::Basis`] for more shards than rows, coordinates that 16 bits do not hold, and rows of more
+    /// [`Error::Shape`] for more shards than rows, coordinates that 16 bits do not hold, and rows of more
     /// coordinates than codes have; else as [`Candidates::save`].
     pub fn write(candidates: &Candidates, set: &ShardSet) -> Result<(), Error> {
-        set.write(candidates, |rows| Part::from_candidates(candidates, rows))
+        set.write(candidates, |rows| ShardCandidates::from_candidates(candidates, rows))
     }
 
     /// As [`write`](Self::write), for any number of candidates, each with a row of its own: coordinates and constants
@@ -92,8 +92,8 @@ impl Shards {
     /// shard are in memory at once. Rows that are equal are not found; they tie all the same.
     ///
     /// # Errors
-    /// As [`write`](Self::write); [`Error::Basis`] for a row of several candidates and two candidates of one
-    /// id in a shard; [`Error::NotFinite`] for a number that is not finite; errors of the source.
+    /// As [`write`](Self::write); [`Error::Shape`] for a row of several candidates and two candidates of one
+    /// id in a shard; [`Error::NotFiniteAt`] for a number that is not finite; errors of the source.
     pub fn write_rows(
         rows: &dyn CandidateBlocks,
         texts: &dyn Fn(usize) -> [String; 2],
@@ -105,7 +105,7 @@ impl Shards {
             format_args!("{candidates} candidates of {all} rows, expected one of each row"),
         )?;
         check_count(candidates)?;
-        set.write(rows, |rows| Ok(Part::of_rows(rows, texts)))
+        set.write(rows, |rows| Ok(ShardCandidates::from_texts(rows, texts)))
     }
 
     /// Whether a file in a folder of shards has the name of one.
@@ -117,9 +117,9 @@ impl Shards {
     /// as shards, each takes whole shards in turn; more ranks share them.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::File`] for a folder without shards or with shards of several numbers; a shard that is missing,
+    /// [`Error::File`] for a folder without shards or with shards of several numbers; a shard that is missing,
     /// damaged (but for its coordinates, which are verified when they are first used), or of other candidates;
-    /// [`dsokr_basis::Error::Process`] for ranks that find other numbers of shards or other candidates.
+    /// [`Error::Process`] for ranks that find other numbers of shards or other candidates.
     pub fn open(folder: &Path, fingerprint: &str) -> Result<Self, Error> {
         let count = count_in(folder)?;
         let ranks = Processes::current();
@@ -136,7 +136,7 @@ impl Shards {
         for shard in &own {
             if (shard.candidates.dim(), shard.precision, shard.all) != (dim, precision, first.all) {
                 let reason = format!("not one of the shards of {described}");
-                return Err(Error::file(shard.stored.path(), None, reason));
+                return Err(Error::file(shard.stored.path(), reason));
             }
         }
         ranks.check_same("set of shards", &described)?;
@@ -184,13 +184,13 @@ fn count_of(name: &str) -> Option<usize> {
 
 /// Of how many shards those in a folder are.
 fn count_in(folder: &Path) -> Result<usize, Error> {
-    let io = |e: std::io::Error| Error::file(folder, None, e);
+    let io = |e: std::io::Error| Error::file(folder, e);
     let mut counts = BTreeSet::new();
     for entry in fs::read_dir(folder).map_err(io)? {
         counts.extend(count_of(&entry.map_err(io)?.file_name().to_string_lossy()));
     }
     let counts: Vec<usize> = counts.into_iter().collect();
-    let bad = |reason: &str| Err(Error::file(folder, None, reason));
+    let bad = |reason: &str| Err(Error::file(folder, reason));
     match counts[..] {
         [] => bad("no shards of candidates"),
         [0] => bad("a file name says: of 0 shards"),

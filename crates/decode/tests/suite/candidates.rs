@@ -142,7 +142,7 @@ fn flipped_bits_and_truncations_are_noticed() {
     Set::integers(2, 5, 4, 2).candidates().save(&path, &BTreeMap::new()).unwrap();
     let good = std::fs::read(&path).unwrap();
     let refused = |what: &str| {
-        assert!(matches!(Candidates::load(&path), Err(Error::Basis(_))), "loaded: {what}");
+        assert!(matches!(Candidates::load(&path), Err(Error::File { .. })), "loaded: {what}");
     };
     for length in (0..good.len()).step_by(13) {
         std::fs::write(&path, &good[..length]).unwrap();
@@ -211,7 +211,7 @@ fn files_that_contradict_themselves_are_refused() {
         let name = exchange.name.clone();
         forge(&path, exchange);
         let error = Candidates::load(&path).unwrap_err();
-        let refused = matches!(error, Error::Basis(dsokr_basis::Error::File { .. }));
+        let refused = matches!(error, Error::File { .. });
         assert!(refused, "{name}: {error}");
     }
     forge(&path, Tensor::f32("coordinates", &[2, 1], &[1.0, f32::NAN]));
@@ -255,7 +255,7 @@ fn coordinates_of_a_mapped_file_are_verified_when_they_are_first_used() {
     let refused = |error: Error| {
         let message = error.to_string();
         assert!(message.contains("checksum of block 16 of \"coordinates\""), "{message}");
-        assert!(matches!(error, Error::Basis(_)), "{message}");
+        assert!(matches!(error, Error::File { .. }), "{message}");
     };
     refused(read.point(437).unwrap_err());
     refused(read.coordinates().unwrap_err());

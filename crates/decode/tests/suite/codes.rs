@@ -193,6 +193,6 @@ fn rows_whose_scores_might_overflow_have_no_codes() {
         // 2e40 is not finite with codes either
         let found = top_k(&Queries::new(2, &[1e20, 1e20]).unwrap(), &coded, 1);
         let large = coordinates[0] > 1.0;
-        assert_eq!(matches!(found, Err(Error::NotFinite { .. })), large, "{coordinates:?}");
+        assert_eq!(matches!(found, Err(Error::NotFiniteAt { .. })), large, "{coordinates:?}");
     }
 }

@@ -230,19 +230,10 @@ fn errors_name_file_and_line() {
     let error = message(read(&path));
     assert!(error.ends_with("lists.jsonl: no list of candidates for query \"y\""), "{error}");
     let path = lists.write("\u{feff}\u{0}");
-    assert!(matches!(
-        read(&path),
-        Err(Error::Basis(dsokr_basis::Error::File { line: Some(1), .. }))
-    ));
+    assert!(matches!(read(&path), Err(Error::File { line: Some(1), .. })));
     std::fs::write(&path, b"{\"query\": \"\xff\xfe\", \"candidates\": [\"c1\"]}").unwrap();
-    assert!(matches!(
-        read(&path),
-        Err(Error::Basis(dsokr_basis::Error::File { line: Some(1), .. }))
-    ));
-    assert!(matches!(
-        read(Path::new("/nowhere/lists.jsonl")),
-        Err(Error::Basis(dsokr_basis::Error::File { line: None, .. }))
-    ));
+    assert!(matches!(read(&path), Err(Error::File { line: Some(1), .. })));
+    assert!(matches!(read(Path::new("/nowhere/lists.jsonl")), Err(Error::File { line: None, .. })));
 }
 
 #[test]

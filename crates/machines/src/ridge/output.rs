@@ -288,7 +288,7 @@ impl OutputSpace {
     /// and writes in addition only the number of coordinates, the mean, and the directions of an embedding.
     ///
     /// # Errors
-    /// `Io` of the crate `dsokr-basis`.
+    /// [`Error::Io`].
     pub fn save(&self, path: &Path) -> Result<(), Error> {
         let (metadata, tensors) = self.parts();
         store::Contents::new(KIND, VERSION, &metadata, &tensors).write(path)

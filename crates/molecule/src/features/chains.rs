@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
 
 use super::HashedFeatures;
 use super::morgan::combine;
@@ -29,17 +30,12 @@ use crate::molecule::{Bond, BondOrder, Element, Molecule};
 /// assert!(codes("c1ccccc1")?.is_empty());
 /// # Ok::<(), dsokr_molecule::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default, deny_unknown_fields)]
 pub struct Chains {
     /// Number of columns.
+    #[default = 2048]
     pub width: usize,
-}
-
-impl Default for Chains {
-    fn default() -> Self {
-        Self { width: 2048 }
-    }
 }
 
 impl HashedFeatures for Chains {

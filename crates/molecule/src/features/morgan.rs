@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use dsokr_basis::features::BitRows;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
 
 use super::{HashedFeatures, MoleculeFeatures};
 use crate::Error;
@@ -36,19 +37,15 @@ use crate::molecule::{Bond, BondOrder, Molecule};
 /// assert_eq!(Morgan::default().codes(&molecules[0]).len(), 6);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default, deny_unknown_fields)]
 pub struct Morgan {
     /// Bonds from an atom to the rim of its surroundings.
+    #[default = 2]
     pub radius: usize,
     /// Number of columns.
+    #[default = 2048]
     pub width: usize,
-}
-
-impl Default for Morgan {
-    fn default() -> Self {
-        Self { radius: 2, width: 2048 }
-    }
 }
 
 impl HashedFeatures for Morgan {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
 
 use super::HashedFeatures;
 use super::morgan::{bond_code, combine};
@@ -33,17 +34,12 @@ use crate::refinement::{code_of, mix, unordered};
 /// assert!(codes("CCCCO")?.is_empty());
 /// # Ok::<(), dsokr_molecule::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rings {
     /// Number of columns.
+    #[default = 2048]
     pub width: usize,
-}
-
-impl Default for Rings {
-    fn default() -> Self {
-        Self { width: 2048 }
-    }
 }
 
 impl HashedFeatures for Rings {
@@ -208,18 +204,13 @@ pub fn ring_systems(molecule: &Molecule) -> Vec<RingSystem> {
 /// assert_eq!(codes("CCO")?, codes("c1ccccc1")?);
 /// # Ok::<(), dsokr_molecule::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default, deny_unknown_fields)]
 pub struct Components {
     /// Number of columns.
+    // ions that occur once must not share a column with chloride
+    #[default(1 << 16)]
     pub width: usize,
-}
-
-impl Default for Components {
-    fn default() -> Self {
-        // ions that occur once must not share a column with chloride
-        Self { width: 1 << 16 }
-    }
 }
 
 impl HashedFeatures for Components {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
 
 use super::HashedFeatures;
 use super::morgan::{atom_codes, bond_code, combine, surroundings};
@@ -29,19 +30,15 @@ use crate::molecule::{Atom, Element, Molecule};
 /// ```
 ///
 /// [`Morgan`]: crate::Morgan
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default, deny_unknown_fields)]
 pub struct Stereo {
     /// Bonds from an atom to the rim of its surroundings.
+    #[default = 2]
     pub radius: usize,
     /// Number of columns.
+    #[default = 2048]
     pub width: usize,
-}
-
-impl Default for Stereo {
-    fn default() -> Self {
-        Self { radius: 2, width: 2048 }
-    }
 }
 
 impl HashedFeatures for Stereo {

@@ -7,6 +7,8 @@ mod tudataset;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use dsokr_basis::features::sorted_by_place;
+
 use crate::refinement::{mix, sorted, unordered};
 use crate::{Atom, Bond, Error, Molecule};
 
@@ -37,7 +39,7 @@ pub struct NamedGraph {
 }
 
 /// A step along an edge: the node it leads to and the edge's label.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Arc {
     /// Index of the node that the edge leads to.
     pub node: usize,
@@ -81,7 +83,6 @@ impl Graph {
     /// that an earlier edge joins.
     pub fn new(labels: Vec<u64>, edges: &[(usize, usize, u64)]) -> Result<Self, Error> {
         let nodes = labels.len();
-        let mut offsets = vec![0; nodes + 1];
         for (edge, &(a, b, _)) in edges.iter().enumerate() {
             let wrong = |said| Err(Error::Graph { message: format!("edge {edge} {said}") });
             if let Some(node) = [a, b].into_iter().find(|&node| node >= nodes) {
@@ -91,20 +92,11 @@ impl Graph {
             if a == b {
                 return wrong(format!("joins node {a} to itself; loops are not allowed"));
             }
-            offsets[a] += 1;
-            offsets[b] += 1;
         }
-        for i in 0..nodes {
-            offsets[i + 1] += offsets[i];
-        }
-        // the ends of lists become their starts while they are filled
-        let mut arcs = vec![Arc { node: 0, label: 0 }; 2 * edges.len()];
-        for &(a, b, label) in edges {
-            for (from, to) in [(a, b), (b, a)] {
-                offsets[from] -= 1;
-                arcs[offsets[from]] = Arc { node: to, label };
-            }
-        }
+        let ends = |&(a, b, label): &(usize, usize, u64)| {
+            [(a, Arc { node: b, label }), (b, Arc { node: a, label })]
+        };
+        let (offsets, mut arcs) = sorted_by_place(nodes, edges.iter().flat_map(ends));
         for node in 0..nodes {
             let own = &mut arcs[offsets[node]..offsets[node + 1]];
             own.sort_unstable();

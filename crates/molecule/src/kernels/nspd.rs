@@ -9,6 +9,7 @@ use std::f64::consts::SQRT_2;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
 
 use super::counts::{Counts, edge_word, merged, normalise};
 use crate::graph::{Distances, Graph};
@@ -20,24 +21,22 @@ const NODE: u64 = 0x9b05_688c_2b3e_6c1f;
 const EDGE: u64 = 0x1f83_d9ab_fb41_bd6b;
 
 /// Which neighbourhoods are paired, and how the pairs are weighted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default, deny_unknown_fields)]
 pub struct Nspd {
     /// r*, the largest radius, 0 to 20.
+    #[default = 3]
     pub radius: usize,
     /// d*, the largest distance, 0 to 20.
+    #[default = 4]
     pub distance: usize,
     /// Whether neighbourhoods also have to agree in the labels of their edges.
+    #[default = true]
     pub edge_labels: bool,
     /// Whether each (r, d) has the same weight, its part of the row being scaled to norm 1, as
     /// in the paper.
+    #[default = true]
     pub normalised: bool,
-}
-
-impl Default for Nspd {
-    fn default() -> Self {
-        Self { radius: 3, distance: 4, edge_labels: true, normalised: true }
-    }
 }
 
 impl Nspd {

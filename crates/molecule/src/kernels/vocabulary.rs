@@ -71,11 +71,7 @@ impl GraphVocabulary {
     }
 
     /// The vocabulary of features that were stored, in the order of their columns.
-    ///
-    /// # Errors
-    /// As [`GraphKernel::validate`]; [`Error::Graph`] for features that do not
-    /// increase, and when there are none.
-    pub fn from_features(kernel: GraphKernel, features: Vec<u64>) -> Result<Self, Error> {
+    fn from_features(kernel: GraphKernel, features: Vec<u64>) -> Result<Self, Error> {
         kernel.validate()?;
         if let Some(at) = features.windows(2).position(|pair| pair[1] <= pair[0]) {
             let (previous, found) = (features[at], features[at + 1]);
@@ -100,11 +96,6 @@ impl GraphVocabulary {
         }
         let directory = Directory::new(&features);
         Ok(Self { kernel, features, directory })
-    }
-
-    /// The features, in the order of their columns.
-    pub fn features(&self) -> &[u64] {
-        &self.features
     }
 
     /// The width of the rows: one column a feature and one for all others.
@@ -150,7 +141,7 @@ impl GraphKernel {
     /// [`GraphVocabulary`].
     ///
     /// # Errors
-    /// As [`GraphVocabulary::fit_rows`] and [`GraphVocabulary::from_features`].
+    /// As [`GraphVocabulary::fit_rows`]; [`Error::Graph`] for `known` features that do not increase, and for none.
     pub fn rows<G: Borrow<Graph> + Sync>(
         &self,
         graphs: &[G],

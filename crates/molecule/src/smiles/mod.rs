@@ -20,7 +20,7 @@ use chematic_perception::{
 use chematic_smiles::{SmilesError, rdkit_mol_block};
 
 pub use self::scan::{MAX_ATOMS, MAX_LENGTH, MAX_NESTING, MAX_RING_WILDCARDS, MAX_RINGS};
-use self::scan::{Places, check_aromatic_atoms, check_valences, check_wildcards, has_aromatic};
+use self::scan::{Positions, check_aromatic_atoms, check_valences, check_wildcards, has_aromatic};
 use crate::Error;
 use crate::molecule::{Atom, Bond, BondOrder, Center, Element, Geometry, HYDROGEN, Molecule, Ring};
 
@@ -110,7 +110,7 @@ fn from_mol_block(view: &Parsed, parsed: &Parsed, valid: &KekuleResult) -> Optio
 }
 
 /// Our own graph from chematic's, with written hydrogens folded into their neighbours.
-fn convert(view: &Parsed, kekule: &KekuleResult, places: &Places) -> Result<Molecule, Error> {
+fn convert(view: &Parsed, kekule: &KekuleResult, places: &Positions) -> Result<Molecule, Error> {
     let mut index = Vec::with_capacity(view.atom_count());
     let (mut atoms, mut kept) = (Vec::with_capacity(view.atom_count()), Vec::new());
     for (idx, atom) in view.atoms() {
@@ -275,7 +275,7 @@ fn order(order: Order) -> Option<BondOrder> {
 }
 
 /// An error of the parser with its place; open rings and much else the scan has refused before.
-fn translate(error: SmilesError, smiles: &str, places: &Places) -> Error {
+fn translate(error: SmilesError, smiles: &str, places: &Positions) -> Error {
     let text = error.to_string();
     // The parser's own wording ends in the position that our errors give themselves.
     let (reason, rest) = text.split_once(" at position ").unwrap_or((&text, ""));

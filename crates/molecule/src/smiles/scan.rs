@@ -24,12 +24,12 @@ pub const MAX_NESTING: usize = 256;
 
 /// Byte offsets of the atoms and ring labels that the parser's errors name.
 #[derive(Default)]
-pub(super) struct Places {
+pub(super) struct Positions {
     atoms: Vec<usize>,
     ring_labels: Vec<usize>,
 }
 
-impl Places {
+impl Positions {
     /// The place of an atom, numbered as the parser numbers atoms.
     pub(super) fn atom(&self, index: usize) -> usize {
         self.atoms.get(index).copied().unwrap_or(0)
@@ -42,7 +42,7 @@ impl Places {
 }
 
 /// Walks over the text once, before any recursion.
-pub(super) fn scan(smiles: &str) -> Result<Places, Error> {
+pub(super) fn scan(smiles: &str) -> Result<Positions, Error> {
     if smiles.is_empty() {
         return Err(Error::smiles(0, "the SMILES is empty; at least one atom is needed"));
     }
@@ -78,7 +78,7 @@ pub(super) fn scan(smiles: &str) -> Result<Places, Error> {
 /// The state of the walk.
 #[derive(Default)]
 struct Walk {
-    places: Places,
+    places: Positions,
     open_branches: Vec<usize>,
     /// Label → (its place, number of atoms so far).
     open_rings: BTreeMap<u32, (usize, usize)>,
@@ -201,7 +201,7 @@ fn ring_label(text: &[u8]) -> Option<(u32, usize)> {
 
 /// Lower-case atoms and `:` bonds only make sense in rings; otherwise the kekulisation would give
 /// them double bonds or extra hydrogens.
-pub(super) fn check_aromatic_atoms(parsed: &Parsed, places: &Places) -> Result<(), Error> {
+pub(super) fn check_aromatic_atoms(parsed: &Parsed, places: &Positions) -> Result<(), Error> {
     if !has_aromatic(parsed) {
         return Ok(());
     }
@@ -230,7 +230,7 @@ pub(super) fn check_aromatic_atoms(parsed: &Parsed, places: &Places) -> Result<(
 }
 
 /// Refuses more than [`MAX_RING_WILDCARDS`] wildcards in rings.
-pub(super) fn check_wildcards(parsed: &Parsed, places: &Places) -> Result<(), Error> {
+pub(super) fn check_wildcards(parsed: &Parsed, places: &Positions) -> Result<(), Error> {
     let in_ring = |idx| {
         let flags = ring_bond_flags_shared(parsed);
         parsed.neighbors(idx).any(|(_, b)| flags[b.0 as usize])

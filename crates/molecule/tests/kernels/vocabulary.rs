@@ -31,11 +31,13 @@ proptest! {
             prop_assert_eq!(&alone_rows, &rows);
             prop_assert_eq!(&alone, &vocabulary);
             prop_assert_eq!(&vocabulary.rows(&list).unwrap(), &rows);
+            let (features, again) = kernel.rows(&list, None).unwrap();
+            prop_assert_eq!(&again, &rows);
             // the rows are the features, each in the column of its place in the vocabulary
             for (number, graph) in list.iter().enumerate() {
                 let (columns, values) = rows.row(number);
                 let found: Vec<_> = columns.iter().zip(values).map(|(&column, &value)| {
-                    (vocabulary.features()[column as usize], value)
+                    (features[column as usize], value)
                 }).collect();
                 let expected = kernel.features(graph).unwrap();
                 let expected: Vec<_> = expected.into_iter().map(|(f, v)| (f, v as f32)).collect();
@@ -57,15 +59,13 @@ fn what_was_not_fitted_is_in_the_last_column() {
 }
 
 #[test]
-fn a_vocabulary_is_made_again_from_its_features() {
+fn rows_of_known_features_are_those_of_the_fit() {
     let list = [nodes(&[6, 8, 1, 2, 3]), Graph::new(vec![9, 6], &[(0, 1, 2)]).unwrap()];
     for kernel in all_kernels() {
-        let vocabulary = GraphVocabulary::fit_rows(kernel.clone(), &list).unwrap().0;
-        let again = GraphVocabulary::from_features(kernel, vocabulary.features().to_vec());
-        assert_eq!(again.unwrap(), vocabulary);
+        let (features, rows) = kernel.rows(&list, None).unwrap();
+        assert_eq!(kernel.rows(&list, Some(&features)).unwrap(), (features, rows));
     }
-    let swapped = GraphVocabulary::from_features(histogram(), vec![3, 5, 5]);
-    let error = swapped.unwrap_err();
+    let error = histogram().rows(&list, Some(&[3, 5, 5])).unwrap_err();
     let said = "feature 2 of the vocabulary, 0x0000000000000005, does not exceed the one before it";
     assert!(error.to_string().starts_with(said), "{error}");
 }

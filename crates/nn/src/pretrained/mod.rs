@@ -144,7 +144,8 @@ impl Pretrained {
     ///
     /// # Errors
     /// [`dsokr_basis::Error::File`] for a file that cannot be read, or if the folder was opened without weights;
-    /// [`Error::Names`] for missing and unknown tensors; [`Error::Tensor`].
+    /// [`Error::Names`] for missing and unknown tensors; [`Error::Shape`] and [`Error::NotFinite`] for the
+    /// first tensor that does not fit.
     pub fn parameters(&self) -> Result<(Parameters, Vec<String>), Error> {
         match &self.weights {
             Some(file) => weights::body(&Tensors::open(file)?, self.architecture()),

@@ -137,7 +137,7 @@ impl Tensor {
         let values = self.read()?;
         match values.iter().position(|value| !value.is_finite()) {
             None => Ok(values),
-            Some(element) => Err(Error::not_finite(self.place(), element)),
+            Some(element) => Err(Error::NotFinite { tensor: self.place(), element }),
         }
     }
 }

@@ -151,7 +151,8 @@ pub(super) fn body(
     for (name, tensor) in &used {
         let expected = &shapes[name.as_str()];
         if tensor.shape != *expected {
-            return Err(Error::shape(tensor.place(), &tensor.shape, expected));
+            let (found, expected) = (tensor.shape.clone(), expected.clone());
+            return Err(Error::Shape { tensor: tensor.place(), found, expected });
         }
     }
     let read = |piece: &Piece| -> Result<Parameter, Error> {

@@ -42,7 +42,7 @@ impl Pretrained {
     /// other tasks are not written.
     ///
     /// # Errors
-    /// [`Error::Names`] or [`Error::Tensor`] for a body of a different
+    /// [`Error::Names`], [`Error::Shape`] or [`Error::NotFinite`] for a body of a different
     /// architecture, before anything is written; [`dsokr_basis::Error::File`] for a file that cannot be written,
     /// or if `folder` is the one that was opened, whose weights would be lost.
     pub fn write(&self, folder: &Path, body: &Parameters) -> Result<(), Error> {
@@ -100,7 +100,7 @@ impl Pretrained {
     /// `modules.json`.
     ///
     /// # Errors
-    /// As [`write`](Self::write); [`Error::Tensor`] for the head.
+    /// As [`write`](Self::write); [`Error::Shape`] or [`Error::NotFinite`] for the head.
     pub fn export(
         &self,
         folder: &Path,
