@@ -69,7 +69,7 @@ impl Fact {
     /// # Errors
     /// [`Error::Smiles`] for a text that is not the SMILES of one component of at most 64 atoms.
     pub fn from_part(smiles: &str) -> Result<Self, Error> {
-        Ok(Self(vec![Form::Part(Box::new(Part::parse(smiles)?))]))
+        Ok(Self(vec![Form::Substructure(Box::new(Substructure::parse(smiles)?))]))
     }
 
     /// Which of the facts hold of a molecule; none where the search for a part is given up, after 2²⁰ steps.
