@@ -47,6 +47,11 @@ impl Need {
 /// The share of a GPU's memory that a run takes at most.
 const GPU_SHARE: f64 = 0.9;
 
+/// Bytes that the engine of a GPU takes for arrays of up to 64 KiB, and those that it leaves free at most behind each copy
+/// of a large one: its pages have the size of the largest array and 1 MiB, in whole MiB.
+const SMALL_ARRAYS: f64 = 8.0 * 1024.0 * 1024.0;
+const GAP: f64 = 2.0 * 1024.0 * 1024.0;
+
 /// Refuses needs that exceed what is available, here or on the GPU; `force` warns instead.
 ///
 /// # Errors
@@ -173,6 +178,9 @@ pub(crate) fn of_second_look(
 /// The memory and time of training an encoder with these parts, on so many training pairs and, in each evaluation,
 /// validation pairs. `batch` is the number of inputs that an evaluation encodes at once, and `gpu` the size of the
 /// GPU's memory, if the encoder is trained there.
+///
+/// A GPU holds c copies of each parameter (weights, gradient and Adam's two moments; plain descent makes new weights beside
+/// the old), what a step keeps for the backward pass, 8 MiB for small arrays, and c gaps of 2 MiB.
 pub fn of_training(
     parts: &[PartSize],
     config: &TrainingConfig,
@@ -186,6 +194,7 @@ pub fn of_training(
     };
     // the weights, their gradients and moments
     let trained = 8.0 + moments;
+    let copies = f64::max(3.0, trained / 4.0);
     // the best weights so far, and those of the checkpoint that is written, once as tensors and once as bytes
     let stored = 12.0 + 2.0 * moments;
     // an evaluation keeps nothing for a backward pass
@@ -222,12 +231,14 @@ pub fn of_training(
             }
             Some(_) => {
                 let there = Need::memory(batch, step, part.gpu_width * kept);
-                let of_parameters = Need { gpu, ..memory("parameters and gradients", trained) };
+                let of_parameters = Need { gpu, ..memory("parameters and gradients", 4.0 * copies) };
                 vec![memory("checkpoints", stored), of_parameters, Need { gpu, ..there }]
             }
         }
     };
-    parts.iter().flat_map(needs).collect()
+    let pages = Need::memory("", "pages of the engine", SMALL_ARRAYS + copies * GAP);
+    let pages = gpu.map(|_| Need { gpu, ..pages });
+    parts.iter().flat_map(needs).chain(pages).collect()
 }
 
 /// The same settings, but a step encodes a half of a batch at a time, a quarter, and so on, where more needs more

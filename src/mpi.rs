@@ -28,8 +28,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_micros(20), Duration::from_
 /// [`Processes::background`] while the first waits for it.
 pub struct Job {
     _universe: Universe,
-    /// Whether the MPI library allows threads to take turns.
-    turns: bool,
+    world: World,
 }
 
 impl Job {
@@ -53,12 +52,14 @@ impl Job {
             Threading::Funneled => false,
             Threading::Serialized | Threading::Multiple => true,
         };
-        Ok(Some(Self { _universe: universe, turns }))
+        let local_rank = universe.world().split_shared(0).rank() as usize;
+        let world = World { turns, local_rank, pauses: false };
+        Ok(Some(Self { _universe: universe, world }))
     }
 
     /// The processes of the job.
     pub fn ranks(&self) -> Processes {
-        Processes::new(World { turns: self.turns, pauses: false })
+        Processes::new(self.world)
     }
 
     /// Ends all processes of the job with an exit code.
@@ -79,8 +80,11 @@ impl Drop for Job {
 }
 
 /// All processes of the job.
+#[derive(Clone, Copy)]
 struct World {
+    /// Whether the MPI library allows threads to take turns.
     turns: bool,
+    local_rank: usize,
     /// Whether it pauses while it waits. MPI's own waiting keeps a processor busy.
     pauses: bool,
 }
@@ -106,6 +110,10 @@ impl Exchange for World {
 
     fn size(&self) -> usize {
         SimpleCommunicator::world().size() as usize
+    }
+
+    fn local_rank(&self) -> usize {
+        self.local_rank
     }
 
     fn exchange(&self, parts: &[&[u8]]) -> Result<Vec<Vec<u8>>, Error> {
@@ -142,7 +150,7 @@ impl Exchange for World {
     }
 
     fn beside(&self) -> Option<Box<dyn Exchange + Send>> {
-        self.turns.then(|| Box::new(Self { turns: false, pauses: true }) as _)
+        self.turns.then(|| Box::new(Self { turns: false, pauses: true, ..*self }) as _)
     }
 
     fn wake(&self) -> Result<(), Error> {

@@ -178,13 +178,14 @@ impl Model {
         }
     }
 
-    /// Whether queries are mass spectra.
+    /// Whether outputs beyond the candidates can be searched.
     fn is_searchable(&self) -> bool {
         let can =
             |run: &Run| run.space.is_some() && run.config.output.source().check_made().is_ok();
         self.runs.shards().is_none() && self.runs.members().iter().all(can)
     }
 
+    /// Whether queries are mass spectra.
     pub(super) fn reads_spectra(&self) -> bool {
         self.run().config.encoder.abilities().spectra
     }

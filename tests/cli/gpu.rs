@@ -8,12 +8,11 @@ use dsokr::{Config, Request};
 use crate::pretrained::model;
 #[cfg(unix)]
 use crate::resume::assert_resumed;
-use crate::sandbox::{BAG, CONFIG, Sandbox, number};
+use crate::sandbox::{BAG, CONFIG, Sandbox, json, number};
 
 fn logged(sandbox: &Sandbox, run: &str, key: &str) -> Vec<f64> {
     let log = sandbox.read(&format!("{run}/log.jsonl"));
-    let line = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
-    log.lines().map(|l| line(l)[key].as_f64().unwrap()).collect()
+    log.lines().map(|line| number(&json(line), key)).collect()
 }
 
 /// Trains on both devices, and compares the losses of all epochs. Then the GPU's run is evaluated and searched on both.
@@ -30,7 +29,6 @@ fn assert_agrees(sandbox: &Sandbox, name: &str, set: &[&str]) {
         assert!((a - b).abs() < 1e-3 * a, "{name}: {cpu:?} {gpu:?}");
     }
     let run = format!("{name}-wgpu");
-    let json = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
     let [here, there] = ["cpu", "wgpu"].map(|device| {
         json(&sandbox.succeed(&["evaluate", &run, "--device", device, "--json"]))["mrr"].clone()
     });
@@ -127,13 +125,20 @@ fn no_adapter_is_an_error() {
 #[test]
 fn the_plan_has_the_memory_of_the_gpu() {
     let sandbox = Sandbox::new();
-    with_encoder(&sandbox, "kind = \"transformer\"\nwidth = 32\nlayers = 1\nheads = 2");
-    let plan = ["train", "small.toml", "--device", "wgpu", "--plan"];
-    assert!(sandbox.succeed(&plan).contains("in all on the GPU"));
-    let plans: serde_json::Value =
-        serde_json::from_str(&sandbox.succeed(&[&plan[..], &["--json"]].concat())).unwrap();
-    sandbox.succeed(&[&plan[..4], &["--out", "run"]].concat());
-    let bytes = number(&plans[0], "gpu_bytes") / logged(&sandbox, "run", "device_bytes")[0];
-    // the engine takes more for a small model
-    assert!(bytes > 0.0 && bytes < 2.0, "{bytes}");
+    let wide = BAG.replacen("hidden", "embedding = 20_000\nhidden", 1);
+    let transformer = "kind = \"transformer\"\nwidth = 32\nlayers = 1\nheads = 2";
+    for (run, encoder, optimizer) in
+        [("wide", &*wide, "sgd"), ("bag", BAG, "adamw"), ("transformer", transformer, "adamw")]
+    {
+        with_encoder(&sandbox, encoder);
+        let optimizer = format!("training.optimizer=\"{optimizer}\"");
+        let train = ["train", "small.toml", "--device", "wgpu", "--set", &optimizer];
+        let plan = [&train[..], &["--plan"]].concat();
+        assert!(sandbox.succeed(&plan).contains("in all on the GPU"));
+        let plans = json(&sandbox.succeed(&[&plan[..], &["--json"]].concat()));
+        sandbox.succeed(&[&train[..], &["--out", run]].concat());
+        let held = logged(&sandbox, run, "device_bytes");
+        let ratio = number(&plans[0], "gpu_bytes") / held[held.len() - 1];
+        assert!((1.0..2.3).contains(&ratio), "{run}: {ratio} {held:?}");
+    }
 }

@@ -188,6 +188,24 @@ fn batches_are_split_until_they_fit_into_a_gpu() {
 }
 
 #[test]
+fn the_memory_of_a_gpu_is_at_least_what_a_large_bag_was_seen_to_hold() {
+    // of configs/quickstart.toml on software Vulkan: device_bytes in log.jsonl
+    let held = 30_889_088.0;
+    let table = PartSize {
+        keys: "ngrams".into(),
+        parameters: 7461.0 * 200.0,
+        activations: 2000.0,
+        gpu_width: 4.0,
+        products: 100.0,
+    };
+    let config = TrainingConfig { optimizer: OptimizerName::Sgd, ..TrainingConfig::default() };
+    let needs = of_training(&[table], &config, [1600, 200], 256, Some(f64::INFINITY));
+    let there = needs.iter().filter(|need| need.gpu.is_some()).map(|need| need.bytes);
+    let ratio = there.sum::<f64>() / held;
+    assert!((1.0..1.2).contains(&ratio), "{ratio}");
+}
+
+#[test]
 fn a_step_of_plain_descent_counts_the_rows_that_it_changes() {
     let table = PartSize {
         keys: "ngrams".into(),

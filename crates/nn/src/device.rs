@@ -4,6 +4,8 @@ use std::panic::{self, AssertUnwindSafe};
 use std::str::FromStr;
 
 use burn::tensor::{DType, Device, Gradients, Tensor};
+#[cfg(feature = "cuda")]
+use dsokr_basis::Processes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -56,8 +58,8 @@ pub enum Processor {
     Cpu,
     /// The best available GPU, through Vulkan, Metal or DirectX. Needs the feature `wgpu`.
     Wgpu,
-    /// The NVIDIA GPU with this number, by default 0, or for the processes of a machine that a launcher has started the
-    /// GPUs in turn. Needs the feature `cuda`.
+    /// The NVIDIA GPU with this number; by default 0, or the [processes](dsokr_basis::Processes) of a machine take its GPUs
+    /// in turn. Needs the feature `cuda`.
     #[display("cuda{}", _0.map(|number| format!(":{number}")).unwrap_or_default())]
     Cuda(Option<usize>),
 }
@@ -115,12 +117,11 @@ impl Processor {
     }
 }
 
-/// The GPU of this process, of those that launchers have started on this machine: Open MPI, MPICH and Slurm number them.
+/// The GPU of this process: those of a machine take its GPUs in turn.
 #[cfg(feature = "cuda")]
 fn own_gpu() -> usize {
-    let names = ["OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"];
-    let process = names.iter().find_map(|name| std::env::var(name).ok()?.parse::<usize>().ok());
-    process.unwrap_or(0) % Device::enumerate(burn::tensor::DeviceType::Cuda).len().max(1)
+    let gpus = Device::enumerate(burn::tensor::DeviceType::Cuda).len();
+    Processes::current().local_rank() % gpus.max(1)
 }
 
 /// Computes a sum on a device. Engines panic where there is no adapter, driver or library; here that

@@ -23,10 +23,15 @@ fn has_mpirun(test: &str) -> bool {
 
 /// The command as `ranks` processes of one thread each, run in the folder.
 fn mpirun(sandbox: &Sandbox, ranks: usize, arguments: &[&str]) -> Command {
+    mpirun_by(sandbox, ranks, &[], arguments)
+}
+
+/// The same, started by a program.
+fn mpirun_by(sandbox: &Sandbox, ranks: usize, by: &[&str], arguments: &[&str]) -> Command {
     let dsokr = sandbox.command(arguments);
     let mut command = Command::new("mpirun");
     command.args(["--allow-run-as-root", "--oversubscribe", "-np", &ranks.to_string()]);
-    command.arg(dsokr.get_program()).args(arguments).current_dir(sandbox.path(""));
+    command.args(by).arg(dsokr.get_program()).args(arguments).current_dir(sandbox.path(""));
     command.env_remove("DSOKR_DATA").env_remove("DSOKR_LOG").env("RAYON_NUM_THREADS", "1");
     command
 }
@@ -49,11 +54,7 @@ fn fail(sandbox: &Sandbox, ranks: usize, arguments: &[&str]) -> String {
 /// Standard error of two ranks that a shell script starts, which must fail.
 fn fail_by_script(sandbox: &Sandbox, script: &str, arguments: &[&str]) -> String {
     sandbox.write("rank.sh", script);
-    let dsokr = sandbox.command(&[]);
-    let mut command = Command::new("mpirun");
-    command.args(["--allow-run-as-root", "--oversubscribe", "-np", "2", "sh", "rank.sh"]);
-    command.arg(dsokr.get_program()).args(arguments).current_dir(sandbox.path(""));
-    let output = command.output().unwrap();
+    let output = mpirun_by(sandbox, 2, &["sh", "rank.sh"], arguments).output().unwrap();
     assert!(!output.status.success());
     String::from_utf8_lossy(&output.stderr).into_owned()
 }

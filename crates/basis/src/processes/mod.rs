@@ -39,6 +39,11 @@ pub trait Exchange {
     /// The number P of ranks.
     fn size(&self) -> usize;
 
+    /// The local rank: the number of ranks before this one on its machine; by default all ranks are on one.
+    fn local_rank(&self) -> usize {
+        self.rank()
+    }
+
     /// Gives `parts[i]` to rank i, this rank included, and returns what each rank gives to this one.
     ///
     /// # Errors
@@ -115,6 +120,11 @@ impl Processes {
     /// The number P of ranks.
     pub fn size(&self) -> usize {
         self.0.as_ref().map_or(1, |exchange| exchange.size())
+    }
+
+    /// The local rank: the number of ranks before this one on its machine.
+    pub fn local_rank(&self) -> usize {
+        self.0.as_ref().map_or(0, |exchange| exchange.local_rank())
     }
 
     /// Whether this is rank 0, the only one that writes.

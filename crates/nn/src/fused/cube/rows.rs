@@ -21,11 +21,12 @@ fn text_of(texts: &[u32], count: u32, row: u32) -> u32 {
     from
 }
 
-/// For each token with `places` the row of x of its place from `first` on, otherwise of its text's row its share, which is
-/// 0 from text `first` on. Here and below `width` counts vectors of N elements (a unit has one), `rows` those of y,
-/// and `count` all texts.
+/// With `spread` the rows of y are tokens: with `places` the row of x of each one's place from `first` on, otherwise its
+/// text's row times its share, which is 0 from text `first` on. Without `spread` they are the sums over the tokens of each
+/// place from `first` on, or of each text the mean over its tokens. `width` counts vectors of N elements (a unit has
+/// one), `rows` those of y, and `count` all texts.
 #[cube(launch_unchecked)]
-fn of_tokens<N: Size>(
+fn rows_of_texts<N: Size>(
     x: &[Vector<f32, N>],
     texts: &[u32],
     y: &mut [Vector<f32, N>],
@@ -34,40 +35,22 @@ fn of_tokens<N: Size>(
     first: u32,
     width: u32,
     #[comptime] places: bool,
-) {
-    let at = ABSOLUTE_POS as u32;
-    if at < rows * width {
-        let (row, column) = (at / width, at % width);
-        let text = text_of(texts, count, row);
-        let from = texts[text as usize];
-        let mut value = Vector::<f32, N>::new(0.0f32);
-        if comptime!(places) {
-            value = x[((first + row - from) * width + column) as usize];
-        } else if text < first {
-            let share = 1.0f32 / f32::cast_from(texts[text as usize + 1] - from);
-            value = x[(text * width + column) as usize] * Vector::new(share);
-        }
-        y[at as usize] = value;
-    }
-}
-
-/// With `places` the sum over the tokens of each place from `first` on, otherwise of each text the mean over its tokens.
-#[cube(launch_unchecked)]
-fn over_tokens<N: Size>(
-    x: &[Vector<f32, N>],
-    texts: &[u32],
-    y: &mut [Vector<f32, N>],
-    rows: u32,
-    count: u32,
-    first: u32,
-    width: u32,
-    #[comptime] places: bool,
+    #[comptime] spread: bool,
 ) {
     let at = ABSOLUTE_POS as u32;
     if at < rows * width {
         let (row, column) = (at / width, at % width);
         let mut sum = Vector::<f32, N>::new(0.0f32);
-        if comptime!(places) {
+        if comptime!(spread) {
+            let text = text_of(texts, count, row);
+            let from = texts[text as usize];
+            if comptime!(places) {
+                sum = x[((first + row - from) * width + column) as usize];
+            } else if text < first {
+                let share = 1.0f32 / f32::cast_from(texts[text as usize + 1] - from);
+                sum = x[(text * width + column) as usize] * Vector::new(share);
+            }
+        } else if comptime!(places) {
             if row >= first {
                 for text in 0..count {
                     let token = texts[text as usize] + row - first;
@@ -88,7 +71,7 @@ fn over_tokens<N: Size>(
 }
 
 impl Rows {
-    /// Launches one of the two kernels; `spread` is of tokens.
+    /// The rows of tokens with `spread`, otherwise of places or texts.
     fn launch(&self, x: &CubeTensor, rows: usize, spread: bool) -> CubeTensor {
         let (width, sequences) = (sides(x).1, &self.sequences);
         let (y, lanes) = (empty(x, [rows, width]), vector(width));
@@ -96,11 +79,9 @@ impl Rows {
             Kind::Places(first) => (first, true),
             Kind::Means(texts) => (texts, false),
         };
-        let kernel =
-            if spread { of_tokens::launch_unchecked } else { over_tokens::launch_unchecked };
         // SAFETY: units beyond the rows do nothing; places and texts are rows of x, which `fused` checks
         unsafe {
-            kernel(
+            rows_of_texts::launch_unchecked(
                 &x.client,
                 cubes(x, rows * width / lanes),
                 CubeDim::new_1d(UNITS),
@@ -113,6 +94,7 @@ impl Rows {
                 first as u32,
                 (width / lanes) as u32,
                 places,
+                spread,
             );
         }
         y

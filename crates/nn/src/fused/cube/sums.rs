@@ -33,24 +33,17 @@ fn block_sums<F: Float, N: Size>(
     }
 }
 
-/// Sums over blocks of `parts` vectors, a, b and c at most, which lie one behind the other in a block.
+/// Sums over blocks of the vectors y, which lie one behind the other in a block.
 #[cube(launch_unchecked)]
-fn total_sums(
-    sums: &[f32],
-    a: &mut [f32],
-    b: &mut [f32],
-    c: &mut [f32],
-    blocks: u32,
-    width: u32,
-    #[comptime] parts: u32,
-) {
+fn total_sums(sums: &[f32], y: &mut Sequence<Box<[f32]>>, blocks: u32, width: u32) {
+    let columns = comptime!(y.len() as u32) * width;
     let mut scratch = Shared::<[f32]>::new_slice(comptime!(UNITS as usize));
     let column = CUBE_POS_X * LANES + UNIT_POS_X;
     let mut sum = 0.0f32;
-    if column < parts * width {
+    if column < columns {
         let mut block = UNIT_POS_Y;
         while block < blocks {
-            sum += sums[(block * parts * width + column) as usize];
+            sum += sums[(block * columns + column) as usize];
             block += SHARED;
         }
     }
@@ -62,12 +55,13 @@ fn total_sums(
         for lane in 0..SHARED {
             total += scratch[(lane * LANES + UNIT_POS_X) as usize];
         }
-        if column < width {
-            a[column as usize] = total;
-        } else if column < min(2, parts) * width {
-            b[(column - width) as usize] = total;
-        } else if column < parts * width {
-            c[(column - 2 * width) as usize] = total;
+        #[unroll]
+        for part in 0..y.len() {
+            // in the vectors before, and in those behind as it wraps around, it is not below the width
+            let at = column - comptime!(part as u32) * width;
+            if at < width {
+                y.index_mut(part)[at as usize] = total;
+            }
         }
     }
 }
@@ -106,11 +100,12 @@ pub fn sum_of_parts(parts: &CubeTensor) -> CubeTensor {
     sums_of_blocks(parts, sides(parts).0)
 }
 
-/// The sum of the rows of `[blocks, parts · width]`, as one vector to three.
+/// The sum of the rows of `[blocks, parts · width]`, as so many vectors.
 pub fn add_up<const PARTS: usize>(sums: &CubeTensor) -> [CubeTensor; PARTS] {
     let (blocks, columns) = sides(sums);
     let y = [(); PARTS].map(|()| empty(sums, [columns / PARTS]));
-    let [a, b, c] = [0, 1, 2].map(|part| buffer(&y[part.min(PARTS - 1)]));
+    let mut parts = SequenceArg::new();
+    y.iter().for_each(|part| parts.push(buffer(part)));
     // SAFETY: units beyond the columns write nothing
     unsafe {
         total_sums::launch_unchecked(
@@ -118,12 +113,9 @@ pub fn add_up<const PARTS: usize>(sums: &CubeTensor) -> [CubeTensor; PARTS] {
             grid(columns.div_ceil(LANES as usize), 1),
             CubeDim::new_2d(LANES, SHARED),
             buffer(sums),
-            a,
-            b,
-            c,
+            parts,
             blocks as u32,
             (columns / PARTS) as u32,
-            PARTS as u32,
         );
     }
     y
