@@ -231,7 +231,8 @@ pub fn of_training(
             }
             Some(_) => {
                 let there = Need::memory(batch, step, part.gpu_width * kept);
-                let of_parameters = Need { gpu, ..memory("parameters and gradients", 4.0 * copies) };
+                let of_parameters =
+                    Need { gpu, ..memory("parameters and gradients", 4.0 * copies) };
                 vec![memory("checkpoints", stored), of_parameters, Need { gpu, ..there }]
             }
         }
