@@ -125,14 +125,16 @@ fn no_adapter_is_an_error() {
 #[test]
 fn the_plan_has_the_memory_of_the_gpu() {
     let sandbox = Sandbox::new();
-    let wide = BAG.replacen("hidden", "embedding = 20_000\nhidden", 1);
+    let wide = BAG.replacen("hidden", "linear = false\nembedding = 20_000\nhidden", 1);
     let transformer = "kind = \"transformer\"\nwidth = 32\nlayers = 1\nheads = 2";
     for (run, encoder, optimizer) in
         [("wide", &*wide, "sgd"), ("bag", BAG, "adamw"), ("transformer", transformer, "adamw")]
     {
         with_encoder(&sandbox, encoder);
         let optimizer = format!("training.optimizer=\"{optimizer}\"");
-        let train = ["train", "small.toml", "--device", "wgpu", "--set", &optimizer];
+        let decay = "training.weight_decay=0.0";
+        let train =
+            ["train", "small.toml", "--device", "wgpu", "--set", &optimizer, "--set", decay];
         let plan = [&train[..], &["--plan"]].concat();
         assert!(sandbox.succeed(&plan).contains("in all on the GPU"));
         let plans = json(&sandbox.succeed(&[&plan[..], &["--json"]].concat()));

@@ -16,7 +16,8 @@ use crate::{
     Update, Validation,
 };
 
-/// The time that is left is estimated after so many steps, or after so much time where steps are slow.
+/// The time that is left is estimated after so many steps, or after so much time where steps are slow. The first one
+/// does not count: a GPU compiles its kernels then.
 const TIMED: (u64, Duration) = (20, Duration::from_secs(4));
 
 /// Best parameters above this size are stored at once. Smaller ones wait for the next checkpoint, and the model's
@@ -96,7 +97,7 @@ pub fn train<E: Encoder, M: Display + 'static>(
         loss: f64::NAN,
         begun,
         total,
-        estimated: false,
+        second: None,
         kept,
         kept_at: begun,
         pairs: 0,
@@ -138,8 +139,8 @@ struct Training<'a, E: Encoder, M> {
     /// Steps done before.
     first: u64,
     total: u64,
-    /// Whether the time that is left has been estimated.
-    estimated: bool,
+    /// When the second step began, until the time that is left is estimated.
+    second: Option<Instant>,
     /// Step and time of the last checkpoint.
     kept: Option<u64>,
     kept_at: Instant,
@@ -192,11 +193,11 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
                 self.state.step += 1;
                 let (step, epoch) = (self.state.step, self.state.step as f64 / per_epoch as f64);
                 let timed = step - self.first;
-                let estimate =
-                    !self.estimated && (timed >= TIMED.0 || self.begun.elapsed() >= TIMED.1);
+                let enough = |at: &mut Instant| timed >= TIMED.0 || at.elapsed() >= TIMED.1;
+                let estimate = self.second.take_if(enough);
                 // the first step, for the observer, every few of them, and what is timed and evaluated
                 let due = (timed - 1).is_multiple_of(config.read_every as u64)
-                    || estimate
+                    || estimate.is_some()
                     || step.is_multiple_of(per_epoch)
                     || loss.pending.is_none();
                 self.losses.push(loss);
@@ -205,10 +206,12 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
                 }
                 self.pairs += batch.len();
                 self.stepping += started.elapsed();
+                if timed == 1 {
+                    self.second = Some(Instant::now());
+                }
                 self.observer.event(&Event::Step { step, epoch, loss: self.loss });
-                if estimate {
-                    self.estimated = true;
-                    let each = self.begun.elapsed().div_f64(timed as f64);
+                if let Some(second) = estimate {
+                    let each = second.elapsed().div_f64((timed - 1) as f64);
                     let left = each.mul_f64((self.total - step) as f64);
                     self.observer.event(&Event::Estimate { left });
                 }
