@@ -130,7 +130,7 @@ fn low_ceiling(evidence: &Evidence) -> Result<Option<String>, Error> {
         return Ok(None);
     }
     let size = evidence.config.sketch.size;
-    let found = format!("perfect h has {metric} {value:.4} only, with sketch.size = {size}");
+    let found = format!("perfect h has only {metric} {value:.4}, with sketch.size = {size}");
     let compared = metric == evidence.config.evaluation.metric;
     let larger = if compared { larger_sketch(evidence)? } else { None };
     let line = match larger {

@@ -12,14 +12,14 @@ use crate::decode::report::{Comparison, compare};
 use crate::decode::{Candidates, Decoded};
 use crate::molecules::are_smiles;
 use crate::run::{
-    EnsembleRun, LearningCurve, QueryAnswers, QueryRequest, Run, check_output, counts_line,
-    metrics_table,
+    EnsembleRun, LearningCurve, QueryAnswers, QueryRequest, Run, counts_line, metrics_table,
 };
 use crate::{EXAMPLES, Error, Metric, RESAMPLES, Scores, drawing, intervals};
 use dsokr_nn::Processor;
 use serde::Serialize;
 
 use crate::cli::output::{print, print_json};
+use crate::cli::plot::check_svg;
 use crate::cli::report::{self, Evaluated};
 
 /// Which queries are ranked, among which candidates.
@@ -148,7 +148,7 @@ impl Shown {
         if let Some(folder) = &self.report {
             report::FOLDER.check(folder)?;
         }
-        check_output("--draw", &self.draw)?;
+        self.draw.as_ref().map(|file| check_svg("--draw", file)).transpose()?;
         let names = self.names(runs)?;
         let (mut evaluation, decoded) = runs.evaluate(asked)?;
         let first = Processes::current().is_first();

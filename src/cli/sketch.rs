@@ -5,7 +5,6 @@ use crate::Error;
 use crate::basis::Processes;
 use crate::config::{Checked, Config, Override};
 use crate::data::DataRoot;
-use crate::run::check_output;
 use crate::sketch::{Curve, Leverage, Point, Spread, Study};
 use crate::table::Table;
 
@@ -66,9 +65,7 @@ struct Found {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
-    let svg = arguments.plot.extension().is_some_and(|extension| extension == "svg");
-    ensure(svg, "--plot", arguments.plot.display(), "a file that ends in .svg")?;
-    check_output("--plot", &arguments.plot)?;
+    plot::check_svg("--plot", &arguments.plot)?;
     let mut configs: Vec<(Checked, DataRoot)> = Vec::new();
     for path in &arguments.configs {
         let config: Checked = Config::load_with(path, &arguments.overrides)?;

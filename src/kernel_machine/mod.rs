@@ -70,7 +70,7 @@ impl Learner for KernelMachineConfig {
         let Some(file) = KernelModel::open(run.path)? else {
             let lipschitz = self.is_lipschitz();
             let name = if lipschitz { "machine.safetensors" } else { "ridge.safetensors" };
-            let message = "no model has been fitted yet: fit it with the argument resume";
+            let message = "there is no fitted model: remove metrics.json if it is there, and fit it with the argument resume";
             return Err(Error::run(run.path.join(name), message));
         };
         let inputs = MachineInputs::load(self, run.path)?;

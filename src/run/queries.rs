@@ -79,12 +79,8 @@ pub struct QueryRequest {
 #[cfg(feature = "command")]
 fn split_names() -> impl clap::builder::TypedValueParser<Value = SplitName> {
     use clap::builder::{PossibleValuesParser, TypedValueParser};
-    let split = |name: String| match name.as_str() {
-        "train" => SplitName::Train,
-        "test" => SplitName::Test,
-        _ => SplitName::Validation,
-    };
-    PossibleValuesParser::new(["train", "validation", "test"]).map(split)
+    PossibleValuesParser::new(["train", "validation", "test"])
+        .try_map(|name| name.parse::<SplitName>())
 }
 
 impl QueryRequest {

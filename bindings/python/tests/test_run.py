@@ -228,7 +228,7 @@ def test_results_equal_the_commands(model, config, folder):
     assert trained == {name: value for name, value in model.metrics.items() if name not in volatile}
     theirs = dsokr.Model.load(folder / "command")
     assert np.array_equal(theirs.encode(TEXTS), model.encode(TEXTS))
-    for split in ("validation", "test"):
+    for split in ("train", "validation", "test"):
         found = command("evaluate", model.path, "--split", split, "--json")
         assert found.pop("split") == split and found == model.evaluate(split).metrics
     found = command("search", model.path, TEXTS[0], "--top", "5", "--json")["candidates"]

@@ -1,5 +1,6 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::Hash;
+use std::str::FromStr;
 
 use derive_more::Display;
 use dsokr_basis::random::generator;
@@ -21,6 +22,17 @@ pub enum SplitName {
     Validation,
     /// The split that nothing was chosen on.
     Test,
+}
+
+impl FromStr for SplitName {
+    type Err = dsokr_basis::Error;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let all = [Self::Train, Self::Validation, Self::Test];
+        let named = all.into_iter().find(|split| split.to_string() == name);
+        let allowed = "train, validation or test";
+        named.ok_or_else(|| Self::Err::value("split", format_args!("{name:?}"), allowed))
+    }
 }
 
 /// Pairs of an input and an output. In evaluated splits a pair is a query, which may have several right

@@ -4,12 +4,13 @@
 mod axis;
 mod panel;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use self::axis::Axis;
 use self::panel::{Panel, Series, Style, Value, save};
 use crate::decode::report::{HitsPoint, RankHistogram, ReliabilityBin};
-use crate::run::{EmbeddingCurve, LearningCurve, LearningPoint};
+use crate::error::ensure;
+use crate::run::{EmbeddingCurve, LearningCurve, LearningPoint, check_output};
 use crate::sketch::{Curve, Leverage, Point, Spread};
 use crate::sweep::{Sweep, SweepRun};
 use crate::{Coverage, Error, Metric};
@@ -21,6 +22,16 @@ fn title(metric: &str) -> &str {
 
 fn series(name: impl Into<String>, style: Style, values: impl Iterator<Item = Value>) -> Series {
     Series { name: name.into(), style, values: values.collect() }
+}
+
+/// Refuses a file for a figure, of the option `key`, that is in a run directory or not an SVG file.
+///
+/// # Errors
+/// [`crate::basis::Error::Value`] of `key`.
+pub fn check_svg(key: &str, file: &PathBuf) -> Result<(), Error> {
+    let svg = file.extension().is_some_and(|extension| extension == "svg");
+    ensure(svg, key, file.display(), "a file that ends in .svg")?;
+    check_output(key, file)
 }
 
 /// Hits@k against k, a line and the band of its 95 % intervals for each run.

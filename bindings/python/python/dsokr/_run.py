@@ -213,7 +213,7 @@ class _Runs:
     ) -> Evaluation:
         """Ranks the right outputs of queries, and compares predicted outputs with true ones.
 
-        Queries are a ``split`` of the data, "validation" or "test" (default: evaluation.split of the configuration), or
+        Queries are a ``split`` of the data, "train", "validation" or "test" (default: evaluation.split of the configuration), or
         the rows of a file ``queries``, whose column ``query_id`` names queries that have several right outputs. With
         ``filter_known`` those outputs that training pairs give a query do not compete. ``candidates`` is a file of
         lists, one a query, or for spectra ``"mass:PPM"`` or ``"formula"``; queries with fewer than ``least_candidates`` are
