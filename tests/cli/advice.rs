@@ -49,11 +49,11 @@ fn models_worse_than_chance() {
 fn a_low_ceiling_and_the_size_that_raises_it() {
     let sandbox = Sandbox::new();
     let text = advice(&sandbox, "small.toml", &["sketch.size=3"]);
-    says(&text, &["perfect h has mrr 0.", "sketch.size = 3: a sketch of size 12 reaches 0."]);
+    says(&text, &["perfect h has only mrr 0.", "sketch.size = 3: a sketch of size 12 reaches 0."]);
     // a kernel machine is fitted for each size by the study
     sandbox.write("ridge.toml", &ridge("0.001"));
     let text = advice(&sandbox, "ridge.toml", &["sketch.size=3"]);
-    says(&text, &["perfect h has mrr 0.", "dsokr sketch"]);
+    says(&text, &["perfect h has only mrr 0.", "dsokr sketch"]);
 }
 
 #[test]
