@@ -292,4 +292,23 @@ impl KernelMachineConfig {
         ensure(holds, "encoder.lambda_by", "\"leave-one-out\"", allowed)?;
         self.lambda.validate("encoder.lambda")
     }
+
+    /// Refuses a solver that needs more training pairs, before anything is written.
+    ///
+    /// # Errors
+    /// [`dsokr_basis::Error::Value`] of the key.
+    pub(crate) fn check_pairs(&self, pairs: usize) -> Result<(), Error> {
+        let (key, count, parts) = match &self.solver {
+            Solver::Averaged(own) => ("parts", own.parts, own.parts),
+            Solver::ConjugateGradients(own) => ("sample", own.sample.unwrap_or(1), 1),
+            Solver::ClosedForm(_) | Solver::Sketched(_) | Solver::Lipschitz(_) => ("name", 1, 1),
+        };
+        let allowed = format_args!("1 to {pairs}, the number of training pairs");
+        let holds = (1..=pairs).contains(&count);
+        ensure(holds, format_args!("encoder.solver.{key}"), count, allowed)?;
+        let size = self.solver.sketch().map_or(1, |sketch| sketch.size);
+        let (most, of) = (pairs / parts, if parts > 1 { " of a part" } else { "" });
+        let allowed = format_args!("at most {most}, the number of training pairs{of}");
+        ensure(size <= most, "encoder.solver.sketch.size", size, allowed)
+    }
 }

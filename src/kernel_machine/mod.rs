@@ -27,7 +27,6 @@ use crate::config::{
     Abilities, AnswersConfig, Config, EmbeddingConfig, HeldOutWeights, KernelMachineConfig,
     OutputMatrixConfig,
 };
-use crate::error::ensure;
 use crate::evaluator::Evaluator;
 use crate::folds::{repeated, rest};
 use crate::learner::{CrossFitted, Fit, Fitted, Learner, Predictor, StoredRun, Task};
@@ -68,9 +67,10 @@ impl Learner for KernelMachineConfig {
 
     fn load(&self, run: &StoredRun) -> Result<Box<dyn Predictor>, Error> {
         let Some(file) = KernelModel::open(run.path)? else {
-            let lipschitz = self.is_lipschitz();
-            let name = if lipschitz { "machine.safetensors" } else { "ridge.safetensors" };
-            let message = "there is no fitted model: remove metrics.json if it is there, and fit it with the argument resume";
+            let name =
+                if self.is_lipschitz() { "machine.safetensors" } else { "ridge.safetensors" };
+            let message =
+                "there is no model: remove metrics.json and go on with the argument resume";
             return Err(Error::run(run.path.join(name), message));
         };
         let inputs = MachineInputs::load(self, run.path)?;
@@ -81,22 +81,6 @@ impl Learner for KernelMachineConfig {
         let curve = EmbeddingCurve::read(run.path)?;
         Ok(Box::new(KernelMachine { inputs, model, curve }))
     }
-}
-
-/// Refuses a solver that needs more training pairs, before anything is written.
-fn check_sizes(settings: &KernelMachineConfig, pairs: usize) -> Result<(), Error> {
-    let (key, count, parts) = match &settings.solver {
-        Solver::Averaged(own) => ("parts", own.parts, own.parts),
-        Solver::ConjugateGradients(own) => ("sample", own.sample.unwrap_or(1), 1),
-        Solver::ClosedForm(_) | Solver::Sketched(_) | Solver::Lipschitz(_) => ("name", 1, 1),
-    };
-    let allowed = format_args!("1 to {pairs}, the number of training pairs");
-    let holds = (1..=pairs).contains(&count);
-    ensure(holds, format_args!("encoder.solver.{key}"), count, allowed)?;
-    let size = settings.solver.sketch().map_or(1, |sketch| sketch.size);
-    let (most, of) = (pairs / parts, if parts > 1 { " of a part" } else { "" });
-    let allowed = format_args!("at most {most}, the number of training pairs{of}");
-    ensure(size <= most, "encoder.solver.sketch.size", size, allowed)
 }
 
 /// A kernel machine with its training and validation inputs as rows.
@@ -119,26 +103,24 @@ impl<'a> PreparedMachine<'a> {
         settings: &'a KernelMachineConfig,
         outputs: &'a TrainingOutputs<'a>,
     ) -> Result<Self, Error> {
-        let dataset = outputs.dataset;
-        check_sizes(settings, dataset.train.ids.len())?;
+        let (dataset, config) = (outputs.dataset, outputs.config);
+        settings.check_pairs(dataset.train.ids.len())?;
         let mut inputs = match outputs.resumed {
             Some(path) => MachineInputs::load(settings, path)?,
             None => MachineInputs::fit(settings, &dataset.train, outputs)?,
         };
-        inputs.fit_kernel(settings, &dataset.train, outputs.config.seed)?;
+        inputs.fit_kernel(settings, &dataset.train, config.seed)?;
         let rows = inputs.rows(&dataset.train)?;
         if let MachineRows::Features(rows, kernel) = &rows {
             kernel.validate(rows.kind())?;
         }
         let validation = inputs.rows(&dataset.validation)?;
-        let config = outputs.config;
         let levels = settings.levels().unwrap_or_default();
         let matrix = |matrix: &OutputMatrixConfig| matrix.coupling(levels, outputs.root);
         let output = settings.output_matrix.as_ref().map(matrix).transpose()?;
-        let answered = match config.decoding.second_look.as_ref().filter(|look| !look.refit) {
-            Some(look) => look.parts().draw(dataset, config.seed)?.into_iter().next(),
-            None => None,
-        };
+        let look = config.decoding.second_look.as_ref().filter(|look| !look.refit);
+        let parts = look.map(|look| look.parts().draw(dataset, config.seed)).transpose()?;
+        let answered = parts.and_then(|parts| parts.into_iter().next());
         let (inputs, embedded) = (Arc::new(inputs), None);
         Ok(Self { settings, outputs, inputs, rows, validation, output, answered, embedded })
     }

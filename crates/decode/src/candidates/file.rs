@@ -157,7 +157,7 @@ impl Candidates {
     /// [`Error::File`] for a file that is missing, truncated, damaged (but for coordinates in blocks), or of
     /// a different kind or version.
     pub fn open(path: &Path) -> Result<Stored, Error> {
-        Ok(Stored::open_versions(path, KIND, WHOLE..=MAPPED)?)
+        Stored::open_versions(path, KIND, WHOLE..=MAPPED)
     }
 
     /// Reads an open candidate file; see [`Candidates::open`]. Of one with coordinates in blocks everything

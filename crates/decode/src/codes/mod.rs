@@ -136,7 +136,7 @@ impl Coded {
     /// Appends these rows to the tensors.
     pub(crate) fn append(&self, filling: &mut Filling) -> Result<(), Error> {
         filling.append(CODES, &self.codes)?;
-        Ok(filling.append(NUMBERS, self.numbers.as_flattened())?)
+        filling.append(NUMBERS, self.numbers.as_flattened())
     }
 }
 

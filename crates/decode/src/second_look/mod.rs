@@ -289,7 +289,7 @@ impl SecondLook {
             metadata.insert(Self::LEXICON.to_owned(), words.lexicon().text().to_owned());
             tensors.push(Tensor::f64("words", &[weights.len() / 4, 4], weights));
         }
-        Ok(Contents::new(KIND, VERSION, &metadata, &tensors).write(path)?)
+        Contents::new(KIND, VERSION, &metadata, &tensors).write(path)
     }
 
     /// Opens a file that [`save`](Self::save) wrote, for callers that need its metadata too.
@@ -297,7 +297,7 @@ impl SecondLook {
     /// # Errors
     /// [`Error::File`] for a file that is missing, damaged, or of a different kind or version.
     pub fn open(path: &Path) -> Result<Stored, Error> {
-        Ok(Stored::open(path, KIND, VERSION)?)
+        Stored::open(path, KIND, VERSION)
     }
 
     /// Reads an open file; see [`open`](Self::open). `lexicon` is that of the [text](Self::LEXICON) in its

@@ -61,7 +61,7 @@ impl Damaged<'_> {
     const ROW: usize = 0;
 
     fn check(&self, damaged: bool) -> Result<(), Error> {
-        let error = || Error::from(dsokr_basis::Error::Shape("it is damaged".into()));
+        let error = || dsokr_basis::Error::Shape("it is damaged".into());
         if self.1 && damaged { Err(error()) } else { Ok(()) }
     }
 }
