@@ -25,7 +25,6 @@ use solver::{LambdaSearch, Scaled, advice_on_unlike, in_places, scaled_inputs};
 use crate::choice::Choice;
 use crate::config::{
     Abilities, AnswersConfig, Config, EmbeddingConfig, HeldOutWeights, KernelMachineConfig,
-    OutputMatrixConfig,
 };
 use crate::evaluator::Evaluator;
 use crate::folds::{repeated, rest};
@@ -116,8 +115,8 @@ impl<'a> PreparedMachine<'a> {
         }
         let validation = inputs.rows(&dataset.validation)?;
         let levels = settings.levels().unwrap_or_default();
-        let matrix = |matrix: &OutputMatrixConfig| matrix.coupling(levels, outputs.root);
-        let output = settings.output_matrix.as_ref().map(matrix).transpose()?;
+        let output = settings.output_matrix.as_ref();
+        let output = output.map(|own| own.coupling(levels, outputs.root)).transpose()?;
         let look = config.decoding.second_look.as_ref().filter(|look| !look.refit);
         let parts = look.map(|look| look.parts().draw(dataset, config.seed)).transpose()?;
         let answered = parts.and_then(|parts| parts.into_iter().next());

@@ -234,8 +234,9 @@ impl LossConfig {
     /// τ at the start, where it is learned.
     pub fn temperature(&self) -> Option<f64> {
         match *self {
+            Self::Square(_) | Self::Huber(_) => None,
+            Self::EpsilonInsensitive(_) | Self::EpsilonInsensitiveSquare(_) => None,
             Self::Contrastive { temperature } | Self::Softmax { temperature } => Some(temperature),
-            _ => None,
         }
     }
 }
