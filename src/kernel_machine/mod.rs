@@ -69,7 +69,7 @@ impl Learner for KernelMachineConfig {
             let name =
                 if self.is_lipschitz() { "machine.safetensors" } else { "ridge.safetensors" };
             let message =
-                "there is no model: remove metrics.json and go on with the argument resume";
+                "there is no model: remove metrics.json, if any, and use the argument resume";
             return Err(Error::run(run.path.join(name), message));
         };
         let inputs = MachineInputs::load(self, run.path)?;

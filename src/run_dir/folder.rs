@@ -146,7 +146,7 @@ impl Folder {
     /// The best parameters so far.
     pub(crate) fn best(&self) -> Result<Parameters, Error> {
         let file = self.path.join(ENCODER);
-        let message = "there is no model: remove metrics.json and go on with the argument resume";
+        let message = "there is no model: remove metrics.json, if any, and use the argument resume";
         ensure_run(file.exists(), &file, message)?;
         let stored = Stored::open(&file, ENCODER_KIND, ENCODER_VERSION)?;
         check_basis(&stored, &self.basis)?;
