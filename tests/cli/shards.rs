@@ -37,7 +37,10 @@ fn shards_are_written_replaced_and_read_by_one_process() {
     let allowed = format!("--parts = 1000: allowed is 1 to {}, the distinct", whole.distinct());
     refused(&["run", "--parts", "1000"], &[&allowed]);
     refused(&["run", "--parts", "0"], &["--parts = 0: allowed is 1 to"]);
-    refused(&["run", "--parts", "2", "--precision", "f8"], &["\"f8\" is none of f32, f16 and i8"]);
+    refused(
+        &["run", "--parts", "2", "--precision", "f8"],
+        &["\"f8\" is not a precision: f32, f16 or i8"],
+    );
     let expected = ["--out = data, which holds small: allowed is a folder that does not exist"];
     refused(&["run", "--parts", "2", "--out", "data"], &expected);
     sandbox.fail(&["evaluate", "run", "--shards", "nowhere"], 2, &["nowhere"]);

@@ -29,9 +29,9 @@ fn series(name: impl Into<String>, style: Style, values: impl Iterator<Item = Va
 /// # Errors
 /// [`crate::basis::Error::Value`] of `key`.
 pub fn check_svg(key: &str, file: &PathBuf) -> Result<(), Error> {
+    check_output(key, file)?;
     let svg = file.extension().is_some_and(|extension| extension == "svg");
-    ensure(svg, key, file.display(), "a file that ends in .svg")?;
-    check_output(key, file)
+    ensure(svg, key, file.display(), "a file that ends in .svg")
 }
 
 /// Hits@k against k, a line and the band of its 95 % intervals for each run.
