@@ -556,8 +556,8 @@ def test_wrong_models(model, folder):
             model.encode(queries)
     with pytest.raises(dsokr.ConfigError, match="2001|2000"):
         model.search(TEXTS[0], k=100_000)
-    with pytest.raises(dsokr.ConfigError, match='split: "train"'):
-        model.evaluate("train")
+    with pytest.raises(dsokr.ConfigError, match='split = "tran"'):
+        model.evaluate("tran")
     with pytest.raises(dsokr.ConfigError, match="split: given with queries"):
         model.evaluate("test", queries="q.tsv")
     with pytest.raises(dsokr.FileError, match="q.tsv"):
