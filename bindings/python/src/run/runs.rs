@@ -182,9 +182,7 @@ impl Runs {
         data: Option<PathBuf>,
         coordinates: Option<MatrixView<f32>>,
     ) -> PyResult<Evaluation> {
-        let split = split.map(str::parse).transpose();
-        let split =
-            split.map_err(|error: dsokr::basis::Error| Failure::from(dsokr::Error::from(error)))?;
+        let split = split.map(str::parse).transpose().map_err(Failure::from)?;
         let candidates = candidates.map(|rule| rule.parse()).transpose();
         let candidates = candidates.map_err(Failure::from)?;
         let queries = QueryRequest {
