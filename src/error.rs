@@ -1,6 +1,7 @@
 use std::path::{Path, PathBuf};
 
 use dsokr_basis::memory::{Bytes, Limit};
+use dsokr_basis::{Argument, Place};
 
 /// Errors between a configuration and a trained run.
 #[derive(Debug, thiserror::Error)]
@@ -29,7 +30,12 @@ pub enum Error {
     #[error(transparent)]
     Data(dsokr_data::Error),
     /// A run directory that exists already.
-    #[error("{path} exists: continue it with the argument resume, or choose a different folder with the argument out", path = path.display())]
+    #[error(
+        "{} exists: continue it with {}, or choose a different folder with {}",
+        path.display(),
+        Argument::switch("resume"),
+        Argument::new("out")
+    )]
     RunExists {
         /// The folder.
         path: PathBuf,
@@ -86,7 +92,8 @@ pub enum Error {
     /// A run that needs more memory than there is.
     #[error(
         "{keys}: the run needs {total} more memory ({what}: {part}); {limit} is available; allowed are smaller \
-         sizes, or the argument force"
+         sizes, or {}",
+        Argument::switch("force")
     )]
     Memory {
         /// The keys of the largest part.
@@ -176,7 +183,7 @@ impl From<dsokr_nn::Error> for Error {
 /// holds nothing.
 pub(crate) fn ensure(
     holds: bool,
-    key: impl std::fmt::Display,
+    key: impl Into<Place>,
     found: impl std::fmt::Display,
     allowed: impl std::fmt::Display,
 ) -> Result<(), Error> {
@@ -195,7 +202,7 @@ pub(crate) fn ensure_run(
 impl Error {
     /// A value of a configuration key or an argument that is not allowed.
     pub fn value(
-        key: impl std::fmt::Display,
+        key: impl Into<Place>,
         found: impl std::fmt::Display,
         allowed: impl std::fmt::Display,
     ) -> Self {
@@ -205,6 +212,13 @@ impl Error {
     /// An error of a run directory, or of a file of one.
     pub(crate) fn run(path: impl AsRef<Path>, message: impl std::fmt::Display) -> Self {
         dsokr_basis::Error::file(path.as_ref(), message).into()
+    }
+
+    /// A run without the `file` of its model.
+    pub(crate) fn no_model(file: &Path) -> Self {
+        let resume = Argument::switch("resume");
+        let remedy = format_args!("remove metrics.json, if any, and use {resume}");
+        Self::run(file, format_args!("there is no model: {remedy}"))
     }
 
     /// An error of the file system at `path`.

@@ -1,6 +1,7 @@
 //! The sketch study: which kind and size of sketch, and which power of the kernel. It evaluates
 //! *perfect h* for growing sketch sizes, and also the model itself if its fit is in closed form.
 
+use dsokr_basis::Argument;
 use std::time::Instant;
 
 use dsokr_basis::{SketchKind, leverage};
@@ -180,7 +181,7 @@ impl<'a> Study<'a> {
             all.iter().find(|kind| kind.name() == *name).cloned().ok_or_else(|| {
                 let names: Vec<_> = all.iter().map(SketchKind::name).collect();
                 let allowed = format!("all, {}", names.join(", "));
-                Error::value("the argument methods", format!("{name:?}"), allowed)
+                Error::value(Argument::new("methods"), format!("{name:?}"), allowed)
             })
         };
         match names {
@@ -332,11 +333,11 @@ impl<'a> Study<'a> {
 }
 
 fn check(sizes: &[usize], draws: usize, outputs: usize) -> Result<(), Error> {
-    let key = "the argument sizes";
+    let key = || Argument::new("sizes");
     let rising = sizes.first().is_some_and(|&size| size > 0) && sizes.is_sorted_by(|a, b| a < b);
-    ensure(rising, key, format_args!("{sizes:?}"), "increasing sizes of at least 1")?;
+    ensure(rising, key(), format_args!("{sizes:?}"), "increasing sizes of at least 1")?;
     let allowed = format_args!("1 to {MOST_DRAWS}");
-    ensure((1..=MOST_DRAWS).contains(&draws), "the argument draws", draws, allowed)?;
+    ensure((1..=MOST_DRAWS).contains(&draws), Argument::new("draws"), draws, allowed)?;
     let allowed = format!("at most {outputs}, the number of training outputs");
-    sizes.iter().try_for_each(|&size| ensure(size <= outputs, key, size, &allowed))
+    sizes.iter().try_for_each(|&size| ensure(size <= outputs, key(), size, &allowed))
 }

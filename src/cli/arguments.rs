@@ -1,6 +1,7 @@
 //! Arguments that commands share: texts from a file or from standard input, vectors from a file, combinations and
 //! searches.
 
+use dsokr_basis::Argument;
 use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -88,10 +89,10 @@ impl Texts {
     }
 
     fn vectors(&self, file: &Path, run: &Run) -> Result<Queries, Error> {
-        for (key, given) in [("--column", &self.column), ("--id", &self.id)] {
+        for (argument, given) in [("column", &self.column), ("id", &self.id)] {
             let found = format_args!("{:?}", given.as_deref().unwrap_or_default());
             let allowed = "absent: this run reads vectors, which have no columns with names";
-            ensure(given.is_none(), key, found, allowed)?;
+            ensure(given.is_none(), Argument::new(argument), found, allowed)?;
         }
         if let Some(extension) = file.extension().and_then(|extension| extension.to_str())
             && ["npy", "safetensors"].contains(&extension.to_lowercase().as_str())
@@ -124,7 +125,7 @@ impl Texts {
             (_, Some(column)) => column,
             (_, None) => {
                 let allowed = "the column of the texts, since the run's data have no such column";
-                return Err(Error::value("--column", "absent", allowed));
+                return Err(Error::value(Argument::new("column"), "absent", allowed));
             }
         };
         let (name, stream): (PathBuf, Box<dyn Read>) = if is_standard_input(file) {

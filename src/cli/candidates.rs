@@ -103,8 +103,8 @@ fn shard(arguments: &Shard) -> Result<(), Error> {
 
 fn add(arguments: &Add) -> Result<(), Error> {
     let Add { run, file, features, dry_run, .. } = arguments;
-    check_output("--out", &arguments.out)?;
-    arguments.out.iter().try_for_each(|out| check_not_read("--out", out, file))?;
+    check_output("out", &arguments.out)?;
+    arguments.out.iter().try_for_each(|out| check_not_read("out", out, file))?;
     // on disk before anything is added, and in its place afterwards
     let prepared =
         |added: &AddedCandidates| arguments.out.as_ref().map(|out| table(added, out)).transpose();

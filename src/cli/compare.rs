@@ -1,3 +1,4 @@
+use dsokr_basis::Argument;
 use std::path::PathBuf;
 
 use crate::compare::{EvaluatedRun, Format, compare};
@@ -40,7 +41,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         [] => arguments.runs.iter().map(|path| path.display().to_string()).collect(),
         labels => {
             let allowed = format!("{count} names, one for each run");
-            ensure(labels.len() == count, "--labels", labels.join(","), allowed)?;
+            ensure(labels.len() == count, Argument::new("labels"), labels.join(","), allowed)?;
             labels.to_vec()
         }
     };

@@ -43,8 +43,8 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
-    check_output("--out", &arguments.out)?;
-    check_not_read("--out", &arguments.out, &arguments.file)?;
+    check_output("out", &arguments.out)?;
+    check_not_read("out", &arguments.out, &arguments.file)?;
     let device = arguments.device.open()?;
     let mut run = Run::open_on(&arguments.run, &device)?;
     let (file, out, width) = (&arguments.file, &arguments.out, run.candidates.dim());

@@ -1,6 +1,7 @@
 //! The arguments and output that `evaluate` and `rank` share.
 
 use crate::error::ensure;
+use dsokr_basis::Argument;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -116,7 +117,7 @@ impl Queries {
         ];
         let mut given = given.iter();
         match given.find(|(_, given)| *given) {
-            Some((name, _)) => Err(Error::value(format!("the argument {name}"), "given", allowed)),
+            Some((name, _)) => Err(Error::value(Argument::new(name), "given", allowed)),
             None => Ok(()),
         }
     }
@@ -148,7 +149,7 @@ impl Shown {
         if let Some(folder) = &self.report {
             report::FOLDER.check(folder)?;
         }
-        self.draw.as_ref().map(|file| check_svg("--draw", file)).transpose()?;
+        self.draw.as_ref().map(|file| check_svg("draw", file)).transpose()?;
         let names = self.names(runs)?;
         let (mut evaluation, decoded) = runs.evaluate(asked)?;
         let first = Processes::current().is_first();
@@ -164,7 +165,8 @@ impl Shown {
         if self.edit_distances && evaluation.outputs.is_none() {
             let allowed = "absent: the labels of candidates are not SMILES, or a true output is not a candidate";
             let outputs = molecules(decoded.len())?;
-            let outputs = outputs.ok_or_else(|| Error::value("--edit-distances", true, allowed))?;
+            let outputs = outputs
+                .ok_or_else(|| Error::value(Argument::new("edit-distances"), true, allowed))?;
             evaluation.compare(outputs, None)?;
         }
         let seed = runs.config().seed;
@@ -226,7 +228,7 @@ impl Shown {
         let (all, members, count) = (names.len(), runs.members().len(), self.labels.len());
         let allowed =
             format_args!("{all} names: {members} of runs, {} of --against", all - members);
-        ensure([0, all].contains(&count), "--labels", self.labels.join(","), allowed)?;
+        ensure([0, all].contains(&count), Argument::new("labels"), self.labels.join(","), allowed)?;
         Ok(if count == 0 { names } else { self.labels.clone() })
     }
 
@@ -324,11 +326,11 @@ fn draw(
     outputs: Option<&(Truth, Truth)>,
 ) -> Result<(), Error> {
     let allowed = format!("1 to {queries}, the number of queries");
-    ensure((1..=queries).contains(&count), "--examples", count, allowed)?;
+    ensure((1..=queries).contains(&count), Argument::new("examples"), count, allowed)?;
     let drawn = outputs.map(|outputs| drawing(inputs, outputs, count)).transpose()?.flatten();
     let Some(svg) = drawn else {
         let allowed = "absent: no true molecules or graphs are known";
-        return Err(Error::value("--draw", file.display(), allowed));
+        return Err(Error::value(Argument::new("draw"), file.display(), allowed));
     };
     Ok(write_atomically(file, |out| out.write_all(svg.as_bytes()))?)
 }

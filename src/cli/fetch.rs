@@ -57,7 +57,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let set = table.get(name)?;
     let root = || std::env::var_os("DSOKR_DATA").unwrap_or_else(|| "data".into()).into();
     let out: PathBuf = arguments.out.clone().unwrap_or_else(root);
-    check_output("--out", &out)?;
+    check_output("out", &out)?;
     let network = Network {
         timeout: Duration::from_secs_f64(arguments.timeout),
         retries: arguments.retries,

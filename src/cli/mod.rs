@@ -141,6 +141,7 @@ pub fn main() -> ExitCode {
 /// [`main`] with further kinds of `[encoder]` tables. Call it first in `main`: it decides how the process allocates
 /// memory, logs and handles signals.
 pub fn main_with(kinds: &[Kind]) -> ExitCode {
+    dsokr_basis::print_arguments_as(output::write_flag);
     keep_pages(true);
     // Burn restores the moments of an optimiser on its default device, which must not be a GPU that nobody asked for
     #[cfg(any(feature = "wgpu", feature = "cuda"))]

@@ -1,6 +1,8 @@
 //! Standard output and standard error of the command.
 
+use dsokr_basis::Argument;
 use std::borrow::Cow;
+use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -21,10 +23,18 @@ pub static PROGRAM: LazyLock<String> = LazyLock::new(|| {
     name.strip_suffix(std::env::consts::EXE_SUFFIX).unwrap_or(name).to_owned()
 });
 
-/// Writes a line to standard error, if anybody reads it. What the library calls an argument is a flag here.
-pub fn print_error(line: std::fmt::Arguments) {
-    let line = line.to_string().replace("the argument ", "--");
-    drop(writeln!(io::stderr(), "{}", visible(&line)));
+/// Writes a line to standard error, if anybody reads it.
+pub fn print_error(line: fmt::Arguments) {
+    drop(writeln!(io::stderr(), "{}", visible(&line.to_string())));
+}
+
+/// Writes an argument as a flag, for [`print_arguments_as`](dsokr_basis::print_arguments_as).
+pub fn write_flag(argument: &Argument, f: &mut fmt::Formatter) -> fmt::Result {
+    write!(f, "--{}", argument.name())?;
+    match argument.value() {
+        Some(value) => write!(f, " {value}"),
+        None => Ok(()),
+    }
 }
 
 /// A text whose control characters, which terminals obey, are escaped as JSON escapes them, so that JSON stays what

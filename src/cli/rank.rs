@@ -1,4 +1,5 @@
 use crate::error::ensure;
+use dsokr_basis::Argument;
 use std::path::PathBuf;
 
 use crate::Error;
@@ -26,7 +27,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let runs = arguments.queries.open(folders, None)?;
     let found = format!("{}, an ensemble", arguments.run.display());
     let allowed = "the run of one model, or one of its members/";
-    ensure(runs.members().len() <= 1, "--run", found, allowed)?;
+    ensure(runs.members().len() <= 1, Argument::new("run"), found, allowed)?;
     let (file, request) = (&arguments.predictions, arguments.queries.request(&runs));
     let asked = request.ask(&runs, |run, split| run.read_coordinates(file, split.inputs.len()))?;
     arguments.shown.show((&runs, folders), &asked, &request, arguments.queries.device)

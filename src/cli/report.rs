@@ -51,7 +51,7 @@ pub struct Evaluated<'a> {
 
 /// The folder of a report.
 pub const FOLDER: OutputFolder = OutputFolder {
-    key: "--report",
+    argument: "report",
     holds: "an earlier report only",
     is_own: |name| FILES.split_whitespace().any(|own| own == name),
 };

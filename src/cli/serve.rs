@@ -1,3 +1,4 @@
+use dsokr_basis::Argument;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
@@ -58,7 +59,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let device = arguments.device.open()?;
     let Arguments { runs, shards, .. } = arguments;
     if let (Some(folder), [_, _, ..]) = (shards, &runs[..]) {
-        return Err(Error::value("--shards", folder.display(), "absent, for several runs"));
+        return Err(Error::value(
+            Argument::new("shards"),
+            folder.display(),
+            "absent, for several runs",
+        ));
     }
     let models = runs.iter().map(|run| Model::open_shared(run, shards.as_deref(), &device));
     let limits = Limits { hosts: arguments.allow_host.clone(), ..Limits::default() };

@@ -1,4 +1,5 @@
 use crate::error::ensure;
+use dsokr_basis::Argument;
 use std::path::PathBuf;
 
 use crate::Error;
@@ -65,7 +66,7 @@ struct Found {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
-    plot::check_svg("--plot", &arguments.plot)?;
+    plot::check_svg("plot", &arguments.plot)?;
     let mut configs: Vec<(Checked, DataRoot)> = Vec::new();
     for path in &arguments.configs {
         let config: Checked = Config::load_with(path, &arguments.overrides)?;
@@ -104,7 +105,7 @@ fn study(
     let comparable = powers.len() <= 1 || config.encoder.abilities().closed_form;
     let allowed =
         "one power: they are compared by fitted models, for encoder.kind = \"kernel-machine\"";
-    ensure(comparable, "--powers", format!("{powers:?}"), allowed)?;
+    ensure(comparable, Argument::new("powers"), format!("{powers:?}"), allowed)?;
     found.leverage.push(study.leverage(arguments.lambda)?);
     for power in &powers {
         for method in &methods {

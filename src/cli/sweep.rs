@@ -67,7 +67,7 @@ pub struct Trainings {
 impl Trainings {
     /// The configuration that all of them share, and by which the process keeps its memory.
     pub fn base(&self) -> Result<Checked, Error> {
-        check_output("--out", &self.out)?;
+        check_output("out", &self.out)?;
         let base = Config::load_with(&self.config, &self.overrides)?;
         keep_pages(!base.encoder.abilities().closed_form);
         Ok(base)

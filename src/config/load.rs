@@ -1,5 +1,6 @@
 //! Where configurations come from: files, overrides, and pairs in memory.
 
+use dsokr_basis::Argument;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::str::FromStr;
@@ -84,7 +85,8 @@ fn parse(text: &str, path: &Path, overrides: &[Override]) -> Result<Checked, Err
     if !overrides.is_empty() {
         overrides.iter().try_for_each(|change| set(&mut table, change)).map_err(&fail)?;
         let read = from_table(table);
-        config = read.map_err(|message| fail(format!("with the argument set: {message}")))?;
+        config =
+            read.map_err(|message| fail(format!("with {}: {message}", Argument::new("set"))))?;
     }
     if config.name.is_empty() {
         config.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -198,7 +200,8 @@ fn set(table: &mut toml::Table, change: &Override) -> Result<(), String> {
     for section in sections {
         let next = here.entry(section.clone()).or_insert_with(|| toml::Table::new().into());
         here = next.as_table_mut().ok_or_else(|| {
-            format!("the argument set {}: {section} is a value, not a table", change.path.join("."))
+            let argument = Argument::new("set").with(change.path.join("."));
+            format!("{argument}: {section} is a value, not a table")
         })?;
     }
     here.insert(last.clone(), change.value.clone());

@@ -36,6 +36,7 @@ pub use reference::reference;
 
 use crate::candidate_rule::CandidateRule;
 use crate::error::ensure;
+use dsokr_basis::Argument;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -312,8 +313,8 @@ impl Checked {
         }
         let Ok(root) = find() else {
             let hint = format!(
-                ", the folder of the data that the run was trained on; the argument data DIR stands \
-                 for DIR/{folder}"
+                ", the folder of the data that the run was trained on; {} stands for DIR/{folder}",
+                Argument::new("data").with("DIR")
             );
             return Err(Error::NotFound { path: known.clone(), hint });
         };

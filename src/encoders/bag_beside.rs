@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use dsokr_basis::Place;
 use dsokr_data::Split;
 use dsokr_nn::bag::SparseRow;
 use dsokr_nn::{BagBeside, NgramBagConfig, PartSize};
@@ -117,9 +118,9 @@ impl<R: Recipe> BagBesideConfig<R> {
 /// Gives the key of a setting its place in the table `part`.
 fn inside(part: &'static str) -> impl Fn(Error) -> Error {
     move |error| match error {
-        Error::Basis(dsokr_basis::Error::Value { key, found, allowed }) => {
-            let own = key.strip_prefix("encoder.").unwrap_or(&key);
-            Error::value(format_args!("encoder.{part}.{own}"), found, allowed)
+        Error::Basis(dsokr_basis::Error::Value { key: Place::Key(key), found, allowed }) => {
+            let name = key.strip_prefix("encoder.").unwrap_or(&key);
+            Error::value(format_args!("encoder.{part}.{name}"), found, allowed)
         }
         other => other,
     }

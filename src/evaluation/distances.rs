@@ -1,5 +1,6 @@
 //! How far the chosen outputs are from the right ones: the kernel-induced loss, and MCES at 1.
 
+use dsokr_basis::Argument;
 use std::collections::HashMap;
 
 use dsokr_basis::{Block, OutputKernel};
@@ -92,7 +93,7 @@ pub(super) fn mces_distances<'a>(
             let found = label
                 .map_or_else(|| "an output that is not known".into(), |own| format!("{own:?}"));
             let allowed = "false, or candidates that are SMILES and have all right outputs";
-            Error::value("the argument mces", format!("true, for {found}"), allowed)
+            Error::value(Argument::new("mces"), format!("true, for {found}"), allowed)
         })
     };
     let pairs = pairs.map(|[first, right]| Ok([molecule(first)?, molecule(right)?]));

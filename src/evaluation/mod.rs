@@ -3,6 +3,7 @@
 mod beyond;
 mod distances;
 
+use dsokr_basis::Argument;
 use std::collections::BTreeMap;
 
 use dsokr_basis::random::generator;
@@ -83,8 +84,10 @@ fn check_lists(split: &Split, pool: Pool) -> Result<(), Error> {
     let Pool::PerQuery(lists) = pool else { return Ok(()) };
     (0..lists.len()).try_for_each(|query| {
         let key = format_args!("the candidates of query {:?}", split.names()[query]);
-        let allowed = "at least one, of a wider rule; an evaluation leaves such queries out with the argument \
-                       least-candidates = 1";
+        let argument = Argument::new("least-candidates").with(1);
+        let allowed = format_args!(
+            "at least one, of a wider rule; an evaluation leaves such queries out with {argument}"
+        );
         ensure(!lists.list(query).is_empty(), key, "none", allowed)
     })
 }

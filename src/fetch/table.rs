@@ -1,4 +1,5 @@
 use crate::error::ensure;
+use dsokr_basis::Argument;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -133,7 +134,8 @@ impl Table {
     pub fn get(&self, name: &str) -> Result<&DataSet, Error> {
         self.0.get(name).ok_or_else(|| {
             let names: String = self.0.keys().map(|name| format!("{name}, ")).collect();
-            let allowed = names + "or a name of the file that the argument table names";
+            let argument = Argument::new("table");
+            let allowed = format_args!("{names}or a name of the file that {argument} names");
             Error::value("the data set", format!("{name:?}"), allowed)
         })
     }

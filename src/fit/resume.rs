@@ -1,5 +1,6 @@
 //! Resumed runs, and what may change in their configurations.
 
+use dsokr_basis::Argument;
 use std::path::Path;
 
 use dsokr_basis::store::remove_partial;
@@ -99,7 +100,8 @@ fn changes(path: &Path, config: &Checked) -> Result<Vec<Change>, Error> {
                 ", and the run is complete: a training goes on if training.epochs is raised".into()
             }
             (true, true, false) => {
-                format!("; the argument set {key}=VALUE with the argument resume changes it")
+                let set = Argument::new("set").with(format_args!("{key}=VALUE"));
+                format!("; {set} with {} changes it", Argument::switch("resume"))
             }
             (false, ..) => String::new(),
         };

@@ -2,6 +2,7 @@
 
 mod columns;
 
+use dsokr_basis::Argument;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -66,32 +67,38 @@ impl Survey {
         ensure(rows >= LEAST, "rows of the table", rows, allowed)?;
         let column = |name: &&str| Ok(Column::from_cells(name, cells.column(name)?));
         let columns: Vec<Column> = names.iter().map(column).collect::<Result<_, Error>>()?;
-        let named = |key: &str, name: Option<&str>| {
+        let named = |argument: &Argument, name: Option<&str>| {
             let found = |name: &str| {
                 let column = columns.iter().find(|column| column.name == name);
                 column.cloned().ok_or_else(|| {
-                    Error::value(key, format!("{name:?}"), listed(names.iter().copied()))
+                    Error::value(
+                        argument.clone(),
+                        format!("{name:?}"),
+                        listed(names.iter().copied()),
+                    )
                 })
             };
             name.map(found).transpose()
         };
-        let input = named("the argument input", input)?;
-        let output = named("the argument output", output)?;
-        let missing = |key: &str, what: &str| {
+        let [input_argument, output_argument] = ["input", "output"].map(Argument::new);
+        let input = named(&input_argument, input)?;
+        let output = named(&output_argument, output)?;
+        let missing = |argument: &Argument, what: &str| {
             let found = format!("no column of {what}");
-            Error::value(key, found, format!("the name of one: {}", listed(names.iter().copied())))
+            let allowed = format!("the name of one: {}", listed(names.iter().copied()));
+            Error::value(argument.clone(), found, allowed)
         };
         let taken = output.as_ref().map(|output| output.name.as_str());
         let input = input
             .or_else(|| input_of(&columns, taken))
-            .ok_or_else(|| missing("the argument input", "texts"))?;
+            .ok_or_else(|| missing(&input_argument, "texts"))?;
         let output = output.or_else(|| output_of(&columns, &input)).ok_or_else(|| {
-            missing("the argument output", "SMILES, rankings, labels, numbers or further texts")
+            missing(&output_argument, "SMILES, rankings, labels, numbers or further texts")
         })?;
         let differ = input.name != output.name;
         ensure(
             differ,
-            "the argument output",
+            output_argument,
             format!("{:?}", output.name),
             "a column other than the input's",
         )?;
@@ -211,11 +218,13 @@ impl Survey {
     /// A file that is there, or away from the table; what the file system reports.
     pub fn write(&self, path: &Path, force: bool) -> Result<(), Error> {
         if !force && path.exists() {
-            let message = "is there already: name a different file by the argument out, or replace it by the argument \
-                           force";
+            let (out, force) = (Argument::new("out"), Argument::switch("force"));
+            let message = format_args!(
+                "is there already: name a different file by {out}, or replace it by {force}"
+            );
             return Err(Error::run(path, message));
         }
-        check_not_read("the argument out", path, &self.table)?;
+        check_not_read("out", path, &self.table)?;
         let folder = match path.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
@@ -224,7 +233,7 @@ impl Survey {
         let home = self.table.parent().unwrap_or(Path::new("/"));
         let Ok(below) = home.strip_prefix(&holder) else {
             let allowed = format!("a file in {} or above it, where the table is", home.display());
-            return Err(Error::value("the argument out", path.display(), allowed));
+            return Err(Error::value(Argument::new("out"), path.display(), allowed));
         };
         let config = self.config(&format!("./{}", below.to_string_lossy()));
         Config::parse(&config, &[])?;

@@ -68,9 +68,7 @@ impl Learner for KernelMachineConfig {
         let Some(file) = KernelModel::open(run.path)? else {
             let name =
                 if self.is_lipschitz() { "machine.safetensors" } else { "ridge.safetensors" };
-            let message =
-                "there is no model: remove metrics.json, if any, and use the argument resume";
-            return Err(Error::run(run.path.join(name), message));
+            return Err(Error::no_model(&run.path.join(name)));
         };
         let inputs = MachineInputs::load(self, run.path)?;
         check_basis(&file, run.space)?;

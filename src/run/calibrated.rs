@@ -1,5 +1,6 @@
 //! Queries that candidate sets of a run are calibrated on, and the sets of others.
 
+use dsokr_basis::Argument;
 use std::path::Path;
 use std::sync::{Arc, PoisonError};
 
@@ -101,8 +102,11 @@ impl EnsembleRun {
         data: Option<&Path>,
     ) -> Result<CalibratingQueries, Error> {
         let key = "coverage";
-        let allowed = "absent, or a run with a validation split in files or with decoding.held_out, or a file of queries \
-                       with their right outputs (the argument calibration)";
+        let calibration = Argument::new("calibration");
+        let allowed = format_args!(
+            "absent, or a run with a validation split in files or with decoding.held_out, or a file of queries with \
+             their right outputs ({calibration})"
+        );
         let lacks = |run: &Run| {
             let has = |file| run.folder.as_ref().is_some_and(|own| own.join(file).exists());
             let own = run.config.decoding.second_look.is_some();

@@ -1,6 +1,7 @@
 //! The candidates of a trained run on disk: some are added to it, and all are put in shards, which several processes
 //! share.
 
+use dsokr_basis::Argument;
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -112,7 +113,8 @@ pub fn add_candidates<T>(
 }
 
 fn check_complete(run: &Path) -> Result<(), Error> {
-    let message = "not complete: train it to its end first (the argument resume)";
+    let resume = Argument::switch("resume");
+    let message = format_args!("not complete: train it to its end first ({resume})");
     ensure_run(Folder::finished(run)?.is_some(), run, message)
 }
 
@@ -265,7 +267,7 @@ fn same_molecules(all: &Candidates, start: usize) -> Vec<Option<String>> {
 }
 
 const OUTPUT: OutputFolder =
-    OutputFolder { key: "the argument out", holds: "shards only", is_own: Shards::is_file };
+    OutputFolder { argument: "out", holds: "shards only", is_own: Shards::is_file };
 
 /// The shards that [`shard_candidates`] has written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -301,7 +303,7 @@ pub fn shard_candidates(
     check_complete(run)?;
     let stored = Arc::new(candidates::open(run)?);
     let all = Candidates::read(&stored)?;
-    let (most, key) = (all.distinct(), "the argument parts");
+    let (most, key) = (all.distinct(), Argument::new("parts"));
     let allowed = format_args!("1 to {most}, the distinct candidates");
     ensure((1..=most).contains(&parts), key, parts, allowed)?;
     let own = run.join(FOLDER);

@@ -1,5 +1,6 @@
 //! Coordinates of candidates and outputs as other programs load them, and those that these have made.
 
+use dsokr_basis::Argument;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
@@ -37,7 +38,7 @@ fn output(folder: &Path) -> OutputFolder<'static> {
         },
         false => |_| false,
     };
-    OutputFolder { key: "the argument out", holds: "an earlier export only", is_own }
+    OutputFolder { argument: "out", holds: "an earlier export only", is_own }
 }
 
 impl Run {
@@ -220,7 +221,7 @@ impl Run {
         let Some(centre) = self.space.as_ref().and_then(OutputSpace::origin) else {
             let found = "a run without a sketch of its outputs, or of quantiles";
             let allowed = "a run whose predictions are points of the outputs' feature space";
-            return Err(Error::value("the argument outputs", found, allowed));
+            return Err(Error::value(Argument::new("outputs"), found, allowed));
         };
         let column = column.unwrap_or(&self.config.output.id);
         let table = Table::read(table, &[column])?;

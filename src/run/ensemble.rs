@@ -1,5 +1,6 @@
 //! Ensembles of runs.
 
+use dsokr_basis::Argument;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
@@ -70,7 +71,7 @@ impl EnsembleRun {
             (_, _, None) => None,
             (_, _, Some(folder)) => {
                 let allowed = "absent: the candidates of several models are not in shards";
-                return Err(Error::value("the argument shards", folder.display(), allowed));
+                return Err(Error::value(Argument::new("shards"), folder.display(), allowed));
             }
         };
         let decoding = configs.first().map(|config| config.decoding.clone()).unwrap_or_default();
@@ -95,8 +96,9 @@ impl EnsembleRun {
                 (Some(ensemble), _) => {
                     if let [_] = paths {
                         let file = path.join(RULE);
+                        let resume = Argument::switch("resume");
                         let message =
-                            "the ensemble is not complete: go on with the argument resume";
+                            format_args!("the ensemble is not complete: go on with {resume}");
                         rule = read_json(&file)?.ok_or_else(|| Error::run(file, message))?;
                         look_of = ensemble.second_look.clone();
                     }

@@ -1,5 +1,6 @@
 //! Molecules that searches beyond the candidates have found, as `search` and `predict` write them.
 
+use dsokr_basis::Argument;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -81,9 +82,8 @@ pub fn read_found(path: &Path) -> Result<Vec<FoundCandidate>, Error> {
             let Line { id, query, beyond } =
                 serde_json::from_str(line).map_err(|error| wrong(error.to_string()))?;
             if beyond.is_empty() {
-                return Err(wrong(
-                    "an answer without a search: ask with the argument beyond".into(),
-                ));
+                let argument = Argument::new("beyond");
+                return Err(wrong(format!("an answer without a search: ask with {argument}")));
             }
             let query = id.or(query).unwrap_or_default();
             for Beyond { label, in_table, nearest } in beyond {
@@ -92,7 +92,10 @@ pub fn read_found(path: &Path) -> Result<Vec<FoundCandidate>, Error> {
         }
     }
     let new = found.iter().any(|own| own.candidate.is_none());
-    let allowed = "answers of search or predict with the argument beyond, some with a molecule that is not a candidate";
-    ensure(new, path.display(), "only molecules that are candidates", allowed)?;
+    let argument = Argument::new("beyond");
+    let allowed = format_args!(
+        "answers of search or predict with {argument}, some with a molecule that is not a candidate"
+    );
+    ensure(new, path.display().to_string(), "only molecules that are candidates", allowed)?;
     Ok(found)
 }

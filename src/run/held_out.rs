@@ -1,6 +1,7 @@
 //! Held-out answers of the members of an ensemble as queries: weights are fitted to them, and candidate sets calibrated;
 //! the second looks of members.
 
+use dsokr_basis::Argument;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
@@ -115,7 +116,7 @@ impl EnsembleRun {
     /// # Errors
     /// As [`evaluate`](Self::evaluate).
     pub fn fit_weights(&mut self, asked: &QueryAnswers) -> Result<(), Error> {
-        let (key, allowed) = ("the argument fit-weights", "several runs, or an ensemble");
+        let (key, allowed) = (Argument::new("fit-weights"), "several runs, or an ensemble");
         ensure(self.shards.is_none(), key, "a run of one model", allowed)?;
         let missing = self.config().evaluation.missing_gold;
         let fitted =

@@ -1,5 +1,6 @@
 //! Queries, the members' predictions for them, and their evaluation.
 
+use dsokr_basis::Argument;
 use std::path::PathBuf;
 
 use dsokr_basis::Processes;
@@ -129,13 +130,13 @@ impl QueryRequest {
 impl QueryAnswers {
     /// The queries with at least so many candidates of their own.
     fn with_candidates(self, least: usize) -> Result<Self, Error> {
-        let key = "the argument least-candidates";
+        let key = || Argument::new("least-candidates");
         let allowed = "absent: queries share their candidates";
-        let lists = self.lists.as_ref().ok_or_else(|| Error::value(key, least, allowed))?;
+        let lists = self.lists.as_ref().ok_or_else(|| Error::value(key(), least, allowed))?;
         let rows: Vec<usize> =
             (0..lists.len()).filter(|&query| lists.list(query).len() >= least).collect();
         let allowed = "a number of candidates that some query has";
-        ensure(!rows.is_empty(), key, least, allowed)?;
+        ensure(!rows.is_empty(), key(), least, allowed)?;
         let of_rows = |(split, z): (&Split, &Vec<f32>)| {
             let width = z.len() / lists.len();
             let answers = rows.iter().flat_map(|&row| &z[row * width..][..width]).copied();

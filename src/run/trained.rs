@@ -1,5 +1,6 @@
 //! A trained run of one model.
 
+use dsokr_basis::Argument;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -282,8 +283,8 @@ impl Run {
 
     fn not_found(&self, path: PathBuf) -> Error {
         let folder = self.config.data.facts().folder;
-        let hint =
-            format!(", a file of the run's data; the argument data DIR stands for DIR/{folder}");
+        let argument = Argument::new("data").with("DIR");
+        let hint = format!(", a file of the run's data; {argument} stands for DIR/{folder}");
         Error::NotFound { path, hint }
     }
 

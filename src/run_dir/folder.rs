@@ -146,8 +146,9 @@ impl Folder {
     /// The best parameters so far.
     pub(crate) fn best(&self) -> Result<Parameters, Error> {
         let file = self.path.join(ENCODER);
-        let message = "there is no model: remove metrics.json, if any, and use the argument resume";
-        ensure_run(file.exists(), &file, message)?;
+        if !file.exists() {
+            return Err(Error::no_model(&file));
+        }
         let stored = Stored::open(&file, ENCODER_KIND, ENCODER_VERSION)?;
         check_basis(&stored, &self.basis)?;
         check_preparation(&stored, &self.preparation)?;

@@ -44,6 +44,7 @@ mod place;
 mod report;
 mod tensorboard;
 
+use dsokr_basis::Argument;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
@@ -296,7 +297,8 @@ pub(crate) fn load_data_folder(run: &Path) -> Result<Option<PathBuf>, Error> {
     let expected = checksum.as_ref().unwrap_or(&found);
     let message = format_args!(
         "damaged or changed: the fingerprint of the folder is {found}, the file says {expected}; \
-         the argument data names a different folder"
+         {} names a different folder",
+        Argument::new("data")
     );
     ensure_run(found == *expected, &file, message)?;
     Ok(Some(folder))

@@ -1,6 +1,7 @@
 //! Where runs lie, and where commands write their results: outside of run directories, and folders whole or not at
 //! all.
 
+use dsokr_basis::Argument;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -65,35 +66,38 @@ pub(crate) fn inner(path: &Path, config: &Checked) -> Result<Vec<PathBuf>, Error
     Ok(members.iter().map(|member| path.join(MEMBERS).join(&member.name)).collect())
 }
 
-/// Refuses a path for results, of the option `key`, that is a run directory or lies in one, whose files it may
+/// Refuses a path for results, of this argument, that is a run directory or lies in one, whose files it may
 /// replace. None is allowed.
 ///
 /// # Errors
-/// [`dsokr_basis::Error::Value`] of `key`.
-pub fn check_output<'a>(key: &str, path: impl Into<Option<&'a PathBuf>>) -> Result<(), Error> {
+/// [`dsokr_basis::Error::Value`] of the argument.
+pub fn check_output<'a>(
+    argument: &'static str,
+    path: impl Into<Option<&'a PathBuf>>,
+) -> Result<(), Error> {
     let path: Option<&PathBuf> = path.into();
     let Some((path, run)) = path.and_then(|path| Some((path, run_of(path)?))) else {
         return Ok(());
     };
     let run = run.display();
     let allowed = format!("a path outside of {run}, a run directory, whose files it may replace");
-    Err(Error::value(key, path.display(), allowed))
+    Err(Error::value(Argument::new(argument), path.display(), allowed))
 }
 
-/// Refuses a path for results, of the option `key`, that is the file `read`, which it would replace.
+/// Refuses a path for results, of this argument, that is the file `read`, which it would replace.
 ///
 /// # Errors
-/// [`dsokr_basis::Error::Value`] of `key`.
-pub fn check_not_read(key: &str, path: &Path, read: &Path) -> Result<(), Error> {
+/// [`dsokr_basis::Error::Value`] of the argument.
+pub fn check_not_read(argument: &'static str, path: &Path, read: &Path) -> Result<(), Error> {
     let same = path.canonicalize().is_ok_and(|own| read.canonicalize().is_ok_and(|it| it == own));
-    ensure(!same, key, path.display(), "a file other than the one that is read")
+    ensure(!same, Argument::new(argument), path.display(), "a file other than the one that is read")
 }
 
 /// A folder for results of one kind. An earlier one of that kind is replaced as a whole.
 #[derive(Clone, Copy, Debug)]
 pub struct OutputFolder<'a> {
-    /// The option that names it.
-    pub key: &'a str,
+    /// The argument that names it.
+    pub argument: &'static str,
     /// The contents of an earlier one, for the error.
     pub holds: &'a str,
     /// Whether a file or a folder of this name is one of these.
@@ -104,14 +108,15 @@ impl OutputFolder<'_> {
     /// Refuses a path that [`check_output`] refuses, and a folder that holds anything else.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] of the option; what the file system reports.
+    /// [`dsokr_basis::Error::Value`] of the argument; what the file system reports.
     pub fn check(&self, folder: &Path) -> Result<(), Error> {
-        check_output(self.key, &folder.to_path_buf())?;
+        check_output(self.argument, &folder.to_path_buf())?;
         self.check_contents(folder)
     }
 
     fn check_contents(&self, folder: &Path) -> Result<(), Error> {
-        let Self { key, holds, is_own } = *self;
+        let Self { argument, holds, is_own } = *self;
+        let key = || Argument::new(argument);
         let entries = match fs::read_dir(folder) {
             Ok(entries) => entries,
             Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
@@ -120,13 +125,13 @@ impl OutputFolder<'_> {
         let here = std::env::current_dir().and_then(|here| here.canonicalize());
         let is_here = here.is_ok_and(|here| folder.canonicalize().is_ok_and(|own| own == here));
         let allowed = "a folder other than the current one, since it is replaced as a whole";
-        ensure(!is_here, key, folder.display(), allowed)?;
+        ensure(!is_here, key(), folder.display(), allowed)?;
         for entry in entries {
             let name = entry.map_err(Error::io(folder))?.file_name();
             let name = name.to_string_lossy();
             let found = format_args!("{}, which holds {name}", folder.display());
             let allowed = format_args!("a folder that does not exist, is empty, or holds {holds}");
-            ensure(is_own(&name), key, found, allowed)?;
+            ensure(is_own(&name), key(), found, allowed)?;
         }
         Ok(())
     }

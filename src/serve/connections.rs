@@ -1,5 +1,6 @@
 //! Connections, from the first to the last, and the names that their requests may be addressed to.
 
+use dsokr_basis::Argument;
 use std::future::Future;
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
@@ -34,7 +35,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// [`Processes`](dsokr_basis::Processes), which all call this, the first listens and is the one to stop.
 ///
 /// # Errors
-/// [`dsokr_basis::Error::Value`] of the argument port or host for an address that cannot be listened at; errors of `listening`;
+/// [`dsokr_basis::Error::Value`] of the argument `port` or `host` for an address that cannot be listened at; errors of `listening`;
 /// [`dsokr_basis::Error::Process`] for a rank that cannot be reached.
 pub fn block_on(
     server: &Server,
@@ -73,7 +74,7 @@ fn listen(
     runtime.map_err(failed)?.block_on(async {
         let listener = TcpListener::bind(address).await.map_err(|e| {
             let (ip, port) = (address.ip(), address.port());
-            let (key, found, allowed) = match e.kind() {
+            let (argument, found, allowed) = match e.kind() {
                 ErrorKind::AddrInUse => (
                     "port",
                     format!("{port} of {ip}, in use"),
@@ -84,7 +85,7 @@ fn listen(
                 }
                 _ => ("host", format!("{ip} ({e})"), "an address of this machine"),
             };
-            Error::value(format!("the argument {key}"), found, allowed)
+            Error::value(Argument::new(argument), found, allowed)
         })?;
         check_clock()?;
         let stop = signals().map_err(failed)?;
@@ -180,7 +181,7 @@ pub(super) fn check_name(name: &str) -> Result<(), Error> {
     let plain = |parsed: Authority| parsed.host() == name && !name.is_empty();
     let allowed = "a name or an address without a port, such as search.example.org";
     let (holds, found) = (name.parse().is_ok_and(plain), format_args!("{name:?}"));
-    ensure(holds, "the argument allow-host", found, allowed)
+    ensure(holds, Argument::new("allow-host"), found, allowed)
 }
 
 /// Whether an address is only reached from this machine, also as `::ffff:127.0.0.1`.
@@ -208,8 +209,9 @@ pub(super) async fn check_host(
     let found = found.map_or("no single name".into(), |host| format!("{host:?}"));
     let names = server.0.limits.hosts.iter().map(|name| format!(", {name}"));
     let allowed = format!(
-        "localhost, 127.0.0.1, [::1]{}; the argument allow-host of the server adds a name",
-        names.collect::<String>()
+        "localhost, 127.0.0.1, [::1]{}; {} of the server adds a name",
+        names.collect::<String>(),
+        Argument::new("allow-host")
     );
     let error = Error::value("Host", found, allowed);
     Problem::new(StatusCode::MISDIRECTED_REQUEST, error).into_response()

@@ -1,6 +1,7 @@
 //! The values of one key that a sweep tries.
 
 use crate::error::ensure;
+use dsokr_basis::Argument;
 use std::collections::BTreeSet;
 use std::str::FromStr;
 
@@ -106,12 +107,13 @@ pub fn grid(axes: &[Axis]) -> Result<Vec<Setting>, Error> {
     let mut settings: Vec<Setting> = vec![Vec::new()];
     for Axis { key, values } in axes {
         let AxisValues::List(values) = values else {
-            let allowed = "a list of values: a range needs the argument random";
-            return Err(Error::value("the argument grid", format!("a range of {key}"), allowed));
+            let allowed =
+                format_args!("a list of values: a range needs {}", Argument::new("random"));
+            return Err(Error::value(Argument::new("grid"), format!("a range of {key}"), allowed));
         };
         let all = settings.len().saturating_mul(values.len());
         let found = format!("{} × {} settings", settings.len(), values.len());
-        ensure(all <= MOST, "the argument grid", found, format!("at most {MOST}"))?;
+        ensure(all <= MOST, Argument::new("grid"), found, format!("at most {MOST}"))?;
         let extended = settings.iter().flat_map(|setting| {
             values.iter().map(|value| {
                 let own = (key.clone(), value.clone());
@@ -133,7 +135,7 @@ pub fn grid(axes: &[Axis]) -> Result<Vec<Setting>, Error> {
 pub fn random(axes: &[Axis], count: usize, seed: u64) -> Result<Vec<Setting>, Error> {
     check(axes)?;
     let allowed = format!("1 to {MOST}");
-    ensure((1..=MOST).contains(&count), "the argument random", count, allowed)?;
+    ensure((1..=MOST).contains(&count), Argument::new("random"), count, allowed)?;
     let setting = |at: usize| {
         let mut random = generator(seed, "sweep", at as u64);
         axes.iter().map(|axis| (axis.key.clone(), axis.values.draw(&mut random))).collect()
@@ -144,10 +146,10 @@ pub fn random(axes: &[Axis], count: usize, seed: u64) -> Result<Vec<Setting>, Er
 fn check(axes: &[Axis]) -> Result<(), Error> {
     let keys: Vec<&str> = axes.iter().map(|axis| axis.key.as_str()).collect();
     let allowed = "at least one key with its values";
-    ensure(!keys.is_empty(), "the argument grid", "absent", allowed)?;
+    ensure(!keys.is_empty(), Argument::new("grid"), "absent", allowed)?;
     let again = (1..keys.len()).find(|&at| keys[..at].contains(&keys[at]));
     let found = again.map(|at| format!("{} twice", keys[at])).unwrap_or_default();
-    ensure(again.is_none(), "the argument grid", found, "each key once")
+    ensure(again.is_none(), Argument::new("grid"), found, "each key once")
 }
 
 /// The settings without those that came before.

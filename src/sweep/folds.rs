@@ -1,5 +1,6 @@
 //! Cross-validation: a sweep over the parts of the pairs, and its comparison with others.
 
+use dsokr_basis::Argument;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -45,7 +46,7 @@ impl CrossValidation {
         let Self { folds, repeats, nested, group, seed } = self;
         let seeds = seed.checked_add(*repeats as u64).filter(|_| (1..=10_000).contains(repeats));
         let seeds = *seed..seeds.ok_or_else(|| {
-            Error::value("the argument repeats", repeats, "1 to 10000, with seeds below 2⁶⁴")
+            Error::value(Argument::new("repeats"), repeats, "1 to 10000, with seeds below 2⁶⁴")
         })?;
         let group =
             group.as_ref().map(|group| format!(", group = {}", toml::Value::from(&**group)));

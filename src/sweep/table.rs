@@ -1,5 +1,6 @@
 //! The tables of a sweep, and those that its folder has already.
 
+use dsokr_basis::Argument;
 use std::path::{Path, PathBuf};
 
 use dsokr_data::SplitName;
@@ -121,8 +122,9 @@ impl SweepRequest<'_> {
             if Folder::config(&out)? != config {
                 let message = format!(
                     "the folder has a sweep of a different configuration, as {} says: choose a different one \
-                     with the argument out",
-                    out.join("config.toml").display()
+                     with {}",
+                    out.join("config.toml").display(),
+                    Argument::new("out")
                 );
                 return Err(Error::run(path.join(TABLE), message));
             }

@@ -1,7 +1,9 @@
 //! Errors of the crates as the package's exceptions.
 
+use std::fmt;
 use std::path::Path;
 
+use dsokr_basis::Argument;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
@@ -108,6 +110,20 @@ fn exception(py: Python, failure: Failure) -> PyResult<PyErr> {
         }
         Failure::Other(message) => PyErr::from_type(kind("Error")?, message),
     })
+}
+
+/// Writes an argument as a parameter of Python's functions, for [`print_arguments_as`](dsokr_basis::print_arguments_as).
+pub fn write_parameter(argument: &Argument, f: &mut fmt::Formatter) -> fmt::Result {
+    write!(f, "{}", argument.name().replace('-', "_"))?;
+    match argument.value() {
+        Some(value) => match value.split_once('=') {
+            // a change of the configuration
+            Some((key, value)) => write!(f, "={{\"{key}\": {value}}}"),
+            None => write!(f, "={value}"),
+        },
+        None if argument.is_switch() => f.write_str("=True"),
+        None => Ok(()),
+    }
 }
 
 /// A table of a configuration, such as a kernel's, from JSON.

@@ -46,6 +46,7 @@ mod _dsokr {
 
     #[pymodule_init]
     fn start() -> pyo3::PyResult<()> {
+        dsokr_basis::print_arguments_as(crate::errors::write_parameter);
         #[cfg(feature = "run")]
         {
             crate::logging::start();

@@ -2,6 +2,8 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
+use crate::place::Place;
+
 /// Everything that can go wrong in this crate; each message holds the place, the value and what is
 /// allowed.
 #[derive(Debug, thiserror::Error)]
@@ -57,7 +59,7 @@ pub enum Error {
     #[error("{key} = {found}: {}", wanted(allowed))]
     Value {
         /// Its name, after that of its container.
-        key: String,
+        key: Place,
         /// Its value.
         found: String,
         /// The values allowed.
@@ -199,14 +201,14 @@ impl Error {
     }
 
     /// A number or a choice that is not allowed.
-    pub fn value(key: impl Display, found: impl Display, allowed: impl Display) -> Self {
-        let [key, found, allowed] = [key.to_string(), found.to_string(), allowed.to_string()];
-        Self::Value { key, found, allowed }
+    pub fn value(key: impl Into<Place>, found: impl Display, allowed: impl Display) -> Self {
+        let [found, allowed] = [found.to_string(), allowed.to_string()];
+        Self::Value { key: key.into(), found, allowed }
     }
 
-    /// The same error with what has the number or choice before its key.
+    /// The same error with what has the number or choice before its key. An argument is part of nothing.
     pub fn of(mut self, what: impl Display) -> Self {
-        if let Self::Value { key, .. } = &mut self {
+        if let Self::Value { key: Place::Key(key), .. } = &mut self {
             *key = format!("{what}{key}");
         }
         self
@@ -218,7 +220,7 @@ impl Error {
     /// [`Error::Value`].
     pub fn ensure(
         holds: bool,
-        key: impl Display,
+        key: impl Into<Place>,
         found: impl Display,
         allowed: impl Display,
     ) -> Result<(), Self> {
@@ -230,7 +232,7 @@ impl Error {
     /// # Errors
     /// [`Error::Value`].
     pub fn check_range(
-        key: impl Display,
+        key: impl Into<Place>,
         found: usize,
         allowed: RangeInclusive<usize>,
     ) -> Result<(), Self> {
@@ -242,7 +244,7 @@ impl Error {
     ///
     /// # Errors
     /// [`Error::Value`].
-    pub fn check_count(key: impl Display, count: usize) -> Result<(), Self> {
+    pub fn check_count(key: impl Into<Place>, count: usize) -> Result<(), Self> {
         Self::ensure(count > 0, key, count, "at least 1")
     }
 

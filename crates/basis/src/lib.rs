@@ -27,6 +27,7 @@ compile_error!("files hold little-endian numbers that are read in place");
 mod cancellation;
 mod defaults;
 mod error;
+mod place;
 mod versions;
 
 pub mod assignment;
@@ -47,6 +48,7 @@ pub use error::Error;
 pub use faer::Mat;
 pub use features::{Block, Features, RowKind, RowSource};
 pub use kernel::{Kernel, OutputKernel};
+pub use place::{Argument, ArgumentStyle, Place, print_arguments_as};
 pub use processes::Processes;
 pub use sketch::{Sketch, SketchKind, SketchOptions};
 

@@ -1,5 +1,6 @@
 //! `[data]` and the outputs of a configuration, and how they are read from their files.
 
+use dsokr_basis::Argument;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -200,12 +201,16 @@ impl Source<'_> {
     /// # Errors
     /// As [`Source::load`]; [`dsokr_basis::Error::Value`] for a test split where the configuration names none.
     pub fn read_split(&self, name: SplitName, root: &DataRoot) -> Result<Split, Error> {
-        let allowed = "a file, or the argument split validation, or the argument queries";
+        let split_argument = Argument::new("split").with(SplitName::Validation);
+        let queries_argument = Argument::new("queries");
         let split = match self.data.fold {
             Some(_) => self.load(root)?.into_split(name),
             None => self.data.source.kind().split(name, &self.wanted(Some(root)))?,
         };
-        split.ok_or_else(|| Error::value("data.test", "absent", allowed))
+        split.ok_or_else(|| {
+            let allowed = format_args!("a file, or {split_argument}, or {queries_argument}");
+            Error::value("data.test", "absent", allowed)
+        })
     }
 
     /// Reads a file of queries, in the layout of the configuration's own files, without its outputs.
@@ -282,7 +287,7 @@ impl Source<'_> {
             (Some(asked), Some(trained), ..) => (asked, trained),
             (.., Inputs::Texts(asked), Inputs::Texts(trained)) => (asked, trained),
             _ => {
-                let key = "the argument filter-known";
+                let key = Argument::new("filter-known");
                 let found = "inputs that are not texts, without query ids";
                 return Err(Error::value(key, found, "texts, or ids in data.query"));
             }

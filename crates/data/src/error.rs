@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use dsokr_basis::Place;
 use dsokr_basis::store::open_input;
 use flate2::read::MultiGzDecoder;
 
@@ -78,7 +79,7 @@ impl Error {
         dsokr_basis::Error::at_line(path, line, message).into()
     }
 
-    pub(crate) fn value(key: &str, found: impl Display, allowed: impl Display) -> Self {
+    pub(crate) fn value(key: impl Into<Place>, found: impl Display, allowed: impl Display) -> Self {
         dsokr_basis::Error::value(key, found, allowed).into()
     }
 
@@ -166,7 +167,12 @@ pub(crate) fn uncompressed(path: &Path) -> Cow<'_, Path> {
 }
 
 /// `Ok` when `ok`, else the error about a key's value.
-pub(crate) fn check(ok: bool, key: &str, found: impl Display, allowed: &str) -> Result<(), Error> {
+pub(crate) fn check(
+    ok: bool,
+    key: impl Into<Place>,
+    found: impl Display,
+    allowed: &str,
+) -> Result<(), Error> {
     Ok(dsokr_basis::Error::ensure(ok, key, found, allowed)?)
 }
 

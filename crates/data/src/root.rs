@@ -1,3 +1,4 @@
+use dsokr_basis::Argument;
 use std::path::{Component, Path, PathBuf};
 
 use crate::error::{check, extension_of};
@@ -34,15 +35,17 @@ impl DataRoot {
                 folder.into(),
                 format!(
                     " next to the folder of the configuration or in the current folder, as data.folder says; \
-                     the argument data DIR stands for DIR/{folder}"
+                     {} stands for DIR/{folder}",
+                    Argument::new("data").with("DIR")
                 ),
             ),
             _ => (
                 None,
                 data.map_or_else(variable, Path::to_path_buf).join(folder),
                 format!(
-                    ": data.folder = {folder:?} is a folder in the data root, which is the argument data, else the \
-                     variable DSOKR_DATA, else data/"
+                    ": data.folder = {folder:?} is a folder in the data root, which is {}, else the variable \
+                     DSOKR_DATA, else data/",
+                    Argument::new("data")
                 ),
             ),
         };

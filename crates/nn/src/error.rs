@@ -1,3 +1,4 @@
+use dsokr_basis::Argument;
 use std::fmt;
 use std::path::Path;
 
@@ -37,7 +38,7 @@ pub enum Error {
     #[error("tokenizer: {0}")]
     Tokenizer(String),
     /// A device that this program or this machine does not have.
-    #[error("the argument device {device}: {message}")]
+    #[error("{} {device}: {message}", Argument::new("device"))]
     Device {
         /// Its name.
         device: String,

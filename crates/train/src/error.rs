@@ -1,3 +1,5 @@
+use dsokr_basis::Argument;
+
 /// Errors of a training.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -11,8 +13,9 @@ pub enum Error {
          set training.clip; {}",
         kept.map_or("there is no checkpoint yet".into(), |step| {
             format!(
-                "the last checkpoint, of step {step}, is kept, and the argument resume with the argument set \
-                 training.learning_rate=VALUE goes on from it"
+                "the last checkpoint, of step {step}, is kept, and {} with {} goes on from it",
+                Argument::switch("resume"),
+                Argument::new("set").with("training.learning_rate=VALUE"),
             )
         })
     )]
@@ -27,7 +30,10 @@ pub enum Error {
         kept: Option<u64>,
     },
     /// The training was [cancelled](dsokr_basis::Cancellation).
-    #[error("interrupted at step {step}; the state is saved, continue with the argument resume")]
+    #[error(
+        "interrupted at step {step}; the state is saved, continue with {}",
+        Argument::switch("resume")
+    )]
     Interrupted {
         /// The step.
         step: u64,

@@ -4,6 +4,7 @@
 mod axis;
 mod panel;
 
+use dsokr_basis::Argument;
 use std::path::{Path, PathBuf};
 
 use self::axis::Axis;
@@ -24,14 +25,14 @@ fn series(name: impl Into<String>, style: Style, values: impl Iterator<Item = Va
     Series { name: name.into(), style, values: values.collect() }
 }
 
-/// Refuses a file for a figure, of the option `key`, that is in a run directory or not an SVG file.
+/// Refuses a file for a figure, of this argument, that is in a run directory or not an SVG file.
 ///
 /// # Errors
-/// [`crate::basis::Error::Value`] of `key`.
-pub fn check_svg(key: &str, file: &PathBuf) -> Result<(), Error> {
-    check_output(key, file)?;
+/// [`crate::basis::Error::Value`] of the argument.
+pub fn check_svg(argument: &'static str, file: &PathBuf) -> Result<(), Error> {
+    check_output(argument, file)?;
     let svg = file.extension().is_some_and(|extension| extension == "svg");
-    ensure(svg, key, file.display(), "a file that ends in .svg")
+    ensure(svg, Argument::new(argument), file.display(), "a file that ends in .svg")
 }
 
 /// Hits@k against k, a line and the band of its 95 % intervals for each run.

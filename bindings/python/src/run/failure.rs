@@ -7,7 +7,7 @@ use crate::errors::Failure;
 /// A wrong request of the command is a wrong argument.
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        let (message, is_request) = (with_arguments(&error.to_string()), error.is_request());
+        let (message, is_request) = (error.to_string(), error.is_request());
         match file(error) {
             Some(path) => Self::File(path, message),
             None if is_request => Self::Argument(message),
@@ -36,23 +36,4 @@ fn file(error: Error) -> Option<String> {
         Failure::File(path, _) => Some(path),
         Failure::Argument(_) | Failure::Other(_) => None,
     }
-}
-
-/// The message with the arguments of Python's functions in the place of those of the library and of the command's
-/// flags, which have the same names.
-fn with_arguments(message: &str) -> String {
-    let message = message.replace("the argument ", "--");
-    let mut parts = message.split("--");
-    let mut text = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let flag: String =
-            part.chars().take_while(|c| c.is_ascii_lowercase() || *c == '-').collect();
-        match flag.as_str() {
-            "" => text += "--",
-            "resume" | "force" => text += &format!("{flag}=True"),
-            other => text += &other.replace('-', "_"),
-        }
-        text += &part[flag.len()..];
-    }
-    text
 }

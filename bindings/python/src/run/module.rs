@@ -15,7 +15,7 @@ use dsokr::data::Split;
 use dsokr::nn::fused::{Operation, apply, values, wrap};
 use dsokr::nn::{Encoder, Pass, init, is_cpu_engine};
 use dsokr::{Error, Prepare, Recipe, Start};
-use dsokr_basis::RowSource;
+use dsokr_basis::{Argument, RowSource};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use rand::Rng;
@@ -106,14 +106,14 @@ impl Recipe for ModuleConfig {
         let Start { offset, random, device } = start;
         if !is_cpu_engine(device) {
             return Err(Error::value(
-                "the argument device",
+                Argument::new("device"),
                 "a GPU",
                 "cpu, for a module of PyTorch",
             ));
         }
         let seed = random.next_u64() >> 1;
-        let allowed = "the module that was trained, as the argument encoder";
-        let none = || Error::value("the argument encoder", "None", allowed);
+        let allowed = "the module that was trained";
+        let none = || Error::value(Argument::new("encoder"), "None", allowed);
         let given = self.encoder.as_ref().ok_or_else(none)?;
         let opened = Python::attach(|py| {
             let opened = given.0.bind(py).call_method1("open", (offset.len(), seed))?;
@@ -129,7 +129,7 @@ impl Recipe for ModuleConfig {
             Err(error) => {
                 let message = error.to_string();
                 raise(error);
-                Err(Error::value("the argument encoder", message, "a module of PyTorch"))
+                Err(Error::value(Argument::new("encoder"), message, "a module of PyTorch"))
             }
         }
     }

@@ -6,6 +6,7 @@ mod file;
 mod graphs;
 mod of_texts;
 
+use dsokr_basis::Argument;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
@@ -145,7 +146,7 @@ impl OutputFiles<'_> {
     pub fn check_read(self) -> Result<(), Error> {
         match self {
             Self::Given([file, ..]) => {
-                Err(Error::value("--features", file.display(), Self::ALLOWED))
+                Err(Error::value(Argument::new("features"), file.display(), Self::ALLOWED))
             }
             Self::Given([]) | Self::Configured(_) => Ok(()),
         }
@@ -159,7 +160,9 @@ impl OutputFiles<'_> {
                 *self = Self::Given(rest);
                 Ok(first.clone())
             }
-            Self::Given([]) => Err(Error::value("--features", "too few files", Self::ALLOWED)),
+            Self::Given([]) => {
+                Err(Error::value(Argument::new("features"), "too few files", Self::ALLOWED))
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Vectors that are drawn: the papers' synthetic least squares.
 
+use dsokr_basis::Argument;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -189,7 +190,7 @@ impl Pairs for SyntheticConfig {
 
     fn queries(&self, path: &Path, _: &Wanted) -> Result<Split, Error> {
         let allowed = "absent: the inputs of this run are drawn, not read";
-        Err(Error::value("the argument queries", path.display(), allowed))
+        Err(Error::value(Argument::new("queries"), path.display(), allowed))
     }
 }
 
