@@ -5,7 +5,7 @@ use std::path::Path;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
-use dsokr_data::spectra::Spectrum;
+use dsokr_data::spectra::{Adduct, Polarity, Spectrum};
 use dsokr_data::{DataRoot, Split, check_inside};
 use dsokr_decode::{Candidates, PerQuery};
 use dsokr_molecule::{ELECTRON, ElementCounts, Molecule};
@@ -16,24 +16,28 @@ use crate::Error;
 use crate::error::ensure;
 use crate::molecules::are_smiles;
 
-/// A rule for the candidates that each query is ranked against. As a text it is the name of a file, `mass:PPM` or
-/// `formula`.
+/// A rule for the candidates that each query is ranked against. As a text it is the name of a file, `mass:PPM`,
+/// `formula` or `all`.
 #[derive(Clone, Debug, derive_more::Display, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum CandidateRule {
     /// A file of lists, which [`PerQuery::read`] reads.
     Lists(String),
-    /// Molecules whose ion, with the adduct that the spectrum names (`[M+H]+` where it names none), has the precursor's
-    /// m/z within so many millionths of it.
+    /// Molecules whose ion, with the adduct that the spectrum names, has the precursor's m/z within so many millionths of
+    /// it; by default the adduct is a proton, `[M+H]+` or `[M-H]-`. All where the adduct is not one that is known.
     #[display("{MASS}{_0}")]
     Mass(f64),
     /// Molecules of the formula that the spectrum names.
     #[display("{FORMULA}")]
     Formula,
+    /// All candidates.
+    #[display("{ALL}")]
+    All,
 }
 
 const MASS: &str = "mass:";
 const FORMULA: &str = "formula";
+const ALL: &str = "all";
 
 impl FromStr for CandidateRule {
     type Err = Error;
@@ -41,6 +45,7 @@ impl FromStr for CandidateRule {
     fn from_str(text: &str) -> Result<Self, Error> {
         match (text.strip_prefix(MASS), text) {
             (None, FORMULA) => Ok(Self::Formula),
+            (None, ALL) => Ok(Self::All),
             (None, file) => Ok(Self::Lists(file.into())),
             (Some(ppm), _) => {
                 let number = ppm.trim().parse().ok().filter(|ppm| (1e-3..=1e5).contains(ppm));
@@ -72,7 +77,7 @@ impl CandidateRule {
     pub(crate) fn validate(&self, key: &str) -> Result<(), Error> {
         match self {
             Self::Lists(file) => Ok(check_inside(key, file)?),
-            Self::Mass(_) | Self::Formula => Ok(()),
+            Self::Mass(_) | Self::Formula | Self::All => Ok(()),
         }
     }
 
@@ -80,41 +85,70 @@ impl CandidateRule {
     pub(crate) fn inside(&self, root: &DataRoot) -> Self {
         match self {
             Self::Lists(file) => Self::Lists(root.file(file).to_string_lossy().into_owned()),
-            Self::Mass(_) | Self::Formula => self.clone(),
+            Self::Mass(_) | Self::Formula | Self::All => self.clone(),
         }
     }
 
-    /// The candidates of each query of a split. `known` has the masses of the candidates.
+    /// The candidates of each query of a split; none where each is ranked against all. `masses` has those of the
+    /// candidates, and `polarity` is of spectra that do not say theirs.
     ///
     /// # Errors
-    /// A file of lists that cannot be read; candidates that are not molecules; queries that are not spectra, whose adduct
-    /// cannot be read, or without a formula.
+    /// A file of lists that cannot be read; candidates that are not molecules; queries that are not spectra, or without a
+    /// formula.
     pub(crate) fn lists(
         &self,
         split: &Split,
         candidates: &Candidates,
-        known: &CandidateMasses,
-    ) -> Result<PerQuery, Error> {
-        let known = match self {
-            Self::Lists(file) => {
-                return Ok(PerQuery::read(Path::new(file), split.names(), candidates)?);
-            }
-            Self::Mass(_) | Self::Formula => known.read(candidates)?,
-        };
+        masses: &CandidateMasses,
+        polarity: Polarity,
+    ) -> Result<Option<PerQuery>, Error> {
         let names = split.names();
-        let list = |(query, text): (usize, &String)| {
-            let own = || match self {
-                Self::Mass(ppm) => known.of_mass(&text.parse()?, *ppm),
-                Self::Formula | Self::Lists(_) => known.of_formula(&text.parse()?),
-            };
-            own().map_err(|error| error.of(format_args!("query {:?}: ", names[query])))
-        };
+        type List = Result<Vec<u32>, dsokr_data::Error>;
         // a parallel collection into a `Result` would give any thread's error
-        let lists: Vec<_> = split.inputs.texts()?.par_iter().enumerate().map(list).collect();
-        Ok(PerQuery::new(
-            &lists.into_iter().collect::<Result<Vec<_>, dsokr_data::Error>>()?,
-            candidates,
-        )?)
+        let lists: Vec<List> = match self {
+            Self::All => return Ok(None),
+            Self::Lists(file) => {
+                return Ok(Some(PerQuery::read(Path::new(file), names, candidates)?));
+            }
+            Self::Mass(ppm) => {
+                let default = polarity.protons(1).parse()?;
+                let weighed = masses.read(candidates)?;
+                let list = |text: &String| {
+                    let ions = Ions::of(&text.parse()?, &default);
+                    Ok(weighed.of_ions(&ions, *ppm, candidates.len()))
+                };
+                split.inputs.texts()?.par_iter().map(list).collect()
+            }
+            Self::Formula => {
+                let weighed = masses.read(candidates)?;
+                let list = |text: &String| weighed.of_formula(&text.parse()?);
+                split.inputs.texts()?.par_iter().map(list).collect()
+            }
+        };
+        let named = |(query, list): (usize, List)| {
+            list.map_err(|error| error.of(format_args!("query {:?}: ", names[query])))
+        };
+        let lists = lists.into_iter().enumerate().map(named).collect::<Result<Vec<_>, _>>()?;
+        Ok(Some(PerQuery::new(&lists, candidates)?))
+    }
+}
+
+/// What the precursor of a spectrum may be.
+pub(crate) struct Ions {
+    mz: f64,
+    /// Its possible adducts; none of an adduct that is not known.
+    adducts: Vec<Adduct>,
+}
+
+impl Ions {
+    /// Those of a spectrum, which have the adduct `default` where it does not say.
+    fn of(spectrum: &Spectrum, default: &Adduct) -> Self {
+        let adducts = match spectrum.ions() {
+            Ok(none) if none.is_empty() => vec![default.clone()],
+            Ok(adducts) => adducts,
+            Err(_) => Vec::new(),
+        };
+        Self { mz: spectrum.precursor_mz, adducts }
     }
 }
 
@@ -159,18 +193,22 @@ impl Weighed {
         Ok(Self { masses, formulas })
     }
 
-    fn of_mass(&self, spectrum: &Spectrum, ppm: f64) -> Result<Vec<u32>, dsokr_data::Error> {
-        let adduct = spectrum.ion()?;
-        let mz = spectrum.precursor_mz;
-        let [low, high] = [-ppm, ppm].map(|ppm| adduct.mass(mz * (1.0 + ppm * 1e-6)));
-        let from = self.masses.partition_point(|&(mass, _)| mass < low);
-        let mut list: Vec<u32> = self.masses[from..]
-            .iter()
-            .take_while(|&&(mass, _)| mass <= high)
-            .map(|&(_, own)| own)
-            .collect();
+    /// The candidates that may be the molecule of these ions; all of `count` where their adduct is not known.
+    fn of_ions(&self, ions: &Ions, ppm: f64, count: usize) -> Vec<u32> {
+        if ions.adducts.is_empty() {
+            return (0..count as u32).collect();
+        }
+        let mut list = Vec::new();
+        for adduct in &ions.adducts {
+            let [low, high] = [-ppm, ppm].map(|ppm| adduct.mass(ions.mz * (1.0 + ppm * 1e-6)));
+            let from = self.masses.partition_point(|&(mass, _)| mass < low);
+            let near = self.masses[from..].iter().take_while(|&&(mass, _)| mass <= high);
+            list.extend(near.map(|&(_, candidate)| candidate));
+        }
         list.sort_unstable();
-        Ok(list)
+        // two adducts may have the same candidate
+        list.dedup();
+        list
     }
 
     fn of_formula(&self, spectrum: &Spectrum) -> Result<Vec<u32>, dsokr_data::Error> {

@@ -15,6 +15,7 @@ use crate::metric::Needs;
 use crate::molecules::{EXAMPLES, drawing};
 use crate::run_dir::Report;
 use crate::scores::{Evaluation, Scores};
+use crate::spectra::Polarities;
 use crate::targets::OutputSpace;
 use dsokr_data::config::OutputFeatures;
 use dsokr_data::{DataRoot, Dataset, Selected, Split, SplitName};
@@ -59,12 +60,17 @@ impl<'a> Evaluator<'a> {
         let Decoder { candidates, config, .. } = decoder;
         let mut evaluator = Self { config, dataset, root, decoder, lists: Vec::new() };
         let (settings, masses) = (&config.evaluation, CandidateMasses::default());
+        let polarities = match config.encoder.abilities().spectra {
+            true => Polarities::of_split(&dataset.train)?,
+            false => Polarities::default(),
+        };
         let test = (settings.split == SplitName::Test).then_some(SplitName::Test);
         for name in [SplitName::Validation].into_iter().chain(test) {
             let Some(split) = dataset.split(name) else { continue };
             if let Some(rule) = &settings.candidates {
-                let lists = rule.inside(root).lists(split, candidates, &masses)?;
-                evaluator.lists.push((name, lists));
+                let assumed = polarities.assumed();
+                let lists = rule.inside(root).lists(split, candidates, &masses, assumed)?;
+                evaluator.lists.extend(lists.map(|lists| (name, lists)));
             }
             // a missing gold is reported before training, not after the first epoch
             let pool = evaluator.pool(name);

@@ -19,8 +19,10 @@ use crate::config::{self, Abilities, Checked, Config, EncoderSettings, EncoderTa
 use crate::evaluator::Evaluator;
 use crate::memory::Need;
 use crate::run_dir::{
-    CANDIDATES, FEATURES, Folder, HeldOut, PreparationFiles, save_candidates, save_data_folder,
+    CANDIDATES, FEATURES, Folder, HeldOut, POLARITIES, PreparationFiles, save_candidates,
+    save_data_folder, write_text,
 };
+use crate::spectra::Polarities;
 use crate::targets::{OutputTargets, TrainingOutputs, save_scaling};
 use dsokr_data::{Dataset, Split};
 use dsokr_nn::onnx::{Graph, Value};
@@ -303,6 +305,11 @@ impl Task<'_> {
                     let Evaluator { root, decoder, .. } = *self.evaluator;
                     save_scaling(decoder.scaling, here)?;
                     save_data_folder(here, root)?;
+                    if self.config.encoder.abilities().spectra {
+                        let polarities = Polarities::of_split(&self.dataset.train)?;
+                        let text = serde_json::to_string(&polarities)? + "\n";
+                        write_text(&here.join(POLARITIES), &text)?;
+                    }
                     let file = here.join(CANDIDATES);
                     save_candidates(&file, decoder.candidates, &space, self.data)
                 };

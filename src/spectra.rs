@@ -1,6 +1,7 @@
 //! Mass spectra as inputs: what lies in bins of masses, and mixtures of Gaussians.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,7 +9,9 @@ use dsokr_basis::kernel::{OutputKernel, ProbabilityProduct};
 use dsokr_basis::store::read_text;
 use dsokr_basis::{Features, Kernel};
 use dsokr_data::Split;
-use dsokr_data::spectra::{FittedPeaks, LINE, POSITIONS, PeakFeatures, PeaksOf, Spectrum};
+use dsokr_data::spectra::{
+    FittedPeaks, LINE, POSITIONS, PeakFeatures, PeaksOf, Polarity, Spectrum,
+};
 use dsokr_nn::bag::SparseRow;
 use rayon::prelude::*;
 use schemars::JsonSchema;
@@ -24,6 +27,29 @@ pub(crate) fn spectra(split: &Split) -> Result<Vec<Spectrum>, Error> {
     // a parallel collection into a `Result` would give any thread's error
     let read: Vec<Result<Spectrum, _>> = texts.map(|text| text.parse()).collect();
     Ok(read.into_iter().collect::<Result<_, _>>()?)
+}
+
+/// The polarities of the spectra that a model was trained on, where these say them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Polarities(BTreeSet<Polarity>);
+
+impl Polarities {
+    /// The polarities of a split, whose texts are spectra.
+    pub(crate) fn of_split(split: &Split) -> Result<Self, Error> {
+        let texts = split.inputs.texts()?.iter();
+        Ok(Self(texts.filter_map(|text| Polarity::of_text(text)).collect()))
+    }
+
+    /// The polarity that spectra have which do not say theirs: the model's where it has one, else positive.
+    pub(crate) fn assumed(&self) -> Polarity {
+        self.only().unwrap_or(Polarity::Positive)
+    }
+
+    /// The polarity of all spectra.
+    pub(crate) fn only(&self) -> Option<Polarity> {
+        if self.0.len() == 1 { self.0.first().copied() } else { None }
+    }
 }
 
 /// The bins of the masses in the training spectra.

@@ -63,10 +63,7 @@ impl Table {
 
     /// Comma-separated values for a spreadsheet, with `end` at the end of each line.
     pub fn csv(&self, end: &str) -> String {
-        let line = |line: &Vec<String>| {
-            line.iter().map(|text| quoted(text)).collect::<Vec<_>>().join(",") + end
-        };
-        self.lines().map(line).collect()
+        self.lines().map(|line| csv_fields(line) + end).collect()
     }
 
     /// A Markdown table.
@@ -109,6 +106,15 @@ pub fn cell(text: &str) -> String {
 /// A line of fields separated by tabs.
 pub fn tsv_line<S: AsRef<str>>(cells: &[S]) -> String {
     cells.iter().map(|text| cell(text.as_ref())).collect::<Vec<_>>().join("\t") + "\n"
+}
+
+/// A line of comma-separated values for a spreadsheet.
+pub fn csv_line<S: AsRef<str>>(cells: &[S]) -> String {
+    csv_fields(cells) + "\n"
+}
+
+fn csv_fields<S: AsRef<str>>(cells: &[S]) -> String {
+    cells.iter().map(|text| quoted(text.as_ref())).collect::<Vec<_>>().join(",")
 }
 
 /// Decimal places of a metric: at least three digits that count.

@@ -1,5 +1,8 @@
 //! Answers to texts, as `search` and `predict` print them.
 
+use crate::config::Abilities;
+use crate::data::InputKind;
+use crate::data::spectra::Spectrum;
 use crate::run::{Answer, EnsembleRun, Hit, Quantile};
 use crate::table::Table;
 use crate::{PredictedOutput, SearchEnd};
@@ -21,8 +24,53 @@ pub struct Printed<'a> {
     pub answer: &'a Answer,
 }
 
-/// A table for people.
+/// What a table of answers says of each query besides its id.
+#[derive(Clone, Copy)]
+pub enum QueryColumn {
+    /// The text.
+    Text,
+    /// The precursor's m/z of a spectrum.
+    PrecursorMz,
+    /// Nothing of vectors.
+    None,
+}
+
+impl QueryColumn {
+    /// The column for the inputs of an encoder.
+    pub fn of(abilities: Abilities) -> Self {
+        match abilities.reads {
+            InputKind::Texts if abilities.spectra => Self::PrecursorMz,
+            InputKind::Texts => Self::Text,
+            InputKind::Vectors | InputKind::Kernels => Self::None,
+        }
+    }
+
+    fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Text => Some("query"),
+            Self::PrecursorMz => Some("precursor_mz"),
+            Self::None => None,
+        }
+    }
+
+    /// The cell of a query with this text.
+    pub fn cell(self, text: Option<&str>) -> Option<String> {
+        let text = text.unwrap_or_default();
+        match self {
+            Self::Text => Some(text.to_owned()),
+            Self::PrecursorMz => {
+                let spectrum = text.parse::<Spectrum>().ok();
+                Some(spectrum.map_or_else(String::new, |own| own.precursor_mz.to_string()))
+            }
+            Self::None => None,
+        }
+    }
+}
+
+/// A table for people, behind what is doubtful about the query.
 pub fn text(answer: &Answer) -> String {
+    let cautions: String =
+        answer.cautions.iter().map(|line| format!("caution: {line}\n")).collect();
     let quantile = |Quantile { level, value }: &Quantile| {
         format!("{:>14}  {value}\n", format!("quantile {level}"))
     };
@@ -46,7 +94,7 @@ pub fn text(answer: &Answer) -> String {
     let numbers = Table::new(["rank", "  score"], 0).with(numbers).text();
     let texts = Table::new(["id", "label"], 2).with(texts).text();
     let line = |(numbers, texts)| format!("{numbers}  {texts}").trim_end().to_owned() + "\n";
-    quantiles + &numbers.lines().zip(texts.lines()).map(line).collect::<String>()
+    cautions + &quantiles + &numbers.lines().zip(texts.lines()).map(line).collect::<String>()
 }
 
 /// How a molecule that a search found stands to the candidates.
@@ -72,18 +120,22 @@ fn note(found: &PredictedOutput) -> String {
 }
 
 /// Names of the columns of [`rows`].
-pub fn columns(runs: &EnsembleRun) -> Vec<String> {
+pub fn columns(runs: &EnsembleRun, query: QueryColumn) -> Vec<String> {
     let levels = match runs.members() {
         [_] => runs.config().encoder.abilities().levels.unwrap_or_default(),
         _ => &[],
     };
-    let own = ["id", "rank", "candidate", "label", "score", "duplicates"].map(String::from);
-    own.into_iter().chain(levels.iter().map(|level| format!("quantile {level}"))).collect()
+    let answer = ["rank", "candidate", "label", "score", "duplicates"];
+    let names = ["id"].into_iter().chain(query.name()).chain(answer).map(String::from);
+    names.chain(levels.iter().map(|level| format!("quantile {level}"))).collect()
 }
 
-/// A row of a table for each candidate; the best of all outputs has the rank `all` and no id, the molecules that a search
+/// A row of a table for each candidate behind the cells of its query, one without a candidate where there is none; the best
+/// of all outputs has the rank `all` and no id, the molecules that a search
 /// found, best first, the rank `new` and, where they are candidates, their ids.
-pub fn rows(id: &str, answer: &Answer) -> impl Iterator<Item = Vec<String>> {
+pub fn rows(query: &[String], answer: &Answer) -> impl Iterator<Item = Vec<String>> {
+    let is_empty = answer.exact.is_none() && answer.beyond.is_empty() && answer.hits.is_empty();
+    let empty = is_empty.then(|| std::array::from_fn(|_| String::new()));
     let best = answer.exact.iter().map(|best| {
         let (rank, none) = ("all".to_owned(), String::new());
         [rank, none.clone(), best.label.clone(), best.score.to_string(), none]
@@ -99,7 +151,7 @@ pub fn rows(id: &str, answer: &Answer) -> impl Iterator<Item = Vec<String>> {
         [rank.to_string(), id.clone(), label.clone(), score, duplicates.join(" ")]
     });
     let quantiles = answer.quantiles.iter().map(|own| own.value.to_string());
-    best.chain(beyond).chain(hits).map(move |cells| {
-        [id.to_owned()].into_iter().chain(cells).chain(quantiles.clone()).collect()
+    empty.into_iter().chain(best).chain(beyond).chain(hits).map(move |cells: [String; 5]| {
+        query.iter().cloned().chain(cells).chain(quantiles.clone()).collect()
     })
 }

@@ -5,15 +5,16 @@ use tracing::info;
 use crate::data::Split;
 use crate::data::config::OnBadRow;
 use crate::run::{Calibration, EnsembleRun};
-use crate::table::tsv_line;
+use crate::table::{csv_line, tsv_line};
 use crate::{CandidateRule, Error};
 use dsokr_nn::Processor;
 
-use crate::cli::answers::{self, Printed};
+use crate::cli::answers::{self, Printed, QueryColumn};
 use crate::cli::arguments::{Beyond, Combine, Texts, read};
 use crate::cli::output::{json_line, print_part};
 
-/// Predicts outputs without golds: the best candidates for each text, a JSON line or rows of a table.
+/// Predicts outputs without golds: the best candidates for each text, a JSON line or rows of a table. A text without a
+/// candidate has a row without one.
 ///
 /// The models are read once. Texts are read and answered in batches, so that answers come before the input
 /// ends and a stream of any length needs the memory of one batch. Runs that read vectors take the rows of a
@@ -40,9 +41,10 @@ pub struct Arguments {
     #[command(flatten)]
     texts: Texts,
     /// The candidates of each text: a file of JSON lines {"query": id, "candidates": [id, …]}; or for spectra mass:PPM,
-    /// those with the precursor's mass, or formula, those of the formula that the spectrum names; default: all. With
-    /// --coverage the file has the lists of the queries that calibrate too.
-    #[arg(long, value_name = "FILE|mass:PPM|formula")]
+    /// those with the precursor's mass, formula, those of the formula that the spectrum names, or all; default: for
+    /// spectra mass:10 where candidates are molecules, else all. With --coverage the file has the lists of the queries
+    /// that calibrate too.
+    #[arg(long, value_name = "FILE|mass:PPM|formula|all")]
     candidates: Option<CandidateRule>,
     /// Stop at rows that cannot be read, or skip them: skip lists and counts them and answers the
     /// others; default: what the first run's configuration says.
@@ -67,8 +69,21 @@ pub struct Arguments {
 enum Format {
     /// A JSON object a text.
     Jsonl,
-    /// A row a candidate, with the names of the columns in the first line.
+    /// A row a candidate, with the names of the columns in the first line; fields are separated by tabs.
     Tsv,
+    /// The same for a spreadsheet, separated by commas and quoted where they must be.
+    Csv,
+}
+
+impl Format {
+    /// A line of a table; none of JSON.
+    fn line(self, cells: &[String]) -> String {
+        match self {
+            Self::Jsonl => String::new(),
+            Self::Tsv => tsv_line(cells),
+            Self::Csv => csv_line(cells),
+        }
+    }
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
@@ -79,11 +94,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     runs = runs.with_beyond(arguments.beyond.beyond.as_ref())?;
     let first = &runs.members()[0];
     let mut queries = arguments.texts.open(file, first)?;
-    let mut header = match arguments.format {
-        Format::Jsonl => String::new(),
-        Format::Tsv => tsv_line(&answers::columns(&runs)),
-    };
-    let among = arguments.candidates.as_ref();
+    let format = arguments.format;
+    let query = QueryColumn::of(first.config.encoder.abilities());
+    let mut header = format.line(&answers::columns(&runs, query));
+    let among = runs.rule_of_search(arguments.candidates.as_ref());
+    let among = among.as_ref();
     let sets = arguments.coverage.map(|coverage| {
         runs.sets(coverage, arguments.calibration.as_deref(), among, arguments.data.as_deref())
     });
@@ -111,13 +126,18 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         let found = answer(&batch)?;
         let mut out = std::mem::take(&mut header);
         for ((at, id), answer) in batch.ids.iter().enumerate().zip(&found) {
-            match arguments.format {
+            let text = batch.inputs.texts().ok().map(|texts| texts[at].as_str());
+            match format {
                 Format::Jsonl => {
-                    let query = batch.inputs.texts().ok().map(|texts| texts[at].as_str());
                     let coverage = arguments.coverage;
-                    out += &json_line(&Printed { id: Some(id), query, coverage, answer })?;
+                    out += &json_line(&Printed { id: Some(id), query: text, coverage, answer })?;
                 }
-                Format::Tsv => out.extend(answers::rows(id, answer).map(|row| tsv_line(&row))),
+                Format::Tsv | Format::Csv => {
+                    let cells: Vec<String> =
+                        [id].into_iter().cloned().chain(query.cell(text)).collect();
+                    let rows = answers::rows(&cells, answer);
+                    out.extend(rows.map(|row| format.line(&row)));
+                }
             }
         }
         if !print_part(&out)? {

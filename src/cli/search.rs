@@ -34,8 +34,9 @@ pub struct Arguments {
     /// The device: cpu, wgpu, cuda or cuda:NUMBER.
     #[arg(long, default_value_t)]
     device: Processor,
-    /// Of a spectrum, only candidates with the precursor's mass (mass:PPM), or of the formula that it names (formula).
-    #[arg(long, value_name = "mass:PPM|formula")]
+    /// Of a spectrum, only candidates with the precursor's mass (mass:PPM), or of the formula that it names (formula), or
+    /// all; default: mass:10 where candidates are molecules.
+    #[arg(long, value_name = "mass:PPM|formula|all")]
     candidates: Option<CandidateRule>,
     #[command(flatten)]
     beyond: Beyond,
@@ -66,8 +67,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
 }
 
 fn answer(arguments: &Arguments, run: &EnsembleRun, text: &str) -> Result<String, Error> {
-    let among = arguments.candidates.as_ref();
-    let found = run.answer_queries(|run| run.texts(&[text]), among, arguments.top)?;
+    let among = run.rule_of_search(arguments.candidates.as_ref());
+    let found = run.answer_queries(|run| run.texts(&[text]), among.as_ref(), arguments.top)?;
     let found = found.into_iter().next().unwrap_or_default();
     match arguments.json {
         true => {

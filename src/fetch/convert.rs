@@ -4,6 +4,7 @@ use std::path::Path;
 
 use dsokr_basis::store::{Contents, Tensor, write_atomically};
 use dsokr_data::read_official;
+use dsokr_data::spectra::Library;
 use dsokr_data::table::Table;
 
 use super::table::Conversion;
@@ -35,12 +36,37 @@ impl Conversion {
                 }
                 text_to_molecule(official, smiles, root, &to)
             }
+            Self::Spectra { from, adduct, validation, seed, to } => {
+                let to = root.join(to);
+                if to.join(MOLECULES).is_file() {
+                    return Ok(());
+                }
+                let library = Library::read(&root.join(from))?.merged(adduct)?;
+                spectra(&library, *validation, *seed, &to)
+            }
         }
     }
 }
 
 fn write_lines(path: &Path, lines: &[String]) -> Result<(), Error> {
     Ok(write_atomically(path, |out| lines.iter().try_for_each(|line| writeln!(out, "{line}")))?)
+}
+
+/// The three files of a library, divided by its molecules.
+fn spectra(library: &Library, validation: f64, seed: u64, to: &Path) -> Result<(), Error> {
+    fs::create_dir_all(to).map_err(Error::io(to))?;
+    let parts = library.parts([validation], seed);
+    for (part, name) in parts.iter().zip(["validation.mgf", "train.mgf"]) {
+        let path = to.join(name);
+        if part.is_empty() {
+            return Err(failed(path.display(), "no spectra for it: the library is too small"));
+        }
+        library.write_spectra(&path, part)?;
+        tracing::info!("{}: {} spectra", path.display(), part.len());
+    }
+    let path = to.join(MOLECULES);
+    tracing::info!("{}: {} molecules", path.display(), library.molecules().len());
+    Ok(library.write_molecules(&path)?)
 }
 
 /// Molecules without SMILES are left out, with the pairs that name them.

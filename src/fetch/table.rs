@@ -105,6 +105,21 @@ pub enum Conversion {
         /// The folder of the tables.
         to: String,
     },
+    /// Spectra to train on, from a library of mass spectra: those of one adduct by instruments that resolve elements, merged
+    /// for each molecule and kind of instrument. `train.mgf` and `validation.mgf` share no molecule; `molecules.tsv`
+    /// has all molecules of the library.
+    Spectra {
+        /// The library.
+        from: String,
+        /// The adduct, such as `[M+H]+`.
+        adduct: String,
+        /// The share of molecules whose spectra are validation spectra.
+        validation: f64,
+        /// The seed that draws them.
+        seed: u64,
+        /// The folder of the three files.
+        to: String,
+    },
 }
 
 impl Table {
@@ -208,6 +223,7 @@ impl Conversion {
             Self::TextToMolecule { official, smiles, to } => {
                 official.iter().chain(smiles).chain([to]).collect()
             }
+            Self::Spectra { from, to, .. } => vec![from, to],
         }
     }
 }

@@ -126,9 +126,10 @@ impl EnsembleRun {
             let same = |(&pair, id): (&usize, &String)| train.ids.get(pair) == Some(id);
             let same = held.pairs.iter().zip(&held.split.ids).all(same);
             ensure(same, key, found, "absent: the data have other training pairs than the run")?;
-            rule.lists(&train.select(&held.pairs)?, &run.candidates, &self.masses)
+            let assumed = run.polarities.assumed();
+            rule.lists(&train.select(&held.pairs)?, &run.candidates, &self.masses, assumed)
         };
-        let lists = among.map(lists).transpose()?;
+        let lists = among.map(lists).transpose()?.flatten();
         let pool = lists.as_ref().map_or(Pool::Shared, Pool::PerQuery);
         let queries = held.models().calibrating(&held.split, &held.answers, pool)?;
         let mut known = vec![

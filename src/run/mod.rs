@@ -3,6 +3,7 @@
 pub(crate) mod beyond;
 mod calibrated;
 mod candidates;
+mod cautions;
 mod coordinates;
 mod coverage;
 mod ensemble;

@@ -20,6 +20,8 @@ pub struct QueryAnswers {
     /// At least one.
     pub(super) splits: Vec<Split>,
     pub(super) lists: Option<PerQuery>,
+    /// What is doubtful about each query; empty where nothing is known of any.
+    pub(super) cautions: Vec<Vec<String>>,
     /// As they are scored.
     pub(super) answers: Vec<Vec<f32>>,
     /// Whether MCES at 1 is measured.
@@ -59,9 +61,9 @@ pub struct QueryRequest {
     #[cfg_attr(feature = "command", arg(long))]
     pub filter_known: bool,
     /// The candidates of each query: a file of JSON lines {"query": id, "candidates": [id, …]}; or for spectra mass:PPM,
-    /// those with the precursor's mass, or formula, those of the formula that the spectrum names. Default: for a split,
+    /// those with the precursor's mass, formula, those of the formula that the spectrum names, or all. Default: for a split,
     /// evaluation.candidates of the configuration, if given; else all candidates.
-    #[cfg_attr(feature = "command", arg(long, value_name = "FILE|mass:PPM|formula"))]
+    #[cfg_attr(feature = "command", arg(long, value_name = "FILE|mass:PPM|formula|all"))]
     pub candidates: Option<CandidateRule>,
     /// The least number of candidates that a query has in its list; queries with fewer are left out, such as those whose
     /// gold is the only molecule of its formula.
@@ -144,7 +146,8 @@ impl QueryAnswers {
         };
         let kept = self.splits.iter().zip(&self.answers).map(of_rows);
         let (splits, answers) = kept.collect::<Result<Vec<_>, Error>>()?.into_iter().unzip();
-        Ok(Self { splits, lists: Some(lists.select(&rows)), answers, ..self })
+        let cautions = rows.iter().filter_map(|&row| self.cautions.get(row).cloned()).collect();
+        Ok(Self { splits, lists: Some(lists.select(&rows)), cautions, answers, ..self })
     }
 }
 
@@ -180,15 +183,19 @@ impl EnsembleRun {
         let ask = || {
             let splits = self.members.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
             let candidates = &self.members[0].candidates;
-            let list = |rule: &CandidateRule| rule.lists(&splits[0], candidates, &self.masses);
-            let lists = lists.map(list).transpose()?;
+            let assumed = self.members[0].polarities.assumed();
+            let list =
+                |rule: &CandidateRule| rule.lists(&splits[0], candidates, &self.masses, assumed);
+            let rule = lists;
+            let lists = rule.map(list).transpose()?.flatten();
+            let cautions = self.cautions(&splits[0], rule, lists.as_ref());
             let answer = |(run, split): (&Run, &Split)| {
                 let z = predict(run, split)?;
                 run.config.decoding.scaled(&z, run.candidates.dim())
             };
             let answers = self.members.iter().zip(&splits).map(answer);
             let answers = answers.collect::<Result<Vec<_>, Error>>()?;
-            Ok(QueryAnswers { splits, lists, answers, mces: false, data: None })
+            Ok(QueryAnswers { splits, lists, cautions, answers, mces: false, data: None })
         };
         let ranks = Processes::current();
         let asked = ranks.agree::<_, Error>(ask())?;

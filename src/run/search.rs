@@ -18,13 +18,14 @@ use crate::evaluation::Models;
 use crate::quantiles::number;
 
 impl EnsembleRun {
-    /// The answer to a text: the `top` best candidates, and what else the configuration predicts. Duplicates are one
-    /// hit, so there may be fewer.
+    /// The answer to a text: the `top` best candidates, by the default [rule](Self::rule_of_search), and what else the
+    /// configuration predicts. Duplicates are one hit, so there may be fewer.
     ///
     /// # Errors
     /// As [`answer_queries`](Self::answer_queries); an empty text.
     pub fn search(&self, text: &str, top: usize) -> Result<Answer, Error> {
-        let answers = self.answer_queries(|run| run.texts(&[text]), None, top)?;
+        let among = self.rule_of_search(None);
+        let answers = self.answer_queries(|run| run.texts(&[text]), among.as_ref(), top)?;
         Ok(answers.into_iter().next().unwrap_or_default())
     }
 
@@ -69,7 +70,12 @@ impl EnsembleRun {
         wanted: Option<&[bool]>,
     ) -> Result<Vec<Answer>, Error> {
         let models = Models { search, ..self.models() };
-        models.answers(asked.split(), &asked.answers, asked.pool(), places, wanted)
+        let mut answers =
+            models.answers(asked.split(), &asked.answers, asked.pool(), places, wanted)?;
+        for (answer, cautions) in answers.iter_mut().zip(&asked.cautions) {
+            answer.cautions.clone_from(cautions);
+        }
+        Ok(answers)
     }
 
     /// The predicted quantiles of each query; none for several members, or a model without them.
@@ -244,7 +250,7 @@ impl Models<'_> {
             let hits = hits.collect::<Result<_, Error>>()?;
             let quantiles = quantiles.next().unwrap_or_default();
             let (exact, beyond) = (exact.next(), beyond.next().into_iter().flatten().collect());
-            Ok(Answer { hits, exact, beyond, quantiles, gap })
+            Ok(Answer { hits, cautions: Vec::new(), exact, beyond, quantiles, gap })
         };
         found.into_iter().map(answer).collect()
     }

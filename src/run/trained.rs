@@ -20,9 +20,11 @@ use crate::evaluation::Models;
 use crate::learner::{Predictor, StoredRun};
 use crate::lexicon::read_look;
 use crate::run_dir::{
-    BASIS, CANDIDATES, FEATURES, Folder, PreparationFiles, SECOND_LOOK, candidates, save_candidates,
+    BASIS, CANDIDATES, FEATURES, Folder, POLARITIES, PreparationFiles, SECOND_LOOK, candidates,
+    read_json, save_candidates,
 };
 use crate::scores::Evaluation;
+use crate::spectra::Polarities;
 use crate::targets::{OutputSpace, load_scaling, save_scaling, standardise};
 use dsokr_data::config::DataSource;
 use dsokr_data::{DataRoot, FittedFeatures, Outputs, Source, Split, SplitName};
@@ -50,6 +52,8 @@ pub struct Run {
     pub(super) folder: Option<PathBuf>,
     /// Searches molecules beyond the candidates.
     pub(super) search: Option<BeyondSearch>,
+    /// The polarities of the training spectra.
+    pub(super) polarities: Polarities,
 }
 
 impl Run {
@@ -124,7 +128,8 @@ impl Run {
         let (name, scaling, folder) =
             (path.display().to_string(), load_scaling(path)?, Some(path.into()));
         let run = Self::from_parts(config, space, candidates, predictor);
-        Ok(Self { name, look, scaling, labels, folder, ..run })
+        let polarities = read_json(&path.join(POLARITIES))?.unwrap_or_default();
+        Ok(Self { name, look, scaling, labels, folder, polarities, ..run })
     }
 
     /// A run of a predictor that was not made by [`fit`](crate::fit()), with candidates in the
@@ -146,8 +151,19 @@ impl Run {
         predictor: Box<dyn Predictor>,
     ) -> Self {
         let (name, labels) = (config.name.clone(), Vec::new());
-        let (look, scaling, folder, search) = (None, None, None, None);
-        Self { name, config, candidates, look, predictor, space, scaling, labels, folder, search }
+        Self {
+            name,
+            config,
+            candidates,
+            look: None,
+            predictor,
+            space,
+            scaling: None,
+            labels,
+            folder: None,
+            search: None,
+            polarities: Polarities::default(),
+        }
     }
 
     /// Writes a run directory that [`open`](Self::open) reads. It holds no state to resume from, no log

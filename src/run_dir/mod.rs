@@ -12,6 +12,7 @@
 //! | `features.safetensors` | the columns of the outputs' features, for added candidates and exact search |
 //! | `candidates.safetensors` | ids, labels and coordinates of the candidates |
 //! | `shards/` | the candidates in shards, which several processes share, if [`shard_candidates`](crate::run::shard_candidates) has written them |
+//! | `polarities.json` | of a model of mass spectra: whether the training spectra are positive, negative or both, where they say it |
 //! | `ngrams.json`, `tokenizer.json`, … | what turns texts or vectors into inputs |
 //! | `encoder.safetensors` | the best model so far |
 //! | `ridge.safetensors` | of a kernel machine: the fitted model |
@@ -106,6 +107,7 @@ files! {
     "machine.safetensors";
     "metrics.json" => METRICS;
     "outputs.safetensors" => OUTPUTS;
+    "polarities.json" => POLARITIES;
     "ridge.safetensors";
     "combination.json" => RULE;
     "scaling.safetensors" => SCALING;

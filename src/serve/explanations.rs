@@ -113,9 +113,11 @@ pub(super) struct Explainer<'a> {
 }
 
 impl<'a> Explainer<'a> {
-    /// Parts of ions with the spectrum's adduct count where they are within `ppm` millionths of a peak.
-    pub(super) fn new(spectrum: &'a Spectrum, ppm: f64) -> Result<Self, Error> {
-        Ok(Self { spectrum, adduct: spectrum.ion()?, ppm, known: HashMap::new() })
+    /// Parts of ions with the spectrum's adduct count where they are within `ppm` millionths of a peak; none of an adduct
+    /// that is not known.
+    pub(super) fn new(spectrum: &'a Spectrum, ppm: f64) -> Option<Self> {
+        let adduct = spectrum.ion().ok()?;
+        Some(Self { spectrum, adduct, ppm, known: HashMap::new() })
     }
 
     /// The peaks that a molecule explains; none known of labels that are not molecules, and of formulas with too many parts.

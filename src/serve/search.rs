@@ -49,8 +49,8 @@ pub(super) struct SearchRequest {
     pub skip: usize,
     /// Which candidates are wanted.
     pub filter: Option<Filter>,
-    /// The candidates of each spectrum: `mass:PPM`, those with the precursor's mass within so many millionths, or
-    /// `formula`, those of the formula that it names; default: all.
+    /// The candidates of each spectrum: `mass:PPM`, those with the precursor's mass within so many millionths,
+    /// `formula`, those of the formula that it names, or `all`; default: `mass:10` where candidates are molecules.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, example = "mass:10")]
     pub candidates: Option<CandidateRule>,
@@ -112,6 +112,9 @@ pub(super) struct Answer {
     /// Predicted quantiles, of models of numbers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub quantiles: Vec<Quantile>,
+    /// What is doubtful about the query, such as a spectrum of a polarity that the model was not trained on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cautions: Vec<String>,
     /// How sure the first place is; absent while validation queries are still read, or where they are not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<Confidence>,
@@ -237,11 +240,16 @@ impl Endpoint for SearchRequest {
         let wanted = self.filter.as_ref().map(|filter| wanted(model, filter)).transpose()?;
         let places = self.skip..self.skip.saturating_add(self.top);
         let each = wanted.as_ref().map(|(each, _)| each.as_slice());
-        let among = self.candidates.as_ref();
-        if let Some(CandidateRule::Lists(file)) = among {
-            let allowed = "\"mass:PPM\" or \"formula\"";
+        if let Some(CandidateRule::Lists(file)) = &self.candidates {
+            let allowed = "\"mass:PPM\", \"formula\" or \"all\"";
             return Err(Error::value("candidates", format_args!("{file:?}"), allowed).into());
         }
+        let among = match &self.coordinates {
+            // coordinates are of no spectrum
+            Some(_) => self.candidates.clone(),
+            None => model.runs.rule_of_search(self.candidates.as_ref()),
+        };
+        let among = among.as_ref();
         let (mut calibration, mut whole) = (None, Vec::new());
         let answers = match self.coverage {
             None => {
@@ -320,7 +328,7 @@ fn explained(
     let spectrum = text.filter(|_| model.reads_spectra()).map(str::parse::<Spectrum>);
     let spectrum = spectrum.transpose().map_err(Error::from)?;
     let molecules = spectrum.as_ref().filter(|_| model.outputs == Outputs::Molecules);
-    let mut peaks = molecules.map(|spectrum| Explainer::new(spectrum, ppm)).transpose()?;
+    let mut peaks = molecules.and_then(|spectrum| Explainer::new(spectrum, ppm));
     let explained = |hit: Hit| {
         let explained = peaks.as_mut().map(|peaks| peaks.of(&hit.label)).transpose()?.flatten();
         let own = if known.is_empty() { None } else { Parts::from_smiles(&hit.label) };
@@ -330,12 +338,12 @@ fn explained(
             (Properties::from_label(model, &hit.id, &hit.label), shared.collect());
         Ok::<_, Error>(ExplainedHit { hit, properties, shared, explained })
     };
-    let run::Answer { hits, exact, quantiles, gap, .. } = answer;
+    let run::Answer { hits, exact, quantiles, gap, cautions, .. } = answer;
     let hits = hits.into_iter().map(explained).collect::<Result<_, _>>()?;
     let confidence = gap.filter(|_| !listed).and_then(|gap| confidence(model, gap));
     let spectrum = spectrum.map(|own| own.to_string());
     let (whole, beyond) = (None, Vec::new());
-    Ok(Answer { hits, whole, exact, beyond, quantiles, confidence, nearest, spectrum })
+    Ok(Answer { hits, whole, exact, beyond, quantiles, cautions, confidence, nearest, spectrum })
 }
 
 /// The training texts nearest to a text, which the first of several ranks has found.

@@ -221,6 +221,7 @@ fn the_kernel_loss_is_the_distance_of_the_chosen_outputs() {
         let report = sandbox.train("bins.toml", changes);
         let file = "data/spectra/validation.mgf";
         let predict = ["predict", "runs/bins", file, "--id", "identifier", "--top", "1"];
+        let predict = [&predict[..], &["--candidates", "all"]].concat();
         let labels: BTreeMap<String, String> =
             molecules().into_iter().map(|(id, smiles, ..)| (id, smiles)).collect();
         let losses = sandbox.succeed(&predict);
@@ -278,5 +279,8 @@ fn kernels_that_are_not_summed_are_refused() {
     );
     let wrong = sandbox.read("data/spectra/train.mgf").replacen("31.0184 1", "31.0184 NaN", 1);
     sandbox.write("data/spectra/train.mgf", &wrong);
-    fail("bins.toml", "seed=1", &["train.mgf:6: spectrum \"M0-a\": a peak's intensity \"NaN\""]);
+    let says = ["train.mgf:6: spectrum \"M0-a\": a peak's intensity \"NaN\""];
+    fail("bins.toml", "data.on_bad_row=\"stop\"", &says);
+    let report = sandbox.train("bins.toml", &[]);
+    assert!(report["skipped_rows"].to_string().contains("train.mgf\":1"), "{report}");
 }

@@ -16,7 +16,9 @@ fn spectra_are_searched_predicted_and_ranked_among_lists() {
     sandbox.train("bins.toml", &[]);
     let mgf = "BEGIN IONS\nPEPMASS=76.0525\n31.0184 1\n31.0184 1\n34.0157 1\n45.0341 1\nEND IONS";
     let line = "76.0525 31.0184:1 31.0184:1 34.0157:1 45.0341:1";
-    let search = |query: &str| sandbox.succeed(&["search", "runs/bins", query, "--top", "3"]);
+    let search = |query: &str| {
+        sandbox.succeed(&["search", "runs/bins", query, "--top", "3", "--candidates", "all"])
+    };
     assert_eq!(search(mgf), search(line));
     assert!(search(line).contains("OCO"), "{}", search(line));
     let file = "data/spectra/validation.mgf";
@@ -78,12 +80,28 @@ fn candidates_are_those_of_the_precursors_mass_or_of_the_formula() {
         "formula",
         "the spectrum's formula = absent: allowed is a formula such as C9H8O4",
     );
-    fail(
-        &glycol("63.0 adduct=[M+Xx]+"),
-        "mass:5",
-        "the adduct = \"[M+Xx]+\": allowed is [nM±…]z±, such as [M+H]+",
-    );
+    // of an unknown adduct, candidates of every mass
+    let all = search(&glycol("63.0 adduct=[M+Xx]+"), "mass:5", "84");
+    let every = search(&glycol("63.0 adduct=[M+Xx]+"), "all", "84");
+    assert!(all.len() > 50 && all == every);
+    let both = search(&glycol("63.04406 adduct=[M+Xx]+/[M+H]+"), "mass:5", "84");
+    assert_eq!(both, all);
+    let either = search(&glycol("63.04406 adduct=[M+Na]+/[M+H]+"), "mass:5", "84");
+    assert_eq!(either.len(), 1);
     fail(&glycol("63.0"), "mass:x", "allowed is mass:PPM with a number of millionths");
+    // by default, those of the mass
+    let default = |query: &str| sandbox.succeed(&["search", "runs/bins", query]);
+    let found = default(&glycol("63.04406"));
+    assert!(found.contains("OCCO") && found.lines().count() == 2, "{found}");
+    let found = default(&glycol("61.02950 adduct=[M-H]-"));
+    assert!(found.contains("OCCO"), "{found}");
+    let none = default(&glycol("300.1"));
+    assert!(
+        none.contains("caution: no candidate has an ion within 10 ppm of the precursor"),
+        "{none}"
+    );
+    let unknown = default(&glycol("63.0 adduct=[M+?]+"));
+    assert!(unknown.contains("caution: the adduct \"[M+?]+\" is not known"), "{unknown}");
 
     let ion = |name: &str, key: &str, mz: f64| {
         format!(
@@ -95,11 +113,33 @@ fn candidates_are_those_of_the_precursors_mass_or_of_the_formula() {
     let found = sandbox.succeed(&predict);
     let hits = |line: &str| json(line)["candidates"].as_array().unwrap().len();
     assert_eq!(found.lines().map(hits).collect::<Vec<_>>(), [1, 0]);
+    // a table has a row for each query, with its precursor
+    let table = |format: &str| sandbox.succeed(&[&predict[..], &["--format", format]].concat());
+    let tsv = table("tsv");
+    let rows: Vec<Vec<&str>> = tsv.lines().map(|line| line.split('\t').collect()).collect();
+    assert_eq!(rows[0][..4], ["id", "precursor_mz", "rank", "candidate"]);
+    assert_eq!(rows[1][..3], ["a", "63.04406", "1"]);
+    assert_eq!(rows[2], ["b", "300.1", "", "", "", "", ""]);
+    assert_eq!(table("csv"), tsv.replace('\t', ","));
+    sandbox.write("none.mgf", "# nothing\n");
+    let none = "no tandem spectra; at least one is needed";
+    sandbox.fail(&["predict", "runs/bins", "none.mgf"], 2, &[none]);
+    // one that cannot be used is skipped and named, and the others are answered
+    let wrong = "BEGIN IONS\nTITLE=c\nPEPMASS=63.04\nEND IONS\n";
+    sandbox.write("q2.mgf", &(wrong.to_owned() + &ion("a", "M1", 63.04406)));
+    let output = sandbox.command(&["predict", "runs/bins", "q2.mgf"]).output().unwrap();
+    let warned = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && output.stdout.iter().filter(|&&byte| byte == b'\n').count() == 1
+    );
+    assert!(warned.contains("q2.mgf:1: spectrum \"c\": a spectrum without peaks"), "{warned}");
+    sandbox.write("wrong.mgf", wrong);
+    sandbox.fail(&["predict", "runs/bins", "wrong.mgf"], 2, &["no row of the file can be used"]);
     let evaluate = ["evaluate", "runs/bins", "--queries", "q.mgf", "--json", "--candidates"];
     sandbox.fail(
         &[&evaluate[..], &["mass:5"]].concat(),
         2,
-        &["the candidates of query \"b\" = none", "--least-candidates = 1"],
+        &["the candidates of query \"b\" = none", "--least-candidates 1"],
     );
     let found = [&evaluate[..], &["mass:5", "--least-candidates", "1"]].concat();
     assert_eq!(json(&sandbox.succeed(&found))["queries"], 1);
@@ -133,6 +173,29 @@ fn candidates_are_those_of_the_precursors_mass_or_of_the_formula() {
     assert_eq!(report["queries"], 17);
     let none = ["train", "bins.toml", "--set", "evaluation.candidates=\"mass:1\""];
     sandbox.fail(&none, 2, &["the candidates of query", "= none"]);
+}
+
+#[test]
+fn a_model_of_one_polarity_says_so_of_the_other() {
+    let sandbox = sandbox();
+    for file in ["data/spectra/train.mgf", "data/spectra/validation.mgf"] {
+        let negative = sandbox.read(file).replace("FORMULA=", "ION_MODE=N\nFORMULA=");
+        sandbox.write(file, &negative);
+    }
+    sandbox.train("bins.toml", &[]);
+    let search = |query: &str| sandbox.succeed(&["search", "runs/bins", query]);
+    // what says no polarity has the model's
+    let unsaid = search("61.02950 31.0184:1 45.0341:1");
+    assert!(unsaid.contains("OCCO") && !unsaid.contains("caution"), "{unsaid}");
+    let said = search("BEGIN IONS\nPEPMASS=61.02950\nCHARGE=1-\n31.0184 1\n45.0341 1\nEND IONS");
+    assert_eq!(said, unsaid);
+    let other = search("63.04406 adduct=[M+H]+ 31.0184:1 45.0341:1");
+    let says =
+        "caution: a spectrum of positive mode, and the model was trained on negative mode only";
+    assert!(other.contains("OCCO") && other.starts_with(says), "{other}");
+    sandbox.write("q.txt", "63.04406 adduct=[M+H]+ 31.0184:1\n");
+    let line = json(&sandbox.succeed(&["predict", "runs/bins", "q.txt"]));
+    assert_eq!(line["cautions"].as_array().unwrap().len(), 1, "{line}");
 }
 
 /// Small files in MassSpecGym's layout, through its script and configuration.
@@ -335,6 +398,7 @@ fn mces_at_1_is_the_mean_distance_of_the_first_molecules() {
     sandbox.train("bins.toml", &[]);
     let file = "data/spectra/validation.mgf";
     let predict = ["predict", "runs/bins", file, "--id", "identifier", "--top", "1"];
+    let predict = [&predict[..], &["--candidates", "all"]].concat();
     let smiles = |label: &str| Molecule::parse(label).unwrap();
     let distance = |line: &str| {
         let line = json(line);

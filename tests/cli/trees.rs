@@ -74,13 +74,14 @@ fn trees_train_and_are_predicted_searched_and_evaluated() {
     assert_eq!(json(&sandbox.succeed(&asked))["mrr"], report["mrr"]);
     // a pasted spectrum with the same tree has the answer of the file
     let predict = ["predict", "runs/trees", file, "--id", "identifier", "--top", "3"];
+    let predict = [&predict[..], &["--candidates", "all"]].concat();
     let predicted = sandbox.succeed(&predict);
     let first = json(predicted.lines().next().unwrap());
     let entry = sandbox.read(file);
     let entry = entry.split_inclusive("END IONS").next().unwrap();
     let all = formulas()[3].join(":0/0>") + ":0";
     let pasted = entry.replace("trees/M3.json", &all);
-    let search = ["search", "runs/trees", &pasted, "--top", "3", "--json"];
+    let search = ["search", "runs/trees", &pasted, "--top", "3", "--json", "--candidates", "all"];
     let found = json(&sandbox.succeed(&search));
     for (a, b) in
         found["candidates"].as_array().unwrap().iter().zip(first["candidates"].as_array().unwrap())
@@ -89,9 +90,9 @@ fn trees_train_and_are_predicted_searched_and_evaluated() {
         assert!((number(a, "score") - number(b, "score")).abs() < 1e-6);
     }
     std::fs::remove_file(sandbox.path("data/spectra/trees/M3.json")).unwrap();
-    sandbox.fail(&predict, 2, &["validation.mgf:1: spectrum \"M3-a\": ", "trees/M3.json"]);
-    let skip = [&predict[..], &["--on-bad-row", "skip"]].concat();
-    assert_eq!(sandbox.succeed(&skip).lines().count(), 16);
+    let stop = [&predict[..], &["--on-bad-row", "stop"]].concat();
+    sandbox.fail(&stop, 2, &["validation.mgf:1: spectrum \"M3-a\": ", "trees/M3.json"]);
+    assert_eq!(sandbox.succeed(&predict).lines().count(), 16);
 }
 
 #[test]

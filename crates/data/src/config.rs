@@ -44,7 +44,8 @@ pub struct DataConfig {
     pub limit: Option<usize>,
     /// Whether a row of a table that cannot be read stops the reading or is skipped. Such a row has a wrong number of fields, is not
     /// UTF-8 or JSON, is blank, has an empty id or repeats a unique one, holds an invalid SMILES, ranking or
-    /// number, or is a training pair whose output is unknown. Rows that a matrix follows are never skipped.
+    /// number, or is a training pair whose output is unknown; a mass spectrum also has no peaks, no precursor or is a profile. Rows
+    /// that a matrix follows are never skipped.
     #[serde(default)]
     pub on_bad_row: OnBadRow,
     /// The licence of the data, such as `"CC-BY-4.0"`, for the card of the run; unknown if left out.
@@ -134,7 +135,7 @@ impl DataConfig {
             let holds = !licence.trim().is_empty() && !licence.contains(char::is_control);
             check(holds, "data.licence", format!("{licence:?}"), "one line of text, or absent")?;
         }
-        let holds = facts.skips_rows || self.on_bad_row == OnBadRow::Stop;
+        let holds = facts.skips_rows || self.on_bad_row != OnBadRow::Skip;
         let allowed = "\"stop\": rows are skipped where data.source is \"tables\" or \"pool\"";
         check(holds, "data.on_bad_row", "\"skip\"", allowed)?;
         facts.validate()?;

@@ -9,7 +9,7 @@ use dsokr_basis::memory::{Bytes, available};
 
 use crate::Error;
 use crate::error::open;
-use crate::table::Lines;
+use crate::table::{Lines, Pieces};
 
 /// The largest index of a feature of a libsvm file that is taken; a wider file is more likely a spelling mistake than
 /// data.
@@ -68,7 +68,7 @@ fn each_line(
     path: &Path,
     mut visit: impl FnMut(usize, &str) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let mut lines = Lines::new(path, open(path)?, false);
+    let mut lines = Lines::new(path, open(path)?, Pieces::Lines);
     while lines.advance()? {
         let (line, text) = lines.current()?;
         visit(line, text)?;

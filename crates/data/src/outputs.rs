@@ -214,7 +214,7 @@ impl<'a> OutputSource<'a> {
             return read(OnBadRow::Stop).map_err(|error| on_bad_row.refusal(error));
         }
         let table = read(on_bad_row)?;
-        if on_bad_row == OnBadRow::Stop {
+        if !table.skips_rows() {
             return Ok(table);
         }
         let mut bad = bad_ids(&table, id)?;

@@ -32,7 +32,7 @@ use bad_rows::BadRows;
 pub use crate::error::open_text;
 pub use bad_rows::OnBadRow;
 pub(crate) use bad_rows::skipped_rows;
-pub(crate) use lines::Lines;
+pub(crate) use lines::{Lines, Pieces};
 pub(crate) use rows::Rows;
 pub use rows::{TextFormat, TextReader, TextRow};
 
@@ -105,7 +105,8 @@ impl Table {
     /// A file that is not a table, cannot be read or is empty.
     pub fn header(path: &Path) -> Result<[Vec<String>; 2], Error> {
         let format = named_format(path)?;
-        Rows::new(path, open_text(path)?, format, Vec::new(), OnBadRow::Stop, true)?.names()
+        let on_bad_row = OnBadRow::default();
+        Rows::new(path, open_text(path)?, format, Vec::new(), on_bad_row, true)?.names()
     }
 
     /// Reads a file with one text a line and nothing else: the column `text`, and the column `id`, which
@@ -157,6 +158,9 @@ impl Table {
                 Err(error) => rows.skip(error)?,
             }
         }
+        if lines.is_empty() && !rows.has_header {
+            return Err(rows.no_rows());
+        }
         let mut names = rows.columns;
         if let Some(name) = numbers {
             names.insert(0, name.to_owned());
@@ -164,11 +168,11 @@ impl Table {
         }
         let table = Self { path: rows.path, names, columns, lines, bad: rows.bad };
         table.first_bad_if_empty()?;
-        if table.is_empty() && rows.has_header {
+        if table.is_empty() {
             let found = format!("zero rows after the header (columns: {})", list(&rows.header));
             return Err(Error::file(&table.path, found + "; at least one is needed"));
         }
-        if table.is_empty() { Err(Error::empty(&table.path)) } else { Ok(table) }
+        Ok(table)
     }
 
     /// The error about a row.

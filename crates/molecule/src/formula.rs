@@ -59,7 +59,7 @@ const CORRECTED: [(u8, f64); 7] = [
 ];
 
 /// Masses in Da of isotopes that labels have, by element and mass number (AME 2020).
-const ISOTOPES: [(Element, u16, f64); 8] = [
+const ISOTOPES: [(Element, u16, f64); 11] = [
     (Element::H, 2, 2.014_101_8),
     (Element::H, 3, 3.016_049_3),
     (Element::C, 13, 13.003_354_8),
@@ -67,6 +67,9 @@ const ISOTOPES: [(Element, u16, f64); 8] = [
     (Element::N, 15, 15.000_108_9),
     (Element::O, 18, 17.999_159_6),
     (Element::F, 18, 18.000_937_3),
+    (Element::S, 34, 33.967_867_0),
+    (Element::CL, 37, 36.965_902_6),
+    (Element::BR, 81, 80.916_289_7),
     (Element::I, 123, 122.905_590_1),
 ];
 
@@ -112,6 +115,13 @@ pub fn formula(counts: &ElementCounts) -> String {
 /// Mass in Da of neutral atoms, of each element the most abundant isotope.
 pub fn exact_mass(composition: &ElementCounts) -> f64 {
     composition.iter().map(|(element, &count)| count as f64 * element.exact_mass()).sum()
+}
+
+/// Mass in Da of the isotope of an element with this mass number (AME 2020); none of one that no label is known to have.
+pub fn isotope_mass(element: Element, number: u16) -> Option<f64> {
+    let mut all = ISOTOPES.iter();
+    let isotope = all.find(|&&(known, mass_number, _)| (known, mass_number) == (element, number));
+    isotope.map(|&(.., mass)| mass)
 }
 
 /// A symbol with the number of its atoms, empty for none.
@@ -169,13 +179,11 @@ impl Molecule {
     /// # Ok::<(), dsokr_molecule::Error>(())
     /// ```
     pub fn exact_mass(&self) -> f64 {
-        let known = |element: Element, isotope: u16| {
-            let mut all = ISOTOPES.iter();
-            let found = all.find(|&&(own, number, _)| (own, number) == (element, isotope));
-            found.map_or(f64::from(isotope), |&(.., mass)| mass)
-        };
         let labelled = self.atoms().iter().filter_map(|atom| Some((atom.element, atom.isotope?)));
-        let labels = labelled.map(|(own, isotope)| known(own, isotope) - own.exact_mass());
+        let labels = labelled.map(|(element, isotope)| {
+            let mass = isotope_mass(element, isotope).unwrap_or(f64::from(isotope));
+            mass - element.exact_mass()
+        });
         exact_mass(&self.composition()) + labels.sum::<f64>() - f64::from(self.charge()) * ELECTRON
     }
 

@@ -45,7 +45,7 @@ pub use features::{
     Chains, Components, Composition, GraphCounts, HashedFeatures, MoleculeFeatures, Morgan,
     RingSystem, Rings, Stereo, Substructures, ring_systems,
 };
-pub use formula::{ELECTRON, ElementCounts, exact_mass, formula, read_formula};
+pub use formula::{ELECTRON, ElementCounts, exact_mass, formula, isotope_mass, read_formula};
 pub use groups::{FunctionalGroup, functional_groups};
 pub use molecule::{Atom, Bond, BondOrder, Element, Molecule, Neighbor, Ring};
 pub use moves::{GraphPalette, Group, Made, Moves, Palette};

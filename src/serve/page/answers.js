@@ -1,16 +1,23 @@
 // Answers on the page: cards, candidate sets, quantiles and exact predictions.
 "use strict";
 
+/** Which candidates of a spectrum are ranked; nothing where all are. */
+function ranked() {
+  const spectra = state.model.inputs === "spectra" && state.model.outputs === "molecules";
+  if (!spectra || at("among").value === "all") return "";
+  return `, ranked are those of the ${at("among").value === "formula" ? "formula" : "precursor's mass"}`;
+}
+
 function show(found) {
   const [answer] = found.answers;
   notice(found.notice ?? state.taken);
   document.title = `${at("query").value.trim().slice(0, 60)} – dsokr`;
   const kept = found.wanted === found.candidates ? "" : `, ${found.wanted.toLocaleString("en")} pass the filters`;
   at("summary").textContent = found.calibration ? holding(found.calibration, answer) : answer.hits.length
-    ? `${plural(found.candidates, "candidate", "candidates")}${kept}`
-      + ({ mass: ", ranked are those of the precursor's mass", formula: ", ranked are those of the formula" }[at("among").value] ?? "")
-    : state.skip ? "No more candidates" : at("among").value ? "No candidate has that mass or formula and passes the filters"
+    ? `${plural(found.candidates, "candidate", "candidates")}${kept}${ranked()}`
+    : state.skip ? "No more candidates" : ranked() ? "No candidate has that mass or formula and passes the filters"
       : "No candidate passes the filters";
+  if (answer.cautions) at("summary").textContent += ` · ${answer.cautions.join("; ")}`;
   at("sure").replaceChildren(...sure(answer));
   at("why").hidden = !answer.nearest?.length;
   showSpectrum(answer, answer.hits[0], 0);

@@ -132,7 +132,8 @@ function request(top, skip) {
     body.texts = [spectrumQuery(text)];
     body.tolerance = decimal("ppm");
     const among = at("among").value;
-    if (among) body.candidates = among === "mass" ? `mass:${body.tolerance ?? 10}` : among;
+    if (among) body.candidates = among;
+    else if (state.model.outputs === "molecules") body.candidates = `mass:${body.tolerance ?? 10}`;
   } else {
     body.vectors = [vector(text)];
   }

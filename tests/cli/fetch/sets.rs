@@ -1,8 +1,10 @@
 //! Tables of data sets, and what is trained on them.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use dsokr::fetch::{Network, Table, hub};
+use dsokr::molecule::Molecule;
 
 use super::{PLAIN, Server, fetch, send, send_part, sha256, table, unchecked};
 use crate::sandbox::Sandbox;
@@ -51,6 +53,91 @@ fn chebi_20_is_trained_on_in_both_layouts() {
         (sandbox.train("tables.toml", &[]), sandbox.train("official.toml", &[]));
     assert_eq!(tables["mrr"], official["mrr"]);
     assert_eq!((&tables["queries"], &tables["candidates"]), (&8.into(), &56.into()));
+}
+
+/// A library of 40 alcohols and ethers, each with two collision energies, in the layout of MassBank's MSP file.
+fn library() -> String {
+    let mut text = String::new();
+    for (at, smiles) in
+        (0..40).map(|at| (at, format!("{}O{}", "C".repeat(at / 4 + 1), "C".repeat(at % 4))))
+    {
+        let mz = Molecule::parse(&smiles).unwrap().exact_mass() + 1.007276;
+        let letters: String =
+            (0..14).map(|place| char::from(b'A' + ((at >> place) & 1) as u8)).collect();
+        for energy in [10, 40] {
+            text += &format!(
+                "Name: molecule {at}\nDB#: MSBNK-Test-{at}-{energy}\nInChIKey: {letters}-UHFFFAOYSA-N\nSMILES: \
+                 {smiles}\nPrecursor_type: [M+H]+\nSpectrum_type: MS2\nPrecursorMZ: {mz:.4}\nInstrument_type: \
+                 LC-ESI-QTOF\nIon_mode: POSITIVE\nNum Peaks: 3\n{:.4} {energy}\n{:.4} 50\n{mz:.4} 100\n\n",
+                30.01 + at as f64 / 10.0,
+                20.5 + energy as f64,
+            );
+        }
+        // what is not trained on: a survey, a low resolution, a different ion, and no structure
+        for (from, to) in [
+            ("Spectrum_type: MS2", "Spectrum_type: MS"),
+            ("LC-ESI-QTOF", "LC-ESI-QQ"),
+            ("[M+H]+", "[M+Na]+"),
+            ("SMILES: ", "Synon: "),
+        ] {
+            let first = text.split_inclusive("\n\n").next().unwrap().replacen(from, to, 1);
+            text += &first;
+        }
+    }
+    text
+}
+
+#[test]
+fn massbank_becomes_the_files_of_its_configurations() {
+    let sandbox = Sandbox::new();
+    let server = Server::new(|_, _, stream| send(stream, "200 OK", "", library().as_bytes()));
+    let text = include_str!("../../../src/fetch/sets.toml");
+    let start = text.find("[massbank]").unwrap();
+    let own = &text[start..][..text[start..].find("\n[multi-target]").unwrap()];
+    let own = own.lines().filter(|line| !line.starts_with("sha256"));
+    let own = own.collect::<Vec<_>>().join("\n").replace("massbank.", "own.");
+    let own = own.replacen("[massbank]", "[own]", 1);
+    let url =
+        "https://github.com/MassBank/MassBank-data/releases/download/2025.05.1/MassBank.msp_NIST";
+    assert!(own.contains(url));
+    sandbox.write("sets.toml", &own.replace(url, &format!("{}/file", server.address)));
+    let fetched = fetch(&sandbox, &[]);
+    assert!(fetched.status.success(), "{}", String::from_utf8_lossy(&fetched.stderr));
+    let read = |name: &str| sandbox.read(&format!("root/massbank/{name}"));
+    let keys = |text: &str| -> BTreeSet<String> {
+        let lines = text.lines().filter_map(|line| line.strip_prefix("INCHIKEY="));
+        lines.map(str::to_owned).collect()
+    };
+    let (train, validation, molecules) =
+        (read("train.mgf"), read("validation.mgf"), read("molecules.tsv"));
+    assert_eq!((keys(&train).len(), keys(&validation).len()), (35, 5));
+    assert!(keys(&train).is_disjoint(&keys(&validation)));
+    assert!(train.matches("MERGED=2").count() == 35 && train.contains("INSTRUMENT_TYPE=qtof"));
+    let ids: BTreeSet<String> =
+        molecules.lines().skip(1).map(|line| line.split('\t').next().unwrap().to_owned()).collect();
+    assert_eq!(ids, keys(&train).union(&keys(&validation)).cloned().collect());
+    // again, what is there is kept
+    fs::write(sandbox.path("root/massbank/train.mgf"), "kept").unwrap();
+    assert!(fetch(&sandbox, &[]).status.success());
+    assert_eq!(read("train.mgf"), "kept");
+    sandbox.write("root/massbank/train.mgf", &train);
+    // the configuration that reads them, cut down to what forty molecules have
+    let config = include_str!("../../../configs/massbank-best.toml")
+        .replace("min_outputs = 8", "min_outputs = 1");
+    let config = config
+        .replace("min_outputs = 5", "min_outputs = 1")
+        .replace("min_outputs = 3", "min_outputs = 1");
+    let paragraphs = config.split_inclusive("\n\n").filter(|paragraph| {
+        !["chains", "rings"].iter().any(|kind| paragraph.contains(&format!("name = \"{kind}\"")))
+    });
+    let config = paragraphs.collect::<String>().replace("size = 800", "size = 30");
+    let sizes = ["size = 400", "size = 300", "size = 150"];
+    let config = sizes.iter().fold(config, |text, size| text.replace(size, "size = 20"));
+    sandbox.write("config.toml", &config);
+    sandbox.succeed(&["train", "config.toml", "--data", "root", "--out", "run"]);
+    let found =
+        sandbox.succeed(&["predict", "run", "root/massbank/validation.mgf", "--format", "tsv"]);
+    assert!(found.starts_with("id\tprecursor_mz\trank\tcandidate\t"), "{found}");
 }
 
 #[test]

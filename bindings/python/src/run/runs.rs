@@ -135,7 +135,7 @@ impl Runs {
     }
 
     /// The best `k` candidates for each text or row, or with `coverage` the set that holds a right output with this
-    /// probability, and what else the configuration predicts; `candidates` is `mass:PPM` or `formula`.
+    /// probability, and what else the configuration predicts; `candidates` is `mass:PPM`, `formula` or `all`.
     fn search(
         &self,
         py: Python,
@@ -144,7 +144,8 @@ impl Runs {
         coverage: Option<f64>,
         candidates: Option<&str>,
     ) -> PyResult<Vec<Answer>> {
-        let (runs, among) = (&self.inner, rule(candidates)?);
+        let runs = &self.inner;
+        let among = runs.rule_of_search(rule(candidates)?.as_ref());
         let among = among.as_ref();
         if queries.len() == 0 {
             return Ok(Vec::new());

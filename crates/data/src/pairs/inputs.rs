@@ -15,7 +15,7 @@ use super::{PairFacts, Wanted};
 use crate::error::{check, shorten};
 use crate::feature_file::{follow, read_features};
 use crate::output_features::{graphs, graphs_memory, numbers};
-use crate::table::{OnBadRow, Table, unique_ids};
+use crate::table::{Table, unique_ids};
 use crate::truth::{bad, bad_rows, column};
 use crate::{DataRoot, Error, InputKind, Inputs, KernelRows, check_inside, kinds, read_matrix};
 
@@ -142,9 +142,9 @@ impl InputsConfig {
     }
 
     /// The table without the rows whose input cannot be read, where such rows are skipped.
-    pub(super) fn good_rows(&self, table: Table, on_bad_row: OnBadRow) -> Result<Table, Error> {
+    pub(super) fn good_rows(&self, table: Table) -> Result<Table, Error> {
         match self {
-            Self::Text(texts) => texts.good_rows(table, on_bad_row),
+            Self::Text(texts) => texts.good_rows(table),
             Self::Features(_) | Self::Graphs(_) | Self::Kernels(_) => Ok(table),
         }
     }
@@ -285,13 +285,19 @@ impl TextConfig {
     }
 
     /// The table without the rows whose texts should be SMILES or numbers and are not, where such rows are skipped.
-    pub(crate) fn good_rows(&self, table: Table, on_bad_row: OnBadRow) -> Result<Table, Error> {
-        let bad = match on_bad_row {
-            OnBadRow::Skip if self.numbers => bad(numbers(&table, &self.column)?),
-            OnBadRow::Skip if self.more_smiles > 0 => bad_rows(&table, &self.column)?,
-            OnBadRow::Skip | OnBadRow::Stop => return Ok(table),
-        };
-        table.without(bad)
+    pub(crate) fn good_rows(&self, table: Table) -> Result<Table, Error> {
+        if !table.skips_rows() {
+            return Ok(table);
+        }
+        if self.numbers {
+            let wrong = bad(numbers(&table, &self.column)?);
+            return table.without(wrong);
+        }
+        if self.more_smiles > 0 {
+            let wrong = bad_rows(&table, &self.column)?;
+            return table.without(wrong);
+        }
+        Ok(table)
     }
 
     /// The reader of a table's texts, each as [`written`](Self::written) says, or of its vectors.

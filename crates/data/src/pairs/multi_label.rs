@@ -58,7 +58,7 @@ impl MultiLabelConfig {
         };
         let mut table = Table::numbered(path, "id", [(&**column, cells)]);
         match wanted.on_bad_row {
-            OnBadRow::Stop => check_rows(bad)?,
+            OnBadRow::Stop | OnBadRow::SkipSpectra => check_rows(bad)?,
             OnBadRow::Skip => table = table.skipping(bad)?,
         }
         table.log_skipped();

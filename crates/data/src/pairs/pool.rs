@@ -64,7 +64,7 @@ impl PoolConfig {
             false => Table::read_rows(path, &columns, on_bad_row),
         };
         let table = wanted.outputs.good_rows(id, wanted.on_bad_row, read)?;
-        let table = inputs.good_rows(table, wanted.on_bad_row)?;
+        let table = inputs.good_rows(table)?;
         table.log_skipped();
         let allowed = "\"text\" or \"features\", with data.source = \"pool\"";
         let kernels = |_: &_| Err(Error::value("data.inputs.kind", "\"kernels\"", allowed));
@@ -104,7 +104,7 @@ impl Pairs for PoolConfig {
         // rows are skipped for the columns that the training read, so that the splits are the same
         let columns: Vec<&str> = match wanted.on_bad_row {
             OnBadRow::Stop => wanted.outputs.features.truth().into_iter().collect(),
-            OnBadRow::Skip => wanted.outputs.columns().collect(),
+            OnBadRow::Skip | OnBadRow::SkipSpectra => wanted.outputs.columns().collect(),
         };
         self.read(&wanted.root()?.file(&self.file), columns, wanted)?.split(name, wanted)
     }

@@ -145,7 +145,7 @@ impl TablesConfig {
         let columns = [self.id.as_str(), self.input()].into_iter();
         let columns: Vec<&str> = columns.chain(self.query.as_deref()).chain(wanted.group).collect();
         let table = Table::read_rows(path, &columns, wanted.on_bad_row)?;
-        self.inputs.good_rows(table, wanted.on_bad_row)
+        self.inputs.good_rows(table)
     }
 
     /// Reads the tables of training pairs.

@@ -2,6 +2,7 @@
 
 use super::mzml::{END, ParamGroups, mzml};
 use super::record::{Record, Wrong};
+use crate::table::Pieces;
 
 /// A format of files with several spectra.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +16,15 @@ pub enum SpectrumFormat {
     MassBank,
     /// mzML: elements `<spectrum>` with base64 arrays; those of MS level 2 count.
     MzMl,
+}
+
+/// What a file says before its spectra, for all of them.
+#[derive(Default)]
+pub(crate) struct FileContext {
+    /// Parameters that spectra of mzML refer to.
+    groups: ParamGroups,
+    /// Fields before the first `BEGIN IONS` of MGF.
+    header: Vec<(String, String)>,
 }
 
 impl SpectrumFormat {
@@ -32,7 +42,7 @@ impl SpectrumFormat {
     /// The format that the first line of a text tells.
     pub(super) fn told_by(text: &str) -> Self {
         let first = text.trim_start();
-        if first.starts_with("BEGIN IONS") {
+        if starts_with(first, BEGIN) {
             Self::Mgf
         } else if first.starts_with("ACCESSION:") {
             Self::MassBank
@@ -43,55 +53,97 @@ impl SpectrumFormat {
         }
     }
 
-    /// Whether a spectrum ends with a line.
+    /// The pieces of a file, the last of which ends a spectrum.
+    pub(crate) fn pieces(self) -> Pieces {
+        match self {
+            Self::Mgf | Self::Msp | Self::MassBank => Pieces::SpacedLines,
+            Self::MzMl => Pieces::Elements(END),
+        }
+    }
+
+    /// Whether a spectrum ends with a piece.
     pub(crate) fn ends(self, line: &[u8]) -> bool {
         let line = line.trim_ascii();
         match self {
-            Self::Mgf => line == b"END IONS",
+            Self::Mgf => line.eq_ignore_ascii_case(ENDED.as_bytes()),
             Self::Msp => line.is_empty(),
             Self::MassBank => line == b"//",
-            Self::MzMl => line.windows(END.len()).any(|own| own == END),
+            Self::MzMl => line.ends_with(END),
         }
     }
 
-    /// The spectrum of a text that ends with it; none where lines are comments only. `groups` has the parameters of mzML that
-    /// texts before it define.
+    /// The text of precursor and peaks of the only spectrum of a text.
+    pub(super) fn line(self, text: &str) -> Result<String, String> {
+        let text = text.replace("\r\n", "\n").replace('\r', "\n");
+        let record = self.record(&text, &mut FileContext::default());
+        let record = record.map_err(|(_, reason)| reason)?.ok_or("no tandem spectrum")?;
+        record.spectrum(None).map_err(|(_, reason)| reason)
+    }
+
+    /// The tandem spectrum of a text that ends with it; none where lines are comments only, and of other MS levels.
+    /// `context` has what texts before it say for all.
     pub(crate) fn record(
         self,
         text: &str,
-        groups: &mut ParamGroups,
+        context: &mut FileContext,
     ) -> Result<Option<Record>, Wrong> {
-        match self {
-            Self::Mgf => mgf(text),
-            Self::Msp => msp(text).map(Some),
-            Self::MassBank => massbank(text).map(Some),
-            Self::MzMl => mzml(text, groups),
-        }
+        let record = match self {
+            Self::Mgf => mgf(text, &mut context.header)?,
+            Self::Msp => Some(msp(text)?),
+            Self::MassBank => Some(massbank(text)?),
+            Self::MzMl => mzml(text, &mut context.groups)?,
+        };
+        Ok(record.filter(Record::is_tandem))
     }
 }
 
-fn mgf(text: &str) -> Result<Option<Record>, Wrong> {
-    let (mut record, mut inside, mut ended) = (Record::default(), false, false);
+const BEGIN: &str = "BEGIN IONS";
+const ENDED: &str = "END IONS";
+
+/// Whether a text starts with a word, whatever its case.
+fn starts_with(text: &str, word: &str) -> bool {
+    text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
+}
+
+fn mgf(text: &str, header: &mut Vec<(String, String)>) -> Result<Option<Record>, Wrong> {
+    let mut record = Record::default();
+    let (mut inside, mut ended) = (false, false);
     for (at, line) in text.lines().map(str::trim).enumerate() {
-        match line {
-            "BEGIN IONS" if inside => {
+        if line.is_empty() || line.starts_with(['#', ';', '!', '/']) {
+            continue;
+        }
+        if line.eq_ignore_ascii_case(BEGIN) {
+            if inside {
                 return Err(record.wrong(at, "BEGIN IONS before its END IONS"));
             }
-            "BEGIN IONS" => (inside, record.start) = (true, at),
-            "END IONS" if !inside => return Err(record.wrong(at, "END IONS without BEGIN IONS")),
-            "END IONS" => ended = true,
-            _ if !inside || line.is_empty() || line.starts_with(['#', ';', '!', '/']) => {}
-            _ => match line.split_once('=') {
-                Some((name, value)) if !line.starts_with(|c: char| c.is_ascii_digit()) => {
-                    record.add(name, value);
-                }
-                Some(_) | None => add_peak(&mut record, at, line)?,
-            },
+            inside = true;
+            record.start = at;
+            continue;
+        }
+        if line.eq_ignore_ascii_case(ENDED) {
+            if !inside {
+                return Err(record.wrong(at, "END IONS without BEGIN IONS"));
+            }
+            ended = true;
+            continue;
+        }
+        let is_peak = line.starts_with(|c: char| c.is_ascii_digit());
+        let field = line.split_once('=').filter(|_| !is_peak);
+        match field {
+            Some((name, value)) if inside => record.add(name, value),
+            Some((name, value)) if Record::is_of_files(name) => {
+                header.push((name.to_owned(), value.to_owned()));
+            }
+            None if inside => add_peak(&mut record, at, line)?,
+            Some(_) | None => {}
         }
     }
     match (inside, ended) {
         (true, false) => Err(record.wrong(record.start, "no END IONS")),
-        (true, true) => Ok(Some(record)),
+        (true, true) => {
+            record.add_header(header);
+            Ok(Some(record))
+        }
         (false, _) => Ok(None),
     }
 }
@@ -103,13 +155,12 @@ fn msp(text: &str) -> Result<Record, Wrong> {
             continue;
         }
         if let Some(expected) = expected {
-            // several peaks on a line have semicolons between
-            for pair in line.split(';').map(str::trim).filter(|pair| !pair.is_empty()) {
+            for pair in pairs(line) {
                 if found == expected {
                     let reason = format!("more than {expected} peaks, the number that it states");
                     return Err(record.wrong(at, &reason));
                 }
-                add_peak(&mut record, at, pair)?;
+                add_peak(&mut record, at, &pair)?;
                 found += 1;
             }
             continue;
@@ -119,8 +170,10 @@ fn msp(text: &str) -> Result<Record, Wrong> {
                 format!("{line:?} is not \"Key: value\", which is needed before \"Num Peaks\"");
             return Err(record.wrong(at, &reason));
         };
-        match name.to_ascii_lowercase().as_str() {
-            "num peaks" => {
+        let name = name.trim();
+        let compact = name.to_ascii_lowercase().replace([' ', '_'], "");
+        match compact.as_str() {
+            "numpeaks" => {
                 let count = value.trim().parse::<usize>();
                 expected = Some(count.map_err(|_| {
                     let reason = format!("Num Peaks {:?} is not a number", value.trim());
@@ -168,10 +221,23 @@ fn massbank(text: &str) -> Result<Record, Wrong> {
     if ended { Ok(record) } else { Err(record.wrong(0, "no // at its end")) }
 }
 
+/// The peaks on a line of MSP: without their annotations between quotation marks, with semicolons between or each in
+/// brackets.
+fn pairs(line: &str) -> Vec<String> {
+    let outside = line.split('"').step_by(2).collect::<Vec<_>>().join(" ");
+    let pairs = outside.replace('(', " ").replace(')', ";");
+    pairs.split(';').map(|pair| pair.trim().to_owned()).filter(|pair| !pair.is_empty()).collect()
+}
+
 /// Adds a line with m/z and intensity, and perhaps more behind them.
 fn add_peak(record: &mut Record, at: usize, line: &str) -> Result<(), Wrong> {
-    let mut words =
-        line.split(|c: char| c.is_ascii_whitespace() || c == ',').filter(|w| !w.is_empty());
+    let words: Vec<&str> = line.split_ascii_whitespace().collect();
+    let decimal_comma = |word: &str| word.trim_matches(',').contains(',');
+    if words.len() > 1 && decimal_comma(words[0]) && decimal_comma(words[1]) {
+        let reason = format!("a peak {line:?} has commas in its numbers; write decimal points");
+        return Err(record.wrong(at, &reason));
+    }
+    let mut words = words.iter().flat_map(|word| word.split(',')).filter(|word| !word.is_empty());
     let (Some(mz), Some(intensity)) = (words.next(), words.next()) else {
         return Err(record.wrong(at, &format!("a peak {line:?} is not m/z and intensity")));
     };

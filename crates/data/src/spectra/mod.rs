@@ -8,18 +8,27 @@
 //! | `.massbank` | MassBank records, one after the other | `//` |
 //! | `.mzml` | mzML 1.1: spectra of MS level 2; parameters are fields by name | `</spectrum>` |
 //!
+//! Peaks may be in any order, and those of intensity 0 are left out. A spectrum that cannot be used, as one without
+//! precursor or peaks and a profile, is an error with its line; by default it is skipped and counted. Those that say a
+//! different MS level than 2 (`MSLEVEL=1`, `MS_TYPE MS`) are left out. Where no adduct is named, ion mode and charge say
+//! it: protons are added in positive mode, and lost in negative mode.
+//!
 //! The columns of such a table are the fields of the spectra, and `spectrum`, the [text](Spectrum) of precursor
 //! and peaks. Fields have the names of the file, whatever their case, or MassSpecGym's names in each format:
 //! `identifier`, `name`, `precursor_mz`, `adduct`, `formula`, `smiles`, `inchi`, `inchikey`, `collision_energy`,
-//! `instrument_type` and `ion_mode`. A table with tabs or commas has the column `spectrum` too,
+//! `instrument_type`, `ion_mode`, `charge` and `ms_level`. A table with tabs or commas has the column `spectrum` too,
 //! made of `precursor_mz`, `mzs` and `intensities` as MassSpecGym has them, lists with commas between, and where they are
-//! columns of `adduct`, `formula` and `tree`. The field `tree` of each format is a [`FragmentationTree`], or names a .json
+//! columns of `adduct`, `charge`, `ion_mode`, `formula` and `tree`. The field `tree` of each format is a [`FragmentationTree`], or names a .json
 //! file of SIRIUS that holds it, with a path below the folder of the file of spectra.
 
 mod adduct;
 mod features;
 mod formats;
+mod ionization;
+mod library;
+mod merging;
 mod mzml;
+mod peaks;
 mod record;
 mod subformulas;
 mod tree;
@@ -29,8 +38,11 @@ use std::str::FromStr;
 
 pub use adduct::Adduct;
 pub use features::{FittedPeaks, LINE, POSITIONS, PeakFeatures, PeaksOf};
+pub(crate) use formats::FileContext;
 pub use formats::SpectrumFormat;
-pub(crate) use mzml::ParamGroups;
+pub use ionization::Polarity;
+pub use library::{Library, LibraryMolecule};
+use peaks::PeakList;
 pub(crate) use record::Record;
 pub use subformulas::{Fragment, Subformulas};
 pub use tree::FragmentationTree;
@@ -103,12 +115,27 @@ impl FromStr for Spectrum {
 }
 
 impl Spectrum {
-    /// The adduct of the precursor; `[M+H]+` where the spectrum does not say.
+    /// The adduct of the precursor, of several that are possible the first; `[M+H]+` where the spectrum does not say.
     ///
     /// # Errors
     /// An adduct that cannot be read.
     pub fn ion(&self) -> Result<Adduct, Error> {
-        self.adduct.as_deref().unwrap_or(Adduct::PROTONATED).parse()
+        let first = self.ions()?.into_iter().next();
+        first.map_or_else(|| Adduct::PROTONATED.parse(), Ok)
+    }
+
+    /// The adducts that the precursor may have; none where the spectrum does not say.
+    ///
+    /// # Errors
+    /// An adduct that cannot be read.
+    pub fn ions(&self) -> Result<Vec<Adduct>, Error> {
+        self.adduct.as_deref().map_or_else(|| Ok(Vec::new()), Adduct::alternatives)
+    }
+
+    /// Whether the precursor is positive or negative, where the spectrum says it; also where the rest of its adduct is
+    /// unknown, as in `[M+?]-`.
+    pub fn polarity(&self) -> Option<Polarity> {
+        self.adduct.as_deref().and_then(Polarity::of_adduct)
     }
 
     /// The atoms of the molecule.
@@ -125,11 +152,8 @@ impl Spectrum {
 
     fn read(text: &str) -> Result<Self, String> {
         let text = text.trim();
-        if text.lines().nth(1).is_some() {
-            let record = SpectrumFormat::told_by(text).record(text, &mut ParamGroups::new());
-            let record = record.map_err(|(_, reason)| reason)?;
-            let line = record.ok_or("no spectrum")?.spectrum(None).map_err(|(_, reason)| reason)?;
-            return Self::read(&line);
+        if text.starts_with('<') || text.contains(['\n', '\r']) {
+            return Self::read(&SpectrumFormat::told_by(text).line(text)?);
         }
         let mut words = text.split_ascii_whitespace().peekable();
         let precursor_mz = precursor(words.next().unwrap_or_default())?;
@@ -137,18 +161,14 @@ impl Spectrum {
             let value = |word: &str| Some(word.strip_prefix(key)?.strip_prefix('=')?.to_owned());
             value(words.next_if(|word| value(word).is_some())?)
         });
-        let mut peaks = Vec::new();
+        let mut peaks = PeakList::default();
         for word in words {
             let (mz, intensity) = word
                 .split_once(':')
                 .ok_or_else(|| format!("a peak {word:?} is not m/z:intensity"))?;
-            peaks.push(peak(mz, intensity, peaks.last())?);
+            peaks.add(mz, intensity)?;
         }
-        if peaks.is_empty() {
-            Err(NO_PEAKS.into())
-        } else {
-            Ok(Self { precursor_mz, adduct, formula, tree, peaks })
-        }
+        Ok(Self { precursor_mz, adduct, formula, tree, peaks: peaks.finish()?.peaks })
     }
 }
 
@@ -179,27 +199,8 @@ fn head(precursor_mz: &str, known: [Option<&str>; 3]) -> String {
     text
 }
 
-const NO_PEAKS: &str = "a spectrum without peaks; at least one is needed";
-
 /// The m/z of a precursor.
 fn precursor(text: &str) -> Result<f64, String> {
-    positive(text).ok_or_else(|| format!("the precursor's m/z {text:?} is not a number above 0"))
-}
-
-/// A peak that may follow an earlier one.
-fn peak(mz: &str, intensity: &str, before: Option<&Peak>) -> Result<Peak, String> {
-    let number = |what: &str, text: &str| {
-        positive(text).ok_or_else(|| format!("a peak's {what} {text:?} is not a number above 0"))
-    };
-    let peak = Peak { mz: number("m/z", mz)?, intensity: number("intensity", intensity)? };
-    match before {
-        Some(before) if before.mz > peak.mz => {
-            Err(format!("m/z {mz} follows {}; peaks must be in the order of their m/z", before.mz))
-        }
-        Some(_) | None => Ok(peak),
-    }
-}
-
-fn positive(text: &str) -> Option<f64> {
-    text.parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0)
+    let number = text.parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0);
+    number.ok_or_else(|| format!("the precursor's m/z {text:?} is not a number above 0"))
 }

@@ -9,10 +9,11 @@ use flate2::read::ZlibDecoder;
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
 
+use super::peaks::PROFILE;
 use super::record::{Record, Wrong};
 
 /// Parameters by the id of their group, which spectra refer to: accession, name and value of each.
-pub(crate) type ParamGroups = HashMap<String, Vec<[String; 3]>>;
+pub(super) type ParamGroups = HashMap<String, Vec<[String; 3]>>;
 
 /// The end of a spectrum.
 pub(super) const END: &[u8] = b"</spectrum>";
@@ -21,9 +22,9 @@ pub(super) const END: &[u8] = b"</spectrum>";
 #[derive(Default)]
 struct Open {
     record: Record,
-    /// The number of its peaks.
+    /// The number of its peaks that it states.
     length: Option<usize>,
-    level: Option<u32>,
+    has_level: bool,
     profile: bool,
     /// m/z and intensities.
     arrays: [Option<Vec<f64>>; 2],
@@ -44,10 +45,13 @@ struct Array {
     text: String,
 }
 
-/// The tandem spectrum at the end of a text; none for a spectrum of a different level, and for what follows the last one.
+/// The most peaks that a spectrum may state, so that a few compressed bytes do not fill the memory.
+const MOST_PEAKS: usize = 10_000_000;
+
+/// The spectrum at the end of a text; none for one without an MS level, as of light, and for what follows the last one.
 pub(super) fn mzml(text: &str, groups: &mut ParamGroups) -> Result<Option<Record>, Wrong> {
     if let Some((second, _)) = text.match_indices("<spectrum ").nth(1) {
-        let reason = "a second <spectrum> before </spectrum> or the end of its line";
+        let reason = "a second <spectrum> before </spectrum>";
         return Err((line_of(text, second as u64), reason.into()));
     }
     let mut reader = Reader::from_str(text);
@@ -104,8 +108,8 @@ pub(super) fn mzml(text: &str, groups: &mut ParamGroups) -> Result<Option<Record
             }
             Event::End(tag) => match (tag.name().0, &mut open) {
                 ("referenceableParamGroup", _) => group = None,
-                ("binaryDataArray", Some(own)) => {
-                    own.decode().map_err(|reason| own.record.wrong(at(), &reason))?;
+                ("binaryDataArray", Some(open)) if open.is_tandem() => {
+                    open.decode().map_err(|reason| open.record.wrong(at(), &reason))?;
                 }
                 ("spectrum", Some(_)) => ended = true,
                 _ => {}
@@ -153,17 +157,26 @@ impl Open {
                     array.unknown = Some(name.to_owned());
                 }
             }
-            "MS:1000511" => self.level = value.parse().ok(),
+            "MS:1000511" => {
+                self.has_level = true;
+                self.record.add("ms_level", value);
+            }
             "MS:1000128" => self.profile = true,
             // the ion that was selected comes before the window around it
             "MS:1000744" => self.record.add("precursor_mz", value),
             "MS:1000827" => self.record.add("isolation_mz", value),
+            "MS:1000041" => self.record.add("charge", value),
             "MS:1000045" => self.record.add("collision_energy", value),
             "MS:1000129" => self.record.add("ion_mode", "negative"),
             "MS:1000130" => self.record.add("ion_mode", "positive"),
             _ if value.is_empty() => {}
             _ => self.record.add(name, value),
         }
+    }
+
+    /// Whether the parameters so far are those of a tandem spectrum.
+    fn is_tandem(&self) -> bool {
+        self.has_level && self.record.is_tandem()
     }
 
     /// Decodes the array that ends.
@@ -173,33 +186,40 @@ impl Open {
         if let Some(name) = unknown {
             return Err(format!("an array with {name}; 32 or 64 bits, plain or zlib, are read"));
         }
+        let Some(length) = self.length.filter(|length| *length <= MOST_PEAKS) else {
+            let most = format!("defaultArrayLength: at most {MOST_PEAKS} peaks are read");
+            return Err(self.length.map_or("no defaultArrayLength".into(), |length| {
+                format!("{length} peaks by its {most}")
+            }));
+        };
+        let width = if single { 4 } else { 8 };
         let mut bytes = STANDARD.decode(text).map_err(|error| format!("an array: {error}"))?;
         if zlib {
-            let mut plain = Vec::new();
-            let read = ZlibDecoder::new(&bytes[..]).read_to_end(&mut plain);
-            read.map_err(|error| format!("an array that zlib does not read: {error}"))?;
-            bytes = plain;
+            bytes = decompressed(&bytes, length * width)?;
         }
-        let width = if single { 4 } else { 8 };
-        if bytes.len() % width != 0 {
-            return Err(format!("an array of {} bytes, not a multiple of {width}", bytes.len()));
+        let numbers: Vec<f64> = if single {
+            bytes.as_chunks().0.iter().map(|number| f32::from_le_bytes(*number).into()).collect()
+        } else {
+            bytes.as_chunks().0.iter().map(|number| f64::from_le_bytes(*number)).collect()
+        };
+        if bytes.len() != length * width {
+            let names = ["m/z", "intensities"];
+            let (count, name) = (bytes.len() as f64 / width as f64, names[place]);
+            return Err(format!("{count} {name}; its defaultArrayLength states {length}"));
         }
-        self.arrays[place] = Some(match single {
-            true => bytes.as_chunks().0.iter().map(|own| f32::from_le_bytes(*own).into()).collect(),
-            false => bytes.as_chunks().0.iter().map(|own| f64::from_le_bytes(*own)).collect(),
-        });
+        self.arrays[place] = Some(numbers);
         Ok(())
     }
 
-    /// The record of a tandem spectrum.
+    /// The record of a spectrum.
     fn finish(self) -> Result<Option<Record>, Wrong> {
-        let Self { mut record, length, level, profile, arrays: [mzs, intensities], .. } = self;
-        if level != Some(2) {
+        if !self.is_tandem() {
             return Ok(None);
         }
+        let Self { mut record, length, profile, arrays: [mzs, intensities], .. } = self;
         let start = record.start;
         if profile {
-            return Err(record.wrong(start, "a profile; peaks that are picked are needed"));
+            return Err(record.wrong(start, PROFILE));
         }
         let (mzs, intensities) = (mzs.unwrap_or_default(), intensities.unwrap_or_default());
         let expected = length.unwrap_or(mzs.len());
@@ -214,4 +234,19 @@ impl Open {
         }
         Ok(Some(record))
     }
+}
+
+/// The bytes of a compressed array, which must be so many.
+fn decompressed(bytes: &[u8], expected: usize) -> Result<Vec<u8>, String> {
+    let mut plain = Vec::new();
+    // one byte more says that there are more
+    let mut reader = ZlibDecoder::new(bytes).take(expected as u64 + 1);
+    let read = reader.read_to_end(&mut plain);
+    read.map_err(|error| format!("an array that zlib does not read: {error}"))?;
+    if plain.len() > expected {
+        return Err(format!(
+            "a compressed array of more than the {expected} bytes that its defaultArrayLength states"
+        ));
+    }
+    Ok(plain)
 }

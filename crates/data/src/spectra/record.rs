@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use super::{KNOWN, NO_PEAKS, PARTS, Peak, SPECTRUM, head, peak, precursor, tree_text};
+use super::ionization::adduct;
+use super::{PARTS, PeakList, SPECTRUM, head, precursor, tree_text};
 use crate::Error;
 use crate::error::{list, shorten};
 
@@ -14,31 +15,54 @@ pub(crate) type Wrong = (usize, String);
 pub(crate) struct Record {
     /// Names and values, in the order of the file.
     fields: Vec<(String, String)>,
-    /// Each peak, ` m/z:intensity`, as it is written.
-    peaks: String,
-    last: Option<Peak>,
+    peaks: PeakList,
     /// The line of the text on which it starts, from 0.
     pub(crate) start: usize,
 }
 
 /// Names of one field in files. The first one is MassSpecGym's.
-const FIELDS: [&[&str]; 11] = [
+const FIELDS: [&[&str]; 13] = [
     &["identifier", "title", "accession", "db#", "spectrumid", "spectrum_id", "nist#", "scans"],
-    &["name", "compound_name"],
+    NAME,
     &["precursor_mz", "pepmass", "precursor_m/z", "isolation_mz"],
-    &["adduct", "precursor_type"],
+    ADDUCT,
     &["formula", "molecular_formula"],
     &["smiles", "computed smiles"],
     &["inchi", "iupac", "computed inchi"],
-    &["inchikey", "inchi_key", "computed inchikey"],
+    &["inchikey", "inchi_key", "computed inchikey", "inchiaux"],
     &["collision_energy", "ce"],
-    &["instrument_type"],
-    &["ion_mode", "polarity"],
+    &["instrument_type", "source_instrument"],
+    ION_MODE,
+    CHARGE,
+    LEVEL,
 ];
+
+const NAME: &[&str] = &["name", "compound_name"];
+const ADDUCT: &[&str] = &["adduct", "precursor_type", "ion_type", "ionization"];
+const ION_MODE: &[&str] = &["ion_mode", "polarity"];
+const CHARGE: &[&str] = &["charge", "precursor_charge", "charge_state"];
+const LEVEL: &[&str] = &["ms_level", "ms_type", "spectrum_type"];
+
+/// What files write where a value is not known.
+const UNKNOWN: [&str; 5] = ["n/a", "na", "nan", "none", "null"];
 
 /// A name without case, and without what files write between words.
 fn plain(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric() || *c == '#').flat_map(char::to_lowercase).collect()
+}
+
+/// Whether a value is more than a word for what is not known.
+fn is_known(value: &str) -> bool {
+    !value.is_empty() && !UNKNOWN.contains(&value.to_lowercase().as_str())
+}
+
+/// The MS level that a text such as `2`, `MS2`, `MS/MS` and `MS` says.
+fn level(text: &str) -> Option<u32> {
+    let text = plain(text);
+    match text.trim_start_matches("ms") {
+        "" => Some(text.len() as u32 / 2),
+        number => number.parse().ok(),
+    }
 }
 
 /// All names of the field that has this one; none of other fields.
@@ -48,6 +72,9 @@ fn names_of(name: &str) -> &'static [&'static str] {
 }
 
 impl Record {
+    /// The columns of a table besides [`PARTS`] and [`KNOWN`] that say something of a spectrum.
+    pub(crate) const MORE: [&str; 3] = ["identifier", "charge", "ion_mode"];
+
     /// The spectrum of a table's row, whose m/z and intensities are lists with commas between, by the names of the cells.
     pub(crate) fn of_cells<'c>(
         cells: impl Iterator<Item = (&'c str, &'c str)>,
@@ -78,6 +105,21 @@ impl Record {
         self.fields.push((name.trim().to_owned(), value.trim().to_owned()));
     }
 
+    /// Adds the fields that the header of a file gives all of its spectra.
+    pub(super) fn add_header(&mut self, header: &[(String, String)]) {
+        self.fields.extend(header.iter().cloned());
+    }
+
+    /// Whether a field may stand in the header of a file for all of its spectra.
+    pub(super) fn is_of_files(name: &str) -> bool {
+        [ADDUCT, ION_MODE, CHARGE].contains(&names_of(name))
+    }
+
+    /// Whether it is a tandem spectrum, or says no level.
+    pub(super) fn is_tandem(&self) -> bool {
+        self.first_of(LEVEL).and_then(level).is_none_or(|level| level == 2)
+    }
+
     /// Adds the fields that MSP comments hold: `"key=value"`, and `key=value` without quotation marks.
     pub(super) fn add_comments(&mut self, text: &str) {
         let mut rest = text.trim();
@@ -93,11 +135,9 @@ impl Record {
         }
     }
 
-    /// Adds a peak, behind those before it.
+    /// Adds a peak.
     pub(super) fn add_peak(&mut self, mz: &str, intensity: &str) -> Result<(), String> {
-        self.last = Some(peak(mz, intensity, self.last.as_ref())?);
-        self.peaks.push_str(&format!(" {mz}:{intensity}"));
-        Ok(())
+        self.peaks.add(mz, intensity)
     }
 
     /// Its name in errors.
@@ -110,14 +150,14 @@ impl Record {
         let value = |name: &&str| {
             let name = plain(name);
             let mut fields = self.fields.iter();
-            fields.find(|(own, value)| plain(own) == name && !value.is_empty())
+            fields.find(|(own, value)| plain(own) == name && is_known(value))
         };
         names.iter().find_map(value).map(|(_, value)| value.as_str())
     }
 
     /// The value of a field, by the file's name or by MassSpecGym's; of the precursor's m/z without the intensity that MGF
     /// may have behind it.
-    fn field(&self, name: &str) -> Option<&str> {
+    pub(super) fn field(&self, name: &str) -> Option<&str> {
         let names = names_of(name);
         let value = self.first_of(&[name]).or_else(|| self.first_of(names))?;
         if names == FIELDS[2] { value.split_ascii_whitespace().next() } else { Some(value) }
@@ -125,18 +165,18 @@ impl Record {
 
     /// The text of precursor and peaks, of a spectrum in a file in this folder.
     pub(crate) fn spectrum(&self, folder: Option<&Path>) -> Result<String, Wrong> {
-        let wrong = |reason: String| (self.start, format!("{}: {reason}", self.title()));
+        let wrong = |reason: String| self.wrong(self.start, &reason);
         let mz = self.field(PARTS[0]).unwrap_or_default();
         if mz.is_empty() {
             return Err(wrong("no precursor's m/z; a number above 0 is needed".into()));
         }
         precursor(mz).map_err(wrong)?;
-        if self.last.is_none() {
-            return Err(wrong(NO_PEAKS.into()));
-        }
-        let [adduct, formula, tree] = KNOWN.map(|name| self.field(name));
-        let tree = tree.map(|own| tree_text(own, folder)).transpose().map_err(wrong)?;
-        Ok(head(mz, [adduct, formula, tree.as_deref()]) + &self.peaks)
+        let peaks = self.peaks.clone().finish().map_err(wrong)?;
+        let said = [ADDUCT, NAME, ION_MODE, CHARGE].map(|names| self.first_of(names));
+        let adduct = adduct(said).map_err(wrong)?;
+        let [formula, tree] = ["formula", "tree"].map(|name| self.field(name));
+        let tree = tree.map(|text| tree_text(text, folder)).transpose().map_err(wrong)?;
+        Ok(head(mz, [adduct.as_deref(), formula, tree.as_deref()]) + &peaks.text)
     }
 
     /// The names of its columns.

@@ -60,7 +60,7 @@ impl Subformulas {
         for (at, &(_, mass, count)) in elements.iter().enumerate().rev() {
             masses[at] = masses[at + 1] + count as f64 * mass;
         }
-        Some(Self { elements, masses, electrons: adduct.sign * ELECTRON })
+        Some(Self { elements, masses, electrons: adduct.polarity().sign() * ELECTRON })
     }
 
     /// Those of the precursor of a spectrum, by its formula and its adduct.

@@ -16,8 +16,10 @@ use crate::{DataRoot, Error};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnBadRow {
-    /// It is an error, with file, line and reason.
+    /// A mass spectrum is skipped, and every other row is an error.
     #[default]
+    SkipSpectra,
+    /// It is an error, with file, line and reason.
     Stop,
     /// It is left out. The log lists the first ones, and `metrics.json` has their number. Of the sources
     /// `tables` and `pool`, and of .arff files, in which a missing value (`?`) is one.
@@ -31,7 +33,8 @@ impl FromStr for OnBadRow {
         match text {
             "stop" => Ok(Self::Stop),
             "skip" => Ok(Self::Skip),
-            other => Err(format!("{other:?} is neither \"stop\" nor \"skip\"")),
+            "skip-spectra" => Ok(Self::SkipSpectra),
+            other => Err(format!("{other:?} is none of \"stop\", \"skip\" and \"skip-spectra\"")),
         }
     }
 }
@@ -43,13 +46,24 @@ const LISTED: usize = 20;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BadRows {
     on_bad_row: OnBadRow,
-    /// By the line on which each starts, from 1, what was found and what is allowed.
-    skipped: BTreeMap<usize, String>,
+    /// Whether rows are mass spectra.
+    pub(super) holds_spectra: bool,
+    /// By the line on which each starts, from 1, and the number of those before, what was found and what is allowed.
+    skipped: BTreeMap<(usize, usize), String>,
 }
 
 impl BadRows {
-    pub(crate) fn new(on_bad_row: OnBadRow) -> Self {
-        Self { on_bad_row, skipped: BTreeMap::new() }
+    pub(crate) fn new(on_bad_row: OnBadRow, holds_spectra: bool) -> Self {
+        Self { on_bad_row, holds_spectra, skipped: BTreeMap::new() }
+    }
+
+    /// Whether rows that cannot be read are skipped.
+    fn skips(&self) -> bool {
+        match self.on_bad_row {
+            OnBadRow::Stop => false,
+            OnBadRow::Skip => true,
+            OnBadRow::SkipSpectra => self.holds_spectra,
+        }
     }
 
     /// Keeps an error about a line if such rows are skipped.
@@ -57,13 +71,31 @@ impl BadRows {
     /// # Errors
     /// Every other error.
     pub(crate) fn take(&mut self, error: Error) -> Result<(), Error> {
-        match (self.on_bad_row, error) {
-            (OnBadRow::Skip, Error::Basis(File { line: Some(line), message, .. })) => {
-                self.skipped.insert(line, message);
+        match error {
+            Error::Basis(File { line: Some(line), message, .. }) if self.skips() => {
+                self.skipped.insert((line, self.skipped.len()), message);
                 Ok(())
             }
-            (OnBadRow::Skip | OnBadRow::Stop, error) => Err(error),
+            error => Err(error),
         }
+    }
+
+    /// Whether a row was skipped.
+    pub(super) fn has_skipped(&self) -> bool {
+        !self.skipped.is_empty()
+    }
+
+    /// The error about the first row that was skipped, of a file without others.
+    pub(super) fn first(&self, path: &Path) -> Option<Error> {
+        let ((line, _), message) = self.skipped.first_key_value()?;
+        Some(Error::line(path, *line, format!("{message}; no row of the file can be used")))
+    }
+
+    /// Lists the first skipped rows in the log, and counts them; their number.
+    pub(super) fn log_all(&self, path: &Path, others: usize) -> usize {
+        self.skipped.iter().take(LISTED).for_each(log(path));
+        self.log_count(path, others);
+        self.skipped.len()
     }
 
     /// Logs the row that was skipped last, one of the first.
@@ -83,8 +115,8 @@ impl BadRows {
     }
 }
 
-fn log(path: &Path) -> impl Fn((&usize, &String)) {
-    move |(line, message)| {
+fn log(path: &Path) -> impl Fn((&(usize, usize), &String)) {
+    move |((line, _), message)| {
         tracing::warn!("{}:{line}: {message}; the row is skipped", path.display());
     }
 }
@@ -97,12 +129,17 @@ impl OnBadRow {
                 let message = format!("{message}; rows that a matrix follows are never skipped");
                 Error::line(&path, line, message)
             }
-            (Self::Skip | Self::Stop, error) => error,
+            (Self::Skip | Self::Stop | Self::SkipSpectra, error) => error,
         }
     }
 }
 
 impl Table {
+    /// Whether rows that cannot be read are skipped.
+    pub(crate) fn skips_rows(&self) -> bool {
+        self.bad.skips()
+    }
+
     /// Number of rows that were skipped.
     pub fn skipped(&self) -> usize {
         self.bad.skipped.len()
@@ -131,24 +168,20 @@ impl Table {
 
     /// As [`without`](Self::without) where bad rows are skipped.
     pub(crate) fn skipping(self, errors: Vec<(usize, Error)>) -> Result<Self, Error> {
-        Self { bad: BadRows::new(OnBadRow::Skip), ..self }.without(errors)
+        Self { bad: BadRows::new(OnBadRow::Skip, false), ..self }.without(errors)
     }
 
     /// Refuses a table whose rows were all skipped, with what is wrong with the first.
     pub(super) fn first_bad_if_empty(&self) -> Result<(), Error> {
-        match self.bad.skipped.first_key_value() {
-            Some((line, message)) if self.is_empty() => {
-                let message = format!("{message}; no row of the file can be used");
-                Err(Error::line(&self.path, *line, message))
-            }
+        match self.bad.first(&self.path) {
+            Some(error) if self.is_empty() => Err(error),
             Some(_) | None => Ok(()),
         }
     }
 
     /// Lists the first skipped rows in the log, and counts them.
     pub(crate) fn log_skipped(&self) {
-        self.bad.skipped.iter().take(LISTED).for_each(log(&self.path));
-        self.bad.log_count(&self.path, self.len());
+        self.bad.log_all(&self.path, self.len());
     }
 }
 

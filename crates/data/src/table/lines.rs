@@ -9,7 +9,29 @@ use dsokr_basis::store::BYTE_ORDER_MARK;
 use crate::Error;
 use crate::error::shorten;
 
-/// Reads lines ended by `\n` or `\r\n`; skips a byte-order mark and blank lines at the end, and
+/// Where the pieces of a text end that are read one at a time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pieces {
+    /// Lines that end with `\n` or `\r\n`; blank ones stand at the end only.
+    Lines,
+    /// Lines that end with `\n`, `\r\n` or `\r`, with blank ones between.
+    SpacedLines,
+    /// The same, and behind each end of an element with this name, since XML may be one line.
+    Elements(&'static [u8]),
+}
+
+impl Pieces {
+    /// Whether a piece ends with these bytes.
+    fn ends(self, bytes: &[u8]) -> bool {
+        match (self, bytes.last()) {
+            (_, Some(b'\n')) => true,
+            (Self::Elements(end), Some(_)) => bytes.ends_with(end),
+            (Self::Lines | Self::SpacedLines, Some(_)) | (_, None) => false,
+        }
+    }
+}
+
+/// Reads lines ended by `\n` or `\r\n`, or other [`Pieces`]; skips a byte-order mark and blank lines at the end, and
 /// refuses a blank line that has anything after it.
 pub(crate) struct Lines<R> {
     path: PathBuf,
@@ -21,15 +43,24 @@ pub(crate) struct Lines<R> {
     last: usize,
     /// Whether the line in the buffer has not been returned yet.
     pub(super) pending: bool,
-    /// Whether blank lines may stand between texts.
-    spaced: bool,
+    pieces: Pieces,
+    /// Whether the next piece starts a line.
+    line_starts: bool,
 }
 
 impl<R: Read> Lines<R> {
-    /// The lines of a stream, which errors call `path`, with blank ones between where it is `spaced`.
-    pub(crate) fn new(path: &Path, stream: R, spaced: bool) -> Self {
-        let (reader, path) = (BufReader::with_capacity(1 << 16, stream), path.into());
-        Self { path, reader, buffer: Vec::new(), first: 0, last: 0, pending: false, spaced }
+    /// The pieces of a stream, which errors call `path`.
+    pub(crate) fn new(path: &Path, stream: R, pieces: Pieces) -> Self {
+        Self {
+            path: path.into(),
+            reader: BufReader::with_capacity(1 << 16, stream),
+            buffer: Vec::new(),
+            first: 0,
+            last: 0,
+            pending: false,
+            pieces,
+            line_starts: true,
+        }
     }
 
     /// Whether the whole next line is in memory.
@@ -54,7 +85,7 @@ impl<R: Read> Lines<R> {
                 blank.get_or_insert(self.first);
             } else {
                 self.pending = true;
-                if let Some(line) = blank.filter(|_| !self.spaced) {
+                if let Some(line) = blank.filter(|_| self.pieces == Pieces::Lines) {
                     let allowed = "blank lines are allowed only at the end";
                     let message = format!("blank line inside the table; {allowed}");
                     return Err(Error::line(&self.path, line, message));
@@ -82,12 +113,58 @@ impl<R: Read> Lines<R> {
         Ok(more)
     }
 
-    /// Reads one line more of the same text.
+    /// Reads one piece more of the same text.
     fn append(&mut self) -> Result<bool, Error> {
-        let read = self.reader.read_until(b'\n', &mut self.buffer);
-        let more = read.map_err(|source| Error::io(&self.path, source))? > 0;
-        self.last += usize::from(more);
+        let start = self.buffer.len();
+        self.read_piece().map_err(|source| Error::io(&self.path, source))?;
+        let more = self.buffer.len() > start;
+        self.last += usize::from(more && self.line_starts);
+        self.line_starts = !more || self.buffer.ends_with(b"\n");
         Ok(more)
+    }
+
+    /// Puts the next piece behind the buffer, with `\n` in the place of a single `\r` that ends it.
+    fn read_piece(&mut self) -> std::io::Result<()> {
+        let start = self.buffer.len();
+        loop {
+            let delimiter = match self.pieces {
+                Pieces::Lines => {
+                    return self.reader.read_until(b'\n', &mut self.buffer).map(drop);
+                }
+                Pieces::SpacedLines | Pieces::Elements(_) => self.take_to_delimiter()?,
+            };
+            if delimiter == Some(b'\r') {
+                self.buffer.pop();
+                if self.reader.fill_buf()?.first() == Some(&b'\n') {
+                    self.reader.consume(1);
+                }
+                self.buffer.push(b'\n');
+            }
+            if delimiter.is_none() || self.pieces.ends(&self.buffer[start..]) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Puts the next bytes behind the buffer, to one that may end a piece, and returns that one; none at the end.
+    fn take_to_delimiter(&mut self) -> std::io::Result<Option<u8>> {
+        loop {
+            let bytes = match self.reader.fill_buf() {
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                bytes => bytes?,
+            };
+            if bytes.is_empty() {
+                return Ok(None);
+            }
+            let end = bytes.iter().position(|byte| [b'\n', b'\r', b'>'].contains(byte));
+            let count = end.map_or(bytes.len(), |end| end + 1);
+            let last = bytes[count - 1];
+            self.buffer.extend_from_slice(&bytes[..count]);
+            self.reader.consume(count);
+            if end.is_some() {
+                return Ok(Some(last));
+            }
+        }
     }
 
     /// The text that was read last, without its end, and the number of its first line from 1.

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 
 use super::bad_rows::{BadRows, OnBadRow};
 use super::json::{json_names, json_row};
-use super::lines::{Lines, Record};
+use super::lines::{Lines, Pieces, Record};
 use crate::Error;
 use crate::error::{extension_of, list, uncompressed};
 use crate::spectra::{
-    KNOWN, PARTS, ParamGroups, Record as SpectrumRecord, SPECTRUM, SpectrumFormat,
+    FileContext, KNOWN, PARTS, Record as SpectrumRecord, SPECTRUM, SpectrumFormat,
 };
 
 /// How a table or a stream of texts is written.
@@ -45,6 +45,16 @@ impl TextFormat {
     }
 }
 
+impl TextFormat {
+    /// The pieces of a file in which its rows are read.
+    fn pieces(self) -> Pieces {
+        match self {
+            Self::Lines | Self::Tabs | Self::Commas | Self::JsonLines => Pieces::Lines,
+            Self::Spectra(format) => format.pieces(),
+        }
+    }
+}
+
 /// Reads some columns of each row, as texts. Of [`TextFormat::Lines`] there is one, the line.
 pub(crate) struct Rows<R> {
     pub(super) path: PathBuf,
@@ -61,8 +71,8 @@ pub(crate) struct Rows<R> {
     positions: Vec<Cell>,
     /// Whether the end of the last row is not known, so that it cannot be skipped.
     torn: bool,
-    /// Parameters that spectra of mzML refer to.
-    groups: ParamGroups,
+    /// What a file of spectra says for all of them.
+    context: FileContext,
 }
 
 impl<R: Read> Rows<R> {
@@ -78,15 +88,15 @@ impl<R: Read> Rows<R> {
     ) -> Result<Self, Error> {
         let mut rows = Self {
             path: path.into(),
-            bad: BadRows::new(on_bad_row),
-            lines: Lines::new(path, stream, matches!(format, TextFormat::Spectra(_))),
+            bad: BadRows::new(on_bad_row, matches!(format, TextFormat::Spectra(_))),
+            lines: Lines::new(path, stream, format.pieces()),
             format,
             header: columns.clone(),
             has_header: has_header && matches!(format, TextFormat::Tabs | TextFormat::Commas),
             positions: (0..columns.len()).map(|at| Cell::Fields(at..=at)).collect(),
             columns,
             torn: false,
-            groups: ParamGroups::new(),
+            context: FileContext::default(),
         };
         if rows.has_header {
             rows.header.clear();
@@ -100,6 +110,8 @@ impl<R: Read> Rows<R> {
             };
             let (line, header) = header.ok_or_else(|| Error::empty(path))?;
             rows.positions = positions(path, line, &header, &rows.columns)?;
+            rows.bad.holds_spectra =
+                rows.positions.iter().any(|cell| matches!(cell, Cell::Spectrum(_)));
             rows.header = header;
         }
         Ok(rows)
@@ -162,20 +174,46 @@ impl<R: Read> Rows<R> {
     ) -> Result<Option<(usize, SpectrumRecord)>, Error> {
         while let Some((line, text)) = self.lines.next(|line| format.ends(line))? {
             let wrong = |(at, reason): (usize, String)| Error::line(&self.path, line + at, reason);
-            if let Some(record) = format.record(text, &mut self.groups).map_err(wrong)? {
+            if let Some(record) = format.record(text, &mut self.context).map_err(wrong)? {
                 return Ok(Some((line, record)));
             }
         }
         Ok(None)
     }
 
+    /// The next tandem spectrum that can be used; spectra before it that cannot are skipped, if they may be.
+    pub(crate) fn next_good_spectrum(&mut self) -> Result<Option<SpectrumRecord>, Error> {
+        let TextFormat::Spectra(format) = self.format else { return Ok(None) };
+        loop {
+            let usable = self.next_spectrum(format).and_then(|read| {
+                let Some((line, record)) = read else { return Ok(None) };
+                let text = record.spectrum(self.path.parent());
+                text.map_err(|(at, reason)| Error::line(&self.path, line + at, reason))?;
+                Ok(Some(record))
+            });
+            match usable {
+                Ok(record) => return Ok(record),
+                Err(error) => self.skip(error)?,
+            }
+        }
+    }
+
+    /// Lists the first skipped rows in the log, and counts them: beside so many others.
+    pub(crate) fn log_skipped(&self, others: usize) -> usize {
+        self.bad.log_all(&self.path, others)
+    }
+
     /// The names of all columns: of the header, or those keys of the first object that hold what a cell can hold, or the
     /// fields of the first spectrum; and the other keys of the object.
     pub(super) fn names(mut self) -> Result<[Vec<String>; 2], Error> {
         if let TextFormat::Spectra(format) = self.format {
-            let first = self.next_spectrum(format)?;
-            let none = || Error::file(&self.path, "no tandem spectra; at least one is needed");
-            return first.map(|(_, record)| [record.names(), Vec::new()]).ok_or_else(none);
+            loop {
+                match self.next_spectrum(format) {
+                    Ok(Some((_, record))) => return Ok([record.names(), Vec::new()]),
+                    Ok(None) => return Err(self.no_rows()),
+                    Err(error) => self.skip(error)?,
+                }
+            }
         }
         if self.format != TextFormat::JsonLines {
             return Ok([self.header, Vec::new()]);
@@ -183,6 +221,19 @@ impl<R: Read> Rows<R> {
         let first = self.lines.next(|_| true)?;
         let (line, text) = first.ok_or_else(|| Error::empty(&self.path))?;
         json_names(&self.path, line, text)
+    }
+
+    /// The error about a file of which no row was read.
+    pub(super) fn no_rows(&self) -> Error {
+        let none = || match self.format {
+            TextFormat::Spectra(_) => {
+                Error::file(&self.path, "no tandem spectra; at least one is needed")
+            }
+            TextFormat::Lines | TextFormat::Tabs | TextFormat::Commas | TextFormat::JsonLines => {
+                Error::empty(&self.path)
+            }
+        };
+        self.bad.first(&self.path).unwrap_or_else(none)
     }
 
     /// Keeps an error about a row if such rows are skipped.
@@ -225,7 +276,7 @@ fn positions(
         let known = seen.contains_key(name.as_str());
         if name == SPECTRUM && !known {
             PARTS.iter().try_for_each(|name| place(name).map(drop))?;
-            let all = ["identifier"].into_iter().chain(PARTS).chain(KNOWN);
+            let all = PARTS.into_iter().chain(KNOWN).chain(SpectrumRecord::MORE);
             let cells = all.filter_map(|name| Some((name, place(name).ok()?)));
             return Ok(Cell::Spectrum(cells.collect()));
         }
@@ -296,7 +347,7 @@ impl<R: Read> TextReader<R> {
 
     /// The same reader with a different action at texts that cannot be read; at first they are errors.
     pub fn on_bad_row(mut self, on_bad_row: OnBadRow) -> Self {
-        self.rows.bad = BadRows::new(on_bad_row);
+        self.rows.bad = BadRows::new(on_bad_row, self.rows.bad.holds_spectra);
         self
     }
 
@@ -315,6 +366,9 @@ impl<R: Read> TextReader<R> {
             match self.row() {
                 Ok(Some(row)) => rows.push(row),
                 Ok(None) => {
+                    if self.count == 0 && !self.may_be_empty() {
+                        return Err(self.rows.no_rows());
+                    }
                     if rows.is_empty() {
                         self.rows.bad.log_count(&self.rows.path, self.count);
                     }
@@ -331,6 +385,11 @@ impl<R: Read> TextReader<R> {
             }
         }
         Ok(rows)
+    }
+
+    /// Whether a stream without a text is no error: a stream of lines may end before the first.
+    fn may_be_empty(&self) -> bool {
+        !self.rows.bad.has_skipped() && !matches!(self.rows.format, TextFormat::Spectra(_))
     }
 
     fn row(&mut self) -> Result<Option<TextRow>, Error> {

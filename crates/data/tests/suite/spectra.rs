@@ -7,7 +7,9 @@ use dsokr_basis::features::SparseRows;
 use dsokr_basis::kernel::{OutputKernel, ProbabilityProduct, contract};
 use dsokr_basis::{Features, Kernel, RowSource};
 use dsokr_data::Error;
-use dsokr_data::spectra::{Adduct, FittedPeaks, POSITIONS, PeakFeatures, PeaksOf, Spectrum};
+use dsokr_data::spectra::{
+    Adduct, FittedPeaks, POSITIONS, PeakFeatures, PeaksOf, Polarity, Spectrum,
+};
 use dsokr_data::table::{OnBadRow, Table};
 use dsokr_molecule::Molecule;
 use flate2::Compression;
@@ -95,7 +97,7 @@ fn names_of_the_file_count_too_and_gzip_is_read() {
     assert_eq!(row(&table, 1, &columns), ["two", "two", "47.04914", spectrum]);
     assert_eq!((table.line(0), table.line(1)), (4, 17));
     let [names, _] = Table::header(&path).unwrap();
-    assert_eq!(names[..4], ["identifier", "precursor_mz", "CHARGE", "adduct"]);
+    assert_eq!(names[..4], ["identifier", "precursor_mz", "charge", "adduct"]);
     assert_eq!(names.last().unwrap(), "spectrum");
 }
 
@@ -109,14 +111,20 @@ fn what_is_wrong_has_its_line_and_its_spectrum() {
         (
             "a.mgf",
             "0.25",
-            "0",
-            "a.mgf:13: spectrum \"one\": a peak's intensity \"0\" is not a number above 0",
+            "-1",
+            "a.mgf:13: spectrum \"one\": a peak's intensity \"-1\" is not a number from 0 on",
         ),
         (
             "a.mgf",
             "0.25",
             "NaN",
-            "a.mgf:13: spectrum \"one\": a peak's intensity \"NaN\" is not a number above 0",
+            "a.mgf:13: spectrum \"one\": a peak's intensity \"NaN\" is not a number from 0 on",
+        ),
+        (
+            "a.mgf",
+            "85.02841 0.25",
+            "85,02841 0,25",
+            "a.mgf:13: spectrum \"one\": a peak \"85,02841 0,25\" has commas in its numbers; write decimal points",
         ),
         (
             "a.mgf",
@@ -126,9 +134,9 @@ fn what_is_wrong_has_its_line_and_its_spectrum() {
         ),
         (
             "a.mgf",
-            "85.0",
-            "585.0",
-            "a.mgf:14: spectrum \"one\": m/z 127.03897 follows 585.02841; peaks must be in the order of their m/z",
+            "CHARGE=1+\nADDUCT=[M+H]+",
+            "IONMODE=Negative\nADDUCT=M+H",
+            "a.mgf:4: spectrum \"one\": the adduct M+H is positive, and the ion mode negative",
         ),
         (
             "a.mgf",
@@ -191,6 +199,9 @@ fn what_is_wrong_has_its_line_and_its_spectrum() {
         if name == "a.mgf" && !from.contains("END") {
             let left = read(name, &wrong, OnBadRow::Skip).unwrap();
             assert_eq!((left.len(), left.skipped()), (1, 1), "{message}");
+            // by default too
+            let left = read(name, &wrong, OnBadRow::default()).unwrap();
+            assert_eq!((left.len(), left.skipped()), (1, 1), "{message}");
         }
     }
 }
@@ -210,16 +221,168 @@ fn adducts_have_the_masses_of_their_atoms() {
         ("[M]+.", 180.062839),
         ("[M]+*", 180.062839),
         ("[M-2H]2-", 89.024418),
+        // as GNPS, MoNA, NIST, MS-DIAL and SIRIUS write them
+        ("M+H", 181.070664),
+        ("(M+H)+", 181.070664),
+        ("M-H", 179.056112),
+        ("M+2H", 91.038970),
+        ("M+NH4", 198.097214),
+        ("M+Na-2H", 201.038056),
+        ("M-H2O+H", 163.060100),
+        ("[M + H]+", 181.070664),
+        ("\"[M+H]1+\"", 181.070664),
+        ("[M+H]", 181.070664),
+        ("[M+2H]++", 91.038970),
+        ("[M-2H]--", 89.024418),
+        ("M+", 180.062839),
+        ("M+.", 180.062839),
+        ("[Cat]+", 180.062839),
+        ("[M+ACN+H]+", 222.097214),
+        ("[M+FA-H]-", 225.061591),
+        ("[2M+FA-H]-", 405.124979),
+        ("[M+Hac-H]-", 239.077241),
+        ("[M+TFA-H]-", 293.048976),
+        ("[M+DMSO+H]+", 259.084600),
+        ("[M+IsoProp+Na+H]2+", 132.058700),
+        ("[M+13C+H]+", 182.074019),
     ] {
         let read: Adduct = adduct.parse().unwrap();
         assert!((read.mz(mass) - mz).abs() < 1e-5, "{adduct}: {}", read.mz(mass));
         assert!((read.mass(mz) - mass).abs() < 1e-5, "{adduct}");
     }
     for wrong in
-        ["", "M+H", "[M+H]", "[M+H]0+", "[M+]+", "[M+Xx]+", "[0M+H]+", "[+H]+", "[MH]+", "[M+H]+x"]
+        ["", "M", "[M+?]+", "[M-3]+", "[M+H]0+", "[M+]+", "[M+Xx]+", "[0M+H]+", "[+H]+", "[M+H]+x"]
     {
         assert!(wrong.parse::<Adduct>().is_err(), "{wrong}");
     }
+}
+
+/// What programs write in files and others read: of `file`, each row is a spectrum.
+fn spectra_of(name: &str, file: &str) -> Vec<String> {
+    let folder = Folder::new();
+    let table = Table::read_rows(&folder.file(name, file), &["spectrum"], OnBadRow::default());
+    table.unwrap().column("spectrum").unwrap().to_vec()
+}
+
+/// One spectrum in MGF with these fields, whose peaks are 50 and 60.
+fn mgf(fields: &str) -> String {
+    format!("BEGIN IONS\nPEPMASS=181.07\n{fields}\n50 1\n60 2\nEND IONS\n")
+}
+
+/// `tests/golden/adducts.py` made the values, from the tables of matchms.
+#[test]
+fn adducts_are_those_of_matchms() {
+    let mass = Molecule::parse(GLUCOSE[3]).unwrap().exact_mass();
+    let mut count = 0;
+    for line in include_str!("../golden/adducts.tsv").lines().skip(1) {
+        let (written, mz) = line.split_once('\t').unwrap();
+        let adduct: Adduct = written.parse().unwrap();
+        // its corrections have three or four places
+        assert!((adduct.mz(mass) - mz.parse::<f64>().unwrap()).abs() < 1e-3, "{line}");
+        count += 1;
+    }
+    assert!(count > 90, "{count}");
+}
+
+#[test]
+fn odd_files_are_read() {
+    let peaks = "50:1 60:2";
+    let plain = format!("181.07 {peaks}");
+    for (name, file) in [
+        ("unsorted.mgf", "BEGIN IONS\nPEPMASS=181.07\n60 2\n50 1\nEND IONS\n"),
+        ("zeros.mgf", "BEGIN IONS\nPEPMASS=181.07\n40 0\n50 1\n55 0.0\n60 2\nEND IONS\n"),
+        ("lower.mgf", "begin ions\npepmass=181.07\n50 1\n60 2\nend ions\n"),
+        ("return.mgf", "BEGIN IONS\rPEPMASS=181.07\r50 1\r60 2\rEND IONS\r"),
+        ("dos.mgf", "BEGIN IONS\r\nPEPMASS=181.07\r\n50 1\r\n60 2\r\nEND IONS\r\n"),
+        ("commas.mgf", "BEGIN IONS\nPEPMASS=181.07\n50,1\n60, 2\nEND IONS\n"),
+        ("no-end.mgf", "BEGIN IONS\nPEPMASS=181.07\n50 1\n60 2\nEND IONS"),
+        (
+            "quoted.msp",
+            "Name: a\nPrecursorMZ: 181.07\nNum Peaks: 2\n50 1 \"a;b 2\"; 60 2 \"c; d\"\n",
+        ),
+        ("brackets.msp", "NAME: a\nPRECURSORMZ: 181.07\nNum peaks: 2\n(50,1)(60,2)\n"),
+        ("dial.msp", "NAME: a\nPRECURSORMZ: 181.07\nADDUCT: N/A\nNumPeaks: 2\n50\t1\n60\t2\n"),
+        ("return.msp", "Name: a\rPrecursorMZ: 181.07\rNum Peaks: 2\r50 1\r60 2\r\r"),
+    ] {
+        assert_eq!(spectra_of(name, file), [plain.clone()], "{name}");
+    }
+    // empty spectra, profiles and levels other than 2 are left out, and the file goes on
+    let hump = [1, 3, 9, 14, 9, 3, 1];
+    let profile: String = (0..10)
+        .flat_map(|top| hump.iter().enumerate().map(move |(at, height)| (top, at, height)))
+        .map(|(top, at, height)| format!("{}.0{at} {height}\n", 50 + top))
+        .collect();
+    let others = [
+        "BEGIN IONS\nPEPMASS=181.07\nEND IONS\n".to_owned(),
+        "BEGIN IONS\nPEPMASS=181.07\n50 0\nEND IONS\n".to_owned(),
+        format!("BEGIN IONS\nPEPMASS=181.07\n{profile}END IONS\n"),
+        mgf("MSLEVEL=1"),
+        mgf("MS_LEVEL=MS3"),
+        "BEGIN IONS\nPEPMASS=0\n50 1\nEND IONS\n".to_owned(),
+    ];
+    let all = others.concat() + &mgf("MSLEVEL=2");
+    assert_eq!(spectra_of("all.mgf", &all), [plain.clone()]);
+    let folder = Folder::new();
+    let error = |text: &str| {
+        let path = folder.file("one.mgf", text);
+        Table::read_rows(&path, &["spectrum"], OnBadRow::default()).unwrap_err().to_string()
+    };
+    assert!(error(&others[0]).contains("one.mgf:1: a spectrum: a spectrum without peaks"));
+    let says = error(&others[2]);
+    assert!(says.contains("a profile") && says.contains("msconvert"), "{says}");
+    assert!(error(&others[3]).contains("no tandem spectra; at least one is needed"));
+    let survey = MASSBANK.replace("MS_TYPE MS2", "MS_TYPE MS") + MASSBANK;
+    assert_eq!(spectra_of("levels.massbank", &survey), [GLUCOSE[6]]);
+}
+
+#[test]
+fn polarity_and_charge_say_the_adduct_where_nothing_names_it() {
+    let head = |fields: &str| {
+        let text = spectra_of("a.mgf", &mgf(fields)).remove(0);
+        let head = text.strip_suffix(" 50:1 60:2").unwrap();
+        head.strip_prefix("181.07").unwrap().trim().to_owned()
+    };
+    for (fields, adduct) in [
+        ("", ""),
+        ("CHARGE=1", ""),
+        ("CHARGE=0", ""),
+        ("CHARGE=1+", "adduct=[M+H]+"),
+        ("CHARGE=1-", "adduct=[M-H]-"),
+        ("CHARGE=-1", "adduct=[M-H]-"),
+        ("CHARGE=2+", "adduct=[M+2H]2+"),
+        ("CHARGE=2", "adduct=[M+2H]2+"),
+        ("CHARGE=2-", "adduct=[M-2H]2-"),
+        ("CHARGE=2+ and 3+", "adduct=[M+2H]2+/[M+3H]3+"),
+        ("IONMODE=Negative", "adduct=[M-H]-"),
+        ("ION_MODE=N", "adduct=[M-H]-"),
+        ("IONMODE=Negative\nCHARGE=1+", "adduct=[M-H]-"),
+        ("IONMODE=Negative\nCHARGE=2", "adduct=[M-2H]2-"),
+        ("ADDUCT=M+Na\nCHARGE=1+", "adduct=M+Na"),
+        ("ADDUCT=[M+?]-", "adduct=[M+?]-"),
+        ("NAME=Mellein M+H\nIONMODE=positive\nADDUCT=N/A", "adduct=M+H"),
+        ("NAME=Vitamin M\nIONMODE=positive", "adduct=[M+H]+"),
+    ] {
+        assert_eq!(head(fields), adduct, "{fields:?}");
+    }
+    let negative = "Name: a\nPrecursorMZ: 181.07\nIon_mode: N\nNum Peaks: 1\n50 1\n";
+    assert_eq!(spectra_of("a.msp", negative), ["181.07 adduct=[M-H]- 50:1"]);
+    // the head of a Mascot file is about all of its spectra
+    let all = "CHARGE=1-\n".to_owned() + &mgf("") + &mgf("CHARGE=2-");
+    let peaks = "50:1 60:2";
+    let expected = ["[M-H]-", "[M-2H]2-"].map(|adduct| format!("181.07 adduct={adduct} {peaks}"));
+    assert_eq!(spectra_of("all.mgf", &all), expected);
+    let table = "precursor_mz\tmzs\tintensities\tcharge\n181.07\t50,60\t1,2\t-1\n";
+    assert_eq!(spectra_of("a.tsv", table), [expected[0].clone()]);
+
+    let polarity = |text: &str| text.parse::<Spectrum>().unwrap().polarity();
+    assert_eq!(polarity(&expected[0]), Some(Polarity::Negative));
+    assert_eq!(Polarity::of_text(&expected[0]), Some(Polarity::Negative));
+    let unknown = "181.07 adduct=[M+?]- 50:1";
+    assert_eq!(polarity(unknown), Some(Polarity::Negative));
+    assert!(unknown.parse::<Spectrum>().unwrap().ions().is_err());
+    assert_eq!(polarity("181.07 50:1"), None);
+    let open = "181.07 adduct=[M+CH3COO]-/[M-CH3]- 50:1".parse::<Spectrum>().unwrap();
+    assert_eq!(open.ions().unwrap().len(), 2);
 }
 
 #[test]

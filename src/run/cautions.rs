@@ -1,0 +1,98 @@
+//! Which candidates a search ranks where nobody says it, and what is doubtful about queries that are spectra.
+
+use std::collections::BTreeMap;
+
+use dsokr_data::Split;
+use dsokr_data::spectra::Spectrum;
+use dsokr_decode::PerQuery;
+
+use super::EnsembleRun;
+use crate::candidate_rule::CandidateRule;
+use crate::molecules::are_smiles;
+
+/// Millionths of the precursor's m/z in which a search looks for molecules by default.
+const PPM: f64 = 10.0;
+
+impl EnsembleRun {
+    /// The rule that a search goes by: the one that is given, else for a model of spectra whose candidates are
+    /// molecules `mass:10`; none where all candidates are ranked.
+    pub fn rule_of_search(&self, given: Option<&CandidateRule>) -> Option<CandidateRule> {
+        let weighs = || {
+            self.config().encoder.abilities().spectra
+                && self.shards.is_none()
+                && are_smiles(&self.members[0].candidates)
+        };
+        match given {
+            Some(CandidateRule::All) => None,
+            Some(rule) => Some(rule.clone()),
+            None => weighs().then_some(CandidateRule::Mass(PPM)),
+        }
+    }
+
+    /// What is doubtful about each query of a split under a rule that gave these lists, which is logged too; nothing of
+    /// queries that are not spectra.
+    pub(super) fn cautions(
+        &self,
+        split: &Split,
+        rule: Option<&CandidateRule>,
+        lists: Option<&PerQuery>,
+    ) -> Vec<Vec<String>> {
+        let spectra = self.config().encoder.abilities().spectra;
+        let Some(texts) = split.inputs.texts().ok().filter(|_| spectra) else { return Vec::new() };
+        let window = match rule {
+            Some(CandidateRule::Mass(ppm)) => Some(*ppm),
+            Some(CandidateRule::Lists(_) | CandidateRule::Formula | CandidateRule::All) | None => {
+                None
+            }
+        };
+        let caution = |(query, text): (usize, &String)| {
+            let Ok(spectrum) = text.parse::<Spectrum>() else { return Vec::new() };
+            let polarity = self.polarity_caution(&spectrum);
+            let candidates = lists.map_or(usize::MAX, |lists| lists.list(query).len());
+            let mass = window.and_then(|ppm| mass_caution(&spectrum, ppm, candidates));
+            polarity.into_iter().chain(mass).collect()
+        };
+        let cautions: Vec<Vec<String>> = texts.iter().enumerate().map(caution).collect();
+        log(&cautions, split.names());
+        cautions
+    }
+
+    /// That a spectrum has the other polarity than the training spectra.
+    fn polarity_caution(&self, spectrum: &Spectrum) -> Option<String> {
+        let trained = self.members[0].polarities.only()?;
+        let polarity = spectrum.polarity().filter(|polarity| *polarity != trained)?;
+        Some(format!(
+            "a spectrum of {polarity} mode, and the model was trained on {trained} mode only"
+        ))
+    }
+}
+
+/// That a spectrum has an adduct which is not known, or no candidate in its window of so many millionths.
+fn mass_caution(spectrum: &Spectrum, ppm: f64, candidates: usize) -> Option<String> {
+    if spectrum.ions().is_err() {
+        let adduct = spectrum.adduct.as_deref().unwrap_or_default();
+        return Some(format!(
+            "the adduct {adduct:?} is not known, so candidates of every mass are ranked"
+        ));
+    }
+    (candidates == 0).then(|| {
+        format!("no candidate has an ion within {ppm} ppm of the precursor; candidates = \"all\" ranks all")
+    })
+}
+
+/// Logs each caution once, with the number of queries that it is about and the first of them.
+fn log(cautions: &[Vec<String>], names: &[String]) {
+    let mut queries: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (cautions, name) in cautions.iter().zip(names) {
+        for caution in cautions {
+            queries.entry(caution).or_default().push(name);
+        }
+    }
+    for (caution, names) in queries {
+        let others = match names.len() - 1 {
+            0 => String::new(),
+            others => format!(" and {others} others"),
+        };
+        tracing::warn!("query {:?}{others}: {caution}", names[0]);
+    }
+}
