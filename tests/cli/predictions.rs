@@ -88,9 +88,10 @@ fn predictions_are_those_of_the_search_however_texts_are_written() {
         ["predict", "runs/small", "texts.csv", "--column", "text", "--format", "tsv", "--top", "2"];
     let rows = sandbox.succeed(&call);
     let rows: Vec<Vec<&str>> = rows.lines().map(|line| line.split('\t').collect()).collect();
-    assert_eq!(rows[0], ["id", "rank", "candidate", "label", "score", "duplicates"]);
-    assert_eq!((rows.len(), rows[20][0], rows[20][1]), (21, "10", "2"));
-    assert_eq!(rows[20][2], answers[9]["candidates"][1]["id"].as_str().unwrap());
+    assert_eq!(rows[0], ["id", "query", "rank", "candidate", "label", "score", "duplicates"]);
+    assert_eq!(rows.len(), 21);
+    assert_eq!(rows[20][..3], ["10", &texts[9][..], "2"]);
+    assert_eq!(rows[20][3], answers[9]["candidates"][1]["id"].as_str().unwrap());
     // several runs are an ensemble
     sandbox.train("small.toml", &["seed=1"]);
     let both = ["predict", "runs/small", "runs/small-2", "texts.txt", "--combine", "rank"];
