@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use dsokr_data::Truth;
 use dsokr_decode::{CandidateBlocks, Candidates, Decoded};
-use dsokr_molecule::{Molecule, functional_groups};
+use dsokr_molecule::{Molecule, exact_mass, functional_groups};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -86,7 +86,7 @@ pub(super) struct Candidate {
 /// Properties of a candidate.
 #[derive(Default, Serialize, ToSchema)]
 pub(super) struct Properties {
-    /// Where PubChem describes it, if ids are its compound ids.
+    /// Where a public database describes it, if its id is one of PubChem, ChEBI or an InChIKey.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
     /// Properties of a molecule.
@@ -101,6 +101,8 @@ pub(super) struct MoleculeProperties {
     pub formula: String,
     /// Its molar mass in g/mol.
     pub mass: f64,
+    /// Its mass in Da, each atom being of the most abundant isotope or of the one that is written.
+    pub monoisotopic: f64,
     /// Its functional groups.
     pub groups: Vec<String>,
 }
@@ -156,13 +158,31 @@ impl Properties {
         let molecule = molecule.map(|molecule| MoleculeProperties {
             formula: molecule.formula(),
             mass: molecule.molar_mass(),
+            monoisotopic: exact_mass(&molecule.composition()),
             groups: groups(&molecule),
         });
-        let cids = model.runs.config().output.id.eq_ignore_ascii_case("cid");
-        let is_cid = cids && id.len() <= 10 && id.bytes().all(|digit| digit.is_ascii_digit());
-        let link = is_cid.then(|| format!("https://pubchem.ncbi.nlm.nih.gov/compound/{id}"));
-        Self { link, molecule }
+        Self { link: link(&model.runs.config().output.id, id), molecule }
     }
+}
+
+/// The page of a public database about an id: of PubChem for the ids of a column `cid` and for InChIKeys, whole or the
+/// first block, and of ChEBI for ids such as CHEBI:15377.
+fn link(column: &str, id: &str) -> Option<String> {
+    let is_number =
+        |text: &str| (1..=10).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
+    if column.eq_ignore_ascii_case("cid") && is_number(id) {
+        return Some(format!("https://pubchem.ncbi.nlm.nih.gov/compound/{id}"));
+    }
+    let chebi = id.strip_prefix("CHEBI:").or_else(|| id.strip_prefix("ChEBI:"));
+    if chebi.is_some_and(is_number) {
+        return Some(format!("https://www.ebi.ac.uk/chebi/searchId.do?chebiId={id}"));
+    }
+    let blocks: Vec<&str> = id.split('-').collect();
+    let lengths: Vec<usize> = blocks.iter().map(|block| block.len()).collect();
+    let is_key = lengths == [14] || lengths == [14, 10, 1];
+    let is_upper =
+        blocks.iter().all(|block| block.bytes().all(|letter| letter.is_ascii_uppercase()));
+    (is_key && is_upper).then(|| format!("https://pubchem.ncbi.nlm.nih.gov/#query={id}"))
 }
 
 pub(super) fn groups(molecule: &Molecule) -> Vec<String> {

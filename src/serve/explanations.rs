@@ -1,7 +1,7 @@
 //! Explanations of an answer: the training texts nearest to a query, and the peaks of a spectrum that the formula of a
 //! candidate explains.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use dsokr_basis::features::{NgramConfig, NgramKind, SparseRows, TfIdf};
 use dsokr_basis::{Cancellation, Features, Kernel};
@@ -82,6 +82,28 @@ impl Training {
             |at: usize| (self.pairs.ids[at].as_str(), texts[at].as_str(), similarity[at].min(1.0));
         Ok(order.into_iter().take(count).map(shown).collect())
     }
+
+    /// The words of a query, of two letters or digits and more; `None` of spectra.
+    pub(super) fn words(&self, query: &str) -> Option<QueryWords> {
+        let Compared::Words(vocabulary, _) = &self.compared else { return None };
+        let query = query.to_lowercase();
+        let letters = |letter: char| letter.is_alphanumeric() || letter == '_';
+        let words = query.split(|letter| !letters(letter));
+        let words: BTreeSet<&str> = words.filter(|word| word.chars().nth(1).is_some()).collect();
+        let (known, unknown): (Vec<&str>, Vec<&str>) =
+            words.into_iter().partition(|word| !vocabulary.transform(word).is_empty());
+        let unknown = unknown.into_iter().map(str::to_owned).collect();
+        Some(QueryWords { known: known.len(), unknown })
+    }
+}
+
+/// The words of a query, each once, by whether any training text has them.
+#[derive(Serialize, ToSchema)]
+pub(super) struct QueryWords {
+    /// Number of words that training texts have.
+    pub known: usize,
+    /// The words that no training text has, in the order of the alphabet.
+    pub unknown: Vec<String>,
 }
 
 fn words(pairs: &Split) -> Result<Compared, Error> {

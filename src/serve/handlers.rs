@@ -111,11 +111,13 @@ pub(super) async fn watch(State(server): State<Server>, request: Request, next: 
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// The files of the page, which are in the program and load nothing else: path, type and text.
-const PAGE: [(&str, &str, &str); 5] = [
+const PAGE: [(&str, &str, &str); 7] = [
     ("/", "text/html; charset=utf-8", include_str!("page/page.html")),
     ("/page.js", SCRIPT, include_str!("page/page.js")),
     ("/answers.js", SCRIPT, include_str!("page/answers.js")),
+    ("/search.js", SCRIPT, include_str!("page/search.js")),
     ("/spectrum.js", SCRIPT, include_str!("page/spectrum.js")),
+    ("/table.js", SCRIPT, include_str!("page/table.js")),
     ("/page.css", "text/css; charset=utf-8", include_str!("page/page.css")),
 ];
 

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::error::ensure;
 use dsokr_basis::{Cancellation, Processes};
-use dsokr_data::spectra::Spectrum;
+use dsokr_data::spectra::{Adduct, Spectrum};
+use dsokr_decode::Pool;
 use dsokr_decode::report::ReliabilityBin;
 use dsokr_molecule::{Molecule, ring_systems};
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,7 @@ use utoipa::ToSchema;
 use super::Limits;
 use super::candidates::{Properties, groups};
 use super::description::{About, Outputs};
-use super::explanations::{ExplainedPeak, Explainer};
+use super::explanations::{ExplainedPeak, Explainer, QueryWords};
 use super::filter::{Filter, Molecules, Wanted, fingerprint, tanimoto};
 use super::model::{Known, Model};
 use super::problem::Problem;
@@ -121,6 +122,12 @@ pub(super) struct Answer {
     /// The training texts nearest to the query, with `explain`: by words, or by the peaks of spectra.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub nearest: Vec<Nearest>,
+    /// The words of the query that training texts have and lack, with `explain`, where queries are texts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub words: Option<QueryWords>,
+    /// Number of candidates that the rule `candidates` leaves to this query, before any filter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub competing: Option<usize>,
     /// The query on one line where it is a spectrum, with `explain`: the precursor's m/z, `adduct=` and `formula=` where
     /// they are known, and each peak as `m/z:intensity`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -166,6 +173,31 @@ pub(super) struct ExplainedHit {
     /// parts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explained: Option<Vec<ExplainedPeak>>,
+    /// The ion of the molecule, with `explain`, where the query is a spectrum.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ion: Option<CandidateIon>,
+}
+
+/// The ion of a candidate, by the adduct of the spectrum.
+#[derive(Serialize, ToSchema)]
+pub(super) struct CandidateIon {
+    /// The adduct.
+    pub adduct: String,
+    /// m/z of the ion, of the most abundant isotopes.
+    pub mz: f64,
+    /// How far the precursor's m/z is above it, in millionths.
+    pub ppm: f64,
+}
+
+impl CandidateIon {
+    /// The ion of a molecule with this mass in Da.
+    fn new(spectrum: &Spectrum, mass: f64) -> Option<Self> {
+        let ion = spectrum.ion().ok()?;
+        let adduct = spectrum.adduct.as_deref().unwrap_or(Adduct::PROTONATED);
+        let mz = ion.mz(mass);
+        let ppm = (spectrum.precursor_mz - mz) / mz * 1e6;
+        Some(Self { adduct: adduct.to_owned(), mz, ppm })
+    }
 }
 
 /// How often first candidates with such a gap to the next score were right, or with the nearest gaps where no query
@@ -250,12 +282,11 @@ impl Endpoint for SearchRequest {
             None => model.runs.rule_of_search(self.candidates.as_ref()),
         };
         let among = among.as_ref();
-        let (mut calibration, mut whole) = (None, Vec::new());
+        let asked = queries.ask(model, among)?;
+        let mut calibration = None;
+        let mut whole = Vec::new();
         let answers = match self.coverage {
-            None => {
-                let search = model.search(self.beyond)?;
-                model.runs.distinct_by(search, &queries.ask(model, among)?, places, each)?
-            }
+            None => model.runs.distinct_by(model.search(self.beyond)?, &asked, places, each)?,
             Some(coverage) => {
                 let whole_sets = each.is_none() && self.skip == 0;
                 let allowed = "absent, with filter and skip";
@@ -264,7 +295,7 @@ impl Endpoint for SearchRequest {
                 ensure(self.beyond.is_none(), "beyond", json!(self.beyond), allowed)?;
                 let sets = model.runs.sets(coverage, None, among, None)?;
                 let most = limits.hits.min(limits.all_hits / queries.len());
-                let found = model.runs.candidate_sets(&queries.ask(model, among)?, &sets, most)?;
+                let found = model.runs.candidate_sets(&asked, &sets, most)?;
                 calibration = Some(sets.calibration);
                 whole = found.iter().map(|set| set.whole).collect();
                 found.into_iter().map(|set| set.answer).collect()
@@ -277,7 +308,12 @@ impl Endpoint for SearchRequest {
             let beyond = answer.beyond.iter().cloned();
             let beyond = beyond.map(|own| DrawnOutput::new(own, self.explain)).collect();
             let answer = explained(model, text, self.tolerance, answer, among.is_some())?;
-            Ok::<_, Problem>(Answer { whole: whole.get(query).copied(), beyond, ..answer })
+            let competing = match asked.pool() {
+                Pool::Shared => None,
+                Pool::PerQuery(lists) => Some(lists.list(query).len()),
+            };
+            let whole = whole.get(query).copied();
+            Ok::<_, Problem>(Answer { whole, beyond, competing, ..answer })
         };
         Ok(SearchResponse {
             about: model.about(),
@@ -334,16 +370,30 @@ fn explained(
         let own = if known.is_empty() { None } else { Parts::from_smiles(&hit.label) };
         let shared =
             own.iter().flat_map(|own| known.iter().map(|(id, other)| own.shared(id, other)));
-        let (properties, shared) =
-            (Properties::from_label(model, &hit.id, &hit.label), shared.collect());
-        Ok::<_, Error>(ExplainedHit { hit, properties, shared, explained })
+        let shared = shared.collect();
+        let properties = Properties::from_label(model, &hit.id, &hit.label);
+        let mass = properties.molecule.as_ref().map(|molecule| molecule.monoisotopic);
+        let ion = spectrum.as_ref().zip(mass).and_then(|(own, mass)| CandidateIon::new(own, mass));
+        Ok::<_, Error>(ExplainedHit { hit, properties, shared, explained, ion })
     };
     let run::Answer { hits, exact, quantiles, gap, cautions, .. } = answer;
     let hits = hits.into_iter().map(explained).collect::<Result<_, _>>()?;
     let confidence = gap.filter(|_| !listed).and_then(|gap| confidence(model, gap));
+    let words = text.and_then(|text| model.training().ok()?.words(text));
     let spectrum = spectrum.map(|own| own.to_string());
-    let (whole, beyond) = (None, Vec::new());
-    Ok(Answer { hits, whole, exact, beyond, quantiles, cautions, confidence, nearest, spectrum })
+    Ok(Answer {
+        hits,
+        whole: None,
+        exact,
+        beyond: Vec::new(),
+        quantiles,
+        cautions,
+        confidence,
+        nearest,
+        words,
+        competing: None,
+        spectrum,
+    })
 }
 
 /// The training texts nearest to a text, which the first of several ranks has found.

@@ -95,6 +95,24 @@ impl Browser {
         }
     }
 
+    /// The rules of WCAG 2 AA and below that elements of the page break, by axe-core, with a selector of each; none
+    /// where axe-core is not installed.
+    fn broken_rules(&self) -> Vec<String> {
+        let Some(axe) = std::env::var_os("AXE_CORE") else {
+            eprintln!(
+                "skipped: accessibility: AXE_CORE does not name the file axe.min.js of axe-core"
+            );
+            return Vec::new();
+        };
+        let axe = std::fs::read_to_string(axe).expect("axe.min.js");
+        self.call("execute/sync", &json!({"script": axe, "args": []}));
+        let check = "const done = arguments[0]; \
+                     axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'] }).then(({ violations }) => \
+                     done(violations.flatMap((rule) => rule.nodes.map((node) => `${rule.id}: ${node.target} ${node.failureSummary}`))))";
+        let broken = self.call("execute/async", &json!({"script": check, "args": []}));
+        serde_json::from_value(broken).unwrap()
+    }
+
     fn element(&self, selector: &str) -> String {
         let found = self.call("element", &json!({"using": "css selector", "value": selector}));
         found.as_object().unwrap().values().next().unwrap().as_str().unwrap().to_owned()
@@ -144,6 +162,25 @@ fn the_page_searches_filters_copies_and_turns_pages() {
     browser.wait("document.querySelector('.card img').getBoundingClientRect().top < 450");
     let address = browser.value("location.search");
     assert!(address.as_str().unwrap().contains("q=A+carboxylic+acid"), "{address}");
+    assert_eq!(browser.broken_rules(), Vec::<String>::new());
+    // groups are one line of words, whatever the height of the card is
+    browser.wait(
+        "[...document.querySelectorAll('.card .groups')].every(groups => groups.offsetHeight < 60)",
+    );
+    // a picture opens large
+    browser.click(".card .picture");
+    browser.wait("document.getElementById('large').open && document.getElementById('large-image').naturalWidth > 0");
+    browser.click("#large-close");
+    // words that the model does not know
+    browser.open(&format!("{page}?q=zzzz+qqq"));
+    browser.wait("/No training text has any of these words/.test(document.getElementById('sure').textContent)");
+    browser.wait("document.querySelectorAll('.confidence').length === 0");
+    // a list with a stated confidence takes no filters
+    browser.open(&format!("{page}?q=An+acid.&coverage=0.9&formula=Br*"));
+    browser.wait("/cannot be filtered/.test(document.getElementById('error').textContent)");
+    browser.wait("document.getElementById('filters').open");
+    browser.open(&format!("{page}{}", address.as_str().unwrap()));
+    browser.wait("document.querySelectorAll('.card').length === 20");
     // filter
     browser.click("#filters summary");
     browser.keys("#formula", &format!("Br*{ENTER}"));
@@ -256,9 +293,10 @@ fn the_page_draws_spectra_and_marks_explained_peaks() {
     browser.keys("#query", &format!("45.0341 1, 31.0184 2{ENTER}"));
     browser.wait("/m.z of the precursor/.test(document.getElementById('error').textContent)");
     browser.keys("#precursor", "63.04406");
-    browser.value("(document.getElementById('among').value = 'all', null)");
     browser.keys("#ion-formula", &format!("C2H6O2{ENTER}"));
-    browser.wait("document.querySelectorAll('.card').length === 20");
+    // candidates are those of the precursor's mass
+    browser
+        .wait("/ match the precursor mass/.test(document.getElementById('summary').textContent)");
     browser.wait("document.querySelectorAll('#spectrum .peak').length > 2");
     // CH3O+ and C2H5O+ are 18 and 13 ppm away
     browser.value("(document.getElementById('ppm').value = '20', null)");
@@ -277,14 +315,24 @@ fn the_page_draws_spectra_and_marks_explained_peaks() {
     );
     // an entry of a file that is dropped, beside what was typed
     browser.click("#clear");
-    let entry = "BEGIN IONS\\nPEPMASS=63.04406\\nFORMULA=C2H6O2\\n31.0184 2\\nEND IONS\\n";
+    let entry = "BEGIN IONS\\nPEPMASS=63.04406\\nFORMULA=C2H6O2\\n31.0184 2\\n\\n";
     browser.value(&format!(
         "(() => {{ const data = new DataTransfer(); data.items.add(new File(['{entry}{entry}'], 'two.mgf')); \
          document.getElementById('query').dispatchEvent(new DragEvent('drop', {{ dataTransfer: data, cancelable: true }})); }})()"
     ));
-    browser.wait("/first spectrum of two.mgf/.test(document.getElementById('notice').textContent)");
-    // by default, candidates are those of the precursor's mass
+    browser.wait("/2 spectra in two.mgf/.test(document.getElementById('notice').textContent)");
+    browser.wait("document.querySelectorAll('#several option').length === 2");
     browser.wait("document.querySelectorAll('.card').length === 1");
+    // pairs of numbers as JSON, among all candidates
+    browser.click("#clear");
+    browser.value("(document.getElementById('among').value = 'all', null)");
+    browser.keys("#precursor", "63.04406");
+    browser.keys("#query", &format!("[[45.0341, 1], [31.0184, 2]]{ENTER}"));
+    browser.wait("document.querySelectorAll('.card').length === 20");
+    browser.wait("document.querySelectorAll('#spectrum text.title').length === 2");
+    browser.click("#zoom-in");
+    browser.wait("!document.getElementById('zoom-out').disabled");
+    assert_eq!(browser.broken_rules(), Vec::<String>::new());
     browser.narrow();
 }
 
@@ -302,7 +350,8 @@ fn the_page_searches_beyond_the_candidates_and_draws_what_differs() {
     browser.click("#beyond");
     browser.wait("document.querySelectorAll('.card.exact').length === 20");
     browser.wait("document.querySelectorAll('.card:not(.exact)').length === 20");
-    browser.wait("document.querySelector('.card.exact .rank').textContent === 'Not in the table'");
+    browser
+        .wait("document.querySelector('.card.exact .rank').textContent === 'Outside the library'");
     browser.wait("document.querySelector('.card.exact img').naturalWidth > 0");
     browser.wait(
         "decodeURIComponent(document.querySelector('.card.exact img').src).includes('class=\"differs\"')",

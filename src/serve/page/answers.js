@@ -1,24 +1,12 @@
 // Answers on the page: cards, candidate sets, quantiles and exact predictions.
 "use strict";
 
-/** Which candidates of a spectrum are ranked; nothing where all are. */
-function ranked() {
-  const spectra = state.model.inputs === "spectra" && state.model.outputs === "molecules";
-  if (!spectra || at("among").value === "all") return "";
-  return `, ranked are those of the ${at("among").value === "formula" ? "formula" : "precursor's mass"}`;
-}
-
-function show(found) {
-  const [answer] = found.answers;
-  notice(found.notice ?? state.taken);
+function show(response) {
+  const [answer] = response.answers;
+  notice(response.notice ?? state.taken);
   document.title = `${at("query").value.trim().slice(0, 60)} – dsokr`;
-  const kept = found.wanted === found.candidates ? "" : `, ${found.wanted.toLocaleString("en")} pass the filters`;
-  at("summary").textContent = found.calibration ? holding(found.calibration, answer) : answer.hits.length
-    ? `${plural(found.candidates, "candidate", "candidates")}${kept}${ranked()}`
-    : state.skip ? "No more candidates" : ranked() ? "No candidate has that mass or formula and passes the filters"
-      : "No candidate passes the filters";
-  if (answer.cautions) at("summary").textContent += ` · ${answer.cautions.join("; ")}`;
-  at("sure").replaceChildren(...sure(answer));
+  at("summary").textContent = summary(response, answer);
+  at("sure").replaceChildren(...sure(answer, !response.calibration));
   at("why").hidden = !answer.nearest?.length;
   showSpectrum(answer, answer.hits[0], 0);
   at("nearest").replaceChildren(...(answer.nearest ?? []).map((near, place) => make("li", {},
@@ -26,71 +14,116 @@ function show(found) {
       : make("div", {}, near.text),
     make("div", { class: "small" }, `similarity ${near.similarity.toFixed(2)} · output ${near.id}`,
       near.label ? make("code", {}, ` ${near.label}`) : null))));
+  if (state.skip === 0) state.best = answer.hits[0]?.score ?? null;
   const cards = answer.hits.map((hit) => card(hit, answer));
-  if (state.skip === 0) cards.unshift(...(answer.beyond ?? []).map(beyond));
-  if (answer.exact && state.skip === 0) cards.unshift(exact(answer.exact));
+  if (state.skip === 0) cards.unshift(...(answer.beyond ?? []).map(proposedCard));
+  if (answer.exact && state.skip === 0) cards.unshift(exactCard(answer.exact));
   at("cards").replaceChildren(...cards);
   at("export").hidden = !answer.hits.length;
-  // the answer belongs on the first screen
+  // The answer belongs on the first screen.
   at("more").open = false;
   document.querySelectorAll("#export .molecules").forEach((button) => {
     button.hidden = state.model.outputs !== "molecules";
   });
   const page = Math.floor(state.skip / PAGE) + 1;
-  at("pages").hidden = found.calibration || state.skip === 0 && answer.hits.length < PAGE;
+  at("pages").hidden = response.calibration || state.skip === 0 && answer.hits.length < PAGE;
   at("page").textContent = `Page ${page}`;
   at("previous").disabled = state.skip === 0;
   at("next").disabled = answer.hits.length < PAGE;
 }
 
-/** What a set of candidates holds. */
-function holding({ coverage, on, queries, caution }, { hits, whole }) {
-  const set = whole ? plural(hits.length, "candidate", "candidates") : `The first ${hits.length} of a set of candidates`;
-  return `${set} that ${whole && hits.length === 1 ? "is" : "hold"} a right one with probability ${coverage}, `
-    + `calibrated on ${queries} queries (${on}${caution ? `; ${caution}` : ""})`;
+/** What the spectrum's candidates have in common, in words; empty where all candidates compete. */
+function amongWords() {
+  if (state.model.inputs !== "spectra" || state.model.outputs !== "molecules") return "";
+  return { mass: "match the precursor mass", formula: "have the formula" }[at("among").value] ?? "";
 }
 
-/** How sure the answer is, and quantiles. */
-function sure(answer) {
-  const lines = [];
-  if (answer.quantiles?.length) {
-    lines.push(...quantiles(answer.quantiles));
+/** How many candidates the answer is drawn from, in words. */
+function summary(response, answer) {
+  if (response.calibration) return holding(response.calibration, answer);
+  const all = response.candidates.toLocaleString("en");
+  const names = (OUTPUTS[state.model.outputs] ?? OUTPUTS.other)[1];
+  const among = amongWords();
+  const filtered = response.wanted !== response.candidates;
+  if (!answer.hits.length) {
+    if (state.skip) return "No more candidates";
+    if (!among) return `None of ${all} ${names} passes the filters`;
+    return `None of ${all} ${names} ${among.replace("match", "matches").replace("have", "has")}${filtered ? " and passes the filters" : ""}`;
   }
-  const sureness = answer.confidence;
-  if (sureness && state.skip === 0) {
-    const holds = sureness.from <= sureness.gap && sureness.gap <= sureness.to;
-    const gaps = holds ? "such a gap" : "the nearest gaps";
-    const range = sureness.from === sureness.to ? number(sureness.from) : `${number(sureness.from)} to ${number(sureness.to)}`;
-    lines.push(make("p", { class: "small" },
-      `The first score is ${number(sureness.gap)} above the next. Of ${sureness.queries} validation queries with ${gaps} `
-      + `(${range}), the first candidate was right for ${percent(sureness.right)} `
-      + `(95 % interval ${percent(sureness.low)} to ${percent(sureness.high)}).`));
+  if (answer.competing !== undefined && among) {
+    return `${answer.competing.toLocaleString("en")} of ${all} ${names} ${among}${filtered ? " and pass the filters" : ""}`;
+  }
+  if (filtered) return `${response.wanted.toLocaleString("en")} of ${all} ${names} pass the filters${among ? `; shown are those that ${among}` : ""}`;
+  return `${all} ${names}${among ? `; shown are those that ${among}` : ""}`;
+}
+
+/** What a set of candidates holds. */
+function holding({ coverage, on, queries, caution }, { hits, whole }) {
+  const set = whole ? plural(hits.length, "candidate", "candidates") : `The first ${hits.length} of a list of candidates`;
+  const verb = whole && hits.length === 1 ? "is the answer" : "contain the answer";
+  return `${set} that ${verb} with ${percent(coverage)} confidence, measured on ${queries} queries (${on}${caution ? `; ${caution}` : ""})`;
+}
+
+/** Quantiles, doubts, and how sure the first candidate is, which a list with a stated confidence does not ask. */
+function sure(answer, ofFirst) {
+  const lines = [];
+  if (answer.quantiles?.length) lines.push(...quantiles(answer.quantiles));
+  lines.push(...(answer.cautions ?? []).map((caution) => make("p", { class: "doubt" }, caution)));
+  const doubts = doubt(answer);
+  if (doubts) lines.push(doubts.line);
+  if (ofFirst && state.skip === 0 && !doubts?.nothing) {
+    if (answer.confidence) lines.push(confidence(answer.confidence));
+    else if (answer.pending?.includes("confidence")) lines.push(make("p", { class: "small" }, "Confidence: still computed after the start of the server …"));
   }
   return lines;
 }
 
+/** What the model does not know of the query, where words are missing from all training texts. */
+function doubt({ words, nearest }) {
+  if (!words?.unknown.length) return null;
+  const near = nearest?.length ? ` The nearest training text has a similarity of ${nearest[0].similarity.toFixed(2)}.` : "";
+  if (!words.known) {
+    const line = make("p", { class: "doubt" }, "No training text has any of these words: the order below means nothing.");
+    return { nothing: true, line };
+  }
+  const unknown = words.unknown.slice(0, 12).map((word) => `“${word}”`).join(", ") + (words.unknown.length > 12 ? ", …" : "");
+  const line = make("p", { class: "small" }, `${words.known} of ${plural(words.known + words.unknown.length, "word", "words")} occur in training texts; not `
+    + `${unknown}.${near}`);
+  return { nothing: false, line };
+}
+
+/** How often first candidates with such a lead were right. */
+function confidence({ gap, right, low, high, queries, from, to }) {
+  const level = right >= 0.8 ? "high" : right >= 0.5 ? "medium" : "low";
+  const range = from === to ? number(from) : `${number(from)} to ${number(to)}`;
+  const exact = `The first score is ${number(gap)} above the next. Of ${queries} validation queries with a gap of ${range}, the first candidate was `
+    + `right for ${percent(right)} (95 % interval ${percent(low)} to ${percent(high)}).`;
+  return make("p", { class: "confidence", title: exact }, "Confidence: ", make("strong", { class: level }, level),
+    ` (first candidate right in ${Math.round(right * queries)} of ${queries} similar cases)`);
+}
+
 /** Predicted quantiles in words, drawn, and as a table. */
 function quantiles(all) {
-  const at = (level) => all.find((own) => Math.abs(own.level - level) < 1e-9)?.value;
-  const low = Math.min(...all.map((own) => own.value));
-  const high = Math.max(...all.map((own) => own.value));
-  const place = (value) => (high > low ? (value - low) / (high - low) : 0.5);
+  const value = (level) => all.find((quantile) => Math.abs(quantile.level - level) < 1e-9)?.value;
+  const low = Math.min(...all.map((quantile) => quantile.value));
+  const high = Math.max(...all.map((quantile) => quantile.value));
+  const place = (point) => (high > low ? (point - low) / (high - low) : 0.5);
   const bars = make("div", { class: "quantiles", "aria-hidden": "true" });
   const middles = [];
-  for (const { level, value } of all) {
-    const other = level < 0.5 ? at(1 - level) : undefined;
-    if (other !== undefined && other >= value) {
+  for (const { level, value: start } of all) {
+    const end = level < 0.5 ? value(1 - level) : undefined;
+    if (end !== undefined && end >= start) {
       const bar = make("span", { class: "between" });
-      bar.style.left = `${100 * place(value)}%`;
-      bar.style.width = `${100 * (place(other) - place(value))}%`;
+      bar.style.left = `${100 * place(start)}%`;
+      bar.style.width = `${100 * (place(end) - place(start))}%`;
       bars.append(bar);
-      middles.push(`between ${rounded(value)} and ${rounded(other)} with a probability of ${percent(1 - 2 * level)}`);
+      middles.push(`between ${rounded(start)} and ${rounded(end)} with a probability of ${percent(1 - 2 * level)}`);
     }
   }
-  const median = at(0.5);
-  for (const { value } of all) {
-    const mark = make("span", { class: value === median ? "median" : "mark" });
-    mark.style.left = `${100 * place(value)}%`;
+  const median = value(0.5);
+  for (const quantile of all) {
+    const mark = make("span", { class: quantile.value === median ? "median" : "mark" });
+    mark.style.left = `${100 * place(quantile.value)}%`;
     bars.append(mark);
   }
   const said = [...(median === undefined ? [] : [`median ${rounded(median)}`]), ...middles];
@@ -98,36 +131,48 @@ function quantiles(all) {
     make("p", { class: "predicted" }, `Predicted: ${said.length ? said.join("; ") : "quantiles"}.`),
     bars,
     make("div", { class: "wide" }, make("table", { "aria-label": "predicted quantiles" },
-      make("tr", {}, make("th", {}, "quantile"), all.map((own) => make("td", { class: "number" }, `${own.level}`))),
-      make("tr", {}, make("th", {}, "value"), all.map((own) => make("td", { class: "number" }, rounded(own.value)))))),
+      make("tr", {}, make("th", {}, "quantile"), all.map(({ level }) => make("td", { class: "number" }, `${level}`))),
+      make("tr", {}, make("th", {}, "value"), all.map((quantile) => make("td", { class: "number" }, rounded(quantile.value)))))),
   ];
 }
 
-function exact(best) {
-  return make("li", { class: "card exact", tabindex: "0", "data-copy": best.label },
-    make("div", { class: "top" }, make("span", { class: "rank" }, "Best of all outputs"),
-      make("span", { class: "score" }, `score ${number(best.score)}`)),
-    label(best.label));
+// Parts of cards
+
+/** A score as a number and as a bar from 0 to the best score of the answer. */
+function scored(score, title) {
+  const share = state.best > 0 ? Math.min(1, Math.max(0, score / state.best)) : 0;
+  const filled = make("span");
+  filled.style.width = `${100 * share}%`;
+  const bar = state.best > 0 ? make("span", { class: "bar", "aria-hidden": "true" }, filled) : null;
+  return make("span", { class: "score", title: `${title}; the bar ends at the best score` }, bar, number(score));
 }
 
-/** A molecule that a search found, drawn with what differs from the nearest candidate. */
-function beyond(found) {
-  const { drawing, in_table: known, nearest, nearest_label: other, difference, kept } = found;
-  const ended = { neighbours: "no neighbour is better", rounds: "its rounds ended", evaluations: "its evaluations ended" };
-  return make("li", { class: "card exact", tabindex: "0", "data-copy": found.label },
-    make("div", { class: "top" }, make("span", { class: "rank" }, known ? "The search found a candidate" : "Not in the table"),
-      make("span", { class: "score", title: `score ${found.score}` }, `score ${number(found.score)}`)),
-    drawing ? make("img", { src: `data:image/svg+xml,${encodeURIComponent(drawing)}`, alt: `drawing of ${found.label.slice(0, 200)}` }) : null,
-    label(found.label),
-    make("div", { class: "small" }, known ? `It is candidate ${nearest}. ` : `The nearest candidate is ${nearest}, `,
-      known ? null : make("code", {}, other), known ? null : difference ? `, from which it differs by ${difference}; marked in the drawing. ` : ". ",
-      kept ? null : "Nothing that was found keeps what is asked for. ",
-      `${plural(found.evaluated, "molecule was", "molecules were")} scored until ${ended[found.ended]}.`));
+/** A formula with the numbers of atoms as subscripts and the charge as a superscript. */
+function formula(text) {
+  const [, atoms, sign, count] = /^(.*?)(?:([+-])(\d*))?$/.exec(text);
+  const parts = atoms.split(/(\d+)/).map((part) => (/^\d/.test(part) ? make("sub", {}, part) : part));
+  const charge = sign ? make("sup", {}, `${count ?? ""}${sign.replace("-", "−")}`) : null;
+  return make("strong", { class: "formula" }, parts, charge);
+}
+
+/** A picture that opens large. */
+function picture(source, name, text) {
+  const alt = `drawing of ${text.slice(0, 200)}`;
+  const image = make("img", { src: source, alt, loading: "lazy" });
+  const button = make("button", { type: "button", class: "picture", title: "Open large", onclick: () => {
+    at("large-title").textContent = name;
+    at("large-image").src = source;
+    at("large-image").alt = alt;
+    at("large-label").textContent = text;
+    at("large").showModal();
+  } }, image);
+  image.addEventListener("error", () => button.remove());
+  return button;
 }
 
 /** What a label says: labels of a set, a ranking with its items in order, a number, or the label itself. */
 function said(text) {
-  const chips = (parts) => make("div", { class: "chips" }, parts.map((part) => make("span", { class: "chip" }, part)));
+  const chips = (parts) => make("div", { class: "chips said" }, parts.map((part) => make("span", { class: "chip" }, part)));
   switch (state.model.outputs) {
     case "labels": {
       const labels = text.split(state.model.separator ?? " ").map((part) => part.trim()).filter(Boolean);
@@ -140,7 +185,7 @@ function said(text) {
         make("div", { class: "small" }, `items, the best first: ${items.join(", ")}`));
     }
     case "numbers": return make("strong", { class: "said" }, text);
-    default: return make("code", {}, text);
+    default: return make("code", { class: "said", title: text }, text);
   }
 }
 
@@ -156,7 +201,7 @@ async function copy(text, button) {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
-    // browsers give the clipboard to secure pages alone
+    // Browsers give the clipboard to secure pages alone.
     const area = make("textarea", {});
     area.value = text;
     document.body.append(area);
@@ -169,34 +214,70 @@ async function copy(text, button) {
   setTimeout(() => { button.textContent = "Copy"; }, 1500);
 }
 
+// Cards
+
+/** The best of all outputs, where it need not be a candidate. */
+function exactCard(best) {
+  return make("li", { class: "card exact", tabindex: "0", "data-copy": best.label },
+    make("div", { class: "top" }, make("span", { class: "rank" }, "Best of all outputs"), scored(best.score, `score ${best.score}`)),
+    label(best.label));
+}
+
+/** A molecule that a search proposes, drawn with what differs from the nearest candidate. */
+function proposedCard(proposed) {
+  const { drawing, in_table: listed, nearest, nearest_label: other, difference, kept } = proposed;
+  const ended = { neighbours: "no neighbour is better", rounds: "its rounds ended", evaluations: "its evaluations ended" };
+  const title = listed ? `Candidate ${nearest}` : "Outside the library";
+  const differs = difference ? `, from which it differs by ${difference}; marked in the drawing. ` : ". ";
+  return make("li", { class: "card exact", tabindex: "0", "data-copy": proposed.label },
+    make("div", { class: "top" }, make("span", { class: "rank" }, title), scored(proposed.score, `score ${proposed.score}`)),
+    drawing ? picture(`data:image/svg+xml,${encodeURIComponent(drawing)}`, title, proposed.label) : null,
+    make("div", { class: "small" },
+      listed ? "The search ended at this candidate. " : ["The nearest candidate is ", `${nearest}, `, make("code", {}, other), differs],
+      kept ? null : "Nothing that the search met keeps what the query asks for. ",
+      `${plural(proposed.evaluated, "molecule was", "molecules were")} scored until ${ended[proposed.ended]}.`),
+    label(proposed.label));
+}
+
+/** Masses of a molecule: of its ion where the query is a spectrum. */
+function masses({ mass, monoisotopic }, ion) {
+  if (!ion) return make("span", { class: "small" }, `${mass.toFixed(2)} g/mol`);
+  return make("span", { class: "small" }, `${monoisotopic.toFixed(4)} Da · ${ion.adduct} m/z ${ion.mz.toFixed(4)} `
+    + `(${ion.ppm >= 0 ? "+" : "−"}${Math.abs(ion.ppm).toFixed(1)} ppm)`);
+}
+
+/** The id of a hit, as a link where a public database describes it. */
+function idOf(hit) {
+  if (!hit.link) return make("span", { class: hit.label ? "id small" : "id" }, hit.id);
+  const name = hit.link.includes("pubchem") && /^\d+$/.test(hit.id) ? `CID ${hit.id}` : hit.id;
+  return make("a", { class: "id", href: hit.link, target: "_blank", rel: "noreferrer" }, name);
+}
+
+/** What a hit shares with the outputs of the nearest training inputs. */
+function sharedParts(hit, answer) {
+  const places = new Map((answer.nearest ?? []).map((near, place) => [near.id, place + 1]));
+  const lines = (hit.shared ?? []).map((shared) => {
+    const parts = [...shared.groups, ...shared.rings];
+    return make("li", {}, `with training ${answer.spectrum ? "spectrum" : "text"} ${places.get(shared.id) ?? shared.id}: `
+      + `${parts.length ? parts.join(", ") : "no group or ring"} (Tanimoto ${shared.similarity.toFixed(2)})`);
+  });
+  return lines.length ? make("details", {}, make("summary", {}, "Shared with training molecules"), make("ul", { class: "shared" }, lines)) : null;
+}
+
 function card(hit, answer) {
   const { molecule } = hit;
-  const nearest = answer.nearest ?? [];
   const drawn = ["molecules", "graphs"].includes(state.model.outputs);
   const address = new URLSearchParams({ model: state.model.name, id: hit.id });
-  const image = drawn ? make("img", { src: `api/drawing?${address}`, alt: `drawing of ${hit.label.slice(0, 200)}`, loading: "lazy" }) : null;
-  image?.addEventListener("error", () => image.remove());
-  const name = hit.link
-    ? make("a", { href: hit.link, target: "_blank", rel: "noreferrer" }, `CID ${hit.id}`)
-    : make("span", { class: hit.label ? "small" : null }, hit.id);
   const gap = hit.gap === undefined ? "" : `, ${number(hit.gap)} above the next`;
-  const known = new Map(nearest.map((near, place) => [near.id, place + 1]));
-  const shared = (hit.shared ?? []).map((own) => {
-    const parts = [...own.groups, ...own.rings];
-    return make("li", {}, `with training ${answer.spectrum ? "spectrum" : "text"} ${known.get(own.id) ?? own.id}: `
-      + `${parts.length ? parts.join(", ") : "no group or ring"} (Tanimoto ${own.similarity.toFixed(2)})`);
-  });
   return make("li", { class: "card", tabindex: "0", "data-copy": hit.label, "data-id": hit.id },
-    make("div", { class: "top" }, make("span", { class: "rank" }, `${hit.rank}`), name,
-      make("span", { class: "score", title: `score ${hit.score}${gap}` }, `score ${number(hit.score)}`)),
-    image,
-    molecule ? make("div", {}, make("strong", { class: "formula" }, molecule.formula),
-      ` · ${molecule.mass.toFixed(2)} g/mol`) : null,
-    hit.label ? label(hit.label) : null,
+    make("div", { class: "top" }, make("span", { class: "rank" }, `${hit.rank}`), idOf(hit), scored(hit.score, `score ${hit.score}${gap}`)),
+    drawn ? picture(`api/drawing?${address}`, `${hit.rank}: ${hit.id}`, hit.label) : null,
+    molecule ? make("div", { class: "facts" }, formula(molecule.formula), masses(molecule, hit.ion)) : null,
+    molecule?.groups.length ? make("div", { class: "groups" }, molecule.groups.join(" · ")) : null,
     explains(hit, answer),
     hit.tied ? make("div", { class: "small" }, `${plural(hit.tied, "other candidate has", "other candidates have")} the same score`) : null,
     hit.duplicates.length ? make("details", {}, make("summary", {}, `+ ${plural(hit.duplicates.length, "duplicate", "duplicates")}`),
       hit.duplicates.join(", ")) : null,
-    molecule?.groups.length ? make("div", { class: "chips" }, molecule.groups.map((group) => make("span", { class: "chip" }, group))) : null,
-    shared.length ? make("details", {}, make("summary", {}, "Shared with training molecules"), make("ul", { class: "shared" }, shared)) : null);
+    sharedParts(hit, answer),
+    hit.label ? label(hit.label) : null);
 }

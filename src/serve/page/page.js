@@ -1,10 +1,10 @@
-// The page of `dsokr serve`: a form, the API's answers as cards, and the query in the address. Texts of answers
-// are put in as texts, never as HTML.
+// The page of `dsokr serve`: the form, the address that holds the query, the model, keys. Texts of answers are put in as
+// texts, never as HTML.
 "use strict";
 
 const PAGE = 20;
 const at = (id) => document.getElementById(id);
-const state = { models: [], model: null, groups: [], skip: 0, taken: null, abort: null };
+const state = { models: [], model: null, limits: null, groups: [], skip: 0, taken: null, abort: null, best: null, spectra: [] };
 
 /** An element with attributes and children; null children are left out. */
 function make(name, attributes = {}, ...children) {
@@ -32,7 +32,7 @@ async function ask(path, body, signal) {
     method: "POST", signal, headers: { "content-type": "application/json" }, body: JSON.stringify(body),
   };
   let response = await fetch(path, options);
-  // what is still read after the start of the server, or too many others that wait
+  // The server still reads its data, or too many other requests wait.
   for (let tries = 0; response.status === 503 && tries < 20; tries++) {
     const seconds = Number(response.headers.get("retry-after")) || 1;
     await new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
@@ -45,9 +45,28 @@ async function ask(path, body, signal) {
   throw new Error(message || `the server answered ${response.status}`);
 }
 
+/** Shows an error, or hides the last one. An error that a field causes opens the panel of the field. */
 function fail(error) {
   at("error").textContent = error ? `${error.message ?? error}` : "";
   at("error").hidden = !error;
+  const field = error?.field ?? (/^(the )?(argument )?filter\b/.test(error?.message ?? "") ? "formula" : null);
+  const panel = field && at(field).closest("details");
+  if (panel && !panel.hidden) {
+    panel.open = true;
+    at(field).focus();
+  }
+}
+
+function notice(text) {
+  at("notice").textContent = text ?? "";
+  at("notice").hidden = !text;
+}
+
+/** Gives a browser a file to save. */
+function saveFile(blob, name) {
+  const link = make("a", { href: URL.createObjectURL(blob), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
 // The form and the address
@@ -55,7 +74,17 @@ function fail(error) {
 const FIELDS = { coverage: "coverage", formula: "formula", min: "min-mass", max: "max-mass", similar: "similar", similarity: "similarity",
   mz: "precursor", adduct: "adduct", ion: "ion-formula", among: "among", ppm: "ppm" };
 /** The values of fields that are not empty at first. */
-const FIRST = { similarity: "0.5", ppm: "10" };
+const FIRST = { similarity: "0.5", ppm: "10", among: "mass" };
+/** The probabilities of lists that the page offers; an address may hold any other. */
+const COVERAGES = ["0.8", "0.9", "0.95", "0.99"];
+
+function showCoverages(value) {
+  const offered = !value || COVERAGES.includes(value) ? COVERAGES : [...COVERAGES, value];
+  const says = (coverage) => `a list that contains the answer with ${Number((100 * Number(coverage)).toFixed(4))} % confidence`;
+  at("coverage").replaceChildren(make("option", { value: "" }, "the best candidates"),
+    ...offered.map((coverage) => make("option", { value: coverage }, says(coverage))));
+  at("coverage").value = value;
+}
 
 function readAddress() {
   const given = new URLSearchParams(location.search);
@@ -63,6 +92,7 @@ function readAddress() {
   state.model = state.models.find((model) => model.name === name) ?? state.models[0];
   at("model").value = state.model.name;
   at("query").value = given.get("q") ?? "";
+  showCoverages(given.get("coverage") ?? "");
   for (const [key, id] of Object.entries(FIELDS)) at(id).value = given.get(key) ?? FIRST[key] ?? "";
   state.groups = given.getAll("group");
   state.skip = Math.max(0, Number.parseInt(given.get("skip") ?? "0", 10) || 0);
@@ -94,7 +124,10 @@ function decimal(id) {
   const text = at(id).value.trim().replace(",", ".");
   if (!text) return undefined;
   const value = Number(text);
-  if (!Number.isFinite(value)) throw new Error(`${at(id).labels[0].firstChild.textContent.trim()}: ${text} is no number`);
+  if (!Number.isFinite(value)) {
+    const name = at(id).labels[0].firstChild.textContent.trim();
+    throw Object.assign(new Error(`${name}: ${text} is not a number`), { field: id });
+  }
   return value;
 }
 
@@ -118,38 +151,16 @@ function filter() {
 function showGroups() {
   at("chosen-groups").replaceChildren(...state.groups.map((group) => make("button", {
     type: "button", class: "chip", "aria-label": `without ${group}`,
-    onclick: () => { state.groups = state.groups.filter((own) => own !== group); showGroups(); begin(); },
+    onclick: () => { state.groups = state.groups.filter((chosen) => chosen !== group); showGroups(); begin(); },
   }, group)));
-}
-
-/** The body of a search for the query in the form. */
-function request(top, skip) {
-  const text = at("query").value.trim();
-  const body = { model: state.model.name, top, skip, explain: true };
-  if (state.model.inputs === "texts") {
-    body.texts = [text];
-  } else if (state.model.inputs === "spectra") {
-    body.texts = [spectrumQuery(text)];
-    body.tolerance = decimal("ppm");
-    const among = at("among").value;
-    if (among) body.candidates = among;
-    else if (state.model.outputs === "molecules") body.candidates = `mass:${body.tolerance ?? 10}`;
-  } else {
-    body.vectors = [vector(text)];
-  }
-  if (state.model.beyond !== undefined) body.beyond = at("beyond").checked && skip === 0;
-  const wanted = state.model.outputs === "molecules" ? filter() : null;
-  if (wanted?.error) throw wanted.error;
-  if (wanted) body.filter = wanted;
-  return body;
 }
 
 /** The numbers of a query: all of them, or COLUMN:NUMBER for those that are not 0. */
 function vector(text) {
   const parts = text.replace(/[[\]]/g, " ").split(/[\s,;]+/).filter(Boolean);
-  const numbers = (texts) => texts.map((own) => {
-    const value = own.trim() ? Number(own) : NaN;
-    if (!Number.isFinite(value)) throw new Error(`The query must be numbers; ${JSON.stringify(own)} is none`);
+  const numbers = (texts) => texts.map((part) => {
+    const value = part.trim() ? Number(part) : NaN;
+    if (!Number.isFinite(value)) throw new Error(`The query must be numbers; ${JSON.stringify(part)} is none`);
     return value;
   });
   if (!parts.some((part) => part.includes(":"))) return numbers(parts);
@@ -173,58 +184,25 @@ function typed(row) {
   return sparse ? entries.map((entry) => entry.join(":")).join(" ") : row.join(" ");
 }
 
-// Searching
-
-function begin() { state.skip = 0; go(); }
-
-function go() { writeAddress(); search(); }
-
-async function search() {
-  fail(null);
-  state.abort?.abort();
-  if (!at("query").value.trim()) { clearResults(); return; }
-  const abort = state.abort = new AbortController();
-  at("results").setAttribute("aria-busy", "true");
-  try {
-    const body = request(PAGE, state.skip);
-    const coverage = decimal("coverage");
-    if (coverage !== undefined) Object.assign(body, { coverage, skip: 0, beyond: undefined });
-    const response = await ask("api/search", body, abort.signal);
-    show(await response.json());
-  } catch (error) {
-    if (abort.signal.aborted) return;
-    clearResults();
-    fail(error);
-  }
-  at("results").setAttribute("aria-busy", "false");
-}
-
-function clearResults() {
-  for (const id of ["summary", "sure", "cards", "nearest"]) at(id).replaceChildren();
-  for (const id of ["why", "export", "pages", "spectrum"]) at(id).hidden = true;
-  at("more").open = true;
-  at("results").setAttribute("aria-busy", "false");
-  document.title = "dsokr search";
-}
-
-function notice(text) {
-  at("notice").textContent = text ?? "";
-  at("notice").hidden = !text;
-}
-
-async function save(format) {
-  fail(null);
-  try {
-    const count = Number.parseInt(at("export-count").value, 10);
-    const response = await ask("api/export", { format, search: { ...request(count, 0), explain: false, beyond: false } });
-    const link = make("a", { href: URL.createObjectURL(await response.blob()),
-      download: `dsokr.${{ csv: "csv", sdf: "sdf", smiles: "smi" }[format]}` });
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-  } catch (error) { fail(error); }
-}
-
 // The model
+
+const OUTPUTS = { molecules: ["molecule", "molecules"], labels: ["set of labels", "sets of labels"], graphs: ["graph", "graphs"],
+  rankings: ["ranking", "rankings"], numbers: ["number", "numbers"], other: ["candidate", "candidates"] };
+
+/** How many candidates there are, in words. */
+const candidateCount = (model) => plural(model.candidates, ...(OUTPUTS[model.outputs] ?? OUTPUTS.other));
+
+/** What the query's label says. */
+function queryLabel(model) {
+  if (model.inputs === "spectra") {
+    return "Paste or drop a spectrum: an MGF, MSP, MassBank or JSON entry, or a list of m/z and intensity";
+  }
+  if (model.inputs === "texts") {
+    return model.outputs === "molecules" ? "Describe the molecule you look for" : "Describe what you look for";
+  }
+  const width = model.width === undefined ? "the" : model.width.toLocaleString("en");
+  return `The query: ${width} numbers of its vector, or column:number for those that are not 0 (columns from 0)`;
+}
 
 function describe() {
   const model = state.model;
@@ -233,25 +211,23 @@ function describe() {
   at("filters").hidden = !molecules;
   at("beyond-choice").hidden = model.beyond === undefined;
   at("precursor-fields").hidden = !spectra;
+  at("table").hidden = model.inputs !== "texts";
+  at("table-says").textContent = "Choose a CSV, TSV or text file with a query in each row. The best candidates of all are saved as one CSV file.";
   at("why-title").textContent = `Nearest training ${spectra ? "spectra" : "texts"}`;
-  at("why-says").textContent = spectra ? "By their peaks, whatever the model computes: square roots of intensities, 0.005 Da."
-    : "By the TF-IDF weights of their words, whatever the model computes.";
-  at("query-label").textContent = spectra ? "Paste or drop a spectrum: an entry of an MGF, MSP or MassBank file, or a list of m/z and intensity"
-    : model.inputs === "texts"
-    ? (molecules ? "Describe the molecule you look for" : "Describe what you look for")
-    : `The query: ${model.width === undefined ? "the" : model.width.toLocaleString("en")} numbers of its vector, or column:number for those `
-      + "that are not 0 (columns from 0)";
-  at("model-line").textContent = `${model.name} · ${plural(model.candidates, "candidate", "candidates")}`
-    + (model.data ? ` · trained on ${model.data}` : "");
+  at("why-says").textContent = spectra ? "Compared by their peaks, whatever the model computes: square roots of intensities, 0.005 Da."
+    : "Compared by the TF-IDF weights of their words, whatever the model computes.";
+  at("query-label").textContent = queryLabel(model);
+  at("model-line").textContent = `${model.name} · ${candidateCount(model)}` + (model.data ? ` · trained on ${model.data}` : "");
   notice(model.notice);
   const examples = model.examples.map((example) => example.text ?? typed(example.vector));
+  at("more").hidden = !examples.length;
   at("examples").replaceChildren(...examples.map((text) => make("button", {
-    type: "button", title: text.slice(0, 500), onclick: () => { at("query").value = text; begin(); },
+    type: "button", title: text.slice(0, 500), onclick: () => { at("query").value = text; showSeveral([]); begin(); },
   }, text.slice(0, 200))));
   const facts = [
     ["Model", model.encoder.join(", ") + (model.members.length ? ` (${plural(model.members.length, "member", "members")})` : "")],
     ["Reads", model.width === undefined ? model.inputs : `${model.inputs} of ${plural(model.width, "number", "numbers")}`],
-    ["Candidates", `${model.candidates.toLocaleString("en")} ${{ labels: "sets of labels", other: "" }[model.outputs] ?? model.outputs}`],
+    ["Candidates", candidateCount(model)],
     ["Data", model.data || "drawn"], ["Coordinates", model.coordinates.join(", ")],
     ...(model.split ? [["Evaluated on", `${model.split}, ${plural(model.queries, "query", "queries")}, ${model.date}`]] : []),
   ];
@@ -261,11 +237,14 @@ function describe() {
     make("td", {}, metric.low === undefined ? "" : `${number(metric.low)} to ${number(metric.high)}`)));
   at("metrics").replaceChildren(...(rows.length ? [make("tr", {}, make("th", {}, "metric"),
     make("th", { class: "number" }, "value"), make("th", {}, "95 % interval")), ...rows] : []));
+  at("missing").hidden = !model.missing.length;
   at("missing").replaceChildren(...model.missing.map((text) => make("li", { class: "small" }, text)));
 }
 
+// Keys and the start
+
 function key(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || at("large").open) return;
   if (event.target === at("query") && event.key === "Enter" && !event.shiftKey) {
     event.preventDefault();
     begin();
@@ -273,12 +252,13 @@ function key(event) {
   if (event.key === "Escape") event.target.blur?.();
   if (event.target.matches?.("input, textarea, select")) return;
   const cards = [...document.querySelectorAll(".card")];
-  const here = cards.findIndex((own) => own.contains(document.activeElement));
+  const here = cards.findIndex((card) => card.contains(document.activeElement));
   const focus = (place) => { cards[place]?.focus(); cards[place]?.scrollIntoView({ block: "nearest" }); };
   const actions = {
     "/": () => { at("query").focus(); at("query").select(); },
     j: () => focus(Math.min(here + 1, cards.length - 1)),
     k: () => focus(Math.max(here - 1, 0)),
+    o: () => { if (here >= 0) cards[here].querySelector(".picture")?.click(); },
     c: () => { if (here >= 0) copy(cards[here].dataset.copy, cards[here].querySelector(".label button")); },
     n: () => at("pages").hidden || at("next").click(),
     p: () => at("pages").hidden || at("previous").click(),
@@ -289,33 +269,42 @@ function key(event) {
   action();
 }
 
-function turn(by) {
-  state.skip = Math.max(0, state.skip + by * PAGE);
-  go();
-  at("results").scrollIntoView();
+function clearForm() {
+  at("query").value = "";
+  for (const [name, id] of Object.entries(FIELDS)) at(id).value = FIRST[name] ?? "";
+  at("beyond").checked = state.model.beyond === true;
+  state.groups = [];
+  showGroups();
+  showSeveral([]);
+  filter();
+  begin();
+  at("query").focus();
 }
 
-async function start() {
+function chooseGroup() {
+  const group = at("group").value.trim().toLowerCase();
+  const listed = [...at("groups").options].some((option) => option.value === group);
+  if (group && !listed) fail(`${group} is not a functional group of the list`);
+  if (!listed || state.groups.includes(group)) return;
+  state.groups.push(group);
+  at("group").value = "";
+  showGroups();
+  begin();
+}
+
+function listen() {
   at("form").addEventListener("submit", (event) => { event.preventDefault(); begin(); });
-  at("clear").addEventListener("click", () => {
-    at("query").value = "";
-    for (const [name, id] of Object.entries(FIELDS)) at(id).value = FIRST[name] ?? "";
-    at("beyond").checked = state.model.beyond === true;
-    state.groups = [];
-    showGroups();
-    filter();
-    begin();
-    at("query").focus();
-  });
-  takesFiles(at("query"), (says) => { state.taken = says; begin(); });
+  at("clear").addEventListener("click", clearForm);
+  at("cancel").addEventListener("click", () => state.abort?.abort());
+  takesSpectra(at("query"));
   at("query").addEventListener("input", () => { state.taken = null; });
-  at("among").addEventListener("change", begin);
-  at("beyond").addEventListener("change", begin);
+  for (const id of ["among", "beyond", "coverage"]) at(id).addEventListener("change", begin);
   at("model").addEventListener("change", () => {
     state.model = state.models.find((model) => model.name === at("model").value);
     describe();
     at("beyond").checked = state.model.beyond === true;
     clearResults();
+    showSeveral([]);
     at("query").value = "";
     begin();
   });
@@ -325,34 +314,32 @@ async function start() {
       if (event.key === "Enter") { event.preventDefault(); begin(); }
     });
   }
-  const choose = () => {
-    const group = at("group").value.trim().toLowerCase();
-    const known = [...at("groups").options].some((option) => option.value === group);
-    if (group && !known) fail(`${group} is not a functional group of the list`);
-    if (!known || state.groups.includes(group)) return;
-    state.groups.push(group);
-    at("group").value = "";
-    showGroups();
-    begin();
-  };
-  at("group").addEventListener("change", choose);
+  at("group").addEventListener("change", chooseGroup);
   at("group").addEventListener("keydown", (event) => {
-    if (event.key === "Enter") { event.preventDefault(); choose(); }
+    if (event.key === "Enter") { event.preventDefault(); chooseGroup(); }
   });
   document.querySelectorAll("#export button").forEach((button) => {
-    button.addEventListener("click", () => save(button.dataset.format));
+    button.addEventListener("click", () => exportAnswer(button.dataset.format));
   });
   at("previous").addEventListener("click", () => turn(-1));
   at("next").addEventListener("click", () => turn(1));
+  at("large-close").addEventListener("click", () => at("large").close());
+  listenToTable();
+  listenToSpectrum();
   document.addEventListener("keydown", key);
   window.addEventListener("popstate", () => { readAddress(); search(); });
+}
+
+async function start() {
+  listen();
   try {
-    const known = await (await ask("api/models")).json();
-    state.models = known.models;
-    at("version").textContent = `dsokr ${known.version}`;
-    at("groups").append(...known.groups.map((group) => make("option", { value: group })));
-    at("model").append(...known.models.map((model) => make("option", { value: model.name }, model.name)));
-    at("model-choice").hidden = known.models.length < 2;
+    const served = await (await ask("api/models")).json();
+    state.models = served.models;
+    state.limits = { queries: served.most_queries, hits: served.most_hits, allHits: served.most_hits_of_all };
+    at("version").textContent = `dsokr ${served.version}`;
+    at("groups").append(...served.groups.map((group) => make("option", { value: group })));
+    at("model").append(...served.models.map((model) => make("option", { value: model.name }, model.name)));
+    at("model-choice").hidden = served.models.length < 2;
     readAddress();
     search();
   } catch (error) { fail(error); }

@@ -4,46 +4,155 @@
 /** The fields of a spectrum's precursor, by the names that files have. */
 const PRECURSOR = { precursor_mz: "precursor", adduct: "adduct", formula: "ion-formula" };
 
-/** The first spectrum of a text, and whether there are more. */
-function firstSpectrum(text) {
-  const lines = text.replace(/\r\n?/g, "\n").trim().split("\n");
-  const starts = lines[0].startsWith("BEGIN IONS") ? /^END IONS/ : lines[0].startsWith("ACCESSION:") ? /^\/\// : /^\s*$/;
-  const end = lines.findIndex((line, at) => starts.test(line) && at > 0);
-  const own = end < 0 ? lines : lines.slice(0, end + (starts.source === "^\\s*$" ? 0 : 1));
-  return { text: own.join("\n"), more: end >= 0 && lines.slice(end + 1).some((line) => line.trim()) };
+// Reading
+
+/** The formats that the page tells apart by the first line of an entry. */
+const isMgf = (line) => /^begin ions/i.test(line);
+const isMassBank = (line) => line.startsWith("ACCESSION:");
+const isPeakList = (line) => /^[\d.[(]/.test(line);
+
+/** The spectra of a text: entries of an MGF, MSP, MassBank or JSON file, or one list of peaks. */
+function spectraOf(text) {
+  const source = text.replace(/^\ufeff/, "").replace(/\r\n?/g, "\n").trim();
+  if (/^mzspec:/i.test(source)) {
+    throw new Error("A universal spectrum identifier only names a spectrum, and this page does not look it up: paste its peaks");
+  }
+  if (/^[{[]/.test(source)) {
+    const spectra = jsonSpectra(source);
+    if (spectra) return spectra;
+  }
+  const lines = source.split("\n");
+  const starts = firstLines(lines);
+  const entries = starts.map((start, place) => lines.slice(start, starts[place + 1]).join("\n").trim()).filter(Boolean);
+  return entries.map((entry) => (isMgf(entry) && !/^end ions/im.test(entry) ? `${entry}\nEND IONS` : entry));
+}
+
+/** The lines at which the entries of a file begin. */
+function firstLines(lines) {
+  const begins = (test) => lines.flatMap((line, place) => (test(line) ? [place] : []));
+  const mgf = begins(isMgf);
+  if (mgf.length) return mgf;
+  if (isMassBank(lines[0])) return begins(isMassBank);
+  // A list of peaks is one spectrum, whatever lines are blank.
+  if (isPeakList(lines[0])) return [0];
+  return begins((line) => line.trim()).filter((place) => place === 0 || !lines[place - 1].trim());
+}
+
+/** The spectra of a JSON text, as entries of MSP; null of numbers that only look like JSON. */
+function jsonSpectra(source) {
+  let value;
+  try { value = JSON.parse(source); } catch { return null; }
+  if (Array.isArray(value) && value.every(Array.isArray)) return [value.map((peak) => peak.join(" ")).join("\n")];
+  return [value].flat().map(jsonSpectrum);
+}
+
+/** A spectrum of JSON, with the names that GNPS, MoNA and MassSpecGym have. */
+function jsonSpectrum(value) {
+  const named = (...names) => names.map((name) => value[name]).find((field) => field !== undefined && field !== null);
+  const head = { NAME: named("name", "title", "identifier", "Compound_Name"),
+    PRECURSORMZ: named("precursor_mz", "precursorMz", "precursorMZ", "Precursor_MZ", "pepmass"),
+    PRECURSORTYPE: named("adduct", "precursor_type", "Adduct"), FORMULA: named("formula", "Formula") };
+  let peaks = named("peaks", "spectrum", "peaks_json");
+  const mzs = named("mzs", "mz", "m/z");
+  if (!peaks && mzs) peaks = mzs.map((mz, place) => [mz, named("intensities", "intensity")[place]]);
+  if (typeof peaks === "string" && peaks.startsWith("[")) peaks = JSON.parse(peaks);
+  if (typeof peaks === "string") peaks = peaks.split(/[\s;]+/).filter(Boolean).map((peak) => peak.split(":"));
+  if (!Array.isArray(peaks)) throw new Error("The JSON has no peaks: pairs of m/z and intensity by the name \"peaks\" are needed");
+  const lines = Object.entries(head).filter(([, field]) => field !== undefined).map(([name, field]) => `${name}: ${field}`);
+  const pairs = peaks.map((peak) => (Array.isArray(peak) ? peak : [peak.mz, peak.intensity]).join(" "));
+  return [...lines, `Num Peaks: ${pairs.length}`, ...pairs].join("\n");
 }
 
 /** The query of a text: a file's entry with the fields of the form, or peaks with them. */
 function spectrumQuery(text) {
   const given = Object.entries(PRECURSOR).map(([key, id]) => [key, at(id).value.trim()]).filter(([, value]) => value);
-  const own = firstSpectrum(text).text;
-  const [first, ...rest] = own.split("\n");
-  // of several fields with one name the first counts
-  if (first.startsWith("BEGIN IONS")) return [first, ...given.map(([key, value]) => `${key}=${value}`), ...rest].join("\n");
-  if (first.startsWith("ACCESSION:")) return [first, ...given.map(([key, value]) => `CH$${key}: ${value}`), ...rest].join("\n");
-  if (!/^[\d.]/.test(first)) return [...given.map(([key, value]) => `${key}: ${value}`), own].join("\n");
-  return peakList(own, Object.fromEntries(given));
+  const [entry] = spectraOf(text);
+  const [first, ...rest] = entry.split("\n");
+  // Of several fields with one name the first counts.
+  if (isMgf(first)) return [first, ...given.map(([key, value]) => `${key}=${value}`), ...rest].join("\n");
+  if (isMassBank(first)) return [first, ...given.map(([key, value]) => `CH$${key}: ${value}`), ...rest].join("\n");
+  if (!isPeakList(first)) return [...given.map(([key, value]) => `${key}: ${value}`), entry].join("\n");
+  return peakList(entry.replace(/[[\]()]/g, " "), Object.fromEntries(given));
 }
 
 /** A line with the precursor and the peaks of a list, which may be that line already. */
 function peakList(text, given) {
   const words = text.split(/[\s,;]+/).filter(Boolean);
-  const known = { ...given };
+  const fields = { ...given };
   if (words.some((word) => word.includes(":")) && !words[0].includes(":")) {
     const precursor = words.shift();
-    known.precursor_mz ??= precursor;
+    fields.precursor_mz ??= precursor;
   }
   const peaks = [];
   for (let place = 0; place < words.length; place++) {
     const named = /^(adduct|formula|tree)=(.*)$/.exec(words[place]);
-    if (named) known[named[1]] ??= named[2];
+    if (named) fields[named[1]] ??= named[2];
     else peaks.push(words[place].includes(":") ? words[place].split(":", 2) : [words[place], words[++place]]);
   }
   if (peaks.some(([, intensity]) => intensity === undefined)) throw new Error("The list must be pairs of m/z and intensity");
-  if (!known.precursor_mz) throw new Error("Type the m/z of the precursor: a list of peaks does not have it");
+  if (!fields.precursor_mz) {
+    const message = "Type the m/z of the precursor: a list of peaks does not have it";
+    throw Object.assign(new Error(message), { field: "precursor" });
+  }
   peaks.sort(([a], [b]) => a - b);
-  const head = [known.precursor_mz, ...["adduct", "formula", "tree"].map((key) => known[key] && `${key}=${known[key]}`)];
+  const head = [fields.precursor_mz, ...["adduct", "formula", "tree"].map((key) => fields[key] && `${key}=${fields[key]}`)];
   return [...head.filter(Boolean), ...peaks.map((peak) => peak.join(":"))].join(" ");
+}
+
+/** What an entry is called in the list of several. */
+function nameOf(entry, place) {
+  const name = /^\s*(?:title|name|ch\$name)\s*[=:]\s*(.+)$/im.exec(entry)?.[1]?.trim();
+  const mz = /^\s*(?:pepmass|precursor_?mz|ms\$focused_ion: precursor_m\/z)\s*[=:]?\s*([\d.]+)/im.exec(entry)?.[1];
+  return `${place + 1}: ${name ?? "without a name"}${mz ? ` (m/z ${mz})` : ""}`.slice(0, 120);
+}
+
+/** Offers the spectra of a file to choose from, where there are several. */
+function showSeveral(entries) {
+  state.spectra = entries;
+  at("several-choice").hidden = entries.length < 2;
+  at("several").replaceChildren(...entries.map((entry, place) => make("option", { value: place }, nameOf(entry, place))));
+}
+
+/** Takes the spectra of a text into the form, and searches the first. */
+function takeSpectra(text, name) {
+  fail(null);
+  try {
+    const entries = spectraOf(text);
+    showSeveral(entries);
+    at("query").value = entries[0];
+    state.taken = entries.length > 1 ? `${plural(entries.length, "spectrum", "spectra")} in ${name}: choose one below the query` : null;
+    begin();
+  } catch (error) { fail(error); }
+}
+
+/** Takes files that are dropped on the query, and pasted texts of several spectra. */
+function takesSpectra(area) {
+  area.addEventListener("dragover", (event) => event.preventDefault());
+  area.addEventListener("drop", async (event) => {
+    const [file] = event.dataTransfer.files;
+    if (!file) return;
+    event.preventDefault();
+    const text = await file.slice(0, 1 << 24).text();
+    if (state.model.inputs === "spectra") {
+      takeSpectra(text, file.name);
+    } else {
+      area.value = text.trim();
+      begin();
+    }
+  });
+  area.addEventListener("paste", (event) => {
+    if (state.model.inputs !== "spectra") return;
+    const text = event.clipboardData.getData("text/plain");
+    try {
+      if (spectraOf(text).length < 2) return;
+    } catch { return; }
+    event.preventDefault();
+    takeSpectra(text, "what was pasted");
+  });
+  at("several").addEventListener("change", () => {
+    area.value = state.spectra[Number(at("several").value)];
+    begin();
+  });
 }
 
 /** Precursor and peaks of a line, with intensities in shares of the largest. */
@@ -54,6 +163,14 @@ function readSpectrum(line) {
   return { precursor: Number(precursor), peaks: peaks.map(([mz, intensity]) => [mz, intensity / most]) };
 }
 
+// Drawing
+
+/** The frame of the drawing, in units of its view box: sides of the axes, and how wide a label of an m/z is. */
+const FRAME = { width: 900, height: 360, left: 64, right: 884, top: 30, bottom: 312, label: 54 };
+
+/** What is drawn, and the part of it that is shown: m/z from `low` to `high`. */
+const drawn = { query: null, nearest: null, explained: null, low: 0, high: 1, whole: [0, 1] };
+
 /** An element of an SVG. */
 function svg(name, attributes, ...children) {
   const element = document.createElementNS(at("spectrum-drawing").namespaceURI, name);
@@ -62,37 +179,99 @@ function svg(name, attributes, ...children) {
   return element;
 }
 
-const FRAME = { width: 800, height: 300, left: 10, middle: 150, tall: 120 };
+const xOf = (mz) => FRAME.left + (FRAME.right - FRAME.left) * (mz - drawn.low) / (drawn.high - drawn.low);
+const mzOf = (x) => drawn.low + (drawn.high - drawn.low) * (x - FRAME.left) / (FRAME.right - FRAME.left);
+
+/** Where an intensity lies: `sign` is 1 above the axis and -1 below it. */
+function yOf(share, sign) {
+  const { top, bottom } = FRAME;
+  if (!drawn.nearest) return bottom - share * (bottom - top);
+  return (top + bottom) / 2 - sign * share * (bottom - top) / 2;
+}
+
+/** Steps of the m/z axis: at most ten. */
+function massStep() {
+  const span = drawn.high - drawn.low;
+  return [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].find((step) => span / step <= 10) ?? 2000;
+}
+
+function axes() {
+  const { left, right, top, bottom, width, height } = FRAME;
+  const parts = [];
+  const shares = drawn.nearest ? [1, 0.5, 0, -0.5, -1] : [1, 0.75, 0.5, 0.25, 0];
+  for (const share of shares) {
+    const y = yOf(Math.abs(share), Math.sign(share) || 1);
+    parts.push(svg("line", { x1: left, x2: right, y1: y, y2: y, class: "grid" }),
+      svg("text", { x: left - 6, y: y + 4, class: "end" }, `${Math.abs(100 * share)}`));
+  }
+  const step = massStep();
+  for (let place = Math.ceil(drawn.low / step); place * step <= drawn.high; place++) {
+    const mz = Number((place * step).toFixed(2));
+    parts.push(svg("line", { x1: xOf(mz), x2: xOf(mz), y1: bottom, y2: bottom + 4, class: "axis" }),
+      svg("text", { x: xOf(mz), y: bottom + 17, class: "middle" }, `${mz}`));
+  }
+  const zero = yOf(0, 1);
+  parts.push(svg("line", { x1: left, x2: right, y1: zero, y2: zero, class: "axis" }),
+    svg("line", { x1: left, x2: left, y1: top, y2: bottom, class: "axis" }),
+    svg("text", { x: (left + right) / 2, y: height - 8, class: "middle title" }, "m/z"),
+    svg("text", { x: 14, y: (top + bottom) / 2, class: "middle title", transform: `rotate(-90 14 ${(top + bottom) / 2})` },
+      "Relative intensity (%)"),
+    svg("rect", { x: 0, y: 0, width, height, fill: "none" }));
+  return parts;
+}
+
+/** The peaks of a spectrum, upwards or downwards, the largest of them with their m/z, those that are explained in colour. */
+function sticks({ peaks }, sign, explanations) {
+  const shown = peaks.map(([mz, share], place) => ({ mz, share, part: explanations.get(place) }))
+    .filter(({ mz }) => drawn.low <= mz && mz <= drawn.high);
+  const parts = shown.map(({ mz, share, part }) => {
+    const says = `m/z ${mz}, ${(100 * share).toFixed(1)} %${part ? `: ${part.formula} (${part.ppm.toFixed(1)} ppm)` : ""}`;
+    return svg("line", { x1: xOf(mz), x2: xOf(mz), y1: yOf(0, sign), y2: yOf(Math.max(0.01, share), sign), class: part ? "peak explained" : "peak" },
+      svg("title", {}, says));
+  });
+  // Labels of the largest peaks, where they do not meet.
+  const labelled = [];
+  for (const { mz, share, part } of [...shown].sort((a, b) => b.share - a.share).slice(0, 24)) {
+    const x = xOf(mz);
+    if (labelled.length >= 12 || labelled.some((other) => Math.abs(other - x) < FRAME.label)) continue;
+    labelled.push(x);
+    const y = yOf(share, sign) + (sign > 0 ? -4 : 13);
+    parts.push(svg("text", { x, y, class: part ? "middle name" : "middle" }, mz.toFixed(mz >= 1000 ? 3 : 4)));
+  }
+  return parts;
+}
+
+/** The precursor, as a line through its half of the drawing. */
+function precursorLine({ precursor }, sign) {
+  if (precursor < drawn.low || precursor > drawn.high) return [];
+  const x = xOf(precursor);
+  const right = x > FRAME.right - 130;
+  const y = sign > 0 ? FRAME.top - 14 : FRAME.bottom - 4;
+  return [svg("line", { x1: x, x2: x, y1: yOf(0, sign), y2: sign > 0 ? FRAME.top - 10 : FRAME.bottom, class: "precursor" },
+    svg("title", {}, `precursor, m/z ${precursor}`)),
+  ...(sign > 0 ? [svg("text", { x: right ? x - 4 : x + 4, y, class: right ? "end ion" : "ion" }, `precursor ${precursor}`)] : [])];
+}
 
 /** Draws the spectrum upwards, with the peaks that a candidate explains, and the nearest training spectrum downwards. */
-function draw(query, nearest, explained) {
-  const all = [query, ...(nearest ? [nearest] : [])];
-  const masses = all.flatMap((own) => [own.precursor, ...own.peaks.map(([mz]) => mz)]);
-  const [low, high] = [Math.min(...masses), Math.max(...masses)];
-  const margin = Math.max(1, (high - low) * 0.03);
-  const { width, height, left, middle, tall } = FRAME;
-  const x = (mz) => left + (width - 2 * left) * (mz - low + margin) / (high - low + 2 * margin);
-  const parts = new Map((explained ?? []).map((own) => [own.peak, own]));
-  const stick = (sign, names) => ([mz, share], place) => {
-    const part = names.get(place);
-    const says = `m/z ${mz}, ${(100 * share).toFixed(1)} %${part ? `: ${part.formula} (${part.ppm.toFixed(1)} ppm)` : ""}`;
-    return svg("line", { x1: x(mz), x2: x(mz), y1: middle, y2: middle - sign * Math.max(2, tall * share), class: part ? "peak explained" : "peak" },
-      svg("title", {}, says));
-  };
-  const ion = (own, sign) => svg("path", { class: "precursor", d: `M${x(own.precursor)} ${middle - sign * 3} l-4 ${-sign * 8} h8 z` },
-    svg("title", {}, `precursor, m/z ${own.precursor}`));
-  const step = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].find((own) => (high - low) / own <= 10) ?? 2000;
-  const ticks = [];
-  for (let mz = Math.ceil(low / step) * step; mz <= high; mz += step) {
-    ticks.push(svg("text", { x: x(mz), y: height - 4, class: "tick" }, `${mz}`));
-  }
+function drawSpectrum() {
+  const { query, nearest, explained } = drawn;
+  const explanations = new Map((explained ?? []).map((part) => [part.peak, part]));
   const frame = at("spectrum-drawing");
-  frame.setAttribute("viewBox", `0 0 ${width} ${height}`);
-  frame.setAttribute("aria-label", `spectrum of ${query.peaks.length} peaks, ${parts.size} of them explained`
+  frame.setAttribute("viewBox", `0 0 ${FRAME.width} ${FRAME.height}`);
+  frame.setAttribute("aria-label", `spectrum of ${plural(query.peaks.length, "peak", "peaks")}, ${explanations.size} of them explained`
     + (nearest ? "; below it a training spectrum" : ""));
-  frame.replaceChildren(svg("line", { x1: left, x2: width - left, y1: middle, y2: middle, class: "axis" }), ...ticks,
-    ...query.peaks.map(stick(1, parts)), ion(query, 1),
-    ...(nearest ? [...nearest.peaks.map(stick(-1, new Map())), ion(nearest, -1)] : []));
+  frame.replaceChildren(...axes(), ...precursorLine(query, 1), ...sticks(query, 1, explanations),
+    ...(nearest ? [...precursorLine(nearest, -1), ...sticks(nearest, -1, new Map())] : []));
+  at("zoom-out").disabled = drawn.low === drawn.whole[0] && drawn.high === drawn.whole[1];
+}
+
+/** Shows a range of m/z. */
+function zoom(low, high) {
+  const middle = (low + high) / 2;
+  const half = Math.max(0.05, (high - low) / 2);
+  drawn.low = Math.max(drawn.whole[0], middle - half);
+  drawn.high = Math.min(drawn.whole[1], middle + half);
+  drawSpectrum();
 }
 
 /** Draws the answer with what a hit explains, mirrored with one of the nearest training spectra. */
@@ -100,10 +279,19 @@ function showSpectrum(answer, hit, mirrored) {
   at("spectrum").hidden = !answer.spectrum;
   if (!answer.spectrum) return;
   const near = (answer.nearest ?? [])[mirrored];
-  draw(readSpectrum(answer.spectrum), near && readSpectrum(near.text), hit?.explained);
-  const above = hit?.explained ? `Above: the query, with the peaks that ${hit.id} explains.` : "Above: the query.";
+  drawn.query = readSpectrum(answer.spectrum);
+  drawn.nearest = near ? readSpectrum(near.text) : null;
+  drawn.explained = hit?.explained;
+  const masses = [drawn.query, drawn.nearest].filter(Boolean).flatMap(({ precursor, peaks }) => [precursor, ...peaks.map(([mz]) => mz)]);
+  const low = Math.min(...masses);
+  const high = Math.max(...masses);
+  const margin = Math.max(1, (high - low) * 0.03);
+  drawn.whole = [low - margin, high + margin];
+  [drawn.low, drawn.high] = drawn.whole;
+  drawSpectrum();
+  const above = hit?.explained ? `Above: the query; peaks in colour are fragments of candidate ${hit.rank}, ${hit.id}.` : "Above: the query.";
   at("spectrum-says").textContent = near
-    ? `${above} Below: a training spectrum of ${near.id}, similarity ${near.similarity.toFixed(2)}.` : above;
+    ? `${above} Below: the training spectrum of ${near.id}${near.label ? ` (${near.label})` : ""}, similarity ${near.similarity.toFixed(2)}.` : above;
 }
 
 /** How much a hit explains, as a button that marks it. */
@@ -111,21 +299,43 @@ function explains(hit, answer) {
   if (!hit.explained) return null;
   const { peaks } = readSpectrum(answer.spectrum);
   const total = peaks.reduce((sum, [, share]) => sum + share, 0);
-  const own = hit.explained.reduce((sum, { peak }) => sum + peaks[peak][1], 0);
-  return make("button", { type: "button", class: "explains", onclick: () => showSpectrum(answer, hit, 0) },
-    `explains ${hit.explained.length} of ${plural(peaks.length, "peak", "peaks")}, ${percent(own / total)} of the intensity`);
+  const explained = hit.explained.reduce((sum, { peak }) => sum + peaks[peak][1], 0);
+  return make("button", { type: "button", class: "explains", onclick: () => {
+    showSpectrum(answer, hit, 0);
+    at("spectrum").scrollIntoView({ block: "nearest" });
+  } }, `explains ${hit.explained.length} of ${plural(peaks.length, "peak", "peaks")}, ${percent(explained / total)} of the intensity`);
 }
 
-/** Takes a file that is dropped on the query, whose first spectrum it becomes. */
-function takesFiles(area, taken) {
-  area.addEventListener("dragover", (event) => event.preventDefault());
-  area.addEventListener("drop", async (event) => {
-    const [file] = event.dataTransfer.files;
-    if (!file) return;
-    event.preventDefault();
-    // an entry is much smaller
-    const { text, more } = firstSpectrum(await file.slice(0, 1 << 20).text());
-    area.value = text;
-    taken(more ? `the first spectrum of ${file.name}` : null);
+/** Zooms to a range that is dragged over the drawing, or by buttons. */
+function listenToSpectrum() {
+  const frame = at("spectrum-drawing");
+  let from = null;
+  const x = (event) => {
+    const box = frame.getBoundingClientRect();
+    const place = new DOMPoint(event.clientX, event.clientY).matrixTransform(frame.getScreenCTM().inverse());
+    return box.width ? Math.min(FRAME.right, Math.max(FRAME.left, place.x)) : FRAME.left;
+  };
+  const unmark = () => frame.querySelector(".chosen")?.remove();
+  frame.addEventListener("pointerdown", (event) => {
+    from = x(event);
+    frame.setPointerCapture(event.pointerId);
   });
+  frame.addEventListener("pointermove", (event) => {
+    if (from === null) return;
+    unmark();
+    const to = x(event);
+    frame.append(svg("rect", { x: Math.min(from, to), width: Math.abs(to - from), y: FRAME.top, height: FRAME.bottom - FRAME.top, class: "chosen" }));
+  });
+  frame.addEventListener("pointerup", (event) => {
+    const to = x(event);
+    unmark();
+    if (from !== null && Math.abs(to - from) > 8) zoom(mzOf(Math.min(from, to)), mzOf(Math.max(from, to)));
+    from = null;
+  });
+  frame.addEventListener("dblclick", () => zoom(...drawn.whole));
+  at("zoom-in").addEventListener("click", () => {
+    const quarter = (drawn.high - drawn.low) / 4;
+    zoom(drawn.low + quarter, drawn.high - quarter);
+  });
+  at("zoom-out").addEventListener("click", () => zoom(...drawn.whole));
 }

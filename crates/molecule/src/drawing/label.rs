@@ -5,15 +5,15 @@ use super::layout::unit;
 use crate::molecule::{Atom, BondOrder, Element, Molecule};
 
 /// Size of the letters, and of subscripts and superscripts.
-pub(super) const FONT: f64 = 12.0;
-const SMALL: f64 = 9.0;
+pub(super) const FONT: f64 = 18.0;
+const SMALL: f64 = 13.0;
 
 /// Half the height of capitals, and how far superscripts and subscripts are shifted.
-const HALF_HEIGHT: f64 = 4.6;
-const SHIFT: f64 = 4.5;
+const HALF_HEIGHT: f64 = 6.9;
+const SHIFT: f64 = 6.5;
 
 /// How far hydrogens above or below lie from the symbol.
-const LINE: f64 = 11.5;
+const LINE: f64 = 17.0;
 
 /// The cosine of the angle to the nearest bond up to which a side is free.
 const FREE: f64 = 0.6;

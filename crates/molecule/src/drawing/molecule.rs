@@ -15,15 +15,15 @@ use crate::molecule::{Bond, BondOrder, Molecule};
 const PADDING: f64 = 24.0;
 
 /// Width of lines, and of the wide end of a wedge from its middle.
-const WIDTH: f64 = 1.5;
-const WIDE: f64 = 3.5;
+const WIDTH: f64 = 1.8;
+const WIDE: f64 = 4.0;
 
 /// Distance of the lines of a double or triple bond, and what an inner line is shorter at each end.
-const APART: f64 = 4.5;
+const APART: f64 = 5.5;
 const SHORTER: f64 = 5.0;
 
 /// Space between a label and the end of a bond.
-const SPACE: f64 = 2.5;
+const SPACE: f64 = 2.0;
 
 /// The colour of atoms and bonds that differ, and the states of the search for these.
 const MARK: &str = "#ffcf70";

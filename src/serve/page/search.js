@@ -1,0 +1,125 @@
+// Searches of the page: the request for the query in the form, progress, and pages of an answer.
+"use strict";
+
+function begin() { state.skip = 0; go(); }
+
+function go() { writeAddress(); search(); }
+
+/** The body of a search for the query in the form. */
+function request(top, skip) {
+  const text = at("query").value.trim();
+  const body = { model: state.model.name, top, skip, explain: true };
+  if (state.model.inputs === "texts") {
+    body.texts = [text];
+  } else if (state.model.inputs === "spectra") {
+    body.texts = [spectrumQuery(text)];
+    body.tolerance = decimal("ppm");
+    const among = at("among").value;
+    if (state.model.outputs === "molecules") body.candidates = among === "mass" ? `mass:${body.tolerance ?? 10}` : among;
+  } else {
+    body.vectors = [vector(text)];
+  }
+  const wanted = state.model.outputs === "molecules" ? filter() : null;
+  if (wanted?.error) throw wanted.error;
+  if (wanted) body.filter = wanted;
+  const coverage = decimal("coverage");
+  if (coverage === undefined) {
+    if (state.model.beyond !== undefined) body.beyond = false;
+    return body;
+  }
+  if (wanted) {
+    const message = "The confidence of a list is measured among all candidates, so a list cannot be filtered. "
+      + "Clear the filters, or show the best candidates.";
+    throw Object.assign(new Error(message), { field: "formula" });
+  }
+  return { ...body, coverage, skip: 0 };
+}
+
+/** Whether the search is to go on beyond the candidates. */
+function goesBeyond(body) {
+  return state.model.beyond !== undefined && at("beyond").checked && state.skip === 0 && body.coverage === undefined;
+}
+
+/** Shows that a search goes on, with the seconds that it takes, until the function that it returns is called. */
+function progress(says) {
+  const begun = Date.now();
+  const tick = () => {
+    const seconds = Math.round((Date.now() - begun) / 1000);
+    at("progress").hidden = Date.now() - begun < 400;
+    at("progress-says").textContent = `${says} … ${seconds} s`;
+  };
+  tick();
+  const timer = setInterval(tick, 250);
+  return () => { clearInterval(timer); at("progress").hidden = true; };
+}
+
+/** The answer to a search, with progress while it goes on. */
+async function answer(body, says, signal) {
+  const end = progress(says);
+  try {
+    return await (await ask("api/search", body, signal)).json();
+  } finally { end(); }
+}
+
+/** Adds the confidence of an answer that the server still computes after its start. */
+async function awaitConfidence(response, body, signal) {
+  const [shown] = response.answers;
+  if (!shown.pending?.includes("confidence")) return;
+  for (let tries = 0; shown.pending?.includes("confidence") && tries < 60; tries++) {
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    if (signal.aborted) return;
+    const [again] = (await (await ask("api/search", { ...body, explain: false, top: 1 }, signal)).json()).answers;
+    shown.pending = again.pending;
+    shown.confidence = again.confidence;
+  }
+  at("sure").replaceChildren(...sure(shown, !response.calibration));
+}
+
+async function search() {
+  fail(null);
+  state.abort?.abort();
+  if (!at("query").value.trim()) { clearResults(); return; }
+  const abort = state.abort = new AbortController();
+  at("results").setAttribute("aria-busy", "true");
+  try {
+    const body = request(PAGE, state.skip);
+    const first = await answer(body, `Searching ${candidateCount(state.model)}`, abort.signal);
+    show(first);
+    // Without it the answer stays as it is.
+    awaitConfidence(first, body, abort.signal).catch(() => {});
+    // Candidates are shown while the longer search goes on.
+    at("results").setAttribute("aria-busy", "false");
+    if (goesBeyond(body)) show(await answer({ ...body, beyond: true }, "Proposing molecules outside the library", abort.signal));
+  } catch (error) {
+    // A later search has begun, or the user has cancelled this one: what is shown stays.
+    if (!abort.signal.aborted) {
+      clearResults();
+      fail(error);
+    }
+  }
+  if (state.abort === abort) at("results").setAttribute("aria-busy", "false");
+}
+
+function clearResults() {
+  for (const id of ["summary", "sure", "cards", "nearest"]) at(id).replaceChildren();
+  for (const id of ["why", "export", "pages", "spectrum"]) at(id).hidden = true;
+  at("more").open = true;
+  at("results").setAttribute("aria-busy", "false");
+  document.title = "dsokr search";
+}
+
+function turn(by) {
+  state.skip = Math.max(0, state.skip + by * PAGE);
+  go();
+  at("results").scrollIntoView();
+}
+
+async function exportAnswer(format) {
+  fail(null);
+  try {
+    const count = Number.parseInt(at("export-count").value, 10);
+    const search = { ...request(count, 0), explain: false };
+    const response = await ask("api/export", { format, search });
+    saveFile(await response.blob(), `dsokr.${{ csv: "csv", sdf: "sdf", smiles: "smi" }[format]}`);
+  } catch (error) { fail(error); }
+}
