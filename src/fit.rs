@@ -19,7 +19,7 @@ use tracing::{info, warn};
 
 use crate::advice::{Evidence, advice};
 use crate::beyond::BeyondSearch;
-use crate::config::Checked;
+use crate::config::{Checked, Lowered};
 use crate::error::ensure;
 use crate::evaluator::Evaluator;
 use crate::learner::{Fit, Fitted, Task};
@@ -28,7 +28,7 @@ use crate::run_dir::{
     EXAMPLES, Folder, HELD_OUT, HELD_OUT_PART, HeldOut, Report, SECOND_LOOK, SECOND_LOOK_PART,
     StoredAnswers, place_of, save_data_folder, validation_scalars, write_text,
 };
-use crate::targets::TrainingOutputs;
+use crate::targets::{TrainingOutputs, constant_kernels};
 use crate::{Error, hubs, memory};
 
 pub use plan::Plan;
@@ -132,10 +132,13 @@ fn run_as(
         Ok::<_, Error>((path, exists))
     })?;
     let resumed = (resume && exists).then_some(path.as_path());
+    let device = open_device(config, processor)?;
+    let read = load(config, root, force)?;
+    let config = &adapted(config, &read.0)?;
+    let (dataset, scaling) =
+        if config.output == request.config.output { read } else { load(config, root, force)? };
     let locked = resumed.filter(|_| ranks.is_first()).map(|path| Resumed::lock(path, config));
     let locked = ranks.agree(locked.transpose())?;
-    let device = open_device(config, processor)?;
-    let (dataset, scaling) = load(config, root, force)?;
 
     let started = Instant::now();
     let own = LastSystem::default();
@@ -193,6 +196,28 @@ fn run_as(
         };
         return trained(prepared.as_ref(), task, locked.as_ref(), words.as_ref(), &own);
     }
+}
+
+/// The configuration as the training pairs permit it: with sizes of at most their number, and without output kernels under
+/// which all their outputs are the same, unless all kernels are such.
+fn adapted(config: &Checked, dataset: &Dataset) -> Result<Checked, Error> {
+    let pairs = dataset.train.ids.len();
+    let (config, lowered) = config.for_pairs(pairs)?;
+    for Lowered { key, from, to } in lowered {
+        warn!("{key} = {from} is lowered to {to}: there are {pairs} training pairs");
+    }
+    let constant = constant_kernels(&config, dataset)?;
+    if constant.is_empty() || constant.len() == config.output.summands().count() {
+        return Ok(config);
+    }
+    for place in &constant {
+        let features = serde_json::json!(config.output.kernels[*place].features);
+        warn!(
+            "output.kernels[{place}] is left out: its features are the same for all training outputs; delete the table \
+             [[output.kernels]] with the features {features}"
+        );
+    }
+    Ok(config.without_kernels(&constant))
 }
 
 /// The run of a task; `own` is the factored system that nothing needs after the fit.

@@ -19,6 +19,7 @@ use crate::{EXAMPLES, Error, Metric, RESAMPLES, Scores, drawing, intervals};
 use dsokr_nn::Processor;
 use serde::Serialize;
 
+use crate::cli::meant::check_runs;
 use crate::cli::output::{print, print_json};
 use crate::cli::plot::check_svg;
 use crate::cli::report::{self, Evaluated};
@@ -124,6 +125,7 @@ impl Queries {
 
     /// Opens runs that read the queries.
     pub fn open(&self, runs: &[PathBuf], shards: Option<&Path>) -> Result<EnsembleRun, Error> {
+        check_runs(runs)?;
         let runs = EnsembleRun::open_shared(runs, shards, None, &self.device.open()?)?;
         runs.on_bad_row(self.on_bad_row)
     }

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::Error;
 use crate::cli::output::{print, print_json};
-use crate::init::{Holds, Survey};
+use crate::init::{Choices, Column, ColumnKind, Joined, StatedKind, Survey, join};
 use crate::table::Table;
 
 /// Looks at a table and writes a configuration that trains on it.
@@ -14,14 +14,23 @@ use crate::table::Table;
 /// the recommended configuration for them, with comments. One row in ten is for validation, and one for the test.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// The table.
-    table: PathBuf,
+    /// The table; or several, whose rows an id joins: to those of the first the rows of the others with the same id. The
+    /// joined table is written next to the configuration.
+    #[arg(required = true)]
+    tables: Vec<PathBuf>,
     /// The column of the texts; default: found out.
     #[arg(long, value_name = "COLUMN")]
     input: Option<String>,
     /// The column of the outputs; default: found out.
     #[arg(long, value_name = "COLUMN")]
     output: Option<String>,
+    /// What a column holds, where what is found out is wrong: smiles, numbers, labels, rankings, texts, ids or nothing, as
+    /// in formula=texts. Can be given several times.
+    #[arg(long = "as", value_name = "COLUMN=KIND")]
+    kinds: Vec<StatedKind>,
+    /// The first line is a row, not the names of the columns, which are then column_1, column_2 and so on; default: found out.
+    #[arg(long)]
+    no_header: bool,
     /// The configuration; default: the table's name with the extension .toml, in the current folder if the table is in or
     /// below it, else next to the table.
     #[arg(long, value_name = "FILE")]
@@ -35,8 +44,20 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
-    let Arguments { table, input, output, out, force, json } = arguments;
-    let survey = Survey::read(table, input.as_deref(), output.as_deref())?;
+    let Arguments { tables, input, output, kinds, no_header, out, force, json } = arguments;
+    let joined = joined(tables, *force)?;
+    let table = match (&joined, &tables[..]) {
+        (Some(joined), _) => &joined.path,
+        (None, [table]) => table,
+        (None, _) => return Ok(()),
+    };
+    let choices = Choices {
+        input: input.clone(),
+        output: output.clone(),
+        kinds: kinds.clone(),
+        headless: *no_header,
+    };
+    let survey = Survey::read(table, &choices)?;
     let stem = table.file_stem().unwrap_or_default().to_string_lossy();
     let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
     let stem: String = stem.trim_start_matches('.').chars().map(plain).collect();
@@ -53,11 +74,16 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
             "output": survey.output.name,
             "id": survey.id,
             "left_out": survey.nested,
-            "holds": survey.output.holds.to_string(),
+            "holds": survey.output.kind.to_string(),
             "training": survey.training(),
             "validation": survey.held_out(),
             "test": survey.held_out(),
         }));
+    }
+    if let Some(Joined { path, by, rows }) = &joined {
+        let by: Vec<String> = by.iter().map(|[mine, other]| format!("{mine} = {other}")).collect();
+        let (path, by) = (path.display(), by.join(", "));
+        print(&format!("joined by {by}: {rows} rows have all parts, written to {path}\n"))?;
     }
     let name = config.file_stem().unwrap_or_default().to_string_lossy();
     let held_out = survey.held_out();
@@ -75,6 +101,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     ))
 }
 
+/// Several tables as one, next to the first; none of one table.
+fn joined(tables: &[PathBuf], force: bool) -> Result<Option<Joined>, Error> {
+    let [first, _, ..] = tables else { return Ok(None) };
+    let stem = |path: &PathBuf| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let name = tables.iter().map(stem).collect::<Vec<_>>().join("-");
+    let path = first.with_file_name(format!("{name}.jsonl"));
+    join(tables, &path, force).map(Some)
+}
+
 /// The columns as a table.
 fn columns(survey: &Survey) -> String {
     let names = ["column", "holds", "used as", "example", "distinct", "empty"];
@@ -88,7 +123,7 @@ fn columns(survey: &Survey) -> String {
         };
         table.push([
             column.name.clone(),
-            column.holds.to_string(),
+            column.kind.to_string(),
             used.to_owned(),
             shortened(&column.example, 40),
             column.distinct.to_string(),
@@ -100,18 +135,23 @@ fn columns(survey: &Survey) -> String {
 
 /// Remarks on the rows.
 fn remarks(survey: &Survey) -> String {
-    let Survey { input, output, rows, .. } = survey;
+    let Survey { input, output, .. } = survey;
     let mut text = String::new();
     let mut remark = |count: usize, what: &str| {
         if count > 0 {
             text += &format!("{count} {what}\n");
         }
     };
-    let skipped = format!("rows are skipped: their output is empty or not {}", output.holds.one());
-    remark(survey.skipped(), &skipped);
+    if let Some((line, message)) = &survey.malformed.first {
+        let what =
+            format!("lines cannot be read and are skipped, the first one, line {line}: {message}");
+        remark(survey.malformed.count, &what);
+    }
+    let skipped = format!("rows are skipped: their output is empty or not {}", output.kind.one());
+    remark(output.unusable(), &skipped);
     remark(input.empty, "rows have an empty text");
-    remark(rows - input.empty - input.distinct, "rows repeat the text of an earlier row");
-    if output.holds == Holds::Smiles {
+    remark(input.filled - input.distinct, "rows repeat the text of an earlier row");
+    if output.kind == ColumnKind::Smiles {
         let repeated = survey.pairs().saturating_sub(output.distinct);
         remark(repeated, "rows repeat the output of an earlier row: equal candidates tie");
     }
@@ -121,10 +161,46 @@ fn remarks(survey: &Survey) -> String {
             "left out, since their values are objects or lists of several kinds: {names}\n"
         );
     }
+    if !survey.repeated.is_empty() {
+        let names = survey.repeated.join(", ");
+        text += &format!("left out, since several columns have the same name: {names}\n");
+    }
+    if !survey.header {
+        text += "the first line is read as a row: columns are named by their places (a line of names makes it clear)\n";
+    }
+    survey.columns.iter().for_each(|column| text += &doubts(column));
+    let inchi = survey.columns.iter().find(|column| column.kind == ColumnKind::Inchi);
+    if let Some(Column { name, .. }) = inchi.filter(|_| output.kind != ColumnKind::Smiles) {
+        text += &format!(
+            "{name}: molecules are read as SMILES, which RDKit's Chem.MolToSmiles(Chem.MolFromInchi(text)) makes of InChI\n"
+        );
+    }
     if survey.id.is_none() {
         text += "no column has an id for every row: the numbers of the lines are ids\n";
     }
     if text.is_empty() { text } else { format!("\n{text}") }
+}
+
+/// What is not sure of a column: cells that are not what it holds, or only in part.
+fn doubts(column: &Column) -> String {
+    let Column { name, kind, filled, invalid, repaired, .. } = column;
+    let mut text = String::new();
+    if let Some((line, cell)) = &invalid.first {
+        let cell = shortened(cell, 40);
+        text += &format!(
+            "{name}: {kind} in {} of {filled} cells; the first other one is {cell:?} on line {line} (--as {name}=... \
+             says what the column holds)\n",
+            filled - invalid.count
+        );
+    }
+    if let Some((line, cell)) = &repaired.first {
+        let (count, cell) = (repaired.count, shortened(cell, 40));
+        text += &format!(
+            "{name}: {count} SMILES have a name or an extension behind them, which is left out (first on line {line}: \
+             {cell:?})\n"
+        );
+    }
+    text
 }
 
 /// The first characters of a text.

@@ -27,6 +27,7 @@ mod export;
 #[cfg(feature = "fetch")]
 mod fetch;
 mod init;
+mod meant;
 mod output;
 mod plot;
 mod predict;

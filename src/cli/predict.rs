@@ -11,6 +11,7 @@ use dsokr_nn::Processor;
 
 use crate::cli::answers::{self, Printed, QueryColumn};
 use crate::cli::arguments::{Beyond, Combine, Texts, read};
+use crate::cli::meant::check_runs;
 use crate::cli::output::{json_line, print_part};
 
 /// Predicts outputs without golds: the best candidates for each text, a JSON line or rows of a table. A text without a
@@ -88,6 +89,7 @@ impl Format {
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let Some((file, runs)) = arguments.paths.split_last() else { return Ok(()) };
+    check_runs(runs)?;
     let device = arguments.device.open()?;
     let mut runs = EnsembleRun::open(runs, &device)?.on_bad_row(arguments.on_bad_row)?;
     arguments.combine.apply(&mut runs)?;

@@ -9,6 +9,7 @@ use dsokr_nn::Processor;
 
 use crate::cli::answers::{self, Printed};
 use crate::cli::arguments::Beyond;
+use crate::cli::meant::{check_order, check_runs};
 use crate::cli::output::{json_line, print, print_error, print_part};
 
 /// Ranks the candidates for one text, or for each text that is typed.
@@ -53,6 +54,8 @@ impl Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
+    check_order(&arguments.run, arguments.text.as_deref())?;
+    check_runs(std::slice::from_ref(&arguments.run))?;
     let device = arguments.device.open()?;
     let runs = std::slice::from_ref(&arguments.run);
     let run = EnsembleRun::open_shared(runs, arguments.shards.as_deref(), None, &device)?;

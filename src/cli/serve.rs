@@ -6,6 +6,7 @@ use crate::Error;
 use crate::serve::{Limits, Model, Server, block_on};
 use dsokr_nn::Processor;
 
+use crate::cli::meant::check_runs;
 use crate::cli::output::print;
 
 /// Serves trained runs: a page to search them, and a JSON API, which GET /api describes.
@@ -65,6 +66,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
             "absent, for several runs",
         ));
     }
+    check_runs(runs)?;
     let models = runs.iter().map(|run| Model::open_shared(run, shards.as_deref(), &device));
     let limits = Limits { hosts: arguments.allow_host.clone(), ..Limits::default() };
     let server = Server::new(models.collect::<Result<_, _>>()?, limits)?;

@@ -6,6 +6,7 @@ use crate::run::check_output;
 use crate::sweep::{Axis, Sweep, SweepRequest};
 use dsokr_nn::Processor;
 
+use crate::cli::meant::check_configuration;
 use crate::cli::output::{self, print, print_json};
 use crate::cli::{keep_pages, plot};
 
@@ -47,7 +48,7 @@ pub struct Trainings {
     /// The folder of the runs; default: runs/NAME-sweep, or runs/NAME-cv.
     #[arg(long)]
     out: Option<PathBuf>,
-    /// Change a value of the configuration for all runs; can be repeated.
+    /// Change a value of the configuration for all runs, or remove a table (=none); can be repeated.
     #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
     overrides: Vec<Override>,
     /// The data root; default: the environment variable DSOKR_DATA, else data/.
@@ -67,6 +68,7 @@ pub struct Trainings {
 impl Trainings {
     /// The configuration that all of them share, and by which the process keeps its memory.
     pub fn base(&self) -> Result<Checked, Error> {
+        check_configuration(&self.config)?;
         check_output("out", &self.out)?;
         let base = Config::load_with(&self.config, &self.overrides)?;
         keep_pages(!base.encoder.abilities().closed_form);

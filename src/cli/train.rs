@@ -8,6 +8,7 @@ use crate::run::EmbeddingCurve;
 use crate::{Error, Request};
 use dsokr_nn::Processor;
 
+use crate::cli::meant::check_configuration;
 use crate::cli::output::{self, PROGRAM, print, print_json};
 use crate::cli::{keep_pages, plot};
 
@@ -27,7 +28,7 @@ pub struct Arguments {
     /// Continue from the last checkpoint of the run, if there is one.
     #[arg(long)]
     pub resume: bool,
-    /// Change a value of the configuration; can be repeated.
+    /// Change a value of the configuration, or remove a table (=none); can be repeated.
     #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
     pub overrides: Vec<Override>,
     /// Stop at rows of tables that cannot be read, or skip them: skip lists and counts them and
@@ -57,6 +58,7 @@ fn on_bad_row(text: &str) -> Result<Override, String> {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
+    check_configuration(&arguments.config)?;
     let overrides: Vec<Override> =
         arguments.overrides.iter().chain(&arguments.on_bad_row).cloned().collect();
     let config: Checked = Config::load_with(&arguments.config, &overrides)?;

@@ -16,7 +16,11 @@ use super::{
 use crate::Error;
 use crate::error::in_words;
 
-/// `--set section.key=value`: the value is TOML, or a string if it is not a TOML value.
+/// The value of an override that removes a table.
+const NONE: &str = "none";
+
+/// `--set section.key=value`: the value is TOML, or a string if it is not a TOML value. In the place of a
+/// table `none` removes it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Override {
     path: Vec<String>,
@@ -204,7 +208,12 @@ fn set(table: &mut toml::Table, change: &Override) -> Result<(), String> {
             format!("{argument}: {section} is a value, not a table")
         })?;
     }
-    here.insert(last.clone(), change.value.clone());
+    let removes = change.value.as_str() == Some(NONE);
+    if removes && here.get(last).is_some_and(toml::Value::is_table) {
+        here.remove(last);
+    } else {
+        here.insert(last.clone(), change.value.clone());
+    }
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 //! [`Config`] is what a file says; [`Config::validate`] turns it into a [`Checked`] one, and only a
 //! checked configuration can be trained.
 
+mod adapted;
 mod answers;
 mod beyond;
 mod decoding;
@@ -16,6 +17,7 @@ mod output;
 mod output_matrix;
 mod reference;
 
+pub(crate) use adapted::Lowered;
 pub use answers::{AnswersConfig, EmbeddingConfig, Lambda, LambdaChoice};
 pub use beyond::BeyondConfig;
 pub(crate) use decoding::IN_ENSEMBLES;
@@ -324,6 +326,11 @@ impl Checked {
             root.folder().unwrap_or(known).display()
         );
         Ok(root)
+    }
+
+    /// The same as if it had been read from a file.
+    pub(crate) fn placed(self, file: &Path) -> Self {
+        Self { file: Some(file.into()), ..self }
     }
 
     /// The same with a different action at rows of tables that cannot be read.

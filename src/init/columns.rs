@@ -1,57 +1,28 @@
-//! The contents of a table's columns.
+//! The columns of a table: what they hold, with exceptions.
 
-use std::collections::HashMap;
-use std::fmt;
+use std::collections::HashSet;
 
-use dsokr_molecule::Molecule;
+use dsokr_basis::Argument;
+use dsokr_data::table::Table;
 use rayon::prelude::*;
 
-/// The contents of a column, as far as its cells tell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Holds {
-    /// Nothing.
-    Nothing,
-    /// A different name or number in every row.
-    Ids,
-    /// Molecules, as SMILES.
-    Smiles,
-    /// Rankings of so many items, as ranks with spaces between.
-    Rankings(usize),
-    /// Numbers.
-    Numbers,
-    /// Sets of labels with this separator.
-    Labels(char),
-    /// Texts.
-    Texts,
+use super::guess::{guessed, stated};
+use super::kind::{ColumnKind, KindName, Reading};
+use crate::Error;
+
+/// Cells of a column that are different from the others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Exceptions {
+    /// Their number.
+    pub count: usize,
+    /// The line of the first one, from 1, and the cell.
+    pub first: Option<(usize, String)>,
 }
 
-impl fmt::Display for Holds {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        match self {
-            Self::Nothing => f.write_str("nothing"),
-            Self::Ids => f.write_str("ids"),
-            Self::Smiles => f.write_str("SMILES"),
-            Self::Rankings(items) => write!(f, "rankings of {items} items"),
-            Self::Numbers => f.write_str("numbers"),
-            Self::Labels(' ') => f.write_str("labels, with spaces between"),
-            Self::Labels(separator) => write!(f, "labels, with {separator:?} between"),
-            Self::Texts => f.write_str("texts"),
-        }
-    }
-}
-
-impl Holds {
-    /// One of what the column holds, for messages.
-    pub fn one(self) -> &'static str {
-        match self {
-            Self::Nothing => "anything",
-            Self::Ids => "an id",
-            Self::Smiles => "a SMILES",
-            Self::Rankings(_) => "a ranking",
-            Self::Numbers => "a number",
-            Self::Labels(_) => "labels",
-            Self::Texts => "a text",
-        }
+impl Exceptions {
+    fn add(&mut self, line: usize, cell: &str) {
+        self.count += 1;
+        self.first.get_or_insert_with(|| (line, cell.to_owned()));
     }
 }
 
@@ -61,144 +32,80 @@ pub struct Column {
     /// Its name.
     pub name: String,
     /// Its contents.
-    pub holds: Holds,
+    pub kind: ColumnKind,
+    /// Number of cells that are not empty.
+    pub filled: usize,
     /// Number of different cells that are not empty.
     pub distinct: usize,
     /// Number of empty cells.
     pub empty: usize,
-    /// Number of other cells that are not what the column holds.
-    pub invalid: usize,
+    /// Cells that are neither empty nor what the column holds.
+    pub invalid: Exceptions,
+    /// Cells a part of which is what the column holds: SMILES with names or extensions behind.
+    pub repaired: Exceptions,
     /// The first cell that is not empty.
     pub example: String,
-    /// Features of molecules that some of its molecules have: `rings`, `configurations`, `components`.
-    pub seen: Vec<&'static str>,
     /// Mean number of characters of cells that are not empty.
     pub length: f64,
 }
 
-/// Share of the cells that must be SMILES in a column of SMILES.
-const MOLECULES: f64 = 0.9;
-
-/// Words that texts have and labels are not.
-const WORDS: [&str; 8] = ["a", "an", "and", "in", "is", "of", "the", "with"];
-
 impl Column {
-    /// Looks at the cells of a column.
-    pub fn from_cells(name: &str, cells: &[String]) -> Self {
-        let filled: Vec<&str> =
-            cells.iter().map(|cell| cell.trim()).filter(|cell| !cell.is_empty()).collect();
-        let mut counts: HashMap<&str, usize> = HashMap::new();
-        filled.iter().for_each(|&cell| *counts.entry(cell).or_default() += 1);
-        let distinct = counts.len();
-        let parsed = counts.par_iter().filter(|(cell, _)| Molecule::parse(cell).is_ok());
-        let molecules =
-            if may_be_smiles(&filled) { parsed.map(|(_, &count)| count).sum() } else { 0 };
-        let unique = distinct == filled.len();
-        let missing = filled.iter().filter(|cell| is_missing(cell)).count();
-        let numbers = filled.iter().filter(|cell| cell.parse().is_ok_and(f64::is_finite)).count();
-        let holds = if filled.is_empty() {
-            Holds::Nothing
-        } else if molecules as f64 >= MOLECULES * filled.len() as f64 {
-            Holds::Smiles
-        } else if let Some(items) = items_ranked(&filled) {
-            Holds::Rankings(items)
-        } else if numbers > 0 && numbers + missing == filled.len() {
-            let whole = filled.iter().all(|cell| cell.parse::<u64>().is_ok());
-            if unique && whole && is_id(name) { Holds::Ids } else { Holds::Numbers }
-        } else if let Some(separator) = separator(&filled) {
-            Holds::Labels(separator)
-        } else if unique
-            && (is_id(name) || !filled.iter().any(|cell| cell.contains(char::is_whitespace)))
-        {
-            Holds::Ids
-        } else {
-            Holds::Texts
+    /// Looks at the cells of the column at a place, from 0, whose kind may be stated.
+    ///
+    /// # Errors
+    /// A column that the table was not read with; a stated kind that no cell is of.
+    pub fn read(
+        table: &Table,
+        place: usize,
+        name: &str,
+        kind: Option<KindName>,
+    ) -> Result<Self, Error> {
+        let cells = table.column(name)?;
+        let rows: Vec<(usize, &str)> = cells.iter().map(|cell| cell.trim()).enumerate().collect();
+        let filled: Vec<(usize, &str)> =
+            rows.into_iter().filter(|(_, cell)| !cell.is_empty()).collect();
+        let texts: Vec<&str> = filled.iter().map(|&(_, cell)| cell).collect();
+        let kind = match kind {
+            Some(kind) => stated(kind, &texts),
+            None => guessed(place, name, &texts),
         };
-        let invalid = match holds {
-            Holds::Smiles => filled.len() - molecules,
-            Holds::Numbers => missing,
-            Holds::Nothing | Holds::Ids | Holds::Rankings(_) | Holds::Labels(_) | Holds::Texts => 0,
-        };
-        let characters: usize = filled.iter().map(|cell| cell.chars().count()).sum();
-        Self {
+        let readings: Vec<Reading> = texts.par_iter().map(|cell| kind.read(cell)).collect();
+        let (mut invalid, mut repaired) = (Exceptions::default(), Exceptions::default());
+        for (&(row, cell), reading) in filled.iter().zip(readings) {
+            match reading {
+                Reading::Valid => {}
+                Reading::Repaired => repaired.add(table.line(row), cell),
+                Reading::Invalid => invalid.add(table.line(row), cell),
+            }
+        }
+        if invalid.count == filled.len() && !filled.is_empty() {
+            let found = format!("{name}={kind}");
+            let allowed = format!("a kind that its cells are of: none is {}", kind.one());
+            return Err(Error::value(Argument::new("as"), found, allowed));
+        }
+        let characters: usize = texts.iter().map(|cell| cell.chars().count()).sum();
+        Ok(Self {
             name: name.to_owned(),
-            holds,
-            distinct,
+            filled: filled.len(),
+            distinct: texts.iter().collect::<HashSet<_>>().len(),
             empty: cells.len() - filled.len(),
             invalid,
-            seen: if holds == Holds::Smiles { seen(&filled) } else { Vec::new() },
-            example: filled.first().copied().unwrap_or_default().to_owned(),
+            repaired,
+            kind,
+            example: texts.first().copied().unwrap_or_default().to_owned(),
             length: characters as f64 / filled.len().max(1) as f64,
+        })
+    }
+
+    /// Number of rows that cannot be learned from where the column is the output.
+    pub fn unusable(&self) -> usize {
+        match self.kind {
+            ColumnKind::Smiles
+            | ColumnKind::Inchi
+            | ColumnKind::Numbers(_)
+            | ColumnKind::Dates
+            | ColumnKind::Rankings(_) => self.empty + self.invalid.count,
+            ColumnKind::Labels(_) | ColumnKind::Texts | ColumnKind::Ids | ColumnKind::Nothing => 0,
         }
     }
-}
-
-/// The fewest molecules that have what a kernel compares; with fewer, the training pairs may have none.
-const SEEN: usize = 10;
-
-/// Features that not all molecules have, and the marks of these in SMILES; the last are ions, solvents and charges.
-pub(super) const KINDS_SEEN: [(&str, &[&str]); 3] =
-    [("rings", &["1"]), ("configurations", &["@", "/", "\\"]), ("components", &[".", "+", "-]"])];
-
-/// The kinds of substructures that at least [`SEEN`] molecules have.
-fn seen(smiles: &[&str]) -> Vec<&'static str> {
-    let marked = |marks: &[&str]| {
-        smiles.iter().filter(|cell| marks.iter().any(|mark| cell.contains(mark))).count() >= SEEN
-    };
-    KINDS_SEEN.iter().filter(|(_, marks)| marked(marks)).map(|(kind, _)| *kind).collect()
-}
-
-/// Whether a cell says that there is no number.
-fn is_missing(cell: &str) -> bool {
-    ["na", "n/a", "nan", "none", "null", "-", "?"].contains(&cell.to_lowercase().as_str())
-}
-
-/// Whether a column has the name of one with ids.
-fn is_id(name: &str) -> bool {
-    let name = name.to_lowercase();
-    name.ends_with("id") || ["key", "index", "number", "no"].contains(&name.as_str())
-}
-
-/// Whether cells look like SMILES before any is parsed: one word each, and some with bonds, branches or rings, since
-/// labels of one letter are SMILES too.
-fn may_be_smiles(cells: &[&str]) -> bool {
-    let words = cells.iter().all(|cell| !cell.contains(char::is_whitespace));
-    let bonds = cells.iter().filter(|cell| cell.contains(['(', '=', '#', '1'])).count();
-    words && 5 * bonds >= cells.len()
-}
-
-/// The number of items, at least three, that every cell ranks from 1.
-fn items_ranked(cells: &[&str]) -> Option<usize> {
-    let mut items = None;
-    for cell in cells {
-        let mut ranks: Vec<usize> =
-            cell.split_whitespace().map(|rank| rank.parse().ok()).collect::<Option<_>>()?;
-        ranks.sort_unstable();
-        let same = *items.get_or_insert(ranks.len()) == ranks.len();
-        if !same || !ranks.iter().copied().eq(1..=ranks.len()) {
-            return None;
-        }
-    }
-    items.filter(|&items| items >= 3)
-}
-
-/// The separator of labels, if cells are sets of labels: few different ones, which recur, in short cells without the words
-/// of sentences.
-fn separator(cells: &[&str]) -> Option<char> {
-    let is_word = |word: &str| WORDS.contains(&word.to_lowercase().as_str());
-    let prose = cells.iter().filter(|cell| cell.split_whitespace().any(is_word)).count();
-    if 10 * prose > cells.len() {
-        return None;
-    }
-    [';', '|', ',', ' '].into_iter().find(|&separator| {
-        let with = cells.iter().filter(|cell| cell.contains(separator)).count();
-        let mut labels: HashMap<&str, usize> = HashMap::new();
-        for cell in cells {
-            let parts = cell.split(separator).map(str::trim).filter(|label| !label.is_empty());
-            parts.for_each(|label| *labels.entry(label).or_default() += 1);
-        }
-        let all: usize = labels.values().sum();
-        let separates = separator == ' ' || 10 * with >= 3 * cells.len();
-        separates && all >= 2 * labels.len() && all <= 12 * cells.len()
-    })
 }

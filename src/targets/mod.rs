@@ -1,5 +1,6 @@
 //! The targets of learners: points in the sketched eigenbasis, in an output space, or numbers.
 
+mod constant;
 mod output_space;
 
 use std::path::Path;
@@ -15,13 +16,14 @@ use dsokr_data::{DataRoot, Dataset, Inputs, Selected};
 use dsokr_decode::Candidates;
 use dsokr_machines::{LastSystem, OutputSpace as MachineSpace, Targets};
 use output_space::numbers;
-use tracing::warn;
+use tracing::info;
 
 use crate::Error;
 use crate::config::{Checked, SummandConfig};
 use crate::error::ensure;
 use crate::run_dir::{BASIS, fingerprint_of};
 
+pub(crate) use constant::constant_kernels;
 pub use output_space::{OutputSpace, candidates};
 pub(crate) use output_space::{
     load_scaling, save_scaling, standardise, summand_candidates, unknown_shares,
@@ -309,7 +311,7 @@ impl<'a> TrainingOutputs<'a> {
         };
         let (rank, size) = (fitted.dimension(), fitted.options.size);
         if rank < size && self.config.output.kernels.is_empty() {
-            warn!(
+            info!(
                 rank,
                 size,
                 "the Gram matrix of the sketch has a smaller rank than the sketch has rows: the extra \

@@ -55,6 +55,7 @@ mod several_files;
 mod shards;
 mod spectra;
 mod spectra_candidates;
+mod strangers;
 mod sums;
 mod synthetic;
 mod tensorboard;

@@ -42,10 +42,6 @@ fn sizes_beyond_the_memory_are_refused_by_their_keys() {
         sandbox.fail(&train, 2, &[key, "--force"]);
         assert!(!sandbox.path("run").exists());
     }
-    let (averaged, size) = (config("quickstart-averaged"), "encoder.solver.sketch.size=401");
-    let train = ["train", &averaged, "--quiet", "--out", "run", "--set", size];
-    sandbox.fail(&train, 2, &["encoder.solver.sketch.size = 401", "at most 400"]);
-    assert!(!sandbox.path("run").exists());
     let sketch = ["sketch", "small.toml", "--draws", "1000000000000"];
     sandbox.fail(&sketch, 2, &["--draws", "1 to 10000"]);
 }

@@ -64,7 +64,11 @@ fn pairs_that_cannot_be_are_refused() {
         assert!(error.contains(message), "{error}");
     }
     let mut other = config(lines(2), lines(2)).unwrap();
-    other.output.features = OutputFeatures::Numbers(NumberFeatures { column: "labels".into() });
+    other.output.features = OutputFeatures::Numbers(NumberFeatures {
+        column: "labels".into(),
+        decimal: '.',
+        unit: String::new(),
+    });
     let error = fit(&other.validate().unwrap(), Folder::new().path("run")).err().unwrap();
     assert!(error.to_string().contains("\"a\""), "{error}");
 }

@@ -7,6 +7,7 @@
 //! pairs, whose inputs are texts, vectors or values of kernels, and the [`Outputs`] with a row of
 //! features each, which kernels compare. Nothing here learns.
 
+pub mod cells;
 pub mod config;
 mod dataset;
 mod error;

@@ -9,6 +9,7 @@ use dsokr_molecule::Molecule;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::cells;
 use crate::error::check;
 use crate::output_features::{FittedFeatures, OutputFeatures, OutputFiles, OutputTable};
 use crate::table::{OnBadRow, Table, bad_ids, unique_ids};
@@ -213,7 +214,7 @@ impl<'a> OutputSource<'a> {
         if self.kernels().iter().any(|features| features.kind().facts().follow_rows) {
             return read(OnBadRow::Stop).map_err(|error| on_bad_row.refusal(error));
         }
-        let table = read(on_bad_row)?;
+        let table = self.with_plain_smiles(read(on_bad_row)?)?;
         if !table.skips_rows() {
             return Ok(table);
         }
@@ -227,6 +228,26 @@ impl<'a> OutputSource<'a> {
             }
         }
         table.without(bad)
+    }
+
+    /// The table whose cells of molecules are SMILES without names and extensions behind them, so that labels and all
+    /// kernels read the same. Columns that were not read are not changed.
+    pub(crate) fn with_plain_smiles(&self, mut table: Table) -> Result<Table, Error> {
+        let molecules = self.kernels().iter().filter(|features| features.are_molecules());
+        let columns: BTreeSet<&str> = molecules.filter_map(|features| features.column()).collect();
+        for column in columns {
+            if table.column(column).is_err() {
+                continue;
+            }
+            let changed = table.shorten_cells(column, plain_smiles)?;
+            if changed > 0 {
+                let path = table.path().display();
+                tracing::info!(
+                    "{path}: names or extensions behind {changed} SMILES of the column {column:?} are left out"
+                );
+            }
+        }
+        Ok(table)
     }
 
     /// Checks every value that the types leave open and the source of the pairs does not matter for.
@@ -293,4 +314,11 @@ impl<'a> OutputSource<'a> {
     fn is_own(&self) -> bool {
         matches!(self.features, OutputFeatures::Source(_)) && self.summands.is_empty()
     }
+}
+
+/// The SMILES of a cell without what is behind it, if it is one; else the whole cell.
+fn plain_smiles(cell: &str) -> &str {
+    let smiles = cells::smiles(cell);
+    let is_longer = smiles.len() < cell.len();
+    if is_longer && Molecule::parse(smiles).is_ok() { smiles } else { cell }
 }

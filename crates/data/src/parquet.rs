@@ -26,11 +26,23 @@ impl Read for JsonLines {
             let Some(row) = self.rows.next() else { return Ok(0) };
             let row = row.map_err(Error::other)?;
             let cell = |(name, field): (&String, &Field)| {
-                format!("{}:{}", Value::from(name.as_str()), field.to_json_value())
+                format!("{}:{}", Value::from(name.as_str()), json_value(field))
             };
             let cells: Vec<String> = row.get_column_iter().map(cell).collect();
             self.line = Cursor::new(format!("{{{}}}\n", cells.join(",")));
         }
         self.line.read(buffer)
+    }
+}
+
+/// The value of a field. Bytes that are UTF-8 are texts, which older programs write without saying that they are.
+fn json_value(field: &Field) -> Value {
+    match field {
+        Field::Bytes(bytes) => match bytes.as_utf8() {
+            Ok(text) => Value::from(text),
+            Err(_) => field.to_json_value(),
+        },
+        Field::ListInternal(list) => list.elements().iter().map(json_value).collect(),
+        other => other.to_json_value(),
     }
 }

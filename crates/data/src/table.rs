@@ -2,8 +2,8 @@
 //!
 //! | extension | fields | names of columns |
 //! |---|---|---|
-//! | `.csv` | separated by commas, quoted as in RFC 4180 | first record |
-//! | `.tsv` | separated by tabs, never quoted: a `"` is a character like others | first line |
+//! | `.csv` | separated by commas, or by `;`, tabs or `\|` where the first records are, quoted as in RFC 4180 | first record |
+//! | `.tsv` | separated by tabs, never quoted: a `"` is a character like others; as `.csv`, where no line has tabs and another sign separates all | first line |
 //! | `.jsonl`, `.ndjson` | one JSON object a line; strings, or numbers kept as written | keys of each object |
 //! | `.parquet`, with the feature `parquet` | as of JSON lines, numbered as rows | names of columns |
 //! | `.mgf`, `.msp`, `.massbank`, `.mzml` | fields of mass spectra | names of fields |
@@ -33,8 +33,25 @@ pub use crate::error::open_text;
 pub use bad_rows::OnBadRow;
 pub(crate) use bad_rows::skipped_rows;
 pub(crate) use lines::{Lines, Pieces};
-pub(crate) use rows::Rows;
+pub(crate) use rows::{Header, Rows};
 pub use rows::{TextFormat, TextReader, TextRow};
+
+/// How a table is read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TableOptions<'a> {
+    /// What happens at a row that cannot be read.
+    pub on_bad_row: OnBadRow,
+    /// The name of a column of the numbers of the lines, if there is to be one.
+    pub numbers: Option<&'a str>,
+    /// Whether the first line of a .csv or .tsv file is a row as others; columns are then `column_1`, `column_2` and so on.
+    pub headless: bool,
+}
+
+impl TableOptions<'_> {
+    fn header(self) -> Header {
+        if self.headless { Header::Places } else { Header::FirstRecord }
+    }
+}
 
 /// Some columns of a table file, as text, with the line that each row came from.
 ///
@@ -80,22 +97,16 @@ impl Table {
     /// # Errors
     /// Whatever else is wrong with the file, with its line.
     pub fn read_rows(path: &Path, columns: &[&str], on_bad_row: OnBadRow) -> Result<Table, Error> {
-        let names = distinct(columns.iter().copied());
-        Self::collect(path, named_format(path)?, names, on_bad_row, None)
+        Self::read_with(path, columns, TableOptions { on_bad_row, ..TableOptions::default() })
     }
 
-    /// As [`read_rows`](Self::read_rows), with a column `id` of the numbers of the lines.
+    /// As [`read_rows`](Self::read_rows), with more to say of how the table is read.
     ///
     /// # Errors
     /// As [`read_rows`](Self::read_rows).
-    pub fn read_numbered(
-        path: &Path,
-        id: &str,
-        columns: &[&str],
-        on_bad_row: OnBadRow,
-    ) -> Result<Table, Error> {
-        let names = distinct(columns.iter().copied().filter(|&name| name != id));
-        Self::collect(path, named_format(path)?, names, on_bad_row, Some(id))
+    pub fn read_with(path: &Path, columns: &[&str], options: TableOptions) -> Result<Table, Error> {
+        let names = columns.iter().copied().filter(|&name| options.numbers != Some(name));
+        Self::collect(path, named_format(path)?, distinct(names), options)
     }
 
     /// The names of a table's columns, and of those that no cell holds: keys of the first object of JSON lines whose
@@ -103,10 +114,10 @@ impl Table {
     ///
     /// # Errors
     /// A file that is not a table, cannot be read or is empty.
-    pub fn header(path: &Path) -> Result<[Vec<String>; 2], Error> {
+    pub fn header(path: &Path, options: TableOptions) -> Result<[Vec<String>; 2], Error> {
         let format = named_format(path)?;
-        let on_bad_row = OnBadRow::default();
-        Rows::new(path, open_text(path)?, format, Vec::new(), on_bad_row, true)?.names()
+        let (on_bad_row, header) = (OnBadRow::default(), options.header());
+        Rows::new(path, open_text(path)?, format, Vec::new(), on_bad_row, header)?.names()
     }
 
     /// Reads a file with one text a line and nothing else: the column `text`, and the column `id`, which
@@ -121,7 +132,8 @@ impl Table {
         text: &str,
         on_bad_row: OnBadRow,
     ) -> Result<Table, Error> {
-        Self::collect(path, TextFormat::Lines, vec![text.to_owned()], on_bad_row, Some(id))
+        let options = TableOptions { on_bad_row, numbers: Some(id), ..TableOptions::default() };
+        Self::collect(path, TextFormat::Lines, vec![text.to_owned()], options)
     }
 
     /// A table of columns, all of one length, and one of ids, the numbers of the rows from 1, which count as their
@@ -138,15 +150,16 @@ impl Table {
         Self { path: path.into(), names, columns, lines, bad: BadRows::default() }
     }
 
-    /// The columns `names` of a file, behind a column `numbers` of the numbers of their lines, if there is to be one.
+    /// The columns `names` of a file, behind a column of the numbers of their lines, if there is to be one.
     fn collect(
         path: &Path,
         format: TextFormat,
         names: Vec<String>,
-        on_bad_row: OnBadRow,
-        numbers: Option<&str>,
+        options: TableOptions,
     ) -> Result<Self, Error> {
-        let mut rows = Rows::new(path, open_text(path)?, format, names, on_bad_row, true)?;
+        let TableOptions { on_bad_row, numbers, .. } = options;
+        let header = options.header();
+        let mut rows = Rows::new(path, open_text(path)?, format, names, on_bad_row, header)?;
         let (mut columns, mut lines) = (vec![Vec::new(); rows.columns.len()], Vec::new());
         loop {
             match rows.next() {
@@ -235,6 +248,24 @@ impl Table {
     pub(crate) fn take_column(&mut self, name: &str) -> Result<Vec<String>, Error> {
         let place = self.place(name)?;
         Ok(self.columns[place].iter_mut().map(std::mem::take).collect())
+    }
+
+    /// Replaces each cell of a column by a part of it; the number of cells that change.
+    pub(crate) fn shorten_cells(
+        &mut self,
+        column: &str,
+        part: impl Fn(&str) -> &str,
+    ) -> Result<usize, Error> {
+        let place = self.place(column)?;
+        let mut changed = 0;
+        for cell in &mut self.columns[place] {
+            let left = part(cell);
+            if left.len() < cell.len() {
+                *cell = left.to_owned();
+                changed += 1;
+            }
+        }
+        Ok(changed)
     }
 
     /// The place of a column among those that were read.

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use dsokr::config::{Config, Override};
 use dsokr::device::Processor;
-use dsokr::init::Survey;
+use dsokr::init::{Choices, Survey};
 use dsokr::train::{Event, LogLine, Observer};
 use dsokr::{Request, Scores};
 use pyo3::prelude::*;
@@ -76,11 +76,12 @@ pub fn demo(py: Python, folder: PathBuf) -> PyResult<PathBuf> {
 pub fn init(
     py: Python,
     table: PathBuf,
-    input: Option<&str>,
-    output: Option<&str>,
+    input: Option<String>,
+    output: Option<String>,
     out: PathBuf,
 ) -> PyResult<()> {
-    work(py, || Survey::read(&table, input, output)?.write(&out, false))
+    let choices = Choices { input, output, ..Choices::default() };
+    work(py, || Survey::read(&table, &choices)?.write(&out, false))
 }
 
 fn processor(device: &str) -> Result<Processor, Failure> {

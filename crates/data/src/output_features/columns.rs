@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{FeatureFacts, FittedColumns, FittedRows, OutputKind, OutputTable, own};
+use crate::cells::{self, NumberNotation};
 use crate::error::{check, shorten};
 use crate::table::Table;
 use crate::truth::bad;
@@ -20,7 +21,8 @@ use crate::{Error, Truth};
 pub struct LabelFeatures {
     /// The column.
     pub column: String,
-    /// The separator of two labels; spaces around labels are ignored.
+    /// The separator of two labels; spaces around labels are ignored. A cell that is a list as JSON or Python writes it,
+    /// as in `["a", "b"]`, is the set of its parts.
     #[serde(default = "separator")]
     pub separator: char,
 }
@@ -30,8 +32,12 @@ dsokr_basis::defaults!(separator: char = ' ');
 impl LabelFeatures {
     /// The labels of a cell.
     pub fn set(&self, cell: &str) -> Vec<String> {
-        let labels = cell.split(self.separator).map(str::trim);
-        labels.filter(|label| !label.is_empty()).map(str::to_owned).collect()
+        let labels = match cells::list(cell) {
+            Some(parts) => parts,
+            None => cell.split(self.separator).map(str::to_owned).collect(),
+        };
+        let trimmed = labels.iter().map(|label| label.trim());
+        trimmed.filter(|label| !label.is_empty()).map(str::to_owned).collect()
     }
 
     /// The cells of sets of labels, a row of bits each.
@@ -109,17 +115,43 @@ impl OutputKind for LabelFeatures {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NumberFeatures {
-    /// The column. Each cell holds one number, or as many as the first, with spaces between them.
+    /// The column. Each cell holds one number, or as many as the first: with spaces between them, or as a list in
+    /// brackets.
     pub column: String,
+    /// The sign before decimals: `"."`, or `","` as in `1.234,50`. The other one may group thousands.
+    #[serde(default = "point", skip_serializing_if = "is_point")]
+    pub decimal: char,
+    /// The unit or currency that may stand before or behind the number of a cell, as in `"€"` or `"mg/L"`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub unit: String,
+}
+
+dsokr_basis::defaults!(point: char = '.');
+
+fn is_point(decimal: &char) -> bool {
+    *decimal == '.'
 }
 
 /// The numbers of a cell, of 32 and of 64 bits; none where it holds anything else.
-fn parse_numbers(cell: &str) -> Option<Vec<(f32, f64)>> {
+fn parse_numbers(cell: &str, notation: &NumberNotation) -> Option<Vec<(f32, f64)>> {
     let number = |text: &str| {
+        let normalised;
+        let text = if text.parse::<f64>().is_ok() && notation.decimal == '.' {
+            text
+        } else {
+            normalised = notation.normalised(text)?;
+            &normalised
+        };
         let number = text.parse::<f32>().ok().filter(|number| number.is_finite());
         number.zip(text.parse::<f64>().ok())
     };
-    let numbers: Vec<_> = cell.split_whitespace().map(number).collect::<Option<_>>()?;
+    let numbers: Vec<_> = match cells::list(cell) {
+        Some(parts) => parts.iter().map(|part| number(part)).collect::<Option<_>>()?,
+        None if notation.unit.is_empty() => {
+            cell.split_whitespace().map(number).collect::<Option<_>>()?
+        }
+        None => vec![number(cell)?],
+    };
     (!numbers.is_empty()).then_some(numbers)
 }
 
@@ -128,10 +160,11 @@ fn parse_numbers(cell: &str) -> Option<Vec<(f32, f64)>> {
 pub(crate) fn numbers<'t>(
     table: &'t Table,
     column: &'t str,
+    notation: NumberNotation,
 ) -> Result<impl Iterator<Item = Result<Vec<(f32, f64)>, Error>> + 't, Error> {
     let mut count = None;
     let numbers = move |(row, cell): (usize, &String)| {
-        let numbers = parse_numbers(cell);
+        let numbers = parse_numbers(cell, &notation);
         let expected = match (&numbers, count) {
             (Some(numbers), None) => *count.insert(numbers.len()),
             (_, known) => known.unwrap_or(1),
@@ -153,6 +186,11 @@ pub(crate) fn numbers<'t>(
 const ROUNDING: f64 = 1e-3;
 
 impl NumberFeatures {
+    /// How the numbers of the column are written.
+    fn notation(&self) -> NumberNotation {
+        NumberNotation { decimal: self.decimal, unit: self.unit.clone() }
+    }
+
     /// Numbers as a cell holds them.
     pub fn cell(numbers: &[f32]) -> String {
         numbers.iter().map(f32::to_string).collect::<Vec<_>>().join(" ")
@@ -191,23 +229,33 @@ impl OutputKind for NumberFeatures {
         FeatureFacts { column: Some(&self.column), is_compared: true, ..Default::default() }
     }
 
+    fn validate(&self, key: &str) -> Result<(), Error> {
+        let holds = ['.', ','].contains(&self.decimal);
+        check(holds, &format!("{key}.decimal"), format!("{:?}", self.decimal), "\".\" or \",\"")
+    }
+
     fn bad_rows(&self, table: &Table) -> Result<Vec<(usize, Error)>, Error> {
-        Ok(bad(numbers(table, &self.column)?))
+        Ok(bad(numbers(table, &self.column, self.notation())?))
     }
 
     fn truth(&self, table: &Table) -> Result<Option<Truth>, Error> {
-        Ok(Some(wide(&numbers(table, &self.column)?.collect::<Result<Vec<_>, _>>()?)))
+        Ok(Some(wide(
+            &numbers(table, &self.column, self.notation())?.collect::<Result<Vec<_>, _>>()?,
+        )))
     }
 
     /// None where labels are not the numbers.
     fn truth_of_labels(&self, labels: &[&str]) -> Result<Option<Truth>, Error> {
-        let rows: Option<Vec<_>> = labels.iter().map(|label| parse_numbers(label)).collect();
+        let notation = self.notation();
+        let rows: Option<Vec<_>> =
+            labels.iter().map(|label| parse_numbers(label, &notation)).collect();
         Ok(rows.as_deref().map(wide))
     }
 
     /// Refuses numbers that 32 bits do not tell apart.
     fn read(&self, from: &mut OutputTable) -> Result<FittedRows, Error> {
-        let rows = numbers(from.table, &self.column)?.collect::<Result<Vec<_>, _>>()?;
+        let rows =
+            numbers(from.table, &self.column, self.notation())?.collect::<Result<Vec<_>, _>>()?;
         let width = rows.first().map_or(1, Vec::len);
         (0..width)
             .try_for_each(|at| self.check_rounding(from.table, rows.iter().map(|row| row[at])))?;
@@ -292,7 +340,10 @@ impl RankingFeatures {
                 "-" => Some(UNRANKED),
                 rank => rank.parse::<u32>().ok()?.checked_sub(1),
             };
-            return text.split_whitespace().map(rank).collect();
+            return match cells::list(text) {
+                Some(ranks) => ranks.iter().map(|text| rank(text)).collect(),
+                None => text.split_whitespace().map(rank).collect(),
+            };
         }
         let mut ranks = vec![UNRANKED; self.items.len()];
         for (rank, tied) in (0..).zip(text.split('>')) {

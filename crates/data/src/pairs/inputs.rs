@@ -12,6 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use smart_default::SmartDefault;
 
 use super::{PairFacts, Wanted};
+use crate::cells::NumberNotation;
 use crate::error::{check, shorten};
 use crate::feature_file::{follow, read_features};
 use crate::output_features::{graphs, graphs_memory, numbers};
@@ -290,7 +291,7 @@ impl TextConfig {
             return Ok(table);
         }
         if self.numbers {
-            let wrong = bad(numbers(&table, &self.column)?);
+            let wrong = bad(numbers(&table, &self.column, NumberNotation::default())?);
             return table.without(wrong);
         }
         if self.more_smiles > 0 {
@@ -304,7 +305,8 @@ impl TextConfig {
     pub(super) fn reader(&self, seed: u64) -> InputReader<'_> {
         Box::new(move |table| {
             if self.numbers {
-                let rows = numbers(table, &self.column)?.collect::<Result<Vec<_>, _>>()?;
+                let rows = numbers(table, &self.column, NumberNotation::default())?
+                    .collect::<Result<Vec<_>, _>>()?;
                 let values = rows.iter().flatten().map(|&(narrow, _)| narrow);
                 let width = rows.first().map_or(0, Vec::len);
                 return Ok(Inputs::Vectors(

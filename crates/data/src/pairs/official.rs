@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{PairFacts, Pairs, Wanted, split_files};
 use crate::error::{open, shorten};
 use crate::outputs::OutputSource;
-use crate::table::{OnBadRow, Rows, TextFormat, index_ids};
+use crate::table::{Header, OnBadRow, Rows, TextFormat, index_ids};
 use crate::{Dataset, Error, Inputs, Outputs, Split};
 
 /// A file of the official ChEBI-20 layout (.txt) for each split.
@@ -116,7 +116,8 @@ pub fn read_official(path: &Path) -> Result<Official, Error> {
         return Err(error);
     }
     let columns = COLUMNS.map(str::to_owned).into();
-    let mut rows = Rows::new(path, open(path)?, TextFormat::Tabs, columns, OnBadRow::Stop, false)?;
+    let mut rows =
+        Rows::new(path, open(path)?, TextFormat::Tabs, columns, OnBadRow::Stop, Header::Columns)?;
     let (mut ids, mut descriptions, mut places) = (Vec::new(), Vec::new(), Vec::new());
     let (mut values, mut width): (Vec<f32>, usize) = (Vec::new(), 0);
     while let Some((line, fields)) = rows.next()? {

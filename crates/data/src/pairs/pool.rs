@@ -10,7 +10,7 @@ use super::rows::{PairedRows, SplitsConfig};
 use super::{InputsConfig, PairFacts, Pairs, RowOrder, SplitSize, TextConfig, Wanted};
 use crate::error::extension_of;
 use crate::output_features::OutputFeatures;
-use crate::table::{OnBadRow, Table};
+use crate::table::{OnBadRow, Table, TableOptions};
 use crate::{DataRoot, Dataset, Error, Split, SplitName};
 
 /// A file whose rows are pairs and outputs at once.
@@ -30,11 +30,21 @@ pub struct PoolConfig {
     /// Whether ids are the numbers of the lines in the place of a column, for tables without ids.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub numbered: bool,
+    /// Whether the first line of a .csv or .tsv file has the names of the columns. Else it is a row, and columns are
+    /// `column_1`, `column_2` and so on.
+    #[serde(default = "yes", skip_serializing_if = "is_true")]
+    pub header: bool,
     /// The inputs of the rows: texts of a column, or a vector for each id.
     #[serde(default, deserialize_with = "InputsConfig::read")]
     pub inputs: InputsConfig,
     /// Which rows belong to which split.
     pub splits: SplitsConfig,
+}
+
+dsokr_basis::defaults!(yes: bool = true);
+
+fn is_true(value: &bool) -> bool {
+    *value
 }
 
 impl PoolConfig {
@@ -60,8 +70,11 @@ impl PoolConfig {
                 columns.iter().try_for_each(|column| table.column(column).map(|_| ()))?;
                 Ok(table)
             }
-            false if numbered => Table::read_numbered(path, id, &columns, on_bad_row),
-            false => Table::read_rows(path, &columns, on_bad_row),
+            false => {
+                let numbers = numbered.then_some(id.as_str());
+                let headless = !self.header;
+                Table::read_with(path, &columns, TableOptions { on_bad_row, numbers, headless })
+            }
         };
         let table = wanted.outputs.good_rows(id, wanted.on_bad_row, read)?;
         let table = inputs.good_rows(table)?;
@@ -182,7 +195,8 @@ impl MemoryConfig {
         let allowed =
             "a file of queries: the pairs were in the memory of the program that trained the run";
         let absent = || Error::value("data.source", "\"memory\"", allowed);
-        Ok(self.paired(self.rows.as_deref().ok_or_else(absent)?.clone(), wanted))
+        let table = self.rows.as_deref().ok_or_else(absent)?.clone();
+        Ok(self.paired(wanted.outputs.with_plain_smiles(table)?, wanted))
     }
 }
 
@@ -210,6 +224,6 @@ impl Pairs for MemoryConfig {
         let columns =
             [Self::ID, &self.inputs.column].into_iter().chain(wanted.outputs.features.truth());
         let table = Table::read_rows(path, &columns.collect::<Vec<_>>(), wanted.on_bad_row)?;
-        self.paired(table, wanted).queries(wanted, false)
+        self.paired(wanted.outputs.with_plain_smiles(table)?, wanted).queries(wanted, false)
     }
 }

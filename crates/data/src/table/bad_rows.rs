@@ -145,6 +145,12 @@ impl Table {
         self.bad.skipped.len()
     }
 
+    /// The line on which the first skipped row starts, from 1, and what is wrong with it.
+    pub fn first_skipped(&self) -> Option<(usize, &str)> {
+        let first = self.bad.skipped.first_key_value();
+        first.map(|(&(line, _), message)| (line, message.as_str()))
+    }
+
     /// The table without the rows that `errors` are about.
     ///
     /// # Errors

@@ -1,5 +1,4 @@
-//! Lines of a UTF-8 text file, numbered, one in memory at a time, and records of comma-separated values, quoted as in
-//! RFC 4180.
+//! Lines of a UTF-8 text file, numbered, one in memory at a time, and records of separated values, quoted as in RFC 4180.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -61,6 +60,34 @@ impl<R: Read> Lines<R> {
             pieces,
             line_starts: true,
         }
+    }
+
+    /// The bytes at the start of the stream, which stay to be read.
+    pub(super) fn first_bytes(&mut self) -> Result<&[u8], Error> {
+        self.reader.fill_buf().map_err(|source| Error::io(&self.path, source))
+    }
+
+    /// Whether the first line has no tab.
+    pub(super) fn lacks_tabs(&mut self) -> Result<bool, Error> {
+        let start = self.first_bytes()?;
+        let line = start.split(|&byte| byte == b'\n').next().unwrap_or_default();
+        Ok(!line.contains(&b'\t'))
+    }
+
+    /// Refuses a file whose lines end with `\r` alone.
+    pub(super) fn check_ends(&mut self) -> Result<(), Error> {
+        let start = self.first_bytes()?;
+        let returns = start.iter().filter(|&&byte| byte == b'\r').count();
+        if returns < 2 || start.contains(&b'\n') {
+            return Ok(());
+        }
+        let (path, name) = (self.path.display(), self.path.file_name().unwrap_or_default());
+        let message = format!(
+            "a carriage return without a line feed ends the lines, as programs of old Macs write them; convert it: tr '\\r' '\\n' < \
+             {path} > new-{}",
+            name.to_string_lossy()
+        );
+        Err(Error::line(&self.path, 1, message))
     }
 
     /// Whether the whole next line is in memory.
@@ -188,16 +215,86 @@ impl<R: Read> Lines<R> {
         let position = valid.len() - start.map_or(0, |newline| newline + 1) + 1;
         let found = rest.first().copied().unwrap_or_default();
         let found = format!("byte {found:#04x} at position {position} of the line is not UTF-8");
-        Error::line(&self.path, line, found + "; tables must be UTF-8 text")
+        let remedy = self.remedy(valid, rest);
+        Error::line(&self.path, line, found + "; tables must be UTF-8 text" + &remedy)
     }
+
+    /// What to do about bytes that are not UTF-8, of which `valid` are those before the first of `rest`.
+    fn remedy(&self, valid: &[u8], rest: &[u8]) -> String {
+        let begins = self.first == 1;
+        let is_gzip = begins && valid == b"\x1f" && rest.starts_with(b"\x8b");
+        let is_wide = begins
+            && valid.is_empty()
+            && (rest.starts_with(b"\xff\xfe") || rest.starts_with(b"\xfe\xff"));
+        let path = self.path.display();
+        if is_gzip {
+            return "; the file is compressed: let its name end with .gz".to_owned();
+        }
+        let encoding = if is_wide { "UTF-16" } else { "WINDOWS-1252" };
+        format!(
+            "; if it is {encoding}, as some programs write it, convert it: iconv -f {encoding} -t UTF-8 {path} > new-{}",
+            self.path.file_name().unwrap_or_default().to_string_lossy()
+        )
+    }
+}
+
+/// The separators of fields, the usual one first.
+const SEPARATORS: [u8; 4] = [b',', b';', b'\t', b'|'];
+
+/// The most records that tell the separator.
+const RECORDS: usize = 50;
+
+/// The sign that separates the fields of the records at the start of a file: of those that divide the first record, the
+/// one that divides most others into as many fields. A comma where there is none.
+pub(super) fn separator(start: &[u8]) -> u8 {
+    let share = |separator: u8| {
+        let counts = field_counts(start, separator);
+        let first = counts.first().copied().filter(|&count| count > 1)?;
+        let equal = counts.iter().filter(|&&count| count == first).count();
+        Some(equal as f64 / counts.len() as f64)
+    };
+    let mut best = (b',', 0.0);
+    for separator in SEPARATORS {
+        if let Some(share) = share(separator).filter(|&share| share > best.1) {
+            best = (separator, share);
+        }
+    }
+    best.0
+}
+
+/// Whether a separator divides all of the first records into as many fields, at least two.
+pub(super) fn separator_divides_all(start: &[u8], separator: u8) -> bool {
+    let counts = field_counts(start, separator);
+    let first = counts.first().copied().unwrap_or_default();
+    first > 1 && counts.len() > 1 && counts.iter().all(|&count| count == first)
+}
+
+/// The number of fields of each of the first records.
+fn field_counts(start: &[u8], separator: u8) -> Vec<usize> {
+    let start = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(start);
+    let mut counts = Vec::new();
+    let mut record = Record::new(separator);
+    for line in start.split_inclusive(|&byte| byte == b'\n') {
+        let is_blank = record.fields.is_empty() && line.trim_ascii().is_empty();
+        // the last line may be cut
+        let is_whole = line.ends_with(b"\n") || counts.is_empty();
+        if !is_blank && is_whole && record.add(line) {
+            counts.push(record.fields.len());
+            record = Record::new(separator);
+        }
+        if counts.len() == RECORDS {
+            break;
+        }
+    }
+    counts
 }
 
 /// The fields of one record, taken from its lines.
 ///
 /// Unlike the csv crate it says where a record ends while its lines are read, whether a quotation mark is left
 /// open, and that a `\r` outside quoted fields is not followed by a `\n`, where the crate would end a record.
-#[derive(Default)]
 pub(super) struct Record {
+    separator: u8,
     fields: Vec<Vec<u8>>,
     state: FieldState,
     lines: usize,
@@ -220,6 +317,11 @@ enum FieldState {
 }
 
 impl Record {
+    /// A record whose fields this sign separates, before its first line.
+    pub(super) fn new(separator: u8) -> Self {
+        Self { separator, fields: Vec::new(), state: FieldState::Start, lines: 0, lone: None }
+    }
+
     /// Takes a line with its end; whether the record ends with it.
     pub(super) fn add(&mut self, line: &[u8]) -> bool {
         if self.fields.is_empty() {
@@ -234,7 +336,7 @@ impl Record {
                     self.fields[last].push(byte);
                     FieldState::Quoted
                 }
-                (_, b',') => {
+                (_, byte) if byte == self.separator => {
                     self.fields.push(Vec::new());
                     last += 1;
                     FieldState::Start

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::bad_rows::{BadRows, OnBadRow};
 use super::json::{json_names, json_row};
-use super::lines::{Lines, Pieces, Record};
+use super::lines::{Lines, Pieces, Record, separator, separator_divides_all};
 use crate::Error;
 use crate::error::{extension_of, list, uncompressed};
 use crate::spectra::{
@@ -22,7 +22,8 @@ pub enum TextFormat {
     Lines,
     /// Fields separated by tabs; the first line has the names of the columns.
     Tabs,
-    /// Fields separated by commas, quoted as in RFC 4180; the first record has the names of the columns.
+    /// Fields separated by commas, or by semicolons, tabs or vertical bars where the first lines say so, quoted as in RFC
+    /// 4180; the first record has the names of the columns.
     Commas,
     /// One JSON object a line.
     JsonLines,
@@ -55,6 +56,17 @@ impl TextFormat {
     }
 }
 
+/// What names the columns of fields that a sign separates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Header {
+    /// The first record.
+    FirstRecord,
+    /// The reader: its columns are all that there are.
+    Columns,
+    /// Their places: `column_1`, `column_2` and so on.
+    Places,
+}
+
 /// Reads some columns of each row, as texts. Of [`TextFormat::Lines`] there is one, the line.
 pub(crate) struct Rows<R> {
     pub(super) path: PathBuf,
@@ -67,6 +79,10 @@ pub(crate) struct Rows<R> {
     pub(super) header: Vec<String>,
     /// Whether the file names them.
     pub(super) has_header: bool,
+    /// The sign between fields of [`TextFormat::Commas`].
+    separator: u8,
+    /// The first record, where it was read for its number of fields.
+    first: Option<(usize, Vec<String>)>,
     /// The places of those that are read among them.
     positions: Vec<Cell>,
     /// Whether the end of the last row is not known, so that it cannot be skipped.
@@ -76,43 +92,65 @@ pub(crate) struct Rows<R> {
 }
 
 impl<R: Read> Rows<R> {
-    /// The rows of a stream, which errors call `path`. Fields that tabs or commas separate are of all columns that a
-    /// header names, or where it has none, of these columns and no others.
+    /// The rows of a stream, which errors call `path`.
     pub(crate) fn new(
         path: &Path,
         stream: R,
         format: TextFormat,
         columns: Vec<String>,
         on_bad_row: OnBadRow,
-        has_header: bool,
+        header: Header,
     ) -> Result<Self, Error> {
+        let mut lines = Lines::new(path, stream, format.pieces());
+        let has_fields = matches!(format, TextFormat::Tabs | TextFormat::Commas);
+        let separator = if has_fields { separator(lines.first_bytes()?) } else { b',' };
+        // a .tsv file that others separate all of its lines by has the wrong extension
+        let format = match format {
+            TextFormat::Tabs
+                if lines.lacks_tabs()?
+                    && separator_divides_all(lines.first_bytes()?, separator) =>
+            {
+                TextFormat::Commas
+            }
+            format => format,
+        };
+        if has_fields {
+            lines.check_ends()?;
+        }
         let mut rows = Self {
             path: path.into(),
             bad: BadRows::new(on_bad_row, matches!(format, TextFormat::Spectra(_))),
-            lines: Lines::new(path, stream, format.pieces()),
+            lines,
             format,
             header: columns.clone(),
-            has_header: has_header && matches!(format, TextFormat::Tabs | TextFormat::Commas),
+            has_header: has_fields && header == Header::FirstRecord,
+            separator,
+            first: None,
             positions: (0..columns.len()).map(|at| Cell::Fields(at..=at)).collect(),
             columns,
             torn: false,
             context: FileContext::default(),
         };
-        if rows.has_header {
+        if has_fields && header != Header::Columns {
             rows.header.clear();
-            let header = match rows.next() {
+            let first = match rows.next() {
                 Err(error) if rows.lines.pending => {
                     // a line follows the blank ones that the error is about
                     rows.bad.take(error)?;
                     rows.next()?
                 }
-                header => header?,
+                first => first?,
             };
-            let (line, header) = header.ok_or_else(|| Error::empty(path))?;
-            rows.positions = positions(path, line, &header, &rows.columns)?;
+            let (line, first) = first.ok_or_else(|| Error::empty(path))?;
+            let names = match header {
+                Header::Places => (1..=first.len()).map(|at| format!("column_{at}")).collect(),
+                Header::FirstRecord | Header::Columns => first.clone(),
+            };
+            rows.positions = positions(path, line, &names, &rows.columns)?;
             rows.bad.holds_spectra =
                 rows.positions.iter().any(|cell| matches!(cell, Cell::Spectrum(_)));
-            rows.header = header;
+            rows.header = names;
+            rows.first = (!rows.has_header).then_some((line, first));
         }
         Ok(rows)
     }
@@ -127,7 +165,11 @@ impl<R: Read> Rows<R> {
             };
             return spectrum.map(cells).transpose();
         }
-        let mut record = Record::default();
+        if let Some((line, fields)) = self.first.take() {
+            let fields = fields.into_iter().map(Cow::Owned).collect();
+            return values(&self.path, line, &self.header, &self.positions, fields).map(Some);
+        }
+        let mut record = Record::new(self.separator);
         let read = match self.format {
             TextFormat::Commas => self.lines.next(|line| record.add(line)),
             TextFormat::Lines
@@ -145,26 +187,11 @@ impl<R: Read> Rows<R> {
             TextFormat::Commas => owned(record.fields(path, line, text)?),
             TextFormat::JsonLines => owned(json_row(path, line, text, &self.columns)?),
         };
-        let (found, expected) = (fields.len(), self.header.len());
-        if expected == 0 {
+        if self.header.is_empty() {
             // the header itself
             return Ok(Some((line, fields.into_iter().map(Cow::into_owned).collect())));
         }
-        if found != expected {
-            let columns = list(&self.header);
-            let message = format!("{found} fields; expected {expected} ({columns})");
-            return Err(Error::line(path, line, message));
-        }
-        let value = |cell: &Cell| match cell {
-            Cell::Fields(range) => Ok(fields[range.clone()].join(" ")),
-            Cell::Spectrum(cells) => {
-                let cells = cells.iter().map(|&(name, at)| (name, &*fields[at]));
-                let text = SpectrumRecord::of_cells(cells);
-                let text = text.and_then(|record| record.spectrum(path.parent()));
-                text.map_err(|(_, reason)| Error::line(path, line, reason))
-            }
-        };
-        Ok(Some((line, self.positions.iter().map(value).collect::<Result<_, _>>()?)))
+        values(path, line, &self.header, &self.positions, fields).map(Some)
     }
 
     /// The next spectrum, and the line on which its text starts.
@@ -243,6 +270,32 @@ impl<R: Read> Rows<R> {
     pub(super) fn skip(&mut self, error: Error) -> Result<(), Error> {
         if self.torn { Err(error) } else { self.bad.take(error) }
     }
+}
+
+/// The line on which a row starts, and the values of its fields, which must be as many as the header has.
+fn values(
+    path: &Path,
+    line: usize,
+    header: &[String],
+    positions: &[Cell],
+    fields: Vec<Cow<str>>,
+) -> Result<(usize, Vec<String>), Error> {
+    let (found, expected) = (fields.len(), header.len());
+    if found != expected {
+        let columns = list(header);
+        let message = format!("{found} fields; expected {expected} ({columns})");
+        return Err(Error::line(path, line, message));
+    }
+    let value = |cell: &Cell| match cell {
+        Cell::Fields(range) => Ok(fields[range.clone()].join(" ")),
+        Cell::Spectrum(cells) => {
+            let cells = cells.iter().map(|&(name, at)| (name, &*fields[at]));
+            let text = SpectrumRecord::of_cells(cells);
+            let text = text.and_then(|record| record.spectrum(path.parent()));
+            text.map_err(|(_, reason)| Error::line(path, line, reason))
+        }
+    };
+    Ok((line, positions.iter().map(value).collect::<Result<_, _>>()?))
 }
 
 /// Where a value of a row is.
@@ -341,7 +394,7 @@ impl<R: Read> TextReader<R> {
             return Err(Error::value("the column of ids", format!("{id:?}"), allowed));
         }
         let columns = std::iter::once(text).chain(id).map(str::to_owned).collect();
-        let rows = Rows::new(path, stream, format, columns, OnBadRow::Stop, true)?;
+        let rows = Rows::new(path, stream, format, columns, OnBadRow::Stop, Header::FirstRecord)?;
         Ok(Self { rows, count: 0, pending: None })
     }
 

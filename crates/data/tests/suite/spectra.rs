@@ -10,7 +10,7 @@ use dsokr_data::Error;
 use dsokr_data::spectra::{
     Adduct, FittedPeaks, POSITIONS, PeakFeatures, PeaksOf, Polarity, Spectrum,
 };
-use dsokr_data::table::{OnBadRow, Table};
+use dsokr_data::table::{OnBadRow, Table, TableOptions};
 use dsokr_molecule::Molecule;
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -96,7 +96,7 @@ fn names_of_the_file_count_too_and_gzip_is_read() {
     let columns = ["identifier", "TITLE", "pepmass", "spectrum"];
     assert_eq!(row(&table, 1, &columns), ["two", "two", "47.04914", spectrum]);
     assert_eq!((table.line(0), table.line(1)), (4, 17));
-    let [names, _] = Table::header(&path).unwrap();
+    let [names, _] = Table::header(&path, TableOptions::default()).unwrap();
     assert_eq!(names[..4], ["identifier", "precursor_mz", "charge", "adduct"]);
     assert_eq!(names.last().unwrap(), "spectrum");
 }
@@ -474,7 +474,7 @@ proptest! {
         let folder = Folder::new();
         let path = folder.file(name, &bytes);
         for on_bad_row in [OnBadRow::Stop, OnBadRow::Skip] {
-            let _ = Table::header(&path);
+            let _ = Table::header(&path, TableOptions::default());
             if let Ok(table) = Table::read_rows(&path, &["spectrum"], on_bad_row) {
                 for text in table.column("spectrum").unwrap() {
                     prop_assert!(text.parse::<Spectrum>().is_ok(), "{}", text);

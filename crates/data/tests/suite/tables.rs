@@ -5,7 +5,7 @@ use std::fmt::Write;
 #[cfg(feature = "parquet")]
 use std::path::Path;
 
-use dsokr_data::table::{Table, unique_ids};
+use dsokr_data::table::{Table, TableOptions, unique_ids};
 
 use super::{Folder, published};
 
@@ -136,6 +136,50 @@ fn values_of_json_are_cells() -> Outcome {
     Ok(())
 }
 
+/// The file is what PyArrow writes of columns of bytes.
+#[test]
+#[cfg(feature = "parquet")]
+fn bytes_of_parquet_that_are_utf8_are_texts() -> Outcome {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let table = Table::read(&golden.join("binary.parquet"), &["id", "text", "tags"])?;
+    let expected =
+        [("id", ["a", "b", ""]), ("text", ["an alcohol", "βγ", ""]), ("tags", ["x;y z", "", "w"])];
+    for (name, cells) in expected {
+        assert_eq!(table.column(name)?, cells, "{name}");
+    }
+    Ok(())
+}
+
+#[test]
+fn separators_are_found_and_names_may_be_missing() -> Outcome {
+    let folder = Folder::new();
+    let cases = [
+        ("id;text;x\n1;a, b;3,5\n2;c, d;4,5\n", ["a, b", "c, d"]),
+        ("id\ttext\n1\ta;b\n2\tc d\n", ["a;b", "c d"]),
+        ("id|text\n1|a,b\n2|c,d\n", ["a,b", "c,d"]),
+        ("id,text\n1,a;b\n2,c;d\n", ["a;b", "c;d"]),
+        ("id,text\n1,\"a;b;c\"\n2,\"c\nd\"\n", ["a;b;c", "c\nd"]),
+    ];
+    for (text, expected) in cases {
+        for name in ["a.csv", "a.tsv"] {
+            let table = Table::read(&folder.file(name, text), &["id", "text"])?;
+            assert_eq!(table.column("text")?, expected, "{name}: {text}");
+        }
+    }
+    let old = folder.file("c.csv", "id,text\r1,a\r2,b\r");
+    let message = folder.message(Table::read(&old, &["id"]).expect_err("carriage returns"));
+    assert!(
+        message.starts_with("c.csv:1: a carriage return without a line feed ends the lines"),
+        "{message}"
+    );
+    let headless = TableOptions { headless: true, ..TableOptions::default() };
+    let path = folder.file("b.csv", "1;a\n2;b\n");
+    assert_eq!(Table::header(&path, headless)?[0], ["column_1", "column_2"]);
+    let table = Table::read_with(&path, &["column_2"], headless)?;
+    assert_eq!((table.column("column_2")?, table.line(0)), (&["a".into(), "b".into()][..], 1));
+    Ok(())
+}
+
 /// The file is what pandas 2 writes of these columns.
 #[test]
 #[cfg(feature = "parquet")]
@@ -143,7 +187,7 @@ fn parquet_has_rows_as_json_lines_have() -> Outcome {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
     let columns = ["id", "text", "number", "count", "tags", "flag"];
     for name in ["rows.parquet", "rows-lz4.parquet", "rows-zstd.parquet"] {
-        assert_eq!(Table::header(&golden.join(name))?[0], columns);
+        assert_eq!(Table::header(&golden.join(name), TableOptions::default())?[0], columns);
         let table = Table::read(&golden.join(name), &columns)?;
         for (column, expected) in columns.iter().zip([
             ["a", "b", ""],

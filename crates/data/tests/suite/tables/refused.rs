@@ -82,7 +82,7 @@ fn bad_tables_are_refused_with_place_and_value() {
         (
             "a.csv",
             b"id,text\r1,a\r2,b\r",
-            "a.csv:1: a carriage return without a line feed; lines end with \\n or \\r\\n, and a field with either in it is quoted (RFC 4180)",
+            "a.csv:1: a carriage return without a line feed ends the lines, as programs of old Macs write them; convert it: tr '\\r' '\\n' < a.csv > new-a.csv",
         ),
         (
             "a.csv",
@@ -92,22 +92,22 @@ fn bad_tables_are_refused_with_place_and_value() {
         (
             "a.tsv",
             b"id\ttext\n1\ta\xff\n",
-            "a.tsv:2: byte 0xff at position 4 of the line is not UTF-8; tables must be UTF-8 text",
+            "a.tsv:2: byte 0xff at position 4 of the line is not UTF-8; tables must be UTF-8 text; if it is WINDOWS-1252, as some programs write it, convert it: iconv -f WINDOWS-1252 -t UTF-8 a.tsv > new-a.tsv",
         ),
         (
             "a.csv",
             b"id,text\n1,a\n2,\xe9\n",
-            "a.csv:3: byte 0xe9 at position 3 of the line is not UTF-8; tables must be UTF-8 text",
+            "a.csv:3: byte 0xe9 at position 3 of the line is not UTF-8; tables must be UTF-8 text; if it is WINDOWS-1252, as some programs write it, convert it: iconv -f WINDOWS-1252 -t UTF-8 a.csv > new-a.csv",
         ),
         (
             "a.csv",
             b"\xff\xfei\0d\0",
-            "a.csv:1: byte 0xff at position 1 of the line is not UTF-8; tables must be UTF-8 text",
+            "a.csv:1: byte 0xff at position 1 of the line is not UTF-8; tables must be UTF-8 text; if it is UTF-16, as some programs write it, convert it: iconv -f UTF-16 -t UTF-8 a.csv > new-a.csv",
         ),
         (
             "a.tsv",
             gzip,
-            "a.tsv:1: byte 0x8b at position 2 of the line is not UTF-8; tables must be UTF-8 text",
+            "a.tsv:1: byte 0x8b at position 2 of the line is not UTF-8; tables must be UTF-8 text; the file is compressed: let its name end with .gz",
         ),
         ("a.tsv.gz", b"id\n", "a.tsv.gz: cannot be read: unexpected end of file"),
         ("a.tsv.xz", b"", "a.tsv.xz: compressed files (\"xz\") are not read; decompress it first"),

@@ -1,0 +1,83 @@
+//! Paths of another kind than a command reads: the error names the command that was meant.
+
+use std::path::{Path, PathBuf};
+
+use crate::Error;
+use crate::cli::output::PROGRAM;
+use crate::data::table::TextFormat;
+
+/// Refuses a path that is a table or a run, and no configuration.
+///
+/// # Errors
+/// [`Error`] with the command that reads the path.
+pub fn check_configuration(path: &Path) -> Result<(), Error> {
+    let (program, shown) = (PROGRAM.as_str(), path.display());
+    if path.is_dir() {
+        let message = format!(
+            "a folder; a configuration (.toml) is needed. If it is a run, `{program} evaluate {shown}` and `{program} \
+             search {shown} \"…\"` read it"
+        );
+        return Err(Error::run(path, message));
+    }
+    if is_table(path) {
+        let message = format!(
+            "a table; a configuration (.toml) is needed, which `{program} init {shown}` writes for it"
+        );
+        return Err(Error::run(path, message));
+    }
+    Ok(())
+}
+
+/// Refuses paths that are tables or configurations, and no runs.
+///
+/// # Errors
+/// [`Error`] with the command that reads the path.
+pub fn check_runs(paths: &[PathBuf]) -> Result<(), Error> {
+    paths.iter().try_for_each(|path| check_run(path))
+}
+
+fn check_run(path: &Path) -> Result<(), Error> {
+    if !path.is_file() {
+        return Ok(());
+    }
+    let (program, shown) = (PROGRAM.as_str(), path.display());
+    let is_configuration = path.extension().is_some_and(|extension| extension == "toml");
+    let message = if is_configuration {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        format!(
+            "a configuration; a run directory is needed, which `{program} train {shown}` makes (runs/{name}, unless --out \
+             names another one)"
+        )
+    } else if is_table(path) {
+        format!(
+            "a table; a run directory is needed: `{program} init {shown}` writes a configuration, which `{program} train` \
+             reads"
+        )
+    } else {
+        "a file; a run directory is needed".to_owned()
+    };
+    Err(Error::run(path, message))
+}
+
+/// Refuses a text that is a run where the run is none: the arguments are in the wrong order.
+///
+/// # Errors
+/// [`Error`] with the right order.
+pub fn check_order(run: &Path, text: Option<&str>) -> Result<(), Error> {
+    match text {
+        Some(text) if !run.exists() && Path::new(text).join("config.toml").is_file() => {
+            let program = PROGRAM.as_str();
+            let message = format!(
+                "no run directory; the run comes first: `{program} search {text} {:?}`",
+                run.display().to_string()
+            );
+            Err(Error::run(run, message))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Whether the name of a file is that of a table or of spectra.
+fn is_table(path: &Path) -> bool {
+    TextFormat::from_path(path) != TextFormat::Lines
+}

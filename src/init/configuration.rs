@@ -1,0 +1,242 @@
+//! The configuration for a table, written from the template for its outputs.
+
+use dsokr_data::cells::NumberNotation;
+use toml_edit::{DocumentMut, InlineTable, Item, TableLike, Value, value};
+
+use super::Survey;
+use super::kind::ColumnKind;
+use crate::Error;
+
+/// The fewest training pairs with which a second look and the correction for hubs are worth their time.
+const MANY: usize = 500;
+
+/// The most training pairs whose inputs are all compared with each other.
+const COMPARED: usize = 20_000;
+
+/// The fewest training pairs for which no larger λ than the templates have is needed.
+const REGULAR: usize = 1000;
+
+/// The most items whose rankings are all searched.
+const SEARCHED: usize = 8;
+
+impl Survey {
+    /// The configuration, in TOML, with comments. `folder` is that of the table, as `data.folder` names it; `constant` are
+    /// the places of output kernels that are left out.
+    pub(super) fn configuration(&self, folder: &str, constant: &[usize]) -> Result<String, Error> {
+        let template = match self.output.kind {
+            ColumnKind::Smiles => include_str!("../../configs/molecules.toml"),
+            ColumnKind::Labels(_) => include_str!("templates/labels.toml"),
+            ColumnKind::Rankings(_) => include_str!("templates/rankings.toml"),
+            ColumnKind::Numbers(_) => include_str!("templates/numbers.toml"),
+            ColumnKind::Nothing
+            | ColumnKind::Ids
+            | ColumnKind::Inchi
+            | ColumnKind::Dates
+            | ColumnKind::Texts => include_str!("templates/texts.toml"),
+        };
+        let parsed = template.parse::<DocumentMut>();
+        let mut document =
+            parsed.map_err(|error| Error::value("the template", error, "a TOML document"))?;
+        document.remove("data");
+        self.adapt(&mut document, constant);
+        Ok(self.data_section(folder) + document.to_string().trim_start_matches('\n'))
+    }
+
+    /// The table `[data]`, with the comment that begins the file.
+    fn data_section(&self, folder: &str) -> String {
+        let text = |text: &str| toml::Value::from(text).to_string();
+        let file = self.table.file_name().unwrap_or_default().to_string_lossy();
+        let (input, output) = (text(&self.input.name), text(&self.output.name));
+        let id = match &self.id {
+            Some(id) => format!("id = {}", text(id)),
+            None => {
+                "numbered = true                  # ids are the numbers of the lines".to_owned()
+            }
+        };
+        let bad = match self.skipped() {
+            0 => String::new(),
+            n if self.malformed.count > 0 => {
+                format!(
+                    "on_bad_row = \"skip\"              # {n} rows cannot be read or have no valid output\n"
+                )
+            }
+            n => format!("on_bad_row = \"skip\"              # {n} rows have no valid output\n"),
+        };
+        let header = match self.header {
+            true => "",
+            false => "header = false                   # the first line is a row\n",
+        };
+        let held_out = self.held_out();
+        format!(
+            "# Texts of the column {input} → outputs of the column {output}. Every key is explained by\n\
+             # `dsokr config-reference`.\n\
+             [data]\nsource = \"pool\"\n\
+             folder = {}                      # next to this file\nfile = {}\n{header}{id}\n{bad}\
+             inputs = {{ column = {input} }}\n\
+             # drawn by the seed; the rest trains\n\
+             splits = {{ validation = {held_out}, test = {held_out} }}\n\n",
+            text(folder),
+            text(&file),
+        )
+    }
+
+    /// Writes the columns, the notation and the sizes of this table into a template.
+    fn adapt(&self, document: &mut DocumentMut, constant: &[usize]) {
+        let decodes = match self.output.kind {
+            ColumnKind::Smiles => self.training() >= MANY,
+            ColumnKind::Rankings(items) => items <= SEARCHED,
+            ColumnKind::Labels(_)
+            | ColumnKind::Numbers(_)
+            | ColumnKind::Texts
+            | ColumnKind::Ids
+            | ColumnKind::Inchi
+            | ColumnKind::Dates
+            | ColumnKind::Nothing => true,
+        };
+        if !decodes {
+            document.remove("decoding");
+        }
+        // of numbers nothing is learned from a word that only one text has
+        let least_texts = match self.output.kind {
+            ColumnKind::Numbers(_) => 2,
+            ColumnKind::Smiles
+            | ColumnKind::Rankings(_)
+            | ColumnKind::Labels(_)
+            | ColumnKind::Texts
+            | ColumnKind::Ids
+            | ColumnKind::Inchi
+            | ColumnKind::Dates
+            | ColumnKind::Nothing => 1,
+        };
+        lower_sizes(document.as_table_mut(), self.training(), least_texts);
+        let Some(output) = document["output"].as_table_mut() else { return };
+        if let Some(label) = output.get_mut("label") {
+            *label = value(self.output.name.as_str());
+        }
+        if let Some(features) = output.get_mut("features").and_then(Item::as_inline_table_mut) {
+            self.adapt_features(features);
+        }
+        if let Some(kernels) = output.get_mut("kernels").and_then(Item::as_array_of_tables_mut) {
+            for &place in constant.iter().rev() {
+                kernels.remove(place);
+            }
+            for kernel in kernels.iter_mut() {
+                if let Some(features) = kernel["features"].as_inline_table_mut() {
+                    self.adapt_features(features);
+                }
+            }
+        }
+        if self.training() > COMPARED {
+            sketch_inputs(&mut document["encoder"]);
+        }
+        if self.training() < REGULAR {
+            add_larger_lambdas(&mut document["encoder"]["lambda"]);
+        }
+    }
+
+    /// Writes the column of the outputs, and how its cells are written, into a table of features.
+    fn adapt_features(&self, features: &mut InlineTable) {
+        put(features, "column", &self.output.name);
+        match &self.output.kind {
+            ColumnKind::Labels(separator) => put(features, "separator", &separator.to_string()),
+            ColumnKind::Numbers(notation) => {
+                let plain = NumberNotation::default();
+                if notation.decimal != plain.decimal {
+                    put(features, "decimal", &notation.decimal.to_string());
+                }
+                if notation.unit != plain.unit {
+                    put(features, "unit", &notation.unit);
+                }
+            }
+            ColumnKind::Nothing
+            | ColumnKind::Ids
+            | ColumnKind::Smiles
+            | ColumnKind::Inchi
+            | ColumnKind::Rankings(_)
+            | ColumnKind::Dates
+            | ColumnKind::Texts => {}
+        }
+    }
+}
+
+/// Puts a text behind the key of an inline table, in the place of the one that is there.
+fn put(table: &mut InlineTable, key: &str, text: &str) {
+    match table.get_mut(key) {
+        Some(found) => {
+            let decor = found.decor().clone();
+            *found = text.into();
+            *found.decor_mut() = decor;
+        }
+        None => {
+            table.insert(key, text.into());
+            table.fmt();
+        }
+    }
+}
+
+/// Replaces the closed form of a kernel machine by one that does not compare all inputs with each other.
+fn sketch_inputs(encoder: &mut Item) {
+    if encoder.get("solver").and_then(|solver| solver.get("name")).and_then(Item::as_str)
+        != Some("closed-form")
+    {
+        return;
+    }
+    let sketch: InlineTable = [("size", 5000)].into_iter().collect();
+    let mut solver: InlineTable = [("name", "sketched")].into_iter().collect();
+    solver.insert("sketch", sketch.into());
+    encoder["solver"] = value(solver);
+    if let Some(inputs) = encoder.get_mut("inputs").and_then(Item::as_table_like_mut) {
+        inputs.remove("weights");
+    }
+}
+
+/// Adds multiples of the largest λ by powers of ten, up to ten.
+fn add_larger_lambdas(lambda: &mut Item) {
+    let Some(values) = lambda.as_array_mut() else { return };
+    let largest = values.iter().filter_map(Value::as_float).fold(0.0, f64::max);
+    let mut factor = 10.0;
+    while largest > 0.0 && largest * factor <= 10.0 {
+        // 0.003 and not 0.0030000000000000001
+        let rounded: f64 = format!("{:e}", (largest * factor) as f32).parse().unwrap_or(largest);
+        values.push(rounded);
+        factor *= 10.0;
+    }
+}
+
+/// Lowers sizes that so many training pairs do not reach. A sketch has at most as many columns as there are outputs, and
+/// of few rows what only one has can still be learned from.
+fn lower_sizes(table: &mut dyn TableLike, training: usize, least_texts: usize) {
+    for (key, item) in table.iter_mut() {
+        let most = match key.get() {
+            "size" => Some(training),
+            "min_outputs" => Some(1 + training / 200),
+            "min_texts" => Some(least_texts.max(1 + training / 200)),
+            _ => None,
+        };
+        match (item, most) {
+            (Item::Value(number @ Value::Integer(_)), Some(most)) => lower(number, most),
+            (Item::Value(Value::InlineTable(table)), _) => {
+                lower_sizes(table, training, least_texts)
+            }
+            (Item::Value(Value::Array(values)), _) => {
+                let tables = values.iter_mut().filter_map(Value::as_inline_table_mut);
+                tables.for_each(|table| lower_sizes(table, training, least_texts));
+            }
+            (Item::Table(table), _) => lower_sizes(table, training, least_texts),
+            (Item::ArrayOfTables(tables), _) => {
+                tables.iter_mut().for_each(|table| lower_sizes(table, training, least_texts));
+            }
+            (Item::Value(_) | Item::None, _) => {}
+        }
+    }
+}
+
+/// Lowers an integer to `most`.
+fn lower(number: &mut Value, most: usize) {
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    if number.as_integer().is_some_and(|number| number > most) {
+        let decor = number.decor().clone();
+        *number = most.into();
+        *number.decor_mut() = decor;
+    }
+}

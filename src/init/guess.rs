@@ -1,0 +1,213 @@
+//! The kind of a column that nobody has stated: what most of its cells are.
+
+use std::collections::{HashMap, HashSet};
+
+use dsokr_data::cells::{self, NumberNotation};
+use rayon::prelude::*;
+
+use super::kind::{ColumnKind, KindName, Reading, is_date, is_inchi, items_ranked};
+
+/// The share of cells that must be of a kind.
+const MOST: f64 = 0.9;
+
+/// Words that texts have and labels are not.
+const WORDS: [&str; 8] = ["a", "an", "and", "in", "is", "of", "the", "with"];
+
+/// The most words of a name behind a SMILES; more are a text that begins with one.
+const WORDS_OF_A_NAME: usize = 4;
+
+/// Signs of currencies, which stand before numbers.
+const CURRENCIES: [char; 5] = ['€', '$', '£', '¥', '₹'];
+
+/// The kind of the cells, none of them empty, of the column with this place, from 0, and this name.
+pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
+    let present: Vec<&str> =
+        cells.iter().copied().filter(|cell| !cells::is_missing(cell)).collect();
+    if present.is_empty() {
+        return ColumnKind::Nothing;
+    }
+    if may_be_smiles(&present) && are_mostly(&ColumnKind::Smiles, &present) {
+        return ColumnKind::Smiles;
+    }
+    if most(&present, |cell| is_inchi(cell)) {
+        return ColumnKind::Inchi;
+    }
+    let rankings = rankings_of(&present);
+    if are_mostly(&rankings, &present) {
+        return rankings;
+    }
+    if most(&present, |cell| is_date(cell)) {
+        return ColumnKind::Dates;
+    }
+    let distinct = present.iter().collect::<HashSet<_>>().len();
+    let numbers = ColumnKind::Numbers(notation_of(&present));
+    if are_mostly(&numbers, &present) {
+        let whole = most(&present, |cell| cell.parse::<u64>().is_ok());
+        let differ = 2 * distinct > present.len();
+        let are_ids = whole && differ && is_id(name) || are_row_numbers(place, cells);
+        return if are_ids { ColumnKind::Ids } else { numbers };
+    }
+    if let Some(separator) = separator_of(&present) {
+        return ColumnKind::Labels(separator);
+    }
+    let words = present.iter().any(|cell| cell.contains(char::is_whitespace));
+    if distinct == present.len() && (is_id(name) || !words) {
+        return ColumnKind::Ids;
+    }
+    ColumnKind::Texts
+}
+
+/// The kind of the cells that a caller states, with what only the cells tell.
+pub(super) fn stated(kind: KindName, cells: &[&str]) -> ColumnKind {
+    match kind {
+        KindName::Nothing => ColumnKind::Nothing,
+        KindName::Ids => ColumnKind::Ids,
+        KindName::Smiles => ColumnKind::Smiles,
+        KindName::Rankings => rankings_of(cells),
+        KindName::Numbers => ColumnKind::Numbers(notation_of(cells)),
+        KindName::Labels => ColumnKind::Labels(separator_of(cells).unwrap_or(' ')),
+        KindName::Texts => ColumnKind::Texts,
+    }
+}
+
+/// Whether most cells are what `is` says.
+fn most(cells: &[&str], is: impl Fn(&str) -> bool) -> bool {
+    let count = cells.iter().filter(|cell| is(cell)).count();
+    count as f64 >= MOST * cells.len() as f64
+}
+
+/// Whether most cells are of a kind.
+fn are_mostly(kind: &ColumnKind, cells: &[&str]) -> bool {
+    let read = |cell: &&&str| kind.read(cell) != Reading::Invalid;
+    let count = cells.par_iter().filter(read).count();
+    count as f64 >= MOST * cells.len() as f64
+}
+
+/// Whether a column has the name of one with ids.
+fn is_id(name: &str) -> bool {
+    let name = name.to_lowercase();
+    let names = ["key", "index", "number", "no", "no.", "nr", "nr.", "#", "idx", "row", "cas"];
+    name.ends_with("id") || names.contains(&name.as_str())
+}
+
+/// Whether cells count the rows: whole numbers one after the other, or in the first column growing ones.
+fn are_row_numbers(place: usize, cells: &[&str]) -> bool {
+    let numbers: Option<Vec<u64>> = cells.iter().map(|cell| cell.parse().ok()).collect();
+    let Some(numbers) = numbers else { return false };
+    let mut steps = numbers.windows(2).map(|pair| pair[1].checked_sub(pair[0]));
+    if place == 0 {
+        steps.all(|step| step.is_some_and(|step| step > 0))
+    } else {
+        steps.all(|step| step == Some(1))
+    }
+}
+
+/// Whether cells look like SMILES before any is parsed: one word, with at most a name or an extension behind it, and some
+/// with bonds, branches or rings, since labels of one letter are SMILES too.
+fn may_be_smiles(cells: &[&str]) -> bool {
+    let is_short =
+        |cell: &str| cell.contains(" |") || cell.split_whitespace().count() <= 1 + WORDS_OF_A_NAME;
+    let marked = |cell: &&&str| cells::smiles(cell).contains(['(', '=', '#', '1']);
+    most(cells, is_short) && 5 * cells.iter().filter(marked).count() >= cells.len()
+}
+
+/// Rankings of as many items as the first ranking among cells has.
+fn rankings_of(cells: &[&str]) -> ColumnKind {
+    ColumnKind::Rankings(cells.iter().find_map(|cell| items_ranked(cell)).unwrap_or_default())
+}
+
+/// How the numbers among cells are written.
+fn notation_of(cells: &[&str]) -> NumberNotation {
+    let unit = unit_of(cells);
+    let plain = NumberNotation { decimal: '.', unit };
+    let comma = NumberNotation { decimal: ',', ..plain.clone() };
+    let read = |notation: &NumberNotation| {
+        cells.iter().filter(|cell| notation.normalised(cell).is_some()).count()
+    };
+    // `1,234` alone is 1234, as `1,234.5` is
+    if read(&comma) > read(&plain) { comma } else { plain }
+}
+
+/// The unit that most cells with a number have in common: a currency before it, a sign behind it, or words with a
+/// space before them. Empty where there is none.
+fn unit_of(cells: &[&str]) -> String {
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    for cell in cells {
+        *counts.entry(unit_of_cell(cell)).or_default() += 1;
+    }
+    let unit = counts.into_iter().filter(|(unit, _)| !unit.is_empty()).max_by_key(|&(_, n)| n);
+    let common = unit.filter(|&(_, count)| 2 * count > cells.len());
+    common.map(|(unit, _)| unit.to_owned()).unwrap_or_default()
+}
+
+/// The unit before or behind the number of a cell.
+fn unit_of_cell(cell: &str) -> &str {
+    let is_number = |c: char| c.is_ascii_digit() || "+-.,\u{2212}".contains(c);
+    if let Some(number) = cell.strip_prefix(CURRENCIES) {
+        return &cell[..cell.len() - number.len()];
+    }
+    if !cell.starts_with(is_number) {
+        return "";
+    }
+    let Some(end) = cell.rfind(|c: char| c.is_ascii_digit()) else { return "" };
+    let behind = &cell[end + 1..];
+    let is_sign = !behind.starts_with(char::is_alphanumeric) && !behind.starts_with(['.', ',']);
+    if is_sign { behind.trim() } else { "" }
+}
+
+/// The separator of labels, if cells are sets of labels: few different ones, which recur, in short cells without the words
+/// of sentences.
+fn separator_of(cells: &[&str]) -> Option<char> {
+    let is_word = |word: &str| WORDS.contains(&word.to_lowercase().as_str());
+    let prose = cells.iter().filter(|cell| cell.split_whitespace().any(is_word)).count();
+    if 10 * prose > cells.len() {
+        return None;
+    }
+    if most(cells, |cell| cells::list(cell).is_some()) {
+        return Some(';');
+    }
+    [';', '|', ',', ' '].into_iter().find(|&separator| {
+        let with = cells.iter().filter(|cell| cell.contains(separator)).count();
+        let mut labels: HashMap<&str, usize> = HashMap::new();
+        for cell in cells {
+            let parts = cell.split(separator).map(str::trim).filter(|label| !label.is_empty());
+            parts.for_each(|label| *labels.entry(label).or_default() += 1);
+        }
+        let all: usize = labels.values().sum();
+        let separates = separator == ' ' || 10 * with >= 3 * cells.len();
+        separates && all >= 2 * labels.len() && all <= 12 * cells.len()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_are_signs_or_stand_behind_a_space() {
+        let units = ["64.9%", "€385", "5.2 µM", "12 mg/L", "385 €", "10a", "m12", "1.5", "2e-5"];
+        let expected = ["%", "€", "µM", "mg/L", "€", "", "", "", ""];
+        assert_eq!(units.map(unit_of_cell), expected);
+    }
+
+    #[test]
+    fn columns_are_what_most_of_their_cells_are() {
+        let prices: Vec<String> = (0..20).map(|i| format!("{},{:02} €", 10 + i, 5 * i)).collect();
+        let mut prices: Vec<&str> = prices.iter().map(String::as_str).collect();
+        prices[3] = "sold out";
+        let notation = NumberNotation { decimal: ',', unit: "€".into() };
+        assert_eq!(guessed(1, "price", &prices), ColumnKind::Numbers(notation));
+        let mut smiles = vec!["CC(=O)O", "CCO ethanol", "C1CC1", "CC(C)N |&1:1|", "C=C"].repeat(4);
+        smiles.push("not available");
+        smiles.push("see C-12 for the salt of it");
+        assert_eq!(guessed(1, "structure", &smiles), ColumnKind::Smiles);
+        let sentences =
+            ["CCO is an alcohol that people know well.", "C=C is a gas that fruits make."];
+        assert_eq!(guessed(1, "text", &sentences.repeat(5)), ColumnKind::Texts);
+        assert_eq!(guessed(1, "none", &["n/a", "NaN"]), ColumnKind::Nothing);
+        assert_eq!(guessed(0, "column_1", &["6", "44", "205"]), ColumnKind::Ids);
+        assert_eq!(guessed(3, "Nr", &["0", "1", "2"]), ColumnKind::Ids);
+        let numbers = ColumnKind::Numbers(NumberNotation::default());
+        assert_eq!(guessed(1, "mass", &["6", "44", "205"]), numbers);
+    }
+}

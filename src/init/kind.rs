@@ -1,0 +1,217 @@
+//! What the cells of a column are: one kind for all of them, with exceptions.
+
+use std::fmt;
+use std::str::FromStr;
+
+use dsokr_data::cells::{self, NumberNotation};
+use dsokr_molecule::Molecule;
+
+/// What the cells of a column are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ColumnKind {
+    /// There are none.
+    Nothing,
+    /// A name or number for each row, nearly all of them different.
+    Ids,
+    /// Molecules, as SMILES.
+    Smiles,
+    /// Molecules, as InChI.
+    Inchi,
+    /// Rankings of so many items, as ranks with spaces between.
+    Rankings(usize),
+    /// Numbers, as this notation writes them.
+    Numbers(NumberNotation),
+    /// Dates.
+    Dates,
+    /// Sets of labels with this separator.
+    Labels(char),
+    /// Texts.
+    Texts,
+}
+
+impl fmt::Display for ColumnKind {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Nothing => f.write_str("nothing"),
+            Self::Ids => f.write_str("ids"),
+            Self::Smiles => f.write_str("SMILES"),
+            Self::Inchi => f.write_str("InChI"),
+            Self::Rankings(items) => write!(f, "rankings of {items} items"),
+            Self::Numbers(NumberNotation { decimal, unit }) => {
+                f.write_str("numbers")?;
+                if *decimal == ',' {
+                    f.write_str(", with decimal commas")?;
+                }
+                if unit.is_empty() { Ok(()) } else { write!(f, ", in {unit}") }
+            }
+            Self::Dates => f.write_str("dates"),
+            Self::Labels(' ') => f.write_str("labels, with spaces between"),
+            Self::Labels(separator) => write!(f, "labels, with {separator:?} between"),
+            Self::Texts => f.write_str("texts"),
+        }
+    }
+}
+
+/// What a kind makes of a cell that is not empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// It is of the kind.
+    Valid,
+    /// A part of it is, and the rest says nothing.
+    Repaired,
+    /// It is not of the kind: its row is skipped.
+    Invalid,
+}
+
+impl ColumnKind {
+    /// One of what the column holds, for messages.
+    pub fn one(&self) -> &'static str {
+        match self {
+            Self::Nothing => "anything",
+            Self::Ids => "an id",
+            Self::Smiles => "a SMILES",
+            Self::Inchi => "an InChI",
+            Self::Rankings(_) => "a ranking",
+            Self::Numbers(_) => "a number",
+            Self::Dates => "a date",
+            Self::Labels(_) => "labels",
+            Self::Texts => "a text",
+        }
+    }
+
+    /// What a training makes of a cell that is not empty.
+    pub fn read(&self, cell: &str) -> Reading {
+        let valid = match self {
+            Self::Smiles => {
+                let smiles = cells::smiles(cell);
+                let is_molecule = Molecule::parse(smiles).is_ok();
+                if is_molecule && smiles.len() < cell.trim().len() {
+                    return Reading::Repaired;
+                }
+                is_molecule
+            }
+            Self::Inchi => is_inchi(cell),
+            Self::Rankings(items) => items_ranked(cell) == Some(*items),
+            Self::Numbers(notation) => notation.normalised(cell).is_some(),
+            Self::Dates => is_date(cell),
+            Self::Nothing | Self::Ids | Self::Labels(_) | Self::Texts => true,
+        };
+        if valid { Reading::Valid } else { Reading::Invalid }
+    }
+}
+
+/// The name of a kind, as `--as` takes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KindName {
+    /// [`ColumnKind::Nothing`]: the column is left out.
+    Nothing,
+    /// [`ColumnKind::Ids`].
+    Ids,
+    /// [`ColumnKind::Smiles`].
+    Smiles,
+    /// [`ColumnKind::Rankings`].
+    Rankings,
+    /// [`ColumnKind::Numbers`].
+    Numbers,
+    /// [`ColumnKind::Labels`].
+    Labels,
+    /// [`ColumnKind::Texts`].
+    Texts,
+}
+
+/// The kind that a column is said to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatedKind {
+    /// The column.
+    pub column: String,
+    /// The kind.
+    pub kind: KindName,
+}
+
+impl FromStr for StatedKind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let allowed = "a column and smiles, numbers, labels, rankings, texts, ids or nothing, as in smiles=texts";
+        let (column, kind) = text.rsplit_once('=').ok_or_else(|| format!("expected {allowed}"))?;
+        let kind = match kind {
+            "nothing" => KindName::Nothing,
+            "ids" => KindName::Ids,
+            "smiles" => KindName::Smiles,
+            "rankings" => KindName::Rankings,
+            "numbers" => KindName::Numbers,
+            "labels" => KindName::Labels,
+            "texts" => KindName::Texts,
+            other => return Err(format!("no kind {other:?}; expected {allowed}")),
+        };
+        Ok(Self { column: column.to_owned(), kind })
+    }
+}
+
+/// Whether a cell is an InChI.
+pub(super) fn is_inchi(cell: &str) -> bool {
+    cell.starts_with("InChI=1")
+}
+
+/// The number of items, at least three, that a cell ranks from 1.
+pub(super) fn items_ranked(cell: &str) -> Option<usize> {
+    let ranks = match cells::list(cell) {
+        Some(parts) => parts.iter().map(|rank| rank.parse().ok()).collect::<Option<Vec<usize>>>(),
+        None => cell.split_whitespace().map(|rank| rank.parse().ok()).collect(),
+    };
+    let mut ranks = ranks?;
+    ranks.sort_unstable();
+    let complete = ranks.iter().copied().eq(1..=ranks.len());
+    (complete && ranks.len() >= 3).then_some(ranks.len())
+}
+
+/// Whether a cell is a date of numbers, with or without a time of day.
+pub(super) fn is_date(cell: &str) -> bool {
+    let day = cell.split(['T', ' ']).next().unwrap_or_default();
+    let separator = day.chars().find(|c| !c.is_ascii_digit());
+    let Some(separator) = separator.filter(|c| ['-', '/', '.'].contains(c)) else { return false };
+    let parts: Vec<&str> = day.split(separator).collect();
+    let &[first, middle, last] = parts.as_slice() else { return false };
+    let number = |part: &str| part.parse::<u32>().ok();
+    let is_year = |part: &str| {
+        part.len() == 2
+            || (part.len() == 4 && number(part).is_some_and(|y| (1000..3000).contains(&y)))
+    };
+    let is_day =
+        |part: &str| part.len() <= 2 && number(part).is_some_and(|d| (1..=31).contains(&d));
+    let digits = parts.iter().all(|part| number(part).is_some());
+    let years_first = first.len() == 4 && is_year(first) && is_day(last);
+    let years_last = is_day(first) && is_year(last);
+    digits && is_day(middle) && (years_first || years_last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_told_from_numbers_and_versions() {
+        for date in
+            ["2024-03-01", "1.3.2024", "03/01/24", "2024-03-01T12:00:00", "2024-03-01 12:00"]
+        {
+            assert!(is_date(date), "{date}");
+        }
+        for other in ["2024", "1.5", "1.2.3", "84,44", "2024-13-45", "10-20", "", "a-b-c"] {
+            assert!(!is_date(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_name_behind_a_smiles_is_left_out_and_a_remark_is_no_molecule() {
+        let readings = ["CCO", "CCO ethanol", "CCO |$;;R1$|", "not available", "C(C"];
+        let readings = readings.map(|cell| ColumnKind::Smiles.read(cell));
+        let expected = [
+            Reading::Valid,
+            Reading::Repaired,
+            Reading::Repaired,
+            Reading::Invalid,
+            Reading::Invalid,
+        ];
+        assert_eq!(readings, expected);
+    }
+}

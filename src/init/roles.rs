@@ -1,0 +1,115 @@
+//! Which column of a table is the input, which one the output, and which one names the rows.
+
+use dsokr_basis::Argument;
+
+use super::columns::Column;
+use super::kind::ColumnKind;
+use crate::Error;
+use crate::error::{ensure, listed};
+
+/// Names of columns that divide rows or say where they are from.
+const ASIDE: [&str; 6] = ["split", "set", "fold", "source", "year", "date"];
+
+/// Names that columns of texts have.
+const TEXTS: [&str; 7] =
+    ["description", "text", "caption", "abstract", "sentence", "query", "title"];
+
+/// The columns that a configuration uses.
+#[derive(Clone, Debug)]
+pub(super) struct Roles {
+    pub input: Column,
+    pub output: Column,
+    /// The column of the ids; none if the numbers of the lines are.
+    pub id: Option<String>,
+}
+
+impl Roles {
+    /// Chooses among the columns of a table with so many rows; `input` and `output` are names that the caller gives.
+    ///
+    /// # Errors
+    /// Names of no column; no column of texts or of outputs; the same one for both.
+    pub fn choose(
+        columns: &[Column],
+        rows: usize,
+        input: Option<&str>,
+        output: Option<&str>,
+    ) -> Result<Self, Error> {
+        let names = || listed(columns.iter().map(|column| column.name.as_str()));
+        let [input_argument, output_argument] = ["input", "output"].map(Argument::new);
+        let named = |argument: &Argument, name: Option<&str>| {
+            let find = |name: &str| {
+                let column = columns.iter().find(|column| column.name == name);
+                column.ok_or_else(|| Error::value(argument.clone(), format!("{name:?}"), names()))
+            };
+            name.map(find).transpose()
+        };
+        let inchi = columns.iter().find(|column| column.kind == ColumnKind::Inchi);
+        let remedy = inchi.map_or(String::new(), |column| {
+            format!(
+                " (molecules are read as SMILES, which RDKit's Chem.MolToSmiles(Chem.MolFromInchi(text)) makes of the InChI in \
+                 {:?})",
+                column.name
+            )
+        });
+        let missing = |argument: &Argument, what: &str| {
+            let allowed = format!("the name of one: {}{remedy}", names());
+            Error::value(argument.clone(), format!("no column of {what}"), allowed)
+        };
+        let input = named(&input_argument, input)?;
+        let output = named(&output_argument, output)?;
+        let taken = output.map(|output| output.name.as_str());
+        let input = input
+            .or_else(|| input_of(columns, taken))
+            .ok_or_else(|| missing(&input_argument, "texts"))?;
+        let output = output.or_else(|| output_of(columns, input)).ok_or_else(|| {
+            missing(&output_argument, "SMILES, rankings, labels, numbers or further texts")
+        })?;
+        ensure(
+            input.name != output.name,
+            output_argument,
+            format!("{:?}", output.name),
+            "a column other than the input's",
+        )?;
+        let is_free = |column: &&Column| column.name != input.name && column.name != output.name;
+        let id = columns.iter().filter(is_free).find(|column| names_rows(column, rows));
+        Ok(Self {
+            input: input.clone(),
+            output: output.clone(),
+            id: id.map(|column| column.name.clone()),
+        })
+    }
+}
+
+/// Whether a column has an id of its own for each row.
+fn names_rows(column: &Column, rows: usize) -> bool {
+    column.kind == ColumnKind::Ids && column.distinct == rows
+}
+
+/// The column whose texts are the inputs: of those with the name of one, else of all, the longest texts; else SMILES.
+fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Column> {
+    let known = |column: &Column| TEXTS.contains(&column.name.to_lowercase().as_str());
+    let free = || columns.iter().filter(|column| output != Some(column.name.as_str()));
+    let texts = free().filter(|column| column.kind == ColumnKind::Texts);
+    let longest = texts.max_by(|a, b| known(a).cmp(&known(b)).then(a.length.total_cmp(&b.length)));
+    longest.or_else(|| free().find(|column| column.kind == ColumnKind::Smiles))
+}
+
+/// The column of the outputs: the first of the kind that says most.
+fn output_of<'c>(columns: &'c [Column], input: &Column) -> Option<&'c Column> {
+    let is_aside = |name: &str| ASIDE.contains(&name.to_lowercase().as_str());
+    let free = columns.iter().filter(|column| column.name != input.name && !is_aside(&column.name));
+    let ranked = free.filter_map(|column| Some((preference(&column.kind)?, column)));
+    ranked.min_by_key(|&(preference, _)| preference).map(|(_, column)| column)
+}
+
+/// The place of a kind in the order in which outputs are preferred; none of kinds that are no outputs.
+fn preference(kind: &ColumnKind) -> Option<usize> {
+    match kind {
+        ColumnKind::Smiles => Some(0),
+        ColumnKind::Rankings(_) => Some(1),
+        ColumnKind::Labels(_) => Some(2),
+        ColumnKind::Numbers(_) => Some(3),
+        ColumnKind::Texts => Some(4),
+        ColumnKind::Ids | ColumnKind::Inchi | ColumnKind::Dates | ColumnKind::Nothing => None,
+    }
+}

@@ -1,0 +1,285 @@
+//! Tables whose form is odd: separators, decimals, headers, blank lines, lists, and cells that are not what their column
+//! holds.
+
+use std::fmt::Write;
+
+use super::{Bound, Stranger, flats, half_of_constant, pairs};
+use crate::sandbox::Sandbox;
+
+const MRR: f64 = 0.2;
+
+#[test]
+fn a_messy_column_of_smiles_is_smiles() {
+    let mut table = "CID,description,smiles\n".to_owned();
+    for (at, pair) in pairs(300).iter().enumerate() {
+        let smiles = match at {
+            20 => "not available".to_owned(),
+            30 => "C(C".to_owned(),
+            at if at % 10 == 5 => format!("\"{} |c:1,3,t:5|\"", pair.smiles),
+            at if at % 10 == 6 => format!("{} compound {at}", pair.smiles),
+            _ => pair.smiles.clone(),
+        };
+        writeln!(table, "{},\"{}\",{smiles}", 1000 + at / 2, pair.text).unwrap();
+    }
+    let sandbox = Sandbox::new();
+    let stranger = Stranger {
+        file: "messy.csv",
+        content: table.into_bytes(),
+        arguments: &[],
+        columns: ["description", "smiles"],
+        holds: "SMILES",
+        skipped: 2,
+        floor: ("mrr", Bound::AtLeast(MRR)),
+    };
+    stranger.trains(&sandbox);
+    let shown = sandbox.succeed(&["init", "messy.csv", "--force"]);
+    let said = [
+        "smiles: SMILES in 298 of 300 cells; the first other one is \"not available\" on line 22",
+        "smiles: 60 SMILES have a name or an extension behind them",
+    ];
+    said.iter().for_each(|line| assert!(shown.contains(line), "{line}\n{shown}"));
+    let shown = sandbox.succeed(&["init", "messy.csv", "--force", "--as", "smiles=texts"]);
+    assert!(shown.contains("smiles       texts"), "{shown}");
+}
+
+#[test]
+fn semicolons_and_decimal_commas_are_read() {
+    let mut table = "Nr;Beschreibung;Miete\n".to_owned();
+    let flats = flats(200);
+    for (at, flat) in flats.iter().enumerate() {
+        let rent = format!("{:.2}", flat.rent).replace('.', ",");
+        writeln!(table, "{at};\"{}\";{rent}", flat.text).unwrap();
+    }
+    let stranger = Stranger {
+        file: "mieten.csv",
+        content: table.into_bytes(),
+        arguments: &[],
+        columns: ["Beschreibung", "Miete"],
+        holds: "numbers, with decimal commas",
+        skipped: 0,
+        floor: ("pinball", Bound::AtMost(half_of_constant(&flats))),
+    };
+    let (survey, _) = stranger.trains(&Sandbox::new());
+    assert_eq!(survey["id"], "Nr");
+}
+
+#[test]
+fn percentages_with_gaps_are_numbers() {
+    let mut table = "description|share\n".to_owned();
+    let flats = flats(200);
+    for (at, flat) in flats.iter().enumerate() {
+        let share = if at % 50 == 7 { "n/a".to_owned() } else { format!("{:.1}%", flat.rent) };
+        writeln!(table, "{}|{share}", flat.text).unwrap();
+    }
+    let stranger = Stranger {
+        file: "shares.csv",
+        content: table.into_bytes(),
+        arguments: &[],
+        columns: ["description", "share"],
+        holds: "numbers, in %",
+        skipped: 4,
+        floor: ("pinball", Bound::AtMost(half_of_constant(&flats))),
+    };
+    stranger.trains(&Sandbox::new());
+}
+
+#[test]
+fn prices_with_groups_of_thousands_are_numbers_and_dates_are_left_out() {
+    let mut table = "offer,seen,price\n".to_owned();
+    let flats = flats(200);
+    for (at, flat) in flats.iter().enumerate() {
+        let rent = flat.rent.round() as u32;
+        let price = match rent {
+            0..1000 => format!("€{rent}"),
+            _ => format!("\"€{},{:03}\"", rent / 1000, rent % 1000),
+        };
+        writeln!(table, "{},2024-03-{:02},{price}", flat.text, 1 + at % 28).unwrap();
+    }
+    let stranger = Stranger {
+        file: "flats.csv",
+        content: table.into_bytes(),
+        arguments: &[],
+        columns: ["offer", "price"],
+        holds: "numbers, in €",
+        skipped: 0,
+        floor: ("pinball", Bound::AtMost(half_of_constant(&flats))),
+    };
+    stranger.trains(&Sandbox::new());
+}
+
+#[test]
+fn a_table_without_names_is_read_from_its_first_line() {
+    let mut table = String::new();
+    for pair in pairs(300) {
+        writeln!(table, "{}\t{}\t{}", pair.id, pair.text, pair.smiles).unwrap();
+    }
+    let sandbox = Sandbox::new();
+    let stranger = Stranger {
+        file: "bare.tsv",
+        content: table.into_bytes(),
+        arguments: &[],
+        columns: ["column_2", "column_3"],
+        holds: "SMILES",
+        skipped: 0,
+        floor: ("mrr", Bound::AtLeast(MRR)),
+    };
+    let (survey, _) = stranger.trains(&sandbox);
+    assert_eq!(survey["rows"], 300);
+}
+
+#[test]
+fn lists_of_python_are_label_sets_and_blank_lines_are_skipped() {
+    let mut table = "text\ttags\n".to_owned();
+    for (at, pair) in pairs(300).iter().enumerate() {
+        let parts = [("ring", "1"), ("acid", "C(=O)O"), ("amine, or nitro", "N")];
+        let has = parts.iter().filter(|(_, part)| pair.smiles.contains(part));
+        let tags: Vec<String> = has.map(|(name, _)| format!("'{name}'")).collect();
+        writeln!(table, "{}\t[{}]", pair.text, tags.join(", ")).unwrap();
+        if at % 40 == 3 {
+            table.push('\n');
+        }
+    }
+    let stranger = Stranger {
+        file: "tags.csv",
+        content: table.into_bytes(),
+        arguments: &[],
+        columns: ["text", "tags"],
+        holds: "labels, with ';' between",
+        skipped: 8,
+        floor: ("f1", Bound::AtLeast(0.7)),
+    };
+    stranger.trains(&Sandbox::new());
+}
+
+#[test]
+fn other_encodings_are_refused_with_the_remedy() {
+    let sandbox = Sandbox::new();
+    let table: String = (0..20).map(|i| format!("a caf\u{e9} with {i} seats,warm\n")).collect();
+    let table = format!("text,tag\n{table}");
+    let latin: Vec<u8> = table.chars().map(|c| u8::try_from(c).unwrap()).collect();
+    let mut wide = vec![0xff, 0xfe];
+    wide.extend(table.encode_utf16().flat_map(u16::to_le_bytes));
+    std::fs::write(sandbox.path("latin.csv"), latin).unwrap();
+    std::fs::write(sandbox.path("wide.csv"), wide).unwrap();
+    let said = ["latin.csv:2", "iconv -f WINDOWS-1252 -t UTF-8 latin.csv"];
+    sandbox.fail(&["init", "latin.csv"], 2, &said);
+    sandbox.fail(&["init", "wide.csv"], 2, &["wide.csv:1", "iconv -f UTF-16 -t UTF-8 wide.csv"]);
+}
+
+/// A block of the configuration, of what salts and hydrates have.
+const COMPONENTS: &str = r#"
+[[output.kernels]]
+features = { kind = "substructures", column = "smiles", of = { name = "components" }, log = true, min_outputs = 3 }
+kernel = { name = "linear" }
+power = 0.25
+size = 50
+weight = 0.06
+"#;
+
+#[test]
+fn neutral_molecules_with_a_few_nitro_groups_train_without_what_they_all_lack() {
+    let is_neutral = |smiles: &str| !smiles.contains(['+', '.']);
+    let is_nitro = |smiles: &str| {
+        let rest = smiles.replace("[N+](=O)[O-]", "").replace("O=[N+]([O-])", "");
+        rest.len() < smiles.len() && is_neutral(&rest)
+    };
+    let all = pairs(1600);
+    let nitro = all.iter().filter(|pair| is_nitro(&pair.smiles)).take(12);
+    let neutral = all.iter().filter(|pair| is_neutral(&pair.smiles)).take(240);
+    let mut table = "id\tdescription\tsmiles\n".to_owned();
+    for pair in nitro.chain(neutral) {
+        writeln!(table, "{}\t{}\t{}", pair.id, pair.text, pair.smiles).unwrap();
+    }
+    let sandbox = Sandbox::new();
+    let stranger = Stranger {
+        file: "neutral.tsv",
+        content: table.into_bytes(),
+        arguments: &[],
+        columns: ["description", "smiles"],
+        holds: "SMILES",
+        skipped: 0,
+        floor: ("mrr", Bound::AtLeast(MRR)),
+    };
+    stranger.trains(&sandbox);
+    let written = sandbox.read("neutral.toml");
+    assert!(!written.contains("components") && written.contains("composition"), "{written}");
+    // the same block, written by hand, is left out by the training
+    let (head, tail) = written.split_once("\n[sketch]").unwrap();
+    sandbox.write("by-hand.toml", &format!("{head}{COMPONENTS}\n[sketch]{tail}"));
+    let trained = sandbox.run(&["train", "by-hand.toml"]);
+    let errors = String::from_utf8_lossy(&trained.stderr);
+    assert!(trained.status.success(), "{errors}");
+    assert!(errors.contains("is left out: its features are the same"), "{errors}");
+}
+
+#[test]
+fn a_small_table_is_cross_validated_as_it_is_written() {
+    let mut table = "description,smiles,mass\n".to_owned();
+    for pair in pairs(60) {
+        writeln!(table, "\"{}\",{},{}.5", pair.text, pair.smiles, 14 * pair.atoms).unwrap();
+    }
+    let sandbox = Sandbox::new();
+    sandbox.write("small.csv", &table);
+    for output in ["smiles", "mass"] {
+        sandbox.succeed(&[
+            "init",
+            "small.csv",
+            "--output",
+            output,
+            "--out",
+            "fold.toml",
+            "--force",
+        ]);
+        let out = format!("runs/{output}");
+        let run = sandbox.run(&["cv", "fold.toml", "--folds", "3", "--out", &out]);
+        let errors = String::from_utf8_lossy(&run.stderr);
+        assert!(run.status.success(), "{output}: {errors}");
+        assert!(errors.contains("is lowered to"), "{output}: {errors}");
+    }
+}
+
+#[test]
+fn a_path_of_another_kind_names_the_command_that_was_meant() {
+    let sandbox = Sandbox::new();
+    sandbox.write("table.csv", "text,tag\na,b\n");
+    let cases: [(&[&str], &str); 6] = [
+        (&["train", "table.csv"], "dsokr init table.csv"),
+        (&["cv", "table.csv"], "dsokr init table.csv"),
+        (&["search", "small.toml", "a text"], "dsokr train small.toml"),
+        (&["evaluate", "small.toml"], "dsokr train small.toml"),
+        (&["search", "table.csv", "a text"], "dsokr init table.csv"),
+        (&["train", "data"], "a folder"),
+    ];
+    for (arguments, command) in cases {
+        sandbox.fail(arguments, 2, &[command]);
+    }
+    sandbox.train("small.toml", &["training.epochs=1"]);
+    sandbox.fail(&["search", "a text", "runs/small"], 2, &["search runs/small \"a text\""]);
+}
+
+#[test]
+fn texts_and_molecules_in_two_files_are_joined_by_their_ids() {
+    let (mut texts, mut molecules) = ("cid\ttext\n".to_owned(), "key,SMILES\n".to_owned());
+    for (at, pair) in pairs(300).iter().enumerate() {
+        writeln!(texts, "{}\t{}", pair.id, pair.text).unwrap();
+        if at % 100 != 50 {
+            writeln!(molecules, "{},{}", pair.id, pair.smiles).unwrap();
+        }
+    }
+    let sandbox = Sandbox::new();
+    sandbox.write("molecules.csv", &molecules);
+    let stranger = Stranger {
+        file: "texts.tsv",
+        content: texts.into_bytes(),
+        arguments: &["molecules.csv"],
+        columns: ["text", "SMILES"],
+        holds: "SMILES",
+        skipped: 3,
+        floor: ("mrr", Bound::AtLeast(MRR)),
+    };
+    let (survey, _) = stranger.trains(&sandbox);
+    assert_eq!((&survey["id"], &survey["rows"]), (&"cid".into(), &300.into()));
+    assert!(sandbox.path("texts-molecules.jsonl").exists());
+    sandbox.write("other.csv", "key,SMILES\nx,C\n");
+    sandbox.fail(&["init", "texts.tsv", "other.csv"], 2, &["ids that join", "other.csv"]);
+}
