@@ -12,8 +12,9 @@ use rayon::prelude::*;
 use super::merging::merged;
 use super::{Adduct, Record, Spectrum};
 use crate::Error;
+use crate::cells;
 use crate::dataset::grouped;
-use crate::table::{OnBadRow, Rows, Table, TextFormat, open_text};
+use crate::table::{Header, OnBadRow, Rows, Table, TableOptions, TextFormat, open_text};
 
 /// The reference spectra of a file, and the molecules that they or a table of candidates name.
 ///
@@ -80,7 +81,8 @@ impl Library {
             return Err(Error::extension(path, ".mgf, .msp, .massbank, .mzml"));
         }
         let on_bad_row = OnBadRow::default();
-        let mut rows = Rows::new(path, open_text(path)?, format, Vec::new(), on_bad_row, true)?;
+        let mut rows =
+            Rows::new(path, open_text(path)?, format, Vec::new(), on_bad_row, Header::FirstRecord)?;
         let (mut stated, mut without) = (Vec::new(), 0);
         while let Some(record) = rows.next_good_spectrum()? {
             match Stated::read(&record, path) {
@@ -154,17 +156,17 @@ impl Library {
     /// # Errors
     /// A table that cannot be read or has no column `smiles`.
     pub fn with_candidates(mut self, path: &Path) -> Result<Self, Error> {
-        let [names, _] = Table::header(path)?;
+        let [names, _] = Table::header(path, TableOptions::default())?;
         let numbered = !names.iter().any(|name| name == "id");
         let columns: &[&str] = if numbered { &["smiles"] } else { &["id", "smiles"] };
-        let table = match numbered {
-            true => Table::read_numbered(path, "id", columns, OnBadRow::Skip)?,
-            false => Table::read_rows(path, columns, OnBadRow::Skip)?,
-        };
+        let numbers = numbered.then_some("id");
+        let options =
+            TableOptions { on_bad_row: OnBadRow::Skip, numbers, ..TableOptions::default() };
+        let table = Table::read_with(path, columns, options)?;
         table.log_skipped();
         let (ids, smiles) = (table.column("id")?, table.column("smiles")?);
         let structures: Vec<Option<Structure>> =
-            smiles.par_iter().map(|smiles| Structure::read(smiles)).collect();
+            smiles.par_iter().map(|cell| Structure::read(cells::smiles(cell))).collect();
         let mut all = Vec::new();
         let mut places: HashMap<&str, usize> = HashMap::new();
         for ((id, smiles), structure) in ids.iter().zip(smiles).zip(&structures) {
