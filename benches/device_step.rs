@@ -23,9 +23,10 @@ use std::error::Error;
 use std::time::Instant;
 
 use burn::tensor::Device;
+use dsokr::basis::Processes;
 use dsokr::config::TrainingConfig;
 use dsokr::device::Processor;
-use dsokr::train::{Event, Observer, Task, Validation, train};
+use dsokr::train::{Event, Observer, Pairs, Task, Validation, train};
 use dsokr_basis::random::generator;
 use dsokr_nn::fused::sent;
 use dsokr_nn::transformer::{Architecture, Body};
@@ -148,21 +149,21 @@ fn main() -> Result<(), Box<dyn Error>> {
         checkpoint_seconds: u64::MAX,
         ..TrainingConfig::default()
     };
+    let targets: Vec<f32> = targets.take(texts.len() * COORDINATES).collect();
+    let residuals = vec![0.0; texts.len()];
     let task = Task {
         config: &config,
         seed: 0,
         device: &device,
-        inputs: &texts,
-        targets: &targets.take(texts.len() * COORDINATES).collect::<Vec<f32>>(),
-        residuals: &vec![0.0; texts.len()],
-        weights: &[],
+        pairs: Pairs::new(&texts, &targets, &residuals)?,
+        ranks: &Processes::default(),
         validate: &|_| Ok(Validation { metrics: 0.0, score: 0.0 }),
     };
     let mut clock =
         Clock { device: device.clone(), rests: Vec::new(), loss: f64::NAN, steps: Vec::new() };
     let before = sent();
     train(&task, model, None, &mut (), &mut clock)?;
-    let targets = task.targets.len();
+    let targets = targets.len();
     let needed = 4 * (tokens + texts.len() + targets) * (1 + TIMED);
     // Burn sends the targets
     let sent = (sent() - before) as usize + 4 * targets * (1 + TIMED);

@@ -195,8 +195,9 @@ pub fn of_training(
     // the weights, their gradients and moments
     let trained = 8.0 + moments;
     let copies = f64::max(3.0, trained / 4.0);
-    // the best weights so far, and those of the checkpoint that is written, once as tensors and once as bytes
-    let stored = 12.0 + 2.0 * moments;
+    // the best weights so far, and the weights and moments of the checkpoint that is written, once as tensors and, of the
+    // weights, once as bytes
+    let stored = 12.0 + moments;
     // an evaluation keeps nothing for a backward pass
     let inputs = (config.at_once().min(pairs) as f64).max(batch.min(validation) as f64 / 4.0);
     let epochs = config.epochs as f64;
@@ -218,8 +219,9 @@ pub fn of_training(
                     false => part.parameters,
                 };
                 let changed = if moments == 0.0 { read } else { part.parameters };
-                // a checkpoint's tensors are the model's own
-                let whole = memory("parameters, gradients and checkpoints", trained + stored - 4.0);
+                // a checkpoint's tensors are those of the model and of its optimiser
+                let copied = stored - 4.0 - moments;
+                let whole = memory("parameters, gradients and checkpoints", trained + copied);
                 let of_parameters = Need {
                     bytes: whole.bytes - 4.0 * (part.parameters - read),
                     traffic: steps * 4.0 * rule * changed,

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use burn::tensor::Device;
 use dsokr_basis::random::generator;
-use dsokr_basis::{Kernel, Projection};
+use dsokr_basis::{Kernel, Processes, Projection};
 use dsokr_data::{InputKind, Split};
 use dsokr_decode::CandidateBlocks;
 use dsokr_nn::fused::device_memory;
 use dsokr_nn::onnx::{Graph, Value};
 use dsokr_nn::{Encoder, Model, parameters};
-use dsokr_train::{Best, Observer, TrainingConfig, embed, train};
+use dsokr_train::{Best, Observer, Pairs, TrainingConfig, embed, train};
 use tracing::{info, warn};
 
 use crate::config::{Abilities, Checked, Config};
@@ -161,13 +161,9 @@ impl<'a, R: Recipe> Prepared<'a, R> {
             let targets = targets.select(&rest);
             let (offset, device) = (targets.mean(), training.device);
             let model = new_model(*recipe, config, preparation, &offset, device, false)?;
-            let task = dsokr_train::Task {
-                inputs: &inputs,
-                targets: &targets.coordinates,
-                residuals: &targets.residuals,
-                weights: &learned.weights,
-                ..*training
-            };
+            let pairs = Pairs::new(&inputs, &targets.coordinates, &targets.residuals)?;
+            let pairs = pairs.weighted(&learned.weights)?;
+            let task = dsokr_train::Task { pairs, ranks: &Processes::default(), ..*training };
             let outcome = train(&task, model, None, &mut (), observer)?;
             let model = match outcome.best {
                 Best::Given(best) => parameters::restore(outcome.model, best)?,
@@ -269,17 +265,16 @@ impl<R: Recipe> Fit for Prepared<'_, R> {
         let validate = |model: &Model<R::Encoder>| {
             Ok(evaluator.validation(&embed(model, &validation, batch)?)?)
         };
+        let pairs = Pairs::new(inputs, &targets.coordinates, &targets.residuals)?;
         let trained = dsokr_train::Task {
             config: &training,
             seed: config.seed,
             device: &device,
-            inputs,
-            targets: &targets.coordinates,
-            residuals: &targets.residuals,
-            weights: &self.weights,
+            pairs: pairs.weighted(&self.weights)?,
+            ranks,
             validate: &validate,
         };
-        let outcome = ranks.scope(|| train(&trained, model, start, &mut folder, task.observer))?;
+        let outcome = train(&trained, model, start, &mut folder, task.observer)?;
         let fitted = |model| {
             let preparation = Arc::clone(preparation);
             let network = Network { recipe: recipe.clone(), preparation, model, batch };

@@ -6,23 +6,23 @@ use dsokr::basis::features::DenseRows;
 use dsokr::basis::kernel::{self, OutputKernel};
 use dsokr::basis::random::generator;
 use dsokr::basis::{
-    Basis, Block, Error, Features, Kernel, Mat, RowSource, SketchKind, SketchOptions,
+    Basis, Block, Error, Features, Kernel, Mat, Processes, RowSource, SketchKind, SketchOptions,
 };
 use dsokr::config::TrainingConfig;
 use dsokr::data::{FittedFeatures, Outputs};
 use dsokr::decode::{Combination, Ensemble, Metrics, MissingGold, Pool, Queries};
 use dsokr::nn::{Encoder, MlpConfig, Model, Pass, Start, contract, init, parameters};
 use dsokr::targets::candidates;
-use dsokr::train::{Best, Event, Observer, Task, Validation, embed, train};
+use dsokr::train::{Best, Event, Observer, Pairs, Task, Validation, embed, train};
 
 /// Multiplies two embeddings: of the first and of the second number of an input.
 #[derive(Module, Debug)]
-struct Pairs {
+struct Product {
     first: Param<Tensor<2>>,
     second: Param<Tensor<2>>,
 }
 
-impl Encoder for Pairs {
+impl Encoder for Product {
     type Input = (u32, u32);
 
     fn dimension(&self) -> usize {
@@ -55,7 +55,7 @@ impl Observer for Losses {
 fn an_own_encoder_trains_under_the_librarys_loop() {
     let device = Device::flex().autodiff();
     let mut random = generator(0, "test", 0);
-    let encoder = Pairs {
+    let encoder = Product {
         first: init::normal([6, 2], 1.0, &mut random, &device),
         second: init::normal([6, 2], 1.0, &mut random, &device),
     };
@@ -74,15 +74,13 @@ fn an_own_encoder_trains_under_the_librarys_loop() {
         warmup: 0,
         ..TrainingConfig::default()
     };
-    let judged = |_: &Model<Pairs>| Ok(Validation { metrics: "first", score: 1.0 });
+    let judged = |_: &Model<Product>| Ok(Validation { metrics: "first", score: 1.0 });
     let task = Task {
         config: &config,
         seed: 3,
         device: &device,
-        inputs: &inputs,
-        targets: &targets,
-        residuals: &vec![0.25; 36],
-        weights: &[],
+        pairs: Pairs::new(&inputs, &targets, &[0.25; 36]).unwrap(),
+        ranks: &Processes::default(),
         validate: &judged,
     };
     let mut losses = Losses::default();
@@ -175,10 +173,8 @@ fn an_own_kernel_is_learnt_and_decoded() {
         config: &training,
         seed: 0,
         device: &device,
-        inputs: &points,
-        targets: &targets.coordinates,
-        residuals: &targets.residuals,
-        weights: &[],
+        pairs: Pairs::new(&points, &targets.coordinates, &targets.residuals).unwrap(),
+        ranks: &Processes::default(),
         validate: &judge,
     };
     let model = Model::new(encoder);

@@ -8,7 +8,7 @@
 //! ```
 //! use dsokr_basis::loss::{DistanceLoss, Huber};
 //!
-//! let loss = Huber { kappa: 1.0 };
+//! let loss = Huber { kappa: 1.0 }.pieces();
 //! assert_eq!((loss.value(0.5), loss.derivative(0.5)), (0.125, 0.5));
 //! assert_eq!((loss.value(3.0), loss.derivative(3.0)), (2.5, 1.0));
 //! ```
@@ -32,9 +32,43 @@ pub struct Pieces {
     pub excess_squared: f64,
 }
 
-/// A convex loss ℓ of a distance `√u` that does not decrease with it.
+impl Pieces {
+    /// `ℓ(√u)`.
+    pub fn value(&self, distance: f64) -> f64 {
+        let Self { kink, inner, excess, excess_squared } = *self;
+        let (m, e) = (distance.min(kink), (distance - kink).max(0.0));
+        inner * (m * (distance - 0.5 * m)) + excess * e + excess_squared * (e * e)
+    }
+
+    /// `ℓ'(√u)`, the derivative in the distance; any slope where there is a kink.
+    pub fn derivative(&self, distance: f64) -> f64 {
+        let Self { kink, inner, excess, excess_squared } = *self;
+        let slope = if distance > kink { excess } else { 0.0 };
+        inner * distance.min(kink) + slope + 2.0 * excess_squared * (distance - kink).max(0.0)
+    }
+
+    /// A bound on the second derivatives of `f ↦ ℓ(√u)`; none for a loss with a kink in f.
+    pub fn curvature(&self) -> Option<f64> {
+        (self.excess == 0.0).then(|| self.inner.max(2.0 * self.excess_squared))
+    }
+
+    /// The factor c of the penalty `c λ ‖f‖²` that goes with the loss in a kernel machine: ½, but 1 for
+    /// the square loss, whose λ is that of ridge regression.
+    pub fn penalty(&self) -> f64 {
+        if self.is_fitted_by_mean() { 1.0 } else { 0.5 }
+    }
+
+    /// Whether the mean of numbers is the constant of least loss, that of a square; of other losses the median is
+    /// taken.
+    pub fn is_fitted_by_mean(&self) -> bool {
+        self.kink.is_infinite()
+    }
+}
+
+/// A convex loss ℓ of a distance `√u` that does not decrease with it. Its values and slopes are those of its
+/// [pieces](Self::pieces), in kernel machines, and in training on every device.
 pub trait DistanceLoss {
-    /// The loss; kernel machines compute it of numbers, and training on a GPU of tensors.
+    /// The loss: kernel machines compute it of numbers, and training on a GPU of tensors.
     fn pieces(&self) -> Pieces;
 
     /// Checks the parameters, if there are any.
@@ -45,46 +79,15 @@ pub trait DistanceLoss {
         Ok(())
     }
 
-    /// `ℓ(√u)`.
-    fn value(&self, distance: f64) -> f64 {
-        let Pieces { kink, inner, excess, excess_squared } = self.pieces();
-        let (m, e) = (distance.min(kink), (distance - kink).max(0.0));
-        inner * (m * (distance - 0.5 * m)) + excess * e + excess_squared * (e * e)
-    }
-
-    /// `ℓ'(√u)`, the derivative in the distance; any slope where there is a kink.
-    fn derivative(&self, distance: f64) -> f64 {
-        let Pieces { kink, inner, excess, excess_squared } = self.pieces();
-        let slope = if distance > kink { excess } else { 0.0 };
-        inner * distance.min(kink) + slope + 2.0 * excess_squared * (distance - kink).max(0.0)
-    }
-
-    /// A bound on the second derivatives of `f ↦ ℓ(√u)`; none for a loss with a kink in f.
-    fn curvature(&self) -> Option<f64> {
-        let Pieces { inner, excess, excess_squared, .. } = self.pieces();
-        (excess == 0.0).then(|| inner.max(2.0 * excess_squared))
-    }
-
-    /// The factor c of the penalty `c λ ‖f‖²` that goes with the loss in a kernel machine: ½, but 1 for
-    /// the square loss, whose λ is that of ridge regression.
-    fn penalty(&self) -> f64 {
-        if self.is_fitted_by_mean() { 1.0 } else { 0.5 }
-    }
-
-    /// Whether the mean of numbers is the constant of least loss, that of a square; of other losses the median is
-    /// taken.
-    fn is_fitted_by_mean(&self) -> bool {
-        self.pieces().kink.is_infinite()
-    }
-
     /// The minimiser t of `(t − a)²/2μ + ℓ(√(t² + r))`, 0 ≤ t ≤ a: what a solver needs of a loss with a
     /// kink. By bisection, unless a loss has a formula.
     fn prox(&self, a: f64, r: f64, mu: f64) -> f64 {
+        let pieces = self.pieces();
         let (mut low, mut high) = (0.0f64, a);
         for _ in 0..200 {
             let t = 0.5 * (low + high);
             let root = (t * t + r).sqrt();
-            let slope = if root > 0.0 { self.derivative(root) * (t / root) } else { 0.0 };
+            let slope = if root > 0.0 { pieces.derivative(root) * (t / root) } else { 0.0 };
             *(if t + mu * slope > a { &mut high } else { &mut low }) = t;
         }
         0.5 * (low + high)

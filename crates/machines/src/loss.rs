@@ -1,6 +1,6 @@
 //! Losses of a vector: what the machines minimise on average.
 
-use dsokr_basis::loss::{self, DistanceLoss};
+use dsokr_basis::loss::{self, DistanceLoss, Pieces};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -56,6 +56,11 @@ impl Loss {
             Self::Pinball(_) => None,
         }
     }
+
+    /// The loss of a distance in its one form.
+    fn pieces(&self) -> Option<Pieces> {
+        self.of_distance().map(DistanceLoss::pieces)
+    }
 }
 
 impl Loss {
@@ -77,12 +82,12 @@ impl Loss {
     /// The factor c of the penalty `c λ ‖f − b‖²`: ½, but 1 for the square loss, whose λ is that of
     /// ridge regression.
     pub fn penalty(&self) -> f64 {
-        self.of_distance().map_or(0.5, DistanceLoss::penalty)
+        self.pieces().map_or(0.5, |loss| loss.penalty())
     }
 
     /// Whether the mean of numbers is the constant of least loss.
     pub(crate) fn is_fitted_by_mean(&self) -> bool {
-        self.of_distance().is_some_and(DistanceLoss::is_fitted_by_mean)
+        self.pieces().is_some_and(|loss| loss.is_fitted_by_mean())
     }
 
     /// Checks the parameters, and that the loss is defined on d = `width` outputs.
@@ -100,7 +105,7 @@ impl Loss {
 
     /// `ℓ(f, y)` with r = `residual` (not read by the pinball loss).
     pub fn value(&self, prediction: &[f64], target: &[f64], residual: f64) -> f64 {
-        if let Some(loss) = self.of_distance() {
+        if let Some(loss) = self.pieces() {
             return loss.value(distance(prediction, target, residual));
         }
         let errors = prediction.iter().zip(target).map(|(f, y)| y - f);
@@ -110,7 +115,7 @@ impl Loss {
 
     /// A bound on the second derivatives in f; none for a loss with kinks.
     pub(crate) fn curvature(&self) -> Option<f64> {
-        self.of_distance().and_then(DistanceLoss::curvature)
+        self.pieces().and_then(|loss| loss.curvature())
     }
 
     /// The gradient at f of the loss smoothed about the slope `centre`,
@@ -137,7 +142,7 @@ impl Loss {
                 }
                 conjugate
             }
-            Some(loss) if loss.curvature().is_none() => {
+            Some(loss) if loss.pieces().curvature().is_none() => {
                 for j in 0..scratch.len() {
                     scratch[j] = f[j] + mu * centre[j];
                 }
@@ -150,9 +155,10 @@ impl Loss {
                     alpha[j] = along * from;
                     scratch[j] = y[j] + if far > 0.0 { from * (near / far) } else { 0.0 };
                 }
-                dot(alpha, scratch) - loss.value(distance(scratch, y, residual))
+                dot(alpha, scratch) - loss.pieces().value(distance(scratch, y, residual))
             }
             Some(loss) => {
+                let loss = loss.pieces();
                 let root = distance(f, y, residual);
                 let slope = if root > 0.0 { loss.derivative(root) / root } else { 0.0 };
                 for ((alpha, f), y) in alpha.iter_mut().zip(f).zip(y) {

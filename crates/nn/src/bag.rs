@@ -15,7 +15,7 @@ use crate::fused::{SparseBatch, bag};
 use crate::init::{self, Start};
 use crate::onnx::{Dimension, Graph, Type, Value};
 use crate::pass::check_dropout;
-use crate::{Encoder, Error, Mlp, MlpConfig, PartSize, Pass, RowGradient};
+use crate::{Encoder, Error, Mlp, MlpConfig, PartSize, Pass, RowGradients};
 
 /// TF-IDF n-grams, a weighted sum of embeddings, and an MLP.
 ///
@@ -100,7 +100,7 @@ impl NgramBagConfig {
             bias: self.linear.then(|| init::vector(offset, device)),
             mlp,
             ngram_dropout: self.ngram_dropout,
-            by_rows: false,
+            row_gradients: None,
         }
     }
 }
@@ -114,9 +114,9 @@ pub struct NgramBag {
     mlp: Option<Mlp>,
     #[module(skip)]
     ngram_dropout: f32,
-    /// Whether the gradient of the table is by rows.
+    /// What takes the gradient of the table, if it is by rows.
     #[module(skip)]
-    by_rows: bool,
+    row_gradients: Option<RowGradients>,
 }
 
 /// Dropout site of the n-grams; the MLP's sites start at 1.
@@ -134,7 +134,8 @@ impl Encoder for NgramBag {
 
     fn forward(&self, batch: &[&SparseRow], pass: Pass) -> Tensor<2> {
         let rows = Arc::new(self.collate(batch, pass));
-        let sum = bag(self.table.val(), rows, self.by_rows);
+        let by_rows = self.row_gradients.clone().map(|gradients| (self.table.id, gradients));
+        let sum = bag(self.table.val(), rows, by_rows);
         let deep = self.mlp.as_ref().map(|mlp| mlp.apply(sum.clone(), pass, 1));
         match (&self.bias, deep) {
             (Some(bias), Some(deep)) => sum + deep + bias.val().unsqueeze::<2>(),
@@ -148,9 +149,8 @@ impl Encoder for NgramBag {
         row.len()
     }
 
-    fn with_row_gradients(self) -> Self {
-        let by_rows = self.table.dims()[0] <= RowGradient::ROWS;
-        Self { by_rows, ..self }
+    fn with_row_gradients(self, gradients: &RowGradients) -> Self {
+        Self { row_gradients: Some(gradients.clone()), ..self }
     }
 
     fn onnx(&self, graph: &mut Graph) -> Option<Value> {
@@ -224,9 +224,10 @@ impl<E: Encoder + ModuleDisplay> Encoder for BagBeside<E> {
         self.bag.forward(&rows, pass) + self.beside.forward(&inputs, pass)
     }
 
-    fn with_row_gradients(self) -> Self {
-        let Self { bag, beside } = self;
-        Self { bag: bag.with_row_gradients(), beside: beside.with_row_gradients() }
+    fn with_row_gradients(self, gradients: &RowGradients) -> Self {
+        let bag = self.bag.with_row_gradients(gradients);
+        let beside = self.beside.with_row_gradients(gradients);
+        Self { bag, beside }
     }
 
     fn onnx(&self, graph: &mut Graph) -> Option<Value> {

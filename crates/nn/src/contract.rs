@@ -3,7 +3,7 @@
 use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
 
-use crate::{Encoder, Pass, parameters};
+use crate::{Encoder, Gradients, Pass, parameters};
 
 /// Checks an encoder on a device with autodiff, with two or more different inputs.
 ///
@@ -41,7 +41,8 @@ pub fn check<E: Encoder>(encoder: &E, inputs: &[E::Input]) -> Result<(), String>
     let train = |key| rows(encoder.forward(&all, Pass::train(key)));
     ensure(train(1) == train(1), || "a training pass is not a function of its key".into())?;
     let loss = encoder.forward(&all, Pass::train(1)).square().sum();
-    let mut gradients = GradientsParams::from_grads(loss.backward(), encoder);
+    let gradients = GradientsParams::from_grads(loss.backward(), encoder);
+    let mut gradients = Gradients::from(gradients);
     let trainable = parameters::trainable(encoder);
     ensure(gradients.len() == trainable, || {
         format!("{} of {trainable} parameters have a gradient", gradients.len())

@@ -3,7 +3,7 @@
 use std::panic::{self, AssertUnwindSafe};
 use std::str::FromStr;
 
-use burn::tensor::{DType, Device, Gradients, Tensor};
+use burn::tensor::{DType, Device, Tensor};
 #[cfg(feature = "cuda")]
 use dsokr_basis::Processes;
 use schemars::JsonSchema;
@@ -30,7 +30,7 @@ pub fn in_pool<T: Send>(device: &Device, work: impl FnOnce() -> T + Send) -> T {
 }
 
 /// The gradients of a loss, by a backward pass [in the pool](in_pool).
-pub fn backward(loss: Tensor<1>) -> Gradients {
+pub fn backward(loss: Tensor<1>) -> burn::tensor::Gradients {
     in_pool(&loss.device(), move || loss.backward())
 }
 
@@ -100,9 +100,20 @@ impl Processor {
         match self {
             Self::Cpu => Ok(Device::flex()),
             #[cfg(feature = "wgpu")]
-            Self::Wgpu => Ok(Device::wgpu(burn::tensor::DeviceKind::DefaultDevice)),
+            Self::Wgpu => {
+                listed(burn::tensor::DeviceType::Wgpu)?;
+                Ok(Device::wgpu(burn::tensor::DeviceKind::DefaultDevice))
+            }
             #[cfg(feature = "cuda")]
-            Self::Cuda(number) => Ok(Device::cuda(number.unwrap_or_else(own_gpu))),
+            Self::Cuda(number) => {
+                let gpus = listed(burn::tensor::DeviceType::Cuda)?;
+                // the processes of a machine take its GPUs in turn
+                let number = number.unwrap_or_else(|| Processes::current().local_rank() % gpus);
+                if number >= gpus {
+                    return Err(format!("this machine has {gpus} such GPUs, counted from 0"));
+                }
+                Ok(Device::cuda(number))
+            }
             #[cfg(not(all(feature = "wgpu", feature = "cuda")))]
             other => {
                 let feature = match other {
@@ -117,22 +128,20 @@ impl Processor {
     }
 }
 
-/// The GPU of this process: those of a machine take its GPUs in turn.
-#[cfg(feature = "cuda")]
-fn own_gpu() -> usize {
-    let gpus = Device::enumerate(burn::tensor::DeviceType::Cuda).len();
-    Processes::current().local_rank() % gpus.max(1)
+/// The number of devices of a kind. Where there are none, an engine would panic as soon as it computes.
+#[cfg(any(feature = "cuda", feature = "wgpu"))]
+fn listed(kind: burn::tensor::DeviceType) -> Result<usize, String> {
+    match Device::enumerate(kind).len() {
+        0 => Err("no adapter with its driver answers".into()),
+        count => Ok(count),
+    }
 }
 
-/// Computes a sum on a device. Engines panic where there is no adapter, driver or library; here that
-/// is an error.
+/// Computes a sum on a device. An engine panics where a device that it lists does not work; here that is an error.
 fn probe(device: &Device) -> Result<(), String> {
-    let previous = panic::take_hook();
-    panic::set_hook(Box::new(|_| {}));
     let computed = panic::catch_unwind(AssertUnwindSafe(|| {
         Tensor::<1>::ones([8], device).sum().into_scalar::<f32>()
     }));
-    panic::set_hook(previous);
     match computed {
         Ok(8.0) => Ok(()),
         Ok(other) => Err(format!("it computes 1 + … + 1, eight times, as {other}")),

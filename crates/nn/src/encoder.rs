@@ -4,7 +4,7 @@ use burn::module::{Module, ModuleDisplay, Param};
 use burn::tensor::{Device, Tensor};
 
 use crate::onnx::{Graph, Value};
-use crate::{Masks, Pass};
+use crate::{Masks, Pass, RowGradients};
 
 /// A Burn module that maps a batch of inputs to coordinates in the sketched eigenbasis.
 ///
@@ -35,10 +35,10 @@ pub trait Encoder: Module + ModuleDisplay {
         0
     }
 
-    /// The encoder with gradients [by rows](crate::RowGradient) for tables when a batch reads few of their rows
-    /// (default: all its gradients have the shapes of their parameters). Training asks for it where the
-    /// optimiser leaves a parameter without gradient as it is.
-    fn with_row_gradients(self) -> Self {
+    /// The encoder whose tables give their gradients [by rows](crate::RowGradient) to `gradients` when a batch reads few
+    /// of their rows (default: Burn gets all gradients). Training asks for it where gradients are neither summed over
+    /// parts of a batch nor over processes.
+    fn with_row_gradients(self, gradients: &RowGradients) -> Self {
         self
     }
 

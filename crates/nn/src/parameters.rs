@@ -5,19 +5,16 @@ use std::ops::Deref;
 
 use burn::backend::flex::FlexTensor;
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId};
-use burn::optim::GradientsParams;
 use burn::tensor::{Tensor, TensorData};
 
 use crate::device::on_cpu_engine;
 use crate::error::check_names;
-use crate::fused::{is_whole, primitive, wrap};
-use crate::{Error, RowGradient};
+use crate::fused::{Gradient, is_whole, primitive, wrap};
+use crate::{Error, Gradients};
 
-/// One parameter: its shape, its values, and the identity under which the optimiser keeps its state.
+/// One parameter: its shape and its values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
-    /// Identity of the parameter; `None` in a file of weights only.
-    pub id: Option<u64>,
     /// Shape, outermost dimension first.
     pub shape: Vec<usize>,
     /// Values in row-major order.
@@ -32,7 +29,7 @@ pub struct Values(FlexTensor);
 
 impl Values {
     /// The values of a float tensor of any device.
-    fn from_tensor<const D: usize>(tensor: Tensor<D>) -> Self {
+    pub fn from_tensor<const D: usize>(tensor: Tensor<D>) -> Self {
         let tensor = tensor.inner();
         if on_cpu_engine(&tensor) {
             let shared = primitive(tensor.clone());
@@ -80,23 +77,29 @@ pub trait FloatParameter {
     /// Whether a gradient must reach it.
     fn is_trained(&self) -> bool;
 
+    /// Whether it holds 32-bit floats of the CPU engine.
+    fn is_on_cpu_engine(&self) -> bool;
+
     /// Its values. On the CPU engine they share its memory until it is trained on.
     fn values(&self) -> Values;
 
-    /// Its gradient as a vector, for a parameter that is not a table [by rows](RowGradient).
-    fn flat_gradient(&self, gradients: &GradientsParams) -> Option<Tensor<1>>;
+    /// Values in the parameter's type as a vector on its device, without autodiff.
+    fn vector(&self, values: Values) -> Tensor<1>;
+
+    /// Its gradient as a vector; [by rows](crate::RowGradient), the numbers of these rows.
+    fn flat_gradient(&self, gradients: &Gradients) -> Option<Tensor<1>>;
 
     /// The sum of the squares of its gradient.
-    fn squared_gradient(&self, gradients: &GradientsParams) -> Option<f32>;
+    fn squared_gradient(&self, gradients: &Gradients) -> Option<f32>;
 
     /// Multiplies its gradient.
-    fn scale_gradient(&self, gradients: &mut GradientsParams, factor: f32);
+    fn scale_gradient(&self, gradients: &mut Gradients, factor: f32);
 
-    /// Takes the values of its gradient, row-major.
-    fn take_gradient(&self, gradients: &mut GradientsParams) -> Option<Vec<f32>>;
+    /// Takes the values of its gradient, row-major, all of them also where it is by rows.
+    fn take_gradient(&self, gradients: &mut Gradients) -> Option<Vec<f32>>;
 
     /// Sets its gradient.
-    fn set_gradient(&self, gradients: &mut GradientsParams, values: Vec<f32>);
+    fn set_gradient(&self, gradients: &mut Gradients, values: Vec<f32>);
 }
 
 impl<const D: usize> FloatParameter for Param<Tensor<D>> {
@@ -112,45 +115,70 @@ impl<const D: usize> FloatParameter for Param<Tensor<D>> {
         self.val().is_require_grad()
     }
 
+    fn is_on_cpu_engine(&self) -> bool {
+        on_cpu_engine(&self.val())
+    }
+
     fn values(&self) -> Values {
         Values::from_tensor(self.val())
     }
 
-    fn flat_gradient(&self, gradients: &GradientsParams) -> Option<Tensor<1>> {
-        Some(gradients.get::<D>(self.id)?.flatten(0, D - 1))
+    fn vector(&self, values: Values) -> Tensor<1> {
+        let weights = self.val().inner();
+        Tensor::from_data(values.0.into_data(), (&weights.device(), weights.dtype()))
     }
 
-    fn squared_gradient(&self, gradients: &GradientsParams) -> Option<f32> {
-        let (_, values) = RowGradient::split(gradients.get::<D>(self.id)?, &self.val());
-        let mut squares = values.square();
-        // Burn adds up so many in an order that differs from run to run
-        if squares.shape().num_elements() >= 1 << 22 {
-            squares = squares.sum_dim(D - 1);
+    fn flat_gradient(&self, gradients: &Gradients) -> Option<Tensor<1>> {
+        match gradients.rows(self.id) {
+            Some(rows) => Some(rows.vector()),
+            None => gradients.dense::<D>(self.id).map(|gradient| gradient.flatten(0, D - 1)),
         }
-        Some(squares.sum().into_scalar::<f32>())
     }
 
-    fn scale_gradient(&self, gradients: &mut GradientsParams, factor: f32) {
-        let Some(gradient) = gradients.remove::<D>(self.id) else { return };
-        let (rows, values) = RowGradient::split(gradient, &self.val());
-        let scaled = values * factor;
-        let scaled = match rows {
-            Some(rows) => Tensor::cat(vec![rows, scaled], 1),
-            None => scaled,
+    fn squared_gradient(&self, gradients: &Gradients) -> Option<f32> {
+        match gradients.rows(self.id) {
+            Some(rows) => Some(sum(rows.squares())),
+            None => gradients.dense::<D>(self.id).map(|gradient| sum(gradient.square())),
+        }
+    }
+
+    fn scale_gradient(&self, gradients: &mut Gradients, factor: f32) {
+        let scaled = match gradients.take::<D>(self.id) {
+            None => return,
+            Some(Gradient::Dense(gradient)) => Gradient::Dense(gradient * factor),
+            Some(Gradient::Rows(mut gradient)) => {
+                gradient.scale(factor);
+                Gradient::Rows(gradient)
+            }
         };
-        gradients.register(self.id, scaled);
+        gradients.set(self.id, scaled);
     }
 
-    fn take_gradient(&self, gradients: &mut GradientsParams) -> Option<Vec<f32>> {
-        let gradient = gradients.remove::<D>(self.id)?.into_data();
-        gradient.convert::<f32>().try_into_vec::<f32>().ok()
+    fn take_gradient(&self, gradients: &mut Gradients) -> Option<Vec<f32>> {
+        match gradients.take::<D>(self.id)? {
+            Gradient::Rows(rows) => Some(rows.dense(self.shape().iter().product())),
+            Gradient::Dense(gradient) => {
+                gradient.into_data().convert::<f32>().try_into_vec::<f32>().ok()
+            }
+        }
     }
 
-    fn set_gradient(&self, gradients: &mut GradientsParams, values: Vec<f32>) {
+    fn set_gradient(&self, gradients: &mut Gradients, values: Vec<f32>) {
         let weights = self.val().inner();
         let gradient = TensorData::new(values, weights.shape());
-        gradients.register(self.id, Tensor::<D>::from_data(gradient, &weights.device()));
+        let gradient = Tensor::<D>::from_data(gradient, &weights.device());
+        gradients.set(self.id, Gradient::Dense(gradient));
     }
+}
+
+/// The sum of all elements.
+fn sum<const D: usize>(tensor: Tensor<D>) -> f32 {
+    let mut tensor = tensor;
+    // Burn adds up so many in an order that differs from run to run
+    if tensor.shape().num_elements() >= 1 << 22 {
+        tensor = tensor.sum_dim(D - 1);
+    }
+    tensor.sum().into_scalar::<f32>()
 }
 
 /// Calls `each` with path and tensor of every float parameter of `module`, in the order of its fields.
@@ -190,8 +218,7 @@ pub(crate) fn each<M: Module, T>(
 /// All float parameters of `module`. On the CPU engine they share its memory until it is trained on.
 pub fn collect<M: Module>(module: &M) -> Parameters {
     let read = |name: &str, found: &dyn FloatParameter| {
-        let id = Some(found.id().val());
-        (name.to_owned(), Parameter { id, shape: found.shape(), values: found.values() })
+        (name.to_owned(), Parameter { shape: found.shape(), values: found.values() })
     };
     each(module, read).into_iter().collect()
 }
@@ -255,7 +282,7 @@ pub fn restore<M: Module>(module: M, mut parameters: Parameters) -> Result<M, Er
     impl ModuleMapper for Restorer {
         fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
             let Some(parameter) = self.0.next() else { unreachable!("the names were compared") };
-            let id = parameter.id.map_or(param.id, ParamId::from);
+            let id = param.id;
             let (bytes, _, dtype) = parameter.values.0.into_data().into_parts();
             let data = TensorData::from_bytes(bytes, parameter.shape, dtype);
             let tensor = Tensor::from_data(data, &param.lazy_device());

@@ -3,9 +3,10 @@
 use std::ops::Range;
 
 use burn::module::Module;
+use burn::tensor::Tensor;
 use dsokr_basis::random::generator;
 use dsokr_basis::{Cancellation, Processes};
-use dsokr_nn::{Encoder, Model, Pass};
+use dsokr_nn::{Encoder, Model, Pass, Values};
 use rand::seq::SliceRandom;
 
 use crate::Error;
@@ -47,16 +48,33 @@ pub(super) fn share(lengths: &[usize], ranks: &Processes) -> Range<usize> {
     bound(ranks.rank())..bound(ranks.rank() + 1)
 }
 
+/// Coordinates `z` `[n × p]` of a batch, whose shape is checked: a tensor of any other would be read at wrong places.
+///
+/// # Errors
+/// [`Error::Encoder`].
+pub(super) fn encoded<E: Encoder>(
+    encoder: &E,
+    inputs: &[&E::Input],
+    pass: Pass,
+) -> Result<Tensor<2>, Error> {
+    let z = encoder.forward(inputs, pass);
+    let (found, expected) = (z.dims(), [inputs.len(), encoder.dimension()]);
+    if found == expected { Ok(z) } else { Err(Error::Encoder { found, expected }) }
+}
+
 /// Coordinates `z` of all inputs, `[n × p]` row-major, in evaluation mode, `batch` at a time.
 ///
 /// # Errors
-/// [`Cancelled`](dsokr_basis::Error::Cancelled).
+/// [`Error::Encoder`] for an encoder whose predictions do not have the shape that it promises;
+/// [`Value`](dsokr_basis::Error::Value) for a batch of 0; [`Cancelled`](dsokr_basis::Error::Cancelled).
 pub fn embed<E: Encoder>(
     model: &Model<E>,
     inputs: &[E::Input],
     batch: usize,
 ) -> Result<Vec<f32>, Error> {
-    let (cancellation, model) = (Cancellation::current(), model.valid());
+    dsokr_basis::Error::ensure(batch > 0, "batch", batch, "at least 1")?;
+    let cancellation = Cancellation::current();
+    let model = model.valid();
     let p = model.encoder.dimension();
     let mut order: Vec<usize> = (0..inputs.len()).collect();
     order.sort_by_cached_key(|&i| model.encoder.length(&inputs[i]));
@@ -64,9 +82,9 @@ pub fn embed<E: Encoder>(
     for rows in order.chunks(batch) {
         cancellation.check()?;
         let chosen: Vec<&E::Input> = rows.iter().map(|&i| &inputs[i]).collect();
-        let z = model.encoder.forward(&chosen, Pass::Evaluate).into_data().convert::<f32>();
-        let z = z.try_to_vec::<f32>().unwrap_or_default();
-        for (row, values) in rows.iter().zip(z.chunks_exact(p)) {
+        let z = encoded(&model.encoder, &chosen, Pass::Evaluate)?;
+        let z = Values::from_tensor(z);
+        for (&row, values) in rows.iter().zip(z.chunks_exact(p.max(1))) {
             all[row * p..(row + 1) * p].copy_from_slice(values);
         }
     }

@@ -3,15 +3,22 @@ use std::path::Path;
 use std::str::FromStr;
 
 use dsokr_basis::store::{self, Stored, Tensor};
+use dsokr_nn::Values;
 use dsokr_nn::parameters::{Parameter, Parameters};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
 const KIND: &str = "checkpoint";
-const VERSION: u32 = 1;
-const OPTIMIZER: &str = "optimizer";
+const VERSION: u32 = 2;
+
+/// What precedes a parameter's path in the names of its tensors: its values, and Adam's two moments.
 const PREFIX: &str = "parameter.";
+const FIRST: &str = "moment1.";
+const SECOND: &str = "moment2.";
+
+/// What precedes it in the metadata, for the number of Adam's steps.
+const STEPS: &str = "steps.";
 
 /// The complete state of a training: a resumed training continues as if it had never stopped.
 /// Everything random is derived from (seed, step), so the step replaces the state of every
@@ -30,8 +37,19 @@ pub struct Checkpoint {
     pub stale: usize,
     /// The model's parameters.
     pub parameters: Parameters,
-    /// The optimiser's state in Burn's own format; empty before the first step.
-    pub optimizer: Vec<u8>,
+    /// Adam's state of each parameter that it has changed, by the parameter's path.
+    pub moments: BTreeMap<String, Moments>,
+}
+
+/// Adam's state of a parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Moments {
+    /// Steps that have changed the parameter.
+    pub steps: u64,
+    /// The mean of its gradients m, row-major.
+    pub first: Values,
+    /// The mean of their squares v.
+    pub second: Values,
 }
 
 impl Checkpoint {
@@ -52,12 +70,13 @@ impl Checkpoint {
             numbers.into_iter().chain(self.best.map(|best| ("best", format!("{best:?}"))));
         let mut metadata: BTreeMap<String, String> =
             numbers.map(|(key, value)| (key.to_owned(), value)).collect();
-        let mut tensors = vec![Tensor::u8(OPTIMIZER, &[self.optimizer.len()], &self.optimizer)];
-        for (name, parameter) in &self.parameters {
-            let stored = format!("{PREFIX}{name}");
-            tensors.push(Tensor::f32(&stored, &parameter.shape, &parameter.values));
-            if let Some(id) = parameter.id {
-                metadata.insert(format!("id.{name}"), id.to_string());
+        let mut tensors = Vec::new();
+        for (name, Parameter { shape, values }) in &self.parameters {
+            tensors.push(Tensor::f32(&format!("{PREFIX}{name}"), shape, values));
+            if let Some(Moments { steps, first, second }) = self.moments.get(name) {
+                tensors.push(Tensor::f32(&format!("{FIRST}{name}"), shape, first));
+                tensors.push(Tensor::f32(&format!("{SECOND}{name}"), shape, second));
+                metadata.insert(format!("{STEPS}{name}"), steps.to_string());
             }
         }
         Ok(store::Contents::new(KIND, VERSION, &metadata, &tensors).write(path)?)
@@ -68,9 +87,13 @@ impl Checkpoint {
     /// # Errors
     /// A file that is missing, damaged, of a different version, or of a different basis.
     pub fn load(path: &Path, basis: &str) -> Result<Self, Error> {
-        let stored = Stored::open(path, KIND, VERSION)?;
+        let stored = Stored::open_versions(path, KIND, 1..=VERSION)?;
+        if stored.version == 1 {
+            let message = "a checkpoint of an earlier version, whose optimiser cannot be read: go on with the version \
+                           of dsokr that wrote it, or train anew";
+            return Err(dsokr_basis::Error::file(path, message).into());
+        }
         check_basis(&stored, basis)?;
-        let (_, optimizer) = stored.read::<u8>(OPTIMIZER, 1)?;
         Ok(Self {
             step: stored.parsed("step", "a number of steps")?,
             loss_sum: stored.parsed("loss_sum", "a number")?,
@@ -78,7 +101,7 @@ impl Checkpoint {
             stale: stored.parsed("stale", "a number of evaluations")?,
             best: optional(&stored, "best", "a number")?,
             parameters: read_parameters(&stored, PREFIX)?,
-            optimizer: optimizer.to_vec(),
+            moments: read_moments(&stored)?,
         })
     }
 }
@@ -109,7 +132,27 @@ pub fn check_basis(stored: &Stored, basis: &str) -> Result<(), dsokr_basis::Erro
     }
 }
 
-/// The parameters among a file's tensors, with their identities if the file has them.
+/// Adam's state in a checkpoint.
+fn read_moments(stored: &Stored) -> Result<BTreeMap<String, Moments>, Error> {
+    let mut moments = BTreeMap::new();
+    for name in stored.names().filter_map(|name| name.strip_prefix(FIRST)) {
+        let steps = stored.parsed(&format!("{STEPS}{name}"), "a number of steps")?;
+        let [first, second] =
+            [FIRST, SECOND].map(|prefix| values(stored, &format!("{prefix}{name}")));
+        let (first, second) = (first?.1, second?.1);
+        moments.insert(name.to_owned(), Moments { steps, first, second });
+    }
+    Ok(moments)
+}
+
+/// Shape and values of a tensor.
+fn values(stored: &Stored, name: &str) -> Result<(Vec<usize>, Values), Error> {
+    let rank = stored.describe(name)?.1.len();
+    let (shape, values) = stored.read::<f32>(name, rank)?;
+    Ok((shape, values.to_vec().into()))
+}
+
+/// The parameters among a file's tensors.
 ///
 /// # Errors
 /// Tensors that are not parameters.
@@ -117,11 +160,8 @@ pub fn read_parameters(stored: &Stored, prefix: &str) -> Result<Parameters, Erro
     let mut parameters = Parameters::new();
     for full in stored.names() {
         let Some(name) = full.strip_prefix(prefix) else { continue };
-        let rank = stored.describe(full)?.1.len();
-        let (shape, values) = stored.read::<f32>(full, rank)?;
-        let id = optional(stored, &format!("id.{name}"), "a parameter's number")?;
-        let values = values.to_vec().into();
-        parameters.insert(name.to_owned(), Parameter { id, shape, values });
+        let (shape, values) = values(stored, full)?;
+        parameters.insert(name.to_owned(), Parameter { shape, values });
     }
     Ok(parameters)
 }

@@ -4,9 +4,24 @@ use dsokr_basis::Argument;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The state of the optimiser, which cannot be written or read.
-    #[error("optimiser state: {0}")]
+    /// The state of the optimiser, which belongs to a different model.
+    #[error("the checkpoint holds {0}")]
     Optimizer(String),
+    /// Training pairs without an input, or whose parts do not fit.
+    #[error("training pairs: {0}")]
+    Pairs(String),
+    /// An encoder whose predictions do not have the shape that it promises.
+    #[error(
+        "the encoder returns a matrix of {} × {} for {} inputs of {} coordinates: `forward` gives a row of `dimension` \
+         coordinates for each input",
+        found[0], found[1], expected[0], expected[1]
+    )]
+    Encoder {
+        /// The shape of what it returns.
+        found: [usize; 2],
+        /// The number of inputs, and the dimension of the encoder.
+        expected: [usize; 2],
+    },
     /// The loss, a gradient, a parameter or a prediction is NaN or infinite.
     #[error(
         "{what} at step {step} (learning rate {learning_rate:.3e}): lower training.learning_rate or \

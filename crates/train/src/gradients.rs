@@ -2,9 +2,10 @@ use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::{Tensor, TensorData};
 use dsokr_nn::fused::clip_factor;
 use dsokr_nn::parameters::visit;
-use dsokr_nn::{Encoder, Model, backward, on_cpu_engine};
+use dsokr_nn::{Encoder, Gradients, Model, RowGradients, backward};
 use rand::Rng;
 
+use crate::batches::encoded;
 use crate::loss::{Objective, StepLoss};
 use crate::sums::{BatchGradients, Step};
 use crate::{Error, Task};
@@ -13,13 +14,14 @@ use crate::{Error, Task};
 ///
 /// The batch is encoded `micro_batch` pairs at a time, each part with its own key, and the
 /// gradients of the parts are summed. Apart from rounding and dropout masks, the size only changes
-/// memory. Several ranks have a `step`, which divides every part among them: all get the same result, which differs
+/// memory. `row_gradients` has what the backward pass gives by rows. Several ranks have a `step`, which divides every part among them: all get the same result, which differs
 /// from that of one rank by rounding only.
 pub(super) fn gradients<E: Encoder, M>(
     task: &Task<E, M>,
     model: &Model<E>,
     batch: &[usize],
     objective: &Objective,
+    row_gradients: &RowGradients,
     keys: &mut impl Rng,
     step: Option<Step>,
 ) -> Result<BatchGradients, Error> {
@@ -33,19 +35,19 @@ pub(super) fn gradients<E: Encoder, M>(
         if own.is_empty() || !loss.known.is_finite() {
             continue;
         }
-        let input = |&i: &usize| &task.inputs[i];
+        let input = |&i: &usize| &task.pairs.inputs()[i];
         let pass = model.pass_behind(key, part[..own.start].iter().map(input));
         let pairs = &part[own];
         let inputs: Vec<&E::Input> = pairs.iter().map(input).collect();
         // several ranks get gradients while the backward pass goes on
         let watched = step.as_ref().map(|step| step.watch(model, parts.len() == 0));
         let watched = watched.as_ref().unwrap_or(model);
-        let z = watched.encoder.forward(&inputs, pass);
+        let z = encoded(&watched.encoder, &inputs, pass)?;
         let dtype = z.dtype();
         let targets = || {
-            let rows = pairs.iter().flat_map(|&i| task.targets[i * p..(i + 1) * p].iter().copied());
+            let rows = pairs.iter().flat_map(|&i| task.pairs.target(i).iter().copied());
             let rows = TensorData::new(rows.collect::<Vec<f32>>(), [pairs.len(), p]);
-            let residuals = pairs.iter().map(|&i| task.residuals[i] as f32).collect();
+            let residuals = pairs.iter().map(|&i| task.pairs.residuals()[i] as f32).collect();
             (Tensor::from_data(rows, (task.device, dtype)), residuals)
         };
         let scale = watched.scale.as_ref().map(|scale| scale.val());
@@ -53,14 +55,15 @@ pub(super) fn gradients<E: Encoder, M>(
         loss.add(mean.clone().inner());
         let gradients = GradientsParams::from_grads(backward(mean), watched);
         match &step {
-            Some(step) => step.add(model, &gradients),
+            Some(step) => step.add(model, gradients),
             None => sum.accumulate(model, gradients),
         }
     }
     let mut found = match step {
         Some(step) => step.finish(model, loss)?,
         None => {
-            let gradients = loss.known.is_finite().then(|| sum.grads());
+            let gradients = Gradients::new(sum.grads(), row_gradients.take());
+            let gradients = loss.known.is_finite().then_some(gradients);
             BatchGradients { loss, gradients, factor: None, stop: false }
         }
     };
@@ -78,15 +81,16 @@ pub(super) fn gradients<E: Encoder, M>(
 /// returned with them, and is NaN then.
 fn clipped<E: Encoder>(
     model: &Model<E>,
-    mut gradients: GradientsParams,
+    mut gradients: Gradients,
     limit: f32,
-) -> (Option<GradientsParams>, Option<Tensor<1>>) {
-    let mut all = Vec::new();
-    visit(model, |_, parameter| all.extend(parameter.flat_gradient(&gradients)));
-    if !all.iter().all(on_cpu_engine) {
+) -> (Option<Gradients>, Option<Tensor<1>>) {
+    let mut on_cpu_engine = true;
+    visit(model, |_, parameter| on_cpu_engine &= parameter.is_on_cpu_engine());
+    if !on_cpu_engine {
+        let mut all = Vec::new();
+        visit(model, |_, parameter| all.extend(parameter.flat_gradient(&gradients)));
         return (Some(gradients), Some(clip_factor(all, limit)));
     }
-    drop(all);
     let mut sum = 0.0;
     visit(model, |_, parameter| {
         sum += parameter.squared_gradient(&gradients).map_or(0.0, f64::from);

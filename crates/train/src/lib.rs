@@ -4,7 +4,7 @@
 //!
 //! [`train`] minimises `mean ‖z − ψ̃(y)‖²`, or a different loss, over batches of inputs and targets,
 //! keeps checkpoints in a [`CheckpointSink`], stops early, and resumes bit for bit. A [`Task`] holds
-//! inputs, targets and a function that evaluates the model.
+//! [`Pairs`] and a function that evaluates the model.
 
 mod batches;
 mod checkpoint;
@@ -18,9 +18,9 @@ mod sums;
 mod task;
 
 pub use batches::embed;
-pub use checkpoint::{Checkpoint, CheckpointSink, LogLine, check_basis, read_parameters};
+pub use checkpoint::{Checkpoint, CheckpointSink, LogLine, Moments, check_basis, read_parameters};
 pub use config::{Decay, GroupConfig, LossConfig, OptimizerName, TrainingConfig};
 pub use error::Error;
 pub use optimizer::Update;
 pub use steps::train;
-pub use task::{Best, Event, Lines, Observer, Outcome, Task, Validation};
+pub use task::{Best, Event, Lines, Observer, Outcome, Pairs, Task, Validation};

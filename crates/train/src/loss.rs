@@ -2,7 +2,7 @@ use burn::tensor::activation::log_softmax;
 use burn::tensor::{Int, Tensor, TensorData, Transaction};
 use dsokr_basis::Features;
 use dsokr_basis::features::{DenseRows, Distinct, distinct};
-use dsokr_basis::loss::{DistanceLoss, Pieces};
+use dsokr_basis::loss::Pieces;
 use dsokr_nn::{Encoder, Model, on_cpu_engine};
 
 use crate::{Error, LossConfig, Task};
@@ -83,13 +83,14 @@ struct Classes {
 impl<'a> Objective<'a> {
     /// The objective of a task with p coordinates.
     pub(super) fn from_task<E: Encoder, M>(task: &Task<'a, E, M>, p: usize) -> Result<Self, Error> {
-        let (loss, weights) = (&task.config.loss, task.weights);
+        let loss = &task.config.loss;
+        let (targets, weights) = (task.pairs.targets(), task.pairs.weights());
         let LossConfig::Softmax { .. } = loss else {
             return Ok(Self { loss, classes: None, weights });
         };
-        let rows = Features::from(DenseRows::new(p, task.targets.to_vec())?);
+        let rows = Features::from(DenseRows::new(p, targets.to_vec())?);
         let Distinct { representative, class, .. } = distinct(&rows)?;
-        let values = representative.iter().flat_map(|&row| &task.targets[row * p..][..p]);
+        let values = representative.iter().flat_map(|&row| &targets[row * p..][..p]);
         let values = TensorData::new(values.copied().collect(), [representative.len(), p]);
         let outputs = representative.len();
         tracing::info!(outputs, "the softmax runs over training outputs");
@@ -135,7 +136,7 @@ impl<'a> Objective<'a> {
                 weighted((z - targets).square(), weights).sum()
                     + residuals.map(|(at, residual)| weight(weights, at) * residual).sum::<f32>()
             }
-            Some(loss) => distance(loss, z, targets, residuals, weights),
+            Some(loss) => distance(loss.pieces(), z, targets, residuals, weights),
             None => contrastive(z, targets, scale(), weights),
         }
     }
@@ -156,7 +157,7 @@ fn weight(weights: Option<&[f32]>, at: usize) -> f32 {
 
 /// The weighted sum of a loss of distances between z and targets.
 fn distance(
-    loss: &dyn DistanceLoss,
+    loss: Pieces,
     z: Tensor<2>,
     targets: Tensor<2>,
     residuals: Vec<f32>,
@@ -168,7 +169,7 @@ fn distance(
     let squares = (z - targets).square().sum_dim(1);
     let root = (squares + column(residuals)).clamp_min(SMALLEST).sqrt();
     if !on_cpu {
-        let Pieces { kink, inner, excess, excess_squared } = loss.pieces();
+        let Pieces { kink, inner, excess, excess_squared } = loss;
         let (m, e) = (root.clone().clamp_max(kink), (root.clone() - kink).clamp_min(0.0));
         let inner = m.clone() * (root - m * 0.5) * inner;
         return weighted(inner + e.clone() * excess + e.square() * excess_squared, weights).sum();

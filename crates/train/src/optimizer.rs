@@ -1,139 +1,222 @@
+use std::any::Any;
+use std::collections::{BTreeMap, HashMap};
+
 use burn::backend::Flex;
 use burn::backend::flex::FlexTensor;
-use burn::module::{Module, ParamGroup};
-use burn::optim::{
-    AdamState, AdaptiveMomentumState, GradientsParams, ModuleOptimizer, Optimizer, OptimizerRecord,
-};
-use burn::tensor::{Bytes, Device, Tensor};
-use dsokr_nn::fused::{Adam, Updates, owned, primitive};
-use dsokr_nn::{RowGradient, on_cpu_engine};
+use burn::module::{Module, ModuleMapper, Param, ParamId};
+use burn::tensor::Tensor;
+use dsokr_nn::fused::{Adam, Updates, owned, primitive, values};
+use dsokr_nn::parameters::visit;
+use dsokr_nn::{Gradient, Gradients, Values, on_cpu_engine};
 use rayon::prelude::*;
 
-use crate::{OptimizerName, TrainingConfig};
+use crate::checkpoint::Moments;
+use crate::{Error, OptimizerName, TrainingConfig};
 
 /// The optimiser of a model: gradient descent, `w ← w − lr · g`, or Adam with decoupled weight decay λ, the arithmetic of
 /// PyTorch's `AdamW`: `w ← (1 − lr·λ) w − lr · (m / (1 − β₁ᵗ)) / (√(v / (1 − β₂ᵗ)) + ε)`.
 ///
 /// On the CPU engine a parameter takes one parallel pass in place over weights, moments and gradient, and on a GPU many
-/// parameters take one kernel; Burn's own optimisers make one pass for each operation. The state is that of Burn's Adam.
+/// parameters take one kernel; Burn's own optimisers make one pass for each operation. Adam's state belongs to the path
+/// of a parameter in the model, by which checkpoints name it.
 pub struct Update {
-    rules: ModuleOptimizer,
+    config: TrainingConfig,
+    /// The main rule, and those of the groups. The last one that names a parameter counts.
+    rules: Vec<Rule>,
+    states: BTreeMap<String, State>,
     updates: Updates,
+}
+
+/// The rule of a group of parameters.
+struct Rule {
+    /// A part of the paths of the parameters.
+    parameters: String,
+    name: OptimizerName,
+    /// The group's learning rate as a multiple of the schedule's.
+    factor: f64,
+}
+
+/// Adam's state of a parameter.
+struct State {
+    /// Steps that have changed the parameter.
+    steps: u64,
+    /// The means of its gradients and of their squares.
+    moments: [Tensor<1>; 2],
 }
 
 impl Update {
     /// The optimiser of a configuration: the main rule, and the groups' rules for the parameters that they name.
     pub fn from_config(config: &TrainingConfig) -> Self {
-        let updates = Updates::default();
-        let own =
-            |name, factor| Rule { name, config: config.clone(), factor, updates: updates.clone() };
-        let main = ModuleOptimizer::from(own(config.optimizer, 1.0));
-        let rules = config.groups.iter().fold(main, |optimizer, group| {
-            let own = own(group.optimizer, group.learning_rate / config.learning_rate);
-            optimizer.with_group(ParamGroup::from_predicate(&group.parameters), own, None)
+        let main = Rule { parameters: String::new(), name: config.optimizer, factor: 1.0 };
+        let groups = config.groups.iter().map(|group| Rule {
+            parameters: group.parameters.clone(),
+            name: group.optimizer,
+            factor: group.learning_rate / config.learning_rate,
         });
-        Self { rules, updates }
+        let rules = [main].into_iter().chain(groups).collect();
+        let states = BTreeMap::new();
+        Self { config: config.clone(), rules, states, updates: Updates::default() }
     }
 
-    /// The optimiser with a state that [`state`](Self::state) gave.
-    pub(crate) fn with_state(self, bytes: Vec<u8>) -> Result<Self, String> {
-        let record = OptimizerRecord::from_bytes(Bytes::from_bytes_vec(bytes));
-        let record = record.map_err(|error| error.to_string())?;
-        Ok(Self { rules: self.rules.load_record(record), ..self })
+    /// The optimiser of `model` with moments that [`moments`](Self::moments) gave.
+    ///
+    /// # Errors
+    /// [`Error::Optimizer`] for moments of a parameter that the model does not have, or of another size.
+    pub(crate) fn with_moments<M: Module>(
+        self,
+        moments: BTreeMap<String, Moments>,
+        model: &M,
+    ) -> Result<Self, Error> {
+        let mut left = moments;
+        let mut states = BTreeMap::new();
+        let mut outcome = Ok(());
+        visit(model, |name, parameter| {
+            let Some(Moments { steps, first, second }) = left.remove(name) else { return };
+            let expected = parameter.shape().iter().product::<usize>();
+            if [&first, &second].iter().any(|values| values.len() != expected) {
+                let (m, v) = (first.len(), second.len());
+                let message = format!("{m} and {v} moments of {name}, which has {expected} values");
+                outcome = Err(Error::Optimizer(message));
+                return;
+            }
+            let moments = [first, second].map(|values| parameter.vector(values));
+            states.insert(name.to_owned(), State { steps, moments });
+        });
+        outcome?;
+        if let Some(name) = left.keys().next() {
+            let message = format!("moments of {name}, which is no parameter of the model");
+            return Err(Error::Optimizer(message));
+        }
+        Ok(Self { states, ..self })
     }
 
-    /// The moments of all parameters.
-    pub(crate) fn state(&self) -> Result<Vec<u8>, String> {
-        let bytes = self.rules.into_bytes().map_err(|error| error.to_string())?;
-        Ok(bytes.to_vec())
+    /// Adam's state of each parameter, by its path. On the CPU engine the moments share its memory until the next step.
+    pub(crate) fn moments(&self) -> BTreeMap<String, Moments> {
+        let states = self.states.iter().map(|(name, state)| {
+            let [first, second] = state.moments.clone().map(Values::from_tensor);
+            (name.clone(), Moments { steps: state.steps, first, second })
+        });
+        states.collect()
     }
 
-    /// The model after a step at a learning rate. On a GPU a `factor` `[1]` multiplies the gradients.
+    /// The model after a step at a learning rate. On a GPU a `factor` `[1]` multiplies the gradients. A parameter that
+    /// several modules share is changed once, and a parameter without a gradient stays as it is.
     pub fn step<M: Module>(
         &mut self,
         rate: f64,
         model: M,
-        gradients: GradientsParams,
+        gradients: impl Into<Gradients>,
         factor: Option<Tensor<1>>,
     ) -> M {
         self.updates.scale(factor);
-        let model = self.rules.step(rate, model, gradients);
+        let (path, changed) = (Vec::new(), HashMap::new());
+        let gradients = gradients.into();
+        let model = model.map(&mut Step { update: self, rate, gradients, path, changed });
         self.updates.finish();
         model
     }
-}
 
-/// The rule of a group of parameters.
-#[derive(Clone, Debug)]
-struct Rule {
-    name: OptimizerName,
-    config: TrainingConfig,
-    /// The group's learning rate as a multiple of the schedule's.
-    factor: f64,
-    updates: Updates,
-}
-
-impl Optimizer for Rule {
-    type State<const D: usize> = AdamState<D>;
-
-    fn step<const D: usize>(
-        &self,
-        lr: f64,
+    /// A parameter's weights after a step. They and the gradient have no autodiff.
+    fn change<const D: usize>(
+        &mut self,
+        path: &str,
+        rate: f64,
         weights: Tensor<D>,
-        gradient: Tensor<D>,
-        state: Option<AdamState<D>>,
-    ) -> (Tensor<D>, Option<AdamState<D>>) {
-        let lr = lr * self.factor;
+        gradient: Gradient<D>,
+    ) -> Tensor<D> {
+        let applies = |rule: &&Rule| path.contains(&rule.parameters);
+        let Some(rule) = self.rules.iter().rev().find(applies) else { return weights };
+        let rate = rate * rule.factor;
         let TrainingConfig { beta1, beta2, epsilon, weight_decay, .. } = self.config;
-        let decay = match self.name {
-            OptimizerName::Sgd if on_cpu_engine(&weights) => {
-                return (descend(weights, gradient, lr as f32), None);
-            }
+        let decay = match rule.name {
             OptimizerName::Sgd => {
-                return (weights - self.updates.scaled(gradient) * lr as f32, None);
+                return descend(weights, self.updates.scaled(gradient), rate as f32);
             }
             OptimizerName::Adam => 0.0,
             OptimizerName::AdamW => weight_decay,
         };
-        let zeros = || AdaptiveMomentumState::new(0, weights.zeros_like(), weights.zeros_like());
-        let state = state.map_or_else(zeros, |state| state.momentum);
-        let time = state.time + 1;
-        let power = |beta: f32| 1.0 - f64::from(beta).powf(time as f64);
-        let step = Adam {
+        let zeros = || weights.zeros_like().flatten(0, D - 1);
+        let State { steps, moments } = self
+            .states
+            .remove(path)
+            .unwrap_or_else(|| State { steps: 0, moments: [zeros(), zeros()] });
+        let steps = steps + 1;
+        let power = |beta: f32| 1.0 - f64::from(beta).powf(steps as f64);
+        let adam = Adam {
             beta1,
             beta2,
-            rate: (lr / power(beta1)) as f32,
+            rate: (rate / power(beta1)) as f32,
             scale: power(beta2).sqrt().recip() as f32,
             epsilon,
-            keep: (1.0 - lr * f64::from(decay)) as f32,
+            keep: (1.0 - rate * f64::from(decay)) as f32,
         };
-        let tensors = [weights, gradient, state.moment_1, state.moment_2];
-        let [weights, first, second] = self.updates.adam(step, tensors);
-        (weights, Some(AdamState::new(AdaptiveMomentumState::new(time, first, second))))
+        let (weights, moments) = self.updates.adam(adam, weights, gradient, moments);
+        self.states.insert(path.to_owned(), State { steps, moments });
+        weights
+    }
+}
+
+/// A step on its way through a module.
+struct Step<'a> {
+    update: &'a mut Update,
+    rate: f64,
+    gradients: Gradients,
+    /// Names of the modules that it is in.
+    path: Vec<String>,
+    /// The parameters that have been changed, which a different module may share.
+    changed: HashMap<ParamId, Box<dyn Any>>,
+}
+
+impl ModuleMapper for Step<'_> {
+    fn enter_module(&mut self, name: &str, _: &str) {
+        self.path.push(name.to_owned());
     }
 
-    fn to_device<const D: usize>(mut state: AdamState<D>, device: &Device) -> AdamState<D> {
-        state.momentum = state.momentum.to_device(device);
-        state
+    fn exit_module(&mut self, _: &str, _: &str) {
+        self.path.pop();
+    }
+
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        let (id, weights, mapper) = param.consume();
+        let Some(gradient) = self.gradients.take::<D>(id) else {
+            let changed = self.changed.get(&id).and_then(|shared| shared.downcast_ref());
+            let weights = changed.cloned().unwrap_or(weights);
+            return Param::from_mapped_value(id, weights, mapper);
+        };
+        let learns = weights.is_require_grad();
+        let checkpointing = weights.gradient_checkpointing_strategy();
+        let path = self.path.join(".");
+        let weights = self.update.change(&path, self.rate, weights.inner(), gradient);
+        let mut weights = Tensor::from_inner(weights);
+        if let Some(strategy) = checkpointing {
+            weights = weights.with_gradient_checkpointing_strategy(strategy);
+        }
+        let weights = weights.set_require_grad(learns);
+        self.changed.insert(id, Box::new(weights.clone()));
+        Param::from_mapped_value(id, weights, mapper)
     }
 }
 
 /// Number of elements that one task updates.
 const CHUNK: usize = 1 << 14;
 
-fn descend<const D: usize>(weights: Tensor<D>, gradient: Tensor<D>, lr: f32) -> Tensor<D> {
-    let by_rows = RowGradient::is(&gradient, &weights);
-    let [mut w, g] = [weights, gradient].map(host);
-    let gradient = g.as_slice::<f32>().unwrap_or_default();
-    if by_rows {
-        let width = w.layout().shape()[1];
-        RowGradient::add_to(w.storage_mut::<f32>(), width, gradient, -lr);
-        return Tensor::from_primitive::<Flex>(w);
+/// Weights after a step of gradient descent.
+fn descend<const D: usize>(weights: Tensor<D>, gradient: Gradient<D>, lr: f32) -> Tensor<D> {
+    if !on_cpu_engine(&weights) {
+        let gradient = gradient.dense(&weights);
+        return weights - gradient * lr;
     }
-    w.storage_mut::<f32>()
-        .par_chunks_mut(CHUNK)
-        .zip(gradient.par_chunks(CHUNK))
-        .for_each(|(w, g)| w.iter_mut().zip(g).for_each(|(w, g)| *w -= lr * g));
+    let mut w = host(weights);
+    match gradient {
+        Gradient::Rows(gradient) => gradient.add_to(w.storage_mut::<f32>(), -lr),
+        Gradient::Dense(gradient) => {
+            let gradient = host(gradient);
+            w.storage_mut::<f32>()
+                .par_chunks_mut(CHUNK)
+                .zip(values(&gradient).par_chunks(CHUNK))
+                .for_each(|(w, g)| w.iter_mut().zip(g).for_each(|(w, g)| *w -= lr * g));
+        }
+    }
     Tensor::from_primitive::<Flex>(w)
 }
 

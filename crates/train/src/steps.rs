@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 use dsokr_basis::random::generator;
 use dsokr_basis::{Cancellation, Processes};
 use dsokr_nn::parameters::{self, Parameters};
-use dsokr_nn::{Encoder, Model, in_pool};
+use dsokr_nn::{Encoder, Model, RowGradients, in_pool};
 
 use crate::batches::training;
 use crate::checkpoint::checksum;
@@ -35,14 +35,17 @@ const LOSS: &str = "the loss or its gradient is not finite";
 /// Everything random in step s is derived from (seed, s): a training that is resumed from any of
 /// its checkpoints ends with the same parameters bit for bit, on the same machine.
 ///
-/// The [`Processes`] of the scope share it: all call this function with the same task. Each encodes its share of
+/// The [ranks](Task::ranks) share it: all call this function with the same task. Each encodes its share of
 /// every batch, the gradients are added up in the order of ranks, and every rank makes the same step. The
 /// parameters differ from those of one rank only by rounding. The same number of ranks gives the same bits. Only
 /// rank 0 validates, calls `sink` and returns the best parameters. A training over several ranks has
 /// no contrastive loss, and no gradients by rows.
 ///
 /// # Errors
-/// [`dsokr_basis::Error::Value`] for a loss with a temperature and a model without; [`Error::Diverged`] for a
+/// [`dsokr_basis::Error::Value`] for a configuration that is not [valid](crate::TrainingConfig::validate), and for a loss
+/// with a temperature and a model without; [`Error::Pairs`] for targets of another width than the encoder's predictions;
+/// [`Error::Encoder`] for an encoder whose predictions do not have the shape that it promises; [`Error::Optimizer`] for a
+/// checkpoint of a different model; [`Error::Diverged`] for a
 /// loss, a parameter or a prediction that is not finite; [`Error::Interrupted`] when the training has
 /// been [cancelled](Cancellation), after the step at hand, once the state has been stored; errors of
 /// `validate` and of the sink; [`dsokr_basis::Error::Process`] for a rank that cannot be reached or differs in
@@ -55,13 +58,16 @@ pub fn train<E: Encoder, M: Display + 'static>(
     observer: &mut dyn Observer,
 ) -> Result<Outcome<E>, Error> {
     let config = task.config;
-    let lengths: Vec<usize> = task.inputs.iter().map(|input| model.encoder.length(input)).collect();
+    config.validate()?;
+    task.pairs.check_width(model.encoder.dimension())?;
+    let inputs = task.pairs.inputs();
+    let lengths: Vec<usize> = inputs.iter().map(|input| model.encoder.length(input)).collect();
     let per_epoch = lengths.len().div_ceil(config.batch) as u64;
     let (total, warmup) = (per_epoch * config.epochs as u64, config.warmup);
     if warmup as u64 >= total {
         tracing::warn!(warmup, steps = total, "training ends before the warm-up does");
     }
-    let ranks = Processes::current();
+    let ranks = task.ranks;
     let check = |holds, found, allowed| {
         dsokr_basis::Error::ensure(holds, "training.loss.name", found, allowed)
     };
@@ -78,19 +84,18 @@ pub fn train<E: Encoder, M: Display + 'static>(
     if state.step > 0 {
         model = parameters::restore(model, std::mem::take(&mut state.parameters))?;
     }
-    if !state.optimizer.is_empty() {
-        let bytes = std::mem::take(&mut state.optimizer);
-        optimizer = optimizer.with_state(bytes).map_err(Error::Optimizer)?;
-    }
+    optimizer = optimizer.with_moments(std::mem::take(&mut state.moments), &model)?;
     ranks.check_same("step at the start", &state.step.to_string())?;
+    let row_gradients = RowGradients::default();
     if config.by_rows() && ranks.size() == 1 {
-        model.encoder = model.encoder.with_row_gradients();
+        model.encoder = model.encoder.with_row_gradients(&row_gradients);
     }
     let begun = Instant::now();
     let mut training = Training {
         task,
         objective,
         optimizer,
+        row_gradients,
         first: state.step,
         state,
         losses: Vec::new(),
@@ -108,7 +113,7 @@ pub fn train<E: Encoder, M: Display + 'static>(
         sink,
         observer,
         cancellation: Cancellation::current(),
-        sums: (ranks.size() > 1).then(|| Sums::new(&ranks, &model, lengths.clone())),
+        sums: (ranks.size() > 1).then(|| Sums::new(ranks, &model, lengths.clone())),
         ranks,
         stopped: false,
     };
@@ -131,6 +136,8 @@ struct Training<'a, E: Encoder, M> {
     task: &'a Task<'a, E, M>,
     objective: Objective<'a>,
     optimizer: Update,
+    /// What takes gradients of tables by rows.
+    row_gradients: RowGradients,
     state: Checkpoint,
     /// The losses of the last steps, which have not been read, and the last one that has.
     losses: Vec<StepLoss>,
@@ -155,7 +162,7 @@ struct Training<'a, E: Encoder, M> {
     sink: &'a mut dyn CheckpointSink<M>,
     observer: &'a mut dyn Observer,
     cancellation: Cancellation,
-    ranks: Processes,
+    ranks: &'a Processes,
     /// The sums of gradients over several ranks.
     sums: Option<Sums>,
     /// Whether a rank of several has been cancelled, as all of them know since the last step.
@@ -179,8 +186,9 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
                 let mut keys = generator(task.seed, "dropout", self.state.step);
                 let cancelled = self.cancellation.is_cancelled();
                 let step = self.sums.as_ref().map(|sums| sums.begin(cancelled));
+                let (objective, rows) = (&self.objective, &self.row_gradients);
                 let BatchGradients { loss, gradients, factor, stop } =
-                    gradients(task, &model, batch, &self.objective, &mut keys, step)?;
+                    gradients(task, &model, batch, objective, rows, &mut keys, step)?;
                 self.stopped = stop;
                 let Some(gradients) = gradients else {
                     return Err(self.diverged(self.state.step, LOSS));
@@ -299,7 +307,7 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
         let left = Duration::from_secs_f64(each * (self.total - step) as f64);
         let pairs_per_second = self.pairs as f64 / self.stepping.as_secs_f64().max(1e-9);
         (self.pairs, self.stepping) = (0, Duration::ZERO);
-        let residuals = self.task.residuals;
+        let residuals = self.task.pairs.residuals();
         let line = LogLine {
             step,
             epoch,
@@ -349,11 +357,11 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
             let what = format!("parameter {name} is not finite");
             return Err(self.diverged(self.state.step, &what));
         }
-        self.state.optimizer = self.optimizer.state().map_err(Error::Optimizer)?;
+        self.state.moments = self.optimizer.moments();
         self.store_best()?;
         self.sink.checkpoint(&self.state)?;
         self.state.parameters.clear();
-        self.state.optimizer = Vec::new();
+        self.state.moments.clear();
         let step = self.state.step;
         (self.kept, self.kept_at) = (Some(step), Instant::now());
         self.observer.event(&Event::Checkpoint { step });

@@ -11,7 +11,7 @@ use burn::tensor::{Tensor, Transaction};
 use dsokr_basis::Processes;
 use dsokr_basis::processes::Background;
 use dsokr_nn::parameters::visit;
-use dsokr_nn::{Encoder, GradientHooks, Model};
+use dsokr_nn::{Encoder, GradientHooks, Gradients, Model};
 
 use crate::Error;
 use crate::batches::share;
@@ -29,7 +29,7 @@ pub(super) struct BatchGradients {
     /// The mean loss.
     pub(super) loss: StepLoss,
     /// The gradients of the mean loss, clipped; none if they or the loss are known not to be finite.
-    pub(super) gradients: Option<GradientsParams>,
+    pub(super) gradients: Option<Gradients>,
     /// The factor by which the step scales them, on devices other than the CPU engine.
     pub(super) factor: Option<Tensor<1>>,
     /// Whether one of several ranks is to stop.
@@ -197,7 +197,8 @@ impl Step<'_> {
     }
 
     /// Adds the gradients that a pass has left. Their device is waited for once.
-    pub(super) fn add<E: Encoder>(&self, model: &Model<E>, gradients: &GradientsParams) {
+    pub(super) fn add<E: Encoder>(&self, model: &Model<E>, gradients: GradientsParams) {
+        let gradients = &Gradients::from(gradients);
         let (mut ids, mut left) = (Vec::new(), Transaction::default());
         visit(model, |_, parameter| {
             if let Some(gradient) = parameter.flat_gradient(gradients) {
@@ -241,7 +242,7 @@ impl Step<'_> {
         let any =
             |place: usize| all.iter().any(|own| own.get(place).is_some_and(|&flag| flag != 0));
         let stop = any(size_of::<f64>());
-        let mut gradients = GradientsParams::new();
+        let mut gradients = Gradients::default();
         visit(model, |_, parameter| {
             let slot = plan.slots.get(&parameter.id());
             // a parameter for which a rank has a gradient

@@ -3,12 +3,13 @@ use std::fmt;
 use std::time::Duration;
 
 use burn::tensor::Device;
+use dsokr_basis::Processes;
 use dsokr_nn::parameters::Parameters;
 use dsokr_nn::{Encoder, Model};
 
 use crate::{Error, TrainingConfig};
 
-/// A training problem: inputs, targets, and a function that evaluates the model.
+/// A training problem: pairs, and a function that evaluates the model.
 pub struct Task<'a, E: Encoder, M> {
     /// The optimisation's settings.
     pub config: &'a TrainingConfig,
@@ -16,18 +17,121 @@ pub struct Task<'a, E: Encoder, M> {
     pub seed: u64,
     /// The device of the model's parameters, with autodiff.
     pub device: &'a Device,
-    /// The n training inputs.
-    pub inputs: &'a [E::Input],
-    /// Their targets ψ̃(y), `[n × p]` row-major.
-    pub targets: &'a [f32],
-    /// Their residuals r(y), the part of ψ(y) outside the basis.
-    pub residuals: &'a [f64],
-    /// w of each, finite numbers above 0; all are 1 where none are given. The loss of a batch is the weighted mean
-    /// `Σ_i w_i ℓ_i / Σ_i w_i`.
-    pub weights: &'a [f64],
+    /// The training pairs.
+    pub pairs: Pairs<'a, E::Input>,
+    /// The ranks that share the training, on this thread: by [default](Processes::default) only this process.
+    pub ranks: &'a Processes,
     /// Evaluates the model on the validation split.
     #[allow(clippy::type_complexity)]
     pub validate: &'a dyn Fn(&Model<E>) -> Result<Validation<M>, Error>,
+}
+
+/// n ≥ 1 training pairs: inputs, and the targets of their outputs.
+///
+/// ```
+/// use dsokr_train::Pairs;
+///
+/// let inputs = ["a", "b"];
+/// let pairs = Pairs::new(&inputs, &[0.1, 0.2, 0.3, 0.4], &[0.0, 0.5])?;
+/// assert_eq!(pairs.target(1), [0.3, 0.4]);
+/// assert!(Pairs::new(&inputs, &[0.1, 0.2, 0.3], &[0.0, 0.5]).is_err());
+/// assert!(pairs.weighted(&[1.0, -1.0]).is_err());
+/// # Ok::<(), dsokr_train::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Pairs<'a, I> {
+    inputs: &'a [I],
+    targets: &'a [f32],
+    residuals: &'a [f64],
+    weights: &'a [f64],
+}
+
+impl<I> Clone for Pairs<'_, I> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<I> Copy for Pairs<'_, I> {}
+
+impl<'a, I> Pairs<'a, I> {
+    /// Pairs of n inputs, their targets ψ̃(y), `[n × p]` row-major, and their residuals r(y), the part of ψ(y) outside
+    /// the basis. All have the same weight.
+    ///
+    /// # Errors
+    /// [`Error::Pairs`] for no inputs, numbers of targets that are no multiple of n, and residuals that are not n.
+    pub fn new(inputs: &'a [I], targets: &'a [f32], residuals: &'a [f64]) -> Result<Self, Error> {
+        let n = inputs.len();
+        if n == 0 {
+            return Err(Error::Pairs("there are none".into()));
+        }
+        if targets.is_empty() || !targets.len().is_multiple_of(n) {
+            let message = format!("{} numbers in the targets of {n} inputs", targets.len());
+            return Err(Error::Pairs(message));
+        }
+        if residuals.len() != n {
+            return Err(Error::Pairs(format!("{} residuals for {n} inputs", residuals.len())));
+        }
+        Ok(Self { inputs, targets, residuals, weights: &[] })
+    }
+
+    /// The pairs with a weight w each, or with the same one where none are given. The loss of a batch is the weighted
+    /// mean `Σ_i w_i ℓ_i / Σ_i w_i`.
+    ///
+    /// # Errors
+    /// [`Error::Pairs`] for weights that are not n finite numbers above 0.
+    pub fn weighted(self, weights: &'a [f64]) -> Result<Self, Error> {
+        let n = self.inputs.len();
+        if !weights.is_empty() && weights.len() != n {
+            return Err(Error::Pairs(format!("{} weights for {n} inputs", weights.len())));
+        }
+        let refused = |weight: &&f64| !(weight.is_finite() && **weight > 0.0);
+        if let Some(weight) = weights.iter().find(refused) {
+            return Err(Error::Pairs(format!("a weight of {weight}, which must be above 0")));
+        }
+        Ok(Self { weights, ..self })
+    }
+
+    /// The inputs.
+    pub fn inputs(&self) -> &'a [I] {
+        self.inputs
+    }
+
+    /// The targets ψ̃(y), `[n × p]` row-major.
+    pub fn targets(&self) -> &'a [f32] {
+        self.targets
+    }
+
+    /// The target of a pair.
+    pub fn target(&self, pair: usize) -> &'a [f32] {
+        let p = self.width();
+        &self.targets[pair * p..(pair + 1) * p]
+    }
+
+    /// The residuals r(y).
+    pub fn residuals(&self) -> &'a [f64] {
+        self.residuals
+    }
+
+    /// The weights; empty where all are 1.
+    pub fn weights(&self) -> &'a [f64] {
+        self.weights
+    }
+
+    /// The number p of coordinates of a target.
+    pub fn width(&self) -> usize {
+        self.targets.len() / self.inputs.len()
+    }
+
+    /// Refuses targets that an encoder with p coordinates does not predict.
+    pub(crate) fn check_width(&self, p: usize) -> Result<(), Error> {
+        let width = self.width();
+        if width == p {
+            return Ok(());
+        }
+        let message = format!("targets of {width} coordinates, and the encoder predicts {p}");
+        Err(Error::Pairs(message))
+    }
 }
 
 /// An evaluation on the validation split.

@@ -5,8 +5,8 @@ use burn::tensor::Tensor;
 use cubecl::prelude::*;
 use rayon::prelude::*;
 
-use super::bag::RowGradient;
-use super::operation::{owned, primitive};
+use super::operation::{owned, primitive, values};
+use super::row_gradient::Gradient;
 
 /// The constants of one step of Adam with decoupled weight decay λ, the arithmetic of PyTorch's `AdamW`:
 /// `w ← (1 − lr·λ) w − lr · (m / (1 − β₁ᵗ)) / (√(v / (1 − β₂ᵗ)) + ε)`.
@@ -31,41 +31,78 @@ pub struct Adam {
 const CHUNK: usize = 1 << 14;
 
 impl Adam {
-    /// Weights, m and v after a step on the CPU engine, from weights, gradient, m and v, in one pass and in place. Of a
-    /// gradient [by rows](RowGradient), it is 0 in the other rows.
-    pub fn step<const D: usize>(self, tensors: [Tensor<D>; 4]) -> [Tensor<D>; 3] {
-        let width = tensors[0].dims()[D - 1].max(1);
-        let by_rows = RowGradient::is(&tensors[1], &tensors[0]);
-        let [mut w, g, mut m, mut v] = tensors.map(host);
-        let gradient = g.as_slice::<f32>().unwrap_or_default();
-        let rows = if by_rows { RowGradient::rows(gradient, width) } else { Vec::new() };
-        let chunk = if by_rows { CHUNK.div_ceil(width) * width } else { CHUNK };
+    /// Weights after a step on the CPU engine, and m and v as vectors, in one pass and in place.
+    pub fn step<const D: usize>(
+        self,
+        weights: Tensor<D>,
+        gradient: Gradient<D>,
+        moments: [Tensor<1>; 2],
+    ) -> (Tensor<D>, [Tensor<1>; 2]) {
+        let width = weights.dims()[D - 1].max(1);
+        let mut w = host(weights);
+        let [mut m, mut v] = moments.map(host);
+        match gradient {
+            Gradient::Dense(gradient) => {
+                let gradient = host(gradient);
+                let gradient = values(&gradient);
+                self.in_chunks(CHUNK, [&mut w, &mut m, &mut v], |first, [w, m, v]| {
+                    let g = &gradient[first..][..w.len()];
+                    self.update(w, m, v, |i| g[i]);
+                });
+            }
+            // the gradient is 0 in the other rows
+            Gradient::Rows(gradient) => {
+                let chunk = CHUNK.div_ceil(width) * width;
+                self.in_chunks(chunk, [&mut w, &mut m, &mut v], |first, [w, m, v]| {
+                    let mut rows = gradient.from_row(first / width);
+                    let mut next = rows.next();
+                    let states =
+                        w.chunks_mut(width).zip(m.chunks_mut(width)).zip(v.chunks_mut(width));
+                    for (row, ((w, m), v)) in (first / width..).zip(states) {
+                        match next.filter(|(number, _)| *number == row) {
+                            Some((_, g)) => {
+                                self.update(w, m, v, |i| g[i]);
+                                next = rows.next();
+                            }
+                            None => self.update(w, m, v, |_| 0.0),
+                        }
+                    }
+                });
+            }
+        }
+        let [m, v] = [m, v].map(Tensor::from_primitive::<Flex>);
+        (Tensor::from_primitive::<Flex>(w), [m, v])
+    }
+
+    /// Calls `update` in parallel on chunks of weights, m and v, with the number of each one's first element.
+    fn in_chunks(
+        self,
+        chunk: usize,
+        [w, m, v]: [&mut FlexTensor; 3],
+        update: impl Fn(usize, [&mut [f32]; 3]) + Sync,
+    ) {
         w.storage_mut::<f32>()
             .par_chunks_mut(chunk)
             .zip(m.storage_mut::<f32>().par_chunks_mut(chunk))
             .zip(v.storage_mut::<f32>().par_chunks_mut(chunk))
             .enumerate()
-            .for_each(|(task, ((w, m), v))| {
-                let first = task * chunk;
-                if !by_rows {
-                    let g = &gradient[first..][..w.len()];
-                    return self.update(w, m, v, |i| g[i]);
-                }
-                let from = rows.partition_point(|(row, _)| row * width < first);
-                let mut own = rows[from..].iter();
-                let mut next = own.next();
-                let states = w.chunks_mut(width).zip(m.chunks_mut(width)).zip(v.chunks_mut(width));
-                for (row, ((w, m), v)) in (first / width..).zip(states) {
-                    match next.filter(|(number, _)| *number == row) {
-                        Some((_, g)) => {
-                            self.update(w, m, v, |i| g[i]);
-                            next = own.next();
-                        }
-                        None => self.update(w, m, v, |_| 0.0),
-                    }
-                }
-            });
-        [w, m, v].map(Tensor::from_primitive::<Flex>)
+            .for_each(|(task, ((w, m), v))| update(task * chunk, [w, m, v]));
+    }
+
+    /// As [`step`](Self::step), by operations of Burn, for parameters of any type on any device.
+    pub(super) fn step_of_tensors<const D: usize>(
+        self,
+        weights: Tensor<D>,
+        gradient: Tensor<D>,
+        moments: [Tensor<1>; 2],
+    ) -> (Tensor<D>, [Tensor<1>; 2]) {
+        let Self { beta1, beta2, rate, scale, epsilon, keep } = self;
+        let shape = weights.shape();
+        let [m, v] = moments.map(|moment| moment.reshape(shape.clone()));
+        let m = m * beta1 + gradient.clone() * (1.0 - beta1);
+        let v = v * beta2 + gradient.square() * (1.0 - beta2);
+        let change = m.clone() * rate / (v.clone().sqrt() * scale + epsilon);
+        (weights * keep - change, [m, v].map(|moment| moment.flatten(0, D - 1)))
     }
 
     #[inline(always)]

@@ -35,12 +35,14 @@ mod masked;
 mod norm;
 mod operation;
 mod product;
+mod row_gradient;
 mod rows;
 mod simd;
 mod updates;
 
 use std::sync::Arc;
 
+use burn::module::ParamId;
 use burn::tensor::{Device, Tensor};
 
 use crate::device::is_cpu_engine;
@@ -49,7 +51,7 @@ use crate::{Dropout, Error, Pass, Precision};
 pub use adam::Adam;
 pub use attention::{Attention, Sequences};
 use bag::Bag;
-pub use bag::{RowGradient, SparseBatch};
+pub use bag::SparseBatch;
 use linear::{AffineGelu, Linear};
 use masked::Masked;
 use norm::ResidualNorm;
@@ -58,6 +60,7 @@ pub use operation::{
     Engine, Everywhere, Operation, apply, of_backend, owned, primitive, run, values, wrap,
 };
 use product::multiplies_bf16;
+pub use row_gradient::{Gradient, RowGradient, RowGradients};
 use rows::{Kind, Rows};
 pub use updates::{Updates, clip_factor};
 
@@ -207,14 +210,17 @@ pub fn attention_first(q: Tensor<2>, kv: Tensor<2>, own: Attention) -> Tensor<2>
 /// Weighted sums of table rows: `y_i = Σ_j values_j · table[indices_j]` over row i's entries, shape
 /// `[batch, width]`, differentiable in the table.
 ///
-/// With `by_rows` the gradient of the table costs what the batch touches on the CPU engine: it is [by
-/// rows](RowGradient). The table then has at most [`RowGradient::ROWS`] rows, and the graph may use it only here.
+/// With `by_rows` the gradient of the table costs what the batch touches on the CPU engine: these [`RowGradients`] take
+/// it under the identity of the table, and Burn gets none. A GPU gives Burn the gradient of all rows.
 ///
 /// # Panics
-/// If an index is not below the number of rows of the table; by rows for a larger table.
-pub fn bag(table: Tensor<2>, batch: Arc<SparseBatch>, by_rows: bool) -> Tensor<2> {
+/// If an index is not below the number of rows of the table.
+pub fn bag(
+    table: Tensor<2>,
+    batch: Arc<SparseBatch>,
+    by_rows: Option<(ParamId, RowGradients)>,
+) -> Tensor<2> {
     let rows = table.dims()[0];
-    assert!(!by_rows || rows <= RowGradient::ROWS, "too many rows for a gradient by rows");
     assert!(batch.indices.iter().all(|&i| (i as usize) < rows), "index beyond the table");
     run(Bag { batch, by_rows }, [table.into_dispatch()])
 }

@@ -18,9 +18,9 @@ use burn::backend::flex::{FlexTensor, Layout};
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{
     Autodiff, AutodiffBackend, Backend, DispatchAutodiffContext, DispatchKindConversion,
-    DispatchTensor, Flex, GradientCheckpointingStrategy,
+    DispatchTensor, Flex, GradientCheckpointingStrategy, TensorMetadata,
 };
-use burn::tensor::{Bytes, DType, Shape, Tensor};
+use burn::tensor::{Bytes, DType, FloatDType, Shape, Tensor};
 pub use gemm::Parallelism;
 use half::bf16;
 use rayon::prelude::*;
@@ -46,10 +46,17 @@ impl Engine for burn::backend::Cube {
     }
 }
 
-/// An operation on N tensors of 32-bit floats of an engine. Its inputs come in row-major order.
+/// An operation on N tensors of floats of an engine. Its inputs come in row-major order and in the types that it
+/// [reads](Self::reads), so that the type of an input needs no check in a kernel.
 pub trait Operation<B: Engine, const N: usize>: Clone + Send + 'static {
     /// The data of the backward pass.
     type Saved: Clone + Debug + Send + 'static;
+
+    /// The types in which the operation reads inputs of the types `given`: 32 bits each, unless a kernel reads
+    /// [results of products](narrow) as they are.
+    fn reads(&self, given: [DType; N]) -> [DType; N] {
+        given.map(|_| DType::F32)
+    }
 
     /// The value, and the data of its backward pass, which are not used unless `keep` says so.
     fn forward(&self, inputs: [FloatTensor<B>; N], keep: bool) -> (FloatTensor<B>, Self::Saved);
@@ -121,7 +128,8 @@ where
     let context = inputs.iter().fold(Disabled, |context, input| context.merge(input.autodiff));
     match context {
         Disabled => {
-            let inputs = inputs.map(|input| B::row_major(of_backend::<B>(input)));
+            let inputs = in_types::<B, N>(inputs.map(of_backend::<B>), |given| op.reads(given));
+            let inputs = inputs.map(B::row_major);
             Tensor::from_primitive::<B>(op.forward(inputs, false).0)
         }
         Enabled(GradientCheckpointingStrategy::Disabled) => {
@@ -144,15 +152,44 @@ where
         DispatchAutodiffContext::Enabled(_) => of_backend::<Autodiff<B, C>>(input),
         DispatchAutodiffContext::Disabled => Autodiff::<B, C>::from_inner(of_backend::<B>(input)),
     });
+    let inputs = in_types::<Autodiff<B, C>, N>(inputs, |given| op.reads(given));
     let parts = inputs.map(|input| input.into_parts());
     let tensors = parts.each_ref().map(|(tensor, _)| B::row_major(tensor.clone()));
     let nodes = parts.map(|(_, node)| node);
     let (y, saved) = op.forward(tensors, true);
-    let recorded = match Step(op, PhantomData).prepare::<C>(nodes).compute_bound().stateful() {
+    let step = Step { op, dtype: y.dtype(), backend: PhantomData };
+    let recorded = match step.prepare::<C>(nodes).compute_bound().stateful() {
         OpsKind::Tracked(prepared) => prepared.finish(saved, y),
         OpsKind::UnTracked(prepared) => prepared.finish(y),
     };
     Tensor::from_primitive::<Autodiff<B, C>>(recorded)
+}
+
+/// Tensors in the types that an operation reads.
+///
+/// # Panics
+/// If an input has 64 bits, which 32 bits do not hold.
+fn in_types<B: Backend, const N: usize>(
+    inputs: [FloatTensor<B>; N],
+    reads: impl FnOnce([DType; N]) -> [DType; N],
+) -> [FloatTensor<B>; N] {
+    let mut types = reads(inputs.each_ref().map(TensorMetadata::dtype)).into_iter();
+    inputs.map(|input| {
+        let given = input.dtype();
+        let read = types.next().unwrap_or(DType::F32);
+        if given == read {
+            return input;
+        }
+        let widened = read == DType::F32 && given != DType::F64;
+        assert!(widened, "an operation reads {read:?}, and an input has {given:?}: cast it before");
+        B::float_cast(input, FloatDType::F32)
+    })
+}
+
+/// The type in which a kernel reads results of products: as they are in 16 bits, and everything else in 32.
+#[cfg(feature = "cube")]
+pub fn narrow(given: DType) -> DType {
+    if given == DType::BF16 { given } else { DType::F32 }
 }
 
 /// The primitive of a tensor on the CPU engine, without autodiff.
@@ -178,17 +215,24 @@ where
 /// The backward step of an operation.
 #[derive(derive_more::Debug)]
 #[debug("backward step")]
-struct Step<B, Op>(Op, PhantomData<B>);
+struct Step<B, Op> {
+    op: Op,
+    /// The type of the value, and of its gradient.
+    dtype: DType,
+    backend: PhantomData<B>,
+}
 
 impl<B: Engine, Op: Operation<B, N>, const N: usize> Backward<B, N> for Step<B, Op> {
     type State = Op::Saved;
 
     fn backward(self, ops: Ops<Self::State, N>, grads: &mut Gradients, _: &mut Checkpointer) {
-        let dy = B::row_major(grads.consume::<B>(&ops.node));
+        let mut dy = grads.consume::<B>(&ops.node);
+        if dy.dtype() != self.dtype {
+            dy = B::float_cast(dy, self.dtype.into());
+        }
         let wanted = ops.parents.each_ref().map(Option::is_some);
-        for (parent, gradient) in
-            ops.parents.into_iter().zip(self.0.backward(ops.state, dy, wanted))
-        {
+        let gradients = self.op.backward(ops.state, B::row_major(dy), wanted);
+        for (parent, gradient) in ops.parents.into_iter().zip(gradients) {
             if let Some((parent, gradient)) = parent.zip(gradient) {
                 grads.register::<B>(parent.id, gradient);
             }

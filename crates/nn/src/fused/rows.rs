@@ -37,7 +37,7 @@ impl Rows {
                 SparseBatch { indices: (0..starts[texts] as u32).collect(), starts, values }
             }
         };
-        Bag { batch: Arc::new(batch), by_rows: false }
+        Bag { batch: Arc::new(batch), by_rows: None }
     }
 }
 

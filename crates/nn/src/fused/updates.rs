@@ -2,11 +2,13 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use burn::tensor::Tensor;
+use burn::tensor::{DType, Tensor};
 
 use super::adam::Adam;
 #[cfg(feature = "cube")]
 use super::cube::{self, Queue};
+use super::row_gradient::Gradient;
+use crate::device::on_cpu_engine;
 #[cfg(feature = "cube")]
 use crate::is_cpu_engine;
 
@@ -31,20 +33,38 @@ impl Updates {
     }
 
     /// A gradient times the factor.
-    pub fn scaled<const D: usize>(&self, gradient: Tensor<D>) -> Tensor<D> {
-        match self.factor().clone() {
-            Some(factor) => gradient * factor.reshape([1; D]),
-            None => gradient,
+    pub fn scaled<const D: usize>(&self, gradient: Gradient<D>) -> Gradient<D> {
+        let Some(factor) = self.factor().clone() else { return gradient };
+        match gradient {
+            Gradient::Dense(gradient) => {
+                let factor = factor.cast(gradient.dtype());
+                Gradient::Dense(gradient * factor.reshape([1; D]))
+            }
+            Gradient::Rows(mut gradient) => {
+                gradient.scale(factor.cast(DType::F32).into_scalar::<f32>());
+                Gradient::Rows(gradient)
+            }
         }
     }
 
-    /// Weights, m and v after a step of Adam, from weights, gradient, m and v.
-    pub fn adam<const D: usize>(&self, own: Adam, tensors: [Tensor<D>; 4]) -> [Tensor<D>; 3] {
-        #[cfg(feature = "cube")]
-        if !is_cpu_engine(&tensors[0].device()) {
-            return self.queue.adam(own, tensors);
+    /// Weights after a step of Adam, and m and v as vectors.
+    pub fn adam<const D: usize>(
+        &self,
+        step: Adam,
+        weights: Tensor<D>,
+        gradient: Gradient<D>,
+        moments: [Tensor<1>; 2],
+    ) -> (Tensor<D>, [Tensor<1>; 2]) {
+        if on_cpu_engine(&weights) {
+            return step.step(weights, self.scaled(gradient), moments);
         }
-        own.step(tensors)
+        #[cfg(feature = "cube")]
+        if weights.dtype() == DType::F32 && cube::is_gpu(&weights.device()) {
+            let gradient = gradient.dense(&weights).cast(DType::F32);
+            return self.queue.adam(step, weights, gradient, moments);
+        }
+        let gradient = self.scaled(gradient).dense(&weights).cast(weights.dtype());
+        step.step_of_tensors(weights, gradient, moments)
     }
 
     /// Makes the steps that have been collected.

@@ -159,7 +159,7 @@ pub(super) fn body(
         let values: Result<_, _> =
             piece.names.iter().map(|name| used[name].read_finite()).collect();
         let values = piece.join(values?).into();
-        Ok(Parameter { id: None, shape: piece.shape.clone(), values })
+        Ok(Parameter { shape: piece.shape.clone(), values })
     };
     // all tensors are read before the first error is reported, so that it is always the same one
     let read: Vec<_> = pieces.par_iter().map(read).collect();
@@ -176,7 +176,7 @@ pub(super) fn pooler(tensors: &Tensors) -> Result<Vec<(String, Parameter)>, Erro
     });
     let read = |(name, tensor): (String, &Tensor)| {
         let values = tensor.read()?.into();
-        Ok((name, Parameter { id: None, shape: tensor.shape.clone(), values }))
+        Ok((name, Parameter { shape: tensor.shape.clone(), values }))
     };
     named.map(read).collect()
 }

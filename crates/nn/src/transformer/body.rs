@@ -1,16 +1,16 @@
 use std::sync::Arc;
 
 use burn::module::{Module, Param};
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Device, Tensor, TensorData};
 use rand::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Architecture;
 use super::layer::{Layer, Norm, Shared};
-use crate::fused::{Sequences, SparseBatch, bag, masked, means, places};
+use crate::fused::{Sequences, SparseBatch, bag, masked, means, places, product};
 use crate::onnx::{Attribute, Dimension, Graph, Type, Value};
-use crate::{Pass, in_pool, init, is_cpu_engine};
+use crate::{Pass, Precision, in_pool, init, is_cpu_engine};
 
 /// Which of a text's token vectors the head reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -64,9 +64,8 @@ impl Body {
         self.tokens.device()
     }
 
-    /// Vectors `[n, d]` of all tokens of non-empty texts, before the first layer: of each the weighted sum of rows of the
-    /// table of tokens.
-    fn embed(&self, tokens: SparseBatch, sequences: &Arc<Sequences>, pass: Pass) -> Tensor<2> {
+    /// Vectors `[n, d]` of all tokens of non-empty texts, before the first layer.
+    fn embed(&self, tokens: Tokens, sequences: &Arc<Sequences>, pass: Pass) -> Tensor<2> {
         let Architecture { first_position, width, epsilon, dropout: p, .. } = self.architecture;
         // every token is of the first type
         let kind = match &self.types {
@@ -74,7 +73,15 @@ impl Body {
             None => Tensor::zeros([width], &self.device()),
         };
         let places = places(self.positions.val(), sequences, first_position);
-        let tokens = bag(self.tokens.val(), Arc::new(tokens), false);
+        let table = self.tokens.val();
+        let tokens = match tokens {
+            Tokens::Ids(ids) => bag(table, Arc::new(SparseBatch::selection(ids.into_iter())), None),
+            Tokens::Features(features) => {
+                let shape = [sequences.rows(), table.dims()[0]];
+                let features = Tensor::from_data(TensorData::new(features, shape), &self.device());
+                product(features, table, Precision::F32)
+            }
+        };
         let x = self.norm.forward(tokens, places, kind, epsilon, None);
         masked(x, pass.row_dropout(0, p, width, |masks| masks.lengths))
     }
@@ -85,10 +92,10 @@ impl Body {
     /// If a text is empty or longer than [`Architecture::longest`], or if an id is not in the
     /// vocabulary.
     pub fn hidden(&self, batch: &[&[u32]], pass: Pass) -> Tensor<2> {
-        let (rows, lengths) = selected(batch);
-        let tokens = rows.rows();
-        let (rows, sequences) = self.padded(rows, &lengths);
-        first(self.layers(self.embed(rows, &sequences, pass), &sequences, pass), tokens)
+        let (tokens, lengths) = ids(batch);
+        let (tokens, sequences) = self.padded(tokens, &lengths);
+        let x = self.layers(self.embed(tokens, &sequences, pass), &sequences, pass);
+        first(x, lengths.iter().sum())
     }
 
     /// Applies all layers to vectors `[n, d]`.
@@ -126,24 +133,35 @@ impl Body {
     /// # Panics
     /// As [`hidden`](Self::hidden).
     pub fn pooled(&self, batch: &[&[u32]], pooling: Pooling, pass: Pass) -> Tensor<2> {
-        let (rows, lengths) = selected(batch);
-        self.pooled_rows(rows, &lengths, pooling, pass)
+        let (tokens, lengths) = ids(batch);
+        self.pooled_tokens(tokens, &lengths, pooling, pass)
     }
 
-    /// The same of texts of these lengths, whose tokens are weighted sums of rows of the table of tokens.
+    /// The same of texts of these lengths, whose tokens have features `[tokens × vocabulary]`, row-major, which the table
+    /// of tokens maps to vectors.
     ///
     /// # Panics
-    /// As [`hidden`](Self::hidden).
-    pub fn pooled_rows(
+    /// As [`hidden`](Self::hidden); if there are not so many features.
+    pub fn pooled_features(
         &self,
-        rows: SparseBatch,
+        features: Vec<f32>,
+        lengths: &[usize],
+        pooling: Pooling,
+        pass: Pass,
+    ) -> Tensor<2> {
+        self.pooled_tokens(Tokens::Features(features), lengths, pooling, pass)
+    }
+
+    fn pooled_tokens(
+        &self,
+        tokens: Tokens,
         lengths: &[usize],
         pooling: Pooling,
         pass: Pass,
     ) -> Tensor<2> {
         let texts = lengths.len();
-        let (rows, sequences) = self.padded(rows, lengths);
-        let x = self.embed(rows, &sequences, pass);
+        let (tokens, sequences) = self.padded(tokens, lengths);
+        let x = self.embed(tokens, &sequences, pass);
         match pooling {
             Pooling::First => first(self.layers_first(x, &sequences, pass), texts),
             Pooling::Mean => means(self.layers(x, &sequences, pass), &sequences, texts),
@@ -155,7 +173,7 @@ impl Body {
                     (0..stride).map(move |j| text.start + if j < text.len() { j } else { 0 })
                 });
                 let padded = SparseBatch::selection(padded.map(|row| row as u32));
-                let x = bag(x, Arc::new(padded), false).reshape([texts, stride, width]);
+                let x = bag(x, Arc::new(padded), None).reshape([texts, stride, width]);
                 x.max_dim(1).reshape([texts, width])
             }
         }
@@ -228,22 +246,26 @@ impl Body {
     }
 
     /// A batch and, on a GPU, texts that nobody reads: with a round number of tokens, sums over them can be divided.
-    fn padded(&self, mut rows: SparseBatch, lengths: &[usize]) -> (SparseBatch, Arc<Sequences>) {
-        let (tokens, mut lengths) = (rows.rows(), lengths.to_vec());
+    fn padded(&self, mut tokens: Tokens, lengths: &[usize]) -> (Tokens, Arc<Sequences>) {
+        let mut lengths = lengths.to_vec();
+        let count: usize = lengths.iter().sum();
         let longest = lengths.iter().copied().max().unwrap_or(0);
         let positions = self.architecture.longest();
         assert!(longest <= positions, "a text of {longest} tokens for {positions} positions");
-        if !is_cpu_engine(&self.device()) && tokens >= 4 * ROUND {
-            let missing = tokens.next_multiple_of(ROUND) - tokens;
+        if !is_cpu_engine(&self.device()) && count >= 4 * ROUND {
+            let missing = count.next_multiple_of(ROUND) - count;
             for at in (0..missing).step_by(longest) {
                 lengths.push(longest.min(missing - at));
             }
-            rows.indices.extend(std::iter::repeat_n(0, missing));
-            rows.values.extend(std::iter::repeat_n(1.0, missing));
-            let end = rows.starts[tokens];
-            rows.starts.extend(end + 1..=end + missing);
+            match &mut tokens {
+                Tokens::Ids(ids) => ids.extend(std::iter::repeat_n(0, missing)),
+                Tokens::Features(features) => {
+                    let width = features.len() / count;
+                    features.extend(std::iter::repeat_n(0.0, missing * width));
+                }
+            }
         }
-        (rows, Arc::new(Sequences::packed(lengths)))
+        (tokens, Arc::new(Sequences::packed(lengths)))
     }
 
     /// Freezes the embeddings and the lowest `layers` layers, which training leaves unchanged.
@@ -260,10 +282,17 @@ impl Body {
     }
 }
 
-/// The tokens of texts, and the number of each.
-fn selected(batch: &[&[u32]]) -> (SparseBatch, Vec<usize>) {
-    let ids = batch.iter().flat_map(|ids| ids.iter().copied());
-    (SparseBatch::selection(ids), batch.iter().map(|ids| ids.len()).collect())
+/// The tokens of a batch, text by text.
+enum Tokens {
+    /// Rows of the table of tokens.
+    Ids(Vec<u32>),
+    /// Features, row-major, which the table multiplies.
+    Features(Vec<f32>),
+}
+
+/// The tokens of texts, and the number of each text's.
+fn ids(batch: &[&[u32]]) -> (Tokens, Vec<usize>) {
+    (Tokens::Ids(batch.concat()), batch.iter().map(|ids| ids.len()).collect())
 }
 
 /// The first rows of a matrix.

@@ -166,7 +166,7 @@ impl Layer {
     pub(super) fn forward_first(&self, x: Tensor<2>, shared: &Shared, index: usize) -> Tensor<2> {
         let Architecture { width: d, precision, .. } = shared.architecture;
         let starts = shared.sequences.ranges().map(|rows| rows.start as u32);
-        let first = bag(x.clone(), Arc::new(SparseBatch::selection(starts)), false);
+        let first = bag(x.clone(), Arc::new(SparseBatch::selection(starts)), None);
         let q = self.qkv.part(first.clone(), 0, d, precision);
         let kv = self.qkv.part(x, d, 3 * d, precision);
         let context = attention_first(q, kv, shared.attention(index, |masks| masks.lengths));

@@ -10,7 +10,6 @@ use smart_default::SmartDefault;
 
 use super::{Pooling, Transformer, TransformerConfig};
 use crate::error::check;
-use crate::fused::SparseBatch;
 use crate::onnx::{Attribute, Dimension, Graph, Type, Value};
 use crate::{Encoder, Error, PartSize, Pass, Start};
 
@@ -129,8 +128,9 @@ impl Encoder for PeakTransformer {
     }
 
     fn forward(&self, batch: &[&PeakList], pass: Pass) -> Tensor<2> {
-        let mut rows = SparseBatch { starts: vec![0], ..SparseBatch::default() };
         let lengths: Vec<usize> = batch.iter().map(|input| self.length(input)).collect();
+        let tokens: usize = lengths.iter().sum();
+        let mut rows = Vec::with_capacity(tokens * features(self.wavelengths));
         for (precursor, peaks) in batch {
             let mut peaks = peaks.clone();
             peaks.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.total_cmp(&b.0)));
@@ -141,14 +141,14 @@ impl Encoder for PeakTransformer {
             }
         }
         let Transformer { body, head, pooling } = &self.inner;
-        head.forward(body.pooled_rows(rows, &lengths, *pooling, pass))
+        head.forward(body.pooled_features(rows, &lengths, *pooling, pass))
     }
 
     fn onnx(&self, graph: &mut Graph) -> Option<Value> {
         let shape = ["batch", "length"].map(Dimension::Any);
         let doc = "m/z of the precursor, then of the peaks, by decreasing intensity";
         let mz = graph.input("mz", Type::Double, &shape, doc);
-        let doc = "0 of the precursor, then each peak's as a share of the largest";
+        let doc = "each peak's as a share of the largest, behind a number for the precursor that is not read";
         let intensity = graph.input("intensity", Type::Float, &shape, doc);
         let axes: [Value; 5] = std::array::from_fn(|axis| graph.ints(&[axis as i64]));
         let along = |axis| [("axis", Attribute::Int(axis))];
@@ -175,10 +175,18 @@ impl Encoder for PeakTransformer {
         let flat = graph.ints(&[0, 0, 4 * self.wavelengths as i64]);
         let waves = graph.node("Reshape", &[&waves, &flat], &[]);
 
+        // 1 at the precursor, which is the first, and 0 at peaks
+        let shape = graph.node("Shape", &[&intensity], &[]);
+        let zeros = graph.node("ConstantOfShape", &[&shape], &[]);
+        let one = graph.floats(&[], &[1.0]);
+        let [begin, second, end] = [0, 1, i64::MAX].map(|place| graph.ints(&[place]));
+        let column = graph.node("Slice", &[&zeros, &begin, &second, &axes[1]], &[]);
+        let column = graph.node("Add", &[&column, &one], &[]);
+        let rest = graph.node("Slice", &[&zeros, &second, &end, &axes[1]], &[]);
+        let first = graph.node("Concat", &[&column, &rest], &along(1));
+        let peaks = graph.node("Sub", &[&one, &first], &[]);
+        let intensity = graph.node("Mul", &[&intensity, &peaks], &[]);
         let root = graph.node("Sqrt", &[&intensity], &[]);
-        let zero = graph.floats(&[], &[0.0]);
-        let first = graph.node("Equal", &[&intensity, &zero], &[]);
-        let first = graph.node("Cast", &[&first], &to_floats);
         let last = [root, first].map(|own| graph.node("Unsqueeze", &[&own, &axes[2]], &[]));
         let features = graph.node("Concat", &[&waves, &last[0], &last[1]], &along(2));
         let Transformer { body, head, pooling } = &self.inner;
@@ -195,17 +203,15 @@ impl PeakTransformer {
     }
 
     /// Adds the features of a peak, or of the precursor, which has no intensity.
-    fn add(&self, rows: &mut SparseBatch, (mz, precursor): (f64, f64), intensity: Option<f64>) {
+    fn add(&self, rows: &mut Vec<f32>, (mz, precursor): (f64, f64), intensity: Option<f64>) {
         for wavelength in self.each_wavelength() {
             for mass in [mz, precursor - mz] {
                 // of large arguments only the rest matters
                 let (sin, cos) = (TAU * (mass / wavelength).fract()).sin_cos();
-                rows.values.extend([sin as f32, cos as f32]);
+                rows.extend([sin as f32, cos as f32]);
             }
         }
         let last = [intensity.map_or(0.0, f64::sqrt), if intensity.is_some() { 0.0 } else { 1.0 }];
-        rows.values.extend(last.map(|value| value as f32));
-        rows.indices.extend(0..features(self.wavelengths) as u32);
-        rows.starts.push(rows.indices.len());
+        rows.extend(last.map(|value| value as f32));
     }
 }

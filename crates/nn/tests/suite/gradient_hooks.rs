@@ -11,7 +11,7 @@ use dsokr_basis::random::generator;
 use dsokr_nn::fused::{Operation, apply, linear};
 use dsokr_nn::parameters::visit;
 use dsokr_nn::transformer::Body;
-use dsokr_nn::{GradientHooks, Pass, Pooling, Precision, Receive, init};
+use dsokr_nn::{GradientHooks, Gradients, Pass, Pooling, Precision, Receive, init};
 
 use crate::transformer::{TEXTS, body, with};
 
@@ -85,7 +85,7 @@ fn gradients_that_are_handed_over_are_those_of_the_pass() {
         for pooling in [Pooling::First, Pooling::Mean] {
             let gradients = |body: &Body| {
                 let loss = body.pooled(&TEXTS, pooling, Pass::train(7)).square().sum();
-                GradientsParams::from_grads(loss.backward(), body)
+                Gradients::from(GradientsParams::from_grads(loss.backward(), body))
             };
             let mut expected = Vec::new();
             let mut own = gradients(&body);

@@ -1,13 +1,12 @@
 //! What transformers are made of: tokens, packed texts, and the body with its options.
 
-use burn::module::ParamId;
 use burn::optim::GradientsParams;
 use burn::tensor::Device;
 use dsokr_basis::random::generator;
 use dsokr_nn::fused::Sequences;
 use dsokr_nn::pretrained::Tokenizer;
 use dsokr_nn::transformer::{Architecture, Body, TokenKind, TokensConfig};
-use dsokr_nn::{Pass, Pooling, Precision, parameters};
+use dsokr_nn::{Gradients, Pass, Pooling, Precision, parameters};
 
 use crate::host;
 
@@ -61,22 +60,16 @@ fn pooled_vectors_are_those_of_the_hidden_ones() {
 }
 
 /// Value and all gradients of a sum of squares in training.
-fn outcome(body: &Body, pooling: Pooling) -> (Vec<f32>, Vec<(u64, Vec<f32>)>) {
+fn outcome(body: &Body, pooling: Pooling) -> (Vec<f32>, Vec<(String, Vec<f32>)>) {
     let y = body.pooled(&TEXTS, pooling, Pass::train(8));
     let value = host(y.clone());
     let gradients = GradientsParams::from_grads(y.square().sum().backward(), body);
-    let found = parameters::collect(body);
-    let ids = found.values().filter_map(|p| Some((p.id?, p.shape.len())));
-    let gradient = |(id, rank): (u64, usize)| {
-        let id64 = ParamId::from(id);
-        let values = if rank == 1 {
-            gradients.get::<1>(id64).map(host)
-        } else {
-            gradients.get::<2>(id64).map(host)
-        };
-        Some((id, values?))
-    };
-    (value, ids.filter_map(gradient).collect())
+    let (mut gradients, mut all) = (Gradients::from(gradients), Vec::new());
+    parameters::visit(body, |name, parameter| {
+        let gradient = parameter.take_gradient(&mut gradients);
+        all.extend(gradient.map(|gradient| (name.to_owned(), gradient)));
+    });
+    (value, all)
 }
 
 #[test]

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
+use dsokr_basis::Processes;
 use dsokr_basis::random::{Generator, generator};
 use dsokr_nn::bag::{NgramBag, NgramBagConfig, SparseRow};
 use dsokr_nn::parameters::collect;
 use dsokr_nn::{Encoder, Mlp, MlpConfig, Model, Pass, Start};
 use dsokr_train::{
-    CheckpointSink, Decay, Error, OptimizerName, Outcome, Task, TrainingConfig, Validation, train,
+    CheckpointSink, Decay, Error, OptimizerName, Outcome, Pairs, Task, TrainingConfig, Validation,
+    train,
 };
 
 pub fn device() -> Device {
@@ -49,9 +51,11 @@ impl<I: Send + Sync> Problem<I> {
         steps: &mut Steps,
     ) -> Result<Outcome<E>, Error> {
         let validate = &|_: &Model<E>| Ok(Validation { metrics: 0.0, score: 0.0 });
-        let Self { config, inputs, targets, residuals, weights } = self;
+        let pairs = Pairs::new(&self.inputs, &self.targets, &self.residuals)?;
+        let pairs = pairs.weighted(&self.weights)?;
+        let ranks = &Processes::current();
         let device = &device();
-        let task = Task { config, seed: 0, device, inputs, targets, residuals, weights, validate };
+        let task = Task { config: &self.config, seed: 0, device, pairs, ranks, validate };
         train(&task, model, None, steps, &mut ())
     }
 

@@ -6,7 +6,7 @@ use dsokr_basis::Processes;
 use dsokr_basis::processes::threads;
 use dsokr_basis::random::generator;
 use dsokr_nn::parameters::visit;
-use dsokr_nn::{Encoder, Model};
+use dsokr_nn::{Encoder, Gradients, Model};
 use dsokr_train::{TrainingConfig, Update};
 use rand::Rng;
 use rand::seq::SliceRandom;
@@ -68,7 +68,7 @@ fn after_the_passes<E: Encoder>(problem: &Problem<E::Input>, model: Model<E>) ->
         let loss = (z.clone() - Tensor::from_data(targets, &z.device())).square().sum() / n as f32;
         sum.accumulate(&model, GradientsParams::from_grads(loss.backward(), &model));
     }
-    let (mut own, mut all) = (sum.grads(), GradientsParams::new());
+    let (mut own, mut all) = (Gradients::from(sum.grads()), Gradients::default());
     visit(&model, |_, parameter| {
         let zeros = || vec![0.0; parameter.shape().iter().product()];
         let mut values = parameter.take_gradient(&mut own).unwrap_or_else(zeros);

@@ -1,5 +1,6 @@
 //! Trainings, and what a step of one shows of batches, losses, gradients and optimisers.
 
+mod checkpoint;
 mod common;
 mod gradients;
 mod loss;

@@ -1,5 +1,6 @@
 //! Update rules: against Burn's, against the same rules on numbers of 64 bits, and of groups.
 
+use burn::module::Module;
 use burn::optim::{AdamConfig, AdamWConfig, GradientsParams, SgdConfig};
 use burn::tensor::DType;
 use dsokr_nn::parameters::collect;
@@ -45,9 +46,13 @@ fn rules_in_32_bits_are_those_of_burn_in_64() {
         let mut own = Update::from_config(&config(optimizer));
         let step = |table, gradients| own.step(1e-2, table, gradients, None);
         let ours = values(&stepped(step, DType::F32));
+        let mut own = Update::from_config(&config(optimizer));
+        let step = |table, gradients| own.step(1e-2, table, gradients, None);
+        let wide = values(&stepped(step, DType::F64));
         let step = |table, gradients| theirs.step(1e-2, table, gradients);
         let theirs = values(&stepped(step, DType::F64));
         assert!(apart(&ours, &theirs) < 1e-6, "{optimizer:?}");
+        assert!(apart(&wide, &theirs) < 1e-6, "{optimizer:?} of 64 bits");
     }
 }
 
@@ -67,6 +72,33 @@ fn groups_have_their_own_rule_and_rate() {
         let values = before[name].values.iter().zip(&*after[name].values);
         assert!(values.into_iter().all(|(a, b)| (a - b - moved).abs() < 1e-5), "{name}");
     }
+}
+
+/// Two modules that share a parameter.
+#[derive(Module, Debug)]
+struct Shared {
+    one: Table,
+    other: Table,
+}
+
+#[test]
+fn a_parameter_that_modules_share_is_changed_once_and_stays_shared() {
+    let table = Table::new(&[1.0, 2.0, 3.0, 4.0], 2);
+    let shared = Shared { one: table.clone(), other: table.clone() };
+    let config = TrainingConfig { optimizer: OptimizerName::Adam, ..TrainingConfig::default() };
+    let mut update = Update::from_config(&config);
+    let mut stepped = shared;
+    for _ in 0..3 {
+        let loss = (stepped.one.rows.val() * stepped.other.rows.val()).sum();
+        let gradients = GradientsParams::from_grads(loss.backward(), &stepped);
+        stepped = update.step(0.1, stepped, gradients, None);
+    }
+    let values = values(&stepped);
+    assert_eq!(values["one.rows"], values["other.rows"]);
+    // Adam's steps have the length of the rate
+    let expected = [0.7, 1.7, 2.7, 3.7];
+    let near = |(a, b): (&f32, f32)| (a - b).abs() < 1e-2;
+    assert!(values["one.rows"].iter().zip(expected).all(near), "{values:?}");
 }
 
 #[test]

@@ -5,10 +5,12 @@ use std::sync::{Arc, Mutex};
 
 use burn::module::{Module, Param};
 use burn::tensor::{DType, Tensor};
+use dsokr_basis::Processes;
 use dsokr_basis::processes::threads;
 use dsokr_nn::{Encoder, Model, Pass, init};
 use dsokr_train::{
-    Decay, Error, Event, Observer, OptimizerName, Task, TrainingConfig, Validation, train,
+    Decay, Error, Event, Observer, OptimizerName, Pairs, Task, TrainingConfig, Validation, embed,
+    train,
 };
 
 use crate::common::{Problem, Steps, Table, cast, device, mlp};
@@ -45,10 +47,10 @@ fn passes(config: TrainingConfig, seed: u64, lengths: &[usize]) -> Vec<Vec<usize
     let passes = Arc::default();
     let bias = init::constant([2], 0.0, &device());
     let model = Model::new(Recorder { bias, passes: Arc::clone(&passes) });
-    let (validate, config) = (&|_: &_| Ok(Validation { metrics: 0.0, score: 0.0 }), &config);
-    let (inputs, targets, residuals, device) = (&inputs, &targets, &residuals, &device());
-    let weights = &[];
-    let task = Task { config, seed, device, inputs, targets, residuals, weights, validate };
+    let validate = &|_: &_| Ok(Validation { metrics: 0.0, score: 0.0 });
+    let pairs = Pairs::new(&inputs, &targets, &residuals).unwrap();
+    let ranks = &Processes::current();
+    let task = Task { config: &config, seed, device: &device(), pairs, ranks, validate };
     train(&task, model, None, &mut (), &mut ()).unwrap();
     std::mem::take(&mut passes.lock().unwrap())
 }
@@ -139,17 +141,16 @@ fn losses_of_other_devices_are_read_several_at_once() {
     bad[29] = f32::NAN;
     let trained = |dtype, read_every, targets: &[f32]| {
         let config = TrainingConfig { batch: 2, epochs: 2, read_every, ..Default::default() };
-        let config = &TrainingConfig { optimizer: OptimizerName::Sgd, ..config };
-        let (inputs, residuals) = (&(0..15).collect::<Vec<i32>>(), &[0.25; 15]);
+        let optimizer = OptimizerName::Sgd;
+        let config = &TrainingConfig { optimizer, weight_decay: 0.0, ..config };
+        let inputs: Vec<i32> = (0..15).collect();
         let validate = &|_: &_| Ok(Validation { metrics: 0.0, score: 0.0 });
         let task = Task {
             config,
             seed: 0,
             device: &device(),
-            inputs,
-            targets,
-            residuals,
-            weights: &[],
+            pairs: Pairs::new(&inputs, targets, &[0.25; 15]).unwrap(),
+            ranks: &Processes::default(),
             validate,
         };
         let (mut logged, mut seen) = (Steps::default(), Seen::default());
@@ -206,10 +207,80 @@ fn a_score_that_is_not_a_number_is_below_all_others() {
         let score = scores.borrow_mut().pop().unwrap();
         Ok(Validation { metrics: score, score })
     };
-    let (inputs, targets, residuals, device) = (&[vec![1.0]], &[0.5; 2], &[0.25], &device());
-    let weights = &[];
-    let task = Task { config, seed: 0, device, inputs, targets, residuals, weights, validate };
+    let inputs = [vec![1.0]];
+    let pairs = Pairs::new(&inputs, &[0.5; 2], &[0.25]).unwrap();
+    let ranks = &Processes::default();
+    let task = Task { config, seed: 0, device: &device(), pairs, ranks, validate };
     let mut bests = Bests(Vec::new());
     train(&task, Model::new(mlp(1, &[], 0.0)), None, &mut (), &mut bests).unwrap();
     assert_eq!(bests.0, [true, true, false, false, true]);
+}
+
+/// An encoder whose predictions have another shape than it says: so many rows more, and so many columns.
+#[derive(Module, Debug)]
+struct Wrong {
+    bias: Param<Tensor<1>>,
+    #[module(skip)]
+    more: [usize; 2],
+}
+
+impl Encoder for Wrong {
+    type Input = i32;
+
+    fn dimension(&self) -> usize {
+        2
+    }
+
+    fn forward(&self, batch: &[&i32], _: Pass) -> Tensor<2> {
+        let [rows, columns] = self.more;
+        self.bias.val().unsqueeze::<2>().repeat(&[batch.len() + rows, 1 + columns])
+    }
+}
+
+#[test]
+fn predictions_of_another_shape_are_refused() {
+    let bias = init::constant([2], 0.5, &device());
+    for (more, found) in [([1, 0], [4, 2]), ([0, 1], [3, 4])] {
+        let model = Model::new(Wrong { bias: bias.clone(), more });
+        let refused = |error: Option<Error>| {
+            assert!(
+                matches!(error, Some(Error::Encoder { found: shape, expected: [3, 2] }) if shape == found),
+                "{error:?}"
+            );
+        };
+        refused(embed(&model, &[1, 2, 3], 3).err());
+        let problem = Problem::new(TrainingConfig::default(), vec![1, 2, 3], &[0.5; 6]);
+        refused(problem.train(model, &mut Steps::default()).err());
+    }
+    let model = Model::new(Wrong { bias, more: [0, 0] });
+    assert_eq!(embed(&model, &[1, 2, 3], 2).unwrap(), [0.5; 6]);
+    let message = embed(&model, &[1], 0).unwrap_err().to_string();
+    assert_eq!(message, "batch = 0: allowed is at least 1");
+}
+
+#[test]
+fn pairs_that_do_not_fit_are_refused() {
+    let message = |inputs: usize, targets: usize, residuals: usize, weights: &[f64]| {
+        let problem = Problem {
+            residuals: vec![0.0; residuals],
+            weights: weights.to_vec(),
+            ..Problem::new(TrainingConfig::default(), vec![vec![1.0]; inputs], &vec![0.5; targets])
+        };
+        let trained = problem.train(Model::new(mlp(1, &[], 0.0)), &mut Steps::default());
+        trained.err().map(|error| error.to_string())
+    };
+    assert_eq!(message(3, 6, 3, &[1.0; 3]), None);
+    let refused = |found: Option<String>, expected: &str| {
+        assert_eq!(found.as_deref(), Some(format!("training pairs: {expected}").as_str()));
+    };
+    refused(message(0, 0, 0, &[]), "there are none");
+    refused(message(3, 5, 3, &[]), "5 numbers in the targets of 3 inputs");
+    refused(message(3, 6, 2, &[]), "2 residuals for 3 inputs");
+    refused(message(3, 6, 3, &[1.0]), "1 weights for 3 inputs");
+    refused(message(2, 4, 2, &[1.0, 0.0]), "a weight of 0, which must be above 0");
+    refused(message(3, 9, 3, &[]), "targets of 3 coordinates, and the encoder predicts 2");
+    let config = TrainingConfig { epochs: 0, ..TrainingConfig::default() };
+    let problem = Problem::new(config, vec![vec![1.0]], &[0.5; 2]);
+    let error = problem.train(Model::new(mlp(1, &[], 0.0)), &mut Steps::default()).err().unwrap();
+    assert_eq!(error.to_string(), "training.epochs = 0: allowed is at least 1");
 }

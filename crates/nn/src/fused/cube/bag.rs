@@ -3,7 +3,7 @@ use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 use cubecl::server::Handle;
 
-use super::{UNITS, array, buffer, cubes, empty, sides, upload, vector, zeros};
+use super::{UNITS, array, buffer, count, cubes, empty, sides, upload, vector, zeros};
 use crate::fused::Operation;
 use crate::fused::bag::{Bag, SparseBatch, by_table_row};
 
@@ -142,12 +142,14 @@ impl Operation<Cube, 1> for Bag {
 
     fn forward(&self, [table]: [CubeTensor; 1], _: bool) -> (CubeTensor, Self::Saved) {
         let ((table_rows, width), batch) = (sides(&table), &self.batch);
-        let (rows, count, lanes) = (batch.rows(), batch.indices.len(), vector(width));
+        let (rows, entries, lanes) = (batch.rows(), batch.indices.len(), vector(width));
         let y = empty(&table, [rows, width]);
         let grid = (cubes(&table, rows * width / lanes), CubeDim::new_1d(UNITS));
-        let (client, columns) = (&table.client, (width / lanes) as u32);
+        let (client, columns) = (&table.client, count(width / lanes));
+        // the largest place of a vector
+        count(table_rows.max(rows) * (width / lanes));
         if !batch.is_selection() {
-            let starts: Vec<u32> = batch.starts.iter().map(|&start| start as u32).collect();
+            let starts: Vec<u32> = batch.starts.iter().map(|&start| count(start)).collect();
             // SAFETY: units beyond the rows do nothing; indices are below the number of rows of the table, which
             // `fused::bag` checks, here and below
             unsafe {
@@ -161,7 +163,7 @@ impl Operation<Cube, 1> for Bag {
                     array(&upload(&table, &batch.indices)),
                     array(&upload(&table, &batch.values)),
                     buffer(&y),
-                    rows as u32,
+                    count(rows),
                     columns,
                 );
             }
@@ -178,8 +180,8 @@ impl Operation<Cube, 1> for Bag {
                 buffer(&table),
                 array(&sorted.numbers),
                 buffer(&y),
-                rows as u32,
-                count as u32,
+                count(rows),
+                count(entries),
                 columns,
                 sorted.apart,
             );
@@ -197,7 +199,7 @@ impl Operation<Cube, 1> for Bag {
         if !wanted {
             return [None];
         }
-        let ((rows, width), count) = (sides(&dy), self.batch.indices.len());
+        let ((rows, width), entries) = (sides(&dy), self.batch.indices.len());
         let sorted = sorted.unwrap_or_else(|| Sorted::of(&self.batch, &dy, table_rows, true));
         let gradient = zeros(&dy, [table_rows, width]);
         let lanes = vector(width);
@@ -205,16 +207,16 @@ impl Operation<Cube, 1> for Bag {
         unsafe {
             table_sums::launch_unchecked(
                 &dy.client,
-                cubes(&dy, count * width / lanes),
+                cubes(&dy, entries * width / lanes),
                 CubeDim::new_1d(UNITS),
                 lanes,
                 buffer(&dy),
                 array(&sorted.numbers),
                 array(sorted.values.as_ref().unwrap_or(&sorted.numbers)),
                 buffer(&gradient),
-                rows as u32,
-                count as u32,
-                (width / lanes) as u32,
+                count(rows),
+                count(entries),
+                count(width / lanes),
                 sorted.apart,
                 sorted.values.is_some(),
             );

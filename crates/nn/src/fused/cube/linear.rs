@@ -6,10 +6,14 @@ use cubecl::prelude::*;
 use super::mask::{argument, factors};
 use super::product::{narrow, of_product, operands, product};
 use super::sums::{add_up, column_sums};
-use super::{UNITS, buffer, cubes, element, empty, empty_of, grid, in_type, sides, vector};
+use super::{
+    BlockPlace, UNITS, block_place, buffer, count, cubes, element, empty, empty_of, in_type, sides,
+    spread, vector,
+};
 use crate::Dropout;
 use crate::fused::Operation;
 use crate::fused::linear::{AffineGelu, Linear};
+use crate::fused::operation::narrow as as_narrow;
 
 #[cube(launch_unchecked)]
 fn add_bias<F: Float, N: Size>(
@@ -30,6 +34,10 @@ impl<const N: usize> Operation<Cube, N> for Linear {
     /// x and w, as they are multiplied, and the type of the numbers of x.
     type Saved = ([CubeTensor; 2], DType);
 
+    fn reads(&self, given: [DType; N]) -> [DType; N] {
+        std::array::from_fn(|input| if input < 2 { as_narrow(given[input]) } else { DType::F32 })
+    }
+
     fn forward(&self, inputs: [CubeTensor; N], _: bool) -> (CubeTensor, Self::Saved) {
         let factors = operands([&inputs[0], &inputs[1]], self.0);
         let y = product(narrow(self.0), &factors[0], &factors[1], self.0);
@@ -45,8 +53,8 @@ impl<const N: usize> Operation<Cube, N> for Linear {
                     lanes,
                     buffer(&y),
                     buffer(bias),
-                    (length / lanes) as u32,
-                    (width / lanes) as u32,
+                    count(length / lanes),
+                    count(width / lanes),
                     element(&y),
                 );
             }
@@ -111,17 +119,18 @@ fn gelu_backward<F: Float, N: Size>(
     dh: &mut [Vector<F, N>],
     sums: &mut [Vector<f32, N>],
     rows: u32,
+    blocks: u32,
     width: u32,
     mask: Dropout,
     #[comptime] dropped: bool,
     #[comptime] block: u32,
     #[define(F)] _element: ElemType,
 ) {
-    let column = CUBE_POS_Y * CUBE_DIM_X + UNIT_POS_X;
-    if column < width {
+    let BlockPlace { block: own, column } = block_place(width);
+    if column < width && own < blocks {
         let lanes = N::value();
         let lanes = comptime!(lanes as u32);
-        let first = CUBE_POS_X * block;
+        let first = own * block;
         let last = min(first + block, rows);
         let b = bias[column as usize];
         let mut sum = Vector::<f32, N>::new(0.0f32);
@@ -134,13 +143,17 @@ fn gelu_backward<F: Float, N: Size>(
             dh[i as usize] = Vector::<F, N>::cast_from(d);
             sum += d;
         }
-        sums[(CUBE_POS_X * width + column) as usize] = sum;
+        sums[(own * width + column) as usize] = sum;
     }
 }
 
 impl Operation<Cube, 3> for AffineGelu {
     /// x and w, as they are multiplied, and the type of the numbers of x; their product; b.
     type Saved = ([CubeTensor; 2], DType, [CubeTensor; 2]);
+
+    fn reads(&self, [x, w, _]: [DType; 3]) -> [DType; 3] {
+        [as_narrow(x), as_narrow(w), DType::F32]
+    }
 
     fn forward(&self, [x, w, b]: [CubeTensor; 3], _: bool) -> (CubeTensor, Self::Saved) {
         let factors = operands([&x, &w], self.precision);
@@ -159,8 +172,8 @@ impl Operation<Cube, 3> for AffineGelu {
                 buffer(&h),
                 buffer(&b),
                 buffer(&y),
-                (length / lanes) as u32,
-                (width / lanes) as u32,
+                count(length / lanes),
+                count(width / lanes),
                 mask,
                 dropped,
                 element(&h),
@@ -176,16 +189,17 @@ impl Operation<Cube, 3> for AffineGelu {
         [x, w, _]: [bool; 3],
     ) -> [Option<CubeTensor>; 3] {
         let (rows, width) = sides(&h);
-        let (blocks, lanes) = (rows.div_ceil(ROWS), vector(width));
+        let blocks = rows.div_ceil(ROWS).max(1);
+        let lanes = vector(width);
         let dy = in_type(dy, h.dtype);
         let dh = empty_of(h.dtype, &h, [rows, width]);
-        let sums = empty(&h, [blocks.max(1), width]);
+        let sums = empty(&h, [blocks, width]);
         let (mask, dropped) = argument(self.dropout);
         // SAFETY: units beyond the columns do nothing, and rows end at the last
         unsafe {
             gelu_backward::launch_unchecked(
                 &h.client,
-                grid(blocks, (width / lanes).div_ceil(COLUMNS as usize)),
+                spread(&h, blocks * (width / lanes).div_ceil(COLUMNS as usize)),
                 CubeDim::new_1d(COLUMNS),
                 lanes,
                 buffer(&h),
@@ -193,8 +207,9 @@ impl Operation<Cube, 3> for AffineGelu {
                 buffer(&dy),
                 buffer(&dh),
                 buffer(&sums),
-                rows as u32,
-                (width / lanes) as u32,
+                count(rows),
+                count(blocks),
+                count(width / lanes),
                 mask,
                 dropped,
                 ROWS as u32,

@@ -2,7 +2,7 @@ use burn::backend::Cube;
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
-use super::{UNITS, buffer, cubes, empty};
+use super::{UNITS, buffer, count, cubes, empty};
 use crate::fused::Operation;
 use crate::fused::masked::Masked;
 use crate::pass::{Dropout, DropoutLaunch};
@@ -63,7 +63,7 @@ impl Operation<Cube, 1> for Masked {
                 CubeDim::new_1d(UNITS),
                 buffer(&x),
                 buffer(&y),
-                length as u32,
+                count(length),
                 mask,
             );
         }

@@ -108,7 +108,7 @@ fn array(handle: &Handle) -> BufferArg {
 /// each. They are sent once for all operations of a batch.
 fn texts(sequences: &Sequences, like: &CubeTensor) -> BufferArg {
     let handle = sequences.on_gpu.get_or_init(|| {
-        let mut texts: Vec<u32> = sequences.bounds().iter().map(|&row| row as u32).collect();
+        let mut texts: Vec<u32> = sequences.bounds().iter().map(|&row| count(row)).collect();
         let mut before = 0u32;
         for length in sequences.lengths() {
             texts.push(before);
@@ -134,8 +134,35 @@ fn in_type(tensor: CubeTensor, dtype: DType) -> CubeTensor {
     into_contiguous(cast(tensor, dtype))
 }
 
-fn grid(x: usize, y: usize) -> CubeCount {
-    CubeCount::Static(x.max(1) as u32, y.max(1) as u32, 1)
+/// At least so many cubes, in as many dimensions as it takes: a device may have no more than 65,535 in one. A kernel
+/// counts them by `CUBE_POS`, and those beyond do nothing.
+fn spread(like: &CubeTensor, cubes: usize) -> CubeCount {
+    let units = cubes.max(1) * UNITS as usize;
+    calculate_cube_count_elemwise(&like.client, units, CubeDim::new_1d(UNITS))
+}
+
+/// A number of elements, vectors or rows as kernels count them.
+///
+/// # Panics
+/// If there are 2³² or more.
+fn count(number: usize) -> u32 {
+    let counted = u32::try_from(number);
+    counted.unwrap_or_else(|_| panic!("{number} elements, a kernel counts at most {}", u32::MAX))
+}
+
+/// The block of rows and the column that a unit of a one-dimensional cube has, where cubes share the columns of a block.
+#[derive(CubeType, Clone, Copy)]
+struct BlockPlace {
+    block: u32,
+    column: u32,
+}
+
+/// The unit's place in blocks of `width` columns.
+#[cube]
+fn block_place(width: u32) -> BlockPlace {
+    let cube = CUBE_POS as u32;
+    let across = (width + CUBE_DIM_X - 1) / CUBE_DIM_X;
+    BlockPlace { block: cube / across, column: (cube % across) * CUBE_DIM_X + UNIT_POS_X }
 }
 
 /// Whether 32 successive units are a plane, so that they add up without shared memory.
@@ -159,6 +186,11 @@ fn client(device: &Device) -> Option<cubecl::client::Client> {
         DispatchDevice::Cube(device) => Some(device.client()),
         _ => None,
     }
+}
+
+/// Whether a device has these kernels.
+pub fn is_gpu(device: &Device) -> bool {
+    matches!(device.as_dispatch().clone().inner(), DispatchDevice::Cube(_))
 }
 
 /// Bytes of a GPU's memory, if its driver says.

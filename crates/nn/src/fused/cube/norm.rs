@@ -6,11 +6,13 @@ use cubecl::prelude::*;
 use super::mask::{argument, factors};
 use super::sums::{add_up, sum_of_units};
 use super::{
-    LANES, UNITS, buffer, cubes, element, empty, empty_of, grid, has_planes, sides, total, vector,
+    LANES, UNITS, buffer, count, cubes, element, empty, empty_of, has_planes, sides, spread, total,
+    vector,
 };
 use crate::Dropout;
 use crate::fused::Operation;
 use crate::fused::norm::ResidualNorm;
+use crate::fused::operation::narrow;
 
 /// Rows that a cube works on at the same time, and rows of one group of lanes in the backward pass.
 const GROUPS: u32 = 4;
@@ -103,6 +105,7 @@ fn residual_norm_backward<F: Float, N: Size>(
     dr: &mut [Vector<F, N>],
     sums: &mut [Vector<f32, N>],
     rows: u32,
+    groups: u32,
     mask: Dropout,
     #[comptime] dropped: bool,
     #[comptime] apart: bool,
@@ -115,7 +118,7 @@ fn residual_norm_backward<F: Float, N: Size>(
     let mut scratch = Shared::<[f32]>::new_slice(comptime!((GROUPS * LANES) as usize));
     let each = comptime!(width.div_ceil(LANES));
     let columns = comptime!((width * lanes) as f32);
-    let group = CUBE_POS_X * GROUPS + UNIT_POS_Y;
+    let group = CUBE_POS as u32 * GROUPS + UNIT_POS_Y;
     let mut dbias = Array::<Vector<f32, N>>::new(comptime!(each as usize));
     let mut dgamma = Array::<Vector<f32, N>>::new(comptime!(each as usize));
     let mut dbeta = Array::<Vector<f32, N>>::new(comptime!(each as usize));
@@ -175,7 +178,7 @@ fn residual_norm_backward<F: Float, N: Size>(
     #[unroll]
     for k in 0..each {
         let column = k * LANES + UNIT_POS_X;
-        if column < width {
+        if group < groups && column < width {
             sums[(base + column) as usize] = dbias[k as usize];
             sums[(base + width + column) as usize] = dgamma[k as usize];
             sums[(base + 2 * width + column) as usize] = dbeta[k as usize];
@@ -187,6 +190,11 @@ impl Operation<Cube, 5> for ResidualNorm {
     /// `(z − mean) / √(variance + ε)` of the rows z that are normalised, the divisors' inverses, gamma; the type of the
     /// numbers of r.
     type Saved = ([CubeTensor; 3], DType);
+
+    fn reads(&self, [_, r, ..]: [DType; 5]) -> [DType; 5] {
+        let full = DType::F32;
+        [full, narrow(r), full, full, full]
+    }
 
     fn forward(&self, inputs: [CubeTensor; 5], _: bool) -> (CubeTensor, Self::Saved) {
         let [x, r, bias, gamma, beta] = inputs;
@@ -209,11 +217,11 @@ impl Operation<Cube, 5> for ResidualNorm {
                 buffer(&y),
                 buffer(&standard),
                 buffer(&inverse),
-                rows as u32,
+                count(rows),
                 self.epsilon as f32,
                 mask,
                 dropped,
-                (width / vector(width)) as u32,
+                count(width / vector(width)),
                 has_planes(&x),
                 element(&r),
             );
@@ -239,7 +247,7 @@ impl Operation<Cube, 5> for ResidualNorm {
         unsafe {
             residual_norm_backward::launch_unchecked(
                 &dy.client,
-                grid(cubes, 1),
+                spread(&dy, cubes),
                 CubeDim::new_2d(LANES, GROUPS),
                 vector(width),
                 buffer(&standard),
@@ -249,11 +257,12 @@ impl Operation<Cube, 5> for ResidualNorm {
                 buffer(&dx),
                 buffer(&dr),
                 buffer(&sums),
-                rows as u32,
+                count(rows),
+                count(cubes * GROUPS as usize),
                 mask,
                 dropped,
                 apart,
-                (width / vector(width)) as u32,
+                count(width / vector(width)),
                 has_planes(&dy),
                 element(&dr),
             );

@@ -2,7 +2,7 @@ use burn::backend::Cube;
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
-use super::{UNITS, buffer, cubes, empty, sides, texts, vector};
+use super::{UNITS, buffer, count, cubes, empty, sides, texts, vector};
 use crate::fused::Operation;
 use crate::fused::rows::{Kind, Rows};
 
@@ -89,10 +89,10 @@ impl Rows {
                 buffer(x),
                 texts(sequences, x),
                 buffer(&y),
-                rows as u32,
-                sequences.texts() as u32,
-                first as u32,
-                (width / lanes) as u32,
+                count(rows),
+                count(sequences.texts()),
+                count(first),
+                count(width / lanes),
                 places,
                 spread,
             );

@@ -3,7 +3,9 @@
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
-use super::{LANES, UNITS, buffer, element, empty, grid, sides, vector};
+use super::{
+    BlockPlace, LANES, UNITS, block_place, buffer, count, element, empty, sides, spread, vector,
+};
 
 /// Rows of one block.
 const ROWS: usize = 64;
@@ -17,19 +19,20 @@ fn block_sums<F: Float, N: Size>(
     x: &[Vector<F, N>],
     sums: &mut [Vector<f32, N>],
     rows: u32,
+    blocks: u32,
     width: u32,
     #[comptime] block: u32,
     #[define(F)] _element: ElemType,
 ) {
-    let column = CUBE_POS_Y * CUBE_DIM_X + UNIT_POS_X;
-    if column < width {
-        let first = CUBE_POS_X * block;
+    let BlockPlace { block: own, column } = block_place(width);
+    if column < width && own < blocks {
+        let first = own * block;
         let last = min(first + block, rows);
         let mut sum = Vector::<f32, N>::new(0.0f32);
         for row in first..last {
             sum += Vector::<f32, N>::cast_from(x[(row * width + column) as usize]);
         }
-        sums[(CUBE_POS_X * width + column) as usize] = sum;
+        sums[(own * width + column) as usize] = sum;
     }
 }
 
@@ -38,7 +41,7 @@ fn block_sums<F: Float, N: Size>(
 fn total_sums(sums: &[f32], y: &mut Sequence<Box<[f32]>>, blocks: u32, width: u32) {
     let columns = comptime!(y.len() as u32) * width;
     let mut scratch = Shared::<[f32]>::new_slice(comptime!(UNITS as usize));
-    let column = CUBE_POS_X * LANES + UNIT_POS_X;
+    let column = CUBE_POS as u32 * LANES + UNIT_POS_X;
     let mut sum = 0.0f32;
     if column < columns {
         let mut block = UNIT_POS_Y;
@@ -75,14 +78,15 @@ fn sums_of_blocks(x: &CubeTensor, block: usize) -> CubeTensor {
     unsafe {
         block_sums::launch_unchecked(
             &x.client,
-            grid(blocks, (width / lanes).div_ceil(UNITS as usize)),
+            spread(x, blocks * (width / lanes).div_ceil(UNITS as usize)),
             CubeDim::new_1d(UNITS),
             lanes,
             buffer(x),
             buffer(&sums),
-            rows as u32,
-            (width / lanes) as u32,
-            block as u32,
+            count(rows),
+            count(blocks),
+            count(width / lanes),
+            count(block),
             element(x),
         );
     }
@@ -110,12 +114,12 @@ pub fn add_up<const PARTS: usize>(sums: &CubeTensor) -> [CubeTensor; PARTS] {
     unsafe {
         total_sums::launch_unchecked(
             &sums.client,
-            grid(columns.div_ceil(LANES as usize), 1),
+            spread(sums, columns.div_ceil(LANES as usize)),
             CubeDim::new_2d(LANES, SHARED),
             buffer(sums),
             parts,
-            blocks as u32,
-            (columns / PARTS) as u32,
+            count(blocks),
+            count(columns / PARTS),
         );
     }
     y

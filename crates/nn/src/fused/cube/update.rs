@@ -11,7 +11,7 @@ use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
 use super::sums::sum_of_units;
-use super::{UNITS, buffer, empty, grid};
+use super::{UNITS, buffer, count, empty, view};
 use crate::fused::adam::{Adam, AdamLaunch};
 use crate::fused::of_backend;
 
@@ -35,8 +35,24 @@ impl PartLaunch {
     fn behind(cubes: &mut usize, tensor: &CubeTensor) -> Self {
         let (length, first) = (tensor.meta.num_elements(), *cubes);
         *cubes += length.div_ceil(UNITS as usize * EACH).clamp(1, CUBES);
-        Self::new(length as u32, first as u32, *cubes as u32)
+        Self::new(count(length), count(first), count(*cubes))
     }
+}
+
+/// The most elements of a tensor that a kernel takes at once: it counts them in 32 bits.
+const LONGEST: usize = 1 << 31;
+
+/// Offset and length of each piece of so many elements.
+fn pieces(elements: usize) -> impl Iterator<Item = (usize, usize)> {
+    let starts = (0..elements.max(1)).step_by(LONGEST);
+    starts.map(move |start| (start, LONGEST.min(elements - start)))
+}
+
+/// The elements of a tensor, which is in row-major order, from `start` on, as a vector.
+fn piece(tensor: &CubeTensor, (start, length): (usize, usize)) -> CubeTensor {
+    let mut piece = view(tensor, [length], [1]);
+    piece.handle = piece.handle.offset_start((start * size_of::<f32>()) as u64);
+    piece
 }
 
 #[cube]
@@ -142,6 +158,11 @@ fn step(parameters: &mut Sequence<Parameter>, factor: &[f32], own: Adam) {
     }
 }
 
+/// The cubes of a launch: not more than [`GROUP`] times [`CUBES`], which every device has in one dimension.
+fn launched(cubes: usize) -> CubeCount {
+    CubeCount::Static(count(cubes), 1, 1)
+}
+
 /// Parameters of a launch that binds `tensors` of each and one more.
 fn group(like: &CubeTensor, tensors: usize) -> usize {
     // the engine binds two arrays of its own
@@ -151,10 +172,14 @@ fn group(like: &CubeTensor, tensors: usize) -> usize {
 
 /// The factor `[1]` that scales gradients to norm `limit` over all together if their norm is larger.
 pub fn clip_factor(gradients: Vec<Tensor<1>>, limit: f32) -> Tensor<1> {
-    let gradients: Vec<CubeTensor> = gradients.into_iter().map(primitive).collect();
+    let gradients = gradients.into_iter().map(primitive).flat_map(|gradient| {
+        let all = pieces(gradient.meta.num_elements());
+        all.map(|part| piece(&gradient, part)).collect::<Vec<_>>()
+    });
+    let gradients: Vec<CubeTensor> = gradients.collect();
     let first = &gradients[0];
     let (sums, factor) = (empty(first, [gradients.len() * CUBES]), empty(first, [1]));
-    let mut count = 0;
+    let mut summed = 0;
     for group in gradients.chunks(group(first, 1)) {
         let (mut cubes, mut arguments) = (0, SequenceArg::new());
         for gradient in group {
@@ -165,24 +190,24 @@ pub fn clip_factor(gradients: Vec<Tensor<1>>, limit: f32) -> Tensor<1> {
         unsafe {
             square_sums::launch_unchecked(
                 &first.client,
-                grid(cubes, 1),
+                launched(cubes),
                 CubeDim::new_1d(UNITS),
                 arguments,
                 buffer(&sums),
-                count as u32,
+                count(summed),
             );
         }
-        count += cubes;
+        summed += cubes;
     }
     // SAFETY: one cube for all sums
     unsafe {
         factor_of_sums::launch_unchecked(
             &first.client,
-            grid(1, 1),
+            launched(1),
             CubeDim::new_1d(UNITS),
             buffer(&sums),
             buffer(&factor),
-            count as u32,
+            count(summed),
             limit,
         );
     }
@@ -205,17 +230,34 @@ impl Queue {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn adam<const D: usize>(&self, own: Adam, tensors: [Tensor<D>; 4]) -> [Tensor<D>; 3] {
-        let [w, g, m, v] = tensors.map(primitive);
+    /// Weights, gradient, m and v are of 32-bit floats.
+    pub fn adam<const D: usize>(
+        &self,
+        step: Adam,
+        weights: Tensor<D>,
+        gradient: Tensor<D>,
+        [m, v]: [Tensor<1>; 2],
+    ) -> (Tensor<D>, [Tensor<1>; 2]) {
+        let (w, g) = (primitive(weights), primitive(gradient));
         // what something else reads stays as it is
-        let [w, m, v] = [w, m, v].map(|x| if x.can_mut() { x } else { x.copy() });
-        self.lock().push((own, [w.clone(), g, m.clone(), v.clone()]));
-        [w, m, v].map(Tensor::from_primitive::<Cube>)
+        let own = |x: CubeTensor| if x.can_mut() { x } else { x.copy() };
+        let (w, m, v) = (own(w), own(primitive(m)), own(primitive(v)));
+        self.lock().push((step, [w.clone(), g, m.clone(), v.clone()]));
+        let moments = [m, v].map(Tensor::from_primitive::<Cube>);
+        (Tensor::from_primitive::<Cube>(w), moments)
     }
 
     /// Makes the steps; those with the same constants together.
     pub fn finish(&self, factor: Option<Tensor<1>>) {
-        let mut pending = std::mem::take(&mut *self.lock());
+        let steps = std::mem::take(&mut *self.lock());
+        let mut pending: Vec<Pending> = steps
+            .into_iter()
+            .flat_map(|(step, tensors)| {
+                let all = pieces(tensors[0].meta.num_elements());
+                let parts = all.map(|part| (step, tensors.each_ref().map(|x| piece(x, part))));
+                parts.collect::<Vec<_>>()
+            })
+            .collect();
         let Some((_, [like, ..])) = pending.first() else { return };
         let one = || ones_client(like.client.clone(), like.device.clone(), [1].into(), DType::F32);
         let factor = factor.map_or_else(one, primitive);
@@ -242,7 +284,7 @@ fn launch(group: &[Pending], factor: &CubeTensor) {
     unsafe {
         step::launch_unchecked(
             &factor.client,
-            grid(cubes, 1),
+            launched(cubes),
             CubeDim::new_1d(UNITS),
             arguments,
             buffer(factor),

@@ -7,13 +7,14 @@ mod rounding;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use burn::module::ParamId;
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use dsokr_basis::random::generator;
 use dsokr_nn::fused::{
     Adam, Attention, Sequences, SparseBatch, Updates, attention, attention_first, bag, clip_factor,
-    linear, linear_gelu, means, places, product, residual_norm,
+    linear, linear_gelu, masked, means, places, product, residual_norm,
 };
-use dsokr_nn::{Dropout, Pass, Precision, RowGradient, init};
+use dsokr_nn::{Dropout, Gradient, Pass, Precision, RowGradients, init};
 use half::bf16;
 
 use crate::{composed, host};
@@ -187,7 +188,7 @@ fn bags_agree_and_gradients_by_rows_are_rows_of_the_gradient() {
     for batch in [&batch, &selection] {
         inputs.agree(
             "bag",
-            |[table], []| bag(table, batch.clone(), false),
+            |[table], []| bag(table, batch.clone(), None),
             |[table], []| composed::bag(table, batch),
         );
     }
@@ -196,21 +197,43 @@ fn bags_agree_and_gradients_by_rows_are_rows_of_the_gradient() {
         let values = indices.iter().map(|&index| index as f32 - 9.5).collect();
         let starts = vec![0, indices.len() / 2, indices.len()];
         let batch = Arc::new(SparseBatch { starts, indices: indices.clone(), values });
-        let gradient = |by_rows| {
-            let y = bag(table.clone(), batch.clone(), by_rows);
-            let gradient = table.grad(&(y.clone() * y + 1.0).sum().backward()).unwrap();
-            RowGradient::split(gradient, &table.clone().inner())
+        let id = ParamId::new();
+        let gradient = |by_rows: Option<RowGradients>| {
+            let y = bag(table.clone(), batch.clone(), by_rows.map(|gradients| (id, gradients)));
+            table.grad(&(y.clone() * y + 1.0).sum().backward())
         };
-        let ((None, dense), (Some(numbers), rows)) = (gradient(false), gradient(true)) else {
-            panic!("only the second gradient is by rows")
-        };
+        let dense = host(gradient(None).unwrap());
+        let gradients = RowGradients::default();
+        assert!(gradient(Some(gradients.clone())).is_none(), "Burn gets none");
+        let rows = gradients.take().remove(&id).unwrap();
         let touched = BTreeSet::from_iter(indices);
-        assert_eq!(host(numbers), touched.iter().map(|&row| row as f32).collect::<Vec<_>>());
-        let (dense, rows) = (host(dense), host(rows));
+        assert!(rows.rows().iter().eq(&touched));
         let expected = touched.iter().flat_map(|&row| &dense[row as usize * 7..][..7]);
-        assert!(rows.iter().eq(expected), "bit for bit");
-        assert_eq!(rows.iter().any(|value| *value != 0.0), !touched.is_empty());
+        assert!(rows.values().iter().eq(expected), "bit for bit");
+        assert!(rows.dense(50 * 7) == dense);
+        assert_eq!(rows.values().iter().any(|value| *value != 0.0), !touched.is_empty());
+        assert!(gradients.take().is_empty());
     }
+}
+
+#[test]
+fn gradients_by_rows_of_two_uses_of_a_table_add_up() {
+    let Inputs([table], []) = inputs([[50, 7]], []);
+    let table = leaf(&table, DType::F32);
+    let (id, gradients) = (ParamId::new(), RowGradients::default());
+    let uses = [[4, 17, 49], [0, 17, 18]].map(|rows| SparseBatch::selection(rows.into_iter()));
+    let loss = |by_rows: Option<RowGradients>| {
+        let y = uses.each_ref().map(|rows| {
+            bag(table.clone(), Arc::new(rows.clone()), by_rows.clone().map(|own| (id, own)))
+        });
+        let [a, b] = y;
+        (a * b).sum().backward()
+    };
+    let dense = host(table.grad(&loss(None)).unwrap());
+    loss(Some(gradients.clone()));
+    let rows = gradients.take().remove(&id).unwrap();
+    assert_eq!(rows.rows(), [0, 4, 17, 18, 49]);
+    assert!(rows.dense(50 * 7) == dense);
 }
 
 #[test]
@@ -251,7 +274,7 @@ fn a_batch_may_have_more_rows_than_a_gpu_has_cubes_in_a_dimension() {
         }
         let batch = Arc::new(batch.clone());
         for (device, _) in devices() {
-            let of = |[table]: [Tensor<2>; 1], []: [Tensor<1>; 0]| bag(table, batch.clone(), false);
+            let of = |[table]: [Tensor<2>; 1], []: [Tensor<1>; 0]| bag(table, batch.clone(), None);
             let found = inputs.outcome_on(&device, DType::F32, of);
             assert!(found == [y.clone(), gradient.clone()], "{value} on {device:?}");
         }
@@ -265,6 +288,86 @@ fn a_batch_may_have_more_rows_than_a_gpu_has_cubes_in_a_dimension() {
         let last = norm(x.clone().narrow(0, 4 * rows - 10, 10));
         assert_eq!(host(norm(x).narrow(0, 4 * rows - 10, 10)), host(last), "{device:?}");
     }
+}
+
+/// A launch of the backward passes has a cube for 32 rows, or 64, and attention one for each text.
+#[test]
+fn backward_passes_and_attention_may_have_more_cubes_than_a_gpu_has_in_a_dimension() {
+    let texts = 70_001;
+    let sequences = Arc::new(Sequences::packed(vec![1; texts]));
+    let Inputs([qkv], []) = inputs([[texts, 6]], []);
+    for (device, _) in devices() {
+        // a token that attends to itself only has its own value
+        let y = attention(qkv.clone().to_device(&device), own(&sequences, 2, FULL, None));
+        assert_eq!(host(y), host(qkv.clone().narrow(1, 4, 2)), "{device:?}");
+    }
+    let rows = 65_536 * 64 + 1;
+    let Inputs([x, w], [b]) = inputs([[rows, 1], [1, 1]], [1]);
+    for (device, bound) in devices() {
+        let [x, w] = [&x, &w].map(|x| leaf_on(&device, x, DType::F32));
+        let b = leaf_on(&device, &b, DType::F32);
+        let vectors = || [(); 3].map(|()| b.clone());
+        let sums = |y: Tensor<2>| host(b.grad(&y.sum().backward()).unwrap())[0];
+        let found = sums(linear(x.clone(), w.clone(), b.clone(), FULL));
+        assert!((found / rows as f32 - 1.0).abs() < bound, "{found} on {device:?}");
+        // the gradients of the last rows are those of these rows by themselves
+        let last = |y: &dyn Fn(Tensor<2>) -> Tensor<2>| {
+            let tail = x.clone().inner().narrow(0, rows - 10, 10);
+            let tail = leaf_on(&device, &tail, DType::F32);
+            let of_tail = host(tail.grad(&y(tail.clone()).sum().backward()).unwrap());
+            let of_all = x.grad(&y(x.clone()).sum().backward()).unwrap();
+            assert_eq!(host(of_all.narrow(0, rows - 10, 10)), of_tail, "{device:?}");
+        };
+        last(&|x| linear_gelu(x, w.clone(), b.clone(), FULL, None));
+        last(&|x| residual_norm(x.clone(), x, vectors(), 1e-5, None));
+    }
+}
+
+/// Kernels of GPUs do not check the types of what they read.
+#[test]
+fn inputs_of_16_bits_are_widened_and_their_gradients_have_16_bits() {
+    let sequences = Arc::new(Sequences::packed([5, 1, 9]));
+    let n = sequences.rows();
+    let batch = Arc::new(SparseBatch::selection([3, 0, 3, 14].into_iter()));
+    let Inputs([x, w], [b]) = inputs([[n, 12], [12, 12]], [12]);
+    type Operation<'a> = &'a dyn Fn(Tensor<2>, Tensor<2>, Tensor<1>) -> Tensor<2>;
+    let dropout = Pass::train(11).dropout(3, 0.25);
+    let operations: [(&str, Operation); 8] = [
+        ("masked", &|x, _, _| masked(x, dropout)),
+        ("bag", &|x, _, _| bag(x, batch.clone(), None)),
+        ("means", &|x, _, _| means(x, &sequences, 2)),
+        ("places", &|x, _, _| places(x, &sequences, 2)),
+        ("linear", &|x, w, b| linear(x, w, b, FULL)),
+        ("linear_gelu", &|x, w, b| linear_gelu(x, w, b, FULL, dropout)),
+        ("norm", &|x, _, b| residual_norm(x.clone(), x, [(); 3].map(|()| b.clone()), 1e-5, None)),
+        ("attention", &|x, _, _| attention(x, own(&sequences, 2, FULL, None))),
+    ];
+    for (device, bound) in devices() {
+        for (name, operation) in operations {
+            let found = |dtype| {
+                // values that 16 bits hold
+                let there = |x: &Tensor<2>| leaf_on(&device, &x.clone().cast(DType::BF16), dtype);
+                let (x, w) = (there(&x), there(&w));
+                let b = leaf_on(&device, &b.clone().cast(DType::BF16), dtype);
+                let y = operation(x.clone(), w, b).cast(DType::F32);
+                let gradient = x.grad(&y.clone().square().sum().backward()).unwrap();
+                assert_eq!(gradient.dtype(), dtype, "{name}");
+                (host(y), host(gradient.cast(DType::BF16)))
+            };
+            let ((narrow, gradient), (full, same)) = (found(DType::BF16), found(DType::F32));
+            // a GPU's products of 16 bits have results of 16 bits
+            let rounded = if device == Device::flex() { bound } else { 1e-2 };
+            assert!(difference(&narrow, &full) < rounded, "{name} on {device:?}");
+            assert!(difference(&gradient, &same) < 1e-2, "gradient of {name} on {device:?}");
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "an operation reads F32, and an input has F64: cast it before")]
+fn inputs_of_64_bits_are_refused() {
+    let Inputs([x], []) = inputs([[3, 4]], []);
+    masked(x.cast(DType::F64), Pass::train(11).dropout(3, 0.25));
 }
 
 #[test]
@@ -332,10 +435,15 @@ fn a_step_of_adam_is_that_of_64_bits() {
         let updates = Updates::default();
         // in more than one launch, and of tensors that something else reads
         let there = all.each_ref().map(|x| x.clone().to_device(&device));
-        let steps: Vec<_> = (0..20).map(|_| updates.adam(own, there.clone())).collect();
+        let step = |[w, g, m, v]: [Tensor<2>; 4]| {
+            let moments = [m, v].map(|x| x.flatten::<1>(0, 1));
+            updates.adam(own, w, Gradient::Dense(g), moments)
+        };
+        let steps: Vec<_> = (0..20).map(|_| step(there.clone())).collect();
         updates.finish();
         assert!(there.map(host) == all.each_ref().map(|x| host(x.clone())));
-        let found = steps[19].clone().map(host);
+        let (w, [m, v]) = steps[19].clone();
+        let found = [host(w), host(m), host(v)];
         for (part, found) in found.iter().enumerate() {
             let expected: Vec<f32> = expected.iter().map(|all| all[part]).collect();
             assert!(difference(found, &expected) < bound, "part {part} on {device:?}");

@@ -1,12 +1,12 @@
 //! Ids and hidden states against those that PyTorch and transformers computed.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use burn::module::ParamId;
 use burn::optim::{AdamConfig, GradientsParams};
 use burn::tensor::{Device, Tensor, TensorData};
 use dsokr_basis::random::generator;
-use dsokr_nn::parameters::{collect, restore};
+use dsokr_nn::parameters::{collect, restore, visit};
 use dsokr_nn::pretrained::Pretrained;
 use dsokr_nn::{Encoder, Pass, Pooling, Start, TokenIds, Transformer};
 use safetensors::SafeTensors;
@@ -156,8 +156,11 @@ fn golden_gradients() {
     let value = loss.clone().into_scalar::<f32>();
     assert_close(&[value], &floats(&folder, "loss"), 1e-5, "loss");
     let gradients = GradientsParams::from_grads(loss.backward(), &encoder);
-    let parameters = collect(&encoder);
-    let id = |path: &str| ParamId::from(parameters[path].id.unwrap());
+    let mut ids = BTreeMap::new();
+    visit(&encoder, |path, parameter| {
+        ids.insert(path.to_owned(), parameter.id());
+    });
+    let id = |path: &str| ids[path];
     let matrix = |path| host(gradients.get::<2>(id(path)).unwrap());
     let vector = |path| host(gradients.get::<1>(id(path)).unwrap());
     let golden = |name: &str| floats(&folder, &format!("grad.{name}"));

@@ -5,14 +5,18 @@ mod place;
 mod tiles;
 
 use burn::backend::Cube;
+use burn::tensor::DType;
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
 use super::mask::{argument, factor};
-use super::{buffer, element, empty, empty_of, in_type, shares, sides, texts, vector};
+use super::{
+    buffer, count, element, empty, empty_of, in_type, shares, sides, spread, texts, vector,
+};
 use crate::Dropout;
 use crate::fused::Operation;
 use crate::fused::attention::Attention;
+use crate::fused::operation::narrow;
 use place::{Own, Shape, own_place, own_row};
 use tiles::{add, dot, load, multiply, product, read, write, zeros};
 
@@ -33,6 +37,8 @@ fn attention<F: Float, N: Size>(
     texts: &[u32],
     y: &mut [Vector<F, N>],
     log_sums: &mut [f32],
+    count: u32,
+    tiles: u32,
     scale: f32,
     mask: Dropout,
     #[comptime] shape: Shape,
@@ -41,10 +47,10 @@ fn attention<F: Float, N: Size>(
     let (vectors, size) = comptime!((shape.width, shape.tile));
     let [q_stride, kv_stride] = comptime!(shape.strides());
     let (d, keys_at) = comptime!((shape.d(), shape.keys()));
-    let place = own_place(texts, shape);
+    let place = own_place(texts, count, tiles, shape);
     let column = place.column;
     let Own { number: query, active, row, part } =
-        own_row(place.queries_from, place.queries, ROWS, shape);
+        own_row(&place, place.queries_from, place.queries, ROWS, shape);
     let mut k_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((size * vectors) as usize));
     let mut v_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((size * vectors) as usize));
     let own = read::<F, N>(q, row * q_stride + column + part, scale, shape);
@@ -80,7 +86,7 @@ fn attention<F: Float, N: Size>(
     }
     if active {
         write::<F, N>(&sum, 1.0f32 / exponentials, y, row * d + column + part, shape);
-        log_sums[(row * shape.heads + CUBE_POS_Y) as usize] = largest + exponentials.ln();
+        log_sums[(row * shape.heads + place.head) as usize] = largest + exponentials.ln();
     }
 }
 
@@ -95,6 +101,8 @@ fn attention_backward_queries<F: Float, N: Size>(
     dy: &[Vector<F, N>],
     dq: &mut [Vector<F, N>],
     deltas: &mut [f32],
+    count: u32,
+    tiles: u32,
     scale: f32,
     mask: Dropout,
     #[comptime] shape: Shape,
@@ -103,10 +111,10 @@ fn attention_backward_queries<F: Float, N: Size>(
     let (vectors, size) = comptime!((shape.width, shape.tile));
     let [q_stride, kv_stride] = comptime!(shape.strides());
     let (d, keys_at) = comptime!((shape.d(), shape.keys()));
-    let place = own_place(texts, shape);
+    let place = own_place(texts, count, tiles, shape);
     let column = place.column;
     let Own { number: query, active, row, part } =
-        own_row(place.queries_from, place.queries, ROWS, shape);
+        own_row(&place, place.queries_from, place.queries, ROWS, shape);
     let mut k_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((size * vectors) as usize));
     let mut v_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((size * vectors) as usize));
     let own = read::<F, N>(q, row * q_stride + column + part, scale, shape);
@@ -114,7 +122,7 @@ fn attention_backward_queries<F: Float, N: Size>(
     let mut sum = zeros::<N>(shape);
     let own_y = read::<F, N>(y, row * d + column + part, 1.0f32, shape);
     let delta = product::<N>(&own_dy, &own_y, shape);
-    let log_sum = log_sums[(row * shape.heads + CUBE_POS_Y) as usize];
+    let log_sum = log_sums[(row * shape.heads + place.head) as usize];
     let mut tile = 0u32;
     while tile < place.keys {
         let rows = min(size, place.keys - tile);
@@ -137,7 +145,7 @@ fn attention_backward_queries<F: Float, N: Size>(
     }
     if active {
         write::<F, N>(&sum, scale, dq, row * q_stride + column + part, shape);
-        deltas[(row * shape.heads + CUBE_POS_Y) as usize] = delta;
+        deltas[(row * shape.heads + place.head) as usize] = delta;
     }
 }
 
@@ -151,6 +159,8 @@ fn attention_backward_keys<F: Float, N: Size>(
     deltas: &[f32],
     dy: &[Vector<F, N>],
     dkv: &mut [Vector<F, N>],
+    count: u32,
+    tiles: u32,
     scale: f32,
     mask: Dropout,
     #[comptime] shape: Shape,
@@ -159,9 +169,10 @@ fn attention_backward_keys<F: Float, N: Size>(
     let (vectors, size) = comptime!((shape.width, shape.tile));
     let [q_stride, kv_stride] = comptime!(shape.strides());
     let (d, keys_at) = comptime!((shape.d(), shape.keys()));
-    let place = own_place(texts, shape);
+    let place = own_place(texts, count, tiles, shape);
     let column = place.column;
-    let Own { number: key, active, row, part } = own_row(place.keys_from, place.keys, ROWS, shape);
+    let Own { number: key, active, row, part } =
+        own_row(&place, place.keys_from, place.keys, ROWS, shape);
     let mut q_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((size * vectors) as usize));
     let mut dy_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((size * vectors) as usize));
     let mut log_tile = Shared::<[f32]>::new_slice(comptime!(size as usize));
@@ -179,7 +190,7 @@ fn attention_backward_keys<F: Float, N: Size>(
         load::<F, N>(q, first * q_stride + column, rows, &mut q_tile, q_stride, vectors);
         load::<F, N>(dy, first * d + column, rows, &mut dy_tile, d, vectors);
         if UNIT_POS < rows {
-            let i = ((first + UNIT_POS) * shape.heads + CUBE_POS_Y) as usize;
+            let i = ((first + UNIT_POS) * shape.heads + place.head) as usize;
             log_tile[UNIT_POS as usize] = log_sums[i];
             delta_tile[UNIT_POS as usize] = deltas[i];
         }
@@ -221,6 +232,11 @@ struct Launch {
     keys: usize,
 }
 
+/// Cubes for the queries, or keys, of a head of the longest text.
+fn tiles(longest: usize) -> usize {
+    longest.div_ceil(ROWS as usize).max(1)
+}
+
 impl Attention {
     fn launch(&self, first: &CubeTensor, packed: bool) -> Launch {
         let d = sides(first).1 / if packed { 3 } else { 1 };
@@ -228,12 +244,12 @@ impl Attention {
         let parts = if shares(first) { parts(width) } else { 1 };
         let lanes = vector(width / parts);
         let shape = Shape {
-            heads: self.heads as u32,
-            width: (width / lanes) as u32,
+            heads: count(self.heads),
+            width: count(width / lanes),
             tile: (HELD / width).clamp(1, TILE) as u32,
             packed,
             dropped: self.dropout.is_some(),
-            parts: parts as u32,
+            parts: count(parts),
         };
         Launch {
             shape,
@@ -244,15 +260,24 @@ impl Attention {
         }
     }
 
-    fn cubes(&self, longest: usize) -> CubeCount {
-        let texts = self.sequences.texts() as u32;
-        CubeCount::Static(longest.div_ceil(ROWS as usize) as u32, self.heads as u32, texts)
+    /// The cubes of a launch, some for each head of each text.
+    fn cubes(&self, like: &CubeTensor, longest: usize) -> CubeCount {
+        if self.sequences.texts() == 0 {
+            return CubeCount::Static(0, 0, 0);
+        }
+        spread(like, tiles(longest) * self.heads * self.sequences.texts())
     }
 }
 
 impl<const N: usize> Operation<Cube, N> for Attention {
     /// The inputs, the value, and the logarithms of the sums of each row's exponentials.
     type Saved = ([CubeTensor; N], [CubeTensor; 2]);
+
+    fn reads(&self, given: [DType; N]) -> [DType; N] {
+        // all inputs in one type
+        let all_narrow = given.iter().all(|&dtype| narrow(dtype) == dtype && dtype == given[0]);
+        if all_narrow { given } else { [DType::F32; N] }
+    }
 
     fn forward(&self, inputs: [CubeTensor; N], _: bool) -> (CubeTensor, Self::Saved) {
         let (q, kv) = (&inputs[0], &inputs[N - 1]);
@@ -264,7 +289,7 @@ impl<const N: usize> Operation<Cube, N> for Attention {
         unsafe {
             attention::launch_unchecked(
                 &q.client,
-                self.cubes(own.queries),
+                self.cubes(q, own.queries),
                 CubeDim::new_1d(ROWS * own.shape.parts),
                 own.lanes,
                 buffer(q),
@@ -272,6 +297,8 @@ impl<const N: usize> Operation<Cube, N> for Attention {
                 texts(&self.sequences, q),
                 buffer(&y),
                 buffer(&log_sums),
+                count(self.sequences.texts()),
+                count(tiles(own.queries)),
                 own.scale,
                 argument(self.dropout).0,
                 own.shape,
@@ -300,7 +327,7 @@ impl<const N: usize> Operation<Cube, N> for Attention {
         unsafe {
             attention_backward_queries::launch_unchecked(
                 &q.client,
-                self.cubes(own.queries),
+                self.cubes(q, own.queries),
                 CubeDim::new_1d(ROWS * own.shape.parts),
                 own.lanes,
                 buffer(q),
@@ -311,6 +338,8 @@ impl<const N: usize> Operation<Cube, N> for Attention {
                 buffer(&dy),
                 buffer(dq),
                 buffer(&deltas),
+                count(self.sequences.texts()),
+                count(tiles(own.queries)),
                 own.scale,
                 argument(self.dropout).0,
                 own.shape,
@@ -318,7 +347,7 @@ impl<const N: usize> Operation<Cube, N> for Attention {
             );
             attention_backward_keys::launch_unchecked(
                 &q.client,
-                self.cubes(own.keys),
+                self.cubes(q, own.keys),
                 CubeDim::new_1d(ROWS * own.shape.parts),
                 own.lanes,
                 buffer(q),
@@ -328,6 +357,8 @@ impl<const N: usize> Operation<Cube, N> for Attention {
                 buffer(&deltas),
                 buffer(&dy),
                 buffer(dkv),
+                count(self.sequences.texts()),
+                count(tiles(own.keys)),
                 own.scale,
                 argument(self.dropout).0,
                 own.shape,

@@ -45,17 +45,28 @@ pub struct Place {
     pub queries_from: u32,
     pub keys: u32,
     pub queries: u32,
-    /// Column of the head.
+    /// The head, and its column.
+    pub head: u32,
     pub column: u32,
     /// Number of its first probability among all.
     pub number: u32,
+    /// Number of the cube among those of the text's head.
+    pub tile: u32,
+    /// Whether there is such a text. Else the place is that of the last one.
+    pub exists: bool,
 }
 
 /// `texts` holds the row of each text's first token, the number of rows, and the sum of the squares of the lengths of
-/// the texts before each, which number its first probability. Of one query a text, that is the sum of the lengths.
+/// the texts before each, which number its first probability. Of one query a text, that is the sum of the lengths. There
+/// are `tiles` cubes for each head of each of `count` texts.
 #[cube]
-pub fn own_place(texts: &[u32], #[comptime] shape: Shape) -> Place {
-    let (text, head) = (CUBE_POS_Z, CUBE_POS_Y);
+pub fn own_place(texts: &[u32], count: u32, tiles: u32, #[comptime] shape: Shape) -> Place {
+    let cube = CUBE_POS as u32;
+    let tile = cube % tiles;
+    let head = (cube / tiles) % shape.heads;
+    let number = cube / (tiles * shape.heads);
+    let exists = number < count;
+    let text = min(number, count - 1);
     let from = texts[text as usize];
     let keys = texts[text as usize + 1] - from;
     let mut queries = keys;
@@ -66,10 +77,11 @@ pub fn own_place(texts: &[u32], #[comptime] shape: Shape) -> Place {
     }
     let mut before = from;
     if comptime!(shape.packed) {
-        before = texts[(CUBE_COUNT_Z + 1 + text) as usize];
+        before = texts[(count + 1 + text) as usize];
     }
     let number = before * shape.heads + head * queries * keys;
-    Place { keys_from: from, queries_from, keys, queries, column: head * shape.width, number }
+    let column = head * shape.width;
+    Place { keys_from: from, queries_from, keys, queries, head, column, number, tile, exists }
 }
 
 /// The part of a query's row, or of a key's, that a unit owns.
@@ -86,8 +98,14 @@ pub struct Own {
 
 /// The unit's query, or key, of the `count` of a text whose rows begin at `from`.
 #[cube]
-pub fn own_row(from: u32, count: u32, #[comptime] rows: u32, #[comptime] shape: Shape) -> Own {
-    let number = CUBE_POS_X * rows + UNIT_POS / shape.parts;
+pub fn own_row(
+    place: &Place,
+    from: u32,
+    count: u32,
+    #[comptime] rows: u32,
+    #[comptime] shape: Shape,
+) -> Own {
+    let number = place.tile * rows + UNIT_POS / shape.parts;
     let row = from + min(number, count - 1);
-    Own { number, active: number < count, row, part: UNIT_POS % shape.parts }
+    Own { number, active: place.exists && number < count, row, part: UNIT_POS % shape.parts }
 }

@@ -1,0 +1,132 @@
+//! Checkpoints as files: their tensors, resumed trainings, and files that do not fit.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use dsokr_basis::Processes;
+use dsokr_basis::store::{Contents, Tensor};
+use dsokr_nn::Model;
+use dsokr_nn::bag::NgramBag;
+use dsokr_train::{
+    Checkpoint, CheckpointSink, Error, OptimizerName, Pairs, Task, TrainingConfig, Validation,
+    train,
+};
+use safetensors::{Dtype, SafeTensors};
+
+use crate::common::{bag, device, rows, values};
+
+/// Writes a file for each checkpoint.
+struct Files<'a>(&'a Path);
+
+impl CheckpointSink<f64> for Files<'_> {
+    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), Error> {
+        checkpoint.save(&self.0.join(checkpoint.step.to_string()), "basis")
+    }
+}
+
+/// The parameters after a training of 6 epochs of 3 steps, whose checkpoints lie in a folder.
+fn trained(
+    config: &TrainingConfig,
+    model: Model<NgramBag>,
+    start: Option<Checkpoint>,
+    folder: &Path,
+) -> Result<BTreeMap<String, Vec<f32>>, Error> {
+    let inputs = rows(6);
+    let pairs = Pairs::new(&inputs, &[1.0; 12], &[0.0; 6])?;
+    let validate = &|_: &_| Ok(Validation { metrics: 0.0, score: 0.0 });
+    let ranks = &Processes::default();
+    let task = Task { config, seed: 0, device: &device(), pairs, ranks, validate };
+    train(&task, model, start, &mut Files(folder), &mut ()).map(|done| values(&done.model))
+}
+
+fn config(optimizer: OptimizerName) -> TrainingConfig {
+    TrainingConfig {
+        optimizer,
+        weight_decay: 0.0,
+        batch: 2,
+        epochs: 6,
+        warmup: 2,
+        checkpoint_seconds: 0,
+        ..TrainingConfig::default()
+    }
+}
+
+#[test]
+fn a_training_goes_on_from_each_checkpoint_bit_for_bit() {
+    for optimizer in [OptimizerName::Sgd, OptimizerName::Adam] {
+        let config = config(optimizer);
+        let folder = tempfile::tempdir().unwrap();
+        let model = || Model::new(bag(false, 40));
+        let whole = trained(&config, model(), None, folder.path()).unwrap();
+        for step in [3, 4, 17] {
+            let start = Checkpoint::load(&folder.path().join(step.to_string()), "basis").unwrap();
+            assert_eq!(
+                (start.step, start.moments.is_empty()),
+                (step, optimizer == OptimizerName::Sgd)
+            );
+            let other = tempfile::tempdir().unwrap();
+            let resumed = trained(&config, model(), Some(start), other.path()).unwrap();
+            assert!(resumed == whole, "{optimizer:?} from step {step}");
+            let last = |folder: &Path| std::fs::read(folder.join("18")).unwrap();
+            assert!(last(folder.path()) == last(other.path()), "{optimizer:?}");
+        }
+    }
+}
+
+#[test]
+fn moments_are_named_tensors_of_the_shapes_of_their_parameters() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = config(OptimizerName::Adam);
+    trained(&config, Model::new(bag(false, 40)), None, folder.path()).unwrap();
+    let bytes = std::fs::read(folder.path().join("18")).unwrap();
+    let file = SafeTensors::deserialize(&bytes).unwrap();
+    let of = |prefix: &str| -> BTreeMap<String, Vec<usize>> {
+        let names = file.names().into_iter().filter_map(|name| {
+            let tensor = file.tensor(name).unwrap();
+            assert_eq!(tensor.dtype(), Dtype::F32);
+            Some((name.strip_prefix(prefix)?.to_owned(), tensor.shape().to_vec()))
+        });
+        names.collect()
+    };
+    let parameters = of("parameter.");
+    assert!(parameters.contains_key("encoder.table"), "{parameters:?}");
+    assert!(of("moment1.") == parameters && of("moment2.") == parameters);
+    assert_eq!(file.len(), 3 * parameters.len());
+    let (_, header) = SafeTensors::read_metadata(&bytes).unwrap();
+    let metadata = header.metadata().as_ref().unwrap();
+    assert!(parameters.keys().all(|name| metadata[&format!("steps.{name}")] == "18"));
+}
+
+#[test]
+fn checkpoints_that_do_not_fit_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = config(OptimizerName::Adam);
+    let model = || Model::new(bag(false, 40));
+    trained(&config, model(), None, folder.path()).unwrap();
+    let load = || Checkpoint::load(&folder.path().join("6"), "basis").unwrap();
+
+    let mut start = load();
+    let moments = start.moments.remove("encoder.table").unwrap();
+    start.moments.insert("encoder.nothing".into(), moments);
+    let error = trained(&config, model(), Some(start), folder.path()).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "the checkpoint holds moments of encoder.nothing, which is no parameter of the model"
+    );
+
+    let mut start = load();
+    start.moments.get_mut("encoder.table").unwrap().second = vec![0.0; 3].into();
+    let error = trained(&config, model(), Some(start), folder.path()).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "the checkpoint holds 160 and 3 moments of encoder.table, which has 160 values"
+    );
+
+    // as earlier versions wrote them
+    let path = folder.path().join("earlier");
+    let record = Tensor::u8("optimizer", &[3], &[1, 2, 3]);
+    let metadata = BTreeMap::from([("basis".into(), "basis".into())]);
+    Contents::new("checkpoint", 1, &metadata, &[record]).write(&path).unwrap();
+    let error = Checkpoint::load(&path, "basis").unwrap_err().to_string();
+    assert!(error.contains("earlier: a checkpoint of an earlier version"), "{error}");
+}
