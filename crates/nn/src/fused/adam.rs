@@ -54,7 +54,7 @@ impl Adam {
             Gradient::Rows(gradient) => {
                 let chunk = CHUNK.div_ceil(width) * width;
                 self.in_chunks(chunk, [&mut w, &mut m, &mut v], |first, [w, m, v]| {
-                    let mut rows = gradient.from_row(first / width);
+                    let mut rows = gradient.behind(first / width);
                     let mut next = rows.next();
                     let states =
                         w.chunks_mut(width).zip(m.chunks_mut(width)).zip(v.chunks_mut(width));

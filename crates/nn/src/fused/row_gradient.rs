@@ -45,7 +45,7 @@ impl RowGradient {
     }
 
     /// Number and gradient of each row from number `first` on.
-    pub(super) fn from_row(&self, first: usize) -> impl Iterator<Item = (usize, &[f32])> {
+    pub(super) fn behind(&self, first: usize) -> impl Iterator<Item = (usize, &[f32])> {
         self.iter().skip(self.rows.partition_point(|&row| (row as usize) < first))
     }
 
@@ -122,6 +122,7 @@ impl RowGradient {
 
 /// The gradient of a parameter.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one at a time")]
 pub enum Gradient<const D: usize> {
     /// A number for each of the parameter.
     Dense(Tensor<D>),

@@ -161,7 +161,7 @@ struct BlockPlace {
 #[cube]
 fn block_place(width: u32) -> BlockPlace {
     let cube = CUBE_POS as u32;
-    let across = (width + CUBE_DIM_X - 1) / CUBE_DIM_X;
+    let across = width.div_ceil(CUBE_DIM_X);
     BlockPlace { block: cube / across, column: (cube % across) * CUBE_DIM_X + UNIT_POS_X }
 }
 
