@@ -11,6 +11,9 @@ use rayon::prelude::*;
 use super::operation::wrap;
 use super::simd::{ROWS_AHEAD, add_scaled, prefetch};
 
+/// Number of elements that one task squares.
+const CHUNK: usize = 1 << 14;
+
 /// The gradient of a table `[rows, p]` that is 0 but for some rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RowGradient {
@@ -56,7 +59,13 @@ impl RowGradient {
 
     /// The squares of the numbers of these rows, `[rows, p]`.
     pub(crate) fn squares(&self) -> Tensor<2> {
-        let squares: Vec<f32> = self.values.par_iter().map(|value| value * value).collect();
+        let mut squares = vec![0.0; self.values.len()];
+        let chunks = squares.par_chunks_mut(CHUNK).zip(self.values.par_chunks(CHUNK));
+        chunks.for_each(|(squares, values)| {
+            for (square, value) in squares.iter_mut().zip(values) {
+                *square = value * value;
+            }
+        });
         Tensor::from_primitive::<Flex>(wrap(squares, [self.rows.len(), self.width]))
     }
 
