@@ -26,7 +26,7 @@ use crate::learner::{Fit, Fitted, Task};
 use crate::run_dir::candidates::with_added;
 use crate::run_dir::{
     EXAMPLES, Folder, HELD_OUT, HELD_OUT_PART, HeldOut, Report, SECOND_LOOK, SECOND_LOOK_PART,
-    StoredAnswers, place_of, save_data_folder, validation_scalars, write_text,
+    SolvedLine, StoredAnswers, place_of, save_data_folder, validation_scalars, write_text,
 };
 use crate::targets::{TrainingOutputs, constant_kernels};
 use crate::{Error, hubs, memory};
@@ -323,6 +323,7 @@ fn finish(
         let metrics = &evaluator.evaluate(SplitName::Validation, z)?.scores;
         let took = started.elapsed();
         task.observer.event(&Event::Solved { summary, metrics, scores: metrics, took });
+        folder.log_solved(&SolvedLine::new(took.as_secs_f64(), metrics.clone()))?;
         folder.scalars(0, &validation_scalars(metrics).collect::<Vec<_>>())?;
     }
     let z = match (split, validation) {

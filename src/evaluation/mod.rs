@@ -2,6 +2,7 @@
 
 mod beyond;
 mod distances;
+mod stored;
 
 use dsokr_basis::Argument;
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ use rand::RngExt;
 
 use self::beyond::beyond_scores;
 use self::distances::{kernel_losses, mces_distances};
+pub use self::stored::StoredEvaluation;
 use crate::Error;
 use crate::beyond::BeyondSearch;
 use crate::config::Checked;

@@ -28,6 +28,7 @@ impl Survey {
             ColumnKind::Labels(_) => include_str!("templates/labels.toml"),
             ColumnKind::Rankings(_) => include_str!("templates/rankings.toml"),
             ColumnKind::Numbers(_) => include_str!("templates/numbers.toml"),
+            ColumnKind::Vectors(_) => include_str!("templates/vectors.toml"),
             ColumnKind::Nothing
             | ColumnKind::Ids
             | ColumnKind::Inchi
@@ -67,17 +68,37 @@ impl Survey {
             false => "header = false                   # the first line is a row\n",
         };
         let held_out = self.held_out();
+        let (inputs, numbers) = match self.reads_vectors() {
+            true => ("Vectors", ", numbers = true"),
+            false => ("Texts", ""),
+        };
         format!(
-            "# Texts of the column {input} → outputs of the column {output}. Every key is explained by\n\
+            "# {inputs} of the column {input} → outputs of the column {output}. Every key is explained by\n\
              # `dsokr config-reference`.\n\
              [data]\nsource = \"pool\"\n\
              folder = {}                      # next to this file\nfile = {}\n{header}{id}\n{bad}\
-             inputs = {{ column = {input} }}\n\
+             inputs = {{ column = {input}{numbers} }}\n\
              # drawn by the seed; the rest trains\n\
              splits = {{ validation = {held_out}, test = {held_out} }}\n\n",
             text(folder),
             text(&file),
         )
+    }
+
+    /// Whether the inputs are numbers, one or several in each row.
+    fn reads_vectors(&self) -> bool {
+        match &self.input.kind {
+            ColumnKind::Vectors(_) => true,
+            ColumnKind::Numbers(notation) => *notation == NumberNotation::default(),
+            ColumnKind::Nothing
+            | ColumnKind::Ids
+            | ColumnKind::Smiles
+            | ColumnKind::Inchi
+            | ColumnKind::Rankings(_)
+            | ColumnKind::Dates
+            | ColumnKind::Labels(_)
+            | ColumnKind::Texts => false,
+        }
     }
 
     /// Writes the columns, the notation and the sizes of this table into a template.
@@ -87,6 +108,7 @@ impl Survey {
             ColumnKind::Rankings(items) => items <= SEARCHED,
             ColumnKind::Labels(_)
             | ColumnKind::Numbers(_)
+            | ColumnKind::Vectors(_)
             | ColumnKind::Texts
             | ColumnKind::Ids
             | ColumnKind::Inchi
@@ -96,9 +118,12 @@ impl Survey {
         if !decodes {
             document.remove("decoding");
         }
+        if self.reads_vectors() {
+            compare_vectors(document);
+        }
         // of numbers nothing is learned from a word that only one text has
         let least_texts = match self.output.kind {
-            ColumnKind::Numbers(_) => 2,
+            ColumnKind::Numbers(_) | ColumnKind::Vectors(_) => 2,
             ColumnKind::Smiles
             | ColumnKind::Rankings(_)
             | ColumnKind::Labels(_)
@@ -153,9 +178,28 @@ impl Survey {
             | ColumnKind::Smiles
             | ColumnKind::Inchi
             | ColumnKind::Rankings(_)
+            | ColumnKind::Vectors(_)
             | ColumnKind::Dates
             | ColumnKind::Texts => {}
         }
+    }
+}
+
+/// Has a template for texts compare vectors: by a Gaussian kernel on standardised numbers, and without the second look, which
+/// compares words.
+fn compare_vectors(document: &mut DocumentMut) {
+    let inputs: InlineTable = [("kind", "vectors"), ("scaling", "standard")].into_iter().collect();
+    let kernel: InlineTable = [("name", "gaussian"), ("gamma", "median")].into_iter().collect();
+    if let Some(encoder) = document["encoder"].as_table_mut() {
+        encoder.insert("inputs", value(inputs));
+        encoder.insert("kernel", value(kernel));
+        encoder.decor_mut().set_prefix("\n# One kernel machine on standardised vectors.\n");
+    }
+    let decoding = document.get_mut("decoding").and_then(Item::as_table_mut);
+    if let Some(decoding) = decoding
+        && decoding.remove("second_look").is_some()
+    {
+        decoding.decor_mut().set_prefix("\n# A correction for outputs that are near every answer.\n");
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use dsokr_data::cells::{self, NumberNotation};
 use rayon::prelude::*;
 
-use super::kind::{ColumnKind, KindName, Reading, is_date, is_inchi, items_ranked};
+use super::kind::{ColumnKind, KindName, Reading, is_date, is_inchi, items_ranked, numbers_in};
 
 /// The share of cells that must be of a kind.
 const MOST: f64 = 0.9;
@@ -36,6 +36,12 @@ pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
     if are_mostly(&rankings, &present) {
         return rankings;
     }
+    let vectors = vectors_of(&present);
+    // whole numbers may be names of labels
+    let are_real = || present.iter().any(|cell| cell.contains(['.', 'e', 'E']));
+    if are_mostly(&vectors, &present) && are_real() {
+        return vectors;
+    }
     if most(&present, |cell| is_date(cell)) {
         return ColumnKind::Dates;
     }
@@ -65,6 +71,7 @@ pub(super) fn stated(kind: KindName, cells: &[&str]) -> ColumnKind {
         KindName::Smiles => ColumnKind::Smiles,
         KindName::Rankings => rankings_of(cells),
         KindName::Numbers => ColumnKind::Numbers(notation_of(cells)),
+        KindName::Vectors => vectors_of(cells),
         KindName::Labels => ColumnKind::Labels(separator_of(cells).unwrap_or(' ')),
         KindName::Texts => ColumnKind::Texts,
     }
@@ -114,6 +121,11 @@ fn may_be_smiles(cells: &[&str]) -> bool {
 /// Rankings of as many items as the first ranking among cells has.
 fn rankings_of(cells: &[&str]) -> ColumnKind {
     ColumnKind::Rankings(cells.iter().find_map(|cell| items_ranked(cell)).unwrap_or_default())
+}
+
+/// Vectors of as many numbers as the first vector among cells has.
+fn vectors_of(cells: &[&str]) -> ColumnKind {
+    ColumnKind::Vectors(cells.iter().find_map(|cell| numbers_in(cell)).unwrap_or_default())
 }
 
 /// How the numbers among cells are written.
@@ -188,6 +200,17 @@ mod tests {
         let units = ["64.9%", "€385", "5.2 µM", "12 mg/L", "385 €", "10a", "m12", "1.5", "2e-5"];
         let expected = ["%", "€", "µM", "mg/L", "€", "", "", "", ""];
         assert_eq!(units.map(unit_of_cell), expected);
+    }
+
+    #[test]
+    fn vectors_have_as_many_numbers_each_and_some_are_not_whole() {
+        let vectors = ["0.5 -1 2e-3", "1.0 2.0 3.0", "0.0 0.0 1.0"].repeat(4);
+        assert_eq!(guessed(1, "x", &vectors), ColumnKind::Vectors(3));
+        assert_eq!(stated(KindName::Vectors, &["12 7", "3 9"]), ColumnKind::Vectors(2));
+        for other in [["12 7", "3 9", "12 3"], ["0.5 1", "0.5", "1 2 3"], ["a 0.5", "b 1", "c 2"]] {
+            let kind = guessed(1, "x", &other.repeat(4));
+            assert!(!matches!(kind, ColumnKind::Vectors(_)), "{kind}");
+        }
     }
 
     #[test]

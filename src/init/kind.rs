@@ -21,6 +21,8 @@ pub enum ColumnKind {
     Rankings(usize),
     /// Numbers, as this notation writes them.
     Numbers(NumberNotation),
+    /// Vectors of so many numbers, with spaces between.
+    Vectors(usize),
     /// Dates.
     Dates,
     /// Sets of labels with this separator.
@@ -44,6 +46,7 @@ impl fmt::Display for ColumnKind {
                 }
                 if unit.is_empty() { Ok(()) } else { write!(f, ", in {unit}") }
             }
+            Self::Vectors(width) => write!(f, "vectors of {width} numbers"),
             Self::Dates => f.write_str("dates"),
             Self::Labels(' ') => f.write_str("labels, with spaces between"),
             Self::Labels(separator) => write!(f, "labels, with {separator:?} between"),
@@ -73,6 +76,7 @@ impl ColumnKind {
             Self::Inchi => "an InChI",
             Self::Rankings(_) => "a ranking",
             Self::Numbers(_) => "a number",
+            Self::Vectors(_) => "a vector of as many numbers as the first",
             Self::Dates => "a date",
             Self::Labels(_) => "labels",
             Self::Texts => "a text",
@@ -93,6 +97,7 @@ impl ColumnKind {
             Self::Inchi => is_inchi(cell),
             Self::Rankings(items) => items_ranked(cell) == Some(*items),
             Self::Numbers(notation) => notation.normalised(cell).is_some(),
+            Self::Vectors(width) => numbers_in(cell) == Some(*width),
             Self::Dates => is_date(cell),
             Self::Nothing | Self::Ids | Self::Labels(_) | Self::Texts => true,
         };
@@ -113,6 +118,8 @@ pub enum KindName {
     Rankings,
     /// [`ColumnKind::Numbers`].
     Numbers,
+    /// [`ColumnKind::Vectors`].
+    Vectors,
     /// [`ColumnKind::Labels`].
     Labels,
     /// [`ColumnKind::Texts`].
@@ -132,7 +139,7 @@ impl FromStr for StatedKind {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let allowed = "a column and smiles, numbers, labels, rankings, texts, ids or nothing, as in smiles=texts";
+        let allowed = "a column and smiles, numbers, vectors, labels, rankings, texts, ids or nothing, as in smiles=texts";
         let (column, kind) = text.rsplit_once('=').ok_or_else(|| format!("expected {allowed}"))?;
         let kind = match kind {
             "nothing" => KindName::Nothing,
@@ -140,6 +147,7 @@ impl FromStr for StatedKind {
             "smiles" => KindName::Smiles,
             "rankings" => KindName::Rankings,
             "numbers" => KindName::Numbers,
+            "vectors" => KindName::Vectors,
             "labels" => KindName::Labels,
             "texts" => KindName::Texts,
             other => return Err(format!("no kind {other:?}; expected {allowed}")),
@@ -163,6 +171,14 @@ pub(super) fn items_ranked(cell: &str) -> Option<usize> {
     ranks.sort_unstable();
     let complete = ranks.iter().copied().eq(1..=ranks.len());
     (complete && ranks.len() >= 3).then_some(ranks.len())
+}
+
+/// The number of finite numbers in a cell, at least two, if it holds nothing else.
+pub(super) fn numbers_in(cell: &str) -> Option<usize> {
+    let mut parts = cell.split_whitespace();
+    let are_numbers = parts.clone().all(|part| part.parse().is_ok_and(f64::is_finite));
+    let count = parts.by_ref().count();
+    (are_numbers && count >= 2).then_some(count)
 }
 
 /// Whether a cell is a date of numbers, with or without a time of day.

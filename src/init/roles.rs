@@ -85,13 +85,15 @@ fn names_rows(column: &Column, rows: usize) -> bool {
     column.kind == ColumnKind::Ids && column.distinct == rows
 }
 
-/// The column whose texts are the inputs: of those with the name of one, else of all, the longest texts; else SMILES.
+/// The column whose texts are the inputs: of those with the name of one, else of all, the longest texts; else vectors, else
+/// SMILES.
 fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Column> {
     let known = |column: &Column| TEXTS.contains(&column.name.to_lowercase().as_str());
     let free = || columns.iter().filter(|column| output != Some(column.name.as_str()));
     let texts = free().filter(|column| column.kind == ColumnKind::Texts);
     let longest = texts.max_by(|a, b| known(a).cmp(&known(b)).then(a.length.total_cmp(&b.length)));
-    longest.or_else(|| free().find(|column| column.kind == ColumnKind::Smiles))
+    let vectors = || free().find(|column| matches!(column.kind, ColumnKind::Vectors(_)));
+    longest.or_else(vectors).or_else(|| free().find(|column| column.kind == ColumnKind::Smiles))
 }
 
 /// The column of the outputs: the first of the kind that says most.
@@ -108,7 +110,7 @@ fn preference(kind: &ColumnKind) -> Option<usize> {
         ColumnKind::Smiles => Some(0),
         ColumnKind::Rankings(_) => Some(1),
         ColumnKind::Labels(_) => Some(2),
-        ColumnKind::Numbers(_) => Some(3),
+        ColumnKind::Numbers(_) | ColumnKind::Vectors(_) => Some(3),
         ColumnKind::Texts => Some(4),
         ColumnKind::Ids | ColumnKind::Inchi | ColumnKind::Dates | ColumnKind::Nothing => None,
     }

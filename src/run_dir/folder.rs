@@ -10,6 +10,7 @@ use dsokr_basis::store::{Contents, Stored, Tensor, read_text, sync_folder};
 use dsokr_decode::{Candidates, SecondLook};
 use dsokr_nn::parameters::Parameters;
 use dsokr_train::{Checkpoint, CheckpointSink, LogLine, check_basis, read_parameters};
+use serde::{Deserialize, Serialize};
 
 use super::place::create_whole;
 use super::tensorboard::Events;
@@ -196,13 +197,24 @@ impl Folder {
         replace_json(path, METRICS, &Record::now(config, report)?)
     }
 
-    /// The lines of `log.jsonl` of the run at `path`, without an unfinished last one; none where there is no log.
+    /// The lines of `log.jsonl` of the run at `path` that have steps, without an unfinished last one; none where there is no
+    /// log.
     pub(crate) fn log(path: &Path) -> Result<Option<Vec<LogLine<Scores>>>, Error> {
         let file = path.join(LOG);
         let Some(text) = read_optional(&file)? else { return Ok(None) };
         let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
-        let lines = whole.map(serde_json::from_str).collect::<Result<_, _>>();
-        lines.map(Some).map_err(|e| Error::run(file, e))
+        let lines: Result<Vec<LoggedLine>, _> = whole.map(serde_json::from_str).collect();
+        let of_steps = |line| match line {
+            LoggedLine::Steps(line) => Some(line),
+            LoggedLine::Solved(_) => None,
+        };
+        let lines = lines.map_err(|error| Error::run(file, error))?;
+        Ok(Some(lines.into_iter().filter_map(of_steps).collect()))
+    }
+
+    /// Writes the log of a model without steps, which is one line.
+    pub(crate) fn log_solved(&self, line: &SolvedLine) -> Result<(), Error> {
+        write_text(&self.path.join(LOG), &(serde_json::to_string(line)? + "\n"))
     }
 
     /// Writes a line of the log, and its scalars.
@@ -268,6 +280,36 @@ impl CheckpointSink<Scores> for Folder {
     fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), dsokr_train::Error> {
         checkpoint.save(&self.path.join(CHECKPOINT), &self.basis)
     }
+}
+
+/// The line of `log.jsonl` of a model without steps, such as a kernel machine.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SolvedLine {
+    /// 0: there are no steps.
+    step: u64,
+    /// 0.
+    epoch: u64,
+    /// True: there is one evaluation.
+    best: bool,
+    /// Seconds that the fit took.
+    pub seconds: f64,
+    /// Metrics of the validation split.
+    pub metrics: Scores,
+}
+
+impl SolvedLine {
+    /// The line of a fit that took `seconds`.
+    pub fn new(seconds: f64, metrics: Scores) -> Self {
+        Self { step: 0, epoch: 0, best: true, seconds, metrics }
+    }
+}
+
+/// A line of `log.jsonl`.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum LoggedLine {
+    Steps(LogLine<Scores>),
+    Solved(#[expect(dead_code, reason = "read, so that it is checked")] SolvedLine),
 }
 
 /// The metrics of the validation split as scalars.

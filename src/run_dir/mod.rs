@@ -22,7 +22,7 @@
 //! | `held-out-part.safetensors`, `second-look-part.safetensors` | in addition where `decoding.held_out` keeps answers: those to a part of the pairs that neither hub constants nor this second look have seen |
 //! | `embedding.json`, `embedding.svg` | the validation metric of each rank of a learned embedding |
 //! | `checkpoint/last.safetensors` | the last state, for `--resume` |
-//! | `log.jsonl` | a line an evaluation: [`LogLine`](dsokr_train::LogLine) |
+//! | `log.jsonl` | a line an evaluation: [`LogLine`](dsokr_train::LogLine), of a kernel machine one [`SolvedLine`] |
 //! | `tensorboard/` | event files of TensorBoard, if `logging.tensorboard` is true |
 //! | `changes.jsonl` | a line for each setting that a resumed training changed |
 //! | `examples.svg` | some true molecules next to the predicted ones, if outputs are molecules |
@@ -60,7 +60,7 @@ use serde::{Deserialize, Serialize};
 use crate::Error;
 use crate::error::ensure_run;
 
-pub use folder::{Folder, LearningCurve, LearningPoint};
+pub use folder::{Folder, LearningCurve, LearningPoint, SolvedLine};
 pub(crate) use folder::{PreparationFiles, check_preparation, validation_scalars};
 pub use held_out::HeldOut;
 pub(crate) use held_out::{StoredAnswers, drawn_pairs};

@@ -119,6 +119,12 @@ const CASES: &[Case] = &[
         &["data/absent", "data.folder = \"absent\"", "DSOKR_DATA"],
     ),
     case(
+        "a folder whose name reads like an argument",
+        nothing,
+        &["data.folder=my--run-1 the argument out"],
+        &["data/my--run-1 the argument out", "a folder in the data root, which is --data, else"],
+    ),
+    case(
         "no folder under datasets",
         nothing,
         &["data.folder=datasets/absent"],

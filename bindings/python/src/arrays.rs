@@ -37,7 +37,7 @@ macro_rules! numbers {
         })*
     };
 }
-numbers!(f32 = "float32", f64 = "float64", i64 = "int64", u8 = "uint8");
+numbers!(f32 = "float32", f64 = "float64", i64 = "int64", u8 = "uint8", u64 = "uint64");
 
 /// The type of an object, as the stub names it.
 pub trait Hint {
@@ -109,12 +109,13 @@ pub fn matrix<T: Number>(
     Ok(Typed(PyArray::from_owned_array(py, array)))
 }
 
-/// The numbers of an array in C order, and its shape.
-pub fn numbers<'a, T: Number>(
-    array: &'a MatrixView<T>,
+/// A copy of the numbers of an array in C order, and its shape. Work reads copies, since other threads may write to an array,
+/// or resize it, while the interpreter's lock is released.
+pub fn numbers<T: Number>(
+    array: &MatrixView<T>,
     name: &str,
-) -> Result<(&'a [T], [usize; 2]), Failure> {
+) -> Result<(Vec<T>, [usize; 2]), Failure> {
     use numpy::PyUntypedArrayMethods;
     let slice = array.as_slice().map_err(|_| Failure::argument(name, "not in C order"))?;
-    Ok((slice, [array.shape()[0], array.shape()[1]]))
+    Ok((slice.to_vec(), [array.shape()[0], array.shape()[1]]))
 }

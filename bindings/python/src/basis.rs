@@ -50,10 +50,6 @@ impl Basis {
         }
         let rows = rows.get();
         let inner = work(py, || {
-            // a Gaussian sketch reads every row, and meets every NaN; others may pass rows by
-            if !matches!(options.kind, SketchKind::Gaussian) {
-                rows.all_finite().map_err(named)?;
-            }
             let rows = rows.source();
             let basis = dsokr_basis::Basis::fit(kernel, rows, &options).map_err(named)?;
             match tempering {

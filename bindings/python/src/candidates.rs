@@ -1,5 +1,8 @@
 //! Candidates, and ranks among them.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
 use dsokr_basis::features::{self, DenseRows, distinct};
 use dsokr_basis::{Features, RowSource};
 use dsokr_decode::{
@@ -23,6 +26,7 @@ const PREDICTIONS: &str = "Z";
 pub struct Candidates {
     inner: dsokr_decode::Candidates,
     /// Whether k(c, c) = 1, so that scores are comparable with those of other such kernels.
+    #[pyo3(get)]
     normalised: bool,
     /// p.
     #[pyo3(get)]
@@ -62,7 +66,7 @@ impl Candidates {
     ) -> PyResult<Self> {
         let (values, [_, width]) = numbers(&points, "points")?;
         let inner = work(py, || {
-            let rows = Features::from(DenseRows::new(width, values.to_vec()).about("points")?);
+            let rows = Features::from(DenseRows::new(width, values).about("points")?);
             placed(&rows, ids, labels, |rows| {
                 let block = features::read(rows, 0..rows.len())?;
                 let mut parts =
@@ -89,7 +93,7 @@ impl Candidates {
     ) -> PyResult<Self> {
         let (values, [_, dim]) = numbers(&predictions, PREDICTIONS)?;
         let inner = work(py, || {
-            let queries = Queries::new(dim, values).about(PREDICTIONS)?;
+            let queries = Queries::new(dim, &values).about(PREDICTIONS)?;
             let hubs = Hubs::fit(&queries, &self.inner, neighbours)?;
             Ok::<_, Failure>(self.inner.clone().with_hubs(hubs, weight)?)
         });
@@ -109,7 +113,7 @@ impl Candidates {
         let (values, [_, dim]) = numbers(&predictions, PREDICTIONS)?;
         let missing: MissingGold = table("missing", missing)?;
         work(py, || {
-            let queries = Queries::named(&names, dim, values).about(PREDICTIONS)?;
+            let queries = Queries::named(&names, dim, &values).about(PREDICTIONS)?;
             let lists = lists.map(|lists| self.lists(&lists)).transpose()?;
             let pool = lists.as_ref().map_or(Pool::Shared, Pool::PerQuery);
             let model = Ensemble::one(queries, &self.inner, None).about(PREDICTIONS)?;
@@ -128,7 +132,7 @@ impl Candidates {
     ) -> PyResult<(Matrix<'py, i64>, Matrix<'py, f32>)> {
         let (values, [count, dim]) = numbers(&predictions, PREDICTIONS)?;
         let hits = work(py, || {
-            let queries = Queries::new(dim, values).about(PREDICTIONS)?;
+            let queries = Queries::new(dim, &values).about(PREDICTIONS)?;
             Ok::<_, Failure>(dsokr_decode::top_k(&queries, &self.inner, k)?)
         })?;
         let hits = hits.into_iter().flatten().map(|hit| (hit.candidate as i64, hit.score));
@@ -147,6 +151,18 @@ impl Candidates {
             values.extend_from_slice(&self.inner.point(row).map_err(Failure::from)?);
         }
         matrix(py, values, ids.len(), self.dim)
+    }
+
+    /// Writes a file that `load` reads, to send candidates to a different process.
+    fn save(&self, py: Python, path: PathBuf) -> PyResult<()> {
+        work(py, || self.inner.save(&path, &BTreeMap::new()))
+    }
+
+    /// Reads a file that `save` wrote; `normalised` is whether k(c, c) = 1.
+    #[staticmethod]
+    fn load(py: Python, path: PathBuf, normalised: bool) -> PyResult<Self> {
+        let inner = work(py, || dsokr_decode::Candidates::load(&path))?;
+        Ok(Self::new(inner, normalised))
     }
 
     /// All ids, in order.
@@ -230,8 +246,8 @@ pub fn rank_ensemble(
     let values: Vec<_> = values.collect::<Result<_, _>>()?;
     work(py, || {
         let mut members = Vec::with_capacity(values.len());
-        for (name, &(pool, values, dim)) in names.iter().zip(&values) {
-            let queries = Queries::new(dim, values).about(PREDICTIONS)?;
+        for (name, (pool, values, dim)) in names.iter().zip(&values) {
+            let queries = Queries::new(*dim, values).about(PREDICTIONS)?;
             let (candidates, normalised) = (&pool.inner, pool.normalised);
             members.push(Member { name, queries, candidates, normalised });
         }

@@ -1,11 +1,19 @@
 //! Errors of the crates as the package's exceptions.
 
 use std::fmt;
+use std::io;
 use std::path::Path;
 
 use dsokr_basis::Argument;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
+
+/// "No such file or directory", on all systems.
+pub const ENOENT: i32 = 2;
+
+/// "File exists", on all systems.
+#[cfg(feature = "run")]
+pub const EEXIST: i32 = 17;
 
 /// Why a call failed, before there is an exception.
 #[derive(Debug)]
@@ -13,7 +21,14 @@ pub enum Failure {
     /// A wrong argument: `dsokr.ConfigError`.
     Argument(String),
     /// A file: `dsokr.FileError`.
-    File(String, String),
+    File {
+        /// Its path.
+        path: String,
+        /// The message.
+        message: String,
+        /// The number of the operating system's error.
+        errno: Option<i32>,
+    },
     /// Anything else: `dsokr.Error`.
     Other(String),
 }
@@ -24,15 +39,22 @@ impl Failure {
         Self::Argument(format!("{name}: {message}"))
     }
 
-    pub fn file(path: &Path, message: impl ToString) -> Self {
-        Self::File(path.display().to_string(), message.to_string())
+    /// A file that cannot be read or written, or does not hold what it must.
+    pub fn file(path: &Path, message: impl ToString, errno: Option<i32>) -> Self {
+        Self::File { path: path.display().to_string(), message: message.to_string(), errno }
+    }
+
+    /// A file that the operating system has refused.
+    pub fn io(path: &Path, message: impl ToString, source: &io::Error) -> Self {
+        let missing = (source.kind() == io::ErrorKind::NotFound).then_some(ENOENT);
+        Self::file(path, message, source.raw_os_error().or(missing))
     }
 
     /// The same kind of failure with a different message.
     pub fn saying(self, message: String) -> Self {
         match self {
             Self::Argument(_) => Self::Argument(message),
-            Self::File(path, _) => Self::File(path, message),
+            Self::File { path, errno, .. } => Self::File { path, message, errno },
             Self::Other(_) => Self::Other(message),
         }
     }
@@ -42,7 +64,7 @@ impl Failure {
         match self {
             Self::Argument(message) => Self::argument(name, message),
             Self::Other(message) => Self::Other(format!("{name}: {message}")),
-            Self::File(..) => self,
+            Self::File { .. } => self,
         }
     }
 }
@@ -61,11 +83,13 @@ impl<T, E: Into<Failure>> About<T> for Result<T, E> {
 impl From<dsokr_basis::Error> for Failure {
     fn from(error: dsokr_basis::Error) -> Self {
         use dsokr_basis::Error::{
-            At, File, Io, Kernel, NotFinite, NotFiniteAt, Row, Shape, Unsupported, Value,
+            At, File, Io, Kernel, Missing, NotFinite, NotFiniteAt, Row, Shape, Unsupported, Value,
         };
         let message = error.to_string();
         match error {
-            Io { path, .. } | File { path, .. } => Self::file(&path, message),
+            Io { path, source } => Self::io(&path, message, &source),
+            Missing { path } => Self::file(&path, message, Some(ENOENT)),
+            File { path, .. } => Self::file(&path, message, None),
             Kernel { source, .. } | At { source, .. } => Self::from(*source).saying(message),
             NotFinite { .. }
             | NotFiniteAt { .. }
@@ -105,8 +129,9 @@ fn exception(py: Python, failure: Failure) -> PyResult<PyErr> {
     };
     Ok(match failure {
         Failure::Argument(message) => PyErr::from_type(kind("ConfigError")?, message),
-        Failure::File(path, message) => {
-            PyErr::from_value(kind("FileError")?.call1((path, message))?)
+        Failure::File { path, message, errno } => {
+            let error = py.import("dsokr._errors")?.getattr("file_error")?;
+            PyErr::from_value(error.call1((message, path, errno))?)
         }
         Failure::Other(message) => PyErr::from_type(kind("Error")?, message),
     })

@@ -90,6 +90,20 @@ impl GraphVocabulary {
         work(py, || self.inner.rows(&graphs).map(Rows::owned))
     }
 
+    /// The vocabulary of a kernel, a table of a configuration as JSON, with the features of an earlier one.
+    #[staticmethod]
+    fn from_features(kernel: &str, features: Vec<u64>) -> PyResult<Self> {
+        let kernel: GraphKernel = table("kernel", kernel)?;
+        let inner = dsokr_molecule::kernels::GraphVocabulary::from_features(kernel, features);
+        Ok(Self { inner: inner.map_err(Failure::from)? })
+    }
+
+    /// The features, in the order of their columns.
+    #[getter]
+    fn features(&self) -> Vec<u64> {
+        self.inner.features().to_vec()
+    }
+
     /// The width of the rows.
     #[getter]
     fn width(&self) -> usize {

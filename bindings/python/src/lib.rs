@@ -21,7 +21,7 @@ mod work;
 
 use pyo3::prelude::*;
 
-#[pymodule]
+#[pymodule(gil_used = true)]
 mod _dsokr {
     #[expect(non_upper_case_globals, reason = "the name that Python's packages have")]
     #[pymodule_export]
@@ -47,6 +47,7 @@ mod _dsokr {
     #[pymodule_init]
     fn start() -> pyo3::PyResult<()> {
         dsokr_basis::print_arguments_as(crate::errors::write_parameter);
+        crate::work::start();
         #[cfg(feature = "run")]
         {
             crate::logging::start();

@@ -7,15 +7,15 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::format::{DefaultVisitor, Writer};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
-/// The logger.
-const NAME: &str = "dsokr";
+/// The name of the logger.
+pub const LOGGER: &str = "dsokr";
 
 /// Passes events on, from information upwards.
 struct Logging;
 
 /// From now on events are records. A subscriber that a different module has set stays.
 pub fn start() {
-    let own = Logging.with_filter(Targets::new().with_target(NAME, LevelFilter::INFO));
+    let own = Logging.with_filter(Targets::new().with_target(LOGGER, LevelFilter::INFO));
     // the module is loaded a second time
     let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry().with(own));
 }
@@ -37,7 +37,7 @@ fn log(py: Python, event: &Event) -> PyResult<()> {
         Level::WARN => 30,
         _ => 20,
     };
-    let logger = py.import("logging")?.call_method1("getLogger", (NAME,))?;
+    let logger = py.import("logging")?.call_method1("getLogger", (LOGGER,))?;
     if !logger.call_method1("isEnabledFor", (level,))?.is_truthy()? {
         return Ok(());
     }

@@ -169,7 +169,7 @@ impl KernelMachine {
     fn load(py: Python, folder: PathBuf) -> PyResult<Self> {
         work(py, || {
             let none =
-                || Failure::file(&folder, format!("{}: no kernel machine", folder.display()));
+                || Failure::file(&folder, format!("{}: no kernel machine", folder.display()), None);
             let stored = KernelModel::open(&folder)?.ok_or_else(none)?;
             let model = KernelModel::read(&stored)?;
             let (space, basis) = (folder.join(SPACE), folder.join(BASIS));

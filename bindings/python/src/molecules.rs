@@ -1,5 +1,6 @@
 //! Molecules from SMILES.
 
+use dsokr_basis::Cancellation;
 use dsokr_molecule::graph::Graph as Inner;
 use dsokr_molecule::{Molecule, Substructures};
 use pyo3::prelude::*;
@@ -11,7 +12,13 @@ use crate::rows::Rows;
 use crate::work::work;
 
 fn parse(smiles: &[String]) -> Result<Vec<Molecule>, Failure> {
-    let parsed: Vec<_> = smiles.par_iter().map(|smiles| Molecule::parse(smiles)).collect();
+    let cancellation = Cancellation::current();
+    let molecule = |smiles: &String| {
+        cancellation.check()?;
+        Molecule::parse(smiles)
+    };
+    let parsed: Vec<_> = smiles.par_iter().map(molecule).collect();
+    cancellation.check()?;
     let named = |(at, molecule): (usize, Result<Molecule, _>)| {
         molecule.map_err(|error| {
             Failure::argument("smiles", format!("{:?} at {at}: {error}", smiles[at]))
@@ -44,7 +51,12 @@ pub fn molecule_features(
 #[pyfunction]
 pub fn canonical_smiles(py: Python, smiles: Vec<String>) -> PyResult<Vec<String>> {
     work(py, || {
-        Ok::<_, Failure>(parse(&smiles)?.par_iter().map(Molecule::canonical_smiles).collect())
+        let (molecules, cancellation) = (parse(&smiles)?, Cancellation::current());
+        let canonical = |molecule: &Molecule| {
+            cancellation.check()?;
+            Ok(molecule.canonical_smiles())
+        };
+        molecules.par_iter().map(canonical).collect::<Result<Vec<_>, Failure>>()
     })
 }
 

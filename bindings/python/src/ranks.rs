@@ -6,7 +6,7 @@ use pyo3::types::PyDict;
 use rayon::prelude::*;
 
 use crate::arrays::{MatrixView, Number, Table, Typed, Vector, VectorView, numbers, vector};
-use crate::errors::{About, Failure, json};
+use crate::errors::{About, Failure, json, table};
 use crate::work::work;
 
 /// Expected ranks and reciprocals, candidates above and tied ones.
@@ -51,6 +51,18 @@ impl Ranks {
             self.each(py, -1, |rank| rank.above() as i64),
             self.each(py, 0, |rank| rank.tied() as i64),
         )
+    }
+
+    /// The ranks, and the numbers of candidates and of duplicates, as JSON, which `from_json` reads.
+    fn to_json(&self) -> PyResult<String> {
+        json(&(&self.ranks, self.candidates, self.duplicates))
+    }
+
+    /// Reads what `to_json` gave.
+    #[staticmethod]
+    fn from_json(text: &str) -> PyResult<Self> {
+        let (ranks, candidates, duplicates) = table("ranks", text)?;
+        Ok(Self { ranks, candidates, duplicates })
     }
 
     /// P(rank ≤ k) of each query.

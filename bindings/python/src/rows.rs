@@ -1,118 +1,39 @@
-//! Rows of features, borrowed from NumPy or owned.
+//! Rows of features.
 
-use std::ops::Range;
-
-use dsokr_basis::features::{self, BitRows, DenseBlock, JoinedRows, SparseRows};
-use dsokr_basis::{Block, Error, Features, RowKind, RowSource};
-use numpy::{PyArray2, PyArrayMethods, PyUntypedArrayMethods};
+use dsokr_basis::features::{self, BitRows, DenseRows, JoinedRows, SparseRows};
+use dsokr_basis::{Error, Features, RowKind, RowSource};
 use pyo3::prelude::*;
 use pyo3::types::IntoPyDict;
 
-use crate::arrays::{Matrix, Vector, VectorView, matrix, vector};
+use crate::arrays::{Matrix, MatrixView, Vector, VectorView, matrix, numbers, vector};
 use crate::errors::{About, Failure};
 use crate::work::work;
 
 /// Rows of features: dense numbers, packed bits, or sparse numbers.
 #[pyclass(frozen, module = "dsokr._dsokr")]
 pub struct Rows {
-    held: Held,
-}
-
-enum Held {
-    /// An array of NumPy, in C order.
-    Borrowed(Borrowed),
-    Owned(Features),
-}
-
-/// The numbers of an array that is kept alive.
-struct Borrowed {
-    /// Its owner, which cannot move its numbers while there are two references to it.
-    _array: Py<PyArray2<f32>>,
-    values: *const f32,
-    rows: usize,
-    width: usize,
-}
-
-// SAFETY: the numbers are only read, and live as long as the array.
-unsafe impl Send for Borrowed {}
-unsafe impl Sync for Borrowed {}
-
-impl Borrowed {
-    fn values(&self) -> &[f32] {
-        // SAFETY: an aligned array in C order of rows × width numbers, kept alive by `_array`.
-        unsafe { std::slice::from_raw_parts(self.values, self.rows * self.width) }
-    }
-}
-
-/// Every block is checked as it is read: the array may have been written to.
-impl RowSource for Borrowed {
-    fn len(&self) -> usize {
-        self.rows
-    }
-
-    fn width(&self) -> usize {
-        self.width
-    }
-
-    fn kind(&self) -> RowKind {
-        RowKind::Dense
-    }
-
-    /// A NaN is named by its row of the array.
-    fn block(&self, rows: Range<usize>) -> Result<Block<'_>, Error> {
-        let Range { start, end } = rows;
-        if start > end || end > self.rows {
-            return Err(Error::range(start, end, self.rows));
-        }
-        let values = &self.values()[start * self.width..end * self.width];
-        let block = DenseBlock::new(self.width, values);
-        Ok(Block::Dense(block.map_err(|error| error.at_rows(|row| start + row))?))
-    }
+    features: Features,
 }
 
 impl Rows {
     pub fn owned(rows: impl Into<Features>) -> Self {
-        Self { held: Held::Owned(rows.into()) }
+        Self { features: rows.into() }
     }
 
     pub fn source(&self) -> &dyn RowSource {
-        match &self.held {
-            Held::Borrowed(array) => array,
-            Held::Owned(rows) => rows,
-        }
-    }
-
-    /// Reads all numbers of a borrowed array and finds them finite; owned ones are.
-    pub fn all_finite(&self) -> Result<(), Error> {
-        match &self.held {
-            Held::Borrowed(array) => array.block(0..array.rows).map(|_| ()),
-            Held::Owned(_) => Ok(()),
-        }
+        &self.features
     }
 }
 
 #[pymethods]
 impl Rows {
-    /// Borrows an array in C order; `name` is what errors call it. Its numbers are checked as they are
-    /// read, or by `check`.
+    /// Copies an array in C order, which errors call `name`.
     #[staticmethod]
-    fn dense(array: Matrix<f32>, name: &str) -> PyResult<Self> {
-        let view = array.readonly();
-        let slice = view.as_slice().map_err(|_| {
-            Failure::argument(name, "not in C order: numpy.ascontiguousarray makes it so")
-        })?;
-        let (rows, width) = (array.shape()[0], array.shape()[1]);
-        DenseBlock::new(width, &slice[..0]).about(name)?;
-        let values = slice.as_ptr();
-        drop(view);
-        let held = Borrowed { _array: array.0.unbind(), values, rows, width };
-        Ok(Self { held: Held::Borrowed(held) })
-    }
-
-    /// Refuses a NaN or an infinity in a borrowed array, which errors call `name`; owned rows have none.
-    fn check(&self, py: Python, name: &str) -> PyResult<()> {
-        let finite = py.detach(|| self.all_finite());
-        Ok(finite.about(name)?)
+    fn dense(py: Python, array: MatrixView<f32>, name: &str) -> PyResult<Self> {
+        let (values, [_, width]) = numbers(&array, name)?;
+        drop(array);
+        let rows = py.detach(|| DenseRows::new(width, values));
+        Ok(Self::owned(rows.about(name)?))
     }
 
     /// Packed bits as `numpy.packbits` makes them of each row, ⌈width/8⌉ bytes a row.
@@ -159,17 +80,37 @@ impl Rows {
         self.source().kind().to_string()
     }
 
-    /// Where the numbers of borrowed rows are; none of owned ones.
+    fn __len__(&self) -> usize {
+        self.source().len()
+    }
+
+    /// The type of the numbers, as NumPy has it.
     #[getter]
-    fn address(&self) -> Option<usize> {
-        match &self.held {
-            Held::Borrowed(array) => Some(array.values as usize),
-            Held::Owned(_) => None,
+    fn dtype<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        py.import("numpy")?.call_method1("dtype", ("float32",))
+    }
+
+    /// All rows as a dense array, which NumPy asks for.
+    #[pyo3(signature = (dtype=None, copy=None))]
+    fn __array__<'py>(
+        &self,
+        py: Python<'py>,
+        dtype: Option<Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if copy == Some(false) {
+            return Err(Failure::argument("copy", "False, and rows are always copied").into());
+        }
+        let array = self.toarray(py)?.0.into_any();
+        match dtype {
+            Some(dtype) => array.call_method1("astype", (dtype,)),
+            None => Ok(array),
         }
     }
 
-    fn __len__(&self) -> usize {
-        self.source().len()
+    /// The rows as dense vectors, one after the other.
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.toarray(py)?.0.call_method0("__iter__")
     }
 
     /// Rows side by side: the columns of each part after those of the parts before it; the rows are sparse.

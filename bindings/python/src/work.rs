@@ -1,12 +1,14 @@
 //! Work outside of the interpreter's lock.
 
 use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use dsokr_basis::Cancellation;
+use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -16,21 +18,34 @@ use crate::errors::Failure;
 /// How long a signal may wait.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Runs `f` on the threads of the package, without the interpreter's lock.
+/// Runs `f` on the threads that all calls share, without the interpreter's lock.
 ///
 /// Meanwhile the caller's thread looks for signals. One cancels `f`, whose result is dropped. A panic is
-/// an error as any other.
+/// an error as any other. `f` calls no code of Python, which may wait for a call that needs these threads.
 pub fn work<T: Send, E: Into<Failure> + Send>(
     py: Python,
     f: impl FnOnce() -> Result<T, E> + Send,
 ) -> PyResult<T> {
-    match run(py, None, |_| f())? {
-        (_, Some(signal)) => Err(signal),
-        (result, None) => Ok(result?),
+    finished(run(py, false, None, |_| f())?)
+}
+
+/// As [`work`], for `f` that calls a module of PyTorch: on threads of its own.
+#[cfg(feature = "run")]
+pub fn work_apart<T: Send, E: Into<Failure> + Send>(
+    py: Python,
+    f: impl FnOnce() -> Result<T, E> + Send,
+) -> PyResult<T> {
+    finished(run(py, true, None, |_| f())?)
+}
+
+fn finished<T>((result, raised): (Result<T, Failure>, Option<PyErr>)) -> PyResult<T> {
+    match raised {
+        Some(raised) => Err(raised),
+        None => Ok(result?),
     }
 }
 
-/// As [`work`], with a callable of Python that hears on the caller's thread what `f` [tells](Teller::tell)
+/// As [`work_apart`], with a callable of Python that hears on the caller's thread what `f` [tells](Teller::tell)
 /// it. What it raises cancels `f` as a signal does. Why `f` ended is the cause of either exception.
 #[cfg(feature = "run")]
 pub fn heard<T: Send, E: Into<Failure> + Send>(
@@ -38,30 +53,36 @@ pub fn heard<T: Send, E: Into<Failure> + Send>(
     listener: Option<&Listener>,
     f: impl FnOnce(&Teller) -> Result<T, E> + Send,
 ) -> PyResult<T> {
-    let (result, signal) = run(py, listener, f)?;
-    match (result, signal) {
-        (Ok(_), Some(signal)) => Err(signal),
-        (Err(failure), Some(signal)) => {
-            signal.set_cause(py, Some(failure.into()));
-            Err(signal)
-        }
-        (result, None) => Ok(result?),
+    let (result, raised) = run(py, true, listener, f)?;
+    let Some(raised) = raised else { return Ok(result?) };
+    if let Err(failure) = result
+        && raised.cause(py).is_none()
+    {
+        raised.set_cause(py, Some(failure.into()));
     }
+    Err(raised)
 }
 
 /// The result of `f`, and the exception that stopped it.
 fn run<T: Send, E: Into<Failure> + Send>(
     py: Python,
+    calls_python: bool,
     listener: Option<&Listener>,
     f: impl FnOnce(&Teller) -> Result<T, E> + Send,
 ) -> PyResult<(Result<T, Failure>, Option<PyErr>)> {
-    let pool = pool()?;
+    let threads = Threads::of_call(calls_python)?;
     let (lines, receive) = channel();
     let (teller, cancellation) = (Teller { lines }, Cancellation::default());
+    // that of the call whose module or log handler makes this one
+    let outer = Cancellation::current();
     Ok(py.detach(move || {
-        thread::scope(|scope| {
-            let (pool, cancellation) = (&pool, &cancellation);
-            let worker = scope.spawn(move || pool.install(|| cancellation.scope(|| f(&teller))));
+        let done = Mutex::new(None);
+        let signal = threads.pool().in_place_scope(|scope| {
+            let (done, cancellation) = (&done, &cancellation);
+            scope.spawn(move |_| {
+                let work = AssertUnwindSafe(|| cancellation.scope(|| f(&teller)));
+                *done.lock().unwrap_or_else(PoisonError::into_inner) = Some(catch_unwind(work));
+            });
             let mut signal = None;
             loop {
                 let raised = match receive.recv_timeout(LOOK) {
@@ -75,28 +96,20 @@ fn run<T: Send, E: Into<Failure> + Send>(
                     }),
                 };
                 signal = raised.err();
-                if signal.is_some() {
+                if signal.is_some() || outer.is_cancelled() {
                     cancellation.cancel();
                 }
             }
-            let result = match worker.join() {
-                Ok(result) => result.map_err(Into::into),
-                Err(panic) => Err(internal(panic.as_ref())),
-            };
-            let raised = RAISED.lock().unwrap_or_else(PoisonError::into_inner).take();
-            (result, raised.or(signal))
-        })
+            signal
+        });
+        let result = match done.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(Ok(result)) => result.map_err(Into::into),
+            Some(Err(panic)) => Err(internal(panic.as_ref())),
+            None => Err(Failure::Other("the work did not come to its end".into())),
+        };
+        let cause = cancellation.take_cause().and_then(|cause| cause.downcast().ok());
+        (result, cause.map(|raised: Box<PyErr>| *raised).or(signal))
     }))
-}
-
-/// The exception of a callable of Python within the work at hand.
-static RAISED: Mutex<Option<PyErr>> = Mutex::new(None);
-
-/// Ends the work at hand, which raises this exception.
-#[cfg(feature = "run")]
-pub fn raise(error: PyErr) {
-    RAISED.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-    Cancellation::current().cancel();
 }
 
 fn internal(panic: &(dyn Any + Send)) -> Failure {
@@ -105,23 +118,94 @@ fn internal(panic: &(dyn Any + Send)) -> Failure {
     Failure::Other(format!("an error within dsokr, please report it: {text}"))
 }
 
-/// The threads of this process. A fork has none of those of its parent, and gets its own.
-fn pool() -> Result<Arc<ThreadPool>, Failure> {
-    static POOL: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);
-    let mut held = POOL.lock().unwrap_or_else(PoisonError::into_inner);
-    let process = std::process::id();
-    if let Some((owner, pool)) = &*held
-        && *owner == process
-    {
-        return Ok(pool.clone());
+/// The threads of a call.
+struct Threads {
+    pools: &'static Pools,
+    /// Threads that no other call uses; those that all share where there are none.
+    own: Option<ThreadPool>,
+}
+
+impl Threads {
+    /// A call that waits for code of Python has threads of its own: that code may wait for calls that need the shared ones,
+    /// of which there may be only one. So has a call from a thread of a pool, such as that of a log's handler, which the
+    /// pool waits for.
+    fn of_call(calls_python: bool) -> Result<Self, Failure> {
+        let pools = Pools::of_process()?;
+        let apart = calls_python || rayon::current_thread_index().is_some();
+        let own = if apart { Some(pools.take()?) } else { None };
+        Ok(Self { pools, own })
     }
-    let pool = ThreadPoolBuilder::new()
+
+    fn pool(&self) -> &ThreadPool {
+        self.own.as_ref().unwrap_or(&self.pools.shared)
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        self.pools.idle().extend(self.own.take());
+    }
+}
+
+/// Makes what is otherwise made by the first call, of rayon and of the access to NumPy: a fork during that call would wait for
+/// it for ever.
+pub fn start() {
+    crossbeam_epoch::default_collector();
+    Python::attach(|py| drop(PyArray1::from_vec(py, vec![0.0_f32]).readonly()));
+}
+
+/// The threads of a process. They do not end before the process does, and a call starts none: a thread that ends takes a lock of
+/// the standard library, which a fork would inherit.
+struct Pools {
+    /// The process: a fork has none of the threads of its parent.
+    process: u32,
+    shared: ThreadPool,
+    /// Those of calls that have ended.
+    idle: Mutex<Vec<ThreadPool>>,
+}
+
+/// Without a lock, which a fork would inherit from a thread that it does not have.
+static POOLS: AtomicPtr<Pools> = AtomicPtr::new(std::ptr::null_mut());
+
+impl Pools {
+    /// Those of this process, which are made where there are none. Those of a parent process cannot be ended from here.
+    fn of_process() -> Result<&'static Self, Failure> {
+        let process = std::process::id();
+        let found = POOLS.load(Ordering::Acquire);
+        // SAFETY: null, or a pointer of `Box::into_raw` below that nobody frees
+        if let Some(pools) = unsafe { found.as_ref() }
+            && pools.process == process
+        {
+            return Ok(pools);
+        }
+        let made = Self { process, shared: new_pool()?, idle: Mutex::default() };
+        let made = Box::into_raw(Box::new(made));
+        match POOLS.compare_exchange(found, made, Ordering::AcqRel, Ordering::Acquire) {
+            // SAFETY: as above
+            Ok(_) => Ok(unsafe { &*made }),
+            Err(_) => {
+                // SAFETY: a thread that was quicker has stored its own; this one was not shared
+                drop(unsafe { Box::from_raw(made) });
+                Self::of_process()
+            }
+        }
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<ThreadPool>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A pool that no call uses.
+    fn take(&self) -> Result<ThreadPool, Failure> {
+        let idle = self.idle().pop();
+        idle.map_or_else(new_pool, Ok)
+    }
+}
+
+fn new_pool() -> Result<ThreadPool, Failure> {
+    ThreadPoolBuilder::new()
         .build()
-        .map_err(|error| Failure::Other(format!("threads could not be started: {error}")))?;
-    let pool = Arc::new(pool);
-    // the threads of a parent process cannot be ended from here
-    std::mem::forget(held.replace((process, pool.clone())));
-    Ok(pool)
+        .map_err(|error| Failure::Other(format!("threads could not be started: {error}")))
 }
 
 /// A line for a listener.

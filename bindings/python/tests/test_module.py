@@ -1,6 +1,11 @@
 """Modules of PyTorch as encoders of the trainer."""
 
+import os
 import re
+import subprocess
+import sys
+import textwrap
+import threading
 
 import numpy as np
 import pytest
@@ -117,6 +122,149 @@ def test_the_step_follows_the_gradient(tmp_path):
 class Broken(Words):
     def forward(self, texts):
         raise RuntimeError("the module's own")
+
+
+class Torn(Words):
+    """Counts its passes of training, and raises in one of them, or in its gradient."""
+
+    def __init__(self, p, at=None, backward=False):
+        super().__init__(p)
+        self.at, self.backward, self.passes = at, backward, 0
+
+    def forward(self, texts):
+        z = super().forward(texts)
+        if not self.training:
+            return z
+        self.passes += 1
+        if self.passes != self.at:
+            return z
+        if not self.backward:
+            raise RuntimeError("torn")
+        z.register_hook(self.tear)
+        return z
+
+    def tear(self, gradient):
+        raise RuntimeError("torn")
+
+
+@pytest.mark.parametrize("backward", [False, True])
+def test_an_exception_ends_the_training_at_its_step(config, folder, model, backward):
+    """No further call of the module, and a checkpoint of the step before, from which the training goes on as it was."""
+    torn = []
+
+    def make(p):
+        torn.append(Torn(p, 20, backward))
+        return torn[-1]
+
+    out = folder / f"torn-{backward}"
+    with pytest.raises(RuntimeError, match="torn") as raised:
+        train(config, make, out=out)
+    assert torn[-1].passes == 20
+    assert "resume=True" in str(raised.value.__cause__)
+    resumed = train(config, out=out, resume=True)
+    assert [line["loss"] for line in resumed.log] == [line["loss"] for line in model.log]
+    assert np.array_equal(resumed.encode(["a steroid"]), model.encode(["a steroid"]))
+
+
+def test_an_exception_belongs_to_its_call(config, folder):
+    """Calls of other threads do not raise what a module of this thread has raised."""
+    done = threading.Event()
+    failures = []
+
+    def calls():
+        y = np.ones((50, 4), np.float32)
+        while not done.is_set():
+            try:
+                dsokr.kernel_matrix(y)
+            except BaseException as error:
+                failures.append(error)
+
+    thread = threading.Thread(target=calls)
+    thread.start()
+    try:
+        for at in range(3):
+            with pytest.raises(RuntimeError, match="the module's own"):
+                train(config, Broken, out=folder / f"broken-{at}")
+            with pytest.raises(RuntimeError, match="torn"):
+                train(config, lambda p: Torn(p, 3), out=folder / f"third-{at}")
+    finally:
+        done.set()
+        thread.join()
+    assert failures == []
+
+
+def test_models_of_several_threads_raise_their_own(config, folder, model):
+    """Threads that share a model get each its own exception, and the others their results."""
+
+    class Picky(Words):
+        def forward(self, texts):
+            if any("refused" in text for text in texts):
+                raise RuntimeError("picky")
+            return super().forward(texts)
+
+    picky = dsokr.Model.load(model.path, encoder=Picky)
+    expected = picky.encode(["a steroid"])
+    wrong = []
+
+    def ask(refused):
+        for _ in range(20):
+            try:
+                found = picky.encode(["refused"] if refused else ["a steroid"])
+                if refused or not np.array_equal(found, expected):
+                    wrong.append(found)
+            except RuntimeError as error:
+                if not refused or str(error) != "picky":
+                    wrong.append(error)
+
+    threads = [threading.Thread(target=ask, args=(refused,)) for refused in (False, True, False, True)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+ONE_THREAD = """
+    import sys, threading
+    import numpy as np, torch
+    import dsokr
+
+    y = np.random.default_rng(0).standard_normal((20, 4)).astype(np.float32)
+
+    class Calls(torch.nn.Module):
+        def __init__(self, p):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.zeros(2, p))
+
+        def forward(self, texts):
+            dsokr.kernel_matrix(y)
+            lengths = [[1.0, len(text) / 100] for text in texts]
+            return torch.tensor(lengths) @ self.weight
+
+    config, folder = sys.argv[1:]
+
+    def train(name):
+        dsokr.train(config, set={"training": {"epochs": 1}}, out=f"{folder}/{name}", encoder=Calls,
+                    callback=lambda line: dsokr.kernel_matrix(y))
+
+    train("alone")
+    model = dsokr.Model.load(f"{folder}/alone", encoder=Calls)
+    assert model.encode(["a"]).shape[0] == 1
+    threads = [threading.Thread(target=train, args=(name,)) for name in ("one", "two")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    print("done")
+"""
+
+
+def test_python_within_a_call_makes_calls_with_one_thread(config, tmp_path):
+    """A callback, a module, and two trainings at once: the only thread of a pool may not wait for a call that needs it."""
+    command = [sys.executable, "-c", textwrap.dedent(ONE_THREAD), str(config), str(tmp_path)]
+    environment = {**os.environ, "RAYON_NUM_THREADS": "1"}
+    found = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
+    assert found.returncode == 0 and found.stdout.strip() == "done", found.stderr
 
 
 @pytest.mark.parametrize(

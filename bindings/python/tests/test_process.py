@@ -2,8 +2,10 @@
 
 import json
 import multiprocessing
+import os
 import subprocess
 import sys
+import textwrap
 import threading
 import time
 
@@ -131,6 +133,95 @@ def test_other_processes(method):
     found = queue.get(timeout=60)
     process.join(60)
     assert process.exitcode == 0 and np.array_equal(found, expected)
+
+
+def run(code, *arguments, seconds=180, **environment):
+    """Runs a program that must come to its end; its output."""
+    command = [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=seconds, env={**os.environ, **environment})
+    assert found.returncode == 0, found.stderr
+    return found.stdout.split()
+
+
+FORKS = """
+    import os, signal, threading, time
+    import numpy as np
+    import dsokr
+
+    y = np.random.default_rng(0).standard_normal((20, 4)).astype(np.float32)
+    done = threading.Event()
+
+    def calls():
+        while not done.is_set():
+            dsokr.kernel_matrix(y)
+
+    threads = [threading.Thread(target=calls) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    late = 0
+    for at in range(40):
+        child = os.fork()
+        if child == 0:
+            dsokr.kernel_matrix(y)
+            os._exit(0)
+        until = time.monotonic() + 30
+        while os.waitpid(child, os.WNOHANG) == (0, 0):
+            if time.monotonic() > until:
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+                late += 1
+                break
+            time.sleep(0.002)
+    done.set()
+    for thread in threads:
+        thread.join()
+    print(late)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_forks_while_other_threads_work():
+    """A child has none of its parent's threads, and may not wait for a lock that one of them holds."""
+    assert run(FORKS) == ["0"]
+
+
+FIRST_CALLS = """
+    import os, signal, sys, threading, time
+    import numpy as np
+    import dsokr
+
+    y = np.ones((4, 2), np.float32)
+    # the first call makes the threads; the fork is at any time of that
+    thread = threading.Thread(target=dsokr.kernel_matrix, args=(y,))
+    thread.start()
+    time.sleep(float(sys.argv[1]))
+    child = os.fork()
+    if child == 0:
+        dsokr.kernel_matrix(y)
+        os._exit(0)
+    thread.join()
+    until = time.monotonic() + 30
+    while os.waitpid(child, os.WNOHANG) == (0, 0):
+        if time.monotonic() > until:
+            os.kill(child, signal.SIGKILL)
+            print("late")
+            break
+        time.sleep(0.002)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.parametrize("seconds", [0, 0.0001, 0.0003, 0.001])
+def test_forks_during_the_first_call(seconds):
+    assert run(FIRST_CALLS, seconds) == []
+
+
+def test_molecules_are_interrupted(interrupted):
+    smiles = ["CC(C)Cc1ccc(cc1)C(C)C(=O)O" * 20] * 50_000
+    for call in (dsokr.molecules.features, dsokr.molecules.canonical):
+        with interrupted(1.0):
+            while True:
+                call(smiles)
 
 
 def test_import_needs_numpy_alone():

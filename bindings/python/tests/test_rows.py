@@ -1,4 +1,7 @@
-"""Arrays as rows: read in place, converted once, or refused."""
+"""Arrays as rows: copied once, or refused."""
+
+import sys
+import threading
 
 import numpy as np
 import pytest
@@ -6,21 +9,72 @@ import pytest
 import dsokr
 
 
-def test_float32_in_c_order_is_read_in_place():
+def test_float32_in_c_order():
     array = np.random.default_rng(0).standard_normal((50, 7), np.float32)
     rows = dsokr.as_rows(array)
-    assert rows.address == array.ctypes.data
     assert rows.shape == (50, 7) and rows.kind == "dense" and len(rows) == 50
     assert repr(rows) == 'Rows(shape=(50, 7), kind="dense")'
     assert np.array_equal(rows.toarray(), array)
-    # a slice of rows is in C order too
-    assert dsokr.as_rows(array[10:20]).address == array[10:20].ctypes.data
+    assert np.array_equal(dsokr.as_rows(array[10:20]).toarray(), array[10:20])
 
 
-def test_rows_keep_their_array_alive():
-    rows = dsokr.as_rows(np.full((1000, 10), 3.0, np.float32))
-    np.full((1000, 10), 9.0, np.float32)
+def test_rows_are_what_they_were_made_of():
+    """Arrays that are written to, resized or freed later change nothing."""
+    array = np.full((1000, 10), 3.0, np.float32)
+    rows = dsokr.as_rows(array)
+    array[:] = 9.0
     assert (rows.toarray() == 3.0).all()
+    array.resize((1, 100), refcheck=False)
+    others = [np.full((1000, 10), 7.0, np.float32) for _ in range(10)]
+    assert (rows.toarray() == 3.0).all() and len(others) == 10
+    torch = pytest.importorskip("torch")
+    tensor = torch.full((1000, 1000), 3.0)
+    rows = dsokr.as_rows(tensor)
+    tensor.untyped_storage().resize_(0)
+    assert (rows.toarray() == 3.0).all()
+
+
+def test_arrays_are_written_to_while_work_goes_on():
+    """Predictions are copied before the lock is released: a thread that writes meanwhile changes no rank."""
+    rng = np.random.default_rng(0)
+    points, z = (rng.standard_normal((count, 32)).astype(np.float32) for count in (20_000, 2_000))
+    pool, gold = dsokr.Candidates.from_points(points), rng.integers(0, 20_000, 2_000)
+    expected = pool.rank(z, gold).ranks
+    may_write, written = threading.Event(), threading.Event()
+
+    def write():
+        may_write.wait()
+        z[:] = np.nan
+        written.set()
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    # the lock is not taken away from this thread, so the other one goes on when the call releases it
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(100)
+    try:
+        may_write.set()
+        found = pool.rank(z, gold).ranks
+        was_written = written.is_set()
+    finally:
+        sys.setswitchinterval(interval)
+    thread.join()
+    assert was_written and np.array_equal(found, expected)
+
+
+def test_masks_and_rounded_whole_numbers_are_refused():
+    masked = np.ma.array(np.ones((3, 2)), mask=[[0, 0], [0, 1], [0, 0]])
+    with pytest.raises(dsokr.ConfigError, match=r"1 masked values, the first at \(1, 1\)"):
+        dsokr.as_rows(masked)
+    unmasked = np.ma.array(np.ones((3, 2)), mask=False)
+    assert np.array_equal(dsokr.as_rows(unmasked).toarray(), np.ones((3, 2)))
+    with pytest.raises(dsokr.ConfigError, match=r"16777217 at \(0, 1\) is not a float32"):
+        dsokr.as_rows(np.array([[2**24, 2**24 + 1]]))
+    with pytest.raises(dsokr.ConfigError, match="9223372036854775807"):
+        dsokr.as_rows(np.array([[2**63 - 1]]))
+    # floats are rounded, as in NumPy, and even numbers up to 2²⁵ are not
+    for array in (np.array([[2**24 + 1.0]]), np.array([[2**25, -(2**24)]])):
+        assert np.array_equal(dsokr.as_rows(array).toarray(), array.astype(np.float32))
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float16, np.int8, np.int64, np.uint8])
@@ -57,7 +111,7 @@ def test_lists_and_dlpack():
             return self.array.__dlpack_device__()
 
     array = np.ones((4, 2), np.float32)
-    assert dsokr.as_rows(Tensor(array)).address == array.ctypes.data
+    assert np.array_equal(dsokr.as_rows(Tensor(array)).toarray(), array)
 
 
 def test_scipy():

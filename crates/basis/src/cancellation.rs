@@ -1,7 +1,9 @@
+use std::any::Any;
 use std::cell::RefCell;
-use std::sync::Arc;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::LocalKey;
 use std::time::Duration;
 
@@ -46,18 +48,54 @@ pub(crate) fn scoped<V: Default, T>(
 /// assert!(Basis::fit(Kernel::Cosine, &rows, &options).is_ok());
 /// # Ok::<(), Error>(())
 /// ```
-#[derive(Clone, Debug, Default)]
-pub struct Cancellation(Arc<AtomicBool>);
+#[derive(Clone, Default)]
+pub struct Cancellation {
+    requested: Arc<AtomicBool>,
+    cause: Arc<Mutex<Option<Cause>>>,
+}
+
+/// Why work was cancelled: an error of the code that the work has called.
+type Cause = Box<dyn Any + Send>;
+
+impl fmt::Debug for Cancellation {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_tuple("Cancellation").field(&self.is_cancelled()).finish()
+    }
+}
 
 impl Cancellation {
     /// Requests the end of the work. It is safe to call in a signal handler.
     pub fn cancel(&self) {
-        self.0.store(true, Relaxed);
+        self.requested.store(true, Relaxed);
+    }
+
+    /// Requests the end of the work because of an error, which the one who began the work [takes](Self::take_cause). The
+    /// first cause is kept.
+    ///
+    /// It is for code that cannot return an error, such as a pass of an encoder that calls a different language.
+    pub fn cancel_because(&self, cause: impl Any + Send) {
+        self.cause().get_or_insert_with(|| Box::new(cause));
+        self.cancel();
+    }
+
+    /// Takes the cause of the end, if it had one.
+    pub fn take_cause(&self) -> Option<Box<dyn Any + Send>> {
+        self.cause().take()
+    }
+
+    fn cause(&self) -> std::sync::MutexGuard<'_, Option<Cause>> {
+        self.cause.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A request of its own for a part of the work that is to be finished even if the whole is cancelled. Its cause is also
+    /// that of the whole.
+    pub fn for_part(&self) -> Self {
+        Self { requested: Arc::default(), cause: self.cause.clone() }
     }
 
     /// Whether the end has been requested.
     pub fn is_cancelled(&self) -> bool {
-        self.0.load(Relaxed)
+        self.requested.load(Relaxed)
     }
 
     /// # Errors

@@ -27,6 +27,12 @@ pub enum Error {
         /// The contents, and what is expected.
         message: String,
     },
+    /// A file that does not exist.
+    #[error("{}: no such file", path.display())]
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
     /// A number is NaN or infinite.
     #[error("{what}{}row {row}, column {column}: {value} is not a finite number", if what.is_empty() { "" } else { ", " })]
     NotFinite {

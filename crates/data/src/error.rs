@@ -86,7 +86,7 @@ impl Error {
     /// The error for rows of a file that `dsokr-basis` refuses, which it may name itself.
     pub(crate) fn rows(path: &Path, reason: dsokr_basis::Error) -> Self {
         match reason {
-            dsokr_basis::Error::File { .. } => reason.into(),
+            dsokr_basis::Error::File { .. } | dsokr_basis::Error::Missing { .. } => reason.into(),
             dsokr_basis::Error::Io { path, source } => Self::Io { path, source },
             reason => Self::file(path, reason),
         }

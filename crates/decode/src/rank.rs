@@ -1,3 +1,5 @@
+use serde::{Deserialize, Serialize};
+
 use crate::Error;
 use crate::error::check_consistent;
 
@@ -15,11 +17,27 @@ use crate::error::check_consistent;
 /// assert_eq!(rank.expected_hit(2), 0.5);
 /// # Ok::<(), dsokr_decode::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "(u64, u64, u64)", into = "(u64, u64, u64)")]
 pub struct Rank {
     above: u64,
     tied: u64,
     pool: u64,
+}
+
+/// Candidates above, tied ones and all of them, as a rank is stored.
+impl From<Rank> for (u64, u64, u64) {
+    fn from(Rank { above, tied, pool }: Rank) -> Self {
+        (above, tied, pool)
+    }
+}
+
+impl TryFrom<(u64, u64, u64)> for Rank {
+    type Error = Error;
+
+    fn try_from((above, tied, pool): (u64, u64, u64)) -> Result<Self, Error> {
+        Self::new(above, tied, pool)
+    }
 }
 
 impl Rank {

@@ -80,10 +80,11 @@ pub fn embed<E: Encoder>(
     order.sort_by_cached_key(|&i| model.encoder.length(&inputs[i]));
     let mut all = vec![0.0; inputs.len() * p];
     for rows in order.chunks(batch) {
-        cancellation.check()?;
         let chosen: Vec<&E::Input> = rows.iter().map(|&i| &inputs[i]).collect();
-        let z = encoded(&model.encoder, &chosen, Pass::Evaluate)?;
-        let z = Values::from_tensor(z);
+        let z = encoded(&model.encoder, &chosen, Pass::Evaluate);
+        // an encoder that could not go on has cancelled its own pass
+        cancellation.check()?;
+        let z = Values::from_tensor(z?);
         for (&row, values) in rows.iter().zip(z.chunks_exact(p.max(1))) {
             all[row * p..(row + 1) * p].copy_from_slice(values);
         }

@@ -1,5 +1,6 @@
 use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::{Tensor, TensorData};
+use dsokr_basis::Cancellation;
 use dsokr_nn::fused::clip_factor;
 use dsokr_nn::parameters::visit;
 use dsokr_nn::{Encoder, Gradients, Model, RowGradients, backward};
@@ -27,12 +28,13 @@ pub(super) fn gradients<E: Encoder, M>(
 ) -> Result<BatchGradients, Error> {
     let (mut sum, mut loss) = (GradientsAccumulator::new(), StepLoss::from(0.0));
     let total = objective.total(batch);
-    let p = model.encoder.dimension();
+    let (p, cancellation) = (model.encoder.dimension(), Cancellation::current());
     let mut parts = batch.chunks(task.config.at_once());
     while let Some(part) = parts.next() {
         let key = keys.next_u64();
         let own = step.as_ref().map_or(0..part.len(), |step| step.share(part));
-        if own.is_empty() || !loss.known.is_finite() {
+        // of a pass that the encoder has cancelled nothing is used
+        if own.is_empty() || !loss.known.is_finite() || cancellation.is_cancelled() {
             continue;
         }
         let input = |&i: &usize| &task.pairs.inputs()[i];

@@ -47,7 +47,8 @@ const LOSS: &str = "the loss or its gradient is not finite";
 /// [`Error::Encoder`] for an encoder whose predictions do not have the shape that it promises; [`Error::Optimizer`] for a
 /// checkpoint of a different model; [`Error::Diverged`] for a
 /// loss, a parameter or a prediction that is not finite; [`Error::Interrupted`] when the training has
-/// been [cancelled](Cancellation), after the step at hand, once the state has been stored; errors of
+/// been [cancelled](Cancellation), after the step at hand, once the state has been stored, or when a pass of the encoder
+/// has [cancelled](Cancellation::cancel_because) its step, of which nothing is stored; errors of
 /// `validate` and of the sink; [`dsokr_basis::Error::Process`] for a rank that cannot be reached or differs in
 /// its parameters. The best parameters so far are stored before an error returns.
 pub fn train<E: Encoder, M: Display + 'static>(
@@ -90,7 +91,7 @@ pub fn train<E: Encoder, M: Display + 'static>(
     if config.by_rows() && ranks.size() == 1 {
         model.encoder = model.encoder.with_row_gradients(&row_gradients);
     }
-    let begun = Instant::now();
+    let (begun, cancellation) = (Instant::now(), Cancellation::current());
     let mut training = Training {
         task,
         objective,
@@ -112,13 +113,15 @@ pub fn train<E: Encoder, M: Display + 'static>(
         best: None,
         sink,
         observer,
-        cancellation: Cancellation::current(),
+        finishing: cancellation.for_part(),
+        cancellation,
         sums: (ranks.size() > 1).then(|| Sums::new(ranks, &model, lengths.clone())),
         ranks,
         stopped: false,
     };
     // a cancelled training finishes its step and its evaluation
-    let done = Cancellation::default().scope(|| training.run(model, &lengths, per_epoch));
+    let finishing = training.finishing.clone();
+    let done = finishing.scope(|| training.run(model, &lengths, per_epoch));
     if done.is_err() {
         training.store_best()?;
     }
@@ -162,6 +165,8 @@ struct Training<'a, E: Encoder, M> {
     sink: &'a mut dyn CheckpointSink<M>,
     observer: &'a mut dyn Observer,
     cancellation: Cancellation,
+    /// That of a step or an evaluation that has begun: it ends where the encoder cannot go on, and not before.
+    finishing: Cancellation,
     ranks: &'a Processes,
     /// The sums of gradients over several ranks.
     sums: Option<Sums>,
@@ -190,6 +195,9 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
                 let BatchGradients { loss, gradients, factor, stop } =
                     gradients(task, &model, batch, objective, rows, &mut keys, step)?;
                 self.stopped = stop;
+                if self.finishing.is_cancelled() {
+                    return Err(self.broken(&model));
+                }
                 let Some(gradients) = gradients else {
                     return Err(self.diverged(self.state.step, LOSS));
                 };
@@ -351,6 +359,27 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
         if !(last || stop || first || self.kept_at.elapsed() >= pause) {
             return Ok(());
         }
+        self.keep(model)?;
+        if stop { self.interrupted() } else { Ok(()) }
+    }
+
+    /// The error of a step whose passes did not come to their end. The state is that of the step before, and is stored.
+    fn broken(&mut self, model: &Model<E>) -> Error {
+        let step = self.state.step;
+        if self.kept == Some(step) {
+            return Error::Interrupted { step };
+        }
+        if step == 0 || !self.ranks.is_first() {
+            return dsokr_basis::Error::Cancelled.into();
+        }
+        match self.keep(model) {
+            Ok(()) => Error::Interrupted { step },
+            Err(error) => error,
+        }
+    }
+
+    /// Stores the state.
+    fn keep(&mut self, model: &Model<E>) -> Result<(), Error> {
         self.read_losses()?;
         self.state.parameters = parameters::collect(model);
         if let Some((name, _)) = parameters::not_finite(&self.state.parameters) {
@@ -365,7 +394,7 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
         let step = self.state.step;
         (self.kept, self.kept_at) = (Some(step), Instant::now());
         self.observer.event(&Event::Checkpoint { step });
-        if stop { self.interrupted() } else { Ok(()) }
+        Ok(())
     }
 
     /// Ends a cancelled training, on all ranks once rank 0 has stored the state.

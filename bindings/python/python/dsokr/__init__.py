@@ -67,22 +67,34 @@ __all__ = [
     "rank_ensemble",
 ]
 
-if TYPE_CHECKING:
-    from . import sklearn
-
 # a package that was built without Burn has no runs
-_RUN = ("Comparison", "Encoder", "Ensemble", "Evaluation", "Model", "compare", "demo", "fit", "log_to", "quickstart", "train")
 if TYPE_CHECKING or hasattr(_dsokr, "Runs"):
     from ._evaluation import Comparison, Evaluation, compare
     from ._module import Encoder
     from ._run import Ensemble, Model, demo, fit, log_to, quickstart, train
 
-    __all__ += list(_RUN)
+    __all__ += [
+        "Comparison",
+        "Encoder",
+        "Ensemble",
+        "Evaluation",
+        "Model",
+        "compare",
+        "demo",
+        "fit",
+        "log_to",
+        "quickstart",
+        "train",
+    ]
 
+if TYPE_CHECKING:
+    from . import sklearn as sklearn
+else:
 
-def __getattr__(name: str) -> Any:
-    # on first use, since it needs scikit-learn
-    if name == "sklearn":
-        return importlib.import_module(f"{__name__}.sklearn")
-    reason = ": this package was built without the feature `run`" if name in _RUN else ""
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{reason}")
+    def __getattr__(name: str) -> Any:
+        # on first use, since it needs scikit-learn
+        if name == "sklearn":
+            return importlib.import_module(f"{__name__}.sklearn")
+        run = "Comparison Encoder Ensemble Evaluation Model compare demo fit log_to quickstart train".split()
+        reason = ": this package was built without the feature `run`" if name in run else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{reason}")

@@ -14,9 +14,10 @@ import numpy as np
 
 from . import _dsokr
 from ._errors import ConfigError
-from ._rows import Rows, as_rows, join_rows, real, rows_to_read, whole
+from ._dsokr import Rows
+from ._rows import as_rows, join_rows, real, whole
 from ._sketches import Gaussian, Sketch
-from ._tables import Table, to_json
+from ._tables import Kernel, to_json
 
 
 _DESCRIPTION = (
@@ -49,7 +50,7 @@ class Basis:
     def fit(
         cls,
         Y: Any,
-        kernel: Table = "cosine",
+        kernel: Kernel = "cosine",
         sketch: Sketch | None = None,
         *,
         power: float | None = None,
@@ -71,7 +72,7 @@ class Basis:
         False. ``tolerance`` is the relative eigenvalue cut-off, 1e-12 to below 1. The result depends on
         the arguments, not on the number of threads.
         """
-        rows = rows_to_read(Y)
+        rows = as_rows(Y)
         if sketch is None:
             sketch = Gaussian(min(300, max(1, len(rows))))
         if not isinstance(sketch, Sketch):
@@ -116,7 +117,7 @@ class Basis:
 
     def projection(self, Y: Any) -> Projection:
         """Coordinates of outputs with k(y, y) and the squared distances from the span."""
-        return Projection(*self._inner.project(rows_to_read(Y)))
+        return Projection(*self._inner.project(as_rows(Y)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a file, which the command and the Rust library read too."""
@@ -194,7 +195,7 @@ def _unpickled(content: bytes) -> Basis:
         return Basis.load(path)
 
 
-def kernel_matrix(A: Any, B: Any = None, kernel: Table = "cosine") -> np.ndarray:
+def kernel_matrix(A: Any, B: Any = None, kernel: Kernel = "cosine") -> np.ndarray:
     """k(a, b) of all pairs of rows, (len(A), len(B)) float64; ``B`` is ``A`` by default."""
     a = as_rows(A, "A")
     b: Rows = a if B is None else as_rows(B, "B")
@@ -202,7 +203,7 @@ def kernel_matrix(A: Any, B: Any = None, kernel: Table = "cosine") -> np.ndarray
 
 
 def leverage_scores(
-    Y: Any, kernel: Table = "cosine", *, lambda_: float = 1e-3, pilot: int = 200, seed: int = 0
+    Y: Any, kernel: Kernel = "cosine", *, lambda_: float = 1e-3, pilot: int = 200, seed: int = 0
 ) -> np.ndarray:
     """Approximate ridge leverage scores, (n,) float64: (K (K + nλI)⁻¹)ᵢᵢ, exact where ``pilot`` is n.
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,7 @@ from ._basis import Basis
 from ._errors import ConfigError
 from ._hits import Hit, Hits
 from ._rows import as_matrix, as_rows, as_vector, real, texts, whole
-from ._tables import Table, to_json
+from ._tables import Missing, Rule, to_json
 from .metrics import Ranks
 
 _MISSING = ("error", "rank-infinity")
@@ -61,7 +63,7 @@ class Candidates:
         *,
         queries: Iterable[Any] | None = None,
         lists: Sequence[Iterable[Any]] | None = None,
-        missing: str = "error",
+        missing: Missing = "error",
     ) -> Ranks:
         """Ranks the gold candidate of each prediction, exactly; ties are averaged.
 
@@ -152,11 +154,24 @@ class Candidates:
         """Candidates that are the same point as an earlier one."""
         return self._inner.duplicates
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "candidates"
+            self._inner.save(path)
+            return _unpickled, (path.read_bytes(), self._inner.normalised)
+
     def __len__(self) -> int:
         return len(self._inner)
 
     def __repr__(self) -> str:
         return f"Candidates({len(self)} of dimension {self.dim}, {self.duplicates} duplicates)"
+
+
+def _unpickled(content: bytes, normalised: bool) -> Candidates:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "candidates"
+        path.write_bytes(content)
+        return Candidates._of(_dsokr.Candidates.load(path, normalised))
 
 
 def _names(count: int, ids: Iterable[Any] | None, labels: Iterable[Any] | None) -> tuple[list[str], list[str]]:
@@ -168,8 +183,8 @@ def rank_ensemble(
     members: Sequence[tuple[Candidates, Any]],
     gold: Iterable[Any],
     *,
-    rule: Table = "mean",
-    missing: str = "error",
+    rule: Rule = "mean",
+    missing: Missing = "error",
 ) -> Ranks:
     """Ranks under several models of the same queries and candidates.
 

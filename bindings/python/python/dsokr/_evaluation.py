@@ -9,9 +9,8 @@ from html import escape
 from typing import Any
 
 from . import _dsokr
-from ._candidates import Hit
 from ._errors import ConfigError
-from ._hits import table
+from ._hits import Hit, table
 from ._rows import whole
 from .metrics import Ranks
 
@@ -107,6 +106,9 @@ class Evaluation:
             rows.append([escape(name), _number(value), f"[{low:.4f}, {high:.4f}]", _number(chance)])
         return table(["metric", "value", "95 % interval", "chance"], rows)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickled, (self._inner.to_json(),)
+
     def __len__(self) -> int:
         return len(self._queries)
 
@@ -115,6 +117,10 @@ class Evaluation:
 
     def __repr__(self) -> str:
         return f"Evaluation({len(self)} queries)"
+
+
+def _unpickled(content: str) -> Evaluation:
+    return Evaluation(_dsokr.Evaluation.from_json(content))
 
 
 class Comparison:

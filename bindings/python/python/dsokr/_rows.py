@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copyreg
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
+# not on first use, as NumPy does: a fork meanwhile would wait for ever for the lock of the import
+import numpy.ma
 
 from ._dsokr import Rows
 from ._errors import ConfigError
@@ -14,6 +16,7 @@ from ._errors import ConfigError
 
 def as_array(values: Any, name: str) -> np.ndarray:
     """A NumPy array of numbers, without a copy where there is one already."""
+    values = _unmasked(values, name)
     if not isinstance(values, np.ndarray) and hasattr(values, "__dlpack__"):
         try:
             values = np.from_dlpack(values)
@@ -26,6 +29,17 @@ def as_array(values: Any, name: str) -> np.ndarray:
     if array.dtype.kind not in "fiub":
         raise ConfigError(f"{name}: dtype {array.dtype}, allowed: real numbers and bool")
     return array
+
+
+def _unmasked(values: Any, name: str) -> Any:
+    """The data of an array whose mask hides nothing; a mask says that there is no number, which nothing here can use."""
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    if np.ma.is_masked(values):
+        place = ", ".join(str(int(at)) for at in np.argwhere(np.ma.getmaskarray(values))[0])
+        remedy = "fill them (numpy.ma.filled) or leave out their rows"
+        raise ConfigError(f"{name}: {np.ma.count_masked(values)} masked values, the first at ({place}): {remedy}")
+    return values.data
 
 
 def as_matrix(values: Any, name: str, dtype: Any = np.float32) -> np.ndarray:
@@ -53,25 +67,33 @@ def _converted(array: np.ndarray, name: str, dtype: Any) -> np.ndarray:
         lost = np.isinf(converted)
         if lost.any() and not np.isinf(array[lost]).all():
             raise ConfigError(f"{name}: numbers beyond the range of {converted.dtype}")
+    if converted.dtype.kind == "f" and array.dtype.kind in "iu":
+        _check_whole(array, converted, name)
     return converted
+
+
+def _check_whole(array: np.ndarray, converted: np.ndarray, name: str) -> None:
+    """Refuses whole numbers, such as ids, that a float rounds: two of them could become one."""
+    exact = 2 ** (np.finfo(converted.dtype).nmant + 1)
+    if not array.size or -exact <= int(array.min()) and int(array.max()) <= exact:
+        return
+    # what was rounded beyond the range of the type wraps, and is unequal too
+    with np.errstate(invalid="ignore"):
+        rounded = np.argwhere(converted.astype(array.dtype) != array)
+    if len(rounded):
+        at = tuple(int(place) for place in rounded[0])
+        message = f"{int(array[at])} at {at} is not a {converted.dtype}, which holds whole numbers up to {exact}"
+        raise ConfigError(f"{name}: {message}; scale them, or pass floats if rounding is meant")
 
 
 def as_rows(values: Any, name: str = "Y") -> Rows:
     """Rows from what the functions of this package take.
 
     - ``Rows``: themselves.
-    - A matrix of float32 in C order, as NumPy or by DLPack: read in place. Do not write to it while it is in use.
-    - Other matrices of numbers: converted to float32 once.
+    - A matrix of numbers, as NumPy or by DLPack: copied once, as float32. Whole numbers that a float32 rounds are refused.
     - A matrix of bool: packed into bits.
     - A sparse matrix or array of SciPy: its non-zeros are copied.
     """
-    rows = rows_to_read(values, name)
-    rows.check(name)
-    return rows
-
-
-def rows_to_read(values: Any, name: str = "Y") -> Rows:
-    """``as_rows`` for work that reads every row, which finds a NaN itself."""
     if isinstance(values, Rows):
         return values
     if hasattr(values, "tocsr"):
@@ -115,11 +137,33 @@ def join_rows(parts: Iterable[Any]) -> Rows:
     return Rows.joined(rows)
 
 
+def listed(values: Any, name: str, of: str = "texts or numbers") -> list[Any]:
+    """The values of a list, an array, a tensor or a column of a frame as objects of Python; None where there is none."""
+    if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__iter__"):
+        raise ConfigError(f"{name}: {type(values).__name__}, expected a list of {of}")
+    for method in ("tolist", "to_list", "to_pylist"):
+        if hasattr(values, method):
+            found = getattr(values, method)()
+            # of an array without dimensions
+            return found if isinstance(found, list) else [found]
+    return [value.tolist() if hasattr(value, "tolist") else value for value in values]
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value says that there is none: None, NaN, and the missing values of pandas."""
+    return value is None or isinstance(value, float) and value != value or type(value).__name__ in ("NAType", "NaTType")
+
+
 def texts(values: Any, name: str, length: int | None = None) -> list[str]:
-    """A list of ids or labels, numbers as they are printed."""
-    if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
-        raise ConfigError(f"{name}: {type(values).__name__}, expected a list of texts or numbers")
-    found = [str(value) for value in values]
+    """A list of ids or labels. Numbers are texts as they are printed, whole ones without a point: a column of a frame has
+    floats where it lacks some, and tensors of floats are of whole numbers too."""
+    found = []
+    for at, value in enumerate(listed(values, name)):
+        if is_missing(value):
+            raise ConfigError(f"{name}: {value!r} at {at}, expected a text or a number: leave out this row")
+        if isinstance(value, (list, tuple, set, dict)):
+            raise ConfigError(f"{name}: {type(value).__name__} at {at}, expected a text or a number")
+        found.append(str(int(value) if isinstance(value, float) and value.is_integer() else value))
     if length is not None and len(found) != length:
         raise ConfigError(f"{name}: {len(found)} entries, expected {length}")
     return found
@@ -129,11 +173,12 @@ def smiles_list(values: Any) -> list[str]:
     """A list of SMILES."""
     if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
         raise ConfigError(f"smiles: {type(values).__name__}, expected a list of texts")
-    found: Sequence[Any] = list(values)
+    found = listed(values, "smiles", "texts")
     for at, value in enumerate(found):
         if not isinstance(value, str):
-            raise ConfigError(f"smiles: {type(value).__name__} at {at}, expected a text")
-    return list(found)
+            what = f"{value!r}, a missing value," if is_missing(value) else type(value).__name__
+            raise ConfigError(f"smiles: {what} at {at}, expected a text")
+    return found
 
 
 def whole(value: Any, name: str, least: int, most: int = 2**63 - 1) -> int:

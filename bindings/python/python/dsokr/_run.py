@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import json
 import os
@@ -9,19 +10,22 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from . import _dsokr
 from ._basis import Basis
-from ._candidates import Candidates, Hit
-from ._errors import ConfigError, Error, FileError
+from ._candidates import Candidates
+from ._errors import ConfigError, FileError, file_error
 from ._evaluation import Evaluation
-from ._hits import Hits
-from ._module import as_encoder
-from ._rows import as_matrix, as_rows, texts, whole
-from ._tables import Table, to_json, to_toml
+from ._hits import Hit, Hits
+from ._module import Encoder, as_encoder
+from ._pairs import Cell, lines, paired
+from ._progress import LOGGER, shown
+from ._dsokr import Rows
+from ._rows import as_matrix, as_rows, is_missing, listed, whole
+from ._tables import Device, Rule, Split, to_json, to_toml
 from .metrics import Ranks
 
 PathLike = str | os.PathLike[str]
@@ -35,12 +39,13 @@ def train(
     seed: int | None = None,
     resume: bool = False,
     data: PathLike | None = None,
-    device: str = "cpu",
+    device: Device = "cpu",
     force: bool = False,
     callback: Callable[[dict[str, Any]], Any] | None = None,
     encoder: Any = None,
-) -> Model | Ensemble:
-    """Trains the model of a configuration, writes its run directory, and returns it.
+) -> Model | Any:
+    """Trains the model of a configuration, writes its run directory, and returns it: a ``Model``, or of
+    a configuration with members an ``Ensemble``.
 
     ``config`` is the configuration's file, or its tables as a dict, such as ``{"data": {"folder": …}, "output": …}``.
     ``set`` has values of the configuration by key, such as ``{"training.epochs": 20}``, and ``seed`` is that of its
@@ -86,45 +91,76 @@ def train(
 
 
 def fit(
-    inputs: Iterable[str],
-    outputs: Iterable[Any],
+    inputs: Any,
+    outputs: Any,
     folder: PathLike | None = None,
-    **options: Any,
+    *,
+    set: Mapping[str, Any] | None = None,
+    seed: int | None = None,
+    device: Device = "cpu",
+    force: bool = False,
+    callback: Callable[[dict[str, Any]], Any] | None = None,
+    encoder: Any = None,
+    progress: bool = True,
 ) -> Model:
-    """Trains the recommended model for pairs of a text and an output, and returns it.
+    """Trains the recommended model for pairs of an input and an output, and returns it.
 
-    Outputs are SMILES, label sets (lists of strings), rankings (lists of the ranks 1 to m), numbers, or texts; which
-    of these is found out, as ``dsokr init`` does. None is a pair without an output, which is left out. A tenth of the
-    pairs is for validation, and a tenth for the test.
+    Both are lists, arrays, tensors, or columns and frames of pandas, polars and Arrow. Inputs are texts, or vectors: the rows
+    of a matrix, also a sparse one, or of a frame with several columns of numbers. Outputs are SMILES, label sets (lists of
+    texts, or a matrix or frame of 0 and 1), rankings (lists of the ranks 1 to m), numbers, several numbers (a matrix), or
+    texts; which of these is found out, as ``dsokr init`` does. Dictionaries are rows by name; two dictionaries in the place of
+    lists are paired by their keys. Pairs that lack a value (None, NaN, NA) are left out, with a warning. A tenth of the pairs
+    is for validation, and a tenth for the test.
 
     ``folder`` gets pairs.jsonl, the configuration pairs.toml and the run directory run; default: the first free one of
-    runs/fit, runs/fit-2, …. ``options`` are those of ``train``: ``set``, ``seed``, ``callback``, ….
+    runs/fit, runs/fit-2, …. Where the training does not begin, nothing is left there. ``set``, ``seed``, ``device``,
+    ``force``, ``callback`` and ``encoder`` are those of ``train``. With ``progress`` the lines of the logger ``dsokr`` are
+    printed on standard error, unless the program handles them.
     """
-    rows = [texts(inputs, "inputs"), [getattr(output, "tolist", lambda own=output: own)() for output in outputs]]
-    if len(rows[0]) != len(rows[1]):
-        raise ConfigError(f"outputs: {len(rows[1])}, expected {len(rows[0])}, one for each input")
+    cells = paired(inputs, outputs)
     if folder is None:
         names = (Path("runs") / ("fit" if at == 1 else f"fit-{at}") for at in itertools.count(1))
         folder = next(path for path in names if not path.exists())
     folder = Path(folder)
     table, config = folder / "pairs.jsonl", folder / "pairs.toml"
     if table.exists():
-        raise FileError(str(table), f"{table} exists: dsokr.train({str(config)!r}) trains on it, or name a different folder")
-    own = (sorted(output) if isinstance(output, (set, frozenset)) else output for output in rows[1])
-    pairs = ({"input": text, "output": output} for text, output in zip(rows[0], own, strict=True))
-    lines = [to_json(pair, "outputs") + "\n" for pair in pairs]
+        remedy = f"dsokr.train({str(config)!r}) trains on it, or name a different folder"
+        raise file_error(f"{table} exists: {remedy}", str(table), errno.EEXIST)
+    if config.exists():
+        raise file_error(f"{config} exists: name a different folder", str(config), errno.EEXIST)
     is_new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
-    with table.open("w", encoding="utf-8") as file:
-        file.writelines(lines)
     try:
-        _dsokr.init(table, "input", "output", config)
-    except Error:
-        table.unlink()
-        if is_new:
-            folder.rmdir()
+        with shown(progress):
+            _write(table, *cells)
+            _dsokr.init(table, "input", "output", config)
+            return train(
+                config,
+                out=folder / "run",
+                set=set,
+                seed=seed,
+                device=device,
+                force=force,
+                callback=callback,
+                encoder=encoder,
+            )
+    except BaseException:
+        if not (folder / "run").exists():
+            table.unlink(missing_ok=True)
+            config.unlink(missing_ok=True)
+            if is_new:
+                folder.rmdir()
         raise
-    return train(config, out=folder / "run", **options)
+
+
+def _write(table: Path, inputs: list[Cell], outputs: list[Cell]) -> None:
+    """Writes the pairs that have both an input and an output, and warns of the others."""
+    lacking = [at for at, pair in enumerate(zip(inputs, outputs, strict=True)) if None in pair]
+    if lacking:
+        message = "%d of %d pairs lack an input or an output and are left out, the first one at %d"
+        LOGGER.warning(message, len(lacking), len(inputs), lacking[0])
+    with table.open("w", encoding="utf-8") as file:
+        file.writelines(lines(inputs, outputs))
 
 
 def demo() -> Model:
@@ -174,13 +210,18 @@ class _Runs:
 
     _inner: _dsokr.Runs
 
+    @overload
     def search(
-        self,
-        query: str | Iterable[str] | Any,
-        k: int = 10,
-        *,
-        coverage: float | None = None,
-        candidates: str | None = None,
+        self, query: str, k: int = 10, *, coverage: float | None = None, candidates: str | None = None
+    ) -> Hits: ...
+
+    @overload
+    def search(
+        self, query: Any, k: int = 10, *, coverage: float | None = None, candidates: str | None = None
+    ) -> list[Hits]: ...
+
+    def search(
+        self, query: Any, k: int = 10, *, coverage: float | None = None, candidates: str | None = None
     ) -> Hits | list[Hits]:
         """The ``k`` best candidates for a text, or for each of several texts; for a model that reads vectors, of rows.
 
@@ -190,7 +231,9 @@ class _Runs:
         """
         coverage = None if coverage is None else float(coverage)
         answers = self._inner.search(_queries(query), whole(k, "k", 0), coverage, candidates)
-        found = [Hits([Hit(*hit) for hit in hits], *others) for hits, *others in answers]
+        found = [
+            Hits([Hit(*hit) for hit in hits], best, quantiles, beyond) for hits, best, quantiles, beyond in answers
+        ]
         return found[0] if isinstance(query, str) else found
 
     def calibration(self, coverage: float, *, candidates: str | None = None) -> dict[str, Any]:
@@ -200,7 +243,7 @@ class _Runs:
 
     def evaluate(
         self,
-        split: str | None = None,
+        split: Split | None = None,
         *,
         queries: PathLike | None = None,
         query_id: str | None = None,
@@ -255,10 +298,14 @@ class Model(_Runs):
     """The run directory."""
     advice: Sequence[str] = ()
     """After ``train``: advice on the configuration and the data."""
+    _device: str
+    _beyond: bool | Mapping[str, Any]
+    _encoder: Encoder | None
+    _folder: tempfile.TemporaryDirectory[str]
 
     @classmethod
     def load(
-        cls, path: PathLike, *, device: str = "cpu", beyond: bool | Mapping[str, Any] = False, encoder: Any = None
+        cls, path: PathLike, *, device: Device = "cpu", beyond: bool | Mapping[str, Any] = False, encoder: Any = None
     ) -> Model:
         """Reads a run directory, of one model; ``encoder`` is that of ``train``, where it had one.
 
@@ -269,7 +316,7 @@ class Model(_Runs):
         self.path = Path(path)
         self._device = str(device)
         if (self.path / "members").is_dir():
-            raise FileError(str(path), f"{path}: an ensemble, which dsokr.Ensemble.load reads")
+            raise FileError(f"{path}: an ensemble, which dsokr.Ensemble.load reads", str(path))
         self._beyond = beyond
         self._encoder = as_encoder(encoder)
         self._inner = _dsokr.Runs.open([self.path], self._device, None, False, None, _search(beyond), self._encoder)
@@ -324,16 +371,17 @@ class Ensemble(_Runs):
     paths: tuple[Path, ...]
     """The run directories."""
     advice: Sequence[str] = ()
+    _options: dict[str, Any]
 
     @classmethod
     def load(
         cls,
         paths: PathLike | Iterable[PathLike],
         *,
-        rule: Table | None = None,
+        rule: Rule | None = None,
         fit_weights: bool = False,
         data: PathLike | None = None,
-        device: str = "cpu",
+        device: Device = "cpu",
         beyond: bool | Mapping[str, Any] = False,
         encoder: Any = None,
     ) -> Ensemble:
@@ -401,24 +449,28 @@ def _queries(queries: Any) -> Any:
     """Texts as a list, anything else as rows."""
     if isinstance(queries, str):
         return [queries]
-    if isinstance(queries, (list, tuple)) and all(isinstance(query, str) for query in queries):
-        return list(queries)
-    if isinstance(queries, (list, tuple)) or hasattr(queries, "shape") or hasattr(queries, "__dlpack__"):
-        if getattr(getattr(queries, "dtype", None), "kind", None) in ("U", "O", "T"):
-            return texts(queries, "queries")
+    if isinstance(queries, Rows) or hasattr(queries, "tocsr") or getattr(queries, "ndim", 1) != 1:
         return as_rows(queries, "queries")
-    return texts(queries, "queries")
+    found = listed(queries, "queries", "texts, or rows of numbers")
+    lacking = next((at for at, query in enumerate(found) if is_missing(query)), None)
+    if lacking is not None:
+        raise ConfigError(f"queries: {found[lacking]!r} at {lacking}, expected a text")
+    if all(isinstance(query, str) for query in found):
+        return found
+    return as_rows(found, "queries")
 
 
 def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileError(str(path), f"{path}: {error}") from error
+    except OSError as error:
+        raise file_error(f"{path}: {error.strerror}", str(path), error.errno) from error
+    except UnicodeDecodeError as error:
+        raise FileError(f"{path}: {error}", str(path)) from error
 
 
 def _json(path: Path) -> dict[str, Any]:
     try:
         return json.loads(_text(path))
     except json.JSONDecodeError as error:
-        raise FileError(str(path), f"{path}: {error}") from error
+        raise FileError(f"{path}: {error}", str(path)) from error

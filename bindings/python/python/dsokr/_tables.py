@@ -5,11 +5,16 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from ._errors import ConfigError
 
-Table = str | Mapping[str, Any]
+Table: TypeAlias = str | Mapping[str, Any]
+Kernel: TypeAlias = Literal["linear", "cosine", "tanimoto", "ngram", "kemeny", "hamming"] | Mapping[str, Any]
+Rule: TypeAlias = Literal["mean", "max", "rank", "reciprocal-rank"] | Mapping[str, Any]
+Split: TypeAlias = Literal["train", "validation", "test"]
+Missing: TypeAlias = Literal["error", "rank-infinity"]
+Device: TypeAlias = Literal["cpu", "wgpu", "cuda", "cuda:0", "cuda:1", "cuda:2", "cuda:3", "cuda:4", "cuda:5", "cuda:6", "cuda:7"]
 
 
 def to_json(value: Table, name: str, tag: str = "name") -> str:

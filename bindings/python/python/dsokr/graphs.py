@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -30,6 +31,13 @@ class EditDistance(NamedTuple):
     def exact(self) -> int | None:
         """The distance, where it is known."""
         return self.upper if self.lower == self.upper else None
+
+
+def _pickled(graph: Graph) -> tuple[Any, ...]:
+    return Graph, (graph.labels, graph.edges)
+
+
+copyreg.pickle(Graph, _pickled)
 
 
 def from_networkx(graph: Any, *, node_label: str = "label", edge_label: str = "label") -> Graph:
@@ -74,6 +82,15 @@ class GraphKernel:
     def __init__(self, kernel: Table = "weisfeiler-lehman") -> None:
         self._kernel = to_json(kernel, "kernel")
         self._vocabulary: _dsokr.GraphVocabulary | None = None
+
+    def __getstate__(self) -> tuple[str, list[int] | None]:
+        return self._kernel, None if self._vocabulary is None else self._vocabulary.features
+
+    def __setstate__(self, state: tuple[str, list[int] | None]) -> None:
+        self._kernel, features = state
+        self._vocabulary = None
+        if features is not None:
+            self._vocabulary = _dsokr.GraphVocabulary.from_features(self._kernel, features)
 
     def fit_transform(self, graphs: Iterable[Any]) -> Rows:
         """Finds the features of these graphs, and returns their rows."""

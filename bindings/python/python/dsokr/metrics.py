@@ -84,11 +84,18 @@ class Ranks:
         draws, seed = whole(resamples, "resamples", 0), whole(seed, "seed", 0, 2**64 - 1)
         return json.loads(self._inner.compare(other._inner, draws, seed))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickled, (self._inner.to_json(),)
+
     def __len__(self) -> int:
         return len(self._inner)
 
     def __repr__(self) -> str:
         return f"Ranks({len(self)} queries)"
+
+
+def _unpickled(content: str) -> Ranks:
+    return Ranks(_dsokr.Ranks.from_json(content))
 
 
 def rank_scores(scores: Any, gold: Any) -> Ranks:

@@ -22,7 +22,8 @@ from . import _dsokr, _sketches
 from ._basis import Basis
 from ._candidates import Candidates
 from ._errors import ConfigError
-from ._rows import Rows, as_rows, real, whole
+from ._dsokr import Rows
+from ._rows import as_rows, real, whole
 from ._tables import to_json
 
 __all__ = ["IOKR", "KernelSketch", "SketchedKernelRidge"]

@@ -2,10 +2,10 @@
 
 use dsokr::compare::{EvaluatedRun, Format, compare};
 use dsokr::run::{EnsembleRun, QueryAnswers, metrics_table};
-use dsokr::{Error, RESAMPLES, Scores, intervals};
+use dsokr::{Error, RESAMPLES, Scores, StoredEvaluation, intervals};
 use pyo3::prelude::*;
 
-use crate::errors::json;
+use crate::errors::{json, table};
 use crate::ranks::Ranks;
 use crate::work::work;
 
@@ -14,6 +14,9 @@ type Best = (String, String, f32);
 
 /// Name, text, gold and best candidate of a query.
 type Row = (String, Option<String>, String, Option<Best>);
+
+/// The fields of an [`Evaluation`] as they are sent to other processes.
+type Stored = (StoredEvaluation, Vec<String>, Vec<Row>, Scores, Vec<(String, Scores)>, u64);
 
 /// The evaluation of a model or an ensemble on queries.
 #[pyclass(frozen, module = "dsokr._dsokr")]
@@ -66,6 +69,19 @@ impl Evaluation {
     #[getter]
     fn scores(&self) -> PyResult<String> {
         json(&(&self.inner.scores, &self.chance, &self.members))
+    }
+
+    /// Everything but the outputs that only reports show, as JSON, which `from_json` reads.
+    fn to_json(&self) -> PyResult<String> {
+        let Self { inner, queries, rows, chance, members, seed } = self;
+        json(&(StoredEvaluation::from(inner), queries, rows, chance, members, seed))
+    }
+
+    /// Reads what `to_json` gave.
+    #[staticmethod]
+    fn from_json(text: &str) -> PyResult<Self> {
+        let (inner, queries, rows, chance, members, seed): Stored = table("evaluation", text)?;
+        Ok(Self { inner: inner.into(), queries, rows, chance, members, seed })
     }
 
     /// 95 % intervals of all metrics, as JSON.

@@ -1,39 +1,45 @@
 //! Errors of runs as the package's exceptions.
 
+use std::path::Path;
+
 use dsokr::{Error, data};
 
-use crate::errors::Failure;
+use crate::errors::{EEXIST, ENOENT, Failure};
 
 /// A wrong request of the command is a wrong argument.
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        let (message, is_request) = (error.to_string(), error.is_request());
-        match file(error) {
-            Some(path) => Self::File(path, message),
-            None if is_request => Self::Argument(message),
+        let message = error.to_string();
+        match file(&error, &message) {
+            Some(failure) => failure,
+            None if error.is_request() => Self::Argument(message),
             None => Self::Other(message),
         }
     }
 }
 
-/// The file that an error is about.
-fn file(error: Error) -> Option<String> {
-    let failure = match error {
-        Error::Basis(error) => error.into(),
-        Error::Member { source, .. } => return file(*source),
-        Error::NotFound { path, .. }
-        | Error::RunExists { path }
-        | Error::DataChanged { path }
-        | Error::Data(
-            data::Error::Io { path, .. }
-            | data::Error::NotFound { path, .. }
-            | data::Error::Column { path, .. },
-        ) => Failure::file(&path, ""),
-        // arguments, what has failed, and kinds of errors to come
-        _ => return None,
-    };
-    match failure {
-        Failure::File(path, _) => Some(path),
-        Failure::Argument(_) | Failure::Other(_) => None,
+/// The failure of an error about a file; none for arguments, what has failed, and kinds of errors to come.
+fn file(error: &Error, message: &str) -> Option<Failure> {
+    use data::Error::{Column, Io, NotFound};
+    let of = |path: &Path, errno| Some(Failure::file(path, message, errno));
+    match error {
+        Error::Basis(error) => of_basis(error, message),
+        Error::Member { source, .. } => file(source, message),
+        Error::NotFound { path, .. } | Error::Data(NotFound { path, .. }) => of(path, Some(ENOENT)),
+        Error::RunExists { path } => of(path, Some(EEXIST)),
+        Error::DataChanged { path } | Error::Data(Column { path, .. }) => of(path, None),
+        Error::Data(Io { path, source }) => Some(Failure::io(path, message, source)),
+        _ => None,
+    }
+}
+
+fn of_basis(error: &dsokr_basis::Error, message: &str) -> Option<Failure> {
+    use dsokr_basis::Error::{At, File, Io, Kernel, Missing};
+    match error {
+        Io { path, source } => Some(Failure::io(path, message, source)),
+        Missing { path } => Some(Failure::file(path, message, Some(ENOENT))),
+        File { path, .. } => Some(Failure::file(path, message, None)),
+        Kernel { source, .. } | At { source, .. } => of_basis(source, message),
+        _ => None,
     }
 }

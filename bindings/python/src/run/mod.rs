@@ -11,12 +11,13 @@ use dsokr::config::{Config, Override};
 use dsokr::device::Processor;
 use dsokr::init::{Choices, Survey};
 use dsokr::train::{Event, LogLine, Observer};
-use dsokr::{Request, Scores};
+use dsokr::{Request, Scores, SolvedLine};
 use pyo3::prelude::*;
-use serde_json::json;
+use tracing::info;
 
 use crate::arrays::Listener;
 use crate::errors::Failure;
+use crate::logging::LOGGER;
 use crate::work::{Teller, heard, work};
 
 pub use evaluation::{Evaluation, compare_runs};
@@ -88,20 +89,35 @@ fn processor(device: &str) -> Result<Processor, Failure> {
     device.parse().map_err(|error: String| Failure::argument("device", error))
 }
 
-/// Tells the lines of the log.
+/// Tells the lines of the log, and logs how far the training is.
 struct Progress<'a>(&'a Teller);
 
 impl Observer for Progress<'_> {
     fn event(&mut self, event: &Event) {
+        match event {
+            Event::Start { step, total } => {
+                info!(target: LOGGER, "training from step {step} to {total}");
+            }
+            Event::Estimate { left } => {
+                info!(target: LOGGER, "about {} s of training, evaluations not counted", left.as_secs());
+            }
+            Event::Evaluation { left, .. } => {
+                info!(target: LOGGER, "{event}; about {} s left", left.as_secs());
+            }
+            Event::EarlyStop { .. } | Event::Solving { .. } | Event::Solved { .. } => {
+                info!(target: LOGGER, "{event}");
+            }
+            // steps, files, and kinds of events to come
+            _ => {}
+        }
         let text = match event {
             Event::Evaluation { line, .. } => line
                 .downcast_ref::<LogLine<Scores>>()
                 .and_then(|line| serde_json::to_string(line).ok()),
-            Event::Solved { scores, took, .. } => scores.downcast_ref::<Scores>().map(|metrics| {
-                let seconds = took.as_secs_f64();
-                json!({"step": 0, "epoch": 0, "best": true, "seconds": seconds, "metrics": metrics})
-                    .to_string()
-            }),
+            Event::Solved { scores, took, .. } => scores
+                .downcast_ref::<Scores>()
+                .map(|metrics| SolvedLine::new(took.as_secs_f64(), metrics.clone()))
+                .and_then(|line| serde_json::to_string(&line).ok()),
             // nothing that a tracker records
             _ => None,
         };

@@ -15,7 +15,7 @@ use dsokr::data::Split;
 use dsokr::nn::fused::{Operation, apply, values, wrap};
 use dsokr::nn::{Encoder, Pass, init, is_cpu_engine};
 use dsokr::{Error, Prepare, Recipe, Start};
-use dsokr_basis::{Argument, RowSource};
+use dsokr_basis::{Argument, Cancellation, RowSource};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use rand::Rng;
@@ -23,7 +23,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::arrays::matrix;
 use crate::errors::Failure;
-use crate::work::raise;
 
 /// The name of the kind.
 const KIND: &str = "module";
@@ -128,7 +127,7 @@ impl Recipe for ModuleConfig {
             }),
             Err(error) => {
                 let message = error.to_string();
-                raise(error);
+                Cancellation::current().cancel_because(error);
                 Err(Error::value(Argument::new("encoder"), message, "a module of PyTorch"))
             }
         }
@@ -174,7 +173,10 @@ impl Encoder for Foreign {
     fn forward(&self, batch: &[&Input], pass: Pass) -> Tensor<2> {
         let inputs = Arc::new(batch.iter().copied().cloned().collect());
         let sizes = [batch.len(), self.dimension()];
-        let call = Call { module: self.module.clone(), inputs, key: pass.key(), sizes };
+        let (module, key) = (self.module.clone(), pass.key());
+        // the backward pass may be on a different thread
+        let cancellation = Cancellation::current();
+        let call = Call { module, inputs, key, sizes, cancellation };
         let z = apply::<Flex, _, 1, 2>(call, [self.parameters.val().into_dispatch()]);
         z + self.offset.val().unsqueeze::<2>()
     }
@@ -188,6 +190,8 @@ struct Call {
     key: Option<u64>,
     /// Inputs and coordinates.
     sizes: [usize; 2],
+    /// That of the work which the pass belongs to.
+    cancellation: Cancellation,
 }
 
 impl Call {
@@ -225,7 +229,7 @@ impl Operation<Flex, 1> for Call {
         let (z, graph) = match found {
             Ok((z, graph)) => (z, Some(graph)),
             Err(error) => {
-                raise(error);
+                self.cancellation.cancel_because(error);
                 (vec![0.0; self.sizes.iter().product()], None)
             }
         };
@@ -251,7 +255,7 @@ impl Operation<Flex, 1> for Call {
                 [Some(wrap(gradient, [length]))]
             }
             Err(error) => {
-                raise(error);
+                self.cancellation.cancel_because(error);
                 [None]
             }
         }

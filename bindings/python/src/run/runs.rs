@@ -15,7 +15,7 @@ use crate::arrays::{Matrix, MatrixView, matrix, numbers};
 use crate::candidates::Candidates;
 use crate::errors::{Failure, json, table};
 use crate::rows::Rows;
-use crate::work::work;
+use crate::work::{work, work_apart};
 
 /// Queries that are encoded at once, as the command does.
 const BATCH: usize = 256;
@@ -30,9 +30,19 @@ pub struct Runs {
     inner: EnsembleRun,
     /// Where the data are, if not where the run was trained.
     data: Option<PathBuf>,
+    /// Whether a member's encoder is a module of PyTorch.
+    calls_python: bool,
 }
 
 impl Runs {
+    fn work<T: Send, E: Into<Failure> + Send>(
+        &self,
+        py: Python,
+        f: impl FnOnce() -> Result<T, E> + Send,
+    ) -> PyResult<T> {
+        if self.calls_python { work_apart(py, f) } else { work(py, f) }
+    }
+
     /// Sets of candidates with this coverage.
     fn sets(&self, coverage: f64, among: Option<&CandidateRule>) -> Result<CandidateSets, Error> {
         self.inner.sets(coverage, None, among, self.data.as_deref())
@@ -72,8 +82,8 @@ impl Runs {
         let rule: Option<Combination> = rule.map(|rule| table("rule", rule)).transpose()?;
         let beyond: Option<BeyondConfig> =
             beyond.map(|settings| table("beyond", settings)).transpose()?;
-        let root = data.clone();
-        let inner = work(py, || {
+        let (root, calls_python) = (data.clone(), encoder.is_some());
+        let inner = work_apart(py, || {
             let mut runs =
                 EnsembleRun::open_shared(&paths, None, encoder.as_ref(), &processor.open()?)?;
             if let Some(rule) = rule {
@@ -87,7 +97,7 @@ impl Runs {
             }
             runs.with_beyond(beyond.as_ref())
         });
-        Ok(Self { inner: inner?, data: root })
+        Ok(Self { inner: inner?, data: root, calls_python })
     }
 
     /// Names of the members, the rule that combines them, and the configuration of the first one, as JSON.
@@ -114,7 +124,7 @@ impl Runs {
     ) -> PyResult<Matrix<'py, f32>> {
         let run = &self.inner.members()[0];
         let dim = run.candidates.dim();
-        let coordinates = work(py, || {
+        let coordinates = self.work(py, || {
             let mut all = Vec::with_capacity(queries.len() * dim);
             for start in (0..queries.len()).step_by(BATCH) {
                 let split = queries.read(run, start..queries.len().min(start + BATCH))?;
@@ -131,7 +141,7 @@ impl Runs {
     /// The calibration of sets of candidates with a coverage, as JSON.
     fn calibration(&self, py: Python, coverage: f64, candidates: Option<&str>) -> PyResult<String> {
         let among = rule(candidates)?;
-        json(&work(py, || self.sets(coverage, among.as_ref()))?.calibration)
+        json(&self.work(py, || self.sets(coverage, among.as_ref()))?.calibration)
     }
 
     /// The best `k` candidates for each text or row, or with `coverage` the set that holds a right output with this
@@ -151,7 +161,7 @@ impl Runs {
             return Ok(Vec::new());
         }
         let read = |run: &Run| queries.read(run, 0..queries.len());
-        let answers = work(py, || match coverage {
+        let answers = self.work(py, || match coverage {
             None => runs.answer_queries(read, among, k),
             Some(coverage) => {
                 let sets = self.sets(coverage, among)?;
@@ -197,11 +207,11 @@ impl Runs {
             data,
         };
         let given = coordinates.as_ref().map(|given| numbers(given, "coordinates")).transpose()?;
-        work(py, || {
+        self.work(py, || {
             let asked = queries.ask(&self.inner, |run, split| {
-                let Some((values, shape)) = given else { return run.coordinates(split) };
+                let Some((values, shape)) = &given else { return run.coordinates(split) };
                 let expected = [split.inputs.len(), run.candidates.dim()];
-                match shape == expected {
+                match *shape == expected {
                     true => Ok(values.to_vec()),
                     false => {
                         let found = format!("an array of shape {shape:?}");

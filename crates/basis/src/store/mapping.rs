@@ -48,7 +48,7 @@ impl Mapping {
     /// A file that cannot be read, or whose header is damaged.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let failed = |source: std::io::Error| match source.kind() {
-            std::io::ErrorKind::NotFound => Error::file(path, "no such file"),
+            std::io::ErrorKind::NotFound => Error::Missing { path: path.to_owned() },
             std::io::ErrorKind::InvalidInput => Error::file(path, source),
             std::io::ErrorKind::IsADirectory => Error::file(path, "a folder, allowed is a file"),
             _ => Error::Io { path: path.to_owned(), source },

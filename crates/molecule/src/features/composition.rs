@@ -1,5 +1,6 @@
 //! The composition of a molecule, as feature rows.
 
+use dsokr_basis::Cancellation;
 use dsokr_basis::features::SparseRows;
 use rayon::prelude::*;
 use schemars::JsonSchema;
@@ -57,7 +58,9 @@ impl MoleculeFeatures for Composition {
         let groups = ELEMENTS + BONDS.len();
         let whole = groups + FunctionalGroup::ALL.len();
         let width = whole + WHOLE.len();
+        let cancellation = Cancellation::current();
         let rows = molecules.par_iter().map(|molecule| {
+            cancellation.check()?;
             let mut row = vec![0.0_f32; width];
             for (element, count) in molecule.composition() {
                 row[usize::from(element.atomic_number())] = count as f32;
@@ -76,8 +79,8 @@ impl MoleculeFeatures for Composition {
             row[whole + 3] = molecule.atoms().iter().filter(|atom| atom.stereo).count() as f32;
             row[whole + 4] = molecule.bonds().iter().filter(|bond| bond.stereo).count() as f32;
             let filled = row.into_iter().zip(0..).filter(|&(count, _)| count != 0.0);
-            filled.map(|(count, column)| (column, count)).collect::<Vec<(u32, f32)>>()
+            Ok(filled.map(|(count, column)| (column, count)).collect::<Vec<(u32, f32)>>())
         });
-        Ok(SparseRows::from_rows(width, rows.collect::<Vec<_>>())?)
+        Ok(SparseRows::from_rows(width, rows.collect::<Result<Vec<_>, Error>>()?)?)
     }
 }

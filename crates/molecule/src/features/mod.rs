@@ -12,6 +12,7 @@ mod stereo;
 use std::collections::BTreeMap;
 use std::ops::Deref;
 
+use dsokr_basis::Cancellation;
 use dsokr_basis::features::{BitRows, SparseRows};
 use rayon::prelude::*;
 use schemars::JsonSchema;
@@ -101,14 +102,16 @@ impl<F: HashedFeatures> MoleculeFeatures for F {
         let width = self.width();
         // Refuses a width above that of 32-bit column numbers.
         BitRows::from_indices(width, [[0; 0]; 0])?;
+        let cancellation = Cancellation::current();
         let rows = molecules.par_iter().map(|molecule| {
+            cancellation.check()?;
             let mut row = BTreeMap::new();
             for (code, count) in self.codes(molecule) {
                 *row.entry(code % width as u32).or_insert(0.0) += count as f32;
             }
-            row
+            Ok(row)
         });
-        Ok(SparseRows::from_rows(width, rows.collect::<Vec<_>>())?)
+        Ok(SparseRows::from_rows(width, rows.collect::<Result<Vec<_>, Error>>()?)?)
     }
 }
 

@@ -1,6 +1,7 @@
 use std::borrow::Borrow;
 use std::ops::Range;
 
+use dsokr_basis::Cancellation;
 use dsokr_basis::features::SparseRows;
 use rayon::prelude::*;
 
@@ -54,9 +55,16 @@ impl GraphVocabulary {
         graphs: &[G],
     ) -> Result<(Self, SparseRows), Error> {
         kernel.validate()?;
-        let count = |counts: &mut Counts, graph: &G| kernel.counted(graph.borrow(), counts);
-        let counted: Vec<_> =
-            graphs.par_iter().with_min_len(CHUNK).map_init(Counts::default, count).collect();
+        let cancellation = Cancellation::current();
+        let count = |counts: &mut Counts, graph: &G| {
+            cancellation.check()?;
+            Ok(kernel.counted(graph.borrow(), counts))
+        };
+        let counted: Vec<_> = graphs
+            .par_iter()
+            .with_min_len(CHUNK)
+            .map_init(Counts::default, count)
+            .collect::<Result<_, Error>>()?;
         let features = counted.par_chunks(CHUNK).map(|rows| {
             let mut features: Vec<u64> = rows.iter().flatten().map(|entry| entry.0).collect();
             features.sort_unstable();
@@ -71,7 +79,10 @@ impl GraphVocabulary {
     }
 
     /// The vocabulary of features that were stored, in the order of their columns.
-    fn from_features(kernel: GraphKernel, features: Vec<u64>) -> Result<Self, Error> {
+    ///
+    /// # Errors
+    /// As [`GraphKernel::validate`]; [`Error::Graph`] for features that do not increase, and for none.
+    pub fn from_features(kernel: GraphKernel, features: Vec<u64>) -> Result<Self, Error> {
         kernel.validate()?;
         if let Some(at) = features.windows(2).position(|pair| pair[1] <= pair[0]) {
             let (previous, found) = (features[at], features[at + 1]);
@@ -98,6 +109,11 @@ impl GraphVocabulary {
         Ok(Self { kernel, features, directory })
     }
 
+    /// The features, in the order of their columns.
+    pub fn features(&self) -> &[u64] {
+        &self.features
+    }
+
     /// The width of the rows: one column a feature and one for all others.
     pub fn width(&self) -> usize {
         self.features.len() + 1
@@ -108,13 +124,18 @@ impl GraphVocabulary {
     /// A graph without nodes has an empty row.
     ///
     /// # Errors
-    /// [`Error::Basis`], which a fitted vocabulary does not cause.
+    /// [`Error::Basis`] when the work is cancelled.
     pub fn rows<G: Borrow<Graph> + Sync>(&self, graphs: &[G]) -> Result<SparseRows, Error> {
+        let cancellation = Cancellation::current();
         let row = |counts: &mut Counts, graph: &G| {
-            self.numbered(self.kernel.counted(graph.borrow(), counts))
+            cancellation.check()?;
+            Ok(self.numbered(self.kernel.counted(graph.borrow(), counts)))
         };
-        let rows: Vec<_> =
-            graphs.par_iter().with_min_len(CHUNK).map_init(Counts::default, row).collect();
+        let rows: Vec<_> = graphs
+            .par_iter()
+            .with_min_len(CHUNK)
+            .map_init(Counts::default, row)
+            .collect::<Result<_, Error>>()?;
         Ok(SparseRows::from_rows(self.width(), rows)?)
     }
 

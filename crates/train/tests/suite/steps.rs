@@ -1,19 +1,20 @@
 //! Batches and their shares, learning rates, and the best evaluation.
 
 use std::cell::RefCell;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use burn::module::{Module, Param};
 use burn::tensor::{DType, Tensor};
-use dsokr_basis::Processes;
 use dsokr_basis::processes::threads;
+use dsokr_basis::{Cancellation, Processes};
 use dsokr_nn::{Encoder, Model, Pass, init};
 use dsokr_train::{
-    Decay, Error, Event, Observer, OptimizerName, Pairs, Task, TrainingConfig, Validation, embed,
-    train,
+    Checkpoint, CheckpointSink, Decay, Error, Event, Observer, OptimizerName, Pairs, Task,
+    TrainingConfig, Validation, embed, train,
 };
 
-use crate::common::{Problem, Steps, Table, cast, device, mlp};
+use crate::common::{Problem, Steps, Table, cast, device, mlp, values};
 
 /// Writes down the numbers of the inputs of each pass. An input is its number and its length.
 #[derive(Module, Debug)]
@@ -283,4 +284,78 @@ fn pairs_that_do_not_fit_are_refused() {
     let problem = Problem::new(config, vec![vec![1.0]], &[0.5; 2]);
     let error = problem.train(Model::new(mlp(1, &[], 0.0)), &mut Steps::default()).err().unwrap();
     assert_eq!(error.to_string(), "training.epochs = 0: allowed is at least 1");
+}
+
+/// Counts its training passes, and cannot go on in one of them.
+#[derive(Module, Debug)]
+struct Torn {
+    table: Table,
+    #[module(skip)]
+    passes: Arc<AtomicUsize>,
+    #[module(skip)]
+    at: usize,
+}
+
+impl Encoder for Torn {
+    type Input = i32;
+
+    fn dimension(&self) -> usize {
+        self.table.dimension()
+    }
+
+    fn forward(&self, batch: &[&i32], pass: Pass) -> Tensor<2> {
+        if self.passes.fetch_add(1, Ordering::Relaxed) == self.at {
+            Cancellation::current().cancel_because("torn");
+            return self.table.forward(batch, pass) * f32::NAN;
+        }
+        self.table.forward(batch, pass)
+    }
+}
+
+/// The last state that was stored.
+#[derive(Default)]
+struct Last(Option<Checkpoint>);
+
+impl CheckpointSink<f64> for Last {
+    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), Error> {
+        self.0 = Some(checkpoint.clone());
+        Ok(())
+    }
+}
+
+#[test]
+fn nothing_is_kept_of_a_step_whose_pass_is_torn() {
+    let (config, inputs) = (
+        TrainingConfig { epochs: 3, batch: 2, micro_batch: 1, warmup: 0, ..Default::default() },
+        &(0..8).collect::<Vec<i32>>(),
+    );
+    let validate = &|_: &_| Ok(Validation { metrics: 0.0, score: 0.0 });
+    let pairs = Pairs::new(inputs, &[0.5; 16], &[0.0; 8]).unwrap();
+    let ranks = &Processes::default();
+    let task = Task { config: &config, seed: 0, device: &device(), pairs, ranks, validate };
+    let model = |at| {
+        let passes = Arc::default();
+        (
+            Model::new(Torn { table: Table::new(&[0.1; 16], 2), passes: Arc::clone(&passes), at }),
+            passes,
+        )
+    };
+    let whole = train(&task, model(usize::MAX).0, None, &mut (), &mut ()).unwrap();
+    // four steps an epoch, of two passes each: the first and the second pass of steps 1 and 8 (from 1)
+    for at in [0, 1, 14, 15] {
+        let ((torn, passes), mut last) = (model(at), Last::default());
+        let cancellation = Cancellation::default();
+        let error = cancellation.scope(|| train(&task, torn, None, &mut last, &mut ()));
+        assert_eq!(passes.load(Ordering::Relaxed), at + 1, "no pass after it");
+        assert!(cancellation.take_cause().is_some());
+        let steps = at as u64 / 2;
+        match error.err() {
+            Some(Error::Interrupted { step }) => assert_eq!(step, steps),
+            Some(Error::Basis(dsokr_basis::Error::Cancelled)) => assert_eq!(steps, 0),
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(last.0.as_ref().map_or(0, |kept| kept.step), steps);
+        let resumed = train(&task, model(usize::MAX).0, last.0, &mut (), &mut ()).unwrap();
+        assert_eq!(values(&resumed.model), values(&whole.model));
+    }
 }

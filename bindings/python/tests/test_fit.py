@@ -1,0 +1,166 @@
+"""Pairs as people hold them: matrices, frames, indicators, dictionaries, missing values."""
+
+import json
+import logging
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dsokr
+
+if not hasattr(dsokr._dsokr, "Runs"):
+    pytest.skip("built without the feature run", allow_module_level=True)
+
+RNG = np.random.default_rng(0)
+TEXTS = [f"{a} {b} {c}" for a in ("red", "green", "blue", "grey") for b in ("large", "small", "tiny") for c in ("box", "ball", "key", "cup", "pen")]
+SMILES = ["C" * (1 + at % 20) + end for at, end in enumerate(("O", "N", "C(=O)O") * 20)]
+X = RNG.standard_normal((60, 4)).round(3)
+
+
+def written(model):
+    """The pairs of a fit."""
+    return [json.loads(line) for line in (model.path.parent / "pairs.jsonl").read_text().splitlines()]
+
+
+def test_a_matrix_is_vectors(tmp_path):
+    """Rows of numbers are compared as numbers: of a linear rule a model finds much more than the mean."""
+    y = X @ [1.0, -2.0, 0.5, 0.0] + 3
+    for at, inputs in enumerate((X, X.tolist(), list(X))):
+        model = dsokr.fit(inputs, y, tmp_path / str(at), seed=0)
+        assert model.config["data"]["inputs"]["numbers"] is True
+        assert model.config["encoder"]["inputs"]["kind"] == "vectors"
+        assert written(model)[3]["input"] == X[3].tolist()
+    # quantiles .1, .5 and .9; the middle one follows the rule
+    median = [hits.quantiles[0.5] for hits in model.search(X, k=1)]
+    assert np.corrcoef(median, y)[0, 1] > 0.9
+    assert model.encode(X[:2]).shape[0] == 2
+
+
+def test_molecules_of_vectors(tmp_path):
+    lengths = np.array([[len(smiles), smiles.count("O"), smiles.count("N") + 0.5] for smiles in SMILES])
+    model = dsokr.fit(lengths, SMILES, tmp_path / "run")
+    assert model.metrics["mrr"] > 3 * model.metrics["chance"]["mrr"]
+
+
+@pytest.mark.parametrize("dtype", [float, np.float32, int, bool])
+def test_indicators_are_label_sets(tmp_path, dtype):
+    has = np.array([["red" in text, "box" in text, "tiny" in text] for text in TEXTS])
+    model = dsokr.fit(TEXTS, has.astype(dtype), tmp_path / "run")
+    labels = {label for pair in written(model) for label in pair["output"]}
+    assert labels == {"label0", "label1", "label2"} and model.metrics["f1"] > 0.5
+
+
+def test_frames(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"text": TEXTS, "red": [float("red" in text) for text in TEXTS]})
+    frame["box"] = ["box" in text for text in TEXTS]
+    model = dsokr.fit(frame[["text"]], frame[["red", "box"]], tmp_path / "labels")
+    assert {label for pair in written(model) for label in pair["output"]} == {"red", "box"}
+    model = dsokr.fit(frame["text"], pandas.DataFrame(X, columns=list("abcd")), tmp_path / "numbers")
+    assert written(model)[5]["output"] == X[5].tolist() and "rrmse" in model.metrics
+    polars = pytest.importorskip("polars")
+    model = dsokr.fit(polars.DataFrame(dict(zip("abcd", X.T))), polars.Series(SMILES), tmp_path / "polars")
+    assert written(model)[7] == {"input": X[7].tolist(), "output": SMILES[7]}
+    arrow = pytest.importorskip("pyarrow")
+    model = dsokr.fit(arrow.table(dict(zip("abcd", X.T))), arrow.array(SMILES), tmp_path / "arrow")
+    assert written(model)[7] == {"input": X[7].tolist(), "output": SMILES[7]}
+
+
+def test_tensors(tmp_path):
+    torch = pytest.importorskip("torch")
+    model = dsokr.fit(torch.tensor(X), torch.tensor([len(smiles) for smiles in SMILES]), tmp_path / "run")
+    assert written(model)[1] == {"input": X[1].tolist(), "output": len(SMILES[1])}
+
+
+def test_missing_values_are_left_out(tmp_path, caplog):
+    pandas = pytest.importorskip("pandas")
+    texts = pandas.Series([*TEXTS[:-2], None, float("nan")])
+    smiles = pandas.Series([float("nan"), pandas.NA, *SMILES[2:]])
+    with caplog.at_level(logging.WARNING, logger="dsokr"):
+        model = dsokr.fit(texts, smiles, tmp_path / "run")
+    assert written(model) == [{"input": text, "output": own} for text, own in zip(TEXTS[2:-2], SMILES[2:-2])]
+    assert "4 of 60 pairs lack an input or an output and are left out, the first one at 0" in caplog.text
+
+
+def test_dictionaries(tmp_path):
+    sets = [{"red": int("red" in text), "box": "box" in text} for text in TEXTS]
+    model = dsokr.fit(TEXTS, sets, tmp_path / "labels")
+    assert {label for pair in written(model) for label in pair["output"]} == {"red", "box"}
+    by_key = dsokr.fit(dict(enumerate(TEXTS)), dict(reversed(list(enumerate(SMILES)))), tmp_path / "keys")
+    assert written(by_key)[9] == {"input": TEXTS[9], "output": SMILES[9]}
+    rows = [dict(zip("abcd", row.tolist())) for row in X]
+    assert written(dsokr.fit(rows, SMILES, tmp_path / "rows"))[2]["input"] == X[2].tolist()
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "message"),
+    [
+        (TEXTS, SMILES[1:], "outputs: 59, expected 60"),
+        (TEXTS, [*SMILES[:-1], float("inf")], "outputs: inf at 59"),
+        (np.where(X > 2, np.inf, X), SMILES, "inputs: row .*inf is not a finite number"),
+        ([[1.0, 2.0], [1.0]] * 30, SMILES, "rows of different lengths"),
+        (dict(enumerate(TEXTS)), SMILES, "inputs: a dictionary"),
+        ({"a": "b"}, {"c": "C"}, "is a key of only one"),
+        (TEXTS, np.zeros((60, 2, 2)), "outputs: shape"),
+        ("abc", SMILES, "inputs: str"),
+        (TEXTS, [object()] * 60, "outputs: object at 0"),
+    ],
+)
+def test_wrong_pairs(tmp_path, inputs, outputs, message):
+    with pytest.raises(dsokr.ConfigError, match=message):
+        dsokr.fit(inputs, outputs, tmp_path / "new")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_mistyped_option_leaves_nothing_in_the_way(tmp_path):
+    wrong = [{"seeed": 1}, {"set": {"encoder.lamda": 1.0}}, {"seed": -1}, {"device": "gpu"}, {"encoder": 3}]
+    for options in wrong:
+        with pytest.raises((TypeError, dsokr.ConfigError)):
+            dsokr.fit(TEXTS, SMILES, tmp_path / "run", **options)
+        assert list(tmp_path.iterdir()) == [], options
+    # and nothing that was there is removed
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "notes").write_text("mine")
+    with pytest.raises(dsokr.ConfigError):
+        dsokr.fit(TEXTS, SMILES, tmp_path / "run", set={"encoder.lamda": 1.0})
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["notes"]
+    assert dsokr.fit(TEXTS, SMILES, tmp_path / "run").metrics["mrr"] > 0
+    with pytest.raises(dsokr.FileError, match="pairs.jsonl exists") as raised:
+        dsokr.fit(TEXTS, SMILES, tmp_path / "run")
+    assert raised.value.errno == 17
+
+
+def test_the_log_of_a_kernel_machine(tmp_path):
+    heard = []
+    model = dsokr.fit(TEXTS, SMILES, tmp_path / "run", callback=heard.append)
+    assert model.log == heard and len(heard) == 1
+    assert heard[0]["step"] == 0 and heard[0]["metrics"]["mrr"] == model.evaluate("validation").metrics["mrr"]
+    pytest.importorskip("pandas")
+    assert model.learning_curve()["mrr"].tolist() == [heard[0]["metrics"]["mrr"]]
+
+
+def test_progress_is_shown(tmp_path):
+    code = "import dsokr, json, sys; dsokr.fit(*json.loads(sys.argv[1]), sys.argv[2], progress=sys.argv[3] == 'yes')"
+
+    def errors(progress):
+        arguments = [json.dumps([TEXTS, SMILES]), tmp_path / progress, progress]
+        found = subprocess.run([sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True, timeout=120)
+        assert found.returncode == 0 and found.stdout == "", found.stderr
+        return found.stderr
+
+    assert "MRR" in errors("yes") and errors("no") == ""
+
+
+def test_queries_without_a_text(tmp_path):
+    model = dsokr.fit(TEXTS, SMILES, tmp_path / "run")
+    for queries in (["a", None], np.array(["a", np.nan], object)):
+        with pytest.raises(dsokr.ConfigError, match="queries: .* at 1, expected a text"):
+            model.encode(queries)
+    for queries in (tuple(TEXTS[:2]), np.array(TEXTS[:2]), iter(TEXTS[:2])):
+        assert np.array_equal(model.encode(queries), model.encode(TEXTS[:2]))
+    pandas = pytest.importorskip("pandas")
+    assert np.array_equal(model.encode(pandas.Series(TEXTS[:2])), model.encode(TEXTS[:2]))
+    assert Path(model.path).exists()

@@ -1,0 +1,55 @@
+//! Evaluations as they are stored and sent to other processes.
+
+use std::collections::BTreeMap;
+
+use dsokr_data::Truth;
+use dsokr_decode::Rank;
+use serde::{Deserialize, Serialize};
+
+use crate::metric::Metric;
+use crate::scores::{Evaluation, Scores};
+
+/// What the metrics of an evaluation, their intervals and comparisons read: everything but the outputs that only
+/// reports and figures show.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct StoredEvaluation {
+    scores: Scores,
+    ranks: Vec<Option<Rank>>,
+    golds: Vec<String>,
+    /// The true and the predicted sets of labels, from which the intervals of F1 are drawn.
+    labels: Option<[Vec<Vec<String>>; 2]>,
+    queries: BTreeMap<String, Vec<f64>>,
+}
+
+impl From<&Evaluation> for StoredEvaluation {
+    fn from(evaluation: &Evaluation) -> Self {
+        let Evaluation { scores, ranks, golds, outputs, queries, .. } = evaluation;
+        let labels = match outputs {
+            Some((Truth::Labels(truth), Truth::Labels(predicted))) => {
+                Some([truth.clone(), predicted.clone()])
+            }
+            Some(_) | None => None,
+        };
+        let queries = queries.iter().map(|(&name, values)| (name.to_owned(), values.clone()));
+        Self {
+            scores: scores.clone(),
+            ranks: ranks.clone(),
+            golds: golds.clone(),
+            labels,
+            queries: queries.collect(),
+        }
+    }
+}
+
+impl From<StoredEvaluation> for Evaluation {
+    /// Values of metrics that this version does not have are left out.
+    fn from(stored: StoredEvaluation) -> Self {
+        let StoredEvaluation { scores, ranks, golds, labels, queries } = stored;
+        let outputs =
+            labels.map(|[truth, predicted]| (Truth::Labels(truth), Truth::Labels(predicted)));
+        let queries = queries.into_iter();
+        let queries =
+            queries.filter_map(|(name, values)| Some((Metric::find(&name)?.name(), values)));
+        Self { golds, outputs, queries: queries.collect(), ..Self::new(scores, ranks) }
+    }
+}
