@@ -199,7 +199,9 @@ fn compare_vectors(document: &mut DocumentMut) {
     if let Some(decoding) = decoding
         && decoding.remove("second_look").is_some()
     {
-        decoding.decor_mut().set_prefix("\n# A correction for outputs that are near every answer.\n");
+        decoding
+            .decor_mut()
+            .set_prefix("\n# A correction for outputs that are near every answer.\n");
     }
 }
 
