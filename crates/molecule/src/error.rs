@@ -31,6 +31,16 @@ impl Error {
         Self::Smiles { position, message: message.into() }
     }
 
+    /// The same error of another text, in which places are others.
+    pub(crate) fn moved(self, place: impl Fn(usize) -> usize) -> Self {
+        match self {
+            Self::Smiles { position, message } => {
+                Self::Smiles { position: place(position), message }
+            }
+            other @ (Self::Graph { .. } | Self::Basis(_)) => other,
+        }
+    }
+
     /// Byte offset of the place in a SMILES that is wrong, from 0; `None` for other errors.
     pub fn position(&self) -> Option<usize> {
         if let Self::Smiles { position, .. } = self { Some(*position) } else { None }

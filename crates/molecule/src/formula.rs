@@ -28,15 +28,6 @@ impl Element {
         chematic_core::Element::from_symbol(symbol).map(|element| Self(element.atomic_number()))
     }
 
-    /// Mass of the most abundant isotope in Da; 0 for the wildcard.
-    fn exact_mass(self) -> f64 {
-        let mut corrected = CORRECTED.iter().filter(|(own, _)| *own == self.0);
-        if let Some(&(_, mass)) = corrected.next() {
-            return mass;
-        }
-        chematic_core::Element::from_atomic_number(self.0).map_or(0.0, |own| own.atomic_mass())
-    }
-
     /// Standard atomic weight; 0 for the wildcard.
     pub(crate) fn weight(self) -> f64 {
         let place = usize::from(self.0).checked_sub(1);
@@ -46,32 +37,6 @@ impl Element {
 
 /// Mass of an electron in Da (CODATA 2018).
 pub const ELECTRON: f64 = 5.485_799_09e-4;
-
-/// Masses in Da of the most abundant isotopes, by atomic number, that are off by more than 1e-5 in chematic 1.2.1 (AME 2020).
-const CORRECTED: [(u8, f64); 7] = [
-    (26, 55.934_936),
-    (32, 73.921_178),
-    (44, 101.904_349),
-    (73, 180.947_998),
-    (80, 201.970_643),
-    (81, 204.974_427),
-    (82, 207.976_652),
-];
-
-/// Masses in Da of isotopes that labels have, by element and mass number (AME 2020).
-const ISOTOPES: [(Element, u16, f64); 11] = [
-    (Element::H, 2, 2.014_101_8),
-    (Element::H, 3, 3.016_049_3),
-    (Element::C, 13, 13.003_354_8),
-    (Element::C, 14, 14.003_242_0),
-    (Element::N, 15, 15.000_108_9),
-    (Element::O, 18, 17.999_159_6),
-    (Element::F, 18, 18.000_937_3),
-    (Element::S, 34, 33.967_867_0),
-    (Element::CL, 37, 36.965_902_6),
-    (Element::BR, 81, 80.916_289_7),
-    (Element::I, 123, 122.905_590_1),
-];
 
 /// Number of atoms of each element.
 pub type ElementCounts = BTreeMap<Element, usize>;
@@ -115,13 +80,6 @@ pub fn formula(counts: &ElementCounts) -> String {
 /// Mass in Da of neutral atoms, of each element the most abundant isotope.
 pub fn exact_mass(composition: &ElementCounts) -> f64 {
     composition.iter().map(|(element, &count)| count as f64 * element.exact_mass()).sum()
-}
-
-/// Mass in Da of the isotope of an element with this mass number (AME 2020); none of one that no label is known to have.
-pub fn isotope_mass(element: Element, number: u16) -> Option<f64> {
-    let mut all = ISOTOPES.iter();
-    let isotope = all.find(|&&(known, mass_number, _)| (known, mass_number) == (element, number));
-    isotope.map(|&(.., mass)| mass)
 }
 
 /// A symbol with the number of its atoms, empty for none.
@@ -169,8 +127,8 @@ impl Molecule {
     }
 
     /// Mass in Da of the molecule whose atoms are the most abundant isotopes of their elements, or those that it names,
-    /// less that of as many electrons as its charge: the monoisotopic mass. Wildcards weigh nothing, and of rare isotopes
-    /// the mass number counts.
+    /// less that of as many electrons as its charge: the monoisotopic mass. Wildcards weigh nothing. The masses of isotopes that
+    /// neither occur in nature nor are used as labels are off by some hundredths.
     ///
     /// ```
     /// use dsokr_molecule::Molecule;
@@ -180,15 +138,13 @@ impl Molecule {
     /// ```
     pub fn exact_mass(&self) -> f64 {
         let labelled = self.atoms().iter().filter_map(|atom| Some((atom.element, atom.isotope?)));
-        let labels = labelled.map(|(element, isotope)| {
-            let mass = isotope_mass(element, isotope).unwrap_or(f64::from(isotope));
-            mass - element.exact_mass()
-        });
+        let labels =
+            labelled.map(|(element, number)| element.labelled_mass(number) - element.exact_mass());
         exact_mass(&self.composition()) + labels.sum::<f64>() - f64::from(self.charge()) * ELECTRON
     }
 
-    /// Molar mass in g/mol: the sum of standard atomic weights, of an isotope its mass number. Wildcards weigh
-    /// nothing.
+    /// Molar mass in g/mol: the sum of standard atomic weights, and of the masses of the isotopes that it names. Wildcards
+    /// weigh nothing.
     ///
     /// ```
     /// use dsokr_molecule::Molecule;
@@ -198,7 +154,7 @@ impl Molecule {
     /// ```
     pub fn molar_mass(&self) -> f64 {
         let heavy = self.atoms().iter().map(|atom| match atom.isotope {
-            Some(mass) => f64::from(mass),
+            Some(number) => atom.element.labelled_mass(number),
             None => atom.element.weight(),
         });
         let hydrogens: usize = self.atoms().iter().map(|atom| usize::from(atom.hydrogens)).sum();

@@ -31,6 +31,7 @@ mod formula;
 pub mod ged;
 pub mod graph;
 mod groups;
+mod isotopes;
 pub mod kernels;
 mod molecule;
 mod moves;
@@ -45,8 +46,9 @@ pub use features::{
     Chains, Components, Composition, GraphCounts, HashedFeatures, MoleculeFeatures, Morgan,
     RingSystem, Rings, Stereo, Substructures, ring_systems,
 };
-pub use formula::{ELECTRON, ElementCounts, exact_mass, formula, isotope_mass, read_formula};
+pub use formula::{ELECTRON, ElementCounts, exact_mass, formula, read_formula};
 pub use groups::{FunctionalGroup, functional_groups};
+pub use isotopes::isotope_mass;
 pub use molecule::{Atom, Bond, BondOrder, Element, Molecule, Neighbor, Ring};
 pub use moves::{GraphPalette, Group, Made, Moves, Palette};
 pub use smiles::{MAX_ATOMS, MAX_LENGTH, MAX_NESTING, MAX_RING_WILDCARDS, MAX_RINGS};

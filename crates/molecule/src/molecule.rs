@@ -149,8 +149,8 @@ pub struct Neighbor {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Molecule {
-    atoms: Vec<Atom>,
-    bonds: Vec<Bond>,
+    pub(crate) atoms: Vec<Atom>,
+    pub(crate) bonds: Vec<Bond>,
     /// Found when they are asked for first.
     pub(crate) rings: OnceLock<Vec<Ring>>,
     /// Tetrahedral centres whose configuration is known.

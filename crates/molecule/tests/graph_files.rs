@@ -340,3 +340,60 @@ fn graphs_say_what_is_wrong_with_their_edges() {
     let looped = [(0, 0, 1)];
     assert_eq!(said(vec![1], &looped), "edge 0 joins node 0 to itself; loops are not allowed");
 }
+
+/// A projective plane: points, lines, and an edge where a point is on a line.
+fn projective_plane(order: usize) -> (usize, Vec<(usize, usize, u64)>) {
+    let all = (0..order.pow(3)).map(|n| [n / order.pow(2), n / order % order, n % order]);
+    let first_is_one = |v: &[usize; 3]| v.iter().find(|&&x| x > 0) == Some(&1);
+    let points: Vec<[usize; 3]> = all.filter(first_is_one).collect();
+    let count = points.len();
+    let mut edges = Vec::new();
+    for (at, point) in points.iter().enumerate() {
+        for (line, other) in points.iter().enumerate() {
+            let product: usize = point.iter().zip(other).map(|(a, b)| a * b).sum();
+            if product.is_multiple_of(order) {
+                edges.push((at, count + line, 1));
+            }
+        }
+    }
+    (2 * count, edges)
+}
+
+/// The same edges between nodes that are numbered in another order.
+fn renumbered(nodes: usize, edges: &[(usize, usize, u64)], step: usize) -> Graph {
+    let moved = |node: usize| node * step % nodes;
+    let edges: Vec<_> = edges.iter().map(|&(a, b, label)| (moved(a), moved(b), label)).collect();
+    Graph::new(vec![1; nodes], &edges).unwrap()
+}
+
+#[test]
+fn regular_graphs_have_one_canonical_form_or_an_error() {
+    // the cells of a Latin square, joined in a row, in a column, and where they have the same symbol
+    let cells: Vec<[usize; 2]> = (0..64).map(|cell| [cell / 8, cell % 8]).collect();
+    let latin = |product: fn(usize, usize) -> usize| {
+        let joined = |a: [usize; 2], b: [usize; 2]| {
+            a[0] == b[0] || a[1] == b[1] || product(a[0], a[1]) == product(b[0], b[1])
+        };
+        let mut edges = Vec::new();
+        for (b, &second) in cells.iter().enumerate() {
+            let before = cells[..b].iter().enumerate();
+            edges.extend(before.filter(|&(_, &a)| joined(a, second)).map(|(a, _)| (a, b, 1)));
+        }
+        edges
+    };
+    let cyclic = latin(|a, b| (a + b) % 8);
+    let binary = latin(|a, b| a ^ b);
+    let form = |edges: &[(usize, usize, u64)], step| renumbered(64, edges, step).canonical();
+    assert_eq!(form(&cyclic, 1).unwrap(), form(&cyclic, 27).unwrap());
+    assert_eq!(form(&binary, 1).unwrap(), form(&binary, 27).unwrap());
+    // strongly regular graphs of the same parameters, which refinement of colours does not tell apart
+    assert_eq!(renumbered(64, &cyclic, 1).invariant(), renumbered(64, &binary, 1).invariant());
+    assert_ne!(form(&cyclic, 1).unwrap(), form(&binary, 1).unwrap());
+
+    let (nodes, edges) = projective_plane(3);
+    let [one, other] = [1, 5].map(|step| renumbered(nodes, &edges, step).canonical().unwrap());
+    assert_eq!(one, other);
+    let (nodes, edges) = projective_plane(7);
+    let error = renumbered(nodes, &edges, 1).canonical().unwrap_err().to_string();
+    assert!(error.starts_with("the canonical order of the 114 nodes was not found"), "{error}");
+}

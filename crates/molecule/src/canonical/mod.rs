@@ -3,16 +3,19 @@
 //! The atoms of each connected part are put in a canonical order ([`search`]), the part is written
 //! along it ([`write`]), and the parts are sorted.
 
+mod marks;
 mod search;
+mod stereogenic;
 mod tree;
 mod write;
 
 use dsokr_basis::random::shuffle;
 use rand::Rng;
 
-use self::search::canonical_places;
-pub(crate) use self::write::is_usual;
+use self::search::canonical_order;
 use self::write::write;
+pub(crate) use self::write::{is_usual, push_label};
+use crate::Error;
 use crate::graph::{Arc, Graph};
 use crate::molecule::{Bond, BondOrder, Center, Geometry, HYDROGEN, Molecule};
 
@@ -21,13 +24,13 @@ impl Molecule {
     ///
     /// Aromatic atoms are written in lower case; charges, isotopes and hydrogens are kept, and so
     /// are the configurations of tetrahedral atoms (`@`, `@@`) and of double bonds outside aromatic
-    /// rings (`/`, `\`). Configurations are taken as they are given: one at an atom or a double bond
-    /// with two equal substituents stays in the text. Not kept are other kinds of configuration (allenes,
-    /// square planes and so on), double bonds at an atom of an aromatic ring or at an atom whose
-    /// only other neighbour is a hydrogen, and the numbers of atom maps.
+    /// rings (`/`, `\`). Not kept are other kinds of configuration (allenes, square planes and so on), double bonds
+    /// at an atom of an aromatic ring or at an atom whose only other neighbour is a hydrogen, and the numbers of
+    /// atom maps.
     ///
     /// The text differs from that of other programs and does not change within a major
-    /// version. It reads back as the same molecule for every row of ChEBI-20. Known to fail are aromatic
+    /// version. Large cages whose symmetry is not found within about a second have a text that depends on how
+    /// their atoms are numbered. It reads back as the same molecule for every row of ChEBI-20. Known to fail are aromatic
     /// rings that hold a radical, which their text does not show to be aromatic, chains of bonds
     /// between metals and ligands, which are made dative in an order that depends on the text, and
     /// multiple bonds to halogens (`O=I`), which are read with charges or without.
@@ -46,7 +49,7 @@ impl Molecule {
     pub fn canonical_smiles(&self) -> String {
         let parts = self.components().into_iter().map(|atoms| {
             let structure = Structure::new(self, atoms);
-            write(self, &structure, &canonical_places(&structure))
+            write(self, &structure, &canonical_order(&structure).places)
         });
         let mut parts: Vec<String> = parts.collect();
         parts.sort_unstable();
@@ -90,7 +93,25 @@ impl Molecule {
 
 impl Graph {
     /// The same graph with its nodes in canonical order: equal for isomorphic graphs.
-    pub fn canonical(&self) -> Self {
+    ///
+    /// # Errors
+    /// [`Error::Graph`] of a graph whose symmetry takes too long to find, such as a projective plane of many points.
+    pub fn canonical(&self) -> Result<Self, Error> {
+        let (graph, is_canonical) = self.ordered();
+        if is_canonical {
+            return Ok(graph);
+        }
+        let nodes = self.len();
+        let message = format!(
+            "the canonical order of the {nodes} nodes was not found: many of them are alike by all that is close to them; \
+             labels that tell them apart shorten the search"
+        );
+        Err(Error::Graph { message })
+    }
+
+    /// The graph with its nodes in canonical order, as far as this was found, and whether it was. Where it was not, the
+    /// order depends on how the nodes are numbered.
+    pub(crate) fn ordered(&self) -> (Self, bool) {
         let half = |label: u64| [(label >> 32) as u32, label as u32];
         let key = |node: usize| {
             let ([high, low], degree) = (half(self.labels()[node]), self.arcs(node).len());
@@ -104,10 +125,12 @@ impl Graph {
             geometries: Vec::new(),
         };
         structure.number_twins();
-        let place = canonical_places(&structure);
+        let order = canonical_order(&structure);
+        let place = order.places;
         let mut labels = vec![0; self.len()];
         place.iter().zip(self.labels()).for_each(|(&at, &label)| labels[at] = label);
-        Self::known(labels, self.edges().map(|(a, b, label)| (place[a], place[b], label)))
+        let edges = self.edges().map(|(a, b, label)| (place[a], place[b], label));
+        (Self::known(labels, edges), order.is_canonical)
     }
 }
 
@@ -127,17 +150,30 @@ struct Structure {
 impl Structure {
     /// The part of a molecule that has the atoms `atoms`, all of one component or of several.
     fn new(molecule: &Molecule, atoms: Vec<usize>) -> Self {
+        let mut structure =
+            Self::configured(molecule, atoms, &molecule.centers, &molecule.geometries);
+        structure.number_twins();
+        structure
+    }
+
+    /// The part with these configurations in place of the molecule's own. Atoms that are alike have equal keys.
+    fn configured(
+        molecule: &Molecule,
+        atoms: Vec<usize>,
+        centers: &[Center],
+        geometries: &[Geometry],
+    ) -> Self {
         let mut local = vec![usize::MAX; molecule.atoms().len()];
         atoms.iter().zip(0..).for_each(|(&atom, number)| local[atom] = number);
         let inside = |atom: usize| local[atom] != usize::MAX;
         let own = |atom: usize| if atom == HYDROGEN { HYDROGEN } else { local[atom] };
-        let centers = molecule.centers.iter().filter(|center| inside(center.atom));
+        let centers = centers.iter().filter(|center| inside(center.atom));
         let center = |center: &Center| {
             let ligands = center.ligands.iter().map(|&ligand| own(ligand)).collect();
             Center { atom: own(center.atom), ligands, clockwise: center.clockwise }
         };
         let centers: Vec<Center> = centers.map(center).collect();
-        let geometries = molecule.geometries.iter().filter(|geometry| inside(geometry.ends[0]));
+        let geometries = geometries.iter().filter(|geometry| inside(geometry.ends[0]));
         let geometry = |geometry: &Geometry| {
             let (ends, references) = (geometry.ends.map(own), geometry.references.map(own));
             Geometry { ends, references, ..geometry.clone() }
@@ -171,9 +207,7 @@ impl Structure {
                 0,
             ]);
         }
-        let mut structure = Self { atoms, keys, arcs, centers, geometries };
-        structure.number_twins();
-        structure
+        Self { atoms, keys, arcs, centers, geometries }
     }
 
     fn len(&self) -> usize {

@@ -5,8 +5,12 @@
 //! order is that of the leaf with the smallest traces and, among those, the smallest certificate.
 //! Two leaves with equal certificates show an automorphism, and what it maps onto something seen is
 //! not searched again.
+//!
+//! Structures whose parts are alike by all that is close to them and differ far off, such as large projective planes, have
+//! trees that no machine searches, so there is a limit.
 
 use std::cmp::Ordering;
+use std::collections::HashMap;
 
 use super::Structure;
 use crate::molecule::Union;
@@ -69,70 +73,145 @@ struct Leaf {
     order: Vec<usize>,
 }
 
-/// The place of each atom in the canonical order.
-pub(super) fn canonical_places(structure: &Structure) -> Vec<usize> {
-    let root = Partition::from_structure(structure);
-    if root.is_discrete() {
-        return places(&root.order);
-    }
-    let mut best: Option<Leaf> = None;
-    let mut automorphisms: Vec<Automorphism> = Vec::new();
-    let mut path = Path::new();
-    let mut stack = vec![Node::new(structure, root)];
-    while let Some(node) = stack.last_mut() {
-        let Some(atom) = node.choose(&automorphisms, &path) else {
-            stack.pop();
-            path.pop();
-            continue;
-        };
-        let mut partition = node.partition.clone();
-        let step = (atom, partition.individualise(structure, atom));
-        if let Some(leaf) = &best {
-            match leaf.path.get(path.len()).map(|known| step.1.cmp(&known.1)) {
-                Some(Ordering::Less) => best = None,
-                Some(Ordering::Equal) => {}
-                _ => continue,
-            }
-        }
-        if !partition.is_discrete() {
-            path.push(step);
-            stack.push(Node::new(structure, partition));
-            continue;
-        }
-        let certificate = certificate(structure, &partition);
-        match best.as_ref().map(|leaf| (certificate.cmp(&leaf.certificate), leaf)) {
-            Some((Ordering::Equal, leaf)) => {
-                let pairs = leaf.order.iter().copied().zip(partition.order);
-                automorphisms.push(pairs.filter(|(from, to)| from != to).collect());
-                // The subtree of this path is the image of one that is known: leave it.
-                path.push(step);
-                let shared = leaf.path.iter().zip(&path).take_while(|(a, b)| a == b).count();
-                stack.truncate(shared + 1);
-                path.truncate(shared);
-            }
-            Some((Ordering::Greater, _)) => {}
-            Some((Ordering::Less, _)) | None => {
-                let path = [&path[..], &[step]].concat();
-                best = Some(Leaf { path, certificate, order: partition.order });
-            }
-        }
-    }
-    best.map_or_else(Vec::new, |leaf| places(&leaf.order))
+/// The atoms and bonds that are looked at in a search, in all refinements together: about a second.
+const WORK: usize = 1 << 26;
+
+/// The most leaves that are remembered.
+const LEAVES: usize = 4_096;
+
+/// An order of the atoms.
+pub(super) struct Order {
+    /// The place of each atom.
+    pub(super) places: Vec<usize>,
+    /// Whether it is the canonical one. Else the search was given up, and it depends on how the atoms are numbered.
+    pub(super) is_canonical: bool,
 }
 
+/// The canonical order of the atoms.
+pub(super) fn canonical_order(structure: &Structure) -> Order {
+    let root = Partition::from_structure(structure);
+    if root.is_discrete() {
+        return Order { places: places(&root.order), is_canonical: true };
+    }
+    let mut search = Search::new(structure, root);
+    let mut is_canonical = true;
+    while let Some(node) = search.stack.last_mut() {
+        if search.work > WORK && search.best.is_some() {
+            is_canonical = false;
+            break;
+        }
+        if let Some(atom) = node.choose(&search.automorphisms, &search.path) {
+            search.descend(atom);
+        } else {
+            search.stack.pop();
+            search.path.pop();
+        }
+    }
+    let places = search.best.map_or_else(Vec::new, |leaf| places(&leaf.order));
+    Order { places, is_canonical }
+}
+
+/// A search of the tree, depth first.
+struct Search<'a> {
+    structure: &'a Structure,
+    stack: Vec<Node>,
+    path: Path,
+    best: Option<Leaf>,
+    /// Paths and orders of leaves by hashes of their certificates: also such as are not the best.
+    leaves: HashMap<u64, (Path, Vec<usize>)>,
+    automorphisms: Vec<Automorphism>,
+    work: usize,
+    /// The work of one refinement.
+    size: usize,
+}
+
+impl<'a> Search<'a> {
+    fn new(structure: &'a Structure, root: Partition) -> Self {
+        let size = structure.arcs.iter().map(|arcs| 1 + arcs.len()).sum();
+        let stack = vec![Node::new(structure, root)];
+        let (leaves, automorphisms) = (HashMap::new(), Vec::new());
+        let path = Path::new();
+        Self { structure, stack, path, best: None, leaves, automorphisms, work: 0, size }
+    }
+
+    /// Individualises an atom of the last node.
+    fn descend(&mut self, atom: usize) {
+        let Some(node) = self.stack.last() else { return };
+        let mut partition = node.partition.clone();
+        let step = (atom, partition.individualise(self.structure, atom));
+        self.work += self.size;
+        if let Some(leaf) = &self.best {
+            match leaf.path.get(self.path.len()).map(|known| step.1.cmp(&known.1)) {
+                Some(Ordering::Less) => self.best = None,
+                Some(Ordering::Equal) => {}
+                Some(Ordering::Greater) | None => return,
+            }
+        }
+        if partition.is_discrete() {
+            self.arrive(step, partition);
+            return;
+        }
+        let node = Node::new(self.structure, partition);
+        self.work += self.size * node.candidates.len();
+        self.path.push(step);
+        self.stack.push(node);
+    }
+
+    /// Compares a leaf with those that are known.
+    fn arrive(&mut self, step: (usize, u64), partition: Partition) {
+        let certificate = certificate(self.structure, &partition.order, &partition.color);
+        self.work += self.size;
+        let hash = certificate.iter().copied().fold(0, mix);
+        self.path.push(step);
+        if let Some((path, order)) = self.leaves.get(&hash)
+            && certificate == certificate_of(self.structure, order)
+        {
+            let pairs = order.iter().copied().zip(partition.order);
+            self.automorphisms.push(pairs.filter(|(from, to)| from != to).collect());
+            // the subtree of this path is the image of one that is known: leave it
+            let shared = path.iter().zip(&self.path).take_while(|(a, b)| a == b).count();
+            self.stack.truncate(shared + 1);
+            self.path.truncate(shared);
+            return;
+        }
+        if self.leaves.len() < LEAVES {
+            self.leaves.insert(hash, (self.path.clone(), partition.order.clone()));
+        }
+        if self.best.as_ref().is_none_or(|best| certificate < best.certificate) {
+            let path = self.path.clone();
+            self.best = Some(Leaf { path, certificate, order: partition.order });
+        }
+        self.path.pop();
+    }
+}
+
+/// The place of each atom in an order; also the order of places.
 fn places(order: &[usize]) -> Vec<usize> {
     let mut places = vec![0; order.len()];
     order.iter().zip(0..).for_each(|(&atom, place)| places[atom] = place);
     places
 }
 
-/// All bonds and configurations in the order of a discrete partition. The atoms themselves need no
+/// Numbers of classes of atoms, equal where neither keys, bonds nor configurations distinguish two.
+pub(super) fn classes(structure: &Structure) -> Vec<usize> {
+    Partition::from_structure(structure).color
+}
+
+/// All bonds and configurations in the canonical order: equal for structures of the same atoms that are isomorphic.
+pub(super) fn canonical_form(structure: &Structure) -> Vec<u64> {
+    certificate_of(structure, &places(&canonical_order(structure).places))
+}
+
+fn certificate_of(structure: &Structure, order: &[usize]) -> Vec<u64> {
+    certificate(structure, order, &places(order))
+}
+
+/// All bonds and configurations in an order of the atoms, which have these places in it. The atoms themselves need no
 /// entry: their keys decide the order of the first cells.
-fn certificate(structure: &Structure, partition: &Partition) -> Vec<u64> {
-    let place = &partition.color;
+fn certificate(structure: &Structure, order: &[usize], place: &[usize]) -> Vec<u64> {
     let says = structure.configurations(|atom| place[atom]);
     let mut certificate = Vec::new();
-    for &atom in &partition.order {
+    for &atom in order {
         let arcs = structure.arcs[atom].iter();
         let mut row: Vec<_> = arcs.map(|arc| (place[arc.node] as u64, arc.label)).collect();
         row.sort_unstable();

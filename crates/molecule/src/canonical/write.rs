@@ -1,7 +1,8 @@
 //! A SMILES of one connected part, its atoms written in the order of their ranks.
 
 use super::Structure;
-use super::tree::{Tree, marks};
+use super::marks::marks;
+use super::tree::Tree;
 use crate::formula::{counted, signed};
 use crate::molecule::{Atom, Bond, BondOrder, Element, HYDROGEN, Molecule};
 
@@ -65,7 +66,8 @@ pub(super) fn write(molecule: &Molecule, structure: &Structure, rank: &[usize]) 
     text
 }
 
-fn push_label(label: usize, text: &mut String) {
+/// Writes the label of a ring.
+pub(crate) fn push_label(label: usize, text: &mut String) {
     text.push_str(&match label {
         0..=9 => label.to_string(),
         10..=99 => format!("%{label}"),

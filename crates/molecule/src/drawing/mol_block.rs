@@ -1,7 +1,8 @@
-//! MDL mol blocks, the records of SD files.
+//! MDL mol blocks, the records of SD files: V2000, and V3000 of large molecules.
 
 use std::fmt::Write;
 
+use super::Point;
 use super::layout::{BOND, UNIT, placed};
 use super::wedges::{Wedge, wedges};
 use crate::canonical::is_usual;
@@ -11,10 +12,10 @@ use crate::molecule::{Atom, Bond, BondOrder, Element, Molecule};
 const MOST: usize = 999;
 
 impl Molecule {
-    /// A V2000 mol block with the coordinates of the [drawing](Self::svg), its Kekulé bonds and its wedges. Double
-    /// bonds whose geometry is not known say so. Molecules of more than 999 atoms or bonds, which the format cannot hold, have an empty block.
-    /// The title is one line of at most 80 characters, without control characters; a space precedes one that
-    /// would end a record of an SD file (`$$$$`).
+    /// A mol block with the coordinates of the [drawing](Self::svg), its Kekulé bonds and its wedges. Double bonds whose
+    /// geometry is not known say so. It is a V2000 block, or a V3000 block of a molecule of more than 999 atoms or bonds,
+    /// which a V2000 block cannot hold. The title is one line of at most 80 characters, without control characters; a space
+    /// precedes one that would end a record of an SD file (`$$$$`).
     ///
     /// ```
     /// use dsokr_molecule::Molecule;
@@ -26,48 +27,142 @@ impl Molecule {
     /// ```
     pub fn mol_block(&self, title: &str) -> String {
         let (molecule, points) = placed(self);
-        let (atoms, bonds) = (molecule.atoms(), molecule.bonds());
-        let holds = atoms.len() <= MOST && bonds.len() <= MOST;
-        let (atoms, bonds) = if holds { (atoms, bonds) } else { (&[][..], &[][..]) };
+        let drawn = Drawn::new(&molecule, &points);
         let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
         let title: String = title.chars().filter(|&c| !breaks(c)).collect();
         let space = if title.starts_with("$$$$") { " " } else { "" };
         let title: String = space.chars().chain(title.chars()).take(80).collect();
-        let mut block = format!("{title}\n  dsokr\n\n");
-        // writing to a string cannot fail
-        let _ =
-            writeln!(block, "{:3}{:3}  0  0  0  0  0  0  0  0999 V2000", atoms.len(), bonds.len());
-        for ((at, atom), [x, y]) in atoms.iter().enumerate().zip(&points) {
-            let (x, y) = (x * UNIT / BOND, -y * UNIT / BOND);
-            let symbol = match atom.element {
-                Element::WILDCARD => "A",
-                other => other.symbol(),
+        let table = if drawn.atoms.len() <= MOST && drawn.bonds.len() <= MOST {
+            drawn.v2000()
+        } else {
+            drawn.v3000()
+        };
+        format!("{title}\n  dsokr\n\n{table}M  END\n")
+    }
+}
+
+/// What a block says of a molecule.
+struct Drawn {
+    atoms: Vec<DrawnAtom>,
+    bonds: Vec<DrawnBond>,
+}
+
+struct DrawnAtom {
+    atom: Atom,
+    symbol: &'static str,
+    x: f64,
+    y: f64,
+    valence: u32,
+}
+
+struct DrawnBond {
+    /// Numbers of its atoms from 1; a wedge is narrow at the first.
+    atoms: [usize; 2],
+    /// 1 to 3; 8 is any bond, since the format has no quadruple one; 9 is a coordination bond of newer readers.
+    order: u32,
+    stereo: BondStereo,
+}
+
+/// What the field of a bond's stereo says.
+#[derive(Clone, Copy)]
+enum BondStereo {
+    None,
+    Towards,
+    Away,
+    /// A double bond of unknown geometry.
+    Open,
+}
+
+impl Drawn {
+    fn new(molecule: &Molecule, points: &[Point]) -> Self {
+        let atoms = molecule.atoms().iter().zip(points).enumerate();
+        let atoms = atoms.map(|(at, (&atom, [x, y]))| DrawnAtom {
+            atom,
+            symbol: if atom.element == Element::WILDCARD { "A" } else { atom.element.symbol() },
+            x: x * UNIT / BOND,
+            y: -y * UNIT / BOND,
+            valence: valence(molecule, at),
+        });
+        let bonds = molecule.bonds().iter().zip(wedges(molecule, points)).enumerate();
+        let bonds = bonds.map(|(at, (bond, wedge))| {
+            let [a, b] = bond.atoms.map(|atom| atom + 1);
+            let order = [1, 2, 3, 8, 9][bond.order as usize];
+            let (atoms, stereo) = match wedge {
+                Some(Wedge { from, towards }) => {
+                    let other = a + b - (from + 1);
+                    let stereo = if towards { BondStereo::Towards } else { BondStereo::Away };
+                    ([from + 1, other], stereo)
+                }
+                None if is_open(molecule, at, bond) => ([a, b], BondStereo::Open),
+                None => ([a, b], BondStereo::None),
             };
+            DrawnBond { atoms, order, stereo }
+        });
+        Self { atoms: atoms.collect(), bonds: bonds.collect() }
+    }
+
+    /// Fields of fixed width, without the line of the end. Writing to a string cannot fail.
+    fn v2000(&self) -> String {
+        let mut block = String::new();
+        let [atoms, bonds] = [self.atoms.len(), self.bonds.len()];
+        let _ = writeln!(block, "{atoms:3}{bonds:3}  0  0  0  0  0  0  0  0999 V2000");
+        for DrawnAtom { symbol, x, y, valence, .. } in &self.atoms {
             let _ = writeln!(
                 block,
-                "{x:10.4}{y:10.4}{:10.4} {symbol:<3} 0  0  0  0  0{:3}  0  0  0  0  0  0",
+                "{x:10.4}{y:10.4}{:10.4} {symbol:<3} 0  0  0  0  0{valence:3}  0  0  0  0  0  0",
                 0.0,
-                valence(&molecule, at)
             );
         }
-        for ((at, bond), wedge) in bonds.iter().enumerate().zip(wedges(&molecule, &points)) {
-            // 8 is any bond, since the format has no quadruple one; 9 is a coordination bond of newer readers
-            let order = [1, 2, 3, 8, 9][bond.order as usize];
-            let ([a, b], stereo) = match wedge {
-                // a wedge is narrow at its first atom
-                Some(Wedge { from, towards }) => {
-                    let [a, b] = bond.atoms;
-                    ([from, a + b - from], if towards { 1 } else { 6 })
-                }
-                None => (bond.atoms, if is_open(&molecule, at, bond) { 3 } else { 0 }),
+        for DrawnBond { atoms: [a, b], order, stereo } in &self.bonds {
+            let stereo = match stereo {
+                BondStereo::None => 0,
+                BondStereo::Towards => 1,
+                BondStereo::Away => 6,
+                BondStereo::Open => 3,
             };
-            let _ = writeln!(block, "{:3}{:3}{order:3}{stereo:3}", a + 1, b + 1);
+            let _ = writeln!(block, "{a:3}{b:3}{order:3}{stereo:3}");
         }
-        let numbered = || atoms.iter().enumerate();
+        let numbered = || self.atoms.iter().map(|drawn| &drawn.atom).enumerate();
         property(&mut block, "CHG", numbered().map(|(at, atom)| (at, i32::from(atom.charge))));
         let masses = numbered().map(|(at, atom)| (at, atom.isotope.map_or(0, i32::from)));
         property(&mut block, "ISO", masses);
-        block + "M  END\n"
+        block
+    }
+
+    /// Fields apart by spaces, without the line of the end.
+    fn v3000(&self) -> String {
+        let mut block = "  0  0  0     0  0            999 V3000\n".to_owned();
+        let [atoms, bonds] = [self.atoms.len(), self.bonds.len()];
+        let _ = writeln!(block, "M  V30 BEGIN CTAB\nM  V30 COUNTS {atoms} {bonds} 0 0 0");
+        block += "M  V30 BEGIN ATOM\n";
+        for (number, DrawnAtom { atom, symbol, x, y, valence }) in (1..).zip(&self.atoms) {
+            let _ = write!(block, "M  V30 {number} {symbol} {x:.4} {y:.4} 0 0");
+            if atom.charge != 0 {
+                let _ = write!(block, " CHG={}", atom.charge);
+            }
+            if let Some(mass) = atom.isotope {
+                let _ = write!(block, " MASS={mass}");
+            }
+            match valence {
+                0 => {}
+                15 => block += " VAL=-1",
+                valence => {
+                    let _ = write!(block, " VAL={valence}");
+                }
+            }
+            block.push('\n');
+        }
+        block += "M  V30 END ATOM\nM  V30 BEGIN BOND\n";
+        for (number, DrawnBond { atoms: [a, b], order, stereo }) in (1..).zip(&self.bonds) {
+            let stereo = match stereo {
+                BondStereo::None => "",
+                BondStereo::Towards => " CFG=1",
+                BondStereo::Away => " CFG=3",
+                BondStereo::Open => " CFG=2",
+            };
+            let _ = writeln!(block, "M  V30 {number} {order} {a} {b}{stereo}");
+        }
+        block + "M  V30 END BOND\nM  V30 END CTAB\n"
     }
 }
 

@@ -30,9 +30,9 @@ impl Moves for Graph {
         }
     }
 
-    /// Labels and edges in canonical order.
+    /// Labels and edges in canonical order. A graph whose order is not found may have several keys.
     fn key(&self) -> String {
-        let graph = self.canonical();
+        let (graph, _) = self.ordered();
         let labels: Vec<String> = graph.labels().iter().map(u64::to_string).collect();
         let edges: Vec<String> =
             graph.edges().map(|(a, b, label)| format!("{a}-{b}:{label}")).collect();

@@ -5,57 +5,85 @@
 //! branches and components, rings of one atom, query bonds) and bounds length, size and nesting
 //! before any recursion starts.
 
+mod plain;
 mod scan;
+mod stereo;
+mod valence;
 
 use std::sync::OnceLock;
 
-use chematic_core::ez_markers::marker_side;
-use chematic_core::{
-    AtomIdx, BondOrder as Order, Chirality, KekuleResult, Molecule as Parsed, STEREO_H_SENTINEL,
-    kekulize,
-};
+use chematic_core::{AtomIdx, BondOrder as Order, KekuleResult, Molecule as Parsed, kekulize};
 use chematic_perception::{
     apply_aromaticity_rdkit_parity_shared, find_sssr_shared, rdkit_canonical_kekule,
+    rdkit_model_may_disagree,
 };
-use chematic_smiles::{SmilesError, rdkit_mol_block};
+use chematic_smiles::{SmilesError, rdkit_detect_chemistry_problems, rdkit_mol_block};
 
+use self::plain::plain;
 pub use self::scan::{MAX_ATOMS, MAX_LENGTH, MAX_NESTING, MAX_RING_WILDCARDS, MAX_RINGS};
-use self::scan::{Positions, check_aromatic_atoms, check_valences, check_wildcards, has_aromatic};
+use self::scan::{Positions, check_aromatic_atoms, check_wildcards, has_aromatic};
+use self::stereo::{centers, directed, geometries};
+use self::valence::{check_valences, too_many_bonds};
 use crate::Error;
-use crate::molecule::{Atom, Bond, BondOrder, Center, Element, Geometry, HYDROGEN, Molecule, Ring};
+use crate::molecule::{Atom, Bond, BondOrder, Element, HYDROGEN, Molecule, Ring};
 
 impl Molecule {
     /// Reads a SMILES (OpenSMILES grammar), perceives aromaticity by RDKit's default model, and
     /// takes RDKit's canonical Kekulé structure. Where the port of its rules does not model the
     /// molecule, any Kekulé structure is taken.
     ///
-    /// Parts separated by `.` are one molecule. Isotopes are kept, and make a hydrogen an atom of its own.
-    /// The wildcard `*` is an atom of element [`Element::WILDCARD`] without hydrogens or limits to its
-    /// bonds. B, C, N, O and F with more bonds than they can have are refused, except that a neutral
-    /// nitrogen may have five, the old way to write nitro groups; other elements are not checked.
+    /// Parts separated by `.` are one molecule; the atoms of a part that begins in a branch come behind those of the
+    /// part around it. Isotopes are kept, and make a hydrogen an atom of its own. The wildcard `*` is an atom of element
+    /// [`Element::WILDCARD`] without hydrogens or limits to its bonds. Nitro groups, azides and oxides of halogens that
+    /// are written without charges get theirs. Marks of configurations (`@`, `/`) fall away at atoms and double
+    /// bonds that have one configuration only: `C[C@H](C)O` is `CC(C)O`.
     ///
     /// # Errors
-    /// [`Error::Smiles`] with the position of what is wrong. Text longer than [`MAX_LENGTH`] bytes, more
-    /// than [`MAX_ATOMS`] atoms, [`MAX_RINGS`] rings or [`MAX_RING_WILDCARDS`] wildcards in rings, and
-    /// branches deeper than [`MAX_NESTING`] are refused.
+    /// [`Error::Smiles`] with the position of what is wrong: of text that does not follow the grammar, of an atom with
+    /// more bonds than RDKit allows it (metals may have any number), and of aromatic atoms without a Kekulé structure. Text
+    /// longer than [`MAX_LENGTH`] bytes, more than [`MAX_ATOMS`] atoms, [`MAX_RINGS`] rings or [`MAX_RING_WILDCARDS`]
+    /// wildcards in rings, and branches deeper than [`MAX_NESTING`] are refused.
     pub fn parse(smiles: &str) -> Result<Self, Error> {
         let places = scan::scan(smiles)?;
-        let parsed = chematic_smiles::parse(smiles).map_err(|e| translate(e, smiles, &places))?;
-        check_aromatic_atoms(&parsed, &places)?;
-        check_wildcards(&parsed, &places)?;
+        let Some(plain) = plain(smiles) else { return Self::read(smiles, &places) };
+        let read = scan::scan(&plain.text).and_then(|places| Self::read(&plain.text, &places));
+        read.map_err(|error| error.moved(|position| plain.place(position)))
+    }
+
+    /// Reads a text whose atoms have these places.
+    fn read(smiles: &str, places: &Positions) -> Result<Self, Error> {
+        let parsed = chematic_smiles::parse(smiles).map_err(|e| translate(e, smiles, places))?;
+        check_aromatic_atoms(&parsed, places)?;
+        check_wildcards(&parsed, places)?;
         let no_kekule = |reason: &str| {
             let atom = parsed.atoms().position(|(_, a)| a.aromatic).unwrap_or(0);
             scan::no_kekule(places.atom(atom), reason)
         };
+        check_sanitization(&parsed, places)?;
         let view = apply_aromaticity_rdkit_parity_shared(&parsed);
         let view = view.as_ref().as_ref().map_err(|e| no_kekule(&e.to_string()))?;
         match kekule_structure(view, &parsed) {
-            Ok(kekule) => convert(view, &kekule, &places),
+            Ok(kekule) => convert(view, &kekule, places),
             // the rings that were perceived cannot be: the text itself is a Kekulé structure
-            Err(_) if !has_aromatic(&parsed) => convert(&parsed, &KekuleResult::default(), &places),
+            Err(_) if !has_aromatic(&parsed) => convert(&parsed, &KekuleResult::default(), places),
             Err(reason) => Err(no_kekule(&reason)),
         }
     }
+}
+
+/// Refuses what RDKit's sanitization refuses: too many bonds, and aromatic atoms without a Kekulé structure. Only texts that
+/// are unusual are looked at; of others the perception behind this finds the same.
+fn check_sanitization(parsed: &Parsed, places: &Positions) -> Result<(), Error> {
+    if !rdkit_model_may_disagree(parsed) {
+        return Ok(());
+    }
+    let problems = rdkit_detect_chemistry_problems(parsed).unwrap_or_default();
+    let Some(problem) = problems.into_iter().find(|problem| problem.kind.contains("Kekulize"))
+    else {
+        return Ok(());
+    };
+    let atom = problem.atoms.first().copied().unwrap_or(0);
+    Err(scan::no_kekule(places.atom(atom), "RDKit finds none"))
 }
 
 /// RDKit's canonical Kekulé structure where one of the two ports of its rules reaches it.
@@ -126,9 +154,9 @@ fn convert(view: &Parsed, kekule: &KekuleResult, places: &Positions) -> Result<M
             charge: atom.charge,
             hydrogens: chematic_core::implicit_hcount(view, idx)
                 .saturating_add(u8::try_from(written).unwrap_or(u8::MAX)),
-            isotope: atom.isotope,
+            isotope: atom.isotope.filter(|&mass| mass > 0),
             aromatic: atom.aromatic,
-            stereo: atom.chirality != Chirality::None,
+            stereo: false,
         });
     }
 
@@ -147,8 +175,8 @@ fn convert(view: &Parsed, kekule: &KekuleResult, places: &Positions) -> Result<M
             order,
             aromatic: entry.order == Order::Aromatic,
             stereo: entry.order == Order::Double
-                && directed(view, entry.atom1)
-                && directed(view, entry.atom2),
+                && directed(view, idx, entry.atom1)
+                && directed(view, idx, entry.atom2),
         });
     }
 
@@ -164,6 +192,7 @@ fn convert(view: &Parsed, kekule: &KekuleResult, places: &Positions) -> Result<M
     molecule.rings = OnceLock::from(rings);
     molecule.centers = centers(view, &index, &molecule);
     molecule.geometries = geometries(view, &index, &molecule);
+    molecule.drop_marks_without_meaning();
     Ok(molecule)
 }
 
@@ -178,89 +207,10 @@ fn folds(view: &Parsed, idx: AtomIdx) -> bool {
         && view.degree(idx) == 1
         && view.neighbors(idx).all(|(n, b)| {
             let other = view.atom(n);
-            view.bond(b).order != Order::Dative
+            matches!(view.bond(b).order, Order::Single | Order::Up | Order::Down)
                 && !other.wildcard
                 && other.element != chematic_core::Element::H
         })
-}
-
-/// Whether a bond of the atom is written with a direction.
-fn directed(view: &Parsed, atom: AtomIdx) -> bool {
-    view.neighbors(atom).any(|(_, bond)| {
-        matches!(view.bond(bond).order, Order::Up | Order::Down)
-            || view.bond_direction(bond).is_some()
-    })
-}
-
-/// Tetrahedral centres. `index` maps chematic's atoms to ours; `usize::MAX` is a folded hydrogen.
-fn centers(view: &Parsed, index: &[usize], molecule: &Molecule) -> Vec<Center> {
-    let center = |(idx, atom): (AtomIdx, &chematic_core::Atom)| {
-        let clockwise = match atom.chirality {
-            Chirality::Clockwise => true,
-            Chirality::CounterClockwise => false,
-            _ => return None,
-        };
-        let own = *index.get(idx.0 as usize).filter(|&&own| own != HYDROGEN)?;
-        let ligands = view.stereo_neighbor_order(idx)?.iter().map(|&ligand| match ligand {
-            STEREO_H_SENTINEL => Some(HYDROGEN),
-            ligand => index.get(ligand as usize).copied(),
-        });
-        let ligands: Vec<usize> = ligands.collect::<Option<_>>()?;
-        let hydrogens = ligands.iter().filter(|&&ligand| ligand == HYDROGEN).count();
-        let fits = (3..=4).contains(&ligands.len())
-            && hydrogens <= 1
-            && hydrogens == usize::from(molecule.atoms()[own].hydrogens)
-            && ligands.len() - hydrogens == molecule.degree(own);
-        fits.then_some(Center { atom: own, ligands, clockwise })
-    };
-    view.atoms().filter_map(center).collect()
-}
-
-/// Geometries of double bonds outside aromatic systems.
-fn geometries(view: &Parsed, index: &[usize], molecule: &Molecule) -> Vec<Geometry> {
-    if !view.has_bond_directions()
-        && !view.bonds().any(|(_, bond)| matches!(bond.order, Order::Up | Order::Down))
-    {
-        return Vec::new();
-    }
-    let own = |atom: AtomIdx| Some(index[atom.0 as usize]).filter(|&own| own != HYDROGEN);
-    let bond = |a: AtomIdx, b: AtomIdx| molecule.bond_between(own(a)?, own(b)?);
-    let mut geometries = Vec::new();
-    for (idx, entry) in view.bonds().filter(|(_, bond)| bond.order == Order::Double) {
-        let Some(bond) = bond(entry.atom1, entry.atom2) else { continue };
-        let side = |end: AtomIdx| {
-            let substituents: Vec<_> = view.neighbors(end).filter(|&(_, b)| b != idx).collect();
-            if !(1..=2).contains(&substituents.len()) {
-                return None;
-            }
-            let side = |&(atom, b): &(AtomIdx, _)| Some((atom, b, marker_side(view, b, end)?));
-            let mut marked = substituents.iter().filter_map(side);
-            let (atom, _, up) = marked.next()?;
-            // Two marks on the same side contradict one another.
-            if marked.any(|(_, _, other)| other == up) {
-                return None;
-            }
-            let single = |atom: AtomIdx| {
-                let bond = molecule.bonds()[molecule.bond_between(own(end)?, own(atom)?)?];
-                own(atom).filter(|_| bond.order == BondOrder::Single && !bond.aromatic)
-            };
-            // A hydrogen that was written is folded; the other substituent lies opposite.
-            let opposite = || {
-                let mut others = substituents.iter().filter(|&&(other, _)| other != atom);
-                others.find_map(|&(other, _)| single(other)).map(|other| (other, !up))
-            };
-            single(atom).map(|atom| (atom, up)).or_else(opposite)
-        };
-        if let (Some((first, up)), Some((second, other))) = (side(entry.atom1), side(entry.atom2)) {
-            geometries.push(Geometry {
-                bond,
-                ends: [entry.atom1, entry.atom2].map(|atom| index[atom.0 as usize]),
-                references: [first, second],
-                together: up == other,
-            });
-        }
-    }
-    geometries
 }
 
 fn order(order: Order) -> Option<BondOrder> {
@@ -299,7 +249,7 @@ fn translate(error: SmilesError, smiles: &str, places: &Positions) -> Error {
             _,
         ) => Error::smiles(places.ring_label_before(position), reason),
         (SmilesError::InvalidValence { element, atom, valence, max }, _) => {
-            scan::too_many_bonds(places.atom(atom), element, valence, max)
+            too_many_bonds(places.atom(atom), element, valence, max)
         }
         _ => Error::smiles(position, reason),
     }

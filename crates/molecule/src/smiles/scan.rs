@@ -7,7 +7,6 @@ use chematic_core::{AtomIdx, BondOrder as Order, Molecule as Parsed};
 use chematic_perception::ring_bond_flags_shared;
 
 use crate::Error;
-use crate::molecule::{BondOrder, Element, Molecule};
 
 /// The longest SMILES that is read, in bytes.
 pub const MAX_LENGTH: usize = 16_384;
@@ -46,6 +45,9 @@ pub(super) fn scan(smiles: &str) -> Result<Positions, Error> {
     if smiles.is_empty() {
         return Err(Error::smiles(0, "the SMILES is empty; at least one atom is needed"));
     }
+    if let Some(message) = other_name(smiles) {
+        return Err(Error::smiles(0, message));
+    }
     if smiles.len() > MAX_LENGTH {
         let found = smiles.len();
         let message = format!("the SMILES has {found} bytes; at most {MAX_LENGTH} are read");
@@ -72,6 +74,29 @@ pub(super) fn scan(smiles: &str) -> Result<Positions, Error> {
             Err(Error::smiles(position, message))
         }
         None => Ok(walk.places),
+    }
+}
+
+/// What to do with a text that names a molecule in another way.
+fn other_name(text: &str) -> Option<&'static str> {
+    let key = || {
+        let letters = |part: &str| part.bytes().all(|byte| byte.is_ascii_uppercase());
+        let parts: Vec<&str> = text.split('-').collect();
+        let lengths: Vec<usize> = parts.iter().map(|part| part.len()).collect();
+        lengths == [14, 10, 1] && parts.into_iter().all(letters)
+    };
+    if text.starts_with("InChI=") {
+        Some(
+            "an InChI, and a SMILES is expected; in Python, RDKit's Chem.MolToSmiles(Chem.MolFromInchi(text)) gives it, \
+             and on the command line Open Babel's `obabel -iinchi FILE -osmi`",
+        )
+    } else if key() {
+        Some(
+            "an InChIKey, and a SMILES is expected; no program can compute it from a key: look it up where the key comes \
+             from, or in PubChem",
+        )
+    } else {
+        None
     }
 }
 
@@ -103,6 +128,11 @@ impl Walk {
                 self.atom(i)?;
             }
             b'(' if self.expects_atom => return unexpected("a branch follows an atom"),
+            b'(' if i > 0 && b"-=#$:/\\><".contains(&bytes[i - 1]) => {
+                return unexpected(
+                    "an atom or a ring label follows a bond; the bond of a branch stands inside it",
+                );
+            }
             b'(' if self.open_branches.len() == MAX_NESTING => {
                 return Err(Error::smiles(i, format!("branches nested deeper than {MAX_NESTING}")));
             }
@@ -113,10 +143,7 @@ impl Walk {
             b')' if self.open_branches.pop().is_none() => return Err(unbalanced(i, ')')),
             b')' if self.expects_atom => return unexpected("a branch holds at least one atom"),
             b'.' if self.expects_atom => return unexpected("a part holds at least one atom"),
-            b'.' => match self.open_branches.last() {
-                Some(&position) => return Err(unbalanced(position, '(')),
-                None => self.expects_atom = true,
-            },
+            b'.' => self.expects_atom = true,
             b'0'..=b'9' | b'%' => {
                 let Some((label, read)) = ring_label(&bytes[i..]) else {
                     return unexpected("`%` is followed by two digits");
@@ -184,7 +211,7 @@ fn unbalanced(position: usize, found: char) -> Error {
 }
 
 /// A ring label and the bytes that it takes: a digit, `%nn`, or `%(n…)`.
-fn ring_label(text: &[u8]) -> Option<(u32, usize)> {
+pub(super) fn ring_label(text: &[u8]) -> Option<(u32, usize)> {
     let number = |digits: &[u8]| std::str::from_utf8(digits).ok()?.parse().ok();
     match text {
         [d @ b'0'..=b'9', ..] => Some((u32::from(d - b'0'), 1)),
@@ -248,54 +275,7 @@ pub(super) fn has_aromatic(parsed: &Parsed) -> bool {
         || parsed.bonds().any(|(_, bond)| bond.order == Order::Aromatic)
 }
 
-/// Refuses atoms of B, C, N, O and F with more bonds than an atom with as many electrons can have:
-/// 3, 4, 3, 2 and 1 when neutral. Bonds to metals coordinate and do not count; a neutral nitrogen
-/// with a multiple bond may have five, the old way to write nitro groups. Other elements are not checked. `places` are
-/// those of the atoms.
-pub(super) fn check_valences(molecule: &Molecule, places: &[usize]) -> Result<(), Error> {
-    for (index, atom) in molecule.atoms().iter().enumerate() {
-        if !(Element::B..=Element::F).contains(&atom.element) {
-            continue;
-        }
-        let (mut valence, mut multiple) = (u32::from(atom.hydrogens), false);
-        for (end, bond) in molecule.around(index) {
-            if bond.order != BondOrder::Dative && !is_metal(molecule.atoms()[end].element) {
-                valence += u32::from(bond.order.multiplicity());
-                multiple |= bond.order != BondOrder::Single;
-            }
-        }
-        let electrons = i16::from(atom.element.atomic_number()) - i16::from(atom.charge);
-        let allowed = match electrons {
-            7 if atom.charge == 0 && multiple => 5,
-            3..=6 => electrons - 2,
-            7..=10 => 10 - electrons,
-            _ => 0,
-        }
-        .unsigned_abs();
-        let allowed = u32::from(allowed);
-        if valence > allowed {
-            return Err(too_many_bonds(places[index], atom.element.symbol(), valence, allowed));
-        }
-    }
-    Ok(())
-}
-
 /// The error for lower-case atoms that admit no alternation of single and double bonds.
 pub(super) fn no_kekule(position: usize, reason: &str) -> Error {
     Error::smiles(position, format!("the aromatic atoms have no Kekulé structure: {reason}"))
-}
-
-/// The error for an atom with more bonds than its element can have.
-pub(super) fn too_many_bonds(position: usize, element: &str, found: u32, most: u32) -> Error {
-    let message = format!("{element} has valence {found}, at most {most} is possible");
-    Error::smiles(position, message)
-}
-
-/// Everything but hydrogen, the noble gases and B, C, N, O, F, Si, P, S, Cl, As, Se, Br, Te, I, At;
-/// a wildcard counts as one, since its bonds promise nothing.
-fn is_metal(element: Element) -> bool {
-    !matches!(
-        element.atomic_number(),
-        1 | 2 | 5..=10 | 14..=18 | 33..=36 | 52..=54 | 85 | 86
-    )
 }

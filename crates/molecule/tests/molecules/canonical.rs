@@ -122,6 +122,49 @@ fn configurations_tell_molecules_apart() {
     }
 }
 
+/// Ends of a double bond that can be marked at either of two bonds: a choice is searched, and the first are not enough.
+#[test]
+fn long_chains_of_double_bonds_keep_their_geometries() {
+    // each of the double bonds of unknown geometry must have an end without marks
+    let between = "C/C=C(C)/C=C(C)C=CC(C)=C/C=C(/C)".to_owned();
+    let long = format!("{}O", between.repeat(9));
+    // every atom has two substituents, so either bond of each end can be marked
+    let dense = format!("C/C(F)=C(\\C){}", "/C(F)=C(\\C)".repeat(20));
+    let ladder = format!("F/C(C)=C(/F){}O", "\\C(C)=C(/F)".repeat(14));
+    for smiles in [long, dense, ladder] {
+        let molecule = parse(&smiles);
+        let known = molecule.bonds().iter().filter(|bond| bond.stereo).count();
+        let again = parse(&molecule.canonical_smiles());
+        assert!(known > 12, "{smiles}");
+        assert_eq!(again.bonds().iter().filter(|bond| bond.stereo).count(), known, "{smiles}");
+        check(&smiles, 8);
+    }
+}
+
+#[test]
+fn parts_in_branches_and_labels_in_parentheses_are_read() {
+    // the second text is RDKit's
+    for (smiles, plain) in [
+        ("CC(C.O)N", "CC(C)N.O"),
+        ("C(=O.N)C", "CC=O.N"),
+        ("[C@H](F)(Cl.O)Br", "F[C@@H](Cl)Br.O"),
+        ("N[C@H](C.[Na+])C(=O)[O-]", "C[C@@H](N)C(=O)[O-].[Na+]"),
+        ("C(C1.C1)N", "CCCN"),
+        ("C(C1.O1)C1CC1", "C1CC1CCO"),
+        ("C(C(C.O)N.S)P", "CC(CP)N.O.S"),
+        ("C%(10)CC%10", "C1CC1"),
+        ("C%(1)CC1", "C1CC1"),
+        ("C%(100)CC%(100)", "C1CC1"),
+    ] {
+        assert_eq!(parse(smiles).canonical_smiles(), parse(plain).canonical_smiles(), "{smiles}");
+    }
+    // errors name places of the text that was given
+    let position = |smiles| Molecule::parse(smiles).unwrap_err().position();
+    assert_eq!(position("CC(C.O(C)(C)C)N"), Some(5));
+    assert_eq!(position("CC(C.O)N(C)(C)C"), Some(7));
+    assert_eq!(position("C%(10)CC%(10)F(C)C"), Some(13));
+}
+
 #[test]
 fn parts_are_sorted() {
     assert_eq!(parse("[Na+].[Cl-]").canonical_smiles(), parse("[Cl-].[Na+]").canonical_smiles());

@@ -160,8 +160,23 @@ fn blocks_have_fields_of_fixed_width() {
         assert!(block.starts_with(" $$$$"), "{block}");
         assert_eq!(block.lines().count(), 6, "{block}");
     }
-    let large = parse(&"C".repeat(1_000)).mol_block("");
-    assert_eq!(large.lines().nth(3), Some("  0  0  0  0  0  0  0  0  0  0999 V2000"));
+}
+
+/// RDKit 2026.09 reads this block as the same canonical SMILES, and one of 998 atoms in the V2000 form.
+#[test]
+fn large_molecules_have_blocks_of_the_newer_version() {
+    let smiles = format!("[13CH3]{}/C=C/[C@H](N)C(=O)[O-].[Na]", "C".repeat(992));
+    let block = parse(&smiles).mol_block("large");
+    let lines: Vec<&str> = block.lines().collect();
+    assert_eq!(lines[3], "  0  0  0     0  0            999 V3000");
+    assert_eq!(lines[5], "M  V30 COUNTS 1001 999 0 0 0");
+    let with = |field: &str| lines.iter().filter(|line| line.ends_with(field)).count();
+    assert_eq!([with(" CHG=-1"), with(" MASS=13")], [1, 1]);
+    assert_eq!(lines.iter().filter(|line| line.contains(" Na ")).count(), 1);
+    assert_eq!([with(" VAL=-1"), with(" CFG=1") + with(" CFG=3"), with(" CFG=2")], [1, 1, 0]);
+    assert_eq!(lines.last(), Some(&"M  END"));
+    let small = parse(&"C".repeat(999)).mol_block("");
+    assert_eq!(small.lines().nth(3), Some("999998  0  0  0  0  0  0  0  0999 V2000"));
 }
 
 /// The numbers in quotes of a tag, after the names given.

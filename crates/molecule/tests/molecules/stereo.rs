@@ -75,8 +75,68 @@ fn centers_are_named_as_chemists_name_them() {
     ] {
         assert_eq!(centers(smiles), [right, left, 0], "{name}");
     }
-    // ligands that are alike have no order
-    assert_eq!(centers("C[C@H](C)O"), [0, 0, 1]);
+    // ligands that are alike have no order: the ring of cis-1,4-dimethylcyclohexane is the same on both ways round
+    assert_eq!(centers("C[C@H]1CC[C@H](C)CC1"), [0, 0, 2]);
+    assert_eq!(centers("C[C@H](C)O"), [0, 0, 0]);
+}
+
+/// The second text is what RDKit 2026.09 reads in the first, by the stereo perception that is its default and by the newer
+/// one (`Chem.SetUseLegacyStereoPerception(False)`).
+#[test]
+fn marks_fall_away_where_there_is_one_configuration() {
+    for (marked, read) in [
+        ("C[C@H](C)O", "CC(C)O"),
+        ("C[C@@](C)(C)C", "CC(C)(C)C"),
+        ("[C@@H2](F)Cl", "FCCl"),
+        ("O=[S@](=O)(C)CC", "CCS(C)(=O)=O"),
+        // a lone pair that changes its place, and lone pairs that do not
+        ("C[N@](CC)CCC", "CCCN(C)CC"),
+        ("C[C@H]1[N@](F)C1", "C[C@H]1[N@](F)C1"),
+        ("C[S@](=O)CC", "CC[S@](C)=O"),
+        ("C[P@](CC)CCC", "CCC[P@](C)CC"),
+        ("C[O@+](CC)CCC", "CCC[O+](C)CC"),
+        // one mark in a ring says nothing, two say cis or trans
+        ("C[C@H]1CCC(C)CC1", "CC1CCC(C)CC1"),
+        ("C[C@H]1CC[C@](C)(C)CC1", "CC1CCC(C)(C)CC1"),
+        ("C[C@H]1CC[C@H](C)CC1", "C[C@H]1CC[C@H](C)CC1"),
+        ("O[C@H]1[C@H](O)[C@@H]1O", "O[C@H]1[C@H](O)[C@@H]1O"),
+        // a cage
+        ("[C@@H]12C[C@H]3C[C@@H](C1)C[C@@H](C2)C3", "C1C2CC3CC1CC(C2)C3"),
+        // the atom in the middle of a meso form is one where the two around it differ, and none where they are alike
+        ("C[C@H](O)[C@H](O)[C@@H](C)O", "C[C@H](O)[C@H](O)[C@@H](C)O"),
+        ("C[C@H](O)[C@H](O)[C@H](C)O", "C[C@H](O)C(O)[C@H](C)O"),
+        ("CC(O)[C@H](Cl)C(C)O", "CC(O)C(Cl)C(C)O"),
+        // double bonds in small rings, and with two ligands that are alike
+        ("C1C/C=C/CC1", "C1CC=CCC1"),
+        ("C1CCC/C=C/CC1", "C1CCC/C=C/CC1"),
+        ("C/C=C1/CCCCC1", "CC=C1CCCCC1"),
+        ("C/C=C(/C)C", "CC=C(C)C"),
+        ("F/C=C(/F)F", "FC=C(F)F"),
+        // E and Z at both ends tell the substituents of a third double bond apart
+        ("C/C=C(/C=C/C)\\C=C/C", "C/C=C(/C=C/C)\\C=C/C"),
+        ("CC=C(/C=C/C)/C=C/C", "CC=C(/C=C/C)/C=C/C"),
+        ("C/C=C(/C=C/C)/C=C/C", "CC=C(/C=C/C)/C=C/C"),
+    ] {
+        let marked = parse(marked);
+        assert_eq!(marked.canonical_smiles(), parse(read).canonical_smiles());
+        let marks = read.replace("@@", "@").matches('@').count();
+        assert_eq!(marked.atoms().iter().filter(|atom| atom.stereo).count(), marks, "{read}");
+        assert_eq!(marked.bonds().iter().any(|bond| bond.stereo), read.contains('/'), "{read}");
+    }
+    // only the newer perception sees these
+    for (one, other) in [
+        // an axis, as in an allene
+        ("C[C@H]1CC[C@]2(CC1)CC[C@@H](C)CC2", "C[C@H]1CC[C@]2(CC1)CC[C@H](C)CC2"),
+        ("C/C=C1/CC[C@H](C)CC1", "C/C=C1/CC[C@@H](C)CC1"),
+    ] {
+        assert_ne!(parse(one).canonical_smiles(), parse(other).canonical_smiles());
+    }
+    let rings = |first: &str, second: &str, middle: &str| {
+        let ring = |turn: &str| format!("[C@H]1CC[C{turn}H](C)CC1");
+        parse(&format!("O[C{middle}H]({}){}", ring(first), ring(second))).canonical_smiles()
+    };
+    assert_ne!(rings("@", "@@", "@"), rings("@", "@@", "@@"));
+    assert_eq!(rings("@", "@", "@"), rings("@", "@", "@@"));
 }
 
 #[test]

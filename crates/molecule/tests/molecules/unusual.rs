@@ -48,15 +48,58 @@ fn hydrogen_alone_is_an_atom() {
 
 #[test]
 fn impossible_valences_are_refused_with_their_place() {
-    for (smiles, place) in [("CC(C)(C)(C)C", 1), ("CF=C", 1), ("O=[O]=O", 2), ("C[NH4]", 1)] {
+    for (smiles, place) in [
+        ("CC(C)(C)(C)C", 1),
+        ("CF=C", 1),
+        ("O=[O]=O", 2),
+        ("C[NH4]", 1),
+        // RDKit refuses these too
+        ("C[Cl](C)C", 1),
+        ("O=Br", 2),
+        ("C[Si](C)(C)(C)C", 1),
+        ("CP(C)(C)(C)(C)C", 1),
+        ("CS(C)(C)(C)(C)(C)C", 1),
+        ("C[Al](C)(C)C", 1),
+        ("C[Sn](C)(C)(C)C", 1),
+        ("C[N+](C)(C)(C)C", 1),
+        ("[He]C", 0),
+        ("CN(=C)=C", 1),
+    ] {
         let error = Molecule::parse(smiles).unwrap_err();
         assert!(error.to_string().contains(" has valence "), "{smiles}: {error}");
         assert_eq!(error.position(), Some(place), "{smiles}: {error}");
     }
     // Old ways to write charges apart, and elements that take more bonds.
-    for smiles in ["CN(=O)=O", "CS(C)(=O)=O", "FS(F)(F)(F)(F)F", "OP(O)(O)=O", "OCl(=O)(=O)=O"] {
+    for smiles in [
+        "CN(=O)=O",
+        "CS(C)(=O)=O",
+        "FS(F)(F)(F)(F)F",
+        "OP(O)(O)=O",
+        "OCl(=O)(=O)=O",
+        "CI(C)C",
+        "F[Xe](F)(F)F",
+        "F[P-](F)(F)(F)(F)F",
+        "F[Si-2](F)(F)(F)(F)F",
+        "C[B-](C)(C)C",
+        "C[Na]C",
+        "C[Mg](C)(C)C",
+        "C[Zn](C)C",
+        "C[Se](C)(C)C",
+    ] {
         parse(smiles);
     }
+    let charged = parse("C[N+](=O)[O-]");
+    assert_eq!(parse("CN(=O)=O").canonical_smiles(), charged.canonical_smiles());
+}
+
+#[test]
+fn other_names_of_molecules_are_refused_with_what_to_do() {
+    let refused = |text| Molecule::parse(text).unwrap_err().to_string();
+    let inchi = refused("InChI=1S/C2H6O/c1-2-3/h3H,2H2,1H3");
+    assert!(inchi.starts_with("position 0: an InChI, and a SMILES is expected; "), "{inchi}");
+    assert!(inchi.contains("Chem.MolToSmiles(Chem.MolFromInchi(text))"), "{inchi}");
+    let key = refused("LFQSCWFLJHTTHZ-UHFFFAOYSA-N");
+    assert!(key.starts_with("position 0: an InChIKey, and a SMILES is expected; "), "{key}");
 }
 
 #[test]

@@ -1,0 +1,91 @@
+//! The configurations that a text marks.
+
+use chematic_core::ez_markers::marker_side;
+use chematic_core::{
+    AtomIdx, BondIdx, BondOrder as Order, Chirality, Molecule as Parsed, STEREO_H_SENTINEL,
+};
+
+use crate::molecule::{BondOrder, Center, Geometry, HYDROGEN, Molecule};
+
+/// Whether a bond of an end of a double bond is written with a direction, and no second one contradicts it.
+pub(super) fn directed(view: &Parsed, double_bond: BondIdx, end: AtomIdx) -> bool {
+    let mut bonds = view.neighbors(end);
+    let has_mark = bonds.any(|(_, bond)| {
+        matches!(view.bond(bond).order, Order::Up | Order::Down)
+            || view.bond_direction(bond).is_some()
+    });
+    let others = view.neighbors(end).filter(|&(_, bond)| bond != double_bond);
+    let sides: Vec<bool> = others.filter_map(|(_, bond)| marker_side(view, bond, end)).collect();
+    has_mark && (sides.len() < 2 || sides[0] != sides[1])
+}
+
+/// Tetrahedral centres. `index` maps chematic's atoms to ours; `usize::MAX` is a folded hydrogen.
+pub(super) fn centers(view: &Parsed, index: &[usize], molecule: &Molecule) -> Vec<Center> {
+    let center = |(idx, atom): (AtomIdx, &chematic_core::Atom)| {
+        let clockwise = match atom.chirality {
+            Chirality::Clockwise => true,
+            Chirality::CounterClockwise => false,
+            _ => return None,
+        };
+        let own = *index.get(idx.0 as usize).filter(|&&own| own != HYDROGEN)?;
+        let ligands = view.stereo_neighbor_order(idx)?.iter().map(|&ligand| match ligand {
+            STEREO_H_SENTINEL => Some(HYDROGEN),
+            ligand => index.get(ligand as usize).copied(),
+        });
+        let ligands: Vec<usize> = ligands.collect::<Option<_>>()?;
+        let hydrogens = ligands.iter().filter(|&&ligand| ligand == HYDROGEN).count();
+        let fits = (3..=4).contains(&ligands.len())
+            && hydrogens <= 1
+            && hydrogens == usize::from(molecule.atoms()[own].hydrogens)
+            && ligands.len() - hydrogens == molecule.degree(own);
+        fits.then_some(Center { atom: own, ligands, clockwise })
+    };
+    view.atoms().filter_map(center).collect()
+}
+
+/// Geometries of double bonds outside aromatic systems.
+pub(super) fn geometries(view: &Parsed, index: &[usize], molecule: &Molecule) -> Vec<Geometry> {
+    if !view.has_bond_directions()
+        && !view.bonds().any(|(_, bond)| matches!(bond.order, Order::Up | Order::Down))
+    {
+        return Vec::new();
+    }
+    let own = |atom: AtomIdx| Some(index[atom.0 as usize]).filter(|&own| own != HYDROGEN);
+    let bond = |a: AtomIdx, b: AtomIdx| molecule.bond_between(own(a)?, own(b)?);
+    let mut geometries = Vec::new();
+    for (idx, entry) in view.bonds().filter(|(_, bond)| bond.order == Order::Double) {
+        let Some(bond) = bond(entry.atom1, entry.atom2) else { continue };
+        let side = |end: AtomIdx| {
+            let substituents: Vec<_> = view.neighbors(end).filter(|&(_, b)| b != idx).collect();
+            if !(1..=2).contains(&substituents.len()) {
+                return None;
+            }
+            let side = |&(atom, b): &(AtomIdx, _)| Some((atom, b, marker_side(view, b, end)?));
+            let mut marked = substituents.iter().filter_map(side);
+            let (atom, _, up) = marked.next()?;
+            // Two marks on the same side contradict one another.
+            if marked.any(|(_, _, other)| other == up) {
+                return None;
+            }
+            let single = |atom: AtomIdx| {
+                let bond = molecule.bonds()[molecule.bond_between(own(end)?, own(atom)?)?];
+                own(atom).filter(|_| bond.order == BondOrder::Single && !bond.aromatic)
+            };
+            // A hydrogen that was written is folded; the other substituent lies opposite.
+            let opposite = || {
+                let mut others = substituents.iter().filter(|&&(other, _)| other != atom);
+                others.find_map(|&(other, _)| single(other)).map(|other| (other, !up))
+            };
+            single(atom).map(|atom| (atom, up)).or_else(opposite)
+        };
+        if let (Some((first, up)), Some((second, other))) = (side(entry.atom1), side(entry.atom2)) {
+            geometries.push(Geometry {
+                bond,
+                ends: [entry.atom1, entry.atom2].map(|atom| index[atom.0 as usize]),
+                references: [first, second],
+                together: up == other,
+            });
+        }
+    }
+    geometries
+}

@@ -1,0 +1,63 @@
+//! How many bonds an atom can have.
+
+use crate::Error;
+use crate::molecule::{Atom, BondOrder, Element, Molecule};
+
+/// Refuses atoms with more bonds than RDKit allows them. `places` are those of the atoms.
+///
+/// An atom with a charge has as many bonds as the neutral atom with as many electrons: N⁺ as carbon, O⁻ as fluorine.
+/// Sulfur and phosphorus with more electrons than sulfur, and selenium and arsenic with more than selenium, have as many as
+/// without their charge, less one for each negative charge. A dative bond counts at the atom that accepts it.
+pub(super) fn check_valences(molecule: &Molecule, places: &[usize]) -> Result<(), Error> {
+    for (index, atom) in molecule.atoms().iter().enumerate() {
+        let Some(most) = most(atom) else { continue };
+        let bonds = molecule.around(index).map(|(_, bond)| match bond.order {
+            BondOrder::Dative => u32::from(bond.atoms[1] == index),
+            order => u32::from(order.multiplicity()),
+        });
+        let valence = u32::from(atom.hydrogens) + bonds.sum::<u32>();
+        if valence > most {
+            return Err(too_many_bonds(places[index], atom.element.symbol(), valence, most));
+        }
+    }
+    Ok(())
+}
+
+/// The most bonds of an atom; none where there is no limit.
+fn most(atom: &Atom) -> Option<u32> {
+    let number = i16::from(atom.element.atomic_number());
+    let neutral = most_of_neutral(number)?;
+    let electrons = number - i16::from(atom.charge);
+    let extends = match atom.element.atomic_number() {
+        15 | 16 => electrons > 16,
+        33 | 34 => electrons > 34,
+        _ => false,
+    };
+    if extends {
+        return Some(neutral.saturating_add_signed(atom.charge.into()));
+    }
+    if atom.element == Element::H && atom.charge == -1 {
+        return Some(2);
+    }
+    most_of_neutral(electrons)
+}
+
+/// The most bonds of the neutral atom with so many electrons, as in RDKit's periodic table; none of a metal or wildcard.
+fn most_of_neutral(electrons: i16) -> Option<u32> {
+    match electrons {
+        2 | 10 | 18 | 36 | 86 => Some(0),
+        1 | 9 | 17 | 35 | 55 | 87 => Some(1),
+        4 | 8 => Some(2),
+        5 | 7 | 13 | 31 | 49 => Some(3),
+        6 | 14 | 32 | 50 | 82 => Some(4),
+        15 | 33 | 51 | 53 | 83 | 85 => Some(5),
+        16 | 34 | 52 | 54 | 84 => Some(6),
+        _ => None,
+    }
+}
+
+/// The error for an atom with more bonds than its element can have.
+pub(super) fn too_many_bonds(position: usize, element: &str, found: u32, most: u32) -> Error {
+    let message = format!("{element} has valence {found}, at most {most} is possible");
+    Error::smiles(position, message)
+}
