@@ -3,8 +3,10 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use crate::Error;
+use crate::basis::Argument;
 use crate::cli::output::{print, print_json};
-use crate::init::{Choices, Column, ColumnKind, Joined, StatedKind, Survey, join};
+use crate::error::ensure;
+use crate::init::{Choices, Column, ColumnKind, Joined, SpectraSurvey, StatedKind, Survey, join};
 use crate::table::Table;
 
 /// Looks at a table and writes a configuration that trains on it.
@@ -12,6 +14,9 @@ use crate::table::Table;
 /// The table (.csv, .tsv, .jsonl, .parquet, also .gz) has a row for each pair: a text, and an output. The command finds out which
 /// columns they are, and whether outputs are molecules (SMILES), label sets, rankings, numbers or texts, and writes
 /// the recommended configuration for them, with comments. One row in ten is for validation, and one for the test.
+///
+/// A file of mass spectra (.mgf, .msp, .massbank, .mzml) has a row for each spectrum, which names the SMILES of its molecule. It is
+/// divided by molecule into tables beside the configuration.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The table; or several, whose rows an id joins: to those of the first the rows of the others with the same id. The
@@ -31,6 +36,10 @@ pub struct Arguments {
     /// The first line is a row, not the names of the columns, which are then column_1, column_2 and so on; default: found out.
     #[arg(long)]
     no_header: bool,
+    /// For a file of mass spectra, a table of further candidates: its column smiles, and id, or else the numbers of its
+    /// lines.
+    #[arg(long, value_name = "TABLE")]
+    candidates: Option<PathBuf>,
     /// The configuration; default: the table's name with the extension .toml, in the current folder if the table is in or
     /// below it, else next to the table.
     #[arg(long, value_name = "FILE")]
@@ -44,7 +53,16 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
-    let Arguments { tables, input, output, kinds, no_header, out, force, json } = arguments;
+    if let [file] = &arguments.tables[..]
+        && SpectraSurvey::reads(file)
+    {
+        return spectra(arguments, file);
+    }
+    let Arguments { tables, input, output, kinds, no_header, candidates, out, force, json } =
+        arguments;
+    let found = candidates.as_ref().map_or(String::new(), |table| table.display().to_string());
+    let allowed = "absent: it is for files of mass spectra";
+    ensure(candidates.is_none(), Argument::new("candidates"), found, allowed)?;
     let joined = joined(tables, *force)?;
     let table = match (&joined, &tables[..]) {
         (Some(joined), _) => &joined.path,
@@ -58,12 +76,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         headless: *no_header,
     };
     let survey = Survey::read(table, &choices)?;
-    let stem = table.file_stem().unwrap_or_default().to_string_lossy();
-    let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
-    let stem: String = stem.trim_start_matches('.').chars().map(plain).collect();
-    let near = Path::new(".").canonicalize().is_ok_and(|here| survey.table.starts_with(here));
-    let folder = if near { Path::new("") } else { table.parent().unwrap_or(Path::new("")) };
-    let config = out.clone().unwrap_or_else(|| folder.join(format!("{stem}.toml")));
+    let config = out.clone().unwrap_or_else(|| config_of(table, &survey.table));
     survey.write(&config, *force)?;
     if *json {
         return print_json(&json!({
@@ -98,6 +111,67 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         survey.training(),
         config.display(),
         shortened(&survey.input.example, 80),
+    ))
+}
+
+/// The configuration of a table whose absolute path is `whole`.
+fn config_of(table: &Path, whole: &Path) -> PathBuf {
+    let stem = table.file_stem().unwrap_or_default().to_string_lossy();
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+    let stem: String = stem.trim_start_matches('.').chars().map(plain).collect();
+    let near = Path::new(".").canonicalize().is_ok_and(|here| whole.starts_with(here));
+    let folder = if near { Path::new("") } else { table.parent().unwrap_or(Path::new("")) };
+    folder.join(format!("{stem}.toml"))
+}
+
+/// Writes the tables of a file of mass spectra and their configuration.
+fn spectra(arguments: &Arguments, file: &Path) -> Result<(), Error> {
+    let Arguments { input, output, kinds, no_header, candidates, out, force, json, .. } = arguments;
+    let given = input.is_some() || output.is_some() || !kinds.is_empty() || *no_header;
+    let allowed = "absent: spectra are the inputs, and the molecules that they name the outputs";
+    ensure(!given, "--input, --output, --as or --no-header", "given", allowed)?;
+    let survey = SpectraSurvey::read(file, candidates.as_deref())?;
+    let config = out.clone().unwrap_or_else(|| config_of(file, &survey.file));
+    survey.write(&config, *force)?;
+    let [training, validation, test] = survey.sizes();
+    let [unread, unnamed] = survey.library.left_out();
+    let molecules = survey.library.molecules().len();
+    if *json {
+        return print_json(&json!({
+            "config": config,
+            "rows": survey.library.len() + unread + unnamed,
+            "skipped": unread + unnamed,
+            "input": "spectrum",
+            "output": "smiles",
+            "id": "inchikey",
+            "left_out": [],
+            "holds": ColumnKind::Smiles.to_string(),
+            "candidates": molecules,
+            "training": training,
+            "validation": validation,
+            "test": test,
+        }));
+    }
+    let mut remarks = String::new();
+    for (count, what) in [
+        (unread, "spectra cannot be used and are skipped"),
+        (unnamed, "spectra name no SMILES that can be read and are skipped"),
+    ] {
+        if count > 0 {
+            remarks += &format!("{count} {what}\n");
+        }
+    }
+    let name = config.file_stem().unwrap_or_default().to_string_lossy();
+    print(&format!(
+        "{}: {} spectra; candidates are {molecules} molecules\n{remarks}\nwrote {} and {}: {training} training, {validation} \
+         validation and {test} test spectra; no molecule has spectra in two of them\n\nnext:\n  dsokr train {}\n  dsokr predict \
+         runs/{name} {}/test.mgf\n",
+        file.display(),
+        survey.library.len(),
+        config.display(),
+        SpectraSurvey::folder(&config).display(),
+        config.display(),
+        SpectraSurvey::folder(&config).display(),
     ))
 }
 

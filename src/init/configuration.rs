@@ -8,10 +8,10 @@ use super::kind::ColumnKind;
 use crate::Error;
 
 /// The fewest training pairs with which a second look and the correction for hubs are worth their time.
-const MANY: usize = 500;
+pub(super) const MANY: usize = 500;
 
 /// The most training pairs whose inputs are all compared with each other.
-const COMPARED: usize = 20_000;
+pub(super) const COMPARED: usize = 20_000;
 
 /// The fewest training pairs for which no larger λ than the templates have is needed.
 const REGULAR: usize = 1000;
@@ -221,7 +221,7 @@ fn put(table: &mut InlineTable, key: &str, text: &str) {
 }
 
 /// Replaces the closed form of a kernel machine by one that does not compare all inputs with each other.
-fn sketch_inputs(encoder: &mut Item) {
+pub(super) fn sketch_inputs(encoder: &mut Item) {
     if encoder.get("solver").and_then(|solver| solver.get("name")).and_then(Item::as_str)
         != Some("closed-form")
     {
@@ -251,7 +251,7 @@ fn add_larger_lambdas(lambda: &mut Item) {
 
 /// Lowers sizes that so many training pairs do not reach. A sketch has at most as many columns as there are outputs, and
 /// of few rows what only one has can still be learned from.
-fn lower_sizes(table: &mut dyn TableLike, training: usize, least_texts: usize) {
+pub(super) fn lower_sizes(table: &mut dyn TableLike, training: usize, least_texts: usize) {
     for (key, item) in table.iter_mut() {
         let most = match key.get() {
             "size" => Some(training),

@@ -7,6 +7,7 @@ mod header;
 mod join;
 mod kind;
 mod roles;
+mod spectra;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,6 +26,7 @@ pub use columns::{Column, Exceptions};
 pub use join::{Joined, join};
 pub use kind::{ColumnKind, KindName, StatedKind};
 use roles::Roles;
+pub use spectra::SpectraSurvey;
 
 /// The fewest rows from which a configuration is made.
 const LEAST: usize = 10;
@@ -147,13 +149,7 @@ impl Survey {
     /// # Errors
     /// A file that is there, or away from the table; what the file system reports.
     pub fn write(&self, path: &Path, force: bool) -> Result<(), Error> {
-        if !force && path.exists() {
-            let (out, force) = (Argument::new("out"), Argument::switch("force"));
-            let message = format_args!(
-                "is there already: name a different file by {out}, or replace it by {force}"
-            );
-            return Err(Error::run(path, message));
-        }
+        refuse_present(path, force)?;
         check_not_read("out", path, &self.table)?;
         let folder = match path.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -173,6 +169,14 @@ impl Survey {
         Config::parse(&config, &[])?;
         write_text(path, &config)
     }
+}
+
+/// Refuses a file or folder that is there, unless it is replaced.
+fn refuse_present(path: &Path, force: bool) -> Result<(), Error> {
+    let (out, switch) = (Argument::new("out"), Argument::switch("force"));
+    let message =
+        format_args!("is there already: name a different file by {out}, or replace it by {switch}");
+    if force || !path.exists() { Ok(()) } else { Err(Error::run(path, message)) }
 }
 
 /// The places of those output kernels of a configuration, which is to be the file `path`, that a training would leave

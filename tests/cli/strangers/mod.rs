@@ -2,6 +2,7 @@
 //!
 //! A test makes its table from the quickstart's pairs, or by a rule, and calls [`Stranger::trains`].
 
+mod spectra;
 mod tables;
 
 use std::fs;

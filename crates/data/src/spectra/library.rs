@@ -328,8 +328,9 @@ impl Stated {
         let spectrum = record.spectrum(path.parent()).ok()?.parse().ok()?;
         let block = field("inchikey").split('-').next().unwrap_or_default().to_owned();
         let is_block = block.len() == 14 && block.bytes().all(|byte| byte.is_ascii_uppercase());
+        let title = field("identifier");
         Some(Self {
-            title: field("identifier"),
+            title: if title.is_empty() { field("name") } else { title },
             instrument: field("instrument_type"),
             smiles,
             inchikey: if is_block { block } else { String::new() },
