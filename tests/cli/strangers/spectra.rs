@@ -91,7 +91,7 @@ fn an_mgf_file_with_odd_entries_is_divided_by_molecule() {
     assert_eq!(divided(&sandbox, "library-spectra"), 500);
     let right = first_is_right(&sandbox, "runs/library", "library-spectra/test.mgf");
     assert!(right > 0.6, "{right}");
-    sandbox.fail(&["init", "library.mgf"], 1, &["library.toml", "is there already"]);
+    sandbox.fail(&["init", "library.mgf"], 2, &["library.toml", "is there already"]);
     // further candidates, with ids of their own
     let mut candidates = "id\tsmiles\n".to_owned();
     for (at, pair) in super::pairs(400).iter().enumerate() {
