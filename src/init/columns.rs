@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use dsokr_basis::Argument;
+use dsokr_data::cells::NumberNotation;
 use dsokr_data::table::Table;
 use rayon::prelude::*;
 
@@ -47,6 +48,8 @@ pub struct Column {
     pub example: String,
     /// Mean number of characters of cells that are not empty.
     pub length: f64,
+    /// Standard deviation of the numbers; 0 of other columns.
+    pub deviation: f64,
 }
 
 impl Column {
@@ -84,8 +87,20 @@ impl Column {
             return Err(Error::value(Argument::new("as"), found, allowed));
         }
         let characters: usize = texts.iter().map(|cell| cell.chars().count()).sum();
+        let deviation = match &kind {
+            ColumnKind::Numbers(notation) => deviation(&texts, notation),
+            ColumnKind::Nothing
+            | ColumnKind::Ids
+            | ColumnKind::Smiles
+            | ColumnKind::Inchi
+            | ColumnKind::Rankings(_)
+            | ColumnKind::Dates
+            | ColumnKind::Labels(_)
+            | ColumnKind::Texts => 0.0,
+        };
         Ok(Self {
             name: name.to_owned(),
+            deviation,
             filled: filled.len(),
             distinct: texts.iter().collect::<HashSet<_>>().len(),
             empty: cells.len() - filled.len(),
@@ -108,4 +123,13 @@ impl Column {
             ColumnKind::Labels(_) | ColumnKind::Texts | ColumnKind::Ids | ColumnKind::Nothing => 0,
         }
     }
+}
+
+/// The standard deviation of the numbers among cells.
+fn deviation(cells: &[&str], notation: &NumberNotation) -> f64 {
+    let number = |cell: &&str| notation.normalised(cell)?.parse::<f64>().ok();
+    let numbers: Vec<f64> = cells.iter().filter_map(number).collect();
+    let n = numbers.len().max(1) as f64;
+    let mean = numbers.iter().sum::<f64>() / n;
+    (numbers.iter().map(|number| (number - mean).powi(2)).sum::<f64>() / n).sqrt()
 }

@@ -154,8 +154,12 @@ impl Survey {
         if self.training() > COMPARED {
             sketch_inputs(&mut document["encoder"]);
         }
+        let lambda = &mut document["encoder"]["lambda"];
+        if self.output.deviation > 0.0 {
+            scale_lambdas(lambda, -self.output.deviation.log10().round());
+        }
         if self.training() < REGULAR {
-            add_larger_lambdas(&mut document["encoder"]["lambda"]);
+            add_larger_lambdas(lambda);
         }
     }
 
@@ -236,17 +240,30 @@ pub(super) fn sketch_inputs(encoder: &mut Item) {
     }
 }
 
-/// Adds multiples of the largest λ by powers of ten, up to ten.
+/// Multiplies λ by a power of ten: numbers that are ten times as large want a tenth of λ, because their loss is ten times
+/// and the square of the norm a hundred times as large.
+fn scale_lambdas(lambda: &mut Item, power: f64) {
+    for value in lambda.as_array_mut().into_iter().flat_map(toml_edit::Array::iter_mut) {
+        if let Some(number) = value.as_float() {
+            let decor = value.decor().clone();
+            *value = rounded(number * 10f64.powf(power)).into();
+            *value.decor_mut() = decor;
+        }
+    }
+}
+
+/// Adds the multiples of the largest λ by the next powers of ten.
 fn add_larger_lambdas(lambda: &mut Item) {
     let Some(values) = lambda.as_array_mut() else { return };
     let largest = values.iter().filter_map(Value::as_float).fold(0.0, f64::max);
-    let mut factor = 10.0;
-    while largest > 0.0 && largest * factor <= 10.0 {
-        // 0.003 and not 0.0030000000000000001
-        let rounded: f64 = format!("{:e}", (largest * factor) as f32).parse().unwrap_or(largest);
-        values.push(rounded);
-        factor *= 10.0;
+    for factor in [10.0, 100.0, 1000.0] {
+        values.push(rounded(largest * factor));
     }
+}
+
+/// A number without the digits of rounding errors.
+fn rounded(number: f64) -> f64 {
+    format!("{number:.6e}").parse().unwrap_or(number)
 }
 
 /// Lowers sizes that so many training pairs do not reach. A sketch has at most as many columns as there are outputs, and

@@ -108,11 +108,11 @@ pub fn pairs(count: usize) -> Vec<Pair> {
 #[derive(Clone, Debug)]
 pub struct Flat {
     pub text: String,
-    /// What the words of the text say.
+    /// What the words of the text say, nearly.
     pub rent: f64,
 }
 
-/// Offers with different texts, whose rents are sums over words.
+/// Offers with different texts, whose rents are sums over words, and noise.
 pub fn flats(count: usize) -> Vec<Flat> {
     let flat = |at: usize| {
         let rooms = at % 5;
@@ -126,7 +126,8 @@ pub fn flats(count: usize) -> Vec<Flat> {
         );
         let extras = [(garden, 150.0), (lift, 80.5), (old, 210.0)];
         let extras: f64 = extras.iter().map(|&(has, price)| if has { price } else { 0.0 }).sum();
-        Flat { text, rent: 300.0 + 260.0 * rooms as f64 + extras + (at % 4) as f64 }
+        let noise = (at * 7919 % 61) as f64 - 30.0;
+        Flat { text, rent: 300.0 + 260.0 * rooms as f64 + extras + noise }
     };
     (0..count).map(flat).collect()
 }
