@@ -94,6 +94,7 @@ impl Column {
             | ColumnKind::Smiles
             | ColumnKind::Inchi
             | ColumnKind::Rankings(_)
+            | ColumnKind::Vectors(_)
             | ColumnKind::Dates
             | ColumnKind::Labels(_)
             | ColumnKind::Texts => 0.0,
