@@ -119,6 +119,7 @@ impl Column {
             ColumnKind::Smiles
             | ColumnKind::Inchi
             | ColumnKind::Numbers(_)
+            | ColumnKind::Vectors(_)
             | ColumnKind::Dates
             | ColumnKind::Rankings(_) => self.empty + self.invalid.count,
             ColumnKind::Labels(_) | ColumnKind::Texts | ColumnKind::Ids | ColumnKind::Nothing => 0,

@@ -175,10 +175,10 @@ pub(super) fn items_ranked(cell: &str) -> Option<usize> {
 
 /// The number of finite numbers in a cell, at least two, if it holds nothing else.
 pub(super) fn numbers_in(cell: &str) -> Option<usize> {
-    let mut parts = cell.split_whitespace();
-    let are_numbers = parts.clone().all(|part| part.parse().is_ok_and(f64::is_finite));
-    let count = parts.by_ref().count();
-    (are_numbers && count >= 2).then_some(count)
+    let words = || cell.split_whitespace().map(str::to_owned).collect();
+    let parts: Vec<String> = cells::list(cell).unwrap_or_else(words);
+    let are_numbers = parts.iter().all(|part| part.parse::<f64>().is_ok_and(f64::is_finite));
+    (are_numbers && parts.len() >= 2).then_some(parts.len())
 }
 
 /// Whether a cell is a date of numbers, with or without a time of day.
