@@ -190,7 +190,7 @@ pub(crate) fn warn_unknown(unknown: usize, texts: usize) {
     }
 }
 
-/// TF-IDF weights of the n-grams of the training texts.
+/// TF-IDF weights of the n-grams of the training texts, each of which counts as often as the weight of its pair says.
 pub struct NgramInputs(TfIdf);
 
 impl NgramInputs {
@@ -227,7 +227,8 @@ impl Prepare for NgramInputs {
 
     fn fit(blocks: &Vec<NgramConfig>, train: &Split) -> Result<Self, Error> {
         let texts = train.inputs.texts()?.iter().map(String::as_str);
-        Ok(Self(TfIdf::fit(blocks, texts).map_err(dsokr_nn::Error::from)?))
+        let fitted = TfIdf::fit_weighted(blocks, texts, &train.weights);
+        Ok(Self(fitted.map_err(dsokr_nn::Error::from)?))
     }
 
     fn inputs(&self, split: &Split) -> Result<Vec<SparseRow>, Error> {

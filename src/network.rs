@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use burn::tensor::Device;
 use dsokr_basis::random::generator;
-use dsokr_basis::{Kernel, Processes, Projection};
+use dsokr_basis::{Kernel, Processes, Projection, RowWeights};
 use dsokr_data::{InputKind, Split};
 use dsokr_decode::CandidateBlocks;
 use dsokr_nn::fused::device_memory;
@@ -112,7 +112,7 @@ struct Prepared<'a, R: Recipe> {
     /// Those of the other pairs.
     inputs: Vec<<R::Preparation as Prepare>::Input>,
     /// Their weights.
-    weights: Vec<f64>,
+    weights: RowWeights,
 }
 
 impl<'a, R: Recipe> Prepared<'a, R> {
@@ -159,10 +159,10 @@ impl<'a, R: Recipe> Prepared<'a, R> {
             let learned = split.select(&rest)?;
             let inputs = preparation.inputs(&learned)?;
             let targets = targets.select(&rest);
-            let (offset, device) = (targets.mean(), training.device);
+            let (offset, device) = (targets.mean(&learned.weights), training.device);
             let model = new_model(*recipe, config, preparation, &offset, device, false)?;
             let pairs = Pairs::new(&inputs, &targets.coordinates, &targets.residuals)?;
-            let pairs = pairs.weighted(&learned.weights)?;
+            let pairs = pairs.weighted(learned.weights.as_slice())?;
             let task = dsokr_train::Task { pairs, ranks: &Processes::default(), ..*training };
             let outcome = train(&task, model, None, &mut (), observer)?;
             let model = match outcome.best {
@@ -248,7 +248,7 @@ impl<R: Recipe> Fit for Prepared<'_, R> {
             );
         }
         let restored = self.outputs.resumed.is_some_and(Folder::has_checkpoint);
-        let offset = targets.mean();
+        let offset = targets.mean(&self.weights);
         let model = new_model(recipe, config, preparation, &offset, &device, restored)?;
         check_groups(config, &model)?;
         info!(parameters = burn::module::Module::num_params(&model.encoder), "model made");
@@ -270,7 +270,7 @@ impl<R: Recipe> Fit for Prepared<'_, R> {
             config: &training,
             seed: config.seed,
             device: &device,
-            pairs: pairs.weighted(&self.weights)?,
+            pairs: pairs.weighted(self.weights.as_slice())?,
             ranks,
             validate: &validate,
         };

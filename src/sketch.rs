@@ -242,7 +242,7 @@ impl<'a> Study<'a> {
             for at in 0..draws {
                 let seed = config.seed.wrapping_add(at as u64);
                 let kernel = outputs.kernel()?;
-                let basis = fit_basis(&config, kernel, &outputs.rows(), size, seed)?;
+                let basis = fit_basis(&config, kernel, &outputs.weighted_rows(), size, seed)?;
                 let targets = basis.project_shared(&outputs.rows())?;
                 rank += basis.dimension() as f64 / draws as f64;
                 residual += targets.residuals.iter().sum::<f64>() / (n * draws as f64);

@@ -186,8 +186,7 @@ impl Config {
         );
         ensure(inputs == reads, "data.inputs", inputs, allowed)?;
         let weighted = self.data.facts().weighted;
-        let allowed = "1: encoders weigh pairs, and kernel machines with encoder.solver.name \"closed-form\", \
-                       \"sketched\" or \"averaged\"";
+        let allowed = "1: this encoder does not weigh pairs";
         let holds = !weighted || self.encoder.abilities().weighs_pairs;
         ensure(holds, "data.train[].weight", "given", allowed)?;
         let several = !self.output.kernels.is_empty();

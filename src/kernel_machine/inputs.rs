@@ -149,7 +149,8 @@ impl MachineInputs {
         let scaled = match &settings.inputs {
             MachineInputsConfig::Vectors { scaling } if *scaling != ColumnScaling::None => {
                 let standard = *scaling == ColumnScaling::Standard;
-                Some(Scaling::fit(rows.as_ref(), standard)?.rows(rows.as_ref())?)
+                let scaling = Scaling::fit_weighted(rows.as_ref(), &train.weights, standard)?;
+                Some(scaling.rows(rows.as_ref())?)
             }
             _ => None,
         };

@@ -52,10 +52,7 @@ impl Learner for KernelMachineConfig {
                 self.solver,
                 Solver::Sketched(_) | Solver::ConjugateGradients(_) | Solver::Averaged(_)
             ),
-            weighs_pairs: matches!(
-                self.solver,
-                Solver::ClosedForm(_) | Solver::Sketched(_) | Solver::Averaged(_)
-            ),
+            weighs_pairs: true,
             levels: self.levels(),
         }
     }
@@ -146,8 +143,10 @@ impl Fit for PreparedMachine<'_> {
         let rows = outputs.rows();
         let weights = &outputs.dataset.train.weights;
         if config.sketch.full {
-            let (space, targets) = OutputSpace::training(outputs.kernel()?.clone(), &rows)?;
-            return Ok(OutputTargets::points((space, targets.with_weights(weights)?)));
+            let kernel = outputs.kernel()?.clone();
+            return Ok(OutputTargets::points(OutputSpace::training_weighted(
+                kernel, &rows, weights,
+            )?));
         }
         let mixed = settings.embedding().is_some_and(EmbeddingConfig::is_mixed);
         let rank = match settings.answers {
@@ -160,12 +159,11 @@ impl Fit for PreparedMachine<'_> {
         };
         // a Lipschitz loss also depends on the part of an output outside the basis
         let projected = match settings.is_lipschitz() {
-            true => Some(Targets::from_projection(&basis.project(&rows)?)?),
+            true => Some(Targets::from_projection(&basis.project(&rows)?)?.weighted(weights)?),
             false => None,
         };
-        let (space, targets) = OutputSpace::basis(basis, rank, &rows)?;
-        let targets = projected.unwrap_or(targets).with_weights(weights)?;
-        Ok(OutputTargets::points((space, targets)))
+        let (space, targets) = OutputSpace::basis_weighted(basis, rank, &rows, weights)?;
+        Ok(OutputTargets::points((space, projected.unwrap_or(targets))))
     }
 
     fn refined_targets(
@@ -283,7 +281,8 @@ impl PreparedMachine<'_> {
             }
             (TargetSpace::Quantiles(levels), TargetValues::Numbers(observed)) => {
                 let observed: Vec<f64> = observed.iter().copied().map(f64::from).collect();
-                (None, Cow::Owned(Targets::repeated(levels.len(), &observed)?))
+                let targets = Targets::repeated(levels.len(), &observed)?;
+                (None, Cow::Owned(targets.weighted(&outputs.dataset.train.weights)?))
             }
             // the targets of this learner are one of the two above
             _ => return Err(targets.unexpected()),

@@ -32,11 +32,11 @@ pub(super) fn weighted_basis(
     outputs: &TrainingOutputs,
 ) -> Result<Basis, Error> {
     let (config, dataset) = (outputs.config, outputs.dataset);
-    let rows = outputs.rows();
-    let bases = outputs.summands(&rows)?;
+    let weighted = outputs.weighted_rows();
+    let bases = outputs.summands(&weighted)?;
     let project = |(basis, rows): (&Basis, PartRows)| basis.project_shared(&rows);
     let projections: Vec<Projection> =
-        bases.iter().zip(PartRows::all(&rows)).map(project).collect::<Result<_, _>>()?;
+        bases.iter().zip(PartRows::all(&weighted.rows)).map(project).collect::<Result<_, _>>()?;
     let answers = answers(settings, inputs, outputs, &projections)?;
     let width: usize = projections.iter().map(|part| part.dimension).sum();
     let unit = Queries::new(width, &answers)?.normalised();
@@ -69,7 +69,7 @@ pub(super) fn weighted_basis(
     }
     let found = likely_weights(&ensemble, Pool::Shared, &Combination::default(), &gold)?;
     info!(weights = ?found.weights, log_likelihood = found.log_likelihood, "kernels weighted");
-    outputs.sum(bases, &found.weights, &rows)
+    outputs.sum(bases, &found.weights, &weighted)
 }
 
 /// The memory and time of [`weighted_basis`].
@@ -99,7 +99,7 @@ fn answers(
     let row = |row: usize| projections.iter().flat_map(move |part| part.row(row));
     let values = (0..outputs.len()).flat_map(row).copied().map(f64::from);
     let targets = Targets::new(width, values.collect::<Vec<f64>>())?;
-    let targets = targets.with_weights(&outputs.dataset.train.weights)?;
+    let targets = targets.weighted(&outputs.dataset.train.weights)?;
     let (seed, systems) = (outputs.config.seed, outputs.systems.clone());
     let inputs = rows.training();
     Ok(settings.fit_once(inputs, &targets, seed, systems, None)?.1)

@@ -44,17 +44,21 @@ impl KernelMachineConfig {
         let first: Vec<usize> = (0..leading).collect();
         let part = Selected::new(*rows, &first);
         let known = if leading == rows.len() { *rows } else { &part };
+        let targets = targets.select(&first)?;
         let scaling = match &self.inputs {
             MachineInputsConfig::Vectors { scaling } if *scaling != ColumnScaling::None => {
-                Scaling::fit(known, *scaling == ColumnScaling::Standard)?
+                Scaling::fit_weighted(
+                    known,
+                    targets.weights(),
+                    *scaling == ColumnScaling::Standard,
+                )?
             }
             _ if self.learns_columns() => {
                 let inputs = TrainingInputs::rows(Arc::clone(kernel), known);
                 let solver = self.solver.prepare(inputs, seed, LastSystem::default())?;
-                let targets = targets.select(&first)?;
                 let (model, _) = solver.fit(&targets, self.first_lambda(), false)?;
                 info!("columns of inputs weighted by a first fit");
-                Scaling::relevance(&model)?
+                Scaling::relevance(&model, targets.weights())?
             }
             _ => return Ok(None),
         };

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use dsokr_basis::features::{DenseRows, PartRows};
 use dsokr_basis::store::Tensor;
 use dsokr_basis::{
-    Basis, Features, Kernel, OutputKernel, Projection, RowKind, RowSource, SketchKind,
+    Basis, Features, Kernel, OutputKernel, Projection, RowKind, RowSource, RowWeights, SketchKind,
     SketchOptions,
 };
 use dsokr_data::{DataRoot, Dataset, Inputs, Selected};
@@ -208,6 +208,11 @@ impl<'a> TrainingOutputs<'a> {
         self.selected(&self.indices)
     }
 
+    /// Their feature rows with the weights of their pairs.
+    pub(crate) fn weighted_rows(&self) -> WeightedRows<'_> {
+        WeightedRows { rows: self.rows(), weights: self.dataset.train.weights.clone() }
+    }
+
     /// The feature rows of outputs that belong to no pair.
     ///
     /// # Errors
@@ -250,7 +255,7 @@ impl<'a> TrainingOutputs<'a> {
 
     /// The bases of the configuration's kernels, of those that are summed, tempered, each of its part of the rows of
     /// outputs.
-    pub(crate) fn summands(&self, rows: &Selected) -> Result<Vec<Basis>, Error> {
+    pub(crate) fn summands(&self, outputs: &WeightedRows) -> Result<Vec<Basis>, Error> {
         use dsokr_basis::Error::{Numeric, ZeroKernel};
         let (sketch, seed) = (&self.config.sketch, self.config.seed);
         let part = |((at, summand), rows): ((usize, &SummandConfig), PartRows)| {
@@ -259,7 +264,9 @@ impl<'a> TrainingOutputs<'a> {
             let key = format!("output.kernels[{at}].kernel");
             let kernel = summand.kernel.fit(&key, &rows, seed)?;
             let basis = Basis::fit(kernel, &rows, &options);
-            let basis = basis.and_then(|basis| basis.tempered(&summand.tempering(), &rows));
+            let tempering = summand.tempering();
+            let basis = basis
+                .and_then(|basis| basis.tempered_weighted(&tempering, &rows, &outputs.weights));
             basis.map_err(|error| match error {
                 ZeroKernel { .. } | Numeric(_) => {
                     let found = format!("{:?} ({error})", summand.kernel.name());
@@ -270,7 +277,7 @@ impl<'a> TrainingOutputs<'a> {
         };
         let kernels = self.config.output.kernels.iter().enumerate();
         let summands = kernels.filter(|(_, kernel)| kernel.weight > 0.0);
-        summands.zip(PartRows::all(rows)).map(part).collect()
+        summands.zip(PartRows::all(&outputs.rows)).map(part).collect()
     }
 
     /// The leading coordinates of the weighted sum of the kernels of bases, of the rows of outputs.
@@ -278,11 +285,12 @@ impl<'a> TrainingOutputs<'a> {
         &self,
         bases: Vec<Basis>,
         weights: &[f64],
-        rows: &Selected,
+        outputs: &WeightedRows,
     ) -> Result<Basis, Error> {
         let parts = weights.iter().copied().zip(bases).collect();
-        let basis = Basis::sum(parts, self.config.sketch.size, rows)?;
-        Ok(basis.tempered(&self.config.output.tempering(), rows)?)
+        let WeightedRows { rows, weights } = outputs;
+        let basis = Basis::sum_weighted(parts, self.config.sketch.size, rows, weights)?;
+        Ok(basis.tempered_weighted(&self.config.output.tempering(), rows, weights)?)
     }
 
     /// The configuration's basis, fitted on these outputs and, if `unlabelled`, on those without a pair
@@ -297,16 +305,21 @@ impl<'a> TrainingOutputs<'a> {
         if let Some(path) = &self.resumed {
             return Ok(Basis::load(&path.join(BASIS))?);
         }
-        let all = match unlabelled {
-            true => &[&self.indices, self.without_pair()?].concat(),
-            false => &self.indices,
+        let (pairs, without_pair) = match unlabelled {
+            true => (&self.indices, self.without_pair()?),
+            false => (&self.indices, [].as_slice()),
         };
-        let (config, rows) = (self.config, self.selected(all));
+        let all = [pairs, without_pair].concat();
+        let each = (&self.dataset.train.weights, pairs.len());
+        let weights = RowWeights::joined(each, (&RowWeights::equal(), without_pair.len()));
+        let (config, outputs) = (self.config, WeightedRows { rows: self.selected(&all), weights });
         let fitted = match config.output.kernel {
-            Some(_) => fit_basis(config, self.kernel()?, &rows, config.sketch.size, config.seed)?,
+            Some(_) => {
+                fit_basis(config, self.kernel()?, &outputs, config.sketch.size, config.seed)?
+            }
             None => {
                 let weights = config.output.summands().map(|summand| summand.weight);
-                self.sum(self.summands(&rows)?, &weights.collect::<Vec<f64>>(), &rows)?
+                self.sum(self.summands(&outputs)?, &weights.collect::<Vec<f64>>(), &outputs)?
             }
         };
         let (rank, size) = (fitted.dimension(), fitted.options.size);
@@ -322,12 +335,18 @@ impl<'a> TrainingOutputs<'a> {
     }
 }
 
+/// Feature rows of outputs with their weights in means and covariances.
+pub(crate) struct WeightedRows<'a> {
+    pub rows: Selected<'a>,
+    pub weights: RowWeights,
+}
+
 /// The basis of a kernel, tempered as the configuration says, with a sketch of a size and a seed; without a
 /// sketch the unit vectors of the feature space, in which targets are the feature rows.
 pub(crate) fn fit_basis(
     config: &Checked,
     kernel: &Kernel,
-    outputs: &Selected,
+    WeightedRows { rows: outputs, weights }: &WeightedRows,
     size: usize,
     seed: u64,
 ) -> Result<Basis, Error> {
@@ -349,7 +368,7 @@ pub(crate) fn fit_basis(
         return Ok(Basis::fit(kernel.clone(), &units, &options(&all, count))?);
     }
     let basis = Basis::fit(kernel.clone(), outputs, &options(&sketch.method, size))?;
-    Ok(basis.tempered(&config.output.tempering(), outputs)?)
+    Ok(basis.tempered_weighted(&config.output.tempering(), outputs, weights)?)
 }
 
 fn has_zero_row(rows: &dyn RowSource) -> Result<bool, Error> {

@@ -199,7 +199,8 @@ pub(crate) fn standardise(
         Some(known) => known.clone(),
         None => {
             let trained: Vec<usize> = dataset.train.outputs.iter().flatten().copied().collect();
-            Scaling::fit(&Selected::new(rows, &trained), centred)?
+            let trained = Selected::new(rows, &trained);
+            Scaling::fit_weighted(&trained, &dataset.train.weights, centred)?
         }
     };
     dataset.outputs.rows = Box::new(scaling.rows(rows)?);

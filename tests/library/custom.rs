@@ -6,7 +6,8 @@ use dsokr::basis::features::DenseRows;
 use dsokr::basis::kernel::{self, OutputKernel};
 use dsokr::basis::random::generator;
 use dsokr::basis::{
-    Basis, Block, Error, Features, Kernel, Mat, Processes, RowSource, SketchKind, SketchOptions,
+    Basis, Block, Error, Features, Kernel, Mat, Processes, RowSource, RowWeights, SketchKind,
+    SketchOptions,
 };
 use dsokr::config::TrainingConfig;
 use dsokr::data::{FittedFeatures, Outputs};
@@ -144,7 +145,7 @@ fn an_own_kernel_is_learnt_and_decoded() {
     let encoder = config.init(
         2,
         Start {
-            offset: &targets.mean(),
+            offset: &targets.mean(&RowWeights::equal()),
             random: &mut generator(0, "own kernel", 0),
             device: &device,
         },

@@ -29,6 +29,7 @@ mod defaults;
 mod error;
 mod place;
 mod versions;
+mod weights;
 
 pub mod assignment;
 pub mod eigenbasis;
@@ -51,6 +52,7 @@ pub use kernel::{Kernel, OutputKernel};
 pub use place::{Argument, ArgumentStyle, Place, print_arguments_as};
 pub use processes::Processes;
 pub use sketch::{Sketch, SketchKind, SketchOptions};
+pub use weights::RowWeights;
 
 /// Reads a variant without parameters in a table with a tag: serde ignores unknown keys next to one.
 fn no_parameters<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {

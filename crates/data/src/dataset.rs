@@ -3,6 +3,7 @@ use std::hash::Hash;
 use std::str::FromStr;
 
 use derive_more::Display;
+use dsokr_basis::RowWeights;
 use dsokr_basis::random::generator;
 use rand::seq::index::sample;
 use schemars::JsonSchema;
@@ -58,8 +59,8 @@ pub struct Split {
     /// The outputs themselves, where metrics compare more than ranks and all are known; not of
     /// training pairs.
     pub truth: Option<Truth>,
-    /// The weight of each training pair in the loss; empty where all are 1.
-    pub weights: Vec<f64>,
+    /// The weight of each training pair in the loss, in means and in the frequencies of n-grams.
+    pub weights: RowWeights,
     /// The group of each pair, which parts do not divide; empty where they have not been read.
     pub groups: Vec<String>,
     /// The label of each pair's output, none of an output that no table names; empty where they have not been read, as
@@ -90,7 +91,7 @@ impl Split {
         let (further, known) = (of_rows(&self.further, rows), of_rows(&self.known, rows));
         let places: Vec<Option<usize>> = rows.iter().copied().map(Some).collect();
         let truth = self.truth.as_ref().and_then(|truth| truth.select(&places));
-        let (weights, labels) = (of_rows(&self.weights, rows), of_rows(&self.labels, rows));
+        let (weights, labels) = (self.weights.select(rows), of_rows(&self.labels, rows));
         let (foreign, groups) = (self.foreign, of_rows(&self.groups, rows));
         let split = Self::new(ids, inputs, outputs);
         Ok(Self { queries, further, known, foreign, truth, weights, groups, labels, ..split })
@@ -125,7 +126,7 @@ impl Split {
 
     /// Some pairs as queries that are evaluated.
     pub(crate) fn held_out(&self, rows: &[usize], outputs: &Outputs) -> Result<Self, Error> {
-        let pairs = Self { groups: Vec::new(), weights: Vec::new(), ..self.select(rows)? };
+        let pairs = Self { groups: Vec::new(), weights: RowWeights::equal(), ..self.select(rows)? };
         let queries = pairs.queries.as_deref().map(grouped);
         let split = match queries {
             Some(queries) => pairs.into_queries(&queries)?,
@@ -231,10 +232,13 @@ pub struct Dataset {
 }
 
 impl Dataset {
-    /// Training pairs that parts of them keep together: those of one output, where most validation outputs are those of no
+    /// Training pairs that parts of them keep together: those of one group, where the splits divide none; else those of one output, where most validation outputs are those of no
     /// training pair, so that a held-out answer has seen as little of its output as an answer to a validation pair; else
     /// each is by itself.
     pub fn training_groups(&self) -> Vec<Vec<usize>> {
+        if !self.train.groups.is_empty() {
+            return grouped(&self.train.groups);
+        }
         let learned: HashSet<usize> = self.train.outputs.iter().flatten().copied().collect();
         let outputs = &self.validation.outputs;
         let seen = outputs.iter().flatten().filter(|output| learned.contains(output)).count();

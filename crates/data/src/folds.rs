@@ -1,20 +1,16 @@
 //! Parts of pairs for cross-validation: one of them is held out.
 
 use dsokr_basis::random::{generator, shuffle};
-use dsokr_molecule::Molecule;
 use rand::Rng;
-use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::dataset::grouped;
-use crate::error::{check, shorten};
+use crate::error::check;
+use crate::groups::{GroupRule, keys_of_molecules, scaffold};
 use crate::outputs::OutputSource;
 use crate::pairs::{PairFacts, joined};
 use crate::{Dataset, Error, InputKind, Outputs, Split};
-
-/// The group of all pairs whose molecules have the same skeleton.
-const SKELETON: &str = "skeleton";
 
 /// One part of the pairs of k that is held out: training and validation pairs together are divided into parts of about
 /// equal sizes. Test pairs of the data stay as they are, or are left out where the part is the test split.
@@ -28,9 +24,10 @@ pub struct FoldConfig {
     /// The seed that draws the parts, apart from that of the configuration.
     #[serde(default)]
     pub seed: u64,
-    /// The groups that parts do not share: the values of a column of the tables of pairs, or `"skeleton"`, the skeletons of the
-    /// molecules that outputs are, else inputs; molecules without rings are one group. Left out, rows of one query stay
-    /// together, and other pairs are divided one by one.
+    /// The groups that parts do not share: the values of a column of the tables of pairs, or `"scaffold"` (also
+    /// `"skeleton"`), the Bemis-Murcko scaffolds of the molecules that outputs are, else inputs; molecules without rings
+    /// are one group. Left out, the groups of `splits.group` and rows of one query stay together, and other pairs are divided
+    /// one by one.
     pub group: Option<String>,
     /// Whether the part is the test split. Validation pairs are then drawn from the other parts, as large a share of them
     /// as before and again whole groups, so that nothing is chosen on the part. Else the part is the validation split.
@@ -41,7 +38,7 @@ pub struct FoldConfig {
 impl FoldConfig {
     /// The column of the groups.
     pub(crate) fn column(&self) -> Option<&str> {
-        self.group.as_deref().filter(|group| *group != SKELETON)
+        GroupRule::named(self.group.as_deref()?).column()
     }
 
     pub(crate) fn validate(&self, source: &str, facts: &PairFacts) -> Result<(), Error> {
@@ -54,8 +51,13 @@ impl FoldConfig {
         check(!kernels, "data.fold", "given", allowed)?;
         let allowed = "absent: other pairs are drawn by a different seed";
         check(source != "synthetic", "data.fold", "given", allowed)?;
+        let rule = self.group.as_deref().map(GroupRule::named);
+        let allowed =
+            "absent, which keeps what data.splits.group names together, \"scaffold\" or a column";
+        let known = !matches!(rule, Some(GroupRule::Repeats | GroupRule::Molecule));
+        check(known, "data.fold.group", self.group_name(), allowed)?;
         let group = self.column().unwrap_or_default();
-        let allowed = "absent, or \"skeleton\": only tables (data.source = \"tables\" or \"pool\") have columns";
+        let allowed = "absent, or \"scaffold\": only tables (data.source = \"tables\" or \"pool\") have columns";
         check(
             group.is_empty() || ["tables", "pool"].contains(&source),
             "data.fold.group",
@@ -99,7 +101,10 @@ impl FoldConfig {
         others.sort_unstable();
         // an output that is not known can be evaluated, not learned
         others.retain(|&pair| pairs.outputs[pair].is_some());
-        let train = Split { groups: Vec::new(), ..pairs.select(&others)? };
+        let mut train = pairs.select(&others)?;
+        if self.group.is_some() {
+            train.groups = Vec::new();
+        }
         let held = pairs.held_out(&held, &outputs)?;
         let (validation, test) = match self.nested {
             true => (pairs.held_out(&inner, &outputs)?, Some(held)),
@@ -133,36 +138,23 @@ impl FoldConfig {
     ) -> Result<Vec<Vec<usize>>, Error> {
         Ok(match (&self.group, self.column(), &pairs.queries) {
             (_, Some(_), _) => grouped(&pairs.groups),
-            (Some(_), None, _) => grouped(&skeletons(pairs, outputs, source)?),
+            (Some(_), None, _) => grouped(&scaffolds(pairs, outputs, source)?),
+            (None, None, _) if !pairs.groups.is_empty() => grouped(&pairs.groups),
             (None, None, Some(queries)) => grouped(queries),
             (None, None, None) => (0..pairs.ids.len()).map(|pair| vec![pair]).collect(),
         })
     }
 }
 
-/// A key for the skeleton of each pair's molecule.
-fn skeletons(pairs: &Split, outputs: &Outputs, source: &OutputSource) -> Result<Vec<u64>, Error> {
-    let key = |smiles: &str| {
-        let wrong = |reason| {
-            let allowed = "absent, or with molecules as outputs or as inputs";
-            let found = format!("\"skeleton\", with {:?}: {reason}", shorten(smiles));
-            Error::value("data.fold.group", found, allowed)
-        };
-        Ok(Molecule::parse(smiles).map_err(wrong)?.skeleton().invariant())
-    };
-    let keys: Vec<Result<u64, Error>> = match source.molecule_column() {
-        Ok(_) => {
-            let label = |output: &Option<usize>| output.map_or("", |at| &outputs.labels[at]);
-            pairs.outputs.par_iter().map(|output| key(label(output))).collect()
-        }
-        // behind the SMILES of a molecule there may be more of the same one
-        Err(_) => {
-            let first = |text: &'_ str| text.split(' ').next().unwrap_or_default().to_owned();
-            pairs.inputs.texts()?.par_iter().map(|text| key(&first(text))).collect()
-        }
-    };
-    // a parallel collection into a `Result` would give any thread's error
-    keys.into_iter().collect()
+/// A key for the scaffold of each pair's molecule.
+fn scaffolds(pairs: &Split, outputs: &Outputs, source: &OutputSource) -> Result<Vec<u64>, Error> {
+    let key = "data.fold.group";
+    if source.molecule_column().is_err() {
+        return keys_of_molecules(pairs.inputs.texts()?, key, "scaffold", scaffold);
+    }
+    let label = |output: &Option<usize>| output.map_or("", |at| &outputs.labels[at]);
+    let labels: Vec<&str> = pairs.outputs.iter().map(label).collect();
+    keys_of_molecules(&labels, key, "scaffold", scaffold)
 }
 
 /// Groups of rows in parts. In a drawn order, the larger ones first, each goes to the smallest part; of single rows the

@@ -13,6 +13,7 @@ mod dataset;
 mod error;
 pub mod feature_file;
 mod folds;
+mod groups;
 mod inputs;
 mod kinds;
 pub mod multi_label;

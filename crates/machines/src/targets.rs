@@ -1,7 +1,7 @@
 use std::ops::Range;
 
-use dsokr_basis::Projection;
 use dsokr_basis::eigenbasis::multiply;
+use dsokr_basis::{Projection, RowWeights};
 use faer::{Accum, Mat, MatRef};
 
 use crate::Error;
@@ -15,8 +15,8 @@ pub struct Targets {
     pub(crate) width: usize,
     /// r(y) of each row; empty where all are 0.
     pub(crate) residuals: Vec<f64>,
-    /// w of each row; empty where all are 1.
-    pub(crate) weights: Vec<f64>,
+    /// w of each row.
+    pub(crate) weights: RowWeights,
 }
 
 #[derive(Clone, Debug)]
@@ -40,8 +40,8 @@ impl Targets {
         let expected = values.len().next_multiple_of(width);
         Error::check_length("target values", values.len(), expected)?;
         Error::check_finite("targets", width, &values)?;
-        let (residuals, weights) = (Vec::new(), Vec::new());
-        Ok(Self { values: Values::Coordinates(values), width, residuals, weights })
+        let values = Values::Coordinates(values);
+        Ok(Self { values, width, residuals: Vec::new(), weights: RowWeights::equal() })
     }
 
     /// One number a row, that each of `width` outputs estimates: quantiles of one variable.
@@ -80,42 +80,41 @@ impl Targets {
         Ok(self)
     }
 
-    /// The same targets with a weight w of each row: a ridge regression is then the least of
-    /// `(1/n) Σ_i w_i ‖ĥ(x_i) − ψ_i‖² + λ ‖ĥ‖²`. All weights are 1 otherwise, and where none are given.
+    /// The same targets with a weight w of each row: a loss is then the weighted mean
+    /// `Σ_i w_i ℓ(ĥ(x_i), ψ_i) / Σ_i w_i`, so that a row of weight 2 is a row twice. All weights are 1 otherwise, and
+    /// where none are given.
     ///
     /// # Errors
     /// [`Error::Shape`] unless there is one a row, or none; [`Error::Value`] for one that is not finite and above 0.
-    pub fn with_weights(mut self, weights: &[f64]) -> Result<Self, Error> {
-        if !weights.is_empty() {
-            Error::check_length("weights", weights.len(), self.len())?;
-        }
-        for (row, &value) in weights.iter().enumerate() {
-            let (key, holds) =
-                (format_args!("the weight of row {row}"), value > 0.0 && value.is_finite());
-            Error::ensure(holds, key, value, "finite numbers above 0")?;
-        }
-        self.weights = weights.to_vec();
-        Ok(self)
+    pub fn with_weights(self, weights: &[f64]) -> Result<Self, Error> {
+        self.weighted(&RowWeights::new(weights)?)
+    }
+
+    /// As [`with_weights`](Self::with_weights), of weights that have been checked.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] unless there is one a row, or none.
+    pub fn weighted(self, weights: &RowWeights) -> Result<Self, Error> {
+        weights.check(self.len())?;
+        Ok(Self { weights: weights.clone(), ..self })
+    }
+
+    /// The weights of the rows.
+    pub fn weights(&self) -> &RowWeights {
+        &self.weights
+    }
+
+    /// `Σ_i w_i` over the rows, n where all weights are 1.
+    pub(crate) fn total_weight(&self) -> f64 {
+        self.weights.total(self.len())
     }
 
     /// Multiplies each column by √w of its row, of those in `range`; nothing where all weights are 1.
     pub(crate) fn weigh(&self, range: Range<usize>, columns: &mut Mat<f64>) {
-        for (column, weight) in columns.col_iter_mut().zip(self.weights.get(range).unwrap_or(&[])) {
-            let root = weight.sqrt();
+        let Some(roots) = self.weights.roots(range) else { return };
+        for (column, root) in columns.col_iter_mut().zip(roots) {
             column.iter_mut().for_each(|value| *value *= root);
         }
-    }
-
-    /// √w of a row.
-    pub(crate) fn root_weight(&self, row: usize) -> f64 {
-        self.weights.get(row).map_or(1.0, |weight| weight.sqrt())
-    }
-
-    /// Refuses weights where a solver has none.
-    pub(crate) fn check_unweighted(&self, solver: &str) -> Result<(), Error> {
-        let allowed = "absent: only the solvers closed-form, sketched and averaged weigh rows";
-        let found = format!("given for the solver {solver}");
-        Error::ensure(self.weights.is_empty(), "weights of rows", found, allowed)
     }
 
     /// n, the number of rows.
@@ -191,7 +190,7 @@ impl Targets {
         }
     }
 
-    /// Adds `T Ψ` of some rows to m × p sums; `features` is T, m × rows.
+    /// Adds `T W Ψ` of some rows to m × p sums; `features` is `T W^½`, m × rows.
     pub(crate) fn add_products(
         &self,
         rows: Range<usize>,
@@ -202,12 +201,19 @@ impl Targets {
             Values::Coordinates(values) => {
                 let values = &values[rows.start * self.width..rows.end * self.width];
                 let columns = MatRef::from_column_major_slice(values, self.width, rows.len());
+                if self.weights.is_equal() {
+                    product(sums.as_mut(), Accum::Add, features, columns.transpose(), PANEL);
+                    return;
+                }
+                let mut columns = columns.to_owned();
+                self.weigh(rows, &mut columns);
                 product(sums.as_mut(), Accum::Add, features, columns.transpose(), PANEL);
             }
             Values::Classes(classes) => {
-                for (column, &class) in features.col_iter().zip(&classes[rows]) {
-                    let sum = sums.col_mut(class as usize);
-                    sum.iter_mut().zip(column.iter()).for_each(|(sum, value)| *sum += value);
+                for (row, column) in rows.zip(features.col_iter()) {
+                    let root = self.weights.get(row).sqrt();
+                    let sum = sums.col_mut(classes[row] as usize);
+                    sum.iter_mut().zip(column.iter()).for_each(|(sum, value)| *sum += root * value);
                 }
             }
         }
@@ -231,14 +237,12 @@ impl Targets {
                 Values::Classes(rows.iter().map(|&row| classes[row]).collect())
             }
         };
-        let some =
-            |all: &[f64]| rows.iter().filter_map(|&row| all.get(row).copied()).collect::<Vec<_>>();
-        let (residuals, weights) = (some(&self.residuals), some(&self.weights));
-        Ok(Self { values, width: p, residuals, weights })
+        let residuals = rows.iter().filter_map(|&row| self.residuals.get(row).copied()).collect();
+        Ok(Self { values, width: p, residuals, weights: self.weights.select(rows) })
     }
 }
 
-/// The largest λ: the squares of nλ, from which the condition of a system is computed, are finite.
+/// The largest λ: the squares of λ Σ w, from which the condition of a system is computed, are finite.
 pub const LARGEST_LAMBDA: f64 = 1e100;
 
 /// Unless λ is a number above 0, at most [`LARGEST_LAMBDA`].

@@ -9,7 +9,7 @@ use super::tempering::{DOUBLE, SINGLE};
 use super::{Basis, Projector};
 use crate::features::{self, Block, RowSource, product, simd};
 use crate::kernel::zero_rows;
-use crate::{Cancellation, Error, Processes};
+use crate::{Cancellation, Error, Processes, RowWeights};
 
 /// Rows projected by one task.
 const ROWS: usize = 256;
@@ -44,14 +44,16 @@ impl Projection {
         self.squared_norms.is_empty()
     }
 
-    /// The mean of the coordinates over the outputs, p numbers: where an encoder best starts.
-    pub fn mean(&self) -> Vec<f32> {
+    /// The weighted mean of the coordinates over the outputs, `Σ_i w_i ψ̃(y_i) / Σ_i w_i`, p numbers: where an encoder
+    /// best starts.
+    pub fn mean(&self, weights: &RowWeights) -> Vec<f32> {
         let mut sum = vec![0.0f64; self.dimension];
-        for row in self.coordinates.chunks_exact(self.dimension.max(1)) {
-            sum.iter_mut().zip(row).for_each(|(sum, &value)| *sum += f64::from(value));
+        for (at, row) in self.coordinates.chunks_exact(self.dimension.max(1)).enumerate() {
+            let weight = weights.get(at);
+            sum.iter_mut().zip(row).for_each(|(sum, &value)| *sum += weight * f64::from(value));
         }
-        let count = self.len().max(1) as f64;
-        sum.into_iter().map(|sum| (sum / count) as f32).collect()
+        let total = weights.total(self.len().max(1));
+        sum.into_iter().map(|sum| (sum / total) as f32).collect()
     }
 
     /// The given outputs, in that order.

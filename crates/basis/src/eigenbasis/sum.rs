@@ -9,7 +9,7 @@ use super::algebra::{self, Eigen, Number, leading_few, multiply_wide};
 use super::{Basis, Projector};
 use crate::features::{Block, RowKind, RowSource};
 use crate::kernel::{SumKernel, Summand};
-use crate::{Error, OutputKernel, SketchOptions};
+use crate::{Error, OutputKernel, RowWeights, SketchOptions};
 
 /// The terms of [`Basis::sum`]. `y_i` are the columns of a sparse row that the i-th basis reads, the parts of
 /// [`JoinedRows`](crate::features::JoinedRows).
@@ -170,6 +170,19 @@ impl Basis {
         size: usize,
         outputs: &dyn RowSource,
     ) -> Result<Self, Error> {
+        Self::sum_weighted(parts, size, outputs, &RowWeights::equal())
+    }
+
+    /// As [`sum`](Self::sum), where an output counts in the second moments as often as its weight says.
+    ///
+    /// # Errors
+    /// As [`sum`](Self::sum); [`Error::Shape`] unless there is one weight for each output, or none.
+    pub fn sum_weighted(
+        parts: Vec<(f64, Self)>,
+        size: usize,
+        outputs: &dyn RowSource,
+        output_weights: &RowWeights,
+    ) -> Result<Self, Error> {
         for (weight, _) in &parts {
             let holds = *weight >= 0.0 && weight.is_finite();
             let allowed = "a finite number not below 0";
@@ -210,7 +223,7 @@ impl Basis {
         if outputs.is_empty() {
             return Err(Error::no_rows());
         }
-        let (_, moments) = basis.moments(outputs, false)?;
+        let (_, moments) = basis.moments(outputs, output_weights, false)?;
         let Eigen { values, vectors } = leading_few(moments, size, basis.options.tolerance)?;
         Ok(basis.turned(values, &vectors.transpose().to_owned(), None))
     }

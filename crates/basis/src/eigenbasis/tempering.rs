@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::algebra::{Eigen, Number, leading, multiply};
 use super::{Basis, Projector};
 use crate::features::{RowSource, product};
-use crate::{Error, Processes};
+use crate::{Error, Processes, RowWeights};
 
 /// Outputs whose coordinates are held at once.
 const ROWS: usize = 2048;
@@ -174,6 +174,20 @@ impl Basis {
     /// # Ok::<(), dsokr_basis::Error>(())
     /// ```
     pub fn tempered(self, tempering: &Tempering, outputs: &dyn RowSource) -> Result<Self, Error> {
+        self.tempered_weighted(tempering, outputs, &RowWeights::equal())
+    }
+
+    /// As [`tempered`](Self::tempered), where an output counts in mean and covariance as often as its weight says:
+    /// `μ = Σ_i w_i P ψ(y_i) / Σ_i w_i`.
+    ///
+    /// # Errors
+    /// As [`tempered`](Self::tempered); [`Error::Shape`] unless there is one weight for each output, or none.
+    pub fn tempered_weighted(
+        self,
+        tempering: &Tempering,
+        outputs: &dyn RowSource,
+        weights: &RowWeights,
+    ) -> Result<Self, Error> {
         tempering.validate()?;
         if self.tempered.is_some() {
             let message = "the basis is tempered already; temper the one that was fitted";
@@ -186,7 +200,7 @@ impl Basis {
         if tempering.changes_nothing() {
             return Ok(self);
         }
-        let (mean, covariance) = self.moments(outputs, tempering.centred)?;
+        let (mean, covariance) = self.moments(outputs, weights, tempering.centred)?;
         let size = mean.iter().map(|v| v * v).sum::<f64>()
             + covariance.diagonal().column_vector().iter().sum::<f64>();
         let same = || {
@@ -248,7 +262,7 @@ impl Basis {
         self
     }
 
-    /// Mean and covariance of the coordinates of outputs; about 0, and then a mean of zeros, where
+    /// Weighted mean and covariance of the coordinates of outputs; about 0, and then a mean of zeros, where
     /// they are not centred.
     ///
     /// In one pass: sums are taken about the mean of the first block, which is near enough to that
@@ -256,8 +270,10 @@ impl Basis {
     pub(super) fn moments(
         &self,
         outputs: &dyn RowSource,
+        weights: &RowWeights,
         centred: bool,
     ) -> Result<(Vec<f64>, Mat<f64>), Error> {
+        weights.check(outputs.len())?;
         let (dimension, count, processes) = (self.dimension(), outputs.len(), Processes::current());
         let mut shift = vec![0.0; dimension];
         let mut sum = vec![0.0; dimension];
@@ -267,17 +283,24 @@ impl Basis {
         for start in (0..count).step_by(ROWS * size) {
             let own = count.min(start + ROWS * place);
             let own = self.wide(outputs, own..count.min(own + ROWS))?;
+            let mut first = start;
             for (at, mut block) in processes.gather_numbers(&own)?.into_iter().enumerate() {
                 let len = block.len() / dimension;
+                let roots = weights.roots(first..first + len);
+                first += len;
                 if centred && start + at == 0 {
-                    add_rows(&mut shift, &block);
+                    add_rows(&mut shift, &block, None);
                     shift.iter_mut().for_each(|value| *value /= len as f64);
                 }
                 if centred {
                     for row in block.chunks_exact_mut(dimension) {
                         row.iter_mut().zip(&shift).for_each(|(value, shift)| *value -= shift);
                     }
-                    add_rows(&mut sum, &block);
+                }
+                // rows times √w: the sum of products needs nothing else, and the sum of rows one √w more
+                scale_rows(&mut block, dimension, roots.as_deref());
+                if centred {
+                    add_rows(&mut sum, &block, roots.as_deref());
                 }
                 let block = MatRef::from_column_major_slice(&block, dimension, len);
                 // The lower half, each column in the order of the rows whoever sums it.
@@ -292,7 +315,7 @@ impl Basis {
             }
         }
         processes.sum_matrix(&mut products)?;
-        let n = count as f64;
+        let n = weights.total(count);
         let difference: Vec<f64> = sum.iter().map(|sum| sum / n).collect();
         let covariance = Mat::from_fn(dimension, dimension, |i, j| {
             products[(i.max(j), i.min(j))] / n - difference[i] * difference[j]
@@ -318,8 +341,17 @@ fn times(turn: &Mat<f64>, matrix: &[f32], inner: usize, width: usize) -> Vec<f32
     product
 }
 
-fn add_rows(sum: &mut [f64], rows: &[f64]) {
-    for row in rows.chunks_exact(sum.len()) {
-        sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+/// Adds rows, each times its factor where there are some.
+fn add_rows(sum: &mut [f64], rows: &[f64], factors: Option<&[f64]>) {
+    for (at, row) in rows.chunks_exact(sum.len()).enumerate() {
+        let factor = factors.map_or(1.0, |factors| factors[at]);
+        sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += factor * value);
+    }
+}
+
+/// Multiplies rows by their factors, where there are some.
+fn scale_rows(rows: &mut [f64], width: usize, factors: Option<&[f64]>) {
+    for (row, factor) in rows.chunks_exact_mut(width).zip(factors.unwrap_or_default()) {
+        row.iter_mut().for_each(|value| *value *= factor);
     }
 }

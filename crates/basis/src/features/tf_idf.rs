@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ngram_config::CasedText;
 use super::{NgramConfig, SparseRows, bucket, check_width};
-use crate::Error;
+use crate::{Error, RowWeights};
 
 /// A sparse row: values with their columns, which increase.
 pub type SparseRow = Vec<(u32, f32)>;
@@ -29,8 +29,23 @@ impl TfIdf {
         configs: &[NgramConfig],
         texts: impl Iterator<Item = &'t str> + Clone,
     ) -> Result<Self, Error> {
+        Self::fit_weighted(configs, texts, &RowWeights::equal())
+    }
+
+    /// As [`fit`](Self::fit), where a text counts as often as its weight says: n is `Σ_i w_i`, and df the sum of the
+    /// weights of the texts that have the n-gram. For [`min_texts`](NgramConfig::min_texts) a text counts ⌈w⌉ times, so
+    /// that no n-gram is left out because its text weighs less than 1.
+    ///
+    /// # Errors
+    /// As [`fit`](Self::fit); [`Error::Shape`] unless there is one weight for each text, or none.
+    pub fn fit_weighted<'t>(
+        configs: &[NgramConfig],
+        texts: impl Iterator<Item = &'t str> + Clone,
+        weights: &RowWeights,
+    ) -> Result<Self, Error> {
         let texts: Vec<CasedText> = texts.map(CasedText::new).collect();
-        let block = |ngrams| NgramBlock::fit(ngrams, &texts);
+        weights.check(texts.len())?;
+        let block = |ngrams| NgramBlock::fit(ngrams, &texts, weights);
         let blocks = configs.iter().map(block).collect::<Result<Vec<_>, _>>()?;
         let fitted = Self { blocks };
         if fitted.width() == 0 {
@@ -145,10 +160,11 @@ impl NgramBlock {
     ///
     /// # Errors
     /// As [`NgramConfig::validate`].
-    fn fit(ngrams: &NgramConfig, texts: &[CasedText]) -> Result<Self, Error> {
+    fn fit(ngrams: &NgramConfig, texts: &[CasedText], weights: &RowWeights) -> Result<Self, Error> {
         ngrams.validate()?;
-        let count = texts.len();
-        let idf = |df: u32| ((1.0 + count as f64) / (1.0 + f64::from(df))).ln() as f32 + 1.0;
+        let count = weights.total(texts.len());
+        // the sums of weights that make df may be above that of all by rounding
+        let idf = |df: f64| ((1.0 + count) / (1.0 + df.min(count))).ln() as f32 + 1.0;
         let mut block = Self {
             ngrams: ngrams.clone(),
             terms: Vec::new(),
@@ -156,22 +172,32 @@ impl NgramBlock {
             index: TermMap::default(),
         };
         if ngrams.buckets > 0 {
-            let mut frequency = vec![0u32; ngrams.buckets];
-            let seen = texts.iter().flat_map(|text| block.counts(text));
-            seen.for_each(|(index, _)| frequency[index as usize] += 1);
+            let mut frequency = vec![0.0; ngrams.buckets];
+            for (at, text) in texts.iter().enumerate() {
+                let weight = weights.get(at);
+                let counts = block.counts(text);
+                counts.into_iter().for_each(|(index, _)| frequency[index as usize] += weight);
+            }
             block.idf = frequency.into_iter().map(idf).collect();
             return Ok(block);
         }
-        // Counts add up to the same whatever the chunks, and terms are sorted in the end.
-        let counted: Vec<TermMap<(u32, usize)>> =
-            texts.par_chunks(TEXTS).map(|texts| frequencies(ngrams, texts)).collect();
-        let mut frequency: TermMap<u32> = TermMap::default();
-        for (term, (df, _)) in counted.into_iter().flatten() {
-            *frequency.entry(term).or_default() += df;
+        // Chunks do not depend on the threads and are added up in their order; terms are sorted in the end.
+        let chunks = texts.par_chunks(TEXTS).enumerate();
+        let counted: Vec<TermMap<Frequency>> = chunks
+            .map(|(chunk, texts)| frequencies(ngrams, texts, chunk * TEXTS, weights))
+            .collect();
+        let mut frequency: TermMap<Frequency> = TermMap::default();
+        for (term, part) in counted.into_iter().flatten() {
+            let sum = frequency.entry(term).or_default();
+            sum.weight += part.weight;
+            sum.texts += part.texts;
         }
-        let mut kept: Vec<(String, u32)> =
-            frequency.into_iter().filter(|(_, df)| *df as usize >= ngrams.min_texts).collect();
-        kept.par_sort_unstable();
+        let mut kept: Vec<(String, f64)> = frequency
+            .into_iter()
+            .filter(|(_, sum)| sum.texts >= ngrams.min_texts as f64)
+            .map(|(term, sum)| (term, sum.weight))
+            .collect();
+        kept.par_sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         block.idf = kept.iter().map(|(_, df)| idf(*df)).collect();
         block.terms = kept.into_iter().map(|(term, _)| term).collect();
         block.fill_index();
@@ -218,15 +244,37 @@ impl NgramBlock {
     }
 }
 
-/// For each n-gram of some texts, in how many it occurs, and the last of them.
-fn frequencies(ngrams: &NgramConfig, texts: &[CasedText]) -> TermMap<(u32, usize)> {
-    let mut frequency: TermMap<(u32, usize)> = TermMap::default();
-    for (i, text) in texts.iter().enumerate() {
+/// In how many texts an n-gram occurs.
+#[derive(Default)]
+struct Frequency {
+    /// The sum of the weights of these texts.
+    weight: f64,
+    /// Their number, of a text with a weight above 1 the weight, rounded up.
+    texts: f64,
+    /// The last of them.
+    last: usize,
+}
+
+/// For each n-gram of some texts, in how many it occurs; the first of them is number `first` of all.
+fn frequencies(
+    ngrams: &NgramConfig,
+    texts: &[CasedText],
+    first: usize,
+    weights: &RowWeights,
+) -> TermMap<Frequency> {
+    let mut frequency: TermMap<Frequency> = TermMap::default();
+    for (text, number) in texts.iter().zip(first..) {
+        let weight = weights.get(number);
+        let texts = weight.ceil();
         ngrams.each(text, &mut |term| match frequency.get_mut(term) {
-            Some((_, last)) if *last == i => {}
-            Some((df, last)) => (*df, *last) = (*df + 1, i),
+            Some(seen) if seen.last == number => {}
+            Some(seen) => {
+                seen.weight += weight;
+                seen.texts += texts;
+                seen.last = number;
+            }
             None => {
-                frequency.insert(term.to_string(), (1, i));
+                frequency.insert(term.to_string(), Frequency { weight, texts, last: number });
             }
         });
     }

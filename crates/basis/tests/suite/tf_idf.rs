@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use dsokr_basis::RowWeights;
 use dsokr_basis::features::{NgramConfig, NgramKind, TfIdf};
 
 use crate::real_data::data;
@@ -112,6 +113,27 @@ fn nothing_to_learn_from_is_an_error() {
 }
 
 /// Values that scikit-learn 1.x computed (smooth idf, sublinear tf, l2).
+/// A text of weight 2 is a text twice, also for the fewest texts that an n-gram must be in; one of weight ½ keeps its
+/// n-grams.
+#[test]
+fn texts_count_as_often_as_they_weigh() {
+    let texts = ["red wine", "red ink", "blue ink", "old ink", "green"];
+    let weights = RowWeights::new(&[1.0, 2.0, 3.0, 1.0, 2.0]).unwrap();
+    let copies = ["red wine", "red ink", "red ink", "blue ink", "blue ink", "blue ink", "old ink"];
+    let copies = copies.into_iter().chain(["green", "green"]);
+    for (buckets, min_texts) in [(0, 1), (0, 2), (64, 1)] {
+        let config = NgramConfig { buckets, min_texts, ..ngrams(NgramKind::Words, 1, 2) };
+        let config = std::slice::from_ref(&config);
+        let weighted = TfIdf::fit_weighted(config, texts.into_iter(), &weights).unwrap();
+        assert_eq!(weighted, TfIdf::fit(config, copies.clone()).unwrap(), "{buckets} {min_texts}");
+        assert_ne!(weighted.to_json(), TfIdf::fit(config, texts.into_iter()).unwrap().to_json());
+    }
+    let half = RowWeights::new(&[0.5; 5]).unwrap();
+    let config = [ngrams(NgramKind::Words, 1, 1)];
+    let width = TfIdf::fit(&config, texts.into_iter()).unwrap().width();
+    assert_eq!(TfIdf::fit_weighted(&config, texts.into_iter(), &half).unwrap().width(), width);
+}
+
 #[test]
 fn rows_equal_scikit_learns() {
     let Some(path) = data("rows_equal_scikit_learns", "golden/tfidf_sklearn.json") else { return };

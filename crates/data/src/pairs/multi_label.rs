@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::rows::{PairedRows, SplitsConfig};
 use super::{PairFacts, Pairs, Wanted};
 use crate::error::{check, extension_of};
+use crate::groups::GroupColumns;
 use crate::multi_label::{BadRows, MultiLabel, arff_labels, arff_numbers, check_rows, read_libsvm};
 use crate::output_features::{NumberFeatures, OutputFeatures};
 use crate::outputs::OutputSource;
@@ -72,6 +73,7 @@ impl MultiLabelConfig {
             inputs,
             splits: &self.splits,
             group: None,
+            together: GroupColumns::default(),
             numbered: true,
         })
     }
@@ -104,6 +106,9 @@ impl Pairs for MultiLabelConfig {
         let allowed = "the number of labels or targets, the last attributes of an .arff file";
         let holds = self.labels.is_some() || extension_of(self.file.as_ref()) != "arff";
         check(holds, "data.labels", "absent", allowed)?;
+        let group = self.splits.group.as_ref().map(|group| format!("{group:?}"));
+        let allowed = "absent: rows are vectors, which have no molecules, texts or columns";
+        check(group.is_none(), "data.splits.group", group.unwrap_or_default(), allowed)?;
         let holds = self.test.is_none() || self.splits.test.is_zero();
         check(holds, "data.splits.test", self.splits.test, "0, with a file in data.test")
     }

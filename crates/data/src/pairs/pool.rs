@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::rows::{PairedRows, SplitsConfig};
 use super::{InputsConfig, PairFacts, Pairs, RowOrder, SplitSize, TextConfig, Wanted};
 use crate::error::extension_of;
+use crate::groups::{GroupColumns, GroupRule};
 use crate::output_features::OutputFeatures;
 use crate::table::{OnBadRow, Table, TableOptions};
 use crate::{DataRoot, Dataset, Error, Split, SplitName};
@@ -48,11 +49,12 @@ fn is_true(value: &bool) -> bool {
 }
 
 impl PoolConfig {
-    /// Reads ids, texts and the given columns of outputs.
+    /// Reads ids, texts and the given columns of outputs; `group` is the column of the groups that splits do not divide.
     fn read<'a>(
         &'a self,
         path: &Path,
         outputs: impl IntoIterator<Item = &'a str>,
+        group: Option<&'a str>,
         wanted: &Wanted<'a>,
     ) -> Result<PairedRows<'a>, Error> {
         let Self { id, inputs, splits, .. } = self;
@@ -60,6 +62,7 @@ impl PoolConfig {
         let mut columns = vec![id.as_str(), column];
         columns.extend(outputs);
         columns.extend(wanted.group);
+        columns.extend(group);
         let lines = ["txt", "smi"].contains(&&*extension_of(path));
         let numbered = lines || self.numbered;
         let read = |on_bad_row| match lines {
@@ -81,8 +84,24 @@ impl PoolConfig {
         table.log_skipped();
         let allowed = "\"text\" or \"features\", with data.source = \"pool\"";
         let kernels = |_: &_| Err(Error::value("data.inputs.kind", "\"kernels\"", allowed));
+        let mut together = GroupColumns::of_outputs(wanted.outputs);
+        if !numbered {
+            together.ids.push(id);
+        }
+        match inputs {
+            InputsConfig::Text(text) if !text.numbers => together.input = Some(column),
+            InputsConfig::Graphs(_) => together.ids.push(column),
+            InputsConfig::Text(_) | InputsConfig::Features(_) | InputsConfig::Kernels(_) => {}
+        }
         let (inputs, group) = (inputs.reader(column, wanted, kernels)?, wanted.group);
-        Ok(PairedRows { table, id, inputs, splits, group, numbered })
+        Ok(PairedRows { table, id, inputs, splits, group, together, numbered })
+    }
+}
+
+impl PoolConfig {
+    /// The column of the groups that splits do not divide.
+    fn group_column(&self) -> Option<&str> {
+        self.splits.rule().and_then(GroupRule::column)
     }
 }
 
@@ -110,21 +129,23 @@ impl Pairs for PoolConfig {
 
     fn load(&self, wanted: &Wanted) -> Result<Dataset, Error> {
         let path = wanted.root()?.file(&self.file);
-        self.read(&path, wanted.outputs.columns(), wanted)?.dataset(wanted)
+        self.read(&path, wanted.outputs.columns(), self.group_column(), wanted)?.dataset(wanted)
     }
 
     fn split(&self, name: SplitName, wanted: &Wanted) -> Result<Option<Split>, Error> {
-        // rows are skipped for the columns that the training read, so that the splits are the same
-        let columns: Vec<&str> = match wanted.on_bad_row {
-            OnBadRow::Stop => wanted.outputs.features.truth().into_iter().collect(),
-            OnBadRow::Skip | OnBadRow::SkipSpectra => wanted.outputs.columns().collect(),
+        // rows are skipped, and belong together, for the columns that the training read, so that the splits are the same
+        let skips = wanted.on_bad_row != OnBadRow::Stop;
+        let columns: Vec<&str> = match skips || self.splits.group.is_some() {
+            true => wanted.outputs.columns().collect(),
+            false => wanted.outputs.features.truth().into_iter().collect(),
         };
-        self.read(&wanted.root()?.file(&self.file), columns, wanted)?.split(name, wanted)
+        let path = wanted.root()?.file(&self.file);
+        self.read(&path, columns, self.group_column(), wanted)?.split(name, wanted)
     }
 
     fn queries(&self, path: &Path, wanted: &Wanted) -> Result<Split, Error> {
         let own = wanted.is_own(path, &self.file);
-        self.read(path, wanted.outputs.features.truth(), wanted)?.queries(wanted, own)
+        self.read(path, wanted.outputs.features.truth(), None, wanted)?.queries(wanted, own)
     }
 }
 
@@ -181,17 +202,20 @@ impl MemoryConfig {
             test: SplitSize::Rows(0),
             train: None,
             seed: None,
+            group: Some("repeats".into()),
             unpaired: false,
         };
         Ok(Self { inputs, splits, rows })
     }
 
-    fn paired(&self, table: Table, wanted: &Wanted) -> PairedRows<'_> {
+    fn paired<'a>(&'a self, table: Table, wanted: &Wanted<'a>) -> PairedRows<'a> {
         let (inputs, splits) = (self.inputs.reader(wanted.seed), &self.splits);
-        PairedRows { table, id: Self::ID, inputs, splits, group: None, numbered: false }
+        let mut together = GroupColumns::of_outputs(wanted.outputs);
+        together.input = Some(&self.inputs.column).filter(|_| !self.inputs.numbers).map(|x| &**x);
+        PairedRows { table, id: Self::ID, inputs, splits, group: None, together, numbered: false }
     }
 
-    fn rows(&self, wanted: &Wanted) -> Result<PairedRows<'_>, Error> {
+    fn rows<'a>(&'a self, wanted: &Wanted<'a>) -> Result<PairedRows<'a>, Error> {
         let allowed =
             "a file of queries: the pairs were in the memory of the program that trained the run";
         let absent = || Error::value("data.source", "\"memory\"", allowed);

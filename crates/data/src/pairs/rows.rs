@@ -13,6 +13,7 @@ use smart_default::SmartDefault;
 use super::Wanted;
 use super::inputs::InputReader;
 use crate::error::check;
+use crate::groups::{GroupColumns, GroupRule, in_parts};
 use crate::output_features::OutputFiles;
 use crate::outputs::Known;
 use crate::table::{Table, skipped_rows};
@@ -35,6 +36,14 @@ pub struct SplitsConfig {
     pub train: Option<SplitSize>,
     /// The seed that draws the splits; that of the configuration, if left out.
     pub seed: Option<u64>,
+    /// Rows that are drawn together, so that no two of them are on different sides: `"repeats"`, those with the same
+    /// molecule (whatever SMILES of it), text or id, in the inputs or in outputs that are molecules or texts, and rows
+    /// connected by such rows; `"molecule"`, those with the same molecule apart from its configuration, as output, else as
+    /// input; `"scaffold"`, those whose molecules have the same Bemis-Murcko scaffold; else the name of a column, those
+    /// with the same value in it. A group that does not fit into what is left of the validation split goes to the test
+    /// split, else to training. Left out, rows are drawn one by one, which is the same where no rows belong together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
     /// Whether the rows of no split are outputs without a pair: candidates, also under
     /// `output.only_training`.
     #[serde(default)]
@@ -103,9 +112,18 @@ pub enum RowOrder {
 }
 
 impl SplitsConfig {
+    /// The rule of the groups.
+    pub(crate) fn rule(&self) -> Option<GroupRule<'_>> {
+        self.group.as_deref().map(GroupRule::named)
+    }
+
     pub(super) fn validate(&self) -> Result<(), Error> {
         self.validation.validate("data.splits.validation", 0)?;
         self.test.validate("data.splits.test", 0)?;
+        let drawn = self.order == RowOrder::Drawn;
+        let allowed = "absent, with data.splits.order = \"file\": groups are drawn";
+        let group = self.group.as_ref().map(|group| format!("{group:?}")).unwrap_or_default();
+        check(drawn || self.group.is_none(), "data.splits.group", group, allowed)?;
         self.train.map_or(Ok(()), |train| train.validate("data.splits.train", 1))
     }
 }
@@ -117,8 +135,10 @@ pub(super) struct PairedRows<'a> {
     /// Reads the inputs of some of the rows.
     pub inputs: InputReader<'a>,
     pub splits: &'a SplitsConfig,
-    /// The column of the groups of pairs that are not divided.
+    /// The column of the groups of pairs that parts of a cross-validation do not divide.
     pub group: Option<&'a str>,
+    /// The columns that say which rows splits do not divide.
+    pub together: GroupColumns<'a>,
     /// Whether ids are the numbers of the rows.
     pub numbered: bool,
 }
@@ -127,14 +147,19 @@ impl PairedRows<'_> {
     /// Draws the splits, whose rows are the outputs.
     pub(super) fn dataset(self, wanted: &Wanted) -> Result<Dataset, Error> {
         let root = wanted.root()?;
-        let (rows, [train, validation, test]) = draw(self.splits, wanted.seed, &self.table)?;
+        let Drawn { rows, parts: [train, validation, test], groups } = self.draw(wanted.seed)?;
         let file = Self { table: self.table.select(&rows), ..self };
         let files = OutputFiles::Configured(root);
         let all =
             Outputs::from_table(&file.table, file.id, wanted.outputs, files, Known::default())?;
         let split = |rows: Range<usize>| {
             let outputs: Vec<Option<usize>> = rows.clone().map(Some).collect();
-            Ok::<_, Error>(Split { outputs, ..file.pairs(rows)? })
+            let split = file.pairs(rows.clone())?;
+            let groups = match split.groups.is_empty() {
+                true => groups.get(rows).unwrap_or_default().to_vec(),
+                false => split.groups,
+            };
+            Ok::<_, Error>(Split { outputs, groups, ..split })
         };
         let held_out = |rows: Range<usize>| {
             let split = split(rows)?;
@@ -151,7 +176,7 @@ impl PairedRows<'_> {
 
     /// Only the pairs of one split, without outputs; none if there is no such split.
     pub(super) fn split(self, name: SplitName, wanted: &Wanted) -> Result<Option<Split>, Error> {
-        let (rows, [train, validation, test]) = draw(self.splits, wanted.seed, &self.table)?;
+        let Drawn { rows, parts: [train, validation, test], .. } = self.draw(wanted.seed)?;
         let own = match name {
             SplitName::Train => train,
             SplitName::Validation => validation,
@@ -183,37 +208,103 @@ impl PairedRows<'_> {
         let (ids, outputs) = (column(self.id)?, vec![None; table.len()]);
         Ok(Split { groups, ..Split::new(ids, (self.inputs)(&mut table)?, outputs) })
     }
+
+    /// Draws the rows of each split.
+    fn draw(&self, seed: u64) -> Result<Drawn, Error> {
+        let Self { table, splits, .. } = self;
+        let of = |size: SplitSize| size.of(table.len());
+        let (validation, test) = (of(splits.validation), of(splits.test));
+        let held = validation.saturating_add(test);
+        let left = table.len().saturating_sub(held);
+        let train = splits.train.map_or(left, of);
+        if train == 0 || train > left {
+            let given = splits.train.map_or("the rest".into(), |_| train.to_string());
+            let found = format!("{validation} + {test} + {given}");
+            let allowed =
+                format!("at most {}, the rows of {}", table.len(), table.path().display());
+            return Err(Error::value("data.splits", found, allowed));
+        }
+        let mut rows: Vec<usize> = (0..table.len()).collect();
+        if splits.order == RowOrder::Drawn {
+            rows.shuffle(&mut generator(splits.seed.unwrap_or(seed), "split", 0));
+        }
+        if let Some(rule) = splits.rule() {
+            return self.draw_groups(rule, &rows, [validation, test]);
+        }
+        if !splits.unpaired {
+            rows.truncate(train + held);
+        }
+        // where the first validation pair is: those that are drawn come first, those as in the file behind training
+        let (first, train) = match splits.order {
+            RowOrder::Drawn => (0, held..held + train),
+            RowOrder::File => (train, 0..train),
+        };
+        let test = first + validation;
+        let parts = [train, first..test, test..first + held];
+        Ok(Drawn { rows, parts, groups: Vec::new() })
+    }
+
+    /// The splits of whole groups of rows in a drawn order.
+    fn draw_groups(
+        &self,
+        rule: GroupRule,
+        order: &[usize],
+        sizes: [usize; 2],
+    ) -> Result<Drawn, Error> {
+        let Self { table, splits, .. } = self;
+        let key = "data.splits.group";
+        let groups = self.together.groups(table, rule, key)?;
+        let [validation, test, mut rest] = in_parts(order, &groups, sizes);
+        for (name, part, size) in [("validation", &validation, sizes[0]), ("test", &test, sizes[1])]
+        {
+            if part.is_empty() && size > 0 {
+                let most = groups.iter().map(Vec::len).max().unwrap_or_default();
+                let found = format!("{:?}", splits.group.as_deref().unwrap_or_default());
+                let allowed = format!(
+                    "absent, or smaller groups: none fits into the {name} split of {size} rows; {} groups of up to \
+                     {most} rows",
+                    groups.len()
+                );
+                return Err(Error::value(key, found, allowed));
+            }
+            if 2 * part.len() < size {
+                let rows = part.len();
+                tracing::warn!(
+                    "the {name} split has {rows} of {size} rows, since groups of rows stay whole"
+                );
+            }
+        }
+        if let Some(train) = splits.train.map(|train| train.of(table.len())) {
+            let allowed = format!("at most {}, what validation and test leave", rest.len());
+            check(train <= rest.len(), "data.splits.train", train, &allowed)?;
+            if !splits.unpaired {
+                rest.truncate(train);
+            }
+        }
+        if rest.is_empty() {
+            let allowed = "smaller: no row is left for training";
+            return Err(Error::value(
+                "data.splits",
+                format!("{} + {}", sizes[0], sizes[1]),
+                allowed,
+            ));
+        }
+        let train = splits.train.map_or(rest.len(), |train| train.of(table.len()));
+        let (first, held) = (validation.len(), validation.len() + test.len());
+        let rows = [validation, test, rest].concat();
+        let mut names = vec![String::new(); table.len()];
+        for (number, members) in groups.iter().enumerate() {
+            members.iter().for_each(|&row| names[row] = number.to_string());
+        }
+        let groups = rows.iter().map(|&row| std::mem::take(&mut names[row])).collect();
+        Ok(Drawn { rows, parts: [held..held + train, 0..first, first..held], groups })
+    }
 }
 
-/// Rows of the table, and which of them, in this order, are training, validation and test pairs; the others none.
-fn draw(
-    splits: &SplitsConfig,
-    seed: u64,
-    table: &Table,
-) -> Result<(Vec<usize>, [Range<usize>; 3]), Error> {
-    let of = |size: SplitSize| size.of(table.len());
-    let (validation, test) = (of(splits.validation), of(splits.test));
-    let held = validation.saturating_add(test);
-    let left = table.len().saturating_sub(held);
-    let train = splits.train.map_or(left, of);
-    if train == 0 || train > left {
-        let given = splits.train.map_or("the rest".into(), |_| train.to_string());
-        let found = format!("{validation} + {test} + {given}");
-        let allowed = format!("at most {}, the rows of {}", table.len(), table.path().display());
-        return Err(Error::value("data.splits", found, allowed));
-    }
-    let mut rows: Vec<usize> = (0..table.len()).collect();
-    if splits.order == RowOrder::Drawn {
-        rows.shuffle(&mut generator(splits.seed.unwrap_or(seed), "split", 0));
-    }
-    if !splits.unpaired {
-        rows.truncate(train + held);
-    }
-    // where the first validation pair is: those that are drawn come first, those as in the file behind training
-    let (first, train) = match splits.order {
-        RowOrder::Drawn => (0, held..held + train),
-        RowOrder::File => (train, 0..train),
-    };
-    let test = first + validation;
-    Ok((rows, [train, first..test, test..first + held]))
+/// Rows of a table, and which of them, in this order, are training, validation and test pairs; the others none.
+struct Drawn {
+    rows: Vec<usize>,
+    parts: [Range<usize>; 3],
+    /// The group of each of the rows, where splits divide no groups.
+    groups: Vec<String>,
 }

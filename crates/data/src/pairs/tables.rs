@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use dsokr_basis::RowWeights;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +26,7 @@ pub struct TablesConfig {
     /// that folder, or in the current one.
     pub folder: String,
     /// Table of training pairs (.csv, .tsv, .jsonl, .parquet), or a list of tables, whose pairs are taken table by table. An
-    /// entry `{ path = "more.tsv", weight = 0.5 }` gives the weight of each of its pairs in the loss (default: 1). A pair
+    /// entry `{ path = "more.tsv", weight = 0.5 }` gives the weight of each of its pairs (default: 1): a pair of weight 2 counts as two equal pairs. A pair
     /// that is in two of the tables counts twice; the log says how many are, and how many inputs have different outputs.
     #[serde(default = "train")]
     pub train: TrainingFiles,
@@ -165,8 +166,8 @@ impl TablesConfig {
         let weighted = self.train.is_weighted();
         let part = |(table, (_, weight)): (Table, (&str, f64))| {
             let split = self.join(table, index, inputs, wanted)?;
-            let weights = if weighted { vec![weight; split.ids.len()] } else { Vec::new() };
-            Ok(Split { weights, ..split })
+            let each = if weighted { vec![weight; split.ids.len()] } else { Vec::new() };
+            Ok(Split { weights: RowWeights::new(&each)?, ..split })
         };
         let parts = tables.into_iter().zip(self.train.each()).map(part);
         let parts = parts.collect::<Result<Vec<_>, Error>>()?;

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use dsokr_basis::RowWeights;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_untagged::UntaggedEnumVisitor;
@@ -36,7 +37,8 @@ pub enum TrainingFile {
 pub struct WeightedFile {
     /// The file.
     pub path: String,
-    /// The weight of each of its pairs in the loss, above 0; 1 for a pair of a file without weight.
+    /// The weight of each of its pairs, above 0; 1 for a pair of a file without weight. A pair of weight 2 counts as two
+    /// equal pairs.
     pub weight: f64,
 }
 
@@ -154,11 +156,7 @@ pub(crate) fn joined(parts: impl IntoIterator<Item = Split>) -> Result<Option<Sp
                 own.resize(lengths.0 + lengths.1, Vec::new());
             }
         }
-        if !all.weights.is_empty() || !part.weights.is_empty() {
-            all.weights.resize(lengths.0, 1.0);
-            all.weights.extend(part.weights);
-            all.weights.resize(lengths.0 + lengths.1, 1.0);
-        }
+        all.weights = RowWeights::joined((&all.weights, lengths.0), (&part.weights, lengths.1));
         all.ids.extend(part.ids);
         all.groups.extend(part.groups);
         all.outputs.extend(part.outputs);

@@ -233,7 +233,7 @@ fn skeletons_are_groups_of_molecules_that_are_inputs_or_outputs() {
     );
     folder.file("pool.tsv", pool());
     let error = fold("count = 5, held = 1, group = 'skeleton'").err().unwrap();
-    assert!(error.contains("data.fold.group = \"skeleton\", with \"text\""), "{error}");
+    assert!(error.contains("data.fold.group = \"scaffold\", with \"text\""), "{error}");
 }
 
 #[test]

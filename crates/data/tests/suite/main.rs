@@ -3,6 +3,7 @@
 mod configuration;
 mod features;
 mod folds;
+mod groups;
 mod kernels;
 mod multi_label;
 mod mzml;

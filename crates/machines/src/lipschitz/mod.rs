@@ -14,7 +14,8 @@ use crate::{Error, OutputMatrix, Targets};
 
 pub use solver::{InputFeatures, Stop};
 
-/// The problem of a machine: minimise `(1/n) Σ_i ℓ(f(x_i), y_i) + c λ ‖f − b‖²`, c being [`Loss::penalty`].
+/// The problem of a machine: minimise `Σ_i w_i ℓ(f(x_i), y_i) / Σ_i w_i + c λ ‖f − b‖²`, c being [`Loss::penalty`] and
+/// w the [weights](Targets::with_weights) of the targets.
 #[derive(Clone, Debug)]
 pub struct LipschitzProblem {
     /// ℓ.
@@ -76,7 +77,6 @@ pub fn fit_lipschitz(
 ) -> Result<KernelModel, Error> {
     let LipschitzProblem { loss, output, lambda, offset } = problem;
     check(features.rows.ncols(), targets, *lambda)?;
-    targets.check_unweighted("lipschitz")?;
     Error::check_length("targets a row", targets.width(), output.width)?;
     loss.validate(targets.width())?;
     stop.validate()?;
@@ -112,26 +112,37 @@ pub enum Offset {
 impl Offset {
     /// b of the given loss and targets, d numbers.
     pub(crate) fn of(self, loss: &Loss, targets: &Targets) -> Result<Vec<f64>, Error> {
-        let (n, d, values) = (targets.len(), targets.width(), targets.values()?);
-        let column = |j: usize| values.iter().skip(j).step_by(d).copied();
+        let (d, values) = (targets.width(), targets.values()?);
+        let total = targets.total_weight();
+        let column = |j: usize| {
+            let values = values.iter().skip(j).step_by(d).copied().enumerate();
+            values.map(|(row, value)| (value, targets.weights.get(row)))
+        };
         let offset = |j: usize| match self {
             Self::Zero => 0.0,
-            Self::Constant if loss.is_fitted_by_mean() => column(j).sum::<f64>() / n as f64,
+            Self::Constant if loss.is_fitted_by_mean() => {
+                column(j).map(|(value, weight)| weight * value).sum::<f64>() / total
+            }
             Self::Constant => quantile(column(j), loss.levels().map_or(0.5, |levels| levels[j])),
         };
         Ok((0..d).map(offset).collect())
     }
 }
 
-/// The τ-quantile `inf {z : F(z) ≥ τ}` of the empirical distribution F.
-fn quantile(values: impl Iterator<Item = f64>, level: f64) -> f64 {
-    let mut sorted: Vec<f64> = values.collect();
-    sorted.sort_unstable_by(f64::total_cmp);
-    // the first k with k/n ≥ τ; the product τ n is rounded and may be above the k that it stands for
-    let count = sorted.len() as f64;
-    let most = (level * count).ceil();
-    let at = if (most - 1.0) / count >= level { most - 1.0 } else { most };
-    sorted.get((at as usize).saturating_sub(1)).copied().unwrap_or(0.0)
+/// The τ-quantile `inf {z : F(z) ≥ τ}` of the empirical distribution F of values with weights.
+fn quantile(values: impl Iterator<Item = (f64, f64)>, level: f64) -> f64 {
+    let mut sorted: Vec<(f64, f64)> = values.collect();
+    sorted.sort_unstable_by(|(a, _), (b, _)| a.total_cmp(b));
+    let total: f64 = sorted.iter().map(|(_, weight)| weight).sum();
+    let mut sum = 0.0;
+    for (value, weight) in &sorted {
+        sum += weight;
+        // F(z) as a quotient: a product τ Σw is rounded and may be above the sum that it stands for
+        if sum / total >= level {
+            return *value;
+        }
+    }
+    sorted.last().map_or(0.0, |(value, _)| *value)
 }
 
 /// The mean pinball loss, summed over the levels, of predicted quantiles (n × d row-major) of n

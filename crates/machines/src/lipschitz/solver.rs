@@ -2,14 +2,16 @@
 //!
 //! With features z (p numbers, covariance `diag(s)`), `M = L Lᵀ` and `f(x) = L Cᵀ z(x)`, a machine is
 //!
-//! `min_C P(C) = (1/n) Σ_i ℓ_i(L Cᵀ z_i) + (λ/2) ‖C‖²`.
+//! `min_C P(C) = Σ_i v_i ℓ_i(L Cᵀ z_i) + (λ/2) ‖C‖²`
+//!
+//! with the shares `v_i = w_i / Σ_i w_i` of the weights of the rows, 1/n without weights.
 //!
 //! Any slopes α_i with a finite conjugate bound it from below,
-//! `D(α) = −(1/n) Σ_i ℓ_i*(α_i) − ‖G L‖²/2λ` with `G = (1/n) Σ_i z_i α_iᵀ`, so `P(C) − D(α)` bounds what
+//! `D(α) = −Σ_i v_i ℓ_i*(α_i) − ‖G L‖²/2λ` with `G = Σ_i v_i z_i α_iᵀ`, so `P(C) − D(α)` bounds what
 //! C lacks. Every step computes both from one pass over the rows.
 //!
 //! The Hessian is at most `c s_k m_j + λ` in the coordinate (k, j), where c bounds the curvature of ℓ
-//! and m holds the eigenvalues of M: steps are scaled by its inverse, which makes them as long as the
+//! and m holds the eigenvalues of M, or `max_i n v_i` times that where rows have weights: steps are scaled by its inverse, which makes them as long as the
 //! data allow whatever the decay of s. Momentum is that of FISTA (Beck and Teboulle 2009), restarted
 //! where it points uphill (O'Donoghue and Candès 2015).
 //!
@@ -18,7 +20,7 @@
 //! point is the solution of the problem itself, whatever μ is.
 
 use dsokr_basis::eigenbasis::{Eigen, multiply, symmetric_eigen};
-use dsokr_basis::{Basis, Cancellation, RowSource};
+use dsokr_basis::{Basis, Cancellation, RowSource, RowWeights};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
@@ -77,7 +79,7 @@ pub(crate) fn solve(
     let OutputMatrix { root, values: spectrum, .. } = output;
     let (p, r) = (features.rows.nrows(), spectrum.len());
     let values = targets.values()?;
-    let mut smoothing = Smoothing::new(loss, values);
+    let mut smoothing = Smoothing::new(loss, targets)?;
     // α⁰ of a loss with kinks; the others have none.
     let mut centre = if smoothing.mu > 0.0 { vec![0.0; n * d] } else { Vec::new() };
     let mut alpha = vec![0.0; n * d];
@@ -100,8 +102,11 @@ pub(crate) fn solve(
             Some(root) => multiply(point.as_ref(), root.transpose()),
             None => point.clone(),
         };
-        let (gradient, [value, conjugate]) =
-            features.pass(weights.as_ref(), &mut alpha, |start, predictions, alpha| {
+        let (gradient, [value, conjugate]) = features.pass(
+            weights.as_ref(),
+            &mut alpha,
+            &targets.weights,
+            |start, predictions, alpha| {
                 let mut scratch = vec![0.0; d];
                 let mut sums = [0.0; 2];
                 let rows = predictions.chunks_exact(d).zip(alpha.chunks_exact_mut(d));
@@ -109,11 +114,14 @@ pub(crate) fn solve(
                     let (y, residual) = (&values[row * d..][..d], targets.residual(row));
                     let centre = centre.get(row * d..row * d + d).unwrap_or(&[]);
                     let smoothing = (smoothing.mu, centre);
-                    sums[0] += loss.value(f, y, residual);
-                    sums[1] += loss.smoothed((f, y, residual), smoothing, alpha, &mut scratch);
+                    let weight = targets.weights.get(row);
+                    let conjugate = loss.smoothed((f, y, residual), smoothing, alpha, &mut scratch);
+                    sums[0] += weight * loss.value(f, y, residual);
+                    sums[1] += weight * conjugate;
                 }
                 sums
-            });
+            },
+        );
         let gradient = match root {
             Some(root) => multiply(gradient.as_ref(), root.as_ref()),
             None => gradient,
@@ -166,28 +174,35 @@ pub(crate) fn solve(
 struct Smoothing {
     /// μ, in units of the targets by units of slopes; 0 for a loss without kinks.
     mu: f64,
+    /// The largest `n v_i`, by which a row's part in the curvature is above that of equal weights.
+    heaviest: f64,
     curvature: f64,
     /// The whole gap when the slopes last moved.
     gap: f64,
 }
 
 impl Smoothing {
-    fn new(loss: &Loss, values: &[f64]) -> Self {
+    fn new(loss: &Loss, targets: &Targets) -> Result<Self, Error> {
+        let (n, total) = (targets.len(), targets.total_weight());
+        let heaviest = targets.weights.largest(n) * n as f64 / total;
         if let Some(curvature) = loss.curvature() {
-            return Self { mu: 0.0, curvature, gap: f64::INFINITY };
+            let curvature = curvature * heaviest;
+            return Ok(Self { mu: 0.0, heaviest, curvature, gap: f64::INFINITY });
         }
         // Slopes are of the order of 1: a share of the mean size of a target.
-        let sizes = values.iter().map(|value| value.abs()).sum::<f64>();
-        let size = sizes / values.len() as f64;
+        let width = targets.width();
+        let weighted = |(at, value): (usize, &f64)| targets.weights.get(at / width) * value.abs();
+        let sizes = targets.values()?.iter().enumerate().map(weighted).sum::<f64>();
+        let size = sizes / (total * width as f64);
         let mu = if size > 0.0 { 0.1 * size } else { 1.0 };
-        Self { mu, curvature: 1.0 / mu, gap: f64::INFINITY }
+        Ok(Self { mu, heaviest, curvature: heaviest / mu, gap: f64::INFINITY })
     }
 
     /// The slopes have moved; a smaller μ where that closed too little of the gap.
     fn moved(&mut self, gap: f64) {
         if gap > 0.5 * self.gap {
             self.mu /= 2.0;
-            self.curvature = 1.0 / self.mu;
+            self.curvature = self.heaviest / self.mu;
         }
         self.gap = gap;
     }
@@ -252,14 +267,15 @@ impl InputFeatures {
         Ok(Self { basis, rows, spectrum, rotation, part })
     }
 
-    /// `(1/n) Σ_i z_i α_iᵀ`, p × d, where `slopes(start, f, α)` is given the predictions `f = Bᵀ z` of
-    /// consecutive rows from `start`, d numbers each, and writes α; and the sum of what it returns.
+    /// `Σ_i w_i z_i α_iᵀ / Σ_i w_i`, p × d, where `slopes(start, f, α)` is given the predictions `f = Bᵀ z` of
+    /// consecutive rows from `start`, d numbers each, and writes α; and the sum of what it returns over `Σ_i w_i`.
     ///
     /// `alpha` holds the α of all rows, n × d row-major.
     fn pass(
         &self,
         weights: MatRef<f64>,
         alpha: &mut [f64],
+        row_weights: &RowWeights,
         slopes: impl Fn(usize, &[f64], &mut [f64]) -> [f64; 2] + Sync,
     ) -> (Mat<f64>, [f64; 2]) {
         let (n, d) = (self.rows.ncols(), weights.ncols());
@@ -271,7 +287,11 @@ impl InputFeatures {
             matmul(out, Accum::Replace, weights.transpose(), rows, 1.0, Par::Seq);
             let sums = slopes(start, &predictions, alpha);
             let alpha = MatRef::from_column_major_slice(alpha, d, len);
-            (multiply(rows, alpha.transpose()), sums)
+            if row_weights.is_equal() {
+                return (multiply(rows, alpha.transpose()), sums);
+            }
+            let weighted = Mat::from_fn(d, len, |j, i| row_weights.get(start + i) * alpha[(j, i)]);
+            (multiply(rows, weighted.transpose()), sums)
         };
         let mut gradient = Mat::<f64>::zeros(self.rows.nrows(), d);
         let mut totals = [0.0; 2];
@@ -284,7 +304,8 @@ impl InputFeatures {
                 totals.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum);
             }
         }
-        gradient *= faer::Scale(1.0 / n as f64);
-        (gradient, totals.map(|total| total / n as f64))
+        let total_weight = row_weights.total(n);
+        gradient *= faer::Scale(1.0 / total_weight);
+        (gradient, totals.map(|total| total / total_weight))
     }
 }

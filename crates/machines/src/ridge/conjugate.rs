@@ -78,7 +78,8 @@ impl ConjugateGradients {
 /// 2017).
 ///
 /// With `t_i = R k^{x_i}` and `K̃ = R K Rᵀ = L Lᵀ` the system is
-/// `(Σ t_i t_iᵀ + nλ K̃) B = Σ t_i ψ_iᵀ` for any input sketch; where R picks rows it is Falkon's
+/// `(Σ t_i t_iᵀ + nλ K̃) B = Σ t_i ψ_iᵀ` for any input sketch, with each term of the sums times w and λ Σw in the place of
+/// nλ where rows have weights; where R picks rows it is Falkon's
 /// `(K_nmᵀ K_nm + nλ K_mm) B = K_nmᵀ Ψ`. As there, it is solved in the coordinates of `Lᵀ B`, whose
 /// penalty is the identity, with the Cholesky factor `A` of a sample's system as preconditioner:
 /// `A Aᵀ = (n/s) L⁻¹ (Σ_{i in sample} t_i t_iᵀ) L⁻ᵀ + nλ I`. Falkon takes the anchors for the sample.
@@ -104,7 +105,7 @@ impl ConjugateGradients {
 /// a regularisation of their own.
 ///
 /// # Errors
-/// As [`fit_sketched`](crate::fit_sketched); [`Error::Value`] for targets with weights, a tolerance outside of (0, 1), no
+/// As [`fit_sketched`](crate::fit_sketched); [`Error::Value`] for a tolerance outside of (0, 1), no
 /// iterations, or a sample of 0 or more than n rows; [`Error::NotFinite`] for kernel values that
 /// overflow; [`Error::Numeric`] where rounding leaves a direction without curvature.
 pub fn fit_conjugate_gradients(
@@ -114,7 +115,6 @@ pub fn fit_conjugate_gradients(
     let RidgeProblem { kernel, rows, targets, lambda, seed } = problem;
     let n = rows.len();
     check(n, targets, lambda)?;
-    targets.check_unweighted("conjugate-gradients")?;
     settings.validate()?;
     if let Some(sample) = settings.sample {
         Error::check_range("rows of the sample", sample, 1..=n)?;
@@ -162,7 +162,9 @@ fn factored(system: Panels<f64>, ridge: f64) -> Result<(Factor<f64>, f64), Error
 struct System<'a> {
     inputs: SketchedInputs,
     rows: &'a dyn RowSource,
-    /// Sketched kernel values of the first blocks.
+    /// The targets, for the weights of the rows.
+    targets: &'a Targets,
+    /// Sketched kernel values of the first blocks, each column times √w of its row.
     kept: Vec<Mat<f64>>,
     /// L.
     penalty: Factor<f64>,
@@ -177,13 +179,13 @@ impl<'a> System<'a> {
     fn new(
         inputs: SketchedInputs,
         rows: &'a dyn RowSource,
-        targets: &Targets,
+        targets: &'a Targets,
         lambda: f64,
         sample: &[usize],
         memory: usize,
     ) -> Result<(Self, Mat<f64>), Error> {
         let (n, size) = (rows.len(), inputs.len());
-        let ridge = n as f64 * lambda;
+        let ridge = targets.total_weight() * lambda;
         let penalty = inputs.penalty()?;
         penalty.check_finite("kernel matrix of the anchors")?;
         let (penalty, added) = factored(penalty, ridge)?;
@@ -195,7 +197,8 @@ impl<'a> System<'a> {
         let mut sample = sample.iter().copied().skip_while(|&row| row < own.start).peekable();
         let (mut kept, mut bytes) = (Vec::new(), 0usize);
         for range in blocks(own.clone(), size) {
-            let features = inputs.features(&read(rows, range.clone())?)?;
+            let mut features = inputs.features(&read(rows, range.clone())?)?;
+            targets.weigh(range.clone(), &mut features);
             let place = |i: usize, j: usize| (range.start + j, i);
             check_finite("kernel matrix", features.as_ref(), place)?;
             targets.add_products(range.clone(), features.as_ref(), &mut sides);
@@ -222,7 +225,7 @@ impl<'a> System<'a> {
         penalty.whiten(sides.as_mut())?;
         sampled.whiten(sides.as_mut())?;
         let jitter = ridge * added;
-        Ok((Self { inputs, rows, kept, penalty, sampled, ridge, jitter }, sides))
+        Ok((Self { inputs, rows, targets, kept, penalty, sampled, ridge, jitter }, sides))
     }
 
     /// The product with columns x, m × q.
@@ -238,9 +241,13 @@ impl<'a> System<'a> {
             cancellation.check()?;
             let features = match self.kept.get(at) {
                 Some(features) => Cow::Borrowed(features),
-                None => Cow::Owned(self.inputs.features(&read(self.rows, range)?)?),
+                None => {
+                    let mut features = self.inputs.features(&read(self.rows, range.clone())?)?;
+                    self.targets.weigh(range, &mut features);
+                    Cow::Owned(features)
+                }
             };
-            // T (Tᵀ B) of one block; T is m × rows, B m × q
+            // T W (Tᵀ B) of one block; T W^½ is m × rows, B m × q
             let mut values = Mat::<f64>::zeros(features.ncols(), unknowns.ncols());
             let transposed = features.transpose();
             product(values.as_mut(), Accum::Replace, transposed, unknowns.as_ref(), ROWS);

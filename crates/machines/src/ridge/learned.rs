@@ -21,7 +21,7 @@ const VANISHING: f64 = 1e-6;
 
 impl Spectrum {
     /// M of a decomposable kernel `k(x, x') M` for which the ridge regression has the least
-    /// `(1/n) Σ_i w_i ‖f(x_i) − ψ_i‖² + λ (‖f‖² + tr M)`, of rank at most `rank`; none where λ is so large that M = 0 is
+    /// `Σ_i w_i ‖f(x_i) − ψ_i‖² / Σ_i w_i + λ (‖f‖² + tr M)`, of rank at most `rank`; none where λ is so large that M = 0 is
     /// best (thesis, (2.133), whose λ is nλ here; Dinuzzo and Fukumizu 2011).
     ///
     /// Block coordinate descent: f for an M is a ridge regression for each of its eigenvalues, and M for an f with the
@@ -41,7 +41,7 @@ impl Spectrum {
         let (turned, width) = (self.turned.as_ref(), self.turned.ncols());
         let rank = rank.unwrap_or(width);
         Error::check_range("the rank of the output matrix", rank, 1..=width)?;
-        let ridge = self.rows as f64 * lambda;
+        let ridge = self.total_weight * lambda;
         if singular(&self.scaled(turned))?.values[0] <= ridge {
             return Ok(None);
         }

@@ -2,7 +2,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use dsokr_basis::features::{SparseRows, ranges, read};
-use dsokr_basis::{Basis, Block, Cancellation, Features, OutputKernel, RowSource};
+use dsokr_basis::{Basis, Block, Cancellation, Features, OutputKernel, RowSource, RowWeights};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
@@ -320,7 +320,7 @@ impl Scaling {
     /// s_j = ‖W_j‖ / √(mean of ‖W_l‖² over the columns l that about as many rows have)
     /// ```
     ///
-    /// where "about as many" is the same `2 log₂` of the number of rows, rounded. Without the mean, columns of few
+    /// where "about as many" is the same `2 log₂` of the sum of the rows' weights, rounded. Without the mean, columns of few
     /// rows would lose their weight: a ridge regression shrinks them. A column of no row has weight 1.
     ///
     /// `‖W_j‖²` is the diagonal of the average outer product of the model's gradients, and a fit to rows of
@@ -329,7 +329,7 @@ impl Scaling {
     ///
     /// # Errors
     /// [`Error::Value`] for a model that is not linear in sparse rows.
-    pub fn relevance(model: &KernelModel) -> Result<Self, Error> {
+    pub fn relevance(model: &KernelModel, row_weights: &RowWeights) -> Result<Self, Error> {
         let allowed = "a model of sparse rows that is linear in them";
         let Expansion::Kernel { kernel, anchors } = &model.map else {
             return Err(Error::value("the model", "one without anchors", allowed));
@@ -342,11 +342,16 @@ impl Scaling {
         let tasks: Vec<usize> = (0..model.width).step_by(COORDINATES).collect();
         let parts: Vec<Vec<f32>> =
             tasks.into_par_iter().map(|start| squares(model, &columns, &scales, start)).collect();
-        let count: Vec<usize> = (0..columns.len()).map(|at| columns.row(at).0.len()).collect();
-        let group = |column: usize| (2.0 * (count[column] as f64).log2()).round() as usize;
+        let total = |column: usize| -> f64 {
+            let (rows, _) = columns.row(column);
+            rows.iter().map(|&row| row_weights.get(row as usize)).sum()
+        };
+        let totals: Vec<f64> = (0..columns.len()).map(total).collect();
+        let group = |column: usize| (2.0 * totals[column].log2()).round().max(0.0) as usize;
         let mut groups: Vec<(f64, f64)> = Vec::new();
         let mut norms = vec![0.0f64; rows.width()];
-        for (column, norm) in norms.iter_mut().enumerate().filter(|&(column, _)| count[column] > 0)
+        for (column, norm) in
+            norms.iter_mut().enumerate().filter(|&(column, _)| totals[column] > 0.0)
         {
             let squared: f64 = parts.iter().map(|part| f64::from(part[column])).sum();
             let group = group(column);
@@ -355,12 +360,12 @@ impl Scaling {
             groups[group].1 += 1.0;
             *norm = squared.sqrt();
         }
-        let weight = |(column, norm): (usize, f64)| match count[column] {
-            0 => 1.0,
-            _ => {
-                let (squares, columns) = groups[group(column)];
-                if squares > 0.0 { (norm / (squares / columns).sqrt()) as f32 } else { 1.0 }
+        let weight = |(column, norm): (usize, f64)| {
+            if totals[column] == 0.0 {
+                return 1.0;
             }
+            let (squares, columns) = groups[group(column)];
+            if squares > 0.0 { (norm / (squares / columns).sqrt()) as f32 } else { 1.0 }
         };
         Ok(Self { centre: None, scale: norms.into_iter().enumerate().map(weight).collect() })
     }

@@ -7,7 +7,9 @@ use dsokr_basis::eigenbasis::multiply;
 use dsokr_basis::features::{distinct, ranges, read};
 use dsokr_basis::kernel::{IntoKernel, named};
 use dsokr_basis::store::{self, Stored, Tensor};
-use dsokr_basis::{Basis, Cancellation, Features, OutputKernel, Processes, RowKind, RowSource};
+use dsokr_basis::{
+    Basis, Cancellation, Features, OutputKernel, Processes, RowKind, RowSource, RowWeights,
+};
 use faer::{Mat, MatRef};
 
 use super::model_file::{put_rows, read_rows};
@@ -56,7 +58,7 @@ enum SpaceKind {
 pub struct Points {
     /// p, the numbers of a point.
     pub dimension: usize,
-    /// `ψ̃(c) − μ` of each, row-major; μ is the mean over the training outputs.
+    /// `ψ̃(c) − μ` of each, row-major; μ is the weighted mean over the training outputs.
     pub coordinates: Vec<f32>,
     /// `b(c) = −½ k(c, c)`, shifted by ½ for normalised kernels, where it then vanishes. k is the
     /// tempered kernel where the basis is tempered.
@@ -75,6 +77,20 @@ impl OutputSpace {
         dimension: Option<usize>,
         outputs: &dyn RowSource,
     ) -> Result<(Self, Targets), Error> {
+        Self::basis_weighted(basis, dimension, outputs, &RowWeights::equal())
+    }
+
+    /// As [`basis`](Self::basis), of training outputs with weights, which the mean and the targets have.
+    ///
+    /// # Errors
+    /// As [`basis`](Self::basis); [`Error::Shape`] unless there is one weight for each output, or none.
+    pub fn basis_weighted(
+        basis: Basis,
+        dimension: Option<usize>,
+        outputs: &dyn RowSource,
+        weights: &RowWeights,
+    ) -> Result<(Self, Targets), Error> {
+        weights.check(outputs.len())?;
         let dimension = dimension.unwrap_or(basis.dimension());
         Error::check_range("number of coordinates", dimension, 1..=basis.dimension())?;
         let map = SpaceKind::Basis(Box::new(basis));
@@ -89,10 +105,10 @@ impl OutputSpace {
             own.extend(leading.col_iter().flat_map(|column| column.iter().copied()));
         }
         let values: Vec<f64> = processes.join(own)?;
-        space.centre = mean(MatRef::from_column_major_slice(&values, dimension, outputs.len()));
-        let values = Values::Coordinates(values);
-        let (residuals, weights) = (Vec::new(), Vec::new());
-        Ok((space, Targets { values, width: dimension, residuals, weights }))
+        let columns = MatRef::from_column_major_slice(&values, dimension, outputs.len());
+        space.centre = mean(columns, weights);
+        let (values, residuals) = (Values::Coordinates(values), Vec::new());
+        Ok((space, Targets { values, width: dimension, residuals, weights: weights.clone() }))
     }
 
     /// The identity on the distinct rows of the training outputs, and the targets: IOKR.
@@ -104,6 +120,19 @@ impl OutputSpace {
         kernel: impl IntoKernel,
         outputs: &dyn RowSource,
     ) -> Result<(Self, Targets), Error> {
+        Self::training_weighted(kernel, outputs, &RowWeights::equal())
+    }
+
+    /// As [`training`](Self::training), of training outputs with weights, which the mean and the targets have.
+    ///
+    /// # Errors
+    /// As [`training`](Self::training); [`Error::Shape`] unless there is one weight for each output, or none.
+    pub fn training_weighted(
+        kernel: impl IntoKernel,
+        outputs: &dyn RowSource,
+        weights: &RowWeights,
+    ) -> Result<(Self, Targets), Error> {
+        weights.check(outputs.len())?;
         Error::check_count("number of outputs", outputs.len())?;
         let kernel = kernel.into_kernel();
         kernel.validate(outputs.kind())?;
@@ -111,22 +140,26 @@ impl OutputSpace {
         let rows = outputs.select(&classes.representative)?;
         kernel.check(&rows)?;
         // The mean over the training outputs, each as often as it occurs.
-        let (dimension, count) = (rows.len(), classes.class.len() as f64);
-        let weights: Vec<f64> = classes.multiplicity().iter().map(|&m| m as f64 / count).collect();
+        let (dimension, total) = (rows.len(), weights.total(outputs.len()));
+        let mut shares = vec![0.0; dimension];
+        for (row, &class) in classes.class.iter().enumerate() {
+            shares[class as usize] += weights.get(row);
+        }
+        shares.iter_mut().for_each(|share| *share /= total);
         let mut centre = vec![0.0; dimension];
         let cancellation = Cancellation::current();
         for range in ranges(0..dimension, ROWS) {
             cancellation.check()?;
             let columns = kernel.block(&rows, &rows.block(range.clone())?)?;
-            for (column, weight) in columns.col_iter().zip(&weights[range]) {
+            for (column, weight) in columns.col_iter().zip(&shares[range]) {
                 let sums = centre.iter_mut().zip(column.iter());
                 sums.for_each(|(sum, value)| *sum += weight * value);
             }
         }
         let map = SpaceKind::Training { kernel, outputs: rows };
         let values = Values::Classes(classes.class);
-        let (residuals, weights) = (Vec::new(), Vec::new());
         let space = Self { map, directions: None, centre };
+        let (residuals, weights) = (Vec::new(), weights.clone());
         Ok((space, Targets { values, width: dimension, residuals, weights }))
     }
 
@@ -381,7 +414,12 @@ const KIND: &str = "outputs";
 /// The version of its layout.
 const VERSION: u32 = 1;
 
-fn mean(columns: MatRef<f64>) -> Vec<f64> {
-    let count = columns.ncols().max(1) as f64;
-    columns.row_iter().map(|row| row.iter().sum::<f64>() / count).collect()
+/// The weighted mean of columns.
+fn mean(columns: MatRef<f64>, weights: &RowWeights) -> Vec<f64> {
+    let total = weights.total(columns.ncols().max(1));
+    let weighted = |(at, value): (usize, &f64)| weights.get(at) * value;
+    columns
+        .row_iter()
+        .map(|row| row.iter().enumerate().map(weighted).sum::<f64>() / total)
+        .collect()
 }

@@ -3,7 +3,7 @@ use std::path::Path;
 
 use dsokr_basis::features::{DenseRows, SparseRows, ranges, read};
 use dsokr_basis::store::{Contents, Stored, Tensor};
-use dsokr_basis::{Block, Features, RowKind, RowSource};
+use dsokr_basis::{Block, Features, RowKind, RowSource, RowWeights};
 
 use crate::Error;
 
@@ -34,29 +34,44 @@ impl Scaling {
     /// # Errors
     /// [`Error::Value`] when there are no rows; errors from reading them.
     pub fn fit(rows: &dyn RowSource, centred: bool) -> Result<Self, Error> {
+        Self::fit_weighted(rows, &RowWeights::equal(), centred)
+    }
+
+    /// As [`fit`](Self::fit), where a row counts as often as its weight says.
+    ///
+    /// # Errors
+    /// As [`fit`](Self::fit); [`Error::Shape`] unless there is one weight for each row, or none.
+    pub fn fit_weighted(
+        rows: &dyn RowSource,
+        weights: &RowWeights,
+        centred: bool,
+    ) -> Result<Self, Error> {
         Error::check_count("number of rows", rows.len())?;
-        let count = rows.len() as f64;
+        weights.check(rows.len())?;
+        let total = weights.total(rows.len());
         let mut moments = vec![(0.0f64, 0.0f64); rows.width()];
         // Sums of differences from the first row: columns far from 0 keep their digits.
         let mut first = vec![0.0f64; rows.width()];
         each(&read(rows, 0..1)?, |_, column, value| first[column] = value.into());
-        let mut seen = vec![0usize; rows.width()];
+        let mut stored = vec![0.0; rows.width()];
         for range in ranges(0..rows.len(), ROWS) {
-            each(&read(rows, range)?, |_, column, value| {
+            let start = range.start;
+            each(&read(rows, range)?, |row, column, value| {
+                let weight = weights.get(start + row);
                 let from_first = f64::from(value) - first[column];
-                moments[column].0 += from_first;
-                moments[column].1 += from_first * from_first;
-                seen[column] += 1;
+                moments[column].0 += weight * from_first;
+                moments[column].1 += weight * (from_first * from_first);
+                stored[column] += weight;
             });
         }
         let mut centre = Vec::with_capacity(first.len());
         let mut scale = Vec::with_capacity(first.len());
-        for ((first, seen), (sum, squares)) in first.into_iter().zip(seen).zip(moments) {
+        for ((first, stored), (sum, squares)) in first.into_iter().zip(stored).zip(moments) {
             // The values that are not stored are zeros.
-            let zeros = count - seen as f64;
+            let zeros = total - stored;
             let (sum, squares) = (sum - zeros * first, squares + zeros * first * first);
-            let mean = sum / count;
-            let deviation = (squares / count - mean * mean).max(0.0).sqrt();
+            let mean = sum / total;
+            let deviation = (squares / total - mean * mean).max(0.0).sqrt();
             centre.push((first + mean) as f32);
             // below the rounding of the sums it is a column that never changes
             let constant = deviation <= 1e-7 * mean.abs() || deviation == 0.0;

@@ -36,7 +36,7 @@ const ANCHORS: usize = 1024;
 pub(super) const DEPENDENT: f64 = 1e-12;
 
 /// A ridge regression in the span of sketched inputs: the least of
-/// `(1/n) Σ_i w_i ‖ĥ(x_i) − ψ_i‖² + λ ‖ĥ‖²` with the [weights](Targets::with_weights) of the targets.
+/// `Σ_i w_i ‖ĥ(x_i) − ψ_i‖² / Σ_i w_i + λ ‖ĥ‖²` with the [weights](Targets::with_weights) of the targets.
 #[derive(Clone, Copy)]
 pub struct RidgeProblem<'a, K> {
     /// The input kernel.
@@ -214,7 +214,7 @@ pub fn fit_sketched(
     let n = rows.len();
     check(n, targets, lambda)?;
     let mut inputs = SketchedInputs::draw(kernel, rows, sketch, seed)?;
-    let (ridge, penalty) = (n as f64 * lambda, inputs.penalty()?);
+    let (ridge, penalty) = (targets.total_weight() * lambda, inputs.penalty()?);
     let (mut system, mut sides) = normal_equations(&inputs, rows, targets)?;
     system.add_scaled(ridge, &penalty);
     system.check_finite("kernel matrix")?;
@@ -249,7 +249,6 @@ fn normal_equations(
         let mut features = inputs.features(&read(rows, range.clone())?)?;
         targets.weigh(range.clone(), &mut features);
         system.add_product(features.transpose(), features.transpose());
-        targets.weigh(range.clone(), &mut features);
         targets.add_products(range, features.as_ref(), &mut sides);
     }
     system.sum(&processes)?;
@@ -259,7 +258,7 @@ fn normal_equations(
 
 impl SketchedFit {
     /// The prediction of a model fitted without the row, for each training row, with the
-    /// same sketch and the same nλ: `z_{−i} = ψ_i − (ψ_i − z_i) / (1 − h_i)`,
+    /// same sketch and the same nλ (λ Σw with weights): `z_{−i} = ψ_i − (ψ_i − z_i) / (1 − h_i)`,
     /// `h_i = w_i t_iᵀ (Σ w t tᵀ + nλ K̃)⁻¹ t_i`, n × p row-major. No refitting: one more pass over the rows.
     ///
     /// # Errors
@@ -314,8 +313,8 @@ pub struct Averaged {
     pub parts: usize,
 }
 
-/// Fits the mean `ĥ = (1/B) Σ ĥ_b` of models on B runs of consecutive rows, of sizes that differ by one
-/// at most; part b is sketched with seed + b. Rows should be in no order. The ranks of the scope share the
+/// Fits the mean `ĥ = (1/B) Σ ĥ_b` of models on B runs of consecutive rows, whose weights have sums as equal as whole
+/// rows allow: without weights their sizes differ by one at most. Part b is sketched with seed + b. Rows should be in no order. The ranks of the scope share the
 /// fit of each part, as in [`fit_sketched`].
 ///
 /// The summary holds the sum of the unknowns of the parts, and the largest of their condition numbers.
@@ -335,8 +334,8 @@ pub fn fit_averaged(
     let mut anchors = Features::empty(rows.kind(), rows.width())?;
     let (mut weights, mut unknowns) = (Vec::new(), 0);
     let mut worst = RidgeSummary::new(Inputs::Sketched, 0.0);
-    for part in 0..parts {
-        let own: Vec<usize> = (part * n / parts..(part + 1) * n / parts).collect();
+    for (part, own) in equal_parts(targets, parts).into_iter().enumerate() {
+        let own: Vec<usize> = own.collect();
         let problem = RidgeProblem {
             kernel: Arc::clone(&kernel),
             rows: &Selected::new(rows, &own),
@@ -357,4 +356,21 @@ pub fn fit_averaged(
     let summary = Summary { rows: n, unknowns, width: targets.width(), lambda, solution };
     let map = Expansion::Kernel { kernel, anchors: Arc::new(anchors) };
     Ok(KernelModel::new(map, Weights::Double(weights), summary))
+}
+
+/// The rows of targets in so many runs, the sums of whose weights are as equal as whole rows allow.
+fn equal_parts(targets: &Targets, parts: usize) -> Vec<Range<usize>> {
+    let total = targets.total_weight();
+    let mut bounds = vec![0];
+    let mut sum = 0.0;
+    for row in 0..targets.len() {
+        sum += targets.weights.get(row);
+        // the row ends every part whose share of the total is reached with the next one
+        while sum * parts as f64 > bounds.len() as f64 * total && bounds.len() < parts {
+            bounds.push(row);
+        }
+    }
+    bounds.resize(parts, targets.len());
+    bounds.push(targets.len());
+    bounds.windows(2).map(|bound| bound[0]..bound[1]).collect()
 }

@@ -30,7 +30,9 @@ const TOLERANCE: f64 = 1e-14;
 #[derive(Clone, Debug)]
 pub struct Spectrum {
     /// n, the number of training rows.
-    pub(super) rows: usize,
+    rows: usize,
+    /// Σ w over the training rows; n without weights.
+    pub(super) total_weight: f64,
     /// Whether each of several [`Processes`] has its part of the rows, or all of them.
     divided: bool,
     /// U, rows × r.
@@ -53,12 +55,13 @@ impl Spectrum {
     pub fn full(inputs: &TrainingInputs, targets: &Targets) -> Result<Self, Error> {
         let rows = inputs.len();
         check(rows, targets, 1.0)?;
+        let total_weight = targets.total_weight();
         let (roots, targets) = weighted(targets, 0..rows);
         let gram = inputs.gram()?.whole();
         let gram = Mat::from_fn(rows, rows, |i, j| roots[i] * roots[j] * gram[(i, j)]);
         let Eigen { values, vectors } = leading(gram, TOLERANCE)?;
         let turned = Self::turned(&vectors, &targets);
-        Ok(Self { rows, divided: false, vectors, values, roots, targets, turned })
+        Ok(Self { rows, total_weight, divided: false, vectors, values, roots, targets, turned })
     }
 
     /// Of inputs projected on the span of a sketch, as [`fit_sketched`](crate::fit_sketched) draws
@@ -96,10 +99,12 @@ impl Spectrum {
         let mut vectors = Mat::zeros(own.len(), eigen.values.len());
         product(vectors.as_mut(), features.as_ref(), eigen.vectors.as_ref());
         let vectors = Eigen::over_roots(&eigen.values, vectors);
+        let total_weight = targets.total_weight();
         let (roots, targets) = weighted(targets, own);
         let mut turned = Self::turned(&vectors, &targets);
         processes.sum_matrix(&mut turned)?;
-        Ok(Self { rows: n, divided: true, vectors, values: eigen.values, roots, targets, turned })
+        let values = eigen.values;
+        Ok(Self { rows: n, total_weight, divided: true, vectors, values, roots, targets, turned })
     }
 
     fn turned(vectors: &Mat<f64>, targets: &Mat<f64>) -> Mat<f64> {
@@ -110,7 +115,7 @@ impl Spectrum {
 
     /// The prediction of a model fitted without the row, for each training row, n × p row-major.
     ///
-    /// nλ is that of all n rows. With the hat matrix `H = K (K + nλI)⁻¹` it is
+    /// nλ is that of all n rows, λ Σw with weights. With the hat matrix `H = K (K + nλI)⁻¹` it is
     /// `ψ_i − (Ψ − HΨ)_i / (1 − H_ii)`. No refitting.
     ///
     /// # Errors
@@ -125,7 +130,7 @@ impl Spectrum {
     }
 
     /// The mean squared distance of [leave-one-out predictions](Self::leave_one_out) from their targets
-    /// in the output kernel's feature space, each times w, for each λ of a grid.
+    /// in the output kernel's feature space, weighted by w, for each λ of a grid.
     ///
     /// # Errors
     /// As [`leave_one_out`](Self::leave_one_out); [`Error::Value`] for an empty grid;
@@ -164,13 +169,13 @@ impl Spectrum {
         self.mean(self.targets.squared_norm_l2())
     }
 
-    /// A sum over the rows, over their number.
+    /// A weighted sum over the rows, over the sum of the weights.
     fn mean(&self, sum: f64) -> Result<f64, Error> {
         let mut sum = [sum];
         if self.divided {
             Processes::current().sum(&mut sum)?;
         }
-        Ok(sum[0] / self.rows as f64)
+        Ok(sum[0] / self.total_weight)
     }
 
     fn whole(&self) -> (MatRef<'_, f64>, MatRef<'_, f64>) {
@@ -185,7 +190,7 @@ impl Spectrum {
     ) -> Result<Mat<f64>, Error> {
         let n = targets.nrows();
         check_lambda(lambda)?;
-        let ridge = self.rows as f64 * lambda;
+        let ridge = self.total_weight * lambda;
         // (I − H)Ψ = (I − UUᵀ)Ψ + U diag(nλ / (s + nλ)) UᵀΨ; the first part is 0 for r = n.
         let shrink: Vec<f64> = self.values.iter().map(|value| ridge / (value + ridge)).collect();
         let full = self.values.len() == self.rows;
@@ -212,7 +217,7 @@ impl Spectrum {
 
 /// √w of some rows, and `W^½ Ψ`.
 fn weighted(targets: &Targets, rows: Range<usize>) -> (Vec<f64>, Mat<f64>) {
-    let roots: Vec<f64> = rows.clone().map(|row| targets.root_weight(row)).collect();
+    let roots: Vec<f64> = rows.clone().map(|row| targets.weights.get(row).sqrt()).collect();
     let mut dense = targets.dense::<f64>(rows);
     for column in dense.col_iter_mut() {
         column.iter_mut().zip(&roots).for_each(|(value, root)| *value *= root);

@@ -3,8 +3,8 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use dsokr_basis::Features;
 use dsokr_basis::features::read;
+use dsokr_basis::{Features, RowWeights};
 use rayon::prelude::*;
 
 use super::model::{Expansion, KernelModel, Weights};
@@ -14,7 +14,8 @@ use crate::summary::{Arithmetic, Inputs, RidgeSummary, Solution, Summary};
 use crate::targets::{check, check_lambda};
 use crate::{Error, Targets};
 
-/// Fits `ĥ(x) = Σ_i α_i(x) ψ(y_i)`, `α(x) = (K + nλI)⁻¹ k^x`, on all training rows. The model of a precomputed kernel
+/// Fits `ĥ(x) = Σ_i α_i(x) ψ(y_i)`, `α(x) = (K + nλI)⁻¹ k^x`, on all training rows; with
+/// [weights](Targets::with_weights) w it is `α(x) = (K + λ Σw diag(1/w))⁻¹ k^x`. The model of a precomputed kernel
 /// predicts by [`predict_gram`](crate::KernelModel::predict_gram).
 ///
 /// With the targets of [`OutputSpace::training`](crate::OutputSpace::training) it is IOKR, with
@@ -50,7 +51,7 @@ pub fn fit(
     Arc::new(RidgeSystem::new(inputs, &targets.weights, lambda, precision)?).fit(targets)
 }
 
-/// The Cholesky factor of `K + nλ diag(1/w)` of n inputs, `K + nλI` without weights w: it depends on the inputs, their
+/// The Cholesky factor of `K + λ Σw diag(1/w)` of n inputs, `K + nλI` without weights w: it depends on the inputs, their
 /// kernel, weights and λ, and [fits](Self::fit) any targets.
 ///
 /// Memory: half the Gram matrix, n²/2 numbers of the precision. Time: n²/2 evaluations of the kernel in
@@ -59,12 +60,12 @@ pub fn fit(
 pub struct RidgeSystem {
     map: Expansion,
     inputs: usize,
-    /// w of each input; empty where all are 1.
-    weights: Vec<f64>,
+    /// w of each input.
+    weights: RowWeights,
     lambda: f64,
     precision: Arithmetic,
     factor: AnyFactor,
-    /// That of `(K + nλI)⁻¹`, computed when first used.
+    /// The diagonal of `(K + nλI)⁻¹`, computed when first used.
     diagonal: OnceLock<Vec<f64>>,
 }
 
@@ -76,21 +77,22 @@ enum AnyFactor {
 }
 
 impl RidgeSystem {
-    /// The system of some inputs; `weights` has one for each, or none where all are 1, as
-    /// [`Targets::with_weights`] checks them.
+    /// The system of some inputs with their weights.
     ///
     /// # Errors
-    /// [`Error::Value`] for a λ that is not above 0; the kernel's checks; [`Error::NotFinite`] for kernel
+    /// [`Error::Value`] for a λ that is not above 0; [`Error::Shape`] unless there is one weight for each input, or none;
+    /// the kernel's checks; [`Error::NotFinite`] for kernel
     /// values that overflow; [`Error::Numeric`] for a λ too small for the precision, and for a precomputed kernel of
     /// zeros; [`Error::Shape`] for asymmetry beyond 1e-8 of the largest value; and an eigenvalue
     /// below −1e-8 of the trace.
     pub fn new(
         inputs: &TrainingInputs,
-        weights: &[f64],
+        weights: &RowWeights,
         lambda: f64,
         precision: Arithmetic,
     ) -> Result<Self, Error> {
         check_lambda(lambda)?;
+        weights.check(inputs.len())?;
         let map = match inputs {
             TrainingInputs::Gram(gram) => Expansion::Precomputed { inputs: gram.nrows() },
             TrainingInputs::Rows(rows, kernel) => {
@@ -113,7 +115,7 @@ impl RidgeSystem {
                 AnyFactor::Single(factored(single(kernel.as_ref(), *rows)?, weights, lambda)?)
             }
         };
-        let (inputs, weights, diagonal) = (inputs.len(), weights.to_vec(), OnceLock::new());
+        let (inputs, weights, diagonal) = (inputs.len(), weights.clone(), OnceLock::new());
         Ok(Self { map, inputs, weights, lambda, precision, factor, diagonal })
     }
 
@@ -163,7 +165,7 @@ impl RidgeSystem {
     fn is_of(
         &self,
         inputs: &TrainingInputs,
-        weights: &[f64],
+        weights: &RowWeights,
         lambda: f64,
         precision: Arithmetic,
     ) -> Result<bool, Error> {
@@ -175,21 +177,20 @@ impl RidgeSystem {
         // built-in kernels have their parameters next to the name, other kernels within it
         let same_kernel = own.name() == kernel.name() && own.built_in() == kernel.built_in();
         Ok(same_kernel
-            && (self.lambda, self.precision, self.weights.as_slice())
-                == (lambda, precision, weights)
+            && (self.lambda, self.precision, &self.weights) == (lambda, precision, weights)
             && **anchors == read(*rows, 0..rows.len())?)
     }
 }
 
-/// The factor of `K + nλ diag(1/w)`.
+/// The factor of `K + λ Σw diag(1/w)`.
 fn factored<T: Scalar>(
     mut gram: Panels<T>,
-    weights: &[f64],
+    weights: &RowWeights,
     lambda: f64,
 ) -> Result<Factor<T>, Error> {
     let inputs = gram.size;
-    let ridge = inputs as f64 * lambda;
-    gram.add_diagonal(|row| T::from_f64(ridge / weights.get(row).copied().unwrap_or(1.0)));
+    let ridge = weights.total(inputs) * lambda;
+    gram.add_diagonal(|row| T::from_f64(ridge / weights.get(row)));
     Factor::new(gram)?.map_err(|row| not_positive(row, inputs, ridge))
 }
 
@@ -212,7 +213,7 @@ pub struct Fitted {
 
 impl Fitted {
     /// The prediction of a model fitted without the row, for each training row, with the
-    /// same nλ: `z_{−i} = ψ_i − α_i / ((K + nλI)⁻¹)_ii`, n × p row-major. No refitting: n³/3
+    /// same nλ (or λ Σw): `z_{−i} = ψ_i − α_i / ((K + nλI)⁻¹)_ii`, n × p row-major. No refitting: n³/3
     /// multiplications for the diagonal.
     ///
     /// # Errors
@@ -297,7 +298,7 @@ impl LastSystem {
     pub fn get(
         &self,
         inputs: &TrainingInputs,
-        weights: &[f64],
+        weights: &RowWeights,
         lambda: f64,
         precision: Arithmetic,
     ) -> Result<Arc<RidgeSystem>, Error> {

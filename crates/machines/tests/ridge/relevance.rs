@@ -2,7 +2,7 @@
 
 use dsokr_basis::features::SparseRows;
 use dsokr_basis::random::{generator, unit};
-use dsokr_basis::{Features, Kernel, RowSource};
+use dsokr_basis::{Features, Kernel, RowSource, RowWeights};
 use dsokr_machines::{Arithmetic, KernelModel, Scaling, Targets, TrainingInputs, fit};
 
 const COLUMNS: usize = 24;
@@ -43,7 +43,7 @@ fn weights_are_slopes_of_predictions_beside_those_of_columns_as_frequent() {
     (0..rows.len()).for_each(|row| sparse.row(row).0.iter().for_each(|&c| count[c as usize] += 1));
     let about = |column: usize| (2.0 * (count[column] as f64).log2()).round() as i64;
 
-    let weights = Scaling::relevance(&model).unwrap().rows(&single).unwrap();
+    let weights = Scaling::relevance(&model, &RowWeights::equal()).unwrap().rows(&single).unwrap();
     let Features::Sparse(weights) = weights else { panic!() };
     for column in 0..COLUMNS {
         let alike: Vec<f64> =
@@ -71,8 +71,10 @@ fn a_column_that_the_targets_follow_gains_weight() {
             .unwrap()
             .model;
         let both = SparseRows::from_rows(COLUMNS, [[(4, 1.0), (5, 1.0)]]).unwrap();
-        let scaled: Features =
-            Scaling::relevance(&model).unwrap().rows(&Features::Sparse(both)).unwrap();
+        let scaled: Features = Scaling::relevance(&model, &RowWeights::equal())
+            .unwrap()
+            .rows(&Features::Sparse(both))
+            .unwrap();
         let Features::Sparse(scaled) = scaled else { panic!() };
         let weights = scaled.row(0).1;
         assert!(weights[0] > 2.0 * weights[1], "{weights:?}");
@@ -82,6 +84,6 @@ fn a_column_that_the_targets_follow_gains_weight() {
 #[test]
 fn a_model_that_is_not_linear_in_sparse_rows_is_refused() {
     let gaussian = model(Kernel::Gaussian { gamma: 0.5 }, &rows());
-    let message = Scaling::relevance(&gaussian).unwrap_err().to_string();
+    let message = Scaling::relevance(&gaussian, &RowWeights::equal()).unwrap_err().to_string();
     assert!(message.contains("gaussian") && message.contains("linear"), "{message}");
 }

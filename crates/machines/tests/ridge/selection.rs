@@ -185,7 +185,8 @@ fn leading_rows_are_fitted_from_the_factor_of_all() {
                 let fitted = fit(&inputs, &targets, lambda, precision).unwrap();
                 let leading = fitted.with_leading(&targets, rows).unwrap();
                 assert_eq!(leading.of_all, fitted.leave_one_out(&targets).unwrap());
-                let same = lambda * n as f64 / rows as f64;
+                // the same λ Σw
+                let same = lambda * targets.weights().total(n) / own.weights().total(rows);
                 let known = TrainingInputs::rows(kernel_x(), &known);
                 let alone = fit(&known, &own, same, Arithmetic::Double).unwrap();
                 let expected = wide(targets.width(), &alone.leave_one_out(&own).unwrap());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dsokr_basis::{Basis, Features, Kernel, SketchKind, SketchOptions};
+use dsokr_basis::{Basis, Features, Kernel, RowWeights, SketchKind, SketchOptions};
 use dsokr_machines::{Arithmetic, Fitted, LastSystem, OutputSpace, TrainingInputs, fit};
 
 use crate::naive::*;
@@ -15,9 +15,11 @@ fn a_kept_system_is_taken_for_the_same_rows_kernel_lambda_and_precision() {
         TrainingInputs::rows(kernel, rows)
     }
     let last = LastSystem::default();
-    let first = last.get(&inputs(kernel_x(), &x), &[], 1e-2, Arithmetic::Double).unwrap();
+    let first =
+        last.get(&inputs(kernel_x(), &x), &RowWeights::equal(), 1e-2, Arithmetic::Double).unwrap();
     // a kernel of equal parameters is the same kernel
-    let again = last.get(&inputs(kernel_x(), &x), &[], 1e-2, Arithmetic::Double).unwrap();
+    let again =
+        last.get(&inputs(kernel_x(), &x), &RowWeights::equal(), 1e-2, Arithmetic::Double).unwrap();
     assert!(Arc::ptr_eq(&first, &again));
     let different = [
         (kernel_x(), &x, 1e-3, Arithmetic::Double),
@@ -28,11 +30,12 @@ fn a_kept_system_is_taken_for_the_same_rows_kernel_lambda_and_precision() {
     let mut before = first;
     for (kernel, rows, lambda, precision) in different {
         let what = format!("{} {lambda} {precision:?}", kernel.name());
-        let next = last.get(&inputs(kernel, rows), &[], lambda, precision).unwrap();
+        let next =
+            last.get(&inputs(kernel, rows), &RowWeights::equal(), lambda, precision).unwrap();
         assert!(!Arc::ptr_eq(&before, &next), "{what}");
         before = next;
     }
-    let weights = vec![2.0; 30];
+    let weights = RowWeights::new(&[2.0; 30]).unwrap();
     let (kernel, precision) = (kernel_y(), Arithmetic::Single);
     let next = last.get(&inputs(kernel, &others), &weights, 1e-3, precision).unwrap();
     assert!(!Arc::ptr_eq(&before, &next), "weights");
@@ -50,7 +53,7 @@ fn targets_of_different_widths_are_fitted_as_alone() {
     let (_, narrow) = OutputSpace::basis(basis, None, &y).unwrap();
     for precision in [Arithmetic::Single, Arithmetic::Double] {
         for targets in [&narrow, &wide, &narrow] {
-            let system = last.get(&inputs, &[], 1e-2, precision).unwrap();
+            let system = last.get(&inputs, &RowWeights::equal(), 1e-2, precision).unwrap();
             let (shared, alone) = (
                 system.fit(targets).unwrap(),
                 fit(&TrainingInputs::rows(kernel_x(), &x), targets, 1e-2, precision).unwrap(),

@@ -1,9 +1,10 @@
 //! Weights of training rows against a weighted ridge regression in NumPy, and against refitting.
 
-use dsokr_basis::{Kernel, Mat, SketchKind};
+use dsokr_basis::loss::{Huber, Square};
+use dsokr_basis::{Basis, Features, Kernel, Mat, RowSource, RowWeights, SketchKind, SketchOptions};
 use dsokr_machines::{
-    Arithmetic, ClosedForm, ConjugateGradients, InputSketch, LastSystem, Sketched, Solver, Targets,
-    TrainingInputs, fit,
+    Arithmetic, Averaged, ClosedForm, ConjugateGradients, InputSketch, LastSystem, Lipschitz, Loss,
+    Offset, OutputSpace, Scaling, Sketched, Solver, Stop, Targets, TrainingInputs, fit,
 };
 
 use crate::naive::*;
@@ -21,36 +22,37 @@ fn targets() -> Targets {
     Targets::new(2, y).unwrap().with_weights(&WEIGHTS).unwrap()
 }
 
-// b = numpy.linalg.solve(X.T @ (w[:, None] * X) + 6 * 0.05 * numpy.eye(2), X.T @ (w[:, None] * Y)); X @ b
+// r = w.sum() * 0.05 * numpy.eye(2)
+// b = numpy.linalg.solve(X.T @ (w[:, None] * X) + r, X.T @ (w[:, None] * Y)); X @ b
 const FITTED: [f64; 12] = [
-    0.4979312,
-    0.73636417,
-    -1.36055791,
-    -0.50209508,
-    1.1732617,
-    0.75804044,
-    0.45605559,
-    1.02972178,
-    -1.868386,
-    -1.69720178,
-    0.2489656,
-    0.36818209,
+    0.4909453,
+    0.72680292,
+    -1.33917516,
+    -0.4926161,
+    1.15531646,
+    0.74628273,
+    0.45019705,
+    1.01704782,
+    -1.84055331,
+    -1.67307552,
+    0.24547265,
+    0.36340146,
 ];
 
-// the same without row i, X[i] @ b
+// the same r without row i, X[i] @ b
 const LEFT_OUT: [f64; 12] = [
-    0.38893873,
-    0.78767569,
-    -2.16415635,
-    -0.25366215,
-    0.1590832,
-    0.76790384,
-    1.54682933,
-    1.06363166,
-    -2.29490487,
-    -1.89987172,
-    0.1329806,
-    0.27060813,
+    0.38209862,
+    0.77529819,
+    -2.1152332,
+    -0.24484018,
+    0.15355113,
+    0.74187417,
+    1.50661777,
+    1.03600144,
+    -2.25376143,
+    -1.86712891,
+    0.13061211,
+    0.26649304,
 ];
 
 #[test]
@@ -83,15 +85,102 @@ fn weighted_fits_are_those_of_numpy() {
     close(&given.unwrap().leave_one_out(&targets).unwrap(), &LEFT_OUT, "of a Gram matrix");
 }
 
+/// Every row as often as its weight says, which is a whole number.
+fn repeated(weights: &[f64]) -> Vec<usize> {
+    let times = |(row, &weight): (usize, &f64)| std::iter::repeat_n(row, weight as usize);
+    weights.iter().enumerate().flat_map(times).collect()
+}
+
+/// Rows with weights against as many copies of each, by every solver that is linear in its features, and by Lipschitz
+/// losses. Sketches span the features, so that it does not matter which rows they draw.
 #[test]
-fn solvers_without_weights_refuse_them() {
-    let (x, targets) = (dense(&x()), targets());
-    let inputs = TrainingInputs::rows(Kernel::Linear, &x);
-    let sketch = InputSketch::subsampling(3);
-    let solver = Solver::ConjugateGradients(ConjugateGradients::new(sketch));
-    let prepared = solver.prepare(inputs, 0, LastSystem::default()).unwrap();
-    let error = prepared.fit(&targets, LAMBDA, false).unwrap_err().to_string();
-    assert!(error.contains("weights of rows") && error.contains("conjugate-gradients"), "{error}");
+fn a_weight_of_two_is_a_row_twice() {
+    let weights = [2.0, 1.0, 3.0, 1.0, 2.0, 1.0, 1.0, 4.0, 2.0, 1.0];
+    let all = || InputSketch { size: 3, method: SketchKind::Gaussian };
+    let stop = Stop { gap: 1e-9, steps: 200_000 };
+    let lipschitz = |loss, offset| {
+        Solver::Lipschitz(Lipschitz { sketch: all(), loss, offset: Some(offset), stop })
+    };
+    let conjugate = ConjugateGradients { tolerance: 1e-12, ..ConjugateGradients::new(all()) };
+    // the first block is kept, the others are computed again
+    let little_memory = ConjugateGradients { memory: 0, ..conjugate.clone() };
+    let solvers = [
+        (Solver::ClosedForm(ClosedForm { precision: Arithmetic::Double }), 1e-5),
+        (Solver::ClosedForm(ClosedForm { precision: Arithmetic::Single }), 1e-4),
+        (Solver::Sketched(Sketched { sketch: all() }), 1e-5),
+        (Solver::ConjugateGradients(conjugate), 1e-5),
+        (Solver::ConjugateGradients(little_memory), 1e-5),
+        (Solver::Averaged(Averaged { sketch: all(), parts: 2 }), 1e-5),
+        (lipschitz(Loss::Square(Square {}), Offset::Constant), 1e-3),
+        (lipschitz(Loss::Huber(Huber { kappa: 0.3 }), Offset::Constant), 1e-3),
+        (lipschitz(Loss::pinball([0.1, 0.5]), Offset::Constant), 1e-3),
+    ];
+    // the first five rows weigh as much as the others, so that both have the same two parts
+    let problem = Problem::new(10, 5);
+    let (x, rows) = (problem.inputs(), repeated(&weights));
+    let copies = x.select(&rows).unwrap();
+    for (solver, tolerance) in solvers {
+        let quantiles =
+            matches!(&solver, Solver::Lipschitz(options) if options.loss.levels().is_some());
+        let targets = match quantiles {
+            true => {
+                Targets::repeated(2, &problem.x.iter().map(|x| x[0] * x[1]).collect::<Vec<_>>())
+            }
+            false => Targets::new(6, problem.y.concat()),
+        };
+        let targets = targets.unwrap();
+        let width = targets.width();
+        let fitted = |x: &Features, targets: &Targets| {
+            let inputs = TrainingInputs::rows(Kernel::Linear, x);
+            let prepared = solver.prepare(inputs, 3, LastSystem::default()).unwrap();
+            let (model, _) = prepared.fit(targets, 0.02, false).unwrap();
+            wide(width, &model.predict(&problem.inputs()).unwrap())
+        };
+        let expected = fitted(&copies, &targets.select(&rows).unwrap());
+        let found = fitted(&x, &targets.clone().with_weights(&weights).unwrap());
+        let unweighted = fitted(&x, &targets);
+        let apart = |a: &Rows, b: &Rows| {
+            let differences = a.concat().into_iter().zip(b.concat()).map(|(a, b)| (a - b).abs());
+            differences.fold(0.0, f64::max)
+        };
+        let (error, effect) = (apart(&found, &expected), apart(&unweighted, &expected));
+        let name = solver.name();
+        assert!(error <= tolerance, "{name}: {error:e}");
+        assert!(effect > 20.0 * tolerance, "{name}: weights change predictions by {effect:e} only");
+    }
+}
+
+/// What is computed of all training outputs and inputs before a fit: means, deviations, weights of columns.
+#[test]
+fn means_and_deviations_count_a_row_as_often_as_it_weighs() {
+    let each = [2.0, 1.0, 3.0, 1.0, 2.0, 1.0, 1.0, 4.0];
+    let weights = RowWeights::new(&each).unwrap();
+    let problem = Problem::new(8, 6);
+    let (outputs, rows) = (problem.outputs(), repeated(&each));
+    let copies = outputs.select(&rows).unwrap();
+
+    let centre = |kernel: Kernel| {
+        let weighted =
+            OutputSpace::training_weighted(kernel.clone(), &outputs, &weights).unwrap().0;
+        let repeated = OutputSpace::training(kernel, &copies).unwrap().0;
+        (weighted.centre, repeated.centre)
+    };
+    let (found, expected) = centre(kernel_y());
+    assert_close(&vec![found], &vec![expected], 1e-12, "mean of the training outputs");
+    let basis =
+        Basis::fit(kernel_y(), &outputs, &SketchOptions::new(SketchKind::Gaussian, 8)).unwrap();
+    let (weighted, targets) =
+        OutputSpace::basis_weighted(basis.clone(), None, &outputs, &weights).unwrap();
+    let (repeated, _) = OutputSpace::basis(basis, None, &copies).unwrap();
+    assert_close(&vec![weighted.centre], &vec![repeated.centre], 1e-12, "mean in a basis");
+    assert_eq!(targets.weights(), &weights);
+
+    for centred in [true, false] {
+        let found = Scaling::fit_weighted(&problem.inputs(), &weights, centred).unwrap();
+        let expected = Scaling::fit(&problem.inputs().select(&rows).unwrap(), centred).unwrap();
+        let of = |scaling: &Scaling| wide(3, &scaling.restore(&[1.0, 1.0, 1.0]));
+        assert_close(&of(&found), &of(&expected), 1e-6, "standard deviations");
+    }
 }
 
 #[test]

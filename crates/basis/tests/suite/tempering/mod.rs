@@ -7,8 +7,8 @@ use dsokr_basis::features::{DenseRows, JoinedRows};
 use dsokr_basis::kernel::contract;
 use dsokr_basis::random::generator;
 use dsokr_basis::{
-    Basis, Features, Kernel, OutputKernel, Projection, RowSource, SketchKind, SketchOptions,
-    Tempering,
+    Basis, Features, Kernel, OutputKernel, Projection, RowSource, RowWeights, SketchKind,
+    SketchOptions, Tempering,
 };
 use proptest::prelude::*;
 
@@ -110,6 +110,31 @@ fn exact(kernel: &Kernel, train: &Rows, rows: &Rows, tempering: &Tempering) -> R
         points = unit(points);
     }
     product(&points, &transpose(&points))
+}
+
+/// An output of weight 3 is an output three times, in the mean, the covariance and the mean of a projection.
+#[test]
+fn outputs_count_as_often_as_they_weigh() {
+    for (kernel, rows) in cases(12) {
+        let each: Vec<f64> = (0..12).map(|row| 1.0 + f64::from(row % 3)).collect();
+        let copies = (0..12).flat_map(|row| std::iter::repeat_n(row, 1 + row % 3));
+        let copies = rows.select(&copies.collect::<Vec<_>>()).unwrap();
+        let weights = RowWeights::new(&each).unwrap();
+        for tempering in temperings() {
+            let basis = whole(&kernel, &rows);
+            let weighted = basis.clone().tempered_weighted(&tempering, &rows, &weights).unwrap();
+            let repeated = basis.clone().tempered(&tempering, &copies).unwrap();
+            let [found, expected] =
+                [&weighted, &repeated].map(|basis| products(&basis.project(&rows).unwrap()));
+            let scale = (0..12).map(|i| expected[i][i]).fold(1.0, f64::max);
+            assert_close(&found, &expected, 3e-5 * scale, &describe(&kernel, &rows));
+        }
+        let basis = whole(&kernel, &rows);
+        let weighted = basis.project(&rows).unwrap().mean(&weights);
+        let repeated = basis.project(&copies).unwrap().mean(&RowWeights::equal());
+        let apart = weighted.iter().zip(&repeated).map(|(a, b)| (a - b).abs());
+        assert!(apart.fold(0.0, f32::max) < 1e-5);
+    }
 }
 
 #[test]

@@ -1,0 +1,241 @@
+//! Rows that belong together: those with one molecule, text or id, with one scaffold, with one value of a column.
+
+use std::collections::HashMap;
+
+use dsokr_molecule::Molecule;
+use rayon::prelude::*;
+
+use crate::Error;
+use crate::dataset::grouped;
+use crate::error::shorten;
+use crate::output_features::OutputFeatures;
+use crate::outputs::OutputSource;
+use crate::table::Table;
+
+/// Rows that repeat a molecule, a text or an id.
+const REPEATS: &str = "repeats";
+
+/// Rows with the same molecule, whatever its configuration.
+const MOLECULE: &str = "molecule";
+
+/// Rows whose molecules have the same scaffold; the second name is that of older configurations.
+const SCAFFOLD: [&str; 2] = ["scaffold", "skeleton"];
+
+/// A rule that says which rows belong together, as configurations write it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GroupRule<'a> {
+    /// Rows that have a molecule, a text or an id in common, directly or through other rows.
+    Repeats,
+    /// Rows with the same molecule, apart from marks of its configuration.
+    Molecule,
+    /// Rows whose molecules have the same scaffold.
+    Scaffold,
+    /// Rows with the same value of a column.
+    Column(&'a str),
+}
+
+impl<'a> GroupRule<'a> {
+    /// The rule with this name; any other text is the name of a column.
+    pub fn named(name: &'a str) -> Self {
+        if name == REPEATS {
+            Self::Repeats
+        } else if name == MOLECULE {
+            Self::Molecule
+        } else if SCAFFOLD.contains(&name) {
+            Self::Scaffold
+        } else {
+            Self::Column(name)
+        }
+    }
+
+    /// The column whose values are the groups.
+    pub fn column(self) -> Option<&'a str> {
+        if let Self::Column(name) = self { Some(name) } else { None }
+    }
+}
+
+/// The columns of a table that say which of its rows belong together.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct GroupColumns<'a> {
+    /// Ids that the rows of one thing share; not the numbers of the rows.
+    pub ids: Vec<&'a str>,
+    /// The texts that inputs are.
+    pub input: Option<&'a str>,
+    /// The molecules or texts that outputs are.
+    pub outputs: Vec<&'a str>,
+    /// The one of them that holds molecules.
+    pub molecule: Option<&'a str>,
+}
+
+impl<'a> GroupColumns<'a> {
+    /// The columns of outputs that are molecules, or texts of whose n-grams features are counts. Sets of labels, rankings
+    /// and numbers are equal by chance.
+    pub fn of_outputs(outputs: &OutputSource<'a>) -> Self {
+        let mut columns = Vec::new();
+        for &features in outputs.kernels() {
+            let texts = matches!(features, OutputFeatures::Ngrams(_));
+            let column = features.column().filter(|_| texts || features.are_molecules());
+            columns.extend(column.filter(|column| !columns.contains(column)));
+        }
+        let molecule = outputs.molecule_column().ok();
+        Self { outputs: columns, molecule, ..Self::default() }
+    }
+
+    /// The groups of the rows of a table by a rule, in the order of their first rows. `key` is that of the rule in the
+    /// configuration, for messages.
+    ///
+    /// # Errors
+    /// A column that was not read; a cell that should be a molecule and is not.
+    pub fn groups(
+        &self,
+        table: &Table,
+        rule: GroupRule,
+        key: &str,
+    ) -> Result<Vec<Vec<usize>>, Error> {
+        match rule {
+            GroupRule::Column(name) => Ok(grouped(table.column(name)?)),
+            GroupRule::Repeats => self.repeats(table),
+            GroupRule::Molecule => {
+                let canonical = |molecule: Molecule| molecule.without_stereo().canonical_smiles();
+                Ok(grouped(&self.keys_of_molecules(table, key, MOLECULE, canonical)?))
+            }
+            GroupRule::Scaffold => {
+                Ok(grouped(&self.keys_of_molecules(table, key, SCAFFOLD[0], scaffold)?))
+            }
+        }
+    }
+
+    /// Rows that have an id, an input or an output in common, and rows that are connected by such rows. Two SMILES of one
+    /// molecule are the same input or output. Empty cells have nothing in common.
+    fn repeats(&self, table: &Table) -> Result<Vec<Vec<usize>>, Error> {
+        let mut joined = Joined::new(table.len());
+        for id in &self.ids {
+            joined.join(table.column(id)?);
+        }
+        for column in self.outputs.iter().chain(&self.input) {
+            let cells = table.column(column)?.par_iter();
+            joined.join(&cells.map(|cell| canonical(cell)).collect::<Vec<_>>());
+        }
+        let firsts: Vec<usize> = (0..table.len()).map(|row| joined.first(row)).collect();
+        Ok(grouped(&firsts))
+    }
+
+    /// A key for the molecule of each row: that of the output, else that of the input.
+    fn keys_of_molecules<K: Send>(
+        &self,
+        table: &Table,
+        key: &str,
+        rule: &str,
+        of: impl Fn(Molecule) -> K + Sync,
+    ) -> Result<Vec<K>, Error> {
+        let Some(column) = self.molecule.or(self.input) else {
+            let allowed = "absent, or with molecules as outputs or as inputs";
+            return Err(Error::value(key, format!("{rule:?}"), allowed));
+        };
+        keys_of_molecules(table.column(column)?, key, rule, of)
+    }
+}
+
+/// A key for each molecule. Behind its SMILES there may be more of the same one.
+pub(crate) fn keys_of_molecules<K: Send>(
+    cells: &[impl AsRef<str> + Sync],
+    key: &str,
+    rule: &str,
+    of: impl Fn(Molecule) -> K + Sync,
+) -> Result<Vec<K>, Error> {
+    let read = |cell: &str| {
+        let smiles = cell.split(' ').next().unwrap_or_default();
+        Molecule::parse(smiles).map(&of).map_err(|reason| {
+            let allowed = "absent, or with molecules as outputs or as inputs";
+            let found = format!("{rule:?}, with {:?}: {reason}", shorten(smiles));
+            Error::value(key, found, allowed)
+        })
+    };
+    // a parallel collection into a `Result` would give any thread's error
+    let keys: Vec<Result<K, Error>> = cells.par_iter().map(|cell| read(cell.as_ref())).collect();
+    keys.into_iter().collect()
+}
+
+/// A number that molecules of one Bemis-Murcko scaffold share; molecules without rings have one too.
+pub(crate) fn scaffold(molecule: Molecule) -> u64 {
+    molecule.skeleton().invariant()
+}
+
+/// The canonical SMILES of a text that is one, else the text.
+fn canonical(text: &str) -> String {
+    let text = text.trim();
+    // sentences are not parsed
+    let molecule = match text.contains(char::is_whitespace) {
+        true => None,
+        false => Molecule::parse(text).ok(),
+    };
+    molecule.map_or_else(|| text.to_owned(), |molecule| molecule.canonical_smiles())
+}
+
+/// Sets of rows that are connected.
+struct Joined {
+    /// A row before each one in its set; the first row of a set has itself.
+    before: Vec<usize>,
+}
+
+impl Joined {
+    fn new(rows: usize) -> Self {
+        Self { before: (0..rows).collect() }
+    }
+
+    /// The first row of the set of a row.
+    fn first(&mut self, mut row: usize) -> usize {
+        while self.before[row] != row {
+            // the path is halved on the way
+            self.before[row] = self.before[self.before[row]];
+            row = self.before[row];
+        }
+        row
+    }
+
+    /// Joins the sets of rows with equal values; empty values are not compared.
+    fn join(&mut self, values: &[String]) {
+        let mut seen: HashMap<&str, usize> = HashMap::with_capacity(values.len());
+        for (row, value) in values.iter().enumerate().filter(|(_, value)| !value.trim().is_empty())
+        {
+            let other = *seen.entry(value.trim()).or_insert(row);
+            let ends = [self.first(other), self.first(row)];
+            let [least, most] = [ends[0].min(ends[1]), ends[0].max(ends[1])];
+            self.before[most] = least;
+        }
+    }
+}
+
+/// The rows in the order given, but such that those of a group stand together where the first of them is; each of
+/// two parts is then filled with the groups that fit into what is left of its size, the first part first, and the third part
+/// is the rest. Of single rows these are the first rows, the next ones, and the others.
+pub(crate) fn in_parts(
+    order: &[usize],
+    groups: &[Vec<usize>],
+    sizes: [usize; 2],
+) -> [Vec<usize>; 3] {
+    let mut group_of = vec![0; order.len()];
+    for (number, rows) in groups.iter().enumerate() {
+        rows.iter().for_each(|&row| group_of[row] = number);
+    }
+    let mut members: Vec<Vec<usize>> = vec![Vec::new(); groups.len()];
+    let mut numbers = Vec::with_capacity(groups.len());
+    for &row in order {
+        let number = group_of[row];
+        if members[number].is_empty() {
+            numbers.push(number);
+        }
+        members[number].push(row);
+    }
+    let [mut first, mut second, mut rest] = [const { Vec::new() }; 3];
+    for rows in numbers.into_iter().map(|number| std::mem::take(&mut members[number])) {
+        if first.len() + rows.len() <= sizes[0] {
+            first.extend(rows);
+        } else if second.len() + rows.len() <= sizes[1] {
+            second.extend(rows);
+        } else {
+            rest.extend(rows);
+        }
+    }
+    [first, second, rest]
+}
