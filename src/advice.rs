@@ -203,7 +203,7 @@ fn larger_sketch(evidence: &Evidence) -> Result<Option<(usize, f64)>, Error> {
         return Ok(None);
     }
     let study = Study::load(config, root)?;
-    let curve = study.curve(&config.sketch.method, config.output.power, &sizes, 1, |_| {})?;
+    let curve = study.curve(&study.method()?, config.output.power, &sizes, 1, |_| {})?;
     let larger = curve.best().filter(|point| point.size > size);
     Ok(larger.map(|point| (point.size, point.perfect.mean)))
 }

@@ -5,8 +5,9 @@
 //! what is still to be taken with what is available at that moment, so what is held already counts as
 //! it is.
 
-use dsokr_basis::RowKind;
-use dsokr_data::{DataRoot, Dataset};
+use dsokr_basis::features::distinct;
+use dsokr_basis::{OutputKernel, RowKind, SketchKind};
+use dsokr_data::{DataRoot, Dataset, Selected};
 use dsokr_decode::SecondLook;
 use dsokr_machines::Cost;
 use dsokr_nn::PartSize;
@@ -123,14 +124,90 @@ pub(crate) fn of_outputs(config: &Checked, dataset: &Dataset) -> Vec<Need> {
         // IOKR has no basis, and its targets are the places of the outputs
         return vec![candidates];
     }
+    let anchored: f64 =
+        anchors(config, dataset).into_iter().map(|kernel| kernel.multiplications(pairs)).sum();
     let basis = Need {
         // the Gram matrix, its eigenvectors, and the work of finding them
-        multiplications: 10.0 * p.powi(3) + p * p * width + pairs * p * (width + p),
+        multiplications: 10.0 * p.powi(3) + p * p * width + pairs * p * (width + p) + anchored,
         ..Need::memory(size, "the basis", 32.0 * p * p + 4.0 * p * width)
     };
     // the fingerprint of the data takes a copy of both
     let targets = Need::memory(size, "targets of the training pairs", 16.0 * pairs * p);
     vec![basis, targets, candidates]
+}
+
+/// Multiplications in single precision that take as long as one value of a kernel, apart from the product of the rows.
+const KERNEL_VALUE: f64 = 60.0;
+
+/// The anchors of a sketch under a kernel that is not linear in features.
+struct Anchors {
+    /// Their number a, at most.
+    count: f64,
+    /// The size m of the sketch.
+    size: f64,
+    /// Columns that the product of two rows passes over.
+    entries: f64,
+    /// Distinct candidates, at most.
+    candidates: f64,
+}
+
+impl Anchors {
+    /// The kernel of all pairs of anchors, its products with R from both sides, and the kernel of the outputs of so many
+    /// pairs and of the candidates with the anchors, times the matrix of the basis; in double precision.
+    fn multiplications(&self, pairs: f64) -> f64 {
+        let Self { count: a, size: m, entries, candidates } = *self;
+        let values = a * a + a * (pairs + candidates);
+        values * (KERNEL_VALUE + entries) + 2.0 * m * values
+    }
+}
+
+/// The number of training outputs that are rows of a sketch.
+fn sketched_outputs(config: &Checked, dataset: &Dataset) -> usize {
+    let outputs: Vec<usize> = dataset.train.outputs.iter().flatten().copied().collect();
+    if !config.sketch.is_of_distinct(outputs.len()) {
+        return outputs.len();
+    }
+    let rows = Selected::new(dataset.outputs.rows.as_ref(), &outputs);
+    // rows that cannot be read are an error of the fit
+    distinct(&rows).map_or(outputs.len(), |found| found.representative.len())
+}
+
+/// The anchors of each kernel that is not linear in features.
+fn anchors(config: &Checked, dataset: &Dataset) -> Vec<Anchors> {
+    let rows = dataset.outputs.rows.as_ref();
+    let n = sketched_outputs(config, dataset);
+    let summands = config.output.summands().map(|summand| (&summand.kernel, summand.size));
+    let single = config.output.kernel.as_ref().map(|kernel| (kernel, config.sketch.size));
+    let mut found = Vec::new();
+    for (kernel, size) in single.into_iter().chain(summands) {
+        if kernel.feature_scale(1.0).is_some() {
+            continue;
+        }
+        let size = size.min(n) as f64;
+        let (n, method) = (n as f64, config.sketch.method_for(kernel, n));
+        let count = match method {
+            SketchKind::Subsampling { .. } => size,
+            SketchKind::Leverage { pilot, .. } => size + pilot as f64,
+            SketchKind::Accumulation { terms } => n.min(size * terms as f64),
+            SketchKind::SparsifiedRademacher { density }
+            | SketchKind::SparsifiedGaussian { density } => n * (1.0 - (1.0 - density).powf(size)),
+            // every output has an entry; the enum may grow
+            _ => n,
+        };
+        let entries = match rows.kind() {
+            RowKind::Dense => rows.width() as f64,
+            RowKind::Bits => rows.width() as f64 / 64.0,
+            // a few entries of a row
+            _ => 0.0,
+        };
+        found.push(Anchors {
+            count,
+            size,
+            entries,
+            candidates: dataset.outputs.candidates.len() as f64,
+        });
+    }
+    found
 }
 
 /// The memory of drawing the data, or of reading their files.

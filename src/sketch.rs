@@ -185,10 +185,19 @@ impl<'a> Study<'a> {
             })
         };
         match names {
-            [] => Ok(vec![self.config.sketch.method.clone()]),
+            [] => Ok(vec![self.method()?]),
             [every] if every == "all" => Ok(all),
             names => names.iter().map(kind).collect(),
         }
+    }
+
+    /// The configuration's kind, for its kernel and training outputs.
+    ///
+    /// # Errors
+    /// [`dsokr_basis::Error::Value`] where there are several kernels.
+    pub fn method(&self) -> Result<SketchKind, Error> {
+        let outputs = self.outputs();
+        Ok(self.config.sketch.method_for(outputs.kernel()?, outputs.len()))
     }
 
     /// Leverage scores at λ, from √n columns.
@@ -224,7 +233,7 @@ impl<'a> Study<'a> {
         let outputs = self.outputs();
         check(sizes, draws, outputs.len())?;
         let mut config = (**self.config).clone();
-        config.sketch.method = method.clone();
+        config.sketch.method = Some(method.clone());
         config.output.power = power;
         let config = config.validate()?;
         let metric = config.evaluation.metric;

@@ -1,6 +1,6 @@
 //! The outputs of a configuration, with their kernel.
 
-use dsokr_basis::{OutputKernel, SketchKind, Tempering};
+use dsokr_basis::{Kernel, OutputKernel, SketchKind, Tempering};
 use dsokr_data::config::{CandidateConfig, DataConfig, OutputFeatures, OutputSource};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -248,15 +248,42 @@ pub struct SketchConfig {
     /// sizes of their own, the number of coordinates that are kept of their sum.
     #[default(100)]
     pub size: usize,
-    /// How R is drawn.
-    #[default(SketchKind::Gaussian)]
-    pub method: SketchKind,
+    /// How R is drawn. Left out, `gaussian`; but `subsampling` for more than 20,000 training outputs under a kernel that is
+    /// not linear in features, since a Gaussian sketch then needs the kernel of all pairs of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub method: Option<SketchKind>,
+    /// Whether equal training outputs are one row of the sketch, so that R draws from the distinct ones. Left out, they are
+    /// for more than 20,000 training outputs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub distinct: Option<bool>,
     /// Eigenvalues below this share of the largest are cut.
     #[default(1e-10)]
     pub tolerance: f64,
 }
 
+/// The most training outputs of which all pairs are compared, and equal ones are rows of their own, where the
+/// configuration does not say it.
+const MANY: usize = 20_000;
+
 impl SketchConfig {
+    /// How R is drawn for so many outputs under a kernel.
+    pub fn method_for(&self, kernel: &Kernel, outputs: usize) -> SketchKind {
+        if let Some(method) = &self.method {
+            return method.clone();
+        }
+        let linear = kernel.feature_scale(1.0).is_some();
+        if linear || outputs <= MANY {
+            SketchKind::Gaussian
+        } else {
+            SketchKind::Subsampling { replacement: false }
+        }
+    }
+
+    /// Whether equal ones of so many outputs are one row of the sketch.
+    pub fn is_of_distinct(&self, outputs: usize) -> bool {
+        self.distinct.unwrap_or(outputs > MANY)
+    }
+
     pub(super) fn validate(&self) -> Result<(), Error> {
         ensure(self.size > 0, "sketch.size", self.size, "at least 1")?;
         let tolerance = self.tolerance;

@@ -1,13 +1,13 @@
 //! A trained run of one model.
 
-use dsokr_basis::Argument;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use burn::tensor::Device;
-use dsokr_basis::Basis;
 use dsokr_basis::store::Stored;
-use dsokr_decode::{CandidateBlocks, Candidates, Pool, SecondLook};
+use dsokr_basis::{Argument, Basis};
+use dsokr_decode::{CandidateBlocks, Candidates, MissingGold, Pool, SecondLook};
 use dsokr_machines::Scaling;
 
 use crate::Error;
@@ -27,8 +27,9 @@ use crate::scores::Evaluation;
 use crate::spectra::Polarities;
 use crate::targets::{OutputSpace, load_scaling, save_scaling, standardise};
 use dsokr_data::config::DataSource;
-use dsokr_data::{DataRoot, FittedFeatures, Outputs, Source, Split, SplitName};
+use dsokr_data::{DataRoot, FittedFeatures, Outputs, Source, Split, SplitName, canonical};
 use dsokr_train::check_basis;
+use rayon::prelude::*;
 
 /// A trained run, read only from its directory.
 pub struct Run {
@@ -239,7 +240,48 @@ impl Run {
             return self.read_data(data, |_, root| source.read_queries(file, Some(root)));
         }
         // whether the file is one of the data can be told only where these are
-        Ok(source.read_queries(file, self.config.data_root(data).as_ref().ok())?)
+        let split = source.read_queries(file, self.config.data_root(data).as_ref().ok())?;
+        if split.foreign && split.truth.is_none() && !split.labels.is_empty() {
+            return self.with_candidates_of_labels(split, file);
+        }
+        Ok(split)
+    }
+
+    /// The queries of a file without ids, with the ids of the candidates that are their outputs: those with the same
+    /// label, or of the same molecule. An output that has been added under the id of its row is that one.
+    fn with_candidates_of_labels(&self, split: Split, file: &Path) -> Result<Split, Error> {
+        let all = 0..self.candidates.len();
+        let keys: Vec<String> =
+            all.into_par_iter().map(|at| canonical(self.candidates.label(at))).collect();
+        let mut known: HashMap<&str, usize> = HashMap::with_capacity(keys.len());
+        for (at, key) in keys.iter().enumerate() {
+            known.entry(key).or_insert(at);
+        }
+        let (mut ids, mut missing) = (Vec::with_capacity(split.ids.len()), Vec::new());
+        for (query, id) in split.ids.iter().enumerate() {
+            let label = split.labels[query].as_deref().unwrap_or_default();
+            let candidate = self.candidates.find(id);
+            match candidate.or_else(|| known.get(canonical(label).as_str()).copied()) {
+                Some(candidate) => ids.push(self.candidates.id(candidate).to_owned()),
+                None => {
+                    missing.push(query);
+                    ids.push(id.clone());
+                }
+            }
+        }
+        let refuses = self.config.evaluation.missing_gold == MissingGold::Error;
+        if let (Some(&first), true) = (missing.first(), refuses) {
+            let (count, all, name) = (missing.len(), ids.len(), &split.names()[first]);
+            let label = split.labels[first].as_deref().unwrap_or_default();
+            let message = format!(
+                "{count} of {all} outputs are no candidates, the first {label:?} on line {name}: make them candidates by \
+                 `dsokr candidates add RUN {}`, or rank them as infinitely far by evaluation.missing_gold = \
+                 \"rank-infinity\"",
+                file.display()
+            );
+            return Err(Error::run(file, message));
+        }
+        Ok(Split { ids, labels: Vec::new(), ..split })
     }
 
     /// For each query the outputs that training pairs give it, as [`Source::known_outputs`] finds them.

@@ -6,7 +6,7 @@ mod output_space;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use dsokr_basis::features::{DenseRows, PartRows};
+use dsokr_basis::features::{DenseRows, Distinct, PartRows, distinct};
 use dsokr_basis::store::Tensor;
 use dsokr_basis::{
     Basis, Features, Kernel, OutputKernel, Projection, RowKind, RowSource, RowWeights, SketchKind,
@@ -19,7 +19,7 @@ use output_space::numbers;
 use tracing::info;
 
 use crate::Error;
-use crate::config::{Checked, SummandConfig};
+use crate::config::{Checked, SketchConfig, SummandConfig};
 use crate::error::ensure;
 use crate::run_dir::{BASIS, fingerprint_of};
 
@@ -259,11 +259,9 @@ impl<'a> TrainingOutputs<'a> {
         use dsokr_basis::Error::{Numeric, ZeroKernel};
         let (sketch, seed) = (&self.config.sketch, self.config.seed);
         let part = |((at, summand), rows): ((usize, &SummandConfig), PartRows)| {
-            let options = SketchOptions::new(sketch.method.clone(), summand.size).with_seed(seed);
-            let options = options.with_tolerance(sketch.tolerance);
             let key = format!("output.kernels[{at}].kernel");
             let kernel = summand.kernel.fit(&key, &rows, seed)?;
-            let basis = Basis::fit(kernel, &rows, &options);
+            let basis = sketched_basis(sketch, &kernel, &rows, summand.size, seed);
             let tempering = summand.tempering();
             let basis = basis
                 .and_then(|basis| basis.tempered_weighted(&tempering, &rows, &outputs.weights));
@@ -351,9 +349,6 @@ pub(crate) fn fit_basis(
     seed: u64,
 ) -> Result<Basis, Error> {
     let sketch = &config.sketch;
-    let options = |kind: &SketchKind, size| {
-        SketchOptions::new(kind.clone(), size).with_seed(seed).with_tolerance(sketch.tolerance)
-    };
     if sketch.full {
         let width = outputs.width();
         let found = format_args!("true, with {} rows", outputs.kind());
@@ -365,10 +360,32 @@ pub(crate) fn fit_basis(
         (0..width).for_each(|j| units[j * (width + 1)] = 1.0);
         let units = Features::Dense(DenseRows::new(width, units)?);
         let all = SketchKind::Subsampling { replacement: false };
-        return Ok(Basis::fit(kernel.clone(), &units, &options(&all, count))?);
+        let options = SketchOptions::new(all, count).with_seed(seed);
+        return Ok(Basis::fit(kernel.clone(), &units, &options.with_tolerance(sketch.tolerance))?);
     }
-    let basis = Basis::fit(kernel.clone(), outputs, &options(&sketch.method, size))?;
+    let basis = sketched_basis(sketch, kernel, outputs, size, seed)?;
     Ok(basis.tempered_weighted(&config.output.tempering(), outputs, weights)?)
+}
+
+/// The basis of a kernel by a sketch of outputs, of which equal ones are one row where the settings say so.
+fn sketched_basis(
+    sketch: &SketchConfig,
+    kernel: &Kernel,
+    outputs: &dyn RowSource,
+    size: usize,
+    seed: u64,
+) -> Result<Basis, dsokr_basis::Error> {
+    let options = |outputs: usize, size: usize| {
+        let options = SketchOptions::new(sketch.method_for(kernel, outputs), size);
+        options.with_seed(seed).with_tolerance(sketch.tolerance)
+    };
+    if !sketch.is_of_distinct(outputs.len()) {
+        return Basis::fit(kernel.clone(), outputs, &options(outputs.len(), size));
+    }
+    let Distinct { representative, .. } = distinct(outputs)?;
+    let count = representative.len();
+    let rows = Selected::new(outputs, &representative);
+    Basis::fit(kernel.clone(), &rows, &options(count, size.min(count)))
 }
 
 fn has_zero_row(rows: &dyn RowSource) -> Result<bool, Error> {

@@ -95,7 +95,11 @@ impl DataConfig {
     pub fn has_validation(&self) -> bool {
         match &self.fold {
             Some(fold) if !fold.nested => true,
-            Some(_) | None => self.facts().splits.is_none_or(|own| !own.validation.is_zero()),
+            Some(_) | None => {
+                let facts = self.facts();
+                let has_file = facts.files_of("data.validation").next().is_some();
+                has_file || facts.splits.is_none_or(|own| !own.validation.is_zero())
+            }
         }
     }
 
@@ -238,7 +242,8 @@ impl Source<'_> {
 
     /// Reads further outputs: a table with the columns of the outputs that a training read (but for the
     /// one that says which are candidates), and in `files` the rows of features, or the graphs, that are not a
-    /// column of it. All are candidates. Returns the table too, for messages about its rows.
+    /// column of it. All are candidates. Where ids are the numbers of rows, a table without the column of ids has the
+    /// ids `FILE row LINE`. Returns the table too, for messages about its rows.
     ///
     /// # Errors
     /// As [`Source::load`]; a label that the training did not know; rows of a different width.
@@ -250,7 +255,12 @@ impl Source<'_> {
     ) -> Result<(Outputs, table::Table), Error> {
         let id = self.data.facts().id.unwrap_or(self.outputs.id);
         let config = OutputSource { id, candidate: None, ..self.outputs.clone() };
-        let table = config.read(path, self.data.on_bad_row)?;
+        let numbered = self.data.facts().numbered;
+        let has_ids = !numbered || table::Table::header(path, table::TableOptions::default())?[0].iter().any(|name| name == id);
+        let table = match has_ids {
+            true => config.read(path, self.data.on_bad_row)?,
+            false => config.read_numbered(path, self.data.on_bad_row)?,
+        };
         let files = OutputFiles::Given(files);
         let known = Known { fitted: Some(fitted), ..Known::default() };
         Ok((Outputs::from_table(&table, id, &config, files, known)?, table))

@@ -161,8 +161,9 @@ pub(crate) fn scaffold(molecule: Molecule) -> u64 {
     molecule.skeleton().invariant()
 }
 
-/// The canonical SMILES of a text that is one, else the text.
-fn canonical(text: &str) -> String {
+/// The canonical SMILES of a text that is one, else the text without white space around it: equal for two SMILES of one
+/// molecule.
+pub fn canonical(text: &str) -> String {
     let text = text.trim();
     // sentences are not parsed
     let molecule = match text.contains(char::is_whitespace) {

@@ -34,6 +34,7 @@ pub use dataset::{Dataset, Split, SplitName};
 pub use dsokr_basis::features::Selected;
 pub use error::Error;
 pub use folds::divide;
+pub use groups::canonical;
 pub use inputs::{InputKind, Inputs, KernelRows};
 pub use npy::{read_matrix, write_matrix, write_vector};
 pub use output_features::{FittedFeatures, TextFeatures};

@@ -1,5 +1,6 @@
 //! Files of vectors with labels or numbers: ARFF, sparse and dense, and libsvm.
 
+use std::ops::Range;
 use std::path::Path;
 
 use dsokr_basis::Error::File;
@@ -151,24 +152,29 @@ struct Attribute {
 }
 
 /// Reads a multi-label ARFF file, sparse (`{3 1, 17 0.5}`) or dense, whose last `labels` attributes are
-/// the labels.
+/// the labels; of a file of MEKA, whose relation ends with `-C n`, the first n attributes, or the last ones where n is
+/// negative, as its `labels` must say too, if they are given.
 ///
 /// Attributes are numeric, real, integer, or nominal with numbers for values (`{0,1}`); labels hold 0
-/// or 1. Names may be quoted, `%` starts a comment, indices count from 0, and what a sparse row does
-/// not list is 0. Inputs are sparse rows when the first row is sparse, else dense.
+/// or 1. Names may be quoted, `%` starts a comment, indices count from 0. What a sparse row does not list is 0, or the
+/// first value of a nominal attribute: 1 of `{1,0}`. Inputs are sparse rows when the first row is sparse, else dense.
 ///
 /// # Errors
 /// [`Error::Io`]; [`dsokr_basis::Error::File`] with the line and what is wrong with it, a missing value (`?`) among others,
-/// and the number of such rows, and for a file without data; [`dsokr_basis::Error::Value`] unless at least one attribute is a label and one is none.
-pub fn read_arff(path: &Path, labels: usize) -> Result<MultiLabel, Error> {
-    let (read, bad) = arff_labels(path, labels)?;
+/// and the number of such rows, and for a file without data; [`dsokr_basis::Error::Value`] unless at least one attribute is a label and one is none,
+/// for a number of labels that neither the file nor the argument says, and for two that differ.
+pub fn read_arff(path: &Path, labels: impl Into<Option<usize>>) -> Result<MultiLabel, Error> {
+    let (read, bad) = arff_labels(path, labels.into())?;
     check_rows(bad).map(|()| read)
 }
 
 /// As [`read_arff`], with the rows that cannot be read, which are empty.
-pub(crate) fn arff_labels(path: &Path, labels: usize) -> Result<(MultiLabel, BadRows), Error> {
+pub(crate) fn arff_labels(
+    path: &Path,
+    labels: Option<usize>,
+) -> Result<(MultiLabel, BadRows), Error> {
     let mut sets: Vec<Vec<u32>> = Vec::new();
-    let (mut rows, names) = arff(path, labels, |outputs| {
+    let (mut rows, names) = arff(path, labels, |_, outputs| {
         let set = outputs.iter().filter_map(|&(label, name, value, text)| match value {
             1.0 => Some(Ok(label as u32)),
             0.0 => None,
@@ -186,57 +192,124 @@ pub(crate) type Numbers = (Features, Vec<Vec<f32>>, BadRows);
 
 /// Reads a multi-target ARFF file, whose last `targets` attributes are numbers to predict: the features, and a row of
 /// numbers for each. The rest is as in [`read_arff`].
-pub(crate) fn arff_numbers(path: &Path, targets: usize) -> Result<Numbers, Error> {
+pub(crate) fn arff_numbers(path: &Path, targets: Option<usize>) -> Result<Numbers, Error> {
     let mut numbers: Vec<Vec<f32>> = Vec::new();
-    let (mut rows, _) = arff(path, targets, |outputs| {
+    let (mut rows, names) = arff(path, targets, |targets, outputs| {
         let mut row = vec![0.0; targets];
         outputs.iter().for_each(|&(target, _, value, _)| row[target] = value);
         numbers.push(row);
         Ok(())
     })?;
-    let bad = std::mem::take(&mut rows.bad);
+    let (bad, targets) = (std::mem::take(&mut rows.bad), names.len());
     Ok((rows.features(path, targets, 4.0 * targets as f64)?, numbers, bad))
 }
 
 /// An output that a row lists: its number, its name, its value, and that as text.
 type Listed<'a> = (usize, &'a str, f32, &'a str);
 
-/// Reads the rows of an ARFF file whose last `count` attributes are outputs, and the names of these; `output` takes
-/// what each row lists of them, or says what is wrong with it.
+/// The attributes of an ARFF file that are outputs, the others being inputs.
+struct OutputAttributes {
+    /// Their numbers.
+    outputs: Range<usize>,
+    /// The number of all attributes.
+    all: usize,
+}
+
+impl OutputAttributes {
+    /// The attributes that the relation of a file of MEKA states, else the last `given` ones.
+    fn new(relation: &str, given: Option<usize>, all: usize) -> Result<Self, Error> {
+        let stated = meka_classes(relation);
+        let key = "data.labels";
+        let stated_count = stated.map(|stated| stated.unsigned_abs());
+        let Some(count) = stated_count.or(given) else {
+            let allowed = "the number of labels or targets, the last attributes of an .arff file";
+            return Err(Error::value(key, "absent", allowed));
+        };
+        if let (Some(given), Some(stated)) = (given, stated)
+            && given != count
+        {
+            let allowed = format!("absent, or {count}: the relation of the file says -C {stated}");
+            return Err(Error::value(key, given, allowed));
+        }
+        if count == 0 || count >= all {
+            return Err(Error::value(key, count, format!("1 to {}", all.saturating_sub(1))));
+        }
+        let first = stated.is_some_and(|stated| stated > 0);
+        let outputs = if first { 0..count } else { all - count..all };
+        Ok(Self { outputs, all })
+    }
+
+    /// Number of inputs.
+    fn inputs(&self) -> usize {
+        self.all - self.outputs.len()
+    }
+
+    /// The place of an attribute among the outputs.
+    fn output(&self, attribute: usize) -> Option<usize> {
+        self.outputs.contains(&attribute).then(|| attribute - self.outputs.start)
+    }
+
+    /// The place of an attribute among the inputs.
+    fn input(&self, attribute: usize) -> usize {
+        if attribute < self.outputs.start { attribute } else { attribute - self.outputs.len() }
+    }
+}
+
+/// The n of `-C n` in the name of a relation, as MEKA writes it: the first n attributes are labels, or the last −n.
+fn meka_classes(relation: &str) -> Option<isize> {
+    let words: Vec<&str> =
+        relation.split([' ', '\t', '\'', '"']).filter(|w| !w.is_empty()).collect();
+    words.windows(2).find(|pair| pair[0].ends_with("-C")).and_then(|pair| pair[1].parse().ok())
+}
+
+/// Reads the rows of an ARFF file, of whose attributes some are outputs, as [`OutputAttributes::new`] finds them, and
+/// the names of these; `output` takes the number of outputs and what each row lists of them, or says what is wrong
+/// with it.
 fn arff(
     path: &Path,
-    count: usize,
-    mut output: impl FnMut(&[Listed]) -> Result<(), String>,
+    count: Option<usize>,
+    mut output: impl FnMut(usize, &[Listed]) -> Result<(), String>,
 ) -> Result<(Rows, Vec<String>), Error> {
     let mut attributes: Vec<Attribute> = Vec::new();
-    let mut rows: Option<Rows> = None;
+    let mut relation = String::new();
+    let mut rows: Option<(Rows, OutputAttributes)> = None;
+    // attributes that are not 0 where a sparse row does not list them
+    let mut implied: Vec<usize> = Vec::new();
     each_line(path, |line, text| {
         let text = text.trim();
         if text.is_empty() || text.starts_with('%') {
             return Ok(());
         }
         let wrong = |message: String| Error::line(path, line, message);
-        if let Some(rows) = &mut rows {
+        if let Some((rows, places)) = &mut rows {
             if rows.inputs.is_empty() {
                 rows.dense = !text.starts_with('{');
             }
             let mut read = || {
                 let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
-                for (at, text) in entries(text, attributes.len())? {
+                let mut listed = entries(text, attributes.len())?;
+                if text.starts_with('{') {
+                    let unlisted =
+                        |at: &&usize| listed.binary_search_by_key(*at, |own| own.0).is_err();
+                    let unlisted: Vec<usize> = implied.iter().filter(unlisted).copied().collect();
+                    listed.extend(unlisted.iter().map(|&at| (at, attributes[at].first())));
+                    listed.sort_by_key(|entry| entry.0);
+                }
+                for (at, text) in listed {
                     let Attribute { name, .. } = &attributes[at];
                     let (value, text) = attributes[at].value(text)?;
-                    match at.checked_sub(rows.width) {
+                    match places.output(at) {
                         Some(at) => outputs.push((at, name.as_str(), value, text)),
-                        None => inputs.push((at as u32, value)),
+                        None => inputs.push((places.input(at) as u32, value)),
                     }
                 }
-                output(&outputs).map(|()| inputs)
+                output(places.outputs.len(), &outputs).map(|()| inputs)
             };
             let inputs = match read() {
                 Ok(inputs) => inputs,
                 Err(message) => {
                     rows.bad.push((rows.inputs.len(), wrong(message)));
-                    output(&[]).map_err(wrong)?;
+                    output(places.outputs.len(), &[]).map_err(wrong)?;
                     Vec::new()
                 }
             };
@@ -245,23 +318,30 @@ fn arff(
         }
         let (keyword, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         match keyword.to_ascii_lowercase().as_str() {
-            "@relation" => {}
+            "@relation" => relation = rest.to_owned(),
             "@attribute" => attributes.push(attribute(rest.trim()).map_err(wrong)?),
-            "@data" if count == 0 || count >= attributes.len() => {
-                let allowed = format!("1 to {}", attributes.len().saturating_sub(1));
-                return Err(Error::value("data.labels", count, allowed));
+            "@data" => {
+                let places = OutputAttributes::new(&relation, count, attributes.len())?;
+                let zero = |at: &usize| attributes[*at].first().parse() == Ok(0.0);
+                implied = (0..attributes.len()).filter(|at| !zero(at)).collect();
+                rows = Some((Rows { width: places.inputs(), ..Rows::default() }, places));
             }
-            "@data" => rows = Some(Rows { width: attributes.len() - count, ..Rows::default() }),
             _ => return Err(wrong(format!("{keyword:?}, allowed: @relation, @attribute, @data"))),
         }
         Ok(())
     })?;
-    let rows = rows.ok_or_else(|| Error::line(path, 1, "no line @data in the file"))?;
-    let names = attributes.into_iter().skip(rows.width).map(|output| output.name).collect();
+    let (rows, places) = rows.ok_or_else(|| Error::line(path, 1, "no line @data in the file"))?;
+    let outputs = attributes.drain(places.outputs);
+    let names = outputs.map(|output| output.name).collect();
     Ok((rows, names))
 }
 
 impl Attribute {
+    /// The value that a sparse row need not list.
+    fn first(&self) -> &str {
+        self.nominal.as_ref().and_then(|values| values.first()).map_or("0", String::as_str)
+    }
+
     /// The number in the text of an entry, and the text without quotes.
     fn value<'t>(&self, text: &'t str) -> Result<(f32, &'t str), String> {
         let (Self { name, nominal }, text) = (self, unquoted(text));
@@ -328,57 +408,200 @@ fn unquoted(text: &str) -> &str {
 }
 
 /// Reads a multi-label libsvm file: `label,label feature:value feature:value`. Labels count from 0, and
-/// there are as many as occur where `labels` does not say how many; features count from 1.
+/// there are as many as occur where `labels` does not say how many. Features count from 1, or from 0 where one is 0.
 ///
 /// A line that starts with a space has no labels; `#` starts a comment; features of a line are in
-/// any order, each once. Inputs are sparse rows; labels are named by their numbers.
+/// any order, each once. Inputs are sparse rows; labels are named by their numbers. A first line of three numbers is that
+/// of the Extreme Classification Repository: rows, features and labels; features then count from 0. Where all labels are
+/// `+1` and `-1`, the classes of a binary problem, there is one label, `+1`. Groups of rows (`qid:3`), which rankers
+/// read, are left out.
 ///
 /// # Errors
 /// [`Error::Io`]; [`dsokr_basis::Error::File`] with the line and what is wrong with it, and for a file
 /// without rows; [`dsokr_basis::Error::Shape`] for one without features or labels.
 pub fn read_libsvm(path: &Path, labels: Option<usize>) -> Result<MultiLabel, Error> {
-    let (mut rows, mut sets, mut most) = (Rows::default(), Vec::new(), 0);
-    each_line(path, |line, text| {
-        let text = text.split('#').next().unwrap_or("");
-        if text.trim().is_empty() {
-            return Ok(());
+    let file = LibsvmFile::read(path, labels, None)?;
+    file.multi_label(path, labels)
+}
+
+/// As [`read_libsvm`], of features that count from 0 if `zero_based`, else from 1.
+pub(crate) fn read_libsvm_from(
+    path: &Path,
+    labels: Option<usize>,
+    zero_based: bool,
+) -> Result<MultiLabel, Error> {
+    let file = LibsvmFile::read(path, labels, Some(zero_based))?;
+    file.multi_label(path, labels)
+}
+
+/// Whether the features of a libsvm file count from 0: its header says so, or one of them is 0.
+pub(crate) fn libsvm_counts_from_zero(path: &Path) -> Result<bool, Error> {
+    let mut zero_based = false;
+    let mut first = true;
+    each_line(path, |_, text| {
+        let text = libsvm_text(text);
+        if std::mem::take(&mut first) && header(text).is_some() {
+            zero_based = true;
         }
-        let wrong = |message: String| Error::line(path, line, message);
-        let index = |text: &str, low: usize, high: usize, what: &str| {
-            let index = text.parse().ok().filter(|index| (low..=high).contains(index));
-            let message = || format!("{what} {text:?}, allowed: {low}..={high}");
-            index.ok_or_else(|| wrong(message())).map(|index| index - low)
-        };
+        let zero =
+            |word: &str| word.split_once(':').is_some_and(|(at, _)| at.parse() == Ok(0usize));
+        zero_based |= text.split_whitespace().any(zero);
+        Ok(())
+    })?;
+    Ok(zero_based)
+}
+
+/// A line without its comment.
+fn libsvm_text(line: &str) -> &str {
+    line.split('#').next().unwrap_or_default()
+}
+
+/// The numbers of rows, features and labels in the first line of a file of the Extreme Classification Repository.
+fn header(text: &str) -> Option<[usize; 3]> {
+    let numbers: Option<Vec<usize>> =
+        text.split_whitespace().map(|word| word.parse().ok()).collect();
+    numbers?.try_into().ok()
+}
+
+/// A libsvm file while it is read.
+#[derive(Default)]
+struct LibsvmFile {
+    rows: Rows,
+    /// The labels of each row; those of a binary problem are 1 and −1.
+    sets: Vec<Vec<i64>>,
+    /// What the first line states.
+    header: Option<[usize; 3]>,
+    /// Whether a label has been `-1`.
+    binary: bool,
+    /// Number of rows with a group.
+    grouped: usize,
+}
+
+impl LibsvmFile {
+    fn read(path: &Path, labels: Option<usize>, zero_based: Option<bool>) -> Result<Self, Error> {
+        let (mut file, mut first, mut has_zero) = (Self::default(), true, false);
+        each_line(path, |line, text| {
+            let text = libsvm_text(text);
+            if text.trim().is_empty() {
+                return Ok(());
+            }
+            if std::mem::take(&mut first) {
+                file.header = header(text);
+                if file.header.is_some() {
+                    return Ok(());
+                }
+            }
+            let high = labels.or(file.header.map(|[.., labels]| labels)).unwrap_or(MOST_LABELS);
+            let row = file.row(text, high).map_err(|message| Error::line(path, line, message))?;
+            has_zero |= row.first().is_some_and(|&(feature, _)| feature == 0);
+            if has_zero && zero_based == Some(false) {
+                let message = format!("feature \"0\", allowed: 1..={WIDEST}");
+                return Err(Error::line(path, line, message));
+            }
+            file.rows.width =
+                file.rows.width.max(row.last().map_or(0, |&(last, _)| last as usize + 1));
+            file.rows.inputs.push(row);
+            Ok(())
+        })?;
+        let counts_from_zero = zero_based.unwrap_or(has_zero || file.header.is_some());
+        if !counts_from_zero {
+            file.rows.width = file.rows.width.saturating_sub(1);
+            let entries = file.rows.inputs.iter_mut().flatten();
+            entries.for_each(|(feature, _)| *feature -= 1);
+        }
+        file.check_header(path)?;
+        if file.grouped > 0 {
+            tracing::warn!(
+                rows = file.grouped,
+                "{}: groups of rows (qid) are not read",
+                path.display()
+            );
+        }
+        Ok(file)
+    }
+
+    /// The features of a line, by their numbers as they are written; its labels, which are below `high`, are kept.
+    fn row(&mut self, text: &str, high: usize) -> Result<Vec<(u32, f32)>, String> {
         let mut words = text.split_whitespace().peekable();
-        let mut set: Vec<u32> = Vec::new();
+        let mut set = Vec::new();
         let labelled = !text.starts_with([' ', '\t']);
         if labelled && let Some(word) = words.next_if(|word| !word.contains(':')) {
             for label in word.split(',').filter(|label| !label.is_empty()) {
                 // "3.0" is how some writers put a label
-                let label = label.strip_suffix(".0").unwrap_or(label);
-                let high = labels.unwrap_or(MOST_LABELS).saturating_sub(1);
-                let label = index(label, 0, high, "label")?;
-                most = most.max(label + 1);
-                set.push(label as u32);
+                let number = label.strip_suffix(".0").unwrap_or(label);
+                let label = number.parse::<i64>().ok().filter(|&number| {
+                    number == -1 || usize::try_from(number).is_ok_and(|number| number < high)
+                });
+                let allowed = || {
+                    format!(
+                        "label {number:?}, allowed: 0..={}, or +1 and -1",
+                        high.saturating_sub(1)
+                    )
+                };
+                let label = label.ok_or_else(allowed)?;
+                self.binary |= label == -1;
+                set.push(label);
             }
         }
+        self.sets.push(set);
         let mut row: Vec<(u32, f32)> = Vec::new();
         for word in words {
-            let pair = word.split_once(':');
             let (at, value) =
-                pair.ok_or_else(|| wrong(format!("{word:?}, allowed: feature:value")))?;
-            let column = index(at, 1, WIDEST, "feature")?;
-            rows.width = rows.width.max(column + 1);
-            row.push((column as u32, number(value).map_err(wrong)?));
+                word.split_once(':').ok_or_else(|| format!("{word:?}, allowed: feature:value"))?;
+            if at == "qid" {
+                self.grouped += 1;
+                continue;
+            }
+            let feature = at.parse().ok().filter(|feature| (0..=WIDEST).contains(feature));
+            let feature =
+                feature.ok_or_else(|| format!("feature {at:?}, allowed: 0..={WIDEST}"))?;
+            row.push((feature as u32, number(value)?));
         }
         row.sort_by_key(|entry| entry.0);
-        if let Some(pair) = row.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-            return Err(wrong(format!("feature {} twice", pair[0].0 + 1)));
+        match row.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            Some(pair) => Err(format!("feature {} twice", pair[0].0)),
+            None => Ok(row),
         }
-        rows.inputs.push(row);
-        sets.push(set);
+    }
+
+    /// Compares the file with what its first line states, whose number of features is that of the columns.
+    fn check_header(&mut self, path: &Path) -> Result<(), Error> {
+        let Some([rows, features, _]) = self.header else { return Ok(()) };
+        let (found, width) = (self.rows.inputs.len(), self.rows.width);
+        if found != rows || width > features {
+            let message = format!(
+                "{found} rows with features up to {}; the first line states {rows} rows and {features} features, from 0",
+                width.saturating_sub(1)
+            );
+            return Err(Error::file(path, message));
+        }
+        self.rows.width = features;
         Ok(())
-    })?;
-    let count = labels.unwrap_or(most);
-    rows.named(path, sets, (0..count).map(|label| label.to_string()))
+    }
+
+    fn multi_label(self, path: &Path, labels: Option<usize>) -> Result<MultiLabel, Error> {
+        let Self { rows, sets, header, binary, .. } = self;
+        if binary {
+            return binary_labels(path, rows, &sets);
+        }
+        let most = sets.iter().flatten().max().map_or(0, |&most| most as usize + 1);
+        let count = labels.or(header.map(|[.., labels]| labels)).unwrap_or(most);
+        let sets = sets.into_iter().map(|set| set.into_iter().map(|label| label as u32).collect());
+        rows.named(path, sets.collect(), (0..count).map(|label| label.to_string()))
+    }
+}
+
+/// The one label of a binary problem, whose classes are `+1` and `-1`.
+fn binary_labels(path: &Path, rows: Rows, sets: &[Vec<i64>]) -> Result<MultiLabel, Error> {
+    let is_class = |set: &Vec<i64>| matches!(set.as_slice(), [1] | [-1]);
+    if let Some(row) = sets.iter().position(|set| !is_class(set)) {
+        let message = format!(
+            "row {} has the labels {:?}; where one row has the label -1, every row has the class +1 or -1",
+            row + 1,
+            sets[row]
+        );
+        return Err(Error::file(path, message));
+    }
+    let positive = sets.iter().map(|set| if set[0] == 1 { vec![0] } else { Vec::new() });
+    rows.named(path, positive.collect(), std::iter::once("+1".to_owned()))
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::cells;
 use crate::error::check;
 use crate::output_features::{FittedFeatures, OutputFeatures, OutputFiles, OutputTable};
-use crate::table::{OnBadRow, Table, bad_ids, unique_ids};
+use crate::table::{OnBadRow, Table, TableOptions, bad_ids, unique_ids};
 use crate::{Error, Truth, check_inside};
 
 /// The outputs y: ids, labels to show, feature rows, and which of them are candidates.
@@ -199,6 +199,19 @@ impl<'a> OutputSource<'a> {
         let columns: Vec<&str> = std::iter::once(self.id).chain(self.columns()).collect();
         let read = |on_bad_row| Table::read_rows(path, &columns, on_bad_row);
         let table = self.good_rows(self.id, on_bad_row, read)?;
+        table.log_skipped();
+        Ok(table)
+    }
+
+    /// As [`read`](Self::read), of a table without ids, whose rows are called `FILE row LINE`.
+    pub(crate) fn read_numbered(&self, path: &Path, on_bad_row: OnBadRow) -> Result<Table, Error> {
+        let columns: Vec<&str> = self.columns().collect();
+        let read = |on_bad_row| {
+            let options =
+                TableOptions { on_bad_row, numbers: Some(self.id), ..TableOptions::default() };
+            Table::read_with(path, &columns, options)
+        };
+        let table = self.good_rows(self.id, on_bad_row, read)?.with_row_ids(self.id)?;
         table.log_skipped();
         Ok(table)
     }

@@ -6,6 +6,7 @@
 //! | `.tsv` | separated by tabs, never quoted: a `"` is a character like others; as `.csv`, where no line has tabs and another sign separates all | first line |
 //! | `.jsonl`, `.ndjson` | one JSON object a line; strings, or numbers kept as written | keys of each object |
 //! | `.parquet`, with the feature `parquet` | as of JSON lines, numbered as rows | names of columns |
+//! | `.sdf`, `.sd`, `.mol` | molecules, as SMILES, with their data | `smiles`, `title` and the names of the data |
 //! | `.mgf`, `.msp`, `.massbank`, `.mzml` | fields of mass spectra | names of fields |
 //!
 //! Of a .csv or .tsv file `FIRST..LAST` is one column too: the cells of the columns from one to the other, with a
@@ -19,6 +20,7 @@ mod bad_rows;
 mod json;
 mod lines;
 mod rows;
+mod structures;
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
@@ -76,6 +78,16 @@ pub struct Table {
     columns: Vec<Vec<String>>,
     lines: Vec<usize>,
     bad: BadRows,
+    /// The further files that rows are from.
+    others: Vec<PathBuf>,
+    /// The file of each row: 0 for `path`, else one of the others, from 1; empty where there are none.
+    files: Vec<u32>,
+}
+
+/// The id of a row that has none in its file, where the file is not the one of the training pairs.
+pub(crate) fn row_id(path: &Path, row: impl std::fmt::Display) -> String {
+    let file = path.file_name().unwrap_or_default().to_string_lossy();
+    format!("{file} row {row}")
 }
 
 impl Table {
@@ -147,7 +159,7 @@ impl Table {
         let ids = lines.iter().map(usize::to_string).collect();
         let columns = std::iter::once((id, ids)).chain(columns);
         let (names, columns) = columns.map(|(name, values)| (name.to_owned(), values)).unzip();
-        Self { path: path.into(), names, columns, lines, bad: BadRows::default() }
+        Self::of_file(path, names, columns, lines, BadRows::default())
     }
 
     /// The columns `names` of a file, behind a column of the numbers of their lines, if there is to be one.
@@ -179,7 +191,7 @@ impl Table {
             names.insert(0, name.to_owned());
             columns.insert(0, lines.iter().map(usize::to_string).collect());
         }
-        let table = Self { path: rows.path, names, columns, lines, bad: rows.bad };
+        let table = Self::of_file(&rows.path, names, columns, lines, rows.bad);
         table.first_bad_if_empty()?;
         if table.is_empty() {
             let found = format!("zero rows after the header (columns: {})", list(&rows.header));
@@ -190,7 +202,52 @@ impl Table {
 
     /// The error about a row.
     pub(crate) fn error(&self, row: usize, message: impl std::fmt::Display) -> Error {
-        Error::line(&self.path, self.lines[row], message)
+        Error::line(self.path_of(row), self.lines[row], message)
+    }
+
+    /// The file of a row.
+    fn path_of(&self, row: usize) -> &Path {
+        match self.files.get(row) {
+            Some(&file) if file > 0 => &self.others[file as usize - 1],
+            Some(_) | None => &self.path,
+        }
+    }
+
+    /// The same table with `FILE row LINE` for the id of each row.
+    pub(crate) fn with_row_ids(mut self, id: &str) -> Result<Self, Error> {
+        let place = self.place(id)?;
+        let ids = (0..self.len()).map(|row| row_id(self.path_of(row), self.lines[row]));
+        self.columns[place] = ids.collect();
+        Ok(self)
+    }
+
+    /// The rows of two files with the same columns, one file behind the other; ids in a column are unique.
+    ///
+    /// # Errors
+    /// An id that both files have.
+    pub(crate) fn followed_by(mut self, other: Self, id: &str) -> Result<Self, Error> {
+        let own = unique_ids(&self, id)?;
+        for (row, name) in other.column(id)?.iter().enumerate() {
+            if let Some(&first) = own.get(name.as_str()) {
+                let place = format!("{}:{}", self.path_of(first).display(), self.lines[first]);
+                let message = format!(
+                    "id {:?} in column {id:?} is that of {place} too; outputs of all files are candidates together, so \
+                     ids must be unique: without them, data.numbered = true makes some",
+                    shorten(name)
+                );
+                return Err(other.error(row, message));
+            }
+        }
+        drop(own);
+        self.files.resize(self.len(), 0);
+        self.others.push(other.path);
+        self.files.resize(self.lines.len() + other.lines.len(), self.others.len() as u32);
+        self.lines.extend(other.lines);
+        for (name, values) in other.names.iter().zip(other.columns) {
+            let place = self.place(name)?;
+            self.columns[place].extend(values);
+        }
+        Ok(self)
     }
 
     /// The place of each id of a column in an index of all of `what`, or the error about its row.
@@ -206,6 +263,18 @@ impl Table {
         }))
     }
 
+    /// The rows of one file.
+    fn of_file(
+        path: &Path,
+        names: Vec<String>,
+        columns: Vec<Vec<String>>,
+        lines: Vec<usize>,
+        bad: BadRows,
+    ) -> Self {
+        let (others, files) = (Vec::new(), Vec::new());
+        Self { path: path.into(), names, columns, lines, bad, others, files }
+    }
+
     /// Some rows, in a given order.
     ///
     /// # Panics
@@ -218,6 +287,8 @@ impl Table {
             columns: self.columns.iter().map(pick).collect(),
             lines: rows.iter().map(|&row| self.lines[row]).collect(),
             bad: self.bad.clone(),
+            others: self.others.clone(),
+            files: rows.iter().filter_map(|&row| self.files.get(row).copied()).collect(),
         }
     }
 
@@ -338,7 +409,7 @@ fn distinct<'c>(names: impl Iterator<Item = &'c str>) -> Vec<String> {
 fn extensions() -> String {
     let parquet = if cfg!(feature = "parquet") { ".parquet, " } else { "" };
     format!(
-        ".csv, .tsv, .jsonl, .ndjson, {parquet}.mgf, .msp, .massbank, .mzml, also with .gz behind (data.source = \
+        ".csv, .tsv, .jsonl, .ndjson, {parquet}.sdf, .mgf, .msp, .massbank, .mzml, also with .gz behind (data.source = \
          \"official\" reads the official ChEBI-20 .txt layout)"
     )
 }
@@ -366,6 +437,7 @@ fn named_format(path: &Path) -> Result<TextFormat, Error> {
         format @ (TextFormat::Tabs
         | TextFormat::Commas
         | TextFormat::JsonLines
+        | TextFormat::Structures
         | TextFormat::Spectra(_)) => Ok(format),
     }
 }

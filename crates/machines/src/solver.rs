@@ -161,6 +161,12 @@ impl Solver {
                     multiplications: cubes * n.powi(3) + 2.0 * n * n * p,
                 }
             }
+            Self::Sketched(_) if lambdas > 1 => {
+                // features and eigenvectors of all rows, and the errors of every λ; in double precision
+                let rows = 16.0 * n * m + 24.0 * n * p;
+                let compared = n * m * m + fits * n * m * p;
+                Cost { bytes: bytes + rows, multiplications: 2.0 * (multiplications + compared) }
+            }
             Self::Sketched(_) => Cost { bytes, multiplications },
             Self::ConjugateGradients(options) => {
                 let steps = 2.0 * options.iterations as f64 * n * m * p;

@@ -14,6 +14,14 @@ pub enum Error {
         /// The message.
         message: String,
     },
+    /// A mol block that cannot be read.
+    #[error("{message}")]
+    MolBlock {
+        /// The line of the block that is wrong, from 0.
+        line: usize,
+        /// The message.
+        message: String,
+    },
     /// An edge that a graph cannot have, or features that do not make a vocabulary.
     #[error("{message}")]
     Graph {

@@ -33,6 +33,7 @@ pub mod graph;
 mod groups;
 mod isotopes;
 pub mod kernels;
+mod mol_file;
 mod molecule;
 mod moves;
 mod refinement;
@@ -49,6 +50,7 @@ pub use features::{
 pub use formula::{ELECTRON, ElementCounts, exact_mass, formula, read_formula};
 pub use groups::{FunctionalGroup, functional_groups};
 pub use isotopes::isotope_mass;
+pub use mol_file::{smiles_of_mol_block, title_of_mol_block};
 pub use molecule::{Atom, Bond, BondOrder, Element, Molecule, Neighbor, Ring};
 pub use moves::{GraphPalette, Group, Made, Moves, Palette};
 pub use smiles::{MAX_ATOMS, MAX_LENGTH, MAX_NESTING, MAX_RING_WILDCARDS, MAX_RINGS};

@@ -261,6 +261,12 @@ impl Molecule {
         self
     }
 
+    /// Marks atoms and double bonds as those whose configurations are known.
+    pub(crate) fn mark_configured(&mut self, atoms: &[usize], bonds: &[usize]) {
+        atoms.iter().for_each(|&atom| self.atoms[atom].stereo = true);
+        bonds.iter().for_each(|&bond| self.bonds[bond].stereo = true);
+    }
+
     /// Sum of the formal charges.
     pub fn charge(&self) -> i32 {
         self.atoms.iter().map(|a| i32::from(a.charge)).sum()

@@ -196,6 +196,17 @@ fn tu_edges_may_be_given_in_one_direction() {
     assert_eq!(tu(&one).unwrap(), tu(&WHOLE).unwrap());
 }
 
+/// As PyTorch Geometric reads them.
+#[test]
+fn tu_loops_are_left_out_and_repeated_edges_are_one() {
+    let repeated = TuFiles {
+        edges: b"1, 2\n2, 1\n2, 2\n2, 3\n3, 2\n1, 2\n4, 5\n5, 4\n5, 5",
+        edge_labels: Some(b"3\n3\n8\n4\n4\n3\n5\n5\n8"),
+        ..WHOLE
+    };
+    assert_eq!(tu(&repeated).unwrap(), tu(&WHOLE).unwrap());
+}
+
 #[test]
 fn tu_nodes_of_a_graph_need_not_follow_each_other() {
     let mixed = TuFiles {
@@ -280,23 +291,15 @@ fn wrong_tu_files_are_refused_with_their_place() {
             format!("\"3,0\"; allowed: {two_nodes}"),
         ),
         (
-            files(|f| f.edges = b"1, 2\n2,1\n3,3\n1,3\n4,5\n5,4"),
-            "in/DS_A.txt:3: an edge from node 3 to itself; loops are not allowed".into(),
-        ),
-        (
             files(|f| f.edges = b"1, 2\n2,1\n3,4\n1,3\n4,5\n5,4"),
             "in/DS_A.txt:3: an edge from node 3 of graph 1 to node 4 of graph 2".into(),
         ),
         (
-            files(|f| f.edges = b"1, 2\n2,3\n3,2\n4,5\n5,4\n1,2"),
-            "in/DS_A.txt:6: the edge from node 1 to node 2 again, which line 1 has".into(),
-        ),
-        (
             files(|f| {
-                f.edges = b"2, 1\n2,3\n3,2\n4,5\n2,1\n1,2";
-                f.edge_labels = None;
+                f.edges = b"1, 2\n2,3\n3,2\n4,5\n5,4\n1,2";
+                f.edge_labels = Some(b"3\n4\n4\n5\n5\n6\n");
             }),
-            "in/DS_A.txt:5: the edge from node 2 to node 1 again, which line 1 has".into(),
+            "in/DS_edge_labels.txt:6: label 6, but line 1 has label 3 for the same edge".into(),
         ),
         (
             files(|f| f.edge_labels = Some(b"3\n9\n4\n4\n5\n5\n")),

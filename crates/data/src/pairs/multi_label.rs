@@ -10,7 +10,10 @@ use super::rows::{PairedRows, SplitsConfig};
 use super::{PairFacts, Pairs, Wanted};
 use crate::error::{check, extension_of};
 use crate::groups::GroupColumns;
-use crate::multi_label::{BadRows, MultiLabel, arff_labels, arff_numbers, check_rows, read_libsvm};
+use crate::multi_label::{
+    BadRows, MultiLabel, arff_labels, arff_numbers, check_rows, libsvm_counts_from_zero,
+    read_libsvm_from,
+};
 use crate::output_features::{NumberFeatures, OutputFeatures};
 use crate::outputs::OutputSource;
 use crate::root::A_BYTE_OF_NUMBERS;
@@ -27,9 +30,13 @@ pub struct MultiLabelConfig {
     pub folder: String,
     /// A multi-label file (.arff, .libsvm, .svm), or a multi-target file (.arff).
     pub file: String,
-    /// Number of labels, or of numbers to predict: of an .arff file the last attributes; of other files as many
-    /// labels as occur, if left out.
+    /// Number of labels, or of numbers to predict: of an .arff file the last attributes, unless its relation says `-C n`,
+    /// as files of MEKA do; of other files as many labels as occur, if left out.
     pub labels: Option<usize>,
+    /// Whether the features of a .libsvm file count from 0. Left out, they do where one is 0, or where the first line is
+    /// that of the Extreme Classification Repository, in the file of the training pairs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zero_based: Option<bool>,
     /// Which rows belong to which split.
     pub splits: SplitsConfig,
     /// A file of test rows, in the place of `splits.test`.
@@ -44,12 +51,12 @@ impl MultiLabelConfig {
     fn read(&self, path: &Path, wanted: &Wanted) -> Result<PairedRows<'_>, Error> {
         let (inputs, column, cells, bad) = match wanted.outputs.features {
             OutputFeatures::Labels(labels) => {
-                let (read, bad) = self.labels(path)?;
+                let (read, bad) = self.labels(path, wanted)?;
                 let cells = labels.cells(&read.names, &read.labels)?;
                 (read.inputs, &labels.column, cells, bad)
             }
             OutputFeatures::Numbers(numbers) if extension_of(path) == "arff" => {
-                let (inputs, rows, bad) = arff_numbers(path, self.labels.unwrap_or_default())?;
+                let (inputs, rows, bad) = arff_numbers(path, self.labels)?;
                 let cells = rows.iter().map(|row| NumberFeatures::cell(row)).collect();
                 (inputs, &numbers.column, cells, bad)
             }
@@ -78,12 +85,25 @@ impl MultiLabelConfig {
         })
     }
 
-    fn labels(&self, path: &Path) -> Result<(MultiLabel, BadRows), Error> {
+    fn labels(&self, path: &Path, wanted: &Wanted) -> Result<(MultiLabel, BadRows), Error> {
         match extension_of(path).as_str() {
-            "arff" => arff_labels(path, self.labels.unwrap_or_default()),
-            "libsvm" | "svm" => Ok((read_libsvm(path, self.labels)?, Vec::new())),
+            "arff" => arff_labels(path, self.labels),
+            "libsvm" | "svm" => {
+                let zero_based = self.counts_from_zero(path, wanted)?;
+                Ok((read_libsvm_from(path, self.labels, zero_based)?, Vec::new()))
+            }
             _ => Err(Error::extension(path, ".arff, .libsvm, .svm")),
         }
+    }
+
+    /// Whether the features of a libsvm file count from 0. Only the file of the training pairs can tell: in another one,
+    /// the first feature may not occur.
+    fn counts_from_zero(&self, path: &Path, wanted: &Wanted) -> Result<bool, Error> {
+        if let Some(zero_based) = self.zero_based {
+            return Ok(zero_based);
+        }
+        let own = wanted.root.map(|root| root.file(&self.file)).filter(|own| own.exists());
+        libsvm_counts_from_zero(own.as_deref().unwrap_or(path))
     }
 }
 
@@ -98,14 +118,12 @@ impl Pairs for MultiLabelConfig {
             inputs: InputKind::Vectors,
             skips_rows: extension_of(self.file.as_ref()) == "arff",
             id: Some("id"),
+            numbered: true,
             ..PairFacts::default()
         }
     }
 
     fn validate(&self) -> Result<(), Error> {
-        let allowed = "the number of labels or targets, the last attributes of an .arff file";
-        let holds = self.labels.is_some() || extension_of(self.file.as_ref()) != "arff";
-        check(holds, "data.labels", "absent", allowed)?;
         let group = self.splits.group.as_ref().map(|group| format!("{group:?}"));
         let allowed = "absent: rows are vectors, which have no molecules, texts or columns";
         check(group.is_none(), "data.splits.group", group.unwrap_or_default(), allowed)?;
@@ -128,7 +146,8 @@ impl Pairs for MultiLabelConfig {
     }
 
     fn load(&self, wanted: &Wanted) -> Result<Dataset, Error> {
-        let mut dataset = self.read(&wanted.root()?.file(&self.file), wanted)?.dataset(wanted)?;
+        let dataset = self.read(&wanted.root()?.file(&self.file), wanted)?;
+        let mut dataset = dataset.dataset(wanted, [None, None])?;
         if let Some(file) = &self.test {
             dataset.test = Some(self.queries(&wanted.root()?.file(file), wanted)?);
         }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::rows::{PairedRows, SplitsConfig};
 use super::{InputsConfig, PairFacts, Pairs, RowOrder, SplitSize, TextConfig, Wanted};
-use crate::error::extension_of;
+use crate::error::{check, extension_of};
 use crate::groups::{GroupColumns, GroupRule};
 use crate::output_features::OutputFeatures;
 use crate::table::{OnBadRow, Table, TableOptions};
@@ -35,6 +35,13 @@ pub struct PoolConfig {
     /// `column_1`, `column_2` and so on.
     #[serde(default = "yes", skip_serializing_if = "is_true")]
     pub header: bool,
+    /// A file of validation pairs with the same columns, in the place of `splits.validation`. Its rows are outputs too;
+    /// without ids, they are called `FILE row LINE`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validation: Option<String>,
+    /// A file of test pairs, likewise in the place of `splits.test`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test: Option<String>,
     /// The inputs of the rows: texts of a column, or a vector for each id.
     #[serde(default, deserialize_with = "InputsConfig::read")]
     pub inputs: InputsConfig,
@@ -63,8 +70,7 @@ impl PoolConfig {
         columns.extend(outputs);
         columns.extend(wanted.group);
         columns.extend(group);
-        let lines = ["txt", "smi"].contains(&&*extension_of(path));
-        let numbered = lines || self.numbered;
+        let (lines, numbered) = (has_lines(path), self.has_numbers(path));
         let read = |on_bad_row| match lines {
             true => {
                 // with vectors the lines are outputs
@@ -99,6 +105,19 @@ impl PoolConfig {
 }
 
 impl PoolConfig {
+    /// The files of the pairs, by their keys.
+    fn files(&self) -> Vec<(&'static str, &str)> {
+        let own = [("data.file", self.file.as_str())].into_iter();
+        let validation = self.validation.iter().map(|file| ("data.validation", file.as_str()));
+        let test = self.test.iter().map(|file| ("data.test", file.as_str()));
+        own.chain(validation).chain(test).collect()
+    }
+
+    /// Whether the ids of a file's rows are the numbers of its lines.
+    fn has_numbers(&self, path: &Path) -> bool {
+        self.numbered || has_lines(path)
+    }
+
     /// The column of the groups that splits do not divide.
     fn group_column(&self) -> Option<&str> {
         self.splits.rule().and_then(GroupRule::column)
@@ -109,9 +128,10 @@ impl Pairs for PoolConfig {
     fn facts(&self) -> PairFacts<'_> {
         self.inputs.facts(PairFacts {
             folder: &self.folder,
-            files: vec![("data.file", &self.file)],
+            files: self.files(),
             splits: Some(&self.splits),
-            has_test: !self.splits.test.is_zero(),
+            has_test: self.test.is_some() || !self.splits.test.is_zero(),
+            numbered: self.has_numbers(self.file.as_ref()),
             skips_rows: true,
             id: Some(&self.id),
             ..PairFacts::default()
@@ -119,17 +139,33 @@ impl Pairs for PoolConfig {
     }
 
     fn validate(&self) -> Result<(), Error> {
+        let given = [
+            ("data.splits.validation", self.validation.is_some(), self.splits.validation),
+            ("data.splits.test", self.test.is_some(), self.splits.test),
+        ];
+        for (key, has_file, size) in given {
+            check(!has_file || size.is_zero(), key, size, "0, with a file of these pairs")?;
+        }
         self.inputs.validate()
     }
 
     fn memory(&self, root: &DataRoot) -> Vec<(&'static str, f64)> {
-        let own = ("data.file", root.size(&self.file));
-        std::iter::once(own).chain(self.inputs.memory(root)).collect()
+        let own = self.files().into_iter().map(|(key, file)| (key, root.size(file)));
+        own.chain(self.inputs.memory(root)).collect()
     }
 
     fn load(&self, wanted: &Wanted) -> Result<Dataset, Error> {
         let path = wanted.root()?.file(&self.file);
-        self.read(&path, wanted.outputs.columns(), self.group_column(), wanted)?.dataset(wanted)
+        let pairs = self.read(&path, wanted.outputs.columns(), self.group_column(), wanted)?;
+        let further = |file: &Option<String>| {
+            let Some(file) = file else { return Ok(None) };
+            let path = wanted.root()?.file(file);
+            let rows = self.read(&path, wanted.outputs.columns(), None, wanted)?;
+            let table = if rows.numbered { rows.table.with_row_ids(&self.id)? } else { rows.table };
+            Ok::<_, Error>(Some(table))
+        };
+        let files = [further(&self.validation)?, further(&self.test)?];
+        pairs.dataset(wanted, files)
     }
 
     fn split(&self, name: SplitName, wanted: &Wanted) -> Result<Option<Split>, Error> {
@@ -139,14 +175,43 @@ impl Pairs for PoolConfig {
             true => wanted.outputs.columns().collect(),
             false => wanted.outputs.features.truth().into_iter().collect(),
         };
+        let file = match name {
+            SplitName::Train => None,
+            SplitName::Validation => self.validation.as_ref(),
+            SplitName::Test => self.test.as_ref(),
+        };
+        if let Some(file) = file {
+            let path = wanted.root()?.file(file);
+            let queries = self.read(&path, columns, None, wanted)?.queries(wanted, false)?;
+            return Ok(Some(Split { foreign: false, labels: Vec::new(), ..queries }));
+        }
         let path = wanted.root()?.file(&self.file);
         self.read(&path, columns, self.group_column(), wanted)?.split(name, wanted)
     }
 
     fn queries(&self, path: &Path, wanted: &Wanted) -> Result<Split, Error> {
         let own = wanted.is_own(path, &self.file);
-        self.read(path, wanted.outputs.features.truth(), None, wanted)?.queries(wanted, own)
+        let columns = wanted.outputs.features.truth().into_iter();
+        // without ids, what a row's output is called tells whether it is a candidate
+        let label = match !own && self.numbered {
+            true => wanted.outputs.label,
+            false => None,
+        };
+        let options = TableOptions { headless: !self.header, ..TableOptions::default() };
+        let has_column = |label: &str| -> Result<bool, Error> {
+            Ok(Table::header(path, options)?[0].iter().any(|name| name == label))
+        };
+        let label = match label {
+            Some(label) if !has_lines(path) && has_column(label)? => Some(label),
+            Some(_) | None => None,
+        };
+        self.read(path, columns.chain(label), None, wanted)?.queries(wanted, own)
     }
+}
+
+/// Whether a file has a text a line and nothing else.
+fn has_lines(path: &Path) -> bool {
+    ["txt", "smi"].contains(&&*extension_of(path))
 }
 
 /// Texts and outputs that a program holds in memory. A run keeps these keys and not the pairs: it answers
@@ -237,7 +302,7 @@ impl Pairs for MemoryConfig {
     }
 
     fn load(&self, wanted: &Wanted) -> Result<Dataset, Error> {
-        self.rows(wanted)?.dataset(wanted)
+        self.rows(wanted)?.dataset(wanted, [None, None])
     }
 
     fn split(&self, name: SplitName, wanted: &Wanted) -> Result<Option<Split>, Error> {

@@ -16,7 +16,7 @@ use crate::error::check;
 use crate::groups::{GroupColumns, GroupRule, in_parts};
 use crate::output_features::OutputFiles;
 use crate::outputs::Known;
-use crate::table::{Table, skipped_rows};
+use crate::table::{Table, row_id, skipped_rows};
 use crate::{Dataset, Error, Outputs, Split, SplitName};
 
 /// Which rows of a file belong to which split.
@@ -144,11 +144,27 @@ pub(super) struct PairedRows<'a> {
 }
 
 impl PairedRows<'_> {
-    /// Draws the splits, whose rows are the outputs.
-    pub(super) fn dataset(self, wanted: &Wanted) -> Result<Dataset, Error> {
+    /// Draws the splits, whose rows are the outputs. The rows of `validation` and `test`, where they are given, are the
+    /// pairs of that split and outputs too.
+    pub(super) fn dataset(
+        self,
+        wanted: &Wanted,
+        [validation_file, test_file]: [Option<Table>; 2],
+    ) -> Result<Dataset, Error> {
         let root = wanted.root()?;
-        let Drawn { rows, parts: [train, validation, test], groups } = self.draw(wanted.seed)?;
-        let file = Self { table: self.table.select(&rows), ..self };
+        let Drawn { rows, parts: [train, mut validation, mut test], groups } =
+            self.draw(wanted.seed)?;
+        let files = [Some(&self.table), validation_file.as_ref(), test_file.as_ref()];
+        let skipped = skipped_rows(files.into_iter().flatten(), root);
+        let mut table = self.table.select(&rows);
+        for (part, file) in [(&mut validation, validation_file), (&mut test, test_file)] {
+            if let Some(file) = file {
+                let first = table.len();
+                table = table.followed_by(file, self.id)?;
+                *part = first..table.len();
+            }
+        }
+        let file = Self { table, ..self };
         let files = OutputFiles::Configured(root);
         let all =
             Outputs::from_table(&file.table, file.id, wanted.outputs, files, Known::default())?;
@@ -169,7 +185,7 @@ impl PairedRows<'_> {
             train: split(train)?,
             validation: held_out(validation)?,
             test: if test.is_empty() { None } else { Some(held_out(test)?) },
-            skipped: skipped_rows([&file.table], root),
+            skipped,
             outputs: all,
         })
     }
@@ -195,9 +211,11 @@ impl PairedRows<'_> {
         if own || !self.numbered {
             return Ok(split);
         }
-        let file = self.table.path().file_name().unwrap_or_default().to_string_lossy();
-        let ids = split.ids.iter().map(|row| format!("{file} row {row}")).collect();
-        Ok(Split { queries: Some(split.ids), ids, foreign: true, ..split })
+        let ids = split.ids.iter().map(|row| row_id(self.table.path(), row)).collect();
+        // what a row's output is called tells whether it is a candidate
+        let label = wanted.outputs.label.and_then(|label| self.table.column(label).ok());
+        let labels = label.into_iter().flatten().cloned().map(Some).collect();
+        Ok(Split { queries: Some(split.ids), ids, foreign: true, labels, ..split })
     }
 
     /// Ids and inputs of some rows.

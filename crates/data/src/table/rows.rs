@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use super::bad_rows::{BadRows, OnBadRow};
 use super::json::{json_names, json_row};
 use super::lines::{Lines, Pieces, Record, separator, separator_divides_all};
+use super::structures::{self, StructureRecord};
 use crate::Error;
 use crate::error::{extension_of, list, uncompressed};
 use crate::spectra::{
@@ -27,6 +28,8 @@ pub enum TextFormat {
     Commas,
     /// One JSON object a line.
     JsonLines,
+    /// Molecules of an SD file, whose data are columns.
+    Structures,
     /// Mass spectra, whose fields are columns.
     Spectra(SpectrumFormat),
 }
@@ -41,6 +44,7 @@ impl TextFormat {
             "jsonl" | "ndjson" => Self::JsonLines,
             #[cfg(feature = "parquet")]
             "parquet" => Self::JsonLines,
+            "sdf" | "sd" | "mol" => Self::Structures,
             other => SpectrumFormat::from_extension(other).map_or(Self::Lines, Self::Spectra),
         }
     }
@@ -51,6 +55,7 @@ impl TextFormat {
     fn pieces(self) -> Pieces {
         match self {
             Self::Lines | Self::Tabs | Self::Commas | Self::JsonLines => Pieces::Lines,
+            Self::Structures => Pieces::SpacedLines,
             Self::Spectra(format) => format.pieces(),
         }
     }
@@ -165,6 +170,14 @@ impl<R: Read> Rows<R> {
             };
             return spectrum.map(cells).transpose();
         }
+        if self.format == TextFormat::Structures {
+            let read = self.lines.next(structures::ends)?;
+            let (path, columns) = (&self.path, &self.columns);
+            let cells = |(line, text): (usize, &str)| {
+                Ok((line, StructureRecord::new(text).cells(path, line, columns)?))
+            };
+            return read.map(cells).transpose();
+        }
         if let Some((line, fields)) = self.first.take() {
             let fields = fields.into_iter().map(Cow::Owned).collect();
             return values(&self.path, line, &self.header, &self.positions, fields).map(Some);
@@ -175,6 +188,7 @@ impl<R: Read> Rows<R> {
             TextFormat::Lines
             | TextFormat::Tabs
             | TextFormat::JsonLines
+            | TextFormat::Structures
             | TextFormat::Spectra(_) => self.lines.next(|_| true),
         };
         self.torn = record.is_open();
@@ -182,7 +196,9 @@ impl<R: Read> Rows<R> {
         let path = &self.path;
         let owned = |fields: Vec<String>| fields.into_iter().map(Cow::Owned).collect();
         let fields: Vec<Cow<str>> = match self.format {
-            TextFormat::Lines | TextFormat::Spectra(_) => vec![Cow::Borrowed(text)],
+            TextFormat::Lines | TextFormat::Structures | TextFormat::Spectra(_) => {
+                vec![Cow::Borrowed(text)]
+            }
             TextFormat::Tabs => text.split('\t').map(Cow::Borrowed).collect(),
             TextFormat::Commas => owned(record.fields(path, line, text)?),
             TextFormat::JsonLines => owned(json_row(path, line, text, &self.columns)?),
@@ -242,6 +258,9 @@ impl<R: Read> Rows<R> {
                 }
             }
         }
+        if self.format == TextFormat::Structures {
+            return self.names_of_structures();
+        }
         if self.format != TextFormat::JsonLines {
             return Ok([self.header, Vec::new()]);
         }
@@ -250,15 +269,30 @@ impl<R: Read> Rows<R> {
         json_names(&self.path, line, text)
     }
 
+    /// The names of the data of all records, in the order of their first occurrence.
+    fn names_of_structures(mut self) -> Result<[Vec<String>; 2], Error> {
+        let mut names: Vec<String> = Vec::new();
+        while let Some((_, text)) = self.lines.next(structures::ends)? {
+            for name in StructureRecord::new(text).names() {
+                if !names.iter().any(|known| known == name) {
+                    names.push(name.to_owned());
+                }
+            }
+        }
+        if names.is_empty() { Err(Error::empty(&self.path)) } else { Ok([names, Vec::new()]) }
+    }
+
     /// The error about a file of which no row was read.
     pub(super) fn no_rows(&self) -> Error {
         let none = || match self.format {
             TextFormat::Spectra(_) => {
                 Error::file(&self.path, "no tandem spectra; at least one is needed")
             }
-            TextFormat::Lines | TextFormat::Tabs | TextFormat::Commas | TextFormat::JsonLines => {
-                Error::empty(&self.path)
-            }
+            TextFormat::Lines
+            | TextFormat::Tabs
+            | TextFormat::Commas
+            | TextFormat::JsonLines
+            | TextFormat::Structures => Error::empty(&self.path),
         };
         self.bad.first(&self.path).unwrap_or_else(none)
     }

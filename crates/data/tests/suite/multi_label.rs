@@ -16,7 +16,7 @@ fn with_file<T>(text: &[u8], read: impl FnOnce(&Path) -> T) -> T {
     read(&path)
 }
 
-fn arff(text: &str, labels: usize) -> Result<MultiLabel, Error> {
+fn arff(text: &str, labels: impl Into<Option<usize>>) -> Result<MultiLabel, Error> {
     with_file(text.as_bytes(), |path| read_arff(path, labels))
 }
 
@@ -112,9 +112,9 @@ fn libsvm_files() {
     assert_eq!(wider.inputs, Features::Sparse(SparseRows::from_rows(9, rows).unwrap()));
     assert_eq!(wider.labels.width(), 9);
     for (text, labels, part) in [
-        ("1 0:1\n", None, "feature \"0\", allowed: 1..="),
         ("7 1:1\n", Some(7), "label \"7\", allowed: 0..=6"),
-        ("-1 1:1\n", None, "label"),
+        ("-2 1:1\n", None, "label \"-2\", allowed: 0..="),
+        ("+-1 1:1\n", None, "label"),
         ("1 1:1 1:2\n", None, "feature 1 twice"),
         ("1 1:nan\n", None, "a finite number"),
         ("1 1:1 2\n", None, "feature:value"),
@@ -124,6 +124,68 @@ fn libsvm_files() {
         assert!(reason.contains(part), "{text}: {reason}");
     }
     assert!(matches!(libsvm("\n", None), Err(Error::Basis(File { .. }))));
+}
+
+/// Features that count from 0, the header of the Extreme Classification Repository, binary classes and groups of rows.
+#[test]
+fn libsvm_files_of_other_tools() {
+    let sparse = |width, rows: Vec<Vec<(u32, f32)>>| {
+        Features::Sparse(SparseRows::from_rows(width, rows).unwrap())
+    };
+    // as scikit-learn's load_svmlight_file(zero_based="auto")
+    let from_zero = libsvm("0 0:2 3:1\n1 1:1\n", None).unwrap();
+    assert_eq!(from_zero.inputs, sparse(4, vec![vec![(0, 2.0), (3, 1.0)], vec![(1, 1.0)]]));
+    // the header says how wide rows are, and that features count from 0
+    let repository = libsvm("2 6 5\n1,4 1:2\n 4:1\n", None).unwrap();
+    assert_eq!(repository.inputs, sparse(6, vec![vec![(1, 2.0)], vec![(4, 1.0)]]));
+    assert_eq!(repository.labels, BitRows::from_indices(5, [vec![1, 4], vec![]]).unwrap());
+    for (text, said) in [
+        ("3 6 5\n1 1:2\n", "the first line states 3 rows"),
+        ("1 6 5\n1 6:2\n", "6 features, from 0"),
+        ("1 6 5\n5 5:2\n", "label \"5\", allowed: 0..=4"),
+        ("+1 1:1\n-1 1:1\n2 1:1\n", "row 3 has the labels [2]"),
+    ] {
+        let error = libsvm(text, None).unwrap_err().to_string();
+        assert!(error.contains(said), "{text}: {error}");
+    }
+    let binary = libsvm("+1 qid:1 1:1\n-1 qid:1 2:1\n1 qid:2 1:3\n", None).unwrap();
+    assert_eq!(binary.names, ["+1"]);
+    assert_eq!(binary.labels, BitRows::from_indices(1, [vec![0], vec![], vec![0]]).unwrap());
+    assert_eq!(binary.inputs, sparse(2, vec![vec![(0, 1.0)], vec![(1, 1.0)], vec![(0, 3.0)]]));
+}
+
+/// MEKA's `-C n`: labels come first, or last for a negative n; and values that sparse rows need not list.
+#[test]
+fn arff_files_of_meka() {
+    let names =
+        "@attribute l {0,1}\n@attribute k {0,1}\n@attribute x numeric\n@attribute y numeric\n";
+    let head = |relation: &str| format!("@relation {relation}\n{names}@data\n");
+    let dense = |width, values: &[f32]| {
+        Features::Dense(dsokr_basis::features::DenseRows::new(width, values.to_vec()).unwrap())
+    };
+    for relation in ["'Music: -C 2'", "\"Music: -C 2 -split-number 391\"", "Music:-C 2"] {
+        let first = arff(&(head(relation) + "1,0,0.5,2\n0,1,3,4\n"), None).unwrap();
+        assert_eq!(first.names, ["l", "k"], "{relation}");
+        assert_eq!(first.inputs, dense(2, &[0.5, 2.0, 3.0, 4.0]));
+        assert_eq!(first.labels, BitRows::from_indices(2, [vec![0], vec![1]]).unwrap());
+    }
+    let labels_last = "@attribute x numeric\n@attribute l {0,1}\n@data\n0.5,1\n";
+    let last = arff(&format!("@relation 'a: -C -1'\n{labels_last}"), None).unwrap();
+    assert_eq!((last.names.as_slice(), last.inputs), (&["l".to_owned()][..], dense(1, &[0.5])));
+    // without it, the last attributes, whose number must be given
+    let plain = format!("@relation a\n{labels_last}");
+    assert_eq!(arff(&plain, 1).unwrap().names, ["l"]);
+    assert!(arff(&plain, None).unwrap_err().to_string().contains("data.labels = absent"));
+    let error = arff(&format!("@relation 'a: -C -1'\n{labels_last}"), 2).unwrap_err().to_string();
+    assert!(error.contains("data.labels = 2") && error.contains("-C -1"), "{error}");
+
+    // {1,0} is 1 where a sparse row does not list it, in inputs and in labels
+    let text = "@relation a\n@attribute x {1,0}\n@attribute y numeric\n@attribute l {1,0}\n@attribute k {0,1}\n\
+                @data\n{1 2}\n{0 0, 2 0, 3 1}\n";
+    let implied = arff(text, 2).unwrap();
+    let rows = [vec![(0, 1.0), (1, 2.0)], vec![]];
+    assert_eq!(implied.inputs, Features::Sparse(SparseRows::from_rows(2, rows).unwrap()));
+    assert_eq!(implied.labels, BitRows::from_indices(2, [vec![0], vec![1]]).unwrap());
 }
 
 proptest! {

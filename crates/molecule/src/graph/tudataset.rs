@@ -25,9 +25,8 @@ const SHOWN: usize = 60;
 /// Labels and classes are whole numbers from −2⁶³ to 2⁶³ − 1; a label stands for itself, a negative
 /// one modulo 2⁶⁴. Files of attributes (real numbers) are ignored.
 ///
-/// An edge may be given in one direction or in both, which is the same edge once and has to have the
-/// same label. Loops, an edge given twice in the same direction, and edges between two graphs are
-/// refused. Nodes of a graph need not follow each other; they keep their order. Graphs without nodes
+/// An edge may be given in one direction or in both, and several times, which is the same edge once and has to have the
+/// same label. Loops, edges from a node to itself, are left out. Edges between two graphs are refused. Nodes of a graph need not follow each other; they keep their order. Graphs without nodes
 /// need graph labels, which count the graphs. A graph has at most [`MAX_NODES`] nodes and
 /// [`MAX_EDGES`] edges. Blank lines may only end a file, whose last line needs no line break.
 ///
@@ -172,7 +171,7 @@ fn edges(file: &Lines, labels: Option<Lines>, nodes: &Nodes) -> Result<Edges, Er
             return Err(file.refused(at, &allowed));
         };
         if a == b {
-            return refused(format!("an edge from node {a} to itself; loops are not allowed"));
+            continue;
         }
         let [from, to] = [a, b].map(|node| nodes.graph[node - 1] + 1);
         if from != to {
@@ -181,11 +180,15 @@ fn edges(file: &Lines, labels: Option<Lines>, nodes: &Nodes) -> Result<Edges, Er
         }
         let given = edges.entry((a.min(b) - 1, a.max(b) - 1)).or_default();
         let own = &mut given[usize::from(a > b)];
-        if let Some((first, _)) = own {
-            let ends = format!("from node {a} to node {b}");
-            return refused(format!("the edge {ends} again, which line {first} has"));
+        match (&labels, *own) {
+            (Some(labels), Some((first, known))) if known != label => {
+                let message =
+                    format!("label {label}, but line {first} has label {known} for the same edge");
+                return Err(Error::at_line(&labels.path, line, message));
+            }
+            (_, Some(_)) => {}
+            (_, None) => *own = Some((line, label)),
         }
-        *own = Some((line, label));
     }
     for given in edges.values() {
         let (Some(labels), [Some(own), Some(other)]) = (&labels, *given) else { continue };

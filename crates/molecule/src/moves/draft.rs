@@ -29,7 +29,7 @@ pub(super) struct Draft {
 }
 
 /// The valences of an element with a charge, ascending; none for those that are not edited.
-pub(super) fn valences(element: Element, charge: i8) -> &'static [u8] {
+pub(crate) fn valences(element: Element, charge: i8) -> &'static [u8] {
     const SILICON: Element = Element(14);
     const SELENIUM: Element = Element(34);
     match (element, charge) {

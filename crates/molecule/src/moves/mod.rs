@@ -5,7 +5,7 @@
 
 mod atoms;
 mod configurations;
-mod draft;
+pub(crate) mod draft;
 mod graphs;
 mod groups;
 mod hash;

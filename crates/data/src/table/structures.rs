@@ -1,0 +1,98 @@
+//! Records of SD files: a mol block, then named data.
+
+use std::path::Path;
+
+use dsokr_molecule::{Molecule, smiles_of_mol_block, title_of_mol_block};
+
+use crate::Error;
+use crate::error::shorten;
+
+/// The column of the molecules, as SMILES.
+const SMILES: &str = "smiles";
+
+/// The column of the titles, the first lines of mol blocks.
+const TITLE: &str = "title";
+
+/// A record: a molecule and its data.
+pub(super) struct StructureRecord<'t> {
+    block: &'t str,
+    /// Names and values, in the order of the file.
+    data: Vec<(&'t str, String)>,
+}
+
+/// Whether a record ends with a line.
+pub(super) fn ends(line: &[u8]) -> bool {
+    line.starts_with(b"$$$$")
+}
+
+impl<'t> StructureRecord<'t> {
+    /// The parts of the text of a record.
+    pub fn new(text: &'t str) -> Self {
+        let end = text.find("M  END").map_or(text.len(), |at| at + "M  END".len());
+        let (block, rest) = text.split_at(end);
+        let mut data: Vec<(&str, String)> = Vec::new();
+        let mut inside = false;
+        for line in rest.lines().map(|line| line.trim_end_matches('\r')) {
+            if ends(line.as_bytes()) {
+                break;
+            }
+            if line.starts_with('>') {
+                // `>  <NAME>  (number)`
+                let name = line.find('<').and_then(|start| {
+                    let name = &line[start + 1..];
+                    name.rfind('>').map(|end| &name[..end])
+                });
+                inside = name.is_some();
+                data.extend(name.map(|name| (name, String::new())));
+            } else if line.is_empty() {
+                inside = false;
+            } else if let Some((_, value)) = data.last_mut().filter(|_| inside) {
+                if !value.is_empty() {
+                    value.push(' ');
+                }
+                value.push_str(line.trim());
+            }
+        }
+        Self { block, data }
+    }
+
+    /// The names of its columns.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let own = self.data.iter().map(|(name, _)| *name);
+        [SMILES, TITLE].into_iter().chain(own.filter(|name| ![SMILES, TITLE].contains(name)))
+    }
+
+    /// The cells of columns; empty where the record has no data of that name. The molecule is read if its column is.
+    ///
+    /// # Errors
+    /// [`dsokr_basis::Error::File`] for a mol block that cannot be read, with its line; `first` is that of the record.
+    pub fn cells(
+        &self,
+        path: &Path,
+        first: usize,
+        columns: &[String],
+    ) -> Result<Vec<String>, Error> {
+        let cell = |column: &String| match column.as_str() {
+            SMILES => self.smiles(path, first),
+            TITLE => Ok(title_of_mol_block(self.block).unwrap_or_default().to_owned()),
+            name => {
+                let value = self.data.iter().find(|(own, _)| *own == name);
+                Ok(value.map(|(_, value)| value.clone()).unwrap_or_default())
+            }
+        };
+        columns.iter().map(cell).collect()
+    }
+
+    fn smiles(&self, path: &Path, first: usize) -> Result<String, Error> {
+        let smiles = smiles_of_mol_block(self.block).map_err(|error| match error {
+            dsokr_molecule::Error::MolBlock { line, message } => {
+                Error::line(path, first + line, message)
+            }
+            other => Error::line(path, first, other),
+        })?;
+        let read = Molecule::parse(&smiles).map_err(|reason| {
+            Error::line(path, first, format!("the molecule {:?}: {reason}", shorten(&smiles)))
+        });
+        Ok(read?.canonical_smiles())
+    }
+}
