@@ -40,6 +40,16 @@ pub struct Arguments {
     /// lines.
     #[arg(long, value_name = "TABLE")]
     candidates: Option<PathBuf>,
+    /// How pairs are divided: random, by the seed, where rows with the same molecule, text or id stay together; scaffold,
+    /// where molecules with the same Bemis-Murcko scaffold do; or the name of a column, where rows with the same value do.
+    #[arg(long, value_name = "random|scaffold|COLUMN")]
+    split: Option<String>,
+    /// A table of validation pairs with the same columns, in the place of drawn ones.
+    #[arg(long, value_name = "FILE")]
+    validation: Option<PathBuf>,
+    /// A table of test pairs with the same columns, in the place of drawn ones.
+    #[arg(long, value_name = "FILE")]
+    test: Option<PathBuf>,
     /// The configuration; default: the table's name with the extension .toml, in the current folder if the table is in or
     /// below it, else next to the table.
     #[arg(long, value_name = "FILE")]
@@ -58,7 +68,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     {
         return spectra(arguments, file);
     }
-    let Arguments { tables, input, output, kinds, no_header, candidates, out, force, json } =
+    let Arguments { tables, input, output, kinds, no_header, candidates, out, force, json, .. } =
         arguments;
     let found = candidates.as_ref().map_or(String::new(), |table| table.display().to_string());
     let allowed = "absent: it is for files of mass spectra";
@@ -74,10 +84,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         output: output.clone(),
         kinds: kinds.clone(),
         headless: *no_header,
+        split: arguments.split.clone(),
+        validation: arguments.validation.clone(),
+        test: arguments.test.clone(),
     };
     let survey = Survey::read(table, &choices)?;
     let config = out.clone().unwrap_or_else(|| config_of(table, &survey.table));
     survey.write(&config, *force)?;
+    let [validation, test] = survey.held_out();
     if *json {
         return print_json(&json!({
             "config": config,
@@ -89,8 +103,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
             "left_out": survey.nested,
             "holds": survey.output.kind.to_string(),
             "training": survey.training(),
-            "validation": survey.held_out(),
-            "test": survey.held_out(),
+            "validation": validation,
+            "test": test,
+            "group": survey.division.group,
         }));
     }
     if let Some(Joined { path, by, rows }) = &joined {
@@ -99,9 +114,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         print(&format!("joined by {by}: {rows} rows have all parts, written to {path}\n"))?;
     }
     let name = config.file_stem().unwrap_or_default().to_string_lossy();
-    let held_out = survey.held_out();
     print(&format!(
-        "{}: {} rows\n\n{}{}\nwrote {}: {} training, {held_out} validation and {held_out} test pairs\n\n\
+        "{}: {} rows\n\n{}{}\nwrote {}: {} training, {validation} validation and {test} test pairs\n\n\
          next:\n  dsokr train {}\n  dsokr search runs/{name} {:?}\n",
         table.display(),
         survey.rows,

@@ -13,6 +13,10 @@ pub(super) const MANY: usize = 500;
 /// The most training pairs whose inputs are all compared with each other.
 pub(super) const COMPARED: usize = 20_000;
 
+/// The largest sketch of inputs, and pairs times its size squared, which a fit's time goes with.
+const LARGEST_SKETCH: f64 = 5000.0;
+const SKETCH_WORK: f64 = 5e11;
+
 /// The fewest training pairs for which no larger λ than the templates have is needed.
 const REGULAR: usize = 1000;
 
@@ -67,19 +71,39 @@ impl Survey {
             true => "",
             false => "header = false                   # the first line is a row\n",
         };
-        let held_out = self.held_out();
         let (inputs, numbers) = match self.reads_vectors() {
             true => ("Vectors", ", numbers = true"),
             false => ("Texts", ""),
+        };
+        let [validation, test] = self.held_out();
+        let files = [("validation", &self.division.validation), ("test", &self.division.test)];
+        let files: String = files
+            .into_iter()
+            .filter_map(|(key, file)| file.as_ref().map(|file| format!("{key} = {}\n", text(file))))
+            .collect();
+        let (group, rule) = match self.division.group.as_deref() {
+            None => (String::new(), "drawn by the seed; the rest trains"),
+            Some(group) => {
+                let rule = match group {
+                    "repeats" => {
+                        "drawn by the seed, rows with the same molecule, text or id together; the rest trains"
+                    }
+                    "scaffold" => {
+                        "drawn by the seed, molecules with the same scaffold together; the rest trains"
+                    }
+                    _ => "drawn by the seed, rows with the same value together; the rest trains",
+                };
+                (format!(", group = {}", text(group)), rule)
+            }
         };
         format!(
             "# {inputs} of the column {input} → outputs of the column {output}. Every key is explained by\n\
              # `dsokr config-reference`.\n\
              [data]\nsource = \"pool\"\n\
-             folder = {}                      # next to this file\nfile = {}\n{header}{id}\n{bad}\
+             folder = {}                      # next to this file\nfile = {}\n{files}{header}{id}\n{bad}\
              inputs = {{ column = {input}{numbers} }}\n\
-             # drawn by the seed; the rest trains\n\
-             splits = {{ validation = {held_out}, test = {held_out} }}\n\n",
+             # {rule}\n\
+             splits = {{ validation = {validation}, test = {test}{group} }}\n\n",
             text(folder),
             text(&file),
         )
@@ -152,7 +176,7 @@ impl Survey {
             }
         }
         if self.training() > COMPARED {
-            sketch_inputs(&mut document["encoder"]);
+            sketch_inputs(&mut document["encoder"], self.training());
         }
         let lambda = &mut document["encoder"]["lambda"];
         if self.output.deviation > 0.0 {
@@ -225,13 +249,15 @@ fn put(table: &mut InlineTable, key: &str, text: &str) {
 }
 
 /// Replaces the closed form of a kernel machine by one that does not compare all inputs with each other.
-pub(super) fn sketch_inputs(encoder: &mut Item) {
+pub(super) fn sketch_inputs(encoder: &mut Item, training: usize) {
     if encoder.get("solver").and_then(|solver| solver.get("name")).and_then(Item::as_str)
         != Some("closed-form")
     {
         return;
     }
-    let sketch: InlineTable = [("size", 5000)].into_iter().collect();
+    // as many multiplications for any number of pairs
+    let size = (SKETCH_WORK / training as f64).sqrt().min(LARGEST_SKETCH) as i64;
+    let sketch: InlineTable = [("size", size)].into_iter().collect();
     let mut solver: InlineTable = [("name", "sketched")].into_iter().collect();
     solver.insert("sketch", sketch.into());
     encoder["solver"] = value(solver);

@@ -2,6 +2,7 @@
 
 mod columns;
 mod configuration;
+mod division;
 mod guess;
 mod header;
 mod join;
@@ -23,6 +24,7 @@ use crate::error::ensure;
 use crate::run_dir::{check_not_read, write_text};
 use crate::targets::constant_kernels;
 pub use columns::{Column, Exceptions};
+pub use division::Division;
 pub use join::{Joined, join};
 pub use kind::{ColumnKind, KindName, StatedKind};
 use roles::Roles;
@@ -42,6 +44,12 @@ pub struct Choices {
     pub kinds: Vec<StatedKind>,
     /// Whether the first line is a row; else it is, where it has what no names of columns have.
     pub headless: bool,
+    /// How rows are divided: `random`, `scaffold`, or the column whose values no split divides; `random`, if left out.
+    pub split: Option<String>,
+    /// A file of validation pairs.
+    pub validation: Option<PathBuf>,
+    /// A file of test pairs.
+    pub test: Option<PathBuf>,
 }
 
 /// The largest share of lines that are not rows, as a divisor: where more are not, the table is not what it seems.
@@ -70,6 +78,8 @@ pub struct Survey {
     pub output: Column,
     /// The column of the ids; `None` if the numbers of the lines are.
     pub id: Option<String>,
+    /// Which pairs are for validation and for the test.
+    pub division: Division,
 }
 
 impl Survey {
@@ -115,11 +125,26 @@ impl Survey {
             }
             (roles, _) => roles?,
         };
+        let files = [&choices.validation, &choices.test];
+        let id = id.filter(|id| division::ids_differ(&table, id, &files));
         let table = fs::canonicalize(path).map_err(Error::io(path))?;
+        let division = Division::choose(choices, &table, &columns, [&input, &output])?;
         let rows = rows + malformed.count;
         let repeated = repeated.into_iter().cloned().collect();
         let header = !headless;
-        Ok(Self { table, rows, header, malformed, columns, nested, repeated, input, output, id })
+        Ok(Self {
+            table,
+            rows,
+            header,
+            malformed,
+            columns,
+            nested,
+            repeated,
+            input,
+            output,
+            id,
+            division,
+        })
     }
 
     /// Number of rows that are pairs.
@@ -133,14 +158,15 @@ impl Survey {
         self.malformed.count + self.output.unusable()
     }
 
-    /// Number of validation pairs, and of test pairs: a tenth of all, at most 2,000.
-    pub fn held_out(&self) -> usize {
-        (self.pairs() / 10).clamp(1, 2000)
+    /// Number of validation pairs and of test pairs that are drawn: a tenth of all, at most 2,000; none of a split with
+    /// a file of its own.
+    pub fn held_out(&self) -> [usize; 2] {
+        self.division.sizes((self.pairs() / 10).clamp(1, 2000))
     }
 
     /// Number of training pairs.
     pub fn training(&self) -> usize {
-        self.pairs().saturating_sub(2 * self.held_out())
+        self.pairs().saturating_sub(self.held_out().iter().sum())
     }
 
     /// Writes the configuration to a file, which must not be there unless `force`. The table must be in the folder of

@@ -102,7 +102,7 @@ impl SpectraSurvey {
             document.remove("decoding");
         }
         if training > COMPARED {
-            sketch_inputs(&mut document["encoder"]);
+            sketch_inputs(&mut document["encoder"], training);
         }
         if let Some(kernels) = document["output"]["kernels"].as_array_of_tables_mut() {
             for &place in constant.iter().rev() {

@@ -256,7 +256,10 @@ impl Source<'_> {
         let id = self.data.facts().id.unwrap_or(self.outputs.id);
         let config = OutputSource { id, candidate: None, ..self.outputs.clone() };
         let numbered = self.data.facts().numbered;
-        let has_ids = !numbered || table::Table::header(path, table::TableOptions::default())?[0].iter().any(|name| name == id);
+        let has_ids = !numbered
+            || table::Table::header(path, table::TableOptions::default())?[0]
+                .iter()
+                .any(|name| name == id);
         let table = match has_ids {
             true => config.read(path, self.data.on_bad_row)?,
             false => config.read_numbered(path, self.data.on_bad_row)?,

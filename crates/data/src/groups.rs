@@ -113,8 +113,13 @@ impl<'a> GroupColumns<'a> {
             joined.join(table.column(id)?);
         }
         for column in self.outputs.iter().chain(&self.input) {
-            let cells = table.column(column)?.par_iter();
-            joined.join(&cells.map(|cell| canonical(cell)).collect::<Vec<_>>());
+            // behind a SMILES there may be a name
+            let is_molecule = self.molecule == Some(column);
+            let key = |cell: &String| match cell.split_whitespace().next() {
+                Some(smiles) if is_molecule => canonical(smiles),
+                Some(_) | None => canonical(cell),
+            };
+            joined.join(&table.column(column)?.par_iter().map(key).collect::<Vec<_>>());
         }
         let firsts: Vec<usize> = (0..table.len()).map(|row| joined.first(row)).collect();
         Ok(grouped(&firsts))

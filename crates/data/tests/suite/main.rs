@@ -12,6 +12,7 @@ mod official;
 mod retrieval_files;
 mod spectra;
 mod streams;
+mod structures;
 mod subformulas;
 mod tables;
 mod trees;

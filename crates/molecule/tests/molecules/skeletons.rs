@@ -1,5 +1,7 @@
 //! Skeletons against RDKit 2026.09.1, `MurckoScaffoldSmiles(mol, includeChirality=False)`.
 
+use std::collections::HashMap;
+
 use super::support::{parse, quickstart};
 
 #[test]
@@ -33,4 +35,24 @@ fn skeletons_do_not_depend_on_the_text() {
         let same = parse(&molecule.canonical_smiles());
         assert_eq!(molecule.skeleton().invariant(), same.skeleton().invariant(), "{smiles}");
     }
+}
+
+/// `golden/scaffolds.py`: molecules have one skeleton where RDKit's `MurckoScaffold` is one.
+#[test]
+fn skeletons_divide_molecules_as_rdkits_scaffolds_do() {
+    let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let table = here.join("../../datasets/quickstart/molecules.tsv");
+    let table = std::fs::read_to_string(table).unwrap();
+    let golden = std::fs::read_to_string(here.join("tests/golden/scaffolds.txt")).unwrap();
+    let classes: Vec<&str> = golden.split_whitespace().collect();
+    let molecules = table.lines().skip(1).map(|line| line.split('\t').nth(1).unwrap());
+    let (mut of_class, mut of_skeleton) = (HashMap::new(), HashMap::new());
+    let mut count = 0;
+    for (smiles, class) in molecules.zip(&classes) {
+        let skeleton = parse(smiles).skeleton().invariant();
+        assert_eq!(*of_class.entry(class).or_insert(skeleton), skeleton, "{smiles}");
+        assert_eq!(*of_skeleton.entry(skeleton).or_insert(class), class, "{smiles}");
+        count += 1;
+    }
+    assert_eq!(count, classes.len());
 }

@@ -1,0 +1,60 @@
+//! SD files as tables, against the molecules that RDKit reads of them.
+
+use std::path::{Path, PathBuf};
+
+use dsokr_data::canonical;
+use dsokr_data::table::{OnBadRow, Table, TableOptions};
+
+use crate::Folder;
+
+fn golden(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
+}
+
+/// `golden/structures.py`.
+#[test]
+fn molecules_of_sd_files_are_those_of_rdkit() {
+    for name in ["structures.sdf", "structures_v3000.sdf", "structures_3d.sdf"] {
+        let path = golden(name);
+        let [names, _] = Table::header(&path, TableOptions::default()).unwrap();
+        assert_eq!(names, ["smiles", "title", "rdkit", "half"], "{name}");
+        let table = Table::read(&path, &["title", "smiles", "rdkit", "half"]).unwrap();
+        assert!(table.len() >= 38, "{name}: {}", table.len());
+        let column = |name: &str| table.column(name).unwrap();
+        let rows = column("title").iter().zip(column("smiles")).zip(column("rdkit"));
+        let differ: Vec<String> = rows
+            .filter(|((_, found), expected)| canonical(found) != canonical(expected))
+            .map(|((title, found), expected)| format!("{title}: {found}, RDKit: {expected}"))
+            .collect();
+        assert!(differ.is_empty(), "{name}:\n{}", differ.join("\n"));
+        // data that a record does not have are empty
+        assert_eq!((&*column("half")[0], &*column("half")[1]), ("0.0", ""));
+    }
+}
+
+const METHANE: &str = "\n  made by hand\n\n  1  0  0  0  0  0  0  0  0  0999 V2000\n    0.0000    0.0000    0.0000 C   0  0\nM  END\n";
+
+#[test]
+fn records_that_cannot_be_read_are_refused_with_their_line_or_skipped() {
+    let folder = Folder::new();
+    let data = "> <boiling point>  (1)\n-161.5\n\n> <note>\ntwo\nlines\n\n$$$$\n";
+    let bad = METHANE.replace(" C ", " Xx");
+    folder.file("a.sdf", format!("{METHANE}{data}{bad}$$$$\n{METHANE}"));
+    let path = folder.path("a.sdf");
+    let columns = ["smiles", "boiling point", "note"];
+    let error = Table::read_rows(&path, &columns, OnBadRow::Stop).unwrap_err().to_string();
+    assert!(error.contains("a.sdf:") && error.contains("an atom \"Xx\""), "{error}");
+    let table = Table::read_rows(&path, &columns, OnBadRow::Skip).unwrap();
+    assert_eq!((table.len(), table.skipped()), (2, 1));
+    let row = columns.map(|name| table.column(name).unwrap()[0].clone());
+    assert_eq!(row, ["C", "-161.5", "two lines"]);
+    for (line, said) in [
+        ("  2  0  0  0  0  0  0  0  0  0999 V2000", "coordinate"),
+        ("  1  1  0  0  0  0  0  0  0  0999 V2000", "a bond"),
+    ] {
+        let counts = METHANE.lines().nth(3).unwrap();
+        folder.file("b.sdf", METHANE.replace(counts, line));
+        let error = Table::read(&folder.path("b.sdf"), &["smiles"]).unwrap_err().to_string();
+        assert!(error.contains(said), "{error}");
+    }
+}

@@ -1,0 +1,145 @@
+//! Files of other tools, and tables whose rows repeat molecules.
+
+use std::collections::HashSet;
+use std::fmt::Write;
+
+use super::{Bound, Stranger, pairs, train};
+use crate::sandbox::{Sandbox, json, number};
+
+/// Each molecule in two SMILES with two texts, in a table with ids: no molecule is on both sides.
+#[test]
+fn repeated_molecules_stay_together() {
+    let mut table = "id,description,smiles\n".to_owned();
+    let pairs = pairs(150);
+    for (at, pair) in pairs.iter().enumerate() {
+        writeln!(table, "a{at},\"{}\",{}", pair.text, pair.smiles).unwrap();
+        // a component in front is another molecule, so the text is turned round instead
+        let other = dsokr::molecule::Molecule::parse(&pair.smiles).unwrap().canonical_smiles();
+        writeln!(table, "b{at},\"It is said that {}\",{other}", pair.text).unwrap();
+    }
+    let sandbox = Sandbox::new();
+    let stranger = Stranger {
+        file: "repeated.csv",
+        content: table.clone().into_bytes(),
+        arguments: &[],
+        columns: ["description", "smiles"],
+        holds: "SMILES",
+        skipped: 0,
+        floor: ("mrr", Bound::AtLeast(0.1)),
+    };
+    let (survey, _) = stranger.trains(&sandbox);
+    assert_eq!(survey["group"], "repeats");
+    let canonical: Vec<String> = table
+        .lines()
+        .skip(1)
+        .map(|line| line.rsplit(',').next().unwrap())
+        .map(|smiles| dsokr::molecule::Molecule::parse(smiles).unwrap().canonical_smiles())
+        .collect();
+    let ids: Vec<&str> =
+        table.lines().skip(1).map(|line| line.split(',').next().unwrap()).collect();
+    let of_split = |split: &str| -> HashSet<String> {
+        sandbox.succeed(&["evaluate", "runs/repeated", "--split", split, "--report", split]);
+        let ranks = sandbox.read(&format!("{split}/ranks.tsv"));
+        let queries = ranks.lines().skip(1).map(|line| line.split('\t').next().unwrap());
+        queries
+            .map(|id| canonical[ids.iter().position(|own| *own == id).unwrap()].clone())
+            .collect()
+    };
+    let [train, validation, test] = ["train", "validation", "test"].map(of_split);
+    assert!(!validation.is_empty() && !test.is_empty());
+    assert!(train.is_disjoint(&validation) && train.is_disjoint(&test));
+    assert!(validation.is_disjoint(&test));
+}
+
+/// A table without ids, a validation and a test table beside it, and a new one that is evaluated after its molecules were
+/// added.
+#[test]
+fn tables_without_ids_have_files_of_their_own_for_each_split() {
+    let table = |from: usize, to: usize| {
+        let mut text = "description,smiles\n".to_owned();
+        for pair in &pairs(160)[from..to] {
+            writeln!(text, "\"{}\",{}", pair.text, pair.smiles).unwrap();
+        }
+        text
+    };
+    let sandbox = Sandbox::new();
+    for (name, from, to) in [("val.csv", 100, 120), ("test.csv", 120, 140), ("new.csv", 140, 160)] {
+        sandbox.write(name, &table(from, to));
+    }
+    let stranger = Stranger {
+        file: "train.csv",
+        content: table(0, 100).into_bytes(),
+        arguments: &["--validation", "val.csv", "--test", "test.csv"],
+        columns: ["description", "smiles"],
+        holds: "SMILES",
+        skipped: 0,
+        floor: ("mrr", Bound::AtLeast(0.05)),
+    };
+    let (survey, report) = stranger.trains(&sandbox);
+    assert_eq!((&survey["training"], &survey["test"]), (&100.into(), &0.into()));
+    assert_eq!(number(&report, "queries"), 20.0);
+    // rows of the test file are candidates already
+    let evaluate =
+        |file: &str| ["evaluate", "runs/train", "--queries", file, "--json"].map(str::to_owned);
+    let again = evaluate("test.csv");
+    let again = json(&sandbox.succeed(&again.each_ref().map(String::as_str)));
+    assert_eq!(number(&again, "mrr"), number(&report, "mrr"));
+    sandbox.fail(
+        &["evaluate", "runs/train", "--queries", "new.csv"],
+        1,
+        &["outputs are no candidates", "dsokr candidates add RUN new.csv"],
+    );
+    sandbox.succeed(&["candidates", "add", "runs/train", "new.csv"]);
+    let new = evaluate("new.csv");
+    let new = json(&sandbox.succeed(&new.each_ref().map(String::as_str)));
+    assert_eq!(number(&new, "queries"), 20.0);
+}
+
+/// An SD file whose data are texts.
+#[test]
+fn an_sd_file_is_a_table_of_molecules() {
+    let mut file = String::new();
+    for pair in pairs(200) {
+        let molecule = dsokr::molecule::Molecule::parse(&pair.smiles).unwrap();
+        let block = molecule.mol_block(&pair.id);
+        write!(file, "{block}> <description>\n{}\n\n$$$$\n", pair.text).unwrap();
+    }
+    let stranger = Stranger {
+        file: "molecules.sdf",
+        content: file.into_bytes(),
+        arguments: &[],
+        columns: ["description", "smiles"],
+        holds: "SMILES",
+        skipped: 0,
+        floor: ("mrr", Bound::AtLeast(0.1)),
+    };
+    stranger.trains(&Sandbox::new());
+}
+
+/// A file of MEKA, whose labels come first: those that are learned are the labels.
+#[test]
+fn a_file_of_meka_has_its_labels_first() {
+    let mut file =
+        "@relation 'flats: -C 2'\n\n@attribute cheap {0,1}\n@attribute large {0,1}\n".to_owned();
+    (0..4).for_each(|at| writeln!(file, "@attribute x{at} numeric").unwrap());
+    file += "\n@data\n";
+    for row in 0..120u32 {
+        let [a, b] = [row % 7, row * 5 % 11];
+        let (cheap, large) = (u32::from(a < 3), u32::from(b > 5));
+        writeln!(file, "{cheap},{large},{a},{b},{},{}", 7 - a, 11 - b).unwrap();
+    }
+    let sandbox = Sandbox::new();
+    sandbox.write("flats.arff", &file);
+    sandbox.write(
+        "flats.toml",
+        "[data]\nsource = \"multi-label\"\nfolder = \"./\"\nfile = \"flats.arff\"\n\
+         splits = { validation = 20 }\n\n\
+         [output]\nlabel = \"labels\"\nfeatures = { kind = \"labels\", column = \"labels\" }\n\
+         kernel = { name = \"tanimoto\" }\n\n[sketch]\nsize = 4\n\n\
+         [encoder]\nkind = \"kernel-machine\"\ninputs = { kind = \"vectors\", scaling = \"standard\" }\n\
+         kernel = { name = \"gaussian\", gamma = 0.5 }\nlambda = 1e-4\n\n\
+         [decoding]\nexpected_f1 = {}\n\n[evaluation]\nmetric = \"f1\"\n",
+    );
+    let report = train(&sandbox, "flats.toml");
+    assert!(number(&report, "f1") > 0.9, "{report}");
+}
