@@ -67,9 +67,10 @@ impl Survey {
             }
             n => format!("on_bad_row = \"skip\"              # {n} rows have no valid output\n"),
         };
-        let header = match self.header {
-            true => "",
-            false => "header = false                   # the first line is a row\n",
+        let header = if self.header {
+            ""
+        } else {
+            "header = false                   # the first line is a row\n"
         };
         let (inputs, numbers) = match self.reads_vectors() {
             true => ("Vectors", ", numbers = true"),
