@@ -3,8 +3,8 @@ use std::fs;
 use std::path::Path;
 
 use dsokr_basis::store::{Contents, Tensor, write_atomically};
+use dsokr_data::library::Library;
 use dsokr_data::read_official;
-use dsokr_data::spectra::Library;
 use dsokr_data::table::Table;
 
 use super::table::Conversion;

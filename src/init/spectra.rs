@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use dsokr_data::spectra::Library;
+use dsokr_data::library::Library;
 use dsokr_data::table::TextFormat;
 use toml_edit::DocumentMut;
 

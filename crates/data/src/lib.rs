@@ -16,6 +16,7 @@ mod folds;
 mod groups;
 mod inputs;
 mod kinds;
+pub mod library;
 pub mod multi_label;
 mod npy;
 mod npz;

@@ -13,7 +13,8 @@ use crate::error::shorten;
 ///
 /// Adducts are read as GNPS, MoNA, NIST, MS-DIAL and SIRIUS write them: `M+H`, `[M+H]1+`, `[M+2H]++`, `M+`, `[Cat]+`,
 /// `[M+ACN+H]+`, `[M+FA-H]-`, `[M]+*`. Without a charge it is the one of the ions that are added and lost.
-/// `13C`, `15N`, `18O`, `34S`, `37Cl` and `81Br` stand for a heavy isotope in the place of the light one.
+/// `13C`, `15N`, `18O` and `34S` stand for a heavy isotope in the place of the light one, `37Cl` and `81Br` for a heavy
+/// ion that is added.
 ///
 /// ```
 /// use dsokr_data::spectra::Adduct;
@@ -222,11 +223,15 @@ impl Part {
         Some(Self { times, mass: exact_mass(&counts), counts, charge })
     }
 
-    /// A heavy isotope in the place of a light one, such as `13C`.
+    /// A heavy isotope: in the place of a light one, such as `13C`, or as an ion that is added, such as `37Cl`.
     fn isotope(digits: &str, symbol: &str) -> Option<Self> {
         let element = LABELLED.into_iter().find(|element| element.symbol() == symbol)?;
         let mass = isotope_mass(element, digits.parse().ok()?)?;
-        let light = exact_mass(&ElementCounts::from([(element, 1)]));
+        let atom = ElementCounts::from([(element, 1)]);
+        if element == Element::CL || element == Element::BR {
+            return Some(Self { times: 1, mass, counts: atom, charge: -1 });
+        }
+        let light = exact_mass(&atom);
         Some(Self { times: 1, mass: mass - light, counts: ElementCounts::new(), charge: 0 })
     }
 }

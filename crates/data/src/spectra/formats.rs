@@ -2,7 +2,6 @@
 
 use super::mzml::{END, ParamGroups, mzml};
 use super::record::{Record, Wrong};
-use crate::table::Pieces;
 
 /// A format of files with several spectra.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,15 +52,15 @@ impl SpectrumFormat {
         }
     }
 
-    /// The pieces of a file, the last of which ends a spectrum.
-    pub(crate) fn pieces(self) -> Pieces {
+    /// What ends a spectrum inside of a line, of formats that may be one line.
+    pub(crate) fn inner_end(self) -> Option<&'static [u8]> {
         match self {
-            Self::Mgf | Self::Msp | Self::MassBank => Pieces::SpacedLines,
-            Self::MzMl => Pieces::Elements(END),
+            Self::Mgf | Self::Msp | Self::MassBank => None,
+            Self::MzMl => Some(END),
         }
     }
 
-    /// Whether a spectrum ends with a piece.
+    /// Whether a spectrum ends with a line, or with what is behind it up to an [inner end](Self::inner_end).
     pub(crate) fn ends(self, line: &[u8]) -> bool {
         let line = line.trim_ascii();
         match self {

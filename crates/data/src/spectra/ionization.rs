@@ -1,50 +1,8 @@
 //! Polarity and charge of a precursor, as files write them, and the adduct where they name none.
 
-use serde::{Deserialize, Serialize};
-
-use super::Adduct;
-
-/// The sign of ions.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, derive_more::Display, Serialize, Deserialize,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Polarity {
-    /// Positive mode.
-    #[display("positive")]
-    Positive,
-    /// Negative mode.
-    #[display("negative")]
-    Negative,
-}
+use super::{Adduct, Polarity};
 
 impl Polarity {
-    /// The polarity of ions of this charge; none of a neutral molecule.
-    pub fn of_charge(charge: i32) -> Option<Self> {
-        match charge.signum() {
-            1 => Some(Self::Positive),
-            -1 => Some(Self::Negative),
-            _ => None,
-        }
-    }
-
-    /// 1 of positive ions, -1 of negative ones.
-    pub(super) fn sign(self) -> f64 {
-        match self {
-            Self::Positive => 1.0,
-            Self::Negative => -1.0,
-        }
-    }
-
-    /// The polarity of an ion mode such as `POSITIVE`, `P`, `neg` and `-`.
-    pub(super) fn of_mode(mode: &str) -> Option<Self> {
-        match mode.trim().to_lowercase().chars().next()? {
-            'p' | '+' => Some(Self::Positive),
-            'n' | '-' => Some(Self::Negative),
-            _ => None,
-        }
-    }
-
     /// The polarity of the adduct at the end of a text whose other parts may be unknown, such as `[M+?]-`.
     pub(super) fn of_adduct(text: &str) -> Option<Self> {
         if let Ok(adduct) = text.parse::<Adduct>() {

@@ -157,7 +157,7 @@ impl Record {
 
     /// The value of a field, by the file's name or by MassSpecGym's; of the precursor's m/z without the intensity that MGF
     /// may have behind it.
-    pub(super) fn field(&self, name: &str) -> Option<&str> {
+    pub(crate) fn field(&self, name: &str) -> Option<&str> {
         let names = names_of(name);
         let value = self.first_of(&[name]).or_else(|| self.first_of(names))?;
         if names == FIELDS[2] { value.split_ascii_whitespace().next() } else { Some(value) }

@@ -56,7 +56,9 @@ impl TextFormat {
         match self {
             Self::Lines | Self::Tabs | Self::Commas | Self::JsonLines => Pieces::Lines,
             Self::Structures => Pieces::SpacedLines,
-            Self::Spectra(format) => format.pieces(),
+            Self::Spectra(format) => {
+                format.inner_end().map_or(Pieces::SpacedLines, Pieces::Elements)
+            }
         }
     }
 }

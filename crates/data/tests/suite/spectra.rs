@@ -245,6 +245,7 @@ fn adducts_have_the_masses_of_their_atoms() {
         ("[M+DMSO+H]+", 259.084600),
         ("[M+IsoProp+Na+H]2+", 132.058700),
         ("[M+13C+H]+", 182.074019),
+        ("[M+37Cl]-", 217.029839),
     ] {
         let read: Adduct = adduct.parse().unwrap();
         assert!((read.mz(mass) - mz).abs() < 1e-5, "{adduct}: {}", read.mz(mass));

@@ -1,5 +1,7 @@
 //! Libraries of reference spectra, whose molecules are known, as tables to train on.
 
+mod merging;
+
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use std::path::Path;
@@ -9,12 +11,12 @@ use dsokr_basis::store::write_atomically;
 use dsokr_molecule::{ELECTRON, Molecule};
 use rayon::prelude::*;
 
-use super::merging::merged;
-use super::{Adduct, Record, Spectrum};
 use crate::Error;
 use crate::cells;
 use crate::dataset::grouped;
+use crate::spectra::{Adduct, Record, Spectrum};
 use crate::table::{Header, OnBadRow, Rows, Table, TableOptions, TextFormat, open_text};
+use merging::merged;
 
 /// The reference spectra of a file, and the molecules that they or a table of candidates name.
 ///
