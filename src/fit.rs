@@ -1,5 +1,6 @@
 //! From a configuration to a trained run.
 
+mod adapted;
 mod ensemble;
 mod plan;
 mod resume;
@@ -19,7 +20,7 @@ use tracing::{info, warn};
 
 use crate::advice::{Evidence, advice};
 use crate::beyond::BeyondSearch;
-use crate::config::{Checked, Lowered};
+use crate::config::Checked;
 use crate::error::ensure;
 use crate::evaluator::Evaluator;
 use crate::learner::{Fit, Fitted, Task};
@@ -28,9 +29,10 @@ use crate::run_dir::{
     EXAMPLES, Folder, HELD_OUT, HELD_OUT_PART, HeldOut, Report, SECOND_LOOK, SECOND_LOOK_PART,
     SolvedLine, StoredAnswers, place_of, save_data_folder, validation_scalars, write_text,
 };
-use crate::targets::{TrainingOutputs, constant_kernels};
+use crate::targets::TrainingOutputs;
 use crate::{Error, hubs, memory};
 
+use adapted::adapted;
 pub use plan::Plan;
 use resume::Resumed;
 use second_look::{PairWords, words_need};
@@ -196,28 +198,6 @@ fn run_as(
         };
         return trained(prepared.as_ref(), task, locked.as_ref(), words.as_ref(), &own);
     }
-}
-
-/// The configuration as the training pairs permit it: with sizes of at most their number, and without output kernels under
-/// which all their outputs are the same, unless all kernels are such.
-fn adapted(config: &Checked, dataset: &Dataset) -> Result<Checked, Error> {
-    let pairs = dataset.train.ids.len();
-    let (config, lowered) = config.for_pairs(pairs)?;
-    for Lowered { key, from, to } in lowered {
-        warn!("{key} = {from} is lowered to {to}: there are {pairs} training pairs");
-    }
-    let constant = constant_kernels(&config, dataset)?;
-    if constant.is_empty() || constant.len() == config.output.summands().count() {
-        return Ok(config);
-    }
-    for place in &constant {
-        let features = serde_json::json!(config.output.kernels[*place].features);
-        warn!(
-            "output.kernels[{place}] is left out: its features are the same for all training outputs; delete the table \
-             [[output.kernels]] with the features {features}"
-        );
-    }
-    Ok(config.without_kernels(&constant))
 }
 
 /// The run of a task; `own` is the factored system that nothing needs after the fit.

@@ -6,6 +6,7 @@ use dsokr_molecule::Molecule;
 use rayon::prelude::*;
 
 use crate::Error;
+use crate::cells;
 use crate::dataset::grouped;
 use crate::error::shorten;
 use crate::output_features::OutputFeatures;
@@ -149,7 +150,7 @@ pub(crate) fn keys_of_molecules<K: Send>(
     of: impl Fn(Molecule) -> K + Sync,
 ) -> Result<Vec<K>, Error> {
     let read = |cell: &str| {
-        let smiles = cell.split(' ').next().unwrap_or_default();
+        let smiles = cells::smiles(cell);
         Molecule::parse(smiles).map(&of).map_err(|reason| {
             let allowed = "absent, or with molecules as outputs or as inputs";
             let found = format!("{rule:?}, with {:?}: {reason}", shorten(smiles));
