@@ -144,6 +144,10 @@ fn spectra(arguments: &Arguments, file: &Path) -> Result<(), Error> {
     let given = input.is_some() || output.is_some() || !kinds.is_empty() || *no_header;
     let allowed = "absent: spectra are the inputs, and the molecules that they name the outputs";
     ensure(!given, "--input, --output, --as or --no-header", "given", allowed)?;
+    let Arguments { split, validation, test, .. } = arguments;
+    let given = split.is_some() || validation.is_some() || test.is_some();
+    let allowed = "absent: spectra are divided by molecule";
+    ensure(!given, "--split, --validation or --test", "given", allowed)?;
     let survey = SpectraSurvey::read(file, candidates.as_deref())?;
     let config = out.clone().unwrap_or_else(|| config_of(file, &survey.file));
     survey.write(&config, *force)?;
