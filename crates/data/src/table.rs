@@ -17,6 +17,7 @@
 //! single `\r` is an error in CSV, unless it is quoted, and a character elsewhere.
 
 mod bad_rows;
+mod fields;
 mod json;
 mod lines;
 mod rows;

@@ -1,20 +1,17 @@
 //! Rows of a table or a stream of texts in each of the formats, one in memory at a time.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::io::Read;
-use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use super::bad_rows::{BadRows, OnBadRow};
+use super::fields::{Cell, positions, values};
 use super::json::{json_names, json_row};
 use super::lines::{Lines, Pieces, Record, separator, separator_divides_all};
 use super::structures::{self, StructureRecord};
 use crate::Error;
-use crate::error::{extension_of, list, uncompressed};
-use crate::spectra::{
-    FileContext, KNOWN, PARTS, Record as SpectrumRecord, SPECTRUM, SpectrumFormat,
-};
+use crate::error::{extension_of, uncompressed};
+use crate::spectra::{FileContext, Record as SpectrumRecord, SpectrumFormat};
 
 /// How a table or a stream of texts is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -306,77 +303,6 @@ impl<R: Read> Rows<R> {
     pub(super) fn skip(&mut self, error: Error) -> Result<(), Error> {
         if self.torn { Err(error) } else { self.bad.take(error) }
     }
-}
-
-/// The line on which a row starts, and the values of its fields, which must be as many as the header has.
-fn values(
-    path: &Path,
-    line: usize,
-    header: &[String],
-    positions: &[Cell],
-    fields: Vec<Cow<str>>,
-) -> Result<(usize, Vec<String>), Error> {
-    let (found, expected) = (fields.len(), header.len());
-    if found != expected {
-        let columns = list(header);
-        let message = format!("{found} fields; expected {expected} ({columns})");
-        return Err(Error::line(path, line, message));
-    }
-    let value = |cell: &Cell| match cell {
-        Cell::Fields(range) => Ok(fields[range.clone()].join(" ")),
-        Cell::Spectrum(cells) => {
-            let cells = cells.iter().map(|&(name, at)| (name, &*fields[at]));
-            let text = SpectrumRecord::of_cells(cells);
-            let text = text.and_then(|record| record.spectrum(path.parent()));
-            text.map_err(|(_, reason)| Error::line(path, line, reason))
-        }
-    };
-    Ok((line, positions.iter().map(value).collect::<Result<_, _>>()?))
-}
-
-/// Where a value of a row is.
-enum Cell {
-    /// In a field, or in neighbouring ones with a space between.
-    Fields(RangeInclusive<usize>),
-    /// In several: precursor, m/z and intensities of a spectrum, and what else is known of it, by their names.
-    Spectrum(Vec<(&'static str, usize)>),
-}
-
-/// The positions of columns in a header, which must not name one that is read twice. `FIRST..LAST` is the columns from
-/// one to the other, unless a column has that name.
-fn positions(
-    path: &Path,
-    line: usize,
-    header: &[String],
-    columns: &[String],
-) -> Result<Vec<Cell>, Error> {
-    let mut seen: HashMap<&str, Vec<usize>> = HashMap::with_capacity(header.len());
-    for (at, name) in header.iter().enumerate() {
-        seen.entry(name).or_default().push(at);
-    }
-    let place = |name: &str| match seen.get(name).map(Vec::as_slice) {
-        Some(&[first, second, ..]) => {
-            Err(Error::duplicate_column(path, line, name, [first + 1, second + 1]))
-        }
-        Some(&[at]) => Ok(at),
-        Some([]) | None => Err(Error::missing_column(path, name, header)),
-    };
-    let cell = |name: &String| {
-        let known = seen.contains_key(name.as_str());
-        if name == SPECTRUM && !known {
-            PARTS.iter().try_for_each(|name| place(name).map(drop))?;
-            let all = PARTS.into_iter().chain(KNOWN).chain(SpectrumRecord::MORE);
-            let cells = all.filter_map(|name| Some((name, place(name).ok()?)));
-            return Ok(Cell::Spectrum(cells.collect()));
-        }
-        if let Some((first, last)) = name.split_once("..").filter(|_| !known) {
-            let range = place(first)?..=place(last)?;
-            let wrong = || Error::line(path, line, format!("{last:?} is before {first:?}"));
-            return if range.is_empty() { Err(wrong()) } else { Ok(Cell::Fields(range)) };
-        }
-        place(name).map(|at| Cell::Fields(at..=at))
-    };
-    columns.iter().map(cell).collect()
 }
 
 /// A text of a stream.
