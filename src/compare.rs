@@ -109,7 +109,7 @@ pub struct PairedDifference {
 ///
 /// # Errors
 /// [`dsokr_basis::Error::Value`] for fewer than two runs and for runs whose queries differ;
-/// [`dsokr_basis::Error::Shape`] for less than 40 resamples.
+/// [`dsokr_basis::Error::TooFew`] for less than 40 resamples.
 pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<RunComparison, Error> {
     let Some((first, others)) = runs.split_first().filter(|(_, others)| !others.is_empty()) else {
         let found = format!("{} runs", runs.len());

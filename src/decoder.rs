@@ -74,7 +74,7 @@ impl<'a> Decoder<'a> {
             return Ok(None);
         };
         let (width, kernel, machine) = match space {
-            OutputSpace::Basis(basis) => (basis.width, basis.kernel(), None),
+            OutputSpace::Basis(basis) => (basis.width(), basis.kernel(), None),
             OutputSpace::Machine(space) => (space.rows().1, space.kernel(), Some(space)),
             OutputSpace::Quantiles(_) => return Ok(None),
         };
@@ -203,7 +203,7 @@ impl ExactDecoder<'_> {
             Some((dim, rows)) => self.search.best(&Queries::new(*dim, rows)?)?,
             None => self.search.best(queries)?,
         };
-        let centre = self.machine.map_or(&[][..], |space| &space.centre);
+        let centre = self.machine.map_or(&[][..], |space| space.centre());
         let output = |(found, z): (Structure, &[f32])| {
             let centre: f64 = z.iter().zip(centre).map(|(&z, mean)| f64::from(z) * mean).sum();
             let label = self.label(&found);

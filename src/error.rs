@@ -240,12 +240,16 @@ impl Error {
 
     /// Whether the request was wrong (a flag, a configuration, a file), rather than the run.
     pub fn is_request(&self) -> bool {
+        use std::io::ErrorKind::OutOfMemory;
+
         use dsokr_basis::Error::{Cancelled, Io};
         use dsokr_train::Error::{Diverged, Interrupted};
         match self {
             Self::Member { source, .. } => source.is_request(),
             Self::Basis(error) | Self::Train(dsokr_train::Error::Basis(error)) => {
-                !matches!(error, Io { .. } | Cancelled)
+                // memory that the system refuses for the mapping of a file is asked for by the request
+                let refused = matches!(error, Io { source, .. } if source.kind() == OutOfMemory);
+                refused || !matches!(error, Io { .. } | Cancelled)
             }
             Self::Train(Diverged { .. } | Interrupted { .. }) | Self::Fetch { .. } => false,
             _ => true,

@@ -83,6 +83,15 @@ impl<'a> Request<'a> {
         Ok(Self { config, root, out: None, resume: false, processor: Processor::Cpu, force: false })
     }
 
+    /// The run directory that it makes or resumes: [`out`](Self::out), else `runs/<name>`, or the first free one of
+    /// `runs/<name>-2`, `-3`, …; to resume, the last one that exists.
+    ///
+    /// # Errors
+    /// [`Error::RunExists`] for a folder that exists, unless it is to be resumed.
+    pub fn place(&self) -> Result<PathBuf, Error> {
+        place_of(&self.config.name, self.out.as_deref(), self.resume)
+    }
+
     /// Runs it; `observer` is called on every event.
     ///
     /// The [`Processes`] of the scope share the training of one neural encoder or kernel machine

@@ -124,7 +124,7 @@ impl RankingScores {
     /// Of true and predicted rankings, one with one; a ranking is the rank of each item.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Shape`] for no rankings; [`dsokr_basis::Error::Value`] for a predicted ranking whose
+    /// [`dsokr_basis::Error::TooFew`] for no rankings; [`dsokr_basis::Error::Value`] for a predicted ranking whose
     /// number of items differs from that of the true one.
     pub fn from_rankings(truth: &[Vec<u32>], predicted: &[Vec<u32>]) -> Result<Self, Error> {
         Ok(Self::with_queries(truth, predicted)?.0)
@@ -182,7 +182,7 @@ impl RegressionScores {
     /// its mean.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Shape`] for no rows; [`dsokr_basis::Error::Value`] for rows of different lengths.
+    /// [`dsokr_basis::Error::TooFew`] for no rows; [`dsokr_basis::Error::Value`] for rows of different lengths.
     pub fn from_rows(
         truth: &[Vec<f64>],
         predicted: &[Vec<f64>],

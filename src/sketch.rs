@@ -259,7 +259,7 @@ impl<'a> Study<'a> {
                 if at == 0 {
                     // the spectrum of a tempered basis is that of the covariance already
                     let over = if basis.tempering().changes_nothing() { n } else { 1.0 };
-                    spectrum = basis.spectrum.iter().map(|value| value / over).collect();
+                    spectrum = basis.spectrum().iter().map(|value| value / over).collect();
                 }
                 if let Some(prepared) = &prepared {
                     let outputs = outputs.with_basis(basis.clone());

@@ -1,5 +1,6 @@
 use crate::{Error, quickstart};
 
+use crate::basis::store::ScratchFolder;
 use crate::cli::output::{PROGRAM, print};
 use crate::cli::search;
 #[cfg(feature = "serve")]
@@ -29,7 +30,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
-    let folder = tempfile::tempdir().map_err(Error::io(&std::env::temp_dir()))?;
+    let folder = ScratchFolder::new().map_err(Error::io(&std::env::temp_dir()))?;
     let run = quickstart::demo(folder.path())?;
     #[cfg(feature = "serve")]
     if arguments.serve {

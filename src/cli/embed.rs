@@ -10,6 +10,7 @@ use dsokr_nn::Processor;
 
 use crate::cli::arguments::{Texts, is_standard_input, read};
 use crate::cli::output::print;
+use crate::cli::signals;
 
 /// Texts that are encoded at once.
 const BATCH: usize = 256;
@@ -48,6 +49,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let device = arguments.device.open()?;
     let mut run = Run::open_on(&arguments.run, &device)?;
     let (file, out, width) = (&arguments.file, &arguments.out, run.candidates.dim());
+    let there = out.clone();
+    signals::advise(move || {
+        format!("{} is as it was; the same command starts again", there.display())
+    });
     let rows = if arguments.outputs {
         let column = arguments.texts.column.as_deref();
         let mut all = Some(run.embed_outputs(file, column, arguments.data.as_deref())?);

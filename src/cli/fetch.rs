@@ -9,6 +9,7 @@ use indicatif::ProgressBar;
 use serde_json::json;
 
 use crate::cli::output::{self, print, print_json};
+use crate::cli::signals;
 
 /// Downloads a data set to the data root, where the published configurations find it.
 ///
@@ -63,6 +64,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         retries: arguments.retries,
         pause: Duration::from_secs(1).min(Duration::from_secs_f64(arguments.timeout)),
     };
+    let advice = "what is downloaded is kept; the same command goes on";
+    signals::advise(move || advice.into());
     tracing::info!("{}; licence: {}", set.title, set.licence);
     let bar = match output::QUIET.load(Ordering::Relaxed) {
         true => ProgressBar::hidden(),

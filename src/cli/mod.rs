@@ -1,5 +1,6 @@
 //! The command `dsokr`, for programs with a learner of their own too. Results go to standard output, progress and
-//! logs to standard error. The exit code is 0 for success, 1 for a failed run, 2 for a wrong request.
+//! logs to standard error. The exit code is 0 for success, 1 for a failed run, 2 for a wrong request, and 128 + n where
+//! signal n has ended the work.
 //!
 //! A program of three lines is the whole command, with a kind of `[encoder]` that is not built in; see
 //! `examples/custom_predictor.rs`:
@@ -13,6 +14,7 @@
 //! }
 //! ```
 
+mod allocation;
 mod answers;
 mod arguments;
 mod candidates;
@@ -31,12 +33,14 @@ mod meant;
 mod output;
 mod plot;
 mod predict;
+mod progress;
 mod quickstart;
 mod rank;
 mod report;
 mod search;
 #[cfg(feature = "serve")]
 mod serve;
+mod signals;
 mod sketch;
 mod sweep;
 mod train;
@@ -56,6 +60,8 @@ use crate::basis::Processes;
 use crate::error::ensure;
 use crate::{Error, Learner, register};
 use output::{PROGRAM, print_error};
+
+pub use allocation::Allocator;
 
 /// Deep Sketched Output Kernel Regression: trains models that predict structured objects.
 #[derive(Parser)]
@@ -144,6 +150,7 @@ pub fn main() -> ExitCode {
 pub fn main_with(kinds: &[Kind]) -> ExitCode {
     dsokr_basis::print_arguments_as(output::write_flag);
     keep_pages(true);
+    allocation::end_where_refused();
     // Burn restores the moments of an optimiser on its default device, which must not be a GPU that nobody asked for
     #[cfg(any(feature = "wgpu", feature = "cuda"))]
     // SAFETY: no other thread exists yet
@@ -190,16 +197,19 @@ pub fn main_with(kinds: &[Kind]) -> ExitCode {
         .with_timer(tracing_subscriber::fmt::time::uptime());
     tracing_subscriber::registry().with(lines).with(filter).init();
     output::QUIET.store(cli.quiet, Ordering::Relaxed);
+    signals::listen();
     let work = || {
+        allocation::start_threads()?;
         let can_share = ranks.size() == 1 || cli.command.shares_work();
         ensure(can_share, "number of processes", ranks.size(), "1 for this command")?;
         kinds.iter().try_for_each(|kind| (kind.register)(kind.name))?;
         cli.command.run()
     };
-    match ranks.scope(|| output::INTERRUPT.scope(work)) {
+    match ranks.scope(|| signals::INTERRUPT.scope(work)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            let code = if error.is_request() { 2 } else { 1 };
+            let failed = if error.is_request() { 2 } else { 1 };
+            let code = signals::code().unwrap_or(failed);
             #[cfg(feature = "mpi")]
             if let Some(job) = &job {
                 if !ranks.is_first() {
@@ -209,6 +219,7 @@ pub fn main_with(kinds: &[Kind]) -> ExitCode {
                 print_error(format_args!("rank {}: error: {error}", ranks.rank()));
                 job.abort(code);
             }
+            signals::end_if_received(&error);
             output::clear();
             print_error(format_args!("error: {error}"));
             ExitCode::from(code)

@@ -10,9 +10,8 @@ use std::sync::{LazyLock, OnceLock};
 use std::time::{Duration, Instant};
 
 use crate::Error;
-use crate::basis::{Cancellation, Processes};
-use crate::train::{Event, Observer};
-use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
+use crate::basis::Processes;
+use indicatif::{ProgressBar, ProgressStyle};
 use tracing::info;
 
 /// The name that the program is called by.
@@ -88,8 +87,8 @@ fn milliseconds() -> u64 {
 }
 
 /// Says that work goes on whenever the log is silent, and where it is: at a step, or how long after the last line.
-fn say_that_work_goes_on() {
-    std::thread::spawn(|| {
+pub fn say_that_work_goes_on() {
+    let speak = || {
         let (mut own, mut since) = (0, milliseconds());
         loop {
             std::thread::sleep(Duration::from_millis(250));
@@ -109,17 +108,15 @@ fn say_that_work_goes_on() {
             }
             own = SPOKE.load(Ordering::Relaxed);
         }
-    });
+    };
+    // nobody waits for it
+    drop(std::thread::Builder::new().name("progress".into()).spawn(speak));
 }
 
-static BAR: OnceLock<ProgressBar> = OnceLock::new();
-/// The cancellation of the first signal.
-pub static INTERRUPT: LazyLock<Cancellation> = LazyLock::new(Cancellation::default);
-static LISTENING: AtomicBool = AtomicBool::new(false);
+/// The bar of a training.
+pub static BAR: OnceLock<ProgressBar> = OnceLock::new();
 /// Whether warnings only are printed on standard error.
 pub static QUIET: AtomicBool = AtomicBool::new(false);
-/// Whether there is a training state to save before the process ends.
-static TRAINING: AtomicBool = AtomicBool::new(false);
 
 /// Writes log lines above the progress bar, so that the two do not mix. A log that nobody reads any
 /// more (a closed pipe, a full disk) is dropped: it must not end the work that it reports on.
@@ -155,80 +152,5 @@ pub fn bar(style: &str) -> ProgressBar {
 pub fn clear() {
     if let Some(bar) = BAR.get() {
         bar.finish_and_clear();
-    }
-}
-
-/// Shows the progress of a training on standard error, and stops it on Ctrl-C, SIGTERM and
-/// SIGHUP.
-pub struct Progress {
-    quiet: bool,
-}
-
-impl Progress {
-    pub fn new() -> Self {
-        let quiet = QUIET.load(Ordering::Relaxed) || !Processes::current().is_first();
-        if !LISTENING.swap(true, Ordering::Relaxed) {
-            if !quiet {
-                say_that_work_goes_on();
-            }
-            // the handler is for SIGHUP too, except under nohup, which has it ignored
-            #[cfg(unix)]
-            // SAFETY: signal(2) with valid arguments; no other thread sets the action of SIGHUP
-            let hangup = unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
-            // a second signal does not wait for the state to be saved
-            let listening = ctrlc::set_handler(|| {
-                let again = INTERRUPT.is_cancelled();
-                INTERRUPT.cancel();
-                if again || !TRAINING.load(Ordering::Relaxed) {
-                    std::process::exit(1);
-                }
-            });
-            if let Err(e) = listening {
-                tracing::warn!("Ctrl-C will not save the state: {e}");
-            }
-            #[cfg(unix)]
-            if hangup == libc::SIG_IGN {
-                // SAFETY: as above
-                unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
-            }
-        }
-        Self { quiet }
-    }
-}
-
-fn whole_seconds(left: &Duration) -> HumanDuration {
-    HumanDuration(Duration::from_secs(left.as_secs()))
-}
-
-impl Observer for Progress {
-    fn event(&mut self, event: &Event) {
-        match event {
-            Event::Start { step, total } => {
-                TRAINING.store(true, Ordering::Relaxed);
-                info!(step, steps = total, "training");
-                if !self.quiet {
-                    let style = "{bar:30} {pos}/{len} steps, {elapsed} elapsed, {eta} left, {msg}";
-                    // the bar may be that of the previous member of an ensemble
-                    let bar = BAR.get_or_init(|| bar(style));
-                    bar.set_length(*total);
-                    bar.set_position(*step);
-                    bar.reset_eta();
-                }
-            }
-            Event::Step { step, epoch, loss } => {
-                if let Some(bar) = BAR.get() {
-                    bar.set_position(*step);
-                    bar.set_message(format!("epoch {epoch:.1}, loss {loss:.4}"));
-                }
-            }
-            Event::Evaluation { left, .. } => info!("{event}; {} left", whole_seconds(left)),
-            Event::Estimate { left } => {
-                info!("about {} of training, evaluations not counted", whole_seconds(left));
-            }
-            Event::EarlyStop { .. } | Event::Solving { .. } | Event::Solved { .. } => {
-                info!("{event}");
-            }
-            _ => {}
-        }
     }
 }

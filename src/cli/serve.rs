@@ -8,6 +8,7 @@ use dsokr_nn::Processor;
 
 use crate::cli::meant::check_runs;
 use crate::cli::output::print;
+use crate::cli::signals::{self, Response};
 
 /// Serves trained runs: a page to search them, and a JSON API, which GET /api describes.
 ///
@@ -77,5 +78,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
             arguments.host
         );
     }
-    block_on(&server, address, |address| print(&format!("listening on http://{address}/\n")))
+    block_on(&server, address, |address| {
+        signals::respond(Response::Leave);
+        print(&format!("listening on http://{address}/\n"))
+    })
 }

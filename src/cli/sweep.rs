@@ -8,7 +8,8 @@ use dsokr_nn::Processor;
 
 use crate::cli::meant::check_configuration;
 use crate::cli::output::{self, print, print_json};
-use crate::cli::{keep_pages, plot};
+use crate::cli::progress::Progress;
+use crate::cli::{keep_pages, plot, signals};
 
 /// Trains a configuration with different settings, and compares them on the validation split.
 ///
@@ -92,7 +93,15 @@ impl Trainings {
 
 /// Trains, and shows how far it is.
 pub fn train(request: &SweepRequest) -> Result<Sweep, Error> {
-    let sweep = request.run(&mut output::Progress::new())?;
+    let folder = request.place();
+    signals::advise(move || match folder.exists() {
+        true => {
+            let folder = folder.display();
+            format!("{folder} is kept with the runs that are complete; the same command goes on")
+        }
+        false => "nothing was saved; the same command starts again".into(),
+    });
+    let sweep = request.run(&mut Progress::new())?;
     output::clear();
     Ok(sweep)
 }

@@ -1,4 +1,4 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::basis::Processes;
 use crate::config::{Checked, Config, Override};
@@ -10,7 +10,8 @@ use dsokr_nn::Processor;
 
 use crate::cli::meant::check_configuration;
 use crate::cli::output::{self, PROGRAM, print, print_json};
-use crate::cli::{keep_pages, plot};
+use crate::cli::progress::Progress;
+use crate::cli::{keep_pages, plot, signals};
 
 /// Trains the model of a configuration, writes a run directory, and evaluates the best checkpoint.
 #[derive(Default, clap::Args)]
@@ -52,6 +53,23 @@ pub struct Arguments {
     pub json: bool,
 }
 
+/// What a signal says from now on of a run that is trained at a path.
+fn advise_to_resume(path: &Path, resumed: bool) {
+    let path = path.to_owned();
+    signals::advise(move || {
+        let run = path.display();
+        match (path.exists(), resumed) {
+            (false, _) => "nothing was saved; the same command starts again".into(),
+            (true, true) => format!("{run} is kept as far as it came; the same command goes on"),
+            (true, false) => {
+                format!(
+                    "{run} is kept as far as it came; the same command with --out {run} --resume goes on"
+                )
+            }
+        }
+    });
+}
+
 fn on_bad_row(text: &str) -> Result<Override, String> {
     text.parse::<OnBadRow>()?;
     format!("data.on_bad_row={text}").parse()
@@ -79,7 +97,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
             false => print(&plans.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")),
         };
     }
-    let trained = request.run(&mut output::Progress::new())?;
+    let path = Processes::current().of_first(|| request.place())?;
+    advise_to_resume(&path, arguments.resume);
+    let request = Request { out: Some(path), ..request };
+    let trained = request.run(&mut Progress::new())?;
     output::clear();
     let first = Processes::current().is_first();
     if let (true, Some(curve)) = (first, EmbeddingCurve::read(&trained.path)?) {

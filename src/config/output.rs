@@ -91,6 +91,12 @@ impl SummandConfig {
         tempering(self.power, self.centred, self.normalised)
     }
 
+    /// Whether `k(y, y) = 1` for all outputs, once it is tempered.
+    fn is_normalised(&self) -> bool {
+        let tempering = self.tempering();
+        tempering.normalised || tempering.changes_nothing() && self.kernel.is_normalised()
+    }
+
     /// Checks the kernel at `key`, whose weight is `fitted` where the configuration says so.
     fn validate(&self, key: &str, fitted: bool) -> Result<(), Error> {
         let at = |name: &str| format!("{key}.{name}");
@@ -176,7 +182,7 @@ impl OutputConfig {
         match tempering.changes_nothing() {
             true => match &self.kernel {
                 Some(kernel) => kernel.is_normalised(),
-                None => self.summands_are_normalised(),
+                None => self.summands().all(SummandConfig::is_normalised),
             },
             false => tempering.normalised,
         }

@@ -50,10 +50,10 @@ impl GoldRows {
             Pool::PerQuery(lists) => {
                 let (found, expected) = (lists.len(), split.ids.len());
                 dsokr_basis::Error::check_length("candidate lists", found, expected)?;
-                Some(lists.select(&golds.queries))
+                Some(lists.select(golds.queries()))
             }
         };
-        let rows = split.select(&golds.queries)?;
+        let rows = split.select(golds.queries())?;
         Ok(Some(Self { golds, lists, rows }))
     }
 
@@ -109,7 +109,7 @@ pub(crate) fn has_gold(
         let found = pool.gold(split.names(), &split.ids, candidates, missing)?;
         return Ok(found.iter().map(Option::is_some).collect());
     };
-    let (names, ids) = (rows.rows.names(), &rows.golds.ids);
+    let (names, ids) = (rows.rows.names(), rows.golds.ids());
     let found = rows.pool().gold(names, ids, candidates, MissingGold::RankInfinity)?;
     rows.check(split, &found, missing)?;
     let known = |query| found[rows.golds.right(query)].iter().any(Option::is_some);
@@ -176,7 +176,7 @@ impl<'a> Models<'a> {
         answers: &'b [Vec<f32>],
     ) -> Result<Ensemble<'b>, Error> {
         if let (Some(shards), [z]) = (self.shards, answers) {
-            let queries = queries(split, shards.dim, z)?;
+            let queries = queries(split, shards.dim(), z)?;
             return Ok(Ensemble::sharded(self.each[0].0, queries, shards)?);
         }
         let member = |(&(name, decoder), z): (&'b (&str, Decoder), &'b Vec<f32>)| {
@@ -285,7 +285,7 @@ impl<'a> Models<'a> {
             |((_, own), z): (&(_, Decoder), &Vec<f32>)| rows.golds.repeat(own.candidates.dim(), z);
         let answers: Vec<Vec<f32>> = self.each.iter().zip(answers).map(repeat).collect();
         let repeated = self.ensemble(&rows.rows, &answers)?;
-        let (pool, ids) = (rows.pool(), &rows.golds.ids);
+        let (pool, ids) = (rows.pool(), rows.golds.ids());
         let found = repeated.gold(pool, ids, MissingGold::RankInfinity)?;
         rows.check(split, &found, missing)?;
         let all = repeated.decode(pool, &self.rule, &found, 1)?;

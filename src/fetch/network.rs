@@ -5,6 +5,7 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
+use dsokr_basis::store::sync_file;
 use ring::digest::{Context, Digest, SHA1_FOR_LEGACY_USE_ONLY, SHA256};
 use ureq::http::{HeaderMap, Response, StatusCode};
 use ureq::{Agent, Body};
@@ -217,7 +218,7 @@ impl Network {
             };
             return Ok(Some(cut));
         }
-        file.sync_all().map_err(disk)?;
+        sync_file(&file).map_err(disk)?;
         let short = total.filter(|&total| bytes < total);
         Ok(short.map(|total| format!("cut off after {bytes} of {total} bytes")))
     }

@@ -2,6 +2,7 @@ use std::fs::{self, File};
 use std::io::{self as stdio, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
+use dsokr_basis::store::{ScratchFolder, sync_file};
 use flate2::read::MultiGzDecoder;
 
 use super::table::{RemoteFile, Unpack};
@@ -11,7 +12,7 @@ use crate::Error;
 /// Takes the entries of a download to their places under `out`. They are unpacked in `work` and renamed when
 /// all of them are whole. Paths inside an archive name entries and nothing else: no file is written under them.
 pub(super) fn unpack(file: &RemoteFile, from: &Path, work: &Path, out: &Path) -> Result<(), Error> {
-    let scratch = tempfile::tempdir_in(work).map_err(Error::io(work))?;
+    let scratch = ScratchFolder::inside(work).map_err(Error::io(work))?;
     let entry = |(at, (name, to)): (usize, (String, String))| Entry {
         name,
         to: out.join(to),
@@ -80,7 +81,7 @@ impl Unpacking<'_> {
                 self.wrong(format!("{name:?} has more than {most} bytes; allowed are {most}"))
             );
         }
-        out.flush().and_then(|()| out.get_ref().sync_all()).map_err(Error::io(&entry.at))
+        out.flush().and_then(|()| sync_file(out.get_ref())).map_err(Error::io(&entry.at))
     }
 
     fn zip(&self, reader: BufReader<File>) -> Result<(), Error> {

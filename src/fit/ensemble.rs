@@ -121,7 +121,7 @@ struct Shared<'a, 'o>(&'a Mutex<&'o mut dyn Observer>);
 
 impl Observer for Shared<'_, '_> {
     fn event(&mut self, event: &Event) {
-        if matches!(event, Event::Start { .. } | Event::Step { .. }) {
+        if matches!(event, Event::Start { .. } | Event::Step { .. } | Event::End { .. }) {
             return;
         }
         if let Ok(mut observer) = self.0.lock() {

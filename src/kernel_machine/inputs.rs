@@ -247,23 +247,34 @@ impl MachineInputs {
 
     /// Reads a model of these inputs.
     pub(super) fn model(&self, file: &Stored) -> Result<KernelModel, Error> {
-        let own: Arc<dyn OutputKernel> = match self {
+        let kernel: Arc<dyn OutputKernel> = match self {
             Self::One(_, kernel) => Arc::clone(kernel),
-            Self::Sum(parts, weights) => Arc::new(sum(parts, weights)),
+            Self::Sum(parts, weights) => {
+                let is_linear = |(prepared, kernel): &Summand| {
+                    prepared.kernel(kernel).feature_scale(1.0).is_some()
+                };
+                let sum = sum(parts, weights);
+                if parts.iter().all(is_linear) {
+                    return linear_model(file, &sum);
+                }
+                Arc::new(sum)
+            }
             Self::Kernels(_) => return Ok(KernelModel::read(file)?),
         };
-        // a sum whose kernels are all linear in scaled rows was fitted as a linear kernel
-        let linear = match self {
-            Self::Sum(parts, _) => parts
-                .iter()
-                .all(|(prepared, kernel)| prepared.kernel(kernel).feature_scale(1.0).is_some()),
-            Self::One(..) | Self::Kernels(_) => false,
-        };
-        Ok(match own.built_in().is_some() || linear {
+        Ok(match kernel.built_in().is_some() {
             true => KernelModel::read(file)?,
-            false => KernelModel::read_with(file, own)?,
+            false => KernelModel::read_with(file, kernel)?,
         })
     }
+}
+
+/// Reads a model of a sum whose kernels are all linear in scaled rows, which was fitted to
+/// [`linear_rows`](SumKernel::linear_rows).
+fn linear_model(file: &Stored, sum: &SumKernel) -> Result<KernelModel, Error> {
+    let model = KernelModel::read(file)?;
+    // rows of an older version had no columns for zero parts
+    let is_older = model.columns() == sum.width() && model.columns() < sum.linear_width();
+    Ok(if is_older { model.widened(sum.linear_width())? } else { model })
 }
 
 /// The sum of the kernels of rows that are joined.

@@ -135,10 +135,10 @@ pub(super) fn in_space(
     let (Some(Coupling::Given(matrix)), Some(basis)) = (output, space.basis()) else {
         return Ok(output.cloned());
     };
-    let (d, p) = (basis.width, basis.dimension());
-    let found = format_args!("a matrix of {} columns", matrix.width);
+    let (d, p) = (basis.width(), basis.dimension());
+    let found = format_args!("a matrix of {} columns", matrix.width());
     let allowed = format_args!("{d}, one for each column of outputs");
-    ensure(matrix.width == d, "encoder.output_matrix", found, allowed)?;
+    ensure(matrix.width() == d, "encoder.output_matrix", found, allowed)?;
     let found = format_args!("a basis of {p} coordinates");
     let allowed = format_args!(
         "{d}, with encoder.output_matrix: sketch.size at least that, and outputs that span all"

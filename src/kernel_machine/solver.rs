@@ -217,7 +217,7 @@ impl LambdaSearch<'_> {
             let predicted = training.predictions(model)?;
             let one = |&supervised: &f64| {
                 let unlabelled = if supervised < 1.0 { unlabelled } else { &[] };
-                let width = model.width;
+                let width = model.width();
                 let whole =
                     OutputEmbedding::learn(width, &predicted, unlabelled, supervised, width)?;
                 Ok((lambda, supervised, whole))
@@ -235,7 +235,7 @@ impl LambdaSearch<'_> {
             let own = if first.is_empty() { learned(&model, None)? } else { Vec::new() };
             for (embedding_lambda, supervised, whole) in first.iter().chain(&own) {
                 let (embedding_lambda, supervised) = (*embedding_lambda, *supervised);
-                for rank in settings.ranks_in(model.width)? {
+                for rank in settings.ranks_in(model.width())? {
                     let embedding = whole.truncate(rank)?;
                     let z = embedding.restore(&embedding.project(&validation)?)?;
                     let (score, value) = self.score(&z)?;

@@ -239,7 +239,7 @@ pub const RESAMPLES: usize = 10_000;
 /// infinity is left out.
 ///
 /// # Errors
-/// [`dsokr_basis::Error::Shape`] for no queries and for less than 40 resamples.
+/// [`dsokr_basis::Error::TooFew`] for no queries and for less than 40 resamples.
 pub fn intervals(
     evaluation: &Evaluation,
     resamples: usize,

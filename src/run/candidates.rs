@@ -347,8 +347,8 @@ pub(super) fn open_shards(run: &Path, folder: Option<&Path>) -> Result<Option<Sh
     tracing::info!(
         "{} candidates in {} shards ({}) in {}",
         shards.len(),
-        shards.count,
-        shards.precision,
+        shards.count(),
+        shards.precision(),
         folder.display()
     );
     Ok(Some(shards))

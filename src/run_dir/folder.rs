@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dsokr_basis::store::{Contents, Stored, Tensor, read_text, sync_folder};
+use dsokr_basis::store::{Contents, Stored, Tensor, read_text, sync_file, sync_folder};
 use dsokr_decode::{Candidates, SecondLook};
 use dsokr_nn::parameters::Parameters;
 use dsokr_train::{Checkpoint, CheckpointSink, LogLine, check_basis, read_parameters};
@@ -222,7 +222,7 @@ impl Folder {
         let (file, text) = (self.path.join(LOG), serde_json::to_string(line)? + "\n");
         let out = fs::OpenOptions::new().append(true).create(true).open(&file);
         // one write: a kill leaves a whole line or a torn last one, which `rewind_log` drops
-        out.and_then(|mut out| out.write_all(text.as_bytes()).and_then(|()| out.sync_data()))
+        out.and_then(|mut out| out.write_all(text.as_bytes()).and_then(|()| sync_file(&out)))
             .map_err(Error::io(&file))?;
         let of_training = [
             ("training/loss", line.loss),

@@ -65,7 +65,7 @@ pub(crate) use folder::{PreparationFiles, check_preparation, validation_scalars}
 pub use held_out::HeldOut;
 pub(crate) use held_out::{StoredAnswers, drawn_pairs};
 pub use place::{OutputFolder, check_not_read, check_output};
-pub(crate) use place::{RunLock, inner, name, place_of, run_of};
+pub(crate) use place::{RunLock, check_link, inner, name, place_of, run_of};
 pub use report::{Record, Report, counts_line, metrics_table};
 
 /// A file of [`CHECKPOINTS`].

@@ -34,6 +34,7 @@ pub(crate) fn run_of(path: &Path) -> Option<PathBuf> {
 /// `-3`, …; to resume, the last one that exists.
 pub(crate) fn place_of(name: &str, out: Option<&Path>, resume: bool) -> Result<PathBuf, Error> {
     if let Some(out) = out {
+        check_link("out", out)?;
         return match out.exists() && !resume {
             true => Err(Error::RunExists { path: out.into() }),
             false => Ok(out.into()),
@@ -45,6 +46,18 @@ pub(crate) fn place_of(name: &str, out: Option<&Path>, resume: bool) -> Result<P
     };
     let free = (1..).find(|&i| !numbered(i).exists()).unwrap_or(1);
     Ok(numbered(if resume { (free - 1).max(1) } else { free }))
+}
+
+/// Refuses a path for a folder, of this argument, that is a link to something that does not exist: a folder cannot take
+/// the place of a link.
+///
+/// # Errors
+/// [`dsokr_basis::Error::Value`] of the argument.
+pub(crate) fn check_link(argument: &'static str, path: &Path) -> Result<(), Error> {
+    let Ok(target) = path.read_link() else { return Ok(()) };
+    let found = format_args!("{}, a link to {}", path.display(), target.display());
+    let allowed = "a path without a link to something that does not exist: remove the link, or create what it leads to";
+    ensure(path.exists(), Argument::new(argument), found, allowed)
 }
 
 /// The folder that holds a run.
@@ -117,6 +130,7 @@ impl OutputFolder<'_> {
     fn check_contents(&self, folder: &Path) -> Result<(), Error> {
         let Self { argument, holds, is_own } = *self;
         let key = || Argument::new(argument);
+        check_link(argument, folder)?;
         let entries = match fs::read_dir(folder) {
             Ok(entries) => entries,
             Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),

@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use std::path::Path;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use dsokr_data::{InputKind, SplitName};
 use dsokr_decode::PoolSizes;
 use serde::{Deserialize, Serialize};
+use tracing::warn;
 
 use super::{METRICS, read_json};
 use crate::config::Checked;
@@ -84,11 +85,27 @@ impl Record {
         Ok(Self {
             seed: config.seed,
             version: env!("CARGO_PKG_VERSION").into(),
-            date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+            date: date(SystemTime::now()),
             fingerprint: config.fingerprint()?,
             report: report.clone(),
         })
     }
+}
+
+/// The last second of the year 9999 since 1970.
+const LAST: Duration = Duration::from_secs(253_402_300_799);
+
+/// A time in UTC to the second, as RFC 3339 writes it, which has the years 1970 to 9999. Where the clock is wrong beyond
+/// these it is the nearest of them.
+fn date(now: SystemTime) -> String {
+    let shown = now.clamp(UNIX_EPOCH, UNIX_EPOCH + LAST);
+    let date = humantime::format_rfc3339_seconds(shown).to_string();
+    if shown != now {
+        warn!(
+            "the clock of this machine is before 1970 or after 9999; the record's date is {date}"
+        );
+    }
+    date
 }
 
 /// A metric, its heading, the least width of its column and its decimal places.

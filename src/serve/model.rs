@@ -225,6 +225,11 @@ impl Model {
         self.reliability.get().and_then(|known| known.as_ref().ok())
     }
 
+    /// Whether that is still computed.
+    pub(super) fn reliability_is_pending(&self) -> bool {
+        self.reliability.get().is_none()
+    }
+
     /// The part of every answer about the model.
     pub(super) fn about(&self) -> About {
         About { model: self.name().to_owned(), notice: self.notice() }

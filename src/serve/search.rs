@@ -116,9 +116,13 @@ pub(super) struct Answer {
     /// What is doubtful about the query, such as a spectrum of a polarity that the model was not trained on.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cautions: Vec<String>,
-    /// How sure the first place is; absent while validation queries are still read, or where they are not known.
+    /// How sure the first place is; absent while it is `pending`, or where validation queries are not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<Confidence>,
+    /// Fields that this answer lacks because the server still computes, after its start, what they need: `confidence`. The
+    /// same request has them later.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pending: Vec<&'static str>,
     /// The training texts nearest to the query, with `explain`: by words, or by the peaks of spectra.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub nearest: Vec<Nearest>,
@@ -378,7 +382,12 @@ fn explained(
     };
     let run::Answer { hits, exact, quantiles, gap, cautions, .. } = answer;
     let hits = hits.into_iter().map(explained).collect::<Result<_, _>>()?;
-    let confidence = gap.filter(|_| !listed).and_then(|gap| confidence(model, gap));
+    let gap = gap.filter(|_| !listed);
+    let confidence = gap.and_then(|gap| confidence(model, gap));
+    let pending = match gap {
+        Some(_) if model.reliability_is_pending() => vec!["confidence"],
+        Some(_) | None => Vec::new(),
+    };
     let words = text.and_then(|text| model.training().ok()?.words(text));
     let spectrum = spectrum.map(|own| own.to_string());
     Ok(Answer {
@@ -389,6 +398,7 @@ fn explained(
         quantiles,
         cautions,
         confidence,
+        pending,
         nearest,
         words,
         competing: None,

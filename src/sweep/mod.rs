@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
 
 use crate::config::{Checked, Override};
-use crate::run_dir::{Folder, Report, fingerprint_of};
+use crate::run_dir::{Folder, Report, check_link, fingerprint_of};
 use crate::sketch::Spread;
 use crate::{Error, Metric, Request};
 use dsokr_nn::Processor;
@@ -131,6 +131,12 @@ fn chooses(keys: &[String]) -> bool {
 }
 
 impl SweepRequest<'_> {
+    /// The folder of the runs: [`out`](Self::out), else `runs/<name>-sweep`.
+    pub fn place(&self) -> PathBuf {
+        let default = || PathBuf::from("runs").join(format!("{}-sweep", self.config.name));
+        self.out.clone().unwrap_or_else(default)
+    }
+
     /// Trains every setting in a folder of its own, and writes `sweep.csv`, `sweep.md` and `sweep.json`
     /// next to them. Where the folder has a sweep over other keys, the tables have the keys of both, with the values of the
     /// configuration where a sweep did not set them.
@@ -148,8 +154,8 @@ impl SweepRequest<'_> {
             Some(count) => random(&of_type(self.axes, base)?, count, base.seed)?,
             None => grid(self.axes)?,
         };
-        let default = || PathBuf::from("runs").join(format!("{}-sweep", base.name));
-        let path = self.out.clone().unwrap_or_else(default);
+        let path = self.place();
+        check_link("out", &path)?;
         let before = stored(&path)?;
         let known = before.iter().flat_map(|before| &before.keys);
         let mut keys: Vec<String> = known.cloned().collect();

@@ -46,7 +46,7 @@ impl OutputSpace {
     pub(crate) fn origin(&self) -> Option<Cow<'_, [f64]>> {
         match self {
             Self::Basis(basis) => Some(vec![0.0; basis.dimension()].into()),
-            Self::Machine(space) => space.as_basis().map(|_| space.centre.as_slice().into()),
+            Self::Machine(space) => space.as_basis().map(|_| space.centre().into()),
             Self::Quantiles(_) => None,
         }
     }

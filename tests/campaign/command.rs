@@ -24,6 +24,10 @@ pub struct Limits {
     pub file: Option<u64>,
     /// Number of threads.
     pub threads: Option<usize>,
+    /// The most memory that it may map, in kB.
+    pub memory: Option<u64>,
+    /// Seconds that its clock is wrong by, by the library `clock.so` in its folder.
+    pub clock: Option<i64>,
 }
 
 /// How a call ended.
@@ -60,12 +64,16 @@ impl Ended {
 /// Starts the command in `folder`, with its outputs in files there.
 pub fn start(folder: &Path, arguments: &[&str], limits: Limits) -> Child {
     let file = limits.file.map(|size| format!("trap '' XFSZ; ulimit -f {size};"));
-    let script = format!("{} ulimit -v {MEMORY}; exec \"$0\" \"$@\"", file.unwrap_or_default());
+    let memory = limits.memory.unwrap_or(MEMORY);
+    let script = format!("{} ulimit -v {memory}; exec \"$0\" \"$@\"", file.unwrap_or_default());
     let mut command = Command::new("bash");
     command.args(["-c", &script]).arg(program()).args(arguments);
     command.current_dir(folder).env_remove("DSOKR_DATA").env_remove("DSOKR_LOG");
     if let Some(threads) = limits.threads {
         command.env("RAYON_NUM_THREADS", threads.to_string());
+    }
+    if let Some(seconds) = limits.clock {
+        command.env("LD_PRELOAD", folder.join("clock.so")).env("WRONG_BY", seconds.to_string());
     }
     let to = |name: &str| Stdio::from(File::create(folder.join(name)).unwrap());
     command.stdin(Stdio::null()).stdout(to("stdout")).stderr(to("stderr"));

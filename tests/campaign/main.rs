@@ -11,6 +11,7 @@
 //! killed. Each failure is printed with the command that repeats it.
 
 mod adds;
+mod clocks;
 mod command;
 mod configurations;
 mod crash;
@@ -19,9 +20,11 @@ mod disk;
 mod fetch;
 mod filters;
 mod kills;
+mod memory;
 mod outputs;
 mod runs;
 mod server;
+mod signals;
 mod threads;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod trace;
@@ -42,7 +45,7 @@ type Outcome = Result<String, String>;
 /// An attack by its name, and how often it is made in a round.
 type Attack = (&'static str, u64, fn(&mut World, u64) -> Outcome);
 
-const ATTACKS: [Attack; 11] = [
+const ATTACKS: [Attack; 14] = [
     ("kills", 1, kills::attack),
     ("damage", 4, damage::attack),
     ("configurations", 12, configurations::attack),
@@ -51,6 +54,9 @@ const ATTACKS: [Attack; 11] = [
     ("adds", 1, adds::attack),
     ("outputs", 2, outputs::attack),
     ("threads", 1, threads::attack),
+    ("signals", 1, signals::attack),
+    ("memory", 4, memory::attack),
+    ("clocks", 1, clocks::attack),
     ("server", 1, server::attack),
     ("filters", 1, filters::attack),
     ("fetch", 4, fetch::attack),

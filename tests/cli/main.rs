@@ -53,11 +53,15 @@ mod second_look;
 mod served;
 mod several_files;
 mod shards;
+#[cfg(unix)]
+mod signals;
 mod spectra;
 mod spectra_candidates;
 mod strangers;
 mod sums;
 mod synthetic;
+#[cfg(unix)]
+mod system;
 mod tensorboard;
 mod threads;
 mod trees;

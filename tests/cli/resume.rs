@@ -169,7 +169,12 @@ pub fn assert_resumed(sandbox: &Sandbox, set: &[&str], signals: &[(&str, &'stati
         assert!(kill.unwrap().success());
         let output = child.wait_with_output().unwrap();
         let errors = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{signal}: {errors}");
+        let code = match signal {
+            "-HUP" => 129,
+            "-INT" => 130,
+            _ => 143,
+        };
+        assert_eq!(output.status.code(), Some(code), "{signal}: {errors}");
         assert!(errors.contains("interrupted at step") && errors.contains("--resume"), "{errors}");
         let mut resume = train(out);
         resume.push("--resume");

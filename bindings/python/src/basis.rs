@@ -108,7 +108,7 @@ impl Basis {
     /// The p eigenvalues, descending.
     #[getter]
     fn spectrum<'py>(&self, py: Python<'py>) -> Vector<'py, f64> {
-        vector(py, self.inner.spectrum.to_vec())
+        vector(py, self.inner.spectrum().to_vec())
     }
 
     /// The settings of the basis, as JSON.
@@ -116,7 +116,7 @@ impl Basis {
     fn description(&self) -> PyResult<String> {
         let (basis, kernel) = (&self.inner, self.inner.kernel());
         let SketchOptions { kind, size, seed, tolerance, .. } = &basis.options;
-        let (rows, width) = (basis.trained_rows, basis.width);
+        let (rows, width) = (basis.trained_rows, basis.width());
         let (tempering, normalised) = (basis.tempering(), basis.is_normalised());
         // none of a kernel that a program has made
         let (built_in, name) = (kernel.built_in(), kernel.name());

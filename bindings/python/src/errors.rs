@@ -83,7 +83,8 @@ impl<T, E: Into<Failure>> About<T> for Result<T, E> {
 impl From<dsokr_basis::Error> for Failure {
     fn from(error: dsokr_basis::Error) -> Self {
         use dsokr_basis::Error::{
-            At, File, Io, Kernel, Missing, NotFinite, NotFiniteAt, Row, Shape, Unsupported, Value,
+            At, File, Inconsistent, Io, Kernel, Missing, NotFinite, NotFiniteAt, OutOfRange, Row,
+            Shape, TooFew, Unsupported, Value,
         };
         let message = error.to_string();
         match error {
@@ -96,6 +97,9 @@ impl From<dsokr_basis::Error> for Failure {
             | Row { .. }
             | Value { .. }
             | Shape(_)
+            | TooFew { .. }
+            | OutOfRange { .. }
+            | Inconsistent(_)
             | Unsupported(_) => Self::Argument(message),
             // numeric failures, and kinds of errors to come
             _ => Self::Other(message),

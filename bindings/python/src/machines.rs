@@ -113,7 +113,7 @@ impl KernelMachine {
     fn predict<'py>(&self, py: Python<'py>, rows: &Bound<'py, Rows>) -> PyResult<Matrix<'py, f32>> {
         let rows = rows.get();
         let values = work(py, || self.model.predict(rows.source()))?;
-        matrix(py, values, rows.source().len(), self.model.width)
+        matrix(py, values, rows.source().len(), self.model.width())
     }
 
     /// Outputs as candidates of the predictions.

@@ -71,6 +71,25 @@ pub enum Error {
         /// The values allowed.
         allowed: String,
     },
+    /// Less than is needed.
+    #[error("{found}, at least {least} {} needed", if *least == 1 { "is" } else { "are" })]
+    TooFew {
+        /// What there is.
+        found: String,
+        /// How many are needed.
+        least: usize,
+    },
+    /// A number, with what it is of, is outside of its range.
+    #[error("{found}, allowed: {allowed}")]
+    OutOfRange {
+        /// The number, and what it is of.
+        found: String,
+        /// The numbers allowed.
+        allowed: String,
+    },
+    /// Inputs that contradict one another.
+    #[error("{0}")]
+    Inconsistent(String),
     /// Rows or a matrix of a number, kind or width that does not fit, or a matrix that is not that of a kernel.
     #[error("{0}")]
     Shape(String),
@@ -182,18 +201,17 @@ impl Error {
 
     /// Less than is needed.
     pub fn too_few(found: impl Display, least: usize) -> Self {
-        let are = if least == 1 { "is" } else { "are" };
-        Self::inconsistent(format_args!("{found}, at least {least} {are} needed"))
+        Self::TooFew { found: found.to_string(), least }
     }
 
     /// A number, with what it is of, outside of its range.
     pub fn out_of_range(found: impl Display, allowed: impl Display) -> Self {
-        Self::inconsistent(format_args!("{found}, allowed: {allowed}"))
+        Self::OutOfRange { found: found.to_string(), allowed: allowed.to_string() }
     }
 
     /// Inputs that contradict one another.
     pub fn inconsistent(message: impl Display) -> Self {
-        Self::Shape(message.to_string())
+        Self::Inconsistent(message.to_string())
     }
 
     /// An operation that does not exist for these data or this object.

@@ -48,7 +48,7 @@ pub trait CandidateBlocks: Sync {
     /// The rows of a range, always the same for the same range, from any thread.
     ///
     /// # Errors
-    /// [`Error::Shape`] for rows that do not exist; errors from reading or computing the rows.
+    /// [`Error::OutOfRange`] for rows that do not exist; errors from reading or computing the rows.
     fn block(&self, rows: Range<usize>) -> Result<ScoreBlock<'_>, Error>;
 }
 

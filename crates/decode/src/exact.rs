@@ -74,7 +74,7 @@ impl<'a> ExactSearch<'a> {
     ///
     /// # Errors
     /// [`Error::Unsupported`] for a basis that holds anchors or is tempered, and for rows whose width
-    /// is not that of the encoding; [`Error::Shape`] for a number of items that is not searched
+    /// is not that of the encoding; [`Error::OutOfRange`] for a number of items that is not searched
     /// exactly and for set sizes beyond the number of labels.
     pub fn in_basis(basis: &'a Basis, encoding: Encoding) -> Result<Self, Error> {
         let (kernel, space) = (basis.kernel(), Space::Basis(basis));

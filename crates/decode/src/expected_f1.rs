@@ -17,7 +17,7 @@ use crate::{Error, Structure};
 /// [`MultiLabelMetrics`](crate::MultiLabelMetrics).
 ///
 /// # Errors
-/// [`Error::Shape`] for a weight that is negative or not finite, and for weights that sum to 0.
+/// [`Error::OutOfRange`] for a weight that is negative or not finite, and for weights that sum to 0.
 ///
 /// ```
 /// use dsokr_decode::best_expected_f1;

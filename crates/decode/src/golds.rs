@@ -20,11 +20,11 @@ use crate::{Error, MissingGold, Rank};
 /// let text = |ids: &[&str]| ids.iter().map(|id| id.to_string()).collect::<Vec<_>>();
 /// // b or d is right; a is known
 /// let golds = Golds::new(&[text(&["d", "b"])], &[text(&["a"])])?;
-/// assert_eq!(golds.ids, ["d", "b", "a"]);
+/// assert_eq!(golds.ids(), ["d", "b", "a"]);
 /// // of five candidates a is first, b third, d last
 /// let at = |above| Rank::new(above, 1, 5).ok();
 /// let chosen = golds.choose(&[at(4), at(2), at(0)])?;
-/// assert_eq!(golds.ids[chosen[0].row], "b");
+/// assert_eq!(golds.ids()[chosen[0].row], "b");
 /// // without a and d, b is second of three
 /// assert_eq!(chosen[0].rank, Some(Rank::new(1, 1, 3)?));
 /// # Ok::<(), dsokr_decode::Error>(())
@@ -32,9 +32,9 @@ use crate::{Error, MissingGold, Rank};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Golds {
     /// The candidate of each row, by id: of a query the right ones, then the known ones.
-    pub ids: Vec<String>,
+    ids: Vec<String>,
     /// The query of each row.
-    pub queries: Vec<usize>,
+    queries: Vec<usize>,
     /// The rows of query q: `starts[q]..starts[q + 1]`.
     starts: Vec<usize>,
     /// How many of them are right.
@@ -51,11 +51,21 @@ pub struct ChosenGold {
 }
 
 impl Golds {
+    /// The candidate of each row, by id: of a query the right ones, then the known ones.
+    pub fn ids(&self) -> &[String] {
+        &self.ids
+    }
+
+    /// The query of each row.
+    pub fn queries(&self) -> &[usize] {
+        &self.queries
+    }
+
     /// The right candidates of each query, at least one, and its known ones, none or a list a query;
     /// each counts once.
     ///
     /// # Errors
-    /// [`Error::Shape`] for known candidates of a different number of queries; for a
+    /// [`Error::Inconsistent`] for known candidates of a different number of queries; for a
     /// query without right candidates.
     pub fn new(right: &[Vec<String>], known: &[Vec<String>]) -> Result<Self, Error> {
         if !known.is_empty() {
@@ -96,7 +106,7 @@ impl Golds {
     /// `found` says of each row whether it is, and `name` how errors call a query.
     ///
     /// # Errors
-    /// [`Error::Shape`].
+    /// [`Error::Inconsistent`].
     pub fn check_missing(
         &self,
         found: &[Option<u32>],

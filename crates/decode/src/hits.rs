@@ -50,7 +50,7 @@ pub struct Decoded {
 /// blocks is O(qp).
 ///
 /// # Errors
-/// [`Error::Shape`] for queries and candidates of different dimensions; for
+/// [`Error::Inconsistent`] for queries and candidates of different dimensions; for
 /// no candidates; unless there is one gold entry a query; for
 /// a gold row that does not exist; [`Error::NotFiniteAt`] when a score overflows; errors from fetching
 /// a block.
@@ -85,7 +85,7 @@ pub fn rank(
 /// Runs on the current rayon pool; the result does not depend on its size.
 ///
 /// # Errors
-/// [`Error::Shape`] for k = 0 and for fewer than k candidates; for
+/// [`Error::OutOfRange`] for k = 0 and for fewer than k candidates; for
 /// queries and candidates of different dimensions; for no candidates;
 /// [`Error::NotFiniteAt`] when a score overflows.
 ///

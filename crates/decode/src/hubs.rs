@@ -62,7 +62,7 @@ impl Hubs {
     /// into blocks.
     ///
     /// # Errors
-    /// [`Error::Shape`] for k of 0 or above the number of predictions; else as
+    /// [`Error::OutOfRange`] for k of 0 or above the number of predictions; else as
     /// [`top_rows`](crate::top_rows).
     pub fn fit(
         predictions: &Queries,

@@ -91,7 +91,7 @@ impl Metrics {
     /// Metrics of ranks; `None` is rank ∞.
     ///
     /// # Errors
-    /// [`Error::Shape`] for no queries.
+    /// [`Error::TooFew`] for no queries.
     pub fn from_ranks(
         ranks: &[Option<Rank>],
         candidates: usize,
@@ -127,7 +127,7 @@ impl Metrics {
     /// missing. A random order has no ties.
     ///
     /// # Errors
-    /// [`Error::Shape`] for no queries.
+    /// [`Error::TooFew`] for no queries.
     pub fn chance(
         ranks: &[Option<Rank>],
         candidates: usize,
@@ -193,7 +193,7 @@ impl MultiLabelMetrics {
     /// Compares predicted with true label sets.
     ///
     /// # Errors
-    /// [`Error::Shape`] for no rows; for different numbers of rows or labels.
+    /// [`Error::TooFew`] for no rows; for different numbers of rows or labels.
     pub fn from_sets(truth: &BitRows, predicted: &BitRows) -> Result<Self, Error> {
         Error::check_length("predicted label sets", predicted.len(), truth.len())?;
         Error::check_length("predicted labels", predicted.width(), truth.width())?;
@@ -246,7 +246,7 @@ const LEAST: usize = 40;
 /// on the number of threads.
 ///
 /// # Errors
-/// [`Error::Shape`] for no queries and for less than 40 resamples.
+/// [`Error::TooFew`] for no queries and for less than 40 resamples.
 ///
 /// ```
 /// use dsokr_decode::{Rank, bootstrap};
@@ -294,7 +294,7 @@ pub(crate) fn resampled_means<const N: usize>(
 /// of the same queries are paired.
 ///
 /// # Errors
-/// [`Error::Shape`] for no queries and for less than 40 resamples.
+/// [`Error::TooFew`] for no queries and for less than 40 resamples.
 ///
 /// ```
 /// use dsokr_decode::{percentile_interval, resampled};

@@ -1,14 +1,15 @@
 //! Which candidates each query is ranked against.
 
 use std::collections::{HashMap, HashSet};
-use std::fmt::Arguments;
+use std::fmt::{self, Arguments, Formatter};
 use std::io::{BufRead, BufReader};
 use std::mem::replace;
 use std::path::Path;
 
 use dsokr_basis::store::{BYTE_ORDER_MARK, open_input};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Visitor;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::error::{check_consistent, ensure, missing_gold};
 use crate::{AllCandidates, CandidatePlace, Candidates, Error};
@@ -31,7 +32,7 @@ pub enum Pool<'a> {
     #[default]
     Shared,
     /// Its own list of them, made for the candidates at hand; lists made for a different number of
-    /// candidates are refused with [`Error::Shape`].
+    /// candidates are refused with [`Error::Inconsistent`].
     PerQuery(&'a PerQuery),
 }
 
@@ -140,15 +141,44 @@ pub struct PerQuery {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Line {
-    query: String,
-    candidates: Vec<String>,
+    query: Id,
+    candidates: Vec<Id>,
+}
+
+/// An id: a text, or a whole number, whose digits it is then, as in tables.
+struct Id(String);
+
+impl<'de> Deserialize<'de> for Id {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Text;
+        impl Visitor<'_> for Text {
+            type Value = Id;
+
+            fn expecting(&self, out: &mut Formatter) -> fmt::Result {
+                out.write_str("an id, a text or a whole number")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Id, E> {
+                Ok(Id(text.to_owned()))
+            }
+
+            fn visit_u64<E>(self, number: u64) -> Result<Id, E> {
+                Ok(Id(number.to_string()))
+            }
+
+            fn visit_i64<E>(self, number: i64) -> Result<Id, E> {
+                Ok(Id(number.to_string()))
+            }
+        }
+        deserializer.deserialize_any(Text)
+    }
 }
 
 impl PerQuery {
     /// The lists of queries 0, 1, … as indices of `candidates`. A query whose list is empty has no hits.
     ///
     /// # Errors
-    /// [`Error::Shape`] for a list that holds an index out of range, or holds one twice.
+    /// [`Error::Inconsistent`] for a list that holds an index out of range, or holds one twice.
     pub fn new(lists: &[Vec<u32>], candidates: &Candidates) -> Result<Self, Error> {
         let candidates = candidates.len();
         // the last list that each candidate was in
@@ -173,7 +203,7 @@ impl PerQuery {
     /// {"query": "q1", "candidates": ["c7", "c2"]}
     /// ```
     ///
-    /// Lists may come in any order. Lists of other queries are checked like all others. Empty lines are skipped.
+    /// An id may be a whole number, without quotes. Lists may come in any order. Lists of other queries are checked like all others. Empty lines are skipped.
     ///
     /// # Errors
     /// [`Error::File`] for a file that cannot be read, a line that is not such an object, a list that is empty or
@@ -194,14 +224,14 @@ impl PerQuery {
             }
             let bad = |message: String| Error::at_line(path, line, message);
             let form = r#"{"query": "id", "candidates": ["id", ...]}"#;
-            let Line { query, candidates: ids } = serde_json::from_slice(bytes)
+            let Line { query: Id(query), candidates: ids } = serde_json::from_slice(bytes)
                 .map_err(|error| bad(format!("{error}; expected {form}")))?;
             if let Some((first, _)) = lists.get(&query) {
                 return Err(bad(format!("query {query:?} has a list in line {first} already")));
             }
             let none = || bad(format!("query {query:?} has no candidates, at least 1 is needed"));
             ensure(!ids.is_empty(), none)?;
-            let index = |id: String| match candidates.find(&id) {
+            let index = |Id(id): Id| match candidates.find(&id) {
                 None => Err(bad(format!("query {query:?} lists the unknown candidate {id:?}"))),
                 Some(index) if replace(&mut seen[index], line) == line => {
                     Err(bad(format!("query {query:?} lists the candidate {id:?} twice")))
@@ -232,7 +262,7 @@ impl PerQuery {
     /// The same lists of `from`, as indices of the same candidates in a different order.
     ///
     /// # Errors
-    /// [`Error::Shape`] for lists of other candidates than `from`; for a listed candidate that
+    /// [`Error::Inconsistent`] for lists of other candidates than `from`; for a listed candidate that
     /// is not among `to`.
     pub fn moved(&self, from: &Candidates, to: &Candidates) -> Result<Self, Error> {
         Error::check_length("candidates", from.len(), self.candidates)?;

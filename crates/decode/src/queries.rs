@@ -20,7 +20,7 @@ impl<'a> Queries<'a> {
     /// Queries of dimension p = `dim` from `[q × p]` row-major coordinates.
     ///
     /// # Errors
-    /// [`Error::Shape`] for dimension 0 and for an incomplete row,
+    /// [`Error::Inconsistent`] for dimension 0 and for an incomplete row,
     /// [`Error::NotFiniteAt`] for a NaN or an infinity.
     pub fn new(dim: usize, rows: &'a [f32]) -> Result<Self, Error> {
         Self { dim, rows, names: None, texts: None }.check()

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use dsokr_basis::Processes;
 
@@ -54,34 +54,61 @@ pub(crate) fn wanted_first(members: &[u32], wanted: Option<&[bool]>, k: usize) -
     members.get(first).into_iter().chain(others).take(k).copied().collect()
 }
 
+/// Scores of rows, descending, each once. A candidate is above all of them, has the first, lies between it and the
+/// second, and so on: these are the slots of a [`Ladder`].
+struct Steps(Vec<f64>);
+
+impl Steps {
+    /// The scores of rows, best first.
+    fn from_rows(rows: &[(usize, f64)]) -> Self {
+        let mut steps: Vec<f64> = rows.iter().map(|&(_, score)| score).collect();
+        steps.dedup();
+        Self(steps)
+    }
+
+    fn slot(&self, score: f64) -> usize {
+        let at = self.0.partition_point(|&step| step > score);
+        2 * at + usize::from(self.0.get(at) == Some(&score))
+    }
+}
+
+/// What is in each slot.
+struct Slots {
+    /// Number of candidates.
+    counts: Vec<u64>,
+    /// Their highest score.
+    highest: Vec<f64>,
+}
+
+impl Slots {
+    /// Empty ones.
+    fn new(steps: &Steps) -> Self {
+        let count = 2 * steps.0.len() + 1;
+        Self { counts: vec![0; count], highest: vec![f64::NEG_INFINITY; count] }
+    }
+
+    fn add(&mut self, slot: usize, candidates: u64, score: f64) {
+        self.counts[slot] += candidates;
+        self.highest[slot] = self.highest[slot].max(score);
+    }
+}
+
 /// How many candidates have each of some scores, or lie between them.
 pub(crate) struct Ladder {
-    /// The scores, descending, each once.
-    steps: Vec<f64>,
-    /// Candidates above all scores, those of the first score, those between it and the second, and so on.
-    counts: Vec<u64>,
-    /// The highest score among each of these.
-    highest: Vec<f64>,
+    steps: Steps,
+    slots: Slots,
 }
 
 impl Ladder {
     /// Of the scores of rows, best first.
     pub(crate) fn from_rows(rows: &[(usize, f64)]) -> Self {
-        let mut steps: Vec<f64> = rows.iter().map(|&(_, score)| score).collect();
-        steps.dedup();
-        let count = 2 * steps.len() + 1;
-        Self { steps, counts: vec![0; count], highest: vec![f64::NEG_INFINITY; count] }
-    }
-
-    fn slot(&self, score: f64) -> usize {
-        let at = self.steps.partition_point(|&step| step > score);
-        2 * at + usize::from(self.steps.get(at) == Some(&score))
+        let steps = Steps::from_rows(rows);
+        let slots = Slots::new(&steps);
+        Self { steps, slots }
     }
 
     pub(crate) fn count(&mut self, score: f64, candidates: u32) {
-        let at = self.slot(score);
-        self.counts[at] += u64::from(candidates);
-        self.highest[at] = self.highest[at].max(score);
+        self.slots.add(self.steps.slot(score), candidates.into(), score);
     }
 
     /// Adds up what each of several [`Processes`] has counted.
@@ -90,11 +117,13 @@ impl Ladder {
         if ranks.size() == 1 {
             return Ok(());
         }
-        let mut sums: Vec<u64> = ladders.iter().flat_map(|own| own.counts.clone()).collect();
+        let counts = ladders.iter().flat_map(|ladder| ladder.slots.counts.iter().copied());
+        let mut sums: Vec<u64> = counts.collect();
         ranks.sum(&mut sums)?;
-        let highest: Vec<f64> = ladders.iter().flat_map(|own| own.highest.clone()).collect();
-        let all = ranks.gather_numbers(&highest)?;
-        let slots = ladders.iter_mut().flat_map(|own| own.counts.iter_mut().zip(&mut own.highest));
+        let highest = ladders.iter().flat_map(|ladder| ladder.slots.highest.iter().copied());
+        let all = ranks.gather_numbers(&highest.collect::<Vec<f64>>())?;
+        let slots = ladders.iter_mut().map(|ladder| &mut ladder.slots);
+        let slots = slots.flat_map(|slots| slots.counts.iter_mut().zip(&mut slots.highest));
         for (at, (count, highest)) in slots.enumerate() {
             *count = sums[at];
             *highest = all.iter().map(|all| all[at]).fold(*highest, f64::max);
@@ -104,10 +133,9 @@ impl Ladder {
 
     /// The numbers of candidates above and of a score, and the next score below.
     fn place(&self, score: f64) -> (u64, u64, Option<f64>) {
-        let at = self.slot(score);
-        let next = (at + 1..self.counts.len()).find(|&next| self.counts[next] > 0);
-        let above = self.counts[..at].iter().sum();
-        (above, self.counts[at], next.map(|next| self.highest[next]))
+        let (at, Slots { counts, highest }) = (self.steps.slot(score), &self.slots);
+        let next = (at + 1..counts.len()).find(|&next| counts[next] > 0);
+        (counts[..at].iter().sum(), counts[at], next.map(|next| highest[next]))
     }
 }
 
@@ -131,7 +159,8 @@ impl Found {
         let standing = |&(row, score): &(usize, f64)| {
             let candidates = members.get(&row).cloned().unwrap_or_default();
             let (above, same, next) = self.ladder.place(score);
-            let tied = same - candidates.len() as u64;
+            // a second pass may have scored the row itself with a different last bit
+            let tied = same.saturating_sub(candidates.len() as u64);
             let next = if tied > 0 { Some(score) } else { next };
             let gap = next.map(|next| shown(score) - shown(next));
             Standing { candidates, score: shown(score), above, tied, gap }
@@ -170,13 +199,19 @@ pub(crate) fn find(
         let chosen = chosen.finish()?.into_iter();
         let rows: Vec<Vec<_>> =
             chosen.map(|rows| rows.into_iter().skip(places.start).collect()).collect();
-        let ladders: Vec<_> = rows.iter().map(|rows| Mutex::new(Ladder::from_rows(rows))).collect();
+        let steps: Vec<Steps> = rows.iter().map(|rows| Steps::from_rows(rows)).collect();
+        let slots: Vec<_> = steps.iter().map(|steps| Mutex::new(Slots::new(steps))).collect();
         let tiles = QueryTile::all(queries, false);
-        let own = |tile: &QueryTile| Ladders(&ladders[tile.queries.clone()]);
-        scan(queries, &tiles, candidates, blocking, own)?;
-        let ladders = ladders.into_iter();
+        let counter = |tile: &QueryTile| {
+            let queries = tile.queries.clone();
+            Counter { steps: &steps[queries.clone()], slots: &slots[queries] }
+        };
+        scan(queries, &tiles, candidates, blocking, counter)?;
+        let slots = slots.into_iter();
+        let slots = slots.map(|slots| slots.into_inner().unwrap_or_else(PoisonError::into_inner));
+        let ladders = steps.into_iter().zip(slots);
         let mut ladders: Vec<Ladder> =
-            ladders.map(|own| own.into_inner().unwrap_or_else(PoisonError::into_inner)).collect();
+            ladders.map(|(steps, slots)| Ladder { steps, slots }).collect();
         Ladder::merge(&mut ladders)?;
         let each = rows.into_iter().zip(ladders).zip(first.finish()?);
         found.extend(each.map(|((rows, ladder), first)| Found { rows, ladder, first }));
@@ -184,20 +219,51 @@ pub(crate) fn find(
     Ok(found)
 }
 
-/// The ladders of a tile of queries.
-struct Ladders<'l>(&'l [Mutex<Ladder>]);
+/// Counts the candidates in each slot for the queries of a tile.
+struct Counter<'l> {
+    steps: &'l [Steps],
+    /// Shared by all threads; one of them is locked for some additions, and no other meanwhile.
+    slots: &'l [Mutex<Slots>],
+}
 
-impl<'l> Reduce<f32> for Ladders<'l> {
-    type Group = Vec<MutexGuard<'l, Ladder>>;
+/// What is counted of a query before its slots are locked.
+struct Counted<'l> {
+    steps: &'l Steps,
+    /// Slot, number of candidates and their highest score; most candidates have the slot of the one before.
+    found: Vec<(usize, u64, f64)>,
+}
+
+impl Counted<'_> {
+    fn count(&mut self, score: f64, candidates: u64) {
+        let slot = self.steps.slot(score);
+        match self.found.last_mut() {
+            Some((last, count, highest)) if *last == slot => {
+                *count += candidates;
+                *highest = highest.max(score);
+            }
+            Some(_) | None => self.found.push((slot, candidates, score)),
+        }
+    }
+}
+
+impl<'l> Reduce<f32> for Counter<'l> {
+    type Group = Vec<Counted<'l>>;
 
     fn open(&self, group: usize) -> Self::Group {
-        let own = self.0.iter().skip(group * LANES).take(LANES);
-        own.map(|ladder| ladder.lock().unwrap_or_else(PoisonError::into_inner)).collect()
+        let steps = self.steps.iter().skip(group * LANES).take(LANES);
+        steps.map(|steps| Counted { steps, found: Vec::new() }).collect()
     }
 
     fn row(&self, kept: &mut Self::Group, _row: usize, scores: &[f32; LANES], weight: u32) {
         let each = kept.iter_mut().zip(scores);
-        each.for_each(|(ladder, &score)| ladder.count(score.into(), weight));
+        each.for_each(|(query, &score)| query.count(score.into(), weight.into()));
+    }
+
+    fn close(&mut self, group: usize, kept: Self::Group) {
+        for (slots, Counted { found, .. }) in self.slots.iter().skip(group * LANES).zip(kept) {
+            let mut slots = slots.lock().unwrap_or_else(PoisonError::into_inner);
+            found.into_iter().for_each(|(slot, count, score)| slots.add(slot, count, score));
+        }
     }
 }
 

@@ -22,8 +22,7 @@ const EQUAL: f64 = 1e-6;
 /// ties together agree.
 #[derive(Clone, Debug)]
 pub struct OutputMatrix {
-    /// d, the number of outputs.
-    pub width: usize,
+    pub(crate) width: usize,
     /// L, d × r, with `M = L Lᵀ` and orthogonal columns; none for the identity.
     pub(crate) root: Option<Mat<f64>>,
     /// The r eigenvalues of M above rounding, descending: squared lengths of the columns of L.
@@ -44,6 +43,11 @@ pub enum Coupling {
 }
 
 impl OutputMatrix {
+    /// d, the number of outputs.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
     /// The identity of d = `width` outputs.
     ///
     /// # Errors
@@ -83,7 +87,7 @@ impl OutputMatrix {
     /// use dsokr_machines::OutputMatrix;
     ///
     /// let matrix = OutputMatrix::quantiles(&[0.1, 0.5, 0.9], 10.0)?;
-    /// assert_eq!(matrix.width, 3);
+    /// assert_eq!(matrix.width(), 3);
     /// assert!((matrix.dense()[(0, 2)] - (-10.0f64 * 0.64).exp()).abs() < 1e-12);
     /// # Ok::<(), dsokr_machines::Error>(())
     /// ```

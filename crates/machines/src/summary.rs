@@ -1,5 +1,5 @@
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::loss::Loss;
 
@@ -62,7 +62,9 @@ pub enum Solution {
 pub struct RidgeSummary {
     /// The rows that carry the model.
     pub inputs: Inputs,
-    /// Condition number of the system that was solved, estimated from below (power iteration).
+    /// Condition number of the system that was solved, estimated from below (power iteration); infinite where it is beyond
+    /// the range of numbers.
+    #[serde(deserialize_with = "finite_or_infinite")]
     pub condition: f64,
     /// The number added to the diagonal to make the system numerically positive definite.
     pub jitter: f64,
@@ -83,9 +85,20 @@ pub struct Convergence {
     /// Iterations taken, each one pass over the rows.
     pub iterations: usize,
     /// The largest relative residual of a coordinate, by the recurrence.
+    #[serde(deserialize_with = "finite_or_infinite")]
     pub residual: f64,
     /// The tolerance asked for.
     pub tolerance: f64,
+}
+
+/// A number as JSON holds it, which has `null` for one that is not finite.
+fn finite_or_infinite<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or(f64::INFINITY))
+}
+
+/// As [`finite_or_infinite`], of a number that is below all others where it is not finite.
+fn finite_or_minus_infinite<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or(f64::NEG_INFINITY))
 }
 
 /// How far a Lipschitz loss was minimised.
@@ -95,7 +108,8 @@ pub struct LipschitzSummary {
     pub loss: Loss,
     /// The objective reached.
     pub objective: f64,
-    /// The least that the objective can be on these features: the best dual objective.
+    /// The least that the objective can be on these features: the best dual objective, −∞ where none was found.
+    #[serde(deserialize_with = "finite_or_minus_infinite")]
     pub bound: f64,
     /// The mean loss of predicting only the offset, which [`Stop::gap`](crate::Stop::gap) is a share of.
     pub start: f64,

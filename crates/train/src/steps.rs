@@ -244,6 +244,7 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
             let last = self.state.step == self.total || self.exhausted();
             self.keep_if_due(&model, last)?;
         }
+        self.observer.event(&Event::End { step: self.state.step });
         Ok(model)
     }
 

@@ -226,6 +226,11 @@ pub enum Event<'a> {
         /// The time of the fit.
         took: Duration,
     },
+    /// The training has ended with all its steps, or early. Its last state is kept.
+    End {
+        /// Steps done.
+        step: u64,
+    },
     /// A file has been written for `--resume`.
     Checkpoint {
         /// Its step.
@@ -265,6 +270,7 @@ impl fmt::Display for Event<'_> {
                 let took = took.as_secs_f64();
                 write!(out, "fitted in {took:.1} s: {summary}; validation {metrics}")
             }
+            Self::End { step } => write!(out, "trained for {step} steps"),
             Self::Checkpoint { step } => write!(out, "step {step}: the state is kept"),
             Self::EarlyStop { evaluations, .. } => {
                 write!(out, "stopped: no improvement in {evaluations} evaluations")
@@ -279,13 +285,13 @@ pub trait Observer: Send {
     fn event(&mut self, event: &Event);
 }
 
-/// Writes a line to standard error for each event except steps and checkpoints.
+/// Writes a line to standard error for each event except steps, checkpoints and the end.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Lines;
 
 impl Observer for Lines {
     fn event(&mut self, event: &Event) {
-        if !matches!(event, Event::Step { .. } | Event::Checkpoint { .. }) {
+        if !matches!(event, Event::Step { .. } | Event::Checkpoint { .. } | Event::End { .. }) {
             eprintln!("{event}");
         }
     }

@@ -10,28 +10,19 @@ use faer::linalg::cholesky::llt::factor::{
 };
 use faer::linalg::evd::{ComputeEigenvectors, self_adjoint_evd, self_adjoint_evd_scratch};
 use faer::linalg::matmul::matmul;
-use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
 use faer::traits::math_utils::from_f64;
 use faer::traits::{ComplexField, RealField};
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
 use crate::features::{Block, RowSource, product, simd};
-use crate::random::{generator, unit};
 use crate::{Cancellation, Error, OutputKernel};
-
-/// Vectors of a subspace iteration beyond those that are wanted, at least.
-const SPARE: usize = 16;
-
-/// The most steps of a subspace iteration, and what a step must add of the sum of the eigenvalues.
-const STEPS: usize = 30;
-const GROWTH: f64 = 1e-4;
 
 /// The most rows of a matrix whose eigenvectors take well below a second.
 const QUICK: usize = 512;
 
 /// Columns of a product in one task.
-const TILE: usize = 128;
+pub(super) const TILE: usize = 128;
 
 /// Eigenpairs of a symmetric matrix.
 pub struct Eigen {
@@ -43,7 +34,7 @@ pub struct Eigen {
 
 impl Eigen {
     /// The first `count` pairs, or all where they are fewer.
-    fn first(mut self, count: usize) -> Self {
+    pub(super) fn first(mut self, count: usize) -> Self {
         self.values.truncate(count);
         let vectors = self.vectors.as_ref().subcols(0, self.values.len()).to_owned();
         Self { vectors, ..self }
@@ -88,64 +79,6 @@ pub fn leading(mut matrix: Mat<f64>, tolerance: f64) -> Result<Eigen, Error> {
     }
     let kept = eigen.values.iter().take_while(|&&value| value > largest * tolerance).count();
     Ok(eigen.first(kept))
-}
-
-/// The `count` largest of the eigenvalues above `tolerance` times the largest one, and their eigenvectors.
-///
-/// Where they are fewer than half of all, by subspace iteration on a quarter more of them, which ends when
-/// a step adds less than 10⁻⁴ of their sum: the vectors are orthonormal, and the values are the matrix's
-/// along them. The result does not depend on the number of threads.
-///
-/// # Errors
-/// As [`leading`].
-pub(super) fn leading_few(matrix: Mat<f64>, count: usize, tolerance: f64) -> Result<Eigen, Error> {
-    let (size, width) = (matrix.nrows(), count + (count / 4).max(SPARE));
-    if 2 * width < size
-        && let Some(axes) = subspace(matrix.as_ref(), width)
-    {
-        let turned = multiply_wide(matrix.as_ref(), axes.as_ref());
-        let Eigen { values, vectors } =
-            leading(multiply(axes.transpose(), turned.as_ref()), tolerance)?.first(count);
-        return Ok(Eigen { values, vectors: multiply(axes.as_ref(), vectors.as_ref()) });
-    }
-    Ok(leading(matrix, tolerance)?.first(count))
-}
-
-/// An orthonormal basis of nearly the space of the `width` leading eigenvectors of a positive semi-definite
-/// matrix, a vector a column; none where its rank is smaller.
-fn subspace(matrix: MatRef<f64>, width: usize) -> Option<Mat<f64>> {
-    let mut random = generator(0, "subspace", 0);
-    let start = Mat::from_fn(matrix.nrows(), width, |_, _| unit(&mut random) - 0.5);
-    let mut axes = orthonormal(start)?;
-    let mut known = 0.0;
-    for _ in 0..STEPS {
-        let next = multiply_wide(matrix, axes.as_ref());
-        let columns = axes.col_iter().zip(next.col_iter());
-        let sum: f64 =
-            columns.map(|(a, b)| a.iter().zip(b.iter()).map(|(a, b)| a * b).sum::<f64>()).sum();
-        axes = orthonormal(next)?;
-        // not so for a sum that is not finite, which `leading` reports
-        if sum - known <= GROWTH * sum {
-            break;
-        }
-        known = sum;
-    }
-    Some(axes)
-}
-
-/// The columns of a matrix of full rank made orthonormal, `Y L⁻ᵀ` with `YᵀY = L Lᵀ`, twice, since once
-/// leaves an error of the squared condition number.
-fn orthonormal(mut columns: Mat<f64>) -> Option<Mat<f64>> {
-    for _ in 0..2 {
-        let mut gram = multiply_wide(columns.transpose(), columns.as_ref());
-        cholesky(gram.as_mut()).ok()?;
-        let mut rows = columns.transpose().to_owned();
-        rows.par_col_chunks_mut(TILE).for_each(|rows| {
-            solve_lower_triangular_in_place(gram.as_ref(), rows, Par::Seq);
-        });
-        columns = rows.transpose().to_owned();
-    }
-    Some(columns)
 }
 
 /// Replaces the lower half of a symmetric matrix by its factor L, `A = L Lᵀ`, on one thread.

@@ -11,6 +11,7 @@ mod algebra;
 mod file;
 mod fit;
 mod project;
+mod subspace;
 mod sum;
 mod tempering;
 
@@ -41,13 +42,9 @@ pub struct Basis {
     pub options: SketchOptions,
     /// n, the number of outputs it was fitted on.
     pub trained_rows: usize,
-    /// The p eigenvalues that were kept, descending: of K̃, or, for a [tempered](Self::tempered) basis, of the
-    /// covariance of the outputs that it was tempered with.
-    pub spectrum: Vec<f64>,
-    /// Kind of the rows that it was fitted on, and that it projects.
-    pub kind: RowKind,
-    /// Width of the rows that it was fitted on, and that it projects.
-    pub width: usize,
+    pub(crate) spectrum: Vec<f64>,
+    pub(crate) kind: RowKind,
+    pub(crate) width: usize,
     map: Projector,
     tempered: Option<Tempered>,
 }
@@ -87,6 +84,22 @@ impl Basis {
         self.kernel.as_ref()
     }
 
+    /// The p eigenvalues that were kept, descending: of K̃, or, for a [tempered](Self::tempered) basis, of the
+    /// covariance of the outputs that it was tempered with.
+    pub fn spectrum(&self) -> &[f64] {
+        &self.spectrum
+    }
+
+    /// Kind of the rows that it was fitted on, and that it projects.
+    pub fn kind(&self) -> RowKind {
+        self.kind
+    }
+
+    /// Width of the rows that it was fitted on, and that it projects.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
     /// How it was [tempered](Self::tempered); one that changes nothing where it was not.
     pub fn tempering(&self) -> Tempering {
         self.tempered.as_ref().map_or_else(Tempering::default, |tempered| tempered.tempering)
@@ -106,15 +119,9 @@ impl Basis {
     /// It is the k(y, y) that [`squared_norms`](Projection::squared_norms) hold. Decoding needs no
     /// constants then.
     pub fn is_normalised(&self) -> bool {
-        match (&self.tempered, &self.map) {
-            (Some(tempered), _) => tempered.tempering.normalised,
-            // then `k_i(y, y) = 1` for every row, and weights sum to 1
-            (None, Projector::Sum { sum, .. }) => {
-                sum.parts.iter().all(|part| part.basis.tempering().normalised)
-            }
-            (None, Projector::Linear { .. } | Projector::Anchored { .. }) => {
-                self.kernel.is_normalised()
-            }
+        match &self.tempered {
+            Some(tempered) => tempered.tempering.normalised,
+            None => self.kernel.is_normalised(),
         }
     }
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use faer::{ColRef, Mat};
 
-use super::algebra::{self, Eigen, Number, leading_few, multiply_wide};
+use super::algebra::{self, Eigen, Number, multiply_wide};
+use super::subspace::leading_few;
 use super::{Basis, Projector};
 use crate::features::{Block, RowKind, RowSource};
 use crate::kernel::{SumKernel, Summand};
@@ -109,6 +110,10 @@ impl OutputKernel for TemperedKernel {
             }
         }
         Ok(gram)
+    }
+
+    fn is_normalised(&self) -> bool {
+        self.0.tempering().normalised
     }
 
     /// NaN for rows that the basis does not project.

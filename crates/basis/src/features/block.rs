@@ -89,17 +89,25 @@ impl Block<'_> {
         dense
     }
 
-    /// Calls `add` with column and value of the stored entries of a row (of dense rows all), those in a range of columns
-    /// that starts at a whole word of bits.
+    /// Calls `add` with column and value of the stored entries of a row in a range of columns, by increasing column. Dense
+    /// rows store every column, zeros too.
     pub fn entries(&self, row: usize, columns: Range<usize>, mut add: impl FnMut(usize, f32)) {
         let Range { start, end } = columns;
         match self {
             Self::Bits(rows) => {
                 let words = rows.row(row).iter().enumerate().take(end.div_ceil(64));
                 for (at, &word) in words.skip(start / 64) {
+                    let first = 64 * at;
                     let mut left = word;
+                    // a range may start and end inside of a word
+                    if first < start {
+                        left &= u64::MAX << (start - first);
+                    }
+                    if end - first < 64 {
+                        left &= (1 << (end - first)) - 1;
+                    }
                     while left != 0 {
-                        add(64 * at + left.trailing_zeros() as usize, 1.0);
+                        add(first + left.trailing_zeros() as usize, 1.0);
                         left &= left - 1;
                     }
                 }

@@ -5,9 +5,12 @@ use std::sync::Arc;
 
 use faer::Mat;
 
-use super::{IntoKernel, OutputKernel, named};
+use super::{IntoKernel, OutputKernel, named, zero_rows};
 use crate::Error;
 use crate::features::{Block, Features, RowKind, RowSource, SparseRows};
+
+/// The difference from 1 of a sum of weights that is rounding.
+const ROUNDING: f64 = 1e-12;
 
 /// `k(a, b) = Σ_s w_s k_s(a_s, b_s)` of rows whose columns are those of several kinds of rows side by side, as
 /// [`JoinedRows`](crate::features::JoinedRows) are.
@@ -58,31 +61,51 @@ impl SumKernel {
         self.width
     }
 
-    /// Rows whose products `⟨a, b⟩` are the sum, where every kernel is linear in scaled rows; none where one is not. A
-    /// row whose columns of one kernel are all 0 has nothing there, `k_s = 0`, also with itself.
+    /// Number of columns of [`linear_rows`](Self::linear_rows): one for each column of the sum, and behind these one for
+    /// each [normalised](OutputKernel::is_normalised) kernel, which only its zero rows have.
+    pub fn linear_width(&self) -> usize {
+        let normalised = self.summands.iter().filter(|part| part.kernel.is_normalised());
+        self.width + normalised.count()
+    }
+
+    /// Rows of [`linear_width`](Self::linear_width) columns whose products `⟨a, b⟩` are the sum, where every kernel is
+    /// linear in scaled rows; none where one is not.
     ///
     /// # Errors
     /// Rows that do not have the columns of the sum; [`Error::NotFinite`] for a number that overflows.
     pub fn linear_rows(&self, rows: &Block) -> Result<Option<Features>, Error> {
-        let mut scales = Vec::new();
+        self.check_width(rows)?;
+        let mut scaled = Vec::new();
+        // (row, column, value) of rows that are zero in the columns of a normalised kernel
+        let mut of_zeros = Vec::new();
+        let mut next_column = self.width as u32;
         for Summand { weight, kernel, kind, columns } in &self.summands {
-            let norms = rows.columns(columns.clone(), *kind)?.squared_norms().into_iter();
+            let part = rows.columns(columns.clone(), *kind)?;
             let scale = |norm| kernel.feature_scale(norm).map(|scale| scale * weight.sqrt());
-            let Some(own) = norms.map(scale).collect::<Option<Vec<f64>>>() else { return Ok(None) };
-            scales.push(own);
+            let scales = part.squared_norms().into_iter().map(scale).collect::<Option<Vec<f64>>>();
+            let Some(scales) = scales else { return Ok(None) };
+            scaled.push((columns.clone(), scales));
+            if kernel.is_normalised() {
+                let zeros = zero_rows(kernel.as_ref(), &part).into_iter();
+                of_zeros.extend(zeros.map(|row| (row, next_column, weight.sqrt() as f32)));
+                next_column += 1;
+            }
         }
+        of_zeros.sort_unstable_by_key(|&(row, column, _)| (row, column));
         let row = |row: usize| {
             let mut entries = Vec::new();
-            for (Summand { columns, .. }, scales) in self.summands.iter().zip(&scales) {
+            for (columns, scales) in &scaled {
                 rows.entries(row, columns.clone(), |column, value| {
                     let value = (f64::from(value) * scales[row]) as f32;
                     entries.extend((value != 0.0).then_some((column as u32, value)));
                 });
             }
+            let first = of_zeros.partition_point(|&(other, ..)| other < row);
+            let of_row = of_zeros[first..].iter().take_while(|&&(other, ..)| other == row);
+            entries.extend(of_row.map(|&(_, column, value)| (column, value)));
             entries
         };
-        let count = scales.first().map_or(0, Vec::len);
-        Ok(Some(SparseRows::from_rows(self.width, (0..count).map(row))?.into()))
+        Ok(Some(SparseRows::from_rows(self.linear_width(), (0..rows.len()).map(row))?.into()))
     }
 
     fn check_width(&self, rows: &Block) -> Result<(), Error> {
@@ -127,6 +150,12 @@ impl OutputKernel for SumKernel {
             sum += faer::Scale(*weight) * kernel.block(&a?, &b?)?;
         }
         Ok(sum)
+    }
+
+    /// Whether every kernel is, and the weights sum to 1.
+    fn is_normalised(&self) -> bool {
+        let sum: f64 = self.summands.iter().map(|part| part.weight).sum();
+        (sum - 1.0).abs() < ROUNDING && self.summands.iter().all(|part| part.kernel.is_normalised())
     }
 
     fn diagonal(&self, rows: &Block) -> Vec<f64> {

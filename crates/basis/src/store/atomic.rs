@@ -6,8 +6,9 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use tempfile::{Builder, NamedTempFile};
+use tempfile::{Builder, NamedTempFile, TempDir};
 
+use super::temporary::{Listed, place};
 use crate::Error;
 
 /// Writes a file such that `path` holds, at every moment, either its old content or all of the new.
@@ -15,7 +16,8 @@ use crate::Error;
 /// The content goes to a temporary file `.NAME.XXXXXX.partial` in the same directory, which is
 /// synced and renamed; then the directory is synced, where its file system can do that. Writes are
 /// buffered (1 MiB); readers of the old file keep reading the old content. A process that is killed
-/// meanwhile leaves the temporary file; the next write of `path` removes it, as does [`remove_partial`].
+/// meanwhile leaves the temporary file; the next write of `path` removes it, as does [`remove_partial`]. One that is asked
+/// to end removes it by [`end_writing`](super::end_writing).
 ///
 /// # Errors
 /// [`Error::Io`] with `path` and what the operating system or `write` said. Up to the renaming,
@@ -63,21 +65,25 @@ pub(super) fn prepare_with<E: From<Error>>(
     let io = |source| E::from(Error::Io { path: path.to_owned(), source });
     remove_abandoned(path);
     let prefix = prefix(path).map_err(io)?;
-    let temporary = loop {
-        let temporary = builder(&prefix, 0o666).tempfile_in(folder_of(path)).map_err(io)?;
-        if holds(temporary.as_file(), temporary.path()) {
-            break temporary;
+    let make = || -> io::Result<NamedTempFile> {
+        loop {
+            let temporary = builder(&prefix, 0o666).tempfile_in(folder_of(path))?;
+            if holds(temporary.as_file(), temporary.path()) {
+                return Ok(temporary);
+            }
         }
     };
+    let (temporary, listed) = Listed::made(make, |temporary| temporary.path()).map_err(io)?;
     write(temporary.as_file())?;
-    temporary.as_file().sync_all().map_err(io)?;
-    Ok(Prepared { temporary, path: path.to_owned() })
+    sync_file(temporary.as_file()).map_err(io)?;
+    Ok(Prepared { temporary, listed, path: path.to_owned() })
 }
 
 /// A file that is written and not in its place. It is removed where it is not placed.
 #[derive(Debug)]
 pub struct Prepared {
     temporary: NamedTempFile,
+    listed: Listed,
     path: PathBuf,
 }
 
@@ -87,8 +93,9 @@ impl Prepared {
     /// # Errors
     /// As [`write_atomically`].
     pub fn place(self) -> Result<(), Error> {
-        let Self { temporary, path } = self;
-        let placed = temporary.persist(&path).map_err(|failed| failed.error);
+        let Self { temporary, listed, path } = self;
+        let placed = place(|| temporary.persist(&path).map_err(|failed| failed.error));
+        drop(listed);
         placed.and_then(|_| sync_folder(folder_of(&path))).map_err(Error::io(&path))
     }
 }
@@ -105,15 +112,27 @@ pub fn create_folder(path: &Path) -> io::Result<()> {
     new.into_iter().rev().try_for_each(|folder| sync_folder(folder_of(folder)))
 }
 
+/// Syncs what a file holds, where its file system can do that.
+///
+/// # Errors
+/// The operating system's errors.
+pub fn sync_file(file: &File) -> io::Result<()> {
+    where_supported(file.sync_all())
+}
+
 /// Syncs the names that a folder holds, where its file system can do that.
 ///
 /// # Errors
 /// The operating system's errors.
 #[cfg(unix)]
 pub fn sync_folder(folder: &Path) -> io::Result<()> {
+    where_supported(File::open(folder)?.sync_all())
+}
+
+/// The result of a sync; success where the file system says that it has none, by EINVAL, ENOTSUP or ENOSYS.
+fn where_supported(synced: io::Result<()>) -> io::Result<()> {
     use std::io::ErrorKind::{InvalidInput, Unsupported};
-    match File::open(folder)?.sync_all() {
-        // EINVAL, ENOTSUP and ENOSYS say that it cannot
+    match synced {
         Err(error) if !matches!(error.kind(), InvalidInput | Unsupported) => Err(error),
         Err(_) | Ok(()) => Ok(()),
     }
@@ -169,7 +188,7 @@ fn filled<E: From<Error>>(
     put: impl FnOnce(&Path) -> io::Result<()>,
 ) -> Result<(), E> {
     let parent = folder_of(path);
-    let made = || {
+    let make = || -> io::Result<(Option<File>, TempDir)> {
         create_folder(parent)?;
         remove_abandoned(path);
         let prefix = prefix(path)?;
@@ -182,9 +201,12 @@ fn filled<E: From<Error>>(
             }
         }
     };
-    let (_lock, temporary) = made().map_err(Error::io(parent))?;
+    let made = Listed::made(make, |(_, temporary)| temporary.path());
+    // the folder is removed before it is no longer listed
+    let (made, _listed) = made.map_err(Error::io(parent))?;
+    let (_lock, temporary) = made;
     fill(temporary.path())?;
-    let placed = put(temporary.path()).and_then(|()| sync_folder(parent));
+    let placed = place(|| put(temporary.path())).and_then(|()| sync_folder(parent));
     Ok(placed.map_err(Error::io(path))?)
 }
 

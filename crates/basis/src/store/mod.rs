@@ -12,6 +12,7 @@
 mod atomic;
 mod mapping;
 mod read;
+mod temporary;
 mod write;
 
 use std::collections::BTreeMap;
@@ -25,11 +26,12 @@ use safetensors::Dtype;
 
 pub use atomic::{
     Prepared, create_folder, new_folder, prepare, remove_abandoned, remove_partial, replace_folder,
-    sync_folder, write_atomically,
+    sync_file, sync_folder, write_atomically,
 };
 pub(crate) use mapping::elements;
 pub use mapping::{Array, CheckedArray, Entry, Mapping};
 pub use read::{Checked, Stored};
+pub use temporary::{ScratchFolder, end_writing};
 pub use write::{Contents, Filling, Tensor};
 
 const KIND: &str = "dsokr.kind";

@@ -146,6 +146,31 @@ fn a_source_that_returns_other_rows_is_refused() {
     }
 }
 
+proptest! {
+    #[test]
+    fn entries_are_those_of_a_range_of_columns(
+        width in 1usize..200, bounds in (0usize..=200, 0usize..=200), seed in 0u64..1000,
+    ) {
+        let (start, end) = (bounds.0.min(width), bounds.1.min(width));
+        let columns = start.min(end)..start.max(end);
+        let mut random = generator(seed, "entries", 0);
+        let ones: Vec<u32> = (0..width as u32).filter(|_| below(&mut random, 2) == 1).collect();
+        let bits = Features::Bits(BitRows::from_indices(width, [ones]).unwrap());
+        let whole = bits.dense_row(0);
+        let dense = Features::Dense(DenseRows::new(width, whole.clone()).unwrap());
+        let sparse = dense.clone().into_kind(RowKind::Sparse).unwrap();
+        let expected: Vec<(usize, f32)> =
+            columns.clone().filter(|&at| whole[at] != 0.0).map(|at| (at, whole[at])).collect();
+        for rows in [&bits, &dense, &sparse] {
+            let mut found = Vec::new();
+            rows.entries(0, columns.clone(), |column, value| {
+                found.extend((value != 0.0).then_some((column, value)));
+            });
+            prop_assert_eq!(&found, &expected, "{:?} of {:?}", columns, rows.kind());
+        }
+    }
+}
+
 #[test]
 fn rows_of_other_kinds_are_not_appended() {
     let mut dense = Features::empty(RowKind::Dense, 3).unwrap();

@@ -1,8 +1,8 @@
 //! Bases of sums of kernels.
 
-use dsokr_basis::features::{JoinedRows, PartRows};
-use dsokr_basis::kernel::contract;
-use dsokr_basis::random::generator;
+use dsokr_basis::features::{BitRows, DenseRows, JoinedRows, PartRows};
+use dsokr_basis::kernel::{OutputKernel, SumKernel, contract};
+use dsokr_basis::random::{generator, unit};
 use dsokr_basis::{
     Basis, Features, Kernel, Projection, RowKind, RowSource, SketchKind, SketchOptions, Tempering,
 };
@@ -54,7 +54,7 @@ fn a_sum_is_the_concatenation_of_its_parts() {
     // weights are divided by their sum
     let sum = Basis::sum(weighted(bases, &WEIGHTS.map(|weight| 4.0 * weight)), 100, &rows).unwrap();
     let found = sum.project(&rows).unwrap();
-    assert_eq!((sum.kind, sum.width), (RowKind::Sparse, 118));
+    assert_eq!((sum.kind(), sum.width()), (RowKind::Sparse, 118));
     for i in 0..N {
         for j in 0..N {
             let expected: f64 =
@@ -78,7 +78,7 @@ fn few_coordinates_are_the_leading_principal_axes() {
     let whole = Basis::sum(weighted(bases(&sources), &WEIGHTS), 100, &rows).unwrap();
     let few = Basis::sum(weighted(bases(&sources), &WEIGHTS), 5, &rows).unwrap();
     assert_eq!(few.dimension(), 5);
-    for (few, whole) in few.spectrum.iter().zip(&whole.spectrum) {
+    for (few, whole) in few.spectrum().iter().zip(whole.spectrum()) {
         assert!((few - whole).abs() < 1e-9 * whole, "{few}, {whole}");
     }
     let (few, whole) = (few.project(&rows).unwrap(), whole.project(&rows).unwrap());
@@ -99,7 +99,7 @@ fn a_weight_of_zero_only_takes_columns() {
     let two = [first.clone(), third.clone()];
     let [a, _, c] = bases(&sources).try_into().unwrap();
     let without = Basis::sum(vec![(0.6, a), (0.4, c)], 50, &joined(&two)).unwrap();
-    assert_eq!(with.spectrum, without.spectrum);
+    assert_eq!(with.spectrum(), without.spectrum());
     let (with, without) = (with.project(&rows).unwrap(), without.project(&joined(&two)).unwrap());
     assert_eq!(with, without);
 }
@@ -110,7 +110,14 @@ fn a_sum_keeps_the_contract_of_kernels() {
     let rows = joined(&sources);
     let sum = Basis::sum(weighted(bases(&sources), &WEIGHTS), 12, &rows).unwrap();
     contract::check(sum.kernel(), &rows).unwrap();
-    assert!(!sum.is_normalised(), "one part is not tempered");
+    assert!(sum.is_normalised(), "the cosine kernel is, and the others are tempered");
+    let projected = sum.project(&rows).unwrap();
+    assert!(projected.squared_norms.iter().all(|norm| (norm - 1.0).abs() < 1e-6));
+    let options = SketchOptions::new(SketchKind::Gaussian, 9);
+    let linear = Basis::fit(Kernel::Linear, &sources[0], &options).unwrap();
+    let parts = vec![(1.0, linear), (1.0, bases(&sources).swap_remove(1))];
+    let of_two = Basis::sum(parts, 12, &joined(&sources[..2])).unwrap();
+    assert!(!of_two.is_normalised(), "the linear kernel is not");
     let tempered = sum.tempered(&Tempering::from_power(0.5), &rows).unwrap();
     assert!(tempered.is_normalised());
     let tempered: Vec<Basis> = bases(&sources).drain(..2).collect();
@@ -132,7 +139,7 @@ fn a_loaded_sum_is_the_saved_one() {
         let loaded = Basis::load(&path).unwrap();
         assert_eq!(loaded.fingerprint(), basis.fingerprint());
         assert_eq!(loaded.project(&rows).unwrap(), basis.project(&rows).unwrap());
-        assert_eq!((&loaded.spectrum, loaded.tempering()), (&basis.spectrum, basis.tempering()));
+        assert_eq!((loaded.spectrum(), loaded.tempering()), (basis.spectrum(), basis.tempering()));
         assert_eq!(loaded.kernel().name(), basis.kernel().name());
         assert_eq!(loaded.is_normalised(), basis.is_normalised());
     }
@@ -169,4 +176,87 @@ fn what_cannot_be_summed_is_refused() {
     refused(&[1.0, 1.0], 9, &["width 118", "width 81"]);
     let error = Basis::sum(weighted(bases(&sources), &WEIGHTS), 9, &sources[0]).unwrap_err();
     assert!(error.to_string().contains("sparse rows are needed"), "{error}");
+}
+
+/// Rows of bits in two parts of ten columns each, the last of which are zero in one part or in both.
+fn parts_of_ten() -> Features {
+    let rows = [vec![0, 3, 12], vec![3, 9, 10, 19], vec![12, 19], vec![1, 3], vec![], vec![]];
+    BitRows::from_indices(20, rows).unwrap().into()
+}
+
+#[test]
+fn a_sum_of_kernels_is_the_sum_of_their_blocks_for_parts_inside_of_words() {
+    let rows = parts_of_ten();
+    let halves = [0..10, 10..20].map(|columns: std::ops::Range<usize>| {
+        let cut = |row: usize| rows.dense_row(row)[columns.clone()].to_vec();
+        let values: Vec<f32> = (0..rows.len()).flat_map(cut).collect();
+        Features::Dense(DenseRows::new(10, values).unwrap())
+    });
+    for kernels in [[Kernel::Tanimoto, Kernel::Cosine], [Kernel::Cosine, Kernel::Linear]] {
+        for kind in [RowKind::Bits, RowKind::Sparse, RowKind::Dense] {
+            let [first, second] = kernels.clone();
+            let sum = SumKernel::default().with(0.25, first, kind, 10).with(0.75, second, kind, 10);
+            let found = sum.block(&rows, &rows).unwrap();
+            let [a, b] = [0, 1].map(|at| kernels[at].block(&halves[at], &halves[at]).unwrap());
+            let expected = faer::Scale(0.25) * a + faer::Scale(0.75) * b;
+            assert!((&found - &expected).norm_max() < 1e-12, "{kernels:?}, {kind}");
+            contract::check(&sum, &rows).unwrap();
+            assert_eq!(sum.is_normalised(), kernels[1] != Kernel::Linear);
+        }
+    }
+}
+
+#[test]
+fn linear_rows_have_the_kernel_of_the_sum_for_empty_parts_too() {
+    let rows = parts_of_ten();
+    let sum = SumKernel::default()
+        .with(0.25, Kernel::Cosine, RowKind::Bits, 10)
+        .with(0.5, Kernel::Linear, RowKind::Bits, 5)
+        .with(0.25, Kernel::NGram, RowKind::Sparse, 5);
+    let linear = sum.linear_rows(&rows).unwrap().unwrap();
+    assert_eq!((linear.width(), sum.linear_width()), (22, 22));
+    let found = Kernel::Linear.block(&linear, &linear).unwrap();
+    let expected = sum.block(&rows, &rows).unwrap();
+    assert!((&found - &expected).norm_max() < 1e-6, "{found:?} {expected:?}");
+    let gaussian = Kernel::Gaussian { gamma: 1.0 };
+    assert!(sum.with(1.0, gaussian, RowKind::Sparse, 3).linear_rows(&rows).is_err(), "23 columns");
+}
+
+/// `Σ_j` of the second moments of two bases whose eigenvalues fall by many orders: products of the iteration's vectors
+/// have a Cholesky factor that is no longer exact.
+#[test]
+fn leading_axes_are_orthonormal_whatever_the_spectrum() {
+    let mut random = generator(11, "steep", 0);
+    for decay in [0.3, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9] {
+        let scale = |column: usize| {
+            let power = decay * column.min(10) as f64 + 0.03 * column.saturating_sub(10) as f64;
+            10f64.powf(-0.5 * power)
+        };
+        let sources = [0, 1].map(|_| {
+            let value = |at: usize| ((unit(&mut random) - 0.5) * scale(at % 25)) as f32;
+            let values: Vec<f32> = (0..120 * 25).map(value).collect();
+            Features::Dense(DenseRows::new(25, values).unwrap())
+        });
+        let rows = joined(&sources);
+        let fit = |rows: &Features| {
+            let every = SketchKind::Subsampling { replacement: false };
+            Basis::fit(Kernel::Linear, rows, &SketchOptions::new(every, 120)).unwrap()
+        };
+        let parts = || sources.iter().map(|rows| (1.0, fit(rows))).collect::<Vec<_>>();
+        let few = Basis::sum(parts(), 6, &rows).unwrap();
+        let whole = Basis::sum(parts(), 100, &rows).unwrap();
+        for (few, whole) in few.spectrum().iter().zip(whole.spectrum()) {
+            assert!((few / whole - 1.0).abs() < 1e-3, "{decay}: {few}, {whole}");
+        }
+        let projected = few.project(&rows).unwrap();
+        for i in 0..few.dimension() {
+            for j in 0..i {
+                let cells = (0..projected.len()).map(|row| projected.row(row));
+                let moment: f64 = cells.map(|z| f64::from(z[i]) * f64::from(z[j])).sum();
+                let moment = moment / projected.len() as f64;
+                let scale = (few.spectrum()[i] * few.spectrum()[j]).sqrt();
+                assert!(moment.abs() < 1e-3 * scale, "{decay}: {i}, {j}: {moment}, {scale}");
+            }
+        }
+    }
 }

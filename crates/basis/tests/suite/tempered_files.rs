@@ -47,7 +47,7 @@ fn a_loaded_tempered_basis_is_the_saved_one() {
             assert_eq!(loaded.project(&rows).unwrap(), tempered.project(&rows).unwrap(), "{what}");
             let wide = |basis: &Basis| basis.project_wide(&rows, 0..40).unwrap();
             assert_eq!(wide(&loaded), wide(&tempered), "{what}");
-            assert_eq!(loaded.spectrum, tempered.spectrum, "{what}");
+            assert_eq!(loaded.spectrum(), tempered.spectrum(), "{what}");
             assert_eq!(loaded.offset(), tempered.offset(), "{what}");
             assert_eq!(loaded.fingerprint(), tempered.fingerprint(), "{what}");
             let error = Stored::open(&path, "basis", 1).unwrap_err();

@@ -96,7 +96,7 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
 
 /// The candidates that the shards are of.
 fn drawn(shards: &Shards) -> Drawn {
-    Drawn { rows: shards.distinct, dim: shards.dim, rounded: true }
+    Drawn { rows: shards.distinct(), dim: shards.dim(), rounded: true }
 }
 
 /// Ranks of the gold rows and the best candidates among those in shards.

@@ -76,7 +76,7 @@ impl Candidates {
     /// from −127 to 127 (as bytes in two's complement), and σ, Σk, ‖x' − σk‖ and ‖x‖.
     ///
     /// # Errors
-    /// [`Error::Io`] if the file cannot be written; [`Error::Shape`] when more than 2²⁴
+    /// [`Error::Io`] if the file cannot be written; [`Error::OutOfRange`] when more than 2²⁴
     /// candidates share a row, because the file holds multiplicities as `f32`.
     pub fn save(&self, path: &Path, metadata: &BTreeMap<String, String>) -> Result<(), Error> {
         let bytes = 4 * self.coordinates.len();

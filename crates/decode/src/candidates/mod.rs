@@ -120,7 +120,7 @@ impl Candidates {
     /// Checks and indexes the parts of a candidate set.
     ///
     /// # Errors
-    /// [`Error::Shape`] for no candidates or dimension 0; for more than
+    /// [`Error::TooFew`] for no candidates or dimension 0; for more than
     /// `u32::MAX` candidates, a class that does not exist or one that skips the next number;
     /// for lists of different lengths; for an incomplete row of
     /// coordinates, two candidates of one id or a row without candidates; [`Error::NotFiniteAt`] for a
@@ -265,7 +265,7 @@ impl Candidates {
     /// holds both these and what they are made of.
     ///
     /// # Errors
-    /// [`Error::Shape`] for a weight that is negative or not finite; for hubs
+    /// [`Error::OutOfRange`] for a weight that is negative or not finite; for hubs
     /// of a different number of rows; [`Error::NotFiniteAt`] for a corrected constant that overflows.
     pub fn with_hubs(self, hubs: Hubs, weight: f32) -> Result<Self, Error> {
         let found = format_args!("hub weight {weight}");

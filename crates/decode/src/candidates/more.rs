@@ -17,7 +17,7 @@ impl Candidates {
     /// earlier candidate shares its distinct row. Coordinates of a mapped file stay there.
     ///
     /// # Errors
-    /// [`Error::Shape`] for an id that both have, for hashes of feature rows that are not known, and
+    /// [`Error::Inconsistent`] for an id that both have, for hashes of feature rows that are not known, and
     /// for a correction for hubs that is not the same; for different dimensions;
     /// for too many; those of [`point`](Self::point).
     pub fn with_more(self, more: Self) -> Result<Self, Error> {

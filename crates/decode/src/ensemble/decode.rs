@@ -168,7 +168,7 @@ impl Ensemble<'_> {
     /// [`Ensemble::decode`].
     ///
     /// # Errors
-    /// As [`Ensemble::decode`]; [`Error::Shape`] for k = 0.
+    /// As [`Ensemble::decode`]; [`Error::OutOfRange`] for k = 0.
     pub fn top_k(&self, pool: Pool, rule: &Combination, k: usize) -> Result<Vec<Vec<Hit>>, Error> {
         check_k(k, self.all.len() as u64)?;
         let decoded = self.decode(pool, rule, &vec![None; self.queries()], k)?;

@@ -47,7 +47,7 @@ pub struct FittedWeights {
 /// [`Combination::with_weights`]. Give it queries that were kept for this, not those to be reported.
 ///
 /// # Errors
-/// [`Error::Unsupported`] for [`Combination::Max`]; [`Error::Shape`] for no queries; else as
+/// [`Error::Unsupported`] for [`Combination::Max`]; [`Error::TooFew`] for no queries; else as
 /// [`Ensemble::decode`].
 ///
 /// ```

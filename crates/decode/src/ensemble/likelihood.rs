@@ -43,7 +43,7 @@ pub struct LikelyWeights {
 /// training pairs leave the validation split clean.
 ///
 /// # Errors
-/// [`Error::Unsupported`] for [`Combination::Max`]; [`Error::Shape`] for no queries, and where no gold is a
+/// [`Error::Unsupported`] for [`Combination::Max`]; [`Error::TooFew`] for no queries, and where no gold is a
 /// candidate; else as [`Ensemble::decode`].
 ///
 /// ```

@@ -87,8 +87,8 @@ impl<'a> Ensemble<'a> {
     /// An ensemble of at least one member.
     ///
     /// # Errors
-    /// [`Error::Shape`] for no members; [`Error::At`] for queries and candidates of different
-    /// dimensions; [`Error::Shape`], with the first difference, for members whose queries (in
+    /// [`Error::TooFew`] for no members; [`Error::At`] for queries and candidates of different
+    /// dimensions; [`Error::Inconsistent`], with the first difference, for members whose queries (in
     /// number, or by id where they have ids) or candidates are not those of the first.
     pub fn new(members: Vec<Member<'a>>) -> Result<Self, Error> {
         for (at, member) in members.iter().enumerate() {
@@ -198,7 +198,7 @@ impl<'a> Ensemble<'a> {
     /// one of them, in the same list or not.
     ///
     /// # Errors
-    /// [`Error::Shape`] for no queries; unless there is one list a query.
+    /// [`Error::TooFew`] for no queries; unless there is one list a query.
     pub fn metrics(&self, pool: Pool, ranks: &[Option<Rank>]) -> Result<Metrics, Error> {
         self.check_pool(pool, ranks.len())?;
         let class_of = |candidate| self.class_of(candidate);

@@ -50,7 +50,7 @@ pub struct HitsPoint {
 /// agree with it. Missing gold candidates are never hit. Holds resamples × most numbers.
 ///
 /// # Errors
-/// [`Error::Shape`] for `most` = 0; for no queries and less than 40 resamples.
+/// [`Error::TooFew`] for `most` = 0; for no queries and less than 40 resamples.
 pub fn hits_curve(
     ranks: &[Option<Rank>],
     most: usize,
@@ -106,7 +106,7 @@ pub struct RankBin {
 /// 1, 2–3, 4–5, 6–9, 10–17, …
 ///
 /// # Errors
-/// [`Error::Shape`] for no queries; unless `per_decade` is within 1..=100.
+/// [`Error::TooFew`] for no queries; unless `per_decade` is within 1..=100.
 pub fn rank_histogram(ranks: &[Option<Rank>], per_decade: u32) -> Result<RankHistogram, Error> {
     check_queries(ranks.len())?;
     let found = format_args!("{per_decade} bins a decade of ranks");
@@ -185,7 +185,7 @@ pub struct Difference {
 /// the metrics suggest. Ties are averaged; `None` is rank ∞.
 ///
 /// # Errors
-/// [`Error::Shape`] unless there are as many ranks of each; for no queries and
+/// [`Error::TooFew`] unless there are as many ranks of each; for no queries and
 /// less than 40 resamples.
 pub fn compare(
     first: &[Option<Rank>],

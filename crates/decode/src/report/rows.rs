@@ -157,7 +157,7 @@ impl ReliabilityBin {
 /// A gold candidate that ties with others for the first place counts in part; a missing one is not first.
 ///
 /// # Errors
-/// [`Error::Shape`] for no queries, and for a query without hits; for no bins.
+/// [`Error::TooFew`] for no queries, and for a query without hits; for no bins.
 ///
 /// ```
 /// use dsokr_decode::{Decoded, Hit, Rank, report};

@@ -113,6 +113,11 @@ pub(super) fn product_of(
     rows: &[f32],
     out: &mut Vec<f32>,
 ) {
+    out.clear();
+    // gemm is given pointers into the matrices
+    if rows.is_empty() {
+        return;
+    }
     let lanes = own.len();
     let (count, rows) = match rows.len() / dim {
         1 => (2, Cow::Owned(rows.repeat(2))),
@@ -120,7 +125,6 @@ pub(super) fn product_of(
     };
     assert!(tile.transposed.len() == tile.lanes * dim && rows.len() == count * dim);
     assert!(own.end <= tile.lanes);
-    out.clear();
     out.resize(lanes * count, 0.0);
     for start in (0..dim).step_by(DEPTH) {
         let depth = DEPTH.min(dim - start);

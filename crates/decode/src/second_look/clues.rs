@@ -51,7 +51,7 @@ impl Neighbourhood {
     /// Held-out answers and outputs of n training pairs, `[n × p]` row-major; a query has `neighbours`.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there are 1 to n neighbours; for as many outputs as answers;
+    /// [`Error::OutOfRange`] unless there are 1 to n neighbours; for as many outputs as answers;
     /// for a dimension of 0; [`Error::NotFiniteAt`].
     pub fn new(
         dim: usize,

@@ -104,7 +104,7 @@ impl LookExamples {
     /// candidates may have seen the queries' golds.
     ///
     /// # Errors
-    /// As [`top_rows`]; [`Error::Shape`] where some examples have words and others do not; unless there is a gold entry a query, and words are for the rows of the
+    /// As [`top_rows`]; [`Error::Inconsistent`] where some examples have words and others do not; unless there is a gold entry a query, and words are for the rows of the
     /// candidates; [`Error::Unsupported`] for a query without text where there are words.
     pub fn add(
         &mut self,
@@ -151,7 +151,7 @@ impl SecondLook {
     /// Fits the network to examples. `clues` are those of later queries, with words if the examples have words.
     ///
     /// # Errors
-    /// [`Error::Shape`] for clues that differ from the examples in that; for no examples, or fewer than two candidates.
+    /// [`Error::Inconsistent`] for clues that differ from the examples in that; for no examples, or fewer than two candidates.
     pub fn fit(examples: &LookExamples, clues: Clues, seed: u64) -> Result<Self, Error> {
         check_least(examples.size, 2, format_args!("a second look at {}", examples.size))?;
         check_least(examples.len(), 1, "no query whose gold is among its first candidates")?;
@@ -187,7 +187,7 @@ impl SecondLook {
     /// For some candidates, whose labels its words are compared with.
     ///
     /// # Errors
-    /// [`Error::Shape`] for candidates of a different dimension.
+    /// [`Error::Inconsistent`] for candidates of a different dimension.
     pub fn among(mut self, candidates: &Candidates) -> Result<Self, Error> {
         let rows = candidates.distinct();
         let fit = |words: Words| if words.rows() == rows { words } else { words.for_rows(rows) };
@@ -242,7 +242,10 @@ impl SecondLook {
         });
         let seen = places.iter().map(|&at| Seen::candidate(candidates, row(at), scores[at]));
         let anew = self.scores(queries, query, &seen.collect::<Vec<_>>(), is_single)?;
-        places.into_iter().zip(anew).for_each(|(at, score)| scores[at] = score as f32);
+        places
+            .into_iter()
+            .zip(in_single_precision(&anew))
+            .for_each(|(at, score)| scores[at] = score);
         Ok(())
     }
 
@@ -333,4 +336,23 @@ impl SecondLook {
         })?;
         Ok(Self { size, clues: Clues { neighbourhood, words }, network })
     }
+}
+
+/// Scores in `f32` and in the same order: where rounding would make two of them equal, the lower one is the next number
+/// below.
+fn in_single_precision(scores: &[f64]) -> Vec<f32> {
+    let mut order: Vec<usize> = (0..scores.len()).collect();
+    order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
+    let mut single = vec![0.0f32; scores.len()];
+    let mut above: Option<usize> = None;
+    for at in order {
+        let rounded = scores[at] as f32;
+        single[at] = match above {
+            Some(above) if scores[at] < scores[above] => rounded.min(single[above].next_down()),
+            Some(above) => single[above],
+            None => rounded,
+        };
+        above = Some(at);
+    }
+    single
 }

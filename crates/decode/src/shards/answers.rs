@@ -98,7 +98,7 @@ impl SomeCandidates<'_> {
     /// The place among these of a candidate by its number among all.
     ///
     /// # Errors
-    /// [`Error::Shape`] for a candidate that is not here.
+    /// [`Error::OutOfRange`] for a candidate that is not here.
     pub fn place(&self, number: usize) -> Result<usize, Error> {
         let Some(numbers) = &self.numbers else { return Ok(number) };
         let missing = |_| {

@@ -55,14 +55,10 @@ pub use file::ShardSet;
 /// ```
 #[derive(Debug)]
 pub struct Shards {
-    /// How coordinates are kept.
-    pub precision: Precision,
-    /// Number of shards.
-    pub count: usize,
-    /// Dimension p.
-    pub dim: usize,
-    /// Number of distinct rows.
-    pub distinct: usize,
+    precision: Precision,
+    count: usize,
+    pub(crate) dim: usize,
+    pub(crate) distinct: usize,
     candidates: usize,
     /// Those that this rank holds, at least one, in their order.
     own: Vec<Shard>,
@@ -71,6 +67,26 @@ pub struct Shards {
 }
 
 impl Shards {
+    /// How coordinates are kept.
+    pub fn precision(&self) -> Precision {
+        self.precision
+    }
+
+    /// Number of shards.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Dimension p.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// Number of distinct rows.
+    pub fn distinct(&self) -> usize {
+        self.distinct
+    }
+
     /// Writes candidates as shards into a folder, as `shard-0-of-4.safetensors` and so on.
     ///
     /// Each holds a part of the distinct rows, with the candidates of these. The file has the tensors of
@@ -81,7 +97,7 @@ impl Shards {
     /// (of all shards), `precision`, and `candidates.checksum`, the fingerprint.
     ///
     /// # Errors
-    /// [`Error::Shape`] for more shards than rows, coordinates that 16 bits do not hold, and rows of more
+    /// [`Error::OutOfRange`] for more shards than rows, coordinates that 16 bits do not hold, and rows of more
     /// coordinates than codes have; else as [`Candidates::save`].
     pub fn write(candidates: &Candidates, set: &ShardSet) -> Result<(), Error> {
         set.write(candidates, |rows| ShardCandidates::from_candidates(candidates, rows))
@@ -92,7 +108,7 @@ impl Shards {
     /// shard are in memory at once. Rows that are equal are not found; they tie all the same.
     ///
     /// # Errors
-    /// As [`write`](Self::write); [`Error::Shape`] for a row of several candidates and two candidates of one
+    /// As [`write`](Self::write); [`Error::Inconsistent`] for a row of several candidates and two candidates of one
     /// id in a shard; [`Error::NotFiniteAt`] for a number that is not finite; errors of the source.
     pub fn write_rows(
         rows: &dyn CandidateBlocks,

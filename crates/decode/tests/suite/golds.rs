@@ -83,11 +83,11 @@ fn filtered_ranks_are_those_of_a_naive_loop() {
         let repeated = golds.repeat(2, &z);
         let rows = Queries::new(2, &repeated).unwrap();
         for shared in [true, false] {
-            let expanded = own.select(&golds.queries);
+            let expanded = own.select(golds.queries());
             let pool = if shared { Pool::Shared } else { Pool::PerQuery(&expanded) };
             let row_names = names("row", rows.len());
             let missing = MissingGold::RankInfinity;
-            let found = pool.gold(&row_names, &golds.ids, &candidates, missing).unwrap();
+            let found = pool.gold(&row_names, golds.ids(), &candidates, missing).unwrap();
             let ranks = rank_in(pool, &rows, &found, &candidates).unwrap();
             let chosen = golds.choose(&ranks).unwrap();
             for query in 0..QUERIES {
@@ -118,7 +118,7 @@ fn filtered_ranks_are_those_of_a_naive_loop() {
                 let members = ["one", "two"][..count].iter().map(|name| member(name)).collect();
                 let ensemble = Ensemble::new(members).unwrap();
                 let rule = Combination::Mean { weights: None, standardise: false };
-                let found = ensemble.gold(pool, &golds.ids, missing).unwrap();
+                let found = ensemble.gold(pool, golds.ids(), missing).unwrap();
                 let ranks = ensemble.rank(pool, &rule, &found).unwrap();
                 assert_eq!(golds.choose(&ranks).unwrap(), chosen);
             }
@@ -134,7 +134,7 @@ fn one_right_candidate_ranks_as_without_a_filter() {
     let (candidates, z) = (candidates(3), queries(3));
     let queries = Queries::new(2, &z).unwrap();
     let found =
-        Pool::Shared.gold(&names("q", QUERIES), &golds.ids, &candidates, MissingGold::Error);
+        Pool::Shared.gold(&names("q", QUERIES), golds.ids(), &candidates, MissingGold::Error);
     let ranks = rank_in(Pool::Shared, &queries, &found.unwrap(), &candidates).unwrap();
     let chosen: Vec<Option<Rank>> =
         golds.choose(&ranks).unwrap().into_iter().map(|chosen| chosen.rank).collect();
@@ -150,7 +150,7 @@ fn sizes_and_missing_golds_are_reported() {
         Golds::new(&[text(&["a", "b", "a"]), text(&["c"])], &[text(&["b", "d"]), text(&[])])
             .unwrap();
     assert_eq!(
-        (&golds.ids[..], &golds.queries[..]),
+        (golds.ids(), golds.queries()),
         (&text(&["a", "b", "d", "c"])[..], &[0, 0, 0, 1][..])
     );
     let name = |query: usize| format!("\"q{query}\"");

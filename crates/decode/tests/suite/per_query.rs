@@ -208,12 +208,29 @@ fn files_are_read_in_the_order_of_the_queries() {
 }
 
 #[test]
+fn whole_numbers_are_ids() {
+    let ids: Vec<String> = ["7", "-2", "18446744073709551615", "c"].map(String::from).into();
+    let coordinates = vec![0.0, 1.0, 2.0, 3.0];
+    let parts = CandidateParts { ids, dim: 1, coordinates, ..CandidateParts::default() };
+    let candidates = Candidates::new(parts).unwrap();
+    let lists = Lists::new();
+    let path = lists.write(concat!(
+        "{\"query\": 1, \"candidates\": [18446744073709551615, \"7\", -2]}\n",
+        "{\"query\": \"2\", \"candidates\": [7, \"c\"]}\n",
+    ));
+    let read = PerQuery::read(&path, &["1", "2"].map(String::from), &candidates).unwrap();
+    assert_eq!((read.list(0), read.list(1)), (&[2, 0, 1][..], &[0, 3][..]));
+}
+
+#[test]
 fn errors_name_file_and_line() {
     let lists = Lists::new();
     let good = "{\"query\": \"x\", \"candidates\": [\"c5\"]}\n";
     for (second, expected) in [
         ("{\"query\": \"y\"}", "missing field `candidates`"),
-        ("{\"query\": 3, \"candidates\": [\"c1\"]}", "invalid type"),
+        ("{\"query\": 3.5, \"candidates\": [\"c1\"]}", "expected an id, a text or a whole number"),
+        ("{\"query\": \"y\", \"candidates\": [true]}", "expected an id, a text or a whole number"),
+        ("{\"query\": \"y\", \"candidates\": [7]}", "unknown candidate \"7\""),
         ("{\"query\": \"y\", \"candidate\": [\"c1\"]}", "unknown field `candidate`"),
         ("{\"query\": \"y\", \"candidates\": [\"c1\"", "EOF"),
         ("{\"query\": \"y\", \"candidates\": [\"c9\"]}", "unknown candidate \"c9\""),

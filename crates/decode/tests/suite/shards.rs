@@ -70,7 +70,7 @@ fn shards_find_what_all_candidates_do() {
                     write(&set.candidates(), folder.path(), of, precision);
                     for found in threads(size, || {
                         let shards = Shards::open(folder.path(), "these")?;
-                        assert_eq!((shards.len(), shards.distinct), (count, distinct));
+                        assert_eq!((shards.len(), shards.distinct()), (count, distinct));
                         let ensemble = Ensemble::sharded("", Queries::new(dim, &rows)?, &shards)?;
                         let missing = MissingGold::RankInfinity;
                         let places = ensemble.gold(Pool::Shared, &gold, missing)?;

@@ -298,7 +298,7 @@ impl<T: Scalar> Factor<T> {
     }
 
     /// An estimate from below of the condition number `σ_1 / σ_n` of the factored matrix, by a few
-    /// steps of the power iteration on it and on its inverse.
+    /// steps of the power iteration on it and on its inverse; infinite where it is beyond the range of numbers.
     pub(crate) fn condition(&self) -> Result<f64, Error> {
         let cancellation = &Cancellation::current();
         let largest = self.power("condition/largest", |vector| Ok(self.multiply(vector)))?;
@@ -307,7 +307,8 @@ impl<T: Scalar> Factor<T> {
             self.backward(vector.as_mut(), cancellation)?;
             Ok(vector)
         })?;
-        Ok(largest * smallest)
+        let condition = largest * smallest;
+        Ok(if condition.is_nan() { f64::INFINITY } else { condition })
     }
 
     /// The length that a unit vector grows to in the last of some steps.

@@ -35,11 +35,11 @@ const PROJECTED: usize = 8192;
 pub struct KernelModel {
     pub(crate) map: Expansion,
     pub(crate) weights: Weights,
-    /// p, the numbers that it predicts for a row.
-    pub width: usize,
+    /// p.
+    pub(crate) width: usize,
     pub(super) scaling: Option<Scaling>,
-    /// b, p numbers, of a Lipschitz loss; empty for 0.
-    pub offset: Vec<f64>,
+    /// b, p numbers; empty for 0.
+    pub(crate) offset: Vec<f64>,
     /// The size and the accuracy of the fit.
     pub summary: Summary,
     /// The anchors by their columns, where the kernel's values come from those; made when first used.
@@ -97,6 +97,16 @@ impl KernelModel {
         Self { scaling, offset, index: self.index.clone(), ..own }
     }
 
+    /// p, the numbers that it predicts for a row.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// b, p numbers, of a [Lipschitz loss](crate::fit_lipschitz); empty for 0.
+    pub fn offset(&self) -> &[f64] {
+        &self.offset
+    }
+
     /// A, a row of p numbers for each anchor.
     pub fn weights(&self) -> Vec<f64> {
         (0..self.anchors() * self.width).map(|at| self.weights.at(at)).collect()
@@ -111,22 +121,27 @@ impl KernelModel {
         }
     }
 
+    /// Number of columns of the rows that it predicts for; of a precomputed kernel, of its values with the training inputs.
+    pub fn columns(&self) -> usize {
+        match &self.map {
+            Expansion::Kernel { anchors, .. } => anchors.width(),
+            Expansion::Precomputed { inputs } => *inputs,
+            Expansion::Basis(basis) => basis.width(),
+        }
+    }
+
     /// The model of raw input rows, whose rows were standardised by `scaling` before the fit.
     ///
     /// # Errors
     /// [`Error::Shape`] for a scaling of a different number of columns.
     pub fn with_scaling(mut self, scaling: Scaling) -> Result<Self, Error> {
-        let expected = match &self.map {
-            Expansion::Kernel { anchors, .. } => anchors.width(),
-            Expansion::Precomputed { inputs } => *inputs,
-            Expansion::Basis(basis) => basis.width,
-        };
-        Error::check_length("columns", scaling.width(), expected)?;
+        Error::check_length("columns", scaling.width(), self.columns())?;
         self.scaling = Some(scaling);
         Ok(self)
     }
 
-    /// The model `x ↦ B z(x)`, without an offset, with a matrix B of p columns: in other coordinates, or projected.
+    /// The model `x ↦ B z(x)` with a matrix B of p columns: in other coordinates, or projected. Its
+    /// summary stays that of the fit.
     ///
     /// # Errors
     /// [`Error::Shape`] for a matrix of a different number of columns; [`Error::Value`] for one without rows.
@@ -137,14 +152,53 @@ impl KernelModel {
         let wide = Mat::from_fn(width, anchors, |i, j| self.weights.at(j * width + i));
         let product = dsokr_basis::eigenbasis::multiply(matrix, wide.as_ref());
         let values = product.col_iter().flat_map(|column| column.iter().copied());
-        Ok(Self { weights: self.weights.like(values), width: matrix.nrows(), ..self })
+        let weights = self.weights.like(values);
+        let offset = match self.offset.as_slice() {
+            [] => Vec::new(),
+            offset => {
+                let row = |row: usize| (0..width).map(|j| matrix[(row, j)] * offset[j]).sum();
+                (0..matrix.nrows()).map(row).collect()
+            }
+        };
+        Ok(Self { weights, offset, width: matrix.nrows(), ..self })
     }
 
-    /// The sum of two models of the same anchors and width.
+    /// The sum of two models of the same anchors, scaling and width.
     pub(crate) fn plus(self, other: &Self) -> Self {
         let sum = |at: usize| self.weights.at(at) + other.weights.at(at);
         let weights = self.weights.like((0..self.anchors() * self.width).map(sum));
-        Self { weights, ..self }
+        let offset = match (self.offset.as_slice(), other.offset.as_slice()) {
+            (own, []) => own.to_vec(),
+            ([], other) => other.to_vec(),
+            (own, other) => own.iter().zip(other).map(|(own, other)| own + other).collect(),
+        };
+        Self { weights, offset, ..self }
+    }
+
+    /// The model of rows of more columns than those of its anchors, which are sparse: their values in columns behind the
+    /// anchors' change no prediction.
+    ///
+    /// # Errors
+    /// [`Error::Value`] for a model without sparse anchors; [`Error::Shape`] for fewer columns than these have.
+    pub fn widened(self, width: usize) -> Result<Self, Error> {
+        let Expansion::Kernel { kernel, anchors } = &self.map else {
+            return Err(Error::value(
+                "the model",
+                "one without anchors",
+                "one with sparse anchors",
+            ));
+        };
+        let Block::Sparse(rows) = anchors.as_ref() else {
+            let kind = anchors.kind();
+            return Err(Error::value("the model's anchors", kind, "sparse ones"));
+        };
+        let cells = |row: usize| {
+            let (columns, values) = rows.row(row);
+            columns.iter().copied().zip(values.iter().copied()).collect::<Vec<_>>()
+        };
+        let wide = SparseRows::from_rows(width, (0..rows.len()).map(cells))?;
+        let (kernel, anchors) = (Arc::clone(kernel), Arc::new(Features::Sparse(wide)));
+        Ok(Self { map: Expansion::Kernel { kernel, anchors }, index: OnceLock::new(), ..self })
     }
 
     /// `z(x)` of input rows, q × p row-major: rows of `dsokr_decode::Queries`.
@@ -166,7 +220,7 @@ impl KernelModel {
 
     /// As [`predict`](Self::predict), from the coordinates in a basis.
     fn predict_in(&self, basis: &Basis, rows: &dyn RowSource) -> Result<Vec<f32>, Error> {
-        let kind = basis.kind;
+        let kind = basis.kind();
         if rows.kind() != kind {
             return self.predict_in(basis, &read(rows, 0..rows.len())?.into_kind(kind)?);
         }
@@ -224,17 +278,13 @@ impl KernelModel {
     pub fn predict_gram(&self, values: MatRef<f64>) -> Result<Vec<f32>, Error> {
         let training = if let Expansion::Precomputed { inputs } = self.map { inputs } else { 0 };
         Error::check_length("columns of the kernel's values", values.ncols(), training)?;
-        let mut found = self.by_tasks(0..values.nrows(), |range, out| {
+        self.by_tasks(0..values.nrows(), |range, out| {
             let values = values.subrows(range.start, range.len()).transpose();
             self.expand(out, std::iter::once(0..training), |_| Ok(values.to_owned()))
-        })?;
-        let offsets = found.iter_mut().zip(self.offset.iter().cycle());
-        offsets.for_each(|(value, offset)| *value = (f64::from(*value) + offset) as f32);
-        Error::check_finite("predictions", self.width, &found)?;
-        Ok(found)
+        })
     }
 
-    /// Fills the predictions of some rows; each task is given a range of them and its zeros.
+    /// Fills the predictions of some rows; each task is given a range of them and its zeros, to which the offset is added.
     fn by_tasks(
         &self,
         rows: Range<usize>,
@@ -245,7 +295,10 @@ impl KernelModel {
         out.par_chunks_mut(ROWS * self.width).enumerate().try_for_each(|(at, out)| {
             cancellation.check()?;
             let start = rows.start + at * ROWS;
-            task(start..start + out.len() / self.width, out)
+            task(start..start + out.len() / self.width, out)?;
+            let offsets = out.iter_mut().zip(self.offset.iter().cycle());
+            offsets.for_each(|(value, offset)| *value = (f64::from(*value) + offset) as f32);
+            Ok::<_, Error>(())
         })?;
         Error::check_finite("predictions", self.width, &out)?;
         Ok(out)
@@ -314,7 +367,8 @@ impl Scaling {
     ///
     /// Predictions of a model that is linear in sparse rows are `z(x) = Σ_j x_j W_j` with
     /// `W_j = Σ_i x_ij A_i`, a row of p numbers for each column; under the cosine kernel rows have unit length.
-    /// The weight of column j is
+    /// Where the model [standardises](KernelModel::with_scaling) rows by 1/s_j, W_j is divided by s_j: weights are of columns
+    /// as the model is given them. The weight of column j is
     ///
     /// ```text
     /// s_j = ‖W_j‖ / √(mean of ‖W_l‖² over the columns l that about as many rows have)
@@ -353,7 +407,9 @@ impl Scaling {
         for (column, norm) in
             norms.iter_mut().enumerate().filter(|&(column, _)| totals[column] > 0.0)
         {
-            let squared: f64 = parts.iter().map(|part| f64::from(part[column])).sum();
+            let of_scaled: f64 = parts.iter().map(|part| f64::from(part[column])).sum();
+            let scale = model.scaling.as_ref().map_or(1.0, |own| f64::from(own.scale[column]));
+            let squared = scale * scale * of_scaled;
             let group = group(column);
             groups.resize(groups.len().max(group + 1), (0.0, 0.0));
             groups[group].0 += squared;

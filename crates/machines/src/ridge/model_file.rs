@@ -127,7 +127,7 @@ impl KernelModel {
         let single = stored.describe("weights")?.0.to_string() == "F32";
         let mut model = Self::new(map, Weights::Double(Vec::new()), stored.json("summary")?);
         if let Expansion::Basis(basis) = &model.map {
-            model.scaling = Scaling::from_stored(stored, basis.width)?;
+            model.scaling = Scaling::from_stored(stored, basis.width())?;
             model.offset = stored.read("offset", 1)?.1.to_vec();
             model.width = model.offset.len();
         } else {

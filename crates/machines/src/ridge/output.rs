@@ -39,8 +39,7 @@ pub struct OutputSpace {
     map: SpaceKind,
     /// Gᵀ of a learned embedding of the coordinates of a basis.
     directions: Option<Mat<f64>>,
-    /// μ, from where points count: the mean of the training outputs' points, p numbers.
-    pub centre: Vec<f64>,
+    centre: Vec<f64>,
 }
 
 #[derive(Clone, Debug)]
@@ -66,6 +65,11 @@ pub struct Points {
 }
 
 impl OutputSpace {
+    /// μ, from where points count: the mean of the training outputs' points, p numbers.
+    pub fn centre(&self) -> &[f64] {
+        &self.centre
+    }
+
     /// The coordinates of a basis that was fitted on the training outputs; the leading `dimension` of
     /// them, all where none is given. Also the training outputs' targets. The [`Processes`] of the scope share
     /// the work, as in [`points`](Self::points).
@@ -402,7 +406,7 @@ impl OutputSpace {
     /// Kind and width of the rows of outputs.
     pub fn rows(&self) -> (RowKind, usize) {
         match &self.map {
-            SpaceKind::Basis(basis) => (basis.kind, basis.width),
+            SpaceKind::Basis(basis) => (basis.kind(), basis.width()),
             SpaceKind::Training { outputs, .. } => (outputs.kind(), outputs.width()),
         }
     }

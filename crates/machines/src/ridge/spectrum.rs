@@ -20,6 +20,12 @@ use crate::{Error, OutputMatrix, Targets};
 /// Eigenvalues up to this share of the largest one are rounding errors.
 const TOLERANCE: f64 = 1e-14;
 
+/// Where 1 − h of a row is a difference of numbers near 1 that have most digits in common.
+const CANCELLED: f64 = 1e-8;
+
+/// Where 1 − h of a row is rounding, if it is such a difference.
+const LOST: f64 = 1e-12;
+
 /// `K = U S Uᵀ` of the training rows with `Uᵀ Ψ`: what predictions for held-out training rows need
 /// for every λ. With [weights](Targets::with_weights) w it is `W^½ K W^½` with `W^½ Ψ`, `W = diag(w)`.
 ///
@@ -119,9 +125,20 @@ impl Spectrum {
     /// `ψ_i − (Ψ − HΨ)_i / (1 − H_ii)`. No refitting.
     ///
     /// # Errors
-    /// [`Error::Value`] for a λ that is not above 0.
+    /// [`Error::Value`] for a λ that is not above 0; [`Error::Numeric`] for one so small that a row is predicted by
+    /// itself alone, `H_ii = 1` but for rounding.
     pub fn leave_one_out(&self, lambda: f64) -> Result<Vec<f32>, Error> {
-        let residuals = self.residuals(lambda, self.whole())?;
+        let lost = || {
+            Error::Numeric(format!(
+                "lambda {lambda} is too small for leave-one-out predictions: a training row is predicted by itself \
+                 alone; raise lambda"
+            ))
+        };
+        let residuals = self.residuals(lambda, self.whole())?.ok_or_else(lost);
+        let residuals = match self.divided {
+            true => Processes::current().agree(residuals)?,
+            false => residuals?,
+        };
         let (n, p) = (residuals.nrows(), residuals.ncols());
         let cells = (0..n).flat_map(|i| (0..p).map(move |j| (i, j)));
         let answer = |at: (usize, usize)| (self.targets[at] - residuals[at]) / self.roots[at.0];
@@ -130,17 +147,20 @@ impl Spectrum {
     }
 
     /// The mean squared distance of [leave-one-out predictions](Self::leave_one_out) from their targets
-    /// in the output kernel's feature space, weighted by w, for each λ of a grid.
+    /// in the output kernel's feature space, weighted by w, for each λ of a grid; infinite for a λ so small that a row
+    /// is predicted by itself alone.
     ///
     /// # Errors
-    /// As [`leave_one_out`](Self::leave_one_out); [`Error::Value`] for an empty grid;
+    /// [`Error::Value`] for a λ that is not above 0 and for an empty grid;
     /// [`Error::Shape`] for a space of other coordinates.
     pub fn errors(&self, grid: &[f64], space: &OutputSpace) -> Result<Vec<f64>, Error> {
         Error::check_count("number of lambdas to choose from", grid.len())?;
         let error = |&lambda: &f64| {
-            let residuals = self.residuals(lambda, self.whole())?;
-            let lengths = space.squared_lengths(residuals.transpose())?;
-            self.mean(lengths.iter().sum())
+            let sum = match self.residuals(lambda, self.whole())? {
+                Some(residuals) => space.squared_lengths(residuals.transpose())?.iter().sum(),
+                None => f64::INFINITY,
+            };
+            self.mean(sum)
         };
         grid.iter().map(error).collect()
     }
@@ -159,7 +179,8 @@ impl Spectrum {
         let squares = parts.iter().map(|(value, columns)| {
             let (start, count) = (columns.start, columns.len());
             let own = (targets.subcols(start, count), turned.subcols(start, count));
-            Ok(self.residuals(lambda / value, own)?.squared_norm_l2())
+            let residuals = self.residuals(lambda / value, own)?;
+            Ok(residuals.map_or(f64::INFINITY, |residuals| residuals.squared_norm_l2()))
         });
         self.mean(lost.max(0.0) + squares.sum::<Result<f64, Error>>()?)
     }
@@ -182,12 +203,13 @@ impl Spectrum {
         (self.targets.as_ref(), self.turned.as_ref())
     }
 
-    /// The difference of targets `W^½ Ψ` from the predictions without the row, times √w; `Uᵀ W^½ Ψ` is given too.
+    /// The difference of targets `W^½ Ψ` from the predictions without the row, times √w; `Uᵀ W^½ Ψ` is given too. None
+    /// where a row is predicted by itself alone.
     fn residuals(
         &self,
         lambda: f64,
         (targets, turned): (MatRef<f64>, MatRef<f64>),
-    ) -> Result<Mat<f64>, Error> {
+    ) -> Result<Option<Mat<f64>>, Error> {
         let n = targets.nrows();
         check_lambda(lambda)?;
         let ridge = self.total_weight * lambda;
@@ -204,14 +226,24 @@ impl Spectrum {
         }
         let own = if full { 0.0 } else { 1.0 };
         let left = |i: usize| {
-            let terms = self.vectors.row(i).iter().enumerate();
-            own + terms.map(|(j, value)| factor(j) * value * value).sum::<f64>()
+            let squares = || self.vectors.row(i).iter().map(|value| value * value).enumerate();
+            let left = own + squares().map(|(j, square)| factor(j) * square).sum::<f64>();
+            if full || left > CANCELLED {
+                return left;
+            }
+            // the part outside of the span and that within it, neither of which is negative
+            let outside = 1.0 - squares().map(|(_, square)| square).sum::<f64>();
+            outside.max(0.0) + squares().map(|(j, square)| shrink[j] * square).sum::<f64>()
         };
         let left: Vec<f64> = (0..n).into_par_iter().map(left).collect();
+        let least = if full { f64::MIN_POSITIVE } else { LOST };
+        if left.iter().any(|&left| left < least) {
+            return Ok(None);
+        }
         for column in residuals.col_iter_mut() {
             column.iter_mut().zip(&left).for_each(|(value, left)| *value /= left);
         }
-        Ok(residuals)
+        Ok(Some(residuals))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Fitting with every training input as an anchor: IOKR, ISOKR, Kernel Dependency Estimation. What fits of any targets
 //! share is the factored system of the inputs.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use dsokr_basis::features::read;
 use dsokr_basis::{Features, RowWeights};
@@ -291,7 +291,8 @@ pub struct LastSystem(Arc<Mutex<Option<Arc<RidgeSystem>>>>);
 impl LastSystem {
     /// The kept system if it is that of these rows, of a kernel of the same
     /// [name](dsokr_basis::OutputKernel::name) and parameters, with the same weights, λ and precision. Otherwise it is replaced by
-    /// a new one. The system of a precomputed kernel is not kept.
+    /// a new one. The system of a precomputed kernel is not kept. Calls on several threads at once do not wait for each
+    /// other: each computes the system that it needs, and the last of them is kept.
     ///
     /// # Errors
     /// As [`RidgeSystem::new`].
@@ -306,20 +307,28 @@ impl LastSystem {
         if matches!(inputs, TrainingInputs::Gram(_)) {
             return new();
         }
-        // a fit that panicked has left the last whole system behind
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(system) = &*kept
+        let kept = self.kept().clone();
+        if let Some(system) = kept
             && system.is_of(inputs, weights, lambda, precision)?
         {
-            return Ok(Arc::clone(system));
+            return Ok(system);
         }
         // frees its memory before the new one takes as much
-        *kept = None;
-        Ok(Arc::clone(kept.insert(new()?)))
+        self.clear();
+        // the lock is not held here: a thread of a pool that waits for parallel work runs other tasks, which may call this
+        let system = new()?;
+        *self.kept() = Some(Arc::clone(&system));
+        Ok(system)
     }
 
     /// Drops the kept system.
     pub fn clear(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let kept = self.kept().take();
+        drop(kept);
+    }
+
+    /// The slot, locked. Nothing panics while it is.
+    fn kept(&self) -> MutexGuard<'_, Option<Arc<RidgeSystem>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use dsokr_basis::eigenbasis::leading;
-use dsokr_basis::features::{ColumnIndex, read};
+use dsokr_basis::features::{ColumnIndex, SparseRows, read};
 use dsokr_basis::kernel::{IntoKernel, zero_rows};
 use dsokr_basis::{Block, Cancellation, OutputKernel, RowKind, RowSource};
 use faer::{Mat, MatRef};
@@ -163,19 +163,35 @@ impl LinearIndex {
         Some(Self { columns: ColumnIndex::new(sparse), scales, zeros })
     }
 
-    /// `k(x_i, q_j)` for the first `limit` rows and every query, `limit` × queries, in `f32`.
+    /// `k(x_i, q_j)` for the first `limit` rows and every query, `limit` × queries, in `f32`. Queries whose scale is so large
+    /// or small that `f32` products would lose it are scaled before they are multiplied.
     pub(crate) fn values(
         &self,
         kernel: &dyn OutputKernel,
         queries: &Block,
         limit: usize,
     ) -> Result<Mat<f32>, Error> {
-        let (Block::Sparse(sparse), Some(scales)) = (queries, scales(kernel, queries)) else {
+        let Block::Sparse(sparse) = queries else {
             let (found, expected) = (queries.kind(), RowKind::Sparse);
             return Err(Error::kind(found, expected));
         };
-        let mut values = self.columns.products(sparse, limit)?;
+        let scale = |squared_norm| kernel.feature_scale(squared_norm).unwrap_or(1.0);
+        let scales: Vec<f64> = queries.squared_norms().into_iter().map(scale).collect();
+        let rescaled;
+        let mut rows = sparse;
+        if !scales.iter().all(|&scale| is_safe(scale)) {
+            let row = |row: usize| {
+                let factor = if is_safe(scales[row]) { 1.0 } else { scales[row] };
+                let (columns, values) = sparse.row(row);
+                let values = values.iter().map(move |&value| (f64::from(value) * factor) as f32);
+                columns.iter().copied().zip(values).collect::<Vec<_>>()
+            };
+            rescaled = SparseRows::from_rows(sparse.width(), (0..sparse.len()).map(row))?;
+            rows = &rescaled;
+        }
+        let mut values = self.columns.products(rows, limit)?;
         for (column, scale) in values.col_iter_mut().zip(scales) {
+            let scale = if is_safe(scale) { scale as f32 } else { 1.0 };
             column.iter_mut().zip(&self.scales).for_each(|(value, own)| *value *= own * scale);
         }
         if !self.zeros.is_empty() {
@@ -188,11 +204,16 @@ impl LinearIndex {
     }
 }
 
+/// Whether products in `f32` keep their digits under this scale.
+fn is_safe(scale: f64) -> bool {
+    scale == 0.0 || (1e-12..=1e12).contains(&scale)
+}
+
 /// The scales of rows; none where one is so large or small that `f32` products would lose it.
 pub(super) fn scales(kernel: &dyn OutputKernel, rows: &Block) -> Option<Vec<f32>> {
-    let scale = |squared| match kernel.feature_scale(squared) {
-        Some(scale) if scale == 0.0 || (1e-12..=1e12).contains(&scale) => Some(scale as f32),
-        _ => None,
+    let scale = |squared| {
+        let scale = kernel.feature_scale(squared)?;
+        is_safe(scale).then_some(scale as f32)
     };
     rows.squared_norms().into_iter().map(scale).collect()
 }

@@ -61,7 +61,7 @@ fn every_row_as_an_anchor_is_the_machine_without_a_sketch() {
         let k = gram(&x);
         let nugget = Mat::from_fn(60, 60, |i, j| k[(i, j)] + if i == j { 1e-9 } else { 0.0 });
         let offset = fit_on(basis(&x, &EVERY, 60), &x, &targets, &problem, &tight(0.5));
-        let offset = offset.unwrap().offset[0];
+        let offset = offset.unwrap().offset()[0];
         let f = Mat::from_fn(60, 1, |i, _| f64::from(plain[i]) - offset);
         let alpha = solve(&nugget, &f);
         let norm = (f.transpose() * &alpha)[(0, 0)];
@@ -102,7 +102,7 @@ fn the_gap_bounds_what_the_objective_lacks() {
                 &values,
                 &[0.0; 200],
                 &problem,
-                (&short.weights(), &short.offset),
+                (&short.weights(), short.offset()),
             );
             assert!((own - summary.objective).abs() < 1e-9 * own, "{own}, {}", short.summary);
             assert!(summary.objective >= least - 1e-9 * summary.start);
@@ -135,7 +135,7 @@ fn the_solution_is_a_minimum_in_every_direction() {
         let machine = fit_on(features.clone(), &x, &targets, &problem, &tight(1e-10)).unwrap();
         assert!(solved(&machine).converged, "{}", machine.summary);
         let at = |weights: &[f64]| {
-            objective(&features, &x, &values, &residuals, &problem, (weights, &machine.offset))
+            objective(&features, &x, &values, &residuals, &problem, (weights, machine.offset()))
         };
         let least = at(&machine.weights());
         let mut random = dsokr_basis::random::generator(0, "test/directions", 0);
@@ -283,5 +283,28 @@ fn the_cost_covers_what_is_held() {
         // without those of the threads
         let others = 8.0 * ((2.0 + threads as f64) * p * p + 3.0 * p * d + 3.0 * n * (p + d));
         assert!(found >= others + 8.0 * threads as f64 * p * d, "{threads} threads: {found}");
+    }
+}
+
+#[test]
+fn a_mapped_machine_maps_its_offset() {
+    let (x, y) = regression(40, 2);
+    let y = two_outputs(&y, 5);
+    let targets = Targets::new(2, y).unwrap();
+    let output = OutputMatrix::identity(2).unwrap();
+    let loss = losses(2).remove(0);
+    let problem = LipschitzProblem { loss, output, lambda: 1e-3, offset: Offset::Constant };
+    let machine = fit_on(basis(&x, &EVERY, 40), &x, &targets, &problem, &tight(1e-3)).unwrap();
+    assert!(machine.offset().iter().all(|value| value.abs() > 1e-3), "{:?}", machine.offset());
+    let z = machine.predict(&x).unwrap();
+    let matrix = Mat::from_fn(3, 2, |i, j| [[1.0, -2.0], [0.5, 3.0], [0.0, 4.0]][i][j]);
+    let mapped = machine.mapped(matrix.as_ref()).unwrap();
+    assert_eq!((mapped.width(), mapped.offset().len()), (3, 3));
+    let found = mapped.predict(&x).unwrap();
+    for (z, found) in z.chunks_exact(2).zip(found.chunks_exact(3)) {
+        for (i, found) in found.iter().enumerate() {
+            let expected: f64 = (0..2).map(|j| matrix[(i, j)] * f64::from(z[j])).sum();
+            assert!((f64::from(*found) - expected).abs() < 1e-4, "{found}, {expected}");
+        }
     }
 }

@@ -60,7 +60,7 @@ fn a_constant_kernel_gives_the_empirical_quantile() {
         let basis = Basis::fit(Kernel::Linear, &x, &SketchOptions::new(EVERY, 1)).unwrap();
         let problem = LipschitzProblem { offset: Offset::Constant, ..problem };
         let machine = fit_on(basis, &x, &targets, &problem, &stop).unwrap();
-        assert_eq!(machine.offset, [expected]);
+        assert_eq!(machine.offset(), [expected]);
         assert!(machine.weights()[0].abs() < 1e-5);
     }
 }
@@ -81,7 +81,7 @@ fn the_offset_is_the_first_number_that_reaches_its_level() {
         let basis = Basis::fit(Kernel::Linear, &x, &SketchOptions::new(EVERY, 1)).unwrap();
         let targets = Targets::new(1, y.clone()).unwrap();
         let machine = fit_on(basis, &x, &targets, &problem, &Stop { steps: 1, ..Stop::default() });
-        assert_eq!(machine.unwrap().offset, [expected], "{level}");
+        assert_eq!(machine.unwrap().offset(), [expected], "{level}");
     }
 }
 
@@ -143,7 +143,7 @@ fn gamma_zero_lets_quantiles_differ_by_their_offsets_alone() {
     let (x, y) = fan(100, 4);
     let machine = fit(&x, &y, &levels, OutputMatrix::quantiles(&levels, 0.0).unwrap(), 1e-4);
     let predicted = machine.predict(&x).unwrap();
-    let gap = machine.offset[1] - machine.offset[0];
+    let gap = machine.offset()[1] - machine.offset()[0];
     for row in predicted.chunks(2) {
         assert!((f64::from(row[1] - row[0]) - gap).abs() < 1e-5);
     }

@@ -78,7 +78,7 @@ fn residuals_outside_of_the_basis_belong_to_the_loss() {
             targets.values().unwrap(),
             &projection.residuals,
             &problem,
-            (&machine.weights(), &machine.offset),
+            (&machine.weights(), machine.offset()),
         );
         assert!((own - found).abs() < 1e-9 * own);
         // Without them it is another problem with another solution.
@@ -91,7 +91,7 @@ fn residuals_outside_of_the_basis_belong_to_the_loss() {
                 targets.values().unwrap(),
                 &projection.residuals,
                 &problem,
-                (&other.weights(), &other.offset),
+                (&other.weights(), other.offset()),
             );
             assert!(worse > found * (1.0 + 1e-5), "{:?}: {worse}, {found}", problem.loss);
         }

@@ -17,7 +17,7 @@ fn tight() -> ConjugateGradients {
 }
 
 fn predictions(model: &KernelModel, queries: &Problem) -> Rows {
-    wide(model.width, &model.predict(&queries.inputs()).unwrap())
+    wide(model.width(), &model.predict(&queries.inputs()).unwrap())
 }
 
 #[test]

@@ -3,7 +3,10 @@
 use dsokr_basis::{
     Basis, Block, Error as BasisError, Mat, OutputKernel, RowSource, SketchKind, SketchOptions,
 };
-use dsokr_machines::{Arithmetic, Error, KernelModel, OutputSpace, Scaling, TrainingInputs, fit};
+use dsokr_machines::{
+    Arithmetic, Convergence, Error, KernelModel, OutputSpace, Scaling, Solution, TrainingInputs,
+    fit,
+};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -145,4 +148,26 @@ fn a_model_of_an_own_kernel_is_loaded_with_it() {
     let read = KernelModel::read_with(&stored, Own).unwrap();
     assert_eq!(read.predict(&x).unwrap(), model.predict(&x).unwrap());
     assert_eq!(read.anchors(), x.len());
+}
+
+#[test]
+fn a_condition_beyond_all_numbers_is_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let problem = Problem::new(10, 1);
+    let (_, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
+    let x = problem.inputs();
+    let inputs = TrainingInputs::rows(kernel_x(), &x);
+    let mut model = fit(&inputs, &targets, 1e-3, Arithmetic::Double).unwrap().model;
+    for condition in [f64::INFINITY, f64::NAN] {
+        let Solution::Ridge(ridge) = &mut model.summary.solution else { panic!() };
+        ridge.condition = condition;
+        let (iterations, residual, tolerance) = (3, f64::NAN, 1e-8);
+        ridge.convergence = Some(Convergence { iterations, residual, tolerance });
+        model.save(folder.path(), &BTreeMap::new()).unwrap();
+        let read = load(folder.path()).unwrap();
+        let ridge = read.summary.ridge().unwrap();
+        assert_eq!(ridge.condition, f64::INFINITY);
+        let convergence = ridge.convergence.unwrap();
+        assert!(!convergence.converged() && convergence.iterations == 3);
+    }
 }

@@ -155,7 +155,7 @@ fn a_precomputed_kernel_is_the_same_model() {
         let fitted =
             fit(&TrainingInputs::Gram(gram.as_ref()), &targets, lambda, precision).unwrap();
         let found = fitted.model.predict_gram(values.as_ref()).unwrap();
-        let rank = fitted.model.width;
+        let rank = fitted.model.width();
         assert_close(&wide(rank, &found), &wide(rank, &expected), tolerance, "precomputed");
     }
 }
@@ -175,7 +175,7 @@ fn lambda_scales_with_the_kernel() {
     let b =
         fit(&TrainingInputs::rows(Kernel::Linear, &ten), &targets, 16.0 * 1e-2, Arithmetic::Double)
             .unwrap();
-    let rank = a.model.width;
+    let rank = a.model.width();
     let (a, b) = (a.model.predict(&one).unwrap(), b.model.predict(&ten).unwrap());
     assert_close(&wide(rank, &a), &wide(rank, &b), 1e-6, "scaled");
 }
@@ -310,7 +310,7 @@ fn a_mapped_model_answers_with_the_mapped_coordinates() {
         let wrong = faer::Mat::<f64>::zeros(3, p + 1);
         assert!(fitted.model.clone().mapped(wrong.as_ref()).is_err());
         let mapped = fitted.model.mapped(matrix.as_ref()).unwrap();
-        assert_eq!(mapped.width, 3);
+        assert_eq!(mapped.width(), 3);
         let found = mapped.predict(&queries.inputs()).unwrap();
         let found: Vec<f64> = found.into_iter().map(f64::from).collect();
         let close = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-4 * (1.0 + b.abs());

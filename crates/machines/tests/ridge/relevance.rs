@@ -82,6 +82,70 @@ fn a_column_that_the_targets_follow_gains_weight() {
 }
 
 #[test]
+fn weights_are_of_the_columns_that_the_model_is_given() {
+    let raw = rows();
+    let first = Scaling::relevance(&model(Kernel::Linear, &raw)).unwrap();
+    // weights of a model of scaled rows, which is given raw ones
+    let scaled = first.rows(&raw).unwrap();
+    let model = model(Kernel::Linear, &scaled);
+    let single = (0..COLUMNS as u32).map(|column| [(column, 1.0)]);
+    let single: Features = SparseRows::from_rows(COLUMNS, single).unwrap().into();
+    let values = |scaling: &Scaling| {
+        let Features::Sparse(rows) = scaling.rows(&single).unwrap() else { panic!() };
+        (0..COLUMNS).map(|column| f64::from(rows.row(column).1[0])).collect::<Vec<f64>>()
+    };
+    let of_scaled = values(&Scaling::relevance(&model).unwrap());
+    let of_raw = values(&Scaling::relevance(&model.with_scaling(first.clone()).unwrap()).unwrap());
+    let factors = values(&first);
+    // columns 0 and 1 are in the same rows, so they are compared with the same mean
+    let ratio = |all: &[f64]| all[0] / all[1];
+    let expected = ratio(&of_scaled) * ratio(&factors);
+    assert!((ratio(&of_raw) / expected - 1.0).abs() < 1e-4, "{} {expected}", ratio(&of_raw));
+    assert!((ratio(&factors) - 1.0).abs() > 0.01, "the scaling changes nothing: {factors:?}");
+}
+
+#[test]
+fn queries_of_any_length_have_a_prediction_in_single_precision() {
+    let rows = rows();
+    let model = model(Kernel::Cosine, &rows);
+    let Features::Sparse(sparse) = &rows else { panic!() };
+    let expected = model.predict(&rows).unwrap();
+    for factor in [1e-13f32, 1e-25, 1e13] {
+        let row = |row: usize| {
+            let (columns, values) = sparse.row(row);
+            // every other row keeps its length
+            let factor = if row.is_multiple_of(2) { factor } else { 1.0 };
+            columns.iter().copied().zip(values.iter().map(move |value| value * factor))
+        };
+        let cells = (0..rows.len()).map(|at| row(at).collect::<Vec<_>>());
+        let scaled: Features = SparseRows::from_rows(COLUMNS, cells).unwrap().into();
+        let found = model.predict(&scaled).unwrap_or_else(|error| panic!("{factor}: {error}"));
+        for (at, (found, expected)) in found.iter().zip(&expected).enumerate() {
+            assert!((found - expected).abs() < 1e-5, "{factor}, {at}: {found}, {expected}");
+        }
+        let second = |all: &[f32]| all[WIDTH..2 * WIDTH].to_vec();
+        assert_eq!(second(&found), second(&expected), "{factor}: a row of the same length");
+    }
+}
+
+#[test]
+fn a_widened_model_ignores_the_columns_behind() {
+    let rows = rows();
+    let model = model(Kernel::Linear, &rows);
+    let expected = model.predict(&rows).unwrap();
+    let Features::Sparse(sparse) = &rows else { panic!() };
+    let row = |row: usize| {
+        let (columns, values) = sparse.row(row);
+        let cells = columns.iter().copied().zip(values.iter().copied());
+        cells.chain([(COLUMNS as u32 + 1, 2.0)]).collect::<Vec<_>>()
+    };
+    let wide = SparseRows::from_rows(COLUMNS + 2, (0..rows.len()).map(row)).unwrap();
+    let model = model.widened(COLUMNS + 2).unwrap();
+    assert_eq!(model.predict(&Features::Sparse(wide)).unwrap(), expected);
+    assert!(model.widened(COLUMNS - 3).is_err());
+}
+
+#[test]
 fn a_model_that_is_not_linear_in_sparse_rows_is_refused() {
     let gaussian = model(Kernel::Gaussian { gamma: 0.5 }, &rows());
     let message = Scaling::relevance(&gaussian, &RowWeights::equal()).unwrap_err().to_string();

@@ -1,7 +1,7 @@
 //! Held-out predictions in closed form against refitting without the rows.
 
 use dsokr_basis::{Basis, RowSource, SketchKind, SketchOptions};
-use dsokr_machines::{Arithmetic, Error, OutputSpace, Spectrum, TrainingInputs, fit};
+use dsokr_machines::{Arithmetic, Error, InputSketch, OutputSpace, Spectrum, TrainingInputs, fit};
 
 use crate::naive::*;
 
@@ -199,6 +199,37 @@ fn leading_rows_are_fitted_from_the_factor_of_all() {
             let fitted = fit(&inputs, &targets, lambda, Arithmetic::Double).unwrap();
             for rows in [0, n + 1] {
                 assert!(matches!(fitted.with_leading(&targets, rows), Err(Error::Value { .. })));
+            }
+        }
+    }
+}
+
+/// An input far from all others is predicted by itself alone as λ falls. Its residual and 1 − h vanish together, and the
+/// quotient is its target.
+#[test]
+fn held_out_predictions_of_a_small_lambda_are_those_of_refitting_or_refused() {
+    let n = 20;
+    let mut problem = Problem::new(n, 3);
+    problem.x[7] = vec![60.0, 60.0, 60.0];
+    let (space, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
+    let x = problem.inputs();
+    let sketch = InputSketch { size: n, method: EVERY };
+    let spectrum = Spectrum::sketched(kernel_x(), &x, &targets, &sketch, 0).unwrap();
+    let full = Spectrum::full(&TrainingInputs::rows(kernel_x(), &x), &targets).unwrap();
+    for lambda in [1e-2, 1e-6, 1e-9, 1e-11, 1e-13, 1e-15, 1e-17, 1e-30] {
+        let exact = full.leave_one_out(lambda).unwrap();
+        match spectrum.leave_one_out(lambda) {
+            Ok(found) => {
+                let row = |all: &[f32]| all[7 * n..8 * n].to_vec();
+                // nothing is known of it
+                let close = row(&found).iter().zip(row(&exact)).all(|(a, b)| (a - b).abs() < 1e-2);
+                assert!(close, "{lambda}: {:?}", row(&found));
+            }
+            Err(error) => {
+                let message = error.to_string();
+                assert!(lambda < 1e-12 && message.contains("raise lambda"), "{lambda}: {message}");
+                let errors = spectrum.errors(&[lambda, 1e-2], &space).unwrap();
+                assert!(errors[0].is_infinite() && errors[1].is_finite(), "{errors:?}");
             }
         }
     }

@@ -1,9 +1,12 @@
 //! Fits that share the factored system of their inputs.
 
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 use dsokr_basis::{Basis, Features, Kernel, RowWeights, SketchKind, SketchOptions};
 use dsokr_machines::{Arithmetic, Fitted, LastSystem, OutputSpace, TrainingInputs, fit};
+
+use rayon::prelude::*;
 
 use crate::naive::*;
 
@@ -63,4 +66,27 @@ fn targets_of_different_widths_are_fitted_as_alone() {
             assert_eq!(left_out(&shared), left_out(&alone));
         }
     }
+}
+
+/// While one fit waits for its parallel work, its thread begins the next one.
+#[test]
+fn fits_in_one_pool_do_not_wait_for_each_other() {
+    let (done, wait) = mpsc::channel();
+    std::thread::spawn(move || {
+        let problem = Problem::new(700, 4);
+        let x = problem.inputs();
+        let last = LastSystem::default();
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap();
+        let fits = pool.install(|| {
+            let lambdas = (1u32..25).into_par_iter().map(|at| 1e-3 * f64::from(at));
+            let fits = lambdas.with_max_len(1).map(|lambda| {
+                let inputs = TrainingInputs::rows(kernel_x(), &x);
+                last.get(&inputs, &[], lambda, Arithmetic::Double).is_ok()
+            });
+            fits.collect::<Vec<bool>>()
+        });
+        drop(done.send(fits));
+    });
+    let fits = wait.recv_timeout(Duration::from_secs(120)).expect("the fits wait for each other");
+    assert_eq!(fits, [true; 24]);
 }

@@ -64,7 +64,7 @@ fn parts_are_fitted_by_themselves_and_averaged() {
     let x = problem.inputs();
     let average = fit_averaged(kernel_x(), &x, &targets, &EVERY, m, 5, lambda, 4).unwrap();
     assert_eq!(average.anchors(), 4 * m);
-    let rank = average.width;
+    let rank = average.width();
     let mut sum = vec![vec![0.0; rank]; n];
     for part in 0..4 {
         let rows: Vec<usize> = (part * n / 4..(part + 1) * n / 4).collect();

@@ -71,7 +71,7 @@ fn agrees_with_the_dense_implementation() {
             .unwrap();
             let (spectrum, expected) = textbook(&kernel, &rows, &from_faer(&drawn.dense()));
             assert_eq!(basis.dimension(), spectrum.len(), "{what}");
-            for (found, expected) in basis.spectrum.iter().zip(&spectrum) {
+            for (found, expected) in basis.spectrum().iter().zip(&spectrum) {
                 let allowed = 1e-5 * expected + 1e-6 * spectrum[0];
                 assert!((found - expected).abs() < allowed, "{what}: {found}, {expected}");
             }
@@ -196,7 +196,7 @@ fn frozen_matrix(basis: &Basis) -> Rows {
     }
     let (_, matrix) = stored.read::<f32>("matrix", 2).unwrap();
     let wide = |row: &[f32]| row.iter().map(|&value| value.into()).collect();
-    matrix.chunks(basis.width).map(wide).collect()
+    matrix.chunks(basis.width()).map(wide).collect()
 }
 
 /// `⟨e_i, e_j⟩ = 1{i = j}`: `M Mᵀ` in the space of features, `A K_aa Aᵀ` with anchors.
@@ -226,7 +226,7 @@ fn basis_is_orthonormal_in_the_rkhs() {
                 .map(|i| (0..basis.dimension()).map(|j| f64::from(i == j)).collect())
                 .collect();
             // A matrix of f32 is exact to 6e-8 / √(σ_p / σ_1).
-            let condition = (basis.spectrum[0] / basis.spectrum[basis.dimension() - 1]).sqrt();
+            let condition = (basis.spectrum()[0] / basis.spectrum()[basis.dimension() - 1]).sqrt();
             assert_close(&gram, &identity, 1e-6 + 1e-6 * condition, &what);
             assert!(condition < 1e3, "{what}: the bound above says little at {condition}");
         }
@@ -252,7 +252,7 @@ fn cut_off_is_relative() {
     )
     .unwrap();
     assert!(loose.dimension() < 9);
-    assert!(loose.spectrum.iter().all(|&value| value > 0.5 * loose.spectrum[0]));
+    assert!(loose.spectrum().iter().all(|&value| value > 0.5 * loose.spectrum()[0]));
     for tolerance in [0.0, -1.0, 1.0, 1e-15, f64::NAN] {
         let error = Basis::fit(
             Kernel::Linear,
@@ -276,7 +276,7 @@ fn a_constant_kernel_has_rank_one() {
         for kind in kinds() {
             let basis =
                 Basis::fit(kernel.clone(), &rows, &SketchOptions::new(kind.clone(), 5)).unwrap();
-            assert_eq!(basis.dimension(), 1, "{kernel:?}, {kind:?}: {:?}", basis.spectrum);
+            assert_eq!(basis.dimension(), 1, "{kernel:?}, {kind:?}: {:?}", basis.spectrum());
             if matches!(kernel, Kernel::Gaussian { .. } | Kernel::Tanimoto) {
                 break; // One anchored fit over all rows is enough.
             }
@@ -304,7 +304,7 @@ fn the_rank_is_that_of_the_features() {
             for m in [50, 150] {
                 let basis = Basis::fit(kernel.clone(), &rows, &SketchOptions::new(kind.clone(), m))
                     .unwrap();
-                assert_eq!(basis.dimension(), rank, "{kernel:?}, {kind:?}: {:?}", basis.spectrum);
+                assert_eq!(basis.dimension(), rank, "{kernel:?}, {kind:?}: {:?}", basis.spectrum());
             }
         }
     }

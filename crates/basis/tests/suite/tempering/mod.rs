@@ -239,7 +239,7 @@ fn centred_without_a_power_is_the_double_centred_gram_matrix() {
         let scale = (0..40).map(|i| expected[i][i]).fold(1.0, f64::max);
         assert_close(&products(&basis.project(&rows).unwrap()), &expected, 3e-6 * scale, &what);
         // and its spectrum is that of the covariance
-        let trace: f64 = basis.spectrum.iter().sum();
+        let trace: f64 = basis.spectrum().iter().sum();
         let expected = (0..40).map(|i| expected[i][i]).sum::<f64>() / 40.0;
         assert!((trace - expected).abs() < 1e-5 * scale, "{what}: {trace}, {expected}");
     }

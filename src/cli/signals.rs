@@ -1,0 +1,142 @@
+//! The signals that ask the command to end: Ctrl-C (SIGINT), SIGTERM and SIGHUP.
+//!
+//! A training ends after its step and saves its state; a server ends after what has begun. All other work ends at once:
+//! what is half written is removed. Standard error says what is saved and how to go on, and the exit code is 128 and the
+//! number of the signal, as shells have it. A second signal ends the process at once.
+
+use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use super::output;
+use crate::Error;
+use crate::basis::Cancellation;
+use crate::basis::store::end_writing;
+use crate::train::Error as TrainError;
+
+/// The exit code of a process that a signal has ended is this and the number of the signal.
+const CODE: u8 = 128;
+
+/// The cancellation of the command's work.
+pub static INTERRUPT: LazyLock<Cancellation> = LazyLock::new(Cancellation::default);
+
+/// The number of the first signal, 0 before.
+static FIRST: AtomicI32 = AtomicI32::new(0);
+
+/// What the first signal does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Response {
+    /// It ends the process.
+    End,
+    /// It cancels the work, which saves its state and ends.
+    Cancel,
+    /// Nothing: the work waits for signals too, and ends by itself.
+    Leave,
+}
+
+static RESPONSE: Mutex<Response> = Mutex::new(Response::End);
+
+/// Says what is saved and how to go on.
+type Advice = Box<dyn Fn() -> String + Send>;
+
+static ADVICE: Mutex<Option<Advice>> = Mutex::new(None);
+
+/// Held by the thread that ends the process.
+static ENDING: Mutex<()> = Mutex::new(());
+
+/// What the first signal does from now on.
+pub fn respond(response: Response) {
+    *RESPONSE.lock().unwrap_or_else(PoisonError::into_inner) = response;
+}
+
+/// What standard error says of what is saved and how to go on, if a signal ends the work from now on.
+pub fn advise(advice: impl Fn() -> String + Send + 'static) {
+    *ADVICE.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(advice));
+}
+
+/// Waits for signals from now on. Under nohup SIGHUP stays ignored.
+#[cfg(unix)]
+pub fn listen() {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::iterator::Signals;
+
+    let wanted = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal));
+    let started = Signals::new(wanted.collect::<Vec<_>>()).and_then(|mut signals| {
+        let wait = move || signals.forever().for_each(received);
+        std::thread::Builder::new().name("signals".into()).spawn(wait)
+    });
+    if let Err(error) = started {
+        tracing::warn!("a signal will end the command without a word: {error}");
+    }
+}
+
+/// Whether the process was started with a signal ignored.
+#[cfg(unix)]
+fn is_ignored(signal: i32) -> bool {
+    // SAFETY: a null action changes nothing, and the old one is written to memory of its type, whose bits may all be 0
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &raw mut action) == 0
+            && action.sa_sigaction == libc::SIG_IGN
+    }
+}
+
+/// Waits for Ctrl-C from now on.
+#[cfg(not(unix))]
+pub fn listen() {
+    const INTERRUPTED: i32 = 2;
+    if let Err(error) = ctrlc::set_handler(|| received(INTERRUPTED)) {
+        tracing::warn!("Ctrl-C will end the command without a word: {error}");
+    }
+}
+
+fn received(signal: i32) {
+    let is_first = FIRST.compare_exchange(0, signal, SeqCst, SeqCst).is_ok();
+    let response = *RESPONSE.lock().unwrap_or_else(PoisonError::into_inner);
+    match response {
+        Response::Cancel if is_first => INTERRUPT.cancel(),
+        Response::Leave if is_first => {}
+        Response::End | Response::Cancel | Response::Leave => end(signal, None),
+    }
+}
+
+/// The exit code of work that a signal has ended; none where no signal came.
+pub fn code() -> Option<u8> {
+    let signal = FIRST.load(SeqCst);
+    (signal != 0).then_some(CODE + signal as u8)
+}
+
+/// Ends the process if its work has ended with an error because of a signal.
+pub fn end_if_received(error: &Error) {
+    let signal = FIRST.load(SeqCst);
+    if signal != 0 {
+        // what a training says of its state; other work was only cancelled
+        end(signal, is_interrupted(error).then(|| error.to_string()));
+    }
+}
+
+/// Whether it says what a training has saved.
+fn is_interrupted(error: &Error) -> bool {
+    match error {
+        Error::Member { source, .. } => is_interrupted(source),
+        other => matches!(other, Error::Train(TrainError::Interrupted { .. })),
+    }
+}
+
+/// Ends the process, with the `state` of the work that was saved, or else with the advice for it.
+fn end(signal: i32, state: Option<String>) -> ! {
+    let ending = ENDING.lock().unwrap_or_else(PoisonError::into_inner);
+    end_writing();
+    output::clear();
+    let advice = ADVICE.lock().unwrap_or_else(PoisonError::into_inner);
+    let advice =
+        advice.as_ref().map_or_else(|| "nothing is half written".into(), |advice| advice());
+    let name = match signal {
+        1 => "SIGHUP",
+        15 => "SIGTERM",
+        _ => "SIGINT",
+    };
+    let saved = state.unwrap_or(advice);
+    output::print_error(format_args!("stopped by {name}: {saved}"));
+    std::mem::forget(ending);
+    std::process::exit(i32::from(CODE) + signal)
+}

@@ -1,0 +1,161 @@
+//! What the system refuses, or tells wrong: memory, synced files, the time, links that lead nowhere.
+
+use std::os::unix::fs::symlink;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use crate::sandbox::{BAG, CONFIG, RIDGE, Sandbox};
+
+/// A kernel machine with a reranker.
+fn reranked() -> String {
+    let look = "[decoding]\nheld_out = true\n\
+                second_look = { candidates = 20, neighbours = 5, folds = 4, answered = 2 }\n";
+    format!("{}\n{look}", CONFIG.replace(BAG, RIDGE))
+}
+
+/// The command with at most so many kB of addresses.
+fn with_memory(sandbox: &Sandbox, kilobytes: u64, arguments: &[&str]) -> Output {
+    let script = format!("ulimit -v {kilobytes}; exec \"$0\" \"$@\"");
+    let mut command = Command::new("bash");
+    command.args(["-c", &script, env!("CARGO_BIN_EXE_dsokr")]).args(arguments);
+    command.current_dir(sandbox.path(".")).env_remove("DSOKR_DATA").output().unwrap()
+}
+
+/// Whatever the limit is, a call succeeds or says that there is not enough memory, with the exit code of a wrong request.
+#[cfg(target_os = "linux")]
+#[test]
+fn too_little_memory_is_an_error_and_not_an_abort() {
+    let sandbox = Sandbox::new();
+    sandbox.write("look.toml", &reranked());
+    sandbox.succeed(&["train", "look.toml", "--out", "run"]);
+    let mut refused = 0;
+    for kilobytes in
+        [100_000, 130_000, 150_000, 175_000, 200_000, 250_000, 300_000, 400_000, 600_000]
+    {
+        let out = format!("run-{kilobytes}");
+        let calls: [&[&str]; 4] = [
+            &["train", "look.toml", "--out", &out],
+            &["train", "small.toml", "--out", &out],
+            &["evaluate", "run"],
+            &["search", "run", "a ring of kind HEX and class ANE"],
+        ];
+        for arguments in calls {
+            let output = with_memory(&sandbox, kilobytes, arguments);
+            let errors = String::from_utf8_lossy(&output.stderr);
+            let what = format!("{kilobytes} kB, {arguments:?}: {errors}");
+            assert_eq!(output.status.signal(), None, "{what}");
+            assert!(!errors.contains("panicked"), "{what}");
+            match output.status.code() {
+                Some(0) => {}
+                Some(2) => {
+                    refused += 1;
+                    let last = errors.lines().last().unwrap_or_default();
+                    assert!(last.starts_with("error: "), "{what}");
+                    let says = ["memory", "ulimit", "threads", "address space"];
+                    assert!(says.iter().any(|word| last.contains(word)), "{what}");
+                }
+                code => panic!("exit code {code:?}: {what}"),
+            }
+            drop(std::fs::remove_dir_all(sandbox.path(&out)));
+        }
+    }
+    assert!(refused > 0, "no limit was too low");
+}
+
+/// A process whose calls of fsync fail as those on file systems that have none, such as some of FUSE.
+#[cfg(target_os = "linux")]
+fn without_sync(command: &mut Command) {
+    const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+    const EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+    const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+    let step = |code, jt, k| libc::sock_filter { code, jt, jf: 0, k };
+    let filter = [
+        step(LOAD, 0, 0),
+        step(EQUAL, 2, libc::SYS_fsync as u32),
+        step(EQUAL, 1, libc::SYS_fdatasync as u32),
+        step(RETURN, 0, libc::SECCOMP_RET_ALLOW),
+        step(RETURN, 0, libc::SECCOMP_RET_ERRNO | libc::EINVAL as u32),
+    ];
+    // SAFETY: only system calls are made between fork and exec; the filter lives until then
+    unsafe {
+        command.pre_exec(move || {
+            let program =
+                libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
+            let done = libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+                && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program)
+                    == 0;
+            if done { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+        });
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn file_systems_that_cannot_sync_are_written_to() {
+    let sandbox = Sandbox::new();
+    let mut command = sandbox.command(&["train", "small.toml", "--out", "run", "--json"]);
+    without_sync(&mut command);
+    let output = match command.output() {
+        Ok(output) => output,
+        Err(error) => {
+            println!("skipped: no filter of system calls: {error}");
+            return;
+        }
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    sandbox.succeed(&["evaluate", "run"]);
+}
+
+/// The library of `tests/clock.c`; none without a C compiler.
+fn wrong_clock(sandbox: &Sandbox) -> Option<PathBuf> {
+    let (source, library) = (sandbox.path("clock.c"), sandbox.path("clock.so"));
+    sandbox.write("clock.c", include_str!("../clock.c"));
+    let mut compiler = Command::new("cc");
+    compiler.args(["-shared", "-fPIC", "-O1", "-o"]).args([&library, &source]).arg("-ldl");
+    compiler.status().is_ok_and(|status| status.success()).then_some(library)
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_wrong_clock_is_no_reason_to_lose_a_training() {
+    let sandbox = Sandbox::new();
+    let Some(library) = wrong_clock(&sandbox) else {
+        println!("skipped: no C compiler");
+        return;
+    };
+    const YEAR: i64 = 31_556_952;
+    for (years, date, warned) in [
+        (-100, "1970-01-01T00:00:00Z", true),
+        (9_000, "9999-12-31T23:59:59Z", true),
+        (500, "25", false),
+    ] {
+        let out = format!("run{years}");
+        let mut command = sandbox.command(&["train", "small.toml", "--json", "--out", &out]);
+        let output = command
+            .env("LD_PRELOAD", &library)
+            .env("WRONG_BY", (years * YEAR).to_string())
+            .output();
+        let output = output.unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{years}: {errors}");
+        let record = sandbox.read(&format!("{out}/metrics.json"));
+        let record: serde_json::Value = serde_json::from_str(&record).unwrap();
+        assert!(record["date"].as_str().unwrap().starts_with(date), "{years}: {record}");
+        assert_eq!(errors.contains("the clock of this machine"), warned, "{years}: {errors}");
+        sandbox.succeed(&["evaluate", &out]);
+    }
+}
+
+#[test]
+fn a_link_that_leads_nowhere_is_no_place_for_a_run() {
+    let sandbox = Sandbox::new();
+    symlink("nowhere", sandbox.path("run")).unwrap();
+    let expected = ["--out = run, a link to nowhere", "remove the link"];
+    sandbox.fail(&["train", "small.toml", "--out", "run"], 2, &expected);
+    let sweep = ["sweep", "small.toml", "--out", "run", "--grid", "sketch.size=5,6"];
+    sandbox.fail(&sweep, 2, &expected);
+    std::fs::create_dir(sandbox.path("nowhere")).unwrap();
+    sandbox.fail(&["train", "small.toml", "--out", "run"], 2, &["run exists"]);
+    sandbox.succeed(&["train", "small.toml", "--out", "run/inside"]);
+}
