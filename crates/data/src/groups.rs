@@ -115,7 +115,7 @@ impl<'a> GroupColumns<'a> {
         }
         for column in self.outputs.iter().chain(&self.input) {
             // behind a SMILES there may be a name
-            let is_molecule = self.molecule == Some(column);
+            let is_molecule = self.molecule == Some(*column);
             let key = |cell: &String| match cell.split_whitespace().next() {
                 Some(smiles) if is_molecule => canonical(smiles),
                 Some(_) | None => canonical(cell),

@@ -134,11 +134,13 @@ fn a_file_of_meka_has_its_labels_first() {
         "flats.toml",
         "[data]\nsource = \"multi-label\"\nfolder = \"./\"\nfile = \"flats.arff\"\n\
          splits = { validation = 20 }\n\n\
-         [output]\nlabel = \"labels\"\nfeatures = { kind = \"labels\", column = \"labels\" }\n\
-         kernel = { name = \"tanimoto\" }\n\n[sketch]\nsize = 4\n\n\
-         [encoder]\nkind = \"kernel-machine\"\ninputs = { kind = \"vectors\", scaling = \"standard\" }\n\
+         [output]\nlabel = \"labels\"\nonly_training = true\n\
+         features = { kind = \"labels\", column = \"labels\" }\n\
+         kernel = { name = \"gaussian\", gamma = 0.5 }\n\n[sketch]\nfull = true\n\n\
+         [encoder]\nkind = \"kernel-machine\"\n\
+         inputs = { kind = \"vectors\", scaling = \"standard\" }\n\
          kernel = { name = \"gaussian\", gamma = 0.5 }\nlambda = 1e-4\n\n\
-         [decoding]\nexpected_f1 = {}\n\n[evaluation]\nmetric = \"f1\"\n",
+         [evaluation]\nmetric = \"f1\"\nmissing_gold = \"rank-infinity\"\n",
     );
     let report = train(&sandbox, "flats.toml");
     assert!(number(&report, "f1") > 0.9, "{report}");
