@@ -65,7 +65,7 @@ impl Config {
         for (place, kernel) in self.output.kernels.iter_mut().enumerate() {
             lower(&format!("output.kernels[{place}].size"), &mut kernel.size, pairs, lowered);
         }
-        if let SketchKind::Leverage { pilot, .. } = &mut self.sketch.method {
+        if let Some(SketchKind::Leverage { pilot, .. }) = &mut self.sketch.method {
             lower("sketch.method.pilot", pilot, pairs, lowered);
         }
     }
