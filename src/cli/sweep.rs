@@ -94,12 +94,12 @@ impl Trainings {
 /// Trains, and shows how far it is.
 pub fn train(request: &SweepRequest) -> Result<Sweep, Error> {
     let folder = request.place();
-    signals::advise(move || match folder.exists() {
-        true => {
-            let folder = folder.display();
-            format!("{folder} is kept with the runs that are complete; the same command goes on")
+    signals::advise(move || {
+        if !folder.exists() {
+            return "nothing was saved; the same command starts again".into();
         }
-        false => "nothing was saved; the same command starts again".into(),
+        let folder = folder.display();
+        format!("{folder} is kept with the runs that are complete; the same command goes on")
     });
     let sweep = request.run(&mut Progress::new())?;
     output::clear();

@@ -58,15 +58,15 @@ fn advise_to_resume(path: &Path, resumed: bool) {
     let path = path.to_owned();
     signals::advise(move || {
         let run = path.display();
-        match (path.exists(), resumed) {
-            (false, _) => "nothing was saved; the same command starts again".into(),
-            (true, true) => format!("{run} is kept as far as it came; the same command goes on"),
-            (true, false) => {
-                format!(
-                    "{run} is kept as far as it came; the same command with --out {run} --resume goes on"
-                )
-            }
+        if !path.exists() {
+            return "nothing was saved; the same command starts again".into();
         }
+        let command = if resumed {
+            "the same command".to_owned()
+        } else {
+            format!("the same command with --out {run} --resume")
+        };
+        format!("{run} is kept as far as it came; {command} goes on")
     });
 }
 

@@ -133,7 +133,8 @@ impl Ladder {
 
     /// The numbers of candidates above and of a score, and the next score below.
     fn place(&self, score: f64) -> (u64, u64, Option<f64>) {
-        let (at, Slots { counts, highest }) = (self.steps.slot(score), &self.slots);
+        let Slots { counts, highest } = &self.slots;
+        let at = self.steps.slot(score);
         let next = (at + 1..counts.len()).find(|&next| counts[next] > 0);
         (counts[..at].iter().sum(), counts[at], next.map(|next| highest[next]))
     }
