@@ -84,7 +84,7 @@ fn a_column_that_the_targets_follow_gains_weight() {
 #[test]
 fn weights_are_of_the_columns_that_the_model_is_given() {
     let raw = rows();
-    let first = Scaling::relevance(&model(Kernel::Linear, &raw)).unwrap();
+    let first = Scaling::relevance(&model(Kernel::Linear, &raw), &RowWeights::equal()).unwrap();
     // weights of a model of scaled rows, which is given raw ones
     let scaled = first.rows(&raw).unwrap();
     let model = model(Kernel::Linear, &scaled);
@@ -94,8 +94,9 @@ fn weights_are_of_the_columns_that_the_model_is_given() {
         let Features::Sparse(rows) = scaling.rows(&single).unwrap() else { panic!() };
         (0..COLUMNS).map(|column| f64::from(rows.row(column).1[0])).collect::<Vec<f64>>()
     };
-    let of_scaled = values(&Scaling::relevance(&model).unwrap());
-    let of_raw = values(&Scaling::relevance(&model.with_scaling(first.clone()).unwrap()).unwrap());
+    let of_scaled = values(&Scaling::relevance(&model, &RowWeights::equal()).unwrap());
+    let scaled = model.with_scaling(first.clone()).unwrap();
+    let of_raw = values(&Scaling::relevance(&scaled, &RowWeights::equal()).unwrap());
     let factors = values(&first);
     // columns 0 and 1 are in the same rows, so they are compared with the same mean
     let ratio = |all: &[f64]| all[0] / all[1];

@@ -81,7 +81,7 @@ fn fits_in_one_pool_do_not_wait_for_each_other() {
             let lambdas = (1u32..25).into_par_iter().map(|at| 1e-3 * f64::from(at));
             let fits = lambdas.with_max_len(1).map(|lambda| {
                 let inputs = TrainingInputs::rows(kernel_x(), &x);
-                last.get(&inputs, &[], lambda, Arithmetic::Double).is_ok()
+                last.get(&inputs, &RowWeights::equal(), lambda, Arithmetic::Double).is_ok()
             });
             fits.collect::<Vec<bool>>()
         });
