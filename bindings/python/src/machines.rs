@@ -147,7 +147,7 @@ impl KernelMachine {
     /// The numbers of a prediction.
     #[getter]
     fn width(&self) -> usize {
-        self.model.width
+        self.model.width()
     }
 
     /// Writes files into a folder.

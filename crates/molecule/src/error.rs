@@ -45,7 +45,7 @@ impl Error {
             Self::Smiles { position, message } => {
                 Self::Smiles { position: place(position), message }
             }
-            other @ (Self::Graph { .. } | Self::Basis(_)) => other,
+            other @ (Self::MolBlock { .. } | Self::Graph { .. } | Self::Basis(_)) => other,
         }
     }
 

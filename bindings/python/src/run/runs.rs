@@ -54,10 +54,12 @@ fn rule(candidates: Option<&str>) -> Result<Option<CandidateRule>, Failure> {
     let rule = candidates.map(str::parse).transpose()?;
     match rule {
         Some(CandidateRule::Lists(file)) => {
-            let allowed = "\"mass:PPM\" or \"formula\"";
+            let allowed = "\"mass:PPM\", \"formula\" or \"all\"";
             Err(Error::value("candidates", format_args!("{file:?}"), allowed).into())
         }
-        None | Some(CandidateRule::Mass(_) | CandidateRule::Formula) => Ok(rule),
+        None | Some(CandidateRule::Mass(_) | CandidateRule::Formula | CandidateRule::All) => {
+            Ok(rule)
+        }
     }
 }
 
