@@ -186,3 +186,11 @@ def test_joined_rows():
         dsokr.join_rows([dense, bits[:2]])
     with pytest.raises(dsokr.ConfigError, match="parts: none"):
         dsokr.join_rows([])
+
+
+def test_rows_are_arrays_to_numpy():
+    array = np.arange(6, dtype=np.float32).reshape(3, 2)
+    for rows in (dsokr.as_rows(array), dsokr.as_rows(array > 2)):
+        dense = rows.toarray()
+        assert np.array_equal(np.asarray(rows), dense) and np.asarray(rows, float).dtype == float
+        assert rows.dtype == np.float32 and [row.tolist() for row in rows] == dense.tolist()

@@ -91,6 +91,16 @@ class Candidates:
         Labels of the candidates, in order.
         """
     @staticmethod
+    def load(path: str | PathLike[str], normalised: bool) -> Candidates:
+        """
+        Reads a file that `save` wrote; `normalised` is whether k(c, c) = 1.
+        """
+    @property
+    def normalised(self, /) -> bool:
+        """
+        Whether k(c, c) = 1, so that scores are comparable with those of other such kernels.
+        """
+    @staticmethod
     def points(points: NDArray[float32], ids: SupportsGetItem[int, str], labels: SupportsGetItem[int, str]) -> Candidates:
         """
         Points that are given, each with its constant in the last column; equal rows are one.
@@ -104,6 +114,10 @@ class Candidates:
     def rank(self, /, predictions: NDArray[float32], gold: SupportsGetItem[int, str], names: SupportsGetItem[int, str], missing: str, lists: SupportsGetItem[int, SupportsGetItem[int, str]] | None) -> Ranks:
         """
         Ranks of the gold candidates, by id, among all candidates or the lists of ids of each query.
+        """
+    def save(self, /, path: str | PathLike[str]) -> None:
+        """
+        Writes a file that `load` reads, to send candidates to a different process.
         """
     def top_k(self, /, predictions: NDArray[float32], k: SupportsIndex) -> tuple[NDArray[int64], NDArray[float32]]:
         """
@@ -124,6 +138,11 @@ class Evaluation:
         """
         The metrics as a table.
         """
+    @staticmethod
+    def from_json(text: str) -> Evaluation:
+        """
+        Reads what `to_json` gave.
+        """
     def intervals(self, /) -> str:
         """
         95 % intervals of all metrics, as JSON.
@@ -143,6 +162,10 @@ class Evaluation:
         """
         The metrics, those of a random order of the candidates, and names and metrics of the members of an
         ensemble, as JSON.
+        """
+    def to_json(self, /) -> str:
+        """
+        Everything but the outputs that only reports show, as JSON, which `from_json` reads.
         """
 
 @final
@@ -172,11 +195,21 @@ class GraphVocabulary:
     """
     The features of a graph kernel with a column each.
     """
+    @property
+    def features(self, /) -> list[int]:
+        """
+        The features, in the order of their columns.
+        """
     @staticmethod
     def fit(kernel: str, graphs: SupportsGetItem[int, Graph]) -> tuple[GraphVocabulary, Rows]:
         """
         The features that occur in `graphs`, and their rows; `kernel` is a table of a configuration as
         JSON.
+        """
+    @staticmethod
+    def from_features(kernel: str, features: SupportsGetItem[int, SupportsIndex]) -> GraphVocabulary:
+        """
+        The vocabulary of a kernel, a table of a configuration as JSON, with the features of an earlier one.
         """
     def rows(self, /, graphs: SupportsGetItem[int, Graph]) -> Rows:
         """
@@ -253,6 +286,11 @@ class Ranks:
         """
         A paired bootstrap of the differences from the ranks of a second model, as JSON.
         """
+    @staticmethod
+    def from_json(text: str) -> Ranks:
+        """
+        Reads what `to_json` gave.
+        """
     def hits(self, /, k: SupportsIndex) -> NDArray[float64]:
         """
         P(rank ≤ k) of each query.
@@ -261,31 +299,34 @@ class Ranks:
         """
         Metrics by name, with 95 % bootstrap intervals unless `resamples` is none.
         """
+    def to_json(self, /) -> str:
+        """
+        The ranks, and the numbers of candidates and of duplicates, as JSON, which `from_json` reads.
+        """
 
 @final
 class Rows:
     """
     Rows of features: dense numbers, packed bits, or sparse numbers.
     """
+    def __array__(self, /, dtype: Any | None = None, copy: bool | None = None) -> Any:
+        """
+        All rows as a dense array, which NumPy asks for.
+        """
     def __getitem__(self, index: Any, /) -> Rows:
         """
         Copies of the rows that an index of NumPy chooses: a number, a slice, a list of numbers, or a mask.
         """
+    def __iter__(self, /) -> Any:
+        """
+        The rows as dense vectors, one after the other.
+        """
     def __len__(self, /) -> int: ...
     def __repr__(self, /) -> str: ...
-    @property
-    def address(self, /) -> int | None:
-        """
-        Where the numbers of borrowed rows are; none of owned ones.
-        """
     @staticmethod
     def bits(packed: NDArray[uint8], width: SupportsIndex, name: str) -> Rows:
         """
         Packed bits as `numpy.packbits` makes them of each row, ⌈width/8⌉ bytes a row.
-        """
-    def check(self, /, name: str) -> None:
-        """
-        Refuses a NaN or an infinity in a borrowed array, which errors call `name`; owned rows have none.
         """
     def csr(self, /) -> tuple[NDArray[int64], NDArray[int64], NDArray[float32]]:
         """
@@ -294,8 +335,12 @@ class Rows:
     @staticmethod
     def dense(array: NDArray[float32], name: str) -> Rows:
         """
-        Borrows an array in C order; `name` is what errors call it. Its numbers are checked as they are
-        read, or by `check`.
+        Copies an array in C order, which errors call `name`.
+        """
+    @property
+    def dtype(self, /) -> Any:
+        """
+        The type of the numbers, as NumPy has it.
         """
     @staticmethod
     def joined(parts: SupportsGetItem[int, Rows]) -> Rows:
