@@ -68,7 +68,8 @@ fn comparable(a: &Scores, b: &Scores, metric: Metric) -> Option<(Metric, f64, f6
 fn one_output_or_worse_than_chance(evidence: &Evidence) -> Result<Option<String>, Error> {
     let below = below_chance("the model", evidence.config, evidence.report);
     let features = &evidence.config.output.features;
-    if features.are_numbers() || (below.is_none() && !features.are_labels()) {
+    let compared = features.are_labels() || features.are_classes();
+    if features.are_numbers() || (below.is_none() && !compared) {
         return Ok(below);
     }
     let split = evidence.report.split.to_string();
@@ -113,7 +114,11 @@ fn low_ceiling(evidence: &Evidence) -> Result<Option<String>, Error> {
     let Some(perfect) = &evidence.report.perfect_h else { return Ok(None) };
     // shares: 1 is the best
     let share = |metric: &Metric| match metric.needs() {
-        Needs::Ranks | Needs::Labels | Needs::Rankings => metric.larger_is_better(),
+        Needs::Ranks
+        | Needs::Labels
+        | Needs::Classes
+        | Needs::LabelsOrClasses
+        | Needs::Rankings => metric.larger_is_better(),
         Needs::FiniteRanks
         | Needs::Graphs
         | Needs::GraphsOrRankings
@@ -244,17 +249,20 @@ fn shared_between_splits(evidence: &Evidence) -> Result<Option<String>, Error> {
     let pairs: HashSet<(&str, &str)> = pairs(train).collect();
     let known_texts: HashSet<&str> = texts(train).iter().map(String::as_str).collect();
     let outputs: HashSet<&str> = train.ids.iter().map(String::as_str).collect();
-    // label sets, rankings and numbers are few, and occur again by nature
+    // label sets, classes, rankings and numbers are few, and occur again by nature
     let repeated = matches!(
         evidence.config.output.features,
-        OutputFeatures::Labels(_) | OutputFeatures::Rankings(_) | OutputFeatures::Numbers(_)
+        OutputFeatures::Labels(_)
+            | OutputFeatures::Classes(_)
+            | OutputFeatures::Rankings(_)
+            | OutputFeatures::Numbers(_)
     );
     let mut lines = Vec::new();
     for (name, split) in held_out {
         let texts = texts(split);
         let of = |shared: &dyn Fn(usize) -> bool| -> Vec<&str> {
             let shared = (0..split.ids.len()).filter(|&row| shared(row));
-            shared.map(|row| split.ids[row].as_str()).collect()
+            shared.map(|row| split.names()[row].as_str()).collect()
         };
         let text = |row: usize| texts.get(row).map(String::as_str);
         let own = |row: usize| Some((split.ids[row].as_str(), text(row)?));

@@ -52,7 +52,7 @@ pub struct Hit {
     /// The score minus that of the next candidate that is not a duplicate; absent for the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gap: Option<f32>,
-    /// Number of candidates with the same score that are not duplicates.
+    /// Number of other candidates with the same score, duplicates included.
     pub tied: usize,
     /// Ids of duplicates, which score the same bit for bit, wanted or not.
     pub duplicates: Vec<String>,
@@ -75,9 +75,11 @@ impl Hit {
             ("", Some(levels)) => number(levels, all, all.class_of(first))?.to_string(),
             (label, _) => label.to_owned(),
         };
-        let (rank, tied) = (above as usize + 1, tied as usize);
+        let rank = above as usize + 1;
         let mut ids = places.into_iter().map(|at| all.id(at).to_owned());
-        let (id, duplicates) = (ids.next().unwrap_or_default(), ids.collect());
+        let id = ids.next().unwrap_or_default();
+        let duplicates: Vec<String> = ids.collect();
+        let tied = tied as usize + duplicates.len();
         Ok(Self { rank, id, label, score, gap, tied, duplicates })
     }
 }

@@ -16,7 +16,9 @@ use serde::Serialize;
 use crate::Error;
 use crate::beyond::{FoundMolecule, SearchFacts, SearchedModel};
 use crate::config::{Checked, ExpectedF1Config, Search};
+use crate::constants::Constants;
 use crate::error::ensure;
+use crate::scores::OutputFacts;
 use crate::targets::OutputSpace;
 
 /// The parts that answers are decoded with.
@@ -34,6 +36,8 @@ pub(crate) struct Decoder<'a> {
     pub labels: &'a [String],
     /// How outputs are standardised.
     pub scaling: Option<&'a Scaling>,
+    /// The constants that fit the training outputs best, where these are numbers or classes.
+    pub constants: Option<&'a Constants>,
     /// The features of the training outputs, by which the kernel compares outputs that are shown by SMILES.
     pub fitted: Option<&'a FittedFeatures>,
     /// The outputs with their rows of features, where the kernel compares them.
@@ -58,10 +62,21 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// The means of the training outputs, where predicted numbers are compared.
-    pub fn means(&self) -> Option<&[f32]> {
-        let scaling = self.scaling.filter(|_| self.config.decoding.search == Search::Exact);
-        scaling.and_then(Scaling::means)
+    /// What metrics of predicted numbers and classes need to know.
+    pub fn facts(&self) -> OutputFacts {
+        let (names, positive) = match &self.config.output.features {
+            OutputFeatures::Numbers(numbers) => (numbers.targets(), None),
+            OutputFeatures::Classes(classes) => (Vec::new(), classes.positive.clone()),
+            OutputFeatures::File(_)
+            | OutputFeatures::Ngrams(_)
+            | OutputFeatures::Substructures(_)
+            | OutputFeatures::Labels(_)
+            | OutputFeatures::Rankings(_)
+            | OutputFeatures::Molecules(_)
+            | OutputFeatures::Graphs(_)
+            | OutputFeatures::Source(_) => (Vec::new(), None),
+        };
+        OutputFacts { constants: self.constants.cloned(), names, positive }
     }
 
     /// The search for the best of all outputs; none where predictions are candidates.
@@ -99,6 +114,7 @@ impl<'a> Decoder<'a> {
             OutputFeatures::File(_)
             | OutputFeatures::Ngrams(_)
             | OutputFeatures::Substructures(_)
+            | OutputFeatures::Classes(_)
             | OutputFeatures::Molecules(_)
             | OutputFeatures::Graphs(_)
             | OutputFeatures::Source(_) => {

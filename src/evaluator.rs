@@ -8,6 +8,7 @@ use crate::Error;
 use crate::beyond::BeyondSearch;
 use crate::candidate_rule::CandidateMasses;
 use crate::config::{Checked, Search};
+use crate::constants::Constants;
 use crate::decoder::Decoder;
 use crate::error::ensure;
 use crate::evaluation::{Models, has_gold, report};
@@ -32,19 +33,22 @@ pub struct Evaluator<'a> {
 }
 
 impl<'a> Evaluator<'a> {
-    /// That of a training: of candidates in a space, and outputs that are standardised as `scaling` says.
+    /// That of a training: of candidates in a space, and outputs that are standardised as `scaling` says and that
+    /// `constants` fit best.
     pub(crate) fn new(
         config: &'a Checked,
         (root, dataset): (&'a DataRoot, &'a Dataset),
         space: &'a OutputSpace,
         candidates: &'a Candidates,
         scaling: Option<&'a Scaling>,
+        constants: Option<&'a Constants>,
     ) -> Result<Self, Error> {
         let outputs = &dataset.outputs;
         let fitted = config.output.compares_molecules().then_some(&outputs.features);
         let held = (fitted.is_some() || config.evaluation.compares()).then_some(outputs);
         let (look, space, labels) = (None, Some(space), outputs.features.terms());
-        let decoder = Decoder { candidates, look, space, config, labels, scaling, fitted, held };
+        let decoder =
+            Decoder { candidates, look, space, config, labels, scaling, constants, fitted, held };
         if config.decoding.search == Search::Exact {
             // what cannot be searched is reported before training
             decoder.exact()?;
@@ -138,7 +142,9 @@ impl<'a> Evaluator<'a> {
         let fitted = self.decoder.fitted.filter(|_| compares);
         let held = self.decoder.held.filter(|_| compares);
         let decoder = Decoder { candidates, fitted, held, ..self.decoder };
-        Ok(self.evaluate_by(SplitName::Validation, z, Models::one(decoder, None))?.scores)
+        let areas = self.config.evaluation.metric.is_area();
+        let models = Models { areas, ..Models::one(decoder, None) };
+        Ok(self.evaluate_by(SplitName::Validation, z, models)?.scores)
     }
 
     fn evaluate_by(&self, name: SplitName, z: &[f32], models: Models) -> Result<Evaluation, Error> {

@@ -21,6 +21,7 @@ use tracing::{info, warn};
 use crate::advice::{Evidence, advice};
 use crate::beyond::BeyondSearch;
 use crate::config::Checked;
+use crate::constants::Constants;
 use crate::error::ensure;
 use crate::evaluator::Evaluator;
 use crate::learner::{Fit, Fitted, Task};
@@ -151,6 +152,8 @@ fn run_as(
     let locked = resumed.filter(|_| ranks.is_first()).map(|path| Resumed::lock(path, config));
     let locked = ranks.agree(locked.transpose())?;
 
+    let constants = Constants::fit(&dataset, config.encoder.abilities().levels);
+
     let started = Instant::now();
     let own = LastSystem::default();
     let systems = shared.unwrap_or(&own).clone();
@@ -168,7 +171,8 @@ fn run_as(
     loop {
         let candidates = ranks.scope(|| targets.space.candidates(&dataset.outputs))?;
         let (data, space) = ((root, &dataset), &targets.space);
-        let evaluator = Evaluator::new(config, data, space, &candidates, scaling.as_ref())?;
+        let (scaling, constants) = (scaling.as_ref(), constants.as_ref());
+        let evaluator = Evaluator::new(config, data, space, &candidates, scaling, constants)?;
         if let Some(refined) =
             ranks.scope(|| prepared.refined_targets(&targets, &evaluator, force))?
         {

@@ -304,6 +304,7 @@ impl Task<'_> {
                     self.dataset.outputs.features.save(&here.join(FEATURES))?;
                     let Evaluator { root, decoder, .. } = *self.evaluator;
                     save_scaling(decoder.scaling, here)?;
+                    decoder.constants.map_or(Ok(()), |constants| constants.save(here))?;
                     save_data_folder(here, root)?;
                     if self.config.encoder.abilities().spectra {
                         let polarities = Polarities::of_split(&self.dataset.train)?;

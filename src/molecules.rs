@@ -97,6 +97,6 @@ fn drawn(outputs: &Truth, count: usize) -> Result<Option<Vec<Drawn<'_>>>, Error>
             let drawn = all.iter().take(count);
             Some(drawn.map(|own| (&own.graph, own.svg(), String::new())).collect())
         }
-        Truth::Labels(_) | Truth::Rankings(_) | Truth::Numbers(_) => None,
+        Truth::Labels(_) | Truth::Classes(_) | Truth::Rankings(_) | Truth::Numbers(_) => None,
     })
 }

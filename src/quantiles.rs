@@ -31,33 +31,47 @@ pub struct Coverage {
 }
 
 impl QuantileScores {
-    /// The metrics of predictions z `[queries × levels]` for the numbers of the gold candidates, and
-    /// the losses of each query, pinball and crossing; none if a query has no gold.
-    pub(crate) fn from_golds(
-        levels: &[f64],
-        z: &[f32],
-        gold: &[Option<u32>],
-        candidates: &Candidates,
-    ) -> Result<Option<(Self, Values)>, Error> {
-        let Some(classes) = gold.iter().copied().collect::<Option<Vec<u32>>>() else {
-            return Ok(None);
-        };
-        let observed = |class| number(levels, candidates, class).map(f64::from);
-        let numbers = classes.into_iter().map(observed).collect::<Result<Vec<f64>, Error>>()?;
-        let shares = coverage(levels, z, &numbers)?;
+    /// The metrics of predictions z `[queries × levels]` for these numbers.
+    fn from_numbers(levels: &[f64], z: &[f32], numbers: &[f64]) -> Result<Self, Error> {
+        let shares = coverage(levels, z, numbers)?;
         let coverage = levels.iter().zip(shares).map(|(&level, share)| Coverage { level, share });
-        let scores = Self {
-            pinball: pinball_loss(levels, z, &numbers)?,
+        Ok(Self {
+            pinball: pinball_loss(levels, z, numbers)?,
             crossing: crossing_loss(levels.len(), z)?,
             coverage: coverage.collect(),
-        };
+        })
+    }
+
+    /// The metrics of constant quantiles of the same levels for rows of one number each; none for a different number of
+    /// quantiles.
+    pub(crate) fn of_constants(
+        &self,
+        quantiles: &[f64],
+        truth: &[Vec<f64>],
+    ) -> Result<Option<Self>, Error> {
+        let levels: Vec<f64> = self.coverage.iter().map(|own| own.level).collect();
+        if quantiles.len() != levels.len() {
+            return Ok(None);
+        }
+        let row: Vec<f32> = quantiles.iter().map(|&quantile| quantile as f32).collect();
+        Ok(Some(Self::from_numbers(&levels, &row.repeat(truth.len()), &truth.concat())?))
+    }
+
+    /// The metrics of predictions z `[queries × levels]` for these numbers, and the losses of each query, pinball and
+    /// crossing.
+    pub(crate) fn with_queries(
+        levels: &[f64],
+        z: &[f32],
+        numbers: &[f64],
+    ) -> Result<(Self, Values), Error> {
+        let scores = Self::from_numbers(levels, z, numbers)?;
         let rows = || z.chunks_exact(levels.len());
         let pinball =
-            rows().zip(&numbers).map(|(row, &number)| pinball_loss(levels, row, &[number]));
+            rows().zip(numbers).map(|(row, &number)| pinball_loss(levels, row, &[number]));
         let crossing = rows().map(|row| crossing_loss(levels.len(), row));
         let pinball = ("pinball", pinball.collect::<Result<_, _>>()?);
         let crossing = ("crossing", crossing.collect::<Result<_, _>>()?);
-        Ok(Some((scores, [pinball, crossing])))
+        Ok((scores, [pinball, crossing]))
     }
 }
 
@@ -75,6 +89,12 @@ pub(crate) fn median_candidates(levels: &[f64], numbers: &[f32]) -> (Vec<f32>, V
 /// The number of the candidates of a class.
 pub(crate) fn number(levels: &[f64], candidates: &Candidates, class: u32) -> Result<f32, Error> {
     Ok(candidates.point(class as usize)?[median(levels)])
+}
+
+/// The predicted medians of predictions z `[queries × levels]`, rows of one number each; none where one half is no level.
+pub(crate) fn medians(levels: &[f64], z: &[f32]) -> Option<Vec<Vec<f64>>> {
+    let at = levels.iter().position(|&level| level == 0.5)?;
+    Some(z.chunks_exact(levels.len()).map(|row| vec![f64::from(row[at])]).collect())
 }
 
 /// The place of the level nearest to one half.

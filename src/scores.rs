@@ -10,9 +10,13 @@ use dsokr_molecule::graph::Graph;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::areas::ScoredLabels;
+use crate::classes::ClassScores;
+use crate::constants::Constants;
 use crate::error::ensure;
 use crate::labels::label_rows;
 use crate::quantiles::QuantileScores;
+use crate::regression::RegressionScores;
 use crate::structures::{BeyondScores, MoleculeScores, check_queries, mean};
 
 /// The metrics of a split: ranks, and for some kinds of outputs the distance between predicted and
@@ -41,11 +45,21 @@ pub struct Scores {
     /// prediction is, not how many candidates lie nearer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub numbers: bool,
-    /// The metrics of predicted quantiles of numbers. None for several runs, and if some output is
-    /// not a candidate.
+    /// Whether outputs are classes, of which accuracy and areas under curves say more than ranks.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub classes: bool,
+    /// Area under the ROC curve of the scores of a label or class: the probability that a query that has it scores higher than
+    /// one that has not, a tie counted as one half. The mean over labels that some queries have and some do not, or of the
+    /// positive class.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub roc_auc: Option<f64>,
+    /// Area under the precision-recall curve, as average precision `Σ_k (R_k − R_{k−1}) P_k`, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pr_auc: Option<f64>,
+    /// The metrics of predicted quantiles of numbers. None for several runs.
     #[serde(flatten)]
     pub quantiles: Option<QuantileScores>,
-    /// The metrics of predicted molecules, graphs, sets of labels, rankings or numbers.
+    /// The metrics of predicted molecules, graphs, sets of labels, classes, rankings or numbers.
     #[serde(flatten)]
     pub outputs: Option<OutputScores>,
     /// The metrics of molecules that a search found beyond the candidates.
@@ -65,23 +79,42 @@ pub enum OutputScores {
     Rankings(RankingScores),
     /// Rows of numbers.
     Numbers(RegressionScores),
+    /// Classes.
+    Classes(ClassScores),
+}
+
+/// What metrics of numbers and classes need to know beside the outputs.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct OutputFacts {
+    /// The constants of the training outputs.
+    pub constants: Option<Constants>,
+    /// The names of the numbers that a row has.
+    pub names: Vec<String>,
+    /// The class that metrics are about.
+    pub positive: Option<String>,
+}
+
+impl OutputFacts {
+    /// The means of the training numbers.
+    pub fn means(&self) -> Option<&[f64]> {
+        self.constants.as_ref().and_then(Constants::means)
+    }
 }
 
 impl OutputScores {
-    /// Compares each predicted output with the true one; with the edit distance of each query where outputs are graphs.
-    /// None of numbers without the `means` of the training outputs.
+    /// Compares each predicted output with the true one; with the values of each query that metrics are means of.
     ///
     /// # Errors
     /// No outputs, or outputs of two kinds.
     pub(crate) fn with_queries(
         truth: &Truth,
         predicted: &Truth,
-        means: Option<&[f32]>,
-    ) -> Result<Option<(Self, QueryValues)>, Error> {
+        facts: &OutputFacts,
+    ) -> Result<(Self, QueryValues), Error> {
         let graphs = |pairs: Vec<(&Graph, &Graph)>| {
             let (scores, [ged, bonds, exact]) = MoleculeScores::with_queries(&pairs)?;
             let queries = [("ged", ged), ("ged_bonds", bonds), ("exact", exact)];
-            Ok(Some((Self::Molecules(scores), QueryValues::from(queries))))
+            Ok((Self::Molecules(scores), QueryValues::from(queries)))
         };
         match (truth, predicted) {
             (Truth::Molecules(truth), Truth::Molecules(predicted)) => {
@@ -93,17 +126,21 @@ impl OutputScores {
             (Truth::Labels(truth), Truth::Labels(predicted)) => {
                 let [truth, predicted] = label_rows(truth, predicted)?;
                 let scores = MultiLabelMetrics::from_sets(&truth, &predicted)?;
-                Ok(Some((Self::Labels(scores), QueryValues::new())))
+                Ok((Self::Labels(scores), QueryValues::new()))
             }
             (Truth::Rankings(truth), Truth::Rankings(predicted)) => {
                 let (scores, queries) = RankingScores::with_queries(truth, predicted)?;
-                Ok(Some((Self::Rankings(scores), queries)))
+                Ok((Self::Rankings(scores), queries))
             }
             (Truth::Numbers(truth), Truth::Numbers(predicted)) => {
-                let scores =
-                    means.map(|means| RegressionScores::from_rows(truth, predicted, means));
-                let scores = scores.transpose()?.flatten();
-                Ok(scores.map(|scores| (Self::Numbers(scores), QueryValues::new())))
+                let (means, names) = (facts.means(), &facts.names);
+                let scores = RegressionScores::from_rows(truth, predicted, means, names)?;
+                Ok((Self::Numbers(scores), QueryValues::new()))
+            }
+            (Truth::Classes(truth), Truth::Classes(predicted)) => {
+                let positive = facts.positive.as_deref();
+                let scores = ClassScores::from_classes(truth, predicted, positive)?;
+                Ok((Self::Classes(scores), QueryValues::new()))
             }
             _ => Err(Error::value("outputs", "outputs of two kinds", "one kind")),
         }
@@ -113,8 +150,10 @@ impl OutputScores {
 /// How well predicted rankings agree with the true ones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RankingScores {
-    /// Mean of Kendall's τ, from −1 to 1: of the pairs of items, the share in the same order less the
-    /// share in the opposite order, of the items that both rank. Where ranks tie it is τ-b, and 0 where all do.
+    /// Mean of Kendall's τ-b, from −1 to 1, of the items that both rankings rank: `(C − D) / √((P − T) (P − U))` of P pairs of
+    /// these items, C of them in the same order and D in the opposite one, T tied in the true ranking and U in the predicted
+    /// one. Without ties it is τ. It is 0 where one of the two factors is: where fewer than two items are ranked by both,
+    /// or one ranking ties all of them; such a query counts in the mean.
     pub kendall_tau: f64,
     /// Share of rankings that are predicted with every pair of ranked items in the true order.
     pub exact: f64,
@@ -167,46 +206,6 @@ impl RankingScores {
     }
 }
 
-/// How far predicted numbers are from the true ones, each target in shares of its own deviation.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RegressionScores {
-    /// The mean over targets of `√(Σ (y − ŷ)² / Σ (y − μ)²)`, μ the mean of the training outputs: aRRMSE
-    /// (Spyromitros-Xioufis et al. 2016; thesis, table 3.4). 1 for the training mean itself.
-    pub rrmse: f64,
-    /// That of each target; none where all numbers are the training mean.
-    pub targets: Vec<Option<f64>>,
-}
-
-impl RegressionScores {
-    /// Of true and predicted rows, one with one, and the means of the training outputs; none where every target is
-    /// its mean.
-    ///
-    /// # Errors
-    /// [`dsokr_basis::Error::TooFew`] for no rows; [`dsokr_basis::Error::Value`] for rows of different lengths.
-    pub fn from_rows(
-        truth: &[Vec<f64>],
-        predicted: &[Vec<f64>],
-        means: &[f32],
-    ) -> Result<Option<Self>, Error> {
-        check_queries(truth)?;
-        let mut sums = vec![(0.0f64, 0.0f64); means.len()];
-        for (truth, predicted) in truth.iter().zip(predicted) {
-            let holds = truth.len() == means.len() && predicted.len() == means.len();
-            let allowed = format_args!("{}, as training outputs have", means.len());
-            ensure(holds, "outputs", format_args!("a row of {} numbers", truth.len()), allowed)?;
-            let targets = sums.iter_mut().zip(truth.iter().zip(predicted)).zip(means);
-            for (((apart, spread), (truth, predicted)), &mean) in targets {
-                *apart += (truth - predicted).powi(2);
-                *spread += (truth - f64::from(mean)).powi(2);
-            }
-        }
-        let error = |(apart, spread): (f64, f64)| (spread > 0.0).then(|| (apart / spread).sqrt());
-        let targets: Vec<Option<f64>> = sums.into_iter().map(error).collect();
-        let known: Vec<f64> = targets.iter().flatten().copied().collect();
-        Ok((!known.is_empty()).then(|| Self { rrmse: mean(&known).0, targets }))
-    }
-}
-
 impl From<Metrics> for Scores {
     fn from(ranks: Metrics) -> Self {
         Self { ranks, ..Self::default() }
@@ -217,7 +216,11 @@ impl From<Metrics> for Scores {
 impl fmt::Display for Scores {
     fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
         if let Some(found) = &self.quantiles {
-            return write!(out, "pinball {:.4}, crossing {:.4}", found.pinball, found.crossing);
+            write!(out, "pinball {:.4}, crossing {:.4}", found.pinball, found.crossing)?;
+            return match &self.outputs {
+                Some(OutputScores::Numbers(found)) => write!(out, ", MAE {:.4}", found.mae),
+                _ => Ok(()),
+            };
         }
         match &self.outputs {
             Some(OutputScores::Labels(found)) => write!(out, "F1 {:.4}", found.f1),
@@ -234,7 +237,16 @@ impl fmt::Display for Scores {
             Some(OutputScores::Rankings(found)) => {
                 write!(out, "Kendall's tau {:.4}, exact {:.3}", found.kendall_tau, found.exact)
             }
-            Some(OutputScores::Numbers(found)) => write!(out, "RRMSE {:.4}", found.rrmse),
+            Some(OutputScores::Numbers(found)) => {
+                if let Some(rrmse) = found.rrmse {
+                    write!(out, "RRMSE {rrmse:.4}, ")?;
+                }
+                write!(out, "R² {:.4}", found.r2)
+            }
+            Some(OutputScores::Classes(found)) => {
+                write!(out, "accuracy {:.4}", found.accuracy)?;
+                self.roc_auc.map_or(Ok(()), |area| write!(out, ", ROC AUC {area:.4}"))
+            }
             None if self.numbers => match self.squared_error {
                 Some(error) => write!(out, "squared error {error:.6}"),
                 None => Ok(()),
@@ -257,10 +269,18 @@ impl Scores {
         serde_json::to_value(self).ok()?.get(name)?.as_f64()
     }
 
-    /// Whether the metrics of ranks carry information: some query has a gold candidate, and outputs
-    /// are not numbers.
+    /// Whether the metrics of ranks carry information: some query has a gold candidate, and outputs are neither numbers
+    /// nor classes, nor label sets among which some are equal.
     pub fn has_ranks(&self) -> bool {
-        self.missing_gold < self.queries && !self.numbers
+        let sets = matches!(self.outputs, Some(OutputScores::Labels(_)));
+        let repeated = sets && self.duplicate_candidates > 0;
+        self.missing_gold < self.queries && !self.numbers && !self.classes && !repeated
+    }
+
+    /// The metrics of the areas under curves of scored labels.
+    fn with_areas(self, scored: &ScoredLabels) -> Self {
+        let all = scored.all();
+        Self { roc_auc: scored.roc_auc(&all), pr_auc: scored.pr_auc(&all), ..self }
     }
 }
 
@@ -274,8 +294,12 @@ pub struct Evaluation {
     pub ranks: Vec<Option<Rank>>,
     /// Its id.
     pub golds: Vec<String>,
-    /// The true and the predicted outputs, if they are molecules, graphs, sets of labels, rankings or numbers.
+    /// The true and the predicted outputs, if they are molecules, graphs, sets of labels, classes, rankings or numbers.
     pub outputs: Option<(Truth, Truth)>,
+    /// What metrics of these need to know.
+    pub(crate) facts: OutputFacts,
+    /// The scores of labels or classes.
+    pub(crate) scored: Option<ScoredLabels>,
     /// The candidates that are named, where candidates are in shards: hits are numbers of these, and not of the
     /// candidates of the run.
     pub named: Option<Candidates>,
@@ -289,33 +313,69 @@ pub(crate) type QueryValues = BTreeMap<&'static str, Vec<f64>>;
 impl Evaluation {
     /// Metrics of ranks, without the rest.
     pub(crate) fn new(scores: Scores, ranks: Vec<Option<Rank>>) -> Self {
-        let (golds, queries) = (Vec::new(), QueryValues::new());
-        Self { scores, ranks, golds, outputs: None, named: None, queries }
+        Self {
+            scores,
+            ranks,
+            golds: Vec::new(),
+            outputs: None,
+            facts: OutputFacts::default(),
+            scored: None,
+            named: None,
+            queries: QueryValues::new(),
+        }
     }
 
-    /// The metrics of a random order of the candidates.
+    /// The metrics of a random order of the candidates; of numbers and classes those of the constants that fit the
+    /// training outputs best.
     ///
     /// # Errors
     /// An evaluation of no queries.
     pub fn chance(&self) -> Result<Scores, Error> {
+        let Scores { numbers, classes, .. } = self.scores;
         let Metrics { candidates, duplicate_candidates, .. } = self.scores.ranks;
         let ranks = Metrics::chance(&self.ranks, candidates, duplicate_candidates)?;
-        Ok(Scores { numbers: self.scores.numbers, ..ranks.into() })
+        let mut scores = Scores { numbers, classes, ..ranks.into() };
+        if let Some(scored) = &self.scored {
+            scores.roc_auc = self.scores.roc_auc.map(|_| 0.5);
+            scores.pr_auc = scored.prevalence();
+        }
+        let (Some((truth, _)), Some(constants)) = (&self.outputs, &self.facts.constants) else {
+            return Ok(scores);
+        };
+        match (truth, constants) {
+            (Truth::Numbers(truth), Constants::Numbers { means, medians, quantiles }) => {
+                let own = RegressionScores::of_constants(truth, means, medians, &self.facts.names)?;
+                scores.outputs = Some(OutputScores::Numbers(own));
+                scores.quantiles = match &self.scores.quantiles {
+                    Some(model) => model.of_constants(quantiles, truth)?,
+                    None => None,
+                };
+            }
+            (Truth::Classes(truth), Constants::Classes(_)) => {
+                let majority = constants.majority().unwrap_or_default().to_owned();
+                let predicted = vec![majority; truth.len()];
+                let positive = self.facts.positive.as_deref();
+                let own = ClassScores::from_classes(truth, &predicted, positive)?;
+                scores.outputs = Some(OutputScores::Classes(own));
+            }
+            _ => {}
+        }
+        Ok(scores)
     }
 
-    /// Compares predicted outputs with the true ones, and adds the metrics of that; none of numbers without the `means` of
-    /// the training outputs.
-    pub(crate) fn compare(
-        &mut self,
-        (truth, predicted): (Truth, Truth),
-        means: Option<&[f32]>,
-    ) -> Result<(), Error> {
-        if let Some((scores, queries)) = OutputScores::with_queries(&truth, &predicted, means)? {
-            self.scores.outputs = Some(scores);
-            self.queries.extend(queries);
-            self.outputs = Some((truth, predicted));
-        }
+    /// Compares predicted outputs with the true ones, and adds the metrics of that.
+    pub(crate) fn compare(&mut self, (truth, predicted): (Truth, Truth)) -> Result<(), Error> {
+        let (scores, queries) = OutputScores::with_queries(&truth, &predicted, &self.facts)?;
+        self.scores.outputs = Some(scores);
+        self.queries.extend(queries);
+        self.outputs = Some((truth, predicted));
         Ok(())
+    }
+
+    /// Adds the areas under curves of scores of labels.
+    pub(crate) fn add_areas(&mut self, scored: ScoredLabels) {
+        self.scores = std::mem::take(&mut self.scores).with_areas(&scored);
+        self.scored = Some(scored);
     }
 
     /// Adds a value of each query; their mean.

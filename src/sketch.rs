@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::beyond::BeyondSearch;
 use crate::config::{Checked, KernelMachineConfig};
+use crate::constants::Constants;
 use crate::error::ensure;
 use crate::evaluator::Evaluator;
 use crate::hubs::correct;
@@ -314,7 +315,10 @@ impl<'a> Study<'a> {
     ) -> Result<T, Error> {
         let candidates = space.candidates(&self.dataset.outputs)?;
         let (data, scaling) = ((self.root, &self.dataset), self.scaling.as_ref());
-        evaluate(&Evaluator::new(config, data, space, &candidates, scaling)?, &candidates)
+        let constants = Constants::fit(&self.dataset, config.encoder.abilities().levels);
+        let constants = constants.as_ref();
+        let evaluator = Evaluator::new(config, data, space, &candidates, scaling, constants)?;
+        evaluate(&evaluator, &candidates)
     }
 
     /// Fits a learner to the targets in a basis, and evaluates it.

@@ -169,7 +169,7 @@ impl Shown {
             let outputs = molecules(decoded.len())?;
             let outputs = outputs
                 .ok_or_else(|| Error::value(Argument::new("edit-distances"), true, allowed))?;
-            evaluation.compare(outputs, None)?;
+            evaluation.compare(outputs)?;
         }
         let seed = runs.config().seed;
         let (mut metrics, mut members) = (evaluation.scores.clone(), Vec::new());

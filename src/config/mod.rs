@@ -271,15 +271,20 @@ impl Config {
         let (features, full) = (&self.output.features, self.sketch.full);
         let machine = self.encoder.get::<KernelMachineConfig>().is_some();
         let hubs = self.decoding.hubs.is_some() && !self.output.is_normalised();
-        let quantiles = self.encoder.abilities().levels.is_some();
+        let levels = self.encoder.abilities().levels;
+        let quantiles = levels.is_some();
+        let medians = levels.is_some_and(|levels| levels.contains(&0.5));
         let known = |metric: &Metric| match metric.needs() {
             Needs::Quantiles => quantiles,
+            Needs::Numbers if quantiles => medians,
             _ if quantiles => false,
             Needs::Ranks | Needs::FiniteRanks => true,
             Needs::FeatureSpace => !(hubs || machine && full),
             Needs::ComparedOutputs => self.output.kernel.is_some(),
             Needs::Asked => false,
             Needs::Labels => features.are_labels(),
+            Needs::Classes => features.are_classes(),
+            Needs::LabelsOrClasses => features.are_labels() || features.are_classes(),
             Needs::Rankings => features.are_rankings(),
             Needs::Graphs => features.are_graphs(),
             Needs::Numbers => features.are_numbers() && self.decoding.search == Search::Exact,

@@ -44,7 +44,13 @@ pub(super) fn beyond_scores(
             }
             (Some(all.iter().map(|own| own.smiles.as_str()).collect::<Vec<_>>()), graphs)
         }
-        Some(Truth::Graphs(_) | Truth::Labels(_) | Truth::Rankings(_) | Truth::Numbers(_))
+        Some(
+            Truth::Graphs(_)
+            | Truth::Labels(_)
+            | Truth::Classes(_)
+            | Truth::Rankings(_)
+            | Truth::Numbers(_),
+        )
         | None => (labels(split, right.0, candidates), None),
     };
     let scores = |predicted: Vec<&str>| {

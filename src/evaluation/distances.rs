@@ -1,9 +1,11 @@
-//! How far the chosen outputs are from the right ones: the kernel-induced loss, and MCES at 1.
+//! How far predictions and chosen outputs are from the right ones: the squared error, the kernel-induced loss, and MCES
+//! at 1.
 
 use dsokr_basis::Argument;
 use std::collections::HashMap;
 
 use dsokr_basis::{Block, OutputKernel};
+use dsokr_decode::CandidateBlocks;
 use dsokr_molecule::Molecule;
 use dsokr_molecule::ged::{MyopicDistance, myopic_distance};
 use rayon::prelude::*;
@@ -114,4 +116,35 @@ pub(super) fn mces_distances<'a>(
         );
     }
     Ok(found.iter().map(|found| found.distance).collect())
+}
+
+/// `‖z − ψ̃(y)‖² + k(y, y) − ‖ψ̃(y)‖²` of each query, y in the rows `gold` of the candidates.
+///
+/// `k(y, y)` is 1 for normalised kernels and comes from the constants `−½ k(y, y)` of others, unless
+/// these were corrected for hubs.
+pub(super) fn squared_errors(
+    z: &[f32],
+    gold: &[Option<u32>],
+    decoder: Decoder,
+) -> Result<Option<Vec<f64>>, Error> {
+    let Decoder { candidates, config, space, .. } = decoder;
+    let (normalised, dim) = (config.output.is_normalised(), candidates.dim());
+    let Some(from) = space.and_then(OutputSpace::origin) else { return Ok(None) };
+    if !normalised && config.decoding.hubs.is_some() {
+        return Ok(None);
+    }
+    let one = |(z, gold): (&[f32], &Option<u32>)| {
+        let Some(row) = gold.map(|row| row as usize) else { return Ok(None) };
+        let target = candidates.point(row)?;
+        let (mut apart, mut length) = (0.0, 0.0);
+        for ((&z, &target), from) in z.iter().zip(&*target).zip(&*from) {
+            let target = f64::from(target) + from;
+            apart += (f64::from(z) - target).powi(2);
+            length += target * target;
+        }
+        let norm = if normalised { 1.0 } else { -2.0 * f64::from(candidates.constants()[row]) };
+        Ok(Some(apart + (norm - length).max(0.0)))
+    };
+    let errors = z.chunks_exact(dim).zip(gold).map(one).collect::<Result<Vec<_>, Error>>()?;
+    Ok(errors.into_iter().collect())
 }

@@ -1,5 +1,6 @@
 //! The evaluation of predictions: ranks of the right outputs, and predicted outputs compared with the true ones.
 
+mod areas;
 mod beyond;
 mod distances;
 mod stored;
@@ -16,19 +17,19 @@ use dsokr_decode::{
 };
 use rand::RngExt;
 
+use self::areas::scored_labels;
 use self::beyond::beyond_scores;
-use self::distances::{kernel_losses, mces_distances};
+use self::distances::{kernel_losses, mces_distances, squared_errors};
 pub use self::stored::StoredEvaluation;
 use crate::Error;
 use crate::beyond::BeyondSearch;
-use crate::config::Checked;
+use crate::config::{Checked, Search};
 use crate::decoder::{Decoder, PredictedOutput};
 use crate::error::ensure;
 use crate::metric::{RESAMPLES, intervals};
-use crate::quantiles::QuantileScores;
+use crate::quantiles::{QuantileScores, medians};
 use crate::run_dir::Report;
 use crate::scores::{Evaluation, OutputScores, Scores};
-use crate::targets::OutputSpace;
 
 /// Queries with a row for each right and each known output.
 pub(crate) struct GoldRows {
@@ -137,13 +138,15 @@ pub(crate) struct Models<'a> {
     pub search: Option<&'a BeyondSearch>,
     /// Whether the MCES distances of the first candidates are measured.
     pub mces: bool,
+    /// Whether areas under curves of scores of labels are computed, which ranks the candidates once more.
+    pub areas: bool,
 }
 
 impl<'a> Models<'a> {
     /// One model, with a search beyond its candidates.
     pub fn one(decoder: Decoder<'a>, search: Option<&'a BeyondSearch>) -> Self {
         let rule = Combination::default();
-        Self { each: vec![("", decoder)], rule, shards: None, search, mces: false }
+        Self { each: vec![("", decoder)], rule, shards: None, search, mces: false, areas: true }
     }
 
     /// The decoder of the first model.
@@ -213,14 +216,24 @@ impl<'a> Models<'a> {
         let RankedGolds { rows, ids: golds, decoded } = golds;
         let candidates = named.as_ref().unwrap_or(decoder.candidates);
         let decoder = Decoder { candidates, ..decoder };
-        let scores = Scores { numbers: features.are_numbers(), ..metrics.into() };
-        let mut found = Evaluation::new(scores, ranks);
+        let (numbers, classes) = (features.are_numbers(), features.are_classes());
+        let scores = Scores { numbers, classes, ..metrics.into() };
+        let mut found = Evaluation { facts: decoder.facts(), ..Evaluation::new(scores, ranks) };
         if let Some(truth) = truth_of(split, &golds, candidates, features)? {
-            let first = decoded.iter().flat_map(|query| &query.hits).map(|hit| hit.candidate);
-            let predicted = decoder.predicted(&ensemble.members()[0].queries, pool, first)?;
-            let predicted = predicted.iter().map(String::as_str);
-            if let Some(predicted) = features.truth_of_labels(predicted)? {
-                found.compare((truth, predicted), decoder.means())?;
+            let levels = config.encoder.abilities().levels;
+            let predicted = predicted_outputs(decoder, &ensemble, (pool, answers), &decoded)?;
+            if let (Some(levels), [z], Truth::Numbers(rows)) = (levels, answers, &truth) {
+                let (own, losses) = QuantileScores::with_queries(levels, z, &rows.concat())?;
+                found.scores.quantiles = Some(own);
+                found.queries.extend(losses);
+            }
+            if self.areas
+                && let Some(scored) = scored_labels(self, &ensemble, pool, &truth)?
+            {
+                found.add_areas(scored);
+            }
+            if let Some(predicted) = predicted {
+                found.compare((truth, predicted))?;
             }
         }
         let label = |at: Option<usize>| at.map(|at| candidates.label(at));
@@ -246,13 +259,6 @@ impl<'a> Models<'a> {
         if let [z] = answers {
             if let Some(errors) = squared_errors(z, &rows, decoder)? {
                 found.scores.squared_error = found.mean("squared_error", errors);
-            }
-            if let Some(levels) = config.encoder.abilities().levels
-                && let Some((own, losses)) =
-                    QuantileScores::from_golds(levels, z, &rows, candidates)?
-            {
-                found.scores.quantiles = Some(own);
-                found.queries.extend(losses);
             }
         }
         Ok((Evaluation { golds, named, ..found }, decoded))
@@ -322,6 +328,29 @@ impl RankedGolds {
     }
 }
 
+/// The predicted output of each query; none where outputs are not compared, and of quantiles of several models or without
+/// the median.
+fn predicted_outputs(
+    decoder: Decoder,
+    ensemble: &Ensemble,
+    (pool, answers): (Pool, &[Vec<f32>]),
+    decoded: &[Decoded],
+) -> Result<Option<Truth>, Error> {
+    let config = decoder.config;
+    let features = &config.output.features;
+    if let Some(levels) = config.encoder.abilities().levels {
+        let [z] = answers else { return Ok(None) };
+        return Ok(medians(levels, z).map(Truth::Numbers));
+    }
+    if features.are_numbers() && config.decoding.search == Search::Candidates {
+        // the number of the nearest candidate is no prediction
+        return Ok(None);
+    }
+    let first = decoded.iter().flat_map(|query| &query.hits).map(|hit| hit.candidate);
+    let predicted = decoder.predicted(&ensemble.members()[0].queries, pool, first)?;
+    Ok(features.truth_of_labels(predicted.iter().map(String::as_str))?)
+}
+
 /// The right outputs that count, `golds` by id, as what they are; none where they are not known, or
 /// predictions are not compared with them.
 fn truth_of(
@@ -361,45 +390,18 @@ pub(crate) fn report(
     Ok(Report { split, metrics, intervals, chance, perfect_h, skipped_rows })
 }
 
-/// The metrics of [`Evaluation::chance`]. Where outputs are compared, one candidate is drawn for each query.
+/// The metrics of [`Evaluation::chance`]. Where other outputs are compared, one candidate is drawn for each query.
 fn chance(found: &Evaluation, candidates: &Candidates, config: &Checked) -> Result<Scores, Error> {
     let scores = found.chance()?;
     let Some((truth, _)) = &found.outputs else { return Ok(scores) };
+    if let Truth::Numbers(_) | Truth::Classes(_) = truth {
+        return Ok(scores);
+    }
     let mut random = generator(config.seed, "chance", 0);
     let drawn =
         (0..truth.len()).map(|_| candidates.label(random.random_range(0..candidates.len())));
     let drawn = config.output.features.truth_of_labels(drawn)?;
-    let outputs = drawn.map(|drawn| OutputScores::with_queries(truth, &drawn, None)).transpose()?;
-    Ok(Scores { outputs: outputs.flatten().map(|(scores, _)| scores), ..scores })
-}
-
-/// `‖z − ψ̃(y)‖² + k(y, y) − ‖ψ̃(y)‖²` of each query, y in the rows `gold` of the candidates.
-///
-/// `k(y, y)` is 1 for normalised kernels and comes from the constants `−½ k(y, y)` of others, unless
-/// these were corrected for hubs.
-fn squared_errors(
-    z: &[f32],
-    gold: &[Option<u32>],
-    decoder: Decoder,
-) -> Result<Option<Vec<f64>>, Error> {
-    let Decoder { candidates, config, space, .. } = decoder;
-    let (normalised, dim) = (config.output.is_normalised(), candidates.dim());
-    let Some(from) = space.and_then(OutputSpace::origin) else { return Ok(None) };
-    if !normalised && config.decoding.hubs.is_some() {
-        return Ok(None);
-    }
-    let one = |(z, gold): (&[f32], &Option<u32>)| {
-        let Some(row) = gold.map(|row| row as usize) else { return Ok(None) };
-        let target = candidates.point(row)?;
-        let (mut apart, mut length) = (0.0, 0.0);
-        for ((&z, &target), from) in z.iter().zip(&*target).zip(&*from) {
-            let target = f64::from(target) + from;
-            apart += (f64::from(z) - target).powi(2);
-            length += target * target;
-        }
-        let norm = if normalised { 1.0 } else { -2.0 * f64::from(candidates.constants()[row]) };
-        Ok(Some(apart + (norm - length).max(0.0)))
-    };
-    let errors = z.chunks_exact(dim).zip(gold).map(one).collect::<Result<Vec<_>, Error>>()?;
-    Ok(errors.into_iter().collect())
+    let compare = |drawn| OutputScores::with_queries(truth, &drawn, &found.facts);
+    let outputs = drawn.map(compare).transpose()?;
+    Ok(Scores { outputs: outputs.map(|(scores, _)| scores), ..scores })
 }

@@ -1,9 +1,12 @@
 use dsokr_decode::Rank;
 
 use super::{Definition, Needs, Over};
+use crate::areas::ScoredLabels;
+use crate::classes::PredictedClasses;
+use crate::regression::PredictedTarget;
 
 /// All metrics, in the order of reports; the first is the default.
-pub(super) static METRICS: [Definition; 21] = [
+pub(super) static METRICS: [Definition; 28] = [
     larger("mrr", "MRR", Needs::Ranks, "Mean reciprocal rank")
         .over(Over::Ranks(Rank::expected_reciprocal)),
     larger("hits@1", "Hits@1", Needs::Ranks, "Share of queries whose gold is first")
@@ -24,11 +27,22 @@ pub(super) static METRICS: [Definition; 21] = [
         "Mean graph edit distance of predicted molecules",
     ),
     smaller("ged_bonds", "edit distance with bonds", Needs::Graphs, "The same with bonds compared"),
-    larger("f1", "F1", Needs::Labels, "Mean F1 of predicted label sets").over(Over::F1),
+    larger(
+        "f1",
+        "F1",
+        Needs::LabelsOrClasses,
+        "Mean F1 of predicted label sets; of classes the F1 of the positive one, else of all",
+    )
+    .over(Over::F1),
     larger("micro_f1", "micro F1", Needs::Labels, "F1 of all labels of all queries together")
         .over(Over::MicroF1),
-    larger("macro_f1", "macro F1", Needs::Labels, "Mean over labels of a label's F1")
-        .over(Over::MacroF1),
+    larger(
+        "macro_f1",
+        "macro F1",
+        Needs::LabelsOrClasses,
+        "Mean over labels or classes of the F1 of one",
+    )
+    .over(Over::MacroF1),
     smaller(
         "hamming_loss",
         "Hamming loss",
@@ -36,11 +50,27 @@ pub(super) static METRICS: [Definition; 21] = [
         "Share of labels of a query that are wrong",
     )
     .over(Over::HammingLoss),
+    larger("accuracy", "accuracy", Needs::Classes, "Share of queries whose class is predicted")
+        .over(Over::Classes(PredictedClasses::accuracy)),
+    larger(
+        "roc_auc",
+        "ROC AUC",
+        Needs::LabelsOrClasses,
+        "Area under the ROC curve of scores of labels or classes, their mean or that of the positive class",
+    )
+    .over(Over::Area(ScoredLabels::roc_auc)),
+    larger(
+        "pr_auc",
+        "PR AUC",
+        Needs::LabelsOrClasses,
+        "Area under the precision-recall curve, as average precision, likewise",
+    )
+    .over(Over::Area(ScoredLabels::pr_auc)),
     larger(
         "kendall_tau",
         "Kendall's tau",
         Needs::Rankings,
-        "Mean Kendall's τ of predicted rankings",
+        "Mean Kendall's τ-b of predicted rankings, 0 for rankings without a common pair",
     ),
     larger(
         "exact",
@@ -53,7 +83,31 @@ pub(super) static METRICS: [Definition; 21] = [
         "RRMSE",
         Needs::Numbers,
         "Root of the squared error of numbers over that of the training mean, averaged over targets",
-    ),
+    )
+    .over(Over::Numbers(PredictedTarget::rrmse)),
+    smaller("mae", "MAE", Needs::Numbers, "Mean absolute error of numbers, averaged over targets")
+        .over(Over::Numbers(PredictedTarget::mae)),
+    smaller(
+        "rmse",
+        "RMSE",
+        Needs::Numbers,
+        "Root of the mean squared error of numbers, averaged over targets",
+    )
+    .over(Over::Numbers(PredictedTarget::rmse)),
+    larger(
+        "r2",
+        "R²",
+        Needs::Numbers,
+        "Coefficient of determination of numbers, averaged over targets",
+    )
+    .over(Over::Numbers(PredictedTarget::r2)),
+    larger(
+        "spearman",
+        "Spearman's rho",
+        Needs::Numbers,
+        "Spearman's rank correlation of numbers, averaged over targets",
+    )
+    .over(Over::Numbers(PredictedTarget::spearman)),
     smaller(
         "squared_error",
         "squared error",

@@ -12,8 +12,12 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use smart_default::SmartDefault;
 
+use crate::areas::ScoredLabels;
+use crate::classes::PredictedClasses;
+use crate::error::Error;
 use crate::labels::label_rows;
-use crate::{Error, Evaluation, Scores};
+use crate::regression::{PredictedNumbers, PredictedTarget};
+use crate::scores::{Evaluation, Scores};
 use definitions::METRICS;
 
 /// The definition of a metric. Its value is the number of its name in the JSON of [`Scores`].
@@ -52,6 +56,12 @@ enum Over {
     /// The mean over labels of the F1 of a label, those in no set of the queries left out: none of them is predicted
     /// wrongly or rightly.
     MacroF1,
+    /// The mean over targets of a metric of some queries' numbers.
+    Numbers(fn(&PredictedTarget, &[usize]) -> f64),
+    /// A metric of some queries' classes.
+    Classes(fn(&PredictedClasses, &[usize]) -> f64),
+    /// The area under a curve of the scores of labels of some queries; none where all or none of them have a label.
+    Area(fn(&ScoredLabels, &[usize]) -> Option<f64>),
 }
 
 /// A metric of the queries at some positions, at least one; a position may occur repeatedly.
@@ -68,9 +78,13 @@ pub enum Needs {
     Graphs,
     /// Outputs that are sets of labels.
     Labels,
+    /// Outputs that are classes.
+    Classes,
+    /// Outputs that are sets of labels or classes.
+    LabelsOrClasses,
     /// Outputs that are rankings.
     Rankings,
-    /// Numbers that are predicted as they are.
+    /// Numbers that are predicted as they are, or by their median.
     Numbers,
     /// Outputs that are graphs or rankings.
     GraphsOrRankings,
@@ -134,6 +148,9 @@ impl Metric {
                 let ranks = rank(&Rank::expected_rank);
                 Box::new(move |drawn| median(drawn.iter().map(|&query| ranks[query]).collect()))
             }
+            Over::F1 if matches!(evaluation.outputs, Some((Truth::Classes(_), _))) => {
+                of_classes(evaluation, PredictedClasses::f1)?
+            }
             Over::F1 => mean(labels()?.each(|(common, all), _| f1(common, all))),
             Over::HammingLoss => {
                 mean(labels()?.each(|(common, all), columns| (all - 2 * common) as f64 / columns))
@@ -142,9 +159,19 @@ impl Metric {
                 let counts = labels()?;
                 Box::new(move |drawn| counts.micro_f1(drawn))
             }
+            Over::MacroF1 if matches!(evaluation.outputs, Some((Truth::Classes(_), _))) => {
+                of_classes(evaluation, PredictedClasses::macro_f1)?
+            }
             Over::MacroF1 => {
                 let counts = labels()?;
                 Box::new(move |drawn| counts.macro_f1(drawn))
+            }
+            Over::Numbers(value) => of_numbers(evaluation, value)?,
+            Over::Classes(value) => of_classes(evaluation, value)?,
+            Over::Area(value) => {
+                let scored = evaluation.scored.clone().filter(ScoredLabels::are_few)?;
+                // labels that all or none of a draw have are left out, as they are of all queries
+                Box::new(move |drawn| value(&scored, drawn).unwrap_or(0.5))
             }
         })
     }
@@ -157,6 +184,11 @@ impl Metric {
     /// The data that it needs.
     pub fn needs(self) -> Needs {
         self.0.needs
+    }
+
+    /// Whether it is an area under a curve of the scores of labels.
+    pub(crate) fn is_area(self) -> bool {
+        matches!(self.0.over, Over::Area(_))
     }
 
     /// Whether a larger figure is a better one.
@@ -235,8 +267,9 @@ pub const RESAMPLES: usize = 10_000;
 /// Percentile bootstrap over queries: of the values that a metric takes on `resamples` draws of as
 /// many queries, with replacement, the interval reaches from the 2.5th to the 97.5th percentile.
 /// All metrics are computed on the same draws, which depend only on `seed` and the number of
-/// queries. The macro F1 of a resample leaves out labels that are in none of its sets. An interval that reaches
-/// infinity is left out.
+/// queries. The macro F1 of a resample leaves out labels that are in none of its sets, and an area under a curve those
+/// that all or none of its queries have. An interval that reaches infinity is left out, and those of areas where more than
+/// 50,000 scores of labels are known.
 ///
 /// # Errors
 /// [`dsokr_basis::Error::TooFew`] for no queries and for less than 40 resamples.
@@ -271,6 +304,34 @@ fn median(mut values: Vec<f64>) -> f64 {
     let count = values.len();
     let mut at = |place: usize| *values.select_nth_unstable_by(place, f64::total_cmp).1;
     (at((count - 1) / 2) + at(count / 2)) / 2.0
+}
+
+/// The mean over targets of a metric of numbers; none where the evaluation has no predicted numbers.
+fn of_numbers(
+    evaluation: &Evaluation,
+    value: fn(&PredictedTarget, &[usize]) -> f64,
+) -> Option<Summary> {
+    let Some((Truth::Numbers(truth), Truth::Numbers(predicted))) = &evaluation.outputs else {
+        return None;
+    };
+    let numbers = PredictedNumbers::new(truth, predicted, evaluation.facts.means()).ok()?;
+    Some(Box::new(move |drawn| {
+        let targets = &numbers.targets;
+        targets.iter().map(|target| value(target, drawn)).sum::<f64>() / targets.len() as f64
+    }))
+}
+
+/// A metric of classes; none where the evaluation has no predicted classes.
+fn of_classes(
+    evaluation: &Evaluation,
+    value: fn(&PredictedClasses, &[usize]) -> f64,
+) -> Option<Summary> {
+    let Some((Truth::Classes(truth), Truth::Classes(predicted))) = &evaluation.outputs else {
+        return None;
+    };
+    let positive = evaluation.facts.positive.as_deref();
+    let classes = PredictedClasses::new(truth, predicted, positive).ok()?;
+    Some(Box::new(move |drawn| value(&classes, drawn)))
 }
 
 /// The labels of the true and the predicted set of each query.

@@ -199,6 +199,7 @@ impl EnsembleRun {
             shards: self.shards.as_ref(),
             search: self.search.as_ref(),
             mces: false,
+            areas: true,
         }
     }
 

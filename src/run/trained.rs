@@ -14,6 +14,7 @@ use crate::Error;
 use crate::beyond::BeyondSearch;
 use crate::candidate_rule::CandidateRule;
 use crate::config::{Checked, Search};
+use crate::constants::Constants;
 use crate::decoder::Decoder;
 use crate::error::ensure_run;
 use crate::evaluation::Models;
@@ -47,6 +48,8 @@ pub struct Run {
     pub(crate) space: Option<OutputSpace>,
     /// Means and deviations by which the features of outputs are standardised.
     pub(super) scaling: Option<Scaling>,
+    /// The constants that fit the training outputs best, where these are numbers or classes.
+    pub(super) constants: Option<Constants>,
     /// Names of the labels, for exact search.
     pub(super) labels: Vec<String>,
     /// Where it was read from; none of a run that was made from its parts.
@@ -126,11 +129,12 @@ impl Run {
             check_basis(&stored, own)?;
             look = Some(read_look(&stored)?.among(&candidates)?);
         }
-        let (name, scaling, folder) =
-            (path.display().to_string(), load_scaling(path)?, Some(path.into()));
+        let scaling = load_scaling(path)?;
+        let constants = Constants::load(path, scaling.as_ref())?;
+        let (name, folder) = (path.display().to_string(), Some(path.into()));
         let run = Self::from_parts(config, space, candidates, predictor);
         let polarities = read_json(&path.join(POLARITIES))?.unwrap_or_default();
-        Ok(Self { name, look, scaling, labels, folder, polarities, ..run })
+        Ok(Self { name, look, scaling, constants, labels, folder, polarities, ..run })
     }
 
     /// A run of a predictor that was not made by [`fit`](crate::fit()), with candidates in the
@@ -160,6 +164,7 @@ impl Run {
             predictor,
             space,
             scaling: None,
+            constants: None,
             labels,
             folder: None,
             search: None,
@@ -188,6 +193,7 @@ impl Run {
         let save = |here: &Path| {
             basis.save(&here.join(BASIS))?;
             save_scaling(self.scaling.as_ref(), here)?;
+            self.constants.as_ref().map_or(Ok(()), |constants| constants.save(here))?;
             let features = self.folder.as_ref().map(|folder| folder.join(FEATURES));
             if let Some(features) = features.filter(|features| features.exists()) {
                 FittedFeatures::load(&features)?.save(&here.join(FEATURES))?;
@@ -407,6 +413,7 @@ impl Run {
             config: &self.config,
             labels: &self.labels,
             scaling: self.scaling.as_ref(),
+            constants: self.constants.as_ref(),
             fitted: None,
             held: None,
         }

@@ -8,6 +8,7 @@
 //! | `fingerprints.safetensors` | the fingerprints of the text files, and the names of the other files |
 //! | `basis.safetensors` | the eigenbasis of the sketched output kernel |
 //! | `scaling.safetensors` | means and standard deviations of the outputs' features, where they are standardised |
+//! | `constants.json` | of numbers: mean, median and quantiles of the training outputs; of classes: the share of each |
 //! | `outputs.safetensors` | of a kernel machine: the mean of the targets, and without a sketch the outputs that span the predictions |
 //! | `features.safetensors` | the columns of the outputs' features, for added candidates and exact search |
 //! | `candidates.safetensors` | ids, labels and coordinates of the candidates |
@@ -41,6 +42,7 @@
 pub(crate) mod candidates;
 mod folder;
 pub(crate) mod held_out;
+mod metrics_table;
 mod place;
 mod report;
 mod tensorboard;
@@ -64,9 +66,10 @@ pub use folder::{Folder, LearningCurve, LearningPoint, SolvedLine};
 pub(crate) use folder::{PreparationFiles, check_preparation, validation_scalars};
 pub use held_out::HeldOut;
 pub(crate) use held_out::{StoredAnswers, drawn_pairs};
+pub use metrics_table::metrics_table;
 pub use place::{OutputFolder, check_not_read, check_output};
 pub(crate) use place::{RunLock, check_link, inner, name, place_of, run_of};
-pub use report::{Record, Report, counts_line, metrics_table};
+pub use report::{Record, Report, counts_line};
 
 /// A file of [`CHECKPOINTS`].
 pub(crate) const CHECKPOINT: &str = "checkpoint/last.safetensors";
@@ -109,6 +112,7 @@ files! {
     "outputs.safetensors" => OUTPUTS;
     "polarities.json" => POLARITIES;
     "ridge.safetensors";
+    "constants.json" => CONSTANTS;
     "combination.json" => RULE;
     "scaling.safetensors" => SCALING;
     "second-look.safetensors" => SECOND_LOOK;

@@ -11,10 +11,11 @@ use dsokr_decode::PoolSizes;
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 
+use super::metrics_table::metrics_table;
 use super::{METRICS, read_json};
 use crate::config::Checked;
 use crate::table::Table;
-use crate::{Coverage, Error, Metric, OutputScores, Scores};
+use crate::{Error, Metric, Scores};
 
 /// The metrics of a split, of chance, and of perfect h.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,7 +28,8 @@ pub struct Report {
     /// 95 % intervals of the model's metrics, `[low, high]`, by a bootstrap over queries.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub intervals: BTreeMap<String, [f64; 2]>,
-    /// The metrics of a uniformly random order of the candidates; for molecules, of one candidate drawn for each query.
+    /// The metrics of a uniformly random order of the candidates; for molecules, graphs, label sets and rankings of one
+    /// candidate drawn for each query; for numbers and classes of the constants that fit the training outputs best.
     pub chance: Scores,
     /// *Perfect h*: the metrics of ψ̃(y) instead of the model's prediction, those of a model that meets every
     /// target exactly (thesis, section 5.3). A model can have better ones. None if outputs are not sketched.
@@ -106,88 +108,6 @@ fn date(now: SystemTime) -> String {
         );
     }
     date
-}
-
-/// A metric, its heading, the least width of its column and its decimal places.
-type Column = (&'static str, &'static str, usize, usize);
-
-/// Metrics that are shown side by side, of scores that have the first of them.
-const GROUPS: [&[Column]; 9] = [
-    &[
-        ("mrr", "MRR", 6, 4),
-        ("hits@1", "Hits@1", 6, 4),
-        ("hits@5", "Hits@5", 6, 4),
-        ("hits@10", "Hits@10", 7, 4),
-        ("mean_rank", "mean rank", 9, 1),
-        ("median_rank", "median rank", 11, 1),
-    ],
-    &[("rrmse", "RRMSE", 10, 4)],
-    &[("squared_error", "squared error", 14, 6)],
-    &[("kernel_loss", "kernel loss", 14, 6)],
-    &[("mces", "MCES at 1", 10, 3)],
-    &[("pinball", "pinball", 11, 6), ("crossing", "crossing", 11, 6)],
-    &[
-        ("ged", "edit distance", 15, 3),
-        ("ged_bonds", "with bonds", 15, 3),
-        ("exact", "exact", 6, 3),
-    ],
-    &[
-        ("f1", "F1", 6, 4),
-        ("micro_f1", "micro F1", 8, 4),
-        ("macro_f1", "macro F1", 8, 4),
-        ("hamming_loss", "Hamming loss", 12, 5),
-    ],
-    &[("kendall_tau", "Kendall's tau", 12, 4), ("exact", "exact", 6, 3)],
-];
-
-/// Metrics as text, one row each under one heading; what a search found beyond the candidates has a row below.
-pub fn metrics_table(rows: &[(&str, &Scores)]) -> String {
-    let beyond: Vec<Option<Scores>> = rows.iter().map(|(_, scores)| scores.found()).collect();
-    let with_found = |(&row, found)| [Some(row), found].into_iter().flatten();
-    let found = beyond.iter().map(|own| own.as_ref().map(|scores| ("beyond", scores)));
-    let all: Vec<(&str, &Scores)> = rows.iter().zip(found).flat_map(with_found).collect();
-    let tables = GROUPS.iter().map(|columns| group_text(columns, &all));
-    let searches = rows.iter().filter_map(|(_, scores)| Some(scores.beyond.as_ref()?.text()));
-    tables.chain(searches).collect()
-}
-
-fn group_text(columns: &[Column], rows: &[(&str, &Scores)]) -> String {
-    let first = columns[0].0;
-    let has = |scores: &Scores| Metric::find(first).is_some_and(|own| own.known(scores).is_some());
-    let known: Vec<_> = rows.iter().filter(|(_, scores)| has(scores)).collect();
-    if known.is_empty() {
-        return String::new();
-    }
-    // names have ten characters or more, as in other tables of a report
-    let names = columns.iter().map(|(_, title, width, _)| format!("{title:>width$}"));
-    let shares = (first == "pinball").then(|| " at most quantile".to_owned());
-    let mut table = Table::new([" ".repeat(10)].into_iter().chain(names).chain(shares), 1);
-    let mut notes = String::new();
-    for (name, scores) in known {
-        let cells = columns.iter().map(|&(metric, .., places)| shown(metric, scores, places));
-        let shares = scores.quantiles.iter().filter(|_| first == "pinball").map(|own| {
-            let share = |Coverage { level, share }: &Coverage| format!(" {level}: {share:.3}");
-            own.coverage.iter().map(share).collect::<String>()
-        });
-        table.push([(*name).to_owned()].into_iter().chain(cells).chain(shares));
-        if let (Some(OutputScores::Molecules(own)), "ged") = (&scores.outputs, first)
-            && own.unproven > 0
-        {
-            let _ = writeln!(notes, "{name}: {} distances are upper bounds", own.unproven);
-        }
-    }
-    table.text() + &notes
-}
-
-/// A metric with its standard error, where that is known.
-fn shown(name: &str, scores: &Scores, places: usize) -> String {
-    let value = Metric::find(name).map_or(f64::NAN, |metric| metric.value(scores));
-    let error = scores.number(&format!("{name}_se"));
-    let error = error.map(|error| format!(" ± {error:.places$}")).unwrap_or_default();
-    match value.is_finite() {
-        true => format!("{value:.places$}{error}"),
-        false => "infinite".to_owned(),
-    }
 }
 
 /// One line of text with the numbers of queries and candidates.

@@ -134,7 +134,7 @@ pub(super) struct Ranked {
     pub id: String,
     /// Number of candidates with a higher score.
     pub above: u64,
-    /// Number of candidates with the same score, itself and duplicates included.
+    /// Number of other candidates with the same score, duplicates included.
     pub tied: u64,
     /// The mean rank over the orders of the ties.
     pub rank: f64,
@@ -234,7 +234,8 @@ impl Endpoint for RankRequest {
         let decoded = model.runs.rank_candidates(&queries.ask(model, None)?, &self.ids)?;
         let ranked = |(id, decoded): (&String, Decoded)| {
             let (rank, score) = decoded.rank.zip(decoded.gold_score)?;
-            let (above, tied) = (rank.above(), rank.tied());
+            let above = rank.above();
+            let tied = rank.tied() - 1;
             Some(Ranked { id: id.clone(), above, tied, rank: rank.expected_rank(), score })
         };
         let each =
@@ -309,7 +310,11 @@ impl Endpoint for DrawingRequest {
                 let graphs = if let Some(Truth::Graphs(graphs)) = truth { graphs } else { vec![] };
                 graphs.first().map(|graph| graph.svg())
             }
-            Outputs::Labels | Outputs::Rankings | Outputs::Numbers | Outputs::Other => None,
+            Outputs::Labels
+            | Outputs::Classes
+            | Outputs::Rankings
+            | Outputs::Numbers
+            | Outputs::Other => None,
         };
         let allowed = "a candidate that is a molecule or a graph";
         drawn.ok_or_else(|| Problem::not_found("id", &self.id, allowed))

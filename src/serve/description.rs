@@ -79,6 +79,8 @@ pub(super) enum Outputs {
     Graphs,
     /// Sets of labels.
     Labels,
+    /// Classes.
+    Classes,
     /// Rankings.
     Rankings,
     /// Numbers.
@@ -124,6 +126,7 @@ pub(super) fn outputs(runs: &EnsembleRun) -> Result<Outputs, Error> {
         OutputFeatures::Molecules(_) => Outputs::Molecules,
         OutputFeatures::Graphs(_) => Outputs::Graphs,
         OutputFeatures::Labels(_) => Outputs::Labels,
+        OutputFeatures::Classes(_) => Outputs::Classes,
         OutputFeatures::Rankings(_) => Outputs::Rankings,
         OutputFeatures::Numbers(_) => Outputs::Numbers,
         OutputFeatures::File(_)

@@ -42,14 +42,14 @@ impl Ranks {
 #[pymethods]
 impl Ranks {
     /// Of each query E[rank], from 1 and infinite without a gold candidate; E[1/rank], else 0; the candidates with a
-    /// higher score than the gold one, else −1; and those with its score, itself included, else 0.
+    /// higher score than the gold one, else −1; and the others with its score, else 0.
     #[getter]
     fn arrays<'py>(&self, py: Python<'py>) -> Arrays<'py> {
         (
             self.each(py, f64::INFINITY, Rank::expected_rank),
             self.each(py, 0.0, Rank::expected_reciprocal),
             self.each(py, -1, |rank| rank.above() as i64),
-            self.each(py, 0, |rank| rank.tied() as i64),
+            self.each(py, 0, |rank| rank.tied() as i64 - 1),
         )
     }
 

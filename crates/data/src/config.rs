@@ -12,11 +12,12 @@ pub use crate::dataset::SplitName;
 use crate::error::{CANDIDATES, check};
 pub use crate::folds::FoldConfig;
 pub use crate::inputs::InputKind;
+pub use crate::joined::ColumnNames;
 use crate::kinds::{kinds, tagged};
 use crate::output_features::OutputFiles;
 pub use crate::output_features::{
-    FeatureFileConfig, GraphFeatures, LabelFeatures, MoleculeGraphFeatures, NgramFeatures,
-    NumberFeatures, OutputFeatures, OwnVectors, RankingEmbedding, RankingFeatures,
+    ClassFeatures, FeatureFileConfig, GraphFeatures, LabelFeatures, MoleculeGraphFeatures,
+    NgramFeatures, NumberFeatures, OutputFeatures, OwnVectors, RankingEmbedding, RankingFeatures,
     SubstructureFeatures,
 };
 use crate::outputs::Known;

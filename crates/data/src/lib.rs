@@ -15,6 +15,7 @@ pub mod feature_file;
 mod folds;
 mod groups;
 mod inputs;
+mod joined;
 mod kinds;
 pub mod library;
 pub mod multi_label;

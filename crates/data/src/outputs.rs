@@ -104,7 +104,7 @@ impl Outputs {
     }
 
     /// The given outputs themselves; none if one of them is unknown.
-    pub(crate) fn truth_of(&self, outputs: &[Option<usize>]) -> Option<Truth> {
+    pub fn truth_of(&self, outputs: &[Option<usize>]) -> Option<Truth> {
         self.truth.as_ref()?.select(outputs)
     }
 

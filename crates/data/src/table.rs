@@ -30,6 +30,7 @@ use std::path::{Path, PathBuf};
 
 use crate::Error;
 use crate::error::{extension_of, list, shorten};
+use crate::joined::parts;
 use bad_rows::BadRows;
 
 pub use crate::error::open_text;
@@ -172,7 +173,8 @@ impl Table {
     ) -> Result<Self, Error> {
         let TableOptions { on_bad_row, numbers, .. } = options;
         let header = options.header();
-        let mut rows = Rows::new(path, open_text(path)?, format, names, on_bad_row, header)?;
+        let parts = distinct(names.iter().flat_map(|name| parts(name)));
+        let mut rows = Rows::new(path, open_text(path)?, format, parts, on_bad_row, header)?;
         let (mut columns, mut lines) = (vec![Vec::new(); rows.columns.len()], Vec::new());
         loop {
             match rows.next() {
@@ -187,7 +189,8 @@ impl Table {
         if lines.is_empty() && !rows.has_header {
             return Err(rows.no_rows());
         }
-        let mut names = rows.columns;
+        let mut columns = joined(&names, &rows.columns, columns);
+        let mut names = names;
         if let Some(name) = numbers {
             names.insert(0, name.to_owned());
             columns.insert(0, lines.iter().map(usize::to_string).collect());
@@ -340,6 +343,13 @@ impl Table {
         Ok(changed)
     }
 
+    /// Puts other values into a column, one for each row.
+    pub(crate) fn replace(&mut self, name: &str, values: Vec<String>) -> Result<(), Error> {
+        let place = self.place(name)?;
+        self.columns[place] = values;
+        Ok(())
+    }
+
     /// The place of a column among those that were read.
     fn place(&self, name: &str) -> Result<usize, Error> {
         let found = self.names.iter().position(|known| known == name);
@@ -393,6 +403,24 @@ pub(crate) fn index_ids<'t>(
         }
     }
     (rows, bad)
+}
+
+/// The columns of `names`, of which some stand for several of those that were read.
+fn joined(names: &[String], read: &[String], columns: Vec<Vec<String>>) -> Vec<Vec<String>> {
+    if names == read {
+        return columns;
+    }
+    let place = |part: &str| read.iter().position(|name| name == part);
+    let column = |name: &String| {
+        let cells: Vec<&Vec<String>> =
+            parts(name).filter_map(place).map(|at| &columns[at]).collect();
+        let row = |row: usize| {
+            let cells: Vec<&str> = cells.iter().map(|column| column[row].as_str()).collect();
+            cells.join(" ")
+        };
+        (0..cells.first().map_or(0, |column| column.len())).map(row).collect()
+    };
+    names.iter().map(column).collect()
 }
 
 /// The names without those that stand before.

@@ -1,4 +1,4 @@
-//! Outputs as what they are: sets of labels, rankings, numbers, graphs, and molecules that are read from SMILES.
+//! Outputs as what they are: sets of labels, classes, rankings, numbers, graphs, and molecules that are read from SMILES.
 
 use dsokr_molecule::Molecule;
 use dsokr_molecule::graph::{Graph, NamedGraph};
@@ -18,6 +18,8 @@ pub enum Truth {
     Graphs(Vec<NamedGraph>),
     /// Sets of labels, evaluated by F1.
     Labels(Vec<Vec<String>>),
+    /// Classes, evaluated by accuracy.
+    Classes(Vec<String>),
     /// Rankings, evaluated by Kendall's τ: the rank of each item, from 0, the best, or
     /// [`UNRANKED`](dsokr_basis::features::UNRANKED).
     Rankings(Vec<Vec<u32>>),
@@ -35,6 +37,7 @@ impl Truth {
             Self::Molecules(all) => Self::Molecules(at(places, all)?),
             Self::Graphs(all) => Self::Graphs(at(places, all)?),
             Self::Labels(all) => Self::Labels(at(places, all)?),
+            Self::Classes(all) => Self::Classes(at(places, all)?),
             Self::Rankings(all) => Self::Rankings(at(places, all)?),
             Self::Numbers(all) => Self::Numbers(at(places, all)?),
         })
@@ -52,6 +55,7 @@ impl Truth {
             (Self::Molecules(all), Self::Molecules(others)) => put(all, places, others),
             (Self::Graphs(all), Self::Graphs(others)) => put(all, places, others),
             (Self::Labels(all), Self::Labels(others)) => put(all, places, others),
+            (Self::Classes(all), Self::Classes(others)) => put(all, places, others),
             (Self::Rankings(all), Self::Rankings(others)) => put(all, places, others),
             (Self::Numbers(all), Self::Numbers(others)) => put(all, places, others),
             _ => return Err(Error::value("outputs", "outputs of two kinds", "one kind")),
@@ -65,6 +69,7 @@ impl Truth {
             Self::Molecules(all) => all.len(),
             Self::Graphs(all) => all.len(),
             Self::Labels(all) => all.len(),
+            Self::Classes(all) => all.len(),
             Self::Rankings(all) => all.len(),
             Self::Numbers(all) => all.len(),
         }

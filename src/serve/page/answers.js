@@ -275,7 +275,7 @@ function card(hit, answer) {
     molecule ? make("div", { class: "facts" }, formula(molecule.formula), masses(molecule, hit.ion)) : null,
     molecule?.groups.length ? make("div", { class: "groups" }, molecule.groups.join(" · ")) : null,
     explains(hit, answer),
-    hit.tied ? make("div", { class: "small" }, `${plural(hit.tied, "other candidate has", "other candidates have")} the same score`) : null,
+    hit.tied > hit.duplicates.length ? make("div", { class: "small" }, `${plural(hit.tied - hit.duplicates.length, "other candidate has", "other candidates have")} the same score`) : null,
     hit.duplicates.length ? make("details", {}, make("summary", {}, `+ ${plural(hit.duplicates.length, "duplicate", "duplicates")}`),
       hit.duplicates.join(", ")) : null,
     sharedParts(hit, answer),

@@ -16,8 +16,7 @@ from ._rows import as_array, as_matrix, as_vector, whole
 class Ranks:
     """Where the gold candidate of each query stands.
 
-    With b candidates above the gold one and t tied with it (itself included), its rank is uniform on
-    b + 1, …, b + t, and everything here is an expectation over that.
+    With b candidates above the gold one and t others tied with it, its rank is uniform on b + 1, …, b + t + 1, and everything here is an expectation over that.
     """
 
     def __init__(self, inner: _dsokr.Ranks) -> None:
@@ -44,7 +43,7 @@ class Ranks:
 
     @property
     def tied(self) -> np.ndarray:
-        """t, (q,) int64, at least 1; 0 where the gold candidate is missing."""
+        """t, the number of other candidates with the same score, (q,) int64; 0 where the gold candidate is missing."""
         return self._arrays[3]
 
     def hits(self, k: int) -> np.ndarray:

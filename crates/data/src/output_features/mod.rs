@@ -1,9 +1,11 @@
 //! Outputs as rows of features.
 
+mod classes;
 mod columns;
 mod counts;
 mod file;
 mod graphs;
+mod numbers;
 mod of_texts;
 
 use dsokr_basis::Argument;
@@ -17,12 +19,14 @@ use dsokr_molecule::Molecule;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use columns::numbers;
-pub use columns::{LabelFeatures, NumberFeatures, RankingEmbedding, RankingFeatures};
+pub use classes::ClassFeatures;
+pub use columns::{LabelFeatures, RankingEmbedding, RankingFeatures};
 pub use counts::{NgramFeatures, SubstructureFeatures};
 pub use file::{FeatureFileConfig, OwnVectors};
 pub use graphs::{GraphFeatures, MoleculeGraphFeatures};
 pub(crate) use graphs::{graphs, graphs_memory};
+pub use numbers::NumberFeatures;
+pub(crate) use numbers::numbers;
 pub use of_texts::TextFeatures;
 
 use crate::kinds::kinds;
@@ -41,6 +45,9 @@ kinds! {
         /// Sets of labels: one bit for each label that occurs. A column holds the labels of each output with
         /// a separator between; an empty cell is the empty set.
         Labels(LabelFeatures) = "labels",
+        /// Classes: every output is one of a few names, such as `active` and `inactive`, which a column holds. Rows of a
+        /// pool that have one class share one output, whose id is the class.
+        Classes(ClassFeatures) = "classes",
         /// Rankings of items, whole or partial. A column holds the rank of each item, from 1, the best, with spaces
         /// between, or orders of named `items`. Predictions are compared with the true rankings by Kendall's τ of the
         /// items that both rank.
@@ -217,6 +224,16 @@ impl OutputFeatures {
     /// Whether outputs are sets of labels.
     pub fn are_labels(&self) -> bool {
         matches!(self, Self::Labels(_))
+    }
+
+    /// Whether outputs are classes.
+    pub fn are_classes(&self) -> bool {
+        matches!(self, Self::Classes(_))
+    }
+
+    /// The column whose cells are the outputs themselves, so that rows with equal cells share one: that of classes.
+    pub(crate) fn class_column(&self) -> Option<&str> {
+        if let Self::Classes(classes) = self { Some(&classes.column) } else { None }
     }
 
     /// Whether outputs are numbers.

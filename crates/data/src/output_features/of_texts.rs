@@ -57,6 +57,7 @@ impl TextFeatures {
             OutputFeatures::Substructures(parts) => parts.exact && parts.min_outputs == 1,
             OutputFeatures::File(_)
             | OutputFeatures::Labels(_)
+            | OutputFeatures::Classes(_)
             | OutputFeatures::Rankings(_)
             | OutputFeatures::Numbers(_)
             | OutputFeatures::Molecules(_)

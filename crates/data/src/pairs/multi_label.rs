@@ -53,18 +53,18 @@ impl MultiLabelConfig {
             OutputFeatures::Labels(labels) => {
                 let (read, bad) = self.labels(path, wanted)?;
                 let cells = labels.cells(&read.names, &read.labels)?;
-                (read.inputs, &labels.column, cells, bad)
+                (read.inputs, labels.column.as_str(), cells, bad)
             }
             OutputFeatures::Numbers(numbers) if extension_of(path) == "arff" => {
                 let (inputs, rows, bad) = arff_numbers(path, self.labels)?;
                 let cells = rows.iter().map(|row| NumberFeatures::cell(row)).collect();
-                (inputs, &numbers.column, cells, bad)
+                (inputs, numbers.column.as_str(), cells, bad)
             }
             features => {
                 return Err(Error::value("output.features.kind", features.name(), OUTPUTS));
             }
         };
-        let mut table = Table::numbered(path, "id", [(&**column, cells)]);
+        let mut table = Table::numbered(path, "id", [(column, cells)]);
         match wanted.on_bad_row {
             OnBadRow::Stop | OnBadRow::SkipSpectra => check_rows(bad)?,
             OnBadRow::Skip => table = table.skipping(bad)?,

@@ -1,5 +1,7 @@
 //! Pairs from one file, whose rows are inputs and outputs at once: which belong to which split.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use dsokr_basis::random::generator;
@@ -14,9 +16,9 @@ use super::Wanted;
 use super::inputs::InputReader;
 use crate::error::check;
 use crate::groups::{GroupColumns, GroupRule, in_parts};
-use crate::output_features::OutputFiles;
+use crate::output_features::{ClassFeatures, OutputFeatures, OutputFiles};
 use crate::outputs::Known;
-use crate::table::{Table, row_id, skipped_rows};
+use crate::table::{Table, row_id, skipped_rows, unique_ids};
 use crate::{Dataset, Error, Outputs, Split, SplitName};
 
 /// Which rows of a file belong to which split.
@@ -166,11 +168,15 @@ impl PairedRows<'_> {
         }
         let file = Self { table, ..self };
         let files = OutputFiles::Configured(root);
-        let all =
-            Outputs::from_table(&file.table, file.id, wanted.outputs, files, Known::default())?;
+        let (table, places) = match wanted.outputs.features.class_column() {
+            Some(column) => file.classes(column)?,
+            None => (Cow::Borrowed(&file.table), (0..file.table.len()).collect()),
+        };
+        let all = Outputs::from_table(&table, file.id, wanted.outputs, files, Known::default())?;
+        let pairs = |rows| file.pairs(rows, wanted.outputs.features);
         let split = |rows: Range<usize>| {
-            let outputs: Vec<Option<usize>> = rows.clone().map(Some).collect();
-            let split = file.pairs(rows.clone())?;
+            let outputs = places[rows.clone()].iter().copied().map(Some).collect();
+            let split = pairs(rows.clone())?;
             let groups = match split.groups.is_empty() {
                 true => groups.get(rows).unwrap_or_default().to_vec(),
                 false => split.groups,
@@ -206,8 +212,12 @@ impl PairedRows<'_> {
     /// All rows as pairs without outputs. Where ids are numbers of rows, the rows of a file that is not
     /// the run's `own` are queries with these ids, and their outputs are others than the run's.
     pub(super) fn queries(self, wanted: &Wanted, own: bool) -> Result<Split, Error> {
-        let truth = wanted.outputs.features.kind().truth(&self.table)?;
-        let split = Split { truth, ..self.pairs(0..self.table.len())? };
+        let features = wanted.outputs.features;
+        let truth = features.kind().truth(&self.table)?;
+        let split = Split { truth, ..self.pairs(0..self.table.len(), features)? };
+        if features.are_classes() {
+            return Ok(Split { foreign: !own, ..split });
+        }
         if own || !self.numbered {
             return Ok(split);
         }
@@ -218,13 +228,40 @@ impl PairedRows<'_> {
         Ok(Split { queries: Some(split.ids), ids, foreign: true, labels, ..split })
     }
 
-    /// Ids and inputs of some rows.
-    fn pairs(&self, rows: Range<usize>) -> Result<Split, Error> {
+    /// The classes of a column as outputs, in the order of their names and with these as ids; and the class of each row.
+    fn classes(&self, column: &str) -> Result<(Cow<'_, Table>, Vec<usize>), Error> {
+        // otherwise ids are those of outputs, which are checked where these are read
+        unique_ids(&self.table, self.id)?;
+        let classes = ClassFeatures::classes(&self.table, column)?;
+        let classes: Vec<&str> = classes.collect::<Result<_, _>>()?;
+        let mut firsts: BTreeMap<&str, usize> = BTreeMap::new();
+        for (row, &class) in classes.iter().enumerate() {
+            firsts.entry(class).or_insert(row);
+        }
+        let names: Vec<&str> = firsts.keys().copied().collect();
+        let rows: Vec<usize> = firsts.values().copied().collect();
+        let mut table = self.table.select(&rows);
+        for name in [self.id, column] {
+            table.replace(name, names.iter().map(|&name| name.to_owned()).collect())?;
+        }
+        let place = |class: &&str| names.partition_point(|name| name < class);
+        Ok((Cow::Owned(table), classes.iter().map(place).collect()))
+    }
+
+    /// Ids and inputs of some rows. Where outputs are classes, these are the ids, and queries have those of the rows.
+    fn pairs(&self, rows: Range<usize>, features: &OutputFeatures) -> Result<Split, Error> {
         let mut table = self.table.select(&rows.collect::<Vec<_>>());
         let column = |name| table.column(name).map(<[_]>::to_vec);
         let groups = self.group.map(column).transpose()?.unwrap_or_default();
-        let (ids, outputs) = (column(self.id)?, vec![None; table.len()]);
-        Ok(Split { groups, ..Split::new(ids, (self.inputs)(&mut table)?, outputs) })
+        let mut ids = column(self.id)?;
+        let mut queries = None;
+        if let Some(name) = features.class_column() {
+            let classes = ClassFeatures::classes(&table, name)?;
+            let classes = classes.map(|class| class.map(str::to_owned));
+            queries = Some(std::mem::replace(&mut ids, classes.collect::<Result<_, _>>()?));
+        }
+        let outputs = vec![None; table.len()];
+        Ok(Split { groups, queries, ..Split::new(ids, (self.inputs)(&mut table)?, outputs) })
     }
 
     /// Draws the rows of each split.

@@ -19,8 +19,8 @@ pub struct QueryRow {
     pub gold: String,
     /// `E[rank]` of the gold candidate from 1, ties averaged; none where it is missing.
     pub rank: Option<f64>,
-    /// Other candidates that tie with the gold one.
-    pub ties: u64,
+    /// Number of other candidates with the score of the gold one, duplicates included; 0 where it is missing.
+    pub tied: u64,
     /// `E[1/rank]`; 0 where the gold candidate is missing.
     pub reciprocal: f64,
     /// Id of the candidate that was ranked first, the first of those that tie.
@@ -39,7 +39,7 @@ impl QueryRow {
         "query",
         "gold",
         "rank",
-        "ties",
+        "tied",
         "reciprocal",
         "first",
         "first_label",
@@ -55,7 +55,7 @@ impl QueryRow {
             self.query.clone(),
             self.gold.clone(),
             some(self.rank.map(|rank| rank.to_string())),
-            self.ties.to_string(),
+            self.tied.to_string(),
             self.reciprocal.to_string(),
             self.first.clone(),
             self.first_label.clone(),
@@ -93,7 +93,7 @@ pub fn query_rows(
             query: query.clone(),
             gold: gold.clone(),
             rank: decoded.rank.map(|rank| rank.expected_rank()),
-            ties: decoded.rank.map_or(0, |rank| rank.tied() - 1),
+            tied: decoded.rank.map_or(0, |rank| rank.tied() - 1),
             reciprocal: decoded.rank.map_or(0.0, |rank| rank.expected_reciprocal()),
             first: candidates.id(first.candidate).to_owned(),
             first_label: candidates.label(first.candidate).to_owned(),

@@ -1,0 +1,108 @@
+//! Classes: every output is one of a few names.
+
+use std::collections::BTreeSet;
+
+use dsokr_basis::features::DenseRows;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{FeatureFacts, FittedColumns, FittedRows, OutputKind, OutputTable};
+use crate::error::check;
+use crate::table::Table;
+use crate::truth::bad;
+use crate::{Error, Truth};
+
+/// Classes: every output is one of a few names.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClassFeatures {
+    /// The column. A cell is the name of a class, of one or several words; spaces around it are ignored.
+    pub column: String,
+    /// The class that the metrics `f1` and `pr_auc` are about, such as `"active"`; left out, they are means over
+    /// classes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub positive: Option<String>,
+}
+
+impl ClassFeatures {
+    /// The class of each cell of a column; [`dsokr_basis::Error::File`] for an empty cell.
+    pub(crate) fn classes<'t>(
+        table: &'t Table,
+        column: &'t str,
+    ) -> Result<impl Iterator<Item = Result<&'t str, Error>> + 't, Error> {
+        let class = move |(row, cell): (usize, &'t String)| match cell.trim() {
+            "" => Err(Error::empty_value(table.path(), table.line(row), column)),
+            class => Ok(class),
+        };
+        Ok(table.column(column)?.iter().enumerate().map(class))
+    }
+
+    fn all<'t>(&'t self, table: &'t Table) -> Result<Vec<&'t str>, Error> {
+        Self::classes(table, &self.column)?.collect()
+    }
+
+    /// Refuses a class that the training did not know.
+    fn check_known(&self, fitted: &FittedColumns, table: &Table) -> Result<(), Error> {
+        for (row, class) in self.all(table)?.into_iter().enumerate() {
+            if !fitted.terms.iter().any(|known| known == class) {
+                let message = format!(
+                    "the class {class:?} in the column {:?}: the run was trained with {}",
+                    self.column,
+                    fitted.terms.join(", ")
+                );
+                return Err(table.error(row, message));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl OutputKind for ClassFeatures {
+    fn facts(&self) -> FeatureFacts<'_> {
+        FeatureFacts { column: Some(&self.column), is_compared: true, ..Default::default() }
+    }
+
+    fn bad_rows(&self, table: &Table) -> Result<Vec<(usize, Error)>, Error> {
+        Ok(bad(Self::classes(table, &self.column)?))
+    }
+
+    fn truth(&self, table: &Table) -> Result<Option<Truth>, Error> {
+        let classes = self.all(table)?;
+        Ok(Some(Truth::Classes(classes.into_iter().map(str::to_owned).collect())))
+    }
+
+    fn truth_of_labels(&self, labels: &[&str]) -> Result<Option<Truth>, Error> {
+        let classes = labels.iter().map(|label| label.trim().to_owned());
+        Ok(Some(Truth::Classes(classes.collect())))
+    }
+
+    /// A row is 1 in the column of its class, and 0 elsewhere.
+    fn read(&self, from: &mut OutputTable) -> Result<FittedRows, Error> {
+        let classes = self.all(from.table)?;
+        let names: Vec<String> = match from.fitted {
+            Some(fitted) => {
+                self.check_known(fitted, from.table)?;
+                fitted.terms.clone()
+            }
+            None => {
+                let names: BTreeSet<&str> = classes.iter().copied().collect();
+                names.into_iter().map(str::to_owned).collect()
+            }
+        };
+        let width = names.len();
+        if let (Some(positive), None) = (&self.positive, from.fitted) {
+            let known = names.contains(positive);
+            let (key, found) = ("output.features.positive", format!("{positive:?}"));
+            check(known, key, found, &format!("one of the classes: {}", names.join(", ")))?;
+        }
+        let mut values = vec![0.0; width * classes.len()];
+        for (row, class) in values.chunks_exact_mut(width).zip(&classes) {
+            if let Ok(at) = names.binary_search_by(|name| name.as_str().cmp(class)) {
+                row[at] = 1.0;
+            }
+        }
+        from.truth = self.truth(from.table)?;
+        let columns = FittedColumns { width, terms: names, ..FittedColumns::default() };
+        Ok((columns, Box::new(dsokr_basis::Features::Dense(DenseRows::new(width, values)?))))
+    }
+}

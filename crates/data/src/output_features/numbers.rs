@@ -1,0 +1,181 @@
+//! Numbers of a column, or of several columns.
+
+use dsokr_basis::features::DenseRows;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{FeatureFacts, FittedRows, OutputKind, OutputTable, own};
+use crate::cells::{self, NumberNotation};
+use crate::error::{check, shorten};
+use crate::joined::{ColumnNames, parts, shown};
+use crate::table::Table;
+use crate::truth::bad;
+use crate::{Error, Truth};
+
+/// Numbers of a column, or of several.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NumberFeatures {
+    /// The column. Each cell holds one number, or as many as the first: with spaces between them, or as a list in
+    /// brackets. A list of columns, such as `["logp", "tpsa"]`, has a number of each.
+    pub column: ColumnNames,
+    /// The sign before decimals: `"."`, or `","` as in `1.234,50`. The other one may group thousands.
+    #[serde(default = "point", skip_serializing_if = "is_point")]
+    pub decimal: char,
+    /// The unit or currency that may stand before or behind the number of a cell, as in `"€"` or `"mg/L"`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub unit: String,
+}
+
+dsokr_basis::defaults!(point: char = '.');
+
+fn is_point(decimal: &char) -> bool {
+    *decimal == '.'
+}
+
+/// The numbers of a cell, of 32 and of 64 bits; none where it holds anything else.
+fn parse_numbers(cell: &str, notation: &NumberNotation) -> Option<Vec<(f32, f64)>> {
+    let number = |text: &str| {
+        let normalised;
+        let text = if text.parse::<f64>().is_ok() && notation.decimal == '.' {
+            text
+        } else {
+            normalised = notation.normalised(text)?;
+            &normalised
+        };
+        let number = text.parse::<f32>().ok().filter(|number| number.is_finite());
+        number.zip(text.parse::<f64>().ok())
+    };
+    let numbers: Vec<_> = match cells::list(cell) {
+        Some(parts) => parts.iter().map(|part| number(part)).collect::<Option<_>>()?,
+        None if notation.unit.is_empty() => {
+            cell.split_whitespace().map(number).collect::<Option<_>>()?
+        }
+        None => vec![number(cell)?],
+    };
+    (!numbers.is_empty()).then_some(numbers)
+}
+
+/// The numbers of each cell of a column; [`dsokr_basis::Error::File`] for a cell that does not hold as many finite
+/// numbers as the first, or as there are columns in one.
+pub(crate) fn numbers<'t>(
+    table: &'t Table,
+    column: &'t str,
+    notation: NumberNotation,
+) -> Result<impl Iterator<Item = Result<Vec<(f32, f64)>, Error>> + 't, Error> {
+    let columns = parts(column).count();
+    let mut count = (columns > 1 && !column.contains("..")).then_some(columns);
+    let numbers = move |(row, cell): (usize, &String)| {
+        let numbers = parse_numbers(cell, &notation);
+        let expected = match (&numbers, count) {
+            (Some(numbers), None) => *count.insert(numbers.len()),
+            (_, known) => known.unwrap_or(1),
+        };
+        numbers.filter(|numbers| numbers.len() == expected).ok_or_else(|| {
+            let cell = shorten(cell.trim());
+            let allowed = match expected {
+                1 => "a finite number".to_owned(),
+                count if columns > 1 => format!("{count} finite numbers, one of each"),
+                count => format!("{count} finite numbers, as in the first row"),
+            };
+            let name = if columns > 1 { "columns" } else { "column" };
+            let message = format!("{cell:?} in the {name} {}: allowed is {allowed}", shown(column));
+            table.error(row, message)
+        })
+    };
+    Ok(table.column(column)?.iter().enumerate().map(numbers))
+}
+
+/// The largest error of rounding to 32 bits, as a share of the range of the numbers.
+const ROUNDING: f64 = 1e-3;
+
+impl NumberFeatures {
+    /// How the numbers of the column are written.
+    fn notation(&self) -> NumberNotation {
+        NumberNotation { decimal: self.decimal, unit: self.unit.clone() }
+    }
+
+    /// Numbers as a cell holds them.
+    pub fn cell(numbers: &[f32]) -> String {
+        numbers.iter().map(f32::to_string).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The names of the numbers that a row has, where there is a column for each; none elsewhere.
+    pub fn targets(&self) -> Vec<String> {
+        let names: Vec<&str> = self.column.names().collect();
+        if names.len() > 1 && !names.iter().any(|name| name.contains("..")) {
+            names.into_iter().map(str::to_owned).collect()
+        } else {
+            Vec::new()
+        }
+    }
+
+    /// Refuses numbers of one place in all cells that 32 bits do not tell apart.
+    fn check_rounding(
+        &self,
+        table: &Table,
+        numbers: impl Iterator<Item = (f32, f64)>,
+    ) -> Result<(), Error> {
+        let (mut least, mut most, mut error) = (f64::INFINITY, f64::NEG_INFINITY, 0.0f64);
+        for (narrow, wide) in numbers {
+            (least, most) = (least.min(wide), most.max(wide));
+            error = error.max((f64::from(narrow) - wide).abs());
+        }
+        if most > least && error > ROUNDING * (most - least) {
+            let column = shown(self.column.as_str());
+            let message = format!(
+                "the numbers in the column {column} lie between {least} and {most}, and rounding to 32 bits \
+                 changes them by up to {error}: subtract a constant from all of them"
+            );
+            return Err(Error::file(table.path(), message));
+        }
+        Ok(())
+    }
+}
+
+/// Rows of numbers, which are compared as 64 bits hold them.
+fn wide(rows: &[Vec<(f32, f64)>]) -> Truth {
+    Truth::Numbers(rows.iter().map(|row| row.iter().map(|&(_, wide)| wide).collect()).collect())
+}
+
+impl OutputKind for NumberFeatures {
+    fn facts(&self) -> FeatureFacts<'_> {
+        FeatureFacts { column: Some(self.column.as_str()), is_compared: true, ..Default::default() }
+    }
+
+    fn validate(&self, key: &str) -> Result<(), Error> {
+        let holds = ['.', ','].contains(&self.decimal);
+        check(holds, &format!("{key}.decimal"), format!("{:?}", self.decimal), "\".\" or \",\"")
+    }
+
+    fn bad_rows(&self, table: &Table) -> Result<Vec<(usize, Error)>, Error> {
+        Ok(bad(numbers(table, self.column.as_str(), self.notation())?))
+    }
+
+    fn truth(&self, table: &Table) -> Result<Option<Truth>, Error> {
+        Ok(Some(wide(
+            &numbers(table, self.column.as_str(), self.notation())?
+                .collect::<Result<Vec<_>, _>>()?,
+        )))
+    }
+
+    /// None where labels are not the numbers.
+    fn truth_of_labels(&self, labels: &[&str]) -> Result<Option<Truth>, Error> {
+        let notation = self.notation();
+        let rows: Option<Vec<_>> =
+            labels.iter().map(|label| parse_numbers(label, &notation)).collect();
+        Ok(rows.as_deref().map(wide))
+    }
+
+    /// Refuses numbers that 32 bits do not tell apart.
+    fn read(&self, from: &mut OutputTable) -> Result<FittedRows, Error> {
+        let rows = numbers(from.table, self.column.as_str(), self.notation())?
+            .collect::<Result<Vec<_>, _>>()?;
+        let width = rows.first().map_or(1, Vec::len);
+        (0..width)
+            .try_for_each(|at| self.check_rounding(from.table, rows.iter().map(|row| row[at])))?;
+        from.truth = Some(wide(&rows));
+        let narrow: Vec<f32> = rows.iter().flatten().map(|&(narrow, _)| narrow).collect();
+        Ok(own(DenseRows::new(width, narrow)?))
+    }
+}

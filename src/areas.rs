@@ -1,0 +1,151 @@
+//! Areas under curves: how well scores of a label tell the queries that have it from the others.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+/// The most scores of labels whose areas are computed on every draw of a bootstrap.
+const DRAWN: usize = 50_000;
+
+/// Scores of each label for the queries, and which queries have it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct ScoredLabels {
+    labels: Vec<ScoredLabel>,
+    queries: usize,
+}
+
+/// One label.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct ScoredLabel {
+    /// Queries with a score, the highest first. All others have one lower score in common.
+    scored: Vec<(usize, f64)>,
+    /// The queries that have the label.
+    has: Vec<bool>,
+}
+
+/// Queries with equal scores: how many have the label, and how many do not.
+type Tied = [f64; 2];
+
+impl ScoredLabels {
+    /// The labels that each query has, and scores of labels; `only` is the one label that counts, if it is given.
+    pub fn new<'a>(
+        truth: &[Vec<&'a str>],
+        scores: impl IntoIterator<Item = Vec<(&'a str, f64)>>,
+        only: Option<&str>,
+    ) -> Self {
+        let queries = truth.len();
+        let counts = |label: &&'a str| only.is_none_or(|only| only == *label);
+        let names: BTreeSet<&str> = truth.iter().flatten().copied().filter(counts).collect();
+        let empty = || ScoredLabel { scored: Vec::new(), has: vec![false; queries] };
+        let mut labels: BTreeMap<&str, ScoredLabel> =
+            names.into_iter().map(|name| (name, empty())).collect();
+        for (query, own) in truth.iter().enumerate() {
+            for label in own {
+                if let Some(label) = labels.get_mut(label) {
+                    label.has[query] = true;
+                }
+            }
+        }
+        for (query, scores) in scores.into_iter().enumerate() {
+            for (name, score) in scores {
+                if let Some(label) = labels.get_mut(name) {
+                    label.scored.push((query, score));
+                }
+            }
+        }
+        let mut labels: Vec<ScoredLabel> = labels.into_values().collect();
+        for label in &mut labels {
+            label.scored.sort_by(|a, b| b.1.total_cmp(&a.1));
+        }
+        Self { labels, queries }
+    }
+
+    /// Whether there are few enough scores to compute areas on every draw of a bootstrap.
+    pub fn are_few(&self) -> bool {
+        self.labels.iter().map(|label| label.scored.len()).sum::<usize>() <= DRAWN
+    }
+
+    /// All queries, once each.
+    pub fn all(&self) -> Vec<usize> {
+        (0..self.queries).collect()
+    }
+
+    /// The mean over labels of a value of groups of tied queries, the highest score first; of labels that some queries have
+    /// and some do not. None where there is no such label.
+    fn mean(&self, queries: &[usize], value: fn(&[Tied], Tied) -> f64) -> Option<f64> {
+        let mut drawn = vec![0.0; self.queries];
+        for &query in queries {
+            drawn[query] += 1.0;
+        }
+        let mut sum = 0.0;
+        let mut count = 0;
+        for label in &self.labels {
+            let (groups, all) = label.tied(&drawn);
+            if all[0] > 0.0 && all[1] > 0.0 {
+                sum += value(&groups, all);
+                count += 1;
+            }
+        }
+        (count > 0).then(|| sum / f64::from(count))
+    }
+
+    /// The mean area under the ROC curve: the probability that a query that has the label scores higher than one that has
+    /// not, a tie counted as one half.
+    pub fn roc_auc(&self, queries: &[usize]) -> Option<f64> {
+        self.mean(queries, |groups, [positive, negative]| {
+            let mut above = 0.0;
+            let mut area = 0.0;
+            for [with, without] in groups {
+                // pairs in which the query with the label is higher
+                area += with * (negative - above - without / 2.0);
+                above += without;
+            }
+            area / (positive * negative)
+        })
+    }
+
+    /// The mean area under the precision-recall curve, as average precision: `Σ_k (R_k − R_{k−1}) P_k` over the
+    /// thresholds, which are the distinct scores.
+    pub fn pr_auc(&self, queries: &[usize]) -> Option<f64> {
+        self.mean(queries, |groups, [positive, _]| {
+            let mut above = [0.0; 2];
+            let mut area = 0.0;
+            for [with, without] in groups {
+                above = [above[0] + with, above[1] + without];
+                if *with > 0.0 {
+                    area += with / positive * above[0] / (above[0] + above[1]);
+                }
+            }
+            area
+        })
+    }
+
+    /// The mean share of the queries that have a label: the area under the precision-recall curve by chance.
+    pub fn prevalence(&self) -> Option<f64> {
+        self.mean(&self.all(), |_, [positive, negative]| positive / (positive + negative))
+    }
+}
+
+impl ScoredLabel {
+    /// Queries as often as they are drawn, in groups of equal scores, and all of them together.
+    fn tied(&self, drawn: &[f64]) -> (Vec<Tied>, Tied) {
+        let mut all: Tied = [0.0; 2];
+        for (has, count) in self.has.iter().zip(drawn) {
+            all[usize::from(!has)] += count;
+        }
+        let mut rest = all;
+        let groups = self.scored.chunk_by(|a, b| a.1 == b.1);
+        let mut groups: Vec<Tied> = groups
+            .map(|group| {
+                let mut tied: Tied = [0.0; 2];
+                for &(query, _) in group {
+                    tied[usize::from(!self.has[query])] += drawn[query];
+                }
+                rest = [rest[0] - tied[0], rest[1] - tied[1]];
+                tied
+            })
+            .collect();
+        groups.push(rest);
+        (groups, all)
+    }
+}
