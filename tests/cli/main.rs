@@ -12,6 +12,7 @@ mod candidates;
 mod card;
 mod changed_settings;
 mod chebi20;
+mod classes;
 mod compare;
 mod cv;
 mod damage;

@@ -53,6 +53,12 @@ impl From<&str> for ColumnNames {
     }
 }
 
+impl From<String> for ColumnNames {
+    fn from(name: String) -> Self {
+        Self(name)
+    }
+}
+
 impl<S: AsRef<str>> FromIterator<S> for ColumnNames {
     fn from_iter<I: IntoIterator<Item = S>>(names: I) -> Self {
         let names: Vec<String> = names.into_iter().map(|name| name.as_ref().to_owned()).collect();
