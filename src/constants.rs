@@ -1,14 +1,9 @@
 //! Predictions without an input: the constants that fit the training outputs best.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use dsokr_data::{Dataset, Truth};
-use dsokr_machines::Scaling;
 use serde::{Deserialize, Serialize};
-
-use crate::Error;
-use crate::run_dir::{CONSTANTS, read_json, write_text};
 
 /// What is predicted for every query by somebody who knows the training outputs and no input. Metrics of these
 /// predictions are the chance level of numbers and classes, and a run keeps them in `constants.json`.
@@ -71,30 +66,6 @@ impl Constants {
             medians: columns.iter().map(median).collect(),
             quantiles: levels.iter().map(quantile).collect(),
         }
-    }
-
-    /// Reads those of the run at `run`. A run of an earlier version has at most the means, by which targets are
-    /// standardised.
-    ///
-    /// # Errors
-    /// A file that cannot be read or holds something else.
-    pub fn load(run: &Path, scaling: Option<&Scaling>) -> Result<Option<Self>, Error> {
-        if let Some(constants) = read_json(&run.join(CONSTANTS))? {
-            return Ok(Some(constants));
-        }
-        let means = scaling.and_then(Scaling::means);
-        Ok(means.map(|means| {
-            let means: Vec<f64> = means.iter().copied().map(f64::from).collect();
-            Self::Numbers { medians: means.clone(), means, quantiles: Vec::new() }
-        }))
-    }
-
-    /// Writes them into the run at `run`.
-    ///
-    /// # Errors
-    /// The file system's errors.
-    pub fn save(&self, run: &Path) -> Result<(), Error> {
-        write_text(&run.join(CONSTANTS), &(serde_json::to_string_pretty(self)? + "\n"))
     }
 
     /// The means of the training numbers, one for each target; none of classes.

@@ -20,7 +20,7 @@ use crate::evaluator::Evaluator;
 use crate::memory::Need;
 use crate::run_dir::{
     CANDIDATES, FEATURES, Folder, HeldOut, POLARITIES, PreparationFiles, save_candidates,
-    save_data_folder, write_text,
+    save_constants, save_data_folder, write_text,
 };
 use crate::spectra::Polarities;
 use crate::targets::{OutputTargets, TrainingOutputs, save_scaling};
@@ -304,7 +304,7 @@ impl Task<'_> {
                     self.dataset.outputs.features.save(&here.join(FEATURES))?;
                     let Evaluator { root, decoder, .. } = *self.evaluator;
                     save_scaling(decoder.scaling, here)?;
-                    decoder.constants.map_or(Ok(()), |constants| constants.save(here))?;
+                    save_constants(decoder.constants, here)?;
                     save_data_folder(here, root)?;
                     if self.config.encoder.abilities().spectra {
                         let polarities = Polarities::of_split(&self.dataset.train)?;

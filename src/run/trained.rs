@@ -22,7 +22,7 @@ use crate::learner::{Predictor, StoredRun};
 use crate::lexicon::read_look;
 use crate::run_dir::{
     BASIS, CANDIDATES, FEATURES, Folder, POLARITIES, PreparationFiles, SECOND_LOOK, candidates,
-    read_json, save_candidates,
+    load_constants, read_json, save_candidates, save_constants,
 };
 use crate::scores::Evaluation;
 use crate::spectra::Polarities;
@@ -130,7 +130,7 @@ impl Run {
             look = Some(read_look(&stored)?.among(&candidates)?);
         }
         let scaling = load_scaling(path)?;
-        let constants = Constants::load(path, scaling.as_ref())?;
+        let constants = load_constants(path, scaling.as_ref())?;
         let (name, folder) = (path.display().to_string(), Some(path.into()));
         let run = Self::from_parts(config, space, candidates, predictor);
         let polarities = read_json(&path.join(POLARITIES))?.unwrap_or_default();
@@ -193,7 +193,7 @@ impl Run {
         let save = |here: &Path| {
             basis.save(&here.join(BASIS))?;
             save_scaling(self.scaling.as_ref(), here)?;
-            self.constants.as_ref().map_or(Ok(()), |constants| constants.save(here))?;
+            save_constants(self.constants.as_ref(), here)?;
             let features = self.folder.as_ref().map(|folder| folder.join(FEATURES));
             if let Some(features) = features.filter(|features| features.exists()) {
                 FittedFeatures::load(&features)?.save(&here.join(FEATURES))?;

@@ -40,6 +40,7 @@
 //! different machine.
 
 pub(crate) mod candidates;
+mod constants;
 mod folder;
 pub(crate) mod held_out;
 mod metrics_table;
@@ -62,6 +63,7 @@ use serde::{Deserialize, Serialize};
 use crate::Error;
 use crate::error::ensure_run;
 
+pub(crate) use constants::{load_constants, save_constants};
 pub use folder::{Folder, LearningCurve, LearningPoint, SolvedLine};
 pub(crate) use folder::{PreparationFiles, check_preparation, validation_scalars};
 pub use held_out::HeldOut;

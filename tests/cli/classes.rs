@@ -15,8 +15,8 @@ fn table() -> String {
         let noisy = if i % 11 == 4 { (class + 1) % 3 } else { class };
         let kind = ["conjugate acid", "conjugate base", "salt"][noisy];
         let words = ["sour proton", "alkaline", "solid crystal"][class];
-        let logp = f64::from(class) * 1.5 + f64::from(i % 4) * 0.1;
-        let tpsa = 60.0 - 20.0 * f64::from(class) + f64::from(i % 5);
+        let logp = class as f64 * 1.5 + (i % 4) as f64 * 0.1;
+        let tpsa = 60.0 - 20.0 * class as f64 + (i % 5) as f64;
         let active = if noisy == 0 { "yes" } else { "no" };
         writeln!(table, "m{i},a {words} of size {},{kind},{active},{logp},{tpsa},{class}", i % 4)
             .unwrap();
