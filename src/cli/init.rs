@@ -26,10 +26,10 @@ pub struct Arguments {
     /// The column of the texts; default: found out.
     #[arg(long, value_name = "COLUMN")]
     input: Option<String>,
-    /// The column of the outputs; default: found out.
-    #[arg(long, value_name = "COLUMN")]
-    output: Option<String>,
-    /// What a column holds, where what is found out is wrong: smiles, numbers, labels, rankings, texts, ids or nothing, as
+    /// The column of the outputs; default: found out. Can be given several times, for columns of numbers.
+    #[arg(long = "output", value_name = "COLUMN")]
+    outputs: Vec<String>,
+    /// What a column holds, where what is found out is wrong: smiles, numbers, labels, classes, rankings, texts, ids or nothing, as
     /// in formula=texts. Can be given several times.
     #[arg(long = "as", value_name = "COLUMN=KIND")]
     kinds: Vec<StatedKind>,
@@ -68,8 +68,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     {
         return spectra(arguments, file);
     }
-    let Arguments { tables, input, output, kinds, no_header, candidates, out, force, json, .. } =
-        arguments;
+    let Arguments {
+        tables, input, outputs, kinds, no_header, candidates, out, force, json, ..
+    } = arguments;
     let found = candidates.as_ref().map_or(String::new(), |table| table.display().to_string());
     let allowed = "absent: it is for files of mass spectra";
     ensure(candidates.is_none(), Argument::new("candidates"), found, allowed)?;
@@ -81,7 +82,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     };
     let choices = Choices {
         input: input.clone(),
-        output: output.clone(),
+        outputs: outputs.clone(),
         kinds: kinds.clone(),
         headless: *no_header,
         split: arguments.split.clone(),
@@ -99,6 +100,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
             "skipped": survey.skipped(),
             "input": survey.input.name,
             "output": survey.output.name,
+            "further_outputs": survey.further.iter().map(|own| &own.name).collect::<Vec<_>>(),
             "id": survey.id,
             "left_out": survey.nested,
             "holds": survey.output.kind.to_string(),
@@ -210,6 +212,7 @@ fn columns(survey: &Survey) -> String {
         let used = match &column.name {
             name if *name == survey.input.name => "input",
             name if *name == survey.output.name => "output",
+            name if survey.further.iter().any(|own| own.name == *name) => "output",
             name if Some(name) == survey.id.as_ref() => "id",
             _ => "",
         };

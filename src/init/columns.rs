@@ -44,6 +44,8 @@ pub struct Column {
     pub invalid: Exceptions,
     /// Cells a part of which is what the column holds: SMILES with names or extensions behind.
     pub repaired: Exceptions,
+    /// The class that metrics are about, of two classes one of which says so, such as `1`, `yes` or `active`.
+    pub positive: Option<String>,
     /// The first cell that is not empty.
     pub example: String,
     /// Mean number of characters of cells that are not empty.
@@ -97,6 +99,7 @@ impl Column {
             | ColumnKind::Vectors(_)
             | ColumnKind::Dates
             | ColumnKind::Labels(_)
+            | ColumnKind::Classes(_)
             | ColumnKind::Texts => 0.0,
         };
         Ok(Self {
@@ -104,6 +107,7 @@ impl Column {
             deviation,
             filled: filled.len(),
             distinct: texts.iter().collect::<HashSet<_>>().len(),
+            positive: positive_of(&kind, &texts),
             empty: cells.len() - filled.len(),
             invalid,
             repaired,
@@ -121,6 +125,7 @@ impl Column {
             | ColumnKind::Numbers(_)
             | ColumnKind::Vectors(_)
             | ColumnKind::Dates
+            | ColumnKind::Classes(_)
             | ColumnKind::Rankings(_) => self.empty + self.invalid.count,
             ColumnKind::Labels(_) | ColumnKind::Texts | ColumnKind::Ids | ColumnKind::Nothing => 0,
         }
@@ -134,4 +139,22 @@ fn deviation(cells: &[&str], notation: &NumberNotation) -> f64 {
     let n = numbers.len().max(1) as f64;
     let mean = numbers.iter().sum::<f64>() / n;
     (numbers.iter().map(|number| (number - mean).powi(2)).sum::<f64>() / n).sqrt()
+}
+
+/// Names of the class that metrics are about, where there are two.
+const POSITIVE: [&str; 14] = [
+    "1", "1.0", "+1", "yes", "y", "true", "t", "active", "positive", "pos", "toxic", "hit",
+    "binder", "+",
+];
+
+/// The class of two that metrics are about, if its name says so and that of the other does not.
+fn positive_of(kind: &ColumnKind, cells: &[&str]) -> Option<String> {
+    if *kind != ColumnKind::Classes(2) {
+        return None;
+    }
+    let is_positive = |cell: &&&str| POSITIVE.contains(&cell.to_lowercase().as_str());
+    let positive: HashSet<&str> = cells.iter().filter(is_positive).copied().collect();
+    let mut names = positive.into_iter();
+    let only = names.next().filter(|_| names.next().is_none());
+    only.map(str::to_owned)
 }

@@ -1,7 +1,7 @@
 //! The configuration for a table, written from the template for its outputs.
 
 use dsokr_data::cells::NumberNotation;
-use toml_edit::{DocumentMut, InlineTable, Item, TableLike, Value, value};
+use toml_edit::{Array, DocumentMut, InlineTable, Item, TableLike, Value, value};
 
 use super::Survey;
 use super::kind::ColumnKind;
@@ -27,9 +27,12 @@ impl Survey {
     /// The configuration, in TOML, with comments. `folder` is that of the table, as `data.folder` names it; `constant` are
     /// the places of output kernels that are left out.
     pub(super) fn configuration(&self, folder: &str, constant: &[usize]) -> Result<String, Error> {
+        let ridge = !self.further.is_empty() || self.compares_molecules();
         let template = match self.output.kind {
             ColumnKind::Smiles => include_str!("../../configs/molecules.toml"),
             ColumnKind::Labels(_) => include_str!("templates/labels.toml"),
+            ColumnKind::Classes(_) => include_str!("templates/classes.toml"),
+            ColumnKind::Numbers(_) if ridge => include_str!("templates/several_numbers.toml"),
             ColumnKind::Rankings(_) => include_str!("templates/rankings.toml"),
             ColumnKind::Numbers(_) => include_str!("templates/numbers.toml"),
             ColumnKind::Vectors(_) => include_str!("templates/vectors.toml"),
@@ -39,19 +42,50 @@ impl Survey {
             | ColumnKind::Dates
             | ColumnKind::Texts => include_str!("templates/texts.toml"),
         };
-        let parsed = template.parse::<DocumentMut>();
-        let mut document =
-            parsed.map_err(|error| Error::value("the template", error, "a TOML document"))?;
+        let mut document = parsed(template)?;
         document.remove("data");
+        if self.compares_molecules() {
+            self.compare_molecules(&mut document)?;
+        }
         self.adapt(&mut document, constant);
         Ok(self.data_section(folder) + document.to_string().trim_start_matches('\n'))
+    }
+
+    /// Whether inputs are molecules.
+    fn compares_molecules(&self) -> bool {
+        self.input.kind == ColumnKind::Smiles
+    }
+
+    /// Compares inputs by the parts of molecules, in the place of words of texts.
+    fn compare_molecules(&self, document: &mut DocumentMut) -> Result<(), Error> {
+        let template = parsed(include_str!("templates/molecule_inputs.toml"))?;
+        let Some(encoder) = document["encoder"].as_table_mut() else { return Ok(()) };
+        encoder.remove("inputs");
+        encoder.remove("kernel");
+        if let Some(settings) = template["encoder"].as_table() {
+            for (key, item) in settings {
+                encoder.insert(key, item.clone());
+            }
+        }
+        let kernels = encoder.get_mut("kernels").and_then(Item::as_array_of_tables_mut);
+        for kernel in kernels.into_iter().flat_map(|kernels| kernels.iter_mut()) {
+            let inputs = kernel["inputs"].as_inline_table_mut();
+            let features = inputs.and_then(|inputs| inputs.get_mut("features"));
+            if let Some(features) = features.and_then(Value::as_inline_table_mut) {
+                put(features, "column", &self.input.name);
+            }
+        }
+        Ok(())
     }
 
     /// The table `[data]`, with the comment that begins the file.
     fn data_section(&self, folder: &str) -> String {
         let text = |text: &str| toml::Value::from(text).to_string();
         let file = self.table.file_name().unwrap_or_default().to_string_lossy();
-        let (input, output) = (text(&self.input.name), text(&self.output.name));
+        let input = text(&self.input.name);
+        let outputs = [&self.output].into_iter().chain(&self.further);
+        let outputs = outputs.map(|column| text(&column.name)).collect::<Vec<_>>().join(", ");
+        let plural = if self.further.is_empty() { "" } else { "s" };
         let id = match &self.id {
             Some(id) => format!("id = {}", text(id)),
             None => {
@@ -72,9 +106,12 @@ impl Survey {
         } else {
             "header = false                   # the first line is a row\n"
         };
-        let (inputs, numbers) = match self.reads_vectors() {
-            true => ("Vectors", ", numbers = true"),
-            false => ("Texts", ""),
+        let (inputs, kind) = if self.reads_vectors() {
+            ("Vectors", ", numbers = true")
+        } else if self.compares_molecules() {
+            ("Molecules", ", smiles = true")
+        } else {
+            ("Texts", "")
         };
         let [validation, test] = self.held_out();
         let files = [("validation", &self.division.validation), ("test", &self.division.test)];
@@ -98,11 +135,11 @@ impl Survey {
             }
         };
         format!(
-            "# {inputs} of the column {input} → outputs of the column {output}. Every key is explained by\n\
+            "# {inputs} of the column {input} → outputs of the column{plural} {outputs}. Every key is explained by\n\
              # `dsokr config-reference`.\n\
              [data]\nsource = \"pool\"\n\
              folder = {}                      # next to this file\nfile = {}\n{files}{header}{id}\n{bad}\
-             inputs = {{ column = {input}{numbers} }}\n\
+             inputs = {{ column = {input}{kind} }}\n\
              # {rule}\n\
              splits = {{ validation = {validation}, test = {test}{group} }}\n\n",
             text(folder),
@@ -122,6 +159,7 @@ impl Survey {
             | ColumnKind::Rankings(_)
             | ColumnKind::Dates
             | ColumnKind::Labels(_)
+            | ColumnKind::Classes(_)
             | ColumnKind::Texts => false,
         }
     }
@@ -132,6 +170,7 @@ impl Survey {
             ColumnKind::Smiles => self.training() >= MANY,
             ColumnKind::Rankings(items) => items <= SEARCHED,
             ColumnKind::Labels(_)
+            | ColumnKind::Classes(_)
             | ColumnKind::Numbers(_)
             | ColumnKind::Vectors(_)
             | ColumnKind::Texts
@@ -152,6 +191,7 @@ impl Survey {
             ColumnKind::Smiles
             | ColumnKind::Rankings(_)
             | ColumnKind::Labels(_)
+            | ColumnKind::Classes(_)
             | ColumnKind::Texts
             | ColumnKind::Ids
             | ColumnKind::Inchi
@@ -179,8 +219,9 @@ impl Survey {
         if self.training() > COMPARED {
             sketch_inputs(&mut document["encoder"], self.training());
         }
+        let standardised = document["output"].get("scaling").is_some();
         let lambda = &mut document["encoder"]["lambda"];
-        if self.output.deviation > 0.0 {
+        if self.output.deviation > 0.0 && !standardised {
             scale_lambdas(lambda, -self.output.deviation.log10().round());
         }
         if self.training() < REGULAR {
@@ -191,6 +232,12 @@ impl Survey {
     /// Writes the column of the outputs, and how its cells are written, into a table of features.
     fn adapt_features(&self, features: &mut InlineTable) {
         put(features, "column", &self.output.name);
+        if !self.further.is_empty() {
+            let outputs = [&self.output].into_iter().chain(&self.further);
+            let names: Array = outputs.map(|column| column.name.as_str()).collect();
+            features.insert("column", names.into());
+            features.fmt();
+        }
         match &self.output.kind {
             ColumnKind::Labels(separator) => put(features, "separator", &separator.to_string()),
             ColumnKind::Numbers(notation) => {
@@ -200,6 +247,11 @@ impl Survey {
                 }
                 if notation.unit != plain.unit {
                     put(features, "unit", &notation.unit);
+                }
+            }
+            ColumnKind::Classes(_) => {
+                if let Some(positive) = &self.output.positive {
+                    put(features, "positive", positive);
                 }
             }
             ColumnKind::Nothing
@@ -232,6 +284,12 @@ fn compare_vectors(document: &mut DocumentMut) {
             .decor_mut()
             .set_prefix("\n# A correction for outputs that are near every answer.\n");
     }
+}
+
+/// A template as a document.
+fn parsed(template: &str) -> Result<DocumentMut, Error> {
+    let parsed = template.parse::<DocumentMut>();
+    parsed.map_err(|error| Error::value("the template", error, "a TOML document"))
 }
 
 /// Puts a text behind the key of an inline table, in the place of the one that is there.

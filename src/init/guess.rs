@@ -10,6 +10,16 @@ use super::kind::{ColumnKind, KindName, Reading, is_date, is_inchi, items_ranked
 /// The share of cells that must be of a kind.
 const MOST: f64 = 0.9;
 
+/// The most classes of a column, and the fewest rows that each of them has in the mean.
+const CLASSES: usize = 50;
+const ROWS_OF_A_CLASS: usize = 5;
+
+/// The most words of the name of a class; more are a sentence.
+const WORDS_OF_A_CLASS: usize = 5;
+
+/// Names of columns whose whole numbers are classes.
+const CLASS_NAMES: [&str; 6] = ["class", "label", "target", "category", "type", "cluster"];
+
 /// Words that texts have and labels are not.
 const WORDS: [&str; 8] = ["a", "an", "and", "in", "is", "of", "the", "with"];
 
@@ -49,11 +59,25 @@ pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
     let numbers = ColumnKind::Numbers(notation_of(&present));
     if are_mostly(&numbers, &present) {
         let whole = most(&present, |cell| cell.parse::<u64>().is_ok());
+        let named = CLASS_NAMES.contains(&name.to_lowercase().as_str());
+        let recur = distinct > 1 && ROWS_OF_A_CLASS * distinct <= present.len();
+        if recur && (distinct == 2 || (whole && named && distinct <= CLASSES)) {
+            return ColumnKind::Classes(distinct);
+        }
         let differ = 2 * distinct > present.len();
         let are_ids = whole && differ && is_id(name) || are_row_numbers(place, cells);
         return if are_ids { ColumnKind::Ids } else { numbers };
     }
-    if let Some(separator) = separator_of(&present) {
+    let separator = separator_of(&present);
+    let recur = ROWS_OF_A_CLASS * distinct <= present.len();
+    if separator.is_none_or(|separator| separator == ' ')
+        && (2..=CLASSES).contains(&distinct)
+        && recur
+        && most(&present, |cell| cell.split_whitespace().count() <= WORDS_OF_A_CLASS)
+    {
+        return ColumnKind::Classes(distinct);
+    }
+    if let Some(separator) = separator {
         return ColumnKind::Labels(separator);
     }
     let words = present.iter().any(|cell| cell.contains(char::is_whitespace));
@@ -73,6 +97,7 @@ pub(super) fn stated(kind: KindName, cells: &[&str]) -> ColumnKind {
         KindName::Numbers => ColumnKind::Numbers(notation_of(cells)),
         KindName::Vectors => vectors_of(cells),
         KindName::Labels => ColumnKind::Labels(separator_of(cells).unwrap_or(' ')),
+        KindName::Classes => ColumnKind::Classes(cells.iter().collect::<HashSet<_>>().len()),
         KindName::Texts => ColumnKind::Texts,
     }
 }
@@ -232,5 +257,15 @@ mod tests {
         assert_eq!(guessed(3, "Nr", &["0", "1", "2"]), ColumnKind::Ids);
         let numbers = ColumnKind::Numbers(NumberNotation::default());
         assert_eq!(guessed(1, "mass", &["6", "44", "205"]), numbers);
+        let classes = ["conjugate acid", "conjugate base", "weak acid"].repeat(5);
+        assert_eq!(guessed(1, "kind", &classes), ColumnKind::Classes(3));
+        assert_eq!(guessed(1, "active", &["0", "1", "1", "NA"].repeat(4)), ColumnKind::Classes(2));
+        assert_eq!(guessed(1, "active", &["yes", "no"].repeat(5)), ColumnKind::Classes(2));
+        assert_eq!(guessed(1, "class", &["0", "1", "2"].repeat(5)), ColumnKind::Classes(3));
+        assert_eq!(guessed(1, "rings", &["0", "1", "2"].repeat(5)), numbers);
+        assert_eq!(
+            guessed(1, "tags", &["a;b", "b", "a;c", "c"].repeat(5)),
+            ColumnKind::Labels(';')
+        );
     }
 }

@@ -27,6 +27,8 @@ pub enum ColumnKind {
     Dates,
     /// Sets of labels with this separator.
     Labels(char),
+    /// So many classes, one for each row.
+    Classes(usize),
     /// Texts.
     Texts,
 }
@@ -50,6 +52,7 @@ impl fmt::Display for ColumnKind {
             Self::Dates => f.write_str("dates"),
             Self::Labels(' ') => f.write_str("labels, with spaces between"),
             Self::Labels(separator) => write!(f, "labels, with {separator:?} between"),
+            Self::Classes(count) => write!(f, "{count} classes"),
             Self::Texts => f.write_str("texts"),
         }
     }
@@ -79,6 +82,7 @@ impl ColumnKind {
             Self::Vectors(_) => "a vector of as many numbers as the first",
             Self::Dates => "a date",
             Self::Labels(_) => "labels",
+            Self::Classes(_) => "a class",
             Self::Texts => "a text",
         }
     }
@@ -99,6 +103,7 @@ impl ColumnKind {
             Self::Numbers(notation) => notation.normalised(cell).is_some(),
             Self::Vectors(width) => numbers_in(cell) == Some(*width),
             Self::Dates => is_date(cell),
+            Self::Classes(_) => !cells::is_missing(cell),
             Self::Nothing | Self::Ids | Self::Labels(_) | Self::Texts => true,
         };
         if valid { Reading::Valid } else { Reading::Invalid }
@@ -122,6 +127,8 @@ pub enum KindName {
     Vectors,
     /// [`ColumnKind::Labels`].
     Labels,
+    /// [`ColumnKind::Classes`].
+    Classes,
     /// [`ColumnKind::Texts`].
     Texts,
 }
@@ -139,7 +146,8 @@ impl FromStr for StatedKind {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let allowed = "a column and smiles, numbers, vectors, labels, rankings, texts, ids or nothing, as in smiles=texts";
+        let allowed = "a column and smiles, numbers, vectors, labels, classes, rankings, texts, ids or nothing, as in \
+                       smiles=texts";
         let (column, kind) = text.rsplit_once('=').ok_or_else(|| format!("expected {allowed}"))?;
         let kind = match kind {
             "nothing" => KindName::Nothing,
@@ -149,6 +157,7 @@ impl FromStr for StatedKind {
             "numbers" => KindName::Numbers,
             "vectors" => KindName::Vectors,
             "labels" => KindName::Labels,
+            "classes" => KindName::Classes,
             "texts" => KindName::Texts,
             other => return Err(format!("no kind {other:?}; expected {allowed}")),
         };

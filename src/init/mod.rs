@@ -38,8 +38,8 @@ const LEAST: usize = 10;
 pub struct Choices {
     /// The column of the inputs.
     pub input: Option<String>,
-    /// The column of the outputs.
-    pub output: Option<String>,
+    /// The column of the outputs, or several of numbers.
+    pub outputs: Vec<String>,
     /// What columns hold.
     pub kinds: Vec<StatedKind>,
     /// Whether the first line is a row; else it is, where it has what no names of columns have.
@@ -76,6 +76,8 @@ pub struct Survey {
     pub input: Column,
     /// The column of the outputs.
     pub output: Column,
+    /// Further columns of numbers, which are outputs too.
+    pub further: Vec<Column>,
     /// The column of the ids; `None` if the numbers of the lines are.
     pub id: Option<String>,
     /// Which pairs are for validation and for the test.
@@ -115,9 +117,8 @@ impl Survey {
         };
         let columns: Vec<Column> =
             names.iter().enumerate().map(column).collect::<Result<_, Error>>()?;
-        let (input, output) = (choices.input.as_deref(), choices.output.as_deref());
-        let roles = Roles::choose(&columns, rows, input, output);
-        let Roles { input, output, id } = match (roles, repeated.first()) {
+        let roles = Roles::choose(&columns, rows, choices.input.as_deref(), &choices.outputs);
+        let Roles { input, output, further, id } = match (roles, repeated.first()) {
             (Err(_), Some(name)) => {
                 let message =
                     format!("several columns are named {name:?}; give them different names");
@@ -142,6 +143,7 @@ impl Survey {
             repeated,
             input,
             output,
+            further,
             id,
             division,
         })
@@ -155,7 +157,13 @@ impl Survey {
     /// Number of rows that cannot be read, or are without an output that can be learned: an empty cell, or one that is not
     /// what the column holds.
     pub fn skipped(&self) -> usize {
-        self.malformed.count + self.output.unusable()
+        let further: usize = self.further.iter().map(Column::unusable).sum();
+        self.malformed.count + self.unreadable_inputs() + self.output.unusable() + further
+    }
+
+    /// Number of rows whose inputs are not molecules, where molecules are inputs.
+    fn unreadable_inputs(&self) -> usize {
+        if self.input.kind == ColumnKind::Smiles { self.input.unusable() } else { 0 }
     }
 
     /// Number of validation pairs and of test pairs that are drawn: a tenth of all, at most 2,000; none of a split with

@@ -81,7 +81,7 @@ pub fn init(
     output: Option<String>,
     out: PathBuf,
 ) -> PyResult<()> {
-    let choices = Choices { input, output, ..Choices::default() };
+    let choices = Choices { input, outputs: output.into_iter().collect(), ..Choices::default() };
     work(py, || Survey::read(&table, &choices)?.write(&out, false))
 }
 

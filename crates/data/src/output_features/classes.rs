@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{FeatureFacts, FittedColumns, FittedRows, OutputKind, OutputTable};
+use crate::cells;
 use crate::error::check;
 use crate::table::Table;
 use crate::truth::bad;
@@ -16,12 +17,19 @@ use crate::{Error, Truth};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClassFeatures {
-    /// The column. A cell is the name of a class, of one or several words; spaces around it are ignored.
+    /// The column. A cell is the name of a class, of one or several words; spaces around it are ignored. A cell that is
+    /// empty or says that there is no value, such as `NA`, is one that cannot be read; `none` and `unknown` are classes.
     pub column: String,
-    /// The class that the metrics `f1` and `pr_auc` are about, such as `"active"`; left out, they are means over
-    /// classes.
+    /// The class that the metrics `f1`, `roc_auc` and `pr_auc` are about, such as `"active"`; left out, they are means
+    /// over classes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub positive: Option<String>,
+}
+
+/// Whether a cell says that there is no class.
+fn is_no_class(cell: &str) -> bool {
+    let names = ["none", "unknown"].iter().any(|name| cell.eq_ignore_ascii_case(name));
+    cells::is_missing(cell) && !names
 }
 
 impl ClassFeatures {
@@ -30,9 +38,16 @@ impl ClassFeatures {
         table: &'t Table,
         column: &'t str,
     ) -> Result<impl Iterator<Item = Result<&'t str, Error>> + 't, Error> {
-        let class = move |(row, cell): (usize, &'t String)| match cell.trim() {
-            "" => Err(Error::empty_value(table.path(), table.line(row), column)),
-            class => Ok(class),
+        let class = move |(row, cell): (usize, &'t String)| {
+            let class = cell.trim();
+            if class.is_empty() {
+                return Err(Error::empty_value(table.path(), table.line(row), column));
+            }
+            if is_no_class(class) {
+                let message = format!("{class:?} in the column {column:?}: a class is needed");
+                return Err(table.error(row, message));
+            }
+            Ok(class)
         };
         Ok(table.column(column)?.iter().enumerate().map(class))
     }

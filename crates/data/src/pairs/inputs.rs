@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use smart_default::SmartDefault;
 
 use super::{PairFacts, Wanted};
-use crate::cells::NumberNotation;
+use crate::cells::{self, NumberNotation};
 use crate::error::{check, shorten};
 use crate::feature_file::{follow, read_features};
 use crate::output_features::{graphs, graphs_memory, numbers};
@@ -267,6 +267,10 @@ pub struct TextConfig {
     /// Whether each text is a vector, for encoders that read no text: numbers with spaces between, as many as in the
     /// first row.
     pub numbers: bool,
+    /// Whether each text must be a SMILES. Names of molecules and extensions behind one are left out, and a row with any
+    /// other text is one that cannot be read.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub smiles: bool,
     /// Where texts are SMILES, how many more of the same molecule, in other orders of its atoms, are put
     /// behind each, with a space between; drawn from the seed and the text. What an n-gram cannot see
     /// in one of them, it may see in a different one.
@@ -277,7 +281,9 @@ impl TextConfig {
     pub(super) fn validate(&self) -> Result<(), Error> {
         let (most, allowed) =
             if self.numbers { (0, "0: texts are numbers") } else { (64, "0 to 64") };
-        check(self.more_smiles <= most, "data.inputs.more_smiles", self.more_smiles, allowed)
+        check(self.more_smiles <= most, "data.inputs.more_smiles", self.more_smiles, allowed)?;
+        let both = self.numbers && self.smiles;
+        check(!both, "data.inputs.smiles", true, "false: texts are numbers")
     }
 
     /// The kind of the inputs.
@@ -286,7 +292,10 @@ impl TextConfig {
     }
 
     /// The table without the rows whose texts should be SMILES or numbers and are not, where such rows are skipped.
-    pub(crate) fn good_rows(&self, table: Table) -> Result<Table, Error> {
+    pub(crate) fn good_rows(&self, mut table: Table) -> Result<Table, Error> {
+        if self.smiles {
+            table.shorten_cells(&self.column, cells::smiles)?;
+        }
         if !table.skips_rows() {
             return Ok(table);
         }
@@ -294,7 +303,7 @@ impl TextConfig {
             let wrong = bad(numbers(&table, &self.column, NumberNotation::default())?);
             return table.without(wrong);
         }
-        if self.more_smiles > 0 {
+        if self.are_smiles() {
             let wrong = bad_rows(&table, &self.column)?;
             return table.without(wrong);
         }
@@ -314,9 +323,10 @@ impl TextConfig {
                 ));
             }
             // texts may be most of what a training holds
-            Ok(Inputs::Texts(match self.more_smiles {
-                0 => table.take_column(&self.column)?,
-                _ => column(table, &self.column, |text| self.written(text, seed))?,
+            Ok(Inputs::Texts(if self.are_smiles() {
+                column(table, &self.column, |text| self.written(text, seed))?
+            } else {
+                table.take_column(&self.column)?
             }))
         })
     }
@@ -324,17 +334,24 @@ impl TextConfig {
     /// The text of a query that is not a row of a table.
     pub(crate) fn query(&self, text: &str, seed: u64) -> Result<String, Error> {
         self.written(text, seed).map_err(|reason| {
-            let allowed = "a SMILES, since data.inputs.more_smiles is set";
+            let key = if self.smiles { "smiles" } else { "more_smiles" };
+            let allowed = format!("a SMILES, since data.inputs.{key} is set");
             Error::value("the query", format!("{:?} ({reason})", shorten(text)), allowed)
         })
+    }
+
+    /// Whether texts must be SMILES.
+    fn are_smiles(&self) -> bool {
+        self.smiles || self.more_smiles > 0
     }
 
     /// An input's text as it is, or where there are to be more SMILES with that many further ones of the
     /// same molecule behind it.
     fn written(&self, text: &str, seed: u64) -> Result<String, dsokr_molecule::Error> {
-        if self.more_smiles == 0 {
+        if !self.are_smiles() {
             return Ok(text.to_owned());
         }
+        let text = if self.smiles { cells::smiles(text) } else { text };
         let molecule = Molecule::parse(text)?;
         let mut random = generator(seed, "more SMILES", hash(text.as_bytes()));
         let further = (0..self.more_smiles).map(|_| molecule.random_smiles(&mut random));

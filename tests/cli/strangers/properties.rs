@@ -1,0 +1,158 @@
+//! Tables of properties: molecules as inputs, numbers and classes as outputs.
+
+use std::fmt::Write;
+
+use super::{Bound, Stranger, pairs};
+use crate::sandbox::{Sandbox, json, number};
+
+/// A number of atoms of an element in a SMILES.
+fn count(smiles: &str, elements: &[char]) -> usize {
+    smiles.chars().filter(|atom| elements.contains(atom)).count()
+}
+
+/// Chemprop's layout: molecules and one number, with a name behind some molecules and one cell that is none.
+#[test]
+fn a_property_of_molecules_is_predicted_from_their_parts() {
+    let mut table = "smiles,logS\n".to_owned();
+    for (at, pair) in pairs(300).iter().enumerate() {
+        let polar = count(&pair.smiles, &['O', 'N', 'o', 'n']);
+        let value = 0.5 * pair.atoms as f64 - 1.3 * polar as f64 + 0.1 * (at % 7) as f64;
+        let smiles = match at {
+            12 => "not measured".to_owned(),
+            at if at % 20 == 3 => format!("{} compound {at}", pair.smiles),
+            _ => pair.smiles.clone(),
+        };
+        writeln!(table, "{smiles},{value:.2}").unwrap();
+    }
+    let sandbox = Sandbox::new();
+    let stranger = Stranger {
+        file: "solubility.csv",
+        content: table.into_bytes(),
+        arguments: &[],
+        columns: ["smiles", "logS"],
+        holds: "numbers",
+        skipped: 1,
+        floor: ("r2", Bound::AtLeast(0.9)),
+    };
+    let (_, report) = stranger.trains(&sandbox);
+    assert!(number(&report, "mae") < 0.5 * number(&report["chance"], "mae"), "{report}");
+    let config = sandbox.read("solubility.toml");
+    assert!(config.contains("smiles = true") && config.contains("substructures"), "{config}");
+    assert!(!config.contains("words"), "{config}");
+    // a query that is no molecule is refused by its name
+    let query = ["search", "runs/solubility", "not a molecule", "--top", "1"];
+    sandbox.fail(&query, 2, &["not a molecule", "a SMILES, since data.inputs.smiles is set"]);
+}
+
+#[test]
+fn several_columns_of_numbers_are_outputs_together() {
+    let mut table = "compound_id\tSMILES\tsize\tpolar\tcarbons\tsplit\n".to_owned();
+    for (at, pair) in pairs(250).iter().enumerate() {
+        let polar = count(&pair.smiles, &['O', 'N', 'o', 'n']);
+        let carbons = count(&pair.smiles, &['C', 'c']);
+        let size = if at == 9 { "NA".to_owned() } else { pair.atoms.to_string() };
+        writeln!(table, "c{at}\t{}\t{size}\t{polar}\t{carbons}\t{}", pair.smiles, at % 3).unwrap();
+    }
+    let sandbox = Sandbox::new();
+    let stranger = Stranger {
+        file: "several.tsv",
+        content: table.into_bytes(),
+        arguments: &[],
+        columns: ["SMILES", "size"],
+        holds: "numbers",
+        skipped: 1,
+        floor: ("r2", Bound::AtLeast(0.9)),
+    };
+    let (survey, report) = stranger.trains(&sandbox);
+    assert_eq!(survey["further_outputs"], serde_json::json!(["polar", "carbons"]));
+    let names: Vec<&str> = report["targets"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|target| target["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["size", "polar", "carbons"]);
+    // the ones that are named, and no others
+    let two = ["init", "several.tsv", "--force", "--json", "--output", "polar", "--output", "size"];
+    let survey = json(&sandbox.succeed(&two));
+    assert_eq!(
+        (&survey["output"], &survey["further_outputs"]),
+        (&"polar".into(), &serde_json::json!(["size"]))
+    );
+    let one =
+        json(&sandbox.succeed(&["init", "several.tsv", "--force", "--json", "--output", "size"]));
+    assert_eq!(one["further_outputs"], serde_json::json!([]));
+    let mixed = ["init", "several.tsv", "--force", "--output", "size", "--output", "compound_id"];
+    sandbox.fail(&mixed, 2, &["compound_id", "several of numbers"]);
+}
+
+#[test]
+fn yes_and_no_are_classes_of_molecules() {
+    let mut table = "SMILES;Active\n".to_owned();
+    for (at, pair) in pairs(300).iter().enumerate() {
+        let is_active = pair.smiles.contains("C(=O)O") != (at % 23 == 5);
+        let active = if at == 40 { "" } else { ["no", "yes"][usize::from(is_active)] };
+        writeln!(table, "{};{active}", pair.smiles).unwrap();
+    }
+    let sandbox = Sandbox::new();
+    let stranger = Stranger {
+        file: "screen.csv",
+        content: table.into_bytes(),
+        arguments: &[],
+        columns: ["SMILES", "Active"],
+        holds: "2 classes",
+        skipped: 1,
+        floor: ("accuracy", Bound::AtLeast(0.7)),
+    };
+    let (_, report) = stranger.trains(&sandbox);
+    assert!(number(&report, "roc_auc") > 0.75, "{report}");
+    assert!(sandbox.read("screen.toml").contains("positive = \"yes\""));
+}
+
+#[test]
+fn zeros_and_ones_are_classes() {
+    let mut table = "mol,toxic\n".to_owned();
+    for (at, pair) in pairs(200).iter().enumerate() {
+        let toxic =
+            if at % 50 == 7 { "NA" } else { ["0", "1"][usize::from(pair.smiles.contains('N'))] };
+        writeln!(table, "{},{toxic}", pair.smiles).unwrap();
+    }
+    let stranger = Stranger {
+        file: "toxicity.csv",
+        content: table.into_bytes(),
+        arguments: &[],
+        columns: ["mol", "toxic"],
+        holds: "2 classes",
+        skipped: 4,
+        floor: ("roc_auc", Bound::AtLeast(0.85)),
+    };
+    stranger.trains(&Sandbox::new());
+}
+
+/// A class of several words is one class, not a set of words.
+#[test]
+fn classes_of_several_words_are_learned_from_texts() {
+    let mut table = "text,role\n".to_owned();
+    for (at, pair) in pairs(240).iter().enumerate() {
+        let role = match (pair.smiles.contains("c1"), pair.smiles.contains("C(=O)")) {
+            (true, _) => "aromatic ring",
+            (false, true) => "carbonyl compound",
+            (false, false) => "other compound",
+        };
+        writeln!(table, "\"{} It is number {at}.\",{role}", pair.text).unwrap();
+    }
+    let sandbox = Sandbox::new();
+    let stranger = Stranger {
+        file: "roles.csv",
+        content: table.into_bytes(),
+        arguments: &[],
+        columns: ["text", "role"],
+        holds: "3 classes",
+        skipped: 0,
+        floor: ("accuracy", Bound::AtLeast(0.7)),
+    };
+    let (_, report) = stranger.trains(&sandbox);
+    assert!(number(&report, "macro_f1") > number(&report["chance"], "macro_f1") + 0.3, "{report}");
+    assert_eq!(report["candidates"], 3, "{report}");
+    assert!(report["hamming_loss"].is_null());
+}
