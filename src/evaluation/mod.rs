@@ -3,13 +3,13 @@
 mod areas;
 mod beyond;
 mod distances;
+mod outputs;
 mod stored;
 
 use dsokr_basis::Argument;
 use std::collections::BTreeMap;
 
 use dsokr_basis::random::generator;
-use dsokr_data::config::OutputFeatures;
 use dsokr_data::{Split, SplitName, Truth};
 use dsokr_decode::{
     AllCandidates, CandidateBlocks, Candidates, Combination, Decoded, Ensemble, Golds, Member,
@@ -20,14 +20,15 @@ use rand::RngExt;
 use self::areas::scored_labels;
 use self::beyond::beyond_scores;
 use self::distances::{kernel_losses, mces_distances, squared_errors};
+use self::outputs::{predicted_outputs, truth_of};
 pub use self::stored::StoredEvaluation;
 use crate::Error;
 use crate::beyond::BeyondSearch;
-use crate::config::{Checked, Search};
+use crate::config::Checked;
 use crate::decoder::{Decoder, PredictedOutput};
 use crate::error::ensure;
 use crate::metric::{RESAMPLES, intervals};
-use crate::quantiles::{QuantileScores, medians};
+use crate::quantiles::QuantileScores;
 use crate::run_dir::Report;
 use crate::scores::{Evaluation, OutputScores, Scores};
 
@@ -256,10 +257,10 @@ impl<'a> Models<'a> {
             let (beyond, right) = (beyond.concat(), (golds.as_slice(), truth));
             found.scores.beyond = Some(beyond_scores(decoder, &beyond, split, right, &first)?);
         }
-        if let [z] = answers {
-            if let Some(errors) = squared_errors(z, &rows, decoder)? {
-                found.scores.squared_error = found.mean("squared_error", errors);
-            }
+        if let [z] = answers
+            && let Some(errors) = squared_errors(z, &rows, decoder)?
+        {
+            found.scores.squared_error = found.mean("squared_error", errors);
         }
         Ok((Evaluation { golds, named, ..found }, decoded))
     }
@@ -326,55 +327,6 @@ impl RankedGolds {
         }
         Ok(Some(some.candidates.into_owned()))
     }
-}
-
-/// The predicted output of each query; none where outputs are not compared, and of quantiles of several models or without
-/// the median.
-fn predicted_outputs(
-    decoder: Decoder,
-    ensemble: &Ensemble,
-    (pool, answers): (Pool, &[Vec<f32>]),
-    decoded: &[Decoded],
-) -> Result<Option<Truth>, Error> {
-    let config = decoder.config;
-    let features = &config.output.features;
-    if let Some(levels) = config.encoder.abilities().levels {
-        let [z] = answers else { return Ok(None) };
-        return Ok(medians(levels, z).map(Truth::Numbers));
-    }
-    if features.are_numbers() && config.decoding.search == Search::Candidates {
-        // the number of the nearest candidate is no prediction
-        return Ok(None);
-    }
-    let first = decoded.iter().flat_map(|query| &query.hits).map(|hit| hit.candidate);
-    let predicted = decoder.predicted(&ensemble.members()[0].queries, pool, first)?;
-    Ok(features.truth_of_labels(predicted.iter().map(String::as_str))?)
-}
-
-/// The right outputs that count, `golds` by id, as what they are; none where they are not known, or
-/// predictions are not compared with them.
-fn truth_of(
-    split: &Split,
-    golds: &[String],
-    candidates: &Candidates,
-    features: &OutputFeatures,
-) -> Result<Option<Truth>, Error> {
-    let labels = |queries: &[usize]| -> Option<Vec<&str>> {
-        let label = |&query: &usize| candidates.find(&golds[query]).map(|c| candidates.label(c));
-        queries.iter().map(label).collect()
-    };
-    let Some(truth) = &split.truth else {
-        let Some(labels) = labels(&(0..golds.len()).collect::<Vec<_>>()) else { return Ok(None) };
-        return Ok(features.truth_of_labels(labels)?);
-    };
-    let mut truth = truth.clone();
-    let others: Vec<usize> = (0..golds.len()).filter(|&q| golds[q] != split.ids[q]).collect();
-    if let (false, Some(labels)) = (others.is_empty(), labels(&others))
-        && let Some(counted) = features.truth_of_labels(labels)?
-    {
-        truth.replace(&others, counted)?;
-    }
-    Ok(Some(truth))
 }
 
 /// The report on an evaluation, with intervals and chance.
