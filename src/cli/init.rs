@@ -142,8 +142,9 @@ fn config_of(table: &Path, whole: &Path) -> PathBuf {
 
 /// Writes the tables of a file of mass spectra and their configuration.
 fn spectra(arguments: &Arguments, file: &Path) -> Result<(), Error> {
-    let Arguments { input, output, kinds, no_header, candidates, out, force, json, .. } = arguments;
-    let given = input.is_some() || output.is_some() || !kinds.is_empty() || *no_header;
+    let Arguments { input, outputs, kinds, no_header, candidates, out, force, json, .. } =
+        arguments;
+    let given = input.is_some() || !outputs.is_empty() || !kinds.is_empty() || *no_header;
     let allowed = "absent: spectra are the inputs, and the molecules that they name the outputs";
     ensure(!given, "--input, --output, --as or --no-header", "given", allowed)?;
     let Arguments { split, validation, test, .. } = arguments;
