@@ -19,7 +19,7 @@ pub struct ClassScores {
     /// Mean of the F1 of the classes that are true or predicted for some query.
     pub macro_f1: f64,
     /// Number of these classes.
-    pub classes: usize,
+    pub class_count: usize,
 }
 
 impl ClassScores {
@@ -38,7 +38,7 @@ impl ClassScores {
             accuracy: all.accuracy(&queries),
             f1: all.f1(&queries),
             macro_f1: all.macro_f1(&queries),
-            classes: all.classes,
+            class_count: all.classes,
         })
     }
 }

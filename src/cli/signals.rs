@@ -53,13 +53,15 @@ pub fn advise(advice: impl Fn() -> String + Send + 'static) {
     *ADVICE.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(advice));
 }
 
-/// Waits for signals from now on. Under nohup SIGHUP stays ignored.
+/// Waits for signals from now on. Under nohup SIGHUP stays ignored; SIGINT, which shells have the jobs of a script in the
+/// background ignore, does not, since whoever sends it to this process wants it to end.
 #[cfg(unix)]
 pub fn listen() {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use signal_hook::iterator::Signals;
 
-    let wanted = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal));
+    let wanted = [SIGINT, SIGTERM, SIGHUP].into_iter();
+    let wanted = wanted.filter(|&signal| signal != SIGHUP || !is_ignored(signal));
     let started = Signals::new(wanted.collect::<Vec<_>>()).and_then(|mut signals| {
         let wait = move || signals.forever().for_each(received);
         std::thread::Builder::new().name("signals".into()).spawn(wait)

@@ -86,21 +86,26 @@ fn a_solver_is_asked_for_by_its_name() {
     };
     wrong("{name=\"averaged\", sketch={size=20}, parts=0}", &["encoder.solver", "parts"]);
     wrong("{name=\"cg\"}", &["cg", "conjugate-gradients"]);
-    // and nothing is left of trainings with too few pairs
-    for (solver, key) in [
-        ("{name=\"sketched\", sketch={size=61}}", "sketch.size = 61: allowed is at most 60,"),
-        (
-            "{name=\"averaged\", sketch={size=21}, parts=3}",
-            "sketch.size = 21: allowed is at most 20,",
-        ),
-        ("{name=\"averaged\", sketch={size=1}, parts=61}", "parts = 61: allowed is 1 to 60,"),
+    // sizes above the number of training pairs are lowered, and the run says so
+    for (solver, says) in [
+        ("{name=\"sketched\", sketch={size=61}}", "sketch.size = 61 is lowered to 60"),
+        ("{name=\"averaged\", sketch={size=21}, parts=3}", "sketch.size = 21 is lowered to 20"),
         (
             "{name=\"conjugate-gradients\", sketch={size=9}, sample=61}",
-            "sample = 61: allowed is 1 to 60,",
+            "sample = 61 is lowered to 60",
         ),
     ] {
-        wrong(solver, &["encoder.solver.", key, "the number of training pairs"]);
+        let set = format!("encoder.solver={solver}");
+        let output = sandbox.run(&["train", "siokr.toml", "--set", &set, "--out", "lowered"]);
+        let log = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && log.contains(says), "{solver}: {log}");
+        fs::remove_dir_all(sandbox.path("lowered")).unwrap();
     }
+    // more parts than pairs cannot be, and nothing is left of such a training
+    wrong(
+        "{name=\"averaged\", sketch={size=1}, parts=61}",
+        &["encoder.solver.", "parts = 61: allowed is 1 to 60,", "the number of training pairs"],
+    );
     assert!(!sandbox.path("runs/siokr-4").exists());
 }
 
@@ -253,7 +258,6 @@ fn settings_that_do_not_go_together_are_refused() {
         ("small.toml", "sketch.full=true", &["sketch.full", "cosine"][..]),
         ("siokr.toml", "encoder.solver.precision=single", &["unknown field `precision`"]),
         ("iokr.toml", "encoder.inputs.scaling=standard", &["unknown field `scaling`", "blocks"]),
-        ("siokr.toml", "encoder.solver.sketch.size=61", &["61", "60"]),
         ("iokr.toml", "encoder.kernel.name=hamming", &["hamming"]),
         ("small.toml", "evaluation.metric=f1", &["evaluation.metric", "mrr, hits@1"]),
     ] {

@@ -167,7 +167,7 @@ fn wrong_pools_and_molecules_are_refused() {
     set("data.splits.validation=0", &["data.splits.validation", "at least 1"]);
     set("data.splits.validation=140", &["data.splits", "at most 144", "molecules.smi"]);
     set("data.splits.train=130", &["data.splits", "130", "at most 144"]);
-    set("data.test=\"test.tsv\"", &["`test`", "splits"]);
+    set("data.test=\"test.tsv\"", &["data.splits.test = 12", "a file of these pairs"]);
     set("output.table=\"outputs.tsv\"", &["output.table", "data.source"]);
     set("output.label=\"name\"", &["output.label", "smiles"]);
     set("output.features.column=\"other\"", &["output.label", "other"]);

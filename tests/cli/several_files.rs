@@ -83,19 +83,3 @@ fn repeated_pairs_are_reported_and_errors_name_the_file() {
     let train = ["train", "small.toml", "--out", "bad", "--set", absent];
     sandbox.fail(&train, 2, &["absent.tsv: not found, which data.train[1] names"]);
 }
-
-#[test]
-fn machines_that_have_no_weights_refuse_them() {
-    let sandbox = Sandbox::new();
-    divided(&sandbox);
-    let encoder = RIDGE.replace('\n', ", ");
-    let solver = "solver = { name = \"conjugate-gradients\", sketch = { size = 20 } }";
-    let set = format!("encoder={{ {encoder}, {solver} }}");
-    let files = weighted("0.5");
-    let train = ["train", "small.toml", "--out", "run", "--set", &set, "--set", &files];
-    sandbox.fail(
-        &train,
-        2,
-        &["data.train[].weight", "\"closed-form\", \"sketched\" or \"averaged\""],
-    );
-}

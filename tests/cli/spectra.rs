@@ -95,8 +95,8 @@ pub fn molecules() -> Vec<(String, String, Vec<f64>, f64)> {
     for (i, (left, a)) in ENDS.iter().enumerate() {
         for (right, b) in &ENDS[i..] {
             for length in 1..=4 {
-                let smiles =
-                    format!("{left}{}{right}", "C".repeat(length)).replace("C(=O)OC", "OC(=O)C");
+                let smiles = format!("{left}{}{right}", "C".repeat(length));
+                let smiles = smiles.replace("C(=O)OC", "OC(=O)C").replace("C#NC", "N#CC");
                 let mass = a + b + 14.0157 * length as f64;
                 let peaks = vec![*a, *b, a + 14.0157, 20.0 + 14.0157 * length as f64];
                 all.push((format!("M{}", all.len()), smiles, peaks, mass));

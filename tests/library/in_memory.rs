@@ -63,7 +63,9 @@ fn pairs_that_cannot_be_are_refused() {
         let error = config(lines(texts), lines(outputs)).unwrap_err().to_string();
         assert!(error.contains(message), "{error}");
     }
-    let mut other = config(lines(2), lines(2)).unwrap();
+    let texts = ["one", "two"].map(str::to_owned).to_vec();
+    let labels = ["a", "b"].map(str::to_owned).to_vec();
+    let mut other = config(texts, labels).unwrap();
     other.output.features = OutputFeatures::Numbers(NumberFeatures {
         column: "labels".into(),
         decimal: '.',

@@ -101,7 +101,7 @@ fn a_wrong_value_comes_with_its_key() {
     for (change, message) in [
         ("data.splits.train=nan", "data.splits.train = NaN: allowed is a share between 0 and 1"),
         ("data.splits.train=-1", "in `data.splits.train`"),
-        ("data.splits.x=1", "`train`, `seed`, `unpaired`\nin `data.splits.x`"),
+        ("data.splits.x=1", "`train`, `seed`, `group`, `unpaired`\nin `data.splits.x`"),
         ("data.x=1", "`licence`, `fold`\nin `data.x`"),
         (
             "encoder.inputs.blocks=[{kind=\"words\", min=-1, max=2}]",

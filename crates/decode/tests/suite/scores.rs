@@ -50,32 +50,6 @@ fn bits_do_not_depend_on_position_or_block_size() {
     }
 }
 
-/// The order of sums that ranks rely on: one fused multiply-add a coordinate, in their order, begun again at every 256th.
-#[test]
-fn bits_are_those_of_fused_multiply_adds_in_the_order_of_coordinates() {
-    #[cfg(target_arch = "x86_64")]
-    if !std::arch::is_x86_feature_detected!("fma") {
-        eprintln!("skipped: this processor has no fused multiply-add");
-        return;
-    }
-    let products = |a: &[f32], b: &[f32]| {
-        let pairs = a.iter().zip(b);
-        pairs.fold(0.0f32, |sum, (a, b)| a.mul_add(*b, sum))
-    };
-    for dim in [1, 2, 3, 7, 16, 64, 100, 255, 256, 257, 300, 512, 513, 600, 1100] {
-        let (queries, rows) = (real_queries(7, 37, dim), real_queries(8, 41, dim));
-        let found = in_groups(dim, &queries, &rows, (37, 41));
-        for (at, bits) in found.into_iter().enumerate() {
-            let query = &queries[at / 41 * dim..][..dim];
-            let row = &rows[at % 41 * dim..][..dim];
-            let mut parts = query.chunks(256).zip(row.chunks(256)).map(|(a, b)| products(a, b));
-            let first = parts.next().unwrap();
-            let expected = parts.fold(first, |sum, part| sum + part) + 0.25;
-            assert_eq!(f32::from_bits(bits), expected, "dimension {dim}, {at}");
-        }
-    }
-}
-
 #[test]
 fn scores_equal_inner_products_in_f64() {
     for dim in [1, 2, 7, 256, 300, 1000] {

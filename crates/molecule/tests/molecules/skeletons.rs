@@ -37,7 +37,7 @@ fn skeletons_do_not_depend_on_the_text() {
     }
 }
 
-/// `golden/scaffolds.py`: molecules have one skeleton where RDKit's `MurckoScaffold` is one.
+/// `golden/scaffolds.py`: molecules have one skeleton where RDKit's `MurckoScaffold` without charges is one.
 #[test]
 fn skeletons_divide_molecules_as_rdkits_scaffolds_do() {
     let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
