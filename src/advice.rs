@@ -131,9 +131,7 @@ fn low_ceiling(evidence: &Evidence) -> Result<Option<String>, Error> {
     let chosen = std::iter::once(evidence.config.evaluation.metric).chain(Metric::all());
     let known = |metric: Metric| Some((metric, metric.known(perfect)?));
     let Some((metric, value)) = chosen.filter(share).find_map(known) else { return Ok(None) };
-    // equal outputs tie, which no kernel changes
-    let repeated = 2 * perfect.tied_queries >= perfect.queries;
-    if value >= LOW || repeated {
+    if value >= LOW {
         return Ok(None);
     }
     let size = evidence.config.sketch.size;

@@ -1,5 +1,6 @@
 //! Predicted quantiles of numbers: their metrics, and numbers as candidates for them.
 
+use dsokr_data::Truth;
 use dsokr_decode::Candidates;
 use dsokr_machines::{coverage, crossing_loss, pinball_loss};
 use serde::{Deserialize, Serialize};
@@ -73,6 +74,19 @@ impl QuantileScores {
         let crossing = ("crossing", crossing.collect::<Result<_, _>>()?);
         Ok((scores, [pinball, crossing]))
     }
+}
+
+/// The numbers of the gold candidates of queries, as candidates of quantiles hold them; none if a query has no gold.
+pub(crate) fn gold_numbers(
+    levels: &[f64],
+    golds: &[Option<u32>],
+    candidates: &Candidates,
+) -> Result<Option<Truth>, Error> {
+    let Some(classes) = golds.iter().copied().collect::<Option<Vec<u32>>>() else {
+        return Ok(None);
+    };
+    let row = |class| number(levels, candidates, class).map(|number| vec![f64::from(number)]);
+    Ok(Some(Truth::Numbers(classes.into_iter().map(row).collect::<Result<_, Error>>()?)))
 }
 
 /// Numbers as candidates for quantiles: each at its value along the median, with the constant

@@ -28,7 +28,7 @@ use crate::config::Checked;
 use crate::decoder::{Decoder, PredictedOutput};
 use crate::error::ensure;
 use crate::metric::{RESAMPLES, intervals};
-use crate::quantiles::QuantileScores;
+use crate::quantiles::{QuantileScores, gold_numbers};
 use crate::run_dir::Report;
 use crate::scores::{Evaluation, OutputScores, Scores};
 
@@ -220,8 +220,13 @@ impl<'a> Models<'a> {
         let (numbers, classes) = (features.are_numbers(), features.are_classes());
         let scores = Scores { numbers, classes, ..metrics.into() };
         let mut found = Evaluation { facts: decoder.facts(), ..Evaluation::new(scores, ranks) };
-        if let Some(truth) = truth_of(split, &golds, candidates, features)? {
-            let levels = config.encoder.abilities().levels;
+        let levels = config.encoder.abilities().levels;
+        let truth = match (truth_of(split, &golds, candidates, features)?, levels) {
+            // numbers that candidates are not named by
+            (None, Some(levels)) => gold_numbers(levels, &rows, candidates)?,
+            (truth, _) => truth,
+        };
+        if let Some(truth) = truth {
             let predicted = predicted_outputs(decoder, &ensemble, (pool, answers), &decoded)?;
             if let (Some(levels), [z], Truth::Numbers(rows)) = (levels, answers, &truth) {
                 let (own, losses) = QuantileScores::with_queries(levels, z, &rows.concat())?;

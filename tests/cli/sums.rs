@@ -186,12 +186,6 @@ fn what_several_kernels_do_not_allow_is_refused() {
         ("size = 15", "", &["missing field `size`"]),
         ("size = 15", "seize = 15", &["unknown field `seize`"]),
         ("min = 1, max = 1,", "min = 2, max = 1,", &["output.kernels[1].features = min 2, max 1"]),
-        // no training output has as many letters
-        (
-            "min = 1, max = 1,",
-            "min = 13, max = 13,",
-            &["output.kernels[1].kernel = \"linear\"", "zero"],
-        ),
         (
             r#"{ kind = "ngrams", column = "name", min = 1, max = 1, log = true }"#,
             r#"{ kind = "labels", column = "name" }"#,

@@ -72,7 +72,9 @@ function spectrumQuery(text) {
   if (isMgf(first)) return [first, ...given.map(([key, value]) => `${key}=${value}`), ...rest].join("\n");
   if (isMassBank(first)) return [first, ...given.map(([key, value]) => `CH$${key}: ${value}`), ...rest].join("\n");
   if (!isPeakList(first)) return [...given.map(([key, value]) => `${key}: ${value}`), entry].join("\n");
-  return peakList(entry.replace(/[[\]()]/g, " "), Object.fromEntries(given));
+  // pairs in brackets are pairs
+  const pairs = /^[[(]/.test(entry) ? entry.replace(/[[\]()]/g, " ") : entry;
+  return peakList(pairs, Object.fromEntries(given));
 }
 
 /** A line with the precursor and the peaks of a list, which may be that line already. */

@@ -66,13 +66,16 @@ impl Stranger<'_> {
     }
 }
 
-/// Trains a configuration, and returns its report. Warnings other than about skipped rows are errors.
+/// Trains a configuration, and returns its report. Warnings are errors, but for those about the table itself: rows that are
+/// skipped, no noise (the smallest λ is best), and molecules that repeat (they tie, so perfect h is below 1).
 pub fn train(sandbox: &Sandbox, config: &str) -> Value {
+    const OF_TABLES: [&str; 3] = ["skipped", "is the smallest of the", "perfect h has only"];
     let trained = sandbox.run(&["train", config, "--json"]);
     let errors = String::from_utf8_lossy(&trained.stderr);
     assert!(trained.status.success(), "{errors}");
-    let warnings: Vec<&str> =
-        errors.lines().filter(|line| line.contains("WARN") && !line.contains("skipped")).collect();
+    let warnings = errors.lines().filter(|line| line.contains("WARN"));
+    let is_of_table = |line: &&str| OF_TABLES.iter().any(|words| line.contains(words));
+    let warnings: Vec<&str> = warnings.filter(|line| !is_of_table(line)).collect();
     assert!(warnings.is_empty(), "{warnings:?}");
     json(&String::from_utf8(trained.stdout).unwrap())
 }
