@@ -39,7 +39,7 @@ pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
     if may_be_smiles(&present) && are_mostly(&ColumnKind::Smiles, &present) {
         return ColumnKind::Smiles;
     }
-    if most(&present, |cell| is_inchi(cell)) {
+    if most(&present, is_inchi) {
         return ColumnKind::Inchi;
     }
     let rankings = rankings_of(&present);
@@ -52,7 +52,7 @@ pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
     if are_mostly(&vectors, &present) && are_real() {
         return vectors;
     }
-    if most(&present, |cell| is_date(cell)) {
+    if most(&present, is_date) {
         return ColumnKind::Dates;
     }
     let distinct = present.iter().collect::<HashSet<_>>().len();
@@ -245,7 +245,7 @@ mod tests {
         prices[3] = "sold out";
         let notation = NumberNotation { decimal: ',', unit: "€".into() };
         assert_eq!(guessed(1, "price", &prices), ColumnKind::Numbers(notation));
-        let mut smiles = vec!["CC(=O)O", "CCO ethanol", "C1CC1", "CC(C)N |&1:1|", "C=C"].repeat(4);
+        let mut smiles = ["CC(=O)O", "CCO ethanol", "C1CC1", "CC(C)N |&1:1|", "C=C"].repeat(4);
         smiles.push("not available");
         smiles.push("see C-12 for the salt of it");
         assert_eq!(guessed(1, "structure", &smiles), ColumnKind::Smiles);

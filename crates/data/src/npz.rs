@@ -26,7 +26,7 @@ pub(crate) fn read_sparse(path: &Path) -> Result<SparseRows, Error> {
     };
     let format = npy::read_word(path, &array("format")?)?;
     let allowed = "\"csr\", which matrix.tocsr() gives";
-    check(format == "csr", &format!("{}: format", path.display()), format!("{format:?}"), allowed)?;
+    check(format == "csr", format!("{}: format", path.display()), format!("{format:?}"), allowed)?;
     let mut numbers = |name: &str| npy::read_vector(path, &array(name)?);
     let (shape, offsets) = (numbers("shape")?, numbers("indptr")?);
     let (columns, values) = (numbers("indices")?, numbers("data")?);

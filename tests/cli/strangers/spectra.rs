@@ -14,7 +14,7 @@ const MRR: f64 = 0.3;
 /// with its intensity, not in order. Two spectra of a molecule differ.
 fn peaks(pair: &Pair, spectrum: usize) -> Vec<(f64, usize)> {
     let parts = pair.smiles.as_bytes().windows(3).enumerate();
-    let parts = parts.filter(|(at, _)| (at + spectrum) % 5 != 0);
+    let parts = parts.filter(|(at, _)| !(at + spectrum).is_multiple_of(5));
     let peak = |(at, part): (usize, &[u8])| {
         let number = part.iter().fold(7, |sum, &byte| (31 * sum + usize::from(byte)) % 9973);
         (40.0 + number as f64 / 60.0, 1 + at % 4)

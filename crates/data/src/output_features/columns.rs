@@ -224,12 +224,7 @@ impl OutputKind for RankingFeatures {
         };
         let holds = self.items.len() != 1 && self.items.iter().enumerate().all(named);
         let found = format!("{:?}", self.items);
-        check(
-            holds,
-            &format!("{key}.items"),
-            found,
-            "two or more names, each once, without > and =",
-        )
+        check(holds, format!("{key}.items"), found, "two or more names, each once, without > and =")
     }
 
     fn bad_rows(&self, table: &Table) -> Result<Vec<(usize, Error)>, Error> {

@@ -84,7 +84,7 @@ impl OutputKind for SubstructureFeatures {
     fn validate(&self, key: &str) -> Result<(), Error> {
         if self.log && self.exact {
             let allowed = "false with exact: logarithms tell counts apart as they do";
-            return Err(Error::value(&format!("{key}.log"), true, allowed));
+            return Err(Error::value(format!("{key}.log"), true, allowed));
         }
         Ok(self.of.validate().map_err(|error| error.of(format!("{key}.of.")))?)
     }

@@ -145,7 +145,7 @@ impl OutputKind for NumberFeatures {
 
     fn validate(&self, key: &str) -> Result<(), Error> {
         let holds = ['.', ','].contains(&self.decimal);
-        check(holds, &format!("{key}.decimal"), format!("{:?}", self.decimal), "\".\" or \",\"")
+        check(holds, format!("{key}.decimal"), format!("{:?}", self.decimal), "\".\" or \",\"")
     }
 
     fn bad_rows(&self, table: &Table) -> Result<Vec<(usize, Error)>, Error> {

@@ -31,7 +31,7 @@ impl TextFeatures {
         let allowed = "features of a column: \"substructures\", \"molecules\", \"ngrams\", \"labels\", \"rankings\" or \
                        \"numbers\"; or \"graphs\"";
         let known = features.column().is_some() || matches!(features, OutputFeatures::Graphs(_));
-        check(known, &format!("{key}.kind"), features.name(), allowed)?;
+        check(known, format!("{key}.kind"), features.name(), allowed)?;
         features.kind().validate(key)
     }
 

@@ -183,17 +183,17 @@ impl PeakFeatures {
         let Self { of, bin, shift, power, min_spectra, ppm } = *self;
         if of.is_of_formulas() {
             let allowed = "absent: formulas are in no bins";
-            check(bin == hundredth(), &at("bin"), bin, allowed)?;
-            check(shift == 0.0, &at("shift"), shift, allowed)?;
+            check(bin == hundredth(), at("bin"), bin, allowed)?;
+            check(shift == 0.0, at("shift"), shift, allowed)?;
         }
         let known = ppm.is_none() || matches!(of, PeaksOf::Subformulas | PeaksOf::SubformulaLosses);
         let found = ppm.unwrap_or(PPM);
-        check(known, &at("ppm"), found, "absent: of subformulas only")?;
-        check((1e-3..=1e3).contains(&found), &at("ppm"), found, "a number in [0.001, 1000]")?;
-        check((1e-5..=1e3).contains(&bin), &at("bin"), bin, "a width in Da, 1e-5 to 1000")?;
-        check((0.0..=bin).contains(&shift), &at("shift"), shift, "0 to the width of a bin")?;
-        check((0.0..=2.0).contains(&power), &at("power"), power, "a number in [0, 2]")?;
-        check(min_spectra > 0, &at("min_spectra"), min_spectra, "at least 1")
+        check(known, at("ppm"), found, "absent: of subformulas only")?;
+        check((1e-3..=1e3).contains(&found), at("ppm"), found, "a number in [0.001, 1000]")?;
+        check((1e-5..=1e3).contains(&bin), at("bin"), bin, "a width in Da, 1e-5 to 1000")?;
+        check((0.0..=bin).contains(&shift), at("shift"), shift, "0 to the width of a bin")?;
+        check((0.0..=2.0).contains(&power), at("power"), power, "a number in [0, 2]")?;
+        check(min_spectra > 0, at("min_spectra"), min_spectra, "at least 1")
     }
 
     /// The bins of a spectrum, or hashes of its formulas, with their values, ascending.

@@ -96,10 +96,10 @@ impl View<'_> {
             ligands.push((HYDROGEN, away));
         }
         let vectors: Vec<Vector> = ligands.iter().map(|(_, vector)| *vector).collect();
-        let clockwise = match vectors.as_slice() {
-            &[a, b, c, d] => is_clockwise([a, b, c, d])?,
+        let clockwise = match *vectors.as_slice() {
+            [a, b, c, d] => is_clockwise([a, b, c, d])?,
             // the pair of electrons behind the first ligand
-            &[a, b, c] => is_clockwise([a, away, b, c])?,
+            [a, b, c] => is_clockwise([a, away, b, c])?,
             _ => return None,
         };
         let ligands = ligands.into_iter().map(|(ligand, _)| ligand).collect();

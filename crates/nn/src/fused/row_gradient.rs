@@ -131,7 +131,6 @@ impl RowGradient {
 
 /// The gradient of a parameter.
 #[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "there is one at a time")]
 pub enum Gradient<const D: usize> {
     /// A number for each of the parameter.
     Dense(Tensor<D>),
