@@ -53,7 +53,7 @@ pub trait Operation<B: Engine, const N: usize>: Clone + Send + 'static {
     type Saved: Clone + Debug + Send + 'static;
 
     /// The types in which the operation reads inputs of the types `given`: 32 bits each, unless a kernel reads
-    /// [results of products](narrow) as they are.
+    /// results of products as they are.
     fn reads(&self, given: [DType; N]) -> [DType; N] {
         given.map(|_| DType::F32)
     }
