@@ -156,7 +156,7 @@ fn flipped_bits_and_truncations_are_noticed() {
         refused(&format!("bit flipped in byte {at}"));
     }
     std::fs::remove_file(&path).unwrap();
-    assert!(matches!(Candidates::load(&path), Err(Error::Io { .. })));
+    assert!(matches!(Candidates::load(&path), Err(Error::Missing { .. })));
 }
 
 /// A well-formed file with one tensor exchanged, or one more.
