@@ -1,6 +1,6 @@
 """The class of each molecule of datasets/quickstart/molecules.tsv by RDKit's Bemis-Murcko scaffold, in the order of the file.
 
-Charges and hydrogens of the scaffold are left out, so that a base and its salt are in one class.
+Charges, radicals and hydrogens of the scaffold are left out, so that a base and its salt are in one class.
 """
 
 import csv
@@ -13,10 +13,11 @@ HERE = Path(__file__).parent
 
 
 def uncharged(smiles):
-    """The scaffold of a molecule without charges, hydrogens and configurations."""
+    """The scaffold of a molecule without charges, radicals, hydrogens and configurations."""
     scaffold = MurckoScaffold.GetScaffoldForMol(Chem.MolFromSmiles(smiles))
     for atom in scaffold.GetAtoms():
         atom.SetFormalCharge(0)
+        atom.SetNumRadicalElectrons(0)
         atom.SetNoImplicit(True)
         atom.SetNumExplicitHs(0)
     return Chem.MolToSmiles(scaffold, isomericSmiles=False)
