@@ -276,7 +276,7 @@ class Ranks:
     def arrays(self, /) -> tuple[NDArray[float64], NDArray[float64], NDArray[int64], NDArray[int64]]:
         """
         Of each query E[rank], from 1 and infinite without a gold candidate; E[1/rank], else 0; the candidates with a
-        higher score than the gold one, else −1; and those with its score, itself included, else 0.
+        higher score than the gold one, else −1; and the others with its score, else 0.
         """
     def chance(self, /) -> Ranks:
         """
@@ -411,7 +411,7 @@ class Runs:
     def search(self, /, queries: Rows | SupportsGetItem[int, str], k: SupportsIndex, coverage: SupportsFloat | SupportsIndex | None, candidates: str | None) -> list[tuple[list[tuple[str, str, float]], tuple[str, float] | None, list[tuple[float, float]], str]]:
         """
         The best `k` candidates for each text or row, or with `coverage` the set that holds a right output with this
-        probability, and what else the configuration predicts; `candidates` is `mass:PPM` or `formula`.
+        probability, and what else the configuration predicts; `candidates` is `mass:PPM`, `formula` or `all`.
         """
 
 def canonical_smiles(smiles: SupportsGetItem[int, str]) -> list[str]:
