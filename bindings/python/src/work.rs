@@ -160,7 +160,7 @@ struct Pools {
     /// The process: a fork has none of the threads of its parent.
     process: u32,
     shared: ThreadPool,
-    /// Those of calls that have ended.
+    /// The pools of calls that have ended.
     idle: Mutex<Vec<ThreadPool>>,
 }
 
@@ -168,7 +168,7 @@ struct Pools {
 static POOLS: AtomicPtr<Pools> = AtomicPtr::new(std::ptr::null_mut());
 
 impl Pools {
-    /// Those of this process, which are made where there are none. Those of a parent process cannot be ended from here.
+    /// The pools of this process, made where there are none. A forked child cannot end the pools of its parent.
     fn of_process() -> Result<&'static Self, Failure> {
         let process = std::process::id();
         let found = POOLS.load(Ordering::Acquire);

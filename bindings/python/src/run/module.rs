@@ -190,7 +190,7 @@ struct Call {
     key: Option<u64>,
     /// Inputs and coordinates.
     sizes: [usize; 2],
-    /// That of the work which the pass belongs to.
+    /// The cancellation of the work that the pass belongs to.
     cancellation: Cancellation,
 }
 
